@@ -1,0 +1,21 @@
+//! The vocabulary every room shares: time, units, random numbers, one operation, and the contract of a device.
+//!
+//! It knows no workload, no clock and no operating system. What is written here once (a unit's text, the meaning of
+//! "over 1 ms", the three times of an operation) is called from everywhere else.
+
+pub mod criterion;
+pub mod device;
+pub mod op;
+pub mod prng;
+pub mod time;
+pub mod units;
+
+#[cfg(feature = "serde")]
+mod serde_text;
+
+pub use criterion::{Bound, Criterion, Measure};
+pub use device::{Completion, Device, Done, Geometry};
+pub use op::{Direction, Errno, Op, Ticket};
+pub use prng::Prng;
+pub use time::{Instant, Span};
+pub use units::{Bytes, Rate, Share, UnitError};

@@ -1,0 +1,322 @@
+//! Quantities with their units: sizes, rates, shares. Rates are exact fractions, so that no load is lost to rounding.
+
+use std::fmt;
+use std::str::FromStr;
+
+/// A text that is not the quantity it should be: what was written, what is wrong with it, what to write instead.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct UnitError {
+    text: String,
+    what: &'static str,
+    expected: &'static str,
+}
+
+impl UnitError {
+    pub(crate) fn new(text: &str, what: &'static str, expected: &'static str) -> Self {
+        UnitError { text: text.chars().take(60).collect(), what, expected }
+    }
+}
+
+impl fmt::Display for UnitError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "\"{}\": {}; write {}", self.text.escape_debug(), self.what, self.expected)
+    }
+}
+
+impl std::error::Error for UnitError {}
+
+/// Splits `"1.5 ms"` into number and unit.
+pub(crate) fn number_and_unit(text: &str) -> (&str, &str) {
+    let text = text.trim();
+    let end = text.find(|c: char| !c.is_ascii_digit() && c != '.' && c != '_').unwrap_or(text.len());
+    (&text[..end], text[end..].trim())
+}
+
+/// `number` (plain decimal, `_` allowed between digits) times `scale`, only where the product is a whole number in range.
+pub(crate) fn decimal(number: &str, scale: u64) -> Option<u64> {
+    let cleaned = number.replace('_', "");
+    let (whole, fraction) = cleaned.split_once('.').unwrap_or((&cleaned, ""));
+    if whole.is_empty() || fraction.len() > 18 || (number.contains('.') && fraction.is_empty()) {
+        return None;
+    }
+    let digits: u128 = format!("{whole}{fraction}").parse().ok()?;
+    let unit = 10u128.pow(u32::try_from(fraction.len()).ok()?);
+    let product = digits.checked_mul(u128::from(scale))?;
+    if !product.is_multiple_of(unit) {
+        return None;
+    }
+    u64::try_from(product / unit).ok()
+}
+
+/// A number of bytes. Its text carries a unit: `8KiB`, `1536B`.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Debug)]
+pub struct Bytes(u64);
+
+const BYTE_UNITS: [(&str, u64); 9] = [
+    ("TiB", 1 << 40),
+    ("GiB", 1 << 30),
+    ("MiB", 1 << 20),
+    ("KiB", 1 << 10),
+    ("B", 1),
+    ("TB", 1_000_000_000_000),
+    ("GB", 1_000_000_000),
+    ("MB", 1_000_000),
+    ("kB", 1_000),
+];
+
+impl Bytes {
+    /// `n` bytes.
+    pub const fn new(n: u64) -> Self {
+        Bytes(n)
+    }
+    /// `n` KiB.
+    pub const fn from_kib(n: u64) -> Self {
+        Bytes(n << 10)
+    }
+    /// The number of bytes.
+    pub const fn get(self) -> u64 {
+        self.0
+    }
+    /// Rounded for people, binary units: `1.23 GiB`.
+    pub fn human(self) -> String {
+        for (name, size) in &BYTE_UNITS[..4] {
+            if self.0 >= *size {
+                let value = self.0 as f64 / *size as f64;
+                let digits = if value >= 100.0 || self.0.is_multiple_of(*size) { 0 } else { 2 };
+                return format!("{value:.digits$} {name}");
+            }
+        }
+        format!("{} B", self.0)
+    }
+}
+
+impl fmt::Display for Bytes {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let whole = |(_, size): &&(&str, u64)| self.0 != 0 && self.0.is_multiple_of(*size);
+        let (name, size) = BYTE_UNITS[..4].iter().find(whole).unwrap_or(&("B", 1));
+        f.pad(&format!("{}{name}", self.0 / size))
+    }
+}
+
+impl FromStr for Bytes {
+    type Err = UnitError;
+    fn from_str(text: &str) -> Result<Bytes, UnitError> {
+        let fault = |what| UnitError::new(text, what, "a size with its unit, such as 1536B, 8KiB or 2GiB");
+        let (number, unit) = number_and_unit(text);
+        if unit.is_empty() {
+            return Err(fault("the unit is missing"));
+        }
+        let size = BYTE_UNITS.iter().find(|(name, _)| *name == unit).ok_or_else(|| fault("unknown unit"))?.1;
+        decimal(number, size).map(Bytes).ok_or_else(|| fault("not a whole number of bytes in range"))
+    }
+}
+
+/// Operations per second as an exact fraction; never zero operations per zero seconds.
+///
+/// Kept in lowest terms, so equal rates compare equal. A rate of zero is representable (a stream that is switched off);
+/// workload files refuse it where it makes no sense.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct Rate {
+    operations: u64,
+    seconds: u64,
+}
+
+impl Rate {
+    /// No operations.
+    pub const ZERO: Rate = Rate { operations: 0, seconds: 1 };
+
+    /// `n` operations per second.
+    pub const fn per_second(n: u64) -> Rate {
+        Rate { operations: n, seconds: 1 }
+    }
+
+    /// `operations` per `seconds`, in lowest terms; `None` when `seconds` is 0 or the lowest terms do not fit 64 bits.
+    pub fn ratio(operations: u128, seconds: u128) -> Option<Rate> {
+        if seconds == 0 {
+            return None;
+        }
+        let divisor = gcd(operations, seconds);
+        Some(Rate {
+            operations: u64::try_from(operations / divisor).ok()?,
+            seconds: u64::try_from(seconds / divisor).ok()?,
+        })
+    }
+
+    /// Numerator (operations) and denominator (seconds) in lowest terms.
+    pub const fn as_ratio(self) -> (u64, u64) {
+        (self.operations, self.seconds)
+    }
+
+    /// True for the rate that schedules nothing.
+    pub const fn is_zero(self) -> bool {
+        self.operations == 0
+    }
+
+    /// This rate times `numerator / denominator`; `None` when it does not fit.
+    pub fn scaled(self, numerator: u64, denominator: u64) -> Option<Rate> {
+        let operations = u128::from(self.operations).checked_mul(u128::from(numerator))?;
+        Rate::ratio(operations, u128::from(self.seconds).checked_mul(u128::from(denominator))?)
+    }
+
+    /// The sum of two rates; `None` when it does not fit.
+    pub fn plus(self, other: Rate) -> Option<Rate> {
+        let (a, b) = (u128::from(self.operations), u128::from(self.seconds));
+        let (c, d) = (u128::from(other.operations), u128::from(other.seconds));
+        Rate::ratio(a.checked_mul(d)?.checked_add(c.checked_mul(b)?)?, b.checked_mul(d)?)
+    }
+
+    /// How many operations a steady schedule holds in `span` when the first falls at its start: `ceil(rate × span)`.
+    pub fn operations_in(self, span: crate::Span) -> u64 {
+        let scaled = u128::from(self.operations) * u128::from(span.as_ns());
+        u64::try_from(scaled.div_ceil(u128::from(self.seconds) * 1_000_000_000)).unwrap_or(u64::MAX)
+    }
+
+    /// Operations per second, for display and ratios only.
+    pub fn as_f64(self) -> f64 {
+        self.operations as f64 / self.seconds as f64
+    }
+}
+
+fn gcd(mut a: u128, mut b: u128) -> u128 {
+    while b != 0 {
+        (a, b) = (b, a % b);
+    }
+    a.max(1)
+}
+
+impl fmt::Display for Rate {
+    /// A decimal where it is exact to six places, otherwise the fraction itself (`400/17/s`), so that it reads back.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let millionths = u128::from(self.operations) * 1_000_000;
+        if !millionths.is_multiple_of(u128::from(self.seconds)) {
+            return f.pad(&format!("{}/{}/s", self.operations, self.seconds));
+        }
+        let millionths = millionths / u128::from(self.seconds);
+        let text = format!("{}.{:06}", millionths / 1_000_000, millionths % 1_000_000);
+        f.pad(&format!("{}/s", text.trim_end_matches('0').trim_end_matches('.')))
+    }
+}
+
+impl FromStr for Rate {
+    type Err = UnitError;
+    fn from_str(text: &str) -> Result<Rate, UnitError> {
+        let fault = |what| UnitError::new(text, what, "a rate per second, such as 2000/s or 0.5/s");
+        let number = text.trim().strip_suffix("/s").ok_or_else(|| fault("the unit is missing"))?;
+        if let Some((operations, seconds)) = number.split_once('/') {
+            let parse = |part: &str| part.parse::<u64>().ok().map(u128::from);
+            let ratio = parse(operations).zip(parse(seconds)).and_then(|(o, s)| Rate::ratio(o, s));
+            return ratio.ok_or_else(|| fault("not a fraction of whole numbers"));
+        }
+        let millionths = decimal(number.trim(), 1_000_000).ok_or_else(|| fault("not a number in range"))?;
+        Rate::ratio(u128::from(millionths), 1_000_000).ok_or_else(|| fault("out of range"))
+    }
+}
+
+/// A share of a whole, exact in parts per billion. Its text is a percentage: `5%`, `0.1%`.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Debug)]
+pub struct Share {
+    ppb: u64,
+}
+
+impl Share {
+    /// All of it.
+    pub const WHOLE: Share = Share { ppb: 1_000_000_000 };
+
+    /// `ppb` parts per billion; more than the whole is representable (a growth of 150 %).
+    pub const fn from_ppb(ppb: u64) -> Share {
+        Share { ppb }
+    }
+    /// `percent` hundredths.
+    pub const fn from_percent(percent: u64) -> Share {
+        Share { ppb: percent * 10_000_000 }
+    }
+    /// Parts per billion.
+    pub const fn as_ppb(self) -> u64 {
+        self.ppb
+    }
+    /// As a fraction of 1, for display and ratios only.
+    pub fn as_f64(self) -> f64 {
+        self.ppb as f64 / 1e9
+    }
+    /// True when `part` of `whole` is at most this share, decided in whole numbers. Nothing of nothing is within any share.
+    pub fn holds(self, part: u64, whole: u64) -> bool {
+        u128::from(part) * 1_000_000_000 <= u128::from(whole) * u128::from(self.ppb)
+    }
+    /// True when `part` of `whole` is strictly less than this share (ACT's "fewer than 5 %").
+    pub fn exceeds(self, part: u64, whole: u64) -> bool {
+        u128::from(part) * 1_000_000_000 < u128::from(whole) * u128::from(self.ppb)
+    }
+}
+
+impl fmt::Display for Share {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let text = format!("{}.{:07}", self.ppb / 10_000_000, self.ppb % 10_000_000);
+        f.pad(&format!("{}%", text.trim_end_matches('0').trim_end_matches('.')))
+    }
+}
+
+impl FromStr for Share {
+    type Err = UnitError;
+    fn from_str(text: &str) -> Result<Share, UnitError> {
+        let fault = |what| UnitError::new(text, what, "a percentage, such as 5% or 0.1%");
+        let number = text.trim().strip_suffix('%').ok_or_else(|| fault("the % is missing"))?;
+        decimal(number.trim(), 10_000_000).map(Share::from_ppb).ok_or_else(|| fault("not a number in range"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Span;
+
+    #[test]
+    fn bytes_texts() {
+        for (text, n, shown) in [
+            ("1536B", 1536, "1536B"),
+            ("8KiB", 8192, "8KiB"),
+            ("1.5KiB", 1536, "1536B"),
+            ("2 GiB", 2 << 30, "2GiB"),
+            ("1kB", 1000, "1000B"),
+            ("0B", 0, "0B"),
+        ] {
+            let bytes: Bytes = text.parse().unwrap();
+            assert_eq!((bytes.get(), bytes.to_string().as_str()), (n, shown), "{text}");
+        }
+        for bad in ["8", "8K", "", "KiB", "-1B", "1e3B", "0.3B", "99999999999TiB", "8kib", "1.B"] {
+            assert!(bad.parse::<Bytes>().is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn rates_are_exact() {
+        // The worked example of ACT's README: 1504 B records, 1000 writes/s, 128 KiB blocks, defragmentation doubles it.
+        let blocks = Rate::ratio(1000 * 1504 * 2, 128 * 1024).unwrap();
+        assert_eq!(format!("{:.3}", blocks.as_f64()), "22.949");
+        assert_eq!(blocks.to_string().parse::<Rate>().unwrap(), blocks);
+        assert_eq!("2000/s".parse::<Rate>().unwrap(), Rate::per_second(2000));
+        assert_eq!("0.5/s".parse::<Rate>().unwrap().as_ratio(), (1, 2));
+        assert_eq!(Rate::per_second(2000).scaled(1, 3).unwrap().scaled(3, 1).unwrap(), Rate::per_second(2000));
+        for bad in ["2000", "2000/h", "60k/s", "/s", "1/0/s", "-1/s", ""] {
+            assert!(bad.parse::<Rate>().is_err(), "{bad}");
+        }
+        assert_eq!(Rate::ratio(1, 0), None);
+        assert_eq!(Rate::ratio(u128::MAX, 1), None);
+    }
+
+    #[test]
+    fn operations_in_a_span() {
+        assert_eq!(Rate::per_second(2000).operations_in(Span::from_secs(3600)), 7_200_000);
+        assert_eq!(Rate::ratio(1, 3).unwrap().operations_in(Span::from_secs(1)), 1);
+        assert_eq!(Rate::ZERO.operations_in(Span::from_secs(1)), 0);
+    }
+
+    #[test]
+    fn shares_decide_in_whole_numbers() {
+        let five: Share = "5%".parse().unwrap();
+        assert!(five.holds(50, 1000) && !five.holds(51, 1000) && !five.exceeds(50, 1000) && five.exceeds(49, 1000));
+        assert_eq!("0.1%".parse::<Share>().unwrap().to_string(), "0.1%");
+        for bad in ["5", "%", "five%", "-1%"] {
+            assert!(bad.parse::<Share>().is_err(), "{bad}");
+        }
+    }
+}
