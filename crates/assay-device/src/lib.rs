@@ -1,1 +1,14 @@
-//! Placeholder.
+//! What carries operations: the real engines (io_uring, a thread pool), the null and the simulated device, and the one
+//! clock. Beside them what must be known before anything is carried: what the host is (`probe`) and whether a target may
+//! be written at all (`safety`).
+//!
+//! It is the only library room that talks to the operating system about storage. It knows no workload and no verdict.
+
+pub mod clock;
+pub mod null;
+pub mod open;
+pub mod probe;
+pub mod safety;
+pub mod sim;
+pub mod threads;
+pub mod uring;
