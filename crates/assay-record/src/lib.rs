@@ -1,1 +1,20 @@
-//! Placeholder.
+//! What was observed: histograms, exact threshold counters, intervals, and the run log that keeps them.
+//!
+//! Pure: the log is written to any `io::Write` and read from any `io::BufRead`. It knows no workload and no device. The run
+//! log is the only bridge between running and judging; `docs/FORMATS.md` specifies it.
+
+pub mod header;
+pub mod interval;
+pub mod log;
+pub mod recorder;
+pub mod thresholds;
+pub mod times;
+
+pub use header::{
+    Close, CloseReason, Event, FlowHead, Header, PhaseHead, PhaseKind, Preparation, StepHead, StreamHead, TargetHead,
+};
+pub use interval::{DiskCounters, FlowHistograms, FlowInterval, Histograms, HostSample, Interval, Timing};
+pub use log::{Damage, Entry, Reader, Writer};
+pub use recorder::{Frame, Recorder};
+pub use thresholds::Thresholds;
+pub use times::Times;

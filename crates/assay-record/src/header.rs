@@ -1,0 +1,220 @@
+//! What a log says once: the header of a segment, events, and the closing line.
+//!
+//! A log is a sequence of segments, each opened by a header. A plain run is one segment; each step of a certification is
+//! one; a run that was continued adds one with `continues` set, and the time between is the gap.
+
+use assay_base::{Criterion, Direction, Rate};
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+
+/// The format this crate writes; a log of a higher version is refused.
+pub const FORMAT: u32 = 1;
+
+/// Everything needed to judge what follows, and to run it again.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Header {
+    /// Version of the log format.
+    pub format: u32,
+    /// Tool version and commit: `assay 0.1.0 (abc1234)`.
+    pub tool: String,
+    /// Wall clock at the start, RFC 3339; a label, never used in arithmetic. Simulated runs begin in 1970.
+    pub created: String,
+    /// Run name: the workload's name unless told otherwise.
+    pub name: String,
+    /// Which step of a certification this is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub step: Option<StepHead>,
+    /// True when this segment continues the step before it after an interruption.
+    #[serde(default)]
+    pub continues: bool,
+    /// Nanoseconds of the measured phase that earlier segments of the same step already hold.
+    #[serde(default)]
+    pub measured_before_ns: u64,
+    /// The seed of every random choice.
+    pub seed: u64,
+    /// Model name (`streams`, `act-storage` …).
+    pub model: String,
+    /// The load as a multiple of the model's 1x, as text: `30x`.
+    pub load: String,
+    /// Length of the judging window in nanoseconds.
+    pub slice_ns: u64,
+    /// Length of an interval in nanoseconds.
+    pub interval_ns: u64,
+    /// In the order in which they run.
+    pub phases: Vec<PhaseHead>,
+    /// Named streams.
+    pub streams: Vec<StreamHead>,
+    /// Streams on targets; an interval lists its figures in this order.
+    pub flows: Vec<FlowHead>,
+    /// What was driven.
+    pub targets: Vec<TargetHead>,
+    /// Boundaries of the exact counters, in nanoseconds.
+    pub thresholds_ns: Vec<u64>,
+    /// What decides the verdict.
+    pub criteria: Vec<Criterion>,
+    /// Schedule lag at which the run stops, in nanoseconds; 0 is never.
+    pub max_lag_ns: u64,
+    /// Facts that limit what the result proves: `SIMULATED`, `QUICK`, `SHORT`, `NON-CERTIFIABLE: …`.
+    #[serde(default)]
+    pub watermarks: Vec<String>,
+    /// How the operations were carried: engine, ring flags, workers, in-flight bound, clock.
+    pub engine: BTreeMap<String, String>,
+    /// The machine; what it does not tell is absent.
+    pub host: BTreeMap<String, String>,
+    /// The plan as `assay explain --json` prints it.
+    pub plan: serde_json::Value,
+}
+
+/// One step of a certification.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct StepHead {
+    /// 1-based.
+    pub number: u32,
+    /// Of how many.
+    pub of: u32,
+    /// `load test, one device` …
+    pub title: String,
+    /// True where latencies do not matter and only completion does.
+    pub stress: bool,
+}
+
+/// A stretch of the run.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct PhaseHead {
+    /// `warm-up`, `measure` …
+    pub name: String,
+    /// Whether it is judged.
+    pub kind: PhaseKind,
+    /// Planned length in nanoseconds.
+    pub span_ns: u64,
+}
+
+/// What a phase is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum PhaseKind {
+    /// Load is offered and recorded but not judged.
+    WarmUp,
+    /// Judged.
+    Measure,
+}
+
+/// A named stream.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct StreamHead {
+    /// `reads`, `large-block-writes` …
+    pub name: String,
+    /// Read or write.
+    pub direction: Direction,
+    /// `poisson`, `steady`, `closed` or `paced`; the last two wait for completions.
+    pub arrival: String,
+    /// Planned rate over all targets together; absent for a closed loop.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rate: Option<Rate>,
+    /// Operation size as text, for people.
+    pub size: String,
+    /// Whether ACT's tables name it per device as well (`/dev/sdb-reads`).
+    #[serde(default)]
+    pub per_target: bool,
+}
+
+impl StreamHead {
+    /// True for a stream whose operations have intended times of their own.
+    pub fn is_open_loop(&self) -> bool {
+        self.rate.is_some()
+    }
+}
+
+/// One stream on one target.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FlowHead {
+    /// Index into `Header::streams`.
+    pub stream: u16,
+    /// Index into `Header::targets`.
+    pub target: u16,
+}
+
+/// One target; absent fields were not to be had.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct TargetHead {
+    /// As the user named it.
+    pub name: String,
+    /// `block device`, `scratch file`, `file`, `simulated`, `null`.
+    pub kind: String,
+    /// Usable bytes.
+    pub size_bytes: u64,
+    /// Smallest unit of direct I/O in bytes.
+    pub block_bytes: u32,
+    /// Model, serial, firmware, scheduler, write cache … by name.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub facts: BTreeMap<String, String>,
+    /// Its preparation, where there was one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub prepared: Option<Preparation>,
+}
+
+/// Who wrote the target full before the test, and when.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Preparation {
+    /// Wall clock at its end, RFC 3339.
+    pub finished: String,
+    /// Bytes written with incompressible data.
+    pub salted_bytes: u64,
+    /// Bytes zeroed before.
+    pub zeroed_bytes: u64,
+    /// Sampled blocks that were read back and found right.
+    pub verified_blocks: u64,
+}
+
+/// Something that happened at a moment.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Event {
+    /// When, on the run's time line, nanoseconds.
+    pub at_ns: u64,
+    /// Kind: `io-error`, `stuck`, `late-completion`, `lag-stop`, `interrupted`, `environment`, `warning` …
+    pub what: String,
+    /// The sentence.
+    pub text: String,
+    /// Figures, by name.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub details: BTreeMap<String, String>,
+}
+
+/// The last line of a segment.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Close {
+    /// How it ended.
+    pub reason: CloseReason,
+    /// End on the run's time line, nanoseconds.
+    pub at_ns: u64,
+    /// One sentence for people.
+    pub text: String,
+    /// Intervals written, to be compared with those found.
+    pub intervals: u64,
+    /// Operations issued and completed (ok, failed or short) over everything, for the conservation check.
+    pub issued: u64,
+    /// See `issued`.
+    pub completed: u64,
+    /// Never came back.
+    pub stuck: u64,
+}
+
+/// How a segment ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum CloseReason {
+    /// All phases ran to their end.
+    Completed,
+    /// A signal asked for the end.
+    Interrupted,
+    /// The schedule fell behind by more than the allowed lag, and the device was the cause.
+    DeviceLag,
+    /// The schedule fell behind by more than the allowed lag, and the generator was the cause.
+    GeneratorLag,
+    /// The target went away, changed, or failed too often in a row.
+    TargetLost,
+    /// The log itself could not be kept.
+    LogFailed,
+    /// The engine could not submit.
+    EngineFailed,
+}

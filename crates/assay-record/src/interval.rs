@@ -1,0 +1,192 @@
+//! One interval of the log: what was scheduled, what happened to it, and how long it took.
+//!
+//! Accounting identity, per flow and interval: what was carried in (waiting + in flight + stuck) plus `scheduled` equals
+//! `ok` + errors + `short` plus what is carried out. Closed-loop flows schedule an operation when they issue it.
+
+use crate::times::Times;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+
+/// Scalars of one interval over all flows; the flow's index is its place in `Header::flows`.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Interval {
+    /// 0-based over the segment.
+    pub index: u64,
+    /// Begin and end on the run's time line, in nanoseconds.
+    pub start_ns: u64,
+    /// End, exclusive. The last interval of a phase that drains is longer than the others.
+    pub end_ns: u64,
+    /// Index into `Header::phases`.
+    pub phase: u16,
+    /// One entry for each flow.
+    pub flows: Vec<FlowInterval>,
+    /// What each target's block device counted meanwhile; empty where there is none.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub disks: Vec<DiskCounters>,
+    /// The generator's own cost.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub host: Option<HostSample>,
+}
+
+/// One flow (one stream on one target) in one interval.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct FlowInterval {
+    /// Operations whose intended time lies in the interval.
+    pub scheduled: u64,
+    /// Operations handed to the device.
+    pub issued: u64,
+    /// Completed in full.
+    pub ok: u64,
+    /// Bytes of those.
+    pub bytes: u64,
+    /// Completed with fewer bytes than asked for.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub short: u64,
+    /// Failed operations by error name.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub errors: BTreeMap<String, u64>,
+    /// At the end of the interval: handed over and not yet back, the stuck ones not included.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub in_flight: u64,
+    /// At the end: intended and not yet handed over.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub waiting: u64,
+    /// At the end: in flight for longer than the stuck limit; the slot is quarantined.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub stuck: u64,
+    /// completed − intended of the `ok` operations.
+    pub response: Timing,
+    /// completed − issued of the `ok` operations.
+    pub service: Timing,
+    /// issued − intended of all issued operations.
+    pub lag: Timing,
+    /// The part of lag that neither a full queue nor a blocked submit explains: the generator's own.
+    pub own_lag: Timing,
+    /// `[bucket, n, …]`: operations at or over that bucket in response that would not have been without own lag.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub forgiven: Vec<u64>,
+}
+
+impl FlowInterval {
+    /// Failed operations of every kind of error.
+    pub fn failed(&self) -> u64 {
+        self.errors.values().sum()
+    }
+    /// What the next interval inherits.
+    pub fn carried_out(&self) -> u64 {
+        self.in_flight + self.waiting + self.stuck
+    }
+    /// True when the accounting identity holds with `carried_in` from the interval before.
+    pub fn balances(&self, carried_in: u64) -> bool {
+        carried_in + self.scheduled == self.ok + self.failed() + self.short + self.carried_out()
+    }
+}
+
+/// Lengths of time of one kind in one interval.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Timing {
+    /// Sum in nanoseconds.
+    #[serde(rename = "sum")]
+    pub sum_ns: u64,
+    /// Largest in nanoseconds.
+    #[serde(rename = "max")]
+    pub max_ns: u64,
+    /// Exact counts between thresholds, `[bucket, count, bucket, count, …]`, the empty ones left out.
+    #[serde(rename = "n", default, skip_serializing_if = "Vec::is_empty")]
+    pub counts: Vec<u64>,
+}
+
+impl Timing {
+    /// The sparse form of `counts`, one per bucket.
+    pub fn sparse(counts: &[u64]) -> Vec<u64> {
+        let filled = counts.iter().enumerate().filter(|(_, n)| **n > 0);
+        filled.flat_map(|(bucket, &n)| [bucket as u64, n]).collect()
+    }
+
+    /// Adds the counts to `dense`; buckets beyond its end are an error of the log and are reported as `Err(bucket)`.
+    pub fn add_to(sparse: &[u64], dense: &mut [u64]) -> Result<(), u64> {
+        for pair in sparse.chunks_exact(2) {
+            let cell = usize::try_from(pair[0]).ok().and_then(|bucket| dense.get_mut(bucket)).ok_or(pair[0])?;
+            *cell = cell.saturating_add(pair[1]);
+        }
+        Ok(())
+    }
+}
+
+/// What a block device counted in an interval, from its `stat` file in sysfs.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct DiskCounters {
+    /// Index into `Header::targets`.
+    pub target: u16,
+    /// Completed reads.
+    pub reads: u64,
+    /// Bytes read.
+    pub read_bytes: u64,
+    /// Completed writes.
+    pub writes: u64,
+    /// Bytes written.
+    pub written_bytes: u64,
+    /// Completed flushes.
+    pub flushes: u64,
+}
+
+/// What the generator itself used in an interval.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct HostSample {
+    /// CPU time of all workers, nanoseconds.
+    pub cpu_ns: u64,
+    /// Time runnable but not running, nanoseconds.
+    pub run_queue_ns: u64,
+    /// Time stolen by the hypervisor from all CPUs, nanoseconds.
+    pub steal_ns: u64,
+    /// Resident memory of the process, bytes.
+    pub resident_bytes: u64,
+}
+
+/// Full distributions since the last such line.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Histograms {
+    /// First interval covered.
+    pub first: u64,
+    /// Last interval covered.
+    pub last: u64,
+    /// Phase of all of them.
+    pub phase: u16,
+    /// One entry for each flow that had operations.
+    pub flows: Vec<FlowHistograms>,
+}
+
+/// Distributions of one flow: V2 deflate of HdrHistogram in base64, in nanoseconds.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct FlowHistograms {
+    /// Index into `Header::flows`.
+    pub flow: u16,
+    /// completed − intended.
+    pub response: String,
+    /// completed − issued.
+    pub service: String,
+    /// issued − intended.
+    pub lag: String,
+    /// Lengths above an hour of the three, which the histograms do not hold.
+    #[serde(default, skip_serializing_if = "is_nothing")]
+    pub overflow: [u64; 3],
+}
+
+impl FlowHistograms {
+    /// The three distributions, decoded: response, service, lag.
+    pub fn decode(&self) -> Result<[Times; 3], String> {
+        Ok([
+            Times::from_text(&self.response, self.overflow[0])?,
+            Times::from_text(&self.service, self.overflow[1])?,
+            Times::from_text(&self.lag, self.overflow[2])?,
+        ])
+    }
+}
+
+fn is_zero(n: &u64) -> bool {
+    *n == 0
+}
+
+fn is_nothing(n: &[u64; 3]) -> bool {
+    n.iter().all(|n| *n == 0)
+}

@@ -1,0 +1,326 @@
+//! The run log: one JSON object a line, each with its own checksum and number.
+//!
+//! A line is `{"crc":"xxxxxxxx","seq":N,"kind":"…",…}`; `crc` is the CRC32C (Castagnoli) in hexadecimal of every byte after
+//! the comma that follows it, up to the line feed, which is not included. `seq` counts lines from 0 over the whole file. So a
+//! damaged byte, a lost line and a torn tail are all noticed, and every undamaged line can still be read.
+
+use crate::header::{Close, Event, FORMAT, Header};
+use crate::interval::{Histograms, Interval};
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+use std::io::{self, BufRead, Write};
+
+/// Longest line that is read: far above a header of a thousand flows, far below what would hurt.
+pub const LONGEST_LINE: usize = 64 << 20;
+
+/// Length of `{"crc":"xxxxxxxx",`.
+const PREFIX: usize = 18;
+
+/// One line of a log.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Entry {
+    /// Opens a segment.
+    Header(Box<Header>),
+    /// Scalars of one interval.
+    Interval(Interval),
+    /// Distributions of several intervals.
+    Histograms(Histograms),
+    /// Something that happened.
+    Event(Event),
+    /// Closes a segment.
+    Close(Close),
+}
+
+/// Writes entries as lines. It does not buffer: one entry is one `write_all`, so that what was acknowledged is with the
+/// operating system. Making it durable (fsync) is the caller's, who knows what lies below.
+#[derive(Debug)]
+pub struct Writer<W> {
+    out: W,
+    seq: u64,
+    line: Vec<u8>,
+}
+
+impl<W: Write> Writer<W> {
+    /// A writer whose next line has number `seq`: 0 for a new file, the number of lines for one that is continued.
+    pub fn new(out: W, seq: u64) -> Writer<W> {
+        Writer { out, seq, line: Vec::new() }
+    }
+
+    /// Number of the next line.
+    pub fn seq(&self) -> u64 {
+        self.seq
+    }
+
+    /// What is written to.
+    pub fn get_ref(&self) -> &W {
+        &self.out
+    }
+
+    /// What is written to, for syncing.
+    pub fn get_mut(&mut self) -> &mut W {
+        &mut self.out
+    }
+
+    /// Gives back what was written to.
+    pub fn into_inner(self) -> W {
+        self.out
+    }
+
+    /// Appends a line. After an error the file may end in a torn line, which readers notice; nothing more may be written then.
+    pub fn write(&mut self, entry: &Entry) -> io::Result<()> {
+        match entry {
+            Entry::Header(header) => self.write_as("header", header),
+            Entry::Interval(interval) => self.write_as("interval", interval),
+            Entry::Histograms(histograms) => self.write_as("histograms", histograms),
+            Entry::Event(event) => self.write_as("event", event),
+            Entry::Close(close) => self.write_as("close", close),
+        }
+    }
+
+    fn write_as<T: Serialize>(&mut self, kind: &str, body: &T) -> io::Result<()> {
+        self.line.clear();
+        write!(self.line, "{{\"crc\":\"00000000\",\"seq\":{},\"kind\":\"{kind}\"", self.seq)?;
+        let joint = self.line.len();
+        serde_json::to_writer(&mut self.line, body)?;
+        // The body is an object of its own, "{…}", and never empty: its opening brace becomes the comma.
+        self.line[joint] = b',';
+        let crc = crc32c::crc32c(&self.line[PREFIX..]);
+        write!(&mut self.line[8..16], "{crc:08x}")?;
+        self.line.push(b'\n');
+        self.out.write_all(&self.line)?;
+        self.seq += 1;
+        Ok(())
+    }
+}
+
+/// A place where a log is not what was written.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Damage {
+    /// 1-based line.
+    pub line: u64,
+    /// Byte offset of the line's beginning in the file.
+    pub offset: u64,
+    /// True when it is the unfinished last line, as a kill leaves it.
+    pub torn_tail: bool,
+    /// What is wrong.
+    pub what: String,
+}
+
+impl std::fmt::Display for Damage {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "line {} (byte {}): {}", self.line, self.offset, self.what)
+    }
+}
+
+/// Reads a log line by line; damage is an item like any other, and reading goes on behind it.
+#[derive(Debug)]
+pub struct Reader<R> {
+    input: R,
+    line: u64,
+    offset: u64,
+    expected: u64,
+    buffer: Vec<u8>,
+    pending: Option<Entry>,
+}
+
+/// The members every line begins with.
+#[derive(Deserialize)]
+struct Numbered {
+    seq: u64,
+}
+
+impl<R: BufRead> Reader<R> {
+    /// Reads from the beginning of a log.
+    pub fn new(input: R) -> Reader<R> {
+        Reader { input, line: 0, offset: 0, expected: 0, buffer: Vec::new(), pending: None }
+    }
+
+    /// Number of the line that would follow: what [`Writer::new`] needs to continue the file.
+    pub fn next_seq(&self) -> u64 {
+        self.expected
+    }
+
+    /// Byte offset behind the last line that was read.
+    pub fn offset(&self) -> u64 {
+        self.offset
+    }
+
+    /// The next entry or damage; `None` at the end. An `io::Error` is the input's own.
+    pub fn next_entry(&mut self) -> io::Result<Option<Result<Entry, Damage>>> {
+        if let Some(entry) = self.pending.take() {
+            return Ok(Some(Ok(entry)));
+        }
+        let begin = self.offset;
+        self.buffer.clear();
+        let limit = LONGEST_LINE as u64 + 1;
+        let read = io::Read::take(&mut self.input, limit).read_until(b'\n', &mut self.buffer)?;
+        if read == 0 {
+            return Ok(None);
+        }
+        self.line += 1;
+        self.offset += read as u64;
+        let whole = self.buffer.last() == Some(&b'\n');
+        let damage = |what: String, torn_tail| Damage { line: self.line, offset: begin, torn_tail, what };
+        if !whole {
+            let what = format!("ends in the middle of a line, {read} bytes are lost");
+            let torn = read <= LONGEST_LINE;
+            return Ok(Some(Err(damage(if torn { what } else { "longer than any line of a log".into() }, torn))));
+        }
+        self.buffer.pop();
+        let (seq, entry) = match decode(&mut self.buffer) {
+            Ok(decoded) => decoded,
+            Err(what) => {
+                self.expected += 1;
+                return Ok(Some(Err(damage(what, false))));
+            }
+        };
+        let expected = std::mem::replace(&mut self.expected, seq + 1);
+        if seq == expected {
+            return Ok(Some(Ok(entry)));
+        }
+        self.pending = Some(entry);
+        Ok(Some(Err(damage(
+            format!("line number {seq} where {expected} belongs: lines are missing or repeated"),
+            false,
+        ))))
+    }
+}
+
+/// Checks and parses one line, without its line feed.
+fn decode(line: &mut [u8]) -> Result<(u64, Entry), String> {
+    if line.len() < PREFIX || !line.starts_with(b"{\"crc\":\"") || &line[16..PREFIX] != b"\"," {
+        return Err("not a line of a run log".into());
+    }
+    // Compared as text, so that not even a change of letter case passes.
+    if line[8..16] != *format!("{:08x}", crc32c::crc32c(&line[PREFIX..])).as_bytes() {
+        return Err("checksum does not match: the line was damaged".into());
+    }
+    let kind_at = find(line, b",\"kind\":\"").ok_or("no kind")?;
+    let kind_from = kind_at + 9;
+    let kind_to = kind_from + find(&line[kind_from..], b"\"").ok_or("no kind")?;
+    let kind = String::from_utf8_lossy(&line[kind_from..kind_to]).into_owned();
+    let mut head = vec![b'{'];
+    head.extend_from_slice(&line[PREFIX..kind_at]);
+    head.push(b'}');
+    let Numbered { seq } = serde_json::from_slice(&head).map_err(|e| format!("no line number: {e}"))?;
+    let body = line.get_mut(kind_to + 1..).filter(|rest| rest.first() == Some(&b',')).ok_or("no body")?;
+    body[0] = b'{';
+    let entry = match kind.as_str() {
+        "header" => Entry::Header(Box::new(header(body)?)),
+        "interval" => Entry::Interval(parse(body)?),
+        "histograms" => Entry::Histograms(parse(body)?),
+        "event" => Entry::Event(parse(body)?),
+        "close" => Entry::Close(parse(body)?),
+        other => return Err(format!("unknown kind of line \"{}\"", other.escape_debug())),
+    };
+    Ok((seq, entry))
+}
+
+fn parse<T: DeserializeOwned>(body: &[u8]) -> Result<T, String> {
+    serde_json::from_slice(body).map_err(|e| format!("not what it should hold: {e}"))
+}
+
+/// A header of a later format is refused by its number before its members are looked at.
+fn header(body: &[u8]) -> Result<Header, String> {
+    #[derive(Deserialize)]
+    struct Version {
+        format: u32,
+    }
+    let Version { format } = parse(body)?;
+    if format > FORMAT {
+        return Err(format!("format {format} is newer than this program knows ({FORMAT}); read it with a newer one"));
+    }
+    parse(body)
+}
+
+fn find(haystack: &[u8], needle: &[u8]) -> Option<usize> {
+    haystack.windows(needle.len()).position(|window| window == needle)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::header::CloseReason;
+    use crate::interval::FlowInterval;
+
+    fn sample() -> Vec<u8> {
+        let mut writer = Writer::new(Vec::new(), 0);
+        for index in 0..5 {
+            let flows = vec![FlowInterval { scheduled: 10, ok: 10, ..FlowInterval::default() }];
+            writer.write(&Entry::Interval(Interval { index, flows, ..Interval::default() })).unwrap();
+        }
+        let text = "all phases ran".to_owned();
+        let reason = CloseReason::Completed;
+        let close = Close { reason, at_ns: 5, text, intervals: 5, issued: 50, completed: 50, stuck: 0 };
+        writer.write(&Entry::Close(close)).unwrap();
+        writer.into_inner()
+    }
+
+    fn read(bytes: &[u8]) -> (Vec<Entry>, Vec<Damage>) {
+        let mut reader = Reader::new(bytes);
+        let (mut entries, mut damage) = (Vec::new(), Vec::new());
+        while let Some(item) = reader.next_entry().unwrap() {
+            match item {
+                Ok(entry) => entries.push(entry),
+                Err(found) => damage.push(found),
+            }
+        }
+        (entries, damage)
+    }
+
+    #[test]
+    fn what_was_written_is_read() {
+        let (entries, damage) = read(&sample());
+        assert_eq!((entries.len(), damage.len()), (6, 0));
+        assert!(matches!(&entries[4], Entry::Interval(interval) if interval.index == 4));
+    }
+
+    #[test]
+    fn every_line_is_json_of_its_own() {
+        for line in sample().split(|&b| b == b'\n').filter(|line| !line.is_empty()) {
+            let value: serde_json::Value = serde_json::from_slice(line).unwrap();
+            assert!(value["crc"].is_string() && value["seq"].is_u64() && value["kind"].is_string());
+        }
+    }
+
+    #[test]
+    fn one_damaged_byte_anywhere_is_noticed_and_the_other_lines_are_read() {
+        let good = sample();
+        for at in 0..good.len() {
+            for flip in [1u8, 0x20, 0x80] {
+                let mut bad = good.clone();
+                bad[at] ^= flip;
+                let (entries, damage) = read(&bad);
+                assert!(!damage.is_empty(), "byte {at} ^ {flip:#x} went unnoticed");
+                assert!(
+                    entries.len() >= 4,
+                    "byte {at}: a line and at most its neighbour are lost, read {}",
+                    entries.len()
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn a_torn_tail_is_told_from_damage() {
+        let good = sample();
+        let lines = good.iter().filter(|&&b| b == b'\n').count();
+        for cut in 1..good.len() {
+            let (entries, damage) = read(&good[..cut]);
+            let whole = good[..cut].iter().filter(|&&b| b == b'\n').count();
+            assert_eq!(entries.len(), whole, "cut at {cut}");
+            assert_eq!(damage.len(), usize::from(good[cut - 1] != b'\n'));
+            assert!(damage.iter().all(|d| d.torn_tail));
+        }
+        assert_eq!(lines, 6);
+    }
+
+    #[test]
+    fn a_missing_line_is_noticed() {
+        let good = sample();
+        let lines: Vec<&[u8]> = good.split_inclusive(|&b| b == b'\n').collect();
+        let (entries, damage) = read(&[lines[0], lines[1], lines[3], lines[4], lines[5]].concat());
+        assert_eq!((entries.len(), damage.len()), (5, 1));
+        assert!(damage[0].what.contains("missing"), "{}", damage[0]);
+    }
+}

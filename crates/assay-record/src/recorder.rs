@@ -1,0 +1,343 @@
+//! The recorder: counts every operation of every flow, once, without allocating.
+//!
+//! It belongs to one worker. At the end of an interval its counters leave as a [`Frame`]; frames of several workers for the
+//! same interval are added, and become lines of the log. Frames are given back, so that memory does not grow with the run.
+
+use crate::interval::{FlowHistograms, FlowInterval, Histograms, Interval, Timing};
+use crate::thresholds::Thresholds;
+use crate::times::Times;
+use assay_base::{Errno, Span};
+
+/// Sum, maximum and exact counts of one kind of length.
+#[derive(Clone, Debug)]
+struct Counts {
+    sum_ns: u64,
+    max_ns: u64,
+    buckets: Box<[u64]>,
+}
+
+impl Counts {
+    fn new(buckets: usize) -> Counts {
+        Counts { sum_ns: 0, max_ns: 0, buckets: vec![0; buckets].into() }
+    }
+
+    #[inline]
+    fn record(&mut self, ns: u64, bucket: usize) {
+        self.sum_ns = self.sum_ns.saturating_add(ns);
+        self.max_ns = self.max_ns.max(ns);
+        self.buckets[bucket] += 1;
+    }
+
+    fn add(&mut self, other: &Counts) {
+        self.sum_ns = self.sum_ns.saturating_add(other.sum_ns);
+        self.max_ns = self.max_ns.max(other.max_ns);
+        self.buckets.iter_mut().zip(&other.buckets).for_each(|(mine, theirs)| *mine += theirs);
+    }
+
+    fn clear(&mut self) {
+        (self.sum_ns, self.max_ns) = (0, 0);
+        self.buckets.fill(0);
+    }
+
+    fn timing(&self) -> Timing {
+        Timing { sum_ns: self.sum_ns, max_ns: self.max_ns, counts: Timing::sparse(&self.buckets) }
+    }
+}
+
+/// Counters of one flow in one interval.
+#[derive(Clone, Debug)]
+pub struct Cell {
+    /// Intended in the interval.
+    pub scheduled: u64,
+    /// Handed over.
+    pub issued: u64,
+    /// Completed in full.
+    pub ok: u64,
+    /// Their bytes.
+    pub bytes: u64,
+    /// Completed with too few bytes.
+    pub short: u64,
+    /// In flight at the end.
+    pub in_flight: u64,
+    /// Waiting at the end.
+    pub waiting: u64,
+    /// Stuck at the end.
+    pub stuck: u64,
+    errors: Vec<(Errno, u64)>,
+    response: Counts,
+    service: Counts,
+    lag: Counts,
+    own_lag: Counts,
+    forgiven: Box<[u64]>,
+}
+
+impl Cell {
+    fn new(buckets: usize) -> Cell {
+        let counts = || Counts::new(buckets);
+        Cell {
+            scheduled: 0,
+            issued: 0,
+            ok: 0,
+            bytes: 0,
+            short: 0,
+            in_flight: 0,
+            waiting: 0,
+            stuck: 0,
+            errors: Vec::new(),
+            response: counts(),
+            service: counts(),
+            lag: counts(),
+            own_lag: counts(),
+            forgiven: vec![0; buckets].into(),
+        }
+    }
+
+    fn scalars(&mut self) -> [&mut u64; 8] {
+        let Cell { scheduled, issued, ok, bytes, short, in_flight, waiting, stuck, .. } = self;
+        [scheduled, issued, ok, bytes, short, in_flight, waiting, stuck]
+    }
+
+    fn clear(&mut self) {
+        self.scalars().into_iter().for_each(|scalar| *scalar = 0);
+        self.errors.clear();
+        for counts in [&mut self.response, &mut self.service, &mut self.lag, &mut self.own_lag] {
+            counts.clear();
+        }
+        self.forgiven.fill(0);
+    }
+
+    fn add(&mut self, other: &mut Cell) {
+        self.scalars().into_iter().zip(other.scalars()).for_each(|(mine, theirs)| *mine += *theirs);
+        other.errors.iter().for_each(|&(errno, n)| count(&mut self.errors, errno, n));
+        self.response.add(&other.response);
+        self.service.add(&other.service);
+        self.lag.add(&other.lag);
+        self.own_lag.add(&other.own_lag);
+        self.forgiven.iter_mut().zip(&other.forgiven).for_each(|(mine, theirs)| *mine += theirs);
+    }
+
+    fn interval(&self) -> FlowInterval {
+        FlowInterval {
+            scheduled: self.scheduled,
+            issued: self.issued,
+            ok: self.ok,
+            bytes: self.bytes,
+            short: self.short,
+            errors: self.errors.iter().map(|(errno, n)| (errno.to_string(), *n)).collect(),
+            in_flight: self.in_flight,
+            waiting: self.waiting,
+            stuck: self.stuck,
+            response: self.response.timing(),
+            service: self.service.timing(),
+            lag: self.lag.timing(),
+            own_lag: self.own_lag.timing(),
+            forgiven: Timing::sparse(&self.forgiven),
+        }
+    }
+}
+
+fn count(errors: &mut Vec<(Errno, u64)>, errno: Errno, n: u64) {
+    match errors.iter_mut().find(|(known, _)| *known == errno) {
+        Some((_, counted)) => *counted += n,
+        None => errors.push((errno, n)),
+    }
+}
+
+/// Distributions of one flow.
+#[derive(Clone, Debug, Default)]
+struct FlowTimes {
+    response: Times,
+    service: Times,
+    lag: Times,
+}
+
+/// Everything recorded in one interval by one worker, or by all of them once added.
+#[derive(Clone, Debug)]
+pub struct Frame {
+    /// 0-based over the segment.
+    pub index: u64,
+    /// Begin on the run's time line, nanoseconds.
+    pub start_ns: u64,
+    /// End, exclusive.
+    pub end_ns: u64,
+    /// Index of the phase.
+    pub phase: u16,
+    /// One cell for each flow.
+    pub cells: Vec<Cell>,
+    /// Distributions since the last frame that carried them, and the first interval they cover.
+    times: Option<(u64, Vec<FlowTimes>)>,
+}
+
+impl Frame {
+    /// Adds another worker's frame of the same interval.
+    pub fn add(&mut self, other: &mut Frame) {
+        debug_assert_eq!(self.index, other.index, "frames of one interval are added");
+        self.end_ns = self.end_ns.max(other.end_ns);
+        self.cells.iter_mut().zip(&mut other.cells).for_each(|(mine, theirs)| mine.add(theirs));
+        match (&mut self.times, &other.times) {
+            (Some((_, mine)), Some((_, theirs))) => mine.iter_mut().zip(theirs).for_each(|(mine, theirs)| {
+                mine.response.add(&theirs.response);
+                mine.service.add(&theirs.service);
+                mine.lag.add(&theirs.lag);
+            }),
+            (mine @ None, Some(theirs)) => *mine = Some(theirs.clone()),
+            (_, None) => {}
+        }
+    }
+
+    /// The line of scalars.
+    pub fn interval(&self) -> Interval {
+        let flows = self.cells.iter().map(Cell::interval).collect();
+        let Frame { index, start_ns, end_ns, phase, .. } = *self;
+        Interval { index, start_ns, end_ns, phase, flows, ..Interval::default() }
+    }
+
+    /// The line of distributions, where this frame closes a group.
+    pub fn histograms(&self) -> Option<Histograms> {
+        let (first, times) = self.times.as_ref()?;
+        let filled = times.iter().enumerate().filter(|(_, t)| t.lag.count() + t.response.count() > 0);
+        let flows = filled.map(|(flow, times)| FlowHistograms {
+            flow: flow as u16,
+            response: times.response.to_text(),
+            service: times.service.to_text(),
+            lag: times.lag.to_text(),
+            overflow: [times.response.overflow(), times.service.overflow(), times.lag.overflow()],
+        });
+        Some(Histograms { first: *first, last: self.index, phase: self.phase, flows: flows.collect() })
+    }
+}
+
+/// One worker's counters.
+#[derive(Debug)]
+pub struct Recorder {
+    thresholds: Thresholds,
+    cells: Vec<Cell>,
+    times: Vec<FlowTimes>,
+    times_first: u64,
+    spare_cells: Vec<Vec<Cell>>,
+    spare_times: Vec<Vec<FlowTimes>>,
+}
+
+impl Recorder {
+    /// Counters for `flows` flows against `thresholds`.
+    pub fn new(thresholds: Thresholds, flows: usize) -> Recorder {
+        let cells = vec![Cell::new(thresholds.buckets()); flows];
+        let times = vec![FlowTimes::default(); flows];
+        Recorder { thresholds, cells, times, times_first: 0, spare_cells: Vec::new(), spare_times: Vec::new() }
+    }
+
+    /// The counters of a flow, for the plain ones the engine keeps itself.
+    #[inline]
+    pub fn cell(&mut self, flow: usize) -> &mut Cell {
+        &mut self.cells[flow]
+    }
+
+    /// Counts an operation as handed over, `lag` after its intended time, `own_lag` of which was the generator's own.
+    #[inline]
+    pub fn issued(&mut self, flow: usize, lag: Span, own_lag: Span) {
+        let cell = &mut self.cells[flow];
+        cell.issued += 1;
+        cell.lag.record(lag.as_ns(), self.thresholds.bucket(lag.as_ns()));
+        cell.own_lag.record(own_lag.as_ns(), self.thresholds.bucket(own_lag.as_ns()));
+        self.times[flow].lag.record(lag.as_ns());
+    }
+
+    /// Counts an operation as completed in full.
+    #[inline]
+    pub fn completed(&mut self, flow: usize, bytes: u32, response: Span, service: Span, own_lag: Span) {
+        let cell = &mut self.cells[flow];
+        cell.ok += 1;
+        cell.bytes += u64::from(bytes);
+        let over = self.thresholds.bucket(response.as_ns());
+        cell.response.record(response.as_ns(), over);
+        cell.service.record(service.as_ns(), self.thresholds.bucket(service.as_ns()));
+        if !own_lag.is_zero() {
+            let without = self.thresholds.bucket(response.saturating_sub(own_lag).as_ns());
+            cell.forgiven[without + 1..=over].iter_mut().for_each(|n| *n += 1);
+        }
+        let times = &mut self.times[flow];
+        times.response.record(response.as_ns());
+        times.service.record(service.as_ns());
+    }
+
+    /// Counts an operation as failed. Its length is in no histogram.
+    pub fn failed(&mut self, flow: usize, errno: Errno) {
+        count(&mut self.cells[flow].errors, errno, 1);
+    }
+
+    /// Takes the counters of the interval that ends now, and begins the next. With `close_group` the distributions go too.
+    pub fn take(&mut self, index: u64, start_ns: u64, end_ns: u64, phase: u16, close_group: bool) -> Frame {
+        let fresh = || vec![Cell::new(self.thresholds.buckets()); self.cells.len()];
+        let spare = self.spare_cells.pop().unwrap_or_else(fresh);
+        let cells = std::mem::replace(&mut self.cells, spare);
+        let times = close_group.then(|| {
+            let spare = self.spare_times.pop().unwrap_or_else(|| vec![FlowTimes::default(); cells.len()]);
+            let first = std::mem::replace(&mut self.times_first, index + 1);
+            (first, std::mem::replace(&mut self.times, spare))
+        });
+        Frame { index, start_ns, end_ns, phase, cells, times }
+    }
+
+    /// Gives a frame's memory back.
+    pub fn recycle(&mut self, mut frame: Frame) {
+        frame.cells.iter_mut().for_each(Cell::clear);
+        self.spare_cells.push(frame.cells);
+        if let Some((_, mut times)) = frame.times {
+            for flow in &mut times {
+                [&mut flow.response, &mut flow.service, &mut flow.lag].into_iter().for_each(Times::clear);
+            }
+            self.spare_times.push(times);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn record(recorder: &mut Recorder, response: u64, own: u64) {
+        recorder.cell(0).scheduled += 1;
+        recorder.issued(0, Span::from_us(own), Span::from_us(own));
+        let service = Span::from_us(response - own);
+        recorder.completed(0, 512, Span::from_us(response), service, Span::from_us(own));
+    }
+
+    #[test]
+    fn forgiven_counts_what_own_lag_pushed_over_a_threshold() {
+        let thresholds = Thresholds::new([]);
+        let mut recorder = Recorder::new(thresholds.clone(), 1);
+        record(&mut recorder, 900, 0);
+        record(&mut recorder, 1100, 200);
+        record(&mut recorder, 1100, 50);
+        let flow = recorder.take(0, 0, 1, 0, true).interval().flows.remove(0);
+        let mut over = vec![0; thresholds.buckets()];
+        Timing::add_to(&flow.response.counts, &mut over).unwrap();
+        assert_eq!(thresholds.over(&over, Span::from_ms(1)), Some(2));
+        let mut forgiven = vec![0; thresholds.buckets()];
+        Timing::add_to(&flow.forgiven, &mut forgiven).unwrap();
+        assert_eq!(forgiven[thresholds.first_over(Span::from_ms(1)).unwrap()], 1);
+        assert!(flow.balances(0));
+    }
+
+    #[test]
+    fn frames_of_workers_add_and_memory_is_reused() {
+        let mut workers = [Recorder::new(Thresholds::new([]), 1), Recorder::new(Thresholds::new([]), 1)];
+        for round in 0..3 {
+            workers.iter_mut().for_each(|worker| record(worker, 500 + round, 1));
+            workers[1].failed(0, Errno::EIO);
+            let [mut a, mut b] = workers.each_mut().map(|worker| worker.take(round, 0, 1, 0, round == 2));
+            a.add(&mut b);
+            let flow = &a.interval().flows[0];
+            assert_eq!((flow.ok, flow.failed(), flow.bytes), (2, 1, 1024));
+            match a.histograms() {
+                Some(lines) => {
+                    assert_eq!((lines.first, lines.last, lines.flows[0].decode().unwrap()[0].count()), (0, 2, 6))
+                }
+                None => assert!(round < 2),
+            }
+            workers[0].recycle(a);
+            workers[1].recycle(b);
+        }
+        assert_eq!(workers[0].spare_cells.len(), 1);
+    }
+}
