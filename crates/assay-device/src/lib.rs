@@ -4,7 +4,9 @@
 //!
 //! It is the only library room that talks to the operating system about storage. It knows no workload and no verdict.
 
+mod arena;
 pub mod clock;
+pub mod facts;
 pub mod null;
 pub mod open;
 pub mod probe;

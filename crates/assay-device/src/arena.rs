@@ -1,0 +1,81 @@
+//! The memory operations read into and write from: one page-aligned mapping, cut into equal slots.
+//!
+//! One mapping, because the kernel then pins few, large pieces when it is registered; faulted in at the start, because a page
+//! fault during a run would be measured as the device's time.
+
+use crate::facts::{EngineError, Slots};
+use assay_base::{Errno, Ticket};
+use rustix::mm::{Advice, MapFlags, ProtFlags, madvise, mmap_anonymous, munmap};
+use std::ptr::{self, NonNull};
+
+/// Slots begin on multiples of this: the largest alignment direct I/O asks for anywhere (4 KiB logical blocks).
+const ALIGN: usize = 4096;
+
+/// The slots' memory. Whoever hands out access guarantees that a slot is used by one side at a time.
+pub(crate) struct Arena {
+    start: NonNull<u8>,
+    slots: Slots,
+    stride: usize,
+}
+
+// SAFETY: the mapping belongs to this value alone and is not tied to a thread; access goes through the slot rule above.
+unsafe impl Send for Arena {}
+// SAFETY: as above; `Arena` itself only gives out addresses.
+unsafe impl Sync for Arena {}
+
+impl Arena {
+    /// Maps memory for `slots`. Fails with the kernel's error when there is not enough.
+    pub(crate) fn new(slots: Slots) -> Result<Arena, EngineError> {
+        let stride = (slots.bytes as usize).next_multiple_of(ALIGN).max(ALIGN);
+        let len = stride.saturating_mul(slots.count.max(1) as usize);
+        let fault = |e: rustix::io::Errno| EngineError::Memory { bytes: len as u64, errno: Errno(e.raw_os_error()) };
+        // SAFETY: a new private mapping at an address of the kernel's choice touches nothing that exists.
+        let start =
+            unsafe { mmap_anonymous(ptr::null_mut(), len, ProtFlags::READ | ProtFlags::WRITE, MapFlags::PRIVATE) }
+                .map_err(fault)?;
+        let arena =
+            Arena { start: NonNull::new(start.cast()).ok_or_else(|| fault(rustix::io::Errno::NOMEM))?, slots, stride };
+        // SAFETY: both pieces of advice concern our own fresh mapping; huge pages are a wish, a refusal costs only speed.
+        unsafe {
+            let _ = madvise(start, len, Advice::LinuxHugepage);
+            match madvise(start, len, Advice::LinuxPopulateWrite) {
+                Err(e) if e == rustix::io::Errno::NOMEM => return Err(fault(e)),
+                _ => {}
+            }
+        }
+        Ok(arena)
+    }
+
+    /// How many slots of what size.
+    pub(crate) fn slots(&self) -> Slots {
+        self.slots
+    }
+
+    /// Distance between the beginnings of two slots, in bytes.
+    pub(crate) fn stride(&self) -> usize {
+        self.stride
+    }
+
+    /// Where the slot of `ticket` begins; valid for `slots.bytes` bytes as long as the arena lives.
+    #[inline]
+    pub(crate) fn at(&self, ticket: Ticket) -> *mut u8 {
+        assert!(ticket.0 < self.slots.count, "tickets are dense: 0..slots");
+        // SAFETY: the slot lies within the mapping, as just asserted.
+        unsafe { self.start.as_ptr().add(ticket.0 as usize * self.stride) }
+    }
+
+    /// The slot's memory, through the exclusive borrow of its owner.
+    pub(crate) fn slot(&mut self, ticket: Ticket) -> &mut [u8] {
+        // SAFETY: the range is mapped, initialised by the kernel with zeros, and borrowed through `&mut self`.
+        unsafe { std::slice::from_raw_parts_mut(self.at(ticket), self.slots.bytes as usize) }
+    }
+}
+
+impl Drop for Arena {
+    fn drop(&mut self) {
+        let len = self.stride * self.slots.count.max(1) as usize;
+        // SAFETY: the mapping was made by `new` with this length and no slot is lent out any more. A failure would only
+        // leave the memory mapped until the process ends.
+        let _ = unsafe { munmap(self.start.as_ptr().cast(), len) };
+    }
+}
