@@ -5,8 +5,11 @@
 
 pub mod criterion;
 pub mod device;
+pub mod fault;
+pub mod math;
 pub mod op;
 pub mod prng;
+pub mod stamp;
 pub mod time;
 pub mod units;
 
@@ -15,7 +18,9 @@ mod serde_text;
 
 pub use criterion::{Bound, Criterion, Measure};
 pub use device::{Completion, Device, Done, Geometry};
+pub use fault::Fault;
 pub use op::{Direction, Errno, Op, Ticket};
 pub use prng::Prng;
+pub use stamp::Stamp;
 pub use time::{Instant, Span};
 pub use units::{Bytes, Rate, Share, UnitError};
