@@ -1,1 +1,10 @@
-//! Placeholder.
+//! From a run log to a verdict: slices, criteria, the rules of proof, and the text that says so.
+//!
+//! Pure, and it knows neither engine nor model: a log is all it sees. One pass over the log (`fold`), rules over what was
+//! folded (`rules`), plain data out ([`Judgement`]), renderers over that.
+
+pub mod judgement;
+pub mod verdict;
+
+pub use judgement::Judgement;
+pub use verdict::Verdict;

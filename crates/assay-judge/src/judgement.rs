@@ -1,0 +1,552 @@
+//! What judging gives: plain data, the same for text, JSON and HTML.
+//!
+//! Its JSON is the result format, `"schema": 1`. All times are nanoseconds; positions in time are in *measured time*, which
+//! runs from the beginning of the measured phase and stands still over gaps. A figure that was not counted is absent, never
+//! zero. Stream and target names are what the log says: hostile input to whoever renders them.
+
+use crate::verdict::Verdict;
+use assay_base::{Measure, Span};
+use assay_record::{Event, TargetHead};
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+
+/// The version of the JSON shape.
+pub const SCHEMA: u32 = 1;
+
+/// The result of judging one log.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Judgement {
+    /// Version of this shape, [`SCHEMA`].
+    pub schema: u32,
+    /// What the log proves.
+    pub verdict: Verdict,
+    /// Why, in one or two sentences; names the step when there are several.
+    pub reason: String,
+    /// The slice that decided, where one did.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub deciding: Option<Deciding>,
+    /// Run name.
+    pub name: String,
+    /// Model name.
+    pub model: String,
+    /// The load as a multiple of 1x, as text.
+    pub load: String,
+    /// The seed.
+    pub seed: u64,
+    /// Tool version and commit that wrote the log.
+    pub tool: String,
+    /// Wall clock at the start, RFC 3339.
+    pub created: String,
+    /// Facts that limit what the result proves (`SIMULATED`, `QUICK` …), over all steps.
+    pub watermarks: Vec<String>,
+    /// What a reader should know, over all steps.
+    pub warnings: Vec<String>,
+    /// Places where the log is not what was written.
+    pub damage: Vec<Damaged>,
+    /// The step's figures; of several steps the deciding one's.
+    #[serde(flatten)]
+    pub part: Part,
+    /// Every step, when the log has more than one.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub steps: Vec<Step>,
+}
+
+/// One step of a certification.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Step {
+    /// 1-based.
+    pub number: u32,
+    /// Of how many were planned.
+    pub of: u32,
+    /// `load test, one device` …
+    pub title: String,
+    /// What this step proves.
+    pub verdict: Verdict,
+    /// Why.
+    pub reason: String,
+    /// The slice that decided, where one did.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub deciding: Option<Deciding>,
+    /// The load as a multiple of 1x, as text.
+    pub load: String,
+    /// What a reader should know of this step.
+    pub warnings: Vec<String>,
+    /// Its figures.
+    #[serde(flatten)]
+    pub part: Part,
+}
+
+/// The figures of one step.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Part {
+    /// True where latency criteria do not apply and only completion does.
+    pub stress: bool,
+    /// Planned length of the measured phase.
+    pub planned_ns: u64,
+    /// What of it the log holds, gaps not counted.
+    pub measured_ns: u64,
+    /// Length of a slice.
+    pub slice_ns: u64,
+    /// The built-in criterion of delivered load first, then the plan's in their order.
+    pub criteria: Vec<CriterionOutcome>,
+    /// In order of time.
+    pub slices: Vec<Slice>,
+    /// One entry for each stream on each target, and one over all targets together (`target` absent) where there are several.
+    pub streams: Vec<StreamTotals>,
+    /// The generator's own cost.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub generator: Option<GeneratorCost>,
+    /// How the operations were carried: engine, workers, in-flight bound, clock.
+    pub engine: BTreeMap<String, String>,
+    /// The machine.
+    pub host: BTreeMap<String, String>,
+    /// What was driven.
+    pub targets: Vec<TargetTotals>,
+    /// Interruptions that were continued.
+    pub gaps: Vec<Gap>,
+    /// What happened at a moment; the first 1000.
+    pub events: Vec<Event>,
+    /// Events beyond those.
+    pub events_left_out: u64,
+    /// Thin lines for charts.
+    pub series: Series,
+    /// The plan as it was run.
+    pub plan: serde_json::Value,
+}
+
+/// The slice, stream and target that decided, with the figure.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Deciding {
+    /// Step number, 1-based; 1 when the log has no steps.
+    pub step: u32,
+    /// Window number, 1-based; the slice when the window is the slice.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub slice: Option<u64>,
+    /// Stream, where one is meant.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stream: Option<String>,
+    /// Target; absent for all together.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub target: Option<String>,
+    /// The measured value as text: `21.3%`, `1.23 ms`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub measured: Option<String>,
+    /// The bound as text: `below 5%`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub bound: Option<String>,
+    /// Begin and end in measured time.
+    pub start_ns: u64,
+    /// See `start_ns`.
+    pub end_ns: u64,
+}
+
+/// How a criterion came out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Outcome {
+    /// Held in every window.
+    Pass,
+    /// Broken in a complete, valid window.
+    Fail,
+    /// Some window proves nothing and none is broken.
+    Invalid,
+    /// Some window is missing or cut and none is broken.
+    Incomplete,
+    /// Latency criteria are not applied in stress steps.
+    NotApplied,
+}
+
+/// One criterion and how it came out.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct CriterionOutcome {
+    /// The criterion as its text, or `load delivered at least 99.9% per slice`.
+    pub criterion: String,
+    /// What is measured, in words: `reads response over 1 ms`.
+    pub title: String,
+    /// The bound in words: `< 5%`.
+    pub bound: String,
+    /// Stream; absent for the built-in one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stream: Option<String>,
+    /// What was judged; absent for the built-in one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub measure: Option<Measure>,
+    /// The threshold it counts against, if it counts.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub threshold: Option<Span>,
+    /// Length of its windows as judged.
+    pub window_ns: u64,
+    /// How it came out.
+    pub outcome: Outcome,
+    /// Windows judged.
+    pub windows: u64,
+    /// Of which over the bound.
+    pub broken: u64,
+    /// The deciding figure: the first broken window, otherwise the worst; absent when nothing was judged.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub measured: Option<Figure>,
+    /// The worst figure of all windows.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub worst: Option<Figure>,
+    /// The worst of each target alone, where there are several.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub targets: Vec<Figure>,
+    /// What else must be said: `judged over 30 min, the whole measured time`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub note: Option<String>,
+}
+
+/// A measured value of a criterion in one window.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Figure {
+    /// Window number, 1-based.
+    pub window: u64,
+    /// Begin in measured time.
+    pub start_ns: u64,
+    /// End in measured time.
+    pub end_ns: u64,
+    /// Target; absent for all together.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub target: Option<String>,
+    /// A share (0 to 1) or a mean in nanoseconds, as the criterion asks.
+    pub value: f64,
+    /// The same for people: `2.70%`, `1.23 ms`.
+    pub text: String,
+    /// Operations it is taken over.
+    pub operations: u64,
+    /// False where it is over the bound.
+    pub within: bool,
+    /// Set where it would have been within the bound without the generator's own lag.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub generator: bool,
+}
+
+/// One slice of the measured time.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Slice {
+    /// 1-based.
+    pub number: u64,
+    /// Begin in measured time.
+    pub start_ns: u64,
+    /// Planned end in measured time.
+    pub end_ns: u64,
+    /// False when it was cut, has a gap, or lines of it are missing; then it does not count.
+    pub complete: bool,
+    /// False when something in it proves nothing (generator lag, the log does not add up).
+    pub valid: bool,
+    /// False when a criterion is broken in it.
+    pub within: bool,
+    /// What is special about it: `30 min long`, `interrupted`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub note: Option<String>,
+    /// As in [`Part::streams`]: each stream on each target, and all together where there are several.
+    pub streams: Vec<SliceStream>,
+}
+
+/// One stream (on one target or on all) in one slice.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct SliceStream {
+    /// Stream name.
+    pub stream: String,
+    /// Target; absent for all together.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub target: Option<String>,
+    /// Counters and errors.
+    #[serde(flatten)]
+    pub counts: Counts,
+    /// Completed − intended.
+    pub response: SliceTimes,
+    /// Completed − issued.
+    pub service: SliceTimes,
+    /// The generator's own part of issued − intended: upper bound of its 99th percentile from the exact counters.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub own_lag_p99_below_ns: Option<u64>,
+}
+
+/// What happened to the operations of a stream.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Counts {
+    /// Whose intended time lies in it.
+    pub scheduled: u64,
+    /// Handed to the device.
+    pub issued: u64,
+    /// Completed in full.
+    pub operations: u64,
+    /// Bytes of those.
+    pub bytes: u64,
+    /// Completed with too few bytes.
+    pub short: u64,
+    /// Failed, by error name.
+    pub errors: BTreeMap<String, u64>,
+    /// At the end: in flight, waiting, stuck.
+    pub in_flight: u64,
+    /// See `in_flight`.
+    pub waiting: u64,
+    /// See `in_flight`.
+    pub stuck: u64,
+}
+
+/// Lengths of time within a slice.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct SliceTimes {
+    /// Operations counted.
+    pub operations: u64,
+    /// Absent when nothing was counted.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mean_ns: Option<u64>,
+    /// Absent when nothing was counted.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_ns: Option<u64>,
+    /// Operations at or over each threshold, exact.
+    pub over: BTreeMap<Span, u64>,
+}
+
+/// The totals of one stream over all measured time.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct StreamTotals {
+    /// Stream name.
+    pub name: String,
+    /// Target; absent for all together.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub target: Option<String>,
+    /// `read` or `write`.
+    pub direction: String,
+    /// `poisson`, `steady`, `closed` …
+    pub arrival: String,
+    /// Operation size as text.
+    pub size: String,
+    /// Planned operations per second over all targets together; absent for a closed loop.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rate_asked: Option<f64>,
+    /// Completed operations per second of measured time; absent when no time was measured.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rate_achieved: Option<f64>,
+    /// Counters and errors.
+    #[serde(flatten)]
+    pub counts: Counts,
+    /// Most in flight at the end of any interval.
+    pub in_flight_max: u64,
+    /// Most waiting at the end of any interval.
+    pub waiting_max: u64,
+    /// Completed − intended.
+    pub response: TimesSummary,
+    /// Completed − issued.
+    pub service: TimesSummary,
+    /// Issued − intended.
+    pub lag: TimesSummary,
+    /// The generator's own part of the lag; from counters, without percentiles.
+    pub own_lag: TimesSummary,
+}
+
+/// A distribution of lengths of time. Percentiles are absent when nothing was counted or when they lie above an hour.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct TimesSummary {
+    /// Lengths counted.
+    pub operations: u64,
+    /// Mean.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mean_ns: Option<u64>,
+    /// Median.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub p50_ns: Option<u64>,
+    /// 90 %.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub p90_ns: Option<u64>,
+    /// 99 %.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub p99_ns: Option<u64>,
+    /// 99.9 %.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub p99_9_ns: Option<u64>,
+    /// 99.99 %.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub p99_99_ns: Option<u64>,
+    /// Largest, exact.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_ns: Option<u64>,
+    /// At or over each threshold, exact.
+    pub over: BTreeMap<Span, u64>,
+    /// `[share not above, nanoseconds]`, ascending, for a chart by nines; empty when nothing was counted.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub nines: Vec<(f64, u64)>,
+}
+
+/// One target and what its block device counted.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct TargetTotals {
+    /// As the log describes it.
+    #[serde(flatten)]
+    pub head: TargetHead,
+    /// Bytes written to it by this step, warm-up included.
+    pub written_bytes: u64,
+    /// Bytes read from it by this step, warm-up included.
+    pub read_bytes: u64,
+    /// What its block device counted meanwhile; absent where there is none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub disk: Option<DiskTotals>,
+}
+
+/// Counters of a block device against what was issued to it, over the intervals that have them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct DiskTotals {
+    /// Reads and writes the device completed.
+    pub operations: u64,
+    /// Bytes of those.
+    pub bytes: u64,
+    /// Operations the run completed meanwhile.
+    pub own_operations: u64,
+    /// Bytes of those.
+    pub own_bytes: u64,
+    /// Difference as a share of the run's own, by operations or bytes, whichever is closer.
+    pub mismatch: f64,
+}
+
+/// The generator's own cost over the measured time.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct GeneratorCost {
+    /// CPU time of all workers.
+    pub cpu_ns: u64,
+    /// Time runnable but not running.
+    pub run_queue_ns: u64,
+    /// Time stolen by the hypervisor.
+    pub steal_ns: u64,
+    /// Largest resident memory, bytes.
+    pub resident_bytes_max: u64,
+    /// Wall time of the intervals that were sampled.
+    pub sampled_ns: u64,
+}
+
+/// An interruption that was continued.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Gap {
+    /// Where in measured time.
+    pub at_ns: u64,
+    /// How the segment before ended.
+    pub before: String,
+    /// Wall clock when the next segment began.
+    pub resumed: String,
+}
+
+/// A damaged place of the log.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Damaged {
+    /// 1-based line.
+    pub line: u64,
+    /// Byte offset.
+    pub offset: u64,
+    /// True for the unfinished last line, as a kill leaves it.
+    pub torn_tail: bool,
+    /// What is wrong.
+    pub what: String,
+}
+
+/// Lines for charts, in columns: every vector of a stream has one entry for each entry of the `at_ns` beside it.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Series {
+    /// Begin of each point in measured time; at most 2000 points.
+    pub at_ns: Vec<u64>,
+    /// Length of each point.
+    pub width_ns: Vec<u64>,
+    /// The threshold of `share_over`: the smallest of the criteria, else 1 ms.
+    pub threshold: Span,
+    /// One entry for each stream, over all targets.
+    pub streams: Vec<StreamSeries>,
+    /// One entry for each stream on each target, where there are several targets.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub flows: Vec<FlowSeries>,
+}
+
+/// One stream's lines.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct StreamSeries {
+    /// Stream name.
+    pub stream: String,
+    /// Scheduled operations per second.
+    pub asked: Vec<f64>,
+    /// Completed operations per second.
+    pub achieved: Vec<f64>,
+    /// Share of responses at or over the threshold (0 to 1); `None` where nothing completed.
+    pub share_over: Vec<Option<f64>>,
+    /// Failed and short operations.
+    pub errors: Vec<u64>,
+    /// Mean lag in nanoseconds; `None` where nothing was issued.
+    pub lag_mean_ns: Vec<Option<u64>>,
+    /// Largest lag.
+    pub lag_max_ns: Vec<u64>,
+    /// Largest response.
+    pub response_max_ns: Vec<u64>,
+    /// Percentiles of response, on a coarser time axis of their own (the distributions are logged every few seconds).
+    pub bands: Bands,
+    /// Time × response, for a heat map.
+    pub heat: Heat,
+}
+
+/// Percentiles of response along the time.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Bands {
+    /// Begin of each point in measured time.
+    pub at_ns: Vec<u64>,
+    /// Median.
+    pub p50_ns: Vec<Option<u64>>,
+    /// 99 %.
+    pub p99_ns: Vec<Option<u64>>,
+    /// 99.9 %.
+    pub p99_9_ns: Vec<Option<u64>>,
+}
+
+/// How many responses fell between which boundaries, when. At most 240 columns.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Heat {
+    /// Boundaries in nanoseconds: row `i` lies below boundary `i` and at or above the one before; the last row above all.
+    pub bounds_ns: Vec<u64>,
+    /// Begin of each column in measured time.
+    pub at_ns: Vec<u64>,
+    /// For each column `[row, operations, row, operations, …]`, empty rows left out.
+    pub columns: Vec<Vec<u64>>,
+}
+
+/// One stream on one target.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct FlowSeries {
+    /// Stream name.
+    pub stream: String,
+    /// Target name.
+    pub target: String,
+    /// Completed operations per second.
+    pub achieved: Vec<f64>,
+    /// Share of responses at or over the threshold (0 to 1); `None` where nothing completed.
+    pub share_over: Vec<Option<f64>>,
+}
+
+impl SliceTimes {
+    /// Share of operations at or over `threshold` (0 to 1); `None` when nothing completed or it was not counted.
+    pub fn share_over(&self, threshold: Span) -> Option<f64> {
+        let over = *self.over.get(&threshold)?;
+        (self.operations > 0).then(|| over as f64 / self.operations as f64)
+    }
+}
+
+impl Counts {
+    /// Failed operations of every kind of error.
+    pub fn failed(&self) -> u64 {
+        self.errors.values().fold(0, |sum, n| sum.saturating_add(*n))
+    }
+
+    /// The share of what was scheduled that was handed over by the end (0 to 1); `None` when nothing was scheduled.
+    pub fn delivered(&self) -> Option<f64> {
+        (self.scheduled > 0).then(|| 1.0 - self.waiting.min(self.scheduled) as f64 / self.scheduled as f64)
+    }
+}
+
+impl Slice {
+    /// The figures of `stream` on `target` (`None`: all together; on a single target that is the same).
+    pub fn stream(&self, stream: &str, target: Option<&str>) -> Option<&SliceStream> {
+        let mine = || self.streams.iter().filter(|entry| entry.stream == stream);
+        let exact = mine().find(|entry| entry.target.as_deref() == target);
+        exact.or_else(|| if target.is_none() && mine().count() == 1 { mine().next() } else { None })
+    }
+}
+
+fn is_false(flag: &bool) -> bool {
+    !flag
+}

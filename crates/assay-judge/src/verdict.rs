@@ -1,0 +1,59 @@
+//! The four answers, their order and their exit codes.
+//!
+//! The order is the order of proof: what a device was seen to do wrong stays true whatever happened to the run later, so
+//! FAIL outweighs INVALID, which outweighs INCOMPLETE. PASS is what is left when nothing speaks against it.
+
+use serde::{Deserialize, Serialize};
+use std::fmt;
+
+/// What a run proves. Ordered by weight: the greatest of several decides.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "UPPERCASE")]
+pub enum Verdict {
+    /// Every bound held in every slice, and the load asked for was the load delivered.
+    Pass,
+    /// The run was cut short; what there is speaks neither for nor against the target.
+    Incomplete,
+    /// The test proves nothing: the generator was the bottleneck, the log does not add up, something stood between.
+    Invalid,
+    /// The target did not hold.
+    Fail,
+}
+
+impl Verdict {
+    /// The exit code of the program.
+    pub const fn exit_code(self) -> u8 {
+        match self {
+            Verdict::Pass => 0,
+            Verdict::Fail => 10,
+            Verdict::Invalid => 11,
+            Verdict::Incomplete => 12,
+        }
+    }
+}
+
+impl fmt::Display for Verdict {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            Verdict::Pass => "PASS",
+            Verdict::Fail => "FAIL",
+            Verdict::Invalid => "INVALID",
+            Verdict::Incomplete => "INCOMPLETE",
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_heaviest_decides_and_each_has_its_code() {
+        use Verdict::*;
+        let mut all = [Fail, Pass, Incomplete, Invalid];
+        all.sort();
+        assert_eq!(all, [Pass, Incomplete, Invalid, Fail]);
+        assert_eq!(all.map(Verdict::exit_code), [0, 12, 11, 10]);
+        assert_eq!(serde_json::to_string(&Fail).unwrap(), "\"FAIL\"");
+    }
+}
