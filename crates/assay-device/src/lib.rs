@@ -11,6 +11,12 @@ pub mod null;
 pub mod open;
 pub mod probe;
 pub mod safety;
+pub mod select;
 pub mod sim;
 pub mod threads;
 pub mod uring;
+
+#[cfg(test)]
+mod testbed;
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,178 @@
+//! Chooses the engine that carries a run, once, at its start, and keeps the reason for the log.
+
+use crate::clock::Clock;
+use crate::facts::{EngineError, EngineFacts, Health, Slots};
+use crate::null::Null;
+use crate::open::Target;
+use crate::threads::Threads;
+use crate::uring::Uring;
+use assay_base::{Device, Done, Geometry, Instant, Op, Span, Ticket};
+use std::fmt;
+use std::str::FromStr;
+
+/// What the user asked for.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub enum Choice {
+    /// io_uring where it is permitted, threads otherwise.
+    #[default]
+    Auto,
+    /// io_uring or nothing.
+    Uring,
+    /// The thread pool.
+    Threads,
+}
+
+impl FromStr for Choice {
+    type Err = String;
+    fn from_str(text: &str) -> Result<Choice, String> {
+        match text {
+            "auto" => Ok(Choice::Auto),
+            "io_uring" | "uring" => Ok(Choice::Uring),
+            "threads" => Ok(Choice::Threads),
+            _ => Err(format!("\"{}\" is not an engine; write auto, io_uring or threads", text.escape_debug())),
+        }
+    }
+}
+
+impl fmt::Display for Choice {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            Choice::Auto => "auto",
+            Choice::Uring => "io_uring",
+            Choice::Threads => "threads",
+        })
+    }
+}
+
+/// Starts an engine for one worker over `targets`. `Auto` falls back to threads when the kernel refuses io_uring, and the
+/// reason stands in the notes of `describe`.
+pub fn select(choice: Choice, targets: Vec<Target>, slots: Slots, clock: Clock) -> Result<AnyDevice, EngineError> {
+    match choice {
+        Choice::Threads => Ok(AnyDevice::Threads(Threads::new(targets, slots, clock)?)),
+        Choice::Uring => Ok(AnyDevice::Uring(Box::new(Uring::new(targets, slots, clock)?))),
+        Choice::Auto => match Uring::new(targets.clone(), slots, clock) {
+            Ok(uring) => Ok(AnyDevice::Uring(Box::new(uring))),
+            Err(reason) if reason.is_refusal() => {
+                let mut threads = Threads::new(targets, slots, clock)?;
+                threads.note(format!("threads instead of io_uring: {reason}"));
+                Ok(AnyDevice::Threads(threads))
+            }
+            Err(other) => Err(other),
+        },
+    }
+}
+
+/// Any engine in real time. The branch is taken once per call and always the same way; nothing is boxed per operation.
+pub enum AnyDevice {
+    /// io_uring.
+    Uring(Box<Uring>),
+    /// pread and pwrite.
+    Threads(Threads),
+    /// Nothing at all.
+    Null(Null),
+}
+
+/// Calls the same method of whichever engine it is.
+macro_rules! each {
+    ($device:expr, $inner:ident => $call:expr) => {
+        match $device {
+            AnyDevice::Uring($inner) => $call,
+            AnyDevice::Threads($inner) => $call,
+            AnyDevice::Null($inner) => $call,
+        }
+    };
+}
+
+impl AnyDevice {
+    /// What the log says of the engine.
+    pub fn describe(&self) -> EngineFacts {
+        match self {
+            AnyDevice::Uring(uring) => uring.describe().clone(),
+            AnyDevice::Threads(threads) => threads.describe().clone(),
+            AnyDevice::Null(null) => null.describe(),
+        }
+    }
+
+    /// What went wrong between the engine and the kernel so far.
+    pub fn health(&mut self) -> Health {
+        match self {
+            AnyDevice::Uring(uring) => uring.health(),
+            AnyDevice::Threads(_) | AnyDevice::Null(_) => Health::default(),
+        }
+    }
+}
+
+impl Device for AnyDevice {
+    fn geometry(&self, target: u16) -> Geometry {
+        each!(self, device => device.geometry(target))
+    }
+    #[inline]
+    fn buffer(&mut self, ticket: Ticket) -> &mut [u8] {
+        each!(self, device => device.buffer(ticket))
+    }
+    #[inline]
+    fn submit(&mut self, now: Instant, ticket: Ticket, op: &Op) {
+        each!(self, device => device.submit(now, ticket, op))
+    }
+    #[inline]
+    fn poll(&mut self, now: Instant, done: &mut Done) {
+        each!(self, device => device.poll(now, done))
+    }
+    fn next_wakeup(&self) -> Option<Instant> {
+        each!(self, device => device.next_wakeup())
+    }
+    fn wait(&mut self, span: Span) {
+        each!(self, device => device.wait(span))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testbed::*;
+    use assay_base::Direction::Read;
+
+    #[test]
+    fn auto_takes_threads_when_io_uring_is_refused_and_says_why() {
+        for (errno, why) in [(libc::EPERM, "EPERM"), (libc::ENOSYS, "38"), (libc::ENOMEM, "ENOMEM")] {
+            apart(move || {
+                refuse(libc::SYS_io_uring_setup, errno);
+                let file = scratch(8192);
+                let targets = || vec![target(file.path(), 8192, false)];
+                let mut device = select(Choice::Auto, targets(), slots(2), Clock::start()).unwrap();
+                let facts = device.describe();
+                assert_eq!((facts.name, facts.threads), ("threads", 2));
+                assert!(facts.notes[0].contains(why) && facts.notes[0].contains("io_uring_setup"), "{facts:?}");
+                assert_eq!(carry(&mut device, &[op(Read, 0, 8192)])[0].result, Ok(8192));
+                let refusal = select(Choice::Uring, targets(), slots(2), Clock::start()).err().unwrap();
+                assert_eq!(
+                    refusal,
+                    EngineError::Refused {
+                        engine: "io_uring",
+                        call: "io_uring_setup",
+                        errno: assay_base::Errno(errno)
+                    }
+                );
+            });
+        }
+    }
+
+    #[test]
+    fn the_choice_is_kept() {
+        for (choice, name) in [(Choice::Auto, "io_uring"), (Choice::Uring, "io_uring"), (Choice::Threads, "threads")] {
+            let file = scratch(8192);
+            let mut device = select(choice, vec![target(file.path(), 8192, false)], slots(2), Clock::start()).unwrap();
+            assert_eq!(device.describe().name, name);
+            assert_eq!(carry(&mut device, &[op(Read, 0, 4096)])[0].result, Ok(4096));
+            assert_eq!(device.health(), Health::default());
+        }
+    }
+
+    #[test]
+    fn choices_read_back() {
+        for choice in [Choice::Auto, Choice::Uring, Choice::Threads] {
+            assert_eq!(choice.to_string().parse(), Ok(choice));
+        }
+        assert!("libaio".parse::<Choice>().unwrap_err().contains("auto, io_uring or threads"));
+    }
+}

@@ -1,0 +1,177 @@
+//! What the worker and its pool threads share: a lane per ticket, and a queue of finished tickets with a bell.
+//!
+//! Without locks: a lane is owned by the worker while idle and by its thread while at work, and changes hands by its state.
+//! At most one entry per ticket can be in the queue of finished ones, so it can be neither full nor overtaken.
+
+use crate::arena::Arena;
+use crate::clock::Clock;
+use crate::open::Target;
+use assay_base::{Completion, Direction, Errno, Instant, Op, Span, Ticket};
+use rustix::io::{IoSlice, ReadWriteFlags, pread, pwrite, pwritev2};
+use rustix::thread::{Timespec, futex};
+use std::cell::UnsafeCell;
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+
+/// The lane belongs to the worker.
+const IDLE: u32 = 0;
+/// The lane belongs to its thread.
+const WORK: u32 = 1;
+/// The thread is to end.
+const STOP: u32 = 2;
+
+/// One ticket's place, on cache lines of its own.
+#[repr(align(128))]
+struct Lane {
+    state: AtomicU32,
+    /// What is to be done, and where in the file.
+    job: UnsafeCell<(Op, u64)>,
+    /// How it ended.
+    outcome: UnsafeCell<Completion>,
+}
+
+/// Everything both sides see.
+pub(super) struct Shared {
+    pub(super) targets: Vec<Target>,
+    pub(super) arena: Arena,
+    clock: Clock,
+    lanes: Vec<Lane>,
+    /// Finished tickets plus one; zero is a free place.
+    finished: Vec<AtomicU32>,
+    /// Places handed out so far.
+    tail: AtomicU32,
+    /// 1 while the worker sleeps or is about to.
+    bell: AtomicU32,
+    stop: AtomicBool,
+}
+
+// SAFETY: `job` and `outcome` of a lane are touched only by the side that owns it: the worker while its state is IDLE, its
+// thread while it is WORK, the worker again once the ticket came out of `finished`. State and queue order the accesses.
+unsafe impl Sync for Shared {}
+
+impl Shared {
+    pub(super) fn new(targets: Vec<Target>, arena: Arena, clock: Clock) -> Shared {
+        let count = arena.slots().count;
+        let nothing = Op { target: 0, direction: Direction::Read, durable: false, offset: 0, len: 0 };
+        let never = Completion {
+            ticket: Ticket(0),
+            result: Ok(0),
+            issued: Instant::ZERO,
+            accepted: Instant::ZERO,
+            completed: Instant::ZERO,
+        };
+        let lane = |_| Lane {
+            state: AtomicU32::new(IDLE),
+            job: UnsafeCell::new((nothing, 0)),
+            outcome: UnsafeCell::new(never),
+        };
+        Shared {
+            targets,
+            arena,
+            clock,
+            lanes: (0..count).map(lane).collect(),
+            finished: (0..count.next_power_of_two()).map(|_| AtomicU32::new(0)).collect(),
+            tail: AtomicU32::new(0),
+            bell: AtomicU32::new(0),
+            stop: AtomicBool::new(false),
+        }
+    }
+
+    /// Worker: hands an operation to its thread. The ticket is idle, which the caller has checked.
+    pub(super) fn hand_over(&self, ticket: Ticket, op: &Op, offset: u64) {
+        let lane = &self.lanes[ticket.0 as usize];
+        debug_assert_eq!(lane.state.load(Ordering::Relaxed), IDLE);
+        // SAFETY: the lane is idle, so it is the worker's.
+        unsafe { *lane.job.get() = (*op, offset) };
+        lane.state.store(WORK, Ordering::Release);
+        let _ = futex::wake(&lane.state, futex::Flags::PRIVATE, 1);
+    }
+
+    /// Worker: the finished ticket at place `head` of the queue, if one is there.
+    pub(super) fn take(&self, head: u32) -> Option<Completion> {
+        let place = &self.finished[head as usize & (self.finished.len() - 1)];
+        let ticket = place.load(Ordering::SeqCst).checked_sub(1)?;
+        place.store(0, Ordering::Relaxed);
+        // SAFETY: the thread gave the lane back before it put the ticket into the queue.
+        Some(unsafe { *self.lanes[ticket as usize].outcome.get() })
+    }
+
+    /// Worker: sleeps until something finishes, at most `span`; not at all when place `head` is taken already.
+    pub(super) fn sleep(&self, head: u32, span: Span) {
+        self.bell.store(1, Ordering::SeqCst);
+        if self.finished[head as usize & (self.finished.len() - 1)].load(Ordering::SeqCst) == 0 {
+            let ns = span.as_ns();
+            let time = Timespec { tv_sec: (ns / 1_000_000_000) as i64, tv_nsec: (ns % 1_000_000_000) as i64 };
+            // Time is up, a signal, or the bell has rung already: the caller looks in any case.
+            let _ = futex::wait(&self.bell, futex::Flags::PRIVATE, 1, Some(&time));
+        }
+        self.bell.store(0, Ordering::SeqCst);
+    }
+
+    /// Worker: tells every thread to end; those at work end after it.
+    pub(super) fn stop(&self) {
+        self.stop.store(true, Ordering::SeqCst);
+        for lane in &self.lanes {
+            let _ = lane.state.compare_exchange(IDLE, STOP, Ordering::SeqCst, Ordering::SeqCst);
+            let _ = futex::wake(&lane.state, futex::Flags::PRIVATE, 1);
+        }
+    }
+
+    /// A thread's whole life: serves `ticket` until told to stop.
+    pub(super) fn serve(&self, ticket: Ticket) {
+        let lane = &self.lanes[ticket.0 as usize];
+        while self.next_job(lane) {
+            // SAFETY: the state is WORK, so the lane is this thread's.
+            unsafe {
+                let (op, offset) = *lane.job.get();
+                *lane.outcome.get() = self.carry_out(ticket, &op, offset);
+            }
+            lane.state.store(IDLE, Ordering::SeqCst);
+            self.finish(ticket);
+        }
+    }
+
+    /// Sleeps until there is work; false when the thread is to end.
+    fn next_job(&self, lane: &Lane) -> bool {
+        loop {
+            match lane.state.load(Ordering::Acquire) {
+                WORK => return true,
+                _ if self.stop.load(Ordering::SeqCst) => return false,
+                state => {
+                    let _ = futex::wait(&lane.state, futex::Flags::PRIVATE, state, None);
+                }
+            }
+        }
+    }
+
+    fn finish(&self, ticket: Ticket) {
+        let place = self.tail.fetch_add(1, Ordering::Relaxed) as usize & (self.finished.len() - 1);
+        self.finished[place].store(ticket.0 + 1, Ordering::SeqCst);
+        if self.bell.load(Ordering::SeqCst) == 1 && self.bell.swap(0, Ordering::SeqCst) == 1 {
+            let _ = futex::wake(&self.bell, futex::Flags::PRIVATE, 1);
+        }
+    }
+
+    /// The system call, between two readings of the clock.
+    ///
+    /// # Safety
+    /// The ticket's slot belongs to the calling thread.
+    unsafe fn carry_out(&self, ticket: Ticket, op: &Op, offset: u64) -> Completion {
+        let fd = self.targets[usize::from(op.target)].fd();
+        // SAFETY: the slot is this thread's, and the worker admits no operation longer than a slot.
+        let data = unsafe { std::slice::from_raw_parts_mut(self.arena.at(ticket), op.len as usize) };
+        let issued = self.clock.now();
+        let moved = loop {
+            let moved = match (op.direction, op.durable) {
+                (Direction::Read, _) => pread(fd, &mut *data, offset),
+                (Direction::Write, false) => pwrite(fd, data, offset),
+                (Direction::Write, true) => pwritev2(fd, &[IoSlice::new(data)], offset, ReadWriteFlags::DSYNC),
+            };
+            if moved != Err(rustix::io::Errno::INTR) {
+                break moved;
+            }
+        };
+        let completed = self.clock.now();
+        let result = moved.map(|n| n as u32).map_err(|e| Errno(e.raw_os_error()));
+        Completion { ticket, result, issued, accepted: issued, completed }
+    }
+}
