@@ -1,1 +1,17 @@
-//! Placeholder.
+//! What load is: plans made of streams, each arrival × size × address × direction × content, pure and seeded.
+//!
+//! A model (ACT, OLTP, mail …) is lowered here to the same streams; the engine knows no model by name. Nothing in this room
+//! performs I/O, reads a clock or remembers what was measured.
+
+pub mod act;
+pub mod address;
+pub mod arrival;
+pub mod content;
+pub mod load;
+pub mod plan;
+pub mod size;
+pub mod workload;
+
+pub use load::Multiple;
+pub use plan::{Address, Arrival, Phase, PhaseKind, Plan, Stream};
+pub use size::Size;

@@ -1,0 +1,103 @@
+//! act-index: 4 KiB reads and writes of an index kept on flash ("All Flash"), with defragmentation's share.
+
+use super::{Pace, amplification};
+use crate::plan::{Address, Stream};
+use crate::size::Size;
+use assay_base::{Bytes, Direction, Rate, Share};
+
+/// Every operation of act-index has this size (ACT README, "Methodology for act_index").
+const PAGE: Bytes = Bytes::from_kib(4);
+
+/// The inputs of act-index. Rates are over all devices together, and all of them are delivered however many devices there are
+/// (ACT 6.6 delivers 1/n of the cache load on n devices).
+#[derive(Clone, Debug, PartialEq)]
+pub struct Index {
+    /// Client reads per second.
+    pub read_rate: Rate,
+    /// Client writes per second.
+    pub write_rate: Rate,
+    /// Copies of each record in the cluster.
+    pub replication_factor: u32,
+    /// Blocks are defragmented when less than this is used.
+    pub defrag_below: Share,
+    /// O_DSYNC.
+    pub durable: bool,
+    /// How operations are spread over time.
+    pub pace: Pace,
+}
+
+impl Default for Index {
+    fn default() -> Index {
+        Index {
+            read_rate: super::READ_RATE,
+            write_rate: super::WRITE_RATE,
+            replication_factor: 1,
+            defrag_below: Share::from_percent(50),
+            durable: true,
+            pace: Pace::Poisson,
+        }
+    }
+}
+
+impl Index {
+    /// Lowers to streams: service reads (one for each read and each replicated write), cache reads and cache writes.
+    /// The error says which input is impossible.
+    pub fn streams(&self) -> Result<Vec<Stream>, String> {
+        if self.replication_factor == 0 {
+            return Err("the replication factor must be at least 1".into());
+        }
+        if self.defrag_below >= Share::WHOLE {
+            return Err("the defragmentation threshold must be below 100%".into());
+        }
+        if self.read_rate.is_zero() && self.write_rate.is_zero() {
+            return Err("reads and writes can't both be zero".into());
+        }
+        let (service, cache) = self.derive().ok_or("the rates are too large to be represented")?;
+        let stream = |(name, direction, rate, per_target): (&str, Direction, Rate, bool)| Stream {
+            name: name.to_owned(),
+            direction,
+            durable: self.durable && direction == Direction::Write,
+            size: Size::fixed(PAGE),
+            address: Address::Uniform { align: PAGE },
+            arrival: self.pace.at(rate),
+            compress_to: Share::WHOLE,
+            per_target,
+        };
+        let flows = [
+            ("reads", Direction::Read, service, true),
+            ("cache-reads", Direction::Read, cache, false),
+            ("writes", Direction::Write, cache, true),
+        ];
+        Ok(flows.into_iter().filter(|(_, _, rate, _)| !rate.is_zero()).map(stream).collect())
+    }
+
+    fn derive(&self) -> Option<(Rate, Rate)> {
+        let copies = self.write_rate.scaled(u64::from(self.replication_factor), 1)?;
+        let (numerator, denominator) = amplification(self.defrag_below);
+        Some((self.read_rate.plus(copies)?, copies.scaled(numerator, denominator)?))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn derived_rates() {
+        for (index, expected) in [
+            (Index::default(), [3000.0, 2000.0]),
+            (
+                Index { replication_factor: 2, defrag_below: Share::from_percent(60), ..Index::default() },
+                [4000.0, 5000.0],
+            ),
+            (Index { defrag_below: Share::default(), ..Index::default() }, [3000.0, 1000.0]),
+        ] {
+            let streams = index.streams().unwrap();
+            let rate = |i: usize| streams[i].arrival.rate().unwrap().as_f64();
+            assert_eq!([rate(0), rate(1)], expected);
+            assert_eq!(rate(1), rate(2), "as many cache reads as writes");
+        }
+        assert_eq!(Index { write_rate: Rate::ZERO, ..Index::default() }.streams().unwrap().len(), 1);
+        assert!(Index { replication_factor: 0, ..Index::default() }.streams().is_err());
+    }
+}

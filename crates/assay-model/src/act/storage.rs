@@ -1,0 +1,265 @@
+//! act-storage: record reads, and large-block writes and reads as the server's write buffers and defragmentation make them.
+
+use super::{Pace, Rates, amplification};
+use crate::plan::{Address, Arrival, Stream};
+use crate::size::Size;
+use assay_base::{Bytes, Direction, Rate, Share, Span};
+
+/// Records are stored in multiples of this (ACT README, `record-bytes`).
+const STORED_UNIT: u64 = 16;
+/// Largest record and large block, as in ACT 6.6.
+const LARGEST: Bytes = Bytes::new(8 << 20);
+
+/// The inputs of act-storage, with ACT's defaults in [`Storage::default`]. Rates are over all devices together.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Storage {
+    /// Client reads per second.
+    pub read_rate: Rate,
+    /// Client writes per second.
+    pub write_rate: Rate,
+    /// Record sizes.
+    pub record: Size,
+    /// Size of the server's write buffers; a power of two.
+    pub large_block: Bytes,
+    /// Copies of each record in the cluster, which multiply the writes.
+    pub replication_factor: u32,
+    /// Share of writes that read the old version first.
+    pub update: Share,
+    /// Blocks are defragmented when less than this is used.
+    pub defrag_below: Share,
+    /// Whether defragmentation reads come from the device.
+    pub defrag_reads: bool,
+    /// Whether each record is written on its own.
+    pub commit_to_device: bool,
+    /// Smallest such write; zero is the device's block.
+    pub commit_min: Bytes,
+    /// Whether a walk reads each device from end to end.
+    pub tomb_raider: bool,
+    /// Its pause between blocks.
+    pub tomb_raider_pause: Span,
+    /// What written data compresses to.
+    pub compress_to: Share,
+    /// O_DSYNC.
+    pub durable: bool,
+    /// How derived rates are computed.
+    pub rates: Rates,
+    /// How operations are spread over time.
+    pub pace: Pace,
+}
+
+impl Default for Storage {
+    fn default() -> Storage {
+        Storage {
+            read_rate: super::READ_RATE,
+            write_rate: super::WRITE_RATE,
+            record: Size::fixed(Bytes::new(1536)),
+            large_block: Bytes::from_kib(128),
+            replication_factor: 1,
+            update: Share::default(),
+            defrag_below: Share::from_percent(50),
+            defrag_reads: true,
+            commit_to_device: false,
+            commit_min: Bytes::new(0),
+            tomb_raider: false,
+            tomb_raider_pause: Span::from_ms(1),
+            compress_to: Share::WHOLE,
+            durable: true,
+            rates: Rates::Exact,
+            pace: Pace::Poisson,
+        }
+    }
+}
+
+impl Storage {
+    /// Lowers to streams; the error says which input is impossible and what it may be.
+    pub fn streams(&self) -> Result<Vec<Stream>, String> {
+        self.check()?;
+        let derived = self.derive().ok_or("the rates are too large to be represented")?;
+        let mut streams = Vec::new();
+        let mut stream = |name: &str, direction, size, address, arrival, per_target| {
+            let durable = self.durable && direction == Direction::Write;
+            let name = name.to_owned();
+            streams.push(Stream {
+                name,
+                direction,
+                durable,
+                size,
+                address,
+                arrival,
+                compress_to: self.compress_to,
+                per_target,
+            });
+        };
+        let anywhere = |align| Address::Uniform { align };
+        let large = Size::fixed(self.large_block);
+        let mut flow = |name, direction, size, align, rate: Rate, per_target| {
+            if !rate.is_zero() {
+                stream(name, direction, size, anywhere(align), self.pace.at(rate), per_target);
+            }
+        };
+        flow("reads", Direction::Read, self.stored(), Bytes::default(), derived.reads, true);
+        flow("large-block-reads", Direction::Read, large, self.large_block, derived.large_reads, false);
+        flow("large-block-writes", Direction::Write, large, self.large_block, derived.large_writes, false);
+        flow("writes", Direction::Write, self.committed(), self.commit_min, derived.writes, true);
+        if self.tomb_raider {
+            let arrival = Arrival::Paced { pause: self.tomb_raider_pause };
+            stream("tomb-raider-reads", Direction::Read, large, Address::Sequential, arrival, false);
+        }
+        Ok(streams)
+    }
+
+    /// Record sizes as stored: whole multiples of 16 bytes.
+    pub fn stored(&self) -> Size {
+        let up = |bytes: Bytes| Bytes::new(bytes.get().next_multiple_of(STORED_UNIT));
+        Size { from: up(self.record.from), to: up(self.record.to) }
+    }
+
+    /// Sizes of committed writes: stored records in whole multiples of the smallest write.
+    fn committed(&self) -> Size {
+        let up = |bytes: Bytes| Bytes::new(bytes.get().next_multiple_of(self.commit_min.get().max(1)));
+        let Size { from, to } = self.stored();
+        Size { from: up(from), to: up(to) }
+    }
+
+    fn check(&self) -> Result<(), String> {
+        let Size { from, to } = self.record;
+        let whole = Share::WHOLE;
+        let rules = [
+            (from.get() == 0 || from > LARGEST, "the record size must be from 1B to 8MiB"),
+            (
+                !self.large_block.get().is_power_of_two() || self.large_block > LARGEST || self.large_block.get() < 512,
+                "the large block must be a power of two from 512B to 8MiB",
+            ),
+            (
+                to < from || to > self.large_block,
+                "the largest record must be at least the smallest and fit a large block",
+            ),
+            (self.replication_factor == 0, "the replication factor must be at least 1"),
+            (self.update > whole, "the update share must be at most 100%"),
+            (self.defrag_below >= whole, "the defragmentation threshold must be below 100%"),
+            (self.compress_to > whole, "data can compress to at most 100%"),
+            (
+                self.commit_min.get() > 0 && !self.commit_min.get().is_power_of_two(),
+                "the smallest committed write must be a power of two",
+            ),
+            (self.commit_min > self.large_block, "the smallest committed write must fit a large block"),
+            (self.commit_to_device && !self.durable, "commit_to_device needs durable writes: remove durable = false"),
+            (
+                self.read_rate.is_zero() && self.write_rate.is_zero() && !self.tomb_raider,
+                "reads and writes can't both be zero",
+            ),
+        ];
+        rules.iter().find(|(broken, _)| *broken).map_or(Ok(()), |(_, rule)| Err((*rule).to_owned()))
+    }
+
+    fn derive(&self) -> Option<Derived> {
+        let (operations, seconds) = self.write_rate.as_ratio();
+        let copies = self.write_rate.scaled(u64::from(self.replication_factor), 1)?;
+        let stored = self.stored();
+        let mean_twice = stored.from.get() + stored.to.get();
+        let blocks = match self.rates {
+            Rates::Exact => copies.scaled(mean_twice, 2 * self.large_block.get())?,
+            // ACT 6.6: whole records per block.
+            Rates::Act => copies.scaled(1, self.large_block.get() / (mean_twice / 2))?,
+        };
+        let updates = match self.rates {
+            Rates::Exact => self.write_rate.scaled(self.update.as_ppb(), 1_000_000_000)?,
+            Rates::Act => {
+                let whole =
+                    u128::from(operations) * u128::from(self.update.as_ppb()) / (u128::from(seconds) * 1_000_000_000);
+                Rate::per_second(u64::try_from(whole).ok()?)
+            }
+        };
+        let (numerator, denominator) = amplification(self.defrag_below);
+        let amplified = blocks.scaled(numerator, denominator)?;
+        let moved = blocks.scaled(numerator - denominator, denominator)?;
+        Some(Derived {
+            reads: self.read_rate.plus(updates)?,
+            large_reads: if self.defrag_reads { amplified } else { Rate::ZERO },
+            large_writes: if self.commit_to_device { moved } else { amplified },
+            writes: if self.commit_to_device { copies } else { Rate::ZERO },
+        })
+    }
+}
+
+/// Rates over all devices together.
+struct Derived {
+    reads: Rate,
+    large_reads: Rate,
+    large_writes: Rate,
+    writes: Rate,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn rates(storage: &Storage) -> Vec<(String, String)> {
+        let rate =
+            |stream: &Stream| stream.arrival.rate().map_or("paced".into(), |rate| format!("{:.3}", rate.as_f64()));
+        storage.streams().unwrap().iter().map(|stream| (stream.name.clone(), rate(stream))).collect()
+    }
+
+    #[test]
+    fn derived_rates() {
+        let base = Storage::default;
+        let percent = Share::from_percent;
+        let record = |n| Size::fixed(Bytes::new(n));
+        let commit = Storage { commit_to_device: true, ..base() };
+        // Expected: reads, large-block-reads, large-block-writes, writes.
+        let table: [(&str, Storage, [&str; 4]); 12] = [
+            ("default", base(), ["2000.000", "23.438", "23.438", ""]),
+            ("default as ACT", Storage { rates: Rates::Act, ..base() }, ["2000.000", "23.529", "23.529", ""]),
+            ("README's example", Storage { record: record(1500), ..base() }, ["2000.000", "22.949", "22.949", ""]),
+            (
+                "README's, as ACT",
+                Storage { record: record(1500), rates: Rates::Act, ..base() },
+                ["2000.000", "22.989", "22.989", ""],
+            ),
+            ("replicated", Storage { replication_factor: 2, ..base() }, ["2000.000", "46.875", "46.875", ""]),
+            ("updates", Storage { update: percent(50), ..base() }, ["2500.000", "23.438", "23.438", ""]),
+            ("lwm 60", Storage { defrag_below: percent(60), ..base() }, ["2000.000", "29.297", "29.297", ""]),
+            ("no defrag reads", Storage { defrag_reads: false, ..base() }, ["2000.000", "", "23.438", ""]),
+            ("commit", commit.clone(), ["2000.000", "23.438", "11.719", "1000.000"]),
+            ("commit, RF 2", Storage { replication_factor: 2, ..commit }, ["2000.000", "46.875", "23.438", "2000.000"]),
+            ("read-only", Storage { write_rate: Rate::ZERO, ..base() }, ["2000.000", "", "", ""]),
+            ("write-only", Storage { read_rate: Rate::ZERO, ..base() }, ["", "23.438", "23.438", ""]),
+        ];
+        for (case, storage, expected) in table {
+            let names = ["reads", "large-block-reads", "large-block-writes", "writes"];
+            let expected: Vec<(String, String)> = names
+                .iter()
+                .zip(expected)
+                .filter(|(_, rate)| !rate.is_empty())
+                .map(|(name, rate)| ((*name).to_owned(), rate.to_owned()))
+                .collect();
+            assert_eq!(rates(&storage), expected, "{case}");
+        }
+    }
+
+    #[test]
+    fn ranges_use_the_mean_of_stored_sizes() {
+        let storage = Storage { record: Size { from: Bytes::new(700), to: Bytes::new(8100) }, ..Storage::default() };
+        // Stored 704 … 8112, mean 4408: 1000 × 4408 / 131072 × 2.
+        assert_eq!(rates(&storage)[1].1, "67.261");
+        assert_eq!(storage.stored(), Size { from: Bytes::new(704), to: Bytes::new(8112) });
+    }
+
+    #[test]
+    fn impossible_inputs_say_which() {
+        let base = Storage::default;
+        for (storage, why) in [
+            (Storage { record: Size::fixed(Bytes::new(0)), ..base() }, "record size"),
+            (Storage { record: Size::fixed(Bytes::new(200_000)), ..base() }, "large block"),
+            (Storage { large_block: Bytes::new(0), ..base() }, "power of two"),
+            (Storage { large_block: Bytes::new(131_073), ..base() }, "power of two"),
+            (Storage { replication_factor: 0, ..base() }, "replication"),
+            (Storage { defrag_below: Share::WHOLE, ..base() }, "defragmentation"),
+            (Storage { compress_to: Share::from_percent(101), ..base() }, "compress"),
+            (Storage { commit_to_device: true, durable: false, ..base() }, "durable"),
+            (Storage { read_rate: Rate::ZERO, write_rate: Rate::ZERO, ..base() }, "both be zero"),
+        ] {
+            assert!(storage.streams().unwrap_err().contains(why), "{why}");
+        }
+    }
+}

@@ -1,0 +1,51 @@
+//! Every aligned position that leaves room for the operation is equally likely.
+
+use assay_base::Prng;
+
+/// Uniform over the multiples of `align` in `0..size`.
+#[derive(Clone, Copy, Debug)]
+pub struct Uniform {
+    size: u64,
+    align: u64,
+}
+
+impl Uniform {
+    /// Offsets in a target of `size` bytes, multiples of `align`; the caller makes sure that its largest operation fits.
+    pub fn new(size: u64, align: u64) -> Uniform {
+        Uniform { size, align: align.max(1) }
+    }
+
+    #[inline]
+    pub(super) fn next(&self, len: u32, prng: &mut Prng) -> u64 {
+        prng.below(self.size.saturating_sub(u64::from(len)) / self.align + 1) * self.align
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn aligned_inside_and_reaching_both_ends() {
+        for (size, align, len) in
+            [(1 << 20, 512, 1536u32), (131_072 * 8 + 512, 131_072, 131_072), (4096, 4096, 4096), (1536, 512, 512)]
+        {
+            let uniform = Uniform::new(size, align);
+            let mut prng = Prng::seeded(1);
+            let drawn: Vec<u64> = (0..50_000).map(|_| uniform.next(len, &mut prng)).collect();
+            assert!(drawn.iter().all(|offset| offset % align == 0 && offset + u64::from(len) <= size));
+            assert_eq!(drawn.iter().min(), Some(&0));
+            assert_eq!(drawn.iter().max(), Some(&((size - u64::from(len)) / align * align)));
+        }
+    }
+
+    #[test]
+    fn uniform_by_chi_squared() {
+        // 63 degrees of freedom: 103.4 is the 0.1 % point.
+        let uniform = Uniform::new(64 * 4096, 4096);
+        let (mut prng, mut cells) = (Prng::seeded(2), [0f64; 64]);
+        (0..64_000).for_each(|_| cells[(uniform.next(4096, &mut prng) / 4096) as usize] += 1.0);
+        let chi: f64 = cells.iter().map(|n| (n - 1000.0).powi(2) / 1000.0).sum();
+        assert!(chi < 103.4, "{chi}");
+    }
+}

@@ -1,0 +1,58 @@
+//! When operations are wanted. Open-loop schedules do not know completions; a closed loop knows nothing else.
+
+mod poisson;
+mod steady;
+
+pub use poisson::Poisson;
+pub use steady::Steady;
+
+use assay_base::{Instant, Prng, Rate};
+
+/// The intended times of one flow, in ascending order. Cloning forks the schedule: both halves go on alike.
+#[derive(Clone, Debug)]
+pub enum Schedule {
+    /// Evenly spaced.
+    Steady(Steady),
+    /// Independent clients.
+    Poisson(Poisson),
+}
+
+/// The place of one flow among those that share a stream: which part of the stream's operations it carries.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Part {
+    /// 0-based.
+    pub index: u64,
+    /// Of how many.
+    pub of: u64,
+}
+
+impl Schedule {
+    /// The part's operations of a steady stream: `index`, `index + of`, … , the whole stream shifted by `shift` of its period
+    /// in 1024ths. `None` when the rate is zero or does not fit.
+    pub fn steady(start: Instant, rate: Rate, part: Part, shift: u64) -> Option<Schedule> {
+        Steady::new(start, rate, part, shift).map(Schedule::Steady)
+    }
+
+    /// The part's operations of a Poisson stream: an independent Poisson stream of `1/of` of the rate.
+    pub fn poisson(start: Instant, rate: Rate, part: Part, prng: Prng) -> Option<Schedule> {
+        Poisson::new(start, rate.scaled(1, part.of)?, prng).map(Schedule::Poisson)
+    }
+
+    /// When the next operation is wanted.
+    #[inline]
+    pub fn due(&self) -> Instant {
+        match self {
+            Schedule::Steady(steady) => steady.due(),
+            Schedule::Poisson(poisson) => poisson.due(),
+        }
+    }
+
+    /// Goes on to the operation after it.
+    #[inline]
+    pub fn advance(&mut self) {
+        match self {
+            Schedule::Steady(steady) => steady.advance(),
+            Schedule::Poisson(poisson) => poisson.advance(),
+        }
+    }
+}

@@ -1,0 +1,90 @@
+//! Independent clients: exponential inter-arrival times of mean 1/rate (a Poisson process).
+//!
+//! Time is summed in floating point and only then cut to nanoseconds, so that the rate has no bias: over 24 h the sum is
+//! exact to 0.02 ns. The logarithm is our own (`assay_base::math`), so that a replay is the same on every platform.
+
+use assay_base::{Instant, Prng, Rate, math};
+
+/// See the module.
+#[derive(Clone, Debug)]
+pub struct Poisson {
+    start: Instant,
+    due: Instant,
+    elapsed_ns: f64,
+    mean_ns: f64,
+    prng: Prng,
+}
+
+impl Poisson {
+    /// A process of `rate` that begins at `start`; `None` when the rate is zero.
+    pub fn new(start: Instant, rate: Rate, prng: Prng) -> Option<Poisson> {
+        if rate.is_zero() {
+            return None;
+        }
+        let mut poisson = Poisson { start, due: start, elapsed_ns: 0.0, mean_ns: 1e9 / rate.as_f64(), prng };
+        poisson.advance();
+        Some(poisson)
+    }
+
+    #[inline]
+    pub(super) fn due(&self) -> Instant {
+        self.due
+    }
+
+    #[inline]
+    pub(super) fn advance(&mut self) {
+        self.elapsed_ns -= math::ln(self.prng.unit()) * self.mean_ns;
+        // A float beyond u64 saturates, which is later than any run lasts.
+        self.due = Instant::from_ns(self.start.as_ns().saturating_add(self.elapsed_ns as u64));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn times(rate: u64, seed: u64, seconds: u64) -> Vec<u64> {
+        let mut poisson = Poisson::new(Instant::ZERO, Rate::per_second(rate), Prng::seeded(seed)).unwrap();
+        let mut times = Vec::new();
+        while poisson.due().as_ns() < seconds * 1_000_000_000 {
+            times.push(poisson.due().as_ns());
+            poisson.advance();
+        }
+        times
+    }
+
+    #[test]
+    fn count_is_within_four_standard_deviations() {
+        for (rate, seed) in [(1000, 1), (50_000, 2), (200_000, 3)] {
+            let (n, mean) = (times(rate, seed, 10).len() as f64, rate as f64 * 10.0);
+            assert!((n - mean).abs() < 4.0 * mean.sqrt(), "{rate}/s: {n} in 10 s");
+        }
+    }
+
+    #[test]
+    fn gaps_are_exponential() {
+        // Kolmogorov–Smirnov against 1 − exp(−x): 1.95/√n is the 0.1 % point.
+        let times = times(100_000, 4, 1);
+        let mut gaps: Vec<f64> = times.windows(2).map(|pair| (pair[1] - pair[0]) as f64 / 1e4).collect();
+        gaps.sort_unstable_by(f64::total_cmp);
+        let n = gaps.len() as f64;
+        let distance = |(i, x): (usize, &f64)| (1.0 - (-x).exp() - i as f64 / n).abs();
+        let worst = gaps.iter().enumerate().map(distance).fold(0.0, f64::max);
+        assert!(worst < 1.95 / n.sqrt(), "{worst}");
+    }
+
+    #[test]
+    fn counts_per_millisecond_have_the_variance_of_their_mean() {
+        let mut counts = vec![0f64; 10_000];
+        times(50_000, 5, 10).iter().for_each(|ns| counts[(ns / 1_000_000) as usize] += 1.0);
+        let mean = counts.iter().sum::<f64>() / counts.len() as f64;
+        let variance = counts.iter().map(|n| (n - mean).powi(2)).sum::<f64>() / counts.len() as f64;
+        assert!((variance / mean - 1.0).abs() < 0.05, "variance/mean {}", variance / mean);
+    }
+
+    #[test]
+    fn golden_vector() {
+        assert_eq!(times(1000, 1, 1)[..3], [208_732, 500_282, 2_801_359]);
+        assert!(Poisson::new(Instant::ZERO, Rate::ZERO, Prng::seeded(1)).is_none());
+    }
+}

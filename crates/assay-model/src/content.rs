@@ -1,0 +1,134 @@
+//! What is written: unique and incompressible unless asked otherwise, stamped by run and generation.
+//!
+//! Each 4 KiB-aligned block is a stretch of a fixed random pool XORed with a key of its own. No two blocks of a run are alike
+//! (keys and stamps differ), no compressor finds one in another, and the cost is one load, XOR and store for 32 bytes.
+//! For a compressibility of p % the first p % of every block are such data and the rest is zeros.
+
+use assay_base::{Prng, Share, Stamp, stamp};
+
+/// Words in the pool: 64 KiB, which stays in a core's own cache.
+const POOL: usize = 8192;
+/// 64-bit words handled at once.
+const LANES: usize = 4;
+
+/// Fills buffers for one flow.
+#[derive(Clone, Debug)]
+pub struct Content {
+    pool: Box<[u64]>,
+    keys: Prng,
+    stamp: Stamp,
+    /// Share of each block that is random, in 1024ths rounded to nearest.
+    random: u64,
+}
+
+impl Content {
+    /// Data of run `run` that compresses to about `compress_to` of its size (the whole: incompressible).
+    pub fn new(mut prng: Prng, run: u32, compress_to: Share) -> Content {
+        let pool = (0..POOL).map(|_| prng.next_u64()).collect();
+        let random = (compress_to.as_ppb().min(1_000_000_000) * 1024 + 500_000_000) / 1_000_000_000;
+        Content { pool, keys: prng, stamp: Stamp { run, generation: 0 }, random }
+    }
+
+    /// Fills `buffer`, which is about to be written at byte `offset` of the target.
+    pub fn fill(&mut self, offset: u64, mut buffer: &mut [u8]) {
+        let mut at = offset;
+        while !buffer.is_empty() {
+            let to_boundary = (stamp::EVERY - at % stamp::EVERY) as usize;
+            let (block, rest) = buffer.split_at_mut(to_boundary.min(buffer.len()));
+            at += block.len() as u64;
+            self.block(block);
+            buffer = rest;
+        }
+    }
+
+    fn block(&mut self, block: &mut [u8]) {
+        let random = (block.len() as u64 * self.random).div_ceil(1024) as usize;
+        let (data, zeros) = block.split_at_mut(random.clamp(stamp::LEN.min(block.len()), block.len()));
+        let key: [u64; LANES] = std::array::from_fn(|_| self.keys.next_u64());
+        let words = stamp::EVERY as usize / 8;
+        let from = (self.keys.next_u64() as usize % ((POOL - words) / LANES)) * LANES;
+        mix(data, &self.pool[from..from + words], &key);
+        zeros.fill(0);
+        if data.len() >= stamp::LEN {
+            self.stamp.put(data);
+        }
+        self.stamp.generation = self.stamp.generation.wrapping_add(1);
+    }
+}
+
+/// `data = pool ^ key`, the key repeated every [`LANES`] words.
+fn mix(data: &mut [u8], pool: &[u64], key: &[u64; LANES]) {
+    const BYTES: usize = LANES * 8;
+    let mut chunks = data.chunks_exact_mut(BYTES);
+    let mut sources = pool.chunks_exact(LANES);
+    for (chunk, source) in chunks.by_ref().zip(sources.by_ref()) {
+        for lane in 0..LANES {
+            chunk[lane * 8..lane * 8 + 8].copy_from_slice(&(source[lane] ^ key[lane]).to_le_bytes());
+        }
+    }
+    // Blocks are whole sectors, so only a share of a block can leave a rest.
+    let rest = chunks.into_remainder();
+    let last = sources.next().unwrap_or(&pool[..LANES]);
+    for (i, byte) in rest.iter_mut().enumerate() {
+        *byte = (last[i / 8] ^ key[i / 8]).to_le_bytes()[i % 8];
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::HashSet;
+
+    fn written(share: u64, len: usize, times: u64) -> Vec<u8> {
+        let mut content = Content::new(Prng::seeded(1), 9, Share::from_percent(share));
+        let mut all = Vec::new();
+        for i in 0..times {
+            let mut buffer = vec![0xaa; len];
+            content.fill(i * len as u64, &mut buffer);
+            all.extend(buffer);
+        }
+        all
+    }
+
+    #[test]
+    fn compresses_to_what_was_asked_by_zstd_and_lz4() {
+        for share in [0u64, 10, 25, 50, 75, 90, 100] {
+            for len in [131_072usize, 4096] {
+                let data = written(share, len, 64);
+                let (mut zstd, mut lz4) = (0, 0);
+                for block in data.chunks(131_072) {
+                    zstd += zstd::bulk::compress(block, 1).unwrap().len();
+                    lz4 += lz4_flex::block::compress(block).len();
+                }
+                for (name, got) in [("zstd", zstd), ("lz4", lz4)] {
+                    let got = got as f64 / data.len() as f64 * 100.0;
+                    assert!((got - share as f64).abs() < 2.0, "{name} of {len} B writes: {got:.2} % for {share} %");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn no_two_blocks_are_alike_and_each_is_stamped() {
+        let data = written(100, 131_072, 256);
+        let blocks: HashSet<&[u8]> = data.chunks(4096).map(|block| &block[16..]).collect();
+        assert_eq!(blocks.len(), data.len() / 4096, "alike even without their stamps");
+        let generations: HashSet<u32> = data.chunks(4096).map(|b| Stamp::read(b).unwrap().generation).collect();
+        assert_eq!(generations.len(), data.len() / 4096);
+        // Finer than blocks too: a device that deduplicates sectors finds none.
+        let sectors: HashSet<&[u8]> = data.chunks(512).collect();
+        assert_eq!(sectors.len(), data.len() / 512);
+    }
+
+    #[test]
+    fn small_and_unaligned_writes() {
+        for (offset, len) in [(512u64, 1536usize), (3584, 1024), (0, 512), (4096, 8192 + 512)] {
+            let mut content = Content::new(Prng::seeded(1), 1, Share::WHOLE);
+            let mut buffer = vec![0; len];
+            content.fill(offset, &mut buffer);
+            assert!(Stamp::read(&buffer).is_some(), "a payload opens with a stamp");
+            let boundary = (4096 - offset % 4096) as usize;
+            assert!(boundary >= len || Stamp::read(&buffer[boundary..]).is_some(), "so does each aligned block in it");
+        }
+    }
+}

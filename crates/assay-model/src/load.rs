@@ -1,0 +1,76 @@
+//! The load as a multiple of a model's 1x: `30x`, `1.5x`. An exact fraction, so that 1.5x of 2000/s is 3000/s.
+
+use assay_base::Rate;
+use std::fmt;
+use std::str::FromStr;
+
+/// A positive multiple, exact to six decimal places.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Multiple {
+    rate: Rate,
+}
+
+impl Multiple {
+    /// The model's own load.
+    pub const ONE: Multiple = Multiple { rate: Rate::per_second(1) };
+
+    /// `n` times the model's load.
+    pub const fn whole(n: u64) -> Multiple {
+        Multiple { rate: Rate::per_second(n) }
+    }
+
+    /// `numerator / denominator` of it; `None` when that is no positive number.
+    pub fn ratio(numerator: u64, denominator: u64) -> Option<Multiple> {
+        let rate = Rate::ratio(u128::from(numerator), u128::from(denominator)).filter(|rate| !rate.is_zero())?;
+        Some(Multiple { rate })
+    }
+
+    /// Numerator and denominator in lowest terms.
+    pub fn as_ratio(self) -> (u64, u64) {
+        self.rate.as_ratio()
+    }
+
+    /// `rate` times this; `None` when it does not fit.
+    pub fn of(self, rate: Rate) -> Option<Rate> {
+        let (numerator, denominator) = self.as_ratio();
+        rate.scaled(numerator, denominator)
+    }
+
+    /// For display and ratios only.
+    pub fn as_f64(self) -> f64 {
+        self.rate.as_f64()
+    }
+}
+
+impl fmt::Display for Multiple {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let text = self.rate.to_string();
+        f.pad(&format!("{}x", text.trim_end_matches("/s")))
+    }
+}
+
+impl FromStr for Multiple {
+    type Err = String;
+    fn from_str(text: &str) -> Result<Multiple, String> {
+        let number = text.trim().strip_suffix('x');
+        let rate = number.and_then(|number| format!("{number}/s").parse::<Rate>().ok());
+        let positive = rate.filter(|rate| !rate.is_zero()).map(|rate| Multiple { rate });
+        positive.ok_or_else(|| format!("\"{}\" is not a multiple; write it like 30x or 1.5x", text.escape_debug()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn texts() {
+        for (text, shown) in [("30x", "30x"), ("1.5x", "1.5x"), ("0.000001x", "0.000001x"), ("1x", "1x")] {
+            assert_eq!(text.parse::<Multiple>().map(|m| m.to_string()), Ok(shown.to_owned()));
+        }
+        for bad in ["30", "x", "0x", "-1x", "1e3x", "", "30 times", "99999999999999999999x"] {
+            assert!(bad.parse::<Multiple>().is_err(), "{bad}");
+        }
+        assert_eq!("1.5x".parse::<Multiple>().unwrap().of(Rate::per_second(2000)), Some(Rate::per_second(3000)));
+    }
+}

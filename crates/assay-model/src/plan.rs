@@ -1,0 +1,292 @@
+//! A plan: what will be done, fully said. `assay explain` prints it, the log stores it, the engine runs it.
+
+use crate::address::{Offsets, Sequential, Uniform};
+use crate::arrival::{Part, Schedule};
+use crate::load::Multiple;
+use crate::size::{BlockSizes, Size};
+use assay_base::{Bytes, Criterion, Direction, Geometry, Instant, Op, Prng, Rate, Share, Span};
+use serde::{Serialize, Serializer};
+
+/// Streams, phases, criteria, seed.
+#[derive(Clone, Debug, Serialize)]
+pub struct Plan {
+    /// The workload's name.
+    pub name: String,
+    /// The model it was lowered from.
+    pub model: String,
+    /// The multiple that is already in the rates below.
+    #[serde(serialize_with = "as_text")]
+    pub load: Multiple,
+    /// Of every random choice.
+    pub seed: u64,
+    /// Over how many targets the streams' rates are spread.
+    pub targets: u16,
+    /// What flows.
+    pub streams: Vec<Stream>,
+    /// In the order in which they run.
+    pub phases: Vec<Phase>,
+    /// What decides the verdict.
+    pub criteria: Vec<Criterion>,
+    /// Judging window.
+    pub slice: Span,
+    /// Recording step.
+    pub interval: Span,
+    /// The run stops when its schedule falls this far behind; zero is never.
+    pub max_lag: Span,
+    /// Most operations in flight on one target. A full queue makes operations wait, and the wait counts.
+    pub in_flight_bound: u32,
+    /// What the reader of a report must know about how this plan was made.
+    pub notes: Vec<String>,
+}
+
+/// A named flow of operations of one kind.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Stream {
+    /// `reads`, `large-block-writes` …
+    pub name: String,
+    /// Read or write.
+    pub direction: Direction,
+    /// Whether a write must be on stable media to be complete (O_DSYNC).
+    pub durable: bool,
+    /// Before rounding up to the target's blocks.
+    pub size: Size,
+    /// Where.
+    pub address: Address,
+    /// When, over all targets together.
+    pub arrival: Arrival,
+    /// What written data compresses to.
+    pub compress_to: Share,
+    /// Whether ACT's tables name it per device as well.
+    pub per_target: bool,
+}
+
+/// Where operations go on a target.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Address {
+    /// Uniform over the multiples of `align`; of the target's blocks when that is zero.
+    Uniform {
+        /// Alignment.
+        align: Bytes,
+    },
+    /// From the start to the end and again.
+    Sequential,
+}
+
+/// When operations are wanted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Arrival {
+    /// Evenly spaced.
+    Steady {
+        /// Over all targets.
+        rate: Rate,
+    },
+    /// Independent clients.
+    Poisson {
+        /// Over all targets.
+        rate: Rate,
+    },
+    /// Closed loop: so many in flight on each target, the next when one completes.
+    Closed {
+        /// On each target.
+        in_flight: u32,
+    },
+    /// Closed loop of one on each target, with a pause before the next.
+    Paced {
+        /// Between a completion and the next operation.
+        pause: Span,
+    },
+}
+
+impl Arrival {
+    /// The planned rate over all targets; `None` for a closed loop.
+    pub fn rate(self) -> Option<Rate> {
+        match self {
+            Arrival::Steady { rate } | Arrival::Poisson { rate } => Some(rate),
+            Arrival::Closed { .. } | Arrival::Paced { .. } => None,
+        }
+    }
+
+    /// One word for it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Arrival::Steady { .. } => "steady",
+            Arrival::Poisson { .. } => "poisson",
+            Arrival::Closed { .. } => "closed",
+            Arrival::Paced { .. } => "paced",
+        }
+    }
+
+    /// The same with its rate, if it has one, multiplied; `None` when that does not fit.
+    pub fn scaled(self, load: Multiple) -> Option<Arrival> {
+        Some(match self {
+            Arrival::Steady { rate } => Arrival::Steady { rate: load.of(rate)? },
+            Arrival::Poisson { rate } => Arrival::Poisson { rate: load.of(rate)? },
+            closed => closed,
+        })
+    }
+}
+
+/// A stretch of the run.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Phase {
+    /// `warm-up`, `measure` …
+    pub name: String,
+    /// Whether it is judged.
+    pub kind: PhaseKind,
+    /// How long.
+    pub span: Span,
+}
+
+/// What a phase is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum PhaseKind {
+    /// Offered and recorded, not judged.
+    WarmUp,
+    /// Judged.
+    Measure,
+}
+
+fn as_text<S: Serializer>(multiple: &Multiple, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.collect_str(multiple)
+}
+
+impl Plan {
+    /// The phases of an ordinary run: warm-up, unless it is zero, and measure.
+    pub fn phases(warm_up: Span, measure: Span) -> Vec<Phase> {
+        let warm_up = Phase { name: "warm-up".into(), kind: PhaseKind::WarmUp, span: warm_up };
+        let measure = Phase { name: "measure".into(), kind: PhaseKind::Measure, span: measure };
+        [warm_up, measure].into_iter().filter(|phase| !phase.span.is_zero()).collect()
+    }
+
+    /// Length of all phases.
+    pub fn length(&self) -> Span {
+        self.phases.iter().fold(Span::ZERO, |sum, phase| sum + phase.span)
+    }
+
+    /// Length of the judged phases.
+    pub fn measured(&self) -> Span {
+        let measured = self.phases.iter().filter(|phase| phase.kind == PhaseKind::Measure);
+        measured.fold(Span::ZERO, |sum, phase| sum + phase.span)
+    }
+
+    /// True when running it destroys what the targets hold.
+    pub fn writes(&self) -> bool {
+        self.streams.iter().any(|stream| stream.direction == Direction::Write)
+    }
+
+    /// Streams on targets, in the order in which intervals list them: all targets of the first stream, then of the second.
+    pub fn flows(&self) -> impl Iterator<Item = (u16, u16)> + '_ {
+        (0..self.streams.len() as u16).flat_map(|stream| (0..self.targets).map(move |target| (stream, target)))
+    }
+
+    /// The smallest target that the plan fits on, in bytes, for blocks of `block` bytes.
+    pub fn smallest_target(&self, block: u32) -> u64 {
+        let need = |stream: &Stream| {
+            let align = match stream.address {
+                Address::Uniform { align } => align.get(),
+                Address::Sequential => 0,
+            };
+            stream.size.in_blocks(block).largest().max(align)
+        };
+        self.streams.iter().map(need).max().unwrap_or(0)
+    }
+
+    /// The largest operation in bytes, for blocks of `block` bytes.
+    pub fn largest_operation(&self, block: u32) -> u64 {
+        self.streams.iter().map(|stream| stream.size.in_blocks(block).largest()).max().unwrap_or(0)
+    }
+
+    /// Bytes per second that a stream moves over all targets, for blocks of `block` bytes; `None` for a closed loop.
+    pub fn bytes_per_second(stream: &Stream, block: u32) -> Option<f64> {
+        Some(stream.arrival.rate()?.as_f64() * stream.size.in_blocks(block).mean())
+    }
+}
+
+/// The operations of one flow, as one worker of several issues them. Pure and seeded: the same place in the same plan gives
+/// the same operations.
+#[derive(Clone, Debug)]
+pub struct Generator {
+    target: u16,
+    direction: Direction,
+    durable: bool,
+    sizes: BlockSizes,
+    offsets: Offsets,
+    prng: Prng,
+    /// Intended times; `None` for a closed loop.
+    pub schedule: Option<Schedule>,
+    /// How many a closed loop keeps in flight, here.
+    pub in_flight: u32,
+    /// A closed loop's pause after a completion.
+    pub pause: Span,
+}
+
+/// Purposes of the random generators of one flow, so that none disturbs another.
+const FOR_ARRIVAL: u64 = 1;
+const FOR_ADDRESS: u64 = 2;
+/// The last step of the path of a flow's content generator.
+pub const FOR_CONTENT: u64 = 3;
+
+impl Generator {
+    /// The share that `worker` has in the flow of `stream` (by index) on `target`, which has `geometry`. The schedule begins
+    /// at `start`. `None` when a rate does not fit.
+    pub fn new(
+        plan: &Plan,
+        stream: u16,
+        target: u16,
+        geometry: Geometry,
+        worker: Part,
+        start: Instant,
+    ) -> Option<Generator> {
+        let it = plan.streams.get(usize::from(stream))?;
+        let seed = |purpose| Prng::child(plan.seed, &[u64::from(stream), u64::from(target), worker.index, purpose]);
+        let targets = u64::from(plan.targets);
+        let part = Part { index: u64::from(target) + targets * worker.index, of: targets * worker.of };
+        // Streams are shifted against each other by the golden ratio, so that none begins in step with another.
+        let shift = (u64::from(stream) * 633) % 1024;
+        let schedule = match it.arrival {
+            Arrival::Steady { rate } => Some(Schedule::steady(start, rate, part, shift)?),
+            Arrival::Poisson { rate } => Some(Schedule::poisson(start, rate, part, seed(FOR_ARRIVAL))?),
+            Arrival::Closed { .. } | Arrival::Paced { .. } => None,
+        };
+        let in_flight = match it.arrival {
+            Arrival::Closed { in_flight } => {
+                let in_flight = u64::from(in_flight);
+                (in_flight / worker.of + u64::from(worker.index < in_flight % worker.of)) as u32
+            }
+            // One walk over each target is one walk, whatever the number of workers.
+            Arrival::Paced { .. } => u32::from(worker.index == 0),
+            _ => 0,
+        };
+        let pause = if let Arrival::Paced { pause } = it.arrival { pause } else { Span::ZERO };
+        let walk = if matches!(it.arrival, Arrival::Paced { .. }) { Part { index: 0, of: 1 } } else { worker };
+        let offsets = match it.address {
+            Address::Uniform { align } => Offsets::Uniform(Uniform::new(
+                geometry.size,
+                align.get().next_multiple_of(u64::from(geometry.block)).max(u64::from(geometry.block)),
+            )),
+            Address::Sequential => Offsets::Sequential(Sequential::new(geometry.size, u64::from(geometry.block), walk)),
+        };
+        Some(Generator {
+            target,
+            direction: it.direction,
+            durable: it.durable,
+            sizes: it.size.in_blocks(geometry.block),
+            offsets,
+            prng: seed(FOR_ADDRESS),
+            schedule,
+            in_flight,
+            pause,
+        })
+    }
+
+    /// The next operation's place and kind; the schedule is advanced by the caller, who knows when.
+    #[inline]
+    pub fn operation(&mut self) -> Op {
+        let len = self.sizes.next(&mut self.prng);
+        let offset = self.offsets.next(len, &mut self.prng);
+        Op { target: self.target, direction: self.direction, durable: self.durable, offset, len }
+    }
+}

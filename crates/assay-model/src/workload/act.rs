@@ -1,0 +1,75 @@
+//! `model = "act-storage"` and `model = "act-index"`. Rates are for each target, at 1x.
+
+use super::Source;
+use super::common::{Workload, workload_file};
+use super::streams::SizeKeys;
+use crate::act::{Index, Pace, Rates, Storage, standard_criteria};
+use crate::plan::Stream;
+use assay_base::{Bytes, Fault, Rate, Share, Span};
+
+workload_file! {
+    struct StorageFile {
+        read_rate: Option<Rate>,
+        write_rate: Option<Rate>,
+        record: Option<SizeKeys>,
+        large_block: Option<Bytes>,
+        replication_factor: Option<u32>,
+        update: Option<Share>,
+        defrag_below: Option<Share>,
+        defrag_reads: Option<bool>,
+        commit_to_device: Option<bool>,
+        commit_min: Option<Bytes>,
+        tomb_raider: Option<bool>,
+        tomb_raider_pause: Option<Span>,
+        compress_to: Option<Share>,
+        durable: Option<bool>,
+        rates: Option<Rates>,
+        arrival: Option<Pace>,
+    }
+}
+
+workload_file! {
+    struct IndexFile {
+        read_rate: Option<Rate>,
+        write_rate: Option<Rate>,
+        replication_factor: Option<u32>,
+        defrag_below: Option<Share>,
+        durable: Option<bool>,
+        arrival: Option<Pace>,
+    }
+}
+
+/// Overwrites the default of each key that was written.
+macro_rules! take {
+    ($file:ident => $inputs:ident: $($key:ident),*) => { $(if let Some(value) = $file.$key { $inputs.$key = value; })* };
+}
+
+pub(super) fn read_storage(source: Source<'_>) -> Result<Workload, Fault> {
+    let mut file: StorageFile = source.parse()?;
+    let common = file.common();
+    let mut inputs = Storage::default();
+    take!(file => inputs: read_rate, write_rate, large_block, replication_factor, update, defrag_below, defrag_reads,
+        commit_to_device, commit_min, tomb_raider, tomb_raider_pause, compress_to, durable, rates);
+    inputs.pace = file.arrival.unwrap_or(inputs.pace);
+    inputs.record = file.record.map_or(inputs.record, |size| size.size());
+    let mut workload = workload(source, "act-storage", inputs.streams())?.with(source, common)?;
+    let how = if inputs.rates == Rates::Exact { "exact arithmetic" } else { "ACT 6.6's whole records per block" };
+    workload.notes.push(format!("derived rates use {how}"));
+    Ok(workload)
+}
+
+pub(super) fn read_index(source: Source<'_>) -> Result<Workload, Fault> {
+    let mut file: IndexFile = source.parse()?;
+    let common = file.common();
+    let mut inputs = Index::default();
+    take!(file => inputs: read_rate, write_rate, replication_factor, defrag_below, durable);
+    inputs.pace = file.arrival.unwrap_or(inputs.pace);
+    workload(source, "act-index", inputs.streams())?.with(source, common)
+}
+
+/// The standard criteria judge reads; a load without any is judged on being delivered.
+fn workload(source: Source<'_>, model: &'static str, streams: Result<Vec<Stream>, String>) -> Result<Workload, Fault> {
+    let streams = streams.map_err(|why| Fault::whole(source.file, why, ""))?;
+    let reads = streams.iter().any(|stream| stream.name == "reads");
+    Ok(Workload::new(model, model, streams, |window| if reads { standard_criteria(window) } else { Vec::new() }))
+}

@@ -1,0 +1,247 @@
+//! What every workload file may say, whatever its model, and how a plan is made of it.
+
+use crate::load::Multiple;
+use crate::plan::{Plan, Stream};
+use assay_base::{Criterion, Span};
+
+/// Hour-long judging windows, as ACT's criteria have them.
+const SLICE: Span = Span::from_secs(3600);
+/// A day, as ACT's manual gives for a test.
+const DURATION: Span = Span::from_secs(86_400);
+/// Recording step.
+const INTERVAL: Span = Span::from_secs(1);
+/// ACT's max-lag-sec.
+const MAX_LAG: Span = Span::from_secs(10);
+/// Most operations in flight on one target. Enough for a device to show all its parallelism, and bounded so that the buffers
+/// are; an operation that finds the queue full waits, and its wait counts.
+pub const IN_FLIGHT_BOUND: u32 = 512;
+/// The largest bound that is accepted: an io_uring ring holds 32768 entries.
+pub const LARGEST_BOUND: u32 = 16_384;
+/// Most streams in one workload.
+pub const MOST_STREAMS: usize = 256;
+/// Longest run: a year.
+const LONGEST: Span = Span::from_secs(366 * 86_400);
+
+/// Defines a file's struct: the model's own keys and the common ones, so that unknown keys can be refused by name.
+macro_rules! workload_file {
+    ($(#[$meta:meta])* struct $name:ident { $($(#[$field_meta:meta])* $field:ident : $type:ty,)* }) => {
+        $(#[$meta])*
+        #[derive(serde::Deserialize)]
+        #[serde(deny_unknown_fields)]
+        struct $name {
+            $($(#[$field_meta])* $field: $type,)*
+            name: Option<String>,
+            #[allow(dead_code, reason = "read before, to choose this struct")]
+            model: String,
+            description: Option<String>,
+            duration: Option<assay_base::Span>,
+            warm_up: Option<assay_base::Span>,
+            slice: Option<toml::Spanned<assay_base::Span>>,
+            interval: Option<toml::Spanned<assay_base::Span>>,
+            max_lag: Option<assay_base::Span>,
+            in_flight_bound: Option<toml::Spanned<u32>>,
+            seed: Option<u64>,
+            #[serde(default)]
+            criterion: Vec<toml::Spanned<super::criteria::CriterionKeys>>,
+        }
+
+        impl $name {
+            fn common(&mut self) -> super::common::Common {
+                super::common::Common {
+                    name: self.name.take(),
+                    description: self.description.take(),
+                    duration: self.duration,
+                    warm_up: self.warm_up,
+                    slice: self.slice.take(),
+                    interval: self.interval.take(),
+                    max_lag: self.max_lag,
+                    in_flight_bound: self.in_flight_bound.take(),
+                    seed: self.seed,
+                    criterion: std::mem::take(&mut self.criterion),
+                }
+            }
+        }
+    };
+}
+pub(super) use workload_file;
+
+/// The common keys, as written.
+pub(super) struct Common {
+    pub name: Option<String>,
+    pub description: Option<String>,
+    pub duration: Option<Span>,
+    pub warm_up: Option<Span>,
+    pub slice: Option<toml::Spanned<Span>>,
+    pub interval: Option<toml::Spanned<Span>>,
+    pub max_lag: Option<Span>,
+    pub in_flight_bound: Option<toml::Spanned<u32>>,
+    pub seed: Option<u64>,
+    pub criterion: Vec<toml::Spanned<super::criteria::CriterionKeys>>,
+}
+
+/// A workload as meant: everything but how many targets it runs on and how hard.
+#[derive(Clone, Debug)]
+pub struct Workload {
+    /// Its name, or the file's.
+    pub name: String,
+    /// One line about it; may be empty.
+    pub description: String,
+    /// The model's name.
+    pub model: &'static str,
+    /// Streams at 1x. Rates are for each target when `per_target`, otherwise for all targets together.
+    pub streams: Vec<Stream>,
+    /// Whether the rates of `streams` are for each target.
+    pub per_target: bool,
+    /// Targets the workload itself names (an ACT configuration does).
+    pub targets: Vec<String>,
+    /// Before measuring.
+    pub warm_up: Span,
+    /// Measured time.
+    pub duration: Span,
+    /// Judging window.
+    pub slice: Span,
+    /// Recording step.
+    pub interval: Span,
+    /// See [`Plan::max_lag`].
+    pub max_lag: Span,
+    /// See [`Plan::in_flight_bound`].
+    pub in_flight_bound: u32,
+    /// The file's own seed.
+    pub seed: Option<u64>,
+    /// What decides the verdict.
+    pub criteria: Vec<Criterion>,
+    /// What the reader of a report must know.
+    pub notes: Vec<String>,
+}
+
+/// What the command line changes about a workload.
+#[derive(Clone, Debug, Default)]
+pub struct Adjust {
+    /// `--load`.
+    pub load: Option<Multiple>,
+    /// `--for`: measured time.
+    pub measure: Option<Span>,
+    /// `--warm-up`.
+    pub warm_up: Option<Span>,
+    /// `--slice`.
+    pub slice: Option<Span>,
+    /// The run's seed, when the file has none or it is overridden.
+    pub seed: u64,
+    /// Number of targets.
+    pub targets: u16,
+}
+
+impl Workload {
+    /// A workload with the common defaults around a model's streams.
+    pub fn new(
+        name: &str,
+        model: &'static str,
+        streams: Vec<Stream>,
+        criteria: impl FnOnce(Span) -> Vec<Criterion>,
+    ) -> Workload {
+        Workload {
+            name: name.to_owned(),
+            description: String::new(),
+            model,
+            streams,
+            per_target: true,
+            targets: Vec::new(),
+            warm_up: Span::ZERO,
+            duration: DURATION,
+            slice: SLICE,
+            interval: INTERVAL,
+            max_lag: MAX_LAG,
+            in_flight_bound: IN_FLIGHT_BOUND,
+            seed: None,
+            criteria: criteria(SLICE),
+            notes: Vec::new(),
+        }
+    }
+
+    /// The plan of a run; the error says what does not fit together.
+    pub fn plan(&self, adjust: &Adjust) -> Result<Plan, String> {
+        let load = adjust.load.unwrap_or(Multiple::ONE);
+        let targets = adjust.targets.max(1);
+        let spread = if self.per_target { u64::from(targets) } else { 1 };
+        let onto = |stream: &Stream| {
+            let arrival = stream.arrival.scaled(load)?;
+            let arrival = Multiple::ratio(spread, 1).and_then(|spread| arrival.scaled(spread))?;
+            Some(Stream { arrival, ..stream.clone() })
+        };
+        let streams: Option<Vec<Stream>> = self.streams.iter().map(onto).collect();
+        let streams = streams.ok_or_else(|| format!("at {load} the rates are too large to be represented"))?;
+        let measure = adjust.measure.unwrap_or(self.duration);
+        let warm_up = adjust.warm_up.unwrap_or(self.warm_up);
+        if measure.is_zero() || measure > LONGEST || warm_up > LONGEST {
+            return Err(format!(
+                "a run of {measure} after {warm_up} of warm-up cannot be measured; ask for 1s to {LONGEST}"
+            ));
+        }
+        let mut notes = self.notes.clone();
+        if load != Multiple::ONE && streams.iter().any(|stream| stream.arrival.rate().is_none()) {
+            notes.push("closed-loop streams have no rate and are not multiplied by --load".into());
+        }
+        let slice = adjust.slice.unwrap_or(self.slice);
+        Ok(Plan {
+            name: self.name.clone(),
+            model: self.model.to_owned(),
+            load,
+            seed: adjust.seed,
+            targets,
+            streams,
+            phases: Plan::phases(warm_up, measure),
+            criteria: self.criteria.iter().map(|criterion| self.rewindowed(criterion, slice)).collect(),
+            slice,
+            interval: self.interval,
+            max_lag: self.max_lag,
+            in_flight_bound: self.in_flight_bound,
+            notes,
+        })
+    }
+
+    /// A criterion whose window was the file's slice follows the slice when the command line changes it.
+    fn rewindowed(&self, criterion: &Criterion, slice: Span) -> Criterion {
+        let window = criterion.window.map(|window| if window == self.slice { slice } else { window });
+        Criterion { window, ..criterion.clone() }
+    }
+
+    /// Takes over the common keys.
+    pub(super) fn with(mut self, source: super::Source<'_>, common: Common) -> Result<Workload, assay_base::Fault> {
+        let spanned = |at: &Option<toml::Spanned<Span>>| at.as_ref().map(|at| (at.span(), *at.get_ref()));
+        for (span, value) in [spanned(&common.slice), spanned(&common.interval)].into_iter().flatten() {
+            if value < Span::from_ms(10) || value > LONGEST {
+                return Err(source.fault(
+                    span,
+                    format!("{value} is no length of time to record or judge over"),
+                    "write 10ms to 366d",
+                ));
+            }
+        }
+        if let Some(bound) = &common.in_flight_bound {
+            if !(1..=LARGEST_BOUND).contains(bound.get_ref()) {
+                return Err(source.fault(
+                    bound.span(),
+                    "the in-flight bound is out of range",
+                    format!("write 1 to {LARGEST_BOUND}"),
+                ));
+            }
+            self.in_flight_bound = *bound.get_ref();
+        }
+        self.name = common.name.unwrap_or(self.name);
+        self.description = common.description.unwrap_or_default();
+        self.duration = common.duration.unwrap_or(self.duration);
+        self.warm_up = common.warm_up.unwrap_or(self.warm_up);
+        self.max_lag = common.max_lag.unwrap_or(self.max_lag);
+        self.seed = common.seed;
+        if let Some(slice) = common.slice {
+            let slice = *slice.get_ref();
+            self.criteria = self.criteria.iter().map(|criterion| self.rewindowed(criterion, slice)).collect();
+            self.slice = slice;
+        }
+        self.interval = common.interval.map_or(self.interval, |interval| *interval.get_ref());
+        if !common.criterion.is_empty() {
+            self.criteria = super::criteria::read(source, &common.criterion, &self)?;
+        }
+        Ok(self)
+    }
+}

@@ -1,0 +1,122 @@
+//! Good files lower to the right plan; bad ones are refused with place and remedy.
+
+use super::*;
+use crate::load::Multiple;
+use crate::plan::Arrival;
+use assay_base::{Rate, Span};
+
+const ORDERS: &str = r#"name  = "orders volume"
+model = "streams"
+slice = "10min"
+
+[[stream]]
+name      = "reads"
+direction = "read"
+size      = "8KiB"
+rate      = "5000/s"
+
+[[stream]]
+name      = "log"
+direction = "write"
+size      = { from = "512B", to = "64KiB" }
+in_flight = 4
+address   = "sequential"
+content   = { compress_to = "60%" }
+durable   = true
+
+[[criterion]]
+stream     = "reads"
+measure    = "response"
+share_over = "1ms"
+at_most    = "5%"
+window     = "1h"
+"#;
+
+#[test]
+fn a_streams_file_lowers_to_its_streams() {
+    let workload = read("orders.toml", ORDERS).unwrap();
+    let adjust = Adjust { load: Some(Multiple::whole(3)), targets: 2, seed: 1, ..Adjust::default() };
+    let plan = workload.plan(&adjust).unwrap();
+    assert_eq!(plan.name, "orders volume");
+    assert_eq!(plan.streams[0].arrival, Arrival::Poisson { rate: Rate::per_second(30_000) }, "3x on 2 targets");
+    assert_eq!(plan.streams[1].arrival, Arrival::Closed { in_flight: 4 });
+    assert_eq!(plan.criteria[0].to_string(), "reads response over 1ms at most 5% per 1h");
+    assert_eq!(plan.slice, Span::from_secs(600));
+    assert_eq!(plan.flows().collect::<Vec<_>>(), [(0, 0), (0, 1), (1, 0), (1, 1)]);
+}
+
+#[test]
+fn act_files_have_the_standard_criteria_and_follow_the_slice() {
+    let workload = read("a.toml", "model = \"act-storage\"\nslice = \"5s\"\nduration = \"20s\"").unwrap();
+    let plan = workload.plan(&Adjust { targets: 1, ..Adjust::default() }).unwrap();
+    let criteria: Vec<String> = plan.criteria.iter().map(ToString::to_string).collect();
+    assert_eq!(criteria[0], "reads response over 1ms below 5% per 5s");
+    assert_eq!(criteria[2], "reads response over 64ms below 0.1% per 5s");
+    assert_eq!(plan.measured(), Span::from_secs(20));
+    let shorter = workload.plan(&Adjust { slice: Some(Span::from_secs(2)), targets: 1, ..Adjust::default() }).unwrap();
+    assert_eq!(shorter.criteria[0].window, Some(Span::from_secs(2)));
+    assert!(read("w.toml", "model = \"act-storage\"\nread_rate = \"0/s\"").unwrap().criteria.is_empty());
+}
+
+#[test]
+fn bad_files_are_refused_with_place_and_remedy() {
+    let with = |from: &str, to: &str| ORDERS.replacen(from, to, 1);
+    // What was done to the file; the line and column named; what the message says.
+    let table = [
+        (with("direction", "dirction"), "orders.toml:7:1", "did you mean direction?"),
+        (with("\"8KiB\"", "\"8K\""), "orders.toml:8:13", "8KiB"),
+        (with("\"8KiB\"", "8192"), "orders.toml:8:13", "8KiB"),
+        (with("\"5000/s\"", "\"5000\""), "orders.toml:9:13", "2000/s"),
+        (with("\"5000/s\"", "5000"), "orders.toml:9:13", "\"2000/s\""),
+        (with("\"5000/s\"", "\"0/s\""), "orders.toml:9:13", "above 0/s"),
+        (with("\"read\"", "\"raed\""), "orders.toml:7:13", "read or write"),
+        (with("\"streams\"", "\"steams\""), "orders.toml:2:9", "did you mean streams?"),
+        (with("in_flight = 4", "in_flight = 0"), "orders.toml:15:13", "1 to 16384"),
+        (with("in_flight = 4", "in_flight = 4\nrate = \"1/s\""), "orders.toml:11:1", "not both"),
+        (with("stream     = \"reads\"", "stream     = \"raeds\""), "orders.toml:21:14", "did you mean reads?"),
+        (with("at_most    = \"5%\"", "at_most    = 5"), "orders.toml:24:14", "\"5%\""),
+        (with("at_most    = \"5%\"", ""), "orders.toml:20:1", "no bound"),
+        (with("\"log\"", "\"reads\""), "orders.toml:12:13", "two streams"),
+        (with("\"log\"", "\"<script>\""), "orders.toml:12:13", "letters"),
+        (with("\"10min\"", "\"10m\""), "orders.toml:3:9", "minutes or milli"),
+        (with("\"10min\"", "\"0s\""), "orders.toml:3:9", "10ms"),
+        (with("\"sequential\"", "\"seqential\""), "orders.toml:16:13", "sequential"),
+        (with("model = \"streams\"\n", ""), "--> orders.toml", "add model"),
+        (with("\"60%\"", "\"160%\""), "orders.toml:11:1", "at most 100%"),
+        ("model = \"streams\"".into(), "--> orders.toml", "add a [[stream]]"),
+        ("model = ".into(), "orders.toml:1:", ""),
+        ("model = \"streams\"\nmodel = \"streams\"".into(), "orders.toml:2:1", "duplicate"),
+        ("\u{feff}\0".into(), "orders.toml:1", ""),
+        ("model = \"act-storage\"\nrecord = \"0B\"".into(), "--> orders.toml", "record size"),
+        ("model = \"act-storage\"\nrecrod = \"1KiB\"".into(), "orders.toml:2:1", "did you mean record?"),
+        (
+            "model = \"act-storage\"\nread_rate = \"18446744073709551615/s\"\nupdate = \"50%\"".into(),
+            "orders.toml:2:13",
+            "2000/s",
+        ),
+        ("x".repeat(LONGEST + 1), "--> orders.toml", "longer than any real one"),
+    ];
+    for (text, place, remedy) in table {
+        let shown = read("orders.toml", &text).map(|_| "accepted").unwrap_err().to_string();
+        assert!(shown.contains(place) && shown.contains(remedy), "expected {place} and {remedy}, got:\n{shown}");
+    }
+}
+
+#[test]
+fn no_mutation_of_a_file_panics() {
+    let mut prng = assay_base::Prng::seeded(1);
+    for _ in 0..5_000 {
+        let mut bytes = ORDERS.as_bytes().to_vec();
+        for _ in 0..=prng.below(3) {
+            let at = prng.below(bytes.len() as u64) as usize;
+            match prng.below(3) {
+                0 => bytes[at] = prng.next_u64() as u8,
+                1 => drop(bytes.remove(at)),
+                _ => bytes.insert(at, b"\"[]={}.9-\n"[prng.below(10) as usize]),
+            }
+        }
+        if let Ok(workload) = read("f", &String::from_utf8_lossy(&bytes)) {
+            let _ = workload.plan(&Adjust { targets: 3, ..Adjust::default() });
+        }
+    }
+}
