@@ -1,1 +1,166 @@
-//! This module is written next.
+//! Simulated devices in virtual time: whole 24-hour procedures in seconds, on drives whose limits are known.
+//!
+//! A [`Bank`] is a [`Device`] for any number of simulated targets. It reads no clock: an operation's completion is computed
+//! when it is submitted and handed out by the first `poll` at or after it. The same seed, the same specifications and the
+//! same operations give the same completions, to the nanosecond, on any machine. Simulated targets hold no data.
+//!
+//! A target is written as text ([`Spec`]): `sim:MODEL?name=value&name=value`.
+//!
+//! | model | what it is | its parameters and their defaults |
+//! |---|---|---|
+//! | `sim:flash` | NVMe drive that ends at a known load | `channels=16` `read=90us` `write=20us` `iops=400000` `read_bandwidth=3GiB/s` `write_bandwidth=1536MiB/s` `spread=25%` `cache=500ms` `program=300us` `gc=2ms/4GiB` |
+//! | `sim:flash-worn` | the same until it degrades | also `after=5h` `slow=8%` `slow_read=4ms` |
+//! | `sim:disk` | one head at 7200 rpm | `settle=1300us` `stroke=15ms` `rpm=7200` `bandwidth=150MB/s` |
+//! | any | | `size` (flash `894GiB`, disk `1863GiB`) `block=512B` `seed` `stall=2s@10s` `errors=1/100000` `hang=1@30s` `gone@60s` |
+//!
+//! Formulas, capacities and sources stand at the head of `flash.rs` and `disk.rs`, faults in `faults.rs`. A request that
+//! the kernel would refuse is refused likewise: EINVAL off the block grid, ENOSPC for a write from the end of the target
+//! on; one that begins inside and ends outside is cut short, a read from the end on moves 0 bytes.
+
+mod disk;
+mod draw;
+mod faults;
+mod flash;
+mod parameters;
+mod pending;
+mod spec;
+
+pub use spec::{Spec, SpecError};
+
+use assay_base::{Device, Direction, Done, Errno, Geometry, Instant, Op, Prng, Span, Ticket};
+use faults::{AT_ONCE, Trouble};
+use pending::Pending;
+
+/// Invalid argument: not on the block grid.
+const EINVAL: Errno = Errno(22);
+
+/// Simulated targets behind one device. `Op::target` is the place of the target's specification in the list.
+#[derive(Clone, Debug)]
+pub struct Bank {
+    targets: Vec<Target>,
+    pending: Pending,
+    hung: u64,
+}
+
+#[derive(Clone, Debug)]
+struct Target {
+    geometry: Geometry,
+    model: Model,
+    trouble: Option<Trouble>,
+}
+
+#[derive(Clone, Debug)]
+enum Model {
+    Flash(flash::Flash),
+    Disk(disk::Disk),
+}
+
+impl Bank {
+    /// Targets as specified, fresh and idle at the origin of the time line. Each draws from its own generator: of `seed` and
+    /// its place in the list, or of the specification's own `seed=` alone.
+    pub fn new(seed: u64, specs: Vec<Spec>) -> Bank {
+        let make = |(place, spec): (usize, &Spec)| {
+            let child = |purpose| match spec.seed {
+                Some(own) => Prng::child(own, &[purpose]),
+                None => Prng::child(seed, &[place as u64, purpose]),
+            };
+            Target {
+                geometry: spec.geometry(),
+                model: match &spec.model {
+                    parameters::Model::Flash(flash) => Model::Flash(flash::Flash::new(flash, child(0))),
+                    parameters::Model::Disk(disk) => Model::Disk(disk::Disk::new(disk, spec.size, child(0))),
+                },
+                trouble: Trouble::new(&spec.faults, child(1)),
+            }
+        };
+        Bank { targets: specs.iter().enumerate().map(make).collect(), pending: Pending::default(), hung: 0 }
+    }
+
+    /// Operations submitted and not yet handed back, those that never will be included.
+    pub fn in_flight(&self) -> u64 {
+        self.pending.len() as u64 + self.hung
+    }
+
+    /// Operations that will never complete (`hang=`).
+    pub fn hung(&self) -> u64 {
+        self.hung
+    }
+}
+
+impl Target {
+    /// When the operation ends and how; `None` if it never does.
+    #[inline]
+    fn serve(&mut self, now: u64, op: &Op) -> Option<(u64, Result<u32, Errno>)> {
+        let Target { geometry, model, trouble } = self;
+        let op = match fit(geometry, op) {
+            Ok(op) => op,
+            Err(result) => return Some((now + AT_ONCE, result)),
+        };
+        let Some(trouble) = trouble else {
+            return Some((model.serve(now, now, &op), Ok(op.len)));
+        };
+        let (end, error) = trouble.serve(now, |at| model.serve(now, at, &op))?;
+        Some((end, error.map_or(Ok(op.len), Err)))
+    }
+}
+
+impl Model {
+    #[inline]
+    fn serve(&mut self, now: u64, at: u64, op: &Op) -> u64 {
+        match self {
+            Model::Flash(flash) => flash.serve(now, at, op),
+            Model::Disk(disk) => disk.serve(at, op),
+        }
+    }
+}
+
+/// The operation as far as the target reaches, or the result it has at once.
+#[inline]
+fn fit(geometry: &Geometry, op: &Op) -> Result<Op, Result<u32, Errno>> {
+    let mask = u64::from(geometry.block) - 1;
+    if (op.offset | u64::from(op.len)) & mask != 0 || op.len == 0 {
+        return Err(Err(EINVAL));
+    }
+    let room = geometry.size.saturating_sub(op.offset);
+    match (room, op.direction) {
+        (0, Direction::Read) => Err(Ok(0)),
+        (0, Direction::Write) => Err(Err(Errno::ENOSPC)),
+        _ => Ok(Op { len: u64::from(op.len).min(room) as u32, ..*op }),
+    }
+}
+
+impl Device for Bank {
+    /// As specified.
+    fn geometry(&self, target: u16) -> Geometry {
+        self.targets[usize::from(target)].geometry
+    }
+
+    /// Always empty: nothing is stored.
+    fn buffer(&mut self, _ticket: Ticket) -> &mut [u8] {
+        &mut []
+    }
+
+    /// Computes the completion; `now` must not go back from one call to the next.
+    #[inline]
+    fn submit(&mut self, now: Instant, ticket: Ticket, op: &Op) {
+        match self.targets[usize::from(op.target)].serve(now.as_ns(), op) {
+            Some((completed, result)) => self.pending.push(ticket, now, completed, result),
+            None => self.hung += 1,
+        }
+    }
+
+    /// Hands out what completed at `now` or before, in the order of completion, ties in that of tickets.
+    #[inline]
+    fn poll(&mut self, now: Instant, done: &mut Done) {
+        self.pending.take(now, done);
+    }
+
+    /// The earliest completion in flight.
+    #[inline]
+    fn next_wakeup(&self) -> Option<Instant> {
+        self.pending.next()
+    }
+
+    /// Returns at once: nobody waits in virtual time.
+    fn wait(&mut self, _span: Span) {}
+}

@@ -1,0 +1,306 @@
+//! A flash drive: parallel channels, a write cache that is programmed in the background, pauses for garbage collection,
+//! and, if asked for, wear. It models what decides a certificate (how the waiting grows with the load, and where the drive
+//! ends), not any one product; every figure is a parameter, and the defaults are those of a middling data-centre NVMe
+//! drive as its data sheets give them (about 90 µs a read, 20 µs a cached write, 400 000 reads and 3 GiB a second).
+//!
+//! **Channels.** An operation starts on the channel that is free first and holds it for `channels / iops`; so operations
+//! that are no larger than `read_bandwidth / iops` are carried at exactly `iops` a second, and no faster. A read
+//! completes `read × e^(spread × Z) + length / read_bandwidth` after its start, Z standard normal; a write, which ends in
+//! the cache (protected against power loss, so `durable` costs nothing more), `write × e^(spread × Z) + length /
+//! read_bandwidth` after its start.
+//!
+//! A larger operation costs more: a read holds its channel for `channels × length / read_bandwidth` if that is longer.
+//!
+//! **Cached writes.** What the programming of a write costs beyond the hold (`channels × length / write_bandwidth`, less
+//! the hold) is channel time the drive owes. It is paid with the time constant `cache`: in the time that channels are
+//! idle as far as it suffices, else by holding the channels longer. Besides, a read meets a cell that is being programmed
+//! with the probability that is the present share of programming in the drive's time, and then takes longer by a uniform
+//! part of `program`. So writes delay reads, the more the higher the load; a burst much shorter than `cache` hardly
+//! does, and a capacity is to be measured over many times `cache`.
+//!
+//! **Garbage collection.** After each stretch of written bytes, exponentially distributed with the mean of
+//! `gc = pause/bytes`, all channels stop for `pause`.
+//!
+//! **Capacity.** Of one second, a read of L bytes costs `max(1/iops, L/read_bandwidth)`, a write of L bytes
+//! `max(1/iops, L/write_bandwidth) + pause × L/bytes`. A mix is carried for ever if the sum of rate × cost stays
+//! below 1, and is not if it exceeds 1. ACT's 1x (2000 reads of 1536 B, 23.44 reads and writes of 128 KiB a second)
+//! costs 0.00786 of the default drive, which therefore ends at 127x.
+//!
+//! **Wear** (`sim:flash-worn`). From the time `after` on, a share `slow` of the reads takes `slow_read × e^(spread × Z)`
+//! instead of `read × …` (the drive reads again with other voltages); capacity is as before.
+
+use super::draw::{LogNormal, exponential};
+use assay_base::{Bytes, Direction, Op, Prng, Share, Span};
+
+/// What a flash drive is made of; see the head of this file.
+#[derive(Clone, PartialEq, Debug)]
+pub(super) struct Parameters {
+    pub channels: u64,
+    pub read: Span,
+    pub write: Span,
+    pub iops: u64,
+    pub read_bandwidth: Bytes,
+    pub write_bandwidth: Bytes,
+    pub spread: Share,
+    pub cache: Span,
+    pub program: Span,
+    pub gc_pause: Span,
+    pub gc_every: Bytes,
+    pub wear: Option<Wear>,
+}
+
+/// How a worn drive behaves.
+#[derive(Clone, PartialEq, Debug)]
+pub(super) struct Wear {
+    pub after: Span,
+    pub slow: Share,
+    pub slow_read: Span,
+}
+
+impl Parameters {
+    /// The drive of `sim:flash`.
+    pub fn fresh() -> Parameters {
+        Parameters {
+            channels: 16,
+            read: Span::from_us(90),
+            write: Span::from_us(20),
+            iops: 400_000,
+            read_bandwidth: Bytes::new(3 << 30),
+            write_bandwidth: Bytes::new(3 << 29),
+            spread: Share::from_percent(25),
+            cache: Span::from_ms(500),
+            program: Span::from_us(300),
+            gc_pause: Span::from_ms(2),
+            gc_every: Bytes::new(4 << 30),
+            wear: None,
+        }
+    }
+
+    /// The drive of `sim:flash-worn`.
+    pub fn worn() -> Parameters {
+        let wear = Wear { after: Span::from_secs(5 * 3600), slow: Share::from_percent(8), slow_read: Span::from_ms(4) };
+        Parameters { wear: Some(wear), ..Parameters::fresh() }
+    }
+
+    /// The part of the drive's time that one operation takes in the mean, in seconds.
+    pub fn cost(&self, direction: Direction, len: u32) -> f64 {
+        let len = f64::from(len);
+        let least = 1.0 / self.iops as f64;
+        match direction {
+            Direction::Read => least.max(len / self.read_bandwidth.get() as f64),
+            Direction::Write => {
+                let pauses = self.gc_pause.as_secs_f64() * len / self.gc_every.get() as f64;
+                least.max(len / self.write_bandwidth.get() as f64) + pauses
+            }
+        }
+    }
+
+    /// How long one operation holds its channel, in nanoseconds; at least 1.
+    fn hold(&self) -> u64 {
+        ((self.channels * 1_000_000_000 + self.iops / 2) / self.iops).max(1)
+    }
+}
+
+/// After so many nanoseconds in which no channel was busy, the idle time of all is counted at once, or the whole debt of
+/// a long pause would fall on the one channel that starts first.
+const PAUSE_OF_LOAD: u64 = 1_000_000;
+
+/// A flash drive at work. Times are nanoseconds of the drive's own time line.
+#[derive(Clone, Debug)]
+pub(super) struct Flash {
+    prng: Prng,
+    /// When each channel is free: a binary heap, the first to be free on top.
+    free: Vec<u64>,
+    hold: u64,
+    /// Channel time owed, and the part of it that is paid per nanosecond.
+    debt: u64,
+    paid_per_ns: f64,
+    last_start: u64,
+    /// Idle channel time not yet used to pay debt: each channel's is counted once, when it starts again, and little is kept
+    /// (what was not worked then is lost).
+    idle: u64,
+    /// When the channel that is busy longest is free.
+    busy_until: u64,
+    /// The longest a read waits for a cell, and the probability (in units of 2^-32) per nanosecond owed that it does.
+    program: u64,
+    met_per_debt: f64,
+    /// Time on the bus, and channel time of reads and of writes.
+    bus: PerByte,
+    read_cost: PerByte,
+    write_cost: PerByte,
+    read: LogNormal,
+    write: LogNormal,
+    gc_pause: u64,
+    gc_every: f64,
+    /// Bytes still to be written before the next pause.
+    gc_left: u64,
+    wear: Option<Worn>,
+}
+
+#[derive(Clone, Debug)]
+struct Worn {
+    after: u64,
+    /// A random 64-bit number below this means a slow read.
+    slow: u64,
+    read: LogNormal,
+}
+
+/// Nanoseconds per byte, in units of 2^-32 ns.
+#[derive(Clone, Copy, Debug)]
+struct PerByte(u64);
+
+impl PerByte {
+    /// `channels` times the reciprocal of the bandwidth.
+    fn new(channels: u64, bandwidth: Bytes) -> PerByte {
+        PerByte((((u128::from(channels) * 1_000_000_000) << 32) / u128::from(bandwidth.get())) as u64)
+    }
+
+    #[inline]
+    fn times(self, len: u32) -> u64 {
+        ((u128::from(self.0) * u128::from(len)) >> 32) as u64
+    }
+}
+
+impl Flash {
+    pub fn new(parameters: &Parameters, mut prng: Prng) -> Flash {
+        let channels = parameters.channels;
+        let cache = parameters.cache.as_ns().max(1) as f64;
+        let sigma = parameters.spread.as_f64();
+        let gc_every = parameters.gc_every.get() as f64;
+        let worn = |wear: &Wear| Worn {
+            after: wear.after.as_ns(),
+            slow: (wear.slow.as_f64() * 18_446_744_073_709_551_616.0) as u64,
+            read: LogNormal::new(wear.slow_read, sigma),
+        };
+        Flash {
+            free: vec![0; parameters.channels as usize],
+            hold: parameters.hold(),
+            debt: 0,
+            paid_per_ns: 1.0 / cache,
+            last_start: 0,
+            idle: 0,
+            busy_until: 0,
+            program: parameters.program.as_ns(),
+            met_per_debt: 4_294_967_296.0 / (cache * channels as f64),
+            bus: PerByte::new(1, parameters.read_bandwidth),
+            read_cost: PerByte::new(channels, parameters.read_bandwidth),
+            write_cost: PerByte::new(channels, parameters.write_bandwidth),
+            read: LogNormal::new(parameters.read, sigma),
+            write: LogNormal::new(parameters.write, sigma),
+            gc_pause: parameters.gc_pause.as_ns(),
+            gc_every,
+            gc_left: exponential(&mut prng, gc_every) as u64,
+            wear: parameters.wear.as_ref().map(worn),
+            prng,
+        }
+    }
+
+    /// When the operation that arrives at `at` is done. `at` is the drive's own time (it stands still in a stall) and never
+    /// goes back; `now` is the caller's, by which the drive ages.
+    #[inline]
+    pub fn serve(&mut self, now: u64, at: u64, op: &Op) -> u64 {
+        let transfer = self.bus.times(op.len);
+        match op.direction {
+            Direction::Read => {
+                let start = self.occupy(at, self.hold.max(self.read_cost.times(op.len)));
+                start + transfer + self.read_time(now)
+            }
+            Direction::Write => {
+                self.collect_garbage(at, u64::from(op.len));
+                let start = self.occupy(at, self.hold);
+                self.debt += self.write_cost.times(op.len).saturating_sub(self.hold);
+                start + transfer + self.write.draw(&mut self.prng)
+            }
+        }
+    }
+
+    #[inline]
+    fn read_time(&mut self, now: u64) -> u64 {
+        self.read_cell(now) + if self.debt == 0 { 0 } else { self.wait_for_program() }
+    }
+
+    #[inline]
+    fn wait_for_program(&mut self) -> u64 {
+        let bits = self.prng.next_u64();
+        let met = (bits >> 32) as f64 <= self.debt as f64 * self.met_per_debt;
+        if met { ((bits & 0xffff_ffff) * self.program) >> 32 } else { 0 }
+    }
+
+    #[inline]
+    fn read_cell(&mut self, now: u64) -> u64 {
+        match &self.wear {
+            Some(worn) if now >= worn.after && self.prng.next_u64() < worn.slow => worn.read.draw(&mut self.prng),
+            _ => self.read.draw(&mut self.prng),
+        }
+    }
+
+    /// Takes the channel that is free first and returns when it starts.
+    #[inline]
+    fn occupy(&mut self, at: u64, hold: u64) -> u64 {
+        let free = self.free[0];
+        let start = at.max(free);
+        let paid = if self.debt == 0 { 0 } else { self.pay(start, start - free) };
+        self.last_start = start;
+        let free = start + hold + paid;
+        self.busy_until = self.busy_until.max(free);
+        self.put_first(free);
+        start
+    }
+
+    /// Pays what is due of the debt and returns how long the channel is held for it, `idle` being how long it was idle.
+    #[inline]
+    fn pay(&mut self, start: u64, idle: u64) -> u64 {
+        let idle = if start > self.busy_until + PAUSE_OF_LOAD { self.all_idle(start) } else { idle };
+        let kept = self.free.len() as u64 * PAUSE_OF_LOAD;
+        self.idle = (self.idle + idle).min(idle.max(kept)).min(self.debt);
+        let part = start.saturating_sub(self.last_start) as f64 * self.paid_per_ns;
+        let due = (self.debt as f64 * part.min(1.0)) as i64 as u64;
+        self.debt -= due;
+        let worked = due.min(self.idle);
+        self.idle -= worked;
+        due - worked
+    }
+
+    /// Counts the idle time of all channels up to `start`.
+    #[cold]
+    fn all_idle(&mut self, start: u64) -> u64 {
+        self.free.iter_mut().map(|free| start - std::mem::replace(free, start)).sum()
+    }
+
+    /// Replaces the top of the heap of channels and restores its order.
+    #[inline]
+    fn put_first(&mut self, free: u64) {
+        let heap = self.free.as_mut_slice();
+        let mut place = 0;
+        loop {
+            let mut child = 2 * place + 1;
+            if child >= heap.len() {
+                break;
+            }
+            if child + 1 < heap.len() {
+                child += usize::from(heap[child + 1] < heap[child]);
+            }
+            if heap[child] >= free {
+                break;
+            }
+            heap[place] = heap[child];
+            place = child;
+        }
+        heap[place] = free;
+    }
+
+    /// Stops all channels when enough has been written. To add one length to all keeps the heap in order.
+    #[inline]
+    fn collect_garbage(&mut self, at: u64, len: u64) {
+        let mut left = len;
+        while self.gc_pause > 0 && left > self.gc_left {
+            left -= self.gc_left;
+            self.gc_left = exponential(&mut self.prng, self.gc_every) as u64;
+            for free in &mut self.free {
+                *free = at.max(*free) + self.gc_pause;
+            }
+            self.busy_until = at.max(self.busy_until) + self.gc_pause;
+        }
+        self.gc_left = self.gc_left.saturating_sub(left);
+    }
+}

@@ -1,0 +1,202 @@
+//! A simulated target as text: `sim:flash?size=200GiB&iops=100000&stall=2s@10s`.
+
+use super::faults::Faults;
+use super::parameters::{Listed, MODELS, Model, count, pair, within};
+use assay_base::fault::nearest;
+use assay_base::{Bytes, Direction, Geometry, Rate, Span};
+use std::fmt;
+use std::ops::RangeInclusive;
+use std::str::FromStr;
+
+/// A simulated target: the model, its parameters and its faults. Read from text, and written as the shortest text that
+/// reads back to the same target (parameters at their defaults are left out).
+#[derive(Clone, PartialEq, Debug)]
+pub struct Spec {
+    pub(super) size: Bytes,
+    block: Bytes,
+    pub(super) seed: Option<u64>,
+    pub(super) model: Model,
+    pub(super) faults: Faults,
+}
+
+/// A text that is no simulated target: where it is wrong, and what to write instead.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct SpecError(String);
+
+impl fmt::Display for SpecError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for SpecError {}
+
+/// Parameters that every model has.
+const COMMON: [&str; 7] = ["size", "block", "seed", "stall", "errors", "hang", "gone"];
+/// Those that may be written more than once.
+const REPEATED: [&str; 2] = ["stall", "hang"];
+/// When a fault may begin and how long a stall may last: far from the end of the time line.
+const FAULT_TIME: RangeInclusive<Span> = Span::ZERO..=Span::from_secs(100 * 365 * 86_400);
+const STALL: RangeInclusive<Span> = Span::from_ns(1)..=Span::from_secs(30 * 86_400);
+
+impl Spec {
+    fn of(model: Model) -> Spec {
+        Spec { size: model.size(), block: Bytes::new(512), seed: None, model, faults: Faults::default() }
+    }
+
+    /// Size and block of the target.
+    pub fn geometry(&self) -> Geometry {
+        Geometry { size: self.size.get(), block: self.block.get() as u32 }
+    }
+
+    /// The part of the device's time that one operation of `len` bytes takes in the mean, at a random address on a disk, in
+    /// seconds. A mix of operations is carried for ever if the sum of rate × cost stays below 1.
+    pub fn cost(&self, direction: Direction, len: u32) -> f64 {
+        match &self.model {
+            Model::Flash(flash) => flash.cost(direction, len),
+            Model::Disk(disk) => disk.cost(len),
+        }
+    }
+
+    /// The known capacity: how many times the `mix` of (rate, direction, length) the device carries.
+    pub fn capacity(&self, mix: &[(Rate, Direction, u32)]) -> f64 {
+        1.0 / mix.iter().map(|(rate, direction, len)| rate.as_f64() * self.cost(*direction, *len)).sum::<f64>()
+    }
+
+    fn set(&mut self, name: &str, value: &str) -> Result<(), String> {
+        match name {
+            "size" => self.size = within(value, Bytes::new(512)..=Bytes::new(1 << 60))?,
+            "block" => self.block = block(value)?,
+            "seed" => self.seed = Some(count(value, 0..=u64::MAX)?),
+            "stall" => self.faults.stalls.push(stall(value)?),
+            "errors" => self.faults.errors = Some(errors(value)?),
+            "hang" => self.faults.hangs.push(hang(value)?),
+            "gone" => self.faults.gone = Some(within(value, FAULT_TIME)?),
+            _ if self.model.set(name, value)? => {}
+            _ => return Err(self.unknown(name)),
+        }
+        Ok(())
+    }
+
+    fn unknown(&self, name: &str) -> String {
+        let own = self.model.listed();
+        let names: Vec<&str> = COMMON.into_iter().chain(own.iter().map(|(name, _)| *name)).collect();
+        let elsewhere = MODELS.into_iter().filter(|model| {
+            Model::named(model).is_some_and(|model| model.listed().iter().any(|(known, _)| *known == name))
+        });
+        let elsewhere: Vec<String> = elsewhere.map(|model| format!("sim:{model}")).collect();
+        let model = self.model.name();
+        if !elsewhere.is_empty() {
+            return format!("sim:{model} has no such parameter; only {} has it", elsewhere.join(" and "));
+        }
+        match nearest(name, &names) {
+            Some(near) => format!("no such parameter; did you mean {near}?"),
+            None => format!("no such parameter; sim:{model} has {}", names.join(", ")),
+        }
+    }
+
+    /// What must hold between parameters.
+    fn checked(mut self) -> Result<Spec, String> {
+        if !self.size.get().is_multiple_of(self.block.get()) {
+            return Err(format!("size {} is not a multiple of block {}; write a size that is", self.size, self.block));
+        }
+        self.faults.stalls.sort();
+        let overlap = |pair: &&[(Span, Span)]| pair[0].0 + pair[0].1 > pair[1].0;
+        if let Some(two) = self.faults.stalls.windows(2).find(overlap) {
+            let (first, second) = (at(two[0]), at(two[1]));
+            return Err(format!("stalls {first} and {second} overlap; write one that covers both"));
+        }
+        Ok(self)
+    }
+
+    /// All parameters as text; those of faults only where there are some.
+    fn listed(&self) -> Listed {
+        let mut listed = vec![("size", self.size.to_string()), ("block", self.block.to_string())];
+        listed.extend(self.model.listed());
+        listed.extend(self.seed.map(|seed| ("seed", seed.to_string())));
+        listed.extend(self.faults.stalls.iter().map(|stall| ("stall", at(*stall))));
+        listed.extend(self.faults.errors.map(|(part, whole)| ("errors", format!("{part}/{whole}"))));
+        listed.extend(self.faults.hangs.iter().map(|(from, count)| ("hang", format!("{count}@{from}"))));
+        listed.extend(self.faults.gone.map(|from| ("gone", from.to_string())));
+        listed
+    }
+}
+
+/// A stall as it is written.
+fn at((start, len): (Span, Span)) -> String {
+    format!("{len}@{start}")
+}
+
+fn block(value: &str) -> Result<Bytes, String> {
+    let block = within(value, Bytes::new(512)..=Bytes::from_kib(64))?;
+    match block.get().is_power_of_two() {
+        true => Ok(block),
+        false => Err(format!("{block} is not a power of two; write for example 512B or 4KiB")),
+    }
+}
+
+fn stall(value: &str) -> Result<(Span, Span), String> {
+    let (len, start) = pair(value, '@', "a length and a start, such as 2s@10s")?;
+    Ok((within(start, FAULT_TIME)?, within(len, STALL)?))
+}
+
+fn errors(value: &str) -> Result<(u64, u64), String> {
+    let (part, whole) = pair(value, '/', "a fraction of the operations, such as 1/100000")?;
+    let whole = count(whole, 1..=1_000_000_000_000)?;
+    Ok((count(part, 1..=whole)?, whole))
+}
+
+fn hang(value: &str) -> Result<(Span, u64), String> {
+    let (operations, from) = pair(value, '@', "a number of operations and a start, such as 1@30s")?;
+    Ok((within(from, FAULT_TIME)?, count(operations, 1..=1_000_000_000)?))
+}
+
+impl FromStr for Spec {
+    type Err = SpecError;
+    fn from_str(text: &str) -> Result<Spec, SpecError> {
+        let fault = |what: String| SpecError(format!("\"{}\": {what}", clipped(text)));
+        let models = || MODELS.map(|model| format!("sim:{model}")).join(", ");
+        let (name, parameters) = text.split_once('?').map_or((text, None), |(name, rest)| (name, Some(rest)));
+        let model = name.strip_prefix("sim:").and_then(Model::named);
+        let mut spec = Spec::of(model.ok_or_else(|| fault(format!("no such simulated device; write {}", models())))?);
+        let mut seen: Vec<&str> = Vec::new();
+        for parameter in parameters.into_iter().flat_map(|all| all.split('&')) {
+            let (name, value) = name_and_value(parameter).map_err(fault)?;
+            if seen.contains(&name) && !REPEATED.contains(&name) {
+                return Err(fault(format!("{name} is written twice; write it once")));
+            }
+            seen.push(name);
+            spec.set(name, value).map_err(|what| fault(format!("{}: {what}", clipped(name))))?;
+        }
+        spec.checked().map_err(fault)
+    }
+}
+
+/// `name=value`, or `gone@60s`.
+fn name_and_value(parameter: &str) -> Result<(&str, &str), String> {
+    if let Some(from) = parameter.strip_prefix("gone@") {
+        return Ok(("gone", from));
+    }
+    let shape = || format!("\"{}\" is not a parameter; write name=value, several with & between", clipped(parameter));
+    parameter.split_once('=').ok_or_else(shape)
+}
+
+/// The text as far as an error message has room for it.
+fn clipped(text: &str) -> String {
+    text.chars().take(120).collect::<String>().escape_debug().to_string()
+}
+
+impl fmt::Display for Spec {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let name = self.model.name();
+        let defaults = Model::named(name).map(|model| Spec::of(model).listed()).unwrap_or_default();
+        let mut text = format!("sim:{name}");
+        let mut sign = '?';
+        for entry in self.listed().iter().filter(|entry| !defaults.contains(entry)) {
+            let equals = if entry.0 == "gone" { '@' } else { '=' };
+            text.extend([sign.to_string(), format!("{}{equals}{}", entry.0, entry.1)]);
+            sign = '&';
+        }
+        f.pad(&text)
+    }
+}
