@@ -54,11 +54,17 @@ pub struct FlowInterval {
     /// At the end: in flight for longer than the stuck limit; the slot is quarantined.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub stuck: u64,
+    /// Reads of whole aligned blocks whose data were looked at.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub sampled: u64,
+    /// Those that began with zeros: the block was never written, and the device may not have looked for it.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub blank: u64,
     /// completed − intended of the `ok` operations.
     pub response: Timing,
     /// completed − issued of the `ok` operations.
     pub service: Timing,
-    /// issued − intended of all issued operations.
+    /// issued − intended of all operations that came back.
     pub lag: Timing,
     /// The part of lag that neither a full queue nor a blocked submit explains: the generator's own.
     pub own_lag: Timing,

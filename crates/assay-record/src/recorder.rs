@@ -63,6 +63,10 @@ pub struct Cell {
     pub waiting: u64,
     /// Stuck at the end.
     pub stuck: u64,
+    /// Reads of whole aligned blocks that were looked at.
+    pub sampled: u64,
+    /// Those that held nothing but zeros at their beginning: never written.
+    pub blank: u64,
     errors: Vec<(Errno, u64)>,
     response: Counts,
     service: Counts,
@@ -83,6 +87,8 @@ impl Cell {
             in_flight: 0,
             waiting: 0,
             stuck: 0,
+            sampled: 0,
+            blank: 0,
             errors: Vec::new(),
             response: counts(),
             service: counts(),
@@ -92,9 +98,9 @@ impl Cell {
         }
     }
 
-    fn scalars(&mut self) -> [&mut u64; 8] {
-        let Cell { scheduled, issued, ok, bytes, short, in_flight, waiting, stuck, .. } = self;
-        [scheduled, issued, ok, bytes, short, in_flight, waiting, stuck]
+    fn scalars(&mut self) -> [&mut u64; 10] {
+        let Cell { scheduled, issued, ok, bytes, short, in_flight, waiting, stuck, sampled, blank, .. } = self;
+        [scheduled, issued, ok, bytes, short, in_flight, waiting, stuck, sampled, blank]
     }
 
     fn clear(&mut self) {
@@ -127,6 +133,8 @@ impl Cell {
             in_flight: self.in_flight,
             waiting: self.waiting,
             stuck: self.stuck,
+            sampled: self.sampled,
+            blank: self.blank,
             response: self.response.timing(),
             service: self.service.timing(),
             lag: self.lag.timing(),
@@ -232,11 +240,11 @@ impl Recorder {
         &mut self.cells[flow]
     }
 
-    /// Counts an operation as handed over, `lag` after its intended time, `own_lag` of which was the generator's own.
+    /// Counts the lag of an operation that came back: handed over `lag` after its intended time, `own_lag` of which was the
+    /// generator's own.
     #[inline]
-    pub fn issued(&mut self, flow: usize, lag: Span, own_lag: Span) {
+    pub fn lagged(&mut self, flow: usize, lag: Span, own_lag: Span) {
         let cell = &mut self.cells[flow];
-        cell.issued += 1;
         cell.lag.record(lag.as_ns(), self.thresholds.bucket(lag.as_ns()));
         cell.own_lag.record(own_lag.as_ns(), self.thresholds.bucket(own_lag.as_ns()));
         self.times[flow].lag.record(lag.as_ns());
@@ -297,7 +305,8 @@ mod tests {
 
     fn record(recorder: &mut Recorder, response: u64, own: u64) {
         recorder.cell(0).scheduled += 1;
-        recorder.issued(0, Span::from_us(own), Span::from_us(own));
+        recorder.cell(0).issued += 1;
+        recorder.lagged(0, Span::from_us(own), Span::from_us(own));
         let service = Span::from_us(response - own);
         recorder.completed(0, 512, Span::from_us(response), service, Span::from_us(own));
     }
