@@ -1,1 +1,37 @@
-//! This module is written next.
+//! What is known of a host and its targets: plain data for the log and the certificate. Nothing here decides anything.
+//!
+//! Every number comes from `/proc` and `/sys` below the given [`Roots`]. What the kernel does not tell is absent (`None`),
+//! never an empty success: a loop device has no model, and says so.
+
+mod host;
+mod stat;
+mod target;
+
+pub use host::{CgroupLimits, HostFingerprint, host};
+pub use stat::{DiskStat, disk_stat, disk_under_path};
+pub use target::{TargetFingerprint, target};
+
+use crate::safety::{Roots, names_in};
+use std::path::PathBuf;
+
+/// The block devices of the machine as nodes below the dev root: every disk that is not hidden and has a size, each
+/// followed by its partitions.
+pub fn candidates(roots: &Roots) -> Vec<PathBuf> {
+    let block = roots.sys.join("block");
+    let mut found = Vec::new();
+    for disk in names_in(&block) {
+        let dir = block.join(&disk);
+        let hidden = crate::safety::number(&dir.join("hidden")) == Some(1);
+        if hidden || crate::safety::number(&dir.join("size")).unwrap_or(0) == 0 {
+            continue;
+        }
+        let partitions = names_in(&dir).into_iter().filter(|name| dir.join(name).join("partition").exists());
+        // A name with a slash in it (cciss/c0d0) is written with an exclamation mark in sysfs.
+        found
+            .extend(std::iter::once(disk.clone()).chain(partitions).map(|name| roots.dev.join(name.replace('!', "/"))));
+    }
+    found
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,1 +1,44 @@
-//! This module is written next.
+//! What may be written to, and how a person says so. Nothing in the program opens anything for writing except through a
+//! [`Permit`], and only the [`Gate`] makes one, after every rule was asked.
+//!
+//! Rules (each fails closed, each names its evidence): S0 the name is resolved · S1 a block device or a regular file ·
+//! S2 opened once and exclusively · S3 size, writable, blocks · S4 nothing in its family is in use · S5 not the system's
+//! disk · S6 nobody else has it open · S7 no signature · S8 blank or ours · S9 one path only · S10 files are our own ·
+//! S11 what it stands on is known · S12 still the same · S13 one run at a time · S14 the workload fits · S15 readers only
+//! read · and consent by token. The measured reasons: `O_EXCL` alone lets the lower loop of a mounted loop, the backing file
+//! of one, a device another process has open, and every unmounted file system through.
+//!
+//! A block device needs consent, a scratch file of our own does not. Where the rules look (`/proc`, `/sys`, `/dev`) is a
+//! parameter: [`Roots`].
+
+mod block;
+mod content;
+mod family;
+mod gate;
+mod identity;
+mod kernel;
+pub mod label;
+mod openers;
+mod permit;
+mod regular;
+mod roots;
+mod rule;
+pub mod scratch;
+mod signature;
+mod subject;
+mod usage;
+mod watermark;
+
+pub use gate::{Examination, Expect, Gate, Needs, Request};
+pub use identity::Identity;
+pub use openers::Inode;
+pub use permit::{Permit, ReadPass, Shape};
+pub use roots::{DevNum, Roots};
+pub use rule::{Refusal, RuleAnswer, RuleId};
+pub use subject::Kind;
+pub use watermark::Watermark;
+
+pub(crate) use roots::{attribute, names_in, number};
+pub(crate) use subject::kind as kind_of;
+pub(crate) use usage::disk_under;
+pub(crate) use watermark::file_system;

@@ -1,0 +1,149 @@
+//! The fingerprint of the host: what of it can bend a result.
+
+use super::target::chosen;
+use crate::safety::{Roots, attribute, number};
+use std::path::Path;
+
+/// What the control group allows this process.
+#[derive(Clone, Copy, PartialEq, Default, Debug)]
+pub struct CgroupLimits {
+    /// CPUs' worth of time; absent when not limited.
+    pub cpus: Option<f64>,
+    /// Bytes of memory; absent when not limited.
+    pub memory: Option<u64>,
+    /// Processes and threads; absent when not limited.
+    pub pids: Option<u64>,
+}
+
+/// What is known of the host.
+#[derive(Clone, PartialEq, Default, Debug)]
+pub struct HostFingerprint {
+    /// Host name.
+    pub hostname: Option<String>,
+    /// Kernel release.
+    pub kernel: Option<String>,
+    /// Kernel command line.
+    pub command_line: Option<String>,
+    /// CPU model.
+    pub cpu_model: Option<String>,
+    /// CPUs that are online.
+    pub cpus: Option<u32>,
+    /// NUMA nodes.
+    pub numa_nodes: Option<u32>,
+    /// Frequency governor of the first CPU; absent where frequency is not the kernel's to set.
+    pub governor: Option<String>,
+    /// Bytes of memory.
+    pub memory: Option<u64>,
+    /// Whether the CPU says that a hypervisor is beneath; absent where the CPU has no such flag to show.
+    pub virtualised: Option<bool>,
+    /// Maker and product name from the firmware.
+    pub product: Option<String>,
+    /// Current clock source.
+    pub clocksource: Option<String>,
+    /// Transparent huge pages: always, madvise or never.
+    pub huge_pages: Option<String>,
+    /// Limits of the control group.
+    pub cgroup: CgroupLimits,
+    /// RLIMIT_MEMLOCK in bytes; `u64::MAX` when unlimited.
+    pub memlock: Option<u64>,
+}
+
+/// Looks at the host.
+pub fn host(roots: &Roots) -> HostFingerprint {
+    let cpuinfo = attribute(&roots.proc.join("cpuinfo")).unwrap_or_default();
+    let line = |key: &str| field(&cpuinfo, key);
+    let cpu = roots.sys.join("devices/system/cpu");
+    HostFingerprint {
+        hostname: attribute(&roots.proc.join("sys/kernel/hostname")),
+        kernel: attribute(&roots.proc.join("sys/kernel/osrelease")),
+        command_line: attribute(&roots.proc.join("cmdline")),
+        cpu_model: line("model name").or_else(|| line("Model")),
+        cpus: attribute(&cpu.join("online")).and_then(|text| count_list(&text)),
+        numa_nodes: attribute(&roots.sys.join("devices/system/node/online")).and_then(|text| count_list(&text)),
+        governor: attribute(&cpu.join("cpu0/cpufreq/scaling_governor")),
+        memory: memory(roots),
+        virtualised: line("flags").map(|flags| flags.split(' ').any(|flag| flag == "hypervisor")),
+        product: product(roots),
+        clocksource: attribute(&roots.sys.join("devices/system/clocksource/clocksource0/current_clocksource")),
+        huge_pages: attribute(&roots.sys.join("kernel/mm/transparent_hugepage/enabled")).and_then(|text| chosen(&text)),
+        cgroup: cgroup(roots),
+        memlock: memlock(roots),
+    }
+}
+
+/// The value of the first `key : value` line.
+fn field(text: &str, key: &str) -> Option<String> {
+    let value = text.lines().find_map(|line| {
+        let (name, value) = line.split_once(':')?;
+        (name.trim() == key).then(|| value.trim().to_owned())
+    });
+    value.filter(|v| !v.is_empty())
+}
+
+/// How many a list like `0-3,8` names.
+pub(super) fn count_list(text: &str) -> Option<u32> {
+    let count = |part: &str| match part.split_once('-') {
+        Some((first, last)) => {
+            let (first, last): (u32, u32) = (first.parse().ok()?, last.parse().ok()?);
+            last.checked_sub(first)?.checked_add(1)
+        }
+        None => part.parse::<u32>().ok().map(|_| 1),
+    };
+    text.split(',').map(count).try_fold(0u32, |sum, n| sum.checked_add(n?))
+}
+
+fn memory(roots: &Roots) -> Option<u64> {
+    let total = field(&attribute(&roots.proc.join("meminfo"))?, "MemTotal")?;
+    total.strip_suffix(" kB")?.trim().parse::<u64>().ok()?.checked_mul(1024)
+}
+
+fn product(roots: &Roots) -> Option<String> {
+    let dmi = roots.sys.join("class/dmi/id");
+    let words: Vec<String> = ["sys_vendor", "product_name"].iter().filter_map(|n| attribute(&dmi.join(n))).collect();
+    (!words.is_empty()).then(|| words.join(" "))
+}
+
+fn memlock(roots: &Roots) -> Option<u64> {
+    let limits = attribute(&roots.proc.join("self/limits"))?;
+    let soft = limits.lines().find_map(|line| line.strip_prefix("Max locked memory"))?.split_whitespace().next()?;
+    if soft == "unlimited" { Some(u64::MAX) } else { soft.parse().ok() }
+}
+
+/// The tightest limit on the way from this process's group up to the root, in either version of the interface.
+fn cgroup(roots: &Roots) -> CgroupLimits {
+    let groups = attribute(&roots.proc.join("self/cgroup")).unwrap_or_default();
+    let base = roots.sys.join("fs/cgroup");
+    let mut limits = CgroupLimits::default();
+    for line in groups.lines() {
+        let mut parts = line.splitn(3, ':').skip(1);
+        let (Some(controllers), Some(path)) = (parts.next(), parts.next()) else { continue };
+        let mounts = match controllers {
+            "" => vec![base.clone(), base.join("unified")],
+            named => named.split(',').map(|c| base.join(c)).chain([base.join(named)]).collect(),
+        };
+        for mount in mounts {
+            let inner = mount.join(path.trim_start_matches('/'));
+            inner.ancestors().take_while(|dir| dir.starts_with(&mount)).for_each(|dir| tighten(&mut limits, dir));
+        }
+    }
+    limits
+}
+
+fn tighten(limits: &mut CgroupLimits, dir: &Path) {
+    let lower = |old: Option<u64>, new: Option<u64>| old.into_iter().chain(new).min();
+    // Version 1 writes "no limit" as the largest multiple of a page.
+    let bytes = |name: &str| number(&dir.join(name)).filter(|n| *n < 1 << 62);
+    limits.memory = lower(lower(limits.memory, bytes("memory.max")), bytes("memory.limit_in_bytes"));
+    limits.pids = lower(limits.pids, number(&dir.join("pids.max")));
+    let quota = attribute(&dir.join("cpu.max")).and_then(|text| {
+        let (quota, period) = text.split_once(' ')?;
+        ratio(quota.parse().ok()?, period.trim().parse().ok()?)
+    });
+    let quota =
+        quota.or_else(|| ratio(number(&dir.join("cpu.cfs_quota_us"))?, number(&dir.join("cpu.cfs_period_us"))?));
+    limits.cpus = limits.cpus.into_iter().chain(quota).reduce(f64::min);
+}
+
+fn ratio(quota: u64, period: u64) -> Option<f64> {
+    (period > 0).then(|| quota as f64 / period as f64)
+}

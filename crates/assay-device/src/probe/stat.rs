@@ -1,0 +1,60 @@
+//! The kernel's own count of what reached a disk: `/sys/dev/block/MAJ:MIN/stat` (Documentation/block/stat.rst). By it the
+//! engine's numbers are checked, and a stranger writing to the target is noticed.
+
+use crate::safety::{DevNum, Kind, Roots, attribute, disk_under};
+use std::path::Path;
+
+/// Totals since the device appeared. Sectors are 512 bytes.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub struct DiskStat {
+    /// Reads completed.
+    pub reads: u64,
+    /// Sectors read.
+    pub read_sectors: u64,
+    /// Writes completed.
+    pub writes: u64,
+    /// Sectors written.
+    pub write_sectors: u64,
+    /// Operations in flight now.
+    pub in_flight: u64,
+    /// Discards completed (Linux 4.18).
+    pub discards: Option<u64>,
+    /// Sectors discarded (Linux 4.18).
+    pub discard_sectors: Option<u64>,
+    /// Flushes completed (Linux 5.5).
+    pub flushes: Option<u64>,
+}
+
+impl DiskStat {
+    /// Reads the 11, 15 or 17 columns.
+    pub fn parse(text: &str) -> Option<DiskStat> {
+        let columns: Vec<u64> = text.split_whitespace().map(|word| word.parse().ok()).collect::<Option<_>>()?;
+        let column = |i: usize| columns.get(i).copied();
+        Some(DiskStat {
+            reads: column(0)?,
+            read_sectors: column(2)?,
+            writes: column(4)?,
+            write_sectors: column(6)?,
+            in_flight: column(8)?,
+            discards: column(11),
+            discard_sectors: column(13),
+            flushes: column(15),
+        })
+    }
+}
+
+/// The counters of a block device. `None`: the kernel keeps none for it.
+pub fn disk_stat(roots: &Roots, device: DevNum) -> Option<DiskStat> {
+    DiskStat::parse(&attribute(&roots.device_dir(device)?.join("stat"))?)
+}
+
+/// The block device whose counters speak for a path: itself, or for a file the disk under its file system.
+pub fn disk_under_path(roots: &Roots, path: &Path) -> Option<DevNum> {
+    let real = path.canonicalize().ok()?;
+    let stat = rustix::fs::stat(&real).ok()?;
+    match crate::safety::kind_of(&stat) {
+        Kind::Block(number) => Some(number),
+        Kind::File(inode) => disk_under(roots, &real, inode.device),
+        Kind::Other(_) | Kind::Missing => None,
+    }
+}

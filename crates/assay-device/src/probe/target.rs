@@ -1,0 +1,106 @@
+//! The fingerprint of a target: who the device is and how the kernel drives it. Read again during a run, a difference means
+//! that the environment changed.
+
+use super::stat::disk_under_path;
+use crate::safety::{Identity, Kind, Roots, attribute, file_system, kind_of, number};
+use std::path::{Path, PathBuf};
+
+/// What is known of a target. For a file, the device fields are those of the disk under its file system.
+#[derive(Clone, PartialEq, Eq, Default, Debug)]
+pub struct TargetFingerprint {
+    /// The resolved name.
+    pub path: Option<PathBuf>,
+    /// Bytes: of the device, or of the file.
+    pub size: Option<u64>,
+    /// The file system a file lies on; absent for a device.
+    pub file_system: Option<String>,
+    /// The kernel's name of the device: `nvme0n1p2`.
+    pub device: Option<String>,
+    /// Device number, `MAJ:MIN`.
+    pub number: Option<String>,
+    /// Model.
+    pub model: Option<String>,
+    /// Serial number.
+    pub serial: Option<String>,
+    /// World-wide identifier.
+    pub wwid: Option<String>,
+    /// Firmware revision.
+    pub firmware: Option<String>,
+    /// Disk sequence number.
+    pub diskseq: Option<u64>,
+    /// Logical block size in bytes.
+    pub logical_block: Option<u64>,
+    /// Physical block size in bytes.
+    pub physical_block: Option<u64>,
+    /// The active I/O scheduler.
+    pub scheduler: Option<String>,
+    /// Queue length.
+    pub nr_requests: Option<u64>,
+    /// `write back` or `write through`.
+    pub write_cache: Option<String>,
+    /// Whether the device does forced unit access.
+    pub fua: Option<bool>,
+    /// Whether it has heads to move.
+    pub rotational: Option<bool>,
+    /// Speed of its PCI link, and width.
+    pub pci_link: Option<String>,
+    /// NUMA node it is attached to.
+    pub numa_node: Option<u64>,
+}
+
+/// Looks at a path; it is not opened.
+pub fn target(roots: &Roots, path: &Path) -> TargetFingerprint {
+    let mut found = TargetFingerprint { path: path.canonicalize().ok(), ..TargetFingerprint::default() };
+    if let Some(device) = disk_under_path(roots, path) {
+        found.number = Some(device.to_string());
+        if let Some(identity) = Identity::read(roots, device) {
+            describe_device(&mut found, identity);
+        }
+    }
+    let stat = found.path.as_ref().and_then(|real| rustix::fs::stat(real).ok());
+    if let Some(stat) = stat.filter(|stat| matches!(kind_of(stat), Kind::File(_))) {
+        found.size = u64::try_from(stat.st_size).ok();
+        found.file_system =
+            rustix::fs::statfs(path).ok().and_then(|fs| file_system(fs.f_type as u64)).map(str::to_owned);
+    }
+    found
+}
+
+fn describe_device(found: &mut TargetFingerprint, identity: Identity) {
+    let queue = identity.disk_dir.join("queue");
+    let flag = |name: &str| number(&queue.join(name)).map(|n| n != 0);
+    found.logical_block = number(&queue.join("logical_block_size"));
+    found.physical_block = number(&queue.join("physical_block_size"));
+    found.scheduler = attribute(&queue.join("scheduler")).and_then(|text| chosen(&text));
+    found.nr_requests = number(&queue.join("nr_requests"));
+    found.write_cache = attribute(&queue.join("write_cache"));
+    found.fua = flag("fua");
+    found.rotational = flag("rotational");
+    found.pci_link = pci_link(&identity.disk_dir);
+    found.numa_node =
+        ["device/numa_node", "device/device/numa_node"].iter().find_map(|n| number(&identity.disk_dir.join(n)));
+    found.size = identity.size;
+    found.device = Some(identity.name);
+    found.model = identity.model;
+    found.serial = identity.serial;
+    found.wwid = identity.wwid;
+    found.firmware = identity.firmware;
+    found.diskseq = identity.diskseq;
+}
+
+/// The bracketed choice of `none [mq-deadline] kyber`; the only word where nothing is bracketed.
+pub(super) fn chosen(text: &str) -> Option<String> {
+    let bracketed = text.split_whitespace().find_map(|word| word.strip_prefix('[')?.strip_suffix(']'));
+    let only = || Some(text).filter(|t| !t.is_empty() && !t.contains(char::is_whitespace));
+    bracketed.or_else(only).map(str::to_owned)
+}
+
+/// Of the nearest bus device above the disk that has a link.
+fn pci_link(disk: &Path) -> Option<String> {
+    let above = disk.ancestors().skip(1).take(8);
+    above.into_iter().find_map(|dir| {
+        let speed = attribute(&dir.join("current_link_speed"))?;
+        let width = attribute(&dir.join("current_link_width"))?;
+        Some(format!("{speed} x{width}"))
+    })
+}

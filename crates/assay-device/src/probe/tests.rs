@@ -1,0 +1,96 @@
+//! Fingerprints of small trees of files, and of the machine the tests run on.
+
+use super::*;
+use crate::safety::DevNum;
+use std::path::Path;
+
+fn tree(files: &[(&str, &str)]) -> (tempfile::TempDir, Roots) {
+    let dir = tempfile::tempdir().unwrap();
+    for (path, text) in files {
+        let path = dir.path().join(path);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(path, text).unwrap();
+    }
+    let roots = Roots { proc: dir.path().join("proc"), sys: dir.path().join("sys"), dev: dir.path().join("dev") };
+    (dir, roots)
+}
+
+#[test]
+fn the_columns_of_stat_read_back() {
+    let full = "  994 0 7952 10 1054 3 8432 20 2 30 31 5 0 40 1 7 2";
+    let stat = DiskStat::parse(full).unwrap();
+    let expected = DiskStat {
+        reads: 994,
+        read_sectors: 7952,
+        writes: 1054,
+        write_sectors: 8432,
+        in_flight: 2,
+        discards: Some(5),
+        discard_sectors: Some(40),
+        flushes: Some(7),
+    };
+    assert_eq!(stat, expected);
+    let old = DiskStat::parse("1 2 3 4 5 6 7 8 9 10 11").unwrap();
+    assert_eq!((old.in_flight, old.flushes), (9, None));
+    for bad in ["", "1 2 3", "a b c d e f g h i j k", "1 2 3 4 5 6 7 8 -1 10 11"] {
+        assert_eq!(DiskStat::parse(bad), None, "{bad}");
+    }
+}
+
+#[test]
+fn an_empty_tree_gives_nothing_and_claims_nothing() {
+    let (_dir, roots) = tree(&[]);
+    assert_eq!(host(&roots), HostFingerprint::default());
+    assert_eq!(disk_stat(&roots, DevNum { major: 8, minor: 0 }), None);
+    assert!(candidates(&roots).is_empty());
+    assert_eq!(target(&roots, Path::new("/nowhere/at/all")), TargetFingerprint::default());
+}
+
+#[test]
+fn a_host_is_described_by_its_trees() {
+    let (_dir, roots) = tree(&[
+        ("proc/cpuinfo", "processor\t: 0\nmodel name\t: Some CPU\nflags\t\t: fpu hypervisor sse\n\nprocessor\t: 1\n"),
+        ("proc/meminfo", "MemTotal:       2048 kB\n"),
+        ("proc/self/limits", "Limit   Soft Limit  Hard Limit  Units\nMax locked memory  65536  65536  bytes\n"),
+        ("proc/self/cgroup", "0::/a/b\n"),
+        ("sys/fs/cgroup/a/cpu.max", "150000 100000\n"),
+        ("sys/fs/cgroup/a/b/cpu.max", "max 100000\n"),
+        ("sys/fs/cgroup/a/b/memory.max", "1048576\n"),
+        ("sys/fs/cgroup/a/memory.max", "524288\n"),
+        ("sys/devices/system/cpu/online", "0-3,8\n"),
+        ("sys/kernel/mm/transparent_hugepage/enabled", "always [madvise] never\n"),
+    ]);
+    let host = host(&roots);
+    assert_eq!(host.cpu_model.as_deref(), Some("Some CPU"));
+    assert_eq!((host.cpus, host.memory, host.memlock), (Some(5), Some(2 << 20), Some(65536)));
+    assert_eq!(host.virtualised, Some(true));
+    assert_eq!(host.huge_pages.as_deref(), Some("madvise"));
+    assert_eq!(host.cgroup, CgroupLimits { cpus: Some(1.5), memory: Some(524288), pids: None });
+    assert_eq!((host.governor, host.clocksource, host.hostname), (None, None, None));
+}
+
+#[test]
+fn this_machine_has_a_kernel_and_a_clock() {
+    let host = host(&Roots::host());
+    assert!(host.kernel.is_some() && host.memory.is_some_and(|m| m > 1 << 20) && host.cpus.is_some_and(|n| n > 0));
+    let file = tempfile::NamedTempFile::new().unwrap();
+    file.as_file().set_len(12345).unwrap();
+    let found = target(&Roots::host(), file.path());
+    assert_eq!(found.size, Some(12345));
+    assert!(found.path.is_some());
+}
+
+#[test]
+fn disks_come_with_their_partitions_and_without_the_hidden_and_the_empty() {
+    let (_dir, roots) = tree(&[
+        ("sys/block/sda/size", "100\n"),
+        ("sys/block/sda/sda1/partition", "1\n"),
+        ("sys/block/sda/queue/nr_requests", "64\n"),
+        ("sys/block/nvme0c0n1/size", "100\n"),
+        ("sys/block/nvme0c0n1/hidden", "1\n"),
+        ("sys/block/loop0/size", "0\n"),
+        ("sys/block/cciss!c0d0/size", "8\n"),
+    ]);
+    let names: Vec<PathBuf> = ["cciss/c0d0", "sda", "sda1"].iter().map(|n| roots.dev.join(n)).collect();
+    assert_eq!(candidates(&roots), names);
+}

@@ -1,0 +1,314 @@
+//! The rules of block devices, in order, on the held descriptor.
+
+use super::family::{Family, Loop};
+use super::gate::{Inquiry, Mode, Opened};
+use super::identity::Identity;
+use super::openers::{Inode, Openers, Wanted, in_first_namespace, openers};
+use super::permit::{Seal, Shape};
+use super::roots::{DevNum, Roots, names_in, number};
+use super::rule::RuleId;
+use super::subject::{Kind, Subject};
+use super::watermark::{self, Watermark};
+use super::{kernel, usage};
+use rustix::fs::{FlockOperation, OFlags};
+use rustix::io::Errno;
+use std::fs::File;
+use std::os::fd::AsFd;
+
+/// Asks S2 to S14 and consent. `None`: it could not be opened.
+pub(super) fn inquire(inquiry: &mut Inquiry<'_>, subject: &Subject, device: DevNum) -> Option<Opened> {
+    let opened = open(inquiry, subject);
+    let claimed = opened.is_ok();
+    let who = opened.as_ref().err().map(|_| holders_in_words(inquiry.roots, device)).unwrap_or_default();
+    inquiry.answer(RuleId::S2, opened.as_ref().map(|_| "granted exclusively".into()).map_err(|e| format!("{e}{who}")));
+    let file = opened.ok().or_else(|| still_readable(inquiry, subject));
+    let shape = file.as_ref().and_then(|file| size_and_blocks(inquiry, file, device));
+    in_use(inquiry, device, claimed);
+    match (&file, &shape) {
+        (Some(file), Some(shape)) if claimed || inquiry.mode == Mode::Look => inquiry.contents(file, shape.size),
+        _ if inquiry.mode == Mode::Look => unreadable(inquiry),
+        _ => {}
+    }
+    built_on(inquiry, device);
+    let (file, shape) = (file?, shape?);
+    if inquiry.mode == Mode::Look || !claimed {
+        return None;
+    }
+    let disk = lock(inquiry, &file, device).ok()?;
+    inquiry.fits_size(shape.size);
+    consent(inquiry, shape.size);
+    let seal = Seal::of_device(inquiry.request.path, device, &file, &shape, inquiry.roots);
+    Some(Opened { file, disk, shape, seal })
+}
+
+/// What needs no open device: S4, S5, S6, S9, S11.
+pub(super) fn from_trees(inquiry: &mut Inquiry<'_>, device: DevNum, claimed: bool) {
+    in_use(inquiry, device, claimed);
+    built_on(inquiry, device);
+}
+
+/// S2. To look, the device is claimed for a moment only, since nothing else tells a claim held in another namespace.
+fn open(inquiry: &Inquiry<'_>, subject: &Subject) -> Result<File, String> {
+    let told = |e: Errno| match e {
+        Errno::BUSY => "the kernel says it is in use (EBUSY)".to_owned(),
+        e => format!("cannot open it: {e}"),
+    };
+    match inquiry.mode {
+        Mode::Write => subject.open(OFlags::RDWR | OFlags::EXCL | OFlags::DIRECT).map_err(told),
+        Mode::Look => {
+            drop(subject.open(OFlags::RDONLY | OFlags::EXCL | OFlags::NONBLOCK).map_err(told)?);
+            subject.open(OFlags::RDONLY).map_err(told)
+        }
+    }
+}
+
+/// A device in use can still be looked at, so that all its answers are shown.
+fn still_readable(inquiry: &Inquiry<'_>, subject: &Subject) -> Option<File> {
+    (inquiry.mode == Mode::Look).then(|| subject.open(OFlags::RDONLY | OFlags::NONBLOCK).ok()).flatten()
+}
+
+fn unreadable(inquiry: &mut Inquiry<'_>) {
+    for rule in [RuleId::S7, RuleId::S8] {
+        inquiry.answer(rule, Err("it could not be read".into()));
+    }
+}
+
+/// Who stands behind an EBUSY, as far as the trees tell.
+fn holders_in_words(roots: &Roots, device: DevNum) -> String {
+    let Some(family) = Family::of(roots, device) else { return String::new() };
+    let mut found = usage::uses(roots, &family, device).unwrap_or_default();
+    let openers = openers(roots, &wanted(&family));
+    found.extend(openers.found.iter().map(ToString::to_string));
+    match found.is_empty() {
+        true => ": mounted in a namespace that cannot be seen, or held by the kernel".into(),
+        false => format!(": {}", found.join("; ")),
+    }
+}
+
+/// S3.
+fn size_and_blocks(inquiry: &mut Inquiry<'_>, file: &File, device: DevNum) -> Option<Shape> {
+    let writable = match kernel::read_only(file.as_fd()) {
+        Ok(false) => Ok(()),
+        Ok(true) => Err("it is read-only (BLKROGET)".to_owned()),
+        Err(e) => Err(format!("BLKROGET: {e}")),
+    };
+    let shape = shape(inquiry.roots, file, device);
+    let found = shape.clone().and_then(|shape| {
+        writable?;
+        inquiry.fits_blocks(shape.logical_block)?;
+        Ok(shape.to_string())
+    });
+    inquiry.answer(RuleId::S3, found);
+    let shape = shape.ok()?;
+    inquiry.exam.size = Some(shape.size);
+    Some(shape)
+}
+
+/// Size and blocks of an open block device; an error for an empty one.
+pub(super) fn shape(roots: &Roots, file: &File, device: DevNum) -> Result<Shape, String> {
+    let fd = file.as_fd();
+    let size = kernel::size(fd).map_err(|e| format!("BLKGETSIZE64: {e}"))?;
+    if size == 0 {
+        return Err("its size is 0".into());
+    }
+    let logical = rustix::fs::ioctl_blksszget(fd).map_err(|e| format!("BLKSSZGET: {e}"))?;
+    let told = kernel::direct_alignment(fd).filter(|(memory, offset)| *memory > 0 && *offset > 0);
+    let queue = Identity::read(roots, device).and_then(|id| number(&id.disk_dir.join("queue/dma_alignment")));
+    let from_queue = queue.and_then(|mask| u32::try_from(mask + 1).ok());
+    let logical_block = told.map_or(logical, |(_, offset)| offset.max(logical));
+    if !logical_block.is_power_of_two() {
+        return Err(format!("its block size of {logical_block} bytes is no power of two"));
+    }
+    Ok(Shape {
+        size: size / u64::from(logical_block) * u64::from(logical_block),
+        logical_block,
+        physical_block: rustix::fs::ioctl_blkpbszget(fd).unwrap_or(logical),
+        dma_alignment: told.map(|(memory, _)| memory).or(from_queue).unwrap_or(logical_block),
+        direct: true,
+    })
+}
+
+/// S4, S5, S6.
+fn in_use(inquiry: &mut Inquiry<'_>, device: DevNum, claimed: bool) {
+    let Some(family) = Family::of(inquiry.roots, device) else {
+        let why =
+            format!("{}/dev/block/{device} is missing: what lies around it is unknown", inquiry.roots.sys.display());
+        for rule in [RuleId::S4, RuleId::S5, RuleId::S6] {
+            inquiry.answer(rule, Err(why.clone()));
+        }
+        return;
+    };
+    let names: Vec<&str> = family.members.iter().map(|m| m.name.as_str()).collect();
+    let found = match usage::uses(inquiry.roots, &family, device) {
+        Ok(uses) if uses.is_empty() => {
+            Ok(format!("none of {} is mounted, swap, claimed or a loop's backing", names.join(", ")))
+        }
+        Ok(uses) => Err(uses.join("; ")),
+        Err(why) => Err(why),
+    };
+    inquiry.answer(RuleId::S4, found);
+    let found = usage::system_on(inquiry.roots, &family, inquiry.request.log_dir, claimed);
+    inquiry.answer(RuleId::S5, found);
+    let found = others(inquiry, &family);
+    inquiry.answer(RuleId::S6, found);
+}
+
+fn wanted(family: &Family) -> Wanted {
+    let devices = family.members.iter().map(|m| (m.number, format!("/dev/{}", m.name))).collect();
+    let beneath = family.loops.iter().filter(|l| family.member(l.number).is_some()).filter_map(|l| l.backing);
+    let files = beneath.filter(|b| b.block.is_none());
+    Wanted { devices, inodes: files.map(|b| Inode { device: b.device, inode: b.inode }).collect() }
+}
+
+/// How often short-lived probes are waited for, and how long each time: udev looks at a device whenever a writer closes it.
+const PROBE_WAITS: u32 = 20;
+const PROBE_WAIT_NS: i64 = 50_000_000;
+
+fn wait_a_little() {
+    let _ = rustix::thread::nanosleep(&rustix::time::Timespec { tv_sec: 0, tv_nsec: PROBE_WAIT_NS });
+}
+
+/// S6.
+fn others(inquiry: &mut Inquiry<'_>, family: &Family) -> Result<String, String> {
+    let wanted = wanted(family);
+    let mut seen = openers(inquiry.roots, &wanted);
+    for _ in 0..PROBE_WAITS {
+        if !seen.only_probes() {
+            break;
+        }
+        wait_a_little();
+        seen = openers(inquiry.roots, &wanted);
+    }
+    judge_openers(inquiry, &seen)
+}
+
+fn judge_openers(inquiry: &mut Inquiry<'_>, seen: &Openers) -> Result<String, String> {
+    let fds = format!("{}/*/fd", inquiry.roots.proc.display());
+    if !seen.found.is_empty() {
+        return Err(format!("{} ({fds})", seen.text()));
+    }
+    if seen.hidden > 0 {
+        return Err(format!("the open files of {} processes cannot be seen ({fds}); run as root", seen.hidden));
+    }
+    if !in_first_namespace(inquiry.roots) {
+        inquiry.exam.watermarks.push(Watermark::Container);
+        if !inquiry.request.in_container {
+            return Err(
+                "this is not the first process namespace: processes outside cannot be seen; say --in-container".into(),
+            );
+        }
+    }
+    Ok(format!("none of {} processes ({fds})", seen.seen))
+}
+
+/// S9 and S11.
+fn built_on(inquiry: &mut Inquiry<'_>, device: DevNum) {
+    let found = match Family::of(inquiry.roots, device) {
+        Some(family) => one_path(inquiry.roots, &family, device),
+        None => Err("unknown to sysfs".into()),
+    };
+    inquiry.answer(RuleId::S9, found);
+    let marks = watermark::of_device(inquiry.roots, device);
+    let found = match marks.as_slice() {
+        [] => Ok("a disk of its own".into()),
+        marks if marks.contains(&Watermark::UnknownBacking) => Err("what it stands on is unknown to sysfs".into()),
+        marks => {
+            Ok(format!("not certifiable: {}", marks.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")))
+        }
+    };
+    inquiry.exam.watermarks.extend(marks);
+    inquiry.answer(RuleId::S11, found);
+}
+
+/// S9: the same medium under another name that is no relative.
+fn one_path(roots: &Roots, family: &Family, device: DevNum) -> Result<String, String> {
+    let media: Vec<String> =
+        family.members.iter().filter_map(|m| Identity::read(roots, m.number)).filter_map(|id| id.medium()).collect();
+    for name in names_in(&roots.sys.join("block")) {
+        let dir = roots.sys.join("block").join(&name);
+        let number = super::roots::attribute(&dir.join("dev")).and_then(|text| DevNum::parse(&text));
+        let relative = number.is_none_or(|n| family.member(n).is_some());
+        let hidden = number_is_one(&dir.join("hidden"));
+        let other =
+            number.filter(|_| !relative && !hidden).and_then(|n| Identity::read(roots, n)).and_then(|id| id.medium());
+        if let Some(medium) = other.filter(|medium| media.contains(medium)) {
+            return Err(format!("{name} is the same medium: {medium} ({})", dir.display()));
+        }
+    }
+    let mine: Vec<&Loop> = family.loops.iter().filter(|l| family.member(l.number).is_some()).collect();
+    let twin = family.loops.iter().find(|l| mine.iter().any(|m| m.number != l.number && same_backing(m, l)));
+    match twin {
+        Some(twin) => Err(format!("{} is bound to the same {}", twin.name, twin.path)),
+        None if media.is_empty() => Ok(format!("{device} has no WWID or serial to compare")),
+        None => Ok(format!("no other device with {}", media.join(", "))),
+    }
+}
+
+fn number_is_one(path: &std::path::Path) -> bool {
+    number(path) == Some(1)
+}
+
+fn same_backing(a: &Loop, b: &Loop) -> bool {
+    match (a.backing, b.backing) {
+        (Some(a), Some(b)) => (a.device, a.inode) == (b.device, b.inode) || (a.block.is_some() && a.block == b.block),
+        _ => a.path == b.path,
+    }
+}
+
+/// S13: the lock by which udev, systemd-repart and other runs of this program agree, always on the whole disk.
+fn lock(inquiry: &mut Inquiry<'_>, file: &File, device: DevNum) -> Result<Option<File>, ()> {
+    let found = whole_disk(inquiry.roots, device).and_then(|disk| {
+        let held = disk.as_ref().unwrap_or(file);
+        (0..PROBE_WAITS)
+            .map(|_| try_lock(held))
+            .find(|done| *done != Err(Errno::WOULDBLOCK))
+            .unwrap_or(Err(Errno::WOULDBLOCK))
+            .map_err(|e| match e {
+                Errno::WOULDBLOCK => format!("another run has locked it{}", holders_in_words(inquiry.roots, device)),
+                e => format!("it cannot be locked: {e}"),
+            })?;
+        Ok(disk)
+    });
+    inquiry.answer(RuleId::S13, found.as_ref().map(|_| "locked".into()).map_err(Clone::clone));
+    found.map_err(|_| ())
+}
+
+fn try_lock(file: &File) -> Result<(), Errno> {
+    let done = rustix::fs::flock(file, FlockOperation::NonBlockingLockExclusive);
+    if done == Err(Errno::WOULDBLOCK) {
+        wait_a_little();
+    }
+    done
+}
+
+/// The node of the disk a partition lies on, verified by its number. `None` for a whole disk.
+fn whole_disk(roots: &Roots, device: DevNum) -> Result<Option<File>, String> {
+    let identity = Identity::read(roots, device).ok_or("unknown to sysfs")?;
+    if identity.partition.is_none() {
+        return Ok(None);
+    }
+    let node = roots.dev.join(&identity.disk);
+    let subject = Subject::resolve(&node)?;
+    let expected = super::roots::attribute(&identity.disk_dir.join("dev")).and_then(|text| DevNum::parse(&text));
+    if subject.kind != expected.map_or(Kind::Missing, Kind::Block) {
+        return Err(format!("{} is not the disk of this partition", node.display()));
+    }
+    let disk = subject.open(OFlags::RDONLY | OFlags::NONBLOCK).map_err(|e| format!("{}: {e}", node.display()))?;
+    Ok(Some(disk))
+}
+
+/// The token, or serial and size.
+fn consent(inquiry: &mut Inquiry<'_>, size: u64) {
+    let token = inquiry.exam.token.clone();
+    let by_token =
+        token.as_ref().is_some_and(|t| inquiry.request.tokens.iter().any(|given| given.eq_ignore_ascii_case(t)));
+    let serial = inquiry.exam.serial.as_deref();
+    let by_name = inquiry.request.expect.is_some_and(|e| Some(e.serial.as_str()) == serial && e.size == size);
+    let found = match (by_token, by_name) {
+        (true, _) => Ok("by token".into()),
+        (_, true) => Ok("by serial number and size".into()),
+        _ if inquiry.request.tokens.is_empty() => Err("its data would be lost and no token was given".into()),
+        _ => Err("none of the tokens given is that of this device".into()),
+    };
+    inquiry.answer(RuleId::Consent, found);
+}

@@ -1,0 +1,138 @@
+//! What a medium holds (rule S8): its first and last MiB and 62 samples between, each either zero or ours.
+
+use super::label;
+use std::fs::File;
+use std::io;
+use std::os::unix::fs::FileExt;
+
+const EDGE: u64 = 1 << 20;
+const SAMPLES: u64 = 62;
+const BLOCK: u64 = 4096;
+
+/// A buffer whose bytes begin on a page, as direct I/O wants.
+pub struct Aligned {
+    bytes: Vec<u8>,
+    start: usize,
+    len: usize,
+}
+
+impl Aligned {
+    /// `len` zero bytes.
+    pub fn new(len: usize) -> Aligned {
+        let bytes = vec![0; len + 4096];
+        let start = bytes.as_ptr().align_offset(4096);
+        Aligned { bytes, start, len }
+    }
+
+    /// The bytes.
+    pub fn bytes(&mut self) -> &mut [u8] {
+        &mut self.bytes[self.start..self.start + self.len]
+    }
+}
+
+/// Fills `buffer` from `offset` as far as the file goes. Bytes read.
+pub fn read_at_most(file: &File, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
+    let mut got = 0;
+    while got < buffer.len() {
+        match file.read_at(&mut buffer[got..], offset + got as u64) {
+            Ok(0) => break,
+            Ok(n) => got += n,
+            Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
+            Err(e) => return Err(e),
+        }
+        // After a part of a sector only the end of the file can follow, and direct I/O could not ask for it.
+        if !got.is_multiple_of(512) {
+            break;
+        }
+    }
+    Ok(got)
+}
+
+/// What was found.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Content {
+    /// The first byte seen that is neither zero nor ours.
+    pub foreign: Option<u64>,
+    /// Bytes looked at.
+    pub read: u64,
+    /// Whether any of it carries our stamp.
+    pub ours: bool,
+}
+
+/// Looks at the first `size` bytes of the file.
+///
+/// # Errors
+/// A part could not be read, or the medium ends before `size`.
+pub fn look(file: &File, size: u64) -> io::Result<Content> {
+    let mut content = Content { foreign: None, read: 0, ours: false };
+    for (offset, len) in places(size) {
+        let mut buffer = Aligned::new((len as usize).next_multiple_of(BLOCK as usize));
+        let got = read_at_most(file, buffer.bytes(), offset)?;
+        if (got as u64) < len {
+            return Err(io::Error::other(format!(
+                "it ends at byte {}, before its size of {size}",
+                offset + got as u64
+            )));
+        }
+        let data = &buffer.bytes()[..len as usize];
+        content.read += len;
+        content.ours |= data.chunks(BLOCK as usize).any(label::is_stamped);
+        if let Some(at) = label::first_foreign(data) {
+            content.foreign = Some(offset + at as u64);
+            break;
+        }
+    }
+    Ok(content)
+}
+
+/// Block-aligned offsets and lengths of what is read: both ends, and samples evenly spread between them.
+fn places(size: u64) -> Vec<(u64, u64)> {
+    if size <= 2 * EDGE {
+        return (0..size.div_ceil(EDGE)).map(|i| (i * EDGE, EDGE.min(size - i * EDGE))).collect();
+    }
+    let tail = (size - EDGE) / BLOCK * BLOCK;
+    let step = (tail - EDGE) / (SAMPLES + 1);
+    let sample = |i: u64| ((EDGE + step * i) / BLOCK * BLOCK, BLOCK);
+    let between = (1..=SAMPLES).map(sample).filter(|(offset, _)| *offset >= EDGE && offset + BLOCK <= tail);
+    std::iter::once((0, EDGE)).chain(between).chain([(tail, size - tail)]).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_places_lie_inside_and_reach_both_ends() {
+        for size in [512, 4096, 5000, EDGE, 2 * EDGE + 512, 100 << 20, 1 << 44, (1 << 30) + 1536] {
+            let places = places(size);
+            assert_eq!(places[0].0, 0);
+            let last = places[places.len() - 1];
+            assert_eq!(last.0 + last.1, size, "{size}");
+            assert!(places.iter().all(|(o, l)| o.is_multiple_of(BLOCK) && *l > 0 && o + l <= size), "{size}");
+            assert!(places.len() <= 64);
+            if size > 1 << 22 {
+                assert_eq!(places.len() as u64, SAMPLES + 2, "{size}");
+            }
+        }
+    }
+
+    #[test]
+    fn one_foreign_byte_at_an_edge_is_seen() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("medium");
+        let size = 8u64 << 20;
+        for (at, expected) in
+            [(None, None), (Some(0), Some(0)), (Some(size - 1), Some(size - 512)), (Some(EDGE - 1), Some(EDGE - 512))]
+        {
+            let file = File::options().read(true).write(true).create(true).truncate(true).open(&path).unwrap();
+            file.set_len(size).unwrap();
+            if let Some(at) = at {
+                file.write_all_at(&[1], at).unwrap();
+            }
+            assert_eq!(look(&file, size).unwrap().foreign, expected);
+        }
+        let file = File::options().write(true).read(true).truncate(true).open(&path).unwrap();
+        file.set_len(size).unwrap();
+        assert!(look(&file, size + 4096).is_err());
+    }
+}

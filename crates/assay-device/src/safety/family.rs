@@ -1,0 +1,155 @@
+//! The family of a device: its disk, every partition of it, everything built on top (holders) and everything beneath
+//! (slaves, the backing device of a loop), and so on from each of these. What hurts one member hurts them all.
+
+use super::kernel::{LoopBacking, loop_backing};
+use super::roots::{DevNum, Roots, attribute, name_of, names_in};
+use rustix::fs::{Mode, OFlags};
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+
+/// One block device of a family.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub struct Member {
+    /// Device number.
+    pub number: DevNum,
+    /// The kernel's name.
+    pub name: String,
+    /// Its sysfs directory.
+    pub dir: PathBuf,
+}
+
+/// What a loop device is bound to.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Loop {
+    /// The loop device.
+    pub name: String,
+    /// Its number.
+    pub number: DevNum,
+    /// The path sysfs prints.
+    pub path: String,
+    /// The backing as the kernel (or, failing that, a look at the path) tells it. `None`: could not be found out.
+    pub backing: Option<LoopBacking>,
+}
+
+/// All bound loop devices.
+pub fn loops(roots: &Roots) -> Vec<Loop> {
+    let block = roots.sys.join("block");
+    let bound = |name: String| {
+        let dir = block.join(&name);
+        let path = attribute(&dir.join("loop/backing_file"))?;
+        let number = DevNum::parse(&attribute(&dir.join("dev"))?)?;
+        let backing = ask_loop(roots, &name, number).or_else(|| look_at(roots, &path));
+        Some(Loop { name, number, path, backing })
+    };
+    names_in(&block).into_iter().filter(|name| name.starts_with("loop")).filter_map(bound).collect()
+}
+
+/// The ioctl, on a node that really is this device.
+fn ask_loop(roots: &Roots, name: &str, number: DevNum) -> Option<LoopBacking> {
+    let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NONBLOCK;
+    let fd = rustix::fs::open(roots.dev.join(name), flags, Mode::empty()).ok()?;
+    let stat = rustix::fs::fstat(&fd).ok()?;
+    let same = DevNum::of(stat.st_rdev) == number;
+    same.then(|| loop_backing(&fd).ok()).flatten()
+}
+
+/// The printed path, where the ioctl was refused. A node of `/dev` that is not a block device here is looked up by name.
+fn look_at(roots: &Roots, printed: &str) -> Option<LoopBacking> {
+    let node = roots.in_dev(printed);
+    let path = node.clone().unwrap_or_else(|| PathBuf::from(printed));
+    let meta = std::fs::metadata(&path).ok()?;
+    let by_name = |node: PathBuf| {
+        let dir = roots.sys.join("class/block").join(name_of(&node));
+        let dir = if dir.exists() { dir } else { roots.sys.join("block").join(name_of(&node)) };
+        DevNum::parse(&attribute(&dir.join("dev"))?)
+    };
+    let block = match (block_number(&path), node) {
+        (Some(number), _) => Some(number),
+        (None, Some(node)) => Some(by_name(node)?),
+        (None, None) => None,
+    };
+    Some(LoopBacking { device: DevNum::of(meta.dev()), inode: meta.ino(), block })
+}
+
+/// The members of one device's family and the loops that matter to it.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Family {
+    /// The device asked about, its disk, its siblings, and all above and below; sorted.
+    pub members: Vec<Member>,
+    /// The device itself and what shares its medium directly: its disk and that disk's partitions.
+    pub near: Vec<Member>,
+    /// Every bound loop device of the machine.
+    pub loops: Vec<Loop>,
+}
+
+impl Family {
+    /// Collects the family. `None` when sysfs does not know the device.
+    pub fn of(roots: &Roots, device: DevNum) -> Option<Family> {
+        let dir = roots.device_dir(device)?;
+        let loops = loops(roots);
+        let mut family = Family { members: Vec::new(), near: Vec::new(), loops };
+        family.near = with_partitions(&disk_of(&dir));
+        let mut todo = family.near.clone();
+        while let Some(member) = todo.pop() {
+            if family.members.contains(&member) {
+                continue;
+            }
+            todo.extend(family.neighbours(roots, &member));
+            family.members.push(member);
+        }
+        family.members.sort();
+        Some(family)
+    }
+
+    fn neighbours(&self, roots: &Roots, member: &Member) -> Vec<Member> {
+        let linked = ["holders", "slaves"].into_iter().flat_map(|kind| {
+            let dir = member.dir.join(kind);
+            names_in(&dir).into_iter().filter_map(move |name| dir.join(name).canonicalize().ok())
+        });
+        let beneath = self.loops.iter().filter(|l| l.number == member.number).filter_map(|l| l.backing?.block);
+        let above = self.loops.iter().filter(|l| l.backing.and_then(|b| b.block) == Some(member.number));
+        let by_number = beneath.chain(above.map(|l| l.number)).filter_map(|number| roots.device_dir(number));
+        linked.chain(by_number).flat_map(|dir| with_partitions(&disk_of(&dir))).collect()
+    }
+
+    /// The member with this number.
+    pub fn member(&self, number: DevNum) -> Option<&Member> {
+        self.members.iter().find(|m| m.number == number)
+    }
+
+    /// The member the kernel means by a printed device path: its number when the node exists, else its name.
+    pub fn named(&self, roots: &Roots, printed: &str) -> Option<&Member> {
+        let node = roots.in_dev(printed)?;
+        if let Some(number) = block_number(&node) {
+            return self.member(number);
+        }
+        let real = node.canonicalize().unwrap_or(node);
+        let name = name_of(&real);
+        self.members.iter().find(|m| m.name == name || attribute(&m.dir.join("dm/name")).as_deref() == Some(&name))
+    }
+}
+
+/// The number of a block node; `None` when it is not one.
+pub fn block_number(node: &Path) -> Option<DevNum> {
+    let meta = std::fs::metadata(node).ok()?;
+    let block = rustix::fs::FileType::from_raw_mode(meta.mode()) == rustix::fs::FileType::BlockDevice;
+    block.then(|| DevNum::of(meta.rdev()))
+}
+
+fn disk_of(dir: &Path) -> PathBuf {
+    match dir.parent() {
+        Some(parent) if dir.join("partition").exists() => parent.to_path_buf(),
+        _ => dir.to_path_buf(),
+    }
+}
+
+fn member_at(dir: &Path) -> Option<Member> {
+    let number = DevNum::parse(&attribute(&dir.join("dev"))?)?;
+    Some(Member { number, name: name_of(dir), dir: dir.to_path_buf() })
+}
+
+/// A disk and its partitions.
+pub fn with_partitions(disk: &Path) -> Vec<Member> {
+    let below = names_in(disk).into_iter().map(|name| disk.join(name)).filter(|dir| dir.join("partition").exists());
+    std::iter::once(disk.to_path_buf()).chain(below).filter_map(|dir| member_at(&dir)).collect()
+}

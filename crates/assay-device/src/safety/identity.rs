@@ -1,0 +1,143 @@
+//! Who a block device is: model, serial, WWID, what it stands on, and the token made of these.
+//!
+//! All of it comes from sysfs; what the kernel does not tell is absent. For a partition the model and the serial are its
+//! disk's. A device without WWID and serial (loop, zram, most virtual disks) is told apart by its disk sequence number and
+//! the boot it belongs to, so that a token is worth nothing on another host or after a restart.
+
+use super::roots::{DevNum, Roots, attribute, name_of, names_in, number};
+use std::path::{Path, PathBuf};
+
+/// What sysfs says of a block device.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Identity {
+    /// Device number.
+    pub number: DevNum,
+    /// The kernel's name: `nvme0n1`, `sda3`.
+    pub name: String,
+    /// The disk's name; the same for a whole disk.
+    pub disk: String,
+    /// The sysfs directory of the disk.
+    pub disk_dir: PathBuf,
+    /// Partition number and first sector, for a partition.
+    pub partition: Option<(u64, u64)>,
+    /// Partition UUID, where the kernel tells it.
+    pub partition_uuid: Option<String>,
+    /// Bytes according to sysfs.
+    pub size: Option<u64>,
+    /// Model, with the vendor where it has one.
+    pub model: Option<String>,
+    /// Serial number. NVMe namespaces of one controller share it.
+    pub serial: Option<String>,
+    /// World-wide identifier of this device: wwid, nguid, eui or uuid, whichever the kernel has.
+    pub wwid: Option<String>,
+    /// Firmware revision.
+    pub firmware: Option<String>,
+    /// Disk sequence number.
+    pub diskseq: Option<u64>,
+}
+
+/// All zeros (and dashes) is how firmware says "I have none".
+fn meaningful(text: String) -> Option<String> {
+    let blank = text.chars().all(|c| matches!(c, '0' | '-' | '.' | ' '));
+    (!blank).then_some(text)
+}
+
+fn first_of(dir: &Path, names: &[&str]) -> Option<String> {
+    names.iter().find_map(|name| attribute(&dir.join(name)).and_then(meaningful))
+}
+
+/// SCSI page 0x80: a 4-byte header, then the serial number.
+fn scsi_serial(disk: &Path) -> Option<String> {
+    let page = std::fs::read(disk.join("device/vpd_pg80")).ok()?;
+    let text =
+        String::from_utf8_lossy(page.get(4..)?).trim_matches(|c: char| c.is_whitespace() || c == '\0').to_owned();
+    meaningful(text).filter(|t| !t.is_empty())
+}
+
+fn model(disk: &Path) -> Option<String> {
+    let model = first_of(disk, &["device/model", "device/name"])?;
+    match attribute(&disk.join("device/vendor")).filter(|v| !v.starts_with("0x")) {
+        Some(vendor) => Some(format!("{vendor} {model}")),
+        None => Some(model),
+    }
+}
+
+fn from_uevent(dir: &Path, key: &str) -> Option<String> {
+    attribute(&dir.join("uevent"))?
+        .lines()
+        .find_map(|line| line.strip_prefix(key)?.strip_prefix('=').map(str::to_owned))
+}
+
+impl Identity {
+    /// Reads the identity of a device. `None` when sysfs does not know it.
+    pub fn read(roots: &Roots, device: DevNum) -> Option<Identity> {
+        let dir = roots.device_dir(device)?;
+        let partition = number(&dir.join("partition")).map(|n| (n, number(&dir.join("start")).unwrap_or(0)));
+        let disk = if partition.is_some() { dir.parent()?.to_path_buf() } else { dir.clone() };
+        let sectors = number(&dir.join("size"));
+        Some(Identity {
+            number: device,
+            name: name_of(&dir),
+            disk: name_of(&disk),
+            partition,
+            partition_uuid: from_uevent(&dir, "PARTUUID"),
+            size: sectors.map(|s| s.saturating_mul(512)),
+            model: model(&disk),
+            serial: first_of(&disk, &["serial", "device/serial", "device/cid"]).or_else(|| scsi_serial(&disk)),
+            wwid: first_of(&disk, &["wwid", "nguid", "eui", "uuid", "device/wwid", "dm/uuid", "md/uuid"]),
+            firmware: first_of(&disk, &["device/firmware_rev", "device/rev", "device/fwrev"]),
+            diskseq: number(&disk.join("diskseq")),
+            disk_dir: disk,
+        })
+    }
+
+    /// What tells two paths to the same medium: the WWID; without one, model and serial and size together. NVMe serials
+    /// belong to the controller, so they count only where the namespace number does too.
+    pub fn medium(&self) -> Option<String> {
+        if let Some(wwid) = &self.wwid {
+            return Some(format!("WWID {wwid}"));
+        }
+        let serial = self.serial.as_ref()?;
+        let namespace = attribute(&self.disk_dir.join("nsid")).unwrap_or_default();
+        let sectors = number(&self.disk_dir.join("size"))?;
+        let model = self.model.as_deref().unwrap_or("");
+        Some(format!("model \"{model}\" serial {serial} {namespace} of {sectors} sectors"))
+    }
+
+    /// The consent token: 8 hex digits of BLAKE3 over everything that tells this device from another.
+    pub fn token(&self, roots: &Roots) -> String {
+        let mut hasher = blake3::Hasher::new();
+        let mut add = |text: Option<&str>| {
+            let text = text.unwrap_or("");
+            hasher.update(&(text.len() as u64).to_le_bytes());
+            hasher.update(text.as_bytes());
+        };
+        add(self.wwid.as_deref());
+        add(self.serial.as_deref());
+        add(self.model.as_deref());
+        add(self.size.map(|s| s.to_string()).as_deref());
+        add(self.partition_uuid.as_deref());
+        add(self.partition.map(|(n, start)| format!("{n} {start}")).as_deref());
+        if self.wwid.is_none() && self.serial.is_none() {
+            add(Some(&self.name));
+            add(self.diskseq.map(|s| s.to_string()).as_deref());
+            add(attribute(&roots.proc.join("sys/kernel/random/boot_id")).as_deref());
+        }
+        hasher.finalize().to_hex()[..8].to_owned()
+    }
+}
+
+/// Names under `/dev/disk/by-*` that lead to the node `name`.
+pub fn aliases(roots: &Roots, name: &str) -> Vec<String> {
+    let mut found = Vec::new();
+    for group in ["by-id", "by-path", "by-partuuid"] {
+        let dir = roots.dev.join("disk").join(group);
+        for alias in names_in(&dir) {
+            let leads_here = std::fs::read_link(dir.join(&alias)).is_ok_and(|to| name_of(&to) == name);
+            if leads_here {
+                found.push(format!("/dev/disk/{group}/{alias}"));
+            }
+        }
+    }
+    found
+}

@@ -1,0 +1,91 @@
+//! How our own data is known again: the stamp that opens every payload (see `assay_base::stamp`), and the label of a
+//! scratch file.
+//!
+//! The label is a trailer: it fills the last 4 KiB of the file, outside the usable range, so that a workload which writes
+//! every usable byte cannot touch it, offsets on a file and on a device mean the same, and a file that was cut or
+//! extended since no longer carries it (it names its own length) and is refused.
+
+use assay_base::stamp::{EVERY, MAGIC};
+
+/// Bytes of the label of a scratch file.
+pub const LABEL_LEN: u64 = 4096;
+
+const LABEL_MAGIC: &[u8; 8] = b"ASSAYTGT";
+const SECTOR: usize = 512;
+
+/// The label of a scratch file of `file_size` bytes in all: magic, version, file size, and a BLAKE3 sum over these, so that
+/// no other data passes for it. The rest is zero.
+pub fn label(file_size: u64) -> Vec<u8> {
+    let mut block = vec![0; LABEL_LEN as usize];
+    block[..8].copy_from_slice(LABEL_MAGIC);
+    block[8..16].copy_from_slice(&1u64.to_le_bytes());
+    block[16..24].copy_from_slice(&file_size.to_le_bytes());
+    let sum = blake3::hash(&block[..24]);
+    block[24..56].copy_from_slice(sum.as_bytes());
+    block
+}
+
+/// Whether these bytes are the label of a file of `file_size` bytes.
+pub fn is_label(block: &[u8], file_size: u64) -> bool {
+    block == label(file_size)
+}
+
+/// Whether a sector or block opens with our stamp.
+pub fn is_stamped(block: &[u8]) -> bool {
+    block.starts_with(&MAGIC)
+}
+
+/// The first byte that is neither zero nor ours in data read from a 4 KiB-aligned offset.
+///
+/// A payload may begin at any sector, so the blocks are walked by sectors: from a stamp to the end of its 4 KiB block
+/// everything is ours, since a payload that goes on into the next block stamps that one too.
+pub fn first_foreign(data: &[u8]) -> Option<usize> {
+    let zero = [0u8; SECTOR];
+    for (b, block) in data.chunks(EVERY as usize).enumerate() {
+        let mut ours = false;
+        for (s, sector) in block.chunks(SECTOR).enumerate() {
+            ours |= is_stamped(sector);
+            if !ours && sector != &zero[..sector.len()] {
+                return Some(b * EVERY as usize + s * SECTOR);
+            }
+        }
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn foreign_bytes_are_found_and_our_own_are_not() {
+        let stamped = |at: usize, len: usize| {
+            let mut data = vec![0u8; 8192];
+            data[at..at + len].fill(0xa7);
+            data[at..at + 8].copy_from_slice(&MAGIC);
+            data
+        };
+        let mut foreign = vec![0u8; 8192];
+        foreign[5000] = 1;
+        let mut second = stamped(0, 8192);
+        second[4096] = 0;
+        for (what, data, expected) in [
+            ("zeros", vec![0; 8192], None),
+            ("one byte", foreign, Some(4608)),
+            ("a block of ours", stamped(0, 4096), None),
+            ("a record in mid-block", stamped(1536, 1536), None),
+            ("ours, going on without a stamp", second, Some(4096)),
+            ("a short tail", vec![1; 100], Some(0)),
+        ] {
+            assert_eq!(first_foreign(&data), expected, "{what}");
+        }
+    }
+
+    #[test]
+    fn a_label_belongs_to_one_length() {
+        assert_eq!(label(8192).len() as u64, LABEL_LEN);
+        assert!(is_label(&label(8192), 8192));
+        assert!(!is_label(&label(8192), 12288));
+        assert!(!is_label(&[0; 4096], 8192));
+    }
+}

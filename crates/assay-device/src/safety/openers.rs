@@ -1,0 +1,122 @@
+//! Who has a device or file open (rule S6): a walk over `/proc/*/fd`.
+//!
+//! It cannot see a file that a process registered with io_uring and then closed, nor one that is only mapped; the exclusive
+//! open of S2 sees those that hold a device exclusively.
+
+use super::roots::{DevNum, Roots, attribute};
+use std::fmt;
+use std::io::ErrorKind;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+
+/// A file told by its file system and inode.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Inode {
+    /// Device of the file system.
+    pub device: DevNum,
+    /// Inode number.
+    pub inode: u64,
+}
+
+/// What is looked for.
+#[derive(Clone, Default, Debug)]
+pub struct Wanted {
+    /// Block devices, with the path each is printed as.
+    pub devices: Vec<(DevNum, String)>,
+    /// Regular files.
+    pub inodes: Vec<Inode>,
+}
+
+/// A process that has it open.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Opener {
+    /// Process id, in our own namespace.
+    pub pid: u32,
+    /// Its name.
+    pub name: String,
+    /// What it has open, as `/proc` prints it.
+    pub path: String,
+}
+
+impl fmt::Display for Opener {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "process {} ({}) has {} open", self.pid, self.name, self.path)
+    }
+}
+
+/// The outcome of a walk.
+#[derive(Clone, Default, PartialEq, Eq, Debug)]
+pub struct Openers {
+    /// Who was found, ordered by process id; the caller's own process is not looked at.
+    pub found: Vec<Opener>,
+    /// Processes whose open files may not be seen.
+    pub hidden: u32,
+    /// Processes looked at.
+    pub seen: u32,
+}
+
+impl Openers {
+    /// Whether all that was found are short-lived probes, which look at a device whenever somebody closes it.
+    pub fn only_probes(&self) -> bool {
+        let probe = |name: &str| matches!(name, "(udev-worker)" | "systemd-udevd" | "udevd" | "blkid" | "udisksd");
+        !self.found.is_empty() && self.found.iter().all(|o| probe(&o.name))
+    }
+
+    /// The finders in words.
+    pub fn text(&self) -> String {
+        self.found.iter().map(Opener::to_string).collect::<Vec<_>>().join("; ")
+    }
+}
+
+/// Walks over all processes but our own.
+pub fn openers(roots: &Roots, wanted: &Wanted) -> Openers {
+    let mut result = Openers::default();
+    for pid in pids(roots) {
+        let files = match std::fs::read_dir(roots.proc.join(pid.to_string()).join("fd")) {
+            Ok(files) => files,
+            Err(e) => {
+                // A process that ended meanwhile (ENOENT, ESRCH) has nothing open any more.
+                result.hidden += u32::from(e.kind() == ErrorKind::PermissionDenied);
+                continue;
+            }
+        };
+        result.seen += 1;
+        let hit = files.flatten().find_map(|entry| matches(wanted, &entry.path()));
+        result.found.extend(hit.map(|path| {
+            let name = attribute(&roots.proc.join(pid.to_string()).join("comm"));
+            Opener { pid, name: name.unwrap_or_else(|| "unnamed".into()), path: path.display().to_string() }
+        }));
+    }
+    result
+}
+
+fn pids(roots: &Roots) -> Vec<u32> {
+    let own = std::process::id();
+    let names = super::roots::names_in(&roots.proc);
+    let mut pids: Vec<u32> = names.iter().filter_map(|name| name.parse().ok()).filter(|pid| *pid != own).collect();
+    pids.sort_unstable();
+    pids
+}
+
+/// By number where the file can be looked at, by its printed name where not.
+fn matches(wanted: &Wanted, link: &Path) -> Option<PathBuf> {
+    let printed = std::fs::read_link(link).ok()?;
+    let same = match std::fs::metadata(link) {
+        Ok(meta) => {
+            let kind = rustix::fs::FileType::from_raw_mode(meta.mode());
+            let inode = Inode { device: DevNum::of(meta.dev()), inode: meta.ino() };
+            let block = kind == rustix::fs::FileType::BlockDevice;
+            wanted.inodes.contains(&inode) || (block && wanted.devices.iter().any(|d| d.0 == DevNum::of(meta.rdev())))
+        }
+        Err(_) => wanted.devices.iter().any(|d| Path::new(&d.1) == printed),
+    };
+    same.then_some(printed)
+}
+
+/// The number of the first process namespace (PROC_PID_INIT_INO, include/linux/proc_ns.h).
+const FIRST_PID_NAMESPACE: &str = "pid:[4026531836]";
+
+/// Whether every process of the machine can be seen at all.
+pub fn in_first_namespace(roots: &Roots) -> bool {
+    std::fs::read_link(roots.proc.join("self/ns/pid")).is_ok_and(|space| space == Path::new(FIRST_PID_NAMESPACE))
+}

@@ -1,0 +1,261 @@
+//! What the gate hands out. A `Permit` owns the one open descriptor that may be written to; only the gate makes one, it
+//! cannot be copied, and it is bound to the device it was given for. A `ReadPass` owns a descriptor opened for reading.
+
+use super::gate::{Examination, Opened, refusal};
+use super::identity::Identity;
+use super::kernel;
+use super::openers::Inode;
+use super::regular;
+use super::roots::{DevNum, Roots};
+use super::rule::{Refusal, RuleAnswer, RuleId};
+use super::subject::{Kind, kind};
+use super::watermark::Watermark;
+use crate::open::Target;
+use assay_base::Geometry;
+use std::fmt;
+use std::fs::File;
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd};
+use std::path::{Path, PathBuf};
+
+/// Size and blocks of an open target.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Shape {
+    /// Usable bytes, from offset 0.
+    pub size: u64,
+    /// Offsets and lengths are multiples of this.
+    pub logical_block: u32,
+    /// What the medium writes at once.
+    pub physical_block: u32,
+    /// Addresses of buffers are multiples of this.
+    pub dma_alignment: u32,
+    /// Whether it is open for direct I/O.
+    pub direct: bool,
+}
+
+impl Shape {
+    /// What the engine needs of it.
+    pub fn geometry(&self) -> Geometry {
+        Geometry { size: self.size, block: self.logical_block }
+    }
+}
+
+impl fmt::Display for Shape {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Shape { size, logical_block, physical_block, .. } = self;
+        write!(f, "{size} bytes, blocks of {logical_block} (physical {physical_block})")
+    }
+}
+
+/// By what a target is known to be the same later on (S12).
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(super) struct Seal {
+    given: PathBuf,
+    kind: Kind,
+    size: u64,
+    diskseq: Option<u64>,
+    serial: Option<String>,
+}
+
+impl Seal {
+    pub(super) fn of_device(given: &Path, number: DevNum, file: &File, shape: &Shape, roots: &Roots) -> Seal {
+        let size = kernel::size(file.as_fd()).unwrap_or(shape.size);
+        let serial = Identity::read(roots, number).and_then(|id| id.serial);
+        let diskseq = kernel::disk_sequence(file.as_fd());
+        Seal { given: given.to_path_buf(), kind: Kind::Block(number), size, diskseq, serial }
+    }
+
+    pub(super) fn of_file(given: &Path, inode: Inode, size: u64) -> Seal {
+        Seal { given: given.to_path_buf(), kind: Kind::File(inode), size, diskseq: None, serial: None }
+    }
+
+    /// S12: what has changed since, if anything.
+    fn check(&self, roots: &Roots, file: &File) -> Result<(), String> {
+        let stat = rustix::fs::fstat(file).map_err(|e| format!("fstat: {e}"))?;
+        let named =
+            rustix::fs::stat(&self.given).map_err(|e| format!("{} leads nowhere now: {e}", self.given.display()))?;
+        if kind(&stat) != self.kind || kind(&named) != self.kind {
+            return Err(format!("{} was {}, and leads to {} now", self.given.display(), self.kind, kind(&named)));
+        }
+        match self.kind {
+            Kind::Block(number) => self.check_device(roots, file, number),
+            _ => self.check_file(file, stat.st_nlink),
+        }
+    }
+
+    fn check_device(&self, roots: &Roots, file: &File, number: DevNum) -> Result<(), String> {
+        let size = kernel::size(file.as_fd()).map_err(|e| format!("BLKGETSIZE64: {e}"))?;
+        if size != self.size {
+            return Err(format!("its size was {} bytes and is {size} now", self.size));
+        }
+        let sequence = kernel::disk_sequence(file.as_fd());
+        if sequence != self.diskseq {
+            return Err(format!("its disk sequence number was {:?} and is {sequence:?} now", self.diskseq));
+        }
+        let serial = Identity::read(roots, number).and_then(|id| id.serial);
+        if serial != self.serial {
+            return Err(format!("its serial number was {:?} and is {serial:?} now", self.serial));
+        }
+        Ok(())
+    }
+
+    fn check_file(&self, file: &File, names: impl Into<u64>) -> Result<(), String> {
+        if names.into() != 1 {
+            return Err("it has a second name now".into());
+        }
+        match regular::has_label(file, self.size) {
+            Ok(true) => Ok(()),
+            Ok(false) => Err(format!("its length of {} bytes or its label has changed", self.size)),
+            Err(e) => Err(format!("its label could not be read: {e}")),
+        }
+    }
+}
+
+/// The right to write to one target. Dropping it closes the target and ends every lock on it.
+#[derive(Debug)]
+pub struct Permit {
+    file: File,
+    _disk: Option<File>,
+    roots: Roots,
+    exam: Examination,
+    shape: Shape,
+    seal: Seal,
+    created: bool,
+}
+
+impl Permit {
+    pub(super) fn new(roots: Roots, exam: Examination, opened: Opened) -> Permit {
+        let Opened { file, disk, shape, seal } = opened;
+        Permit { file, _disk: disk, roots, exam, shape, seal, created: false }
+    }
+
+    /// Marks it as a file this process created.
+    pub(super) fn created(self) -> Permit {
+        Permit { created: true, ..self }
+    }
+
+    /// The open file.
+    pub fn fd(&self) -> BorrowedFd<'_> {
+        self.file.as_fd()
+    }
+
+    /// Usable bytes and block size.
+    pub fn geometry(&self) -> Geometry {
+        self.shape.geometry()
+    }
+
+    /// Size, blocks and alignment in full.
+    pub fn shape(&self) -> Shape {
+        self.shape
+    }
+
+    /// Who it is and what each rule said.
+    pub fn describe(&self) -> &Examination {
+        &self.exam
+    }
+
+    /// Why a result on it cannot be a certificate; empty when nothing speaks against it.
+    pub fn watermarks(&self) -> &[Watermark] {
+        &self.exam.watermarks
+    }
+
+    /// The rules that a person overrode.
+    pub fn overrides(&self) -> Vec<RuleId> {
+        self.exam.rules.iter().filter(|answer| answer.overridden).map(|answer| answer.id).collect()
+    }
+
+    /// S14 for one operation: whether it lies inside what was admitted.
+    #[inline]
+    pub fn covers(&self, offset: u64, len: u64) -> bool {
+        offset.checked_add(len).is_some_and(|end| end <= self.shape.size)
+    }
+
+    /// S12: asked immediately before the first write and before each phase.
+    ///
+    /// # Errors
+    /// The device was replaced, resized or renamed.
+    pub fn recheck(&self) -> Result<(), Refusal> {
+        self.seal.check(&self.roots, &self.file).map_err(|why| {
+            let rules = vec![RuleAnswer::new(RuleId::S12, Err(why))];
+            refusal(Examination { rules, ..self.exam.clone() })
+        })
+    }
+
+    /// The target as the engines take it: a second descriptor of the same open file. It stays writable as long as the
+    /// engines hold it, so the permit is kept beside them for `recheck` and the lock.
+    ///
+    /// # Errors
+    /// No descriptor is left.
+    pub fn target(&self) -> io::Result<Target> {
+        let fd = self.file.as_fd().try_clone_to_owned()?;
+        Ok(Target::over(fd, 0, self.geometry(), true))
+    }
+
+    /// Removes the scratch file, if this process created it and the name still leads to it. `Ok(false)`: it was there
+    /// before and is left alone.
+    ///
+    /// # Errors
+    /// What the kernel said, or that another file has the name now.
+    pub fn remove_scratch(self) -> io::Result<bool> {
+        if !self.created {
+            return Ok(false);
+        }
+        let named = rustix::fs::lstat(&self.exam.real)?;
+        if kind(&named) != self.seal.kind {
+            return Err(io::Error::other(format!(
+                "{} is another file now; it was not removed",
+                self.exam.real.display()
+            )));
+        }
+        std::fs::remove_file(&self.exam.real)?;
+        Ok(true)
+    }
+}
+
+/// The right to read one target.
+#[derive(Debug)]
+pub struct ReadPass {
+    file: File,
+    exam: Examination,
+    shape: Shape,
+}
+
+impl ReadPass {
+    pub(super) fn new(exam: Examination, file: File, shape: Shape) -> ReadPass {
+        ReadPass { file, exam, shape }
+    }
+
+    /// The open file; the kernel refuses every write to it.
+    pub fn fd(&self) -> BorrowedFd<'_> {
+        self.file.as_fd()
+    }
+
+    /// Usable bytes and block size.
+    pub fn geometry(&self) -> Geometry {
+        self.shape.geometry()
+    }
+
+    /// Size, blocks and alignment in full.
+    pub fn shape(&self) -> Shape {
+        self.shape
+    }
+
+    /// Who it is and what the rules said.
+    pub fn describe(&self) -> &Examination {
+        &self.exam
+    }
+
+    /// Why a result on it cannot be a certificate.
+    pub fn watermarks(&self) -> &[Watermark] {
+        &self.exam.watermarks
+    }
+
+    /// The target as the engines take it.
+    ///
+    /// # Errors
+    /// No descriptor is left.
+    pub fn target(&self) -> io::Result<Target> {
+        let fd = self.file.as_fd().try_clone_to_owned()?;
+        Ok(Target::over(fd, 0, self.geometry(), false))
+    }
+}

@@ -1,0 +1,197 @@
+//! The rules of files (S10): only files this program made, with their space reserved, are written to.
+
+use super::gate::{Inquiry, Mode, Opened, log_disk};
+use super::label::{self, LABEL_LEN};
+use super::openers::{Inode, Wanted, openers};
+use super::permit::{Seal, Shape};
+use super::roots::DevNum;
+use super::rule::RuleId;
+use super::subject::Subject;
+use super::watermark::{self, Watermark};
+use super::{content, family, kernel, usage};
+use rustix::fs::{FlockOperation, OFlags};
+use rustix::io::Errno;
+use std::fs::File;
+use std::os::fd::AsFd;
+use std::path::Path;
+
+/// Asks S2 to S14. `None`: it could not be opened or is not ours.
+pub(super) fn inquire(inquiry: &mut Inquiry<'_>, subject: &Subject, inode: Inode) -> Option<Opened> {
+    let access = if inquiry.mode == Mode::Write { OFlags::RDWR } else { OFlags::RDONLY };
+    let (file, direct) = match open(subject, access) {
+        Ok(opened) => opened,
+        Err(e) => {
+            inquiry.answer(RuleId::S2, Err(format!("cannot open {}: {e}", subject.real.display())));
+            return None;
+        }
+    };
+    inquiry.answer(RuleId::S2, Ok(if direct { "opened for direct I/O" } else { "opened; no direct I/O here" }.into()));
+    let whole = shape(&file, direct).and_then(|shape| inquiry.fits_blocks(shape.logical_block).map(|()| shape));
+    inquiry.answer(RuleId::S3, whole.as_ref().map(Shape::to_string).map_err(Clone::clone));
+    let whole = whole.ok()?;
+    let owned = ours(inquiry, &file, &whole, inode);
+    if !inquiry.answer(RuleId::S10, owned) {
+        return None;
+    }
+    let shape = Shape { size: whole.size - LABEL_LEN, ..whole };
+    inquiry.exam.size = Some(shape.size);
+    let found = program_or_log(inquiry, subject);
+    inquiry.answer(RuleId::S5, found);
+    let found = others(inquiry, inode);
+    inquiry.answer(RuleId::S6, found);
+    inquiry.contents(&file, shape.size);
+    let marks = watermarks(inquiry, &file, &subject.real, direct);
+    inquiry.answer(RuleId::S11, Ok(in_words(&marks)));
+    inquiry.exam.watermarks.extend(marks);
+    if inquiry.mode == Mode::Look {
+        return None;
+    }
+    let locked = lock(inquiry, &file, inode);
+    inquiry.answer(RuleId::S13, locked);
+    inquiry.fits_size(shape.size);
+    let seal = Seal::of_file(inquiry.request.path, inode, whole.size);
+    Some(Opened { file, disk: None, shape, seal })
+}
+
+/// For direct I/O where the file system knows it, else through the cache.
+pub(super) fn open(subject: &Subject, access: OFlags) -> Result<(File, bool), Errno> {
+    match subject.open(access | OFlags::DIRECT) {
+        Ok(file) => Ok((file, true)),
+        Err(Errno::INVAL) => subject.open(access).map(|file| (file, false)),
+        Err(e) => Err(e),
+    }
+}
+
+/// Size and blocks of the whole file; an error for an empty one.
+pub(super) fn shape(file: &File, direct: bool) -> Result<Shape, String> {
+    let size = file.metadata().map_err(|e| e.to_string())?.len();
+    if size == 0 {
+        return Err("its size is 0".into());
+    }
+    // File systems that do not say (btrfs, tmpfs, FUSE) work in pages.
+    let told = kernel::direct_alignment(file.as_fd()).filter(|(memory, offset)| *memory > 0 && *offset > 0);
+    let (memory, offset) = told.unwrap_or((4096, 4096));
+    if !offset.is_power_of_two() {
+        return Err(format!("its block size of {offset} bytes is no power of two"));
+    }
+    let size = size / u64::from(offset) * u64::from(offset);
+    Ok(Shape { size, logical_block: offset, physical_block: offset, dma_alignment: memory, direct })
+}
+
+/// Whether the file's last 4 KiB are our label for exactly this length.
+pub(super) fn has_label(file: &File, size: u64) -> std::io::Result<bool> {
+    let Some(at) = size.checked_sub(LABEL_LEN) else { return Ok(false) };
+    let mut block = content::Aligned::new(LABEL_LEN as usize);
+    let got = content::read_at_most(file, block.bytes(), at)?;
+    Ok(got as u64 == LABEL_LEN && file.metadata()?.len() == size && label::is_label(block.bytes(), size))
+}
+
+/// S10.
+fn ours(inquiry: &Inquiry<'_>, file: &File, whole: &Shape, inode: Inode) -> Result<String, String> {
+    match has_label(file, whole.size) {
+        Ok(true) if whole.size > LABEL_LEN => {}
+        Ok(_) => return Err("somebody's file: it does not end with the label of our scratch files".into()),
+        Err(e) => return Err(format!("its label could not be read: {e}")),
+    }
+    let stat = rustix::fs::fstat(file).map_err(|e| format!("fstat: {e}"))?;
+    if stat.st_nlink != 1 {
+        return Err(format!("it has {} names, so somebody else keeps it too", stat.st_nlink));
+    }
+    not_in_the_kernels_hands(inquiry, inode)?;
+    match kernel::shared_extent(file.as_fd()) {
+        Ok(Some(at)) => return Err(format!("its blocks are shared with another file (reflink) at byte {at}")),
+        Ok(None) | Err(Errno::OPNOTSUPP | Errno::NOTTY) => {}
+        Err(e) => return Err(format!("FIEMAP: {e}")),
+    }
+    let magic = rustix::fs::fstatfs(file).map_err(|e| format!("fstatfs: {e}"))?.f_type;
+    let counted = watermark::of_file_system(magic as u64).is_none();
+    let reserved = u64::try_from(stat.st_blocks).unwrap_or(0).saturating_mul(512);
+    if counted && reserved < whole.size {
+        return Err(format!(
+            "only {reserved} of its {} bytes are reserved: it would run out of space; delete it",
+            whole.size
+        ));
+    }
+    Ok("labelled, one name, space reserved".into())
+}
+
+/// Neither active swap nor beneath a loop device.
+fn not_in_the_kernels_hands(inquiry: &Inquiry<'_>, inode: Inode) -> Result<(), String> {
+    let at = |path: &str| {
+        let stat = rustix::fs::stat(path).ok()?;
+        Some(Inode { device: DevNum::of(stat.st_dev), inode: stat.st_ino })
+    };
+    if usage::swaps(inquiry.roots)?.iter().any(|path| at(path) == Some(inode)) {
+        return Err("it is active swap".into());
+    }
+    let loops = family::loops(inquiry.roots);
+    let above = loops.iter().find(|l| match l.backing {
+        Some(backing) => (Inode { device: backing.device, inode: backing.inode }) == inode,
+        None => Path::new(&l.path) == inquiry.exam.real,
+    });
+    above.map_or(Ok(()), |l| Err(format!("it is the backing file of {}", l.name)))
+}
+
+/// S5 for a file: not the program itself, not inside the log directory.
+fn program_or_log(inquiry: &Inquiry<'_>, subject: &Subject) -> Result<String, String> {
+    let program = std::fs::read_link(inquiry.roots.proc.join("self/exe"));
+    if program.is_ok_and(|program| program == subject.real) {
+        return Err("it is this program".into());
+    }
+    match inquiry.request.log_dir.map(usage::existing) {
+        Some(dir) if inquiry.request.log_dir.is_some_and(Path::exists) && subject.real.starts_with(&dir) => {
+            Err(format!("it lies in the log directory {}", dir.display()))
+        }
+        _ => Ok("neither the program nor in the log directory".into()),
+    }
+}
+
+/// S6 for a file. Processes of other users cannot be seen without root; the label says that the data is ours, so that
+/// costs nobody anything.
+fn others(inquiry: &Inquiry<'_>, inode: Inode) -> Result<String, String> {
+    let seen = openers(inquiry.roots, &Wanted { devices: Vec::new(), inodes: vec![inode] });
+    match seen.found.is_empty() {
+        true => Ok(format!("none of {} processes, {} not seen", seen.seen, seen.hidden)),
+        false => Err(seen.text()),
+    }
+}
+
+/// S11 for a file: its file system's, and those of the disk under it.
+pub(super) fn watermarks(inquiry: &Inquiry<'_>, file: &File, real: &Path, direct: bool) -> Vec<Watermark> {
+    let mut marks: Vec<Watermark> = (!direct).then_some(Watermark::Buffered).into_iter().collect();
+    let magic = rustix::fs::fstatfs(file).map(|fs| fs.f_type as u64).unwrap_or(0);
+    if let Some(mark) = watermark::of_file_system(magic) {
+        marks.push(mark);
+        return marks;
+    }
+    let device =
+        rustix::fs::fstat(file).ok().and_then(|s| usage::disk_under(inquiry.roots, real, DevNum::of(s.st_dev)));
+    match device {
+        Some(device) => marks.extend(watermark::of_device(inquiry.roots, device)),
+        None => marks.push(Watermark::UnknownBacking),
+    }
+    let log = inquiry.request.log_dir.and_then(|dir| log_disk(inquiry.roots, dir));
+    if log.is_some() && log == device {
+        marks.push(Watermark::LogOnTarget);
+    }
+    marks
+}
+
+fn in_words(marks: &[Watermark]) -> String {
+    match marks {
+        [] => "on a disk of this host".into(),
+        marks => format!("not certifiable: {}", marks.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")),
+    }
+}
+
+/// S13 for a file.
+fn lock(inquiry: &Inquiry<'_>, file: &File, inode: Inode) -> Result<String, String> {
+    match rustix::fs::flock(file, FlockOperation::NonBlockingLockExclusive) {
+        Ok(()) => Ok("locked".into()),
+        Err(Errno::WOULDBLOCK) => {
+            let seen = openers(inquiry.roots, &Wanted { devices: Vec::new(), inodes: vec![inode] });
+            Err(format!("another run has locked it: {}", seen.text()))
+        }
+        Err(e) => Err(format!("it cannot be locked: {e}")),
+    }
+}

@@ -1,0 +1,180 @@
+//! The rules by name, the answer of each, and what a refusal says.
+//!
+//! Every rule fails closed: what could not be found out counts as "no". Overrides are per rule and exist only where a
+//! person can know better than the machine: S6 (another process has it open), S7 (a signature), S8 (unknown data). No
+//! other rule can be overridden, among them S10: somebody's file is removed by its owner, not overwritten by a flag.
+
+use std::fmt;
+use std::path::PathBuf;
+use std::str::FromStr;
+
+macro_rules! rules {
+    ($($id:ident $text:literal $meaning:literal $remedy:literal;)*) => {
+        /// One rule of the gate, in the order they are asked.
+        #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+        pub enum RuleId {
+            $(#[doc = $meaning] $id,)*
+        }
+
+        impl RuleId {
+            /// All rules in order.
+            pub const ALL: &[RuleId] = &[$(RuleId::$id),*];
+
+            /// What the rule demands, in a few words.
+            pub fn meaning(self) -> &'static str {
+                match self { $(RuleId::$id => $meaning),* }
+            }
+
+            /// What a person can do about a refusal.
+            pub fn remedy(self) -> &'static str {
+                match self { $(RuleId::$id => $remedy),* }
+            }
+
+            fn text(self) -> &'static str {
+                match self { $(RuleId::$id => $text),* }
+            }
+        }
+    };
+}
+
+rules! {
+    S0 "S0" "the name leads to something" "check the path; `assay devices` lists the candidates";
+    S1 "S1" "a block device or a regular file" "name a block device, a file, or leave the target out to test a scratch file";
+    S2 "S2" "the kernel grants it exclusively" "unmount it, or stop what holds it, or choose another device";
+    S3 "S3" "it has a size, can be written, and its block size fits" "choose a writable target, or a workload whose sizes are multiples of its block size";
+    S4 "S4" "nothing above, below or beside it is in use" "unmount or stop what uses it, or choose another device";
+    S5 "S5" "it does not hold the system, the log directory or this program" "choose another device; this rule has no override";
+    S6 "S6" "no other process has it open" "stop that process; if it is known to be harmless: --override S6";
+    S7 "S7" "no file system, RAID, volume or partition table on it" "if its data may go: wipefs -a on it, or --override S7";
+    S8 "S8" "blank, or written by an earlier run" "if its data may go: blkdiscard or wipe it, or --override S8 (--accept-unknown-data)";
+    S9 "S9" "reachable by one path only" "name the multipath device instead of one of its paths, or detach the second path";
+    S10 "S10" "a file this program made, with its space reserved" "name a file that does not exist yet, and it is created; it is never made over somebody's file";
+    S11 "S11" "what it stands on is known" "choose a target on local storage";
+    S12 "S12" "still the same device as at the start" "start again; the device was replaced, resized or renamed meanwhile";
+    S13 "S13" "no other run on it" "wait for the other run or stop it";
+    S14 "S14" "the workload fits inside it" "choose a larger target or a smaller workload";
+    S15 "S15" "only read from" "the workload asked for reads only; name a readable target";
+    Consent "consent" "a person agreed to lose its data" "run `assay devices`, check that it is the right one, then pass --destroy-data TOKEN";
+}
+
+impl RuleId {
+    /// Whether `--override` exists for this rule.
+    pub fn overridable(self) -> bool {
+        matches!(self, RuleId::S6 | RuleId::S7 | RuleId::S8)
+    }
+}
+
+impl fmt::Display for RuleId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.text())
+    }
+}
+
+impl FromStr for RuleId {
+    type Err = String;
+    /// Reads an override: only the rules that have one.
+    fn from_str(text: &str) -> Result<RuleId, String> {
+        match RuleId::ALL.iter().find(|rule| rule.text().eq_ignore_ascii_case(text)) {
+            Some(rule) if rule.overridable() => Ok(*rule),
+            Some(rule) => Err(format!("{rule} ({}) has no override; only S6, S7 and S8 have one", rule.meaning())),
+            None => Err(format!("\"{}\" is not a rule; write S6, S7 or S8", text.escape_debug())),
+        }
+    }
+}
+
+/// What one rule found.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct RuleAnswer {
+    /// Which rule.
+    pub id: RuleId,
+    /// Whether it holds. An overridden rule keeps its own answer here.
+    pub ok: bool,
+    /// What was seen, and where.
+    pub evidence: String,
+    /// Whether a person may override it.
+    pub overridable: bool,
+    /// Whether a person did.
+    pub overridden: bool,
+}
+
+impl RuleAnswer {
+    /// An answer before any override.
+    pub fn new(id: RuleId, found: Result<String, String>) -> RuleAnswer {
+        let ok = found.is_ok();
+        let evidence = found.unwrap_or_else(|e| e);
+        RuleAnswer { id, ok, evidence, overridable: id.overridable(), overridden: false }
+    }
+
+    /// Whether the gate may go on.
+    pub fn passes(&self) -> bool {
+        self.ok || self.overridden
+    }
+}
+
+/// Why a target was not admitted. Nothing was written.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Refusal {
+    /// The name that was given.
+    pub given: PathBuf,
+    /// Where it leads, if anywhere, with its model, serial and size.
+    pub subject: String,
+    /// The first rule that does not hold.
+    pub rule: RuleId,
+    /// What was seen, and where.
+    pub evidence: String,
+    /// The other rules that do not hold either.
+    pub also: Vec<RuleAnswer>,
+}
+
+impl Refusal {
+    /// What to do about it.
+    pub fn remedy(&self) -> &'static str {
+        self.rule.remedy()
+    }
+}
+
+impl fmt::Display for Refusal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(f, "refused {}: rule {}: {}", self.given.display(), self.rule, self.evidence)?;
+        if !self.subject.is_empty() {
+            writeln!(f, "  it is {}", self.subject)?;
+        }
+        for answer in &self.also {
+            writeln!(f, "  also rule {}: {}", answer.id, answer.evidence)?;
+        }
+        write!(f, "  to do: {}; nothing was written", self.remedy())
+    }
+}
+
+impl std::error::Error for Refusal {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn overrides_exist_for_three_rules_only() {
+        let with: Vec<String> = RuleId::ALL.iter().filter(|r| r.overridable()).map(|r| r.to_string()).collect();
+        assert_eq!(with, ["S6", "S7", "S8"]);
+        assert_eq!("s8".parse(), Ok(RuleId::S8));
+        for bad in ["S1", "S2", "S3", "S4", "S5", "S9", "S10", "S12", "S14", "consent", "S99", ""] {
+            assert!(bad.parse::<RuleId>().is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn a_refusal_says_what_where_and_what_to_do() {
+        let refusal = Refusal {
+            given: "/dev/sdb".into(),
+            subject: "/dev/sdb, 1.00 TB".into(),
+            rule: RuleId::S4,
+            evidence: "sdb1 is mounted on /home (/proc/self/mountinfo)".into(),
+            also: vec![RuleAnswer::new(RuleId::S7, Err("ext4 at byte 1080".into()))],
+        };
+        assert_eq!(
+            refusal.to_string(),
+            "refused /dev/sdb: rule S4: sdb1 is mounted on /home (/proc/self/mountinfo)\n  it is /dev/sdb, 1.00 TB\n  \
+             also rule S7: ext4 at byte 1080\n  to do: unmount or stop what uses it, or choose another device; nothing was written"
+        );
+    }
+}

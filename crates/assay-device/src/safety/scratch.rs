@@ -1,0 +1,121 @@
+//! Scratch files: made by us, labelled, with their space reserved, admitted without a token, removed only by who made them.
+
+use super::content::Aligned;
+use super::gate::{Gate, Request};
+use super::label::{self, LABEL_LEN};
+use super::permit::Permit;
+use super::rule::{Refusal, RuleAnswer, RuleId};
+use super::subject::kind;
+use super::usage;
+use rustix::fs::{FallocateFlags, Mode, OFlags};
+use rustix::io::Errno;
+use std::fs::File;
+use std::io;
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
+
+/// Makes a scratch file with `size` usable bytes (rounded up to 4 KiB) on this machine. See [`Gate::create_scratch`].
+///
+/// # Errors
+/// The name is taken, there is no room, or the file system refused.
+pub fn create(path: &Path, size: u64) -> Result<Permit, Refusal> {
+    Gate::host().create_scratch(&Request::new(path), size)
+}
+
+impl Gate {
+    /// Makes a scratch file at `request.path` with `size` usable bytes (rounded up to 4 KiB), reserves its space, labels it
+    /// and admits it. When anything fails nothing is left behind.
+    ///
+    /// # Errors
+    /// The name is taken, there is no room (its size and 5 % more), or the file system refused.
+    pub fn create_scratch(&self, request: &Request<'_>, size: u64) -> Result<Permit, Refusal> {
+        let refused = |rule: RuleId, why: String| Refusal {
+            given: request.path.to_path_buf(),
+            subject: String::new(),
+            rule,
+            evidence: why,
+            also: Vec::<RuleAnswer>::new(),
+        };
+        let usable = size.max(1).checked_next_multiple_of(LABEL_LEN);
+        let whole = usable.and_then(|size| size.checked_add(LABEL_LEN)).filter(|size| i64::try_from(*size).is_ok());
+        let whole = whole.ok_or_else(|| refused(RuleId::S3, format!("no file can hold {size} bytes")))?;
+        room(request.path, whole).map_err(|why| refused(RuleId::S10, why))?;
+        let file = make(request.path).map_err(|e| refused(RuleId::S10, taken(request.path, e)))?;
+        let made = Made { path: request.path.to_path_buf(), file, keep: false };
+        reserve(&made.file, whole)
+            .map_err(|e| refused(RuleId::S10, format!("{whole} bytes could not be reserved: {e}")))?;
+        write_label(&made.file, whole)
+            .map_err(|e| refused(RuleId::S10, format!("the label could not be written: {e}")))?;
+        self.admit(request).map(|permit| made.hand_over(permit))
+    }
+}
+
+/// A file in the making: removed again unless it is handed over.
+struct Made {
+    path: PathBuf,
+    file: File,
+    keep: bool,
+}
+
+impl Made {
+    fn hand_over(mut self, permit: Permit) -> Permit {
+        self.keep = true;
+        permit.created()
+    }
+}
+
+impl Drop for Made {
+    fn drop(&mut self) {
+        let same = || Some(kind(&rustix::fs::fstat(&self.file).ok()?) == kind(&rustix::fs::lstat(&self.path).ok()?));
+        if !self.keep && same() == Some(true) {
+            let _ = std::fs::remove_file(&self.path);
+        }
+    }
+}
+
+fn make(path: &Path) -> Result<File, Errno> {
+    let flags = OFlags::RDWR | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    rustix::fs::open(path, flags, Mode::RUSR | Mode::WUSR).map(File::from)
+}
+
+fn taken(path: &Path, e: Errno) -> String {
+    match e {
+        Errno::EXIST => format!("{} exists already", path.display()),
+        e => format!("{} could not be created: {e}", path.display()),
+    }
+}
+
+/// The file system has the size and 5 % more.
+fn room(path: &Path, whole: u64) -> Result<(), String> {
+    let dir = usage::existing(path.parent().unwrap_or(Path::new(".")));
+    let fs = rustix::fs::statvfs(&dir).map_err(|e| format!("{}: {e}", dir.display()))?;
+    let free = u128::from(fs.f_bavail) * u128::from(fs.f_frsize);
+    let needed = u128::from(whole) * 105 / 100;
+    match free >= needed {
+        true => Ok(()),
+        false => Err(format!("{} has {free} bytes free, {needed} are needed (the file and 5 %)", dir.display())),
+    }
+}
+
+/// By fallocate, or where the file system has none, by writing zeros.
+fn reserve(file: &File, whole: u64) -> io::Result<()> {
+    match rustix::fs::fallocate(file, FallocateFlags::empty(), 0, whole) {
+        Ok(()) => Ok(()),
+        Err(Errno::OPNOTSUPP | Errno::NOSYS) => {
+            let zeros = vec![0; 1 << 20];
+            (0..whole).step_by(zeros.len()).try_for_each(|at| {
+                let len = (whole - at).min(zeros.len() as u64) as usize;
+                file.write_all_at(&zeros[..len], at)
+            })?;
+            file.sync_all()
+        }
+        Err(e) => Err(e.into()),
+    }
+}
+
+fn write_label(file: &File, whole: u64) -> io::Result<()> {
+    let mut block = Aligned::new(LABEL_LEN as usize);
+    block.bytes().copy_from_slice(&label::label(whole));
+    file.write_all_at(block.bytes(), whole - LABEL_LEN)?;
+    file.sync_all()
+}

@@ -1,0 +1,197 @@
+//! What is written on a medium (rule S7): a table of the marks that file systems, volume managers, RAID, encryption and
+//! partition tables leave, and the answer of `blkid -p` beside it where that program is present.
+//!
+//! Our own table decides even without `blkid`; data that carries no mark is the business of S8. Short marks (two bytes)
+//! count only when the fields around them make sense, since a device full of our random payload must not look like
+//! anything. Places and values are those of the on-disk formats' own documentation.
+
+use std::fs::File;
+use std::io;
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+/// Where a mark stands.
+#[derive(Clone, Copy)]
+enum At {
+    /// Bytes from the start.
+    Start(u64),
+    /// Bytes before the end.
+    End(u64),
+    /// Bytes before the end after the size was rounded down to a multiple, plus an offset: `(multiple, back, offset)`.
+    Rounded(u64, u64, u64),
+}
+
+impl At {
+    fn offset(self, size: u64) -> Option<u64> {
+        match self {
+            At::Start(offset) => Some(offset),
+            At::End(back) => size.checked_sub(back),
+            At::Rounded(multiple, back, offset) => (size / multiple * multiple).checked_sub(back).map(|o| o + offset),
+        }
+    }
+}
+
+const MARKS: &[(&str, At, &[u8])] = &[
+    ("xfs", At::Start(0), b"XFSB"),
+    ("btrfs", At::Start(0x1_0040), b"_BHRfS_M"),
+    ("swap", At::Start(4096 - 10), b"SWAPSPACE2"),
+    ("swap", At::Start(4096 - 10), b"SWAP-SPACE"),
+    ("swap", At::Start(8192 - 10), b"SWAPSPACE2"),
+    ("swap", At::Start(16384 - 10), b"SWAPSPACE2"),
+    ("swap", At::Start(65536 - 10), b"SWAPSPACE2"),
+    ("LVM physical volume", At::Start(0), b"LABELONE"),
+    ("LVM physical volume", At::Start(512), b"LABELONE"),
+    ("LVM physical volume", At::Start(1024), b"LABELONE"),
+    ("LVM physical volume", At::Start(1536), b"LABELONE"),
+    ("LVM snapshot", At::Start(0), b"SnAp"),
+    ("md RAID 1.1", At::Start(0), &[0xfc, 0x4e, 0x2b, 0xa9]),
+    ("md RAID 1.2", At::Start(4096), &[0xfc, 0x4e, 0x2b, 0xa9]),
+    ("md RAID 1.0", At::Rounded(4096, 8192, 0), &[0xfc, 0x4e, 0x2b, 0xa9]),
+    ("md RAID 0.90", At::Rounded(65536, 65536, 0), &[0xfc, 0x4e, 0x2b, 0xa9]),
+    ("Intel RAID", At::End(1024), b"Intel Raid ISM Cfg Sig. "),
+    ("DDF RAID", At::End(512), &[0xde, 0x11, 0xde, 0x11]),
+    ("LUKS", At::Start(0), b"LUKS\xba\xbe"),
+    ("LUKS 2 second header", At::Start(0x4000), b"SKUL\xba\xbe"),
+    ("BitLocker", At::Start(3), b"-FVE-FS-"),
+    ("dm-verity", At::Start(0), b"verity\0\0"),
+    ("dm-integrity", At::Start(0), b"integrt\0"),
+    ("VDO", At::Start(0), b"dmvdo001"),
+    ("Stratis", At::Start(516), b"!Stra0tis\x86\xff\x02^\x41rh"),
+    ("GPT", At::Start(512), b"EFI PART"),
+    ("GPT", At::Start(4096), b"EFI PART"),
+    ("GPT second header", At::End(512), b"EFI PART"),
+    ("GPT second header", At::End(4096), b"EFI PART"),
+    ("bcache", At::Start(4120), b"\xc6\x85\x73\xf6\x4e\x1a\x45\xca\x82\x65\xf5\x7f\x48\xba\x6d\x81"),
+    ("bcachefs", At::Start(4120), b"\xc6\x85\x73\xf6\x66\xce\x90\xa9\xd9\x6a\x60\xcf\x80\x3d\xf7\xef"),
+    ("f2fs", At::Start(1024), &[0x10, 0x20, 0xf5, 0xf2]),
+    ("erofs", At::Start(1024), &[0xe2, 0xe1, 0xf5, 0xe0]),
+    ("reiserfs", At::Start(65536 + 52), b"ReIsEr"),
+    ("jfs", At::Start(32768), b"JFS1"),
+    ("gfs2", At::Start(65536), &[0x01, 0x16, 0x19, 0x70, 0, 0, 0, 1]),
+    ("ocfs2", At::Start(8192), b"OCFSV2"),
+    ("squashfs", At::Start(0), b"hsqs"),
+    ("ntfs", At::Start(3), b"NTFS    "),
+    ("exfat", At::Start(3), b"EXFAT   "),
+    ("fat", At::Start(54), b"FAT1"),
+    ("fat", At::Start(82), b"FAT32   "),
+    ("apfs", At::Start(32), b"NXSB"),
+    ("hfs+", At::Start(1024), &[b'H', b'+', 0, 4]),
+    ("hfs+", At::Start(1024), &[b'H', b'X', 0, 5]),
+    ("iso9660", At::Start(32769), b"CD001"),
+    ("udf", At::Start(32769), b"BEA01"),
+    ("VMFS", At::Start(0x10_0000), &[0x0d, 0xd0, 0x01, 0xc0]),
+    ("VMFS", At::Start(0x20_0000), &[0x5e, 0xf1, 0xab, 0x2f]),
+    ("Oracle ASM", At::Start(32), b"ORCLDISK"),
+    ("Ceph BlueStore", At::Start(0), b"bluestore block device"),
+    ("QCOW image", At::Start(0), b"QFI\xfb"),
+];
+
+/// The first mark found, with its place; `Ok(None)` when there is none.
+///
+/// # Errors
+/// A part of the medium could not be read.
+pub fn find(file: &File, size: u64) -> io::Result<Option<String>> {
+    for (name, at, mark) in MARKS {
+        let Some(offset) = at.offset(size).filter(|o| o + mark.len() as u64 <= size) else { continue };
+        if read(file, offset, mark.len())? == *mark {
+            return Ok(Some(format!("{name} at byte {offset}")));
+        }
+    }
+    for (name, check) in [("ext2/3/4", ext as Check), ("DOS partition table", dos), ("ZFS", zfs), ("nilfs2", nilfs)] {
+        if let Some(offset) = check(file, size)? {
+            return Ok(Some(format!("{name} at byte {offset}")));
+        }
+    }
+    Ok(None)
+}
+
+type Check = fn(&File, u64) -> io::Result<Option<u64>>;
+
+/// Reads through an aligned window, since the file may be open for direct I/O.
+fn read(file: &File, offset: u64, len: usize) -> io::Result<Vec<u8>> {
+    let start = offset / 4096 * 4096;
+    let window = (offset + len as u64 - start).next_multiple_of(4096) as usize;
+    let mut buffer = super::content::Aligned::new(window);
+    let got = super::content::read_at_most(file, buffer.bytes(), start)?;
+    let skip = (offset - start) as usize;
+    Ok(buffer.bytes()[..got].get(skip..skip + len).map(<[u8]>::to_vec).unwrap_or_default())
+}
+
+fn le16(block: &[u8], at: usize) -> u16 {
+    block.get(at..at + 2).map_or(0, |b| u16::from_le_bytes([b[0], b[1]]))
+}
+
+fn le32(block: &[u8], at: usize) -> u32 {
+    block.get(at..at + 4).map_or(0, |b| u32::from_le_bytes([b[0], b[1], b[2], b[3]]))
+}
+
+/// The superblock at 1024: magic, and block size, state, revision and creator within their ranges. An external journal
+/// has the same superblock.
+fn ext(file: &File, size: u64) -> io::Result<Option<u64>> {
+    if size < 2048 {
+        return Ok(None);
+    }
+    let sb = read(file, 1024, 1024)?;
+    let sane = le32(&sb, 0x18) <= 6 && le16(&sb, 0x3a) <= 7 && le32(&sb, 0x4c) <= 1 && le32(&sb, 0x48) <= 4;
+    Ok((le16(&sb, 0x38) == 0xef53 && sane).then_some(1024 + 0x38))
+}
+
+/// Signature 55 AA with four entries whose flags are 00 or 80.
+fn dos(file: &File, size: u64) -> io::Result<Option<u64>> {
+    if size < 512 {
+        return Ok(None);
+    }
+    let sector = read(file, 0, 512)?;
+    let sane = (0..4).all(|i| matches!(sector.get(446 + 16 * i), Some(0x00 | 0x80)));
+    Ok((le16(&sector, 510) == 0xaa55 && sane).then_some(510))
+}
+
+fn nilfs(file: &File, size: u64) -> io::Result<Option<u64>> {
+    if size < 2048 {
+        return Ok(None);
+    }
+    let sb = read(file, 1024, 32)?;
+    Ok((le16(&sb, 6) == 0x3434 && le32(&sb, 0) == 2 && le16(&sb, 4) == 0).then_some(1030))
+}
+
+/// Any uberblock in any of the four labels, in either byte order.
+fn zfs(file: &File, size: u64) -> io::Result<Option<u64>> {
+    const LABEL: u64 = 256 << 10;
+    const UBERBLOCK: u64 = 0x00ba_b10c;
+    let end = size / LABEL * LABEL;
+    let labels = [Some(0), Some(LABEL), end.checked_sub(2 * LABEL), end.checked_sub(LABEL)];
+    for label in labels.into_iter().flatten().filter(|l| l + LABEL <= size) {
+        let ring = read(file, label + LABEL / 2, (LABEL / 2) as usize)?;
+        let hit = ring
+            .chunks(1024)
+            .position(|slot| slot.starts_with(&UBERBLOCK.to_le_bytes()) || slot.starts_with(&UBERBLOCK.to_be_bytes()));
+        if let Some(slot) = hit {
+            return Ok(Some(label + LABEL / 2 + 1024 * slot as u64));
+        }
+    }
+    Ok(None)
+}
+
+/// Where `blkid` is looked for; never through `PATH`, since this runs as root.
+const BLKID: [&str; 4] = ["/usr/sbin/blkid", "/sbin/blkid", "/usr/bin/blkid", "/bin/blkid"];
+
+/// What `blkid -p` says of an open file. `Ok(None)`: nothing found. `Err`: found, ambivalent, or it failed.
+/// The outer `None`: there is no such program here.
+pub fn blkid(fd_path: &str) -> Option<Result<(), String>> {
+    let program = BLKID.iter().find(|p| Path::new(p).exists())?;
+    let run = Command::new(program).args(["-p", "-o", "export", fd_path]).env_clear().stdin(Stdio::null()).output();
+    Some(match run {
+        Ok(out) if out.status.code() == Some(2) => Ok(()),
+        Ok(out) => {
+            let text = String::from_utf8_lossy(&out.stdout);
+            let kind = ["TYPE=", "PTTYPE=", "USAGE="].iter().find_map(|key| text.lines().find(|l| l.starts_with(key)));
+            let what = match (out.status.code(), kind) {
+                (Some(0), Some(kind)) => format!("found {kind}"),
+                (Some(8), _) => "found more than one signature".to_owned(),
+                (code, _) => format!("ended with {code:?}"),
+            };
+            Err(format!("{program} -p {what}"))
+        }
+        Err(e) => Err(format!("{program} could not be run: {e}")),
+    })
+}

@@ -1,0 +1,80 @@
+//! The thing a name leads to, held by a descriptor that opens nothing (O_PATH), so that what is judged and what is opened
+//! later are one and the same.
+
+use super::openers::Inode;
+use super::roots::DevNum;
+use rustix::fd::{AsFd, AsRawFd, OwnedFd};
+use rustix::fs::{FileType, Mode, OFlags, Stat};
+use std::fmt;
+use std::fs::File;
+use std::path::{Path, PathBuf};
+
+/// What kind of thing it is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Kind {
+    /// A block device.
+    Block(DevNum),
+    /// A regular file.
+    File(Inode),
+    /// Neither; nothing is ever written to it.
+    Other(&'static str),
+    /// There is nothing of that name, or it may not be looked at.
+    Missing,
+}
+
+impl fmt::Display for Kind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Kind::Block(number) => write!(f, "block device {number}"),
+            Kind::File(_) => f.write_str("regular file"),
+            Kind::Other(what) => f.write_str(what),
+            Kind::Missing => f.write_str("missing"),
+        }
+    }
+}
+
+/// A resolved name.
+pub struct Subject {
+    /// The name with all links resolved.
+    pub real: PathBuf,
+    /// What it is.
+    pub kind: Kind,
+    node: OwnedFd,
+}
+
+impl Subject {
+    /// Resolves a name without opening what it names.
+    ///
+    /// # Errors
+    /// What the kernel said, in words.
+    pub fn resolve(given: &Path) -> Result<Subject, String> {
+        let told = |e: std::io::Error| format!("{}: {e}", given.display());
+        let real = given.canonicalize().map_err(told)?;
+        let node =
+            rustix::fs::open(&real, OFlags::PATH | OFlags::CLOEXEC, Mode::empty()).map_err(|e| told(e.into()))?;
+        let stat = rustix::fs::fstat(&node).map_err(|e| told(e.into()))?;
+        Ok(Subject { real, kind: kind(&stat), node })
+    }
+
+    /// Opens exactly the resolved thing.
+    ///
+    /// # Errors
+    /// The kernel's; `ENOENT` also where `/proc` is not mounted.
+    pub fn open(&self, flags: OFlags) -> Result<File, rustix::io::Errno> {
+        let path = format!("/proc/self/fd/{}", self.node.as_fd().as_raw_fd());
+        rustix::fs::open(path, flags | OFlags::CLOEXEC, Mode::empty()).map(File::from)
+    }
+}
+
+/// The kind of what was `stat`ed.
+pub fn kind(stat: &Stat) -> Kind {
+    match FileType::from_raw_mode(stat.st_mode) {
+        FileType::BlockDevice => Kind::Block(DevNum::of(stat.st_rdev)),
+        FileType::RegularFile => Kind::File(Inode { device: DevNum::of(stat.st_dev), inode: stat.st_ino }),
+        FileType::CharacterDevice => Kind::Other("character device"),
+        FileType::Directory => Kind::Other("directory"),
+        FileType::Fifo => Kind::Other("FIFO"),
+        FileType::Socket => Kind::Other("socket"),
+        _ => Kind::Other("neither device nor file"),
+    }
+}

@@ -1,0 +1,137 @@
+//! What keeps a result from being a certificate although the run is allowed (rule S11): storage that is no storage of its
+//! own, and checks a person overrode.
+
+use super::identity::Identity;
+use super::roots::{DevNum, Roots, names_in};
+use super::rule::RuleId;
+use std::fmt;
+
+/// A reason why a result is NON-CERTIFIABLE.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum Watermark {
+    /// A loop device: another file system lies beneath.
+    Loop(String),
+    /// Compressed memory.
+    Zram(String),
+    /// A disk that another host or program makes up.
+    Virtual(String),
+    /// A file system in memory.
+    Memory(&'static str),
+    /// A file system on another host.
+    Network(&'static str),
+    /// A file system in a user's process.
+    Fuse,
+    /// What it stands on could not be found out.
+    UnknownBacking,
+    /// The file system refuses direct I/O: the page cache answers too.
+    Buffered,
+    /// The log is written to the same disk.
+    LogOnTarget,
+    /// Not every process of the host could be seen.
+    Container,
+    /// A person overrode this rule.
+    Overridden(RuleId),
+}
+
+impl fmt::Display for Watermark {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Watermark::Loop(name) => write!(f, "{name} is a loop device"),
+            Watermark::Zram(name) => write!(f, "{name} is compressed memory"),
+            Watermark::Virtual(what) => write!(f, "{what} is a virtual disk"),
+            Watermark::Memory(kind) => write!(f, "{kind} is a file system in memory"),
+            Watermark::Network(kind) => write!(f, "{kind} is a network file system"),
+            Watermark::Fuse => f.write_str("a FUSE file system"),
+            Watermark::UnknownBacking => f.write_str("the disk beneath is unknown"),
+            Watermark::Buffered => f.write_str("no direct I/O: the page cache answers too"),
+            Watermark::LogOnTarget => f.write_str("the run log lies on the same disk"),
+            Watermark::Container => f.write_str("run in a container that sees only its own processes"),
+            Watermark::Overridden(rule) => write!(f, "rule {rule} was overridden"),
+        }
+    }
+}
+
+/// The watermarks of a block device: its own, or for device-mapper and RAID those of everything beneath.
+pub fn of_device(roots: &Roots, device: DevNum) -> Vec<Watermark> {
+    let mut found = Vec::new();
+    collect(roots, device, 0, &mut found);
+    found.sort();
+    found.dedup();
+    found
+}
+
+/// Stacks deeper than this are taken for unknown.
+const DEEPEST: u32 = 8;
+
+fn collect(roots: &Roots, device: DevNum, depth: u32, found: &mut Vec<Watermark>) {
+    let Some(identity) = Identity::read(roots, device).filter(|_| depth < DEEPEST) else {
+        found.push(Watermark::UnknownBacking);
+        return;
+    };
+    let dir = identity.disk_dir.join("slaves");
+    let slaves = names_in(&dir);
+    if slaves.is_empty() {
+        found.extend(own(&identity));
+    }
+    for slave in slaves {
+        match super::roots::attribute(&dir.join(slave).join("dev")).and_then(|text| DevNum::parse(&text)) {
+            Some(number) => collect(roots, number, depth + 1, found),
+            None => found.push(Watermark::UnknownBacking),
+        }
+    }
+}
+
+/// Told by name where the driver is no disk's, by the bus in the sysfs path, and by the model hypervisors give.
+fn own(identity: &Identity) -> Option<Watermark> {
+    let disk = identity.disk.clone();
+    let path = identity.disk_dir.to_string_lossy();
+    let model = identity.model.as_deref().unwrap_or("");
+    let made_up = ["/virtual/", "/virtio", "/vbd-"].iter().any(|part| path.contains(part));
+    let hypervisor = ["QEMU", "VBOX", "Virtual"].iter().any(|word| model.contains(word));
+    match () {
+        () if disk.starts_with("loop") => Some(Watermark::Loop(disk)),
+        () if disk.starts_with("zram") => Some(Watermark::Zram(disk)),
+        () if made_up || hypervisor => Some(Watermark::Virtual(disk)),
+        () => None,
+    }
+}
+
+/// File system magic numbers (include/uapi/linux/magic.h and the file systems' own).
+const FILE_SYSTEMS: &[(u64, &str)] = &[
+    (0xef53, "ext4"),
+    (0x5846_5342, "xfs"),
+    (0x9123_683e, "btrfs"),
+    (0xf2f5_2010, "f2fs"),
+    (0x2fc1_2fc1, "zfs"),
+    (0xca45_1a4e, "bcachefs"),
+    (0x794c_7630, "overlay"),
+    (0x0102_1994, "tmpfs"),
+    (0x8584_58f6, "ramfs"),
+    (0x6969, "nfs"),
+    (0xff53_4d42, "cifs"),
+    (0xfe53_4d42, "smb3"),
+    (0x0102_1997, "9p"),
+    (0x00c3_6400, "ceph"),
+    (0x6573_5546, "fuse"),
+    (0x4d44, "vfat"),
+    (0x2011_bab0, "exfat"),
+    (0x7366_746e, "ntfs3"),
+    (0x3434, "nilfs2"),
+    (0x7461_636f, "ocfs2"),
+    (0x0116_1970, "gfs2"),
+];
+
+/// The name of a file system by the number `statfs` gives.
+pub fn file_system(magic: u64) -> Option<&'static str> {
+    FILE_SYSTEMS.iter().find(|(number, _)| *number == magic & 0xffff_ffff).map(|(_, name)| *name)
+}
+
+/// The watermark a file system gives by itself.
+pub fn of_file_system(magic: u64) -> Option<Watermark> {
+    match file_system(magic)? {
+        kind @ ("tmpfs" | "ramfs") => Some(Watermark::Memory(kind)),
+        kind @ ("nfs" | "cifs" | "smb3" | "9p" | "ceph") => Some(Watermark::Network(kind)),
+        "fuse" => Some(Watermark::Fuse),
+        _ => None,
+    }
+}

@@ -1,0 +1,155 @@
+//! Real loop devices, mounts and helpers, each undone when dropped. Only what a test made itself is ever touched.
+
+use std::fs::File;
+use std::io::{BufRead, BufReader, Read, Seek, SeekFrom, Write};
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+
+/// Whether loop devices may be made here; says so when not.
+pub fn root() -> bool {
+    let root = rustix::process::geteuid().is_root() && Path::new("/dev/loop-control").exists();
+    if !root {
+        skip("needs root and loop devices");
+    }
+    root
+}
+
+/// Says that something was left out.
+pub fn skip(why: &str) {
+    let _ = writeln!(std::io::stderr(), "skipped: {why}");
+}
+
+/// Runs a command; its output when it succeeded.
+pub fn run(command: &[&str]) -> Result<String, String> {
+    let path = "/usr/local/sbin:/usr/sbin:/sbin:/usr/local/bin:/usr/bin:/bin";
+    let output = Command::new(command[0]).args(&command[1..]).env("PATH", path).stdin(Stdio::null()).output();
+    let output = output.map_err(|e| format!("{command:?}: {e}"))?;
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).trim().to_owned();
+    match output.status.success() {
+        true => Ok(text(&output.stdout)),
+        false => Err(format!("{command:?}: {}", text(&output.stderr))),
+    }
+}
+
+/// Whether a program is installed; says so when not.
+pub fn have(program: &str) -> bool {
+    let found = ["/usr/sbin", "/sbin", "/usr/bin", "/bin"].iter().any(|dir| Path::new(dir).join(program).exists());
+    if !found {
+        skip(&format!("{program} is not installed"));
+    }
+    found
+}
+
+/// An image file with a loop device on it.
+pub struct Loop {
+    pub image: PathBuf,
+    pub dev: String,
+}
+
+impl Loop {
+    /// A blank one.
+    pub fn blank(dir: &Path, name: &str, size: u64) -> Loop {
+        let image = dir.join(name);
+        File::create(&image).unwrap().set_len(size).unwrap();
+        Loop::over(&image, &["--direct-io=on"])
+    }
+
+    /// One over something that exists.
+    pub fn over(image: &Path, options: &[&str]) -> Loop {
+        let mut command = vec!["losetup", "-f", "--show"];
+        command.extend(options);
+        command.push(image.to_str().unwrap());
+        // Two tests may reach for the same free device; the later one is told so.
+        let dev = (0..20).find_map(|_| run(&command).ok()).expect("a free loop device");
+        Loop { image: image.to_path_buf(), dev }
+    }
+
+    pub fn path(&self) -> &Path {
+        Path::new(&self.dev)
+    }
+
+    pub fn write(&self, offset: u64, bytes: &[u8]) {
+        let file = File::options().write(true).open(&self.dev).unwrap();
+        file.write_all_at(bytes, offset).unwrap();
+        file.sync_all().unwrap();
+    }
+}
+
+impl Drop for Loop {
+    fn drop(&mut self) {
+        let _ = run(&["losetup", "-d", &self.dev]);
+    }
+}
+
+/// A mount.
+pub struct Mount {
+    pub point: PathBuf,
+}
+
+impl Mount {
+    pub fn new(dev: &str, dir: &Path, name: &str) -> Result<Mount, String> {
+        let point = dir.join(name);
+        std::fs::create_dir_all(&point).unwrap();
+        run(&["mount", dev, point.to_str().unwrap()])?;
+        run(&["sync", "-f", point.to_str().unwrap()])?;
+        Ok(Mount { point })
+    }
+}
+
+impl Drop for Mount {
+    fn drop(&mut self) {
+        let _ = run(&["umount", self.point.to_str().unwrap()]);
+    }
+}
+
+/// A process that holds something until its input ends.
+pub struct Holder {
+    pub child: Child,
+}
+
+impl Holder {
+    /// Starts it and waits for its line "held".
+    pub fn start(command: &mut Command) -> Holder {
+        let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
+        let lines = BufReader::new(child.stdout.take().unwrap()).lines();
+        let held = lines.map_while(Result::ok).any(|line| line.contains("held"));
+        assert!(held, "the holder could not hold");
+        Holder { child }
+    }
+
+    /// A shell.
+    pub fn shell(script: &str) -> Holder {
+        Holder::start(Command::new("/bin/sh").args(["-c", script]))
+    }
+}
+
+impl Drop for Holder {
+    fn drop(&mut self) {
+        drop(self.child.stdin.take());
+        let _ = self.child.wait();
+    }
+}
+
+/// All data of a file with its places, as one sum: a write of zeros into a hole changes it too.
+pub fn sum(path: &Path) -> blake3::Hash {
+    let mut file = File::open(path).unwrap();
+    file.sync_all().unwrap();
+    let mut hasher = blake3::Hasher::new();
+    let mut at = 0;
+    while let Ok(data) = rustix::fs::seek(&file, rustix::fs::SeekFrom::Data(at)) {
+        let end = rustix::fs::seek(&file, rustix::fs::SeekFrom::Hole(data)).unwrap();
+        hasher.update(&data.to_le_bytes()).update(&end.to_le_bytes());
+        file.seek(SeekFrom::Start(data)).unwrap();
+        let mut rest = (&file).take(end - data);
+        let mut buffer = vec![0; 1 << 20];
+        loop {
+            match rest.read(&mut buffer).unwrap() {
+                0 => break,
+                n => hasher.update(&buffer[..n]),
+            };
+        }
+        at = end;
+    }
+    hasher.finalize()
+}

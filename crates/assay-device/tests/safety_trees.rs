@@ -1,0 +1,315 @@
+//! The rules that look at the kernel's own account of the machine, on trees of files: what cannot be built live in a
+//! test (RAID, device-mapper, multipath, NVMe, the root disk) is built here.
+
+mod safety_common;
+
+use assay_device::safety::RuleId::{S4, S5, S6, S9, S11};
+use assay_device::safety::{Gate, RuleId, Watermark};
+use safety_common::tree::{Tree, evidence};
+use std::os::unix::fs::symlink;
+use std::path::Path;
+
+const TMPFS_ROOT: &str = "1 0 0:5 / / rw - tmpfs none rw\n";
+const NONE: [RuleId; 0] = [];
+
+#[test]
+fn a_disk_nobody_uses_is_free() {
+    let tree = Tree::new();
+    let disk = tree.disk("pci0/ata1", "sda", "8:0");
+    tree.partition(&disk, 1, "8:1");
+    let exam = tree.ask("8:0");
+    assert_eq!(tree.refused("8:0"), NONE, "{exam:?}");
+    assert!(exam.accepted && exam.watermarks.is_empty());
+    assert_eq!(exam.rules.iter().map(|a| a.id).collect::<Vec<_>>(), [S4, S5, S6, S9, S11]);
+}
+
+#[test]
+fn a_device_sysfs_does_not_know_is_refused_by_every_rule() {
+    assert_eq!(Tree::new().refused("8:0"), [S4, S5, S6, S9, S11]);
+}
+
+/// Every member of the family is refused when one is mounted; a stranger is not.
+#[test]
+fn a_mount_anywhere_in_the_family_is_seen_from_everywhere() {
+    let tree = Tree::new();
+    let sda = tree.disk("pci0/ata1", "sda", "8:0");
+    let sda1 = tree.partition(&sda, 1, "8:1");
+    tree.partition(&sda, 2, "8:2");
+    let dm = tree.disk("virtual", "dm-0", "252:0");
+    tree.file("sys/devices/virtual/block/dm-0/dm/name", "vg-home\n");
+    tree.stack(&dm, &sda1);
+    tree.disk("pci0/ata2", "sdb", "8:16");
+    tree.file("dev/mapper/vg-home", "");
+    for line in [
+        "9 1 252:0 / /home rw - ext4 /dev/mapper/vg-home rw\n",
+        // btrfs and overlays show an anonymous number; the source tells.
+        "9 1 0:44 / /home rw - btrfs /dev/mapper/vg-home rw\n",
+        "9 1 8:2 / /home rw - ext4 /dev/sda2 rw\n",
+        "9 1 0:44 /sub /home rw - btrfs /dev/sda2 rw\n",
+    ] {
+        tree.mounts(&format!("{TMPFS_ROOT}{line}"));
+        for member in ["8:0", "8:1", "8:2", "252:0"] {
+            assert!(tree.refused(member).contains(&S4), "{member} with {line}");
+            assert!(evidence(&tree.ask(member), S4).contains("mounted on /home"), "{member} with {line}");
+        }
+        assert_eq!(tree.refused("8:16"), NONE, "{line}");
+    }
+}
+
+#[test]
+fn a_mount_only_process_one_or_another_namespace_has_is_seen() {
+    let line = format!("{TMPFS_ROOT}9 1 8:1 / /secret rw - ext4 /dev/sda1 rw\n");
+    for table in ["proc/1/mountinfo", "proc/4194400/mountinfo"] {
+        let tree = Tree::new();
+        let disk = tree.disk("pci0/ata1", "sda", "8:0");
+        tree.partition(&disk, 1, "8:1");
+        std::fs::create_dir_all(tree.path("proc/4194400/ns")).unwrap();
+        std::fs::create_dir_all(tree.path("proc/4194400/fd")).unwrap();
+        symlink("mnt:[4026532000]", tree.path("proc/4194400/ns/mnt")).unwrap();
+        assert_eq!(tree.refused("8:0"), NONE);
+        tree.file(table, &line);
+        assert_eq!(tree.refused("8:0"), [S4], "{table}");
+    }
+}
+
+#[test]
+fn what_cannot_be_read_is_refused() {
+    for missing in ["proc/1/mountinfo", "proc/self/mountinfo", "proc/swaps", "proc/self/ns/pid"] {
+        let tree = Tree::new();
+        tree.disk("pci0/ata1", "sda", "8:0");
+        std::fs::remove_file(tree.path(missing)).unwrap();
+        assert!(!tree.ask("8:0").accepted, "{missing}");
+    }
+}
+
+#[test]
+fn raid_swap_volumes_and_multi_device_file_systems_claim_their_members() {
+    let build = || {
+        let tree = Tree::new();
+        let disks = [("ata1", "sda", "8:0"), ("ata2", "sdb", "8:16")]
+            .map(|(bus, name, number)| tree.disk(&format!("pci0/{bus}"), name, number));
+        (tree, disks)
+    };
+    let (tree, disks) = build();
+    let md = tree.disk("virtual", "md0", "9:0");
+    disks.iter().for_each(|disk| tree.stack(&md, disk));
+    for member in ["8:0", "8:16"] {
+        assert_eq!(tree.refused(member), [S4], "an md member, not even mounted");
+    }
+    assert_eq!(tree.refused("9:0"), NONE, "the array itself is free");
+    tree.mounts(&format!("{TMPFS_ROOT}9 1 9:0 / /srv rw - xfs /dev/md0 rw\n"));
+    assert_eq!(tree.refused("9:0"), [S4]);
+    assert!(tree.ask("9:0").watermarks.is_empty(), "RAID of real disks is real");
+
+    let (tree, disks) = build();
+    tree.partition(&disks[0], 3, "8:3");
+    tree.file("proc/swaps", "Filename Type Size Used Priority\n/dev/sda3 partition 10 0 -2\n");
+    assert_eq!(tree.refused("8:0"), [S4]);
+    assert_eq!(tree.refused("8:16"), NONE);
+
+    let (tree, _) = build();
+    tree.file("sys/fs/btrfs/6c2c/devices/sdb/size", "1\n");
+    assert_eq!((tree.refused("8:0"), tree.refused("8:16")), (vec![], vec![S4]), "btrfs second member");
+    let (tree, _) = build();
+    tree.file("sys/fs/ext4/sdb/session_write_kbytes", "1\n");
+    assert_eq!((tree.refused("8:0"), tree.refused("8:16")), (vec![], vec![S4]), "mounted where nobody sees it");
+}
+
+#[test]
+fn one_medium_by_two_paths_is_refused_unless_multipath_owns_both() {
+    let tree = Tree::new();
+    let paths = [("host1", "sda", "8:0"), ("host2", "sdb", "8:16")];
+    for (bus, name, number) in paths {
+        tree.disk(&format!("pci0/{bus}"), name, number);
+        tree.file(&format!("sys/devices/pci0/{bus}/block/{name}/device/wwid"), "naa.5000c500a1b2c3d4\n");
+    }
+    let third = tree.disk("pci0/host3", "sdc", "8:32");
+    tree.file("sys/devices/pci0/host3/block/sdc/device/wwid", "naa.5000c500ffffffff\n");
+    assert_eq!((tree.refused("8:0"), tree.refused("8:16"), tree.refused("8:32")), (vec![S9], vec![S9], vec![]));
+    assert!(evidence(&tree.ask("8:0"), S9).contains("sdb is the same medium: WWID naa.5000c500a1b2c3d4"));
+
+    let mpath = tree.disk("virtual", "dm-0", "252:0");
+    for (bus, name, _) in paths {
+        tree.stack(&mpath, &tree.path(&format!("sys/devices/pci0/{bus}/block/{name}")));
+    }
+    assert_eq!(tree.refused("252:0"), NONE, "the multipath device is the one to name");
+    assert_eq!(tree.refused("8:0"), [S4], "a path that multipath claims");
+    assert!(third.exists());
+}
+
+#[test]
+fn serial_numbers_tell_two_paths_where_there_is_no_wwid() {
+    let tree = Tree::new();
+    for (bus, name, number, serial) in
+        [("host1", "sda", "8:0", "S1"), ("host2", "sdb", "8:16", "S1"), ("host3", "sdc", "8:32", "S2")]
+    {
+        tree.disk(&format!("pci0/{bus}"), name, number);
+        tree.file(&format!("sys/devices/pci0/{bus}/block/{name}/device/model"), "Disk\n");
+        tree.file(&format!("sys/devices/pci0/{bus}/block/{name}/serial"), &format!("{serial}\n"));
+    }
+    assert_eq!((tree.refused("8:0"), tree.refused("8:32")), (vec![S9], vec![]));
+}
+
+/// Two namespaces of one controller share its serial, not their WWID; the root on one does not forbid the other. The
+/// hidden per-path nodes of native multipath are no second medium.
+#[test]
+fn nvme_namespaces_are_told_apart() {
+    let tree = Tree::new();
+    for (name, number, wwid) in
+        [("nvme0n1", "259:0", "eui.01"), ("nvme0n2", "259:1", "eui.02"), ("nvme0c0n1", "259:2", "eui.01")]
+    {
+        let dir = tree.disk("pci0/nvme/nvme0", name, number);
+        let dir = dir.strip_prefix(tree.path("")).unwrap().to_str().unwrap().to_owned();
+        tree.file(&format!("{dir}/wwid"), &format!("{wwid}\n"));
+        tree.file(&format!("{dir}/device/serial"), "SERIAL\n");
+        tree.file(&format!("{dir}/device/model"), "Fast NVMe\n");
+        tree.file(&format!("{dir}/hidden"), if name == "nvme0c0n1" { "1\n" } else { "0\n" });
+    }
+    let disk = tree.path("sys/devices/pci0/nvme/nvme0/block/nvme0n1");
+    tree.partition(&disk, 2, "259:5");
+    tree.mounts("1 0 259:5 / / rw - ext4 /dev/nvme0n1p2 rw\n");
+    assert_eq!(tree.refused("259:0"), [S4, S5]);
+    assert_eq!(tree.refused("259:5"), [S4, S5]);
+    assert_eq!(tree.refused("259:1"), NONE);
+}
+
+#[test]
+fn the_systems_own_disk_is_refused_however_deep_it_lies() {
+    for (what, mounts) in [
+        ("root on a volume", "1 0 252:0 / / rw - ext4 /dev/mapper/vg-root rw\n"),
+        ("usr apart", "1 0 0:5 / / rw - tmpfs none rw\n2 1 252:0 / /usr ro - ext4 /dev/mapper/vg-root ro\n"),
+        ("boot apart", "1 0 0:5 / / rw - tmpfs none rw\n2 1 8:1 / /boot rw - ext4 /dev/sda1 rw\n"),
+        ("root on btrfs", "1 0 0:31 /@ / rw - btrfs /dev/sda1 rw\n"),
+    ] {
+        let tree = Tree::new();
+        let sda = tree.disk("pci0/ata1", "sda", "8:0");
+        let sda1 = tree.partition(&sda, 1, "8:1");
+        let md = tree.disk("virtual", "md0", "9:0");
+        let dm = tree.disk("virtual", "dm-0", "252:0");
+        tree.file("sys/devices/virtual/block/dm-0/dm/name", "vg-root\n");
+        tree.stack(&md, &sda1);
+        tree.stack(&dm, &md);
+        tree.mounts(mounts);
+        for member in ["8:0", "8:1", "9:0", "252:0"] {
+            assert!(tree.refused(member).contains(&S5), "{what}: {member}");
+        }
+    }
+}
+
+#[test]
+fn the_log_directory_and_the_program_are_of_the_system() {
+    let tree = Tree::new();
+    tree.disk("pci0/ata1", "sda", "8:0");
+    let gate = Gate::new(tree.roots());
+    let number = assay_device::safety::DevNum { major: 8, minor: 0 };
+    let refused = |log: Option<&Path>| {
+        let exam = gate.examine_number(number, log);
+        exam.rules.iter().filter(|a| !a.passes()).map(|a| a.id).collect::<Vec<_>>()
+    };
+    // Mounted by a source the table names, in a place S4 would also see; the point is that S5 says why.
+    let logs = tree.path("logs");
+    std::fs::create_dir_all(&logs).unwrap();
+    let real = logs.canonicalize().unwrap();
+    tree.mounts(&format!("{TMPFS_ROOT}2 1 8:0 / {} rw - ext4 /dev/sda rw\n", real.display()));
+    assert_eq!(refused(None), [S4]);
+    assert_eq!(refused(Some(&logs.join("run/not/made/yet"))), [S4, S5]);
+    symlink(real.join("assay"), tree.path("proc/self/exe")).unwrap();
+    assert_eq!(refused(None), [S4, S5]);
+}
+
+#[test]
+fn a_root_that_names_no_device_needs_the_exclusive_claim() {
+    for kind in ["overlay", "zfs"] {
+        let tree = Tree::new();
+        tree.disk("pci0/ata1", "sda", "8:0");
+        tree.mounts(&format!("1 0 0:30 / / rw - {kind} {kind} rw\n"));
+        assert_eq!(tree.refused("8:0"), [S5], "{kind}: numbers alone are no claim");
+    }
+}
+
+#[test]
+fn open_elsewhere_in_a_family_is_seen_and_names_the_process() {
+    let tree = Tree::new();
+    let disk = tree.disk("pci0/ata1", "sda", "8:0");
+    tree.partition(&disk, 1, "8:1");
+    tree.disk("pci0/ata2", "sdb", "8:16");
+    tree.file("proc/4194401/comm", "asd\n");
+    std::fs::create_dir_all(tree.path("proc/4194401/fd")).unwrap();
+    symlink("/dev/sda1", tree.path("proc/4194401/fd/7")).unwrap();
+    let exam = tree.ask("8:0");
+    // A machine whose own /dev/sda1 exists would be judged by that node's number instead of its name.
+    if !Path::new("/dev/sda1").exists() {
+        assert_eq!(tree.refused("8:0"), [S6]);
+        assert!(evidence(&exam, S6).contains("process 4194401 (asd) has /dev/sda1 open"), "{exam:?}");
+    }
+    assert_eq!(tree.refused("8:16"), NONE);
+}
+
+#[test]
+fn a_container_must_be_called_one() {
+    let tree = Tree::new();
+    tree.disk("pci0/ata1", "sda", "8:0");
+    std::fs::remove_file(tree.path("proc/self/ns/pid")).unwrap();
+    symlink("pid:[4026532222]", tree.path("proc/self/ns/pid")).unwrap();
+    let exam = tree.ask("8:0");
+    assert_eq!(tree.refused("8:0"), [S6]);
+    assert!(evidence(&exam, S6).contains("--in-container"));
+    assert_eq!(exam.watermarks, [Watermark::Container]);
+}
+
+#[test]
+fn a_loop_on_a_loop_is_a_holder_although_sysfs_lists_none() {
+    let tree = Tree::new();
+    tree.file("image", "");
+    let image = tree.path("image").display().to_string();
+    for (name, number, backing) in [("loop8", "7:8", image.as_str()), ("loop9", "7:9", "/dev/loop8")] {
+        tree.disk("virtual", name, number);
+        tree.file(&format!("sys/devices/virtual/block/{name}/loop/backing_file"), &format!("{backing}\n"));
+    }
+    assert_eq!(tree.refused("7:8"), [S4]);
+    assert!(evidence(&tree.ask("7:8"), S4).contains("loop8 is the backing device of loop9"));
+    assert_eq!(tree.refused("7:9"), NONE, "the upper one may be written");
+    tree.mounts(&format!("{TMPFS_ROOT}9 1 7:9 / /mnt rw - ext4 /dev/loop9 rw\n"));
+    assert_eq!((tree.refused("7:8"), tree.refused("7:9")), (vec![S4], vec![S4]));
+}
+
+#[test]
+fn a_loop_whose_backing_cannot_be_found_out_may_stand_on_anything() {
+    let tree = Tree::new();
+    tree.disk("pci0/ata1", "sda", "8:0");
+    tree.disk("virtual", "loop8", "7:8");
+    tree.file("sys/devices/virtual/block/loop8/loop/backing_file", "/dev/gone\n");
+    assert_eq!(tree.refused("8:0"), [S4]);
+    assert!(evidence(&tree.ask("8:0"), S4).contains("cannot find out what loop8 stands on"));
+}
+
+#[test]
+fn two_loops_on_one_file_are_one_medium() {
+    let tree = Tree::new();
+    tree.file("image", "");
+    for (name, number) in [("loop8", "7:8"), ("loop9", "7:9")] {
+        tree.disk("virtual", name, number);
+        let backing = format!("{}\n", tree.path("image").display());
+        tree.file(&format!("sys/devices/virtual/block/{name}/loop/backing_file"), &backing);
+    }
+    assert_eq!((tree.refused("7:8"), tree.refused("7:9")), (vec![S9], vec![S9]));
+}
+
+#[test]
+fn virtual_disks_are_allowed_with_a_watermark() {
+    for (bus, name, expected) in [
+        ("virtual", "loop0", Watermark::Loop("loop0".into())),
+        ("virtual", "zram0", Watermark::Zram("zram0".into())),
+        ("virtual", "nbd0", Watermark::Virtual("nbd0".into())),
+        ("pci0/virtio1", "vda", Watermark::Virtual("vda".into())),
+    ] {
+        let tree = Tree::new();
+        let lower = tree.disk(bus, name, "240:0");
+        let exam = tree.ask("240:0");
+        assert!(exam.accepted, "{name}: {exam:?}");
+        assert_eq!(exam.watermarks.as_slice(), std::slice::from_ref(&expected), "{name}");
+        let dm = tree.disk("virtual", "dm-0", "252:0");
+        tree.stack(&dm, &lower);
+        assert_eq!(tree.ask("252:0").watermarks, [expected], "a volume on {name}");
+    }
+}
