@@ -9,7 +9,9 @@
 //! The wall clock is a label for people and is never subtracted.
 
 use assay_base::Instant;
+use rustix::thread::set_current_timer_slack;
 use rustix::time::{ClockId, Timespec, clock_gettime};
+use std::num::NonZeroU64;
 use std::time::SystemTime;
 
 /// A running monotonic clock with its origin. Copies are the same time line.
@@ -50,6 +52,12 @@ pub fn wall() -> SystemTime {
     SystemTime::now()
 }
 
+/// Lets the calling thread wake up when it asked to: by default the kernel adds up to 50 µs (the timer slack), which would be
+/// lag of every operation whose turn is slept for. A refusal leaves the default.
+pub(crate) fn sharpen_sleeps() {
+    let _ = set_current_timer_slack(NonZeroU64::new(1));
+}
+
 #[inline]
 fn read(id: ClockId) -> u64 {
     let Timespec { tv_sec, tv_nsec } = clock_gettime(id);
@@ -87,6 +95,16 @@ mod tests {
             last = there;
         }
         assert!(last < Instant::from_ns(3_600_000_000_000), "the origin is the start, not the boot");
+    }
+
+    #[test]
+    fn sleeps_are_sharpened_for_the_calling_thread() {
+        std::thread::spawn(|| {
+            sharpen_sleeps();
+            assert_eq!(rustix::thread::current_timer_slack(), Ok(1));
+        })
+        .join()
+        .unwrap();
     }
 
     #[test]

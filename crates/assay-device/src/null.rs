@@ -4,6 +4,7 @@
 //! is read: at 20 million operations per second a reading for each would be half of the cost.
 
 use crate::arena::Arena;
+use crate::clock::sharpen_sleeps;
 use crate::facts::{EngineError, EngineFacts, Slots};
 use crate::open::fits;
 use assay_base::{Completion, Device, Done, Errno, Geometry, Instant, Op, Span, Ticket};
@@ -23,8 +24,9 @@ impl Null {
         Null { targets, pending: Vec::new(), arena: None, real_time: false }
     }
 
-    /// The same under a real clock: `wait` sleeps when nothing is pending.
+    /// The same under a real clock: `wait` sleeps when nothing is pending. Called in the thread that will use it.
     pub fn in_real_time(mut self) -> Null {
+        sharpen_sleeps();
         self.real_time = true;
         self
     }

@@ -13,7 +13,7 @@ mod pool;
 mod tests;
 
 use crate::arena::Arena;
-use crate::clock::Clock;
+use crate::clock::{Clock, sharpen_sleeps};
 use crate::facts::{EngineError, EngineFacts, Slots};
 use crate::open::Target;
 use assay_base::{Completion, Device, Done, Errno, Geometry, Instant, Op, Span, Ticket};
@@ -34,6 +34,8 @@ pub struct Threads {
     /// Which tickets are between submit and completion.
     flying: Vec<bool>,
     in_flight: u32,
+    /// Has not slept yet.
+    fresh: bool,
     /// Next place of the queue of finished tickets.
     head: u32,
     /// Completions without a system call: refused operations.
@@ -53,6 +55,7 @@ impl Threads {
             handles: Vec::with_capacity(slots.count as usize),
             flying: vec![false; slots.count as usize],
             in_flight: 0,
+            fresh: true,
             head: 0,
             found: Done::with_capacity(slots.count as usize),
             facts: EngineFacts {
@@ -145,6 +148,9 @@ impl Device for Threads {
 
     fn wait(&mut self, span: Span) {
         if self.found.is_empty() && !span.is_zero() {
+            if std::mem::take(&mut self.fresh) {
+                sharpen_sleeps();
+            }
             self.shared.sleep(self.head, span);
         }
     }

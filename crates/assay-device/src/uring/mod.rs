@@ -16,19 +16,19 @@ mod setup;
 mod tests;
 
 use crate::arena::Arena;
-use crate::clock::Clock;
+use crate::clock::{Clock, sharpen_sleeps};
 use crate::facts::{EngineError, EngineFacts, Health, Slots};
 use crate::open::Target;
 use assay_base::{Completion, Device, Direction, Done, Errno, Geometry, Instant, Op, Span, Ticket};
 use io_uring::squeue::{Entry, Flags};
 use io_uring::types::{Fd, SubmitArgs, Timespec};
 use io_uring::{EnterFlags, IoUring, opcode};
-use rustix::thread::set_current_timer_slack;
 use setup::errno;
 use std::mem::ManuallyDrop;
 use std::os::fd::AsRawFd;
 
-/// The most operations one enter carries. 16 costs a fast device about 2 % of its operations per second against 64.
+/// The most operations one enter carries. Measured with 128 reads in flight on zram and a loop device: 16, 32 and 128 give the
+/// same operations per second within the noise of 5 %.
 const BATCH: usize = 16;
 
 /// How long a submission is repeated that the kernel asks to repeat.
@@ -51,8 +51,10 @@ pub struct Uring {
     /// Completions found but not yet fetched by `poll`.
     found: Done,
     in_kernel: u32,
-    /// The ring waits for its thread.
+    /// No thread has used it yet.
     unbound: bool,
+    /// The kernel waits for the thread that enables the ring.
+    disabled: bool,
     refused_since: Option<Instant>,
     patience: Span,
     health: Health,
@@ -84,7 +86,8 @@ impl Uring {
             queued: Vec::with_capacity(slots.count as usize),
             found: Done::with_capacity(slots.count as usize),
             in_kernel: 0,
-            unbound: granted.starts_disabled,
+            unbound: true,
+            disabled: granted.starts_disabled,
             refused_since: None,
             patience: PATIENCE,
             health: Health::default(),
@@ -148,12 +151,11 @@ impl Uring {
         self.targets.get(usize::from(op.target)).ok_or(Errno(libc::EINVAL))?.place(op)
     }
 
-    /// Makes the ring this thread's own. The kernel rounds this thread's sleeps up by the timer slack (50 µs by default), which
-    /// would be lag of every operation that is waited for: it is set to the least.
+    /// Makes the ring this thread's own.
     fn bind(&mut self) -> Result<(), Errno> {
         self.unbound = false;
-        let _ = set_current_timer_slack(std::num::NonZeroU64::new(1));
-        self.ring.submitter().register_enable_rings().map_err(|e| errno(&e))
+        sharpen_sleeps();
+        if self.disabled { self.ring.submitter().register_enable_rings().map_err(|e| errno(&e)) } else { Ok(()) }
     }
 
     /// One `io_uring_enter` that hands over `count` entries, never waits, and lets the kernel deliver completions.
