@@ -1,0 +1,145 @@
+//! When the intervals and phases of a run begin and end. Pure arithmetic on instants.
+
+use assay_base::{Instant, Span};
+use assay_model::Plan;
+
+/// Distributions go to the log at least this often, in intervals.
+const GROUP: u32 = 10;
+
+/// Walks over the intervals of a run. After the last phase it goes on, in that phase, for as long as operations are drained.
+#[derive(Clone, Debug)]
+pub struct Timeline {
+    interval: Span,
+    slice: Span,
+    /// Ends of the phases.
+    phases: Vec<Instant>,
+    phase: usize,
+    phase_start: Instant,
+    index: u64,
+    start: Instant,
+    group: u32,
+}
+
+/// One interval that has ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Closed {
+    /// 0-based.
+    pub index: u64,
+    /// Begin.
+    pub start: Instant,
+    /// End, exclusive.
+    pub end: Instant,
+    /// Index of its phase.
+    pub phase: u16,
+    /// Whether the distributions go to the log with it.
+    pub close_group: bool,
+}
+
+impl Timeline {
+    /// The timeline of a plan whose run begins at `start`.
+    pub fn new(plan: &Plan, start: Instant) -> Timeline {
+        let mut end = start;
+        let phases = plan.phases.iter().map(|phase| {
+            end += phase.span;
+            end
+        });
+        let phases: Vec<Instant> = phases.collect();
+        assert!(!phases.is_empty(), "a plan has at least one phase");
+        let Plan { interval, slice, .. } = *plan;
+        Timeline { interval, slice, phases, phase: 0, phase_start: start, index: 0, start, group: 0 }
+    }
+
+    /// The end of the last phase.
+    pub fn end(&self) -> Instant {
+        self.phases[self.phases.len() - 1]
+    }
+
+    /// The end of the interval that is open now.
+    pub fn boundary(&self) -> Instant {
+        let next = self.start + self.interval;
+        // Once the last phase is over its end lies behind, and only drained intervals follow.
+        if self.phases[self.phase] > self.start { next.min(self.phases[self.phase]) } else { next }
+    }
+
+    /// Ends the open interval at `end`, which is its boundary or, when a run is cut, before it. `last`: no interval follows.
+    pub fn close(&mut self, end: Instant, last: bool) -> Closed {
+        let phase_ends = end >= self.phases[self.phase];
+        let slice_ends =
+            !self.slice.is_zero() && end.since(self.phase_start).as_ns().is_multiple_of(self.slice.as_ns());
+        self.group += 1;
+        let close_group = last || phase_ends || slice_ends || self.group >= GROUP;
+        let closed = Closed { index: self.index, start: self.start, end, phase: self.phase as u16, close_group };
+        if close_group {
+            self.group = 0;
+        }
+        if phase_ends && self.phase + 1 < self.phases.len() {
+            self.phase += 1;
+            self.phase_start = end;
+        }
+        self.index += 1;
+        self.start = end;
+        closed
+    }
+
+    /// Intervals closed so far.
+    pub fn closed(&self) -> u64 {
+        self.index
+    }
+
+    /// Begin of the open interval.
+    pub fn open_since(&self) -> Instant {
+        self.start
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use assay_model::workload;
+
+    fn timeline(warm_up_ms: u64, measure_ms: u64, slice_ms: u64) -> Timeline {
+        let file = format!("model = \"act-storage\"\nslice = \"{slice_ms}ms\"");
+        let adjust = workload::Adjust {
+            targets: 1,
+            measure: Some(Span::from_ms(measure_ms)),
+            warm_up: Some(Span::from_ms(warm_up_ms)),
+            ..workload::Adjust::default()
+        };
+        Timeline::new(&workload::read("t", &file).unwrap().plan(&adjust).unwrap(), Instant::from_ns(5))
+    }
+
+    fn walk(mut timeline: Timeline, n: usize) -> Vec<(u64, u64, u16, bool)> {
+        let step = |_| {
+            let boundary = timeline.boundary();
+            let closed = timeline.close(boundary, false);
+            (
+                (closed.start.as_ns() - 5) / 1_000_000,
+                (closed.end.as_ns() - 5) / 1_000_000,
+                closed.phase,
+                closed.close_group,
+            )
+        };
+        (0..n).map(step).collect()
+    }
+
+    #[test]
+    fn intervals_end_at_phases_and_go_on_while_draining() {
+        let expected = [
+            (0, 1000, 0, false),
+            (1000, 1500, 0, true),
+            (1500, 2500, 1, false),
+            (2500, 3500, 1, true),
+            (3500, 4000, 1, true),
+            (4000, 5000, 1, true),
+            (5000, 6000, 1, true),
+        ];
+        assert_eq!(walk(timeline(1500, 2500, 2000), 7), expected);
+    }
+
+    #[test]
+    fn distributions_go_out_every_ten_intervals_and_at_slices() {
+        let groups: Vec<u64> =
+            walk(timeline(0, 40_000, 15_000), 40).iter().filter(|c| c.3).map(|c| c.1 / 1000).collect();
+        assert_eq!(groups, [10, 15, 25, 30, 40]);
+    }
+}
