@@ -1,1 +1,6 @@
-//! Placeholder.
+//! Other people's text, in and out. Nothing here opens a file, reads a clock or prints: text comes in as bytes or lines,
+//! and goes out through `fmt::Write`. What is read is untrusted: every reader has caps on lines and counts, and answers
+//! hostile input with a [`fault::Fault`] that shows the place, never with a panic.
+
+pub mod act;
+pub mod fault;

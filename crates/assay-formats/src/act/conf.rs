@@ -1,0 +1,222 @@
+//! ACT config files: what one means ([`Conf`]), and two ways to read one.
+//!
+//! [`read`] is ours: it knows the dialects of 6.x, 5.x and 4.x, and where ACT would guess (`60x60`, `Yes`, an overflow) it
+//! refuses and shows the place. [`read_like_act`] is for a drop-in: it reads as ACT 6.6 reads, with ACT's own messages, and
+//! refuses in its own words only where ACT would have run something nobody asked for, or crashed.
+//!
+//! Sources: ACT's README (2020), "Advanced Flash Device Sizing" (2018) for the keys of a production profile, and ACT 6.6 as
+//! observed.
+
+mod check;
+mod derived;
+mod echo;
+mod keys;
+mod like_act;
+mod strict;
+mod suggest;
+
+pub use derived::{Derived, IndexRates, StorageRates};
+pub use echo::{open_failed, write_banner, write_configuration, write_usage};
+pub use like_act::{Outcome, read_like_act};
+pub use strict::{read, read_bytes};
+
+use assay_base::{Bytes, Share, Span};
+use keys::Key;
+
+/// Which of ACT's two programs a file is for.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Kind {
+    /// `act_storage`.
+    Storage,
+    /// `act_index`.
+    Index,
+}
+
+impl Kind {
+    /// The program's name.
+    pub fn program(self) -> &'static str {
+        match self {
+            Kind::Storage => "act_storage",
+            Kind::Index => "act_index",
+        }
+    }
+}
+
+/// An ACT config file as it is meant. Rates are for all devices together.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Conf {
+    /// The program it is for.
+    pub kind: Kind,
+    /// Paths in the order written.
+    pub device_names: Vec<String>,
+    /// Undocumented: use files of this size in place of devices.
+    pub file_size: Option<Bytes>,
+    /// Bound on concurrent small operations; ACT's default is 5 per CPU.
+    pub service_threads: Option<u32>,
+    /// Bound on concurrent cache operations (index).
+    pub cache_threads: u32,
+    /// Length of the test.
+    pub test_duration: Span,
+    /// Time from report to report.
+    pub report_interval: Span,
+    /// Histograms in microseconds in place of milliseconds.
+    pub microsecond_histograms: bool,
+    /// Client reads per second.
+    pub read_reqs_per_sec: u32,
+    /// Client writes per second.
+    pub write_reqs_per_sec: u32,
+    /// Size of a record, or the smallest one; 0 only where a production profile gives the sizes.
+    pub record_bytes: Bytes,
+    /// Largest size of a record, where sizes vary.
+    pub record_bytes_range_max: Option<Bytes>,
+    /// Size of a large block, a power of two.
+    pub large_block: Bytes,
+    /// Copies of each record in the cluster.
+    pub replication_factor: u32,
+    /// Percentage of writes that read the old record first.
+    pub update_pct: u32,
+    /// Defragmentation threshold in percent, below 100.
+    pub defrag_lwm_pct: u32,
+    /// Defragmentation reads come from memory.
+    pub no_defrag_reads: bool,
+    /// Size to which written data compresses, in percent; 100 is random data.
+    pub compress_pct: u32,
+    /// Open without O_DSYNC.
+    pub disable_odsync: bool,
+    /// Each write goes to the device by itself.
+    pub commit_to_device: bool,
+    /// Writes are rounded up to this, a power of two (up to ACT 6.3).
+    pub commit_min_bytes: Option<Bytes>,
+    /// Read each device from start to end, over and over.
+    pub tomb_raider: bool,
+    /// Pause between these reads.
+    pub tomb_raider_sleep: Span,
+    /// The test stops when it lags more than this; zero never stops it.
+    pub max_lag: Span,
+    /// I/O scheduler to set for the devices (up to ACT 6.4).
+    pub scheduler_mode: Option<String>,
+    /// Sizes and large-block rates taken from a production cluster.
+    pub production: Option<Production>,
+}
+
+/// The keys of "Advanced Flash Device Sizing": sizes as the storage histograms of a cluster gave them.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Production {
+    /// Share of reads that are larger than 2^i bytes, for i = 0, 1, …; does not rise, ends with 0.
+    pub read_over: Vec<Share>,
+    /// The same of writes.
+    pub write_over: Vec<Share>,
+    /// Large blocks written per second, defragmentation included.
+    pub total_lbw_per_sec: Option<u32>,
+    /// Large blocks freed per second without being read.
+    pub direct_frees: Option<u32>,
+    /// Scales large-block reads.
+    pub lbr_req_offset: Share,
+    /// Scales large-block writes.
+    pub lbw_req_offset: Share,
+    /// Scales read sizes.
+    pub read_size_offset: Share,
+    /// Scales write sizes.
+    pub write_size_offset: Share,
+}
+
+impl Default for Production {
+    fn default() -> Production {
+        Production {
+            read_over: Vec::new(),
+            write_over: Vec::new(),
+            total_lbw_per_sec: None,
+            direct_frees: None,
+            lbr_req_offset: Share::WHOLE,
+            lbw_req_offset: Share::WHOLE,
+            read_size_offset: Share::WHOLE,
+            write_size_offset: Share::WHOLE,
+        }
+    }
+}
+
+impl Conf {
+    /// ACT's defaults as its README gives them: no devices, no load, 24 hours, 1536-byte records, 128 KiB blocks.
+    pub fn new(kind: Kind) -> Conf {
+        Conf {
+            kind,
+            device_names: Vec::new(),
+            file_size: None,
+            service_threads: None,
+            cache_threads: 8,
+            test_duration: Span::from_secs(24 * 60 * 60),
+            report_interval: Span::from_secs(1),
+            microsecond_histograms: false,
+            read_reqs_per_sec: 0,
+            write_reqs_per_sec: 0,
+            record_bytes: Bytes::new(1536),
+            record_bytes_range_max: None,
+            large_block: Bytes::from_kib(128),
+            replication_factor: 1,
+            update_pct: 0,
+            defrag_lwm_pct: 50,
+            no_defrag_reads: false,
+            compress_pct: 100,
+            disable_odsync: false,
+            commit_to_device: false,
+            commit_min_bytes: None,
+            tomb_raider: false,
+            tomb_raider_sleep: Span::from_us(1000),
+            max_lag: Span::from_secs(10),
+            scheduler_mode: None,
+            production: None,
+        }
+    }
+
+    /// Sets what a key with a number sets. Zero where ACT takes it for "not set" means that here too.
+    fn set_number(&mut self, key: Key, value: u32) {
+        let wide = u64::from(value);
+        let bytes = || (value != 0).then(|| Bytes::new(wide));
+        match key {
+            Key::FileSizeMbytes => self.file_size = (value != 0).then(|| Bytes::new(wide << 20)),
+            Key::ServiceThreads => self.service_threads = (value != 0).then_some(value),
+            Key::CacheThreads => self.cache_threads = value,
+            Key::TestDurationSec => self.test_duration = Span::from_secs(wide),
+            Key::ReportIntervalSec => self.report_interval = Span::from_secs(wide),
+            Key::ReadReqsPerSec => self.read_reqs_per_sec = value,
+            Key::WriteReqsPerSec => self.write_reqs_per_sec = value,
+            Key::RecordBytes => self.record_bytes = Bytes::new(wide),
+            Key::RecordBytesRangeMax => self.record_bytes_range_max = bytes(),
+            Key::LargeBlockOpKbytes => self.large_block = Bytes::from_kib(wide),
+            Key::ReplicationFactor => self.replication_factor = value,
+            Key::UpdatePct => self.update_pct = value,
+            Key::DefragLwmPct => self.defrag_lwm_pct = value,
+            Key::CompressPct => self.compress_pct = value,
+            Key::CommitMinBytes => self.commit_min_bytes = bytes(),
+            Key::TombRaiderSleepUsec => self.tomb_raider_sleep = Span::from_us(wide),
+            Key::MaxLagSec => self.max_lag = Span::from_secs(wide),
+            Key::Obsolete => {}
+            _ => self.set_production(key, value),
+        }
+    }
+
+    fn set_production(&mut self, key: Key, value: u32) {
+        let share = Share::from_percent(u64::from(value));
+        let production = self.production.get_or_insert_with(Production::default);
+        match key {
+            Key::TotalLbwPerSec => production.total_lbw_per_sec = Some(value),
+            Key::DirectFrees => production.direct_frees = Some(value),
+            Key::LbrReqOffset => production.lbr_req_offset = share,
+            Key::LbwReqOffset => production.lbw_req_offset = share,
+            Key::ReadSizeOffset => production.read_size_offset = share,
+            Key::WriteSizeOffset => production.write_size_offset = share,
+            _ => {}
+        }
+    }
+
+    fn set_flag(&mut self, key: Key, value: bool) {
+        match key {
+            Key::MicrosecondHistograms => self.microsecond_histograms = value,
+            Key::NoDefragReads => self.no_defrag_reads = value,
+            Key::DisableOdsync => self.disable_odsync = value,
+            Key::CommitToDevice => self.commit_to_device = value,
+            Key::TombRaider => self.tomb_raider = value,
+            _ => {}
+        }
+    }
+}

@@ -1,0 +1,164 @@
+//! Every key an ACT config file of version 4 to 6.6 may have: what its value is, which program knows it, and what it may be.
+//!
+//! Names, limits and defaults: ACT's README (2020) and the readers of 4.0, 5.0 to 5.3 and 6.0 to 6.6; the keys of the
+//! production profile are those of "Advanced Flash Device Sizing" (2018).
+
+use super::Kind;
+
+/// What a key sets.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Key {
+    DeviceNames,
+    FileSizeMbytes,
+    ServiceThreads,
+    CacheThreads,
+    TestDurationSec,
+    ReportIntervalSec,
+    MicrosecondHistograms,
+    ReadReqsPerSec,
+    WriteReqsPerSec,
+    RecordBytes,
+    RecordBytesRangeMax,
+    LargeBlockOpKbytes,
+    ReplicationFactor,
+    UpdatePct,
+    DefragLwmPct,
+    NoDefragReads,
+    CompressPct,
+    DisableOdsync,
+    CommitToDevice,
+    CommitMinBytes,
+    TombRaider,
+    TombRaiderSleepUsec,
+    MaxLagSec,
+    SchedulerMode,
+    StorageReadHistogram,
+    StorageWriteHistogram,
+    TotalLbwPerSec,
+    DirectFrees,
+    LbrReqOffset,
+    LbwReqOffset,
+    ReadSizeOffset,
+    WriteSizeOffset,
+    /// Of an older version; it no longer means anything.
+    Obsolete,
+}
+
+/// What a number counts.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Unit {
+    PerSecond,
+    Seconds,
+    Microseconds,
+    Bytes,
+    Kbytes,
+    Mbytes,
+    Percent,
+    Count,
+}
+
+/// The form of a value.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Shape {
+    Devices,
+    /// A whole number with its smallest and largest value.
+    Number(Unit, u32, u32),
+    Flag,
+    Word,
+    /// Percentages over 2^0, 2^1, … bytes.
+    Shares,
+}
+
+/// One key.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Entry {
+    pub name: &'static str,
+    pub key: Key,
+    pub shape: Shape,
+    /// The one program that knows it; `None` for both.
+    pub only: Option<Kind>,
+    /// True where ACT 6.6 still knows it.
+    pub now: bool,
+}
+
+/// 8 MiB: the largest record and the largest large block of Aerospike's storage.
+pub(super) const WRITE_BLOCK_MAX: u32 = 8 << 20;
+const ANY: u32 = u32::MAX;
+
+const fn entry(name: &'static str, key: Key, shape: Shape, only: Option<Kind>, now: bool) -> Entry {
+    Entry { name, key, shape, only, now }
+}
+
+const fn obsolete(name: &'static str, shape: Shape) -> Entry {
+    entry(name, Key::Obsolete, shape, None, false)
+}
+
+const STORAGE: Option<Kind> = Some(Kind::Storage);
+const INDEX: Option<Kind> = Some(Kind::Index);
+
+/// All of them.
+pub(super) const ENTRIES: [Entry; 41] = [
+    entry("device-names", Key::DeviceNames, Shape::Devices, None, true),
+    entry("file-size-mbytes", Key::FileSizeMbytes, Shape::Number(Unit::Mbytes, 0, ANY), None, true),
+    entry("service-threads", Key::ServiceThreads, Shape::Number(Unit::Count, 1, ANY), None, true),
+    entry("cache-threads", Key::CacheThreads, Shape::Number(Unit::Count, 1, ANY), INDEX, true),
+    entry("num-cache-threads", Key::CacheThreads, Shape::Number(Unit::Count, 1, ANY), INDEX, false),
+    entry("test-duration-sec", Key::TestDurationSec, Shape::Number(Unit::Seconds, 1, ANY), None, true),
+    entry("report-interval-sec", Key::ReportIntervalSec, Shape::Number(Unit::Seconds, 1, ANY), None, true),
+    entry("microsecond-histograms", Key::MicrosecondHistograms, Shape::Flag, None, true),
+    entry("read-reqs-per-sec", Key::ReadReqsPerSec, Shape::Number(Unit::PerSecond, 0, ANY), None, true),
+    entry("write-reqs-per-sec", Key::WriteReqsPerSec, Shape::Number(Unit::PerSecond, 0, ANY), None, true),
+    entry("record-bytes", Key::RecordBytes, Shape::Number(Unit::Bytes, 0, WRITE_BLOCK_MAX), STORAGE, true),
+    entry(
+        "record-bytes-range-max",
+        Key::RecordBytesRangeMax,
+        Shape::Number(Unit::Bytes, 0, WRITE_BLOCK_MAX),
+        STORAGE,
+        true,
+    ),
+    entry(
+        "large-block-op-kbytes",
+        Key::LargeBlockOpKbytes,
+        Shape::Number(Unit::Kbytes, 1, WRITE_BLOCK_MAX / 1024),
+        STORAGE,
+        true,
+    ),
+    entry("replication-factor", Key::ReplicationFactor, Shape::Number(Unit::Count, 1, ANY), None, true),
+    entry("update-pct", Key::UpdatePct, Shape::Number(Unit::Percent, 0, 100), STORAGE, true),
+    entry("defrag-lwm-pct", Key::DefragLwmPct, Shape::Number(Unit::Percent, 0, 99), None, true),
+    entry("no-defrag-reads", Key::NoDefragReads, Shape::Flag, STORAGE, true),
+    entry("compress-pct", Key::CompressPct, Shape::Number(Unit::Percent, 0, 100), STORAGE, true),
+    entry("disable-odsync", Key::DisableOdsync, Shape::Flag, None, true),
+    entry("commit-to-device", Key::CommitToDevice, Shape::Flag, STORAGE, true),
+    entry("commit-min-bytes", Key::CommitMinBytes, Shape::Number(Unit::Bytes, 0, WRITE_BLOCK_MAX), STORAGE, false),
+    entry("tomb-raider", Key::TombRaider, Shape::Flag, STORAGE, true),
+    entry("tomb-raider-sleep-usec", Key::TombRaiderSleepUsec, Shape::Number(Unit::Microseconds, 0, ANY), STORAGE, true),
+    entry("max-lag-sec", Key::MaxLagSec, Shape::Number(Unit::Seconds, 0, ANY), None, true),
+    entry("scheduler-mode", Key::SchedulerMode, Shape::Word, None, false),
+    entry("storage-read-histogram", Key::StorageReadHistogram, Shape::Shares, STORAGE, false),
+    entry("storage-write-histogram", Key::StorageWriteHistogram, Shape::Shares, STORAGE, false),
+    entry("total-lbw-per-sec", Key::TotalLbwPerSec, Shape::Number(Unit::PerSecond, 0, ANY), STORAGE, false),
+    entry("direct-frees", Key::DirectFrees, Shape::Number(Unit::PerSecond, 0, ANY), STORAGE, false),
+    entry("lbr-req-offset", Key::LbrReqOffset, Shape::Number(Unit::Percent, 1, 1000), STORAGE, false),
+    entry("lbw-req-offset", Key::LbwReqOffset, Shape::Number(Unit::Percent, 1, 1000), STORAGE, false),
+    entry("read-size-offset", Key::ReadSizeOffset, Shape::Number(Unit::Percent, 1, 1000), STORAGE, false),
+    entry("write-size-offset", Key::WriteSizeOffset, Shape::Number(Unit::Percent, 1, 1000), STORAGE, false),
+    obsolete("num-queues", Shape::Number(Unit::Count, 0, ANY)),
+    obsolete("threads-per-queue", Shape::Number(Unit::Count, 0, ANY)),
+    obsolete("max-reqs-queued", Shape::Number(Unit::Count, 0, ANY)),
+    obsolete("transaction-queues", Shape::Number(Unit::Count, 0, ANY)),
+    obsolete("transaction-threads", Shape::Number(Unit::Count, 0, ANY)),
+    obsolete("queue-per-device", Shape::Flag),
+    obsolete("use-valloc", Shape::Flag),
+    obsolete("num-write-buffers", Shape::Number(Unit::Count, 0, ANY)),
+];
+
+/// The index in [`ENTRIES`] of a key's name.
+pub(super) fn find(name: &str) -> Option<usize> {
+    ENTRIES.iter().position(|entry| entry.name == name)
+}
+
+/// The name by which ACT 6.6 knows a key.
+pub(super) fn name_of(key: Key) -> &'static str {
+    ENTRIES.iter().find(|entry| entry.key == key).map_or("", |entry| entry.name)
+}

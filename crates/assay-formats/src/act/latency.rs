@@ -1,0 +1,423 @@
+//! `act_latency.py` done over: the same arguments give the same bytes and the same exit code, for the original's logs and
+//! for ours. Rules, not cases: every oddity of the original (prefix matching of histogram names, buckets counted by how
+//! many were found, rounding before averaging) is followed, because people compare tables across years.
+//!
+//! Two things differ. Where the original dies with a Python traceback (exit code 1), this ends with the same code, the same
+//! output so far, and one line that says why. And logs that ACT 5.x wrote are read too, by the rules of the 5.x analyzer
+//! (which differs in its default histograms only); a log that merely says 5.x is refused as the original refuses it.
+
+mod args;
+mod lines;
+mod table;
+
+use super::number;
+use args::{ArgsFault, Options};
+use lines::{LineFault, Lines};
+use std::fmt::{self, Write};
+use std::io::{self, BufRead};
+use table::{BUCKETS, Columns, Round, Table};
+
+/// Opens the log. It is asked again each time the original goes back to the start of its file, which is a few times per
+/// run, so a pipe will not do (nor does it for the original).
+pub type Open<'a> = &'a mut dyn FnMut(&str) -> io::Result<Box<dyn BufRead>>;
+
+/// How the analyzer ended.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Ended {
+    /// 0, 255 where the original says what is wrong, 1 where it ends with a traceback.
+    pub code: u8,
+    /// In place of a traceback: one line for stderr.
+    pub complaint: Option<String>,
+}
+
+/// Why the analyzer stops early.
+enum Stop {
+    /// A message of the original, already written.
+    Refused,
+    /// The original would die here.
+    Crash(String),
+    /// The output is closed.
+    Out(fmt::Error),
+}
+
+impl From<fmt::Error> for Stop {
+    fn from(error: fmt::Error) -> Stop {
+        Stop::Out(error)
+    }
+}
+
+impl From<LineFault> for Stop {
+    fn from(fault: LineFault) -> Stop {
+        Stop::Crash(match fault {
+            LineFault::Io(error) => format!("reading the log: {error}"),
+            LineFault::TooLong => "the log has a line of more than a MiB; is it an ACT log?".to_owned(),
+            LineFault::NotText => "the log is not UTF-8 text; is it an ACT log?".to_owned(),
+        })
+    }
+}
+
+const USAGE: &str = "Usage:
+ -l act_storage or act_index output file
+    MANDATORY - NO DEFAULT
+    e.g. act_out.txt
+ -h histogram to analyse
+    default: depends on config read from output file
+ -t analysis slice interval in seconds
+    default: 3600
+ -s start display from this bucket
+    default: 0
+ -n number of buckets to display
+    default: 7
+ -e show start bucket then every n-th bucket
+    default: 1
+ -x (show extra information for each slice)
+    default: not set
+";
+
+/// Runs the analyzer on the words after its name; the table goes to `out`. Errors only when `out` does.
+pub fn run(args: &[String], open: Open, out: &mut dyn Write) -> Result<Ended, fmt::Error> {
+    match analyze(args, open, out) {
+        Ok(()) => Ok(Ended { code: 0, complaint: None }),
+        Err(Stop::Refused) => Ok(Ended { code: 255, complaint: None }),
+        Err(Stop::Crash(why)) => Ok(Ended { code: 1, complaint: Some(format!("error: {why}")) }),
+        Err(Stop::Out(error)) => Err(error),
+    }
+}
+
+fn analyze(args: &[String], open: Open, out: &mut dyn Write) -> Result<(), Stop> {
+    let (name, options) = read_options(args, out)?;
+    let mut log = Log::open(&name, open, out)?;
+    let head = read_head(&mut log, &options, out)?;
+    let mut table = Table::new(Columns::of(&options), &head.histograms, head.scale, head.round);
+    table.write_head(out)?;
+    write_slices(&mut log, &mut table, head.slice_time, out)?;
+    table.write_foot(out)?;
+    Ok(())
+}
+
+/// Writes one of the original's messages and stops.
+fn refuse<T>(out: &mut dyn Write, message: &str) -> Result<T, Stop> {
+    writeln!(out, "{message}")?;
+    Err(Stop::Refused)
+}
+
+fn read_options(args: &[String], out: &mut dyn Write) -> Result<(String, Options), Stop> {
+    writeln!(out, "act_latency.py {}", args.join(" "))?;
+    let options = match Options::read(args) {
+        Ok(options) => options,
+        Err(ArgsFault::Getopt(message)) => return refuse(out, &format!("{message}\n{}", USAGE.trim_end())),
+        Err(ArgsFault::NotInteger { option, value }) => {
+            return Err(Stop::Crash(format!("{option} takes a whole number, not \"{}\"", value.escape_debug())));
+        }
+    };
+    let Some(name) = options.log.clone() else {
+        return refuse(out, USAGE.trim_end());
+    };
+    if options.slice < 1 {
+        return refuse(out, "slice must be more than 0");
+    }
+    if !(0..BUCKETS as i128).contains(&options.start_bucket) {
+        return Err(Stop::Crash(format!("start_bucket must be from 0 to {}", BUCKETS - 1)));
+    }
+    if options.num_buckets < 1 {
+        return refuse(out, "num_buckets must be more than 0");
+    }
+    if options.every_nth < 1 {
+        return refuse(out, "every_nth must be more than 0");
+    }
+    Ok((name, options))
+}
+
+/// The log file: its lines, and how to go back to its start.
+struct Log<'a> {
+    name: &'a str,
+    open: Open<'a>,
+    lines: Lines,
+}
+
+impl<'a> Log<'a> {
+    /// The lines from the start. A first read that fails (a directory) counts as not found, as in the original.
+    fn open(name: &'a str, open: Open<'a>, out: &mut dyn Write) -> Result<Log<'a>, Stop> {
+        let source = open(name).and_then(|mut source| source.fill_buf().map(|_| ()).map(|()| source));
+        match source {
+            Ok(source) => Ok(Log { name, open, lines: Lines::new(source) }),
+            Err(_) => refuse(out, &format!("log file {name} not found")),
+        }
+    }
+
+    fn rewind(&mut self) -> Result<(), Stop> {
+        let source = (self.open)(self.name);
+        self.lines = Lines::new(source.map_err(|error| Stop::Crash(format!("opening the log again: {error}")))?);
+        Ok(())
+    }
+
+    /// The next line for which `fits` holds, or `None` at the end.
+    fn find(&mut self, fits: impl Fn(&str) -> bool) -> Result<Option<String>, Stop> {
+        loop {
+            match self.lines.next()? {
+                "" => return Ok(None),
+                line if fits(line) => return Ok(Some(line.to_owned())),
+                _ => {}
+            }
+        }
+    }
+
+    /// Writes `first` and the lines after it up to a blank one, stripped, then an empty line.
+    fn echo(&mut self, first: &str, out: &mut dyn Write) -> Result<(), Stop> {
+        let mut line = number::strip(first).to_owned();
+        while !line.is_empty() {
+            writeln!(out, "{line}")?;
+            line = number::strip(self.lines.next()?).to_owned();
+        }
+        writeln!(out)?;
+        Ok(())
+    }
+}
+
+/// What the head of the log says about the table.
+struct Head {
+    histograms: Vec<String>,
+    slice_time: i128,
+    scale: &'static str,
+    round: Round,
+}
+
+/// The blank-separated word `index` of a line, where the original takes it without looking.
+fn word<'a>(line: &'a str, index: usize, what: &str) -> Result<&'a str, Stop> {
+    line.split(' ').nth(index).ok_or_else(|| Stop::Crash(format!("the log's {what} line has no value")))
+}
+
+fn read_head(log: &mut Log, options: &Options, out: &mut dyn Write) -> Result<Head, Stop> {
+    let rules = read_version(log, out)?;
+    let interval = read_interval(log, out)?;
+    let scale = read_scale(log, out)?;
+    // Rounded up to whole intervals.
+    let slice_time = options.slice.checked_add(interval - 1).map(|sum| sum / interval * interval);
+    let slice_time = slice_time.ok_or_else(|| Stop::Crash("the slice is too long".to_owned()))?;
+    if slice_time != options.slice {
+        writeln!(out, "analyzing time slices of {slice_time} seconds")?;
+    }
+    let defaults = echo_configuration(log, rules, out)?;
+    let histograms = if options.histograms.is_empty() { defaults } else { options.histograms.clone() };
+    Ok(Head { histograms, slice_time, scale, round: rules.round() })
+}
+
+/// Whose rules apply.
+#[derive(Clone, Copy, PartialEq)]
+enum Rules {
+    /// 5.0 to 5.2, whose analyzer ran under Python 2 alone and so rounded ties away from zero.
+    Five,
+    /// 5.3, whose analyzer runs under Python 3.
+    FiveLate,
+    Six,
+}
+
+impl Rules {
+    fn round(self) -> Round {
+        if self == Rules::Five { number::round_away } else { number::round }
+    }
+}
+
+/// Finds and echoes the version. The log is left after the version's line.
+fn read_version(log: &mut Log, out: &mut dyn Write) -> Result<Rules, Stop> {
+    let Some(line) = log.find(|line| line.starts_with("ACT version"))? else {
+        return refuse(out, &format!("{} ACT version not found", log.name));
+    };
+    let version = number::strip(word(&line, 2, "version")?);
+    writeln!(out, "{} is ACT version {version}\n", log.name)?;
+    let number = number::float(version)
+        .ok_or_else(|| Stop::Crash(format!("\"{}\" is no version number", version.escape_debug())))?;
+    if (5.0..6.0).contains(&number) && is_5x(log)? {
+        return Ok(if number < 5.3 { Rules::Five } else { Rules::FiveLate });
+    }
+    // A version of "nan" passes, as it does in the original, where both comparisons fail.
+    if !number.is_nan() && !(6.0..7.0).contains(&number) {
+        return refuse(out, &format!("{} ACT version not compatible", log.name));
+    }
+    Ok(Rules::Six)
+}
+
+/// True for a log that ACT 5.x wrote: all of them, and no later ones, echo num-queues. Leaves the log after the version.
+fn is_5x(log: &mut Log) -> Result<bool, Stop> {
+    let line = log.find(|line| line.starts_with("num-queues:") || line.starts_with("after "))?;
+    log.rewind()?;
+    log.find(|line| line.starts_with("ACT version"))?;
+    Ok(line.is_some_and(|line| line.starts_with("num-queues:")))
+}
+
+fn read_interval(log: &mut Log, out: &mut dyn Write) -> Result<i128, Stop> {
+    let Some(line) = log.find(|line| line.starts_with("report-interval-sec"))? else {
+        return refuse(out, "can't find report interval");
+    };
+    let interval = number::int(word(&line, 1, "report-interval-sec")?)
+        .ok_or_else(|| Stop::Crash("the log's report-interval-sec is no whole number".to_owned()))?;
+    if interval < 1 {
+        return refuse(out, "reporting interval must be more than 0");
+    }
+    Ok(interval)
+}
+
+fn read_scale(log: &mut Log, out: &mut dyn Write) -> Result<&'static str, Stop> {
+    log.rewind()?;
+    match log.find(|line| line.starts_with("microsecond-histograms"))? {
+        None => writeln!(out, "can't find histograms' scale, assuming milliseconds")?,
+        Some(line) if word(&line, 1, "microsecond-histograms")?.starts_with('y') => return Ok(" %>(us)"),
+        Some(_) => {}
+    }
+    Ok(" %>(ms)")
+}
+
+/// Echoes the three blocks of the head, and answers the default histograms. The log is left where the data begins.
+fn echo_configuration(log: &mut Log, rules: Rules, out: &mut dyn Write) -> Result<Vec<String>, Stop> {
+    log.rewind()?;
+    let Some(first) = log.find(|line| line.ends_with("CONFIGURATION\n"))? else {
+        return refuse(out, "can't find configuration");
+    };
+    let five = rules != Rules::Six;
+    let defaults: &[&str] = match (first.starts_with("ACT-STORAGE"), first.starts_with("ACT-INDEX")) {
+        (true, _) if five => &["reads", "device-reads"],
+        (_, true) if five => &["trans-reads", "device-reads"],
+        (false, false) => return refuse(out, "can't recognize configuration"),
+        _ => &["reads"],
+    };
+    log.echo(&first, out)?;
+    let Some(first) = log.find(|line| line.starts_with("DERIVED CONFIGURATION"))? else {
+        return refuse(out, "can't find derived configuration");
+    };
+    log.echo(&first, out)?;
+    log.rewind()?;
+    let Some(first) = log.find(|line| line.starts_with("HISTOGRAM NAMES\n"))? else {
+        return refuse(out, "can't find histogram names");
+    };
+    log.echo(&first, out)?;
+    Ok(defaults.iter().map(|&name| name.to_owned()).collect())
+}
+
+fn write_slices(log: &mut Log, table: &mut Table, slice_time: i128, out: &mut dyn Write) -> Result<(), Stop> {
+    let mut after = slice_time;
+    while read_chunk(&mut log.lines, table, after, slice_time)? {
+        table.write_slice(out)?;
+        after = after.saturating_add(slice_time);
+    }
+    if table.slices() == 0 {
+        return refuse(out, &format!("could not find {slice_time} seconds of data"));
+    }
+    Ok(())
+}
+
+/// Reads the block `after` seconds, searching forward; false where there is none or it holds no histogram asked for.
+fn read_chunk(lines: &mut Lines, table: &mut Table, after: i128, slice_time: i128) -> Result<bool, Stop> {
+    if !lines.skip_past_after(&format!("{after} "))? {
+        return Ok(false);
+    }
+    let (buckets, round) = (table.buckets(), table.rounding());
+    let mut found = false;
+    let mut line = lines.next()?.to_owned();
+    while !number::strip(&line).is_empty() {
+        match table.groups.iter_mut().find(|group| line.starts_with(&group.name)) {
+            Some(group) => {
+                let (next, total, values) = read_histogram(&line, lines, &group.name, buckets)?;
+                let taken = group.take(total, values, slice_time, round);
+                taken.ok_or_else(|| Stop::Crash("the log's counts are out of range".to_owned()))?;
+                line = next;
+                found = true;
+            }
+            None => lines.next()?.clone_into(&mut line),
+        }
+    }
+    Ok(found)
+}
+
+/// Reads one histogram from its head line on; answers the first line that is no longer part of it, the total, the counts.
+fn read_histogram(
+    head: &str,
+    lines: &mut Lines,
+    name: &str,
+    buckets: usize,
+) -> Result<(String, i128, Vec<i128>), Stop> {
+    let bad = |what: &str| Stop::Crash(format!("{what} of histogram {name} is no number in range"));
+    let total = number::int(between(head)).ok_or_else(|| bad("the total"))?;
+    let mut values = vec![0; buckets];
+    let mut lowest = 0;
+    let line = loop {
+        let line = lines.next()?;
+        let found = read_buckets(line, lowest, &mut values).ok_or_else(|| bad("a count"))?;
+        if found == 0 {
+            break line.to_owned();
+        }
+        // The original goes on from the number of buckets found, not from the last one.
+        lowest += found;
+    };
+    Ok((line, total, values))
+}
+
+/// What stands between the first `(` and the first ` total)`, with what Python's slices do where one is missing.
+fn between(line: &str) -> &str {
+    let from = line.find('(').map_or(0, |i| i + 1);
+    let to = line.find(" total)").or_else(|| line.char_indices().last().map(|(i, _)| i)).unwrap_or(0);
+    line.get(from..to).unwrap_or("")
+}
+
+/// Takes the buckets from `lowest` on that stand in `line` as `(BB: COUNT)`; answers how many, or `None` for a count that
+/// is no number. Where a bucket stands twice the first counts.
+fn read_buckets(line: &str, lowest: usize, values: &mut [i128]) -> Option<usize> {
+    let mut seen = [false; BUCKETS];
+    for (at, _) in line.match_indices('(') {
+        let text = &line[at + 1..];
+        let Some(bucket) = bucket_label(text.as_bytes()).filter(|b| (lowest..values.len()).contains(b)) else {
+            continue;
+        };
+        let Some(end) = text[4..].find(')') else {
+            continue;
+        };
+        if !std::mem::replace(&mut seen[bucket], true) {
+            values[bucket] = number::int(&text[4..4 + end])?;
+        }
+    }
+    Some(seen.iter().filter(|seen| **seen).count())
+}
+
+/// The bucket of a text that begins `BB: `.
+fn bucket_label(text: &[u8]) -> Option<usize> {
+    match text {
+        [tens @ b'0'..=b'9', ones @ b'0'..=b'9', b':', b' ', ..] => {
+            Some(usize::from(tens - b'0') * 10 + usize::from(ones - b'0'))
+        }
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn totals_by_pythons_slices() {
+        for (line, text) in [
+            ("reads (2010 total)\n", "2010"),
+            ("RAW READS          (1999 total)\n", "1999"),
+            ("12\n", "12"),
+            ("reads 12\n", "reads 12"),
+            ("(12\n", "12"),
+            ("12 total)\n", "12"),
+            (" total) (3\n", ""),
+            ("", ""),
+        ] {
+            assert_eq!(between(line), text, "{line:?}");
+        }
+    }
+
+    #[test]
+    fn buckets_of_a_line() {
+        let read = |line: &str, lowest| {
+            let mut values = [0; 4];
+            (read_buckets(line, lowest, &mut values), values)
+        };
+        assert_eq!(read(" (00: 0000000007) (02: 1)\n", 0), (Some(2), [7, 0, 1, 0]));
+        assert_eq!(read(" (00: 0000000007) (02: 1)\n", 1), (Some(1), [0, 0, 1, 0]));
+        assert_eq!(read(" (01: 5) (01: 6) (09: 1)", 0), (Some(1), [0, 5, 0, 0]));
+        assert_eq!(read("(01: x)", 0).0, None);
+        assert_eq!(read("(01: 5", 0), (Some(0), [0; 4]));
+        assert_eq!(read("(1: 5) (001: 5) ((03: 4)", 0), (Some(1), [0, 0, 0, 4]));
+    }
+}

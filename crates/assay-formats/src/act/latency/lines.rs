@@ -1,0 +1,226 @@
+//! Lines the way Python's text files give them (any of LF, CR LF and CR ends a line; bytes must be UTF-8), over one large
+//! buffer and without copying, because a log of 24 hours has millions of lines of which a table needs a few hundred.
+
+use std::io::{self, BufRead};
+
+/// Longest line a log may have; a longer one is not a log.
+const LINE_MAX: usize = 1 << 20;
+/// First size of the buffer: large enough that reading is a handful of system calls.
+const BUFFER: usize = 256 << 10;
+
+/// Why the next line cannot be had.
+#[derive(Debug)]
+pub(super) enum LineFault {
+    /// The reader failed.
+    Io(io::Error),
+    /// A line without end.
+    TooLong,
+    /// Not UTF-8.
+    NotText,
+}
+
+/// A source of lines.
+pub(super) struct Lines {
+    source: Box<dyn BufRead>,
+    buffer: Vec<u8>,
+    /// The unread part of the buffer; what lies before `valid` is known to be UTF-8.
+    at: usize,
+    valid: usize,
+    end: usize,
+    ended: bool,
+    /// The last byte read was a CR, so that an LF that follows belongs to it.
+    after_cr: bool,
+}
+
+impl Lines {
+    pub(super) fn new(source: Box<dyn BufRead>) -> Lines {
+        Lines { source, buffer: vec![0; BUFFER], at: 0, valid: 0, end: 0, ended: false, after_cr: false }
+    }
+
+    /// The next line with its LF; empty at the end.
+    pub(super) fn next(&mut self) -> Result<&str, LineFault> {
+        let mut seen = 0;
+        loop {
+            let (length, whole) = line_length(&self.buffer[self.at + seen..self.valid]);
+            seen += length;
+            if whole || !self.fill()? {
+                break;
+            }
+        }
+        let from = self.at;
+        self.at += seen;
+        // The part before `valid` was found to be UTF-8, and a line ends at an ASCII byte.
+        std::str::from_utf8(&self.buffer[from..from + seen]).map_err(|_| LineFault::NotText)
+    }
+
+    /// Reads on past the next line that starts with `after` and a space and then `rest`; false at the end.
+    ///
+    /// It looks for the letter f, which is rare in a log, and then at what stands around it.
+    pub(super) fn skip_past_after(&mut self, rest: &str) -> Result<bool, LineFault> {
+        let prefix = format!("after {rest}");
+        // `at` is at the start of a line throughout.
+        loop {
+            match find_line(&self.buffer[self.at..self.valid], prefix.as_bytes()) {
+                Some(offset) => {
+                    self.at += offset;
+                    return self.next().map(|_| true);
+                }
+                None => {
+                    self.at += last_line_start(&self.buffer[self.at..self.valid]);
+                    if !self.fill()? {
+                        return self.next().map(|line| line.starts_with(&prefix));
+                    }
+                }
+            }
+        }
+    }
+
+    /// Reads more, keeping what is unread; false at the end of the source.
+    fn fill(&mut self) -> Result<bool, LineFault> {
+        if self.ended {
+            return Ok(false);
+        }
+        self.buffer.copy_within(self.at..self.end, 0);
+        (self.valid, self.end, self.at) = (self.valid - self.at, self.end - self.at, 0);
+        if self.end == self.buffer.len() {
+            if self.end >= LINE_MAX {
+                return Err(LineFault::TooLong);
+            }
+            self.buffer.resize(self.end * 2, 0);
+        }
+        let read = loop {
+            match self.source.read(&mut self.buffer[self.end..]) {
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                other => break other.map_err(LineFault::Io)?,
+            }
+        };
+        self.ended = read == 0;
+        let fresh = &mut self.buffer[self.end..self.end + read];
+        self.end += join_line_ends(fresh, &mut self.after_cr);
+        self.check_text()?;
+        Ok(!self.ended)
+    }
+
+    fn check_text(&mut self) -> Result<(), LineFault> {
+        let fresh = &self.buffer[self.valid..self.end];
+        if fresh.is_ascii() {
+            self.valid = self.end;
+            return Ok(());
+        }
+        match std::str::from_utf8(fresh) {
+            Ok(_) => self.valid = self.end,
+            // A character cut by the end of the buffer is completed by the next read.
+            Err(error) if error.error_len().is_none() && !self.ended => self.valid += error.valid_up_to(),
+            Err(_) => return Err(LineFault::NotText),
+        }
+        Ok(())
+    }
+}
+
+/// Length of the first line and whether its LF is there.
+fn line_length(bytes: &[u8]) -> (usize, bool) {
+    bytes.iter().position(|&b| b == b'\n').map_or((bytes.len(), false), |i| (i + 1, true))
+}
+
+/// Offset of the first `wanted`. Whole blocks are compared without a branch, which the compiler turns into vector code:
+/// where what is sought is rare, that is several times as fast as looking at one byte after the other.
+fn find_byte(bytes: &[u8], wanted: u8) -> Option<usize> {
+    let holds = |block: &[u8]| block.iter().fold(false, |any, &byte| any | (byte == wanted));
+    let block = bytes.chunks(128).position(holds)? * 128;
+    bytes[block..].iter().position(|&byte| byte == wanted).map(|i| block + i)
+}
+
+/// Offset of the first line of `bytes` that starts with `prefix` ("after …"); lines start at 0 and after each LF.
+fn find_line(bytes: &[u8], prefix: &[u8]) -> Option<usize> {
+    let mut from = 0;
+    while let Some(offset) = find_byte(&bytes[from..], b'f') {
+        from += offset + 1;
+        let starts = from == 2 || (from > 2 && bytes[from - 3] == b'\n');
+        if starts && bytes[from - 2..].starts_with(prefix) {
+            return Some(from - 2);
+        }
+    }
+    None
+}
+
+/// Where the last, perhaps unfinished, line of `bytes` starts.
+fn last_line_start(bytes: &[u8]) -> usize {
+    bytes.iter().rposition(|&b| b == b'\n').map_or(0, |i| i + 1)
+}
+
+/// Makes every line end a single LF, in place; answers the new length.
+fn join_line_ends(bytes: &mut [u8], after_cr: &mut bool) -> usize {
+    if !*after_cr && find_byte(bytes, b'\r').is_none() {
+        return bytes.len();
+    }
+    let mut kept = 0;
+    for i in 0..bytes.len() {
+        let byte = bytes[i];
+        if !(byte == b'\n' && *after_cr) {
+            bytes[kept] = if byte == b'\r' { b'\n' } else { byte };
+            kept += 1;
+        }
+        *after_cr = byte == b'\r';
+    }
+    kept
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Gives at most `step` bytes per read, so that every boundary is met.
+    struct Drip(Vec<u8>, usize, usize);
+
+    impl io::Read for Drip {
+        fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
+            let n = self.2.min(self.0.len() - self.1).min(into.len());
+            into[..n].copy_from_slice(&self.0[self.1..self.1 + n]);
+            self.1 += n;
+            Ok(n)
+        }
+    }
+
+    fn lines(text: &[u8], step: usize) -> Lines {
+        Lines::new(Box::new(io::BufReader::with_capacity(1, Drip(text.to_vec(), 0, step))))
+    }
+
+    #[test]
+    fn every_line_end_at_every_boundary() {
+        let text = "a\r\nb\rc\n\r\n\nafter ä\r".as_bytes();
+        for step in 1..=text.len() {
+            let mut lines = lines(text, step);
+            let mut got = Vec::new();
+            loop {
+                let line = lines.next().unwrap().to_owned();
+                if line.is_empty() {
+                    break;
+                }
+                got.push(line);
+            }
+            assert_eq!(got, ["a\n", "b\n", "c\n", "\n", "\n", "after ä\n"], "step {step}");
+        }
+    }
+
+    #[test]
+    fn skipping_finds_only_line_starts() {
+        let text = b"xafter 3 sec\nof after 3 \nafter 30 sec:\nff\nafter 3 sec:\nfirst\nafter 4 ";
+        for step in 1..=text.len() {
+            let mut lines = lines(text, step);
+            assert!(lines.skip_past_after("3 ").unwrap(), "step {step}");
+            assert_eq!(lines.next().unwrap(), "first\n");
+            assert!(lines.skip_past_after("4 ").unwrap());
+            assert!(!lines.skip_past_after("4 ").unwrap());
+        }
+    }
+
+    #[test]
+    fn hostile_bytes_are_faults() {
+        assert!(matches!(lines(b"ok\n\xff\n", 3).next(), Ok("ok\n")));
+        let mut bad = lines(b"ok\n\xff\n", 3);
+        assert!(bad.next().is_ok() && matches!(bad.next(), Err(LineFault::NotText)));
+        assert!(matches!(lines("é".as_bytes()[..1].as_ref(), 1).next(), Err(LineFault::NotText)));
+        let endless = vec![b'x'; LINE_MAX + 2];
+        assert!(matches!(lines(&endless, 1 << 16).next(), Err(LineFault::TooLong)));
+    }
+}
