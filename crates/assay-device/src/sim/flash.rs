@@ -29,6 +29,7 @@
 //! **Wear** (`sim:flash-worn`). From the time `after` on, a share `slow` of the reads takes `slow_read × e^(spread × Z)`
 //! instead of `read × …` (the drive reads again with other voltages); capacity is as before.
 
+use super::channels::Channels;
 use super::draw::{LogNormal, exponential};
 use assay_base::{Bytes, Direction, Op, Prng, Share, Span};
 
@@ -101,6 +102,12 @@ impl Parameters {
     }
 }
 
+/// A length of time below 292 years as a floating-point number; from signed whole numbers processors convert at once.
+#[inline]
+fn nanoseconds(ns: u64) -> f64 {
+    ns as i64 as f64
+}
+
 /// After so many nanoseconds in which no channel was busy, the idle time of all is counted at once, or the whole debt of
 /// a long pause would fall on the one channel that starts first.
 const PAUSE_OF_LOAD: u64 = 1_000_000;
@@ -109,8 +116,7 @@ const PAUSE_OF_LOAD: u64 = 1_000_000;
 #[derive(Clone, Debug)]
 pub(super) struct Flash {
     prng: Prng,
-    /// When each channel is free: a binary heap, the first to be free on top.
-    free: Vec<u64>,
+    channels: Channels,
     hold: u64,
     /// Channel time owed, and the part of it that is paid per nanosecond.
     debt: u64,
@@ -173,7 +179,7 @@ impl Flash {
             read: LogNormal::new(wear.slow_read, sigma),
         };
         Flash {
-            free: vec![0; parameters.channels as usize],
+            channels: Channels::new(parameters.channels as usize),
             hold: parameters.hold(),
             debt: 0,
             paid_per_ns: 1.0 / cache,
@@ -216,13 +222,13 @@ impl Flash {
 
     #[inline]
     fn read_time(&mut self, now: u64) -> u64 {
-        self.read_cell(now) + if self.debt == 0 { 0 } else { self.wait_for_program() }
+        self.read_cell(now) + if self.debt <= self.hold { 0 } else { self.wait_for_program() }
     }
 
     #[inline]
     fn wait_for_program(&mut self) -> u64 {
         let bits = self.prng.next_u64();
-        let met = (bits >> 32) as f64 <= self.debt as f64 * self.met_per_debt;
+        let met = nanoseconds(bits >> 32) <= nanoseconds(self.debt) * self.met_per_debt;
         if met { ((bits & 0xffff_ffff) * self.program) >> 32 } else { 0 }
     }
 
@@ -237,68 +243,40 @@ impl Flash {
     /// Takes the channel that is free first and returns when it starts.
     #[inline]
     fn occupy(&mut self, at: u64, hold: u64) -> u64 {
-        let free = self.free[0];
+        let free = self.channels.first();
         let start = at.max(free);
         let paid = if self.debt == 0 { 0 } else { self.pay(start, start - free) };
         self.last_start = start;
         let free = start + hold + paid;
         self.busy_until = self.busy_until.max(free);
-        self.put_first(free);
+        self.channels.replace_first(free);
         start
     }
 
     /// Pays what is due of the debt and returns how long the channel is held for it, `idle` being how long it was idle.
     #[inline]
     fn pay(&mut self, start: u64, idle: u64) -> u64 {
-        let idle = if start > self.busy_until + PAUSE_OF_LOAD { self.all_idle(start) } else { idle };
-        let kept = self.free.len() as u64 * PAUSE_OF_LOAD;
+        let idle = if start > self.busy_until + PAUSE_OF_LOAD { self.channels.idle_until(start) } else { idle };
+        let kept = self.channels.count() * PAUSE_OF_LOAD;
         self.idle = (self.idle + idle).min(idle.max(kept)).min(self.debt);
-        let part = start.saturating_sub(self.last_start) as f64 * self.paid_per_ns;
-        let due = (self.debt as f64 * part.min(1.0)) as i64 as u64;
+        let part = nanoseconds(start.saturating_sub(self.last_start)) * self.paid_per_ns;
+        let due = (nanoseconds(self.debt) * part.min(1.0)) as i64 as u64;
+        // The last of it is paid faster, or it would never end.
+        let due = due.max(64).min(self.debt);
         self.debt -= due;
         let worked = due.min(self.idle);
         self.idle -= worked;
         due - worked
     }
 
-    /// Counts the idle time of all channels up to `start`.
-    #[cold]
-    fn all_idle(&mut self, start: u64) -> u64 {
-        self.free.iter_mut().map(|free| start - std::mem::replace(free, start)).sum()
-    }
-
-    /// Replaces the top of the heap of channels and restores its order.
-    #[inline]
-    fn put_first(&mut self, free: u64) {
-        let heap = self.free.as_mut_slice();
-        let mut place = 0;
-        loop {
-            let mut child = 2 * place + 1;
-            if child >= heap.len() {
-                break;
-            }
-            if child + 1 < heap.len() {
-                child += usize::from(heap[child + 1] < heap[child]);
-            }
-            if heap[child] >= free {
-                break;
-            }
-            heap[place] = heap[child];
-            place = child;
-        }
-        heap[place] = free;
-    }
-
-    /// Stops all channels when enough has been written. To add one length to all keeps the heap in order.
+    /// Stops all channels when enough has been written.
     #[inline]
     fn collect_garbage(&mut self, at: u64, len: u64) {
         let mut left = len;
         while self.gc_pause > 0 && left > self.gc_left {
             left -= self.gc_left;
             self.gc_left = exponential(&mut self.prng, self.gc_every) as u64;
-            for free in &mut self.free {
-                *free = at.max(*free) + self.gc_pause;
-            }
+            self.channels.pause(at, self.gc_pause);
             self.busy_until = at.max(self.busy_until) + self.gc_pause;
         }
         self.gc_left = self.gc_left.saturating_sub(left);

@@ -17,6 +17,7 @@
 //! the kernel would refuse is refused likewise: EINVAL off the block grid, ENOSPC for a write from the end of the target
 //! on; one that begins inside and ends outside is cut short, a read from the end on moves 0 bytes.
 
+mod channels;
 mod disk;
 mod draw;
 mod faults;

@@ -1,55 +1,255 @@
 //! Operations in flight, in the order in which they will complete (ties by ticket).
+//!
+//! A calendar: completions of the next two milliseconds hang in lists, one per 1024 ns, each in order, so that both ends
+//! of an operation cost a few nanoseconds whatever is in flight. What does not fit (later, or the ninth in a list) goes to
+//! a binary heap beside it. It grows to the largest ticket and number in flight seen and allocates nothing after that.
 
 use assay_base::{Completion, Done, Errno, Instant, Ticket};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
+/// Lists in the calendar: 32 words of 32 times 64 bits, so that one more word can sum them up.
+const LISTS: usize = 2048;
+const WIDTH_BITS: u32 = 10;
+/// How far into a list a completion is sorted before it goes to the heap instead.
+const DEPTH: usize = 8;
+const NONE: u32 = u32::MAX;
+
 /// What is known of an operation in flight, by ticket.
 #[derive(Clone, Copy, Debug)]
 struct Slot {
+    completed: u64,
     issued: Instant,
     result: Result<u32, Errno>,
+    /// The ticket behind it in its list.
+    next: u32,
 }
 
-/// The queue. It grows to the largest ticket and the largest number in flight seen, and allocates nothing after that.
-#[derive(Clone, Default, Debug)]
+/// The queue.
+#[derive(Clone, Debug)]
 pub(super) struct Pending {
-    /// Completion time above, ticket in the lowest 32 bits.
-    order: BinaryHeap<Reverse<u128>>,
     slots: Vec<Slot>,
+    len: usize,
+    heads: Box<[u32; LISTS]>,
+    /// One bit per list that is not empty, and one per word of those bits that is not 0.
+    full: [u64; LISTS / 64],
+    words: u32,
+    /// The first completion in the calendar, and the number of the last list used since it was empty.
+    first: u128,
+    last: u64,
+    far: BinaryHeap<Reverse<u128>>,
+}
+
+/// Completion time above, ticket in the lowest 32 bits: the order in which completions are handed out.
+fn key(completed: u64, ticket: u32) -> u128 {
+    u128::from(completed) << 32 | u128::from(ticket)
+}
+
+const EMPTY: u128 = u128::MAX;
+
+impl Default for Pending {
+    fn default() -> Pending {
+        Pending {
+            slots: Vec::new(),
+            len: 0,
+            heads: Box::new([NONE; LISTS]),
+            full: [0; LISTS / 64],
+            words: 0,
+            first: EMPTY,
+            last: 0,
+            far: BinaryHeap::new(),
+        }
+    }
 }
 
 impl Pending {
     /// How many are to complete.
     pub fn len(&self) -> usize {
-        self.order.len()
+        self.len
     }
 
     #[inline]
     pub fn push(&mut self, ticket: Ticket, issued: Instant, completed: u64, result: Result<u32, Errno>) {
         let index = ticket.0 as usize;
         if index >= self.slots.len() {
-            self.slots.resize(index + 1, Slot { issued, result });
+            self.grow(index);
         }
-        self.slots[index] = Slot { issued, result };
-        self.order.push(Reverse(u128::from(completed) << 32 | u128::from(ticket.0)));
+        // Field by field: a copy of the whole would have to wait for the writes of its parts.
+        let slot = &mut self.slots[index];
+        slot.completed = completed;
+        slot.issued = issued;
+        slot.result = result;
+        self.len += 1;
+        if !self.note(completed, ticket.0) {
+            self.far.push(Reverse(key(completed, ticket.0)));
+        }
+    }
+
+    #[cold]
+    fn grow(&mut self, index: usize) {
+        let unused = Slot { completed: 0, issued: Instant::ZERO, result: Ok(0), next: NONE };
+        self.slots.resize(index + 1, unused);
+    }
+
+    /// Puts a completion into the calendar, if it fits.
+    #[inline]
+    fn note(&mut self, completed: u64, ticket: u32) -> bool {
+        let list = completed >> WIDTH_BITS;
+        let key = key(completed, ticket);
+        if self.first == EMPTY {
+            self.last = list;
+        }
+        let earliest = list.min((self.first >> (32 + WIDTH_BITS)) as u64);
+        let last = list.max(self.last);
+        if last - earliest >= LISTS as u64 || !self.sort_in(list as usize % LISTS, key) {
+            return false;
+        }
+        self.last = last;
+        self.first = self.first.min(key);
+        true
+    }
+
+    /// Puts a completion into its list, if its place is near enough to the list's head.
+    #[inline]
+    fn sort_in(&mut self, list: usize, key: u128) -> bool {
+        let mut before = NONE;
+        let mut at = self.heads[list];
+        let mut depth = 0;
+        while at != NONE && depth <= DEPTH && self.key_of(at) < key {
+            before = at;
+            at = self.slots[at as usize].next;
+            depth += 1;
+        }
+        if depth > DEPTH {
+            return false;
+        }
+        let ticket = key as u32;
+        self.slots[ticket as usize].next = at;
+        match before {
+            NONE => self.heads[list] = ticket,
+            before => self.slots[before as usize].next = ticket,
+        }
+        self.full[list / 64] |= 1 << (list % 64);
+        self.words |= 1 << (list / 64);
+        true
+    }
+
+    #[inline]
+    fn key_of(&self, ticket: u32) -> u128 {
+        key(self.slots[ticket as usize].completed, ticket)
+    }
+
+    /// Takes the first completion off the calendar.
+    #[inline]
+    fn unlink_first(&mut self) {
+        let list = (self.first >> (32 + WIDTH_BITS)) as usize % LISTS;
+        let next = self.slots[self.first as u32 as usize].next;
+        self.heads[list] = next;
+        if next == NONE {
+            self.full[list / 64] &= !(1 << (list % 64));
+            self.words &= !(u32::from(self.full[list / 64] == 0) << (list / 64));
+        }
+        self.first = match (next, self.words) {
+            (NONE, 0) => EMPTY,
+            (NONE, _) => self.key_of(self.heads[self.full_from(list)]),
+            _ => self.key_of(next),
+        };
+    }
+
+    /// The first list from `list` on, around the calendar, that is not empty; there is one.
+    #[inline]
+    fn full_from(&self, list: usize) -> usize {
+        let word = list / 64;
+        let rest = self.full[word] & (u64::MAX << (list % 64));
+        if rest != 0 {
+            return word * 64 + rest.trailing_zeros() as usize;
+        }
+        let ahead = self.words.rotate_right((word as u32 + 1) % 32).trailing_zeros() as usize;
+        let word = (word + 1 + ahead) % 32;
+        word * 64 + self.full[word].trailing_zeros() as usize
+    }
+
+    #[inline]
+    fn earliest(&self) -> u128 {
+        self.far.peek().map_or(self.first, |Reverse(far)| self.first.min(*far))
     }
 
     /// When the next one completes.
     #[inline]
     pub fn next(&self) -> Option<Instant> {
-        self.order.peek().map(|Reverse(key)| Instant::from_ns((key >> 32) as u64))
+        let earliest = self.earliest();
+        (earliest != EMPTY).then(|| Instant::from_ns((earliest >> 32) as u64))
     }
 
     /// Moves what has completed by `now` to `done`.
     #[inline]
     pub fn take(&mut self, now: Instant, done: &mut Done) {
-        while self.next().is_some_and(|next| next <= now) {
-            let Some(Reverse(key)) = self.order.pop() else { return };
-            let ticket = Ticket(key as u32);
-            let Slot { issued, result } = self.slots[ticket.0 as usize];
-            let completed = Instant::from_ns((key >> 32) as u64);
-            done.push(Completion { ticket, result, issued, accepted: issued, completed });
+        let until = key(now.as_ns(), u32::MAX);
+        loop {
+            let earliest = self.earliest();
+            if earliest > until || earliest == EMPTY {
+                return;
+            }
+            if earliest == self.first {
+                self.unlink_first();
+            } else {
+                self.far.pop();
+            }
+            self.len -= 1;
+            let ticket = Ticket(earliest as u32);
+            let Slot { completed, issued, result, .. } = self.slots[ticket.0 as usize];
+            done.push(Completion { ticket, result, issued, accepted: issued, completed: Instant::from_ns(completed) });
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use assay_base::Prng;
+
+    /// Pushes and takes at random against a sorted list; `spread` sets how far ahead completions lie.
+    fn against_a_sorted_list(seed: u64, spread: u64, step: u64, grid: u64) {
+        let mut prng = Prng::seeded(seed);
+        let (mut pending, mut model, mut done) = (Pending::default(), Vec::new(), Done::new());
+        let mut free: Vec<u32> = (0..300).collect();
+        let mut now = 0;
+        for _ in 0..20_000 {
+            now += prng.below(step);
+            if let Some(ticket) = free.pop().filter(|_| prng.below(8) > 0) {
+                let completed = (now + prng.below(spread)) / grid * grid + grid;
+                pending.push(Ticket(ticket), Instant::from_ns(now), completed, Ok(1));
+                model.push((completed, ticket));
+                model.sort_unstable();
+            }
+            assert_eq!(pending.next().map(Instant::as_ns), model.first().map(|(completed, _)| *completed));
+            if prng.below(3) == 0 {
+                pending.take(Instant::from_ns(now), &mut done);
+                let due = model.partition_point(|(completed, _)| *completed <= now);
+                let want: Vec<(u64, u32)> = model.drain(..due).collect();
+                assert!(done.iter().map(|c| (c.completed.as_ns(), c.ticket.0)).eq(want), "seed {seed} spread {spread}");
+                free.extend(done.drain(..).map(|c| c.ticket.0));
+            }
+            assert_eq!(pending.len(), model.len());
+        }
+    }
+
+    #[test]
+    fn order_is_that_of_a_sorted_list() {
+        for (seed, (spread, step, grid)) in [
+            (1, 1, 1),
+            (100, 100, 1),
+            (100_000, 1000, 1),
+            (100_000, 1000, 50_000),
+            (2_000_000, 10_000, 1),
+            (2_200_000, 20_000, 1024),
+            (50_000_000, 200_000, 1),
+            (3_000_000, 5_000_000, 1),
+        ]
+        .into_iter()
+        .enumerate()
+        {
+            against_a_sorted_list(seed as u64, spread, step, grid);
         }
     }
 }
