@@ -89,8 +89,11 @@ pub struct Part {
     pub slice_ns: u64,
     /// The built-in criterion of delivered load first, then the plan's in their order.
     pub criteria: Vec<CriterionOutcome>,
-    /// In order of time.
+    /// In order of time; the first 2000, and of the others those in which something was broken.
     pub slices: Vec<Slice>,
+    /// Slices that are not listed.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub slices_left_out: u64,
     /// One entry for each stream on each target, and one over all targets together (`target` absent) where there are several.
     pub streams: Vec<StreamTotals>,
     /// The generator's own cost.
@@ -381,6 +384,12 @@ pub struct TargetTotals {
     pub written_bytes: u64,
     /// Bytes read from it by this step, warm-up included.
     pub read_bytes: u64,
+    /// Reads whose data were looked at.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub sampled_reads: u64,
+    /// Those that met a block that was never written: the device may not have looked for it.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub blank_reads: u64,
     /// What its block device counted meanwhile; absent where there is none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub disk: Option<DiskTotals>,
@@ -469,7 +478,7 @@ pub struct StreamSeries {
     pub share_over: Vec<Option<f64>>,
     /// Failed and short operations.
     pub errors: Vec<u64>,
-    /// Mean lag in nanoseconds; `None` where nothing was issued.
+    /// Mean lag in nanoseconds; `None` where nothing came back.
     pub lag_mean_ns: Vec<Option<u64>>,
     /// Largest lag.
     pub lag_max_ns: Vec<u64>,
@@ -549,4 +558,8 @@ impl Slice {
 
 fn is_false(flag: &bool) -> bool {
     !flag
+}
+
+fn is_zero(n: &u64) -> bool {
+    *n == 0
 }

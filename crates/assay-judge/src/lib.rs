@@ -1,10 +1,17 @@
 //! From a run log to a verdict: slices, criteria, the rules of proof, and the text that says so.
 //!
 //! Pure, and it knows neither engine nor model: a log is all it sees. One pass over the log (`fold`), rules over what was
-//! folded (`rules`), plain data out ([`Judgement`]), renderers over that.
+//! folded (`rules`), plain data out ([`Judgement`]), renderers over that. The search for the highest load (`limit`) is a
+//! machine of its own that is told verdicts.
 
+mod fold;
+mod rules;
+
+pub mod judge;
 pub mod judgement;
+pub mod limit;
 pub mod verdict;
 
+pub use judge::{Fold, JudgeError, Options, judge};
 pub use judgement::Judgement;
 pub use verdict::Verdict;

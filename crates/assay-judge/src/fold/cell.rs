@@ -1,0 +1,233 @@
+//! Counters of one flow (or of several added up) over some stretch of time.
+//!
+//! The log is input from outside: every sum saturates, every index is checked.
+
+use crate::judgement::{Counts, SliceTimes};
+use assay_base::Span;
+use assay_record::{FlowInterval, Thresholds, Timing};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Different error names kept apart; the others are counted under one name.
+const ERROR_NAMES: usize = 64;
+
+/// Sum, largest and exact counts of one kind of length.
+#[derive(Clone, Debug, Default)]
+pub struct Lengths {
+    /// Sum in nanoseconds.
+    pub sum_ns: u128,
+    /// Largest in nanoseconds.
+    pub max_ns: u64,
+    /// One count for each bucket.
+    pub counts: Vec<u64>,
+}
+
+impl Lengths {
+    /// Nothing counted yet, for `buckets` buckets.
+    pub fn new(buckets: usize) -> Lengths {
+        Lengths { sum_ns: 0, max_ns: 0, counts: vec![0; buckets] }
+    }
+
+    /// Adds an interval's figures; `Err` names a bucket that does not exist.
+    pub fn add_timing(&mut self, timing: &Timing) -> Result<(), u64> {
+        self.sum_ns = self.sum_ns.saturating_add(u128::from(timing.sum_ns));
+        self.max_ns = self.max_ns.max(timing.max_ns);
+        Timing::add_to(&timing.counts, &mut self.counts)
+    }
+
+    /// Adds all of `other`.
+    pub fn add(&mut self, other: &Lengths) {
+        self.sum_ns = self.sum_ns.saturating_add(other.sum_ns);
+        self.max_ns = self.max_ns.max(other.max_ns);
+        add_counts(&mut self.counts, &other.counts);
+    }
+
+    /// How many were counted.
+    pub fn total(&self) -> u64 {
+        total(&self.counts)
+    }
+
+    /// How many are at or over `threshold`; `None` when the log does not count it exactly.
+    pub fn over(&self, thresholds: &Thresholds, threshold: Span) -> Option<u64> {
+        over(&self.counts, thresholds, threshold)
+    }
+
+    /// Mean in nanoseconds; `None` when nothing was counted.
+    pub fn mean_ns(&self) -> Option<u64> {
+        let total = u128::from(self.total());
+        (total > 0).then(|| u64::try_from(self.sum_ns / total).unwrap_or(u64::MAX))
+    }
+
+    /// The bucket that holds the 99th percentile, as its bounds in nanoseconds; no upper bound above the last boundary. Of
+    /// fewer than a hundred one may still lie above it: a single outlier is no percentile.
+    pub fn p99_between(&self, thresholds: &Thresholds) -> Option<(u64, Option<u64>)> {
+        let total = u128::from(self.total());
+        let rank = total.saturating_sub((total / 100).max(1)).max(1);
+        let mut seen = 0u128;
+        for (bucket, count) in self.counts.iter().enumerate() {
+            seen += u128::from(*count);
+            if total > 0 && seen >= rank {
+                let lower = bucket.checked_sub(1).map_or(0, |below| thresholds.bounds()[below]);
+                return Some((lower, thresholds.bounds().get(bucket).copied()));
+            }
+        }
+        None
+    }
+
+    /// The figures for a slice, with the counts over `shown`.
+    pub fn slice_times(&self, thresholds: &Thresholds, shown: &BTreeSet<Span>) -> SliceTimes {
+        let operations = self.total();
+        let counted = |span: &Span| self.over(thresholds, *span).map(|n| (*span, n));
+        SliceTimes {
+            operations,
+            mean_ns: self.mean_ns(),
+            max_ns: (operations > 0).then_some(self.max_ns),
+            over: shown.iter().filter_map(counted).collect(),
+        }
+    }
+}
+
+/// Everything counted of one flow.
+#[derive(Clone, Debug, Default)]
+pub struct Cell {
+    /// Carried in at its beginning: waiting, in flight and stuck.
+    pub carried_in: u64,
+    /// Intended in it.
+    pub scheduled: u64,
+    /// Handed over.
+    pub issued: u64,
+    /// Completed in full.
+    pub ok: u64,
+    /// Their bytes.
+    pub bytes: u64,
+    /// Completed with too few bytes.
+    pub short: u64,
+    /// Failed, by name.
+    pub errors: BTreeMap<String, u64>,
+    /// At the end of the last interval.
+    pub in_flight: u64,
+    /// At the end of the last interval.
+    pub waiting: u64,
+    /// At the end of the last interval.
+    pub stuck: u64,
+    /// completed − intended.
+    pub response: Lengths,
+    /// completed − issued.
+    pub service: Lengths,
+    /// issued − intended.
+    pub lag: Lengths,
+    /// The generator's own part of that.
+    pub own_lag: Lengths,
+    /// For each bucket: operations at or over it that would not have been without own lag.
+    pub forgiven: Vec<u64>,
+}
+
+impl Cell {
+    /// Nothing counted yet, for `buckets` buckets.
+    pub fn new(buckets: usize) -> Cell {
+        let lengths = || Lengths::new(buckets);
+        Cell {
+            response: lengths(),
+            service: lengths(),
+            lag: lengths(),
+            own_lag: lengths(),
+            forgiven: vec![0; buckets],
+            ..Cell::default()
+        }
+    }
+
+    /// Adds one interval; `Err` names a bucket that does not exist.
+    pub fn add_interval(&mut self, flow: &FlowInterval) -> Result<(), u64> {
+        self.add_scalars(flow.scheduled, flow.issued, flow.ok, flow.bytes, flow.short);
+        flow.errors.iter().for_each(|(name, n)| self.add_error(name, *n));
+        (self.in_flight, self.waiting, self.stuck) = (flow.in_flight, flow.waiting, flow.stuck);
+        self.response.add_timing(&flow.response)?;
+        self.service.add_timing(&flow.service)?;
+        self.lag.add_timing(&flow.lag)?;
+        self.own_lag.add_timing(&flow.own_lag)?;
+        Timing::add_to(&flow.forgiven, &mut self.forgiven)
+    }
+
+    /// Adds another flow over the same stretch.
+    pub fn merge(&mut self, other: &Cell) {
+        self.add_scalars(other.scheduled, other.issued, other.ok, other.bytes, other.short);
+        other.errors.iter().for_each(|(name, n)| self.add_error(name, *n));
+        let ends = [&mut self.carried_in, &mut self.in_flight, &mut self.waiting, &mut self.stuck];
+        let theirs = [other.carried_in, other.in_flight, other.waiting, other.stuck];
+        ends.into_iter().zip(theirs).for_each(|(mine, theirs)| *mine = mine.saturating_add(theirs));
+        self.response.add(&other.response);
+        self.service.add(&other.service);
+        self.lag.add(&other.lag);
+        self.own_lag.add(&other.own_lag);
+        add_counts(&mut self.forgiven, &other.forgiven);
+    }
+
+    fn add_scalars(&mut self, scheduled: u64, issued: u64, ok: u64, bytes: u64, short: u64) {
+        let mine = [&mut self.scheduled, &mut self.issued, &mut self.ok, &mut self.bytes, &mut self.short];
+        let theirs = [scheduled, issued, ok, bytes, short];
+        mine.into_iter().zip(theirs).for_each(|(mine, theirs)| *mine = mine.saturating_add(theirs));
+    }
+
+    fn add_error(&mut self, name: &str, n: u64) {
+        let known = self.errors.contains_key(name) || self.errors.len() < ERROR_NAMES;
+        let cell = self.errors.entry(if known { name } else { "other" }.to_owned()).or_default();
+        *cell = cell.saturating_add(n);
+    }
+
+    /// Failed operations of every kind.
+    pub fn failed(&self) -> u64 {
+        self.errors.values().fold(0, |sum, n| sum.saturating_add(*n))
+    }
+
+    /// Operations that came to an end, well or not.
+    pub fn ended(&self) -> u64 {
+        self.ok.saturating_add(self.short).saturating_add(self.failed())
+    }
+
+    /// Operations over `threshold` that own lag pushed there; `None` when it is no boundary.
+    pub fn forgiven_over(&self, thresholds: &Thresholds, threshold: Span) -> Option<u64> {
+        self.forgiven.get(thresholds.first_over(threshold)?).copied()
+    }
+
+    /// The counters as they are reported.
+    pub fn counts(&self) -> Counts {
+        Counts {
+            scheduled: self.scheduled,
+            issued: self.issued,
+            operations: self.ok,
+            bytes: self.bytes,
+            short: self.short,
+            errors: self.errors.clone(),
+            in_flight: self.in_flight,
+            waiting: self.waiting,
+            stuck: self.stuck,
+        }
+    }
+}
+
+/// Failed operations of an interval, which may hold any numbers.
+pub fn failed(flow: &FlowInterval) -> u64 {
+    flow.errors.values().fold(0, |sum, n| sum.saturating_add(*n))
+}
+
+/// What an interval leaves to the next, which may be any number.
+pub fn carried_out(flow: &FlowInterval) -> u64 {
+    flow.in_flight.saturating_add(flow.waiting).saturating_add(flow.stuck)
+}
+
+/// Sum of counts.
+pub fn total(counts: &[u64]) -> u64 {
+    counts.iter().fold(0, |sum, n| sum.saturating_add(*n))
+}
+
+/// Sum of an interval's sparse counts.
+pub fn sparse_total(counts: &[u64]) -> u64 {
+    counts.chunks_exact(2).fold(0, |sum, pair| sum.saturating_add(pair[1]))
+}
+
+fn over(counts: &[u64], thresholds: &Thresholds, threshold: Span) -> Option<u64> {
+    counts.get(thresholds.first_over(threshold)?..).map(total)
+}
+
+fn add_counts(mine: &mut [u64], theirs: &[u64]) {
+    mine.iter_mut().zip(theirs).for_each(|(mine, theirs)| *mine = mine.saturating_add(*theirs));
+}

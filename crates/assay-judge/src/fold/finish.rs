@@ -1,0 +1,284 @@
+//! Ends a step: adds up its findings, lets the heaviest decide, and makes plain data of what was folded.
+
+use crate::fold::cell::{Cell, Lengths};
+use crate::fold::layout::Layout;
+use crate::fold::step::StepFold;
+use crate::judgement::{CriterionOutcome, Deciding, DiskTotals, Part, Step, StreamTotals, TargetTotals, TimesSummary};
+use crate::rules::disk;
+use crate::rules::finding::{Class, Finding, deciding};
+use crate::verdict::Verdict;
+use assay_base::{Criterion, Span};
+use assay_record::{CloseReason, Times};
+
+/// The quantiles of a chart by nines.
+const NINES: [f64; 17] = [
+    0.0, 0.1, 0.25, 0.5, 0.75, 0.9, 0.95, 0.98, 0.99, 0.995, 0.998, 0.999, 0.9995, 0.9999, 0.99999, 0.999999, 0.9999999,
+];
+
+/// A step that has ended.
+#[derive(Debug)]
+pub struct Finished {
+    /// Its result.
+    pub step: Step,
+}
+
+/// Ends a step.
+pub fn finish(mut fold: StepFold) -> Finished {
+    let ended = fold.end();
+    let targets = targets(&fold);
+    let mut findings = std::mem::take(&mut fold.findings);
+    let mut warnings = std::mem::take(&mut fold.warnings);
+    let (between, notes) = disk::check(&targets, fold.number);
+    findings.extend(between);
+    warnings.extend(notes);
+    warnings.extend(targets.iter().filter(|target| target.blank_reads > 0).map(blank));
+    missing(&fold, ended, &mut findings);
+    gather(&mut fold, &mut findings, &mut warnings);
+    let streams = streams(&fold, &mut warnings);
+    let (verdict, reason, place, part, head) = {
+        let header = fold.header.clone();
+        let stress = fold.stress;
+        let part = part(fold, targets, streams);
+        let decides = deciding(&findings).cloned();
+        let verdict = decides.as_ref().map_or(Verdict::Pass, Finding::verdict);
+        let place: Option<Deciding> = match &decides {
+            Some(finding) => finding.is_placed().then(|| finding.deciding.clone()),
+            None => None,
+        };
+        let reason = decides.map_or_else(|| pass_reason(&part, stress), |finding| finding.text);
+        (verdict, reason, place, part, header)
+    };
+    let step = head.step.as_ref();
+    Finished {
+        step: Step {
+            number: step.map_or(1, |step| step.number),
+            of: step.map_or(1, |step| step.of),
+            title: step.map_or_else(|| head.name.clone(), |step| step.title.clone()),
+            verdict,
+            reason,
+            deciding: place,
+            load: head.load.clone(),
+            warnings,
+            part,
+        },
+    }
+}
+
+/// What the rules that followed the windows found.
+fn gather(fold: &mut StepFold, findings: &mut Vec<Finding>, warnings: &mut Vec<String>) {
+    findings.append(&mut fold.load.findings);
+    warnings.append(&mut fold.load.warnings);
+    if fold.stress {
+        return;
+    }
+    for judged in &fold.judged {
+        let planned = judged.windows.planned();
+        for (_, tracker) in &judged.trackers {
+            findings.extend(tracker.findings(planned, fold.number));
+        }
+    }
+}
+
+/// What was planned and is not there.
+fn missing(fold: &StepFold, ended: Option<CloseReason>, findings: &mut Vec<Finding>) {
+    let human = |ns| Span::from_ns(ns).human();
+    let reached = format!("{} of {}", human(fold.reached_ns()), human(fold.layout.planned_ns));
+    let told = fold.closing_text();
+    let told = if told.is_empty() { String::new() } else { format!(" ({told})") };
+    let mut miss = |text: String| findings.push(Finding::of_step(Class::Missing, text, fold.number));
+    if fold.layout.planned_ns > 0 && fold.measured_ns == 0 {
+        miss("nothing was measured".to_owned());
+    }
+    match ended {
+        None => miss(format!("the run was cut off without a closing line after {reached}")),
+        Some(CloseReason::Interrupted) => miss(format!("the run was interrupted after {reached}{told}")),
+        Some(CloseReason::LogFailed) => miss(format!("the log could not be kept after {reached}{told}")),
+        Some(_) => {}
+    }
+    if fold.layout.planned_ns == 0 {
+        findings.push(Finding::of_step(Class::Unproven, "the plan holds no measured phase", fold.number));
+    }
+    let slices = &fold.judged[0].windows;
+    let complete = fold.load.complete();
+    if complete < slices.planned() {
+        let gap = if fold.gaps.is_empty() { "" } else { "; one that holds an interruption does not count" };
+        let text = format!("{complete} of {} slices are complete{gap}", slices.planned());
+        findings.push(Finding::of_step(Class::Missing, text, fold.number));
+    } else if fold.layout.planned_ns > 0 && fold.load.saw_nothing() {
+        let text = "no operation was scheduled in any slice, so that nothing is proven".to_owned();
+        findings.push(Finding::of_step(Class::Unproven, text, fold.number));
+    }
+    if fold.stress {
+        return;
+    }
+    for judged in &fold.judged[1..] {
+        let planned = judged.windows.planned();
+        let behind = judged.trackers.iter().find(|(_, tracker)| tracker.complete() < planned);
+        if let Some((_, tracker)) = behind {
+            let text =
+                format!("{} of {planned} windows of \"{}\" are complete", tracker.complete(), tracker.criterion());
+            findings.push(Finding::of_step(Class::Missing, text, fold.number));
+        }
+    }
+}
+
+fn part(mut fold: StepFold, targets: Vec<TargetTotals>, streams: Vec<StreamTotals>) -> Part {
+    let slice_ns = fold.judged[0].windows.length_ns();
+    let mut criteria: Vec<(usize, CriterionOutcome)> = Vec::new();
+    for judged in std::mem::take(&mut fold.judged) {
+        let planned = judged.windows.planned();
+        let outcome = |(order, tracker): (usize, crate::rules::criterion::Tracker)| {
+            (order, tracker.outcome(planned, fold.stress))
+        };
+        criteria.extend(judged.trackers.into_iter().map(outcome));
+    }
+    criteria.sort_by_key(|(order, _)| *order);
+    let load = fold.load.outcome(slice_ns);
+    Part {
+        stress: fold.stress,
+        planned_ns: fold.layout.planned_ns,
+        measured_ns: fold.measured_ns,
+        slice_ns,
+        criteria: std::iter::once(load).chain(criteria.into_iter().map(|(_, outcome)| outcome)).collect(),
+        slices: fold.slices,
+        slices_left_out: fold.slices_left_out,
+        streams,
+        generator: fold.cost,
+        engine: fold.header.engine,
+        host: fold.header.host,
+        targets,
+        gaps: fold.gaps,
+        events: fold.events,
+        events_left_out: fold.events_left_out,
+        series: fold.series.finish(&fold.layout),
+        plan: fold.header.plan,
+    }
+}
+
+fn targets(fold: &StepFold) -> Vec<TargetTotals> {
+    let total = |(head, sums): (&assay_record::TargetHead, &crate::fold::step::TargetSums)| {
+        let mut disk = DiskTotals {
+            operations: sums.disk_operations,
+            bytes: sums.disk_bytes,
+            own_operations: sums.own_operations,
+            own_bytes: sums.own_bytes,
+            mismatch: 0.0,
+        };
+        disk.mismatch = disk::mismatch(&disk);
+        TargetTotals {
+            head: head.clone(),
+            written_bytes: sums.written_bytes,
+            read_bytes: sums.read_bytes,
+            sampled_reads: sums.sampled,
+            blank_reads: sums.blank,
+            disk: sums.counted.then_some(disk),
+        }
+    };
+    fold.header.targets.iter().zip(&fold.target_sums).map(total).collect()
+}
+
+fn blank(target: &TargetTotals) -> String {
+    format!(
+        "{}: {} of {} sampled reads met blocks that were never written; prepare it, such reads are not real",
+        target.head.name, target.blank_reads, target.sampled_reads
+    )
+}
+
+/// Totals of each stream: all targets together first, then each.
+fn streams(fold: &StepFold, warnings: &mut Vec<String>) -> Vec<StreamTotals> {
+    let layout = &fold.layout;
+    let mut entries = Vec::new();
+    for (stream, flows) in layout.of_stream.iter().enumerate() {
+        let times = fold.stream_times[stream].as_ref();
+        let together = crate::fold::window::sum(flows.iter().map(|&flow| &fold.totals[flow]), layout);
+        let covered = times.map_or(0, |times| times[0].count());
+        if covered != together.ok {
+            let name = &layout.streams[stream].name;
+            warnings.push(format!("percentiles of {name} cover {covered} of {} operations", together.ok));
+        }
+        let only = if let [flow] = flows.as_slice() { Some(layout.target_of(*flow)) } else { None };
+        entries.push(totals(fold, stream, only, &together, times, fold.stream_maxima[stream]));
+        if flows.len() > 1 {
+            for &flow in flows {
+                let times = fold.flow_times[flow].as_ref();
+                let target = Some(layout.target_of(flow));
+                entries.push(totals(fold, stream, target, &fold.totals[flow], times, fold.maxima[flow]));
+            }
+        }
+    }
+    entries
+}
+
+fn totals(
+    fold: &StepFold,
+    stream: usize,
+    target: Option<&str>,
+    cell: &Cell,
+    times: Option<&[Times; 3]>,
+    maxima: (u64, u64),
+) -> StreamTotals {
+    let (head, layout) = (&fold.layout.streams[stream], &fold.layout);
+    let summary = |lengths, which: usize| summary(lengths, times.map(|times| &times[which]), layout);
+    let seconds = fold.measured_ns as f64 / 1e9;
+    StreamTotals {
+        name: head.name.clone(),
+        target: target.map(str::to_owned),
+        direction: head.direction.to_string(),
+        arrival: head.arrival.clone(),
+        size: head.size.clone(),
+        rate_asked: head.rate.map(|rate| rate.as_f64()),
+        rate_achieved: (fold.measured_ns > 0).then(|| cell.ok as f64 / seconds),
+        counts: cell.counts(),
+        in_flight_max: maxima.0,
+        waiting_max: maxima.1,
+        response: summary(&cell.response, 0),
+        service: summary(&cell.service, 1),
+        lag: summary(&cell.lag, 2),
+        own_lag: self::summary(&cell.own_lag, None, layout),
+    }
+}
+
+fn summary(lengths: &Lengths, times: Option<&Times>, layout: &Layout) -> TimesSummary {
+    let slice = lengths.slice_times(&layout.thresholds, &layout.shown);
+    // A histogram knows three digits; the largest is known exactly, and nothing is above it.
+    let value = |quantile| Some(times?.quantile(quantile)?.as_ns().min(lengths.max_ns));
+    let counted = times.map_or(0, Times::count);
+    let resolved = |quantile: &&f64| counted > 0 && (1.0 - **quantile) * counted as f64 >= 1.0;
+    let mut nines: Vec<(f64, u64)> = NINES.iter().filter(resolved).filter_map(|&q| Some((q, value(q)?))).collect();
+    nines.extend((counted > 0).then_some((1.0, lengths.max_ns)));
+    TimesSummary {
+        operations: slice.operations,
+        mean_ns: slice.mean_ns,
+        p50_ns: value(0.5),
+        p90_ns: value(0.9),
+        p99_ns: value(0.99),
+        p99_9_ns: value(0.999),
+        p99_99_ns: value(0.9999),
+        max_ns: slice.max_ns,
+        over: slice.over,
+        nines,
+    }
+}
+
+/// Why it passed, and what came closest to its bound.
+fn pass_reason(part: &Part, stress: bool) -> String {
+    let slices = part.slices.len() as u64 + part.slices_left_out;
+    let over = match slices {
+        1 => format!("over the measured {}", Span::from_ns(part.planned_ns).human()),
+        n => format!("in all {n} slices of {}", Span::from_ns(part.slice_ns).human()),
+    };
+    if stress {
+        return format!("the load was delivered {over}, without an error; latencies do not count in a stress test");
+    }
+    let near = |criterion: &CriterionOutcome| {
+        let parsed: Criterion = criterion.criterion.parse().ok()?;
+        let limit = crate::rules::value::limit(&parsed.bound);
+        let worst = criterion.worst.as_ref()?;
+        Some((worst.value / limit, format!("{} {} of {}", criterion.title, worst.text, criterion.bound)))
+    };
+    let nearest = part.criteria.iter().filter_map(near).max_by(|a, b| a.0.total_cmp(&b.0));
+    match nearest {
+        Some((_, text)) => format!("the load was delivered and every bound held {over}; closest: {text}"),
+        None => format!("the load was delivered {over}, without an error; no other criterion was asked for"),
+    }
+}

@@ -1,0 +1,91 @@
+//! The header's streams, targets and flows, checked once, so that nothing after it meets an index out of range.
+
+use assay_base::{Criterion, Span};
+use assay_record::{FlowHead, Header, PhaseKind, StreamHead, Thresholds};
+use std::collections::BTreeSet;
+
+/// The most counters that are kept at once; 24 devices with 7 streams and 60 thresholds need a two-hundredth of it.
+const MOST_COUNTERS: usize = 1 << 21;
+
+/// The most streams, phases or criteria.
+const LONGEST_LIST: usize = 256;
+
+/// Thresholds every table shows (the standard criteria of ACT's README).
+const STANDARD_MS: [u64; 3] = [1, 8, 64];
+
+/// What belongs to what.
+#[derive(Clone, Debug)]
+pub struct Layout {
+    /// Named streams.
+    pub streams: Vec<StreamHead>,
+    /// Streams on targets.
+    pub flows: Vec<FlowHead>,
+    /// Names of the targets.
+    pub targets: Vec<String>,
+    /// For each stream its flows.
+    pub of_stream: Vec<Vec<usize>>,
+    /// The boundaries of the exact counters.
+    pub thresholds: Thresholds,
+    /// Thresholds that are reported: the criteria's and the standard ones, as far as they are counted.
+    pub shown: BTreeSet<Span>,
+    /// Length of an interval.
+    pub interval_ns: u64,
+    /// Planned measured time.
+    pub planned_ns: u64,
+}
+
+impl Layout {
+    /// Checks a header; the error says what in it cannot be.
+    pub fn new(header: &Header, criteria: &[Criterion]) -> Result<Layout, String> {
+        let thresholds = Thresholds::from_bounds(header.thresholds_ns.clone());
+        let lists = [header.streams.len(), header.phases.len(), criteria.len()];
+        if lists.iter().any(|&length| length > LONGEST_LIST) {
+            return Err(format!("a list of more than {LONGEST_LIST} streams, phases or criteria"));
+        }
+        let windows = 2 + criteria.len();
+        if header.flows.len().saturating_mul(thresholds.buckets()).saturating_mul(windows) > MOST_COUNTERS {
+            return Err(format!("{} flows with {} thresholds", header.flows.len(), thresholds.bounds().len()));
+        }
+        let mut of_stream = vec![Vec::new(); header.streams.len()];
+        for (index, flow) in header.flows.iter().enumerate() {
+            let stream = of_stream.get_mut(usize::from(flow.stream));
+            stream
+                .ok_or_else(|| format!("flow {index} belongs to stream {}, which is not there", flow.stream))?
+                .push(index);
+            if usize::from(flow.target) >= header.targets.len() {
+                return Err(format!("flow {index} goes to target {}, which is not there", flow.target));
+            }
+        }
+        if header.interval_ns == 0 || header.slice_ns == 0 {
+            return Err("an interval or a slice of no length".into());
+        }
+        let asked = criteria.iter().filter_map(Criterion::threshold).chain(STANDARD_MS.map(Span::from_ms));
+        let shown = asked.filter(|span| thresholds.first_over(*span).is_some()).collect();
+        Ok(Layout {
+            streams: header.streams.clone(),
+            flows: header.flows.clone(),
+            targets: header.targets.iter().map(|target| target.name.clone()).collect(),
+            of_stream,
+            thresholds,
+            shown,
+            interval_ns: header.interval_ns,
+            planned_ns: header.measured_before_ns.saturating_add(measured_ns(header)),
+        })
+    }
+
+    /// Name of the target of a flow.
+    pub fn target_of(&self, flow: usize) -> &str {
+        &self.targets[usize::from(self.flows[flow].target)]
+    }
+
+    /// How far a time may be off its place before something is missing.
+    pub fn tolerance_ns(&self) -> u64 {
+        self.interval_ns / 2
+    }
+}
+
+/// Planned measured time of one segment.
+fn measured_ns(header: &Header) -> u64 {
+    let measured = header.phases.iter().filter(|phase| phase.kind == PhaseKind::Measure);
+    measured.fold(0, |sum: u64, phase| sum.saturating_add(phase.span_ns))
+}

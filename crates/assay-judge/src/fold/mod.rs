@@ -1,0 +1,8 @@
+//! One pass over the log. Memory grows with slices × flows, not with intervals.
+
+pub mod cell;
+pub mod finish;
+pub mod layout;
+pub mod series;
+pub mod step;
+pub mod window;

@@ -1,0 +1,205 @@
+//! Thin lines for charts, folded while the log is read: the width of a point follows from the planned time, so that nothing
+//! has to be thinned afterwards and percentiles are never averaged.
+
+use crate::fold::cell::{failed, sparse_total};
+use crate::fold::layout::Layout;
+use crate::judgement::{Bands, FlowSeries, Heat, Series, StreamSeries};
+use assay_base::Span;
+use assay_record::{Interval, Times, Timing};
+
+/// Most points of a line.
+const POINTS: u64 = 2000;
+/// Most columns of a heat map.
+const COLUMNS: u64 = 240;
+/// The distributions are logged about this often; bands are not drawn finer.
+const BAND_NS: u64 = 10_000_000_000;
+
+/// One stretch of one flow.
+#[derive(Clone, Debug, Default)]
+struct Point {
+    scheduled: u64,
+    ok: u64,
+    over: u64,
+    errors: u64,
+    lagged: u64,
+    lag_ns: u128,
+    lag_max_ns: u64,
+    response_max_ns: u64,
+}
+
+impl Point {
+    fn add(&mut self, other: &Point) {
+        self.scheduled = self.scheduled.saturating_add(other.scheduled);
+        self.ok = self.ok.saturating_add(other.ok);
+        self.over = self.over.saturating_add(other.over);
+        self.errors = self.errors.saturating_add(other.errors);
+        self.lagged = self.lagged.saturating_add(other.lagged);
+        self.lag_ns = self.lag_ns.saturating_add(other.lag_ns);
+        self.lag_max_ns = self.lag_max_ns.max(other.lag_max_ns);
+        self.response_max_ns = self.response_max_ns.max(other.response_max_ns);
+    }
+
+    fn share_over(&self) -> Option<f64> {
+        (self.ok > 0).then(|| self.over as f64 / self.ok as f64)
+    }
+}
+
+/// Builds the lines.
+#[derive(Debug)]
+pub struct SeriesFold {
+    series: Series,
+    first_over: Option<usize>,
+    width_ns: u64,
+    point: Option<(u64, u64, Vec<Point>)>,
+    band_ns: u64,
+    band: Option<(u64, Vec<Option<Times>>)>,
+    column_ns: u64,
+    column: Option<(u64, Vec<Vec<u64>>)>,
+}
+
+impl SeriesFold {
+    /// Lines over the planned measured time; shares are taken over `threshold`.
+    pub fn new(layout: &Layout, threshold: Span) -> SeriesFold {
+        let width =
+            |most: u64, least: u64| (layout.planned_ns / most).max(least).div_ceil(least).saturating_mul(least).max(1);
+        let heat = Heat { bounds_ns: layout.thresholds.bounds().to_vec(), ..Heat::default() };
+        let stream =
+            |name: &String| StreamSeries { stream: name.clone(), heat: heat.clone(), ..StreamSeries::default() };
+        let flow = |flow: usize| FlowSeries {
+            stream: layout.streams[usize::from(layout.flows[flow].stream)].name.clone(),
+            target: layout.target_of(flow).to_owned(),
+            ..FlowSeries::default()
+        };
+        let several = layout.targets.len() > 1;
+        let series = Series {
+            threshold,
+            streams: layout.streams.iter().map(|head| stream(&head.name)).collect(),
+            flows: if several { (0..layout.flows.len()).map(flow).collect() } else { Vec::new() },
+            ..Series::default()
+        };
+        SeriesFold {
+            series,
+            first_over: layout.thresholds.first_over(threshold),
+            width_ns: width(POINTS, layout.interval_ns),
+            point: None,
+            band_ns: width(POINTS / 2, BAND_NS.max(layout.interval_ns)),
+            band: None,
+            column_ns: width(COLUMNS, layout.interval_ns),
+            column: None,
+        }
+    }
+
+    /// Adds an interval that begins at `at` in measured time.
+    pub fn add(&mut self, at: u64, interval: &Interval, layout: &Layout) {
+        self.add_point(at, interval, layout);
+        self.add_column(at, interval, layout);
+    }
+
+    fn add_point(&mut self, at: u64, interval: &Interval, layout: &Layout) {
+        let begin = begin(at, self.width_ns, POINTS).max(self.point.as_ref().map_or(0, |(open, ..)| *open));
+        if self.point.as_ref().is_some_and(|(open, ..)| *open != begin) {
+            self.close_point(layout);
+        }
+        let first_over = self.first_over;
+        let (_, length, points) =
+            self.point.get_or_insert_with(|| (begin, 0, vec![Point::default(); layout.flows.len()]));
+        *length = length.saturating_add(interval.end_ns.saturating_sub(interval.start_ns));
+        for (point, flow) in points.iter_mut().zip(&interval.flows) {
+            let over = |pair: &&[u64]| first_over.is_some_and(|first| pair[0] >= first as u64);
+            let over =
+                flow.response.counts.chunks_exact(2).filter(over).fold(0u64, |sum, pair| sum.saturating_add(pair[1]));
+            point.add(&Point {
+                scheduled: flow.scheduled,
+                ok: flow.ok,
+                over,
+                errors: failed(flow).saturating_add(flow.short),
+                lagged: sparse_total(&flow.lag.counts),
+                lag_ns: u128::from(flow.lag.sum_ns),
+                lag_max_ns: flow.lag.max_ns,
+                response_max_ns: flow.response.max_ns,
+            });
+        }
+    }
+
+    fn close_point(&mut self, layout: &Layout) {
+        let Some((begin, length, points)) = self.point.take() else { return };
+        self.series.at_ns.push(begin);
+        self.series.width_ns.push(length);
+        let per_second = |n: u64| if length == 0 { 0.0 } else { n as f64 / (length as f64 / 1e9) };
+        for (line, flows) in self.series.streams.iter_mut().zip(&layout.of_stream) {
+            let mut sum = Point::default();
+            flows.iter().for_each(|&flow| sum.add(&points[flow]));
+            line.asked.push(per_second(sum.scheduled));
+            line.achieved.push(per_second(sum.ok));
+            line.share_over.push(sum.share_over());
+            line.errors.push(sum.errors);
+            let mean = sum.lag_ns.checked_div(u128::from(sum.lagged));
+            line.lag_mean_ns.push(mean.map(|mean| u64::try_from(mean).unwrap_or(u64::MAX)));
+            line.lag_max_ns.push(sum.lag_max_ns);
+            line.response_max_ns.push(sum.response_max_ns);
+        }
+        for (line, point) in self.series.flows.iter_mut().zip(&points) {
+            line.achieved.push(per_second(point.ok));
+            line.share_over.push(point.share_over());
+        }
+    }
+
+    fn add_column(&mut self, at: u64, interval: &Interval, layout: &Layout) {
+        let begin = begin(at, self.column_ns, COLUMNS).max(self.column.as_ref().map_or(0, |(open, _)| *open));
+        if self.column.as_ref().is_some_and(|(open, _)| *open != begin) {
+            self.close_column();
+        }
+        let rows = layout.thresholds.buckets();
+        let (_, columns) = self.column.get_or_insert_with(|| (begin, vec![vec![0; rows]; layout.streams.len()]));
+        for (head, flow) in layout.flows.iter().zip(&interval.flows) {
+            // A bucket that does not exist is reported where the windows meet it.
+            let _ = Timing::add_to(&flow.response.counts, &mut columns[usize::from(head.stream)]);
+        }
+    }
+
+    fn close_column(&mut self) {
+        let Some((begin, columns)) = self.column.take() else { return };
+        for (line, column) in self.series.streams.iter_mut().zip(columns) {
+            line.heat.at_ns.push(begin);
+            line.heat.columns.push(Timing::sparse(&column));
+        }
+    }
+
+    /// Adds the distribution of one stream's responses of intervals that begin around `at`.
+    pub fn add_times(&mut self, at: u64, stream: usize, times: &Times) {
+        let begin = begin(at, self.band_ns, POINTS).max(self.band.as_ref().map_or(0, |(open, _)| *open));
+        if self.band.as_ref().is_some_and(|(open, _)| *open != begin) {
+            self.close_band();
+        }
+        let streams = self.series.streams.len();
+        let (_, bands) = self.band.get_or_insert_with(|| (begin, vec![None; streams]));
+        bands[stream].get_or_insert_default().add(times);
+    }
+
+    fn close_band(&mut self) {
+        let Some((begin, bands)) = self.band.take() else { return };
+        for (line, times) in self.series.streams.iter_mut().zip(bands) {
+            let Bands { at_ns, p50_ns, p99_ns, p99_9_ns } = &mut line.bands;
+            at_ns.push(begin);
+            for (column, quantile) in [(p50_ns, 0.5), (p99_ns, 0.99), (p99_9_ns, 0.999)] {
+                let value = times.as_ref().and_then(|times| times.quantile(quantile));
+                column.push(value.map(Span::as_ns));
+            }
+        }
+    }
+
+    /// Closes what is open and gives the lines away.
+    pub fn finish(mut self, layout: &Layout) -> Series {
+        self.close_point(layout);
+        self.close_column();
+        self.close_band();
+        self.series
+    }
+}
+
+/// The begin of the point that `at` belongs to; callers never go back behind an open point, so a rewound stretch is added to
+/// it and the number of points stays bounded. What lies behind the most points (a drain, a log that claims more than it
+/// planned) goes to the last.
+fn begin(at: u64, width_ns: u64, most: u64) -> u64 {
+    (at / width_ns).min(most).saturating_mul(width_ns)
+}

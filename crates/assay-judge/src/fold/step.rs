@@ -1,0 +1,606 @@
+//! Folds the segments of one step: places every interval in measured time, checks that the counts add up, and hands windows
+//! to the rules as they end.
+
+use crate::fold::cell::{Cell, carried_out, failed};
+use crate::fold::layout::Layout;
+use crate::fold::series::SeriesFold;
+use crate::fold::window::{Window, Windows, adds_up};
+use crate::judge::Options;
+use crate::judgement::{Deciding, Gap, GeneratorCost, Slice, SliceStream};
+use crate::rules::criterion::Tracker;
+use crate::rules::finding::{Class, Finding, nowhere};
+use crate::rules::load::LoadTracker;
+use assay_base::{Criterion, Span};
+use assay_record::{Close, CloseReason, Event, Header, Histograms, Interval, PhaseKind, Times};
+
+/// Slices kept in full; beyond them only broken ones are.
+const SLICES: usize = 2000;
+/// Events kept.
+const EVENTS: usize = 1000;
+/// Flows whose distributions are kept apart; with more, only those of whole streams are.
+const FLOW_TIMES: usize = 64;
+/// More operations than any run makes; a distribution that claims more is refused, so that sums cannot overflow.
+const MOST_OPERATIONS: u64 = 1 << 44;
+
+/// What a block device and the run itself counted over the same intervals.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct TargetSums {
+    /// Bytes the run moved.
+    pub read_bytes: u64,
+    /// Bytes the run moved.
+    pub written_bytes: u64,
+    /// Reads and writes of the device.
+    pub disk_operations: u64,
+    /// Bytes of those.
+    pub disk_bytes: u64,
+    /// What the run completed in the intervals with counters.
+    pub own_operations: u64,
+    /// Bytes of those.
+    pub own_bytes: u64,
+    /// Reads whose data were looked at.
+    pub sampled: u64,
+    /// Those that met a block that was never written.
+    pub blank: u64,
+    /// Any interval had counters.
+    pub counted: bool,
+}
+
+/// Windows of one length and the criteria judged on them.
+#[derive(Debug)]
+pub(crate) struct Judged {
+    pub(crate) windows: Windows,
+    pub(crate) trackers: Vec<(usize, Tracker)>,
+}
+
+/// What a segment needs to place its intervals.
+#[derive(Debug)]
+struct Segment {
+    phases: Vec<(PhaseKind, u64)>,
+    measured_before: u64,
+    next_index: u64,
+    phase: Option<u16>,
+    phase_start: u64,
+    phase_base: u64,
+    carried: Option<Vec<u64>>,
+    found: u64,
+    issued: u64,
+    completed: u64,
+    stuck: u64,
+    whole: bool,
+    closed: Option<Close>,
+}
+
+/// One step on its way through the log.
+#[derive(Debug)]
+pub struct StepFold {
+    pub(crate) number: u32,
+    pub(crate) header: Header,
+    pub(crate) layout: Layout,
+    pub(crate) stress: bool,
+    pub(crate) judged: Vec<Judged>,
+    pub(crate) load: LoadTracker,
+    pub(crate) totals: Vec<Cell>,
+    pub(crate) maxima: Vec<(u64, u64)>,
+    pub(crate) stream_maxima: Vec<(u64, u64)>,
+    pub(crate) flow_times: Vec<Option<[Times; 3]>>,
+    pub(crate) stream_times: Vec<Option<[Times; 3]>>,
+    pub(crate) slices: Vec<Slice>,
+    pub(crate) slices_left_out: u64,
+    pub(crate) series: SeriesFold,
+    pub(crate) events: Vec<Event>,
+    pub(crate) events_left_out: u64,
+    pub(crate) gaps: Vec<Gap>,
+    pub(crate) target_sums: Vec<TargetSums>,
+    pub(crate) cost: Option<GeneratorCost>,
+    pub(crate) measured_ns: u64,
+    pub(crate) findings: Vec<Finding>,
+    pub(crate) warnings: Vec<String>,
+    cursor: u64,
+    follows: bool,
+    segment: Segment,
+    pub(crate) damaged: bool,
+}
+
+impl Segment {
+    fn new(header: &Header) -> Segment {
+        Segment {
+            phases: header.phases.iter().map(|phase| (phase.kind, phase.span_ns)).collect(),
+            measured_before: header.measured_before_ns,
+            next_index: 0,
+            phase: None,
+            phase_start: 0,
+            phase_base: 0,
+            carried: Some(vec![0; header.flows.len()]),
+            found: 0,
+            issued: 0,
+            completed: 0,
+            stuck: 0,
+            whole: true,
+            closed: None,
+        }
+    }
+
+    /// The interval's place in measured time; `None` in a phase that is not judged.
+    fn place(&mut self, interval: &Interval, joins: bool) -> Option<u64> {
+        if self.phase != Some(interval.phase) {
+            let index = usize::from(interval.phase);
+            let before = self.phases.iter().take(index);
+            let planned = before.clone().fold(0u64, |sum, (_, span)| sum.saturating_add(*span));
+            let measured = before.filter(|(kind, _)| *kind == PhaseKind::Measure);
+            self.phase_base = measured.fold(self.measured_before, |sum, (_, span)| sum.saturating_add(*span));
+            // A phase begins where its first interval does; when that may be missing, where it was planned.
+            self.phase_start = if joins { interval.start_ns } else { planned.min(interval.start_ns) };
+            self.phase = Some(interval.phase);
+        }
+        let (kind, _) = *self.phases.get(usize::from(interval.phase))?;
+        let offset = interval.start_ns.saturating_sub(self.phase_start);
+        (kind == PhaseKind::Measure).then(|| self.phase_base.saturating_add(offset))
+    }
+}
+
+impl StepFold {
+    /// Begins a step; the error says what in its header cannot be.
+    pub fn new(number: u32, header: Header, options: &Options) -> Result<StepFold, String> {
+        let criteria = options.criteria.clone().unwrap_or_else(|| header.criteria.clone());
+        let layout = Layout::new(&header, &criteria)?;
+        let slice_ns = options.slice.map_or(header.slice_ns, Span::as_ns).max(1);
+        let stress = header.step.as_ref().is_some_and(|step| step.stress);
+        let judged = windows_of(&criteria, slice_ns, options, &layout);
+        let least = criteria.iter().filter_map(Criterion::threshold).min();
+        let threshold = least.filter(|span| layout.thresholds.first_over(*span).is_some());
+        let slices = judged[0].windows.planned();
+        Ok(StepFold {
+            number,
+            stress,
+            load: LoadTracker::new(number, slices, threshold.filter(|_| !stress), &layout),
+            series: SeriesFold::new(&layout, threshold.unwrap_or(Span::from_ms(1))),
+            totals: vec![Cell::new(layout.thresholds.buckets()); layout.flows.len()],
+            maxima: vec![(0, 0); layout.flows.len()],
+            stream_maxima: vec![(0, 0); layout.streams.len()],
+            flow_times: vec![None; layout.flows.len()],
+            stream_times: vec![None; layout.streams.len()],
+            target_sums: vec![TargetSums::default(); layout.targets.len()],
+            segment: Segment::new(&header),
+            cursor: header.measured_before_ns,
+            follows: header.measured_before_ns == 0,
+            judged,
+            layout,
+            header,
+            slices: Vec::new(),
+            slices_left_out: 0,
+            events: Vec::new(),
+            events_left_out: 0,
+            gaps: Vec::new(),
+            cost: None,
+            measured_ns: 0,
+            findings: Vec::new(),
+            warnings: Vec::new(),
+            damaged: false,
+        })
+    }
+
+    /// Goes on with a segment that continues this step. The error says why it cannot be the same step.
+    pub fn resume(&mut self, header: &Header) -> Result<(), String> {
+        let same = header.flows == self.header.flows
+            && header.thresholds_ns == self.header.thresholds_ns
+            && header.streams == self.header.streams
+            && header.interval_ns == self.header.interval_ns;
+        if !same {
+            return Err("continues a step with other streams, targets or thresholds".into());
+        }
+        let before = self.segment.closed.as_ref().map_or("cut off without a closing line", |close| ended(close.reason));
+        let gap = Gap { at_ns: self.cursor, before: before.to_owned(), resumed: header.created.clone() };
+        self.gaps.push(gap);
+        self.check_segment();
+        let at = header.measured_before_ns;
+        for judged in &mut self.judged {
+            judged.windows.resume(self.cursor, at, self.layout.tolerance_ns());
+        }
+        (self.cursor, self.follows) = (at, false);
+        self.segment = Segment::new(header);
+        Ok(())
+    }
+
+    /// Lines are missing or unreadable here.
+    pub fn damage(&mut self) {
+        self.damaged = true;
+        self.segment.whole = false;
+        self.segment.carried = None;
+    }
+
+    /// Adds an interval.
+    pub fn interval(&mut self, interval: &Interval) {
+        let joins = interval.index == self.segment.next_index;
+        if !joins {
+            self.missing(interval);
+        }
+        self.segment.next_index = interval.index.saturating_add(1);
+        self.segment.found += 1;
+        if interval.flows.len() != self.layout.flows.len() {
+            let text = format!(
+                "the log does not add up: interval {} has figures for {} flows of {}",
+                interval.index,
+                interval.flows.len(),
+                self.layout.flows.len()
+            );
+            self.spoil(text);
+            self.segment.carried = None;
+            self.segment.whole = false;
+            return;
+        }
+        let at = self.segment.place(interval, joins);
+        let carried = self.account(interval);
+        self.sum_targets(interval);
+        if let Some(at) = at {
+            self.measured(at, interval, &carried);
+        }
+    }
+
+    fn missing(&mut self, interval: &Interval) {
+        self.segment.whole = false;
+        self.segment.carried = None;
+        if interval.index < self.segment.next_index {
+            self.spoil(format!("the log does not add up: interval {} comes twice or too late", interval.index));
+        }
+    }
+
+    /// Checks the accounting identity; gives what was carried in.
+    fn account(&mut self, interval: &Interval) -> Vec<u64> {
+        let carried = self.segment.carried.take();
+        let mut fault = None;
+        for (index, flow) in interval.flows.iter().enumerate() {
+            if let Err(why) = adds_up(flow, carried.as_ref().map(|carried| carried[index])) {
+                fault.get_or_insert((index, why));
+            }
+            let segment = &mut self.segment;
+            segment.issued = segment.issued.saturating_add(flow.issued);
+            let ended = flow.ok.saturating_add(flow.short).saturating_add(failed(flow));
+            segment.completed = segment.completed.saturating_add(ended);
+            self.errors(index, interval);
+        }
+        self.segment.stuck = interval.flows.iter().fold(0, |sum, flow| sum.saturating_add(flow.stuck));
+        if let Some((index, why)) = fault {
+            let stream = &self.layout.streams[usize::from(self.layout.flows[index].stream)].name;
+            let target = self.layout.target_of(index);
+            let text = format!("the log does not add up: interval {}, {stream} on {target}: {why}", interval.index);
+            self.spoil(text);
+        }
+        self.segment.carried = Some(interval.flows.iter().map(carried_out).collect());
+        carried.unwrap_or_else(|| vec![0; interval.flows.len()])
+    }
+
+    /// An error, a short or a stuck operation decides, in whatever phase; the first of each flow is kept with its place.
+    fn errors(&mut self, index: usize, interval: &Interval) {
+        let flow = &interval.flows[index];
+        if flow.short == 0 && flow.stuck == 0 && failed(flow) == 0 {
+            return;
+        }
+        let stream = self.layout.streams[usize::from(self.layout.flows[index].stream)].name.clone();
+        let target = self.layout.target_of(index).to_owned();
+        let known = |finding: &Finding| {
+            let place = &finding.deciding;
+            finding.class == Class::Errors
+                && place.stream.as_ref() == Some(&stream)
+                && place.target.as_ref() == Some(&target)
+        };
+        if self.findings.iter().any(known) {
+            return;
+        }
+        let mut what: Vec<String> =
+            flow.errors.iter().filter(|(_, n)| **n > 0).take(4).map(|(name, n)| format!("{n} {name}")).collect();
+        what.extend((flow.short > 0).then(|| format!("{} short", flow.short)));
+        what.extend((flow.stuck > 0).then(|| format!("{} stuck", flow.stuck)));
+        let measured = what.join(", ");
+        let at = Span::from_ns(interval.start_ns).human();
+        let text = format!("{stream} on {target}: {measured}, first {at} into the run; an I/O error never passes");
+        let mut deciding =
+            Deciding { stream: Some(stream), target: Some(target), measured: Some(measured), ..nowhere(self.number) };
+        (deciding.start_ns, deciding.end_ns) = (self.cursor, self.cursor);
+        self.findings.push(Finding::new(Class::Errors, text, deciding));
+    }
+
+    fn sum_targets(&mut self, interval: &Interval) {
+        for (index, sums) in self.target_sums.iter_mut().enumerate() {
+            let disk = interval.disks.iter().find(|disk| usize::from(disk.target) == index);
+            if let Some(disk) = disk {
+                sums.counted = true;
+                add(&mut sums.disk_operations, disk.reads.saturating_add(disk.writes));
+                add(&mut sums.disk_bytes, disk.read_bytes.saturating_add(disk.written_bytes));
+            }
+            for (head, flow) in self.layout.flows.iter().zip(&interval.flows) {
+                if usize::from(head.target) != index {
+                    continue;
+                }
+                let writes = self.layout.streams[usize::from(head.stream)].direction == assay_base::Direction::Write;
+                add(if writes { &mut sums.written_bytes } else { &mut sums.read_bytes }, flow.bytes);
+                add(&mut sums.sampled, flow.sampled);
+                add(&mut sums.blank, flow.blank);
+                if disk.is_some() {
+                    add(&mut sums.own_operations, flow.ok.saturating_add(flow.short).saturating_add(failed(flow)));
+                    add(&mut sums.own_bytes, flow.bytes);
+                }
+            }
+        }
+    }
+
+    fn measured(&mut self, at: u64, interval: &Interval, carried: &[u64]) {
+        let length = interval.end_ns.saturating_sub(interval.start_ns);
+        let tolerance = self.layout.tolerance_ns();
+        let joins = self.follows && at <= self.cursor.saturating_add(tolerance);
+        if at > self.cursor.saturating_add(tolerance) {
+            self.judged.iter_mut().for_each(|judged| judged.windows.hole(&self.layout));
+        }
+        for index in 0..self.judged.len() {
+            let ended = self.judged[index].windows.add(at, joins, interval, carried, &self.layout);
+            if let Some(window) = ended {
+                self.window(index, window);
+            }
+        }
+        self.totals(interval);
+        self.series.add(at, interval, &self.layout);
+        if let Some(host) = &interval.host {
+            let cost = self.cost.get_or_insert_default();
+            add(&mut cost.cpu_ns, host.cpu_ns);
+            add(&mut cost.run_queue_ns, host.run_queue_ns);
+            add(&mut cost.steal_ns, host.steal_ns);
+            add(&mut cost.sampled_ns, length);
+            cost.resident_bytes_max = cost.resident_bytes_max.max(host.resident_bytes);
+        }
+        add(&mut self.measured_ns, length);
+        self.cursor = at.saturating_add(length);
+        self.follows = true;
+    }
+
+    fn totals(&mut self, interval: &Interval) {
+        let mut by_stream = vec![(0u64, 0u64); self.layout.streams.len()];
+        for (index, flow) in interval.flows.iter().enumerate() {
+            // A bucket that does not exist was reported by the windows.
+            let _ = self.totals[index].add_interval(flow);
+            let most = &mut self.maxima[index];
+            *most = (most.0.max(flow.in_flight), most.1.max(flow.waiting));
+            let sums = &mut by_stream[usize::from(self.layout.flows[index].stream)];
+            *sums = (sums.0.saturating_add(flow.in_flight), sums.1.saturating_add(flow.waiting));
+        }
+        for (most, sums) in self.stream_maxima.iter_mut().zip(by_stream) {
+            *most = (most.0.max(sums.0), most.1.max(sums.1));
+        }
+    }
+
+    fn window(&mut self, index: usize, mut window: Window) {
+        let is_slice = index == 0;
+        // Windows shorter than a slice rest on the operations in `forgiven` alone: their percentiles mean little.
+        if self.judged[index].windows.length_ns() >= self.judged[0].windows.length_ns() {
+            self.load.check_own_lag(&mut window, is_slice, &self.layout);
+        }
+        let mut within = true;
+        for (_, tracker) in &mut self.judged[index].trackers {
+            within &= tracker.observe(&window, &self.layout);
+        }
+        if let (Some(why), false) = (&window.invalid, is_slice) {
+            let text = format!(
+                "the window of {} proves nothing: {why}",
+                Span::from_ns(self.judged[index].windows.length_ns()).human()
+            );
+            let known = self.findings.iter().any(|finding| finding.text == text);
+            if !known && window.complete {
+                self.findings.push(Finding::of_step(Class::Unproven, text, self.number));
+            }
+        }
+        if is_slice {
+            within &= self.load.observe(&window, &self.layout);
+            self.keep_slice(&window, within);
+        }
+    }
+
+    fn keep_slice(&mut self, window: &Window, within: bool) {
+        let full = self.slices.len() >= SLICES;
+        if full && (within || self.slices.len() >= 2 * SLICES) {
+            self.slices_left_out += 1;
+            return;
+        }
+        let length = window.end_ns.saturating_sub(window.start_ns);
+        let note = match () {
+            () if !window.complete => Some("not complete, does not count".to_owned()),
+            () if length < self.judged[0].windows.length_ns() => {
+                Some(format!("{} long", Span::from_ns(length).human()))
+            }
+            () => None,
+        };
+        self.slices.push(Slice {
+            number: window.number,
+            start_ns: window.start_ns,
+            end_ns: window.end_ns,
+            complete: window.complete,
+            valid: window.invalid.is_none(),
+            within: within || !window.complete,
+            note,
+            streams: slice_streams(window, &self.layout),
+        });
+    }
+
+    /// Adds distributions; those of phases that are not judged are skipped. The error says what is wrong with them.
+    pub fn histograms(&mut self, line: &Histograms) -> Result<(), String> {
+        let kind = self.segment.phases.get(usize::from(line.phase)).map(|(kind, _)| *kind);
+        if kind != Some(PhaseKind::Measure) {
+            return Ok(());
+        }
+        // The line follows its last interval; its middle is taken as its place.
+        let back = line.last.saturating_sub(line.first).saturating_mul(self.layout.interval_ns) / 2;
+        let at = self.cursor.saturating_sub(back.saturating_add(self.layout.interval_ns));
+        for flow in &line.flows {
+            let index = usize::from(flow.flow);
+            let head = self
+                .layout
+                .flows
+                .get(index)
+                .ok_or_else(|| format!("distributions of flow {index}, which is not there"))?;
+            let times = flow.decode()?;
+            if times.iter().any(|times| times.overflow() > MOST_OPERATIONS || times.histogram().len() > MOST_OPERATIONS)
+            {
+                return Err("a distribution of more operations than any run makes".into());
+            }
+            let stream = usize::from(head.stream);
+            self.series.add_times(at, stream, &times[0]);
+            let alone = self.layout.of_stream[stream].len() == 1;
+            if !alone && self.layout.flows.len() <= FLOW_TIMES {
+                add_times(&mut self.flow_times[index], &times);
+            }
+            add_times(&mut self.stream_times[stream], &times);
+        }
+        Ok(())
+    }
+
+    /// Keeps an event.
+    pub fn event(&mut self, event: Event) {
+        if matches!(event.what.as_str(), "warning" | "environment") && self.warnings.len() < 20 {
+            self.warnings.push(event.text.clone());
+        }
+        if self.events.len() < EVENTS {
+            self.events.push(event);
+        } else {
+            self.events_left_out += 1;
+        }
+    }
+
+    /// Ends a segment.
+    pub fn close(&mut self, close: Close) {
+        self.segment.closed = Some(close);
+    }
+
+    /// What a segment's end says, and whether its closing line agrees with what was found.
+    fn check_segment(&mut self) {
+        let Some(close) = self.segment.closed.take() else { return };
+        let told = if close.text.is_empty() { String::new() } else { format!(": {}", close.text) };
+        let finding = match close.reason {
+            CloseReason::TargetLost => Some((Class::Errors, format!("the target was lost{told}"))),
+            CloseReason::DeviceLag => {
+                Some((Class::Broken, format!("the load was not held: the device let the schedule fall behind{told}")))
+            }
+            CloseReason::GeneratorLag => {
+                Some((Class::Unproven, format!("the generator let the schedule fall behind{told}")))
+            }
+            CloseReason::EngineFailed => Some((Class::Unproven, format!("the engine could not submit{told}"))),
+            CloseReason::Completed | CloseReason::Interrupted | CloseReason::LogFailed => None,
+        };
+        if let Some((class, text)) = finding {
+            let mut deciding = nowhere(self.number);
+            (deciding.start_ns, deciding.end_ns) = (self.cursor, self.cursor);
+            self.findings.push(Finding::new(class, text, deciding));
+        }
+        let segment = &self.segment;
+        if close.intervals != segment.found && !self.damaged {
+            let text = format!("the closing line speaks of {} intervals, {} are there", close.intervals, segment.found);
+            self.findings.push(Finding::of_step(Class::Missing, text, self.number));
+        } else if segment.whole
+            && (close.issued, close.completed, close.stuck) != (segment.issued, segment.completed, segment.stuck)
+        {
+            let text = format!(
+                "the log does not add up: the closing line speaks of {} issued, {} completed, {} stuck; the intervals of {}, {}, {}",
+                close.issued, close.completed, close.stuck, segment.issued, segment.completed, segment.stuck
+            );
+            self.findings.push(Finding::of_step(Class::Unproven, text, self.number));
+        }
+        self.segment.closed = Some(close);
+    }
+
+    /// Something in the log contradicts itself: what is open proves nothing.
+    fn spoil(&mut self, text: String) {
+        self.judged.iter_mut().for_each(|judged| judged.windows.spoil(&text));
+        let known = self.findings.iter().any(|finding| finding.text.starts_with("the log does not add up"));
+        if !known {
+            let mut deciding = nowhere(self.number);
+            (deciding.start_ns, deciding.end_ns) = (self.cursor, self.cursor);
+            self.findings.push(Finding::new(Class::Unproven, text, deciding));
+        }
+    }
+
+    /// Ends the step: closes what is open and says how the last segment ended.
+    pub(crate) fn end(&mut self) -> Option<CloseReason> {
+        for index in 0..self.judged.len() {
+            if let Some(window) = self.judged[index].windows.close(&self.layout) {
+                self.window(index, window);
+            }
+        }
+        self.check_segment();
+        self.segment.closed.as_ref().map(|close| close.reason)
+    }
+
+    /// What the last segment's closing line says.
+    pub(crate) fn closing_text(&self) -> String {
+        self.segment.closed.as_ref().map(|close| close.text.clone()).unwrap_or_default()
+    }
+
+    /// Measured time that has been reached.
+    pub(crate) fn reached_ns(&self) -> u64 {
+        self.cursor
+    }
+}
+
+/// The windows that are needed: the slices first, then each other length that a criterion asks for.
+fn windows_of(criteria: &[Criterion], slice_ns: u64, options: &Options, layout: &Layout) -> Vec<Judged> {
+    let fresh = |length: Option<u64>| Judged { windows: Windows::new(length, layout.planned_ns), trackers: Vec::new() };
+    let mut keys = vec![Some(slice_ns.max(layout.interval_ns))];
+    let mut judged = vec![fresh(keys[0])];
+    for (order, criterion) in criteria.iter().enumerate() {
+        let asked = criterion.window.map(Span::as_ns);
+        let key = asked.map(|ns| ns.max(layout.interval_ns));
+        let index = keys.iter().position(|known| *known == key).unwrap_or_else(|| {
+            keys.push(key);
+            judged.push(fresh(key));
+            judged.len() - 1
+        });
+        let length = judged[index].windows.length_ns();
+        let human = |ns| Span::from_ns(ns).human();
+        let note = match asked {
+            Some(asked) if asked > length => Some(format!("judged over {}, the whole measured time", human(length))),
+            Some(asked) if asked < length => Some(format!("judged per {}, the length of an interval", human(length))),
+            _ => None,
+        };
+        let tracker = Tracker::new(criterion, options.judge_on, length, note, layout);
+        judged[index].trackers.push((order, tracker));
+    }
+    judged
+}
+
+fn slice_streams(window: &Window, layout: &Layout) -> Vec<SliceStream> {
+    let entry = |stream: usize, target: Option<&str>, cell: &Cell| SliceStream {
+        stream: layout.streams[stream].name.clone(),
+        target: target.map(str::to_owned),
+        counts: cell.counts(),
+        response: cell.response.slice_times(&layout.thresholds, &layout.shown),
+        service: cell.service.slice_times(&layout.thresholds, &layout.shown),
+        own_lag_p99_below_ns: cell.own_lag.p99_between(&layout.thresholds).and_then(|(_, upper)| upper),
+    };
+    let mut entries = Vec::new();
+    for (stream, flows) in layout.of_stream.iter().enumerate() {
+        if flows.len() != 1 {
+            entries.push(entry(stream, None, &window.streams[stream]));
+        }
+        entries.extend(flows.iter().map(|&flow| entry(stream, Some(layout.target_of(flow)), &window.flows[flow])));
+    }
+    entries
+}
+
+fn add_times(sum: &mut Option<[Times; 3]>, times: &[Times; 3]) {
+    match sum {
+        Some(sum) => sum.iter_mut().zip(times).for_each(|(sum, times)| sum.add(times)),
+        None => *sum = Some(times.clone()),
+    }
+}
+
+fn add(sum: &mut u64, n: u64) {
+    *sum = sum.saturating_add(n);
+}
+
+/// How a segment ended, in words.
+pub(crate) fn ended(reason: CloseReason) -> &'static str {
+    match reason {
+        CloseReason::Completed => "completed",
+        CloseReason::Interrupted => "interrupted",
+        CloseReason::DeviceLag => "stopped, the device fell behind",
+        CloseReason::GeneratorLag => "stopped, the generator fell behind",
+        CloseReason::TargetLost => "stopped, the target was lost",
+        CloseReason::LogFailed => "stopped, the log could not be kept",
+        CloseReason::EngineFailed => "stopped, the engine failed",
+    }
+}

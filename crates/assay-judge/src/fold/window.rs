@@ -1,0 +1,192 @@
+//! Cuts the measured time into windows of one length and gives each away when it ends.
+//!
+//! One window is open at a time, so memory does not grow with the run. The last window takes in everything that starts at
+//! or after the planned end (the drain). A window is complete when its intervals follow each other from its beginning to its
+//! end without a hole.
+
+use crate::fold::cell::Cell;
+use crate::fold::layout::Layout;
+use assay_record::{FlowInterval, Interval};
+
+/// A window that has ended.
+#[derive(Clone, Debug)]
+pub struct Window {
+    /// 1-based.
+    pub number: u64,
+    /// Begin in measured time.
+    pub start_ns: u64,
+    /// Planned end in measured time.
+    pub end_ns: u64,
+    /// False when it was cut, has a gap, or intervals of it are missing.
+    pub complete: bool,
+    /// Why nothing in it counts, when that is so.
+    pub invalid: Option<String>,
+    /// One for each flow.
+    pub flows: Vec<Cell>,
+    /// One for each stream: its flows added up.
+    pub streams: Vec<Cell>,
+}
+
+#[derive(Debug)]
+struct Open {
+    index: u64,
+    reached: u64,
+    hole: bool,
+    invalid: Option<String>,
+    flows: Vec<Cell>,
+}
+
+/// Windows of one length.
+#[derive(Debug)]
+pub struct Windows {
+    length_ns: u64,
+    planned_ns: u64,
+    /// A gap between segments does no harm: the window is the whole run, wherever it was interrupted.
+    bridges_gaps: bool,
+    open: Option<Open>,
+    invalid_ahead: Option<String>,
+    last_given: Option<u64>,
+}
+
+impl Windows {
+    /// Windows of `length_ns`; `None` is one window over all of the measured time.
+    pub fn new(length_ns: Option<u64>, planned_ns: u64) -> Windows {
+        let length = length_ns.unwrap_or(u64::MAX).min(planned_ns.max(1));
+        Windows {
+            length_ns: length,
+            planned_ns,
+            bridges_gaps: length_ns.is_none(),
+            open: None,
+            invalid_ahead: None,
+            last_given: None,
+        }
+    }
+
+    /// Length of a window; the last may be shorter.
+    pub fn length_ns(&self) -> u64 {
+        self.length_ns
+    }
+
+    /// How many windows the plan holds.
+    pub fn planned(&self) -> u64 {
+        self.planned_ns.div_ceil(self.length_ns)
+    }
+
+    /// Adds an interval that begins at `at` in measured time; gives the window before when it has ended. `follows` is false
+    /// when the interval does not join what came before it.
+    pub fn add(
+        &mut self,
+        at: u64,
+        follows: bool,
+        interval: &Interval,
+        carried: &[u64],
+        layout: &Layout,
+    ) -> Option<Window> {
+        let index = (at / self.length_ns).min(self.planned().saturating_sub(1));
+        let ended = if self.open.as_ref().is_some_and(|open| open.index != index) { self.close(layout) } else { None };
+        if self.open.is_none() {
+            self.open = Some(self.begin(index, at, follows, carried, layout));
+        }
+        let open = self.open.as_mut().expect("opened just above when there was none");
+        open.reached = open.reached.max(at.saturating_add(interval.end_ns.saturating_sub(interval.start_ns)));
+        for (cell, flow) in open.flows.iter_mut().zip(&interval.flows) {
+            if let Err(bucket) = cell.add_interval(flow) {
+                open.invalid.get_or_insert(format!("a count for bucket {bucket}, which does not exist"));
+            }
+        }
+        ended
+    }
+
+    fn begin(&mut self, index: u64, at: u64, follows: bool, carried: &[u64], layout: &Layout) -> Open {
+        let repeated = self.last_given.is_some_and(|last| index <= last);
+        let late = at > index.saturating_mul(self.length_ns).saturating_add(layout.tolerance_ns());
+        let mut flows = vec![Cell::new(layout.thresholds.buckets()); layout.flows.len()];
+        flows.iter_mut().zip(carried).for_each(|(cell, carried)| cell.carried_in = *carried);
+        Open { index, reached: at, hole: repeated || (late && !follows), invalid: self.invalid_ahead.take(), flows }
+    }
+
+    /// Something is missing behind what was added last: the open window is not complete unless it had ended there.
+    pub fn hole(&mut self, layout: &Layout) {
+        let (length, planned) = (self.length_ns, self.planned_ns);
+        if let Some(open) = &mut self.open {
+            open.hole |= open.reached.saturating_add(layout.tolerance_ns()) < end_of(open.index, length, planned);
+        }
+    }
+
+    /// The run goes on at `at`, after an interruption at `from`. A window that begins there is measured afresh.
+    pub fn resume(&mut self, from: u64, at: u64, tolerance: u64) {
+        if self.bridges_gaps {
+            return;
+        }
+        let at_beginning = at % self.length_ns <= tolerance || self.length_ns - at % self.length_ns <= tolerance;
+        let here = (at.saturating_add(tolerance)) / self.length_ns;
+        let Some(open) = &mut self.open else { return };
+        if at_beginning && open.index >= here {
+            self.open = None;
+        } else if !at_beginning || from.abs_diff(at) > tolerance {
+            open.hole = true;
+        }
+    }
+
+    /// What is open proves nothing, and why.
+    pub fn spoil(&mut self, why: &str) {
+        let slot = match &mut self.open {
+            Some(open) => &mut open.invalid,
+            None => &mut self.invalid_ahead,
+        };
+        slot.get_or_insert_with(|| why.to_owned());
+    }
+
+    /// Ends the open window; `None` when there is none.
+    pub fn close(&mut self, layout: &Layout) -> Option<Window> {
+        let open = self.open.take()?;
+        self.last_given = Some(self.last_given.map_or(open.index, |last| last.max(open.index)));
+        let start_ns = open.index.saturating_mul(self.length_ns);
+        let end_ns = end_of(open.index, self.length_ns, self.planned_ns);
+        let whole = open.reached.saturating_add(layout.tolerance_ns()) >= end_ns;
+        let streams =
+            layout.of_stream.iter().map(|flows| sum(flows.iter().map(|&flow| &open.flows[flow]), layout)).collect();
+        Some(Window {
+            number: open.index.saturating_add(1),
+            start_ns,
+            end_ns,
+            complete: whole && !open.hole,
+            invalid: open.invalid,
+            flows: open.flows,
+            streams,
+        })
+    }
+}
+
+fn end_of(index: u64, length_ns: u64, planned_ns: u64) -> u64 {
+    index.saturating_add(1).saturating_mul(length_ns).min(planned_ns)
+}
+
+/// Adds up flows.
+pub fn sum<'a>(flows: impl Iterator<Item = &'a Cell>, layout: &Layout) -> Cell {
+    let mut sum = Cell::new(layout.thresholds.buckets());
+    flows.for_each(|cell| sum.merge(cell));
+    sum
+}
+
+/// True when the interval's counts agree with each other: what came in is what went out, and every length was counted.
+pub fn adds_up(flow: &FlowInterval, carried_in: Option<u64>) -> Result<(), String> {
+    use crate::fold::cell::{carried_out, failed, sparse_total};
+    let out = [flow.ok, failed(flow), flow.short, carried_out(flow)].iter().map(|n| u128::from(*n)).sum::<u128>();
+    if let Some(carried) = carried_in {
+        let into = u128::from(carried) + u128::from(flow.scheduled);
+        if into != out {
+            return Err(format!("{carried} carried in and {} scheduled, but {out} accounted for", flow.scheduled));
+        }
+    }
+    let back = flow.ok.saturating_add(flow.short).saturating_add(failed(flow));
+    for (what, timing, whole) in
+        [("response", &flow.response, flow.ok), ("service", &flow.service, flow.ok), ("lag", &flow.lag, back)]
+    {
+        let counted = sparse_total(&timing.counts);
+        if counted != whole {
+            return Err(format!("{counted} lengths of {what} for {whole} operations"));
+        }
+    }
+    Ok(())
+}

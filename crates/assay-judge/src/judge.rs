@@ -1,0 +1,240 @@
+//! From a log to a judgement: reads entries, opens and ends steps, and lets the heaviest step decide.
+
+use crate::fold::finish::{Finished, finish};
+use crate::fold::step::StepFold;
+use crate::judgement::{Damaged, Judgement, SCHEMA};
+use crate::rules::finding::{Class, Finding};
+use crate::verdict::Verdict;
+use assay_base::{Criterion, Measure, Span};
+use assay_record::{Damage, Entry, Header, Reader};
+use std::collections::BTreeSet;
+use std::fmt;
+use std::io::{self, BufRead};
+
+/// Damaged places that are listed; the others are counted.
+const DAMAGE: usize = 100;
+
+/// What the user may ask for beside what the log says.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Options {
+    /// Judges all criteria on this instead of their own measure (`--judge service`).
+    pub judge_on: Option<Measure>,
+    /// Length of a slice, instead of the log's.
+    pub slice: Option<Span>,
+    /// Criteria, instead of the log's.
+    pub criteria: Option<Vec<Criterion>>,
+}
+
+/// Why a log cannot be judged at all.
+#[derive(Debug)]
+pub enum JudgeError {
+    /// The log could not be read.
+    Io(io::Error),
+    /// No header that can be used; the text says what was met instead.
+    NotALog(String),
+}
+
+impl fmt::Display for JudgeError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            JudgeError::Io(error) => write!(f, "the log could not be read: {error}"),
+            JudgeError::NotALog(met) => {
+                write!(f, "not a run log that can be judged: {met}; name the run.jsonl of a run")
+            }
+        }
+    }
+}
+
+impl std::error::Error for JudgeError {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match self {
+            JudgeError::Io(error) => Some(error),
+            JudgeError::NotALog(_) => None,
+        }
+    }
+}
+
+/// Judges a whole log.
+pub fn judge<R: BufRead>(mut reader: Reader<R>, options: &Options) -> Result<Judgement, JudgeError> {
+    let mut fold = Fold::new(options.clone());
+    while let Some(item) = reader.next_entry().map_err(JudgeError::Io)? {
+        match item {
+            Ok(entry) => fold.entry(entry),
+            Err(damage) => fold.damage(damage),
+        }
+    }
+    fold.finish()
+}
+
+/// The machine behind [`judge`]: told of each entry in order, so that a log may also be judged while it grows.
+#[derive(Debug)]
+pub struct Fold {
+    options: Options,
+    head: Option<Header>,
+    current: Option<StepFold>,
+    finished: Vec<Finished>,
+    watermarks: Vec<String>,
+    damage: Vec<Damaged>,
+    damage_left_out: u64,
+    /// Damage before the first step, and what it is.
+    early: Option<Finding>,
+    met: Option<String>,
+}
+
+impl Fold {
+    /// Nothing read yet.
+    pub fn new(options: Options) -> Fold {
+        Fold {
+            options,
+            head: None,
+            current: None,
+            finished: Vec::new(),
+            watermarks: Vec::new(),
+            damage: Vec::new(),
+            damage_left_out: 0,
+            early: None,
+            met: None,
+        }
+    }
+
+    /// The next entry.
+    pub fn entry(&mut self, entry: Entry) {
+        if let Entry::Header(header) = entry {
+            return self.header(*header);
+        }
+        let Some(step) = &mut self.current else {
+            self.met.get_or_insert_with(|| "it does not begin with a header".to_owned());
+            return;
+        };
+        match entry {
+            Entry::Header(_) => {}
+            Entry::Interval(interval) => step.interval(&interval),
+            Entry::Histograms(line) => {
+                if let Err(why) = step.histograms(&line) {
+                    self.unreadable(why);
+                }
+            }
+            Entry::Event(event) => step.event(event),
+            Entry::Close(close) => step.close(close),
+        }
+    }
+
+    fn header(&mut self, header: Header) {
+        for watermark in header.watermarks.iter().take(20) {
+            if !self.watermarks.contains(watermark) {
+                self.watermarks.push(watermark.clone());
+            }
+        }
+        self.head.get_or_insert_with(|| header.clone());
+        let same_step = |step: &StepFold| step.header.step == header.step;
+        if header.continues && self.current.as_ref().is_some_and(same_step) {
+            let resumed = self.current.as_mut().map_or(Ok(()), |step| step.resume(&header));
+            return resumed.unwrap_or_else(|why| self.unreadable(why));
+        }
+        self.finished.extend(self.current.take().map(finish));
+        let number = header.step.as_ref().map_or(self.finished.len() as u32 + 1, |step| step.number);
+        match StepFold::new(number, header, &self.options) {
+            Ok(mut step) => {
+                step.findings.extend(self.early.take());
+                self.current = Some(step);
+            }
+            Err(why) => self.unreadable(format!("the header describes what cannot be: {why}")),
+        }
+    }
+
+    /// A line that is whole and yet makes no sense: damage like any other.
+    fn unreadable(&mut self, what: String) {
+        self.damage(Damage { line: 0, offset: 0, torn_tail: false, what });
+    }
+
+    /// A place where the log is not what was written.
+    pub fn damage(&mut self, damage: Damage) {
+        let step = self.current.as_ref().map_or(1, |step| step.number);
+        let place = if damage.line == 0 { damage.what.clone() } else { damage.to_string() };
+        let (class, text) = match damage.torn_tail {
+            true => (Class::Missing, format!("the log ends in the middle of a line ({place})")),
+            false => (Class::Unproven, format!("the log is damaged: {place}")),
+        };
+        self.met.get_or_insert_with(|| place.clone());
+        let finding = Finding::of_step(class, text, step);
+        match &mut self.current {
+            Some(step) => {
+                step.damage();
+                if !step
+                    .findings
+                    .iter()
+                    .any(|known| known.class == class && known.text.starts_with("the log is damaged"))
+                {
+                    step.findings.push(finding);
+                }
+            }
+            None => drop(self.early.get_or_insert(finding)),
+        }
+        if self.damage.len() < DAMAGE {
+            let Damage { line, offset, torn_tail, what } = damage;
+            self.damage.push(Damaged { line, offset, torn_tail, what });
+        } else {
+            self.damage_left_out += 1;
+        }
+    }
+
+    /// Ends the log. The error says why there is nothing to judge.
+    pub fn finish(mut self) -> Result<Judgement, JudgeError> {
+        self.finished.extend(self.current.take().map(finish));
+        let Some(head) = self.head.take().filter(|_| !self.finished.is_empty()) else {
+            return Err(JudgeError::NotALog(self.met.unwrap_or_else(|| "it is empty".to_owned())));
+        };
+        let finished = std::mem::take(&mut self.finished);
+        Ok(self.judgement(&head, finished))
+    }
+
+    fn judgement(self, head: &Header, finished: Vec<Finished>) -> Judgement {
+        let several = finished.len() > 1;
+        let of = finished.iter().map(|done| done.step.of).max().unwrap_or(1);
+        let absent = absent_steps(&finished, of);
+        let worst = finished.iter().map(|done| done.step.verdict).max().unwrap_or(Verdict::Incomplete);
+        let decides = finished.iter().position(|done| done.step.verdict == worst).unwrap_or(0);
+        let chosen = &finished[decides].step;
+        let (mut verdict, mut deciding) = (worst, chosen.deciding.clone());
+        let mut reason = match (several || of > 1, worst) {
+            (true, Verdict::Pass) => format!("all {} steps passed", finished.len()),
+            (true, _) => format!("step {} of {of} ({}): {}", chosen.number, chosen.title, chosen.reason),
+            (false, _) => chosen.reason.clone(),
+        };
+        if let (Some(absent), true) = (absent, verdict < Verdict::Incomplete) {
+            (verdict, reason, deciding) = (Verdict::Incomplete, absent, None);
+        }
+        let mut warnings: Vec<String> = Vec::new();
+        for done in &finished {
+            let label = if several { format!("step {}: ", done.step.number) } else { String::new() };
+            warnings.extend(done.step.warnings.iter().map(|warning| format!("{label}{warning}")));
+        }
+        if self.damage_left_out > 0 {
+            warnings.push(format!("{} more damaged places are not listed", self.damage_left_out));
+        }
+        Judgement {
+            schema: SCHEMA,
+            verdict,
+            reason,
+            deciding,
+            name: head.name.clone(),
+            model: head.model.clone(),
+            load: chosen.load.clone(),
+            seed: head.seed,
+            tool: head.tool.clone(),
+            created: head.created.clone(),
+            watermarks: self.watermarks,
+            warnings,
+            damage: self.damage,
+            part: chosen.part.clone(),
+            steps: if several { finished.into_iter().map(|done| done.step).collect() } else { Vec::new() },
+        }
+    }
+}
+
+/// Which of the planned steps the log does not hold.
+fn absent_steps(finished: &[Finished], of: u32) -> Option<String> {
+    let there: BTreeSet<u32> = finished.iter().map(|done| done.step.number).collect();
+    let first = (1..=of).find(|number| !there.contains(number))?;
+    Some(format!("step {first} of {of} is not in the log; {} of {of} steps were run", there.len()))
+}

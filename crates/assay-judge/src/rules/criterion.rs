@@ -1,0 +1,242 @@
+//! Follows one criterion through its windows, over all targets together and on each alone.
+
+use crate::fold::cell::Cell;
+use crate::fold::layout::Layout;
+use crate::fold::window::Window;
+use crate::judgement::{CriterionOutcome, Deciding, Figure, Outcome};
+use crate::rules::finding::{Class, Finding};
+use crate::rules::value::{Value, bound_text, title};
+use assay_base::{Criterion, Measure, Span};
+
+/// A criterion on its way through the log.
+#[derive(Debug)]
+pub struct Tracker {
+    criterion: Criterion,
+    measure: Measure,
+    stream: Option<usize>,
+    window_ns: u64,
+    note: Option<String>,
+    windows: u64,
+    broken: u64,
+    complete: u64,
+    unproven: u64,
+    held_before: u64,
+    first_broken: Option<Figure>,
+    first_generator: Option<Figure>,
+    worst: Option<Figure>,
+    targets: Vec<Option<Figure>>,
+}
+
+impl Tracker {
+    /// Follows `criterion`, on `judge_on` instead of its own measure where that is given.
+    pub fn new(
+        criterion: &Criterion,
+        judge_on: Option<Measure>,
+        window_ns: u64,
+        note: Option<String>,
+        layout: &Layout,
+    ) -> Tracker {
+        Tracker {
+            measure: judge_on.unwrap_or(criterion.measure),
+            stream: layout.streams.iter().position(|head| head.name == criterion.stream),
+            criterion: Criterion { measure: judge_on.unwrap_or(criterion.measure), ..criterion.clone() },
+            window_ns,
+            note,
+            windows: 0,
+            broken: 0,
+            complete: 0,
+            unproven: 0,
+            held_before: 0,
+            first_broken: None,
+            first_generator: None,
+            worst: None,
+            targets: vec![None; layout.targets.len()],
+        }
+    }
+
+    /// Judges one window; false when the criterion is broken in it.
+    pub fn observe(&mut self, window: &Window, layout: &Layout) -> bool {
+        self.complete += u64::from(window.complete);
+        let Some(stream) = self.stream.filter(|_| window.complete) else { return true };
+        if window.invalid.is_some() {
+            self.unproven += 1;
+            return true;
+        }
+        let together = self.figure(&window.streams[stream], None, window, layout);
+        let Some(together) = together else { return true };
+        self.windows += 1;
+        let flows = &layout.of_stream[stream];
+        let mut alone = Vec::new();
+        if flows.len() > 1 {
+            for &flow in flows {
+                let figure = self.figure(&window.flows[flow], Some(layout.target_of(flow)), window, layout);
+                alone.extend(figure.map(|figure| (usize::from(layout.flows[flow].target), figure)));
+            }
+        }
+        self.keep(together, alone)
+    }
+
+    fn figure(&self, cell: &Cell, target: Option<&str>, window: &Window, layout: &Layout) -> Option<Figure> {
+        let bound = &self.criterion.bound;
+        let value = Value::of(cell, self.measure, bound, &layout.thresholds)?;
+        let within = value.is_within(bound);
+        let generator =
+            !within && value.without_own_lag(cell, self.measure, bound, &layout.thresholds).is_within(bound);
+        Some(Figure {
+            window: window.number,
+            start_ns: window.start_ns,
+            end_ns: window.end_ns,
+            target: target.map(str::to_owned),
+            value: value.as_f64(),
+            text: value.text(bound),
+            operations: value.operations(),
+            within,
+            generator,
+        })
+    }
+
+    fn keep(&mut self, together: Figure, alone: Vec<(usize, Figure)>) -> bool {
+        let broken = |figure: &&Figure| !figure.within && !figure.generator;
+        let all_broken = alone.iter().all(|(_, figure)| !figure.within);
+        let worst_alone =
+            alone.iter().map(|(_, figure)| figure).filter(broken).max_by(|a, b| a.value.total_cmp(&b.value));
+        // A bad device among good ones is named; when all are bad, together says it.
+        let named = if all_broken { None } else { worst_alone };
+        let culprit = named.or(Some(&together).filter(broken)).or(worst_alone).cloned();
+        let pushed = alone.iter().map(|(_, figure)| figure).chain([&together]).find(|figure| figure.generator).cloned();
+        let holds = culprit.is_none();
+        if let Some(figure) = culprit {
+            self.broken += 1;
+            if self.first_broken.is_none() && self.unproven == 0 {
+                self.held_before = self.windows - 1;
+            }
+            self.first_broken.get_or_insert(figure);
+        } else if let Some(figure) = pushed {
+            self.unproven += 1;
+            self.first_generator.get_or_insert(figure);
+        }
+        for (target, figure) in alone {
+            worse(&mut self.targets[target], figure);
+        }
+        worse(&mut self.worst, together);
+        holds
+    }
+
+    /// Windows that are complete.
+    pub fn complete(&self) -> u64 {
+        self.complete
+    }
+
+    /// What is followed.
+    pub fn criterion(&self) -> &Criterion {
+        &self.criterion
+    }
+
+    /// What speaks against PASS. `planned` is how many windows there should be.
+    pub fn findings(&self, planned: u64, step: u32) -> Vec<Finding> {
+        let mut findings = Vec::new();
+        let name = title(&self.criterion.stream, self.measure, &self.criterion.bound);
+        let bound = bound_text(&self.criterion.bound);
+        if let Some(figure) = &self.first_broken {
+            let text = format!(
+                "{}: {name} was {}, bound {bound}{}",
+                place(figure, planned),
+                figure.text,
+                self.extent(planned)
+            );
+            findings.push(Finding::new(Class::Broken, text, self.deciding(figure, step)));
+        }
+        if let Some(figure) = &self.first_generator {
+            let text = format!(
+                "{}: {name} was {}, bound {bound}, but only the generator's own lag pushed it over",
+                place(figure, planned),
+                figure.text
+            );
+            findings.push(Finding::new(Class::Unproven, text, self.deciding(figure, step)));
+        }
+        if self.stream.is_none() {
+            let text = format!("the criterion \"{}\" names a stream the run does not have", self.criterion);
+            findings.push(Finding::of_step(Class::Unproven, text, step));
+        } else if self.windows == 0 && self.complete > 0 && self.unproven == 0 {
+            let text = format!("the criterion \"{}\" could not be judged: {}", self.criterion, self.why_not());
+            findings.push(Finding::of_step(Class::Unproven, text, step));
+        }
+        findings
+    }
+
+    fn why_not(&self) -> &'static str {
+        match self.criterion.threshold() {
+            Some(_) => "no operation completed, or the log does not count this threshold",
+            None => "no operation completed",
+        }
+    }
+
+    fn extent(&self, planned: u64) -> String {
+        if planned <= 1 {
+            return String::new();
+        }
+        let held = match self.held_before {
+            0 => String::new(),
+            before => format!("; it held in {before} before"),
+        };
+        format!(" (broken in {} of {} judged{held})", self.broken, self.windows)
+    }
+
+    fn deciding(&self, figure: &Figure, step: u32) -> Deciding {
+        Deciding {
+            step,
+            slice: Some(figure.window),
+            stream: Some(self.criterion.stream.clone()),
+            target: figure.target.clone(),
+            measured: Some(figure.text.clone()),
+            bound: Some(bound_text(&self.criterion.bound)),
+            start_ns: figure.start_ns,
+            end_ns: figure.end_ns,
+        }
+    }
+
+    /// How it came out; in a stress step it was never asked.
+    pub fn outcome(self, planned: u64, stress: bool) -> CriterionOutcome {
+        let outcome = match () {
+            () if stress => Outcome::NotApplied,
+            () if self.broken > 0 => Outcome::Fail,
+            () if self.unproven > 0 || self.stream.is_none() => Outcome::Invalid,
+            () if self.complete < planned => Outcome::Incomplete,
+            () if self.windows == 0 => Outcome::Invalid,
+            () => Outcome::Pass,
+        };
+        CriterionOutcome {
+            criterion: self.criterion.to_string(),
+            title: title(&self.criterion.stream, self.measure, &self.criterion.bound),
+            bound: bound_text(&self.criterion.bound),
+            stream: Some(self.criterion.stream.clone()),
+            measure: Some(self.measure),
+            threshold: self.criterion.threshold(),
+            window_ns: self.window_ns,
+            outcome,
+            windows: self.windows,
+            broken: self.broken,
+            measured: self.first_broken.or(self.first_generator).or_else(|| self.worst.clone()),
+            worst: self.worst,
+            targets: self.targets.into_iter().flatten().collect(),
+            note: self.note,
+        }
+    }
+}
+
+/// `in slice 6 (5 h to 6 h)`, with the target where one is meant.
+pub fn place(figure: &Figure, planned: u64) -> String {
+    let time = |ns| Span::from_ns(ns).human();
+    let target = figure.target.as_ref().map(|target| format!(" on {target}")).unwrap_or_default();
+    if planned <= 1 {
+        return format!("over the measured {}{target}", time(figure.end_ns.saturating_sub(figure.start_ns)));
+    }
+    let from = if figure.start_ns == 0 { "0".to_owned() } else { time(figure.start_ns) };
+    format!("in slice {} ({from} to {}){target}", figure.window, time(figure.end_ns))
+}
+
+fn worse(kept: &mut Option<Figure>, figure: Figure) {
+    if kept.as_ref().is_none_or(|kept| figure.value > kept.value) {
+        *kept = Some(figure);
+    }
+}

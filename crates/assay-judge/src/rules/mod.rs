@@ -1,0 +1,7 @@
+//! The rules of proof, in the order in which they weigh.
+
+pub mod criterion;
+pub mod disk;
+pub mod finding;
+pub mod load;
+pub mod value;

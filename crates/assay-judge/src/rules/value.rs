@@ -1,0 +1,164 @@
+//! A criterion's value in one cell, decided in whole numbers and written for people.
+
+use crate::fold::cell::{Cell, Lengths};
+use assay_base::{Bound, Measure, Share, Span};
+use assay_record::Thresholds;
+
+/// A measured value, exact.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Value {
+    /// So many of so many operations.
+    Share {
+        /// At or over the threshold.
+        over: u64,
+        /// All that completed.
+        of: u64,
+    },
+    /// A mean: the sum and over how many.
+    Mean {
+        /// Sum in nanoseconds.
+        sum_ns: u128,
+        /// Operations.
+        of: u64,
+    },
+}
+
+impl Value {
+    /// The value of `cell`; `None` when nothing completed or the threshold is not counted exactly.
+    pub fn of(cell: &Cell, measure: Measure, bound: &Bound, thresholds: &Thresholds) -> Option<Value> {
+        let lengths = lengths(cell, measure);
+        let of = lengths.total();
+        if of == 0 {
+            return None;
+        }
+        match bound {
+            Bound::Over { over, .. } | Bound::OverAtMost { over, .. } => {
+                Some(Value::Share { over: lengths.over(thresholds, *over)?, of })
+            }
+            Bound::MeanAtMost(_) => Some(Value::Mean { sum_ns: lengths.sum_ns, of }),
+        }
+    }
+
+    /// The same without what the generator's own lag added. Service has none of it.
+    pub fn without_own_lag(self, cell: &Cell, measure: Measure, bound: &Bound, thresholds: &Thresholds) -> Value {
+        if measure == Measure::Service {
+            return self;
+        }
+        match (self, bound) {
+            (Value::Share { over, of }, Bound::Over { over: span, .. } | Bound::OverAtMost { over: span, .. }) => {
+                let forgiven = cell.forgiven_over(thresholds, *span).unwrap_or(0);
+                Value::Share { over: over.saturating_sub(forgiven), of }
+            }
+            (Value::Mean { sum_ns, of }, _) => Value::Mean { sum_ns: sum_ns.saturating_sub(cell.own_lag.sum_ns), of },
+            (share, Bound::MeanAtMost(_)) => share,
+        }
+    }
+
+    /// True when the bound holds.
+    pub fn is_within(self, bound: &Bound) -> bool {
+        match (self, bound) {
+            (Value::Share { over, of }, Bound::Over { below, .. }) => below.exceeds(over, of),
+            (Value::Share { over, of }, Bound::OverAtMost { at_most, .. }) => at_most.holds(over, of),
+            (Value::Mean { sum_ns, of }, Bound::MeanAtMost(span)) => {
+                sum_ns <= u128::from(span.as_ns()) * u128::from(of)
+            }
+            _ => false,
+        }
+    }
+
+    /// As a number: a share from 0 to 1 or nanoseconds.
+    pub fn as_f64(self) -> f64 {
+        match self {
+            Value::Share { over, of } => over as f64 / of as f64,
+            Value::Mean { sum_ns, of } => sum_ns as f64 / of as f64,
+        }
+    }
+
+    /// Operations it is taken over.
+    pub fn operations(self) -> u64 {
+        match self {
+            Value::Share { of, .. } | Value::Mean { of, .. } => of,
+        }
+    }
+
+    /// For people. Beside its bound it never reads as the other side of it.
+    pub fn text(self, bound: &Bound) -> String {
+        match (self, bound) {
+            (Value::Share { .. }, Bound::Over { below: limit, .. } | Bound::OverAtMost { at_most: limit, .. }) => {
+                share_text(self.as_f64(), *limit)
+            }
+            (Value::Share { .. }, _) => percent(self.as_f64()),
+            (Value::Mean { .. }, _) => Span::from_ns(self.as_f64() as u64).human(),
+        }
+    }
+}
+
+fn lengths(cell: &Cell, measure: Measure) -> &Lengths {
+    match measure {
+        Measure::Response => &cell.response,
+        Measure::Service => &cell.service,
+    }
+}
+
+/// `2.70%`; small shares keep the digits that tell them from zero.
+pub fn percent(share: f64) -> String {
+    let percent = share * 100.0;
+    if percent > 0.0 && percent < 0.01 { format!("{percent:.4}%") } else { format!("{percent:.2}%") }
+}
+
+/// As [`percent`], with more digits where two would read as the bound itself.
+fn share_text(share: f64, limit: Share) -> String {
+    let text = percent(share);
+    if text == percent(limit.as_f64()) && share != limit.as_f64() { format!("{:.5}%", share * 100.0) } else { text }
+}
+
+/// The bound in words: `< 5%`.
+pub fn bound_text(bound: &Bound) -> String {
+    match bound {
+        Bound::Over { below, .. } => format!("< {below}"),
+        Bound::OverAtMost { at_most, .. } => format!("<= {at_most}"),
+        Bound::MeanAtMost(span) => format!("<= {}", span.human()),
+    }
+}
+
+/// The bound as a number: a share from 0 to 1 or nanoseconds.
+pub fn limit(bound: &Bound) -> f64 {
+    match bound {
+        Bound::Over { below: share, .. } | Bound::OverAtMost { at_most: share, .. } => share.as_f64(),
+        Bound::MeanAtMost(span) => span.as_ns() as f64,
+    }
+}
+
+/// What is measured, in words: `reads response over 1 ms`.
+pub fn title(stream: &str, measure: Measure, bound: &Bound) -> String {
+    match bound {
+        Bound::Over { over, .. } | Bound::OverAtMost { over, .. } => {
+            format!("{stream} {measure} over {}", over.human())
+        }
+        Bound::MeanAtMost(_) => format!("{stream} {measure} mean"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_value_never_reads_as_its_bound_unless_it_is() {
+        let below: Bound = Bound::Over { over: Span::from_ms(1), below: Share::from_percent(5) };
+        for (over, of, text, within) in [
+            (27, 1000, "2.70%", true),
+            (50, 1000, "5.00%", false),
+            (499_999, 10_000_000, "4.99999%", true),
+            (1, 10_000_000, "0.0000%", true),
+            (1, 100_000, "0.0010%", true),
+            (0, 7, "0.00%", true),
+        ] {
+            let value = Value::Share { over, of };
+            assert_eq!((value.text(&below).as_str(), value.is_within(&below)), (text, within), "{over} of {of}");
+        }
+        let mean = Bound::MeanAtMost(Span::from_ms(30));
+        assert!(Value::Mean { sum_ns: 90_000_000, of: 3 }.is_within(&mean));
+        assert!(!Value::Mean { sum_ns: 90_000_001, of: 3 }.is_within(&mean));
+    }
+}

@@ -1,0 +1,267 @@
+//! Builds logs as the engine writes them, from a description of what the device and the generator did.
+#![allow(dead_code, clippy::unwrap_used, reason = "helpers of tests, of which each file uses its part")]
+
+use assay_base::{Criterion, Direction, Errno, Rate, Span};
+use assay_judge::{Judgement, Options, judge};
+use assay_record::*;
+use std::collections::BTreeMap;
+
+pub const MINUTE: u64 = 60_000_000_000;
+pub const HOUR: u64 = 60 * MINUTE;
+/// Scheduled per flow and interval of a minute.
+pub const PER_MINUTE: u64 = 600;
+
+/// What happens to one flow in one interval.
+#[derive(Clone, Copy, Default)]
+pub struct Minute {
+    /// Operations of a thousand that take 2 ms instead of 200 µs.
+    pub slow: u64,
+    /// Own lag of every operation.
+    pub own_us: u64,
+    /// Operations of a thousand whose own lag is 1.9 ms, which pushes them over 1 ms.
+    pub pushed: u64,
+    /// Lag of every operation that the device caused.
+    pub queue_us: u64,
+    pub errors: u64,
+    pub short: u64,
+    pub stuck: u64,
+    /// Waiting and in flight at the end.
+    pub waiting: u64,
+    pub in_flight: u64,
+    /// Part of the schedule that is left out.
+    pub unscheduled: u64,
+}
+
+pub struct Scenario {
+    pub header: Header,
+    pub writer: Writer<Vec<u8>>,
+    recorder: Recorder,
+    carried: Vec<(u64, u64, u64)>,
+    pub index: u64,
+    pub at_ns: u64,
+    issued: u64,
+    completed: u64,
+    group: u64,
+    pub disks: Option<fn(u64, u64) -> DiskCounters>,
+}
+
+pub fn criteria(texts: &[&str]) -> Vec<Criterion> {
+    texts.iter().map(|text| text.parse().unwrap()).collect()
+}
+
+pub const STANDARD: [&str; 3] = [
+    "reads response over 1ms below 5% per 1h",
+    "reads response over 8ms below 1% per 1h",
+    "reads response over 64ms below 0.1% per 1h",
+];
+
+pub fn header(hours: u64, targets: u64) -> Header {
+    let target = |name| TargetHead {
+        name,
+        kind: "simulated".into(),
+        size_bytes: 1 << 30,
+        block_bytes: 512,
+        ..TargetHead::default()
+    };
+    Header {
+        format: 1,
+        tool: "assay 0.1.0 (test)".into(),
+        created: "1970-01-01T00:00:00Z".into(),
+        name: "orders volume".into(),
+        step: None,
+        continues: false,
+        measured_before_ns: 0,
+        seed: 7,
+        model: "streams".into(),
+        load: "1x".into(),
+        slice_ns: HOUR,
+        interval_ns: MINUTE,
+        phases: vec![
+            PhaseHead { name: "warm-up".into(), kind: PhaseKind::WarmUp, span_ns: 2 * MINUTE },
+            PhaseHead { name: "measure".into(), kind: PhaseKind::Measure, span_ns: hours * HOUR },
+        ],
+        streams: vec![StreamHead {
+            name: "reads".into(),
+            direction: Direction::Read,
+            arrival: "steady".into(),
+            rate: Some(Rate::per_second(targets * PER_MINUTE / 60)),
+            size: "1536B".into(),
+            per_target: true,
+        }],
+        flows: (0..targets as u16).map(|target| FlowHead { stream: 0, target }).collect(),
+        targets: ["sim:a", "sim:b", "sim:c", "sim:d"][..targets as usize]
+            .iter()
+            .map(|n| target(n.to_string()))
+            .collect(),
+        thresholds_ns: Thresholds::new([]).bounds().to_vec(),
+        criteria: criteria(&STANDARD),
+        max_lag_ns: 10_000_000_000,
+        watermarks: vec!["SIMULATED".into()],
+        engine: BTreeMap::from([("engine".into(), "sim".into())]),
+        host: BTreeMap::new(),
+        plan: serde_json::json!({"seed": 7}),
+    }
+}
+
+impl Scenario {
+    pub fn new(header: Header) -> Scenario {
+        let mut writer = Writer::new(Vec::new(), 0);
+        writer.write(&Entry::Header(Box::new(header.clone()))).unwrap();
+        let thresholds = Thresholds::from_bounds(header.thresholds_ns.clone());
+        let flows = header.flows.len();
+        Scenario {
+            recorder: Recorder::new(thresholds, flows),
+            carried: vec![(0, 0, 0); flows],
+            header,
+            writer,
+            index: 0,
+            at_ns: 0,
+            issued: 0,
+            completed: 0,
+            group: 10,
+            disks: None,
+        }
+    }
+
+    /// What the block device counts, given the operations and bytes of the interval.
+    pub fn with_disks(mut self, disks: fn(u64, u64) -> DiskCounters) -> Scenario {
+        self.disks = Some(disks);
+        self
+    }
+
+    /// A new segment in the same file.
+    pub fn segment(mut self, header: Header) -> Scenario {
+        self.writer.write(&Entry::Header(Box::new(header.clone()))).unwrap();
+        let thresholds = Thresholds::from_bounds(header.thresholds_ns.clone());
+        Scenario { writer: self.writer, disks: self.disks, ..Scenario::new_with(header, thresholds) }
+    }
+
+    fn new_with(header: Header, thresholds: Thresholds) -> Scenario {
+        let flows = header.flows.len();
+        Scenario {
+            recorder: Recorder::new(thresholds, flows),
+            carried: vec![(0, 0, 0); flows],
+            header,
+            writer: Writer::new(Vec::new(), 0),
+            index: 0,
+            at_ns: 0,
+            issued: 0,
+            completed: 0,
+            group: 10,
+            disks: None,
+        }
+    }
+
+    /// All of the plan: warm-up, then the measured phase; `behave` is given the minute of measured time and the flow.
+    pub fn run(self, behave: impl Fn(u64, usize) -> Minute) -> Scenario {
+        let minutes = self.header.phases[1].span_ns / MINUTE;
+        self.warm_up().minutes(0..minutes, behave)
+    }
+
+    pub fn warm_up(mut self) -> Scenario {
+        for _ in 0..self.header.phases[0].span_ns / MINUTE {
+            self.interval(0, MINUTE, &|_| Minute::default());
+        }
+        self
+    }
+
+    pub fn minutes(mut self, range: std::ops::Range<u64>, behave: impl Fn(u64, usize) -> Minute) -> Scenario {
+        for minute in range {
+            self.interval(1, MINUTE, &|flow| behave(minute, flow));
+        }
+        self
+    }
+
+    pub fn interval(&mut self, phase: u16, length_ns: u64, behave: &dyn Fn(usize) -> Minute) {
+        let scheduled = PER_MINUTE * length_ns / MINUTE;
+        let mut moved = 0;
+        for flow in 0..self.carried.len() {
+            moved += self.flow(flow, scheduled, &behave(flow));
+        }
+        let end = self.at_ns + length_ns;
+        let close_group = self.index % self.group == self.group - 1;
+        let frame = self.recorder.take(self.index, self.at_ns, end, phase, close_group);
+        let mut interval = frame.interval();
+        interval.disks.extend(self.disks.map(|disks| disks(moved, moved * 512)));
+        self.writer.write(&Entry::Interval(interval)).unwrap();
+        if let Some(lines) = frame.histograms() {
+            self.writer.write(&Entry::Histograms(lines)).unwrap();
+        }
+        self.recorder.recycle(frame);
+        (self.index, self.at_ns) = (self.index + 1, end);
+    }
+
+    fn flow(&mut self, flow: usize, scheduled: u64, minute: &Minute) -> u64 {
+        let scheduled = scheduled - minute.unscheduled;
+        let (waiting, in_flight, stuck) = self.carried[flow];
+        let issued = waiting + scheduled - minute.waiting;
+        let completed = in_flight + issued - minute.in_flight - minute.stuck;
+        let own = |n: u64| if n * 1000 < minute.pushed * completed { 1900 } else { minute.own_us };
+        for n in 0..completed {
+            self.recorder.lagged(flow, Span::from_us(own(n) + minute.queue_us), Span::from_us(own(n)));
+        }
+        for _ in 0..minute.errors {
+            self.recorder.failed(flow, Errno::EIO);
+        }
+        let ok = completed - minute.errors - minute.short;
+        for n in 0..ok {
+            let service = if (ok - 1 - n) * 1000 < minute.slow * ok { 2000 } else { 200 };
+            let response = service + own(n) + minute.queue_us;
+            self.recorder.completed(flow, 512, Span::from_us(response), Span::from_us(service), Span::from_us(own(n)));
+        }
+        let cell = self.recorder.cell(flow);
+        cell.scheduled += scheduled;
+        cell.issued += issued;
+        cell.short += minute.short;
+        (cell.waiting, cell.in_flight, cell.stuck) = (minute.waiting, minute.in_flight, stuck + minute.stuck);
+        self.carried[flow] = (minute.waiting, minute.in_flight, stuck + minute.stuck);
+        self.issued += issued;
+        self.completed += completed;
+        completed
+    }
+
+    pub fn event(mut self, what: &str, text: &str) -> Scenario {
+        let event = Event { at_ns: self.at_ns, what: what.into(), text: text.into(), details: BTreeMap::new() };
+        self.writer.write(&Entry::Event(event)).unwrap();
+        self
+    }
+
+    pub fn close(mut self, reason: CloseReason, text: &str) -> Scenario {
+        let close = Close {
+            reason,
+            at_ns: self.at_ns,
+            text: text.into(),
+            intervals: self.index,
+            issued: self.issued,
+            completed: self.completed,
+            stuck: self.carried.iter().map(|(_, _, stuck)| stuck).sum(),
+        };
+        self.writer.write(&Entry::Close(close)).unwrap();
+        self
+    }
+
+    pub fn completed(self) -> Scenario {
+        self.close(CloseReason::Completed, "")
+    }
+
+    pub fn bytes(self) -> Vec<u8> {
+        self.writer.into_inner()
+    }
+
+    pub fn judge(self) -> Judgement {
+        judge_bytes(&self.bytes())
+    }
+}
+
+pub fn judge_bytes(bytes: &[u8]) -> Judgement {
+    judge(Reader::new(bytes), &Options::default()).unwrap()
+}
+
+pub fn judge_with(bytes: &[u8], options: &Options) -> Judgement {
+    judge(Reader::new(bytes), options).unwrap()
+}
+
+/// A device that always answers in 200 µs, but for 1 % of operations.
+pub fn good(_: u64, _: usize) -> Minute {
+    Minute { slow: 10, ..Minute::default() }
+}

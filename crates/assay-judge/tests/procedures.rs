@@ -1,0 +1,382 @@
+//! Whole procedures, as a specification: what a device or a generator did, and what must be concluded.
+
+mod common;
+
+use assay_base::{Measure, Span};
+use assay_judge::judgement::Outcome;
+use assay_judge::{Options, Verdict};
+use assay_record::{CloseReason, DiskCounters, StepHead};
+use common::*;
+
+const BAD: Minute = Minute {
+    slow: 200,
+    own_us: 0,
+    pushed: 0,
+    queue_us: 0,
+    errors: 0,
+    short: 0,
+    stuck: 0,
+    waiting: 0,
+    in_flight: 0,
+    unscheduled: 0,
+};
+
+#[test]
+fn a_good_device_passes_and_says_what_was_closest() {
+    let judged = Scenario::new(header(3, 1)).run(good).completed().judge();
+    assert_eq!(judged.verdict, Verdict::Pass, "{}", judged.reason);
+    assert!(judged.reason.contains("all 3 slices") && judged.reason.contains("1.00%"), "{}", judged.reason);
+    let part = &judged.part;
+    assert_eq!(part.criteria[0].title, "load delivered");
+    assert!(part.criteria.iter().all(|criterion| criterion.outcome == Outcome::Pass && criterion.windows == 3));
+    let reads = &part.streams[0];
+    assert_eq!((reads.counts.scheduled, reads.counts.operations), (108_000, 108_000));
+    assert_eq!(reads.response.over[&Span::from_ms(1)], 1080);
+    assert_eq!(reads.response.max_ns, Some(2_000_000));
+    let p50 = reads.response.p50_ns.unwrap();
+    assert!((199_000..=201_000).contains(&p50), "{p50}");
+    assert_eq!(judged.watermarks, ["SIMULATED"]);
+    assert!(judged.warnings.is_empty(), "{:?}", judged.warnings);
+}
+
+#[test]
+fn twelve_hours_of_a_device_that_degrades_after_five_fail_in_slice_six() {
+    let degrade = |minute, flow| if minute >= 300 { BAD } else { good(minute, flow) };
+    let judged = Scenario::new(header(12, 1)).run(degrade).completed().judge();
+    assert_eq!(judged.verdict, Verdict::Fail);
+    let deciding = judged.deciding.as_ref().unwrap();
+    assert_eq!((deciding.slice, deciding.measured.as_deref()), (Some(6), Some("20.00%")));
+    let within: Vec<bool> = judged.part.slices.iter().map(|slice| slice.within).collect();
+    assert_eq!(within, [true, true, true, true, true, false, false, false, false, false, false, false]);
+    assert!(
+        judged.reason.contains("slice 6 (5 h to 6 h)") && judged.reason.contains("held in 5 before"),
+        "{}",
+        judged.reason
+    );
+}
+
+/// Each line: what happens, the verdict, and words of the reason.
+#[test]
+fn verdicts() {
+    type Case = (&'static str, fn(u64, usize) -> Minute, CloseReason, Verdict, &'static str);
+    use CloseReason::*;
+    let cases: &[Case] = &[
+        ("EIO once", |m, f| Minute { errors: u64::from(m == 70), ..good(m, f) }, Completed, Verdict::Fail, "1 EIO"),
+        ("short once", |m, f| Minute { short: u64::from(m == 70), ..good(m, f) }, Completed, Verdict::Fail, "1 short"),
+        ("stuck once", |m, f| Minute { stuck: u64::from(m == 70), ..good(m, f) }, Completed, Verdict::Fail, "1 stuck"),
+        (
+            "EIO, then cut",
+            |m, f| Minute { errors: u64::from(m == 3), ..good(m, f) },
+            Interrupted,
+            Verdict::Fail,
+            "1 EIO",
+        ),
+        ("bad, then cut", |m, _| if m < 60 { BAD } else { Minute::default() }, Interrupted, Verdict::Fail, "slice 1"),
+        ("cut", good, Interrupted, Verdict::Incomplete, "interrupted"),
+        ("log failed", good, LogFailed, Verdict::Incomplete, "log could not be kept"),
+        ("target lost", good, TargetLost, Verdict::Fail, "target was lost"),
+        ("device lag", good, DeviceLag, Verdict::Fail, "load was not held"),
+        ("generator lag", good, GeneratorLag, Verdict::Invalid, "the generator let"),
+        ("engine failed", good, EngineFailed, Verdict::Invalid, "engine could not"),
+        (
+            "slow because of own lag",
+            |m, f| Minute { pushed: if m >= 60 { 9 } else { 0 }, slow: 45, ..good(m, f) },
+            Completed,
+            Verdict::Invalid,
+            "generator's own lag",
+        ),
+        (
+            "slow besides own lag",
+            |m, f| Minute { pushed: 9, slow: 60, ..good(m, f) },
+            Completed,
+            Verdict::Fail,
+            "slice 1",
+        ),
+        ("own lag p99 over 1 ms", |m, f| Minute { pushed: 20, ..good(m, f) }, Completed, Verdict::Invalid, "held back"),
+        (
+            "not delivered, device",
+            |m, f| Minute { waiting: if m % 60 == 59 { 500 } else { 0 }, queue_us: 100, ..good(m, f) },
+            Completed,
+            Verdict::Fail,
+            "device could not take",
+        ),
+        (
+            "not delivered, generator",
+            |m, f| Minute { waiting: if m % 60 == 59 { 500 } else { 0 }, own_us: 20, ..good(m, f) },
+            Completed,
+            Verdict::Invalid,
+            "generator could not keep up",
+        ),
+        (
+            "schedule too thin",
+            |m, f| Minute { unscheduled: 100, ..good(m, f) },
+            Completed,
+            Verdict::Invalid,
+            "the plan asks for 36000",
+        ),
+        (
+            "nothing issued",
+            |m, _| Minute { waiting: (m + 1) * 600, ..Minute::default() },
+            Completed,
+            Verdict::Invalid,
+            "issued nothing",
+        ),
+        (
+            "nothing completed",
+            |m, _| Minute { in_flight: (m + 1) * 600, ..Minute::default() },
+            Completed,
+            Verdict::Fail,
+            "completed nothing",
+        ),
+        (
+            "nothing scheduled",
+            |_, _| Minute { unscheduled: 600, ..Minute::default() },
+            Completed,
+            Verdict::Invalid,
+            "the schedule of reads held 0",
+        ),
+    ];
+    for (name, behave, reason, verdict, words) in cases {
+        let judged = Scenario::new(header(3, 1)).run(behave).close(*reason, "as told").judge();
+        assert_eq!(judged.verdict, *verdict, "{name}: {}", judged.reason);
+        assert!(judged.reason.contains(words), "{name}: {}", judged.reason);
+        let listed = judged.part.criteria.iter().all(|criterion| criterion.outcome == Outcome::Pass);
+        assert!(!listed || judged.verdict != Verdict::Pass);
+    }
+}
+
+#[test]
+fn a_generator_lag_of_a_tenth_of_the_threshold_is_a_warning() {
+    let judged = Scenario::new(header(2, 1)).run(|m, f| Minute { own_us: 140, ..good(m, f) }).completed().judge();
+    assert_eq!(judged.verdict, Verdict::Pass, "{}", judged.reason);
+    assert!(judged.warnings.len() == 1 && judged.warnings[0].contains("own lag"), "{:?}", judged.warnings);
+}
+
+#[test]
+fn a_log_cut_at_any_line_is_incomplete_and_never_passes() {
+    let bytes = Scenario::new(header(1, 1)).run(good).completed().bytes();
+    let ends: Vec<usize> = bytes.iter().enumerate().filter(|(_, b)| **b == b'\n').map(|(at, _)| at + 1).collect();
+    assert_eq!(judge_bytes(&bytes).verdict, Verdict::Pass);
+    for &end in &ends[..ends.len() - 1] {
+        for torn in [0, 30] {
+            let judged = judge_bytes(&bytes[..end + torn]);
+            assert_eq!(judged.verdict, Verdict::Incomplete, "cut at byte {}: {}", end + torn, judged.reason);
+        }
+    }
+}
+
+#[test]
+fn a_damaged_middle_never_passes_and_does_not_hide_an_earlier_failure() {
+    let degrade = |minute, flow| if minute < 60 { BAD } else { good(minute, flow) };
+    for (name, bytes, verdict) in [
+        ("good", Scenario::new(header(3, 1)).run(good).completed().bytes(), Verdict::Invalid),
+        ("bad first", Scenario::new(header(3, 1)).run(degrade).completed().bytes(), Verdict::Fail),
+    ] {
+        let mut bytes = bytes;
+        let at = bytes.len() * 2 / 3;
+        bytes[at] ^= 1;
+        let judged = judge_bytes(&bytes);
+        assert_eq!(judged.verdict, verdict, "{name}: {}", judged.reason);
+        assert_eq!(judged.damage.len(), 1);
+    }
+}
+
+#[test]
+fn counts_that_do_not_add_up_are_invalid() {
+    let scenario = Scenario::new(header(2, 1)).run(good);
+    let mut scenario = scenario.completed();
+    let text = String::from_utf8(
+        std::mem::replace(&mut scenario.writer, assay_record::Writer::new(Vec::new(), 0)).into_inner(),
+    )
+    .unwrap();
+    let mut reader = assay_record::Reader::new(text.as_bytes());
+    let mut writer = assay_record::Writer::new(Vec::new(), 0);
+    while let Some(Ok(mut entry)) = reader.next_entry().unwrap() {
+        if let assay_record::Entry::Interval(interval) = &mut entry
+            && interval.index == 30
+        {
+            interval.flows[0].scheduled += 1;
+        }
+        writer.write(&entry).unwrap();
+    }
+    let judged = judge_bytes(&writer.into_inner());
+    assert_eq!(judged.verdict, Verdict::Invalid);
+    assert!(judged.reason.contains("does not add up: interval 30, reads on sim:a"), "{}", judged.reason);
+    assert!(!judged.part.slices[0].valid && judged.part.slices[1].valid);
+}
+
+#[test]
+fn a_bad_one_of_four_devices_is_named() {
+    let third = |minute, flow| if flow == 2 && minute >= 60 { Minute { slow: 90, ..BAD } } else { good(minute, flow) };
+    let judged = Scenario::new(header(3, 4)).run(third).completed().judge();
+    assert_eq!(judged.verdict, Verdict::Fail, "together they would have been within");
+    let deciding = judged.deciding.as_ref().unwrap();
+    assert_eq!((deciding.target.as_deref(), deciding.slice), (Some("sim:c"), Some(2)));
+    assert!(judged.reason.contains("sim:c"), "{}", judged.reason);
+    let all = |minute, flow| if minute >= 60 { BAD } else { good(minute, flow) };
+    let judged = Scenario::new(header(3, 4)).run(all).completed().judge();
+    assert_eq!(judged.deciding.unwrap().target, None, "all are bad, none is named");
+    assert_eq!(judged.part.streams.len(), 5);
+    assert_eq!(judged.part.criteria[1].targets.len(), 4);
+}
+
+#[test]
+fn a_short_run_is_judged_over_what_it_planned() {
+    let mut short = header(1, 1);
+    short.phases[1].span_ns = 30 * MINUTE;
+    let judged = Scenario::new(short.clone()).run(good).completed().judge();
+    assert_eq!(judged.verdict, Verdict::Pass, "{}", judged.reason);
+    assert_eq!(judged.part.criteria[1].note.as_deref(), Some("judged over 30 min, the whole measured time"));
+    short.phases[1].span_ns = 90 * MINUTE;
+    let tail = |minute, flow| if minute >= 60 { BAD } else { good(minute, flow) };
+    let judged = Scenario::new(short).run(tail).completed().judge();
+    assert_eq!(judged.verdict, Verdict::Fail, "a planned trailing slice counts");
+    assert_eq!(judged.part.slices[1].note.as_deref(), Some("30 min long"));
+}
+
+#[test]
+fn the_drain_belongs_to_the_last_slice() {
+    let mut scenario = Scenario::new(header(2, 1)).warm_up().minutes(0..119, good);
+    scenario.interval(1, MINUTE, &|_| Minute { waiting: 300, in_flight: 10, queue_us: 50, ..Minute::default() });
+    scenario.interval(1, 7_000_000_000, &|_| Minute { unscheduled: 70, ..Minute::default() });
+    let judged = scenario.completed().judge();
+    assert_eq!(judged.verdict, Verdict::Pass, "{}", judged.reason);
+    assert_eq!(judged.part.slices.len(), 2);
+    assert_eq!(judged.part.slices[1].streams[0].counts.operations, 36_000);
+}
+
+#[test]
+fn windows_of_their_own_length() {
+    let mut own = header(2, 1);
+    own.criteria =
+        criteria(&["reads response over 1ms below 5% per 10min", "reads service mean at most 300us per run"]);
+    let spike =
+        |minute, flow| if (70..80).contains(&minute) { Minute { slow: 100, ..BAD } } else { good(minute, flow) };
+    let judged = Scenario::new(own.clone()).run(spike).completed().judge();
+    assert_eq!(judged.verdict, Verdict::Fail);
+    let [_, window, run] = judged.part.criteria.as_slice() else { panic!("three criteria") };
+    assert_eq!((window.windows, window.broken, window.measured.as_ref().unwrap().window), (12, 1, 8));
+    assert_eq!((run.windows, run.outcome), (1, Outcome::Pass));
+    let judged = Scenario::new(own).run(good).completed().judge();
+    assert_eq!(judged.verdict, Verdict::Pass, "{}", judged.reason);
+}
+
+#[test]
+fn criteria_that_cannot_be_judged_never_pass() {
+    for text in ["writes response over 1ms below 5% per 1h", "reads response over 1500us below 5% per 1h"] {
+        let mut other = header(1, 1);
+        other.criteria = criteria(&[text]);
+        let judged = Scenario::new(other).run(good).completed().judge();
+        assert_eq!(judged.verdict, Verdict::Invalid, "{text}: {}", judged.reason);
+    }
+    let mut none = header(1, 1);
+    none.criteria.clear();
+    let judged = Scenario::new(none).run(good).completed().judge();
+    assert_eq!((judged.verdict, judged.part.criteria.len()), (Verdict::Pass, 1), "the delivered load was judged");
+}
+
+#[test]
+fn service_instead_of_response() {
+    let waiting = |minute, flow| Minute { queue_us: 1500, ..good(minute, flow) };
+    let bytes = Scenario::new(header(1, 1)).run(waiting).completed().bytes();
+    assert_eq!(judge_bytes(&bytes).verdict, Verdict::Fail);
+    let service = Options { judge_on: Some(Measure::Service), ..Options::default() };
+    let judged = judge_with(&bytes, &service);
+    assert_eq!(judged.verdict, Verdict::Pass, "{}", judged.reason);
+    assert_eq!(judged.part.criteria[1].criterion, "reads service over 1ms below 5% per 1h");
+}
+
+fn step(number: u32, stress: bool) -> assay_record::Header {
+    let mut head = header(1, 1);
+    let title = if stress { "stress test, one device" } else { "load test, one device" };
+    head.step = Some(StepHead { number, of: 2, title: title.into(), stress });
+    head
+}
+
+#[test]
+fn a_certificate_is_as_good_as_its_worst_step() {
+    let two = |second: fn(u64, usize) -> Minute| {
+        Scenario::new(step(1, false)).run(good).completed().segment(step(2, true)).run(second).completed().judge()
+    };
+    let judged = two(|_, _| BAD);
+    assert_eq!(judged.verdict, Verdict::Pass, "latencies do not count in a stress step: {}", judged.reason);
+    assert_eq!(judged.steps.len(), 2);
+    assert_eq!(judged.steps[1].part.criteria[1].outcome, Outcome::NotApplied);
+    let judged = two(|m, f| Minute { errors: u64::from(m == 5), ..good(m, f) });
+    assert_eq!(judged.verdict, Verdict::Fail);
+    assert!(judged.reason.starts_with("step 2 of 2 (stress test, one device): "), "{}", judged.reason);
+    assert!(judged.part.stress, "the deciding step's figures stand on top");
+    let judged = Scenario::new(step(1, false)).run(good).completed().judge();
+    assert_eq!(judged.verdict, Verdict::Incomplete);
+    assert!(judged.reason.contains("step 2 of 2 is not in the log"), "{}", judged.reason);
+}
+
+#[test]
+fn a_continued_step_counts_only_uninterrupted_slices() {
+    let resumed = |at_minute: u64| {
+        let mut head = header(3, 1);
+        head.continues = true;
+        head.measured_before_ns = at_minute * MINUTE;
+        head.phases[1].span_ns = 3 * HOUR - at_minute * MINUTE;
+        let first =
+            Scenario::new(header(3, 1)).warm_up().minutes(0..90, good).close(CloseReason::Interrupted, "SIGINT");
+        let minutes = 180 - at_minute;
+        first.segment(head).warm_up().minutes(0..minutes, good).completed().judge()
+    };
+    let in_the_middle = resumed(90);
+    assert_eq!(in_the_middle.verdict, Verdict::Incomplete, "{}", in_the_middle.reason);
+    assert!(in_the_middle.reason.contains("2 of 3 slices"), "{}", in_the_middle.reason);
+    assert_eq!(in_the_middle.part.gaps.len(), 1);
+    let at_the_slice = resumed(60);
+    assert_eq!(at_the_slice.verdict, Verdict::Pass, "the cut slice was measured again: {}", at_the_slice.reason);
+    let complete: Vec<bool> = in_the_middle.part.slices.iter().map(|slice| slice.complete).collect();
+    assert_eq!(complete, [true, false, true]);
+}
+
+#[test]
+fn block_devices_that_counted_something_else() {
+    type Disk = fn(u64, u64) -> DiskCounters;
+    let cases: [(Disk, Verdict, usize); 4] = [
+        (|n, bytes| DiskCounters { reads: n, read_bytes: bytes, ..DiskCounters::default() }, Verdict::Pass, 0),
+        (|n, bytes| DiskCounters { reads: n / 2, read_bytes: bytes, ..DiskCounters::default() }, Verdict::Pass, 0),
+        (
+            |n, bytes| DiskCounters { reads: n * 11 / 10, read_bytes: bytes * 12 / 10, ..DiskCounters::default() },
+            Verdict::Pass,
+            1,
+        ),
+        (|_, _| DiskCounters::default(), Verdict::Invalid, 0),
+    ];
+    for (disks, verdict, warnings) in cases {
+        let scenario = Scenario::new(header(1, 1)).with_disks(disks);
+        let judged = scenario.run(good).completed().judge();
+        assert_eq!(
+            (judged.verdict, judged.warnings.len()),
+            (verdict, warnings),
+            "{} {:?}",
+            judged.reason,
+            judged.warnings
+        );
+    }
+    let scenario = Scenario::new(header(1, 1)).with_disks(|_, _| DiskCounters::default());
+    let judged = scenario.run(|_, _| BAD).completed().judge();
+    assert_eq!(
+        judged.verdict,
+        Verdict::Invalid,
+        "a slice over its bound proves nothing about a device that was not asked"
+    );
+}
+
+#[test]
+fn the_series_are_thin_and_agree_with_the_totals() {
+    let judged = Scenario::new(header(48, 4)).run(good).completed().judge();
+    let series = &judged.part.series;
+    assert!(series.at_ns.len() <= 2001 && series.at_ns.len() > 1000, "{}", series.at_ns.len());
+    let total: f64 =
+        series.streams[0].achieved.iter().zip(&series.width_ns).map(|(rate, ns)| rate * *ns as f64 / 1e9).sum();
+    assert_eq!(total.round() as u64, judged.part.streams[0].counts.operations);
+    assert_eq!(series.flows.len(), 4);
+    assert!(series.streams[0].bands.p99_ns.iter().any(Option::is_some));
+    let heat: u64 = series.streams[0].heat.columns.iter().flat_map(|column| column.chunks(2).map(|pair| pair[1])).sum();
+    assert_eq!(heat, judged.part.streams[0].counts.operations);
+    assert!(series.streams[0].heat.at_ns.len() <= 241);
+}
