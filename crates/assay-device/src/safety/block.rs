@@ -3,7 +3,7 @@
 use super::family::{Family, Loop};
 use super::gate::{Inquiry, Mode, Opened};
 use super::identity::Identity;
-use super::openers::{Inode, Openers, Wanted, in_first_namespace, openers};
+use super::openers::{Inode, LOOKS, Wanted, in_first_namespace, openers, settled, wait_a_little};
 use super::permit::{Seal, Shape};
 use super::roots::{DevNum, Roots, names_in, number};
 use super::rule::RuleId;
@@ -160,29 +160,9 @@ fn wanted(family: &Family) -> Wanted {
     Wanted { devices, inodes: files.map(|b| Inode { device: b.device, inode: b.inode }).collect() }
 }
 
-/// How often short-lived probes are waited for, and how long each time: udev looks at a device whenever a writer closes it.
-const PROBE_WAITS: u32 = 20;
-const PROBE_WAIT_NS: i64 = 50_000_000;
-
-fn wait_a_little() {
-    let _ = rustix::thread::nanosleep(&rustix::time::Timespec { tv_sec: 0, tv_nsec: PROBE_WAIT_NS });
-}
-
 /// S6.
 fn others(inquiry: &mut Inquiry<'_>, family: &Family) -> Result<String, String> {
-    let wanted = wanted(family);
-    let mut seen = openers(inquiry.roots, &wanted);
-    for _ in 0..PROBE_WAITS {
-        if !seen.only_probes() {
-            break;
-        }
-        wait_a_little();
-        seen = openers(inquiry.roots, &wanted);
-    }
-    judge_openers(inquiry, &seen)
-}
-
-fn judge_openers(inquiry: &mut Inquiry<'_>, seen: &Openers) -> Result<String, String> {
+    let seen = settled(inquiry.roots, &wanted(family));
     let fds = format!("{}/*/fd", inquiry.roots.proc.display());
     if !seen.found.is_empty() {
         return Err(format!("{} ({fds})", seen.text()));
@@ -259,14 +239,11 @@ fn same_backing(a: &Loop, b: &Loop) -> bool {
 fn lock(inquiry: &mut Inquiry<'_>, file: &File, device: DevNum) -> Result<Option<File>, ()> {
     let found = whole_disk(inquiry.roots, device).and_then(|disk| {
         let held = disk.as_ref().unwrap_or(file);
-        (0..PROBE_WAITS)
-            .map(|_| try_lock(held))
-            .find(|done| *done != Err(Errno::WOULDBLOCK))
-            .unwrap_or(Err(Errno::WOULDBLOCK))
-            .map_err(|e| match e {
-                Errno::WOULDBLOCK => format!("another run has locked it{}", holders_in_words(inquiry.roots, device)),
-                e => format!("it cannot be locked: {e}"),
-            })?;
+        let done = (0..LOOKS).map(|_| try_lock(held)).find(|done| *done != Err(Errno::WOULDBLOCK));
+        done.unwrap_or(Err(Errno::WOULDBLOCK)).map_err(|e| match e {
+            Errno::WOULDBLOCK => format!("another run has locked it{}", holders_in_words(inquiry.roots, device)),
+            e => format!("it cannot be locked: {e}"),
+        })?;
         Ok(disk)
     });
     inquiry.answer(RuleId::S13, found.as_ref().map(|_| "locked".into()).map_err(Clone::clone));

@@ -363,7 +363,10 @@ pub(super) struct Opened {
 /// The refusal of an examination with at least one rule that does not hold.
 pub(super) fn refusal(exam: Examination) -> Refusal {
     let subject = exam.subject();
-    let mut failed = exam.rules.into_iter().filter(|answer| !answer.passes());
+    let mut failed: Vec<RuleAnswer> = exam.rules.into_iter().filter(|answer| !answer.passes()).collect();
+    // What no flag can change is said first, what a flag can change next, the missing consent last.
+    failed.sort_by_key(|answer| (answer.id == RuleId::Consent, answer.overridable));
+    let mut failed = failed.into_iter();
     let first = failed.next();
     // The evidence of a refused claim already says who uses the device.
     let told = |id: RuleId| first.as_ref().is_some_and(|f| f.id == RuleId::S2) && matches!(id, RuleId::S4 | RuleId::S6);

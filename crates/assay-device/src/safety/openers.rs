@@ -59,13 +59,37 @@ impl Openers {
     /// Whether all that was found are short-lived probes, which look at a device whenever somebody closes it.
     pub fn only_probes(&self) -> bool {
         let probe = |name: &str| matches!(name, "(udev-worker)" | "systemd-udevd" | "udevd" | "blkid" | "udisksd");
-        !self.found.is_empty() && self.found.iter().all(|o| probe(&o.name))
+        self.found.iter().all(|o| probe(&o.name))
     }
 
-    /// The finders in words.
+    /// Who was found, in words.
     pub fn text(&self) -> String {
         self.found.iter().map(Opener::to_string).collect::<Vec<_>>().join("; ")
     }
+}
+
+/// How often short-lived probes are looked at again before they count, and how long after each look.
+pub const LOOKS: u32 = 20;
+const WAIT_NS: i64 = 50_000_000;
+/// How often others are: a process between fork and exec, or a tool that lists devices, is gone by then.
+const LOOKS_AT_OTHERS: u32 = 5;
+
+/// Lets a short-lived process finish.
+pub fn wait_a_little() {
+    let _ = rustix::thread::nanosleep(&rustix::time::Timespec { tv_sec: 0, tv_nsec: WAIT_NS });
+}
+
+/// Who still has it open after those in passing have gone.
+pub fn settled(roots: &Roots, wanted: &Wanted) -> Openers {
+    let mut seen = openers(roots, wanted);
+    for look in 0..LOOKS {
+        if seen.found.is_empty() || (look >= LOOKS_AT_OTHERS && !seen.only_probes()) {
+            break;
+        }
+        wait_a_little();
+        seen = openers(roots, wanted);
+    }
+    seen
 }
 
 /// Walks over all processes but our own.

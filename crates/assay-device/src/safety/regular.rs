@@ -2,7 +2,7 @@
 
 use super::gate::{Inquiry, Mode, Opened, log_disk};
 use super::label::{self, LABEL_LEN};
-use super::openers::{Inode, Wanted, openers};
+use super::openers::{Inode, Wanted, openers, settled};
 use super::permit::{Seal, Shape};
 use super::roots::DevNum;
 use super::rule::RuleId;
@@ -149,7 +149,7 @@ fn program_or_log(inquiry: &Inquiry<'_>, subject: &Subject) -> Result<String, St
 /// S6 for a file. Processes of other users cannot be seen without root; the label says that the data is ours, so that
 /// costs nobody anything.
 fn others(inquiry: &Inquiry<'_>, inode: Inode) -> Result<String, String> {
-    let seen = openers(inquiry.roots, &Wanted { devices: Vec::new(), inodes: vec![inode] });
+    let seen = settled(inquiry.roots, &Wanted { devices: Vec::new(), inodes: vec![inode] });
     match seen.found.is_empty() {
         true => Ok(format!("none of {} processes, {} not seen", seen.seen, seen.hidden)),
         false => Err(seen.text()),

@@ -118,7 +118,7 @@ pub struct Refusal {
     pub given: PathBuf,
     /// Where it leads, if anywhere, with its model, serial and size.
     pub subject: String,
-    /// The first rule that does not hold.
+    /// The rule that weighs most of those that do not hold.
     pub rule: RuleId,
     /// What was seen, and where.
     pub evidence: String,
