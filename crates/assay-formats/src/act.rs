@@ -1,7 +1,11 @@
-//! ACT, Aerospike's certification tool: its config files ([`conf`]) and its analyzer done over ([`latency`]).
+//! ACT, Aerospike's certification tool: its config files ([`conf`]), the logs its programs write
+//! ([`log`]), the latency table by time slices ([`slices`]) and its analyzer done over ([`latency`]).
 //!
 //! Rules and texts follow what ACT 6.6 was observed to do; older versions are read where people still have their files.
 
 pub mod conf;
 pub mod latency;
+mod lines;
+pub mod log;
 mod number;
+pub mod slices;

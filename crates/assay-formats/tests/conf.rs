@@ -1,5 +1,7 @@
 //! Config files against what ACT 6.6 did with them: NAME.conf, NAME.out (stdout), NAME.rc (exit code, or how it crashed).
 
+#![allow(clippy::unwrap_used)]
+
 mod common;
 
 use assay_formats::act::conf::{self, Kind, Outcome, read_like_act};

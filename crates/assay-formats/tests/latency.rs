@@ -1,5 +1,7 @@
 //! The analyzer against what the original printed: every NAME.cmd (arguments), NAME.txt (output) and NAME.rc (exit code).
 
+#![allow(clippy::unwrap_used)]
+
 mod common;
 
 use assay_formats::act::latency;

@@ -7,12 +7,11 @@
 //! (which differs in its default histograms only); a log that merely says 5.x is refused as the original refuses it.
 
 mod args;
-mod lines;
 mod table;
 
+use super::lines::{LineFault, Lines};
 use super::number;
 use args::{ArgsFault, Options};
-use lines::{LineFault, Lines};
 use std::fmt::{self, Write};
 use std::io::{self, BufRead};
 use table::{BUCKETS, Columns, Round, Table};
@@ -132,7 +131,7 @@ fn read_options(args: &[String], out: &mut dyn Write) -> Result<(String, Options
 struct Log<'a> {
     name: &'a str,
     open: Open<'a>,
-    lines: Lines,
+    lines: Lines<Box<dyn BufRead>>,
 }
 
 impl<'a> Log<'a> {
@@ -306,7 +305,7 @@ fn write_slices(log: &mut Log, table: &mut Table, slice_time: i128, out: &mut dy
 }
 
 /// Reads the block `after` seconds, searching forward; false where there is none or it holds no histogram asked for.
-fn read_chunk(lines: &mut Lines, table: &mut Table, after: i128, slice_time: i128) -> Result<bool, Stop> {
+fn read_chunk(lines: &mut Lines<impl BufRead>, table: &mut Table, after: i128, slice_time: i128) -> Result<bool, Stop> {
     if !lines.skip_past_after(&format!("{after} "))? {
         return Ok(false);
     }
@@ -331,7 +330,7 @@ fn read_chunk(lines: &mut Lines, table: &mut Table, after: i128, slice_time: i12
 /// Reads one histogram from its head line on; answers the first line that is no longer part of it, the total, the counts.
 fn read_histogram(
     head: &str,
-    lines: &mut Lines,
+    lines: &mut Lines<impl BufRead>,
     name: &str,
     buckets: usize,
 ) -> Result<(String, i128, Vec<i128>), Stop> {

@@ -1,5 +1,8 @@
 //! Where the golden files are: a selection travels with the crate; the complete set is used too where it is present.
 
+// Each test file uses its part of this.
+#![allow(dead_code)]
+
 use std::path::{Path, PathBuf};
 
 /// The directories that hold golden files.
@@ -11,8 +14,9 @@ pub fn roots() -> Vec<PathBuf> {
 
 /// The entries of a directory in order; none where it is absent.
 pub fn entries(dir: &Path) -> Vec<PathBuf> {
-    let mut paths: Vec<PathBuf> =
-        std::fs::read_dir(dir).map(|list| list.map(|entry| entry.unwrap().path()).collect()).unwrap_or_default();
+    let mut paths: Vec<PathBuf> = std::fs::read_dir(dir)
+        .map(|list| list.map(|entry| entry.expect("a directory entry").path()).collect())
+        .unwrap_or_default();
     paths.sort();
     paths
 }

@@ -10,7 +10,7 @@ const BUFFER: usize = 256 << 10;
 
 /// Why the next line cannot be had.
 #[derive(Debug)]
-pub(super) enum LineFault {
+pub(crate) enum LineFault {
     /// The reader failed.
     Io(io::Error),
     /// A line without end.
@@ -20,8 +20,8 @@ pub(super) enum LineFault {
 }
 
 /// A source of lines.
-pub(super) struct Lines {
-    source: Box<dyn BufRead>,
+pub(crate) struct Lines<R> {
+    source: R,
     buffer: Vec<u8>,
     /// The unread part of the buffer; what lies before `valid` is known to be UTF-8.
     at: usize,
@@ -32,13 +32,13 @@ pub(super) struct Lines {
     after_cr: bool,
 }
 
-impl Lines {
-    pub(super) fn new(source: Box<dyn BufRead>) -> Lines {
+impl<R: BufRead> Lines<R> {
+    pub(crate) fn new(source: R) -> Lines<R> {
         Lines { source, buffer: vec![0; BUFFER], at: 0, valid: 0, end: 0, ended: false, after_cr: false }
     }
 
     /// The next line with its LF; empty at the end.
-    pub(super) fn next(&mut self) -> Result<&str, LineFault> {
+    pub(crate) fn next(&mut self) -> Result<&str, LineFault> {
         let mut seen = 0;
         loop {
             let (length, whole) = line_length(&self.buffer[self.at + seen..self.valid]);
@@ -56,7 +56,7 @@ impl Lines {
     /// Reads on past the next line that starts with `after` and a space and then `rest`; false at the end.
     ///
     /// It looks for the letter f, which is rare in a log, and then at what stands around it.
-    pub(super) fn skip_past_after(&mut self, rest: &str) -> Result<bool, LineFault> {
+    pub(crate) fn skip_past_after(&mut self, rest: &str) -> Result<bool, LineFault> {
         let prefix = format!("after {rest}");
         // `at` is at the start of a line throughout.
         loop {
@@ -181,8 +181,8 @@ mod tests {
         }
     }
 
-    fn lines(text: &[u8], step: usize) -> Lines {
-        Lines::new(Box::new(io::BufReader::with_capacity(1, Drip(text.to_vec(), 0, step))))
+    fn lines(text: &[u8], step: usize) -> Lines<io::BufReader<Drip>> {
+        Lines::new(io::BufReader::with_capacity(1, Drip(text.to_vec(), 0, step)))
     }
 
     #[test]

@@ -1,0 +1,123 @@
+//! Thousands of damaged config files and logs: every reader answers, none panics, whatever stands in the text. The damage
+//! is the same on every run.
+
+#![allow(clippy::unwrap_used)]
+
+mod common;
+
+use assay_base::{Prng, Span};
+use assay_formats::act::conf::{Kind, read_bytes, read_like_act};
+use assay_formats::act::latency;
+use assay_formats::act::log::{Item, Log};
+use assay_formats::act::slices::tabulate;
+use std::io::BufRead;
+
+/// Pieces that have broken readers before.
+const PIECES: [&[u8]; 18] = [
+    b"\0",
+    b"\xff\xfe",
+    b"\xef\xbb\xbf",
+    b"\r",
+    b"\n\n",
+    b"\r\n",
+    b"99999999999999999999999",
+    b"-1",
+    b"0",
+    b"(",
+    b")",
+    b": ",
+    b"after 9223372036854775807 sec:\n",
+    b"reads (18446744073709551615 total)\n",
+    b" (64: 18446744073709551615)\n",
+    b"#",
+    b"=",
+    "é\u{202e}".as_bytes(),
+];
+
+/// One to eight damages.
+fn damage(text: &[u8], prng: &mut Prng) -> Vec<u8> {
+    let mut text = text.to_vec();
+    for _ in 0..=prng.below(8) {
+        let at = prng.below(text.len() as u64 + 1) as usize;
+        match prng.below(6) {
+            0 if at < text.len() => text[at] ^= 1 << prng.below(8),
+            1 if at < text.len() => text[at] = b"0123456789:() \n"[prng.below(15) as usize],
+            2 => drop(text.splice(at..at, PIECES[prng.below(18) as usize].iter().copied())),
+            3 => text.truncate(at),
+            4 => {
+                let end = (at + prng.below(60) as usize).min(text.len());
+                let piece = text[at..end].to_vec();
+                let to = prng.below(text.len() as u64 + 1) as usize;
+                drop(text.splice(to..to, piece));
+            }
+            _ => drop(text.drain(at..(at + prng.below(40) as usize).min(text.len()))),
+        }
+    }
+    text
+}
+
+/// The golden files that travel with the crate, cut so that many rounds are quick.
+fn seeds(folder: &str, file: &str, most: usize) -> Vec<Vec<u8>> {
+    let root = common::roots().into_iter().next().unwrap().join(folder);
+    let mut found = Vec::new();
+    for entry in common::entries(&root) {
+        let path = if entry.is_dir() { entry.join(file) } else { entry };
+        if path.extension().is_some_and(|e| file.ends_with(e.to_str().unwrap())) {
+            let mut text = std::fs::read(&path).unwrap();
+            text.truncate(most);
+            found.push(text);
+        }
+    }
+    assert!(!found.is_empty(), "no golden files in {folder}");
+    found
+}
+
+#[test]
+fn config_files() {
+    let seeds = [seeds("act-badcfg", ".conf", 4000), seeds("act", "act.conf", 4000)].concat();
+    let mut prng = Prng::seeded(4);
+    let (mut accepted, mut refused) = (0, 0);
+    for round in 0..20_000 {
+        let text = damage(&seeds[round % seeds.len()], &mut prng);
+        let kind = if round % 2 == 0 { Kind::Storage } else { Kind::Index };
+        let _ = read_like_act(&text, kind, 2);
+        match read_bytes("f", &text, (round % 3 == 0).then_some(kind)) {
+            Ok((conf, _)) => {
+                accepted += 1;
+                assert!(!conf.device_names.is_empty());
+            }
+            Err(fault) => {
+                refused += 1;
+                assert!(!fault.message.is_empty() && !fault.advice.is_empty(), "{fault}");
+                assert!(fault.to_string().len() < 4000);
+            }
+        }
+    }
+    assert!(accepted > 100 && refused > 1000, "{accepted} accepted, {refused} refused");
+}
+
+#[test]
+fn logs() {
+    let seeds =
+        [seeds("act", "log.txt", 6000), seeds("act-old", "log.txt", 6000), seeds("act-edge", "log.txt", 6000)].concat();
+    let mut prng = Prng::seeded(5);
+    let (mut whole, mut faulty) = (0, 0);
+    for round in 0..6000 {
+        let text = damage(&seeds[round % seeds.len()], &mut prng);
+        let read = Log::open("f", text.as_slice()).and_then(|log| log.collect::<Result<Vec<Item>, _>>());
+        if read.is_ok() {
+            whole += 1
+        } else {
+            faulty += 1
+        }
+        if let Ok(mut log) = Log::open("f", text.as_slice()) {
+            let _ = tabulate(&mut log, &["reads".to_owned()], Span::from_secs(1 + round as u64 % 5));
+        }
+        let mut out = String::new();
+        let args: Vec<String> = ["-l", "f", "-t", "2", "-x", "-h", "reads", "-h", "/dev"].map(str::to_owned).into();
+        let mut open = |_: &str| Ok(Box::new(std::io::Cursor::new(text.clone())) as Box<dyn BufRead>);
+        let ended = latency::run(&args, &mut open, &mut out).unwrap();
+        assert_eq!(ended.code == 1, ended.complaint.is_some());
+    }
+    assert!(whole > 500 && faulty > 500, "{whole} whole, {faulty} faulty");
+}
