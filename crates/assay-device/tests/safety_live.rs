@@ -8,7 +8,7 @@ use assay_base::stamp::Stamp;
 use assay_device::safety::{
     Examination, Gate, Kind, Needs, Permit, Refusal, Request, RuleId, RuleId::*, Watermark, label, scratch,
 };
-use safety_common::live::{Holder, Loop, Mount, have, root, run, skip, sum, turn};
+use safety_common::live::{Holder, Loop, Mount, have, root, root_user, run, skip, sum, turn};
 use std::io::Write;
 use std::os::unix::fs::{FileExt, symlink};
 use std::path::{Path, PathBuf};
@@ -30,19 +30,24 @@ fn examine(path: &Path) -> Examination {
 
 /// Offers a target as a careless person would: with its valid token.
 fn admit(path: &Path, overrides: &[RuleId]) -> Result<Permit, Refusal> {
-    let tokens: Vec<String> = examine(path).token.into_iter().collect();
+    offer(path, examine(path).token, overrides)
+}
+
+fn offer(path: &Path, token: Option<String>, overrides: &[RuleId]) -> Result<Permit, Refusal> {
+    let tokens: Vec<String> = token.into_iter().collect();
     Gate::host().admit(&Request { tokens: &tokens, overrides, ..Request::new(path) })
 }
 
 /// It is refused by `rule`, with every override there is where that rule has none, and `kept` stays as it was.
 fn protected(what: &str, path: &Path, kept: &[&Path], rule: RuleId, words: &str) {
     let before: Vec<_> = kept.iter().map(|file| sum(file)).collect();
-    assert!(!examine(path).accepted, "{what}: shown as accepted");
-    let refusal = admit(path, &[]).expect_err(what);
+    let exam = examine(path);
+    assert!(!exam.accepted, "{what}: shown as accepted");
+    let refusal = offer(path, exam.token.clone(), &[]).expect_err(what);
     assert_eq!(refusal.rule, rule, "{what}: {refusal}");
     assert!(refusal.to_string().contains(words), "{what}: {refusal}");
     if !rule.overridable() {
-        assert!(admit(path, &[S6, S7, S8]).is_err(), "{what}: overridden");
+        assert!(offer(path, exam.token, &[S6, S7, S8]).is_err(), "{what}: overridden");
     }
     let after: Vec<_> = kept.iter().map(|file| sum(file)).collect();
     assert_eq!(before, after, "{what}: bytes changed");
@@ -140,6 +145,18 @@ fn a_device_we_prepared_is_known_again() {
         run(&["sh", "-c", &format!("echo ',,83' | sfdisk -q --label dos {}", device.dev)]).unwrap();
         protected("a table over our data", device.path(), &[&device.image], S7, "DOS partition table");
     }
+}
+
+/// The disk this very test runs on.
+#[test]
+fn the_root_disk() {
+    let (_turn, table) = (turn(), std::fs::read_to_string("/proc/self/mountinfo").unwrap());
+    let root = table.lines().find(|line| line.split(' ').nth(4) == Some("/")).and_then(|line| line.split(" - ").nth(1));
+    let disk = root.and_then(|rest| rest.split(' ').nth(1)).map(PathBuf::from).unwrap_or_default();
+    if !(root_user() && disk.starts_with("/dev") && disk.exists()) {
+        return skip("the root file system shows no disk, or not to us");
+    }
+    protected("the root disk", &disk, &[], S5, "lies on");
 }
 
 #[test]

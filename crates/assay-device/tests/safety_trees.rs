@@ -4,7 +4,7 @@
 mod safety_common;
 
 use assay_device::safety::RuleId::{S4, S5, S6, S9, S11};
-use assay_device::safety::{Gate, RuleId, Watermark};
+use assay_device::safety::{DevNum, Gate, Identity, RuleId, Watermark};
 use safety_common::tree::{Tree, evidence};
 use std::os::unix::fs::symlink;
 use std::path::Path;
@@ -201,7 +201,7 @@ fn the_log_directory_and_the_program_are_of_the_system() {
     let tree = Tree::new();
     tree.disk("pci0/ata1", "sda", "8:0");
     let gate = Gate::new(tree.roots());
-    let number = assay_device::safety::DevNum { major: 8, minor: 0 };
+    let number = DevNum { major: 8, minor: 0 };
     let refused = |log: Option<&Path>| {
         let exam = gate.examine_number(number, log);
         exam.rules.iter().filter(|a| !a.passes()).map(|a| a.id).collect::<Vec<_>>()
@@ -312,4 +312,47 @@ fn virtual_disks_are_allowed_with_a_watermark() {
         tree.stack(&dm, &lower);
         assert_eq!(tree.ask("252:0").watermarks, [expected], "a volume on {name}");
     }
+}
+
+/// A token stands for one device: everything that tells it from another changes it, its name and place do not.
+#[test]
+fn tokens_tell_devices_apart() {
+    let token = |bus: &str, name: &str, serial: &str, sectors: &str, boot: &str| {
+        let tree = Tree::new();
+        let dir = format!("sys/devices/{bus}/block/{name}");
+        tree.disk(bus, name, "8:0");
+        tree.file(&format!("{dir}/serial"), serial);
+        tree.file(&format!("{dir}/size"), sectors);
+        tree.file("proc/sys/kernel/random/boot_id", boot);
+        Identity::read(&tree.roots(), DevNum { major: 8, minor: 0 }).unwrap().token(&tree.roots())
+    };
+    let first = token("pci0/ata1", "sda", "S1", "1000", "boot 1");
+    assert!(first.len() == 8 && first.chars().all(|c| c.is_ascii_hexdigit()), "{first}");
+    for (what, same, other) in [
+        ("the same", true, token("pci0/ata1", "sda", "S1", "1000", "boot 1")),
+        ("another name and place", true, token("pci0/ata7", "sdq", "S1", "1000", "boot 1")),
+        ("after a restart", true, token("pci0/ata1", "sda", "S1", "1000", "boot 2")),
+        ("another serial", false, token("pci0/ata1", "sda", "S2", "1000", "boot 1")),
+        ("another size", false, token("pci0/ata1", "sda", "S1", "1001", "boot 1")),
+        ("a virtual one", false, token("pci0/virtio1", "sda", "S1", "1000", "boot 1")),
+    ] {
+        assert_eq!(first == other, same, "{what}");
+    }
+    let there = token("pci0/virtio1", "vda", "S1", "1000", "boot 1");
+    assert_ne!(there, token("pci0/virtio1", "vda", "S1", "1000", "boot 2"), "a virtual one on another host");
+    assert_ne!(token("pci0/ata1", "sda", "", "9", "boot 1"), token("pci0/ata1", "sda", "", "9", "boot 2"), "nameless");
+}
+
+#[test]
+fn partitions_have_tokens_of_their_own() {
+    let tree = Tree::new();
+    let disk = tree.disk("pci0/ata1", "sda", "8:0");
+    tree.partition(&disk, 1, "8:1");
+    tree.partition(&disk, 2, "8:2");
+    tree.file("sys/devices/pci0/ata1/block/sda/serial", "S1");
+    let token = |number: &str| {
+        let number = DevNum::parse(number).unwrap();
+        Identity::read(&tree.roots(), number).unwrap().token(&tree.roots())
+    };
+    assert!(token("8:0") != token("8:1") && token("8:1") != token("8:2") && token("8:0") != token("8:2"));
 }

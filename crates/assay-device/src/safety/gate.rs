@@ -364,12 +364,13 @@ pub(super) struct Opened {
 pub(super) fn refusal(exam: Examination) -> Refusal {
     let subject = exam.subject();
     let mut failed: Vec<RuleAnswer> = exam.rules.into_iter().filter(|answer| !answer.passes()).collect();
-    // What no flag can change is said first, what a flag can change next, the missing consent last.
-    failed.sort_by_key(|answer| (answer.id == RuleId::Consent, answer.overridable));
+    // The system's own disk is said first, then what no flag can change, what a flag can change, the missing consent.
+    failed.sort_by_key(|answer| (answer.id != RuleId::S5, answer.id == RuleId::Consent, answer.overridable));
     let mut failed = failed.into_iter();
     let first = failed.next();
-    // The evidence of a refused claim already says who uses the device.
-    let told = |id: RuleId| first.as_ref().is_some_and(|f| f.id == RuleId::S2) && matches!(id, RuleId::S4 | RuleId::S6);
+    // The evidence of a refused claim (S2) already says who uses the device.
+    let unclaimed = first.iter().chain(failed.as_slice()).any(|answer| answer.id == RuleId::S2);
+    let told = |id: RuleId| unclaimed && matches!(id, RuleId::S4 | RuleId::S6);
     let also = failed.filter(|answer| !told(answer.id)).collect();
     Refusal {
         given: exam.given,

@@ -1,7 +1,7 @@
 //! Who a block device is: model, serial, WWID, what it stands on, and the token made of these.
 //!
 //! All of it comes from sysfs; what the kernel does not tell is absent. For a partition the model and the serial are its
-//! disk's. A device without WWID and serial (loop, zram, most virtual disks) is told apart by its disk sequence number and
+//! disk's. A virtual device, or one without WWID and serial, is told apart by its disk sequence number and
 //! the boot it belongs to, so that a token is worth nothing on another host or after a restart.
 
 use super::roots::{DevNum, Roots, attribute, name_of, names_in, number};
@@ -98,13 +98,14 @@ impl Identity {
             return Some(format!("WWID {wwid}"));
         }
         let serial = self.serial.as_ref()?;
-        let namespace = attribute(&self.disk_dir.join("nsid")).unwrap_or_default();
+        let namespace = attribute(&self.disk_dir.join("nsid")).map(|n| format!(" namespace {n}")).unwrap_or_default();
         let sectors = number(&self.disk_dir.join("size"))?;
         let model = self.model.as_deref().unwrap_or("");
-        Some(format!("model \"{model}\" serial {serial} {namespace} of {sectors} sectors"))
+        Some(format!("model \"{model}\" serial {serial}{namespace} of {sectors} sectors"))
     }
 
-    /// The consent token: 8 hex digits of BLAKE3 over everything that tells this device from another.
+    /// The consent token: 8 hex digits of BLAKE3 over everything that tells this device from another. For a device without
+    /// WWID and serial, and for every virtual one (their serials are often alike), the boot and the disk sequence count too.
     pub fn token(&self, roots: &Roots) -> String {
         let mut hasher = blake3::Hasher::new();
         let mut add = |text: Option<&str>| {
@@ -118,7 +119,8 @@ impl Identity {
         add(self.size.map(|s| s.to_string()).as_deref());
         add(self.partition_uuid.as_deref());
         add(self.partition.map(|(n, start)| format!("{n} {start}")).as_deref());
-        if self.wwid.is_none() && self.serial.is_none() {
+        let nameless = self.wwid.is_none() && self.serial.is_none();
+        if nameless || !super::watermark::of_device(roots, self.number).is_empty() {
             add(Some(&self.name));
             add(self.diskseq.map(|s| s.to_string()).as_deref());
             add(attribute(&roots.proc.join("sys/kernel/random/boot_id")).as_deref());

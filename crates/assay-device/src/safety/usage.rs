@@ -173,7 +173,7 @@ pub fn system_on(roots: &Roots, family: &Family, log_dir: Option<&Path>, claimed
         }
     }
     match unnamed {
-        None => Ok(format!("{} places looked up in {}/self and /1/mountinfo", places.len(), roots.proc.display())),
+        None => Ok(format!("{} places are elsewhere ({}/{{self,1}}/mountinfo)", places.len(), roots.proc.display())),
         Some((place, kind)) if claimed => Ok(format!(
             "{} is on {kind}, which names no device; the exclusive claim of S2 stands for it",
             place.display()

@@ -9,11 +9,16 @@ use std::sync::{Mutex, MutexGuard};
 
 /// Whether loop devices may be made here; says so when not.
 pub fn root() -> bool {
-    let root = rustix::process::geteuid().is_root() && Path::new("/dev/loop-control").exists();
+    let root = root_user() && Path::new("/dev/loop-control").exists();
     if !root {
         skip("needs root and loop devices");
     }
     root
+}
+
+/// Whether this runs as root.
+pub fn root_user() -> bool {
+    rustix::process::geteuid().is_root()
 }
 
 /// Tests of this file take turns: between fork and exec a child of one would hold the devices of another.
