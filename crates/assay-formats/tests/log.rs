@@ -183,6 +183,8 @@ fn older_heads_and_names() {
         assert_eq!((head.version.as_str(), log.names().join(" ").as_str(), blocks[0].queued.is_some()), expected);
         assert_eq!((blocks.len(), head.devices.len(), head.interval), (22, 1, Span::from_secs(1)));
         assert!(head.devices[0].size >= 1 << 30);
+        let remarks = usize::from(head.version != "3.0");
+        assert_eq!(head.remarks.len(), remarks, "the scheduler could not be set");
     }
 }
 

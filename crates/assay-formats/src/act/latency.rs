@@ -236,12 +236,16 @@ fn read_version(log: &mut Log, out: &mut dyn Write) -> Result<Rules, Stop> {
     Ok(Rules::Six)
 }
 
-/// True for a log that ACT 5.x wrote: all of them, and no later ones, echo num-queues. Leaves the log after the version.
+/// Items that 5.x echoes in every log, and no later version in any.
+const MARKS_OF_5X: [&str; 3] = ["num-queues:", "threads-per-queue:", "max-reqs-queued:"];
+
+/// True for a log that ACT 5.x wrote. Leaves the log after the version.
 fn is_5x(log: &mut Log) -> Result<bool, Stop> {
-    let line = log.find(|line| line.starts_with("num-queues:") || line.starts_with("after "))?;
+    let marked = |line: &str| MARKS_OF_5X.iter().any(|mark| line.starts_with(mark));
+    let line = log.find(|line| marked(line) || line.starts_with("after "))?;
     log.rewind()?;
     log.find(|line| line.starts_with("ACT version"))?;
-    Ok(line.is_some_and(|line| line.starts_with("num-queues:")))
+    Ok(line.is_some_and(|line| marked(&line)))
 }
 
 fn read_interval(log: &mut Log, out: &mut dyn Write) -> Result<i128, Stop> {

@@ -28,13 +28,15 @@ pub(crate) struct Lines<R> {
     valid: usize,
     end: usize,
     ended: bool,
+    /// What follows `valid` is not text. Said only when it is needed: a reader may have found all it wants before.
+    broken: bool,
     /// The last byte read was a CR, so that an LF that follows belongs to it.
     after_cr: bool,
 }
 
 impl<R: BufRead> Lines<R> {
     pub(crate) fn new(source: R) -> Lines<R> {
-        Lines { source, buffer: vec![0; BUFFER], at: 0, valid: 0, end: 0, ended: false, after_cr: false }
+        Lines { source, buffer: vec![0; BUFFER], at: 0, valid: 0, end: 0, ended: false, broken: false, after_cr: false }
     }
 
     /// The next line with its LF; empty at the end.
@@ -77,6 +79,9 @@ impl<R: BufRead> Lines<R> {
 
     /// Reads more, keeping what is unread; false at the end of the source.
     fn fill(&mut self) -> Result<bool, LineFault> {
+        if self.broken {
+            return Err(LineFault::NotText);
+        }
         if self.ended {
             return Ok(false);
         }
@@ -97,23 +102,25 @@ impl<R: BufRead> Lines<R> {
         self.ended = read == 0;
         let fresh = &mut self.buffer[self.end..self.end + read];
         self.end += join_line_ends(fresh, &mut self.after_cr);
-        self.check_text()?;
-        Ok(!self.ended)
+        self.check_text();
+        Ok(!self.ended || self.broken)
     }
 
-    fn check_text(&mut self) -> Result<(), LineFault> {
+    /// Moves `valid` as far as the bytes are UTF-8.
+    fn check_text(&mut self) {
         let fresh = &self.buffer[self.valid..self.end];
         if fresh.is_ascii() {
             self.valid = self.end;
-            return Ok(());
+            return;
         }
         match std::str::from_utf8(fresh) {
             Ok(_) => self.valid = self.end,
-            // A character cut by the end of the buffer is completed by the next read.
-            Err(error) if error.error_len().is_none() && !self.ended => self.valid += error.valid_up_to(),
-            Err(_) => return Err(LineFault::NotText),
+            Err(error) => {
+                self.valid += error.valid_up_to();
+                // A character cut by the end of the buffer is completed by the next read.
+                self.broken = error.error_len().is_some() || self.ended;
+            }
         }
-        Ok(())
     }
 }
 

@@ -94,6 +94,8 @@ pub struct Header {
     pub unit: Unit,
     /// Time from block to block.
     pub interval: Span,
+    /// Errors ACT reported before it began to measure.
+    pub remarks: Vec<Event>,
 }
 
 impl Header {

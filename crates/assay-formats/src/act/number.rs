@@ -41,6 +41,9 @@ pub(crate) fn float(text: &str) -> Option<f64> {
 /// Python 3's `round(x, digits)`: to nearest by the exact binary value, a tie to the even digit. Formatting is correctly
 /// rounded in both languages, so the text read back is the same double.
 pub(crate) fn round(x: f64, digits: usize) -> f64 {
+    if x.fract() == 0.0 {
+        return x;
+    }
     format!("{x:.digits$}").parse().unwrap_or(x)
 }
 

@@ -170,7 +170,7 @@ fn take_buckets<R: BufRead>(source: &Source<R>, block: &mut Block) -> Result<(),
 }
 
 /// A line that is no measurement.
-fn event<R: BufRead>(source: &Source<R>) -> Event {
+pub(super) fn event<R: BufRead>(source: &Source<R>) -> Event {
     let line = source.text.as_str();
     let kind = if banner(line).is_some() {
         EventKind::SecondRun

@@ -1,5 +1,6 @@
 //! The head of a log: banner, configuration, derived items, devices, histogram names.
 
+use super::block::event;
 use super::{DeviceLine, HEAD_MAX, HISTOGRAMS_MAX, Header, LogError, Program, Source, Unit, after, banner};
 use assay_base::Span;
 use std::io::BufRead;
@@ -55,6 +56,7 @@ fn read_banner<R: BufRead>(source: &mut Source<R>) -> Result<Header, LogError> {
             listed: Vec::new(),
             unit: Unit::Milliseconds,
             interval: Span::ZERO,
+            remarks: Vec::new(),
         });
     }
     source.text.clear();
@@ -80,6 +82,10 @@ fn take<R: BufRead>(source: &Source<R>, header: &mut Header, section: Section) -
         _ => None,
     };
     if let Some(section) = title {
+        return Ok(section);
+    }
+    if line.starts_with("ERROR: ") {
+        header.remarks.push(event(source));
         return Ok(section);
     }
     match section {
