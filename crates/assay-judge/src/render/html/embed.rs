@@ -1,0 +1,105 @@
+//! What is put into the page whole: the judgement as JSON, our script and style, and the policy that lets nothing else run.
+//!
+//! The page allows exactly the scripts and styles whose SHA-256 stands in its policy. Should a name ever reach the page
+//! unescaped, the browser still refuses what it brings along.
+
+use crate::Judgement;
+use crate::judgement::{Part, Series};
+use base64::{Engine, engine::general_purpose::STANDARD};
+use sha2::{Digest, Sha256};
+
+/// The chart library, version 1.6.32.
+pub const CHARTS: &str = include_str!("../../../vendor/uPlot/uPlot.iife.min.js");
+/// Its style.
+pub const CHARTS_STYLE: &str = include_str!("../../../vendor/uPlot/uPlot.min.css");
+/// Draws the charts.
+pub const SCRIPT: &str = include_str!("../../../templates/report.js");
+/// How the page looks.
+pub const STYLE: &str = include_str!("../../../templates/report.css");
+
+/// The JSON a page carries whole; above this the thinner forms are tried. Tables and drawings take up to 2 MB more, and a
+/// page should stay under 5 MB, which mail takes.
+const MOST_JSON: usize = 2_500_000;
+
+/// Content of the policy's `meta` tag.
+pub fn policy() -> String {
+    let hash = |text: &str| format!("'sha256-{}'", STANDARD.encode(Sha256::digest(text)));
+    format!(
+        "default-src 'none'; script-src {} {}; style-src {} {}; base-uri 'none'; form-action 'none'",
+        hash(CHARTS),
+        hash(SCRIPT),
+        hash(CHARTS_STYLE),
+        hash(STYLE)
+    )
+}
+
+/// The judgement as it is embedded.
+pub struct Embedded {
+    /// JSON that no HTML parser takes for markup.
+    pub json: String,
+    /// What it lacks of `verdict.json`, for the reader; empty when it lacks nothing.
+    pub lacks: Vec<&'static str>,
+}
+
+/// Thinnings, the least painful first: what it says, and what it does.
+type Thinning = (&'static str, fn(&mut Judgement));
+const THINNINGS: [Thinning; 4] = [
+    ("the time lines of the deciding step a second time", |j| {
+        if !j.steps.is_empty() {
+            j.part.series = Series::default();
+        }
+    }),
+    ("the time lines of each target", |j| parts(j).for_each(|part| part.series.flows.clear())),
+    ("the slices of each target", |j| {
+        parts(j).filter(|part| part.targets.len() > 1).for_each(|part| {
+            part.slices.iter_mut().for_each(|slice| slice.streams.retain(|entry| entry.target.is_none()));
+        });
+    }),
+    ("the time lines of all steps but the deciding one", |j| {
+        let deciding = j.deciding.as_ref().map_or(1, |deciding| deciding.step);
+        j.steps.iter_mut().filter(|step| step.number != deciding).for_each(|step| step.part.series = Series::default());
+    }),
+];
+
+/// Serialises `judgement`, thinned as far as its size demands; `Err` when it cannot be written as JSON at all.
+pub fn embed(judgement: &Judgement) -> Result<Embedded, serde_json::Error> {
+    let mut embedded = Embedded { json: json(judgement)?, lacks: Vec::new() };
+    if embedded.json.len() <= MOST_JSON {
+        return Ok(embedded);
+    }
+    let mut thin = judgement.clone();
+    for (lacks, thinning) in THINNINGS {
+        thinning(&mut thin);
+        let json = json(&thin)?;
+        if json.len() < embedded.json.len() {
+            embedded.json = json;
+            embedded.lacks.push(lacks);
+        }
+        if embedded.json.len() <= MOST_JSON {
+            break;
+        }
+    }
+    Ok(embedded)
+}
+
+fn parts(judgement: &mut Judgement) -> impl Iterator<Item = &mut Part> {
+    std::iter::once(&mut judgement.part).chain(judgement.steps.iter_mut().map(|step| &mut step.part))
+}
+
+/// In JSON `<`, `>` and `&` occur within strings only, where an escape says the same; so neither `</script>` nor `<!--` can
+/// end or comment out the element. The two line separators are escaped because old JavaScript takes them for line ends.
+fn json(judgement: &Judgement) -> Result<String, serde_json::Error> {
+    let plain = serde_json::to_string(judgement)?;
+    let mut safe = String::with_capacity(plain.len());
+    for c in plain.chars() {
+        match c {
+            '<' => safe.push_str("\\u003c"),
+            '>' => safe.push_str("\\u003e"),
+            '&' => safe.push_str("\\u0026"),
+            '\u{2028}' => safe.push_str("\\u2028"),
+            '\u{2029}' => safe.push_str("\\u2029"),
+            other => safe.push(other),
+        }
+    }
+    Ok(safe)
+}

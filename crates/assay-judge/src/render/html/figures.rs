@@ -1,0 +1,146 @@
+//! Numbers as the tables of the report show them. Every number goes through one of these functions and carries the place in
+//! the judgement it was taken from, so that what is shown can be compared with the JSON, by a test or by a reader.
+
+use askama::filters::HtmlSafe;
+use assay_base::{Bytes, Span};
+use std::fmt;
+
+/// Shown where a figure was not counted.
+const ABSENT: &str = "–";
+
+/// A cell of a table: its text, where it comes from, and whether it is over its bound.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Cell {
+    /// The number with its unit.
+    pub text: String,
+    /// JSON pointer of the figure, or empty.
+    json: String,
+    /// JSON pointer of what it is a share of, or empty.
+    of: String,
+    /// Over its bound: marked in colour and with a sign.
+    bad: bool,
+}
+
+// What `Display` writes below is escaped there.
+impl HtmlSafe for Cell {}
+
+impl fmt::Display for Cell {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(if self.bad { "<td class=\"n bad\"" } else { "<td class=\"n\"" })?;
+        for (name, pointer) in [("json", &self.json), ("of", &self.of)] {
+            if !pointer.is_empty() {
+                write!(
+                    f,
+                    " data-{name}=\"{}\"",
+                    askama::filters::escape(pointer, askama::filters::Html).unwrap_or_else(|never| match never {})
+                )?;
+            }
+        }
+        let text = askama::filters::escape(&self.text, askama::filters::Html).unwrap_or_else(|never| match never {});
+        write!(f, ">{text}{}</td>", if self.bad { "<b class=\"sign\"> ✗</b>" } else { "" })
+    }
+}
+
+impl Cell {
+    fn new(text: String, json: String) -> Cell {
+        Cell { text, json, ..Cell::default() }
+    }
+
+    /// A whole number.
+    pub fn count(n: u64, json: String) -> Cell {
+        Cell::new(count(n), json)
+    }
+
+    /// A length of time in nanoseconds.
+    pub fn time(ns: Option<u64>, json: String) -> Cell {
+        ns.map_or_else(Cell::absent, |ns| Cell::new(time(ns), json))
+    }
+
+    /// `part` of `whole`, each with its place.
+    pub fn part(part: Option<u64>, whole: u64, json: String, of: String) -> Cell {
+        match part {
+            Some(part) if whole > 0 => Cell { of, ..Cell::new(percent(part as f64 / whole as f64), json) },
+            _ => Cell::absent(),
+        }
+    }
+
+    /// Operations per second.
+    pub fn rate(rate: Option<f64>, json: String) -> Cell {
+        rate.map_or_else(Cell::absent, |rate| Cell::new(per_second(rate), json))
+    }
+
+    /// A number of bytes.
+    pub fn bytes(n: u64, json: String) -> Cell {
+        Cell::new(Bytes::new(n).human(), json)
+    }
+
+    /// What was not counted.
+    pub fn absent() -> Cell {
+        Cell::new(ABSENT.to_owned(), String::new())
+    }
+
+    /// The same cell, marked when `bad`.
+    pub fn marked(self, bad: bool) -> Cell {
+        Cell { bad, ..self }
+    }
+}
+
+/// A length of time to three digits: `1.23 ms`.
+pub fn time(ns: u64) -> String {
+    Span::from_ns(ns).human()
+}
+
+/// A share as ACT prints it, two decimals; what is less than that and not nothing says so.
+pub fn percent(share: f64) -> String {
+    if share > 0.0 && share < 0.00005 { "<0.01%".to_owned() } else { format!("{:.2}%", share * 100.0) }
+}
+
+/// Operations per second to one decimal.
+pub fn per_second(rate: f64) -> String {
+    let tenths = (rate * 10.0).round().clamp(0.0, u64::MAX as f64) as u64;
+    format!("{}.{}/s", count(tenths / 10), tenths % 10)
+}
+
+/// A whole number in groups of three digits.
+pub fn count(n: u64) -> String {
+    let digits = n.to_string();
+    let mut text = String::new();
+    for (at, digit) in digits.chars().enumerate() {
+        if at > 0 && (digits.len() - at).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
+}
+
+/// A place in measured time: `5:12:00`, with milliseconds where it is not a whole second.
+pub fn clock(ns: u64) -> String {
+    let (seconds, ms) = (ns / 1_000_000_000, ns / 1_000_000 % 1000);
+    let text = format!("{}:{:02}:{:02}", seconds / 3600, seconds / 60 % 60, seconds % 60);
+    if ms == 0 { text } else { format!("{text}.{ms:03}") }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn texts() {
+        assert_eq!([count(0), count(999), count(1000), count(7_200_000)], ["0", "999", "1,000", "7,200,000"]);
+        assert_eq!(
+            [percent(0.0), percent(0.00001), percent(0.0270), percent(1.0)],
+            ["0.00%", "<0.01%", "2.70%", "100.00%"]
+        );
+        assert_eq!([per_second(1999.96), per_second(0.04)], ["2,000.0/s", "0.0/s"]);
+        assert_eq!([clock(0), clock(18_720_000_000_000), clock(1_500_000_000)], ["0:00:00", "5:12:00", "0:00:01.500"]);
+    }
+
+    #[test]
+    fn a_cell_escapes_and_marks() {
+        let cell = Cell::new("<b>".into(), "/a\"b".into()).marked(true).to_string();
+        assert_eq!(cell, "<td class=\"n bad\" data-json=\"/a&#34;b\">&#60;b&#62;<b class=\"sign\"> ✗</b></td>");
+        assert_eq!(Cell::part(Some(0), 0, String::new(), String::new()).text, ABSENT);
+        assert_eq!(Cell::part(None, 5, String::new(), String::new()).text, ABSENT);
+    }
+}

@@ -1,0 +1,129 @@
+//! `report.html`: one file that shows a judgement on a screen, a phone and paper, without a network.
+//!
+//! Everything a reader needs stands in tables that work without scripts; the charts are drawn over the JSON that the page
+//! carries (`templates/report.js`, uPlot from `vendor/`). Every text of the log is hostile: the templates escape it, the JSON
+//! is escaped for its element, and the page's policy runs nothing but the scripts known here (`embed`).
+
+mod checks;
+mod embed;
+mod figures;
+mod multiples;
+mod part;
+mod slices;
+mod targets;
+
+use crate::judgement::{Damaged, Deciding};
+use crate::{Judgement, Verdict};
+use askama::Template;
+use part::PartView;
+use std::fmt;
+
+/// Writes the report of `judgement` to `out`. `Err` only when `out` refuses or a figure has no JSON form.
+pub fn html(judgement: &Judgement, out: &mut dyn fmt::Write) -> fmt::Result {
+    let embedded = embed::embed(judgement).map_err(|_| fmt::Error)?;
+    let page = Page {
+        policy: embed::policy(),
+        styles: [embed::CHARTS_STYLE, embed::STYLE],
+        scripts: [embed::CHARTS, embed::SCRIPT],
+        judgement,
+        badge: Badge::of(judgement.verdict),
+        deciding: judgement.deciding.as_ref().map(deciding_text),
+        watermarks: judgement.watermarks.iter().map(|mark| Watermark::new(mark)).collect(),
+        damage: &judgement.damage,
+        parts: parts(judgement),
+        embedded,
+    };
+    let mut sink = Sink(out);
+    page.render_into(&mut sink).map_err(|_| fmt::Error)
+}
+
+/// askama writes into sized writers only.
+struct Sink<'a>(&'a mut dyn fmt::Write);
+
+impl fmt::Write for Sink<'_> {
+    fn write_str(&mut self, text: &str) -> fmt::Result {
+        self.0.write_str(text)
+    }
+}
+
+#[derive(Template)]
+#[template(path = "report.html")]
+struct Page<'a> {
+    policy: String,
+    styles: [&'static str; 2],
+    scripts: [&'static str; 2],
+    judgement: &'a Judgement,
+    badge: Badge,
+    deciding: Option<String>,
+    watermarks: Vec<Watermark<'a>>,
+    damage: &'a [Damaged],
+    parts: Vec<PartView<'a>>,
+    embedded: embed::Embedded,
+}
+
+fn parts(judgement: &Judgement) -> Vec<PartView<'_>> {
+    if judgement.steps.is_empty() {
+        return vec![PartView::whole(judgement)];
+    }
+    (0..judgement.steps.len()).map(|step| PartView::step(judgement, step)).collect()
+}
+
+/// A verdict in colour, sign and words.
+#[derive(Clone, Copy)]
+pub(crate) struct Badge {
+    class: &'static str,
+    sign: &'static str,
+    word: &'static str,
+    meaning: &'static str,
+}
+
+impl Badge {
+    fn of(verdict: Verdict) -> Badge {
+        let (class, sign, word, meaning) = match verdict {
+            Verdict::Pass => {
+                ("pass", "✓", "PASS", "every bound held in every slice, and the load asked for was delivered")
+            }
+            Verdict::Fail => ("fail", "✗", "FAIL", "the target did not hold"),
+            Verdict::Invalid => ("invalid", "⚠", "INVALID", "the test proves nothing about the target"),
+            Verdict::Incomplete => ("incomplete", "◌", "INCOMPLETE", "the run was cut short"),
+        };
+        Badge { class, sign, word, meaning }
+    }
+}
+
+/// A fact that limits what the result proves.
+struct Watermark<'a> {
+    mark: &'a str,
+    meaning: &'static str,
+}
+
+impl Watermark<'_> {
+    fn new(mark: &str) -> Watermark<'_> {
+        let meaning = match mark {
+            "QUICK" => "quick look, not a certification",
+            "SIMULATED" => "the device was simulated: this proves nothing about any hardware",
+            "SHORT" => "shorter than the procedure asks for, not a certification",
+            _ => "",
+        };
+        Watermark { mark, meaning }
+    }
+}
+
+/// Where the decision fell: `step 2, slice 6 (5:00:00 to 6:00:00), reads on /dev/sdb: 7.91% measured, bound < 5%`.
+fn deciding_text(deciding: &Deciding) -> String {
+    let mut place = Vec::new();
+    if deciding.step > 1 {
+        place.push(format!("step {}", deciding.step));
+    }
+    let stretch = format!("{} to {}", figures::clock(deciding.start_ns), figures::clock(deciding.end_ns));
+    place.push(deciding.slice.map_or(stretch.clone(), |slice| format!("slice {slice} ({stretch})")));
+    if let Some(stream) = &deciding.stream {
+        let target = deciding.target.as_ref().map(|target| format!(" on {target}")).unwrap_or_default();
+        place.push(format!("{stream}{target}"));
+    }
+    let measured = deciding.measured.as_ref().map(|measured| format!("{measured} measured"));
+    let bound = deciding.bound.as_ref().map(|bound| format!("bound {bound}"));
+    let figures: Vec<String> = [measured, bound].into_iter().flatten().collect();
+    let figures = if figures.is_empty() { String::new() } else { format!(": {}", figures.join(", ")) };
+    format!("{}{figures}", place.join(", "))
+}

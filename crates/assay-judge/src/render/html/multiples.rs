@@ -1,0 +1,157 @@
+//! Small multiples: one little line for each target, all on one scale, so that the one that differs is seen at a glance.
+//! Drawn here as SVG: they need no script and print as they are.
+
+use super::figures::percent;
+use super::part::bound_over;
+use crate::judgement::{FlowSeries, Part, Series};
+use assay_base::Span;
+use std::fmt::Write;
+
+/// Drawing area in units of the SVG.
+const WIDTH: f64 = 220.0;
+const HEIGHT: f64 = 56.0;
+/// Points of one little line; more are not seen at this size.
+const POINTS: usize = 110;
+/// A target stands out when its p99 is this many times the middle of the others: above what equal drives of one batch show
+/// beside each other, below what a user would call another class of drive.
+const OUTLIER: f64 = 1.5;
+
+/// All targets of one stream.
+pub(crate) struct Multiples<'a> {
+    pub stream: &'a str,
+    pub threshold: Span,
+    /// Top of the common scale.
+    pub top: String,
+    pub bound: Option<String>,
+    pub targets: Vec<Multiple<'a>>,
+}
+
+/// One target.
+pub(crate) struct Multiple<'a> {
+    pub target: &'a str,
+    pub outlier: bool,
+    pub worst: String,
+    /// SVG path of the share over the threshold.
+    pub line: String,
+    /// Height of the bound's line.
+    pub bound_y: Option<String>,
+}
+
+/// Places (0 to 1) and the share over the threshold there.
+type Line = Vec<(f64, Option<f64>)>;
+
+/// The streams that a criterion judges, or the first one; nothing for a single target.
+pub(crate) fn multiples(part: &Part) -> Vec<Multiples<'_>> {
+    let judged = |stream: &str| part.criteria.iter().any(|outcome| outcome.stream.as_deref() == Some(stream));
+    let flows = &part.series.flows;
+    let mut streams: Vec<&str> = Vec::new();
+    for flow in flows.iter().filter(|flow| judged(&flow.stream)).chain(flows.first()) {
+        if !streams.contains(&flow.stream.as_str()) && (streams.is_empty() || judged(&flow.stream)) {
+            streams.push(&flow.stream);
+        }
+    }
+    streams.into_iter().map(|stream| of_stream(part, stream)).collect()
+}
+
+fn of_stream<'a>(part: &'a Part, stream: &'a str) -> Multiples<'a> {
+    let series = &part.series;
+    let bound = bound_over(part, stream, series.threshold);
+    let flows = series.flows.iter().filter(|flow| flow.stream == stream);
+    let lines: Vec<(&FlowSeries, Line)> = flows.map(|flow| (flow, thin(series, flow))).collect();
+    let largest = lines.iter().flat_map(|(_, line)| line.iter().filter_map(|(_, share)| *share)).fold(0.0, f64::max);
+    let top = largest.max(bound.map_or(0.0, |bound| bound * 1.2)).max(0.001);
+    let multiple = |(flow, line): &(&'a FlowSeries, Line)| Multiple {
+        target: &flow.target,
+        outlier: outlier_factor(part, stream, &flow.target).is_some(),
+        worst: percent(flow.share_over.iter().flatten().copied().fold(0.0, f64::max)),
+        line: path(line, top),
+        bound_y: bound.map(|bound| format!("{:.1}", y(bound, top))),
+    };
+    Multiples {
+        stream,
+        threshold: series.threshold,
+        top: percent(top),
+        bound: bound.map(percent),
+        targets: lines.iter().map(multiple).collect(),
+    }
+}
+
+/// Puts neighbouring points together: shares are weighed by the operations they are taken over, never averaged as they are.
+fn thin(series: &Series, flow: &FlowSeries) -> Line {
+    let count = series.at_ns.len().min(flow.share_over.len()).min(flow.achieved.len()).min(series.width_ns.len());
+    let each = count.div_ceil(POINTS).max(1);
+    let point = |from: usize| {
+        let stretch = from..(from + each).min(count);
+        let weight = |at: usize| flow.achieved[at] * series.width_ns[at] as f64;
+        let (mut over, mut all) = (0.0, 0.0);
+        for at in stretch {
+            let Some(share) = flow.share_over[at] else { continue };
+            over += share * weight(at);
+            all += weight(at);
+        }
+        (from as f64 / count.max(2) as f64, (all > 0.0).then(|| over / all))
+    };
+    (0..count).step_by(each).map(point).collect()
+}
+
+fn y(share: f64, top: f64) -> f64 {
+    HEIGHT - 2.0 - (share / top).clamp(0.0, 1.0) * (HEIGHT - 6.0)
+}
+
+fn path(line: &[(f64, Option<f64>)], top: f64) -> String {
+    let mut path = String::new();
+    let mut down = false;
+    for (x, share) in line {
+        let Some(share) = share else {
+            down = false;
+            continue;
+        };
+        // Writing to a String does not fail.
+        let _ = write!(path, "{}{:.1} {:.1}", if down { "L" } else { "M" }, x * WIDTH, y(*share, top));
+        down = true;
+    }
+    path
+}
+
+/// How many times the middle p99 of the other targets this target's is, where that is enough to stand out.
+pub(crate) fn outlier_factor(part: &Part, stream: &str, target: &str) -> Option<f64> {
+    let p99 = |mine: bool| {
+        let wanted = part.streams.iter().filter(move |totals| totals.name == stream && totals.target.is_some());
+        wanted
+            .filter(move |totals| (totals.target.as_deref() == Some(target)) == mine)
+            .filter_map(|t| t.response.p99_ns)
+    };
+    let mine = p99(true).next()?;
+    let mut others: Vec<u64> = p99(false).collect();
+    others.sort_unstable();
+    let middle = *others.get(others.len().checked_sub(1)? / 2)?;
+    let factor = mine as f64 / middle.max(1) as f64;
+    (factor >= OUTLIER).then_some(factor)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn thinning_weighs_by_operations() {
+        let count = POINTS * 2;
+        let series = Series { at_ns: (0..count as u64).collect(), width_ns: vec![1; count], ..Series::default() };
+        let (achieved, share_over) =
+            ((0..count).map(|at| if at % 2 == 0 { 1.0 } else { 3.0 }), (0..count).map(|at| Some((at % 2) as f64)));
+        let flow =
+            FlowSeries { achieved: achieved.collect(), share_over: share_over.collect(), ..FlowSeries::default() };
+        let line = thin(&series, &flow);
+        assert_eq!(line.len(), POINTS);
+        assert!(line.iter().all(|(_, share)| *share == Some(0.75)), "{line:?}");
+    }
+
+    #[test]
+    fn a_hole_breaks_the_line() {
+        assert_eq!(
+            path(&[(0.0, Some(0.0)), (0.25, None), (0.5, Some(1.0)), (0.75, Some(0.5))], 1.0),
+            "M0.0 54.0M110.0 4.0L165.0 29.0"
+        );
+        assert_eq!(path(&[], 1.0), "");
+    }
+}

@@ -1,0 +1,288 @@
+//! One run, or one step of a certificate, as the page shows it: criteria, streams, charts, and what the other modules build.
+
+use super::checks::{self, Check};
+use super::figures::{Cell, clock, count, time};
+use super::slices::{self, SliceTable};
+use super::targets::{self, TargetRow, TargetTable};
+use super::{Badge, multiples};
+use crate::Judgement;
+use crate::judgement::{CriterionOutcome, Figure, Gap, Outcome, Part, StreamSeries, StreamTotals, TimesSummary};
+use assay_base::{Bound, Criterion, Measure, Span};
+
+/// What `templates/part.html` fills in.
+pub(crate) struct PartView<'a> {
+    /// Anchor.
+    pub id: String,
+    /// Index into the JSON's `steps`; -1 for the result itself.
+    pub step: i64,
+    /// Set where there are several steps.
+    pub head: Option<Head<'a>>,
+    pub part: &'a Part,
+    pub planned: String,
+    pub measured: String,
+    pub criteria: Vec<CriterionRow<'a>>,
+    pub streams: Vec<StreamRow<'a>>,
+    pub charts: Vec<StreamCharts<'a>>,
+    pub slices: Vec<SliceTable<'a>>,
+    pub target_slices: Vec<SliceTable<'a>>,
+    pub target_slices_left_out: bool,
+    pub slice: String,
+    pub targets: Vec<TargetRow<'a>>,
+    pub target_tables: Vec<TargetTable<'a>>,
+    pub multiples: Vec<multiples::Multiples<'a>>,
+    pub checks: Vec<Check>,
+    pub warnings: &'a [String],
+    pub happenings: Vec<Happening<'a>>,
+    pub plan: String,
+}
+
+/// The heading of a step.
+pub(crate) struct Head<'a> {
+    pub number: u32,
+    pub of: u32,
+    pub title: &'a str,
+    pub load: &'a str,
+    pub reason: &'a str,
+    pub badge: Badge,
+}
+
+/// A row of the criteria table.
+pub(crate) struct CriterionRow<'a> {
+    pub class: &'static str,
+    pub sign: &'static str,
+    pub word: &'static str,
+    pub outcome: &'a CriterionOutcome,
+    pub measured: Option<FigureView<'a>>,
+    pub worst: Option<FigureView<'a>>,
+}
+
+/// A measured value with its place in time and in the JSON.
+pub(crate) struct FigureView<'a> {
+    pub figure: &'a Figure,
+    pub json: String,
+    pub place: String,
+}
+
+/// A row of the table of streams.
+pub(crate) struct StreamRow<'a> {
+    pub totals: &'a StreamTotals,
+    pub asked: Cell,
+    pub counts: Vec<Cell>,
+    pub response: Vec<Cell>,
+    pub service: Vec<Cell>,
+}
+
+/// Which charts a stream has; the script finds their data by these indices.
+pub(crate) struct StreamCharts<'a> {
+    pub stream: &'a str,
+    /// Index into `series.streams`.
+    pub series: usize,
+    /// Index into `streams`; -1 when there are no totals.
+    pub totals: i64,
+    /// Judged by a criterion, so shown at once.
+    pub judged: bool,
+    pub threshold: Span,
+    /// The share that the criterion allows over the threshold; empty without one.
+    pub bound: String,
+    pub bands: bool,
+    pub heat: bool,
+    pub nines: bool,
+}
+
+/// Something at a moment.
+pub(crate) struct Happening<'a> {
+    pub at_ns: u64,
+    pub at: String,
+    pub what: &'a str,
+    pub text: String,
+}
+
+impl<'a> PartView<'a> {
+    /// The result of a log without steps.
+    pub fn whole(judgement: &'a Judgement) -> PartView<'a> {
+        PartView::new(&judgement.part, -1, None, &judgement.warnings)
+    }
+
+    /// Step `index` of a certificate.
+    pub fn step(judgement: &'a Judgement, index: usize) -> PartView<'a> {
+        let step = &judgement.steps[index];
+        let head = Head {
+            number: step.number,
+            of: step.of,
+            title: &step.title,
+            load: &step.load,
+            reason: &step.reason,
+            badge: Badge::of(step.verdict),
+        };
+        PartView::new(&step.part, i64::try_from(index).unwrap_or(i64::MAX), Some(head), &step.warnings)
+    }
+
+    fn new(part: &'a Part, step: i64, head: Option<Head<'a>>, warnings: &'a [String]) -> PartView<'a> {
+        let root = if step < 0 { String::new() } else { format!("/steps/{step}") };
+        let (target_slices, target_slices_left_out) = slices::per_target(part, &root);
+        PartView {
+            id: head.as_ref().map_or("result".to_owned(), |head| format!("step-{}", head.number)),
+            step,
+            head,
+            part,
+            planned: Span::from_ns(part.planned_ns).to_string(),
+            measured: clock(part.measured_ns),
+            criteria: criteria(part, &root),
+            streams: streams(part, &root),
+            charts: charts(part),
+            slices: slices::together(part, &root),
+            target_slices,
+            target_slices_left_out,
+            slice: Span::from_ns(part.slice_ns).to_string(),
+            targets: targets::rows(part, &root),
+            target_tables: targets::tables(part, &root),
+            multiples: multiples::multiples(part),
+            checks: checks::checks(part),
+            warnings,
+            happenings: happenings(part),
+            plan: serde_json::to_string_pretty(&part.plan).unwrap_or_default(),
+        }
+    }
+
+    /// True when the charts' data are there.
+    pub fn has_series(&self) -> bool {
+        !self.part.series.at_ns.is_empty()
+    }
+}
+
+fn criteria<'a>(part: &'a Part, root: &str) -> Vec<CriterionRow<'a>> {
+    let view = |figure: &'a Option<Figure>, index: usize, name: &str| {
+        let json = format!("{root}/criteria/{index}/{name}/value");
+        figure.as_ref().map(|figure| FigureView { place: place(figure), figure, json })
+    };
+    let row = |(index, outcome): (usize, &'a CriterionOutcome)| {
+        let (class, sign, word) = match outcome.outcome {
+            Outcome::Pass => ("pass", "✓", "held"),
+            Outcome::Fail => ("fail", "✗", "broken"),
+            Outcome::Invalid => ("invalid", "⚠", "proves nothing"),
+            Outcome::Incomplete => ("incomplete", "◌", "incomplete"),
+            Outcome::NotApplied => ("incomplete", "–", "not applied"),
+        };
+        let (measured, worst) = (view(&outcome.measured, index, "measured"), view(&outcome.worst, index, "worst"));
+        CriterionRow { class, sign, word, outcome, measured, worst }
+    };
+    part.criteria.iter().enumerate().map(row).collect()
+}
+
+fn place(figure: &Figure) -> String {
+    let target = figure.target.as_ref().map(|target| format!(", {target}")).unwrap_or_default();
+    format!("window {} ({} to {}){target}", figure.window, clock(figure.start_ns), clock(figure.end_ns))
+}
+
+fn streams<'a>(part: &'a Part, root: &str) -> Vec<StreamRow<'a>> {
+    let row = |(index, totals): (usize, &'a StreamTotals)| {
+        let at = |field: &str| format!("{root}/streams/{index}/{field}");
+        let counts = &totals.counts;
+        let times = |name: &str, times: &TimesSummary| {
+            let figures = [
+                ("mean_ns", times.mean_ns),
+                ("p50_ns", times.p50_ns),
+                ("p90_ns", times.p90_ns),
+                ("p99_ns", times.p99_ns),
+                ("p99_9_ns", times.p99_9_ns),
+                ("p99_99_ns", times.p99_99_ns),
+                ("max_ns", times.max_ns),
+            ];
+            figures.map(|(field, ns)| Cell::time(ns, at(&format!("{name}/{field}")))).to_vec()
+        };
+        StreamRow {
+            totals,
+            asked: Cell::rate(totals.rate_asked, at("rate_asked")),
+            counts: vec![
+                Cell::rate(totals.rate_achieved, at("rate_achieved")),
+                Cell::count(counts.operations, at("operations")),
+                Cell::bytes(counts.bytes, at("bytes")),
+                Cell::count(counts.failed().saturating_add(counts.short), String::new()).marked(counts.failed() > 0),
+                Cell::count(totals.in_flight_max, at("in_flight_max")),
+                Cell::count(totals.waiting_max, at("waiting_max")),
+            ],
+            response: times("response", &totals.response),
+            service: times("service", &totals.service),
+        }
+    };
+    // Of several targets only the sum; each alone stands in its own table.
+    let several = part.targets.len() > 1;
+    part.streams.iter().enumerate().filter(|(_, totals)| !several || totals.target.is_none()).map(row).collect()
+}
+
+fn charts<'a>(part: &'a Part) -> Vec<StreamCharts<'a>> {
+    let judged = |stream: &str| part.criteria.iter().any(|outcome| outcome.stream.as_deref() == Some(stream));
+    let none_judged = !part.series.streams.iter().any(|line| judged(&line.stream));
+    let chart = |(series, line): (usize, &'a StreamSeries)| {
+        let totals = totals_of(part, &line.stream);
+        StreamCharts {
+            stream: &line.stream,
+            series,
+            totals: totals.map_or(-1, |index| i64::try_from(index).unwrap_or(-1)),
+            judged: judged(&line.stream) || none_judged,
+            threshold: part.series.threshold,
+            bound: bound_over(part, &line.stream, part.series.threshold)
+                .map(|share| share.to_string())
+                .unwrap_or_default(),
+            bands: !line.bands.at_ns.is_empty(),
+            heat: !line.heat.at_ns.is_empty() && !line.heat.bounds_ns.is_empty(),
+            nines: totals.is_some_and(|index| !part.streams[index].response.nines.is_empty()),
+        }
+    };
+    part.series.streams.iter().enumerate().map(chart).collect()
+}
+
+/// Index of a stream's totals over all targets.
+fn totals_of(part: &Part, stream: &str) -> Option<usize> {
+    let mine = |totals: &StreamTotals| totals.name == stream;
+    let together = part.streams.iter().position(|totals| mine(totals) && totals.target.is_none());
+    together.or_else(|| part.streams.iter().position(mine))
+}
+
+/// The share of responses over `threshold` that a criterion allows (0 to 1).
+pub(crate) fn bound_over(part: &Part, stream: &str, threshold: Span) -> Option<f64> {
+    let share = |(_, bound)| match bound {
+        Bound::Over { over, below: share } | Bound::OverAtMost { over, at_most: share } => {
+            (over == threshold).then(|| share.as_f64())
+        }
+        Bound::MeanAtMost(_) => None,
+    };
+    bounds(part, stream, Measure::Response).into_iter().find_map(share)
+}
+
+/// The bounds that the applied criteria set on `measure` of `stream`, each with the length of its windows.
+pub(crate) fn bounds(part: &Part, stream: &str, measure: Measure) -> Vec<(u64, Bound)> {
+    let mine = |outcome: &&CriterionOutcome| {
+        outcome.outcome != Outcome::NotApplied
+            && outcome.stream.as_deref() == Some(stream)
+            && outcome.measure == Some(measure)
+    };
+    let bound = |outcome: &CriterionOutcome| {
+        outcome.criterion.parse::<Criterion>().ok().map(|criterion| (outcome.window_ns, criterion.bound))
+    };
+    part.criteria.iter().filter(mine).filter_map(bound).collect()
+}
+
+fn happenings(part: &Part) -> Vec<Happening<'_>> {
+    let gap = |gap: &Gap| (gap.at_ns, format!("{}; resumed {}", gap.before, gap.resumed));
+    let gaps = part.gaps.iter().map(gap).map(|(at_ns, text)| Happening { at_ns, at: clock(at_ns), what: "gap", text });
+    let events = part.events.iter().map(|event| {
+        let details: Vec<String> = event.details.iter().map(|(name, value)| format!("{name} {value}")).collect();
+        let details = if details.is_empty() { String::new() } else { format!(" ({})", details.join(", ")) };
+        let text = format!("{}{details}", event.text);
+        Happening { at_ns: event.at_ns, at: clock(event.at_ns), what: &event.what, text }
+    });
+    let mut all: Vec<Happening<'_>> = gaps.chain(events).collect();
+    all.sort_by_key(|happening| happening.at_ns);
+    all
+}
+
+/// `1,234 of 5,678`.
+pub(crate) fn of(part: u64, whole: u64) -> String {
+    format!("{} of {}", count(part), count(whole))
+}
+
+/// A length of time where there is one.
+pub(crate) fn maybe_time(ns: Option<u64>) -> String {
+    ns.map_or("–".to_owned(), time)
+}

@@ -1,0 +1,187 @@
+//! The table of slices as ACT prints it: for each slice the share of operations over each threshold, response (what ACT
+//! calls `reads`) beside service (`device-reads`), then the average and the worst of all complete slices.
+//!
+//! The average is ACT's: the mean of the slices' shares, each slice weighing the same. It decides nothing.
+
+use super::figures::{Cell, clock, percent};
+use super::part::bounds;
+use crate::judgement::{Part, Slice, SliceStream, SliceTimes};
+use assay_base::{Bound, Measure, Span};
+use std::collections::BTreeSet;
+
+/// Most rows of one table, so that a run judged over seconds does not give a page nobody can open.
+const MOST_ROWS: usize = 200;
+/// Most rows of all tables of single targets together.
+const MOST_TARGET_ROWS: usize = 1200;
+
+/// One stream's table.
+pub(crate) struct SliceTable<'a> {
+    pub stream: &'a str,
+    pub target: Option<&'a str>,
+    pub thresholds: Vec<Span>,
+    pub rows: Vec<SliceRow<'a>>,
+    /// Shares of all complete slices: mean and largest, response then service.
+    pub summaries: [(&'static str, Vec<String>); 2],
+    pub complete: usize,
+    pub left_out: usize,
+}
+
+/// One slice.
+pub(crate) struct SliceRow<'a> {
+    pub slice: &'a Slice,
+    pub start: String,
+    pub class: &'static str,
+    pub state: &'static str,
+    pub operations: Cell,
+    pub response: Vec<Cell>,
+    pub service: Vec<Cell>,
+}
+
+/// Which rows the tables show when there are too many: first what is not as it should be, then the beginning.
+pub(crate) fn shown(part: &Part) -> BTreeSet<usize> {
+    let bad =
+        |index: &usize| !(part.slices[*index].within && part.slices[*index].valid && part.slices[*index].complete);
+    let all = 0..part.slices.len();
+    if part.slices.len() <= MOST_ROWS {
+        return all.collect();
+    }
+    all.clone().filter(bad).take(MOST_ROWS * 3 / 4).chain(all.take(MOST_ROWS / 4)).collect()
+}
+
+/// One table for each stream over all its targets.
+pub(crate) fn together<'a>(part: &'a Part, root: &str) -> Vec<SliceTable<'a>> {
+    let several = part.targets.len() > 1;
+    let keys = keys(part).into_iter().filter(|(_, target)| !several || target.is_none());
+    keys.map(|key| table(part, root, key)).collect()
+}
+
+/// One table for each target of each stream that a criterion judges; true when there are too many to show.
+pub(crate) fn per_target<'a>(part: &'a Part, root: &str) -> (Vec<SliceTable<'a>>, bool) {
+    if part.targets.len() < 2 {
+        return (Vec::new(), false);
+    }
+    let judged = |stream: &str| part.criteria.iter().any(|outcome| outcome.stream.as_deref() == Some(stream));
+    let single = |(stream, target): &(&str, Option<&str>)| target.is_some() && judged(stream);
+    let keys: Vec<_> = keys(part).into_iter().filter(single).collect();
+    if keys.len() * part.slices.len().min(MOST_ROWS) > MOST_TARGET_ROWS {
+        return (Vec::new(), true);
+    }
+    (keys.into_iter().map(|key| table(part, root, key)).collect(), false)
+}
+
+/// Streams and targets in the order in which the slices name them.
+fn keys(part: &Part) -> Vec<(&str, Option<&str>)> {
+    let mut keys = Vec::new();
+    for entry in part.slices.iter().flat_map(|slice| &slice.streams) {
+        let key = (entry.stream.as_str(), entry.target.as_deref());
+        if !keys.contains(&key) {
+            keys.push(key);
+        }
+    }
+    keys
+}
+
+fn entry<'a>(slice: &'a Slice, key: (&str, Option<&str>)) -> Option<(usize, &'a SliceStream)> {
+    let is = |entry: &SliceStream| entry.stream == key.0 && entry.target.as_deref() == key.1;
+    slice.streams.iter().enumerate().find(|(_, entry)| is(entry))
+}
+
+fn table<'a>(part: &'a Part, root: &str, key: (&'a str, Option<&'a str>)) -> SliceTable<'a> {
+    let entries = || part.slices.iter().filter_map(move |slice| Some((slice, entry(slice, key)?.1)));
+    let thresholds: BTreeSet<Span> =
+        entries().flat_map(|(_, entry)| entry.response.over.keys().chain(entry.service.over.keys())).copied().collect();
+    let thresholds: Vec<Span> = thresholds.into_iter().collect();
+    let marks = Marks::new(part, key.0);
+    let shown = shown(part);
+    let rows = shown.iter().filter_map(|&index| {
+        let slice = &part.slices[index];
+        let (at, entry) = entry(slice, key)?;
+        Some(row(slice, entry, &format!("{root}/slices/{index}/streams/{at}"), &thresholds, &marks))
+    });
+    let rows: Vec<SliceRow<'a>> = rows.collect();
+    let complete: Vec<&SliceStream> = entries().filter(|(slice, _)| slice.complete).map(|(_, entry)| entry).collect();
+    SliceTable {
+        stream: key.0,
+        target: key.1,
+        left_out: part.slices.len() - shown.len(),
+        rows,
+        summaries: [
+            ("avg", summary(&complete, &thresholds, |shares| shares.iter().sum::<f64>() / shares.len() as f64)),
+            ("max", summary(&complete, &thresholds, |shares| shares.iter().copied().fold(0.0, f64::max))),
+        ],
+        complete: complete.len(),
+        thresholds,
+    }
+}
+
+fn summary(entries: &[&SliceStream], thresholds: &[Span], fold: fn(&[f64]) -> f64) -> Vec<String> {
+    let kinds: [fn(&SliceStream) -> &SliceTimes; 2] = [|entry| &entry.response, |entry| &entry.service];
+    let column = |times: fn(&SliceStream) -> &SliceTimes, threshold: Span| {
+        let shares: Vec<f64> = entries.iter().filter_map(|entry| times(entry).share_over(threshold)).collect();
+        if shares.is_empty() { "–".to_owned() } else { percent(fold(&shares)) }
+    };
+    kinds.into_iter().flat_map(|times| thresholds.iter().map(move |&over| column(times, over))).collect()
+}
+
+fn row<'a>(slice: &'a Slice, entry: &SliceStream, at: &str, thresholds: &[Span], marks: &Marks) -> SliceRow<'a> {
+    let counts = slice.complete && slice.valid;
+    let cells = |name: &str, measure: Measure, times: &SliceTimes| {
+        let share = |over: &Span| {
+            let (json, of) = (format!("{at}/{name}/over/{over}"), format!("{at}/{name}/operations"));
+            let part = times.over.get(over).copied();
+            let broken = counts && part.is_some_and(|part| marks.share_breaks(measure, *over, part, times.operations));
+            Cell::part(part, times.operations, json, of).marked(broken)
+        };
+        let mean = Cell::time(times.mean_ns, format!("{at}/{name}/mean_ns"));
+        let slow = counts && times.mean_ns.is_some_and(|mean| marks.mean_breaks(measure, mean));
+        let ends = [mean.marked(slow), Cell::time(times.max_ns, format!("{at}/{name}/max_ns"))];
+        thresholds.iter().map(share).chain(ends).collect()
+    };
+    let (class, state) = match (slice.complete, slice.valid, slice.within) {
+        (false, ..) => ("incomplete", "◌ incomplete"),
+        (_, false, _) => ("invalid", "⚠ proves nothing"),
+        (.., false) => ("fail", "✗ broken"),
+        _ => ("pass", "✓"),
+    };
+    SliceRow {
+        slice,
+        start: clock(slice.start_ns),
+        class,
+        state,
+        operations: Cell::count(entry.counts.operations, format!("{at}/operations")),
+        response: cells("response", Measure::Response, &entry.response),
+        service: cells("service", Measure::Service, &entry.service),
+    }
+}
+
+/// The bounds of a stream's criteria whose window is the slice; others say nothing about a slice.
+struct Marks {
+    bounds: Vec<(Measure, Bound)>,
+}
+
+impl Marks {
+    fn new(part: &Part, stream: &str) -> Marks {
+        let of = |measure| {
+            let per_slice = bounds(part, stream, measure).into_iter().filter(|(window, _)| *window == part.slice_ns);
+            per_slice.map(move |(_, bound)| (measure, bound))
+        };
+        Marks { bounds: [Measure::Response, Measure::Service].into_iter().flat_map(of).collect() }
+    }
+
+    fn share_breaks(&self, measure: Measure, threshold: Span, part: u64, whole: u64) -> bool {
+        self.bounds.iter().filter(|(of, _)| *of == measure).any(|(_, bound)| match *bound {
+            Bound::Over { over, below } => over == threshold && whole > 0 && !below.exceeds(part, whole),
+            Bound::OverAtMost { over, at_most } => over == threshold && !at_most.holds(part, whole),
+            Bound::MeanAtMost(_) => false,
+        })
+    }
+
+    fn mean_breaks(&self, measure: Measure, mean_ns: u64) -> bool {
+        let most = |bound: &Bound| if let Bound::MeanAtMost(most) = bound { Some(most.as_ns()) } else { None };
+        self.bounds
+            .iter()
+            .filter(|(of, _)| *of == measure)
+            .filter_map(|(_, bound)| most(bound))
+            .any(|most| mean_ns > most)
+    }
+}

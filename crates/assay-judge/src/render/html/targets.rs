@@ -1,0 +1,82 @@
+//! The targets: what they are, what their block devices counted, and how each did beside the others.
+
+use super::figures::{Cell, percent};
+use super::multiples::outlier_factor;
+use crate::judgement::{Part, StreamTotals, TargetTotals};
+use assay_base::Bytes;
+
+/// One target and its facts.
+pub(crate) struct TargetRow<'a> {
+    pub target: &'a TargetTotals,
+    pub size: String,
+    pub written: Cell,
+    pub read: Cell,
+    /// Bytes written as multiples of the target's size; `None` for a target without a size.
+    pub drive_writes: Option<String>,
+    pub prepared: Option<String>,
+    /// Difference between the block device's counters and our own.
+    pub disk: Option<String>,
+}
+
+/// One stream on each of several targets.
+pub(crate) struct TargetTable<'a> {
+    pub stream: &'a str,
+    pub rows: Vec<TargetFigures<'a>>,
+}
+
+/// One stream on one target.
+pub(crate) struct TargetFigures<'a> {
+    pub target: &'a str,
+    pub outlier: Option<String>,
+    pub cells: Vec<Cell>,
+}
+
+/// All targets.
+pub(crate) fn rows<'a>(part: &'a Part, root: &str) -> Vec<TargetRow<'a>> {
+    let row = |(index, target): (usize, &'a TargetTotals)| TargetRow {
+        target,
+        size: Bytes::new(target.head.size_bytes).human(),
+        written: Cell::bytes(target.written_bytes, format!("{root}/targets/{index}/written_bytes")),
+        read: Cell::bytes(target.read_bytes, format!("{root}/targets/{index}/read_bytes")),
+        drive_writes: (target.head.size_bytes > 0)
+            .then(|| format!("{:.2}", target.written_bytes as f64 / target.head.size_bytes as f64)),
+        prepared: target.head.prepared.as_ref().map(|prepared| {
+            let [salted, zeroed] = [prepared.salted_bytes, prepared.zeroed_bytes].map(|n| Bytes::new(n).human());
+            let blocks = prepared.verified_blocks;
+            format!("finished {}: {salted} salted, {zeroed} zeroed, {blocks} blocks read back", prepared.finished)
+        }),
+        disk: target.disk.as_ref().map(|disk| percent(disk.mismatch)),
+    };
+    part.targets.iter().enumerate().map(row).collect()
+}
+
+/// For each stream that runs on several targets a table of them.
+pub(crate) fn tables<'a>(part: &'a Part, root: &str) -> Vec<TargetTable<'a>> {
+    let mut tables: Vec<TargetTable<'a>> = Vec::new();
+    for (index, totals) in part.streams.iter().enumerate() {
+        let Some(target) = totals.target.as_deref().filter(|_| part.targets.len() > 1) else { continue };
+        let outlier = outlier_factor(part, &totals.name, target).map(|factor| format!("{factor:.1}× the others' p99"));
+        let figures = TargetFigures { target, outlier, cells: cells(totals, &format!("{root}/streams/{index}")) };
+        match tables.iter_mut().find(|table| table.stream == totals.name) {
+            Some(table) => table.rows.push(figures),
+            None => tables.push(TargetTable { stream: &totals.name, rows: vec![figures] }),
+        }
+    }
+    tables
+}
+
+fn cells(totals: &StreamTotals, at: &str) -> Vec<Cell> {
+    let counts = &totals.counts;
+    let response = |field: &str, ns| Cell::time(ns, format!("{at}/response/{field}"));
+    let bad = counts.failed().saturating_add(counts.short);
+    vec![
+        Cell::rate(totals.rate_achieved, format!("{at}/rate_achieved")),
+        Cell::count(counts.operations, format!("{at}/operations")),
+        Cell::count(bad, String::new()).marked(bad > 0),
+        response("mean_ns", totals.response.mean_ns),
+        response("p99_ns", totals.response.p99_ns),
+        response("p99_9_ns", totals.response.p99_9_ns),
+        response("max_ns", totals.response.max_ns),
+        Cell::time(totals.service.p99_ns, format!("{at}/service/p99_ns")),
+    ]
+}

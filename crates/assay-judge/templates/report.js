@@ -1,0 +1,248 @@
+// Draws the charts of the report over the JSON the page carries. Without it the page lacks the charts and nothing else.
+// Texts of the log go through textContent and canvas only; uPlot does the same with its labels.
+(() => {
+  "use strict";
+  const root = document.documentElement;
+  const judgement = JSON.parse(document.getElementById("judgement").textContent);
+  const drawn = new Map(); // figure → chart
+  let errors = 0;
+
+  // ---- texts ----------------------------------------------------------------------------------------------------------
+  const digits = (v) => (v >= 99.95 || Math.abs(v - Math.round(v)) < 0.005 ? v.toFixed(0) : v >= 9.995 ? v.toFixed(1) : v.toFixed(2));
+  const UNITS = [["h", 3600e9], ["min", 60e9], ["s", 1e9], ["ms", 1e6], ["µs", 1e3]];
+  const time = (ns) => {
+    if (ns == null) return "–";
+    const unit = UNITS.find(([, size]) => ns >= size);
+    return unit ? `${digits(ns / unit[1])} ${unit[0]}` : `${Math.round(ns)} ns`;
+  };
+  const percent = (share) => (share == null ? "–" : `${(share * 100).toFixed(2)}%`);
+  const rate = (n) => (n == null ? "–" : n.toLocaleString("en", { maximumFractionDigits: 1 }));
+  const two = (n) => String(n).padStart(2, "0");
+  const clock = (s) => `${Math.floor(s / 3600)}:${two(Math.floor(s / 60) % 60)}:${two(Math.floor(s % 60))}`;
+  const seconds = (list) => list.map((ns) => ns / 1e9);
+
+  // ---- parts common to all charts ---------------------------------------------------------------------------------------
+  const colour = (name) => getComputedStyle(root).getPropertyValue(`--${name}`).trim();
+  const TICKS = [0.001, 0.01, 0.1, 1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 10800, 21600, 43200, 86400];
+  const axis = (more) => ({ stroke: colour("soft"), grid: { stroke: colour("grid"), width: 1 }, ticks: { stroke: colour("grid"), width: 1 }, font: "12px system-ui, sans-serif", ...more });
+  const timeAxis = () => axis({ incrs: TICKS, space: 70, values: (u, ticks) => ticks.map(clock) });
+  const line = (label, stroke, value, more) => ({ label, stroke: colour(stroke), width: 1.5, points: { show: false }, value: (u, v) => value(v), ...more });
+  const position = { label: "at", value: (u, v) => (v == null ? "–" : clock(v)) };
+  const powers = (u, ticks) => ticks.map((v) => (Number.isInteger(Math.round(Math.log10(v) * 1e6) / 1e6) ? time(v) : null));
+
+  function timeline(part, step, more) {
+    const marks = { draw: [(u) => marked(u, part)], drawClear: [(u) => shaded(u, step)] };
+    return {
+      height: 210,
+      legend: { live: true },
+      cursor: { sync: { key: `step${step}`, scales: ["x", null] }, drag: { x: true, y: false }, y: false },
+      ...more,
+      scales: { x: { time: false, range: (u, from, to) => [from, to > from ? to : from + 1] }, ...more.scales },
+      hooks: { ...marks, ...more.hooks, draw: [...(more.hooks?.draw ?? []), ...marks.draw] },
+    };
+  }
+
+  function clipped(u, paint) {
+    const { left, top, width, height } = u.bbox;
+    u.ctx.save();
+    u.ctx.beginPath();
+    u.ctx.rect(left, top, width, height);
+    u.ctx.clip();
+    paint(u.ctx, { left, top, width, height });
+    u.ctx.restore();
+  }
+
+  // The stretch that decided the verdict.
+  function shaded(u, step) {
+    const deciding = judgement.deciding;
+    const mine = deciding && (step < 0 || judgement.steps[step].number === deciding.step) && judgement.verdict !== "PASS";
+    if (!mine) return;
+    clipped(u, (ctx, box) => {
+      const from = u.valToPos(deciding.start_ns / 1e9, "x", true);
+      const to = u.valToPos(deciding.end_ns / 1e9, "x", true);
+      ctx.fillStyle = colour("decide");
+      ctx.fillRect(from, box.top, to - from, box.height);
+    });
+  }
+
+  // Events and gaps.
+  function marked(u, part) {
+    clipped(u, (ctx, box) => {
+      ctx.strokeStyle = colour("mark");
+      ctx.lineWidth = devicePixelRatio;
+      for (const [moments, dash] of [[part.events, [2, 4]], [part.gaps, [6, 3]]]) {
+        ctx.setLineDash(dash.map((n) => n * devicePixelRatio));
+        ctx.beginPath();
+        for (const moment of moments) {
+          const x = Math.round(u.valToPos(moment.at_ns / 1e9, "x", true));
+          ctx.moveTo(x, box.top);
+          ctx.lineTo(x, box.top + box.height);
+        }
+        ctx.stroke();
+      }
+    });
+  }
+
+  // ---- the charts: each gives uPlot's options and data --------------------------------------------------------------------
+  const positive = (list) => list.map((v) => (v > 0 ? v : null)); // a logarithmic scale has no zero
+  const logarithmic = { distr: 3, log: 10 };
+
+  const CHARTS = {
+    response({ part, step, lines }) {
+      const bands = lines.bands;
+      const options = timeline(part, step, {
+        scales: { y: logarithmic },
+        axes: [timeAxis(), axis({ size: 64, values: powers })],
+        series: [position, line("p50", "c1", time), line("p99", "c2", time), line("p99.9", "c3", time)],
+        bands: [{ series: [2, 1], fill: colour("c2") + "30" }, { series: [3, 2], fill: colour("c3") + "22" }],
+      });
+      return [options, [seconds(bands.at_ns), positive(bands.p50_ns), positive(bands.p99_ns), positive(bands.p99_9_ns)]];
+    },
+
+    share({ part, step, lines, figure }) {
+      const bound = parseFloat(figure.dataset.bound);
+      const largest = Math.max(1e-4, bound || 0, ...lines.share_over.filter((v) => v != null));
+      const data = [seconds(part.series.at_ns), lines.share_over];
+      const series = [position, line(`over ${part.series.threshold}`, "c1", percent)];
+      if (bound) {
+        data.push(data[0].map(() => bound));
+        series.push(line("bound", "c4", percent, { dash: [6, 4], width: 1 }));
+      }
+      const axes = [timeAxis(), axis({ size: 64, values: (u, ticks) => ticks.map((v) => `${+(v * 100).toPrecision(3)}%`) })];
+      return [timeline(part, step, { scales: { y: { range: [0, largest * 1.08] } }, axes, series }), data];
+    },
+
+    rate({ part, step, lines }) {
+      const largest = Math.max(1, ...lines.asked, ...lines.achieved);
+      const data = [seconds(part.series.at_ns), lines.asked, lines.achieved];
+      const series = [position, line("asked", "soft", rate, { dash: [5, 4], width: 1 }), line("achieved", "c1", rate)];
+      const axes = [timeAxis(), axis({ size: 64 })];
+      const scales = { y: { range: [0, largest * 1.08] } };
+      if (lines.errors.some((n) => n > 0)) {
+        data.push(positive(lines.errors));
+        series.push(line("errors", "c4", rate, { scale: "errors", paths: () => null, points: { show: true, size: 7, fill: colour("c4") } }));
+        scales.errors = { range: [0, Math.max(...lines.errors) * 1.1] };
+        axes.push(axis({ scale: "errors", side: 1, size: 50, grid: { show: false } }));
+      }
+      return [timeline(part, step, { scales, axes, series }), data];
+    },
+
+    heat({ part, step, lines }) {
+      const heat = lines.heat;
+      const span = heatSpan(heat);
+      const at = seconds(heat.at_ns);
+      // One more position, so that the last column has its width.
+      at.push(2 * at[at.length - 1] - (at[at.length - 2] ?? at[at.length - 1] - 1));
+      const options = timeline(part, step, {
+        legend: { show: false },
+        scales: { y: { ...logarithmic, range: () => span } },
+        axes: [timeAxis(), axis({ size: 64, values: powers })],
+        series: [position, { paths: () => null, points: { show: false } }],
+        hooks: { draw: [(u) => paintHeat(u, heat, at)] },
+      });
+      return [options, [at, at.map(() => span[0])]];
+    },
+
+    nines({ part, figure }) {
+      const totals = part.streams[figure.dataset.totals];
+      const place = ([share]) => (share < 1 ? -Math.log10(1 - share) : Math.log10(Math.max(10, totals.operations)));
+      const table = (nines) => [nines.map(place), positive(nines.map(([, ns]) => ns))];
+      const nine = (n) => (n === 0 ? "0%" : n === 1 ? "90%" : n === 2 ? "99%" : `99.${"9".repeat(n - 2)}%`);
+      const options = {
+        height: 210,
+        cursor: { drag: { x: false, y: false }, y: false },
+        scales: { x: { time: false }, y: logarithmic },
+        axes: [
+          axis({ incrs: [1], values: (u, ticks) => ticks.map(nine) }),
+          axis({ size: 64, values: powers }),
+        ],
+        series: [
+          { label: "not above", value: (u, v) => (v == null ? "–" : `${+((1 - 10 ** -v) * 100).toFixed(5)}%`) },
+          line("response", "c1", time, { spanGaps: true }),
+          line("service", "c3", time, { spanGaps: true, dash: [5, 3] }),
+        ],
+      };
+      return [options, uPlot.join([table(totals.response.nines), table(totals.service.nines ?? [])])];
+    },
+  };
+
+  // Lowest and highest boundary that any count touches.
+  function heatSpan(heat) {
+    const rows = heat.columns.flatMap((column) => column.filter((_, at) => at % 2 === 0));
+    const [low, high] = [rows.reduce((a, b) => Math.min(a, b), Infinity), rows.reduce((a, b) => Math.max(a, b), 0)];
+    return rows.length ? [edge(heat, low - 1), edge(heat, high)] : [edge(heat, 0), edge(heat, heat.bounds_ns.length - 1)];
+  }
+
+  // Upper boundary of a row; the outermost ones have none of their own and are drawn one step wide.
+  function edge(heat, row) {
+    const bounds = heat.bounds_ns;
+    return row < 0 ? bounds[0] / 2 : row < bounds.length ? bounds[row] : bounds[bounds.length - 1] * 2;
+  }
+
+  function paintHeat(u, heat, at) {
+    const most = heat.columns.reduce((a, column) => column.reduce((b, n, i) => (i % 2 ? Math.max(b, n) : b), a), 1);
+    const shade = ramp(colour("heat-low"), colour("heat-high"));
+    clipped(u, (ctx) => {
+      heat.columns.forEach((column, index) => {
+        const left = Math.floor(u.valToPos(at[index], "x", true));
+        const right = Math.ceil(u.valToPos(at[index + 1], "x", true));
+        for (let i = 0; i < column.length; i += 2) {
+          const top = Math.round(u.valToPos(edge(heat, column[i]), "y", true));
+          const bottom = Math.round(u.valToPos(edge(heat, column[i] - 1), "y", true));
+          // By the logarithm: one slow operation among a million must be seen.
+          ctx.fillStyle = shade(Math.log1p(column[i + 1]) / Math.log1p(most));
+          ctx.fillRect(left, top, right - left, bottom - top);
+        }
+      });
+    });
+  }
+
+  function ramp(low, high) {
+    const channels = (hex) => [1, 3, 5].map((at) => parseInt(hex.slice(at, at + 2), 16));
+    const [from, to] = [channels(low), channels(high)];
+    return (share) => `rgb(${from.map((a, i) => Math.round(a + (to[i] - a) * share)).join(",")})`;
+  }
+
+  // ---- drawing ----------------------------------------------------------------------------------------------------------
+  function draw(figure) {
+    const step = Number(figure.dataset.step ?? -1);
+    const part = step < 0 ? judgement : judgement.steps[step];
+    const place = figure.querySelector(".plot");
+    const width = place.clientWidth;
+    const folded = figure.closest("details:not([open])"); // drawn when it is unfolded
+    if (folded || !width || (part.series.at_ns ?? []).length === 0) return;
+    drawn.get(figure)?.destroy();
+    const [options, data] = CHARTS[figure.dataset.chart]({ part, step, figure, lines: part.series.streams[figure.dataset.stream] });
+    drawn.set(figure, new uPlot({ width, ...options }, data, place));
+  }
+
+  function drawAll() {
+    for (const figure of document.querySelectorAll("figure[data-chart]")) {
+      try {
+        draw(figure);
+      } catch (error) {
+        errors += 1;
+        console.error(`chart ${figure.dataset.chart}:`, error);
+      }
+    }
+    // Charts are painted in a microtask; this one comes behind them.
+    queueMicrotask(() => { root.dataset.ready = `charts:${drawn.size} errors:${errors}`; });
+  }
+
+  let waiting = 0;
+  const soon = () => { clearTimeout(waiting); waiting = setTimeout(drawAll, 150); };
+  const open = (all) => document.querySelectorAll("details").forEach((one) => { one.open = all || one.dataset.was === "open"; });
+
+  document.addEventListener("toggle", soon, true);
+  addEventListener("resize", soon);
+  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", drawAll);
+  // Paper is white and cannot be unfolded.
+  addEventListener("beforeprint", () => {
+    document.querySelectorAll("details").forEach((one) => { one.dataset.was = one.open ? "open" : "shut"; });
+    open(true);
+    root.classList.add("print");
+    drawAll();
+  });
+  addEventListener("afterprint", () => { open(false); root.classList.remove("print"); drawAll(); });
+  drawAll();
+})();

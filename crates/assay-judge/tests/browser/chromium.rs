@@ -1,0 +1,90 @@
+//! Drives Debian's chromium without a window, one new profile for each page.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+/// A browser that is installed.
+pub struct Browser {
+    program: PathBuf,
+}
+
+/// What a page came to.
+pub struct Seen {
+    /// The document after its scripts ran.
+    pub dom: String,
+    /// What the page, or the browser about the page, said on the console.
+    pub console: Vec<String>,
+}
+
+const FLAGS: [&str; 12] = [
+    "--headless",
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--disable-dev-shm-usage",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+    "--hide-scrollbars",
+    "--enable-logging=stderr",
+    "--v=0",
+];
+
+impl Browser {
+    /// The installed one; on a Debian where we may, it is installed first.
+    pub fn find() -> Option<Browser> {
+        let found = || {
+            ["/usr/bin/chromium", "/usr/bin/chromium-browser"].map(PathBuf::from).into_iter().find(|path| path.exists())
+        };
+        let program = found().or_else(|| {
+            let install = "test \"$(id -u)\" = 0 && apt-get update -qq && apt-get install -y -qq chromium";
+            let _ = Command::new("sh").args(["-c", install]).env("DEBIAN_FRONTEND", "noninteractive").output();
+            found()
+        });
+        if program.is_none() {
+            report("skipped: no chromium here (apt-get install chromium)");
+        }
+        program.map(|program| Browser { program })
+    }
+
+    /// Opens `page` from disk and gives what became of it.
+    pub fn open(&self, name: &str, page: &str) -> Seen {
+        let folder = tempfile::tempdir().unwrap();
+        let out = self.run(name, page, folder.path(), &["--dump-dom".to_owned(), "--window-size=1280,2000".to_owned()]);
+        let console = String::from_utf8_lossy(&out.stderr);
+        Seen {
+            dom: String::from_utf8(out.stdout).unwrap(),
+            console: console.lines().filter(|line| line.contains("CONSOLE")).map(str::to_owned).collect(),
+        }
+    }
+
+    /// A picture of `page` (PNG). It is kept beside the other results of the build, for people.
+    pub fn screenshot(&self, name: &str, page: &str, width: u32, dark: bool) -> Vec<u8> {
+        let folder = tempfile::tempdir().unwrap();
+        let picture = folder.path().join("page.png");
+        let mut flags = vec![format!("--screenshot={}", picture.display()), format!("--window-size={width},4200")];
+        if dark {
+            flags.push("--blink-settings=preferredColorScheme=0".to_owned());
+        }
+        self.run(name, page, folder.path(), &flags);
+        let kept = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("report-{name}.png"));
+        let picture = std::fs::read(picture).unwrap();
+        std::fs::write(kept, &picture).unwrap();
+        picture
+    }
+
+    fn run(&self, name: &str, page: &str, folder: &Path, flags: &[String]) -> Output {
+        let file = folder.join(format!("{name}.html"));
+        std::fs::write(&file, page).unwrap();
+        let profile = format!("--user-data-dir={}", folder.join("profile").display());
+        let out = Command::new(&self.program).args(FLAGS).arg(profile).args(flags).arg(&file).output().unwrap();
+        assert!(out.status.success(), "{name}: {}", String::from_utf8_lossy(&out.stderr));
+        out
+    }
+}
+
+#[allow(clippy::disallowed_macros, reason = "a skipped test must say so")]
+fn report(text: &str) {
+    eprintln!("{text}");
+}

@@ -1,0 +1,125 @@
+//! The report in a real browser, Debian's chromium without a window: it renders without a word on the console, the charts
+//! are there, every number of the tables equals the JSON it names, a hostile name stays text, and the policy stops a script
+//! even where one was put into the page. Says so and passes where there is no browser to be had.
+
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+#[path = "browser/chromium.rs"]
+mod chromium;
+#[path = "browser/fixture.rs"]
+mod fixture;
+
+use assay_judge::Judgement;
+use chromium::Browser;
+
+fn page(judgement: &Judgement) -> String {
+    let mut text = String::new();
+    assay_judge::render::html(judgement, &mut text).unwrap();
+    text
+}
+
+/// The number a text shows and half a unit of its last digit, in the unit of the JSON; `None` for a text without a unit.
+fn read(text: &str) -> Option<(f64, f64)> {
+    let text = text.trim_end_matches("✗").trim().replace(',', "");
+    if let Some(rest) = text.strip_prefix("&lt;").and_then(|rest| rest.strip_suffix('%')) {
+        let most: f64 = rest.parse().ok()?;
+        return Some((most / 200.0, most / 200.0));
+    }
+    let end = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
+    let (number, unit) = text.split_at(end);
+    let scale = match unit.trim() {
+        "" | "/s" | "ns" | "B" => 1.0,
+        "%" => 0.01,
+        "µs" => 1e3,
+        "ms" => 1e6,
+        "s" => 1e9,
+        "min" => 60e9,
+        "h" => 3600e9,
+        "KiB" => 1024.0,
+        "MiB" => f64::from(1u32 << 20),
+        "GiB" => f64::from(1u32 << 30),
+        "TiB" => (1u64 << 40) as f64,
+        _ => return None,
+    };
+    let decimals = number.split_once('.').map_or(0, |(_, decimals)| decimals.len());
+    Some((number.parse::<f64>().ok()? * scale, 0.5000001 * scale * 10f64.powi(-i32::try_from(decimals).ok()?)))
+}
+
+fn attribute<'a>(tag: &'a str, name: &str) -> Option<&'a str> {
+    Some(tag.split_once(&format!(" {name}=\""))?.1.split_once('"')?.0)
+}
+
+/// Compares every cell that names its place with the JSON; gives how many there were.
+fn cells_equal_the_json(dom: &str, json: &serde_json::Value) -> usize {
+    let figure = |pointer: &str| {
+        json.pointer(pointer).and_then(serde_json::Value::as_f64).unwrap_or_else(|| panic!("{pointer}"))
+    };
+    let mut compared = 0;
+    for cell in dom.split("<td").skip(1).filter(|cell| cell.contains(" data-json=")) {
+        let (tag, rest) = cell.split_once('>').unwrap();
+        let text = rest.split("</td>").next().unwrap();
+        let text = text.split('<').next().unwrap();
+        let pointer = attribute(tag, "data-json").unwrap();
+        let value = figure(pointer) / attribute(tag, "data-of").map_or(1.0, figure);
+        let (shown, off) = read(text).unwrap_or_else(|| panic!("{pointer}: {text}"));
+        assert!((shown - value).abs() <= off, "{pointer}: the page says {text}, the JSON {value}");
+        compared += 1;
+    }
+    compared
+}
+
+#[test]
+fn it_renders_and_its_numbers_are_those_of_the_json() {
+    let Some(browser) = Browser::find() else { return };
+    for (name, judgement, charts) in [
+        ("passed", fixture::passed(), 5),
+        ("failed", fixture::failed(), 5),
+        ("certificate", fixture::certificate(), 10),
+    ] {
+        let seen = browser.open(name, &page(&judgement));
+        assert_eq!(seen.console, Vec::<String>::new(), "{name}");
+        let ready = format!("data-ready=\"charts:{charts} errors:0\"");
+        assert!(seen.dom.contains(&ready), "{name}: {:?}", attribute(&seen.dom, "data-ready"));
+        let canvases: Vec<&str> =
+            seen.dom.split("<canvas").skip(1).map(|rest| rest.split_once('>').unwrap().0).collect();
+        assert_eq!(canvases.len(), charts, "{name}");
+        for canvas in canvases {
+            let size = |side| attribute(canvas, side).and_then(|n| n.parse::<u32>().ok());
+            assert!(size("width") > Some(100) && size("height") > Some(100), "{name}: {canvas}");
+        }
+        let json = serde_json::to_value(&judgement).unwrap();
+        assert!(cells_equal_the_json(&seen.dom, &json) > 50, "{name}");
+    }
+}
+
+#[test]
+fn a_hostile_name_stays_text() {
+    let Some(browser) = Browser::find() else { return };
+    let seen = browser.open("hostile", &page(&fixture::failed()));
+    assert!(seen.dom.contains("<title>FAIL: orders volume</title>"));
+    assert!(!seen.dom.contains("<img") && seen.dom.contains("&lt;img src=x onerror=alert(1)&gt;"));
+    assert_eq!(seen.dom.matches("<script").count(), 3);
+}
+
+#[test]
+fn the_policy_stops_what_an_escape_would_have_missed() {
+    let Some(browser) = Browser::find() else { return };
+    let evil = "<script>document.title='owned'</script><img src=\"x\" onerror=\"document.title='owned'\"><p style=\"color:red\">";
+    let broken = page(&fixture::failed()).replacen("<main>", &format!("<main>{evil}"), 1);
+    let seen = browser.open("policy", &broken);
+    assert!(seen.dom.contains("<title>FAIL: orders volume</title>"), "the script ran");
+    let refused = seen.console.iter().filter(|line| line.contains("Content Security Policy")).count();
+    assert!(refused >= 3, "{:?}", seen.console);
+}
+
+#[test]
+fn the_screen_shows_colour_where_the_charts_are() {
+    let Some(browser) = Browser::find() else { return };
+    let page = page(&fixture::failed());
+    let [light, dark, phone] = [("light", 1280, false), ("dark", 1280, true), ("phone", 390, false)]
+        .map(|(name, width, dark)| browser.screenshot(name, &page, width, dark));
+    for (name, picture) in [("light", &light), ("dark", &dark), ("phone", &phone)] {
+        assert!(picture.starts_with(b"\x89PNG") && picture.len() > 40_000, "{name}: {} bytes", picture.len());
+    }
+    assert_ne!(light, dark);
+}
