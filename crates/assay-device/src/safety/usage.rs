@@ -193,6 +193,7 @@ fn off_disk(kind: &str) -> bool {
 
 /// The nearest beginning of a path that exists, with links resolved.
 pub fn existing(path: &Path) -> PathBuf {
+    let path = if path.as_os_str().is_empty() { Path::new(".") } else { path };
     let whole = std::path::absolute(path).unwrap_or_else(|_| path.to_path_buf());
     whole.ancestors().find_map(|part| part.canonicalize().ok()).unwrap_or(whole)
 }
@@ -226,6 +227,21 @@ mod tests {
         for bad in ["", "36 35", "36 35 x:0 / /mnt rw - ext4 a", "36 35 1:0 / /mnt rw ext4 a"] {
             assert_eq!(parse_mount(bad), None, "{bad}");
         }
+    }
+
+    #[test]
+    fn the_beginning_of_a_path_that_exists_is_found() {
+        let dir = tempfile::tempdir().unwrap().keep().canonicalize().unwrap();
+        let here = std::path::absolute(".").unwrap().canonicalize().unwrap();
+        for (path, expected) in [
+            (dir.join("a/b"), dir.clone()),
+            (dir.clone(), dir.clone()),
+            (PathBuf::new(), here.clone()),
+            ("no-such".into(), here),
+        ] {
+            assert_eq!(existing(&path), expected, "{}", path.display());
+        }
+        std::fs::remove_dir(dir).unwrap();
     }
 
     #[test]
