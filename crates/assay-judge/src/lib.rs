@@ -10,6 +10,7 @@ mod rules;
 pub mod judge;
 pub mod judgement;
 pub mod limit;
+pub mod render;
 pub mod verdict;
 
 pub use judge::{Fold, JudgeError, Options, judge};

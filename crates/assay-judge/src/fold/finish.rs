@@ -273,8 +273,10 @@ fn pass_reason(part: &Part, stress: bool) -> String {
     let near = |criterion: &CriterionOutcome| {
         let parsed: Criterion = criterion.criterion.parse().ok()?;
         let limit = crate::rules::value::limit(&parsed.bound);
-        let worst = criterion.worst.as_ref()?;
-        Some((worst.value / limit, format!("{} {} of {}", criterion.title, worst.text, criterion.bound)))
+        let figures = criterion.worst.iter().chain(&criterion.targets);
+        let worst = figures.max_by(|a, b| a.value.total_cmp(&b.value))?;
+        let on = worst.target.as_ref().map(|target| format!(" on {target}")).unwrap_or_default();
+        Some((worst.value / limit, format!("{} {}{on}, bound {}", criterion.title, worst.text, criterion.bound)))
     };
     let nearest = part.criteria.iter().filter_map(near).max_by(|a, b| a.0.total_cmp(&b.0));
     match nearest {

@@ -10,6 +10,9 @@ const MOST_COUNTERS: usize = 1 << 21;
 /// The most streams, phases or criteria.
 const LONGEST_LIST: usize = 256;
 
+/// The longest interval: an hour.
+const LONGEST_INTERVAL_NS: u64 = 3_600_000_000_000;
+
 /// Thresholds every table shows (the standard criteria of ACT's README).
 const STANDARD_MS: [u64; 3] = [1, 8, 64];
 
@@ -56,8 +59,8 @@ impl Layout {
                 return Err(format!("flow {index} goes to target {}, which is not there", flow.target));
             }
         }
-        if header.interval_ns == 0 || header.slice_ns == 0 {
-            return Err("an interval or a slice of no length".into());
+        if header.interval_ns == 0 || header.slice_ns == 0 || header.interval_ns > LONGEST_INTERVAL_NS {
+            return Err("an interval or a slice of no length, or an interval of more than an hour".into());
         }
         let asked = criteria.iter().filter_map(Criterion::threshold).chain(STANDARD_MS.map(Span::from_ms));
         let shown = asked.filter(|span| thresholds.first_over(*span).is_some()).collect();

@@ -58,6 +58,8 @@ struct Segment {
     phases: Vec<(PhaseKind, u64)>,
     measured_before: u64,
     next_index: u64,
+    /// Where the interval before ended.
+    ended_ns: Option<u64>,
     phase: Option<u16>,
     phase_start: u64,
     phase_base: u64,
@@ -107,6 +109,7 @@ impl Segment {
             phases: header.phases.iter().map(|phase| (phase.kind, phase.span_ns)).collect(),
             measured_before: header.measured_before_ns,
             next_index: 0,
+            ended_ns: None,
             phase: None,
             phase_start: 0,
             phase_base: 0,
@@ -214,6 +217,7 @@ impl StepFold {
         if !joins {
             self.missing(interval);
         }
+        self.check_times(interval, joins);
         self.segment.next_index = interval.index.saturating_add(1);
         self.segment.found += 1;
         if interval.flows.len() != self.layout.flows.len() {
@@ -236,11 +240,38 @@ impl StepFold {
         }
     }
 
+    /// Intervals follow each other on the run's time line, without overlap or gap, and before the closing line.
+    fn check_times(&mut self, interval: &Interval, joins: bool) {
+        let tolerance = self.layout.tolerance_ns();
+        let before = self.segment.ended_ns.replace(interval.end_ns).filter(|_| joins);
+        let apart = before.is_some_and(|ended| ended.abs_diff(interval.start_ns) > tolerance);
+        if apart || interval.end_ns < interval.start_ns || self.segment.closed.is_some() {
+            let text = format!(
+                "the log does not add up: interval {} from {} ns to {} ns does not follow what stands before it",
+                interval.index, interval.start_ns, interval.end_ns
+            );
+            self.spoil(text);
+        }
+    }
+
     fn missing(&mut self, interval: &Interval) {
         self.segment.whole = false;
         self.segment.carried = None;
-        if interval.index < self.segment.next_index {
+        let next = self.segment.next_index;
+        if interval.index < next {
             self.spoil(format!("the log does not add up: interval {} comes twice or too late", interval.index));
+            return;
+        }
+        self.judged.iter_mut().for_each(|judged| judged.windows.hole(&self.layout));
+        let last = interval.index.saturating_sub(1);
+        let text = if next == last {
+            format!("interval {next} is missing")
+        } else {
+            format!("intervals {next} to {last} are missing")
+        };
+        if !self.findings.iter().any(|finding| finding.class == Class::Missing && finding.text.starts_with("interval"))
+        {
+            self.findings.push(Finding::of_step(Class::Missing, text, self.number));
         }
     }
 
@@ -486,6 +517,14 @@ impl StepFold {
             let mut deciding = nowhere(self.number);
             (deciding.start_ns, deciding.end_ns) = (self.cursor, self.cursor);
             self.findings.push(Finding::new(class, text, deciding));
+        }
+        let late =
+            self.segment.ended_ns.is_some_and(|ended| ended > close.at_ns.saturating_add(self.layout.tolerance_ns()));
+        if late {
+            self.spoil(format!(
+                "the log does not add up: the run was closed at {} ns, before its last interval ended",
+                close.at_ns
+            ));
         }
         let segment = &self.segment;
         if close.intervals != segment.found && !self.damaged {

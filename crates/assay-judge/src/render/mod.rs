@@ -1,0 +1,23 @@
+//! A judgement as text. Renderers take plain data and a writer; none of them decides anything.
+//!
+//! `text` is the summary at the end of a run, at most 40 lines of 80 columns for an ordinary one; `table` lists every slice;
+//! `json` is the versioned result.
+
+pub mod html;
+mod page;
+mod slices;
+mod summary;
+
+pub use html::html;
+pub use slices::table;
+pub use summary::{text, text_for};
+
+use crate::judgement::Judgement;
+use std::fmt;
+
+/// The judgement as JSON, one object over several lines, ending in a line feed.
+pub fn json(judgement: &Judgement, out: &mut dyn fmt::Write) -> fmt::Result {
+    let text = serde_json::to_string_pretty(judgement).map_err(|_| fmt::Error)?;
+    out.write_str(&text)?;
+    out.write_char('\n')
+}

@@ -1,0 +1,237 @@
+//! The table of slices × thresholds, as ACT's README prints it: response and service side by side, avg and max below.
+
+use crate::judgement::{Judgement, Part, Slice, SliceTimes};
+use crate::render::page::{Page, cut};
+use assay_base::Span;
+use std::collections::BTreeSet;
+use std::fmt;
+
+/// Thresholds that fit beside each other twice.
+const COLUMNS: usize = 4;
+/// Targets that the summary lists.
+const TARGETS: usize = 8;
+
+/// Every slice of every step, of each stream that has criteria, over all targets and on each.
+pub fn table(judgement: &Judgement, out: &mut dyn fmt::Write) -> fmt::Result {
+    let mut page = Page::default();
+    let parts: Vec<(String, &Part)> = match judgement.steps.as_slice() {
+        [] => vec![(String::new(), &judgement.part)],
+        steps => steps.iter().map(|step| (format!("step {}: {}", step.number, step.title), &step.part)).collect(),
+    };
+    for (title, part) in parts {
+        if !title.is_empty() {
+            page.blank();
+            page.line(title);
+        }
+        for stream in shown_streams(part) {
+            for target in targets_of(part, &stream) {
+                page.blank();
+                page.append(one(part, &stream, target.as_deref(), usize::MAX));
+            }
+        }
+    }
+    page.write(out)
+}
+
+/// The streams that criteria are about; where there are none, the first.
+pub fn shown_streams(part: &Part) -> Vec<String> {
+    let mut names: Vec<String> = Vec::new();
+    for name in part.criteria.iter().filter_map(|criterion| criterion.stream.clone()) {
+        if !names.contains(&name) && part.streams.iter().any(|stream| stream.name == name) {
+            names.push(name);
+        }
+    }
+    if names.is_empty() {
+        names.extend(part.streams.first().map(|stream| stream.name.clone()));
+    }
+    names
+}
+
+/// All together first, then each where there are several.
+fn targets_of(part: &Part, stream: &str) -> Vec<Option<String>> {
+    let each: Vec<_> =
+        part.streams.iter().filter(|entry| entry.name == stream).map(|entry| entry.target.clone()).collect();
+    if each.len() > 1 { each } else { vec![None] }
+}
+
+/// The thresholds of a stream's criteria; without any, the standard ones.
+fn thresholds(part: &Part, stream: &str) -> Vec<Span> {
+    let about = part.criteria.iter().filter(|criterion| criterion.stream.as_deref() == Some(stream));
+    let mut own: BTreeSet<Span> = about.filter_map(|criterion| criterion.threshold).collect();
+    if own.is_empty() {
+        own = part
+            .slices
+            .first()
+            .and_then(|slice| slice.stream(stream, None))
+            .map_or(own, |entry| entry.response.over.keys().copied().collect());
+    }
+    own.into_iter().take(COLUMNS).collect()
+}
+
+/// One table of at most about `most` lines.
+pub fn one(part: &Part, stream: &str, target: Option<&str>, most: usize) -> Page {
+    let columns = thresholds(part, stream);
+    let mut page = Page::default();
+    heading(&mut page, stream, target, &columns);
+    let rows = keep(&part.slices, stream, target, columns.first().copied(), most.saturating_sub(7));
+    let mut next = 0;
+    for index in rows.iter().copied().chain([part.slices.len()]) {
+        left_out(&mut page, &part.slices[next..index]);
+        if let Some(slice) = part.slices.get(index) {
+            row(&mut page, slice, stream, target, &columns);
+        }
+        next = index + 1;
+    }
+    if part.slices_left_out > 0 {
+        page.line(format!("    … {} more slices that are not listed", part.slices_left_out));
+    }
+    totals(&mut page, part, stream, target, &columns);
+    page
+}
+
+fn heading(page: &mut Page, stream: &str, target: Option<&str>, columns: &[Span]) {
+    let width = columns.len() * 7;
+    if let Some(target) = target {
+        page.line(format!("{stream} on {target}"));
+    }
+    let name = cut(&format!("{stream} response"), width.max(16));
+    let device = format!("device-{stream} service");
+    page.line(format!("      {name:<w$}   {device}", w = width.max(16)));
+    let unit = "%>(ms)";
+    page.line(format!("      {unit:<w$}   {unit}", w = width.max(16)));
+    let names: String = columns.iter().map(|span| format!("{:>7}", milliseconds(*span))).collect();
+    page.line(format!("slice {names:<w$}   {names}", w = width.max(16)));
+    rule(page, columns);
+}
+
+fn rule(page: &mut Page, columns: &[Span]) {
+    let dashes = " ------".repeat(columns.len());
+    page.line(format!("----- {dashes:<w$}   {dashes}", w = (columns.len() * 7).max(16)));
+}
+
+fn milliseconds(span: Span) -> String {
+    let text = format!("{:.3}", span.as_ns() as f64 / 1e6);
+    text.trim_end_matches('0').trim_end_matches('.').to_owned()
+}
+
+fn cells(times: &SliceTimes, columns: &[Span]) -> String {
+    columns.iter().map(|span| share(times.share_over(*span))).collect()
+}
+
+fn share(share: Option<f64>) -> String {
+    share.map_or_else(|| format!("{:>7}", "-"), |share| format!("{:>7.2}", share * 100.0))
+}
+
+fn row(page: &mut Page, slice: &Slice, stream: &str, target: Option<&str>, columns: &[Span]) {
+    let Some(entry) = slice.stream(stream, target) else { return };
+    let (response, service) = (cells(&entry.response, columns), cells(&entry.service, columns));
+    let mark = match () {
+        () if !slice.complete => "  not complete",
+        () if !slice.valid => "  proves nothing",
+        () if !slice.within => "  over",
+        () => "",
+    };
+    let note = slice.note.as_ref().filter(|_| slice.complete).map(|note| format!("  {note}")).unwrap_or_default();
+    let w = (columns.len() * 7).max(16);
+    page.line(format!("{:>5} {response:<w$}   {service}{mark}{note}", slice.number));
+}
+
+fn left_out(page: &mut Page, slices: &[Slice]) {
+    if slices.is_empty() {
+        return;
+    }
+    let over = slices.iter().filter(|slice| !slice.within).count();
+    let odd = slices.iter().filter(|slice| !slice.complete || !slice.valid).count();
+    let how = match (over, odd) {
+        (0, 0) => "all within".to_owned(),
+        (over, 0) => format!("{over} over"),
+        (over, odd) => format!("{over} over, {odd} that do not count"),
+    };
+    let slice = if slices.len() == 1 { "slice" } else { "slices" };
+    page.line(format!("    … {} more {slice}, {how}", slices.len()));
+}
+
+/// Which slices get a row: all when they fit; otherwise the first ones, the worst, the first broken and the last.
+fn keep(slices: &[Slice], stream: &str, target: Option<&str>, threshold: Option<Span>, rows: usize) -> Vec<usize> {
+    if slices.len() <= rows {
+        return (0..slices.len()).collect();
+    }
+    let value = |slice: &Slice| {
+        threshold.and_then(|span| slice.stream(stream, target)?.response.share_over(span)).unwrap_or(-1.0)
+    };
+    let worst = (0..slices.len()).rev().max_by(|a, b| value(&slices[*a]).total_cmp(&value(&slices[*b])));
+    let broken = slices.iter().position(|slice| !slice.within);
+    let odd = slices.iter().position(|slice| !slice.complete || !slice.valid);
+    let last = slices.len().checked_sub(1);
+    // Each row kept in the middle may cost a line that says what was left out before it.
+    let mut kept: BTreeSet<usize> = [worst, broken, odd, last].into_iter().flatten().collect();
+    let first = rows.saturating_sub(2 * kept.len()).max(1);
+    kept.extend(0..first.min(slices.len()));
+    kept.into_iter().collect()
+}
+
+/// The exact share over all complete slices, and the largest of any.
+fn totals(page: &mut Page, part: &Part, stream: &str, target: Option<&str>, columns: &[Span]) {
+    let (average, largest) = ends(part, stream, target, columns);
+    rule(page, columns);
+    let w = (columns.len() * 7).max(16);
+    for (name, [response, service]) in [("avg", average), ("max", largest)] {
+        let text = |values: Vec<Option<f64>>| values.into_iter().map(share).collect::<String>();
+        page.line(format!("{name:>5} {:<w$}   {}", text(response), text(service)));
+    }
+}
+
+type Pair = [Vec<Option<f64>>; 2];
+
+fn ends(part: &Part, stream: &str, target: Option<&str>, columns: &[Span]) -> (Pair, Pair) {
+    let entries: Vec<_> =
+        part.slices.iter().filter(|slice| slice.complete).filter_map(|slice| slice.stream(stream, target)).collect();
+    let sides: [Vec<&SliceTimes>; 2] =
+        [entries.iter().map(|entry| &entry.response).collect(), entries.iter().map(|entry| &entry.service).collect()];
+    let average = |times: &Vec<&SliceTimes>, span: &Span| {
+        let over: u128 = times.iter().filter_map(|times| times.over.get(span)).map(|n| u128::from(*n)).sum();
+        let of: u128 = times.iter().map(|times| u128::from(times.operations)).sum();
+        (of > 0).then(|| over as f64 / of as f64)
+    };
+    let largest = |times: &Vec<&SliceTimes>, span: &Span| {
+        times.iter().filter_map(|times| times.share_over(*span)).max_by(f64::total_cmp)
+    };
+    (
+        sides.each_ref().map(|times| columns.iter().map(|span| average(times, span)).collect()),
+        sides.each_ref().map(|times| columns.iter().map(|span| largest(times, span)).collect()),
+    )
+}
+
+/// The largest of any slice on each target, the worst target first; nothing where there is only one.
+pub fn by_target(part: &Part, stream: &str) -> Page {
+    let mut page = Page::default();
+    let columns = thresholds(part, stream);
+    let names: Vec<String> = targets_of(part, stream).into_iter().flatten().collect();
+    if names.is_empty() {
+        return page;
+    }
+    let mut rows: Vec<(String, Pair)> = names
+        .into_iter()
+        .map(|name| {
+            let (_, largest) = ends(part, stream, Some(&name), &columns);
+            (name, largest)
+        })
+        .collect();
+    let key = |row: &(String, Pair)| row.1[0].first().copied().flatten().unwrap_or(-1.0);
+    rows.sort_by(|a, b| key(b).total_cmp(&key(a)));
+    let w = (columns.len() * 7).max(16);
+    page.line("max of any slice, by target:");
+    for (name, [response, service]) in rows.iter().take(TARGETS) {
+        let text = |values: &Vec<Option<f64>>| values.iter().map(|value| share(*value)).collect::<String>();
+        page.line(format!(
+            "      {:<w$}   {}  {}",
+            text(response),
+            text(service),
+            cut(name, 78usize.saturating_sub(11 + w + 7 * columns.len()))
+        ));
+    }
+    if rows.len() > TARGETS {
+        page.line(format!("      … {} more targets, all with less", rows.len() - TARGETS));
+    }
+    page
+}

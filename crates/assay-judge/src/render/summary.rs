@@ -1,0 +1,253 @@
+//! The summary at the end of a run: the verdict first, then what decided it, then the figures, then what to do next.
+
+use crate::judgement::{CriterionOutcome, Judgement, Outcome, Part, StreamTotals, TimesSummary};
+use crate::render::page::{Page, cut};
+use crate::render::slices::{by_target, one, shown_streams};
+use crate::verdict::Verdict;
+use assay_base::{Bytes, Span};
+use std::fmt;
+
+/// Lines of an ordinary summary.
+const LINES: usize = 40;
+/// The least lines a table of slices takes.
+const LEAST_TABLE: usize = 12;
+/// Criteria, streams, steps and warnings that are listed.
+const LISTED: usize = 8;
+const WARNINGS: usize = 3;
+
+/// The summary; the next command names the log as `LOG`.
+pub fn text(judgement: &Judgement, out: &mut dyn fmt::Write) -> fmt::Result {
+    text_for(judgement, "LOG", out)
+}
+
+/// The summary of the log at `log`, which the next command names.
+pub fn text_for(judgement: &Judgement, log: &str, out: &mut dyn fmt::Write) -> fmt::Result {
+    let part = &judgement.part;
+    let mut page = Page::default();
+    head(&mut page, judgement);
+    steps(&mut page, judgement);
+    page.blank();
+    criteria(&mut page, part);
+    let mut tail = Page::default();
+    percentiles(&mut tail, part);
+    tail.blank();
+    figures(&mut tail, part);
+    warnings(&mut tail, judgement);
+    tail.line(format!("next: {}  (exit code {})", next(judgement.verdict, log), judgement.verdict.exit_code()));
+    page.blank();
+    tables(&mut page, part, LINES.saturating_sub(tail.len() + 1));
+    page.blank();
+    page.append(tail);
+    page.write(out)
+}
+
+fn head(page: &mut Page, judgement: &Judgement) {
+    let part = &judgement.part;
+    let targets = match part.targets.as_slice() {
+        [] => "no target".to_owned(),
+        [only] => only.head.name.clone(),
+        several => format!("{} targets", several.len()),
+    };
+    let what = format!("{} at {} on {targets}, {}", judgement.name, judgement.load, length(part));
+    page.line(format!("{:<10}  {what}", judgement.verdict.to_string()));
+    page.words("            ", &judgement.reason, 4);
+    if judgement.watermarks.is_empty() {
+        return;
+    }
+    let quick = judgement.watermarks.iter().any(|mark| mark.starts_with("QUICK"));
+    let note = if quick { ": quick look, not a certification" } else { "" };
+    page.words("            ", &format!("{}{note}", judgement.watermarks.join(", ")), 2);
+}
+
+fn length(part: &Part) -> String {
+    let human = |ns| Span::from_ns(ns).human();
+    let measured = part.measured_ns.min(part.planned_ns);
+    if measured < part.planned_ns {
+        format!("{} of {} measured", human(measured), human(part.planned_ns))
+    } else {
+        format!("{} measured", human(measured))
+    }
+}
+
+fn steps(page: &mut Page, judgement: &Judgement) {
+    if judgement.steps.is_empty() {
+        return;
+    }
+    page.blank();
+    for step in judgement.steps.iter().take(LISTED) {
+        let title = cut(&step.title, 36);
+        let line = format!(
+            "step {}  {title:<36}  {:>7}  {:<10}  {}",
+            step.number,
+            step.load,
+            step.verdict,
+            length(&step.part)
+        );
+        page.line(line);
+    }
+}
+
+fn criteria(page: &mut Page, part: &Part) {
+    page.line(format!("{:<12}{:<37}{:>9} {:>9}  {}", "", "criterion", "bound", "measured", "where"));
+    for criterion in part.criteria.iter().take(LISTED) {
+        let measured = criterion.measured.as_ref().map_or("-", |figure| figure.text.as_str());
+        let title = cut(&criterion.title, 36);
+        let mark = mark(criterion.outcome);
+        page.line(format!("{mark:<12}{title:<37}{:>9} {measured:>9}  {}", criterion.bound, place(criterion, part)));
+    }
+    if part.criteria.len() > LISTED {
+        page.line(format!("            … {} more criteria", part.criteria.len() - LISTED));
+    }
+    let mut notes: Vec<&String> = part.criteria.iter().filter_map(|criterion| criterion.note.as_ref()).collect();
+    notes.dedup();
+    notes.iter().take(2).for_each(|note| page.line(format!("            {note}")));
+}
+
+fn mark(outcome: Outcome) -> &'static str {
+    match outcome {
+        Outcome::Pass => "ok",
+        Outcome::Fail => "FAIL",
+        Outcome::Invalid => "INVALID",
+        Outcome::Incomplete => "INCOMPLETE",
+        Outcome::NotApplied => "not applied",
+    }
+}
+
+/// `slice 6, sim:c`; nothing where the window is the whole run.
+fn place(criterion: &CriterionOutcome, part: &Part) -> String {
+    let Some(figure) = &criterion.measured else { return String::new() };
+    let window = match criterion.window_ns {
+        length if length >= part.planned_ns => None,
+        length if length == part.slice_ns => Some(format!("slice {}", figure.window)),
+        length => Some(format!("{} no. {}", Span::from_ns(length).human(), figure.window)),
+    };
+    window.into_iter().chain(figure.target.clone()).collect::<Vec<_>>().join(", ")
+}
+
+fn tables(page: &mut Page, part: &Part, most: usize) {
+    let streams = shown_streams(part);
+    for (index, stream) in streams.iter().enumerate() {
+        let targets = by_target(part, stream);
+        let room = most.saturating_sub(page.len() + targets.len() + 1);
+        if index > 0 && room < LEAST_TABLE {
+            page.line(format!("(tables of {} more streams: assay judge --table)", streams.len() - index));
+            return;
+        }
+        page.blank();
+        let share = if streams.len() - index > 1 { room / (streams.len() - index) } else { room };
+        page.append(one(part, stream, None, share.max(LEAST_TABLE)));
+        page.blank();
+        page.append(targets);
+    }
+}
+
+fn percentiles(page: &mut Page, part: &Part) {
+    page.line(format!("{:<31}{:>9}{:>9}{:>9}{:>9}{:>9}", "", "mean", "p50", "p99", "p99.9", "max"));
+    // Over all targets where there are several, else the one there is.
+    let mut seen: Vec<&str> = Vec::new();
+    for stream in &part.streams {
+        if seen.contains(&stream.name.as_str()) || seen.len() >= LISTED / 2 {
+            continue;
+        }
+        seen.push(&stream.name);
+        page.line(times(&format!("{} response", cut(&stream.name, 21)), &stream.response));
+        page.line(times(&format!("{} service", cut(&stream.name, 21)), &stream.service));
+    }
+}
+
+fn times(name: &str, times: &TimesSummary) -> String {
+    let cell = |ns: Option<u64>| format!("{:>9}", ns.map_or_else(|| "-".to_owned(), |ns| Span::from_ns(ns).human()));
+    let values = [times.mean_ns, times.p50_ns, times.p99_ns, times.p99_9_ns, times.max_ns];
+    format!("{name:<31}{}", values.map(cell).concat())
+}
+
+/// In flight, lag, CPU; errors; bytes.
+fn figures(page: &mut Page, part: &Part) {
+    let together = || part.streams.iter().filter(|stream| is_whole(part, stream));
+    let most = |of: fn(&StreamTotals) -> u64| together().map(of).max().unwrap_or(0);
+    let lag = together().filter_map(|stream| stream.lag.p99_ns).max();
+    let own = together().filter_map(|stream| stream.own_lag.max_ns).max();
+    let human = |ns: Option<u64>| ns.map_or_else(|| "-".to_owned(), |ns| Span::from_ns(ns).human());
+    let cpu = part
+        .generator
+        .filter(|cost| cost.sampled_ns > 0)
+        .map(|cost| format!(", CPU {:.0}% of one", cost.cpu_ns as f64 * 100.0 / cost.sampled_ns as f64));
+    page.line(format!(
+        "in flight up to {}, waiting up to {}; lag p99 {}, own lag max {}{}",
+        most(|stream| stream.in_flight_max),
+        most(|stream| stream.waiting_max),
+        human(lag),
+        human(own),
+        cpu.unwrap_or_default()
+    ));
+    page.words("", &format!("{}; {}", rates(part), errors(part)), 2);
+    page.line(bytes(part));
+}
+
+/// True for the entry of a stream over all targets, or the only one it has.
+fn is_whole(part: &Part, stream: &StreamTotals) -> bool {
+    stream.target.is_none() || part.streams.iter().filter(|other| other.name == stream.name).count() == 1
+}
+
+fn rates(part: &Part) -> String {
+    let whole = part.streams.iter().filter(|stream| is_whole(part, stream));
+    let rate = |stream: &StreamTotals| {
+        let achieved = stream.rate_achieved?;
+        let asked = stream.rate_asked.map(|asked| format!(" of {asked:.1}")).unwrap_or_default();
+        Some(format!("{} {achieved:.1}{asked}/s", stream.name))
+    };
+    whole.filter_map(rate).take(LISTED / 2).collect::<Vec<_>>().join(", ")
+}
+
+fn errors(part: &Part) -> String {
+    let whole = part.streams.iter().filter(|stream| is_whole(part, stream));
+    let mut met: Vec<String> = Vec::new();
+    for stream in whole {
+        let counts = &stream.counts;
+        met.extend(counts.errors.iter().map(|(name, n)| format!("{n} {name} in {}", stream.name)));
+        met.extend((counts.short > 0).then(|| format!("{} short in {}", counts.short, stream.name)));
+        met.extend((counts.stuck > 0).then(|| format!("{} stuck in {}", counts.stuck, stream.name)));
+    }
+    if met.is_empty() { "no errors while measured".to_owned() } else { format!("errors: {}", met.join(", ")) }
+}
+
+fn bytes(part: &Part) -> String {
+    let sum = |of: fn(&crate::judgement::TargetTotals) -> u64| {
+        part.targets.iter().fold(0u64, |sum, target| sum.saturating_add(of(target)))
+    };
+    let (read, written, size) = (sum(|t| t.read_bytes), sum(|t| t.written_bytes), sum(|t| t.head.size_bytes));
+    let full = if size > 0 { format!(" ({:.2} drive writes)", written as f64 / size as f64) } else { String::new() };
+    format!("read {}, wrote {}{full}, warm-up included", Bytes::new(read).human(), Bytes::new(written).human())
+}
+
+fn warnings(page: &mut Page, judgement: &Judgement) {
+    for warning in judgement.warnings.iter().take(WARNINGS) {
+        page.words("warning: ", warning, 2);
+    }
+    if judgement.warnings.len() > WARNINGS {
+        page.line(format!("warning: {} more in the JSON", judgement.warnings.len() - WARNINGS));
+    }
+    if let Some(damage) = judgement.damage.first() {
+        let more = if judgement.damage.len() > 1 {
+            format!(" and {} more", judgement.damage.len() - 1)
+        } else {
+            String::new()
+        };
+        page.words("damage: ", &format!("line {}: {}{more}", damage.line, damage.what), 2);
+    }
+    for gap in judgement.part.gaps.iter().take(2) {
+        page.words(
+            "gap: ",
+            &format!("at {} ({}), went on {}", Span::from_ns(gap.at_ns).human(), gap.before, gap.resumed),
+            1,
+        );
+    }
+}
+
+fn next(verdict: Verdict, log: &str) -> String {
+    match verdict {
+        Verdict::Pass | Verdict::Fail => format!("assay report {log}"),
+        Verdict::Invalid => "assay doctor".to_owned(),
+        Verdict::Incomplete => "run it again with the same arguments".to_owned(),
+    }
+}

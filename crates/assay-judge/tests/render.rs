@@ -1,0 +1,99 @@
+//! What a reader sees, against expected texts. `ACCEPT=1 cargo test -p assay-judge` takes over a change.
+
+mod common;
+
+use assay_judge::{Judgement, render};
+use assay_record::CloseReason;
+use common::*;
+
+#[allow(clippy::unwrap_used, reason = "a helper of tests")]
+fn text(judged: &Judgement) -> String {
+    let mut text = String::new();
+    render::text(judged, &mut text).unwrap();
+    text
+}
+
+#[track_caller]
+fn fits(text: &str) {
+    assert!(text.lines().count() <= 40, "{} lines:\n{text}", text.lines().count());
+    for line in text.lines() {
+        assert!(line.chars().count() <= 80, "wider than 80: {line}");
+    }
+}
+
+#[track_caller]
+#[allow(clippy::unwrap_used, reason = "a helper of tests")]
+fn expect(got: &str, file: &str, expected: &str) {
+    if std::env::var_os("ACCEPT").is_some() {
+        return std::fs::write(format!("{}/tests/expected/{file}", env!("CARGO_MANIFEST_DIR")), got).unwrap();
+    }
+    assert!(got == expected, "tests/expected/{file} differs; now it is:\n{got}");
+}
+
+const BAD: fn(u64, usize) -> Minute = |m, f| Minute { slow: if m >= 300 { 200 } else { 10 + m / 10 }, ..good(m, f) };
+
+#[test]
+fn a_failure_of_twelve_hours() {
+    let judged = Scenario::new(header(12, 1)).run(BAD).completed().judge();
+    let got = text(&judged);
+    fits(&got);
+    expect(&got, "fail.txt", include_str!("expected/fail.txt"));
+}
+
+#[test]
+fn a_long_run_keeps_first_worst_and_last() {
+    let judged = Scenario::new(header(48, 4))
+        .run(|m, f| Minute { slow: if m / 60 == 30 && f == 1 { 45 } else { 10 }, ..good(m, f) });
+    let got = text(&judged.completed().judge());
+    fits(&got);
+    expect(&got, "long.txt", include_str!("expected/long.txt"));
+}
+
+#[test]
+fn every_slice_in_the_table() {
+    let judged = Scenario::new(header(12, 2)).run(BAD).completed().judge();
+    let mut got = String::new();
+    render::table(&judged, &mut got).unwrap();
+    assert_eq!(got.lines().filter(|line| line.ends_with("over")).count(), 3 * 7);
+    expect(&got, "table.txt", include_str!("expected/table.txt"));
+}
+
+#[test]
+fn other_ends_fit_too() {
+    use CloseReason::*;
+    for reason in [Interrupted, DeviceLag, GeneratorLag, TargetLost, LogFailed, EngineFailed] {
+        let mut head = header(2, 4);
+        head.watermarks = vec!["QUICK".into(), "SIMULATED".into()];
+        head.targets[0].name = format!("evil\u{1b}[2J\n{}", "<img onerror=x>".repeat(20));
+        head.name = "x".repeat(500);
+        let got = text(&Scenario::new(head).warm_up().minutes(0..70, good).close(reason, "why").judge());
+        fits(&got);
+        assert!(got.contains("quick look, not a certification") && !got.contains('\u{1b}'), "{got}");
+    }
+    let empty = text(&Scenario::new(header(1, 1)).judge());
+    fits(&empty);
+    assert!(empty.starts_with("INCOMPLETE") && !empty.contains('%') | empty.contains("< 5%"), "{empty}");
+}
+
+#[test]
+fn json_holds_what_scripts_read() {
+    let judged = Scenario::new(header(2, 1)).run(good).completed().judge();
+    let mut text = String::new();
+    render::json(&judged, &mut text).unwrap();
+    let value: serde_json::Value = serde_json::from_str(&text).unwrap();
+    assert_eq!(value["schema"], 1);
+    assert_eq!(value["verdict"], "PASS");
+    let reads = &value["streams"][0];
+    for (key, expected) in
+        [("name", serde_json::json!("reads")), ("scheduled", 72_000.into()), ("operations", 72_000.into())]
+    {
+        assert_eq!(reads[key], expected);
+    }
+    assert_eq!(reads["response"]["over"]["1ms"], 720);
+    assert_eq!(reads["service"]["max_ns"], 2_000_000);
+    assert!(reads["lag"]["p99_9_ns"].is_u64() && reads["errors"].as_object().unwrap().is_empty());
+    assert_eq!(value["slices"][1]["streams"][0]["response"]["over"]["8ms"], 0);
+    assert!(value["criteria"].is_array() && value["targets"].is_array() && value["plan"].is_object());
+    let back: Judgement = serde_json::from_str(&text).unwrap();
+    assert_eq!(back, judged, "the JSON says everything the judgement does");
+}
