@@ -3,4 +3,5 @@
 #![allow(clippy::unwrap_used, reason = "a helper that cannot go on ends its test")]
 
 pub mod live;
+pub mod offer;
 pub mod tree;

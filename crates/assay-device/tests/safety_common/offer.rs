@@ -1,0 +1,56 @@
+//! How a target is offered, and what must hold of a protected one.
+
+use super::live::{Loop, have, run, sum};
+use assay_device::safety::{Examination, Gate, Permit, Refusal, Request, RuleId, RuleId::*};
+use std::path::Path;
+
+pub fn examine(path: &Path) -> Examination {
+    Gate::host().examine(path)
+}
+
+/// Offers a target as a careless person would: with its valid token.
+pub fn admit(path: &Path, overrides: &[RuleId]) -> Result<Permit, Refusal> {
+    offer(path, examine(path).token, overrides)
+}
+
+pub fn offer(path: &Path, token: Option<String>, overrides: &[RuleId]) -> Result<Permit, Refusal> {
+    let tokens: Vec<String> = token.into_iter().collect();
+    Gate::host().admit(&Request { tokens: &tokens, overrides, ..Request::new(path) })
+}
+
+/// It is refused by `rule`, with every override there is where that rule has none, and `kept` stays as it was.
+pub fn protected(what: &str, path: &Path, kept: &[&Path], rule: RuleId, words: &str) {
+    let before: Vec<_> = kept.iter().map(|file| sum(file)).collect();
+    let exam = examine(path);
+    assert!(!exam.accepted, "{what}: shown as accepted");
+    // Lock and consent are asked only of those who mean to write.
+    let seen = exam.rules.iter().any(|answer| answer.id == rule && !answer.ok);
+    assert!(seen || rule == S13, "{what}: a look does not see {rule}");
+    let refusal = offer(path, exam.token.clone(), &[]).expect_err(what);
+    assert_eq!(refusal.rule, rule, "{what}: {refusal}");
+    assert!(refusal.to_string().contains(words), "{what}: {refusal}");
+    if !rule.overridable() {
+        assert!(offer(path, exam.token, &[S6, S7, S8]).is_err(), "{what}: overridden");
+    }
+    let after: Vec<_> = kept.iter().map(|file| sum(file)).collect();
+    assert_eq!(before, after, "{what}: bytes changed");
+}
+
+pub fn dir() -> tempfile::TempDir {
+    tempfile::Builder::new().prefix("assay-safety-").tempdir().unwrap()
+}
+
+pub fn made(dir: &Path, kind: &str, size: u64) -> Option<Loop> {
+    let program = format!("mkfs.{kind}");
+    if !have(&program) {
+        return None;
+    }
+    let device = Loop::blank(dir, kind, size);
+    let options: &[&str] = match kind {
+        "ext4" => &["-q", "-F", "-E", "lazy_itable_init=0,lazy_journal_init=0"],
+        _ => &["-q", "-f"],
+    };
+    let command: Vec<&str> = [program.as_str()].iter().chain(options).chain([&device.dev.as_str()]).copied().collect();
+    run(&command).unwrap();
+    Some(device)
+}

@@ -1,0 +1,185 @@
+//! What a device holds, on real loop devices: blank and our own is accepted, everything else is not, and not one byte of
+//! it may change.
+#![allow(clippy::unwrap_used, reason = "a helper that cannot go on ends its test")]
+
+mod safety_common;
+
+use assay_base::stamp::Stamp;
+use assay_device::safety::{Gate, Needs, Request, RuleId::*, Watermark};
+use safety_common::live::{Loop, have, root, run, skip, sum, turn};
+use safety_common::offer::{admit, dir, examine, protected};
+use std::os::unix::fs::FileExt;
+
+const MIB: u64 = 1 << 20;
+
+/// A block aligned for direct I/O.
+#[repr(C, align(4096))]
+struct Block([u8; 4096]);
+
+#[test]
+fn a_blank_device_is_accepted_with_its_token_only() {
+    if !root() {
+        return;
+    }
+    let (_turn, dir) = (turn(), dir());
+    let device = Loop::blank(dir.path(), "blank", 16 * MIB);
+    let exam = examine(device.path());
+    assert!(exam.accepted, "{exam:?}");
+    assert_eq!(exam.watermarks.first(), Some(&Watermark::Loop(device.dev[5..].to_owned())));
+    let token = exam.token.clone().unwrap();
+    assert_eq!(token.len(), 8);
+    let gate = Gate::host();
+    let request = Request::new(device.path());
+    for tokens in [vec![], vec!["00000000".to_owned()], vec![String::new()], vec![token[..7].to_owned()]] {
+        let refusal = gate.admit(&Request { tokens: &tokens, ..request }).unwrap_err();
+        assert_eq!(refusal.rule, Consent, "{refusal}");
+    }
+    let tokens = ["deadbeef".to_owned(), token];
+    let permit = gate.admit(&Request { tokens: &tokens, ..request }).unwrap();
+    assert_eq!(permit.shape().size, 16 * MIB);
+    assert!(permit.shape().direct && permit.covers(16 * MIB - 512, 512) && !permit.covers(16 * MIB - 512, 513));
+    assert!(!permit.covers(u64::MAX, 512));
+    assert!(permit.recheck().is_ok() && permit.overrides().is_empty());
+    // The control: one byte written through a permit shows in the sum by which all the others are judged.
+    let before = sum(&device.image);
+    let mut block = Block([0; 4096]);
+    block.0[77] = 1;
+    assert_eq!(rustix::io::pwrite(permit.fd(), &block.0, 8 * MIB).unwrap(), 4096);
+    rustix::fs::fsync(permit.fd()).unwrap();
+    assert_ne!(sum(&device.image), before);
+    assert!(!permit.remove_scratch().unwrap(), "a device is no scratch file");
+}
+
+#[test]
+fn the_workload_must_fit_in_size_and_blocks() {
+    if !root() {
+        return;
+    }
+    let (_turn, dir) = (turn(), dir());
+    let device = Loop::blank(dir.path(), "blank", MIB);
+    let tokens = [examine(device.path()).token.unwrap()];
+    for (extent, alignment, rule) in [
+        (u128::from(MIB), 512, None),
+        (u128::from(MIB) + 1, 512, Some(S14)),
+        (u128::from(u64::MAX) + 1 + u128::from(MIB), 512, Some(S14)),
+        (0, 100, Some(S3)),
+    ] {
+        let needs = Needs { extent, alignment };
+        let done = Gate::host().admit(&Request { tokens: &tokens, needs, ..Request::new(device.path()) });
+        assert_eq!(done.err().map(|refusal| refusal.rule), rule, "{extent} {alignment}");
+    }
+}
+
+#[test]
+fn a_device_we_prepared_is_known_again() {
+    if !root() {
+        return;
+    }
+    let (_turn, dir) = (turn(), dir());
+    let device = Loop::blank(dir.path(), "ours", 8 * MIB);
+    let mut block = vec![0xabu8; 4096];
+    Stamp { run: 1, generation: 2 }.put(&mut block);
+    for i in 0..8 * MIB / 4096 {
+        std::fs::File::options().write(true).open(&device.image).unwrap().write_all_at(&block, i * 4096).unwrap();
+    }
+    run(&["sync", "-f", device.image.to_str().unwrap()]).unwrap();
+    drop(admit(device.path(), &[]).unwrap());
+    // Somebody made a partition table on it since: its first sector still opens with our stamp.
+    if have("sfdisk") {
+        run(&["sh", "-c", &format!("echo ',,83' | sfdisk -q --label dos {}", device.dev)]).unwrap();
+        protected("a table over our data", device.path(), &[&device.image], S7, "DOS partition table");
+    }
+}
+
+/// Marks by hand where the tool may be missing; the medium is otherwise blank.
+#[test]
+fn signatures() {
+    if !root() {
+        return;
+    }
+    let (_turn, dir) = (turn(), dir());
+    let size = 8 * MIB;
+    let device = Loop::blank(dir.path(), "marked", size);
+    let uberblock = 0x00ba_b10cu64.to_le_bytes();
+    let bcache = b"\xc6\x85\x73\xf6\x4e\x1a\x45\xca\x82\x65\xf5\x7f\x48\xba\x6d\x81";
+    let marks: &[(&str, u64, &[u8])] = &[
+        ("LVM physical volume", 512, b"LABELONE"),
+        ("GPT", 512, b"EFI PART"),
+        ("GPT second header", size - 512, b"EFI PART"),
+        ("md RAID 1.2", 4096, &[0xfc, 0x4e, 0x2b, 0xa9]),
+        ("md RAID 1.0", size - 8192, &[0xfc, 0x4e, 0x2b, 0xa9]),
+        ("md RAID 0.90", size - 65536, &[0xfc, 0x4e, 0x2b, 0xa9]),
+        ("LUKS", 0, b"LUKS\xba\xbe"),
+        ("bcache", 4120, bcache),
+        ("ZFS", 256 * 1024 + 128 * 1024 + 7 * 1024, &uberblock),
+        ("ZFS", size - 256 * 1024 + 128 * 1024, &uberblock),
+        ("swap", 4086, b"SWAPSPACE2"),
+        ("btrfs", 0x1_0040, b"_BHRfS_M"),
+        ("xfs", 0, b"XFSB"),
+        ("Oracle ASM", 32, b"ORCLDISK"),
+        ("Intel RAID", size - 1024, b"Intel Raid ISM Cfg Sig. "),
+        ("DOS partition table", 510, &[0x55, 0xaa]),
+    ];
+    for (name, offset, bytes) in marks {
+        device.write(*offset, bytes);
+        protected(name, device.path(), &[&device.image], S7, name);
+        // Overriding the signature alone does not do: the data is unknown too.
+        assert_eq!(admit(device.path(), &[S7]).unwrap_err().rule, S8, "{name}");
+        let permit = admit(device.path(), &[S7, S8]).unwrap();
+        assert_eq!(permit.overrides(), [S7, S8], "{name}");
+        drop(permit);
+        device.write(*offset, &vec![0; bytes.len()]);
+    }
+    assert!(admit(device.path(), &[]).is_ok(), "blank again");
+    for (command, name) in
+        [(vec!["mkswap", &device.dev], "swap"), (vec!["mkfs.ext4", "-q", "-F", &device.dev], "ext2/3/4")]
+    {
+        if have(command[0]) {
+            run(&command).unwrap();
+            protected(command[0], device.path(), &[&device.image], S7, name);
+            device.write(0, &vec![0; size as usize]);
+        }
+    }
+}
+
+#[test]
+fn unknown_data() {
+    if !root() {
+        return;
+    }
+    let (_turn, dir) = (turn(), dir());
+    // No multiple of 4 KiB: the last sectors are read too.
+    let size = 64 * MIB + 1536;
+    let device = Loop::blank(dir.path(), "unknown", size);
+    for (what, from, to) in
+        [("the first MiB", 700_000, 700_010), ("the last sector", size - 3, size), ("the middle", 2 * MIB, 62 * MIB)]
+    {
+        device.write(from, &vec![0x5a; (to - from) as usize]);
+        protected(what, device.path(), &[&device.image], S8, "unknown data");
+        assert!(admit(device.path(), &[S8]).is_ok(), "{what}: it is for a person to say");
+        device.write(from, &vec![0; (to - from) as usize]);
+    }
+    assert!(admit(device.path(), &[]).is_ok());
+}
+
+#[test]
+fn devices_that_cannot_be_written() {
+    if !root() {
+        return;
+    }
+    let (_turn, dir) = (turn(), dir());
+    let image = dir.path().join("image");
+    std::fs::File::create(&image).unwrap().set_len(MIB).unwrap();
+    let fixed = Loop::over(&image, &["-r"]);
+    protected("read-only", fixed.path(), &[&image], S3, "read-only");
+    drop(fixed);
+    let empty = dir.path().join("empty");
+    std::fs::File::create(&empty).unwrap();
+    match run(&["losetup", "-f", "--show", empty.to_str().unwrap()]) {
+        Ok(dev) => {
+            let device = Loop { image: empty, dev };
+            protected("size 0", device.path(), &[], S3, "size is 0");
+        }
+        Err(why) => skip(&why),
+    }
+}

@@ -1,0 +1,239 @@
+//! Targets in use, on real loop devices: each is offered with its valid token, each must be refused by the right rule, and
+//! not one byte of it may change.
+#![allow(clippy::unwrap_used, reason = "a helper that cannot go on ends its test")]
+
+mod safety_common;
+
+use assay_device::safety::{Gate, Kind, Request, RuleId::*, Watermark, scratch};
+use safety_common::live::{Holder, Loop, Mount, have, root, root_user, run, skip, turn};
+use safety_common::offer::{admit, dir, examine, made, protected};
+use std::io::Write;
+use std::os::unix::fs::symlink;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+const MIB: u64 = 1 << 20;
+const EXT4: u64 = 8 << 20;
+const XFS: u64 = 320 << 20;
+const BTRFS: u64 = 128 << 20;
+
+/// The disk this very test runs on.
+#[test]
+fn the_root_disk() {
+    let (_turn, table) = (turn(), std::fs::read_to_string("/proc/self/mountinfo").unwrap());
+    let root = table.lines().find(|line| line.split(' ').nth(4) == Some("/")).and_then(|line| line.split(" - ").nth(1));
+    let disk = root.and_then(|rest| rest.split(' ').nth(1)).map(PathBuf::from).unwrap_or_default();
+    if !(root_user() && disk.starts_with("/dev") && disk.exists()) {
+        return skip("the root file system shows no disk, or not to us");
+    }
+    protected("the root disk", &disk, &[], S5, "lies on");
+}
+
+#[test]
+fn mounted_file_systems() {
+    if !root() {
+        return;
+    }
+    let (_turn, dir) = (turn(), dir());
+    for (kind, size) in [("ext4", EXT4), ("xfs", XFS), ("btrfs", BTRFS)] {
+        let Some(device) = made(dir.path(), kind, size) else { continue };
+        let before = admit(device.path(), &[]).unwrap_err();
+        assert_eq!(before.rule, S7, "an unmounted {kind}: {before}");
+        let _mount = Mount::new(&device.dev, dir.path(), &format!("{kind}.mount")).unwrap();
+        protected(kind, device.path(), &[&device.image], S2, "is mounted on");
+        let link = dir.path().join(format!("{kind}.link"));
+        symlink(device.path(), &link).unwrap();
+        protected(&format!("{kind} by symlink"), &link, &[&device.image], S2, "is mounted on");
+        let node = dir.path().join(format!("{kind}.node"));
+        let Kind::Block(number) = examine(device.path()).kind else { panic!("a block device") };
+        run(&["mknod", node.to_str().unwrap(), "b", &number.major.to_string(), &number.minor.to_string()]).unwrap();
+        protected(&format!("{kind} by mknod"), &node, &[&device.image], S2, "is mounted on");
+        // Reading a device in use is harmless and allowed; what comes out cannot write.
+        let pass = Gate::host().admit_read(&Request::new(device.path())).unwrap();
+        assert!(rustix::io::pwrite(pass.fd(), &[0; 512], 0).is_err());
+    }
+}
+
+#[test]
+fn mounted_where_we_do_not_see_it() {
+    if !root() {
+        return;
+    }
+    let (_turn, dir) = (turn(), dir());
+    let Some(device) = made(dir.path(), "ext4", EXT4) else { return };
+    let point = dir.path().join("point");
+    std::fs::create_dir(&point).unwrap();
+    if have("unshare") {
+        let script = format!("mount {} {} && echo held && read x", device.dev, point.display());
+        let _holder = Holder::start(Command::new("unshare").args(["-m", "/bin/sh", "-c", &script]));
+        protected("another mount namespace", device.path(), &[&device.image], S2, "is mounted on");
+    }
+    let mount = Mount::new(&device.dev, dir.path(), "lazy").unwrap();
+    let inside = mount.point.join("inside");
+    std::fs::File::create(&inside).unwrap().sync_all().unwrap();
+    let held = std::fs::File::open(&inside).unwrap();
+    run(&["umount", "-l", mount.point.to_str().unwrap()]).unwrap();
+    protected("lazily unmounted, still held", device.path(), &[&device.image], S2, "EBUSY");
+    drop(held);
+}
+
+#[test]
+fn whole_disk_partitions_and_siblings() {
+    if !(root() && have("sfdisk") && have("mkfs.ext4")) {
+        return;
+    }
+    let (_turn, dir) = (turn(), dir());
+    let image = dir.path().join("disk");
+    std::fs::File::create(&image).unwrap().set_len(24 * MIB).unwrap();
+    run(&["sh", "-c", &format!("printf ',10M,83\\n,,83\\n' | sfdisk -q --label dos {}", image.display())]).unwrap();
+    let disk = Loop::over(&image, &["--direct-io=on", "-P"]);
+    let part = |n: u32| PathBuf::from(format!("{}p{n}", disk.dev));
+    // A kernel that reads no partition tables still takes partitions that are told to it.
+    if !part(2).exists() {
+        let told =
+            run(&["addpart", &disk.dev, "1", "2048", "20480"]).and(run(&["addpart", &disk.dev, "2", "22528", "20480"]));
+        if let Err(why) = told {
+            return skip(&why);
+        }
+    }
+    protected("a partition table", disk.path(), &[&image], S7, "DOS partition table");
+    let blank = admit(&part(2), &[]).unwrap();
+    assert_eq!(blank.describe().token.as_ref().map(String::len), Some(8));
+    protected("the disk of an admitted partition", disk.path(), &[&image], S2, "EBUSY");
+    drop(blank);
+    let tokens: Vec<_> = [disk.path(), &part(1), &part(2)].iter().map(|path| examine(path).token).collect();
+    assert!(tokens[0] != tokens[1] && tokens[1] != tokens[2] && tokens[0] != tokens[2]);
+    run(&["mkfs.ext4", "-q", "-F", part(1).to_str().unwrap()]).unwrap();
+    let _mount = Mount::new(part(1).to_str().unwrap(), dir.path(), "p1").unwrap();
+    protected("the disk of a mounted partition", disk.path(), &[&image], S2, "is mounted on");
+    protected("a mounted partition", &part(1), &[&image], S2, "is mounted on");
+    protected("the sibling of a mounted partition", &part(2), &[&image], S4, "is mounted on");
+}
+
+#[test]
+fn btrfs_second_member_and_external_journal() {
+    if !root() {
+        return;
+    }
+    let (_turn, dir) = (turn(), dir());
+    if have("mkfs.btrfs") {
+        let first = Loop::blank(dir.path(), "first", BTRFS);
+        let second = Loop::blank(dir.path(), "second", BTRFS);
+        run(&["mkfs.btrfs", "-q", "-f", &first.dev, &second.dev]).unwrap();
+        run(&["btrfs", "device", "scan", &first.dev, &second.dev]).unwrap();
+        {
+            let _mount = Mount::new(&first.dev, dir.path(), "btrfs").unwrap();
+            protected(
+                "btrfs second member",
+                second.path(),
+                &[&first.image, &second.image],
+                S2,
+                "carries a mounted file system",
+            );
+        }
+        protected("btrfs second member, not mounted", second.path(), &[&second.image], S7, "btrfs");
+        let _ = run(&["btrfs", "device", "scan", "--forget"]);
+    }
+    if have("mkfs.ext4") {
+        let journal = Loop::blank(dir.path(), "journal", EXT4);
+        let data = Loop::blank(dir.path(), "data", EXT4);
+        run(&["mke2fs", "-q", "-F", "-O", "journal_dev", &journal.dev]).unwrap();
+        run(&["mkfs.ext4", "-q", "-F", "-b", "4096", "-J", &format!("device={}", journal.dev), &data.dev])
+            .or_else(|_| run(&["mkfs.ext4", "-q", "-F", "-J", &format!("device={}", journal.dev), &data.dev]))
+            .unwrap();
+        protected("an ext4 journal, not in use", journal.path(), &[&journal.image], S7, "ext2/3/4");
+        let _mount = Mount::new(&data.dev, dir.path(), "data.mount").unwrap();
+        protected("an external journal", journal.path(), &[&journal.image, &data.image], S2, "EBUSY");
+    }
+}
+
+#[test]
+fn beneath_a_loop_device() {
+    if !(root() && have("mkfs.ext4")) {
+        return;
+    }
+    let (_turn, dir) = (turn(), dir());
+    let lower = Loop::blank(dir.path(), "lower", EXT4);
+    let upper = Loop::over(lower.path(), &[]);
+    protected("the lower of two loops", lower.path(), &[&lower.image], S4, "is the backing device of");
+    run(&["mkfs.ext4", "-q", "-F", &upper.dev]).unwrap();
+    let mount = Mount::new(&upper.dev, dir.path(), "upper").unwrap();
+    protected("the lower loop of a mounted loop", lower.path(), &[&lower.image], S4, "is mounted on");
+    protected("the upper loop, mounted", upper.path(), &[&lower.image], S2, "is mounted on");
+    protected("the backing file of a mounted loop", &lower.image, &[&lower.image], S10, "somebody's file");
+    drop((mount, upper));
+
+    // Even a scratch file of our own, once a loop device stands on it.
+    let ours = dir.path().join("ours");
+    drop(scratch::create(&ours, MIB).unwrap());
+    let above = Loop::over(&ours, &[]);
+    protected("our own file beneath a loop", &ours, &[&ours], S10, "it is the backing file of");
+    let twin = Loop::over(&ours, &[]);
+    protected("two loops on one file", twin.path(), &[&ours], S9, "is bound to the same");
+    drop((above, twin));
+    drop(admit(&ours, &[]).unwrap());
+}
+
+#[test]
+fn open_in_another_process() {
+    if !root() {
+        return;
+    }
+    let (_turn, dir) = (turn(), dir());
+    let device = Loop::blank(dir.path(), "open", MIB);
+    let reader = Holder::shell(&format!("exec 3<{}; echo held; read x", device.dev));
+    protected("open elsewhere", device.path(), &[&device.image], S6, &format!("process {} ", reader.child.id()));
+    let permit = admit(device.path(), &[S6]).unwrap();
+    assert_eq!((permit.overrides(), permit.watermarks().contains(&Watermark::Overridden(S6))), (vec![S6], true));
+    drop((permit, reader));
+    // The image of a loop device, open in a process, is that device too.
+    let _image = Holder::shell(&format!("exec 3<{}; echo held; read x", device.image.display()));
+    protected("its image open elsewhere", device.path(), &[&device.image], S6, "has");
+}
+
+/// Runs as a second instance: takes what it is told to and holds it.
+#[test]
+#[ignore = "started by the test of two instances"]
+fn second_instance() {
+    let Some(path) = std::env::var_os("ASSAY_TEST_HOLD") else { return };
+    let permit = admit(Path::new(&path), &[]).unwrap();
+    std::io::stdout().write_all(b"held\n").unwrap();
+    std::io::stdout().flush().unwrap();
+    let _ = std::io::stdin().read_line(&mut String::new());
+    drop(permit);
+}
+
+#[test]
+fn a_second_instance_is_refused_and_told_who_holds_it() {
+    let (_turn, dir) = (turn(), dir());
+    let file = dir.path().join("scratch");
+    drop(scratch::create(&file, MIB).unwrap());
+    let device = root().then(|| Loop::blank(dir.path(), "device", MIB));
+    let mut targets = vec![(file.clone(), file, S13)];
+    targets.extend(device.as_ref().map(|d| (PathBuf::from(&d.dev), d.image.clone(), S2)));
+    for (path, kept, rule) in targets {
+        let program = std::env::current_exe().unwrap();
+        let mut command = Command::new(program);
+        command.args(["--exact", "second_instance", "--ignored", "--nocapture"]).env("ASSAY_TEST_HOLD", &path);
+        let holder = Holder::start(&mut command);
+        protected("second instance", &path, &[&kept], rule, &format!("process {} ", holder.child.id()));
+        drop(holder);
+        assert!(admit(&path, &[]).is_ok(), "free again");
+    }
+}
+
+#[test]
+fn active_swap() {
+    if !(root() && have("mkswap") && have("swapon")) {
+        return;
+    }
+    let (_turn, dir) = (turn(), dir());
+    let device = Loop::blank(dir.path(), "swap", 4 * MIB);
+    run(&["mkswap", &device.dev]).unwrap();
+    if let Err(why) = run(&["swapon", &device.dev]) {
+        return skip(&why);
+    }
+    let shown = std::panic::catch_unwind(|| protected("active swap", device.path(), &[], S2, "is active swap"));
+    run(&["swapoff", &device.dev]).unwrap();
+    shown.unwrap();
+}
