@@ -8,4 +8,5 @@ pub mod latency;
 mod lines;
 pub mod log;
 mod number;
+pub mod prep;
 pub mod slices;

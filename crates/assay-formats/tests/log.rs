@@ -44,6 +44,35 @@ fn rows(table: &SliceTable, columns: usize) -> Vec<String> {
 }
 
 #[test]
+fn rates_averages_and_maxima_too() {
+    let mut tried = 0;
+    for case in cases("act") {
+        let Ok(golden) = std::fs::read_to_string(case.join("lat/t10x.txt")) else {
+            continue;
+        };
+        let mut log = open(&case.join("log.txt"));
+        let table = tabulate(&mut log, &["reads".to_owned()], Span::from_secs(10)).unwrap();
+        if table.slices.is_empty() || !log.header().listed.contains(&"reads".to_owned()) {
+            continue;
+        }
+        for (row, (line, slice)) in golden_rows(&golden).into_iter().zip(&table.slices).enumerate() {
+            let rate = format!("{:11.1}", slice.cells[0].rate(table.slice));
+            assert!(line.ends_with(&rate), "{}: slice {}: {line}, not {rate}", case.display(), row + 1);
+        }
+        type Fold = fn(&SliceTable, usize, usize) -> f64;
+        let folds: [(&str, Fold); 2] =
+            [("  avg", SliceTable::average_percent_over), ("  max", SliceTable::max_percent_over)];
+        for (tag, fold) in folds {
+            let cells: String = (0..7).map(|column| format!("{:7.2}", fold(&table, 0, column))).collect();
+            let row = format!("{tag}  {cells}");
+            assert!(golden.lines().any(|line| line.starts_with(&row)), "{}: no {row}", case.display());
+        }
+        tried += 1;
+    }
+    assert!(tried >= 1, "no table with rates found");
+}
+
+#[test]
 fn the_typed_table_has_the_numbers_of_the_original() {
     let mut tried = 0;
     for case in [cases("act"), cases("act-edge"), cases("act-old")].concat() {
@@ -186,6 +215,20 @@ fn older_heads_and_names() {
         let remarks = usize::from(head.version != "3.0");
         assert_eq!(head.remarks.len(), remarks, "the scheduler could not be set");
     }
+}
+
+#[test]
+fn writes_of_4_0_are_told_from_reads() {
+    let text = "\nAerospike act version 4.0 - device IO test\n\nACT CONFIGURATION\ndevice-names: /dev/a\nreport-interval-sec: 2\nmicrosecond-histograms: yes\n\ninternal read requests per sec: 5\n\n/dev/a size = 1048576 bytes, 8 large blocks, minimum IO size = 512 bytes\n\nAfter 2 sec:\nrequests queued: 3\nLARGE BLOCK READS  (0 total)\nLARGE BLOCK WRITES (0 total)\nRAW READS          (2 total)\n (01: 0000000002)\n/dev/a             (2 total)\n (01: 0000000002)\nREADS              (2 total)\n (02: 0000000002)\nRAW WRITES         (1 total)\n (03: 0000000001)\n/dev/a             (1 total)\n (03: 0000000001)\nWRITES             (1 total)\n (04: 0000000001)\n\n";
+    let mut log = Log::open("x.txt", text.as_bytes()).unwrap();
+    let Some(Ok(Item::Block(block))) = log.next() else { panic!("no block") };
+    let names =
+        "large-block-reads large-block-writes device-reads /dev/a-reads reads device-writes /dev/a-writes writes";
+    assert_eq!(log.names().join(" "), names);
+    assert_eq!((block.queued, block.complete, block.after), (Some(3), true, Span::from_secs(2)));
+    assert_eq!(log.header().default_histograms(), ["reads", "device-reads"]);
+    assert_eq!(log.header().devices[0].minimum_io, Some(512));
+    assert!(log.next().is_none());
 }
 
 #[test]

@@ -63,6 +63,24 @@ pub struct SliceTable {
     pub end: Span,
 }
 
+impl SliceTable {
+    /// ACT's `avg` row: the unweighted mean of the slices' rounded percentages; 0 where there is no slice.
+    pub fn average_percent_over(&self, histogram: usize, column: usize) -> f64 {
+        let sum: f64 = self.column(histogram, column).sum();
+        sum / self.slices.len().max(1) as f64
+    }
+
+    /// ACT's `max` row: the worst slice's percentage.
+    pub fn max_percent_over(&self, histogram: usize, column: usize) -> f64 {
+        self.column(histogram, column).fold(0.0, f64::max)
+    }
+
+    fn column(&self, histogram: usize, column: usize) -> impl Iterator<Item = f64> {
+        let cells = self.slices.iter().filter_map(move |slice| slice.cells.get(histogram));
+        cells.map(move |cell| cell.percent_over(column))
+    }
+}
+
 /// Reads the rest of `log` into a table of the histograms `names`, in slices of about `slice`.
 ///
 /// A histogram the log does not have gives cells without operations. Errors where the log does, and where a count goes
