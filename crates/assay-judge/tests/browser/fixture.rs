@@ -312,6 +312,8 @@ fn targets(size: Size) -> Vec<TargetTotals> {
         },
         written_bytes: 177_000_000_000,
         read_bytes: 710_000_000_000,
+        sampled_reads: 0,
+        blank_reads: 0,
         disk: Some(DiskTotals {
             operations: 1_000_400,
             bytes: 4_000_000,
@@ -337,6 +339,7 @@ fn part(size: Size) -> Part {
         slice_ns: HOUR,
         criteria: criteria(size),
         slices: slices(size),
+        slices_left_out: 0,
         streams: each(size).map(|(stream, target)| totals(size, stream, target)).collect(),
         generator: Some(GeneratorCost {
             cpu_ns: 9_000 * SECOND,
