@@ -3,7 +3,7 @@
 
 mod safety_common;
 
-use assay_device::safety::{Gate, Request, RuleId::*, label, scratch};
+use assay_device::safety::{Gate, Request, RuleId::*, Watermark, label, scratch};
 use safety_common::live::{Mount, have, root, run, turn};
 use safety_common::offer::{admit, dir, made, protected};
 use std::io::Write;
@@ -86,4 +86,26 @@ fn a_shared_copy_is_refused() {
     drop(admit(&ours, &[]).unwrap());
     run(&["cp", "--reflink=always", ours.to_str().unwrap(), copy.to_str().unwrap()]).unwrap();
     protected("a reflink copy", &copy, &[&copy], S10, "shared with another file");
+}
+
+/// What a scratch file stands on is found out through the file system, also where `stat` names no device (btrfs).
+#[test]
+fn scratch_files_on_file_systems_of_every_kind() {
+    let (_turn, dir) = (turn(), dir());
+    for (kind, size) in [("ext4", 16 * MIB), ("xfs", 320 * MIB), ("btrfs", BTRFS)] {
+        let Some(device) = root().then(|| made(dir.path(), kind, size)).flatten() else { continue };
+        let mount = Mount::new(&device.dev, dir.path(), &format!("{kind}.mount")).unwrap();
+        let permit = scratch::create(&mount.point.join("scratch"), MIB).unwrap();
+        assert!(permit.shape().direct, "{kind}");
+        assert_eq!(permit.watermarks(), [Watermark::Loop(device.dev[5..].to_owned())], "{kind}");
+        assert!(permit.remove_scratch().unwrap(), "{kind}");
+        let full = scratch::create(&mount.point.join("scratch"), size).unwrap_err();
+        assert_eq!((full.rule, full.to_string().contains("are needed")), (S10, true), "{kind}: {full}");
+    }
+    let memory = Path::new("/dev/shm");
+    if memory.is_dir() && is_tmpfs(memory) {
+        let dir = tempfile::tempdir_in(memory).unwrap();
+        let permit = scratch::create(&dir.path().join("scratch"), MIB).unwrap();
+        assert_eq!(permit.watermarks(), [Watermark::Memory("tmpfs")]);
+    }
 }

@@ -50,7 +50,8 @@ pub(super) fn from_trees(inquiry: &mut Inquiry<'_>, device: DevNum, claimed: boo
 /// S2. To look, the device is claimed for a moment only, since nothing else tells a claim held in another namespace.
 fn open(inquiry: &Inquiry<'_>, subject: &Subject) -> Result<File, String> {
     let told = |e: Errno| match e {
-        Errno::BUSY => "the kernel says it is in use (EBUSY)".to_owned(),
+        Errno::BUSY => "the kernel says it is in use (EBUSY), by a mount anywhere or by the kernel itself".to_owned(),
+        Errno::ACCESS => format!("cannot open it: {e}; run as root"),
         e => format!("cannot open it: {e}"),
     };
     match inquiry.mode {
@@ -80,7 +81,7 @@ fn holders_in_words(roots: &Roots, device: DevNum) -> String {
     let openers = openers(roots, &wanted(&family));
     found.extend(openers.found.iter().map(ToString::to_string));
     match found.is_empty() {
-        true => ": mounted in a namespace that cannot be seen, or held by the kernel".into(),
+        true => String::new(),
         false => format!(": {}", found.join("; ")),
     }
 }

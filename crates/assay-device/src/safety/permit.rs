@@ -111,6 +111,16 @@ impl Seal {
     }
 }
 
+/// What a permit stands on. S12 is asked again and again later, S15 is the readers'.
+const OF_DEVICES: [RuleId; 14] = {
+    use RuleId::*;
+    [S0, S1, S2, S3, S4, S5, S6, S7, S8, S9, S11, S13, S14, Consent]
+};
+const OF_FILES: [RuleId; 12] = {
+    use RuleId::*;
+    [S0, S1, S2, S3, S5, S6, S7, S8, S10, S11, S13, S14]
+};
+
 /// The right to write to one target. Dropping it closes the target and ends every lock on it.
 #[derive(Debug)]
 pub struct Permit {
@@ -125,6 +135,9 @@ pub struct Permit {
 
 impl Permit {
     pub(super) fn new(roots: Roots, exam: Examination, opened: Opened) -> Permit {
+        let asked = |id: &RuleId| exam.rules.iter().any(|answer| answer.id == *id && answer.passes());
+        let every: &[RuleId] = if matches!(exam.kind, Kind::Block(_)) { &OF_DEVICES } else { &OF_FILES };
+        assert!(every.iter().all(asked), "a permit stands on the answer of every rule");
         let Opened { file, disk, shape, seal } = opened;
         Permit { file, _disk: disk, roots, exam, shape, seal, created: false }
     }
