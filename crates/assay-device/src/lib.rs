@@ -15,6 +15,7 @@ pub mod select;
 pub mod sim;
 pub mod threads;
 pub mod uring;
+pub mod usage;
 
 #[cfg(test)]
 mod testbed;

@@ -1,1 +1,39 @@
-fn main() {}
+//! `assay`: certifies storage for the workload that will really run on it.
+//!
+//! The binary is arguments, wiring and exit codes. What is meant by a command line is made in `commands`, one file a verb;
+//! `drive` runs a plan, `targets` opens what it runs on, `rundir` keeps what was measured.
+
+mod cli;
+mod commands;
+mod drive;
+mod failure;
+mod header;
+mod logfile;
+mod prepare;
+mod progress;
+mod records;
+mod rundir;
+mod signals;
+mod targets;
+mod workloads;
+
+use clap::Parser;
+use failure::{Failure, code};
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    let outcome = std::panic::catch_unwind(|| commands::run(cli::Cli::parse()));
+    let code = match outcome {
+        Ok(Ok(code)) => code,
+        Ok(Err(failure)) => {
+            failure.print();
+            failure.code
+        }
+        // The panic's own message has been printed already.
+        Err(_) => {
+            Failure::bug("this is a bug in assay; the run log up to here is valid").print();
+            code::BUG
+        }
+    };
+    ExitCode::from(code)
+}

@@ -1,0 +1,225 @@
+//! What the user typed. Every option is said once here; what it means is decided in `commands`.
+
+use assay_base::{Bytes, Measure, Span};
+use assay_device::safety::RuleId;
+use assay_device::select::Choice;
+use assay_model::Multiple;
+use clap::{Args, Parser, Subcommand};
+use std::path::PathBuf;
+
+const EXIT_CODES: &str = "\
+Exit codes:
+  0 PASS or done   10 FAIL   11 INVALID (the test proves nothing)   12 INCOMPLETE (cut short)
+  2 usage   3 workload or config invalid   4 refused by safety   5 host not able   70 bug
+
+A target is a block device, a file, sim:flash | sim:flash-worn | sim:disk, or null:SIZE.
+A block device is written only with --destroy-data TOKEN; `assay devices` prints the tokens.";
+
+/// Certifies storage for the workload that will really run on it.
+#[derive(Parser, Debug)]
+#[command(name = "assay", version = concat!(env!("CARGO_PKG_VERSION"), " (", env!("ASSAY_COMMIT"), ")"), after_help = EXIT_CODES, max_term_width = 100)]
+pub struct Cli {
+    /// What to do.
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+/// The verbs.
+#[derive(Subcommand, Debug)]
+pub enum Command {
+    /// The main job: probe, prepare, load test, stress test, verdict, report
+    Certify(Certify),
+    /// One run of one workload
+    Run(Run),
+    /// Clean and salt targets, so that reads read what was written
+    Prep(Prep),
+    /// Print the plan: streams, rates, bytes written, time, what will be destroyed. Does no I/O
+    Explain(Explain),
+    /// Slices, criteria and verdict from any log it knows
+    Judge(Judge),
+    /// One self-contained HTML file from a log
+    Report(Report),
+    /// Candidates for testing, the answer of each safety rule, and the consent tokens
+    Devices(Devices),
+    /// The workloads that come with the program
+    Workloads(Workloads),
+}
+
+/// Options of everything that touches a target.
+#[derive(Args, Debug, Clone, Default)]
+pub struct Access {
+    /// Consent to lose all data on the device with this token (from `assay devices`); one for each device
+    #[arg(long, value_name = "TOKEN", value_delimiter = ',')]
+    pub destroy_data: Vec<String>,
+    /// Override a safety rule that allows it (S6, S7, S8); the certificate lists it
+    #[arg(long = "override", value_name = "RULE", value_delimiter = ',')]
+    pub overrides: Vec<RuleId>,
+    /// Create file targets that do not exist, with this size
+    #[arg(long, value_name = "SIZE")]
+    pub create: Option<Bytes>,
+    /// This is a container: processes outside it cannot be seen, go on all the same
+    #[arg(long)]
+    pub in_container: bool,
+    /// How operations are carried: auto, io_uring or threads
+    #[arg(long, default_value = "auto")]
+    pub engine: Choice,
+}
+
+/// Options of everything that runs a plan.
+#[derive(Args, Debug, Clone, Default)]
+pub struct Pace {
+    /// Measured time, such as 60s or 24h
+    #[arg(long = "for", value_name = "TIME")]
+    pub measure: Option<Span>,
+    /// Time before measuring in which the load is offered but not judged
+    #[arg(long, value_name = "TIME")]
+    pub warm_up: Option<Span>,
+    /// Length of the judging window
+    #[arg(long, value_name = "TIME")]
+    pub slice: Option<Span>,
+    /// Seed of every random choice; printed with the result
+    #[arg(long)]
+    pub seed: Option<u64>,
+}
+
+/// How a run is carried out and where its results go.
+#[derive(Args, Debug, Clone, Default)]
+pub struct Output {
+    /// Worker threads, each with its own ring; chosen by the load when not given
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=256))]
+    pub workers: Option<u16>,
+    /// Before an operation is due, spin for this long instead of sleeping
+    #[arg(long, value_name = "TIME")]
+    pub spin: Option<Span>,
+    /// Run directory; must not exist yet [default: assay-runs/NAME-TIME]
+    #[arg(long, value_name = "DIR")]
+    pub out: Option<PathBuf>,
+    /// Print the result as JSON
+    #[arg(long)]
+    pub json: bool,
+    /// Judge the device's service time instead of the response time
+    #[arg(long = "judge", value_name = "MEASURE")]
+    pub judge_on: Option<Measure>,
+}
+
+/// `assay certify`
+#[derive(Args, Debug)]
+pub struct Certify {
+    /// Devices to certify; none with --quick: a scratch file in the working directory
+    pub targets: Vec<String>,
+    /// A first look in about a minute; not a certification
+    #[arg(long)]
+    pub quick: bool,
+    /// The load to certify for, as a multiple of 1x [default: 30x; with --quick 1x]
+    #[arg(long, value_name = "LOAD")]
+    pub at: Option<Multiple>,
+    #[command(flatten)]
+    pub pace: Pace,
+    #[command(flatten)]
+    pub access: Access,
+    #[command(flatten)]
+    pub output: Output,
+}
+
+/// `assay run`
+#[derive(Args, Debug)]
+pub struct Run {
+    /// A workload file, or the name of a shipped one (`assay workloads`)
+    pub workload: String,
+    /// What to run it on
+    pub targets: Vec<String>,
+    /// The load as a multiple of the workload's 1x
+    #[arg(long, value_name = "LOAD")]
+    pub load: Option<Multiple>,
+    #[command(flatten)]
+    pub pace: Pace,
+    #[command(flatten)]
+    pub access: Access,
+    #[command(flatten)]
+    pub output: Output,
+}
+
+/// `assay prep`
+#[derive(Args, Debug)]
+pub struct Prep {
+    /// Devices or files to prepare, in parallel
+    #[arg(required = true)]
+    pub targets: Vec<String>,
+    /// Leave out the first pass, which writes zeros
+    #[arg(long)]
+    pub skip_zero: bool,
+    /// Print the preparation records as JSON
+    #[arg(long)]
+    pub json: bool,
+    #[command(flatten)]
+    pub access: Access,
+}
+
+/// `assay explain`
+#[derive(Args, Debug)]
+pub struct Explain {
+    /// A workload file, or the name of a shipped one
+    pub workload: String,
+    /// What it would run on; nothing is opened for writing
+    pub targets: Vec<String>,
+    /// The load as a multiple of the workload's 1x
+    #[arg(long, value_name = "LOAD")]
+    pub load: Option<Multiple>,
+    #[command(flatten)]
+    pub pace: Pace,
+    /// Print the plan as JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// `assay judge`
+#[derive(Args, Debug)]
+pub struct Judge {
+    /// A run log, or the run directory that holds it
+    pub log: PathBuf,
+    /// Judge the device's service time instead of the response time
+    #[arg(long = "judge", value_name = "MEASURE")]
+    pub judge_on: Option<Measure>,
+    /// Print the table of all slices
+    #[arg(long)]
+    pub table: bool,
+    /// Print the judgement as JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// `assay report`
+#[derive(Args, Debug)]
+pub struct Report {
+    /// A run log, or the run directory that holds it
+    pub log: PathBuf,
+    /// Where to write; standard output when not given
+    #[arg(long, value_name = "FILE")]
+    pub out: Option<PathBuf>,
+    /// Judge the device's service time instead of the response time
+    #[arg(long = "judge", value_name = "MEASURE")]
+    pub judge_on: Option<Measure>,
+}
+
+/// `assay devices`
+#[derive(Args, Debug)]
+pub struct Devices {
+    /// Devices or files to examine; all block devices when none is named
+    pub targets: Vec<PathBuf>,
+    /// Show the answer of every rule, not only of those that refuse
+    #[arg(long)]
+    pub rules: bool,
+    /// Print as JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// `assay workloads`
+#[derive(Args, Debug)]
+pub struct Workloads {
+    /// Print the text of this one, to copy and change
+    pub name: Option<String>,
+    /// Print as JSON
+    #[arg(long)]
+    pub json: bool,
+}

@@ -1,0 +1,216 @@
+//! `assay certify`: the main job. Probe, prepare (quick) or require preparation, the steps of the procedure, one verdict.
+
+use super::{result, run};
+use crate::cli;
+use crate::drive::{Drive, drive};
+use crate::failure::Failure;
+use crate::logfile::LogFile;
+use crate::prepare::{self, prepare};
+use crate::progress::Progress;
+use crate::rundir;
+use crate::signals::{self, StopCell};
+use crate::targets::{self, Named, Real, Targets, Wish};
+use crate::workloads;
+use assay_base::{Bytes, Span};
+use assay_model::workload::{Adjust, Workload};
+use assay_model::{Multiple, Plan};
+use assay_record::{CloseReason, Preparation, StepHead};
+use std::path::{Path, PathBuf};
+
+/// What a quick look's scratch file takes: enough to be larger than a drive's own cache, little enough to be written in
+/// seconds.
+const SCRATCH: Bytes = Bytes::new(1 << 30);
+/// Room that must stay free beside it.
+const KEPT_FREE: u64 = 512 << 20;
+/// ACT's customary load (README, "Process for Certifying Device(s) for 30x Performance").
+const FULL_LOAD: Multiple = Multiple::whole(30);
+/// The stress step runs at twice the load (README, Test 2: 60x after 30x).
+const STRESS: u64 = 2;
+/// Stress of a quick look, shorter than its load step.
+const QUICK_STRESS: Span = Span::from_secs(10);
+
+/// One step of the procedure.
+#[derive(Clone, Debug)]
+struct Step {
+    title: String,
+    stress: bool,
+    load: Multiple,
+    targets: u16,
+    measure: Option<Span>,
+}
+
+/// Runs the procedure.
+pub fn certify(args: &cli::Certify) -> Result<u8, Failure> {
+    if args.targets.is_empty() && !args.quick {
+        return Err(Failure::usage(
+            "certify needs a device; without one: assay certify --quick tests a scratch file here",
+        ));
+    }
+    let workload = workloads::find(if args.quick { "act-storage-quick" } else { "act-storage" })?;
+    let planned = rundir::planned(args.output.out.as_deref(), if args.quick { "quick" } else { "certify" });
+    let stop = signals::watch().map_err(|e| Failure::host(format!("signals cannot be watched: {e}")))?;
+    let mut progress = Progress::new(false);
+    let named = targets::named(&args.targets)?;
+    let opened = open(args, &named, &workload, &planned)?;
+    let outcome = Certifying { args, workload: &workload, named: &named, opened: &opened, stop: &stop }
+        .run(&planned, &mut progress);
+    for problem in opened.remove_scratch() {
+        progress.say(&problem);
+    }
+    let dir = outcome?;
+    result::finish(&dir, &args.output, &progress)
+}
+
+fn open(
+    args: &cli::Certify,
+    named: &[(String, Named)],
+    workload: &Workload,
+    planned: &Path,
+) -> Result<Targets, Failure> {
+    if named.is_empty() {
+        let path = PathBuf::from(format!("assay-scratch-{}.dat", std::process::id()));
+        return Ok(Targets::Real(vec![Real::scratch(&path, scratch_size(Path::new("."))?, planned)?]));
+    }
+    let plan =
+        workload.plan(&Adjust { targets: named.len() as u16, ..Adjust::default() }).map_err(Failure::workload)?;
+    let smallest = |block| plan.smallest_target(block);
+    Targets::open(named, Wish { writes: true, smallest: &smallest, log_dir: planned }, &args.access)
+}
+
+/// The usual size, or what fits.
+fn scratch_size(dir: &Path) -> Result<Bytes, Failure> {
+    let free = assay_device::usage::free_bytes(dir)
+        .map_err(|e| Failure::host(format!("the working directory cannot be examined: {e}")))?;
+    let fits = free.saturating_sub(KEPT_FREE) / (64 << 20) * (64 << 20);
+    if fits == 0 {
+        return Err(Failure::host(format!(
+            "the working directory has {} free; a quick look needs {} or more",
+            Bytes::new(free).human(),
+            Bytes::new(KEPT_FREE + (64 << 20)).human()
+        )));
+    }
+    Ok(Bytes::new(SCRATCH.get().min(fits)))
+}
+
+struct Certifying<'a> {
+    args: &'a cli::Certify,
+    workload: &'a Workload,
+    named: &'a [(String, Named)],
+    opened: &'a Targets,
+    stop: &'a StopCell,
+}
+
+impl Certifying<'_> {
+    fn run(&self, planned: &Path, progress: &mut Progress) -> Result<PathBuf, Failure> {
+        let steps = self.steps()?;
+        let prepared = if self.args.quick { self.prepare(progress)? } else { self.require_preparation()? };
+        let dir = rundir::create(planned, self.args.output.out.is_some())?;
+        let mut log = LogFile::create(&dir.join("run.jsonl"))?;
+        let seed = run::seed(self.args.pace.seed.or(self.workload.seed), self.named_or_scratch());
+        for (index, step) in steps.iter().enumerate() {
+            let plan = self.plan(step, seed + index as u64)?;
+            let head = StepHead {
+                number: index as u32 + 1,
+                of: steps.len() as u32,
+                title: step.title.clone(),
+                stress: step.stress,
+            };
+            progress.title(&format!("step {} of {}, {}", head.number, head.of, head.title));
+            let how = Drive {
+                engine: self.args.access.engine,
+                workers: self.args.output.workers,
+                spin: self.args.output.spin,
+                step: Some(head),
+                watermarks: self.watermarks(&plan),
+                prepared: prepared.clone(),
+            };
+            let reason = drive(&plan, self.opened, &how, &mut log, progress, self.stop)?;
+            if reason != CloseReason::Completed {
+                break;
+            }
+        }
+        Ok(dir)
+    }
+
+    /// A scratch file is a real target as far as seeds go.
+    fn named_or_scratch(&self) -> &[(String, Named)] {
+        if self.named.is_empty() { std::slice::from_ref(&SCRATCH_NAME) } else { self.named }
+    }
+
+    fn steps(&self) -> Result<Vec<Step>, Failure> {
+        let load = self.args.at.unwrap_or(if self.args.quick { Multiple::ONE } else { FULL_LOAD });
+        let (numerator, denominator) = load.as_ratio();
+        let stress = numerator.checked_mul(STRESS).and_then(|n| Multiple::ratio(n, denominator));
+        let stress = stress.ok_or_else(|| Failure::usage(format!("twice {load} is too large")))?;
+        let all = self.opened.len() as u16;
+        let quick_stress = self.args.quick.then_some(QUICK_STRESS);
+        let pair = |targets: u16, on: &str| {
+            let step = |title: String, stress, load, measure| Step { title, stress, load, targets, measure };
+            [
+                step(format!("load test at {load}, {on}"), false, load, self.args.pace.measure),
+                step(format!("stress test at {stress}, {on}"), true, stress, self.args.pace.measure.or(quick_stress)),
+            ]
+        };
+        let mut steps = pair(1, "one device").to_vec();
+        if all > 1 {
+            steps.extend(pair(all, &format!("all {all} devices")));
+        }
+        Ok(steps)
+    }
+
+    fn plan(&self, step: &Step, seed: u64) -> Result<Plan, Failure> {
+        let pace = &self.args.pace;
+        let adjust = Adjust {
+            load: Some(step.load),
+            measure: step.measure,
+            warm_up: pace.warm_up,
+            slice: pace.slice,
+            seed,
+            targets: step.targets,
+        };
+        self.workload.plan(&adjust).map_err(Failure::workload)
+    }
+
+    fn watermarks(&self, plan: &Plan) -> Vec<String> {
+        if self.args.quick {
+            return vec!["QUICK: quick look, not a certification".into()];
+        }
+        crate::header::short(plan.measured(), self.workload.duration).into_iter().collect()
+    }
+
+    /// A quick look prepares its targets itself: salt alone, which is what the reads need.
+    fn prepare(&self, progress: &mut Progress) -> Result<Vec<Option<Preparation>>, Failure> {
+        let names: Vec<String> = (0..self.opened.len()).map(|index| self.opened.name(index).to_owned()).collect();
+        if self.opened.real().is_empty() {
+            return Ok(vec![None; names.len()]);
+        }
+        self.opened.recheck()?;
+        let total: u64 = (0..names.len()).map(|index| self.opened.geometry(index).size).sum();
+        progress.say(&format!("preparing {} ({})", names.join(", "), Bytes::new(total).human()));
+        let wish = prepare::Wish {
+            zero: false,
+            engine: self.args.access.engine,
+            run: run::seed(None, self.named_or_scratch()) as u32,
+        };
+        let records = prepare(self.opened.real(), &names, wish, None, progress, self.stop)?;
+        Ok(records.iter().map(crate::records::Record::preparation).collect())
+    }
+
+    /// A certification is only worth something on a device that was written full before.
+    fn require_preparation(&self) -> Result<Vec<Option<Preparation>>, Failure> {
+        let found = run::prepared(self.opened);
+        for (index, prepared) in found.iter().enumerate() {
+            if prepared.is_none() {
+                let name = self.opened.name(index);
+                return Err(Failure::refused(format!(
+                    "{name} has not been prepared, and reads of blocks that were never written prove nothing\n  = run first: assay prep {name} --destroy-data TOKEN"
+                )));
+            }
+        }
+        Ok(found)
+    }
+}
+
+/// Stands for the scratch file where only the family of a target matters.
+static SCRATCH_NAME: std::sync::LazyLock<(String, Named)> =
+    std::sync::LazyLock::new(|| ("scratch".into(), Named::Path(PathBuf::from("scratch"))));

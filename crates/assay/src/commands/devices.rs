@@ -1,0 +1,59 @@
+//! `assay devices`: candidates, what each safety rule says of them, and the consent tokens.
+
+use super::{print, print_json};
+use crate::cli;
+use crate::failure::{Failure, code};
+use assay_base::Bytes;
+use assay_device::probe;
+use assay_device::safety::{Examination, Gate, Roots, RuleAnswer};
+
+/// Examines the named targets or all block devices. Writes nothing.
+pub fn devices(args: &cli::Devices) -> Result<u8, Failure> {
+    let candidates = if args.targets.is_empty() { probe::candidates(&Roots::host()) } else { args.targets.clone() };
+    let gate = Gate::host();
+    let exams: Vec<Examination> = candidates.iter().map(|path| gate.examine(path)).collect();
+    if args.json {
+        print_json(&exams.iter().map(json).collect::<Vec<_>>())?;
+        return Ok(code::DONE);
+    }
+    if exams.is_empty() {
+        print("no block devices here; a file or sim:flash can be tested too\n");
+    }
+    exams.iter().for_each(|exam| print(&shown(exam, args.rules)));
+    if exams.iter().any(|exam| exam.accepted && exam.token.is_some()) {
+        print("\nTo write to an accepted device, and lose what it holds: --destroy-data TOKEN\n");
+    }
+    Ok(code::DONE)
+}
+
+fn json(exam: &Examination) -> serde_json::Value {
+    let rule = |answer: &RuleAnswer| serde_json::json!({ "id": answer.id.to_string(), "ok": answer.ok, "overridable": answer.overridable, "evidence": answer.evidence });
+    serde_json::json!({
+        "path": exam.given,
+        "token": exam.token,
+        "size_bytes": exam.size,
+        "model": exam.model,
+        "serial": exam.serial,
+        "wwid": exam.wwid,
+        "by_id": exam.by_id,
+        "rules": exam.rules.iter().map(rule).collect::<Vec<_>>(),
+        "watermarks": exam.watermarks.iter().map(ToString::to_string).collect::<Vec<_>>(),
+        "accepted": exam.accepted,
+    })
+}
+
+fn shown(exam: &Examination, all: bool) -> String {
+    let size = exam.size.map_or_else(|| "-".into(), |size| Bytes::new(size).human());
+    let model = exam.model.as_deref().unwrap_or("-");
+    let token = exam.token.as_deref().unwrap_or("-");
+    let answer = if exam.accepted { "accepted" } else { "refused" };
+    let mut text = format!("{:20} {size:>12}  {answer:8}  token {token:8}  {model}\n", exam.given.display());
+    for rule in exam.rules.iter().filter(|rule| all || !rule.ok) {
+        let mark = if rule.ok { "ok" } else { "no" };
+        text += &format!("    {:4} {mark}  {}\n", rule.id.to_string(), rule.evidence);
+    }
+    for mark in &exam.watermarks {
+        text += &format!("    not certifiable: {mark}\n");
+    }
+    text
+}

@@ -1,0 +1,178 @@
+//! `assay explain`: the plan, with derived rates, bytes and what will be destroyed. Nothing is opened for I/O.
+
+use super::run::plan;
+use super::{print, print_json};
+use crate::cli;
+use crate::failure::{Failure, code};
+use crate::targets::{self, Named};
+use crate::workloads;
+use assay_base::{Bytes, Direction};
+use assay_device::probe;
+use assay_device::safety::Roots;
+use assay_model::{Address, Plan, Stream};
+use std::fmt::Write;
+
+/// Block size that sizes are shown for when no target tells its own.
+const USUAL_BLOCK: u32 = 512;
+
+/// Prints the plan.
+pub fn explain(args: &cli::Explain) -> Result<u8, Failure> {
+    let workload = workloads::find(&args.workload)?;
+    let names = if args.targets.is_empty() { workload.targets.clone() } else { args.targets.clone() };
+    let named = targets::named(&names)?;
+    let plan = plan(&workload, &named, args.load, &args.pace)?;
+    let sizes: Vec<Option<(u64, u32)>> = named.iter().map(|(_, named)| size_of(named)).collect();
+    if let Some((name, _)) = named
+        .iter()
+        .zip(&sizes)
+        .find(|((_, named), size)| matches!(named, Named::Path(_)) && size.is_none())
+        .map(|(name, _)| name)
+    {
+        return Err(Failure::usage(format!(
+            "target {name} cannot be examined: it does not exist or is no device or file"
+        )));
+    }
+    if args.json {
+        let mut value =
+            serde_json::to_value(&plan).map_err(|e| Failure::bug(format!("a plan that is not JSON: {e}")))?;
+        value["targets_named"] = serde_json::json!(named.iter().map(|(name, _)| name).collect::<Vec<_>>());
+        value["derived"] = derived(&plan, block(&sizes));
+        print_json(&value)?;
+    } else {
+        print(&text(&plan, &named, &sizes).map_err(|_| Failure::bug("a plan that cannot be shown"))?);
+    }
+    Ok(code::DONE)
+}
+
+fn block(sizes: &[Option<(u64, u32)>]) -> u32 {
+    sizes.iter().flatten().map(|(_, block)| *block).max().unwrap_or(USUAL_BLOCK)
+}
+
+fn size_of(named: &Named) -> Option<(u64, u32)> {
+    match named {
+        Named::Simulated(spec) => Some((spec.geometry().size, spec.geometry().block)),
+        Named::Null(geometry) => Some((geometry.size, geometry.block)),
+        Named::Path(path) => {
+            let print = probe::target(&Roots::host(), path);
+            Some((print.size?, print.logical_block.and_then(|b| u32::try_from(b).ok()).unwrap_or(USUAL_BLOCK)))
+        }
+    }
+}
+
+/// Bytes per second read and written, and written over the whole run.
+fn totals(plan: &Plan, block: u32) -> (f64, f64, f64) {
+    let per_second = |direction| {
+        let streams = plan.streams.iter().filter(|stream| stream.direction == direction);
+        streams.filter_map(|stream| Plan::bytes_per_second(stream, block)).sum::<f64>()
+    };
+    let (read, written) = (per_second(Direction::Read), per_second(Direction::Write));
+    (read, written, written * plan.length().as_secs_f64())
+}
+
+fn derived(plan: &Plan, block: u32) -> serde_json::Value {
+    let (read, written, total) = totals(plan, block);
+    let stream = |stream: &Stream| {
+        serde_json::json!({
+            "name": stream.name,
+            "operations_per_second": stream.arrival.rate().map(|rate| rate.as_f64()),
+            "bytes_per_second": Plan::bytes_per_second(stream, block),
+        })
+    };
+    serde_json::json!({
+        "block_bytes": block,
+        "read_bytes_per_second": read,
+        "written_bytes_per_second": written,
+        "written_bytes": total,
+        "duration_seconds": plan.length().as_secs_f64(),
+        "destroys_data": plan.writes(),
+        "streams": plan.streams.iter().map(stream).collect::<Vec<_>>(),
+    })
+}
+
+fn text(plan: &Plan, named: &[(String, Named)], sizes: &[Option<(u64, u32)>]) -> Result<String, std::fmt::Error> {
+    let mut out = String::new();
+    let block = block(sizes);
+    writeln!(
+        out,
+        "{} ({}), load {} on {} target{}, seed {}",
+        plan.name,
+        plan.model,
+        plan.load,
+        plan.targets,
+        if plan.targets == 1 { "" } else { "s" },
+        plan.seed
+    )?;
+    writeln!(out, "\nstreams, over all targets together")?;
+    writeln!(out, "  {:20} {:9} {:>14} {:>18} {:>12}  address", "name", "", "rate", "size", "bytes/s")?;
+    for stream in &plan.streams {
+        let rate = stream.arrival.rate().map_or_else(|| closed(stream), |rate| format!("{:.3}/s", rate.as_f64()));
+        let bytes =
+            Plan::bytes_per_second(stream, block).map_or_else(|| "-".into(), |bytes| Bytes::new(bytes as u64).human());
+        let direction = if stream.durable { "write (D)" } else { &stream.direction.to_string() };
+        let address = match stream.address {
+            Address::Uniform { align } if align.get() > 0 => format!("uniform over multiples of {align}"),
+            Address::Uniform { .. } => "uniform over blocks".to_owned(),
+            Address::Sequential => "sequential, wraps".to_owned(),
+        };
+        writeln!(
+            out,
+            "  {:20} {direction:9} {rate:>14} {:>18} {bytes:>12}  {address}",
+            stream.name,
+            stream.size.to_string()
+        )?;
+    }
+    let arrivals: std::collections::BTreeSet<&str> = plan.streams.iter().map(|stream| stream.arrival.name()).collect();
+    writeln!(
+        out,
+        "  arrival: {}; (D) durable, on stable media when complete",
+        arrivals.into_iter().collect::<Vec<_>>().join(", ")
+    )?;
+    writeln!(out, "\nphases")?;
+    for phase in &plan.phases {
+        writeln!(out, "  {:10} {}", phase.name, phase.span)?;
+    }
+    let (read, written, total) = totals(plan, block);
+    let human = |bytes: f64| Bytes::new(bytes as u64).human();
+    writeln!(
+        out,
+        "\nread {}/s, written {}/s, {} written in {}",
+        human(read),
+        human(written),
+        human(total),
+        plan.length()
+    )?;
+    for ((name, _), size) in named.iter().zip(sizes) {
+        if let Some((size, block)) = size {
+            write!(out, "target {name}: {}, blocks of {block} B", Bytes::new(*size).human())?;
+            if plan.writes() && *size > 0 {
+                let day = written / f64::from(plan.targets) * 86_400.0 / *size as f64;
+                write!(out, ", {day:.1} drive writes a day")?;
+            }
+            writeln!(out)?;
+        }
+    }
+    writeln!(out, "\ncriteria, in every window of their own length")?;
+    writeln!(out, "  delivered load at least 99.9% of the schedule per {}", plan.slice)?;
+    plan.criteria.iter().try_for_each(|criterion| writeln!(out, "  {criterion}"))?;
+    let lag = if plan.max_lag.is_zero() {
+        "never for lag".to_owned()
+    } else {
+        format!("when the schedule is {} behind", plan.max_lag)
+    };
+    writeln!(out, "  stops {lag}; at most {} in flight on each target", plan.in_flight_bound)?;
+    plan.notes.iter().try_for_each(|note| writeln!(out, "  note: {note}"))?;
+    if plan.writes() {
+        writeln!(out, "\nALL DATA ON THE TARGETS WILL BE DESTROYED")?;
+    } else {
+        writeln!(out, "\nreads only: nothing is destroyed")?;
+    }
+    Ok(out)
+}
+
+fn closed(stream: &Stream) -> String {
+    match stream.arrival {
+        assay_model::Arrival::Closed { in_flight } => format!("{in_flight} in flight"),
+        assay_model::Arrival::Paced { pause } => format!("1, pause {pause}"),
+        _ => "-".into(),
+    }
+}

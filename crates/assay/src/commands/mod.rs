@@ -1,0 +1,42 @@
+//! The verbs: one file each.
+
+mod certify;
+mod devices;
+mod explain;
+mod judge;
+mod prep;
+mod report;
+mod result;
+mod run;
+mod workloads;
+
+use crate::cli::{Cli, Command};
+use crate::failure::Failure;
+
+/// Does what the command line asks; the number is the exit code.
+pub fn run(cli: Cli) -> Result<u8, Failure> {
+    match cli.command {
+        Command::Certify(args) => certify::certify(&args),
+        Command::Run(args) => run::run(&args),
+        Command::Prep(args) => prep::prep(&args),
+        Command::Explain(args) => explain::explain(&args),
+        Command::Judge(args) => judge::judge(&args),
+        Command::Report(args) => report::report(&args),
+        Command::Devices(args) => devices::devices(&args),
+        Command::Workloads(args) => workloads::workloads(&args),
+    }
+}
+
+/// Prints the asked-for document. A reader that has gone away (`| head`) is no error.
+pub fn print(text: &str) {
+    use std::io::Write;
+    let _ = std::io::stdout().lock().write_all(text.as_bytes());
+}
+
+/// A document as JSON.
+pub fn print_json<T: serde::Serialize>(document: &T) -> Result<(), Failure> {
+    let text =
+        serde_json::to_string_pretty(document).map_err(|e| Failure::bug(format!("a result that is not JSON: {e}")))?;
+    print(&format!("{text}\n"));
+    Ok(())
+}

@@ -1,0 +1,60 @@
+//! The end of every run: judge the log, leave verdict and report beside it, print the result.
+
+use crate::cli::Output;
+use crate::commands::{print, print_json};
+use crate::failure::Failure;
+use crate::logfile;
+use crate::progress::Progress;
+use assay_base::Measure;
+use assay_judge::{Judgement, Options};
+use std::path::Path;
+
+/// Judges the log in `dir`, writes verdict.json and report.html, prints the result; the exit code is the verdict's.
+pub fn finish(dir: &Path, output: &Output, progress: &Progress) -> Result<u8, Failure> {
+    let judgement = judge(&dir.join("run.jsonl"), output.judge_on)?;
+    let write = |name: &str, text: &str| {
+        let path = dir.join(name);
+        std::fs::write(&path, text).map_err(|e| Failure::host(format!("{} cannot be written: {e}", path.display())))
+    };
+    write("verdict.json", &json(&judgement)?)?;
+    write("report.html", &html(&judgement)?)?;
+    if output.json {
+        print_json(&judgement)?;
+    } else {
+        print(&text(&judgement, &dir.display().to_string())?);
+        progress.say(&format!("results in {}: run.jsonl, verdict.json, report.html", dir.display()));
+    }
+    Ok(judgement.verdict.exit_code())
+}
+
+/// Judges a log.
+pub fn judge(log: &Path, judge_on: Option<Measure>) -> Result<Judgement, Failure> {
+    let options = Options { judge_on, ..Options::default() };
+    assay_judge::judge(logfile::read(log)?, &options).map_err(|e| Failure::workload(format!("{}: {e}", log.display())))
+}
+
+/// The judgement as text.
+pub fn text(judgement: &Judgement, log: &str) -> Result<String, Failure> {
+    rendered(|out| assay_judge::render::text_for(judgement, log, out))
+}
+
+/// The table of all slices.
+pub fn table(judgement: &Judgement) -> Result<String, Failure> {
+    rendered(|out| assay_judge::render::table(judgement, out))
+}
+
+/// The judgement as one HTML file.
+pub fn html(judgement: &Judgement) -> Result<String, Failure> {
+    rendered(|out| assay_judge::render::json(judgement, out))
+}
+
+/// The judgement as JSON.
+pub fn json(judgement: &Judgement) -> Result<String, Failure> {
+    rendered(|out| assay_judge::render::json(judgement, out))
+}
+
+fn rendered(render: impl FnOnce(&mut String) -> std::fmt::Result) -> Result<String, Failure> {
+    let mut text = String::new();
+    render(&mut text).map_err(|_| Failure::bug("a judgement that cannot be rendered"))?;
+    Ok(text)
+}

@@ -1,0 +1,83 @@
+//! `assay run`: one run of one workload.
+
+use super::result;
+use crate::cli;
+use crate::drive::{Drive, drive};
+use crate::failure::Failure;
+use crate::logfile::LogFile;
+use crate::progress::Progress;
+use crate::records::Records;
+use crate::rundir;
+use crate::signals;
+use crate::targets::{self, Named, Targets, Wish};
+use crate::workloads;
+use assay_model::Plan;
+use assay_model::workload::{Adjust, Workload};
+
+/// Runs it, judges it, leaves log, verdict and report in the run directory.
+pub fn run(args: &cli::Run) -> Result<u8, Failure> {
+    let workload = workloads::find(&args.workload)?;
+    let names = if args.targets.is_empty() { workload.targets.clone() } else { args.targets.clone() };
+    if names.is_empty() {
+        return Err(Failure::usage("run needs a target: a device, a file, sim:flash or null:1GiB"));
+    }
+    let named = targets::named(&names)?;
+    let plan = plan(&workload, &named, args.load, &args.pace)?;
+    let planned = rundir::planned(args.output.out.as_deref(), &plan.name);
+    let smallest = |block| plan.smallest_target(block);
+    let wish = Wish { writes: plan.writes(), smallest: &smallest, log_dir: &planned };
+    let opened = Targets::open(&named, wish, &args.access)?;
+    let dir = rundir::create(&planned, args.output.out.is_some())?;
+    let mut log = LogFile::create(&dir.join("run.jsonl"))?;
+    let mut progress = Progress::new(false);
+    let how = Drive {
+        engine: args.access.engine,
+        workers: args.output.workers,
+        spin: args.output.spin,
+        step: None,
+        watermarks: crate::header::short(plan.measured(), workload.duration).into_iter().collect(),
+        prepared: prepared(&opened),
+    };
+    let stop = signals::watch().map_err(|e| Failure::host(format!("signals cannot be watched: {e}")))?;
+    drive(&plan, &opened, &how, &mut log, &mut progress, &stop)?;
+    drop(opened);
+    result::finish(&dir, &args.output, &progress)
+}
+
+/// The plan of a workload on these targets, with what the command line changes.
+pub fn plan(
+    workload: &Workload,
+    named: &[(String, Named)],
+    load: Option<assay_model::Multiple>,
+    pace: &cli::Pace,
+) -> Result<Plan, Failure> {
+    let adjust = Adjust {
+        load,
+        measure: pace.measure,
+        warm_up: pace.warm_up,
+        slice: pace.slice,
+        seed: seed(pace.seed.or(workload.seed), named),
+        targets: named.len().max(1) as u16,
+    };
+    workload.plan(&adjust).map_err(Failure::workload)
+}
+
+/// The seed that was asked for. A simulation without one is the same each time; a real run gets one of its own, printed
+/// with the result.
+pub fn seed(asked: Option<u64>, named: &[(String, Named)]) -> u64 {
+    asked.unwrap_or_else(|| match named.first() {
+        Some((_, Named::Path(_) | Named::Null(_))) => {
+            let since = assay_device::clock::wall().duration_since(std::time::UNIX_EPOCH);
+            // Six digits that a person can copy.
+            since.map_or(1, |since| assay_base::Prng::seeded(since.as_nanos() as u64).below(1_000_000))
+        }
+        _ => 1,
+    })
+}
+
+/// What is recorded of the targets' preparation.
+pub fn prepared(targets: &Targets) -> Vec<Option<assay_record::Preparation>> {
+    let records = Records::host();
+    let find = |real: &targets::Real| records.find(&real.identity(), real.target.geometry().size)?.preparation();
+    targets.real().iter().map(find).collect()
+}

@@ -1,0 +1,38 @@
+//! `assay workloads`: what comes with the program.
+
+use super::{print, print_json};
+use crate::cli;
+use crate::failure::{Failure, code};
+use crate::workloads::{SHIPPED, find};
+
+/// Lists the shipped workloads, or prints the text of one.
+pub fn workloads(args: &cli::Workloads) -> Result<u8, Failure> {
+    if let Some(name) = &args.name {
+        let names = || SHIPPED.iter().map(|(name, _)| *name).collect::<Vec<_>>().join(", ");
+        let (_, text) = SHIPPED.iter().find(|(shipped, _)| shipped == name).ok_or_else(|| {
+            Failure::workload(format!(
+                "there is no shipped workload \"{}\"; there are {}",
+                name.escape_debug(),
+                names()
+            ))
+        })?;
+        print(text);
+        return Ok(code::DONE);
+    }
+    let mut rows = Vec::new();
+    for (name, _) in SHIPPED {
+        let workload = find(name)?;
+        rows.push((name, workload.model, workload.duration.to_string(), workload.description));
+    }
+    if args.json {
+        let row = |(name, model, duration, description): &(&str, &str, String, String)| serde_json::json!({ "name": name, "model": model, "duration": duration, "description": description });
+        print_json(&rows.iter().map(row).collect::<Vec<_>>())?;
+    } else {
+        let width = rows.iter().map(|row| row.0.len()).max().unwrap_or(0);
+        for (name, _, duration, description) in &rows {
+            print(&format!("{name:width$}  {duration:>5}  {description}\n"));
+        }
+        print("\n`assay workloads NAME` prints one, to copy and change.\n");
+    }
+    Ok(code::DONE)
+}

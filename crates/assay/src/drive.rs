@@ -1,0 +1,545 @@
+//! Runs one plan: workers on their threads, or one in virtual time, and the collecting of what they record into the log.
+
+use crate::failure::Failure;
+use crate::header::{self, Around};
+use crate::logfile::LogFile;
+use crate::progress::Progress;
+use crate::rundir;
+use crate::signals::StopCell;
+use crate::targets::Targets;
+use assay_base::{Bytes, Instant, Span};
+use assay_device::clock::Clock;
+use assay_device::facts::{EngineError, EngineFacts, Slots};
+use assay_device::null::Null;
+use assay_device::probe::disk_stat;
+use assay_device::safety::Roots;
+use assay_device::select::{AnyDevice, Choice, select};
+use assay_device::sim::Bank;
+use assay_device::usage;
+use assay_engine::shell::{Sink, Stop, Waiting};
+use assay_engine::{Host, Limits, Merger, Setup, Totals, Worker, run_real, run_virtual};
+use assay_model::arrival::Part;
+use assay_model::{Arrival, Plan};
+use assay_record::{Close, CloseReason, DiskCounters, Entry, Event, Frame, HostSample, StepHead};
+use std::collections::BTreeMap;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::time::Duration;
+
+/// How a plan is carried out.
+#[derive(Clone, Debug)]
+pub struct Drive {
+    /// Engine asked for.
+    pub engine: Choice,
+    /// Workers asked for.
+    pub workers: Option<u16>,
+    /// Spinning asked for.
+    pub spin: Option<Span>,
+    /// Step of a certification.
+    pub step: Option<StepHead>,
+    /// What limits what the result proves, besides the targets' own.
+    pub watermarks: Vec<String>,
+    /// Preparations of the targets.
+    pub prepared: Vec<Option<assay_record::Preparation>>,
+}
+
+/// Operations per second that one worker is given before a second one is started. Measured: one worker carries more than
+/// 200,000 a second on a device that can; above that a second one leaves room.
+const RATE_OF_A_WORKER: f64 = 150_000.0;
+/// Real-time priority of workers: above everything normal, below the kernel's own interrupt threads (50).
+const PRIORITY: i32 = 10;
+/// Between the moment all workers are ready and the beginning of the schedule.
+const LEAD: Span = Span::from_ms(20);
+/// Spinning before an operation is due, when not told otherwise: none, so that a machine that has other things to do can do
+/// them.
+const SPIN: Span = Span::ZERO;
+
+/// Runs `plan` on the first `plan.targets` of `targets` and appends a whole segment to `log`.
+pub fn drive(
+    plan: &Plan,
+    targets: &Targets,
+    how: &Drive,
+    log: &mut LogFile,
+    progress: &mut Progress,
+    stop: &StopCell,
+) -> Result<CloseReason, Failure> {
+    targets.recheck()?;
+    let result = match targets {
+        Targets::Simulated(all) => {
+            let specs = all.iter().take(usize::from(plan.targets)).map(|(_, spec)| spec.clone()).collect();
+            simulated(plan, targets, how, Bank::new(plan.seed, specs), log, progress, stop)
+        }
+        _ => Real { plan, targets, how, stop }.run(log, progress),
+    };
+    match (result, log.failure()) {
+        (Ok(_), Some(why)) => Err(Failure::incomplete(format!(
+            "the run log {} could not be kept: {why}; what it holds up to there is valid",
+            log.path().display()
+        ))),
+        (result, _) => result,
+    }
+}
+
+fn around(plan: &Plan, targets: &Targets, how: &Drive, engine: BTreeMap<String, String>, created: String) -> Around {
+    let count = usize::from(plan.targets);
+    let mut heads = targets.heads(count);
+    for (head, prepared) in heads.iter_mut().zip(&how.prepared) {
+        head.prepared.clone_from(prepared);
+    }
+    let mut watermarks = how.watermarks.clone();
+    watermarks.extend(targets.watermarks(count));
+    Around { created, step: how.step.clone(), watermarks, targets: heads, engine, host: header::host(targets) }
+}
+
+/// Whole intervals into the log.
+struct Collector<'a> {
+    plan: &'a Plan,
+    log: &'a mut LogFile,
+    progress: &'a mut Progress,
+    intervals: u64,
+}
+
+impl Collector<'_> {
+    fn interval(&mut self, frame: &Frame, disks: Vec<DiskCounters>, host: Option<HostSample>) {
+        let mut interval = frame.interval();
+        interval.disks = disks;
+        interval.host = host;
+        self.progress.interval(self.plan, &interval);
+        self.log.write(&Entry::Interval(interval));
+        if let Some(histograms) = frame.histograms() {
+            self.log.write(&Entry::Histograms(histograms));
+        }
+        self.intervals += 1;
+    }
+
+    fn event(&mut self, event: Event) {
+        self.progress.event(&event);
+        self.log.write(&Entry::Event(event));
+    }
+
+    fn close(&mut self, reason: CloseReason, at: Instant, totals: Totals) {
+        let text = match reason {
+            CloseReason::Completed => "all phases ran to their end",
+            CloseReason::Interrupted => "a signal asked for the end",
+            CloseReason::DeviceLag => "the device did not keep up with the load within max_lag",
+            CloseReason::GeneratorLag => "the generator did not keep up with the load within max_lag",
+            CloseReason::TargetLost => "a target was lost",
+            CloseReason::LogFailed => "the log could not be kept",
+            CloseReason::EngineFailed => "the engine could not submit",
+        };
+        let Totals { issued, completed, stuck } = totals;
+        self.log.close(Close {
+            reason,
+            at_ns: at.as_ns(),
+            text: text.to_owned(),
+            intervals: self.intervals,
+            issued,
+            completed,
+            stuck,
+        });
+        self.progress.finish();
+    }
+}
+
+/// Frames of the one virtual worker go straight into the log.
+struct Direct<'a, 'b> {
+    collector: &'b mut Collector<'a>,
+    spent: Vec<Frame>,
+    last: Instant,
+}
+
+impl Sink for Direct<'_, '_> {
+    fn frame(&mut self, frame: Frame) {
+        self.collector.interval(&frame, Vec::new(), None);
+        self.last = Instant::from_ns(frame.end_ns);
+        self.spent.push(frame);
+    }
+    fn event(&mut self, event: Event) {
+        self.collector.event(event);
+    }
+    fn spent(&mut self) -> Option<Frame> {
+        self.spent.pop()
+    }
+}
+
+fn simulated(
+    plan: &Plan,
+    targets: &Targets,
+    how: &Drive,
+    bank: Bank,
+    log: &mut LogFile,
+    progress: &mut Progress,
+    stop: &StopCell,
+) -> Result<CloseReason, Failure> {
+    let part = Part { index: 0, of: 1 };
+    let setup = Setup {
+        part,
+        thresholds: header::thresholds(plan),
+        start: Instant::ZERO,
+        run: plan.seed as u32,
+        limits: Limits::default(),
+    };
+    let mut worker = Worker::new(plan, bank, setup).ok_or_else(too_large)?;
+    let engine = BTreeMap::from([
+        ("engine".to_owned(), "simulation".to_owned()),
+        ("workers".to_owned(), "1".to_owned()),
+        ("clock".to_owned(), "virtual".to_owned()),
+        ("in-flight bound".to_owned(), plan.in_flight_bound.to_string()),
+    ]);
+    // Simulated time begins with the epoch, so that equal runs have equal logs.
+    let created = "1970-01-01T00:00:00Z".to_owned();
+    log.write(&Entry::Header(Box::new(header::header(plan, around(plan, targets, how, engine, created)))));
+    progress.start(plan);
+    let mut collector = Collector { plan, log, progress, intervals: 0 };
+    let mut sink = Direct { collector: &mut collector, spent: Vec::new(), last: Instant::ZERO };
+    run_virtual(&mut worker, Instant::ZERO, &mut sink, || stop.is_set());
+    let end = sink.last;
+    collector.close(worker.reason(), end, worker.totals());
+    Ok(worker.reason())
+}
+
+fn too_large() -> Failure {
+    Failure::workload("a rate of the plan is too large to be scheduled")
+}
+
+/// A run in real time.
+struct Real<'a> {
+    plan: &'a Plan,
+    targets: &'a Targets,
+    how: &'a Drive,
+    stop: &'a StopCell,
+}
+
+/// What workers tell the collecting thread.
+enum Told {
+    Ready(EngineFacts, String),
+    Unable(Failure),
+    Frame(usize, Frame),
+    Event(Event),
+    Finished(usize, CloseReason, Totals, Instant),
+}
+
+impl Real<'_> {
+    fn run(&self, log: &mut LogFile, progress: &mut Progress) -> Result<CloseReason, Failure> {
+        let workers = self.workers();
+        let clock = Clock::start();
+        let (tell, told) = channel();
+        let run = (self.plan.seed ^ clock_seed()) as u32;
+        std::thread::scope(|scope| {
+            let mut lines = Vec::new();
+            for index in 0..workers {
+                let (go, going) = channel();
+                let (spend, spent) = channel();
+                let part = Part { index: index as u64, of: workers as u64 };
+                let tell = tell.clone();
+                let thread = std::thread::Builder::new().name(format!("worker-{index}"));
+                let body = move || self.worker(part, clock, run, &tell, &going, spent);
+                thread
+                    .spawn_scoped(scope, body)
+                    .map_err(|e| Failure::host(format!("worker {index} of {workers} could not be started: {e}")))?;
+                lines.push((go, spend));
+            }
+            drop(tell);
+            let (facts, priority) = ready(&told, workers)?;
+            let mut engine = self.engine(&facts, workers, clock);
+            engine.insert("scheduling".to_owned(), priority);
+            log.write(&Entry::Header(Box::new(header::header(
+                self.plan,
+                around(self.plan, self.targets, self.how, engine, rundir::timestamp()),
+            ))));
+            progress.start(self.plan);
+            let start = clock.now() + LEAD;
+            for (go, _) in &lines {
+                // A worker that has died meanwhile is found out about when its frames do not come.
+                let _ = go.send(start);
+            }
+            let spenders: Vec<Sender<Frame>> = lines.into_iter().map(|(_, spend)| spend).collect();
+            let mut collector = Collector { plan: self.plan, log, progress, intervals: 0 };
+            Collecting { real: self, told, spenders, meters: Meters::new(self.plan, self.targets) }.run(&mut collector)
+        })
+    }
+
+    /// An open loop sleeps most of the time, and must not be late when it wakes; a closed loop would keep others from the
+    /// processor.
+    fn priority(&self) -> String {
+        if self.plan.streams.iter().any(|stream| matches!(stream.arrival, Arrival::Closed { .. })) {
+            return "normal".to_owned();
+        }
+        match usage::real_time(PRIORITY) {
+            Ok(()) => format!("SCHED_FIFO {PRIORITY}"),
+            Err(errno) => format!("normal: real-time priority was refused with {errno}"),
+        }
+    }
+
+    fn workers(&self) -> usize {
+        let rate: f64 =
+            self.plan.streams.iter().filter_map(|stream| stream.arrival.rate()).map(|rate| rate.as_f64()).sum();
+        let processors = std::thread::available_parallelism().map_or(1, usize::from);
+        let needed = ((rate / RATE_OF_A_WORKER).ceil() as usize).clamp(1, processors);
+        self.how.workers.map_or(needed, usize::from).min(self.plan.in_flight_bound as usize).max(1)
+    }
+
+    /// The body of a worker's thread. The engine is made here, because a ring belongs to the thread that made it.
+    fn worker(
+        &self,
+        part: Part,
+        clock: Clock,
+        run: u32,
+        tell: &Sender<Told>,
+        going: &Receiver<Instant>,
+        spent: Receiver<Frame>,
+    ) {
+        let device = match self.device(part, clock) {
+            Ok((device, facts)) => {
+                let _ = tell.send(Told::Ready(facts, self.priority()));
+                device
+            }
+            Err(failure) => {
+                let _ = tell.send(Told::Unable(failure));
+                return;
+            }
+        };
+        // The other end hangs up when another worker could not be made ready.
+        let Ok(start) = going.recv() else { return };
+        let index = part.index as usize;
+        let setup = Setup { part, thresholds: header::thresholds(self.plan), start, run, limits: Limits::default() };
+        let Some(mut worker) = Worker::new(self.plan, device, setup) else {
+            let _ = tell.send(Told::Unable(too_large()));
+            return;
+        };
+        let host = Machine { clock, stop: self.stop };
+        let mut line = Line { index, tell, spent };
+        run_real(&mut worker, &host, &mut line, Waiting { spin: self.how.spin.unwrap_or(SPIN) });
+        let _ = tell.send(Told::Finished(index, worker.reason(), worker.totals(), clock.now()));
+    }
+
+    /// The engine of one worker, with slots for its share of the in-flight bound on every target.
+    fn device(&self, part: Part, clock: Clock) -> Result<(AnyDevice, EngineFacts), Failure> {
+        let count = Worker::<AnyDevice>::bound(self.plan, part) * u32::from(self.plan.targets);
+        let blocks = (0..usize::from(self.plan.targets)).map(|index| self.targets.geometry(index).block);
+        let largest = blocks.map(|block| self.plan.largest_operation(block)).max().unwrap_or(0);
+        let bytes = u32::try_from(largest).map_err(|_| Failure::workload("an operation of more than 4 GiB"))?;
+        let slots = Slots { count, bytes };
+        let device = match self.targets {
+            Targets::Real(all) => {
+                let all = all.iter().take(usize::from(self.plan.targets)).map(|real| real.target.clone()).collect();
+                select(self.how.engine, all, slots, clock)
+            }
+            Targets::Null(all) => {
+                let null = Null::new(all.iter().map(|(_, geometry)| *geometry).collect()).in_real_time();
+                let null = if self.plan.writes() { null.with_buffers(slots) } else { Ok(null) };
+                null.map(AnyDevice::Null)
+            }
+            Targets::Simulated(_) => unreachable!("simulated targets run in virtual time"),
+        };
+        let device = device.map_err(|e| self.unable(e))?;
+        let facts = device.describe();
+        Ok((device, facts))
+    }
+
+    fn unable(&self, error: EngineError) -> Failure {
+        match error {
+            EngineError::Slots { most, .. } => Failure::host(format!(
+                "{error}\n  = use more --workers, or write in_flight_bound = {} in the workload",
+                most / u32::from(self.plan.targets).max(1)
+            )),
+            error => Failure::host(error),
+        }
+    }
+
+    fn engine(&self, facts: &EngineFacts, workers: usize, clock: Clock) -> BTreeMap<String, String> {
+        let yes = |b: bool| if b { "yes" } else { "no" }.to_owned();
+        let spin = self.how.spin.unwrap_or(SPIN);
+        let mut engine = BTreeMap::from([
+            ("engine".to_owned(), facts.name.to_owned()),
+            ("workers".to_owned(), workers.to_string()),
+            ("in-flight bound".to_owned(), format!("{} on each target", self.plan.in_flight_bound)),
+            ("buffer of a slot".to_owned(), Bytes::new(facts.slots.bytes.into()).to_string()),
+            ("clock".to_owned(), clock.source().to_owned()),
+            ("spin".to_owned(), spin.to_string()),
+        ]);
+        if facts.name == "io_uring" {
+            engine.insert("ring flags".to_owned(), facts.flags.join(" "));
+            engine.insert("registered files".to_owned(), yes(facts.registered_files));
+            engine.insert("registered buffers".to_owned(), yes(facts.registered_buffers));
+        }
+        if facts.threads > 0 {
+            engine.insert("threads".to_owned(), facts.threads.to_string());
+        }
+        if !facts.notes.is_empty() {
+            engine.insert("notes".to_owned(), facts.notes.join("; "));
+        }
+        engine
+    }
+}
+
+/// A number that differs between runs, for marking data.
+fn clock_seed() -> u64 {
+    let now = assay_device::clock::wall().duration_since(std::time::UNIX_EPOCH);
+    now.map_or(0, |since| since.as_nanos() as u64)
+}
+
+/// Waits until all workers have their engines.
+fn ready(told: &Receiver<Told>, workers: usize) -> Result<(EngineFacts, String), Failure> {
+    let mut facts = None;
+    for _ in 0..workers {
+        match told.recv() {
+            Ok(Told::Ready(engine, priority)) => facts = Some((engine, priority)),
+            Ok(Told::Unable(failure)) => return Err(failure),
+            _ => return Err(Failure::bug("a worker ended before it began")),
+        }
+    }
+    facts.ok_or_else(|| Failure::bug("a run without workers"))
+}
+
+/// The collecting side of a real run.
+struct Collecting<'a> {
+    real: &'a Real<'a>,
+    told: Receiver<Told>,
+    spenders: Vec<Sender<Frame>>,
+    meters: Meters,
+}
+
+/// How often the live display moves.
+const TICK: Duration = Duration::from_millis(250);
+
+impl Collecting<'_> {
+    fn run(mut self, collector: &mut Collector<'_>) -> Result<CloseReason, Failure> {
+        let mut merger = Merger::new(self.spenders.len());
+        let mut reason = CloseReason::Completed;
+        let mut totals = Totals::default();
+        let mut end = Instant::ZERO;
+        let mut running = self.spenders.len();
+        while running > 0 {
+            match self.told.recv_timeout(TICK) {
+                Ok(Told::Frame(worker, frame)) => merger.push(worker, frame),
+                Ok(Told::Event(event)) => collector.event(event),
+                Ok(Told::Finished(worker, how, carried, at)) => {
+                    merger.finish(worker);
+                    totals += carried;
+                    end = end.max(at);
+                    running -= 1;
+                    if how != CloseReason::Completed {
+                        reason = if reason == CloseReason::Completed { how } else { reason };
+                        // One worker alone is not the load: the others end with it.
+                        self.real.stop.ask(how);
+                    }
+                }
+                Ok(Told::Unable(failure)) => return Err(failure),
+                Ok(Told::Ready(..)) => {}
+                Err(RecvTimeoutError::Timeout) => collector.progress.tick(),
+                Err(RecvTimeoutError::Disconnected) => {
+                    return Err(Failure::bug("a worker died; the run log up to here is valid"));
+                }
+            }
+            while let Some(merged) = merger.next() {
+                let (disks, host) = self.meters.sample();
+                collector.interval(&merged.frame, disks, Some(host));
+                for (worker, frame) in merged.spent.into_iter().chain([(merged.owner, merged.frame)]) {
+                    let _ = self.spenders[worker].send(frame);
+                }
+                if collector.log.failure().is_some() {
+                    self.real.stop.ask(CloseReason::LogFailed);
+                }
+            }
+        }
+        collector.close(reason, end, totals);
+        Ok(reason)
+    }
+}
+
+/// Counters of the devices and of ourselves, as differences since the last look.
+struct Meters {
+    roots: Roots,
+    disks: Vec<(u16, assay_device::safety::DevNum, DiskCounters)>,
+    host: HostSample,
+}
+
+impl Meters {
+    fn new(plan: &Plan, targets: &Targets) -> Meters {
+        let numbered = targets.real().iter().take(usize::from(plan.targets)).enumerate();
+        let disks =
+            numbered.filter_map(|(target, real)| Some((target as u16, real.disk?, DiskCounters::default()))).collect();
+        let mut meters = Meters { roots: Roots::host(), disks, host: HostSample::default() };
+        meters.sample();
+        meters
+    }
+
+    fn sample(&mut self) -> (Vec<DiskCounters>, HostSample) {
+        let roots = &self.roots;
+        let disks = self.disks.iter_mut().filter_map(|(target, number, before)| {
+            let stat = disk_stat(roots, *number)?;
+            let now = DiskCounters {
+                target: *target,
+                reads: stat.reads,
+                read_bytes: stat.read_sectors * 512,
+                writes: stat.writes,
+                written_bytes: stat.write_sectors * 512,
+                flushes: stat.flushes.unwrap_or(0),
+            };
+            let since = DiskCounters {
+                target: *target,
+                reads: now.reads.saturating_sub(before.reads),
+                read_bytes: now.read_bytes.saturating_sub(before.read_bytes),
+                writes: now.writes.saturating_sub(before.writes),
+                written_bytes: now.written_bytes.saturating_sub(before.written_bytes),
+                flushes: now.flushes.saturating_sub(before.flushes),
+            };
+            *before = now;
+            Some(since)
+        });
+        let disks = disks.collect();
+        let now = HostSample {
+            cpu_ns: usage::cpu_ns(),
+            run_queue_ns: usage::run_queue_ns(),
+            steal_ns: usage::steal_ns(),
+            resident_bytes: usage::resident_bytes(),
+        };
+        let before = std::mem::replace(&mut self.host, now);
+        let host = HostSample {
+            cpu_ns: now.cpu_ns.saturating_sub(before.cpu_ns),
+            run_queue_ns: now.run_queue_ns.saturating_sub(before.run_queue_ns),
+            steal_ns: now.steal_ns.saturating_sub(before.steal_ns),
+            resident_bytes: now.resident_bytes,
+        };
+        (disks, host)
+    }
+}
+
+/// What a worker asks of this machine.
+struct Machine<'a> {
+    clock: Clock,
+    stop: &'a StopCell,
+}
+
+impl Host for Machine<'_> {
+    #[inline]
+    fn now(&self) -> Instant {
+        self.clock.now()
+    }
+    fn voluntary_switches(&self) -> u64 {
+        usage::voluntary_switches()
+    }
+    #[inline]
+    fn stop(&self) -> Option<Stop> {
+        self.stop.get()
+    }
+}
+
+/// A worker's line to the collecting thread.
+struct Line<'a> {
+    index: usize,
+    tell: &'a Sender<Told>,
+    spent: Receiver<Frame>,
+}
+
+impl Sink for Line<'_> {
+    fn frame(&mut self, frame: Frame) {
+        let _ = self.tell.send(Told::Frame(self.index, frame));
+    }
+    fn event(&mut self, event: Event) {
+        let _ = self.tell.send(Told::Event(event));
+    }
+    fn spent(&mut self) -> Option<Frame> {
+        self.spent.try_recv().ok()
+    }
+}

@@ -1,0 +1,111 @@
+//! The header of a segment: everything a judge needs, and everything needed to run it again.
+
+use crate::targets::Targets;
+use assay_base::Span;
+use assay_device::probe;
+use assay_device::safety::Roots;
+use assay_model::{PhaseKind as PlannedKind, Plan};
+use assay_record::{FlowHead, Header, PhaseHead, PhaseKind, StepHead, StreamHead, TargetHead, Thresholds};
+use std::collections::BTreeMap;
+
+/// Tool version and commit.
+pub fn tool() -> String {
+    format!("assay {} ({})", env!("CARGO_PKG_VERSION"), env!("ASSAY_COMMIT"))
+}
+
+/// The boundaries of the exact counters: ACT's and those of the plan's criteria.
+pub fn thresholds(plan: &Plan) -> Thresholds {
+    Thresholds::new(plan.criteria.iter().filter_map(assay_base::Criterion::threshold))
+}
+
+/// What the caller knows besides the plan.
+#[derive(Debug)]
+pub struct Around {
+    /// Wall clock at the start.
+    pub created: String,
+    /// Step of a certification.
+    pub step: Option<StepHead>,
+    /// What limits what the result proves.
+    pub watermarks: Vec<String>,
+    /// The targets.
+    pub targets: Vec<TargetHead>,
+    /// How operations are carried.
+    pub engine: BTreeMap<String, String>,
+    /// The machine.
+    pub host: BTreeMap<String, String>,
+}
+
+/// The header of `plan`.
+pub fn header(plan: &Plan, around: Around) -> Header {
+    let kind = |kind| if kind == PlannedKind::Measure { PhaseKind::Measure } else { PhaseKind::WarmUp };
+    let stream = |stream: &assay_model::Stream| StreamHead {
+        name: stream.name.clone(),
+        direction: stream.direction,
+        arrival: stream.arrival.name().to_owned(),
+        rate: stream.arrival.rate(),
+        size: stream.size.to_string(),
+        per_target: stream.per_target,
+    };
+    let phase = |phase: &assay_model::Phase| PhaseHead {
+        name: phase.name.clone(),
+        kind: kind(phase.kind),
+        span_ns: phase.span.as_ns(),
+    };
+    Header {
+        format: assay_record::header::FORMAT,
+        tool: tool(),
+        created: around.created,
+        name: plan.name.clone(),
+        step: around.step,
+        continues: false,
+        measured_before_ns: 0,
+        seed: plan.seed,
+        model: plan.model.clone(),
+        load: plan.load.to_string(),
+        slice_ns: plan.slice.as_ns(),
+        interval_ns: plan.interval.as_ns(),
+        phases: plan.phases.iter().map(phase).collect(),
+        streams: plan.streams.iter().map(stream).collect(),
+        flows: plan.flows().map(|(stream, target)| FlowHead { stream, target }).collect(),
+        targets: around.targets,
+        thresholds_ns: thresholds(plan).bounds().to_vec(),
+        criteria: plan.criteria.clone(),
+        max_lag_ns: plan.max_lag.as_ns(),
+        watermarks: around.watermarks,
+        engine: around.engine,
+        host: around.host,
+        plan: serde_json::to_value(plan).expect("a plan is plain data"),
+    }
+}
+
+/// The machine, as far as it tells. A simulated run has none, so that it is the same everywhere.
+pub fn host(targets: &Targets) -> BTreeMap<String, String> {
+    if let Targets::Simulated(_) = targets {
+        return BTreeMap::from([("simulated".into(), "yes".into())]);
+    }
+    let host = probe::host(&Roots::host());
+    let bytes = |n: Option<u64>| n.map(|n| assay_base::Bytes::new(n).human());
+    let facts = [
+        ("hostname", host.hostname),
+        ("kernel", host.kernel),
+        ("kernel command line", host.command_line),
+        ("cpu", host.cpu_model),
+        ("cpus", host.cpus.map(|n| n.to_string())),
+        ("numa nodes", host.numa_nodes.map(|n| n.to_string())),
+        ("governor", host.governor),
+        ("memory", bytes(host.memory)),
+        ("virtualised", host.virtualised.map(|v| if v { "yes".into() } else { "no".into() })),
+        ("product", host.product),
+        ("clocksource", host.clocksource),
+        ("transparent huge pages", host.huge_pages),
+        ("cgroup cpus", host.cgroup.cpus.map(|n| n.to_string())),
+        ("cgroup memory", bytes(host.cgroup.memory)),
+        ("memlock", bytes(host.memlock)),
+    ];
+    facts.into_iter().filter_map(|(name, fact)| Some((name.to_owned(), fact?))).collect()
+}
+
+/// `QUICK`, `SHORT` and the like, when the judged time is less than the workload's own.
+pub fn short(measured: Span, full: Span) -> Option<String> {
+    (measured < full).then(|| format!("SHORT: {measured} measured, the workload's own time is {full}"))
+}

@@ -1,0 +1,79 @@
+//! The run log on disk: appended line by line, made durable at least every ten seconds. It is written by the thread that
+//! collects, never by one that issues operations.
+
+use crate::failure::Failure;
+use assay_record::{Close, Entry, Reader, Writer};
+use std::fs::File;
+use std::io::{self, BufReader};
+use std::path::{Path, PathBuf};
+
+/// An open run log.
+#[derive(Debug)]
+pub struct LogFile {
+    path: PathBuf,
+    writer: Writer<File>,
+    unsynced: u32,
+    failed: Option<String>,
+}
+
+/// Lines after which the file is made durable; with an interval of a second, ten seconds.
+const SYNC_EVERY: u32 = 10;
+
+impl LogFile {
+    /// A new log at `path`, where nothing may be yet.
+    pub fn create(path: &Path) -> Result<LogFile, Failure> {
+        let file = File::options().append(true).create_new(true).open(path);
+        let file = file.map_err(|e| Failure::host(format!("the run log {} cannot be made: {e}", path.display())))?;
+        // The name itself must survive a power cut too.
+        if let Some(dir) = path.parent().and_then(|dir| File::open(dir).ok()) {
+            let _ = dir.sync_all();
+        }
+        Ok(LogFile { path: path.to_path_buf(), writer: Writer::new(file, 0), unsynced: 0, failed: None })
+    }
+
+    /// Appends a line. After a failure nothing more is written; what was written before stays.
+    pub fn write(&mut self, entry: &Entry) {
+        if self.failed.is_some() {
+            return;
+        }
+        let urgent = !matches!(entry, Entry::Interval(_) | Entry::Histograms(_));
+        let written = self.writer.write(entry).and_then(|()| {
+            self.unsynced += 1;
+            if urgent || self.unsynced >= SYNC_EVERY { self.sync() } else { Ok(()) }
+        });
+        if let Err(e) = written {
+            self.failed = Some(e.to_string());
+        }
+    }
+
+    /// Appends the closing line.
+    pub fn close(&mut self, close: Close) {
+        self.write(&Entry::Close(close));
+    }
+
+    fn sync(&mut self) -> io::Result<()> {
+        self.unsynced = 0;
+        self.writer.get_ref().sync_data()
+    }
+
+    /// Why the log could not be kept, if so.
+    pub fn failure(&self) -> Option<&str> {
+        self.failed.as_deref()
+    }
+
+    /// Where it is.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+}
+
+/// Opens a log for reading.
+pub fn read(path: &Path) -> Result<Reader<BufReader<File>>, Failure> {
+    let file = File::open(path).map_err(|e| {
+        Failure::workload(format!(
+            "the log {} cannot be read: {e}\n  = name a run directory or the run.jsonl in it",
+            path.display()
+        ))
+    })?;
+    Ok(Reader::new(BufReader::with_capacity(1 << 20, file)))
+}

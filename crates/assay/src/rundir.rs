@@ -1,0 +1,54 @@
+//! The run directory: made once, never overwritten.
+
+use crate::failure::Failure;
+use assay_device::clock;
+use std::path::{Path, PathBuf};
+
+/// The moment as RFC 3339 in UTC.
+pub fn timestamp() -> String {
+    jiff::Timestamp::try_from(clock::wall())
+        .map_or_else(|_| "unknown".into(), |now| now.strftime("%Y-%m-%dT%H:%M:%SZ").to_string())
+}
+
+/// Where a run called `name` will keep its results, unless `out` says so.
+pub fn planned(out: Option<&Path>, name: &str) -> PathBuf {
+    let safe: String =
+        name.chars().map(|c| if c.is_ascii_alphanumeric() || "-_.".contains(c) { c } else { '-' }).collect();
+    let now = jiff::Zoned::try_from(clock::wall())
+        .map_or_else(|_| "now".into(), |now| now.strftime("%Y%m%d-%H%M%S").to_string());
+    out.map_or_else(|| PathBuf::from("assay-runs").join(format!("{safe}-{now}")), Path::to_path_buf)
+}
+
+/// Makes the directory. A name that was chosen by us and is taken gets a number; one the user gave is refused.
+pub fn create(planned: &Path, given: bool) -> Result<PathBuf, Failure> {
+    let failed = |path: &Path, e: std::io::Error| {
+        Failure::host(format!("the run directory {} cannot be made: {e}", path.display()))
+    };
+    if let Some(parent) = planned.parent() {
+        std::fs::create_dir_all(parent).map_err(|e| failed(parent, e))?;
+    }
+    for attempt in 1..1000 {
+        let path = if attempt == 1 {
+            planned.to_path_buf()
+        } else {
+            PathBuf::from(format!("{}-{attempt}", planned.display()))
+        };
+        match std::fs::create_dir(&path) {
+            Ok(()) => return Ok(path),
+            Err(e) if e.kind() == std::io::ErrorKind::AlreadyExists && !given => {}
+            Err(e) if e.kind() == std::io::ErrorKind::AlreadyExists => {
+                return Err(Failure::usage(format!(
+                    "{} exists already and is never overwritten; name another --out",
+                    path.display()
+                )));
+            }
+            Err(e) => return Err(failed(&path, e)),
+        }
+    }
+    Err(Failure::host(format!("{} and a thousand names like it are taken", planned.display())))
+}
+
+/// The log in a path that is a log or a run directory.
+pub fn log_in(path: &Path) -> PathBuf {
+    if path.is_dir() { path.join("run.jsonl") } else { path.to_path_buf() }
+}

@@ -1,0 +1,80 @@
+//! Signals, and every other reason to end a run early, as one cell that workers look at.
+
+use assay_engine::shell::Stop;
+use assay_record::CloseReason;
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU8, Ordering};
+
+/// Shared by all workers of a run and whoever may end it.
+#[derive(Clone, Debug, Default)]
+pub struct StopCell(Arc<AtomicU8>);
+
+/// Reasons by the number the cell holds; 0 is none. The last one waits for nothing.
+const REASONS: [CloseReason; 7] = [
+    CloseReason::Interrupted,
+    CloseReason::DeviceLag,
+    CloseReason::GeneratorLag,
+    CloseReason::TargetLost,
+    CloseReason::LogFailed,
+    CloseReason::EngineFailed,
+    CloseReason::Interrupted,
+];
+const AT_ONCE: u8 = REASONS.len() as u8;
+
+impl StopCell {
+    /// The wish, if there is one.
+    #[inline]
+    pub fn get(&self) -> Option<Stop> {
+        match self.0.load(Ordering::Relaxed) {
+            0 => None,
+            AT_ONCE => Some(Stop::Now(CloseReason::Interrupted)),
+            number => Some(Stop::Drain(REASONS[usize::from(number) - 1])),
+        }
+    }
+
+    /// Asks for the end; the first reason stands.
+    pub fn ask(&self, reason: CloseReason) {
+        let number = REASONS.iter().position(|known| *known == reason).map_or(1, |at| at as u8 + 1);
+        let _ = self.0.compare_exchange(0, number, Ordering::Relaxed, Ordering::Relaxed);
+    }
+
+    /// A signal: the first asks for the end, the second does not wait for what is in flight.
+    fn signal(&self) {
+        if self.0.compare_exchange(0, 1, Ordering::Relaxed, Ordering::Relaxed).is_err() {
+            self.0.store(AT_ONCE, Ordering::Relaxed);
+        }
+    }
+
+    /// True once an end was asked for.
+    pub fn is_set(&self) -> bool {
+        self.get().is_some()
+    }
+}
+
+/// Lets SIGINT, SIGTERM and SIGHUP end the run in good order from now on.
+pub fn watch() -> std::io::Result<StopCell> {
+    let cell = StopCell::default();
+    let mut signals = signal_hook::iterator::Signals::new([SIGINT, SIGTERM, SIGHUP])?;
+    let shared = cell.clone();
+    std::thread::Builder::new().name("signals".into()).spawn(move || {
+        signals.forever().for_each(|_| shared.signal());
+    })?;
+    Ok(cell)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn first_reason_stands_and_a_second_signal_hurries() {
+        let cell = StopCell::default();
+        assert_eq!(cell.get(), None);
+        cell.ask(CloseReason::DeviceLag);
+        cell.ask(CloseReason::LogFailed);
+        assert_eq!(cell.get(), Some(Stop::Drain(CloseReason::DeviceLag)));
+        cell.signal();
+        assert_eq!(cell.get(), Some(Stop::Now(CloseReason::Interrupted)));
+    }
+}

@@ -1,0 +1,330 @@
+//! What a run is pointed at: real targets with their permits, simulated ones, or nothing at all.
+
+use crate::cli::Access;
+use crate::failure::Failure;
+use assay_base::{Bytes, Geometry};
+use assay_device::open::Target;
+use assay_device::probe;
+use assay_device::safety::{DevNum, Examination, Gate, Kind, Needs, Permit, ReadPass, Request, Roots};
+use assay_device::sim::Spec;
+use assay_record::TargetHead;
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+/// All targets of a run; they are of one family, because they share one time line.
+#[derive(Debug)]
+pub enum Targets {
+    /// In virtual time.
+    Simulated(Vec<(String, Spec)>),
+    /// Does nothing, in real time.
+    Null(Vec<(String, Geometry)>),
+    /// Devices and files.
+    Real(Vec<Real>),
+}
+
+/// One device or file.
+#[derive(Debug)]
+pub struct Real {
+    name: String,
+    pub target: Target,
+    pub access: Pass,
+    /// The block device whose counters tell what reached it; `None` for files, which share theirs.
+    pub disk: Option<DevNum>,
+    /// A scratch file that this run made and removes.
+    pub scratch: bool,
+}
+
+/// The right to use it.
+#[derive(Debug)]
+pub enum Pass {
+    /// To write.
+    Write(Permit),
+    /// To read.
+    Read(ReadPass),
+}
+
+impl Pass {
+    fn describe(&self) -> &Examination {
+        match self {
+            Pass::Write(permit) => permit.describe(),
+            Pass::Read(pass) => pass.describe(),
+        }
+    }
+}
+
+/// What a name on the command line stands for, before anything is opened.
+#[derive(Debug, Clone)]
+pub enum Named {
+    /// `sim:…`
+    Simulated(Spec),
+    /// `null:SIZE`
+    Null(Geometry),
+    /// A path.
+    Path(PathBuf),
+}
+
+/// Block size of a null target.
+const NULL_BLOCK: u32 = 512;
+
+/// Reads the names of targets. Several families do not mix.
+pub fn named(names: &[String]) -> Result<Vec<(String, Named)>, Failure> {
+    let read = |name: &String| -> Result<(String, Named), Failure> {
+        let named = if name.starts_with("sim:") {
+            Named::Simulated(name.parse().map_err(|e| Failure::usage(format!("{e}")))?)
+        } else if let Some(size) = name.strip_prefix("null:") {
+            let size: Bytes = size.parse().map_err(|e| Failure::usage(format!("target {name}: {e}")))?;
+            if size.get() < u64::from(NULL_BLOCK) {
+                return Err(Failure::usage(format!("target {name} is smaller than a block of {NULL_BLOCK} bytes")));
+            }
+            Named::Null(Geometry {
+                size: size.get() / u64::from(NULL_BLOCK) * u64::from(NULL_BLOCK),
+                block: NULL_BLOCK,
+            })
+        } else {
+            Named::Path(PathBuf::from(name))
+        };
+        Ok((name.clone(), named))
+    };
+    let all: Vec<(String, Named)> = names.iter().map(read).collect::<Result<_, _>>()?;
+    let family = |named: &Named| std::mem::discriminant(named);
+    if all.windows(2).any(|pair| family(&pair[0].1) != family(&pair[1].1)) {
+        return Err(Failure::usage(
+            "simulated, null and real targets keep different times and cannot be mixed in one run",
+        ));
+    }
+    if all.len() > 1024 {
+        return Err(Failure::usage("more than 1024 targets"));
+    }
+    Ok(all)
+}
+
+/// What a plan asks of its targets.
+#[derive(Clone, Copy)]
+pub struct Wish<'a> {
+    /// Whether they are written.
+    pub writes: bool,
+    /// The smallest usable size, by block size.
+    pub smallest: &'a dyn Fn(u32) -> u64,
+    /// Where the log goes.
+    pub log_dir: &'a Path,
+}
+
+impl Targets {
+    /// Opens what was named, through the safety gate.
+    pub fn open(names: &[(String, Named)], wish: Wish<'_>, access: &Access) -> Result<Targets, Failure> {
+        let mut simulated = Vec::new();
+        let mut null = Vec::new();
+        let mut real = Vec::new();
+        for (name, named) in names {
+            match named {
+                Named::Simulated(spec) => simulated.push((name.clone(), spec.clone())),
+                Named::Null(geometry) => null.push((name.clone(), *geometry)),
+                Named::Path(path) => real.push(Real::open(name, path, wish, access)?),
+            }
+        }
+        let targets = if !simulated.is_empty() {
+            Targets::Simulated(simulated)
+        } else if !null.is_empty() {
+            Targets::Null(null)
+        } else {
+            Targets::Real(real)
+        };
+        for index in 0..targets.len() {
+            let Geometry { size, block } = targets.geometry(index);
+            let need = (wish.smallest)(block);
+            if size < need {
+                let name = targets.name(index);
+                return Err(Failure::usage(format!(
+                    "target {name} has {}, the workload needs at least {}; choose a larger target",
+                    Bytes::new(size).human(),
+                    Bytes::new(need).human()
+                )));
+            }
+        }
+        Ok(targets)
+    }
+
+    /// How many.
+    pub fn len(&self) -> usize {
+        match self {
+            Targets::Simulated(all) => all.len(),
+            Targets::Null(all) => all.len(),
+            Targets::Real(all) => all.len(),
+        }
+    }
+
+    /// As the user named it.
+    pub fn name(&self, index: usize) -> &str {
+        match self {
+            Targets::Simulated(all) => &all[index].0,
+            Targets::Null(all) => &all[index].0,
+            Targets::Real(all) => &all[index].name,
+        }
+    }
+
+    /// Size and block size.
+    pub fn geometry(&self, index: usize) -> Geometry {
+        match self {
+            Targets::Simulated(all) => all[index].1.geometry(),
+            Targets::Null(all) => all[index].1,
+            Targets::Real(all) => all[index].target.geometry(),
+        }
+    }
+
+    /// The same target set reduced to its first `n` members, where the others stay open.
+    pub fn real(&self) -> &[Real] {
+        match self {
+            Targets::Real(all) => all,
+            _ => &[],
+        }
+    }
+
+    /// What the log says of each of the first `n`.
+    pub fn heads(&self, n: usize) -> Vec<TargetHead> {
+        (0..n).map(|index| self.head(index)).collect()
+    }
+
+    fn head(&self, index: usize) -> TargetHead {
+        let Geometry { size, block } = self.geometry(index);
+        let (kind, facts) = match self {
+            Targets::Simulated(all) => {
+                ("simulated".to_owned(), BTreeMap::from([("model".to_owned(), all[index].1.to_string())]))
+            }
+            Targets::Null(_) => ("null".to_owned(), BTreeMap::new()),
+            Targets::Real(all) => all[index].facts(),
+        };
+        TargetHead {
+            name: self.name(index).to_owned(),
+            kind,
+            size_bytes: size,
+            block_bytes: block,
+            facts,
+            prepared: None,
+        }
+    }
+
+    /// What keeps a result on the first `n` from being a certificate.
+    pub fn watermarks(&self, n: usize) -> Vec<String> {
+        let mut marks: Vec<String> = match self {
+            Targets::Simulated(_) => vec!["SIMULATED: no device was tested".into()],
+            Targets::Null(_) => vec!["NON-CERTIFIABLE: the null target does nothing".into()],
+            Targets::Real(all) => all.iter().take(n).flat_map(Real::watermarks).collect(),
+        };
+        marks.sort();
+        marks.dedup();
+        marks
+    }
+
+    /// The safety gate's last question before a phase: still the same targets?
+    pub fn recheck(&self) -> Result<(), Failure> {
+        for real in self.real() {
+            if let Pass::Write(permit) = &real.access {
+                permit.recheck().map_err(Failure::refused)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Removes the scratch files this run made.
+    pub fn remove_scratch(self) -> Vec<String> {
+        let Targets::Real(all) = self else { return Vec::new() };
+        let mut told = Vec::new();
+        for real in all {
+            if let (true, Pass::Write(permit)) = (real.scratch, real.access) {
+                drop(real.target);
+                match permit.remove_scratch() {
+                    Ok(_) => {}
+                    Err(e) => told.push(format!("the scratch file {} was not removed: {e}", real.name)),
+                }
+            }
+        }
+        told
+    }
+}
+
+impl Real {
+    fn open(name: &str, path: &Path, wish: Wish<'_>, access: &Access) -> Result<Real, Failure> {
+        let request = Request {
+            tokens: &access.destroy_data,
+            overrides: &access.overrides,
+            needs: Needs { extent: 0, alignment: 0 },
+            log_dir: Some(wish.log_dir),
+            in_container: access.in_container,
+            ..Request::new(path)
+        };
+        let gate = Gate::host();
+        let pass = match access.create {
+            Some(size) if !path.exists() && wish.writes => {
+                gate.create_scratch(&request, size.get()).map(Pass::Write).map_err(Failure::refused)?
+            }
+            _ if wish.writes => gate.admit(&request).map(Pass::Write).map_err(Failure::refused)?,
+            _ => gate.admit_read(&request).map(Pass::Read).map_err(Failure::refused)?,
+        };
+        Real::with(name, pass, false)
+    }
+
+    /// A scratch file that the run makes and removes.
+    pub fn scratch(path: &Path, size: Bytes, log_dir: &Path) -> Result<Real, Failure> {
+        let request = Request { log_dir: Some(log_dir), ..Request::new(path) };
+        let permit = Gate::host().create_scratch(&request, size.get()).map_err(Failure::refused)?;
+        Real::with(&path.display().to_string(), Pass::Write(permit), true)
+    }
+
+    fn with(name: &str, access: Pass, scratch: bool) -> Result<Real, Failure> {
+        let target = match &access {
+            Pass::Write(permit) => permit.target(),
+            Pass::Read(pass) => pass.target(),
+        };
+        let target = target.map_err(|e| Failure::host(format!("{name} cannot be used: {e}")))?;
+        let disk = match access.describe().kind {
+            Kind::Block(number) => Some(number),
+            _ => None,
+        };
+        Ok(Real { name: name.to_owned(), target, access, disk, scratch })
+    }
+
+    fn facts(&self) -> (String, BTreeMap<String, String>) {
+        let exam = self.access.describe();
+        let print = probe::target(&Roots::host(), &exam.real);
+        let text = |n: Option<u64>| n.map(|n| n.to_string());
+        let flag = |b: Option<bool>| b.map(|b| if b { "yes".to_owned() } else { "no".to_owned() });
+        let facts = [
+            ("path", Some(exam.real.display().to_string())),
+            ("model", print.model),
+            ("serial", print.serial),
+            ("wwid", print.wwid),
+            ("firmware", print.firmware),
+            ("diskseq", text(print.diskseq)),
+            ("file system", print.file_system),
+            ("device", print.device),
+            ("physical block", text(print.physical_block)),
+            ("scheduler", print.scheduler),
+            ("nr_requests", text(print.nr_requests)),
+            ("write cache", print.write_cache),
+            ("fua", flag(print.fua)),
+            ("rotational", flag(print.rotational)),
+            ("pci link", print.pci_link),
+        ];
+        let facts = facts.into_iter().filter_map(|(name, fact)| Some((name.to_owned(), fact?))).collect();
+        let kind = match (self.disk, self.scratch) {
+            (Some(_), _) => "block device",
+            (None, true) => "scratch file",
+            (None, false) => "file",
+        };
+        (kind.to_owned(), facts)
+    }
+
+    fn watermarks(&self) -> Vec<String> {
+        let marks = match &self.access {
+            Pass::Write(permit) => permit.watermarks(),
+            Pass::Read(pass) => pass.watermarks(),
+        };
+        marks.iter().map(|mark| format!("NON-CERTIFIABLE: {mark}")).collect()
+    }
+
+    /// The consent token, by which preparation records are kept; the path for files.
+    pub fn identity(&self) -> String {
+        let exam = self.access.describe();
+        exam.token.clone().unwrap_or_else(|| exam.real.display().to_string())
+    }
+}
