@@ -31,13 +31,18 @@
   const powers = (u, ticks) => ticks.map((v) => (Number.isInteger(Math.round(Math.log10(v) * 1e6) / 1e6) ? time(v) : null));
 
   function timeline(part, step, more) {
+    const line = part.series;
+    const end = Math.max(part.measured_ns, line.at_ns.at(-1) + line.width_ns.at(-1)) / 1e9;
+    // All charts begin and end together; within a zoom the range is what was chosen.
+    const whole = (u, from, to) => (from <= u.data[0][0] && to >= u.data[0].at(-1) ? [0, end] : [from, to]);
     const marks = { draw: [(u) => marked(u, part)], drawClear: [(u) => shaded(u, step)] };
     return {
       height: 210,
+      padding: [8, 28, 0, 0],
       legend: { live: true },
       cursor: { sync: { key: `step${step}`, scales: ["x", null] }, drag: { x: true, y: false }, y: false },
       ...more,
-      scales: { x: { time: false, range: (u, from, to) => [from, to > from ? to : from + 1] }, ...more.scales },
+      scales: { x: { time: false, range: whole }, ...more.scales },
       hooks: { ...marks, ...more.hooks, draw: [...(more.hooks?.draw ?? []), ...marks.draw] },
     };
   }
@@ -150,10 +155,11 @@
       const nine = (n) => (n === 0 ? "0%" : n === 1 ? "90%" : n === 2 ? "99%" : `99.${"9".repeat(n - 2)}%`);
       const options = {
         height: 210,
+        padding: [8, 28, 0, 0],
         cursor: { drag: { x: false, y: false }, y: false },
         scales: { x: { time: false }, y: logarithmic },
         axes: [
-          axis({ incrs: [1], values: (u, ticks) => ticks.map(nine) }),
+          axis({ incrs: [1, 2, 3], space: 74, values: (u, ticks) => ticks.map(nine) }),
           axis({ size: 64, values: powers }),
         ],
         series: [

@@ -52,18 +52,22 @@ fn attribute<'a>(tag: &'a str, name: &str) -> Option<&'a str> {
 /// Compares every cell that names its place with the JSON; gives how many there were.
 fn cells_equal_the_json(dom: &str, json: &serde_json::Value) -> usize {
     let figure = |pointer: &str| {
-        json.pointer(pointer).and_then(serde_json::Value::as_f64).unwrap_or_else(|| panic!("{pointer}"))
+        json.pointer(pointer).and_then(serde_json::Value::as_f64).unwrap_or_else(|| panic!("nothing at {pointer}"))
     };
     let mut compared = 0;
-    for cell in dom.split("<td").skip(1).filter(|cell| cell.contains(" data-json=")) {
-        let (tag, rest) = cell.split_once('>').unwrap();
-        let text = rest.split("</td>").next().unwrap();
-        let text = text.split('<').next().unwrap();
-        let pointer = attribute(tag, "data-json").unwrap();
-        let value = figure(pointer) / attribute(tag, "data-of").map_or(1.0, figure);
-        let (shown, off) = read(text).unwrap_or_else(|| panic!("{pointer}: {text}"));
-        assert!((shown - value).abs() <= off, "{pointer}: the page says {text}, the JSON {value}");
-        compared += 1;
+    for row in dom.split("<tr").skip(1) {
+        let base = attribute(row.split_once('>').unwrap().0, "data-at").unwrap_or_default();
+        let place =
+            |pointer: &str| if pointer.starts_with('/') { pointer.to_owned() } else { format!("{base}/{pointer}") };
+        for cell in row.split("<td").skip(1).filter(|cell| cell.contains(" data-json=")) {
+            let (tag, rest) = cell.split_once('>').unwrap();
+            let text = rest.split('<').next().unwrap();
+            let pointer = place(attribute(tag, "data-json").unwrap());
+            let value = figure(&pointer) / attribute(tag, "data-of").map_or(1.0, |of| figure(&place(of)));
+            let (shown, off) = read(text).unwrap_or_else(|| panic!("{pointer}: {text}"));
+            assert!((shown - value).abs() <= off, "{pointer}: the page says {text}, the JSON {value}");
+            compared += 1;
+        }
     }
     compared
 }

@@ -59,15 +59,21 @@ impl Browser {
         }
     }
 
-    /// A picture of `page` (PNG). It is kept beside the other results of the build, for people.
+    /// A picture of `page` (PNG) at `width`. A window is never narrower than 500 pixels, so the page is put into a frame of a
+    /// page that is wider. The picture is kept beside the other results of the build, for people.
     pub fn screenshot(&self, name: &str, page: &str, width: u32, dark: bool) -> Vec<u8> {
         let folder = tempfile::tempdir().unwrap();
         let picture = folder.path().join("page.png");
-        let mut flags = vec![format!("--screenshot={}", picture.display()), format!("--window-size={width},4200")];
+        let mut flags =
+            vec![format!("--screenshot={}", picture.display()), format!("--window-size={},4200", width.max(500))];
         if dark {
             flags.push("--blink-settings=preferredColorScheme=0".to_owned());
         }
-        self.run(name, page, folder.path(), &flags);
+        std::fs::write(folder.path().join("inner.html"), page).unwrap();
+        let frame = format!(
+            "<body style=\"margin:0\"><iframe src=\"inner.html\" style=\"border:0\" width={width} height=4200>"
+        );
+        self.run(name, &frame, folder.path(), &flags);
         let kept = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("report-{name}.png"));
         let picture = std::fs::read(picture).unwrap();
         std::fs::write(kept, &picture).unwrap();

@@ -3,9 +3,9 @@
 //! The rules themselves stand in `crate::rules`; nothing is decided here again. Where a rule's answer is not in the judgement,
 //! the figures are shown without a mark.
 
-use super::figures::{count, percent};
-use super::part::{maybe_time, of};
-use crate::judgement::{CriterionOutcome, Outcome, Part};
+use super::figures::{count, percent, time};
+use super::part::of;
+use crate::judgement::{CriterionOutcome, Outcome, Part, TargetTotals};
 use assay_base::Bytes;
 
 /// Above this a difference between the block device's counters and our own is worth a word, and above `FAR_OFF` the run
@@ -44,7 +44,15 @@ fn check(mark: Mark, what: &'static str, found: String, why: &'static str) -> Ch
 pub(crate) fn checks(part: &Part) -> Vec<Check> {
     let mut checks: Vec<Check> =
         part.criteria.iter().filter(|outcome| outcome.stream.is_none()).map(delivered).collect();
-    checks.extend([own_lag(part), slices(part), accounting(part), errors(part), disks(part), prepared(part)]);
+    checks.extend([
+        own_lag(part),
+        slices(part),
+        accounting(part),
+        errors(part),
+        disks(part),
+        prepared(part),
+        blanks(part),
+    ]);
     checks.extend(generator(part));
     checks
 }
@@ -61,26 +69,38 @@ fn delivered(outcome: &CriterionOutcome) -> Check {
     check(mark, "Load delivered", found, "A load that was not offered proves nothing.")
 }
 
+/// Rule of proof: 99 % of the own lag must lie below the smallest threshold that a criterion counts against.
 fn own_lag(part: &Part) -> Check {
-    let invalid = part.slices.iter().filter(|slice| !slice.valid).count();
-    let worst =
+    let below =
         part.slices.iter().flat_map(|slice| &slice.streams).filter_map(|entry| entry.own_lag_p99_below_ns).max();
     let largest = part.streams.iter().filter_map(|totals| totals.own_lag.max_ns).max();
-    let found = format!(
-        "99 % of operations below {} in the worst slice; largest {}; {} prove nothing",
-        maybe_time(worst),
-        maybe_time(largest),
-        of(invalid as u64, part.slices.len() as u64) + " slices",
-    );
-    let mark = if invalid > 0 { Mark::Bad } else { Mark::Good };
+    let smallest = part.criteria.iter().filter_map(|outcome| outcome.threshold).min();
+    let text = |ns: Option<u64>| ns.map_or("not counted".to_owned(), time);
+    let found = format!("99 % below {} in the worst slice; largest {}", text(below), text(largest));
+    let mark = match (below, smallest) {
+        (Some(below), Some(smallest)) if below > smallest.as_ns() => Mark::Warn,
+        (Some(_), _) => Mark::Good,
+        (None, _) => Mark::Note,
+    };
     check(mark, "Generator's own lag", found, "A late generator must not be taken for a slow device.")
 }
 
 fn slices(part: &Part) -> Check {
     let complete = part.slices.iter().filter(|slice| slice.complete).count();
-    let mark = if complete == part.slices.len() && part.gaps.is_empty() { Mark::Good } else { Mark::Warn };
-    let found = format!("{} complete; {} gaps", of(complete as u64, part.slices.len() as u64), part.gaps.len());
-    check(mark, "Slices", found, "A slice that was cut short or interrupted does not count.")
+    let nothing = part.slices.iter().filter(|slice| !slice.valid).count();
+    let whole = complete == part.slices.len() && nothing == 0 && part.gaps.is_empty();
+    let found = format!(
+        "{} complete; {nothing} that prove nothing; gaps: {}",
+        of(complete as u64, part.slices.len() as u64),
+        part.gaps.len()
+    );
+    let mark = if whole { Mark::Good } else { Mark::Warn };
+    check(
+        mark,
+        "Slices",
+        found,
+        "A slice that was cut short, interrupted or held back by the generator does not count.",
+    )
 }
 
 fn accounting(part: &Part) -> Check {
@@ -136,6 +156,18 @@ fn prepared(part: &Part) -> Check {
     let found = of(done as u64, part.targets.len() as u64) + " targets written full before the test";
     let mark = if done == part.targets.len() { Mark::Good } else { Mark::Note };
     check(mark, "Preparation", found, "Reads of blocks that were never written are answered without the medium.")
+}
+
+fn blanks(part: &Part) -> Check {
+    let sum = |figure: fn(&TargetTotals) -> u64| part.targets.iter().map(figure).fold(0, u64::saturating_add);
+    let (blank, sampled) = (sum(|target| target.blank_reads), sum(|target| target.sampled_reads));
+    let mark = match (blank, sampled) {
+        (_, 0) => Mark::Note,
+        (0, _) => Mark::Good,
+        _ => Mark::Warn,
+    };
+    let found = if sampled == 0 { "no reads looked at".to_owned() } else { of(blank, sampled) + " reads looked at" };
+    check(mark, "Reads of blank blocks", found, "The device may answer them without looking.")
 }
 
 fn generator(part: &Part) -> Option<Check> {

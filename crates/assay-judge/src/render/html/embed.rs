@@ -19,7 +19,7 @@ pub const STYLE: &str = include_str!("../../../templates/report.css");
 
 /// The JSON a page carries whole; above this the thinner forms are tried. Tables and drawings take up to 2 MB more, and a
 /// page should stay under 5 MB, which mail takes.
-const MOST_JSON: usize = 2_500_000;
+const MOST_JSON: usize = 2_000_000;
 
 /// Content of the policy's `meta` tag.
 pub fn policy() -> String {
@@ -43,13 +43,20 @@ pub struct Embedded {
 
 /// Thinnings, the least painful first: what it says, and what it does.
 type Thinning = (&'static str, fn(&mut Judgement));
-const THINNINGS: [Thinning; 4] = [
+const THINNINGS: [Thinning; 5] = [
     ("the time lines of the deciding step a second time", |j| {
         if !j.steps.is_empty() {
             j.part.series = Series::default();
         }
     }),
     ("the time lines of each target", |j| parts(j).for_each(|part| part.series.flows.clear())),
+    ("the distributions by nines of each target", |j| {
+        let streams = parts(j).filter(|part| part.targets.len() > 1).flat_map(|part| &mut part.streams);
+        streams.filter(|totals| totals.target.is_some()).for_each(|totals| {
+            let kinds = [&mut totals.response, &mut totals.service, &mut totals.lag, &mut totals.own_lag];
+            kinds.into_iter().for_each(|times| times.nines.clear());
+        });
+    }),
     ("the slices of each target", |j| {
         parts(j).filter(|part| part.targets.len() > 1).for_each(|part| {
             part.slices.iter_mut().for_each(|slice| slice.streams.retain(|entry| entry.target.is_none()));

@@ -13,9 +13,9 @@ const ABSENT: &str = "–";
 pub struct Cell {
     /// The number with its unit.
     pub text: String,
-    /// JSON pointer of the figure, or empty.
+    /// JSON pointer of the figure, or empty; without a leading slash from the `data-at` of its row.
     json: String,
-    /// JSON pointer of what it is a share of, or empty.
+    /// The same of what it is a share of.
     of: String,
     /// Over its bound: marked in colour and with a sign.
     bad: bool,

@@ -3,7 +3,7 @@
 
 use super::figures::percent;
 use super::part::bound_over;
-use crate::judgement::{FlowSeries, Part, Series};
+use crate::judgement::{FlowSeries, Part, Series, TimesSummary};
 use assay_base::Span;
 use std::fmt::Write;
 
@@ -12,7 +12,7 @@ const WIDTH: f64 = 220.0;
 const HEIGHT: f64 = 56.0;
 /// Points of one little line; more are not seen at this size.
 const POINTS: usize = 110;
-/// A target stands out when its p99 is this many times the middle of the others: above what equal drives of one batch show
+/// A target stands out when its figure is this many times the middle of the others: above what equal drives of one batch show
 /// beside each other, below what a user would call another class of drive.
 const OUTLIER: f64 = 1.5;
 
@@ -62,7 +62,7 @@ fn of_stream<'a>(part: &'a Part, stream: &'a str) -> Multiples<'a> {
     let top = largest.max(bound.map_or(0.0, |bound| bound * 1.2)).max(0.001);
     let multiple = |(flow, line): &(&'a FlowSeries, Line)| Multiple {
         target: &flow.target,
-        outlier: outlier_factor(part, stream, &flow.target).is_some(),
+        outlier: outlier(part, stream, &flow.target).is_some(),
         worst: percent(flow.share_over.iter().flatten().copied().fold(0.0, f64::max)),
         line: path(line, top),
         bound_y: bound.map(|bound| format!("{:.1}", y(bound, top))),
@@ -113,20 +113,37 @@ fn path(line: &[(f64, Option<f64>)], top: f64) -> String {
     path
 }
 
-/// How many times the middle p99 of the other targets this target's is, where that is enough to stand out.
-pub(crate) fn outlier_factor(part: &Part, stream: &str, target: &str) -> Option<f64> {
-    let p99 = |mine: bool| {
+/// A target that stands out.
+pub(crate) struct Outlier {
+    /// How many times the middle of the others.
+    pub factor: f64,
+    /// What was compared: `p99`, or `mean` where the distributions of single targets were not kept.
+    pub by: &'static str,
+}
+
+/// Takes one figure of a distribution.
+type Pick = fn(&TimesSummary) -> Option<u64>;
+
+/// Set where the target's responses are that much longer than the middle of the other targets'.
+pub(crate) fn outlier(part: &Part, stream: &str, target: &str) -> Option<Outlier> {
+    let figures: [(&'static str, Pick); 2] = [("p99", |times| times.p99_ns), ("mean", |times| times.mean_ns)];
+    figures
+        .into_iter()
+        .find_map(|(by, figure)| factor(part, stream, target, figure).map(|factor| Outlier { factor, by }))
+        .filter(|outlier| outlier.factor >= OUTLIER)
+}
+
+fn factor(part: &Part, stream: &str, target: &str, figure: Pick) -> Option<f64> {
+    let figures = |mine: bool| {
         let wanted = part.streams.iter().filter(move |totals| totals.name == stream && totals.target.is_some());
-        wanted
-            .filter(move |totals| (totals.target.as_deref() == Some(target)) == mine)
-            .filter_map(|t| t.response.p99_ns)
+        let wanted = wanted.filter(move |totals| (totals.target.as_deref() == Some(target)) == mine);
+        wanted.filter_map(move |totals| figure(&totals.response))
     };
-    let mine = p99(true).next()?;
-    let mut others: Vec<u64> = p99(false).collect();
+    let mine = figures(true).next()?;
+    let mut others: Vec<u64> = figures(false).collect();
     others.sort_unstable();
     let middle = *others.get(others.len().checked_sub(1)? / 2)?;
-    let factor = mine as f64 / middle.max(1) as f64;
-    (factor >= OUTLIER).then_some(factor)
+    Some(mine as f64 / middle.max(1) as f64)
 }
 
 #[cfg(test)]

@@ -1,7 +1,7 @@
 //! One run, or one step of a certificate, as the page shows it: criteria, streams, charts, and what the other modules build.
 
 use super::checks::{self, Check};
-use super::figures::{Cell, clock, count, time};
+use super::figures::{Cell, clock, count};
 use super::slices::{self, SliceTable};
 use super::targets::{self, TargetRow, TargetTable};
 use super::{Badge, multiples};
@@ -280,9 +280,4 @@ fn happenings(part: &Part) -> Vec<Happening<'_>> {
 /// `1,234 of 5,678`.
 pub(crate) fn of(part: u64, whole: u64) -> String {
     format!("{} of {}", count(part), count(whole))
-}
-
-/// A length of time where there is one.
-pub(crate) fn maybe_time(ns: Option<u64>) -> String {
-    ns.map_or("–".to_owned(), time)
 }

@@ -12,7 +12,7 @@ use std::collections::BTreeSet;
 /// Most rows of one table, so that a run judged over seconds does not give a page nobody can open.
 const MOST_ROWS: usize = 200;
 /// Most rows of all tables of single targets together.
-const MOST_TARGET_ROWS: usize = 1200;
+const MOST_TARGET_ROWS: usize = 600;
 
 /// One stream's table.
 pub(crate) struct SliceTable<'a> {
@@ -23,12 +23,14 @@ pub(crate) struct SliceTable<'a> {
     /// Shares of all complete slices: mean and largest, response then service.
     pub summaries: [(&'static str, Vec<String>); 2],
     pub complete: usize,
-    pub left_out: usize,
+    pub left_out: u64,
 }
 
 /// One slice.
 pub(crate) struct SliceRow<'a> {
     pub slice: &'a Slice,
+    /// Where in the JSON its figures stand; the cells name theirs from there.
+    pub at: String,
     pub start: String,
     pub class: &'static str,
     pub state: &'static str,
@@ -96,14 +98,14 @@ fn table<'a>(part: &'a Part, root: &str, key: (&'a str, Option<&'a str>)) -> Sli
     let rows = shown.iter().filter_map(|&index| {
         let slice = &part.slices[index];
         let (at, entry) = entry(slice, key)?;
-        Some(row(slice, entry, &format!("{root}/slices/{index}/streams/{at}"), &thresholds, &marks))
+        Some(row(slice, entry, format!("{root}/slices/{index}/streams/{at}"), &thresholds, &marks))
     });
     let rows: Vec<SliceRow<'a>> = rows.collect();
     let complete: Vec<&SliceStream> = entries().filter(|(slice, _)| slice.complete).map(|(_, entry)| entry).collect();
     SliceTable {
         stream: key.0,
         target: key.1,
-        left_out: part.slices.len() - shown.len(),
+        left_out: part.slices_left_out.saturating_add((part.slices.len() - shown.len()) as u64),
         rows,
         summaries: [
             ("avg", summary(&complete, &thresholds, |shares| shares.iter().sum::<f64>() / shares.len() as f64)),
@@ -123,18 +125,18 @@ fn summary(entries: &[&SliceStream], thresholds: &[Span], fold: fn(&[f64]) -> f6
     kinds.into_iter().flat_map(|times| thresholds.iter().map(move |&over| column(times, over))).collect()
 }
 
-fn row<'a>(slice: &'a Slice, entry: &SliceStream, at: &str, thresholds: &[Span], marks: &Marks) -> SliceRow<'a> {
+fn row<'a>(slice: &'a Slice, entry: &SliceStream, at: String, thresholds: &[Span], marks: &Marks) -> SliceRow<'a> {
     let counts = slice.complete && slice.valid;
     let cells = |name: &str, measure: Measure, times: &SliceTimes| {
         let share = |over: &Span| {
-            let (json, of) = (format!("{at}/{name}/over/{over}"), format!("{at}/{name}/operations"));
+            let (json, of) = (format!("{name}/over/{over}"), format!("{name}/operations"));
             let part = times.over.get(over).copied();
             let broken = counts && part.is_some_and(|part| marks.share_breaks(measure, *over, part, times.operations));
             Cell::part(part, times.operations, json, of).marked(broken)
         };
-        let mean = Cell::time(times.mean_ns, format!("{at}/{name}/mean_ns"));
+        let mean = Cell::time(times.mean_ns, format!("{name}/mean_ns"));
         let slow = counts && times.mean_ns.is_some_and(|mean| marks.mean_breaks(measure, mean));
-        let ends = [mean.marked(slow), Cell::time(times.max_ns, format!("{at}/{name}/max_ns"))];
+        let ends = [mean.marked(slow), Cell::time(times.max_ns, format!("{name}/max_ns"))];
         thresholds.iter().map(share).chain(ends).collect()
     };
     let (class, state) = match (slice.complete, slice.valid, slice.within) {
@@ -145,10 +147,11 @@ fn row<'a>(slice: &'a Slice, entry: &SliceStream, at: &str, thresholds: &[Span],
     };
     SliceRow {
         slice,
+        at,
         start: clock(slice.start_ns),
         class,
         state,
-        operations: Cell::count(entry.counts.operations, format!("{at}/operations")),
+        operations: Cell::count(entry.counts.operations, "operations".to_owned()),
         response: cells("response", Measure::Response, &entry.response),
         service: cells("service", Measure::Service, &entry.service),
     }

@@ -1,7 +1,7 @@
 //! The targets: what they are, what their block devices counted, and how each did beside the others.
 
 use super::figures::{Cell, percent};
-use super::multiples::outlier_factor;
+use super::multiples;
 use crate::judgement::{Part, StreamTotals, TargetTotals};
 use assay_base::Bytes;
 
@@ -55,7 +55,8 @@ pub(crate) fn tables<'a>(part: &'a Part, root: &str) -> Vec<TargetTable<'a>> {
     let mut tables: Vec<TargetTable<'a>> = Vec::new();
     for (index, totals) in part.streams.iter().enumerate() {
         let Some(target) = totals.target.as_deref().filter(|_| part.targets.len() > 1) else { continue };
-        let outlier = outlier_factor(part, &totals.name, target).map(|factor| format!("{factor:.1}× the others' p99"));
+        let outlier = multiples::outlier(part, &totals.name, target);
+        let outlier = outlier.map(|outlier| format!("{:.1}× the others' {}", outlier.factor, outlier.by));
         let figures = TargetFigures { target, outlier, cells: cells(totals, &format!("{root}/streams/{index}")) };
         match tables.iter_mut().find(|table| table.stream == totals.name) {
             Some(table) => table.rows.push(figures),
