@@ -45,7 +45,7 @@ pub fn table(judgement: &Judgement) -> Result<String, Failure> {
 
 /// The judgement as one HTML file.
 pub fn html(judgement: &Judgement) -> Result<String, Failure> {
-    rendered(|out| assay_judge::render::json(judgement, out))
+    rendered(|out| assay_judge::render::html(judgement, out))
 }
 
 /// The judgement as JSON.
