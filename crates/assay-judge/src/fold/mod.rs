@@ -1,6 +1,7 @@
 //! One pass over the log. Memory grows with slices × flows, not with intervals.
 
 pub mod cell;
+pub mod distribution;
 pub mod finish;
 pub mod layout;
 pub mod series;

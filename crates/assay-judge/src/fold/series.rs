@@ -2,10 +2,11 @@
 //! has to be thinned afterwards and percentiles are never averaged.
 
 use crate::fold::cell::{failed, sparse_total};
+use crate::fold::distribution::{Distribution, Filled};
 use crate::fold::layout::Layout;
 use crate::judgement::{Bands, FlowSeries, Heat, Series, StreamSeries};
 use assay_base::Span;
-use assay_record::{Interval, Times, Timing};
+use assay_record::{Interval, Timing};
 
 /// Most points of a line.
 const POINTS: u64 = 2000;
@@ -52,7 +53,7 @@ pub struct SeriesFold {
     width_ns: u64,
     point: Option<(u64, u64, Vec<Point>)>,
     band_ns: u64,
-    band: Option<(u64, Vec<Option<Times>>)>,
+    band: Option<(u64, Vec<Option<Distribution>>)>,
     column_ns: u64,
     column: Option<(u64, Vec<Vec<u64>>)>,
 }
@@ -166,7 +167,7 @@ impl SeriesFold {
     }
 
     /// Adds the distribution of one stream's responses of intervals that begin around `at`.
-    pub fn add_times(&mut self, at: u64, stream: usize, times: &Times) {
+    pub fn add_times(&mut self, at: u64, stream: usize, times: &Filled) {
         let begin = begin(at, self.band_ns, POINTS).max(self.band.as_ref().map_or(0, |(open, _)| *open));
         if self.band.as_ref().is_some_and(|(open, _)| *open != begin) {
             self.close_band();

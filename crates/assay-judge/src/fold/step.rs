@@ -2,6 +2,7 @@
 //! to the rules as they end.
 
 use crate::fold::cell::{Cell, carried_out, failed};
+use crate::fold::distribution::{Distribution, Filled, unpack};
 use crate::fold::layout::Layout;
 use crate::fold::series::SeriesFold;
 use crate::fold::window::{Window, Windows, adds_up};
@@ -11,7 +12,7 @@ use crate::rules::criterion::Tracker;
 use crate::rules::finding::{Class, Finding, nowhere};
 use crate::rules::load::LoadTracker;
 use assay_base::{Criterion, Span};
-use assay_record::{Close, CloseReason, Event, Header, Histograms, Interval, PhaseKind, Times};
+use assay_record::{Close, CloseReason, Event, Header, Histograms, Interval, PhaseKind};
 
 /// Slices kept in full; beyond them only broken ones are.
 const SLICES: usize = 2000;
@@ -19,8 +20,6 @@ const SLICES: usize = 2000;
 const EVENTS: usize = 1000;
 /// Flows whose distributions are kept apart; with more, only those of whole streams are.
 const FLOW_TIMES: usize = 64;
-/// More operations than any run makes; a distribution that claims more is refused, so that sums cannot overflow.
-const MOST_OPERATIONS: u64 = 1 << 44;
 
 /// What a block device and the run itself counted over the same intervals.
 #[derive(Clone, Copy, Debug, Default)]
@@ -84,8 +83,8 @@ pub struct StepFold {
     pub(crate) totals: Vec<Cell>,
     pub(crate) maxima: Vec<(u64, u64)>,
     pub(crate) stream_maxima: Vec<(u64, u64)>,
-    pub(crate) flow_times: Vec<Option<[Times; 3]>>,
-    pub(crate) stream_times: Vec<Option<[Times; 3]>>,
+    pub(crate) flow_times: Vec<Option<[Distribution; 3]>>,
+    pub(crate) stream_times: Vec<Option<[Distribution; 3]>>,
     pub(crate) slices: Vec<Slice>,
     pub(crate) slices_left_out: u64,
     pub(crate) series: SeriesFold,
@@ -465,11 +464,8 @@ impl StepFold {
                 .flows
                 .get(index)
                 .ok_or_else(|| format!("distributions of flow {index}, which is not there"))?;
-            let times = flow.decode()?;
-            if times.iter().any(|times| times.overflow() > MOST_OPERATIONS || times.histogram().len() > MOST_OPERATIONS)
-            {
-                return Err("a distribution of more operations than any run makes".into());
-            }
+            let [response, service, lag] = flow.overflow;
+            let times = [unpack(&flow.response, response)?, unpack(&flow.service, service)?, unpack(&flow.lag, lag)?];
             let stream = usize::from(head.stream);
             self.series.add_times(at, stream, &times[0]);
             let alone = self.layout.of_stream[stream].len() == 1;
@@ -620,11 +616,9 @@ fn slice_streams(window: &Window, layout: &Layout) -> Vec<SliceStream> {
     entries
 }
 
-fn add_times(sum: &mut Option<[Times; 3]>, times: &[Times; 3]) {
-    match sum {
-        Some(sum) => sum.iter_mut().zip(times).for_each(|(sum, times)| sum.add(times)),
-        None => *sum = Some(times.clone()),
-    }
+fn add_times(sum: &mut Option<[Distribution; 3]>, times: &[Filled; 3]) {
+    let sum = sum.get_or_insert_with(Default::default);
+    sum.iter_mut().zip(times).for_each(|(sum, times)| sum.add(times));
 }
 
 fn add(sum: &mut u64, n: u64) {
