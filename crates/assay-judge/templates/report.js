@@ -5,6 +5,7 @@
   const root = document.documentElement;
   const judgement = JSON.parse(document.getElementById("judgement").textContent);
   const drawn = new Map(); // figure → chart
+  const PAPER = 325; // half of A4 without its margins, in CSS pixels
   let errors = 0;
 
   // ---- texts ----------------------------------------------------------------------------------------------------------
@@ -214,7 +215,8 @@
     const step = Number(figure.dataset.step ?? -1);
     const part = step < 0 ? judgement : judgement.steps[step];
     const place = figure.querySelector(".plot");
-    const width = place.clientWidth;
+    // On paper a column is narrower than on most screens, and the layout of the paper is not known yet.
+    const width = root.classList.contains("print") ? Math.min(PAPER, place.clientWidth) : place.clientWidth;
     const folded = figure.closest("details:not([open])"); // drawn when it is unfolded
     if (folded || !width || (part.series.at_ns ?? []).length === 0) return;
     drawn.get(figure)?.destroy();

@@ -6,6 +6,7 @@
 
 #[path = "browser/chromium.rs"]
 mod chromium;
+mod common;
 #[path = "browser/fixture.rs"]
 mod fixture;
 
@@ -94,6 +95,23 @@ fn it_renders_and_its_numbers_are_those_of_the_json() {
         let json = serde_json::to_value(&judgement).unwrap();
         assert!(cells_equal_the_json(&seen.dom, &json) > 50, "{name}");
     }
+}
+
+/// Two days on four targets, through the log and the fold: the second target is slow for an hour.
+#[test]
+fn a_log_of_two_days() {
+    let Some(browser) = Browser::find() else { return };
+    let slow = |minute: u64, flow| if minute / 60 == 30 && flow == 1 { 90 } else { 10 + minute % 7 };
+    let minute = |minute, flow| common::Minute { slow: slow(minute, flow), ..common::good(minute, flow) };
+    let judgement = common::Scenario::new(common::header(48, 4)).run(minute).completed().judge();
+    let page = page(&judgement);
+    assert!(page.len() < 2_000_000, "{} bytes", page.len());
+    let seen = browser.open("two-days", &page);
+    assert_eq!(seen.console, Vec::<String>::new());
+    assert!(seen.dom.contains("data-ready=\"charts:5 errors:0\""));
+    assert!(seen.dom.contains("</span> FAIL</p>"));
+    assert!(cells_equal_the_json(&seen.dom, &serde_json::to_value(&judgement).unwrap()) > 400);
+    browser.screenshot("two-days", &page, 1280, false);
 }
 
 #[test]

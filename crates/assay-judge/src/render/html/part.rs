@@ -5,8 +5,8 @@ use super::figures::{Cell, clock, count};
 use super::slices::{self, SliceTable};
 use super::targets::{self, TargetRow, TargetTable};
 use super::{Badge, multiples};
-use crate::Judgement;
 use crate::judgement::{CriterionOutcome, Figure, Gap, Outcome, Part, StreamSeries, StreamTotals, TimesSummary};
+use crate::{Judgement, Verdict};
 use assay_base::{Bound, Criterion, Measure, Span};
 
 /// What `templates/part.html` fills in.
@@ -18,6 +18,8 @@ pub(crate) struct PartView<'a> {
     /// Set where there are several steps.
     pub head: Option<Head<'a>>,
     pub part: &'a Part,
+    /// The verdict was decided in it, and the charts shade where.
+    pub decided: bool,
     pub planned: String,
     pub measured: String,
     pub criteria: Vec<CriterionRow<'a>>,
@@ -100,7 +102,8 @@ pub(crate) struct Happening<'a> {
 impl<'a> PartView<'a> {
     /// The result of a log without steps.
     pub fn whole(judgement: &'a Judgement) -> PartView<'a> {
-        PartView::new(&judgement.part, -1, None, &judgement.warnings)
+        let decided = judgement.deciding.is_some() && judgement.verdict != Verdict::Pass;
+        PartView { decided, ..PartView::new(&judgement.part, -1, None, &judgement.warnings) }
     }
 
     /// Step `index` of a certificate.
@@ -114,7 +117,10 @@ impl<'a> PartView<'a> {
             reason: &step.reason,
             badge: Badge::of(step.verdict),
         };
-        PartView::new(&step.part, i64::try_from(index).unwrap_or(i64::MAX), Some(head), &step.warnings)
+        let here = judgement.deciding.as_ref().is_some_and(|deciding| deciding.step == step.number);
+        let decided = here && judgement.verdict != Verdict::Pass;
+        let index = i64::try_from(index).unwrap_or(i64::MAX);
+        PartView { decided, ..PartView::new(&step.part, index, Some(head), &step.warnings) }
     }
 
     fn new(part: &'a Part, step: i64, head: Option<Head<'a>>, warnings: &'a [String]) -> PartView<'a> {
@@ -125,6 +131,7 @@ impl<'a> PartView<'a> {
             step,
             head,
             part,
+            decided: false,
             planned: Span::from_ns(part.planned_ns).to_string(),
             measured: clock(part.measured_ns),
             criteria: criteria(part, &root),
