@@ -1,5 +1,6 @@
 //! ACT, Aerospike's certification tool: its config files ([`conf`]), the logs its programs write
-//! ([`log`]), the latency table by time slices ([`slices`]) and its analyzer done over ([`latency`]).
+//! ([`log`]), the latency table by time slices ([`slices`]) and its analyzer done over ([`latency`]). A config becomes a
+//! workload ([`lower`]), a log of ACT becomes entries of ours ([`import`]), and one of ours a log of ACT ([`export`]).
 //!
 //! Rules and texts follow what ACT 6.6 was observed to do; older versions are read where people still have their files.
 
@@ -7,6 +8,7 @@ pub mod conf;
 pub mod latency;
 mod lines;
 pub mod log;
+pub mod lower;
 mod number;
 pub mod prep;
 pub mod slices;

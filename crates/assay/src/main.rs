@@ -3,6 +3,7 @@
 //! The binary is arguments, wiring and exit codes. What is meant by a command line is made in `commands`, one file a verb;
 //! `drive` runs a plan, `targets` opens what it runs on, `rundir` keeps what was measured.
 
+mod act;
 mod cli;
 mod commands;
 mod drive;

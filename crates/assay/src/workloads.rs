@@ -1,6 +1,7 @@
 //! Workloads that come with the program, and finding the one the user means.
 
 use crate::failure::Failure;
+use assay_formats::act::{conf, lower};
 use assay_model::workload::{self, Workload};
 use std::path::Path;
 
@@ -17,29 +18,53 @@ pub fn find(name: &str) -> Result<Workload, Failure> {
     if let Some((name, text)) = SHIPPED.iter().find(|(shipped, _)| *shipped == name) {
         return read(&format!("{name}.toml (shipped)"), text);
     }
-    let text = text_of(Path::new(name))?;
+    let bytes = bytes_of(Path::new(name))?;
+    if is_act(name, &bytes) {
+        return read_act(name, &bytes);
+    }
+    let text = String::from_utf8(bytes).map_err(|_| unreadable(Path::new(name), &"it is not text"))?;
     read(name, &text)
+}
+
+/// Whether a file is an ACT config: its keys tell, and where none does, its name.
+fn is_act(name: &str, bytes: &[u8]) -> bool {
+    let text = String::from_utf8_lossy(bytes);
+    let ours = text.lines().any(|line| line.trim_start().starts_with("model"));
+    conf::looks_like(&text) || (!ours && Path::new(name).extension().is_some_and(|end| end == "conf"))
+}
+
+/// An ACT config as a workload, named after its file.
+fn read_act(file: &str, bytes: &[u8]) -> Result<Workload, Failure> {
+    // The fault opens with "error: ", as the failure will.
+    let fault = |fault: &dyn std::fmt::Display| {
+        let text = fault.to_string();
+        Failure::workload(text.strip_prefix("error: ").unwrap_or(&text))
+    };
+    let (conf, notes) = conf::read_bytes(file, bytes, None).map_err(|why| fault(&why))?;
+    let stem = Path::new(file).file_stem().map_or_else(|| "act".to_owned(), |stem| stem.to_string_lossy().into_owned());
+    lower::native(&stem, &conf, &notes).map_err(|why| fault(&format!("{why}\n --> {file}")))
 }
 
 fn read(file: &str, text: &str) -> Result<Workload, Failure> {
     workload::read(file, text).map_err(Failure::workload)
 }
 
-/// The text of a workload file; never more than a workload can have.
-fn text_of(path: &Path) -> Result<String, Failure> {
+/// A workload file; never more than a workload can have.
+fn bytes_of(path: &Path) -> Result<Vec<u8>, Failure> {
     use std::io::Read;
-    let unreadable = |why: &dyn std::fmt::Display| {
-        let names: Vec<&str> = SHIPPED.iter().map(|(name, _)| *name).collect();
-        Failure::workload(format!(
-            "the workload {} cannot be read: {why}\n  = name a file, or one of {}",
-            path.display(),
-            names.join(", ")
-        ))
-    };
-    let file = std::fs::File::open(path).map_err(|e| unreadable(&e))?;
+    let file = std::fs::File::open(path).map_err(|e| unreadable(path, &e))?;
     let mut bytes = Vec::new();
-    file.take(workload::LONGEST as u64 + 1).read_to_end(&mut bytes).map_err(|e| unreadable(&e))?;
-    String::from_utf8(bytes).map_err(|_| unreadable(&"it is not text"))
+    file.take(workload::LONGEST as u64 + 1).read_to_end(&mut bytes).map_err(|e| unreadable(path, &e))?;
+    Ok(bytes)
+}
+
+fn unreadable(path: &Path, why: &dyn std::fmt::Display) -> Failure {
+    let names: Vec<&str> = SHIPPED.iter().map(|(name, _)| *name).collect();
+    Failure::workload(format!(
+        "the workload {} cannot be read: {why}\n  = name a file, or one of {}",
+        path.display(),
+        names.join(", ")
+    ))
 }
 
 #[cfg(test)]

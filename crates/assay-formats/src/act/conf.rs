@@ -23,6 +23,19 @@ pub use strict::{read, read_bytes};
 use assay_base::{Bytes, Share, Span};
 use keys::Key;
 
+/// Whether `text` is an ACT config file, by its keys. A file that sets a `model` is a workload of ours; other than that, one
+/// line that begins with a key of ACT is enough, so that a file with a mistake in it is still answered by the right reader.
+pub fn looks_like(text: &str) -> bool {
+    let tag = |line: &str| {
+        let content = line.split('#').next().unwrap_or("").trim_start_matches('\u{feff}').trim_start();
+        let end = content.find(|c: char| c == ':' || c == '=' || c.is_whitespace()).unwrap_or(content.len());
+        (content[..end].to_owned(), content[end..].trim_start().starts_with('='))
+    };
+    let tags: Vec<(String, bool)> = text.lines().take(10_000).map(tag).collect();
+    let ours = tags.iter().any(|(tag, equals)| *equals && tag == "model");
+    !ours && tags.iter().any(|(tag, _)| keys::find(tag).is_some())
+}
+
 /// Which of ACT's two programs a file is for.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Kind {

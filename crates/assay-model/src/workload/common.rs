@@ -40,6 +40,7 @@ macro_rules! workload_file {
             interval: Option<toml::Spanned<assay_base::Span>>,
             max_lag: Option<assay_base::Span>,
             in_flight_bound: Option<toml::Spanned<u32>>,
+            scheduler: Option<String>,
             seed: Option<u64>,
             #[serde(default)]
             criterion: Vec<toml::Spanned<super::criteria::CriterionKeys>>,
@@ -56,6 +57,7 @@ macro_rules! workload_file {
                     interval: self.interval.take(),
                     max_lag: self.max_lag,
                     in_flight_bound: self.in_flight_bound.take(),
+                    scheduler: self.scheduler.take(),
                     seed: self.seed,
                     criterion: std::mem::take(&mut self.criterion),
                 }
@@ -75,6 +77,7 @@ pub(super) struct Common {
     pub interval: Option<toml::Spanned<Span>>,
     pub max_lag: Option<Span>,
     pub in_flight_bound: Option<toml::Spanned<u32>>,
+    pub scheduler: Option<String>,
     pub seed: Option<u64>,
     pub criterion: Vec<toml::Spanned<super::criteria::CriterionKeys>>,
 }
@@ -106,6 +109,8 @@ pub struct Workload {
     pub max_lag: Span,
     /// See [`Plan::in_flight_bound`].
     pub in_flight_bound: u32,
+    /// I/O scheduler that the devices are given for the run, by the kernel's name for it.
+    pub scheduler: Option<String>,
     /// The file's own seed.
     pub seed: Option<u64>,
     /// What decides the verdict.
@@ -152,6 +157,7 @@ impl Workload {
             interval: INTERVAL,
             max_lag: MAX_LAG,
             in_flight_bound: IN_FLIGHT_BOUND,
+            scheduler: None,
             seed: None,
             criteria: criteria(SLICE),
             notes: Vec::new(),
@@ -232,6 +238,7 @@ impl Workload {
         self.duration = common.duration.unwrap_or(self.duration);
         self.warm_up = common.warm_up.unwrap_or(self.warm_up);
         self.max_lag = common.max_lag.unwrap_or(self.max_lag);
+        self.scheduler = common.scheduler;
         self.seed = common.seed;
         if let Some(slice) = common.slice {
             let slice = *slice.get_ref();

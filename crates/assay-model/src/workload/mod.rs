@@ -6,7 +6,7 @@ mod common;
 mod criteria;
 mod streams;
 
-pub use common::{Adjust, Workload};
+pub use common::{Adjust, LARGEST_BOUND, Workload};
 
 use assay_base::Fault;
 use assay_base::fault::nearest;

@@ -1,6 +1,7 @@
 //! `assay run`: one run of one workload.
 
 use super::result;
+use crate::act::scheduler::Schedulers;
 use crate::cli;
 use crate::drive::{Drive, drive};
 use crate::failure::Failure;
@@ -22,11 +23,14 @@ pub fn run(args: &cli::Run) -> Result<u8, Failure> {
         return Err(Failure::usage("run needs a target: a device, a file, sim:flash or null:1GiB"));
     }
     let named = targets::named(&names)?;
-    let plan = plan(&workload, &named, args.load, &args.pace)?;
+    let mut plan = plan(&workload, &named, args.load, &args.pace)?;
     let planned = rundir::planned(args.output.out.as_deref(), &plan.name);
     let smallest = |block| plan.smallest_target(block);
     let wish = Wish { writes: plan.writes(), smallest: &smallest, log_dir: &planned };
     let opened = Targets::open(&named, wish, &args.access)?;
+    let stop = signals::watch().map_err(|e| Failure::host(format!("signals cannot be watched: {e}")))?;
+    let scheduler = Schedulers::set(workload.scheduler.as_deref(), &opened)?;
+    plan.notes.extend(scheduler.notes());
     let dir = rundir::create(&planned, args.output.out.is_some())?;
     let mut log = LogFile::create(&dir.join("run.jsonl"))?;
     let mut progress = Progress::new(false);
@@ -38,8 +42,8 @@ pub fn run(args: &cli::Run) -> Result<u8, Failure> {
         watermarks: crate::header::short(plan.measured(), workload.duration).into_iter().collect(),
         prepared: prepared(&opened),
     };
-    let stop = signals::watch().map_err(|e| Failure::host(format!("signals cannot be watched: {e}")))?;
     drive(&plan, &opened, &how, &mut log, &mut progress, &stop)?;
+    drop(scheduler);
     drop(opened);
     result::finish(&dir, &args.output, &progress)
 }

@@ -1,0 +1,234 @@
+//! From an ACT config file to a workload: the same load, with what ACT does otherwise named in the notes.
+//!
+//! Two ways. [`native`] is what `assay run act.conf` means: exact rates, independent arrivals, no bound but the usual one.
+//! [`like_act`] is for a drop-in: the rates ACT derives, evenly spread arrivals, as many operations in flight as ACT has
+//! threads, a length that ends with a report. Rates of a config are for all devices together in both.
+
+use super::conf::{Conf, Kind};
+use crate::fault::Note;
+use assay_base::{Bytes, Rate, Share, Span};
+use assay_model::act::{Index, Pace, Rates, Storage, standard_criteria};
+use assay_model::size::Size;
+use assay_model::workload::Workload;
+
+/// Between two lines of a run log, at most: what is cut short loses no more than that.
+const INTERVAL_MAX: Span = Span::from_secs(60);
+/// A config without service-threads: ACT takes five for each processor.
+const THREADS_PER_CPU: u32 = 5;
+
+/// The workload of `conf`, called `name`. The error says what cannot be run and what to write.
+pub fn native(name: &str, conf: &Conf, notes: &[Note]) -> Result<Workload, String> {
+    let mut workload = lowered(name, conf, Rates::Exact, Pace::Poisson)?;
+    workload.duration = conf.test_duration;
+    workload.interval = conf.report_interval.min(INTERVAL_MAX);
+    workload.notes.extend(notes.iter().map(|note| note.to_string().trim_start_matches("note: ").to_owned()));
+    workload.notes.extend(remarks(conf));
+    Ok(workload)
+}
+
+/// The workload of `conf` for a drop-in, on a machine with `cpus` processors.
+pub fn like_act(conf: &Conf, cpus: u32) -> Result<Workload, String> {
+    let mut workload = lowered(conf.kind.program(), conf, Rates::Act, Pace::Steady)?;
+    // ACT ends with a report: a test of 10 s with one every 3 s takes 12 s.
+    let reports = conf.test_duration.as_ns().div_ceil(conf.report_interval.as_ns().max(1));
+    workload.duration = Span::from_ns(reports.saturating_mul(conf.report_interval.as_ns()));
+    workload.interval = Span::from_secs(1);
+    workload.in_flight_bound = bound(conf, cpus);
+    Ok(workload)
+}
+
+/// Operations in flight on one device: its share of ACT's service (and cache) threads, and the threads ACT gives it besides,
+/// one for large-block reads, one for large-block writes, one for the tomb raider.
+fn bound(conf: &Conf, cpus: u32) -> u32 {
+    let service = conf.service_threads.unwrap_or(cpus.saturating_mul(THREADS_PER_CPU));
+    let devices = conf.device_names.len().max(1) as u32;
+    let (shared, own) = match conf.kind {
+        Kind::Index => (service.saturating_add(conf.cache_threads), 0),
+        Kind::Storage => {
+            let writes = conf.write_reqs_per_sec != 0;
+            let own = u32::from(writes) + u32::from(writes && !conf.no_defrag_reads) + u32::from(conf.tomb_raider);
+            (service, own)
+        }
+    };
+    (shared.div_ceil(devices) + own).clamp(1, assay_model::workload::LARGEST_BOUND)
+}
+
+fn lowered(name: &str, conf: &Conf, rates: Rates, pace: Pace) -> Result<Workload, String> {
+    if conf.production.is_some() {
+        return Err(
+            "the keys of a production profile (storage-read-histogram and those beside it) are read, but their size \
+             distributions cannot be driven: write the load as a workload of several streams, or with record-bytes and \
+             record-bytes-range-max"
+                .to_owned(),
+        );
+    }
+    let (model, streams) = match conf.kind {
+        Kind::Storage => ("act-storage", storage(conf, rates, pace).streams()?),
+        Kind::Index => ("act-index", index(conf, pace).streams()?),
+    };
+    let reads = streams.iter().any(|stream| stream.name == "reads");
+    let criteria = |window| if reads { standard_criteria(window) } else { Vec::new() };
+    let mut workload = Workload::new(name, model, streams, criteria);
+    workload.per_target = false;
+    workload.targets.clone_from(&conf.device_names);
+    workload.max_lag = conf.max_lag;
+    workload.scheduler.clone_from(&conf.scheduler_mode);
+    Ok(workload)
+}
+
+fn storage(conf: &Conf, rates: Rates, pace: Pace) -> Storage {
+    let percent = |n: u32| Share::from_percent(u64::from(n));
+    Storage {
+        read_rate: Rate::per_second(conf.read_reqs_per_sec.into()),
+        write_rate: Rate::per_second(conf.write_reqs_per_sec.into()),
+        record: Size { from: conf.record_bytes, to: conf.record_bytes_range_max.unwrap_or(conf.record_bytes) },
+        large_block: conf.large_block,
+        replication_factor: conf.replication_factor,
+        update: percent(conf.update_pct),
+        defrag_below: percent(conf.defrag_lwm_pct),
+        defrag_reads: !conf.no_defrag_reads,
+        commit_to_device: conf.commit_to_device,
+        commit_min: conf.commit_min_bytes.unwrap_or(Bytes::new(0)),
+        tomb_raider: conf.tomb_raider,
+        tomb_raider_pause: conf.tomb_raider_sleep,
+        compress_to: percent(conf.compress_pct),
+        durable: !conf.disable_odsync,
+        rates,
+        pace,
+    }
+}
+
+fn index(conf: &Conf, pace: Pace) -> Index {
+    Index {
+        read_rate: Rate::per_second(conf.read_reqs_per_sec.into()),
+        write_rate: Rate::per_second(conf.write_reqs_per_sec.into()),
+        replication_factor: conf.replication_factor,
+        defrag_below: Share::from_percent(conf.defrag_lwm_pct.into()),
+        durable: !conf.disable_odsync,
+        pace,
+    }
+}
+
+/// What a reader of the plan must know about keys that mean less here, or something else.
+fn remarks(conf: &Conf) -> Vec<String> {
+    let mut remarks =
+        vec!["rates of an ACT config are for all devices together; derived rates use exact arithmetic".into()];
+    if conf.service_threads.is_some() {
+        remarks
+            .push("service-threads does not matter: every operation has its time, however many are in flight".into());
+    }
+    if conf.microsecond_histograms {
+        remarks.push(
+            "microsecond-histograms: milliseconds and microseconds are both counted exactly; export chooses".into(),
+        );
+    }
+    if conf.report_interval > INTERVAL_MAX {
+        remarks.push(format!("report-interval-sec: the log has a line every {INTERVAL_MAX}"));
+    }
+    if let Some(size) = conf.file_size {
+        remarks.push(format!("file-size-mbytes: files that do not exist are made with --create {size}"));
+    }
+    remarks
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::conf;
+    use super::*;
+    use assay_model::workload::Adjust;
+
+    const BASE: &str = "device-names: /dev/a,/dev/b\nread-reqs-per-sec: 2000\nwrite-reqs-per-sec: 1000\n";
+
+    /// Streams with rates over two devices, size, whether durable.
+    fn streams(more: &str, like_act: bool) -> Vec<String> {
+        let key = |line: &str| line.split(':').next().map(str::to_owned);
+        let kept = BASE.lines().filter(|line| !more.lines().any(|other| key(other) == key(line)));
+        let text: Vec<&str> = kept.chain([more]).collect();
+        let (conf, notes) = conf::read("t.conf", &text.join("\n"), None).unwrap();
+        let workload = if like_act { super::like_act(&conf, 2) } else { native("t", &conf, &notes) }.unwrap();
+        let plan = workload.plan(&Adjust { targets: 2, ..Adjust::default() }).unwrap();
+        let shown = |stream: &assay_model::Stream| {
+            let rate = stream.arrival.rate().map_or("paced".to_owned(), |rate| format!("{:.2}", rate.as_f64()));
+            let durable = if stream.durable { " sync" } else { "" };
+            format!("{} {rate} {} {}{durable}", stream.name, stream.size, stream.compress_to)
+        };
+        plan.streams.iter().map(shown).collect()
+    }
+
+    #[test]
+    fn every_key_reaches_its_stream() {
+        let base = [
+            "reads 2000.00 1536B 100%",
+            "large-block-reads 23.44 128KiB 100%",
+            "large-block-writes 23.44 128KiB 100% sync",
+        ];
+        for (more, expected) in [
+            ("", &base[..]),
+            (
+                "replication-factor: 2",
+                &[base[0], "large-block-reads 46.88 128KiB 100%", "large-block-writes 46.88 128KiB 100% sync"],
+            ),
+            ("update-pct: 50", &["reads 2500.00 1536B 100%", base[1], base[2]]),
+            (
+                "defrag-lwm-pct: 60",
+                &[base[0], "large-block-reads 29.30 128KiB 100%", "large-block-writes 29.30 128KiB 100% sync"],
+            ),
+            ("no-defrag-reads: yes", &[base[0], base[2]]),
+            (
+                "commit-to-device: yes\nrecord-bytes: 700\nrecord-bytes-range-max: 8100\ncommit-min-bytes: 1024",
+                &[
+                    "reads 2000.00 704B to 8112B 100%",
+                    "large-block-reads 67.26 128KiB 100%",
+                    "large-block-writes 33.63 128KiB 100% sync",
+                    "writes 1000.00 1KiB to 8KiB 100% sync",
+                ],
+            ),
+            (
+                "compress-pct: 50",
+                &[
+                    "reads 2000.00 1536B 50%",
+                    "large-block-reads 23.44 128KiB 50%",
+                    "large-block-writes 23.44 128KiB 50% sync",
+                ],
+            ),
+            ("disable-odsync: yes", &[base[0], base[1], "large-block-writes 23.44 128KiB 100%"]),
+            ("tomb-raider: yes", &[base[0], base[1], base[2], "tomb-raider-reads paced 128KiB 100%"]),
+            (
+                "cache-threads: 4",
+                &["reads 3000.00 4KiB 100%", "cache-reads 2000.00 4KiB 100%", "writes 2000.00 4KiB 100% sync"],
+            ),
+            ("write-reqs-per-sec: 0", &[base[0]]),
+            ("read-reqs-per-sec: 0", &base[1..]),
+        ] {
+            assert_eq!(streams(more, false), expected, "{more}");
+        }
+    }
+
+    #[test]
+    fn a_drop_in_has_acts_rates_bound_and_length() {
+        assert_eq!(streams("", true)[1], "large-block-reads 23.53 128KiB 100%");
+        for (more, bound, seconds) in [
+            ("test-duration-sec: 10\nreport-interval-sec: 3", 7, 12),
+            ("service-threads: 41\ntest-duration-sec: 2\ntomb-raider: yes", 24, 2),
+            ("service-threads: 8\ncache-threads: 4\ntest-duration-sec: 1\nreport-interval-sec: 5", 6, 5),
+        ] {
+            let (conf, _) = conf::read("t.conf", &format!("{BASE}{more}"), None).unwrap();
+            let workload = like_act(&conf, 2).unwrap();
+            assert_eq!((workload.in_flight_bound, workload.duration), (bound, Span::from_secs(seconds)), "{more}");
+        }
+    }
+
+    #[test]
+    fn a_file_is_known_by_its_keys() {
+        for (text, act) in [
+            (BASE, true),
+            ("# comment\n\n read-reqs-per-sec 5\nfoo: bar", true),
+            ("model = \"act-storage\"\nread-reqs-per-sec = 3", false),
+            ("[[stream]]\nname = \"x\"", false),
+            ("", false),
+            ("\u{feff}device-names: /dev/a", true),
+        ] {
+            assert_eq!(conf::looks_like(text), act, "{text:?}");
+        }
+    }
+}
