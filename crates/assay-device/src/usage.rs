@@ -77,7 +77,7 @@ mod tests {
         let _ = receiver.recv();
         thread.join().unwrap();
         for _ in 0..1000 {
-            rustix::thread::nanosleep(&rustix::thread::Timespec { tv_sec: 0, tv_nsec: 1 });
+            let _ = rustix::thread::nanosleep(&rustix::thread::Timespec { tv_sec: 0, tv_nsec: 1 });
         }
         assert!(voluntary_switches() > before.0);
         let mut sum = 0u64;

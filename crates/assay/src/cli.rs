@@ -31,6 +31,8 @@ pub enum Command {
     Certify(Certify),
     /// One run of one workload
     Run(Run),
+    /// The highest load that still passes, by doubling and bisecting
+    Limit(Limit),
     /// Clean and salt targets, so that reads read what was written
     Prep(Prep),
     /// Print the plan: streams, rates, bytes written, time, what will be destroyed. Does no I/O
@@ -94,6 +96,9 @@ pub struct Output {
     /// Run directory; must not exist yet [default: assay-runs/NAME-TIME]
     #[arg(long, value_name = "DIR")]
     pub out: Option<PathBuf>,
+    /// Go on with the interrupted run in this directory: repeat its command and add this
+    #[arg(long, value_name = "DIR", conflicts_with = "out")]
+    pub resume: Option<PathBuf>,
     /// Print the result as JSON
     #[arg(long)]
     pub json: bool,
@@ -131,6 +136,30 @@ pub struct Run {
     /// The load as a multiple of the workload's 1x
     #[arg(long, value_name = "LOAD")]
     pub load: Option<Multiple>,
+    #[command(flatten)]
+    pub pace: Pace,
+    #[command(flatten)]
+    pub access: Access,
+    #[command(flatten)]
+    pub output: Output,
+}
+
+/// `assay limit`
+#[derive(Args, Debug)]
+pub struct Limit {
+    /// A workload file, or the name of a shipped one
+    pub workload: String,
+    /// What to run it on
+    pub targets: Vec<String>,
+    /// The load to begin with
+    #[arg(long, value_name = "LOAD", default_value = "10x")]
+    pub from: assay_judge::limit::Multiple,
+    /// Never go above this
+    #[arg(long, value_name = "LOAD")]
+    pub to: Option<assay_judge::limit::Multiple>,
+    /// How close to the limit to come
+    #[arg(long, value_name = "LOAD", default_value = "1x")]
+    pub resolution: assay_judge::limit::Multiple,
     #[command(flatten)]
     pub pace: Pace,
     #[command(flatten)]

@@ -40,6 +40,8 @@ pub struct Drive {
     pub watermarks: Vec<String>,
     /// Preparations of the targets.
     pub prepared: Vec<Option<assay_record::Preparation>>,
+    /// Measured time of this step that the log already holds, when it is continued, in nanoseconds.
+    pub measured_before_ns: Option<u64>,
 }
 
 /// Operations per second that one worker is given before a second one is started. Measured: one worker carries more than
@@ -87,7 +89,16 @@ fn around(plan: &Plan, targets: &Targets, how: &Drive, engine: BTreeMap<String, 
     }
     let mut watermarks = how.watermarks.clone();
     watermarks.extend(targets.watermarks(count));
-    Around { created, step: how.step.clone(), watermarks, targets: heads, engine, host: header::host(targets) }
+    let measured_before_ns = how.measured_before_ns;
+    Around {
+        created,
+        step: how.step.clone(),
+        measured_before_ns,
+        watermarks,
+        targets: heads,
+        engine,
+        host: header::host(targets),
+    }
 }
 
 /// Whole intervals into the log.

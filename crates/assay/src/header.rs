@@ -25,6 +25,8 @@ pub struct Around {
     pub created: String,
     /// Step of a certification.
     pub step: Option<StepHead>,
+    /// Measured time of the step that the log already holds, when it is continued.
+    pub measured_before_ns: Option<u64>,
     /// What limits what the result proves.
     pub watermarks: Vec<String>,
     /// The targets.
@@ -57,8 +59,8 @@ pub fn header(plan: &Plan, around: Around) -> Header {
         created: around.created,
         name: plan.name.clone(),
         step: around.step,
-        continues: false,
-        measured_before_ns: 0,
+        continues: around.measured_before_ns.is_some(),
+        measured_before_ns: around.measured_before_ns.unwrap_or(0),
         seed: plan.seed,
         model: plan.model.clone(),
         load: plan.load.to_string(),

@@ -2,7 +2,8 @@
 //! collects, never by one that issues operations.
 
 use crate::failure::Failure;
-use assay_record::{Close, Entry, Reader, Writer};
+use crate::resume::Scan;
+use assay_record::{Close, Entry, Event, Reader, Writer};
 use std::fs::File;
 use std::io::{self, BufReader};
 use std::path::{Path, PathBuf};
@@ -29,6 +30,27 @@ impl LogFile {
             let _ = dir.sync_all();
         }
         Ok(LogFile { path: path.to_path_buf(), writer: Writer::new(file, 0), unsynced: 0, failed: None })
+    }
+
+    /// A log that is continued behind its last whole line; an unfinished one is cut off.
+    pub fn append(path: &Path, scan: &Scan) -> Result<LogFile, Failure> {
+        let open = || {
+            let file = File::options().append(true).open(path)?;
+            if scan.torn > 0 {
+                file.set_len(scan.length)?;
+            }
+            Ok(file)
+        };
+        let file = open().map_err(|e: io::Error| {
+            Failure::host(format!("the run log {} cannot be continued: {e}", path.display()))
+        })?;
+        let mut log =
+            LogFile { path: path.to_path_buf(), writer: Writer::new(file, scan.next_seq), unsynced: 0, failed: None };
+        if scan.torn > 0 {
+            let text = format!("{} bytes of an unfinished line were given up", scan.torn);
+            log.write(&Entry::Event(Event { at_ns: 0, what: "torn-tail".into(), text, details: Default::default() }));
+        }
+        Ok(log)
     }
 
     /// Appends a line. After a failure nothing more is written; what was written before stays.

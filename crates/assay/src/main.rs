@@ -13,6 +13,7 @@ mod logfile;
 mod prepare;
 mod progress;
 mod records;
+mod resume;
 mod rundir;
 mod signals;
 mod targets;

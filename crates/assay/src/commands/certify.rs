@@ -7,6 +7,7 @@ use crate::failure::Failure;
 use crate::logfile::LogFile;
 use crate::prepare::{self, prepare};
 use crate::progress::Progress;
+use crate::resume::{self, Held};
 use crate::rundir;
 use crate::signals::{self, StopCell};
 use crate::targets::{self, Named, Real, Targets, Wish};
@@ -47,7 +48,11 @@ pub fn certify(args: &cli::Certify) -> Result<u8, Failure> {
         ));
     }
     let workload = workloads::find(if args.quick { "act-storage-quick" } else { "act-storage" })?;
-    let planned = rundir::planned(args.output.out.as_deref(), if args.quick { "quick" } else { "certify" });
+    if args.quick && args.output.resume.is_some() {
+        return Err(Failure::usage("a quick look takes a minute: start it again instead of resuming it"));
+    }
+    let out = args.output.resume.as_deref().or(args.output.out.as_deref());
+    let planned = rundir::planned(out, if args.quick { "quick" } else { "certify" });
     let stop = signals::watch().map_err(|e| Failure::host(format!("signals cannot be watched: {e}")))?;
     let mut progress = Progress::new(false);
     let named = targets::named(&args.targets)?;
@@ -104,11 +109,18 @@ impl Certifying<'_> {
     fn run(&self, planned: &Path, progress: &mut Progress) -> Result<PathBuf, Failure> {
         let steps = self.steps()?;
         let prepared = if self.args.quick { self.prepare(progress)? } else { self.require_preparation()? };
-        let dir = rundir::create(planned, self.args.output.out.is_some())?;
-        let mut log = LogFile::create(&dir.join("run.jsonl"))?;
+        let (dir, mut log, held) = self.log(planned)?;
         let seed = run::seed(self.args.pace.seed.or(self.workload.seed), self.named_or_scratch());
         for (index, step) in steps.iter().enumerate() {
-            let plan = self.plan(step, seed + index as u64)?;
+            let mut plan = self.plan(step, seed + index as u64)?;
+            let mut measured_before_ns = None;
+            if let Some(held) = held.get(index) {
+                if held.is_over() {
+                    continue;
+                }
+                let rest = run::rest(&plan, Some(held), &dir)?;
+                (plan, measured_before_ns) = (rest.plan, Some(rest.at_ns));
+            }
             let head = StepHead {
                 number: index as u32 + 1,
                 of: steps.len() as u32,
@@ -121,8 +133,9 @@ impl Certifying<'_> {
                 workers: self.args.output.workers,
                 spin: self.args.output.spin,
                 step: Some(head),
-                watermarks: self.watermarks(&plan),
+                watermarks: self.watermarks(&plan, measured_before_ns),
                 prepared: prepared.clone(),
+                measured_before_ns,
             };
             let reason = drive(&plan, self.opened, &how, &mut log, progress, self.stop)?;
             if reason != CloseReason::Completed {
@@ -130,6 +143,25 @@ impl Certifying<'_> {
             }
         }
         Ok(dir)
+    }
+
+    /// A new log, or the one that is continued and what it already holds.
+    fn log(&self, planned: &Path) -> Result<(PathBuf, LogFile, Vec<Held>), Failure> {
+        let Some(dir) = &self.args.output.resume else {
+            let dir = rundir::create(planned, self.args.output.out.is_some())?;
+            let log = LogFile::create(&dir.join("run.jsonl"))?;
+            return Ok((dir, log, Vec::new()));
+        };
+        let path = rundir::log_in(dir);
+        let scan = resume::scan(&path)?;
+        let steps = self.steps()?.len();
+        if scan.steps.len() == steps && scan.steps.iter().all(Held::is_over) {
+            let dir = dir.display();
+            return Err(Failure::usage(format!(
+                "{dir} is complete: there is nothing to resume; see assay judge {dir}"
+            )));
+        }
+        Ok((dir.clone(), LogFile::append(&path, &scan)?, scan.steps))
     }
 
     /// A scratch file is a real target as far as seeds go.
@@ -171,11 +203,13 @@ impl Certifying<'_> {
         self.workload.plan(&adjust).map_err(Failure::workload)
     }
 
-    fn watermarks(&self, plan: &Plan) -> Vec<String> {
+    fn watermarks(&self, plan: &Plan, before_ns: Option<u64>) -> Vec<String> {
         if self.args.quick {
             return vec!["QUICK: quick look, not a certification".into()];
         }
-        crate::header::short(plan.measured(), self.workload.duration).into_iter().collect()
+        crate::header::short(plan.measured() + Span::from_ns(before_ns.unwrap_or(0)), self.workload.duration)
+            .into_iter()
+            .collect()
     }
 
     /// A quick look prepares its targets itself: salt alone, which is what the reads need.

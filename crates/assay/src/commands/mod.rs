@@ -4,6 +4,7 @@ mod certify;
 mod devices;
 mod explain;
 mod judge;
+mod limit;
 mod prep;
 mod report;
 mod result;
@@ -18,6 +19,7 @@ pub fn run(cli: Cli) -> Result<u8, Failure> {
     match cli.command {
         Command::Certify(args) => certify::certify(&args),
         Command::Run(args) => run::run(&args),
+        Command::Limit(args) => limit::limit(&args),
         Command::Prep(args) => prep::prep(&args),
         Command::Explain(args) => explain::explain(&args),
         Command::Judge(args) => judge::judge(&args),

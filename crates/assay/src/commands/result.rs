@@ -11,13 +11,7 @@ use std::path::Path;
 
 /// Judges the log in `dir`, writes verdict.json and report.html, prints the result; the exit code is the verdict's.
 pub fn finish(dir: &Path, output: &Output, progress: &Progress) -> Result<u8, Failure> {
-    let judgement = judge(&dir.join("run.jsonl"), output.judge_on)?;
-    let write = |name: &str, text: &str| {
-        let path = dir.join(name);
-        std::fs::write(&path, text).map_err(|e| Failure::host(format!("{} cannot be written: {e}", path.display())))
-    };
-    write("verdict.json", &json(&judgement)?)?;
-    write("report.html", &html(&judgement)?)?;
+    let judgement = leave(dir, output.judge_on)?;
     if output.json {
         print_json(&judgement)?;
     } else {
@@ -25,6 +19,19 @@ pub fn finish(dir: &Path, output: &Output, progress: &Progress) -> Result<u8, Fa
         progress.say(&format!("results in {}: run.jsonl, verdict.json, report.html", dir.display()));
     }
     Ok(judgement.verdict.exit_code())
+}
+
+/// Judges the log in `dir` and leaves verdict.json and report.html beside it. Those of an interrupted run are replaced when
+/// it was continued: they are made of the log, which is only ever appended to.
+pub fn leave(dir: &Path, judge_on: Option<Measure>) -> Result<Judgement, Failure> {
+    let judgement = judge(&dir.join("run.jsonl"), judge_on)?;
+    let write = |name: &str, text: &str| {
+        let path = dir.join(name);
+        std::fs::write(&path, text).map_err(|e| Failure::host(format!("{} cannot be written: {e}", path.display())))
+    };
+    write("verdict.json", &json(&judgement)?)?;
+    write("report.html", &html(&judgement)?)?;
+    Ok(judgement)
 }
 
 /// Judges a log.

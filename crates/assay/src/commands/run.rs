@@ -8,12 +8,15 @@ use crate::failure::Failure;
 use crate::logfile::LogFile;
 use crate::progress::Progress;
 use crate::records::Records;
+use crate::resume::{self, Held};
 use crate::rundir;
 use crate::signals;
 use crate::targets::{self, Named, Targets, Wish};
 use crate::workloads;
+use assay_base::Span;
 use assay_model::Plan;
 use assay_model::workload::{Adjust, Workload};
+use std::path::Path;
 
 /// Runs it, judges it, leaves log, verdict and report in the run directory.
 pub fn run(args: &cli::Run) -> Result<u8, Failure> {
@@ -24,28 +27,77 @@ pub fn run(args: &cli::Run) -> Result<u8, Failure> {
     }
     let named = targets::named(&names)?;
     let mut plan = plan(&workload, &named, args.load, &args.pace)?;
-    let planned = rundir::planned(args.output.out.as_deref(), &plan.name);
+    let planned = rundir::planned(args.output.resume.as_deref().or(args.output.out.as_deref()), &plan.name);
     let smallest = |block| plan.smallest_target(block);
     let wish = Wish { writes: plan.writes(), smallest: &smallest, log_dir: &planned };
     let opened = Targets::open(&named, wish, &args.access)?;
     let stop = signals::watch().map_err(|e| Failure::host(format!("signals cannot be watched: {e}")))?;
     let scheduler = Schedulers::set(workload.scheduler.as_deref(), &opened)?;
     plan.notes.extend(scheduler.notes());
-    let dir = rundir::create(&planned, args.output.out.is_some())?;
-    let mut log = LogFile::create(&dir.join("run.jsonl"))?;
     let mut progress = Progress::new(false);
-    let how = Drive {
+    let mut how = Drive {
         engine: args.access.engine,
         workers: args.output.workers,
         spin: args.output.spin,
         step: None,
         watermarks: crate::header::short(plan.measured(), workload.duration).into_iter().collect(),
         prepared: prepared(&opened),
+        measured_before_ns: None,
+    };
+    let (dir, mut log, plan) = match &args.output.resume {
+        None => {
+            let dir = rundir::create(&planned, args.output.out.is_some())?;
+            let log = LogFile::create(&dir.join("run.jsonl"))?;
+            (dir, log, plan)
+        }
+        Some(dir) => {
+            let path = rundir::log_in(dir);
+            let scan = resume::scan(&path)?;
+            let rest = rest(&plan, scan.steps.last(), dir)?;
+            how.measured_before_ns = Some(rest.at_ns);
+            (dir.clone(), LogFile::append(&path, &scan)?, rest.plan)
+        }
     };
     drive(&plan, &opened, &how, &mut log, &mut progress, &stop)?;
     drop(scheduler);
     drop(opened);
     result::finish(&dir, &args.output, &progress)
+}
+
+/// What is left of an interrupted step.
+#[derive(Debug)]
+pub struct Rest {
+    /// The plan of the segment that continues it.
+    pub plan: Plan,
+    /// Measured time that stands before it.
+    pub at_ns: u64,
+}
+
+/// The rest of `plan`, of which a log already holds `held`.
+pub fn rest(plan: &Plan, held: Option<&Held>, dir: &Path) -> Result<Rest, Failure> {
+    let dir = dir.display();
+    let other =
+        |what: &str| Failure::usage(format!("{dir} holds another run: {what}; repeat the command it was started with"));
+    let held = held.ok_or_else(|| other("it is empty"))?;
+    if held.is_over() {
+        return Err(Failure::usage(format!("{dir} is complete: there is nothing to resume; see assay judge {dir}")));
+    }
+    let decisive = |plan: &serde_json::Value| {
+        ["streams", "criteria", "targets", "load", "slice", "interval"].map(|key| plan[key].clone())
+    };
+    let ours = serde_json::to_value(plan).map_err(|e| Failure::bug(format!("a plan that is not JSON: {e}")))?;
+    if decisive(&ours) != decisive(&held.first.plan) {
+        return Err(other("its streams, load, targets or criteria differ"));
+    }
+    if plan.measured().as_ns() != held.planned_ns {
+        return Err(other(&format!("it measures {}", Span::from_ns(held.planned_ns))));
+    }
+    let at_ns = held.resume_at_ns();
+    let warm_up = plan.length().saturating_sub(plan.measured());
+    let phases = Plan::phases(warm_up, Span::from_ns(held.planned_ns - at_ns));
+    // The same seed would repeat the operations that were already measured.
+    let seed = held.first.seed.wrapping_add(held.segments.wrapping_mul(1_000_003));
+    Ok(Rest { plan: Plan { phases, seed, ..plan.clone() }, at_ns })
 }
 
 /// The plan of a workload on these targets, with what the command line changes.

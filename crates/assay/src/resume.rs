@@ -1,0 +1,124 @@
+//! What an interrupted log already holds, so that a run can go on where it stopped.
+//!
+//! Whole slices count; the one that was cut is measured afresh. The gap is marked by a new segment that says how much of the
+//! step stands before it.
+
+use crate::failure::Failure;
+use crate::logfile;
+use assay_record::{CloseReason, Entry, Header, PhaseKind};
+use std::path::Path;
+
+/// One step as far as a log holds it.
+#[derive(Clone, Debug)]
+pub struct Held {
+    /// Header of its first segment.
+    pub first: Header,
+    /// Measured time planned for the whole step, nanoseconds.
+    pub planned_ns: u64,
+    /// Measured time that counts: whole slices, nanoseconds.
+    pub measured_ns: u64,
+    /// How its last segment ended; `None` when it was cut off.
+    pub closed: Option<CloseReason>,
+    /// Segments so far.
+    pub segments: u64,
+}
+
+impl Held {
+    /// True when nothing of it is left to run: it was completed, or ended by a verdict that more time cannot change.
+    pub fn is_over(&self) -> bool {
+        !matches!(self.closed, None | Some(CloseReason::Interrupted | CloseReason::LogFailed))
+    }
+
+    /// Where it goes on: at the beginning of a slice, with at least one slice to run.
+    pub fn resume_at_ns(&self) -> u64 {
+        let slice = self.first.slice_ns.max(1);
+        let whole = self.measured_ns / slice * slice;
+        if whole >= self.planned_ns { self.planned_ns.saturating_sub(1) / slice * slice } else { whole }
+    }
+}
+
+/// What a log holds.
+#[derive(Clone, Debug, Default)]
+pub struct Scan {
+    /// Its steps in order; a plain run is one.
+    pub steps: Vec<Held>,
+    /// Number of the line that would follow.
+    pub next_seq: u64,
+    /// Bytes up to the end of the last whole line.
+    pub length: u64,
+    /// Bytes of an unfinished last line, which are given up.
+    pub torn: u64,
+}
+
+/// Reads a log through. Damage in its middle cannot be continued.
+pub fn scan(path: &Path) -> Result<Scan, Failure> {
+    let mut reader = logfile::read(path)?;
+    let mut scan = Scan::default();
+    let unreadable =
+        |e: &dyn std::fmt::Display| Failure::workload(format!("the log {} cannot be continued: {e}", path.display()));
+    let mut segment = Segment::default();
+    while let Some(item) = reader.next_entry().map_err(|e| unreadable(&e))? {
+        match item {
+            Ok(entry) => segment.take(entry, &mut scan.steps),
+            Err(damage) if damage.torn_tail => {
+                scan.torn = reader.offset() - damage.offset;
+                break;
+            }
+            Err(damage) => return Err(unreadable(&damage)),
+        }
+        scan.length = reader.offset();
+        scan.next_seq = reader.next_seq();
+    }
+    if scan.steps.is_empty() {
+        return Err(unreadable(&"it holds no run"));
+    }
+    Ok(scan)
+}
+
+/// The segment that is being read.
+#[derive(Debug, Default)]
+struct Segment {
+    phases: Vec<PhaseKind>,
+    before_ns: u64,
+    measure_start: Option<u64>,
+}
+
+impl Segment {
+    fn take(&mut self, entry: Entry, steps: &mut Vec<Held>) {
+        match entry {
+            Entry::Header(header) => self.open(*header, steps),
+            Entry::Interval(interval) => {
+                if self.phases.get(usize::from(interval.phase)) == Some(&PhaseKind::Measure) {
+                    let start = *self.measure_start.get_or_insert(interval.start_ns);
+                    if let Some(held) = steps.last_mut() {
+                        held.measured_ns = (self.before_ns + (interval.end_ns - start)).min(held.planned_ns);
+                    }
+                }
+            }
+            Entry::Close(close) => {
+                if let Some(held) = steps.last_mut() {
+                    held.closed = Some(close.reason);
+                }
+            }
+            Entry::Histograms(_) | Entry::Event(_) => {}
+        }
+    }
+
+    fn open(&mut self, header: Header, steps: &mut Vec<Held>) {
+        self.phases = header.phases.iter().map(|phase| phase.kind).collect();
+        self.before_ns = header.measured_before_ns;
+        self.measure_start = None;
+        match steps.last_mut() {
+            Some(held) if header.continues => {
+                held.segments += 1;
+                held.closed = None;
+                held.measured_ns = header.measured_before_ns;
+            }
+            _ => {
+                let measured = header.phases.iter().filter(|phase| phase.kind == PhaseKind::Measure);
+                let planned_ns = measured.map(|phase| phase.span_ns).sum();
+                steps.push(Held { first: header, planned_ns, measured_ns: 0, closed: None, segments: 1 });
+            }
+        }
+    }
+}
