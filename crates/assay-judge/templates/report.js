@@ -3,6 +3,7 @@
 (() => {
   "use strict";
   const root = document.documentElement;
+  root.classList.add("scripted");
   const judgement = JSON.parse(document.getElementById("judgement").textContent);
   const drawn = new Map(); // figure → chart
   const PAPER = 325; // half of A4 without its margins, in CSS pixels
@@ -29,7 +30,16 @@
   const timeAxis = () => axis({ incrs: TICKS, space: 70, values: (u, ticks) => ticks.map(clock) });
   const line = (label, stroke, value, more) => ({ label, stroke: colour(stroke), width: 1.5, points: { show: false }, value: (u, v) => value(v), ...more });
   const position = { label: "at", value: (u, v) => (v == null ? "–" : clock(v)) };
-  const powers = (u, ticks) => ticks.map((v) => (Number.isInteger(Math.round(Math.log10(v) * 1e6) / 1e6) ? time(v) : null));
+// Ticks at 1, 2 and 5 of each power of ten; where there are many, the powers alone are labelled.
+  const oneTwoFive = (u, index, min, max) => {
+    const ticks = [];
+    for (let power = 10 ** Math.floor(Math.log10(min)); power <= max; power *= 10) {
+      ticks.push(...[1, 2, 5].map((n) => n * power).filter((v) => v >= min && v <= max));
+    }
+    return ticks;
+  };
+  const labels = (u, ticks) => ticks.map((v) => (ticks.length <= 7 || /^10*$/.test(Math.round(v)) ? time(v) : null));
+  const latencyAxis = () => axis({ size: 64, splits: oneTwoFive, filter: (u, ticks) => ticks, values: labels });
 
   function timeline(part, step, more) {
     const line = part.series;
@@ -98,7 +108,7 @@
       const bands = lines.bands;
       const options = timeline(part, step, {
         scales: { y: logarithmic },
-        axes: [timeAxis(), axis({ size: 64, values: powers })],
+        axes: [timeAxis(), latencyAxis()],
         series: [position, line("p50", "c1", time), line("p99", "c2", time), line("p99.9", "c3", time)],
         bands: [{ series: [2, 1], fill: colour("c2") + "30" }, { series: [3, 2], fill: colour("c3") + "22" }],
       });
@@ -142,7 +152,7 @@
       const options = timeline(part, step, {
         legend: { show: false },
         scales: { y: { ...logarithmic, range: () => span } },
-        axes: [timeAxis(), axis({ size: 64, values: powers })],
+        axes: [timeAxis(), latencyAxis()],
         series: [position, { paths: () => null, points: { show: false } }],
         hooks: { draw: [(u) => paintHeat(u, heat, at)] },
       });
@@ -161,7 +171,7 @@
         scales: { x: { time: false }, y: logarithmic },
         axes: [
           axis({ incrs: [1, 2, 3], space: 74, values: (u, ticks) => ticks.map(nine) }),
-          axis({ size: 64, values: powers }),
+          latencyAxis(),
         ],
         series: [
           { label: "not above", value: (u, v) => (v == null ? "–" : `${+((1 - 10 ** -v) * 100).toFixed(5)}%`) },
@@ -218,14 +228,16 @@
     // On paper a column is narrower than on most screens, and the layout of the paper is not known yet.
     const width = root.classList.contains("print") ? Math.min(PAPER, place.clientWidth) : place.clientWidth;
     const folded = figure.closest("details:not([open])"); // drawn when it is unfolded
-    if (folded || !width || (part.series.at_ns ?? []).length === 0) return;
+    figure.hidden = part.series.at_ns.length === 0; // left out to keep the file small; the end of the page says so
+    if (folded || !width || figure.hidden) return;
     drawn.get(figure)?.destroy();
     const [options, data] = CHARTS[figure.dataset.chart]({ part, step, figure, lines: part.series.streams[figure.dataset.stream] });
     drawn.set(figure, new uPlot({ width, ...options }, data, place));
   }
 
-  function drawAll() {
+  function drawAll({ missing = false } = {}) {
     for (const figure of document.querySelectorAll("figure[data-chart]")) {
+      if (missing && drawn.has(figure)) continue;
       try {
         draw(figure);
       } catch (error) {
@@ -238,12 +250,11 @@
   }
 
   let waiting = 0;
-  const soon = () => { clearTimeout(waiting); waiting = setTimeout(drawAll, 150); };
   const open = (all) => document.querySelectorAll("details").forEach((one) => { one.open = all || one.dataset.was === "open"; });
 
-  document.addEventListener("toggle", soon, true);
-  addEventListener("resize", soon);
-  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", drawAll);
+  document.addEventListener("toggle", () => drawAll({ missing: true }), true);
+  addEventListener("resize", () => { clearTimeout(waiting); waiting = setTimeout(drawAll, 150); });
+  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => drawAll());
   // Paper is white and cannot be unfolded.
   addEventListener("beforeprint", () => {
     document.querySelectorAll("details").forEach((one) => { one.dataset.was = one.open ? "open" : "shut"; });

@@ -93,7 +93,7 @@ fn it_renders_and_its_numbers_are_those_of_the_json() {
             assert!(size("width") > Some(100) && size("height") > Some(100), "{name}: {canvas}");
         }
         let json = serde_json::to_value(&judgement).unwrap();
-        assert!(cells_equal_the_json(&seen.dom, &json) > 50, "{name}");
+        assert!(cells_equal_the_json(&seen.dom, &json) >= 10 * charts, "{name}");
     }
 }
 
@@ -111,6 +111,7 @@ fn a_log_of_two_days() {
     assert!(seen.dom.contains("data-ready=\"charts:5 errors:0\""));
     assert!(seen.dom.contains("</span> FAIL</p>"));
     assert!(cells_equal_the_json(&seen.dom, &serde_json::to_value(&judgement).unwrap()) > 400);
+    assert_eq!(seen.dom.matches("class=\"one outlier\"").count(), 1);
     browser.screenshot("two-days", &page, 1280, false);
 }
 

@@ -444,3 +444,9 @@ pub fn certificate() -> Judgement {
 pub fn largest() -> Judgement {
     judgement(Size { hours: 48, targets: 24, streams: 7, points: 2000 }, Verdict::Fail, "too slow.")
 }
+
+/// A log that ends before anything was measured.
+pub fn nothing() -> Judgement {
+    let size = Size { hours: 1, targets: 1, streams: 1, points: 10 };
+    Judgement { part: Part::default(), ..judgement(size, Verdict::Incomplete, "nothing was measured.") }
+}

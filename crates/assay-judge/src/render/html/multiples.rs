@@ -113,37 +113,41 @@ fn path(line: &[(f64, Option<f64>)], top: f64) -> String {
     path
 }
 
+/// A share that does not count beside another one: one operation in a thousand.
+const NOTHING: f64 = 0.001;
+
 /// A target that stands out.
 pub(crate) struct Outlier {
     /// How many times the middle of the others.
     pub factor: f64,
-    /// What was compared: `p99`, or `mean` where the distributions of single targets were not kept.
-    pub by: &'static str,
+    /// What was compared: `p99`, `mean`, or the worst window of a criterion.
+    pub by: String,
 }
 
-/// Takes one figure of a distribution.
-type Pick = fn(&TimesSummary) -> Option<u64>;
-
-/// Set where the target's responses are that much longer than the middle of the other targets'.
+/// Set where the target's responses are that much longer than the middle of the other targets', over the whole time or in the
+/// worst window of a criterion.
 pub(crate) fn outlier(part: &Part, stream: &str, target: &str) -> Option<Outlier> {
-    let figures: [(&'static str, Pick); 2] = [("p99", |times| times.p99_ns), ("mean", |times| times.mean_ns)];
-    figures
-        .into_iter()
-        .find_map(|(by, figure)| factor(part, stream, target, figure).map(|factor| Outlier { factor, by }))
-        .filter(|outlier| outlier.factor >= OUTLIER)
+    let totals = |pick: fn(&TimesSummary) -> Option<u64>| {
+        let mine = part.streams.iter().filter(|totals| totals.name == stream);
+        mine.filter_map(|totals| Some((totals.target.as_deref()?, pick(&totals.response)? as f64))).collect::<Vec<_>>()
+    };
+    let whole = [("p99".to_owned(), totals(|times| times.p99_ns)), ("mean".to_owned(), totals(|times| times.mean_ns))];
+    let criteria = part.criteria.iter().filter(|outcome| outcome.stream.as_deref() == Some(stream)).map(|outcome| {
+        let worst = outcome.targets.iter().filter_map(|figure| Some((figure.target.as_deref()?, figure.value)));
+        (format!("worst window ({})", outcome.title), worst.collect())
+    });
+    let outlier =
+        |(by, figures): (String, Vec<(&str, f64)>)| factor(&figures, target).map(|factor| Outlier { factor, by });
+    whole.into_iter().chain(criteria).filter_map(outlier).find(|outlier| outlier.factor >= OUTLIER)
 }
 
-fn factor(part: &Part, stream: &str, target: &str, figure: Pick) -> Option<f64> {
-    let figures = |mine: bool| {
-        let wanted = part.streams.iter().filter(move |totals| totals.name == stream && totals.target.is_some());
-        let wanted = wanted.filter(move |totals| (totals.target.as_deref() == Some(target)) == mine);
-        wanted.filter_map(move |totals| figure(&totals.response))
-    };
-    let mine = figures(true).next()?;
-    let mut others: Vec<u64> = figures(false).collect();
-    others.sort_unstable();
+/// How many times the middle of the others' figures the target's is; `None` without others.
+fn factor(figures: &[(&str, f64)], target: &str) -> Option<f64> {
+    let (_, mine) = figures.iter().find(|(name, _)| *name == target)?;
+    let mut others: Vec<f64> = figures.iter().filter(|(name, _)| *name != target).map(|(_, figure)| *figure).collect();
+    others.sort_unstable_by(f64::total_cmp);
     let middle = *others.get(others.len().checked_sub(1)? / 2)?;
-    Some(mine as f64 / middle.max(1) as f64)
+    Some(mine / middle.max(NOTHING))
 }
 
 #[cfg(test)]
@@ -161,6 +165,14 @@ mod tests {
         let line = thin(&series, &flow);
         assert_eq!(line.len(), POINTS);
         assert!(line.iter().all(|(_, share)| *share == Some(0.75)), "{line:?}");
+    }
+
+    #[test]
+    fn the_odd_one_out() {
+        let figures = [("a", 0.010), ("b", 0.012), ("c", 0.090), ("d", 0.011)];
+        assert!(factor(&figures, "c").unwrap() > 8.0 && factor(&figures, "b").unwrap() < OUTLIER);
+        assert!(factor(&[("a", 0.000_5), ("b", 0.0)], "a").unwrap() < OUTLIER, "five in ten thousand are nothing");
+        assert_eq!(factor(&figures[..1], "a"), None);
     }
 
     #[test]
