@@ -6,6 +6,7 @@
   root.classList.add("scripted");
   const judgement = JSON.parse(document.getElementById("judgement").textContent);
   const drawn = new Map(); // figure → chart
+  const painted = new Set(); // those that reached the canvas
   const PAPER = 325; // half of A4 without its margins, in CSS pixels
   let errors = 0;
 
@@ -143,6 +144,15 @@
       return [timeline(part, step, { scales, axes, series }), data];
     },
 
+    lag({ part, step, lines }) {
+      const axes = [timeAxis(), latencyAxis()];
+      const series = [position, line("mean", "c1", time), line("largest", "c2", time)];
+      // Where nothing lagged there is no logarithm; the scale then shows the first microsecond.
+      const range = (u, low, high) => (low == null ? [1, 1000] : uPlot.rangeLog(low, high, 10, true));
+      const data = [seconds(part.series.at_ns), positive(lines.lag_mean_ns), positive(lines.lag_max_ns)];
+      return [timeline(part, step, { scales: { y: { ...logarithmic, range } }, axes, series }), data];
+    },
+
     heat({ part, step, lines }) {
       const heat = lines.heat;
       const span = heatSpan(heat);
@@ -231,8 +241,10 @@
     figure.hidden = part.series.at_ns.length === 0; // left out to keep the file small; the end of the page says so
     if (folded || !width || figure.hidden) return;
     drawn.get(figure)?.destroy();
+    painted.delete(figure);
     const [options, data] = CHARTS[figure.dataset.chart]({ part, step, figure, lines: part.series.streams[figure.dataset.stream] });
-    drawn.set(figure, new uPlot({ width, ...options }, data, place));
+    const hooks = { ...options.hooks, draw: [...(options.hooks?.draw ?? []), () => painted.add(figure)] };
+    drawn.set(figure, new uPlot({ width, ...options, hooks }, data, place));
   }
 
   function drawAll({ missing = false } = {}) {
@@ -246,7 +258,7 @@
       }
     }
     // Charts are painted in a microtask; this one comes behind them.
-    queueMicrotask(() => { root.dataset.ready = `charts:${drawn.size} errors:${errors}`; });
+    queueMicrotask(() => { root.dataset.ready = `charts:${painted.size} errors:${errors}`; });
   }
 
   let waiting = 0;

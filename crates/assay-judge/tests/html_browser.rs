@@ -77,9 +77,9 @@ fn cells_equal_the_json(dom: &str, json: &serde_json::Value) -> usize {
 fn it_renders_and_its_numbers_are_those_of_the_json() {
     let Some(browser) = Browser::find() else { return };
     for (name, judgement, charts) in [
-        ("passed", fixture::passed(), 5),
-        ("failed", fixture::failed(), 5),
-        ("certificate", fixture::certificate(), 10),
+        ("passed", fixture::passed(), 6),
+        ("failed", fixture::failed(), 6),
+        ("certificate", fixture::certificate(), 12),
     ] {
         let seen = browser.open(name, &page(&judgement));
         assert_eq!(seen.console, Vec::<String>::new(), "{name}");
@@ -108,7 +108,7 @@ fn a_log_of_two_days() {
     assert!(page.len() < 2_000_000, "{} bytes", page.len());
     let seen = browser.open("two-days", &page);
     assert_eq!(seen.console, Vec::<String>::new());
-    assert!(seen.dom.contains("data-ready=\"charts:5 errors:0\""));
+    assert!(seen.dom.contains("data-ready=\"charts:6 errors:0\""));
     assert!(seen.dom.contains("</span> FAIL</p>"));
     assert!(cells_equal_the_json(&seen.dom, &serde_json::to_value(&judgement).unwrap()) > 400);
     assert_eq!(seen.dom.matches("class=\"one outlier\"").count(), 1);
