@@ -107,13 +107,17 @@
   const CHARTS = {
     response({ part, step, lines }) {
       const bands = lines.bands;
+      // A point holds from its begin to the next one's, the last to the end.
+      const at = [...seconds(bands.at_ns), Math.max(part.measured_ns, bands.at_ns.at(-1) + 1) / 1e9];
+      const held = (list) => positive([...list, list.at(-1)]);
+      const steps = { paths: uPlot.paths.stepped({ align: 1 }) };
       const options = timeline(part, step, {
         scales: { y: logarithmic },
         axes: [timeAxis(), latencyAxis()],
-        series: [position, line("p50", "c1", time), line("p99", "c2", time), line("p99.9", "c3", time)],
+        series: [position, line("p50", "c1", time, steps), line("p99", "c2", time, steps), line("p99.9", "c3", time, steps)],
         bands: [{ series: [2, 1], fill: colour("c2") + "30" }, { series: [3, 2], fill: colour("c3") + "22" }],
       });
-      return [options, [seconds(bands.at_ns), positive(bands.p50_ns), positive(bands.p99_ns), positive(bands.p99_9_ns)]];
+      return [options, [at, held(bands.p50_ns), held(bands.p99_ns), held(bands.p99_9_ns)]];
     },
 
     share({ part, step, lines, figure }) {
@@ -130,8 +134,11 @@
     },
 
     rate({ part, step, lines }) {
-      const largest = Math.max(1, ...lines.asked, ...lines.achieved);
-      const data = [seconds(part.series.at_ns), lines.asked, lines.achieved];
+      // Behind the planned end only what was left is waited for: no rate.
+      const offered = (list) => list.map((n, index) => (part.series.at_ns[index] < part.planned_ns ? n : null));
+      const [asked, achieved] = [offered(lines.asked), offered(lines.achieved)];
+      const largest = Math.max(1, ...asked, ...achieved);
+      const data = [seconds(part.series.at_ns), asked, achieved];
       const series = [position, line("asked", "soft", rate, { dash: [5, 4], width: 1 }), line("achieved", "c1", rate)];
       const axes = [timeAxis(), axis({ size: 64 })];
       const scales = { y: { range: [0, largest * 1.08] } };

@@ -61,8 +61,7 @@ fn each_verdict_is_colour_and_sign_and_word() {
         let page = page(&Judgement { verdict, ..fixture::passed() });
         assert!(page.contains(banner) && page.contains(&format!("</span> {verdict}</p>")), "{verdict}");
         assert!(
-            page.contains("<b>SIMULATED</b> the device was simulated")
-                && page.contains("quick look, not a certification")
+            page.contains("<b>SIMULATED</b> no device was tested") && page.contains("quick look, not a certification")
         );
     }
 }
