@@ -5,6 +5,8 @@
 //! Rules and texts follow what ACT 6.6 was observed to do; older versions are read where people still have their files.
 
 pub mod conf;
+pub mod export;
+pub mod import;
 pub mod latency;
 mod lines;
 pub mod log;

@@ -41,6 +41,10 @@ pub enum Command {
     Judge(Judge),
     /// One self-contained HTML file from a log
     Report(Report),
+    /// A log of ours in the format of another tool
+    Export(Export),
+    /// A drop-in for another tool, with its own arguments and output: act_storage, act_index, act_prep, act_latency
+    As(As),
     /// Candidates for testing, the answer of each safety rule, and the consent tokens
     Devices(Devices),
     /// The workloads that come with the program
@@ -204,8 +208,11 @@ pub struct Explain {
 /// `assay judge`
 #[derive(Args, Debug)]
 pub struct Judge {
-    /// A run log, or the run directory that holds it
+    /// A run log, the run directory that holds it, or a log that ACT 3.0 to 6.6 wrote
     pub log: PathBuf,
+    /// Length of the judging window, instead of the log's
+    #[arg(long, value_name = "TIME")]
+    pub slice: Option<Span>,
     /// Judge the device's service time instead of the response time
     #[arg(long = "judge", value_name = "MEASURE")]
     pub judge_on: Option<Measure>,
@@ -228,6 +235,46 @@ pub struct Report {
     /// Judge the device's service time instead of the response time
     #[arg(long = "judge", value_name = "MEASURE")]
     pub judge_on: Option<Measure>,
+}
+
+/// `assay export`
+#[derive(Args, Debug)]
+pub struct Export {
+    /// A run log, or the run directory that holds it
+    pub log: PathBuf,
+    /// The format
+    #[arg(long, value_name = "FORMAT")]
+    pub to: Format,
+    /// Unit of an act-log's histograms
+    #[arg(long, value_name = "UNIT", default_value = "ms")]
+    pub unit: Unit,
+    /// Which step of a certification
+    #[arg(long, value_name = "N")]
+    pub step: Option<u32>,
+}
+
+/// What a log can be exported to.
+#[derive(Clone, Copy, Debug, clap::ValueEnum)]
+pub enum Format {
+    /// A log as ACT 6.6 writes it, for its act_latency.py
+    ActLog,
+}
+
+/// Units of ACT's histograms.
+#[derive(Clone, Copy, Debug, clap::ValueEnum)]
+pub enum Unit {
+    /// Milliseconds
+    Ms,
+    /// Microseconds
+    Us,
+}
+
+/// `assay as`
+#[derive(Args, Debug)]
+pub struct As {
+    /// The tool and its own arguments
+    #[arg(required = true, num_args = 1.., trailing_var_arg = true, allow_hyphen_values = true, value_name = "TOOL [ARGS]")]
+    pub words: Vec<String>,
 }
 
 /// `assay devices`

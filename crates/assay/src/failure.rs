@@ -60,6 +60,11 @@ impl Failure {
         Failure { code: code::BUG, message: message.to_string() }
     }
 
+    /// The same with one more line of advice.
+    pub fn advised(self, advice: &str) -> Failure {
+        Failure { message: format!("{}\n  = {advice}", self.message), ..self }
+    }
+
     /// Tells the user.
     #[allow(clippy::disallowed_macros, reason = "the binary prints")]
     pub fn print(&self) {

@@ -12,9 +12,17 @@ use std::path::{Path, PathBuf};
 #[derive(Debug)]
 pub struct LogFile {
     path: PathBuf,
-    writer: Writer<File>,
+    /// Absent where the run is only listened to.
+    writer: Option<Writer<File>>,
+    listener: Option<Box<dyn Listen>>,
     unsynced: u32,
     failed: Option<String>,
+}
+
+/// Is told of every line as it is written.
+pub trait Listen: std::fmt::Debug {
+    /// The next line.
+    fn hear(&mut self, entry: &Entry);
 }
 
 /// Lines after which the file is made durable; with an interval of a second, ten seconds.
@@ -29,7 +37,21 @@ impl LogFile {
         if let Some(dir) = path.parent().and_then(|dir| File::open(dir).ok()) {
             let _ = dir.sync_all();
         }
-        Ok(LogFile { path: path.to_path_buf(), writer: Writer::new(file, 0), unsynced: 0, failed: None })
+        Ok(LogFile::new(path, Some(Writer::new(file, 0))))
+    }
+
+    fn new(path: &Path, writer: Option<Writer<File>>) -> LogFile {
+        LogFile { path: path.to_path_buf(), writer, listener: None, unsynced: 0, failed: None }
+    }
+
+    /// A log that nobody keeps.
+    pub fn unkept() -> LogFile {
+        LogFile::new(Path::new("(not kept)"), None)
+    }
+
+    /// The same log, with a listener.
+    pub fn heard_by(self, listener: Box<dyn Listen>) -> LogFile {
+        LogFile { listener: Some(listener), ..self }
     }
 
     /// A log that is continued behind its last whole line; an unfinished one is cut off.
@@ -44,8 +66,7 @@ impl LogFile {
         let file = open().map_err(|e: io::Error| {
             Failure::host(format!("the run log {} cannot be continued: {e}", path.display()))
         })?;
-        let mut log =
-            LogFile { path: path.to_path_buf(), writer: Writer::new(file, scan.next_seq), unsynced: 0, failed: None };
+        let mut log = LogFile::new(path, Some(Writer::new(file, scan.next_seq)));
         if scan.torn > 0 {
             let text = format!("{} bytes of an unfinished line were given up", scan.torn);
             log.write(&Entry::Event(Event { at_ns: 0, what: "torn-tail".into(), text, details: Default::default() }));
@@ -55,11 +76,12 @@ impl LogFile {
 
     /// Appends a line. After a failure nothing more is written; what was written before stays.
     pub fn write(&mut self, entry: &Entry) {
-        if self.failed.is_some() {
-            return;
+        if let Some(listener) = &mut self.listener {
+            listener.hear(entry);
         }
+        let Some(writer) = self.writer.as_mut().filter(|_| self.failed.is_none()) else { return };
         let urgent = !matches!(entry, Entry::Interval(_) | Entry::Histograms(_));
-        let written = self.writer.write(entry).and_then(|()| {
+        let written = writer.write(entry).and_then(|()| {
             self.unsynced += 1;
             if urgent || self.unsynced >= SYNC_EVERY { self.sync() } else { Ok(()) }
         });
@@ -75,7 +97,7 @@ impl LogFile {
 
     fn sync(&mut self) -> io::Result<()> {
         self.unsynced = 0;
-        self.writer.get_ref().sync_data()
+        self.writer.as_ref().map_or(Ok(()), |writer| writer.get_ref().sync_data())
     }
 
     /// Why the log could not be kept, if so.

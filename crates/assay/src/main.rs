@@ -24,7 +24,10 @@ use failure::{Failure, code};
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    let outcome = std::panic::catch_unwind(|| commands::run(cli::Cli::parse()));
+    let outcome = std::panic::catch_unwind(|| match act::called_as() {
+        Some((tool, args)) => tool.run(&args),
+        None => commands::run(cli::Cli::parse()),
+    });
     let code = match outcome {
         Ok(Ok(code)) => code,
         Ok(Err(failure)) => {

@@ -8,6 +8,8 @@ use assay_model::{PhaseKind, Plan};
 use assay_record::{Event, Interval, Thresholds, Timing};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use std::io::IsTerminal;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Between plain lines.
 const PLAIN_EVERY: Span = Span::from_secs(60);
@@ -24,6 +26,8 @@ pub struct Progress {
     run: Option<Running>,
     told: Option<Instant>,
     events: u32,
+    /// Thousandths of a stretch that are done, for someone else's display.
+    shared: Option<Arc<AtomicU64>>,
 }
 
 /// What is known of the run that is shown.
@@ -43,7 +47,21 @@ impl Progress {
             bar.set_style(style());
             bar
         });
-        Progress { bar, clock: Clock::start(), quiet, title: String::new(), run: None, told: None, events: 0 }
+        Progress {
+            bar,
+            clock: Clock::start(),
+            quiet,
+            title: String::new(),
+            run: None,
+            told: None,
+            events: 0,
+            shared: None,
+        }
+    }
+
+    /// Shows nothing, and leaves the thousandths that are done in `shared`.
+    pub fn shared(shared: Arc<AtomicU64>) -> Progress {
+        Progress { shared: Some(shared), ..Progress::new(true) }
     }
 
     /// A line that stays.
@@ -116,6 +134,9 @@ impl Progress {
 
     /// A stretch of writing or reading that is counted in bytes.
     pub fn bytes(&mut self, what: &str, done: u64, total: u64, since: Instant) {
+        if let Some(shared) = &self.shared {
+            shared.store((u128::from(done) * 1000 / u128::from(total.max(1))) as u64, Ordering::Relaxed);
+        }
         let now = self.clock.now();
         let rate = done as f64 / now.since(since).as_secs_f64().max(1e-9);
         let left = Span::from_ns(((total - done.min(total)) as f64 / rate.max(1.0) * 1e9) as u64);
@@ -126,7 +147,7 @@ impl Progress {
             bar.set_position(done.min(total));
             bar.set_prefix(what.to_owned());
             bar.set_message(text);
-        } else if !self.quiet && self.told.is_none_or(|told| now.since(told) >= PLAIN_EVERY) {
+        } else if !self.quiet && now.since(*self.told.get_or_insert(now)) >= PLAIN_EVERY {
             self.told = Some(now);
             self.say(&format!("{what}: {text}"));
         }

@@ -4,10 +4,12 @@ use super::{print, result};
 use crate::cli;
 use crate::failure::Failure;
 use crate::rundir;
+use assay_judge::Options;
 
 /// Judges a log and prints the judgement; the exit code is the verdict's.
 pub fn judge(args: &cli::Judge) -> Result<u8, Failure> {
-    let judgement = result::judge(&rundir::log_in(&args.log), args.judge_on)?;
+    let options = Options { judge_on: args.judge_on, slice: args.slice, ..Options::default() };
+    let judgement = result::judge_with(&rundir::log_in(&args.log), options)?;
     let document = match (args.json, args.table) {
         (true, _) => result::json(&judgement)?,
         (false, true) => result::table(&judgement)?,

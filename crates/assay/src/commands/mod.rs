@@ -8,9 +8,10 @@ mod limit;
 mod prep;
 mod report;
 mod result;
-mod run;
+pub mod run;
 mod workloads;
 
+use crate::act;
 use crate::cli::{Cli, Command};
 use crate::failure::Failure;
 
@@ -24,6 +25,8 @@ pub fn run(cli: Cli) -> Result<u8, Failure> {
         Command::Explain(args) => explain::explain(&args),
         Command::Judge(args) => judge::judge(&args),
         Command::Report(args) => report::report(&args),
+        Command::Export(args) => act::export::export(&args),
+        Command::As(args) => act::named(&args.words),
         Command::Devices(args) => devices::devices(&args),
         Command::Workloads(args) => workloads::workloads(&args),
     }

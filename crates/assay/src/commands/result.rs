@@ -1,5 +1,6 @@
 //! The end of every run: judge the log, leave verdict and report beside it, print the result.
 
+use crate::act;
 use crate::cli::Output;
 use crate::commands::{print, print_json};
 use crate::failure::Failure;
@@ -36,7 +37,14 @@ pub fn leave(dir: &Path, judge_on: Option<Measure>) -> Result<Judgement, Failure
 
 /// Judges a log.
 pub fn judge(log: &Path, judge_on: Option<Measure>) -> Result<Judgement, Failure> {
-    let options = Options { judge_on, ..Options::default() };
+    judge_with(log, Options { judge_on, ..Options::default() })
+}
+
+/// Judges a log of ours, or one that ACT wrote.
+pub fn judge_with(log: &Path, options: Options) -> Result<Judgement, Failure> {
+    if act::judge::is_one(log) {
+        return act::judge::judge(log, options);
+    }
     assay_judge::judge(logfile::read(log)?, &options).map_err(|e| Failure::workload(format!("{}: {e}", log.display())))
 }
 

@@ -1,0 +1,217 @@
+//! From a run log of ours to a log in ACT's grammar, which the original analyzer reads.
+//!
+//! Histograms are service times, as those of ACT 6.x are. Only what was measured goes out: warm-up is left out, and the time
+//! of a block counts from the beginning of the measured phase. A block is written at every whole second; what has drained
+//! since the end of the schedule is in the last one.
+
+use super::conf::{Kind, write_banner};
+use super::log::write::{write_block, write_device, write_histogram_names};
+use super::log::{BUCKETS, DeviceLine, Unit};
+use assay_base::{Direction, Span};
+use assay_record::{Header, Interval, PhaseKind, Thresholds};
+use std::fmt::{self, Write};
+
+/// ACT's cache reads are `reads` too.
+const CACHE_READS: &str = "cache-reads";
+
+/// Exports one run. Told of its header and its intervals in order, it writes text as soon as it is known.
+#[derive(Debug)]
+pub struct Export {
+    unit: Unit,
+    histograms: Histograms,
+    measured: Vec<bool>,
+    /// Seconds from block to block.
+    every: u64,
+    start_ns: Option<u64>,
+    /// Seconds of the last block that was written.
+    written: u64,
+    /// The end of the plan, in seconds.
+    planned: u64,
+    /// Time reached since the start.
+    reached_ns: u64,
+}
+
+/// Cumulative counts by histogram, and which flows of a log belong to which.
+#[derive(Debug)]
+pub struct Histograms {
+    names: Vec<String>,
+    counts: Vec<[u64; BUCKETS]>,
+    /// For each flow, the histograms it counts in.
+    of_flow: Vec<Vec<usize>>,
+    /// For each bucket of the log, the bucket of ACT.
+    bucket: Vec<usize>,
+}
+
+impl Histograms {
+    /// Those of a run with this header: each stream, and `DEV-reads` where ACT names a stream per device. The names of
+    /// `order` come first, in that order.
+    pub fn new(header: &Header, unit: Unit, order: &[String]) -> Histograms {
+        let thresholds = Thresholds::from_bounds(header.thresholds_ns.clone());
+        // A bucket begins at a boundary, and every boundary of ACT is one of ours.
+        let lower = std::iter::once(0).chain(thresholds.bounds().iter().copied());
+        let bucket = lower.map(|ns| unit.bucket(Span::from_ns(ns)).min(BUCKETS - 1)).collect();
+        let mut all = Histograms { names: order.to_vec(), counts: Vec::new(), of_flow: Vec::new(), bucket };
+        let index = header.model == "act-index" && header.streams.iter().any(|stream| stream.name == CACHE_READS);
+        // Names in ACT's order: a stream, then the same on each device.
+        for stream in &header.streams {
+            let name = if index && stream.name == CACHE_READS { "reads" } else { stream.name.as_str() };
+            all.place(name);
+            if stream.per_target {
+                for target in &header.targets {
+                    all.place(&format!("{}-{name}", target.name));
+                }
+            }
+        }
+        all.of_flow = header
+            .flows
+            .iter()
+            .map(|flow| {
+                let stream = &header.streams[usize::from(flow.stream)];
+                let cache = index && stream.name == CACHE_READS;
+                let name = if cache { "reads" } else { stream.name.as_str() };
+                let mut places = vec![all.place(name)];
+                if let (true, Some(target)) = (stream.per_target || cache, header.targets.get(usize::from(flow.target)))
+                {
+                    places.push(all.place(&format!("{}-{name}", target.name)));
+                }
+                places
+            })
+            .collect();
+        all.counts = vec![[0; BUCKETS]; all.names.len()];
+        all
+    }
+
+    fn place(&mut self, name: &str) -> usize {
+        self.names.iter().position(|known| known == name).unwrap_or_else(|| {
+            self.names.push(name.to_owned());
+            self.names.len() - 1
+        })
+    }
+
+    /// Adds the service times of an interval.
+    pub fn add(&mut self, interval: &Interval) -> Result<(), String> {
+        for (flow, places) in interval.flows.iter().zip(&self.of_flow) {
+            for pair in flow.service.counts.chunks_exact(2) {
+                let bucket = usize::try_from(pair[0]).ok().and_then(|at| self.bucket.get(at));
+                let bucket = *bucket.ok_or_else(|| format!("a count for bucket {}, which does not exist", pair[0]))?;
+                for place in places {
+                    self.counts[*place][bucket] = self.counts[*place][bucket].saturating_add(pair[1]);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// The names, in order.
+    pub fn names(&self) -> &[String] {
+        &self.names
+    }
+
+    /// Writes the block for `seconds` after the start.
+    pub fn write(&self, seconds: u64, out: &mut dyn Write) -> fmt::Result {
+        write_block(seconds, self.names.iter().map(String::as_str).zip(&self.counts), out)
+    }
+}
+
+impl Export {
+    /// Begins: head of the log, up to the names of the histograms. The error says why the run cannot be exported.
+    pub fn begin(header: &Header, unit: Unit, out: &mut dyn Write) -> Result<Export, String> {
+        let second = 1_000_000_000;
+        let every = header.interval_ns.div_ceil(second).max(1);
+        if !(every * second).is_multiple_of(header.interval_ns.max(1)) {
+            return Err(format!(
+                "an interval of {} does not fit whole seconds, which ACT's logs count",
+                Span::from_ns(header.interval_ns)
+            ));
+        }
+        let measured: Vec<bool> = header.phases.iter().map(|phase| phase.kind == PhaseKind::Measure).collect();
+        let planned: u64 = header
+            .phases
+            .iter()
+            .zip(&measured)
+            .filter(|(_, measured)| **measured)
+            .map(|(phase, _)| phase.span_ns)
+            .sum();
+        let histograms = Histograms::new(header, unit, &[]);
+        let export = Export {
+            unit,
+            histograms,
+            measured,
+            every,
+            start_ns: None,
+            written: 0,
+            planned: planned / second,
+            reached_ns: 0,
+        };
+        export.head(header, out).map_err(|_| "the text could not be written".to_owned())?;
+        Ok(export)
+    }
+
+    /// Banner, configuration as far as a run of ours has it, devices, names.
+    fn head(&self, header: &Header, out: &mut dyn Write) -> fmt::Result {
+        let index = header.model == "act-index";
+        write_banner(if index { Kind::Index } else { Kind::Storage }, out)?;
+        writeln!(out, "ACT-{} CONFIGURATION", if index { "INDEX" } else { "STORAGE" })?;
+        let names: Vec<&str> = header.targets.iter().map(|target| target.name.as_str()).collect();
+        writeln!(out, "device-names: {}\nnum-devices: {}", names.join(" "), names.len())?;
+        writeln!(out, "test-duration-sec: {}\nreport-interval-sec: {}", self.planned, self.every)?;
+        let microseconds = if self.unit == Unit::Microseconds { "yes" } else { "no" };
+        writeln!(out, "microsecond-histograms: {microseconds}")?;
+        writeln!(out, "max-lag-sec: {}\n", header.max_lag_ns / 1_000_000_000)?;
+        writeln!(out, "DERIVED CONFIGURATION\nwritten-by: {}", header.tool)?;
+        for stream in &header.streams {
+            if let Some(rate) = stream.rate {
+                let direction = if stream.direction == Direction::Read { "read" } else { "written" };
+                writeln!(out, "{}-per-sec: {:.2} ({} {direction})", stream.name, rate.as_f64(), stream.size)?;
+            }
+        }
+        writeln!(out)?;
+        for target in &header.targets {
+            let block = u64::from(target.block_bytes);
+            let line = DeviceLine {
+                name: target.name.clone(),
+                size: target.size_bytes,
+                large_blocks: (!index).then_some(target.size_bytes >> 17),
+                minimum_io: (!index).then_some(block),
+            };
+            write_device(&line, out)?;
+        }
+        write_histogram_names(self.histograms.names(), out)
+    }
+
+    /// The next interval.
+    pub fn interval(&mut self, interval: &Interval, out: &mut dyn Write) -> Result<(), String> {
+        if !self.measured.get(usize::from(interval.phase)).copied().unwrap_or(false) {
+            return Ok(());
+        }
+        let start = *self.start_ns.get_or_insert(interval.start_ns);
+        // The block at the end of the plan waits for what is drained.
+        self.flush(interval.start_ns.saturating_sub(start), out)?;
+        self.histograms.add(interval)?;
+        self.reached_ns = interval.end_ns.saturating_sub(start);
+        if self.reached_ns / 1_000_000_000 < self.planned {
+            self.flush(self.reached_ns, out)?;
+        }
+        Ok(())
+    }
+
+    /// Writes the block that ends at `reached_ns`, if one does and the plan goes on after it.
+    fn flush(&mut self, reached_ns: u64, out: &mut dyn Write) -> Result<(), String> {
+        let seconds = reached_ns / 1_000_000_000 / self.every * self.every;
+        if seconds > self.written && seconds < self.planned {
+            self.written = seconds;
+            self.histograms.write(seconds, out).map_err(|_| "the text could not be written".to_owned())?;
+        }
+        Ok(())
+    }
+
+    /// Ends: a run that reached the end of its plan has its last block. One that was cut ends at its last whole block.
+    pub fn end(&mut self, out: &mut dyn Write) -> Result<(), String> {
+        let last = self.planned / self.every * self.every;
+        if self.reached_ns / 1_000_000_000 >= self.planned && last > self.written {
+            self.written = last;
+            self.histograms.write(last, out).map_err(|_| "the text could not be written".to_owned())?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,513 @@
+//! From a log that ACT wrote to entries of a run log, so that the same judge judges it.
+//!
+//! A log of ACT counts since its start; an interval here is the difference between two of its blocks. What ACT does not tell
+//! stays untold, and what follows from that is said in the header's watermarks:
+//!
+//! - 6.x knows how long the device took (service) and nothing of the time before (response). Up to 5.x `reads` is measured from
+//!   the moment a request was queued. Neither is response as it is meant here; the criteria are judged on what there is.
+//! - The planned load is that of the log's derived configuration. Operations that are behind it are counted as waiting. When
+//!   ACT's threads were busy with the device for half of their time, the device is taken for the cause, otherwise ACT.
+//! - Buckets of microseconds do not have a boundary at 1 ms: 1024 µs stands for it, 8192 µs for 8 ms, 65536 µs for 64 ms.
+//! - There are no sums and no largest values: [`KNOWS_NO_MEANS`] is what the reader of a judgement is told.
+
+use super::log::{BUCKETS, Block, Event as Line, EventKind, Header as Head, Item, Log, LogError, Program, Unit};
+use assay_base::{Bound, Criterion, Direction, Errno, Measure, Rate, Share, Span};
+use assay_model::Multiple;
+use assay_record::{
+    Close, CloseReason, Entry, Event, FlowHead, FlowInterval, Header, Interval, PhaseHead, PhaseKind, StreamHead,
+    TargetHead, Timing,
+};
+use std::collections::BTreeMap;
+use std::io::BufRead;
+
+/// The remark that belongs to every judgement of an ACT log.
+pub const KNOWS_NO_MEANS: &str = "an ACT log holds counts per power of two: no means, maxima or percentiles";
+/// ACT's procedure, where a log does not give a duration.
+const DAY: Span = Span::from_secs(86_400);
+/// The largest boundary: 2^40 units is more than a year, in milliseconds as in microseconds.
+const LARGEST: u32 = 40;
+/// The target of histograms over several devices.
+const TOGETHER: &str = "all devices";
+/// Lines without measurement that become events; the others are counted.
+const EVENTS: usize = 1000;
+
+/// Whether a text that starts so is a log of ACT: its banner stands at the beginning of a line.
+pub fn looks_like(start: &[u8]) -> bool {
+    let text = String::from_utf8_lossy(start);
+    text.lines().take(200).any(|line| line.starts_with("ACT version ") || line.starts_with("Aerospike act version "))
+}
+
+/// Reads a log and hands its entries to `sink`, in order. `slice` is the judging window.
+pub fn entries<R: BufRead>(file: &str, input: R, slice: Span, sink: &mut dyn FnMut(Entry)) -> Result<(), LogError> {
+    let mut log = Log::open(file, input)?;
+    let mut import: Option<Import> = None;
+    let mut early: Vec<Line> = log.header().remarks.clone();
+    while let Some(item) = log.next().transpose()? {
+        match (item, &mut import) {
+            (Item::Event(line), Some(import)) => import.line(line, sink),
+            (Item::Event(line), None) => early.push(line),
+            (Item::Block(block), Some(import)) => import.block(&block, &log, sink)?,
+            (Item::Block(block), None) => {
+                let begun = import.insert(Import::new(&log, slice));
+                begun.begin(&mut early, sink);
+                begun.block(&block, &log, sink)?;
+            }
+        }
+    }
+    let mut import = import.unwrap_or_else(|| {
+        let mut import = Import::new(&log, slice);
+        import.begin(&mut early, sink);
+        import
+    });
+    import.end(sink);
+    Ok(())
+}
+
+/// One histogram on its way.
+struct Flow {
+    /// As the log names it.
+    name: String,
+    write: bool,
+    /// Planned, per second.
+    rate: Option<Rate>,
+    /// Threads of ACT that carry it.
+    threads: Option<u64>,
+    /// Bytes of one operation; 0 where they vary, and where another histogram counts the same operations.
+    bytes: u64,
+    /// Counts up to the last block.
+    buckets: [u64; BUCKETS],
+    /// Operations counted as scheduled and as ended so far.
+    scheduled: u64,
+    ended: u64,
+    /// Failed since the last block, by name.
+    errors: BTreeMap<String, u64>,
+    /// Whether the device kept its threads busy in the last interval.
+    busy: bool,
+}
+
+struct Import {
+    head: Head,
+    header: Header,
+    flows: Vec<Flow>,
+    planned: Span,
+    after: Span,
+    intervals: u64,
+    next_index: u64,
+    events: usize,
+    /// How ACT ended before its time, if it did.
+    stopped: Option<CloseReason>,
+    why: String,
+}
+
+impl Import {
+    fn new<R: BufRead>(log: &Log<R>, slice: Span) -> Import {
+        let head = log.header().clone();
+        let names = if log.names().is_empty() { &head.listed } else { log.names() };
+        let flows: Vec<Flow> = names.iter().map(|name| flow(&head, name)).collect();
+        let planned = planned(&head);
+        let header = header(&head, &flows, planned, slice);
+        Import {
+            head,
+            header,
+            flows,
+            planned,
+            after: Span::ZERO,
+            intervals: 0,
+            next_index: 0,
+            events: 0,
+            stopped: None,
+            why: String::new(),
+        }
+    }
+
+    fn begin(&mut self, early: &mut Vec<Line>, sink: &mut dyn FnMut(Entry)) {
+        sink(Entry::Header(Box::new(self.header.clone())));
+        for line in early.drain(..) {
+            self.line(line, sink);
+        }
+    }
+
+    /// A line that is no measurement.
+    fn line(&mut self, line: Line, sink: &mut dyn FnMut(Entry)) {
+        let what = match line.kind {
+            EventKind::IoError => {
+                self.failed(&line.text);
+                "io-error"
+            }
+            EventKind::Lag => {
+                let devices = line.text.contains("large block") || line.text.contains("cache thread");
+                let busy = self.flows.iter().any(|flow| flow.busy);
+                let reason = if devices || busy { CloseReason::DeviceLag } else { CloseReason::GeneratorLag };
+                self.stopped.get_or_insert(reason);
+                "lag-stop"
+            }
+            EventKind::Stopped => {
+                self.stopped.get_or_insert(CloseReason::DeviceLag);
+                "lag-stop"
+            }
+            EventKind::Crashed => {
+                self.stopped = Some(CloseReason::EngineFailed);
+                "warning"
+            }
+            EventKind::SecondRun | EventKind::Other => "warning",
+        };
+        let words = line.text.trim_start_matches("ERROR: ");
+        let ending = what == "lag-stop" || line.kind == EventKind::Crashed;
+        if ending && !self.why.contains(words) {
+            let joint = if self.why.is_empty() { "ACT: " } else { "; " };
+            self.why = format!("{}{joint}{words}", self.why);
+        }
+        self.events += 1;
+        if self.events <= EVENTS {
+            let text = match line.kind {
+                EventKind::SecondRun => "another run begins in the same log; it is not judged".to_owned(),
+                _ => line.text,
+            };
+            let details = BTreeMap::from([("line".to_owned(), line.line.to_string())]);
+            sink(Entry::Event(Event { at_ns: self.after.as_ns(), what: what.to_owned(), text, details }));
+        }
+    }
+
+    /// `ERROR: reading D: 5 'Input/output error'`: counted where the device's operations of that direction are.
+    fn failed(&mut self, text: &str) {
+        let write = text.starts_with("ERROR: writing ");
+        let rest = text.trim_start_matches("ERROR: ").split_once(' ').map_or("", |(_, rest)| rest);
+        let (device, errno) = rest.rsplit_once(": ").unwrap_or((rest, ""));
+        let number = errno.split(' ').next().and_then(|n| n.parse().ok());
+        let name = number.map_or_else(|| "unknown".to_owned(), |number| Errno(number).to_string());
+        let own = format!("{device}-{}", if write { "writes" } else { "reads" });
+        let place = self.flows.iter().position(|flow| flow.name == own);
+        let place = place.or_else(|| self.flows.iter().position(|flow| flow.write == write)).unwrap_or(0);
+        if let Some(flow) = self.flows.get_mut(place) {
+            *flow.errors.entry(name).or_default() += 1;
+        }
+    }
+
+    fn block<R: BufRead>(&mut self, block: &Block, log: &Log<R>, sink: &mut dyn FnMut(Entry)) -> Result<(), LogError> {
+        if !block.complete {
+            self.why = "the log breaks off within a block".to_owned();
+            return Ok(());
+        }
+        let length = Span::from_ns(block.after.as_ns().saturating_sub(self.after.as_ns()));
+        let regular = self.head.interval.as_ns().max(1);
+        let index = (block.after.as_ns() / regular).saturating_sub(1).max(self.next_index);
+        let mut flows = Vec::new();
+        let unit = self.head.unit;
+        for flow in &mut self.flows {
+            let none = [0; BUCKETS];
+            let known = log.names().iter().position(|name| *name == flow.name);
+            let reading = block.readings.iter().find(|reading| Some(reading.histogram) == known);
+            let buckets = reading.map_or(&none, |reading| &reading.buckets);
+            if buckets.iter().zip(&flow.buckets).any(|(now, before)| now < before) {
+                let message = format!("the counts of {} go back", flow.name);
+                return Err(log.fault_here(message, "give the log of one run, unchanged"));
+            }
+            flows.push(flow.advance(buckets, block.after, length, unit));
+        }
+        let interval = self.interval(index, block.after, flows);
+        sink(Entry::Interval(interval));
+        Ok(())
+    }
+
+    /// The interval up to `end`, which is taken for reached.
+    fn interval(&mut self, index: u64, end: Span, flows: Vec<FlowInterval>) -> Interval {
+        let start_ns = std::mem::replace(&mut self.after, end).as_ns();
+        self.next_index = index + 1;
+        self.intervals += 1;
+        Interval { index, start_ns, end_ns: end.as_ns(), phase: 0, flows, disks: Vec::new(), host: None }
+    }
+
+    /// A log that was cut has no closing line here either.
+    fn end(&mut self, sink: &mut dyn FnMut(Entry)) {
+        if self.flows.iter().any(|flow| !flow.errors.is_empty()) {
+            // Errors behind the last block.
+            let (after, unit) = (self.after, self.head.unit);
+            let flows = self.flows.iter_mut().map(|flow| flow.advance(&flow.buckets.clone(), after, Span::ZERO, unit));
+            let flows = flows.collect();
+            sink(Entry::Interval(self.interval(self.next_index, after, flows)));
+        }
+        let reason = match self.stopped {
+            Some(reason) => reason,
+            None if self.after >= self.planned => CloseReason::Completed,
+            None => return,
+        };
+        let carried = |of: fn(&Flow) -> u64| self.flows.iter().map(of).fold(0u64, u64::saturating_add);
+        let ended = carried(|flow| flow.ended);
+        let text = if self.why.is_empty() { "ACT ran to its end".to_owned() } else { self.why.clone() };
+        sink(Entry::Close(Close {
+            reason,
+            at_ns: self.after.as_ns(),
+            text,
+            intervals: self.intervals,
+            issued: ended,
+            completed: ended,
+            stuck: 0,
+        }));
+    }
+}
+
+impl Flow {
+    /// The interval of `length` up to `after`, at whose end the log counts `buckets`.
+    fn advance(&mut self, buckets: &[u64; BUCKETS], after: Span, length: Span, unit: Unit) -> FlowInterval {
+        let new: Vec<u64> = buckets.iter().zip(&self.buckets).map(|(now, before)| now - before).collect();
+        self.buckets = *buckets;
+        let errors = std::mem::take(&mut self.errors);
+        let ok = new.iter().fold(0u64, |sum, n| sum.saturating_add(*n));
+        let ended = errors.values().fold(ok, |sum, n| sum.saturating_add(*n));
+        self.ended = self.ended.saturating_add(ended);
+        let planned = self.rate.map_or(0, |rate| rate.operations_in(after));
+        let before = self.scheduled;
+        self.scheduled = planned.max(self.ended).max(before);
+        // Each of ACT's threads may have one on its way.
+        let behind = self.scheduled - self.ended;
+        let in_flight = behind.min(self.threads.unwrap_or(0));
+        self.busy = self.keeps_busy(&new, length, unit);
+        let service = Timing { counts: Timing::sparse(&dense(&new)), ..Timing::default() };
+        // What is behind has a cause: the device, when ACT's threads were busy with it, and otherwise ACT.
+        let lag = |own: bool| Timing { sum_ns: u64::from(own), max_ns: 0, counts: Timing::sparse(&[ended]) };
+        FlowInterval {
+            scheduled: self.scheduled - before,
+            issued: ended,
+            ok,
+            errors,
+            in_flight,
+            waiting: behind - in_flight,
+            response: service.clone(),
+            service,
+            lag: lag(behind > in_flight),
+            own_lag: lag(behind > in_flight && !self.busy),
+            bytes: ok.saturating_mul(self.bytes),
+            ..FlowInterval::default()
+        }
+    }
+
+    /// Whether the threads spent at least half of the interval with the device. An operation of a bucket counts with the
+    /// middle of its bounds.
+    fn keeps_busy(&self, new: &[u64], length: Span, unit: Unit) -> bool {
+        let Some(threads) = self.threads else { return false };
+        let middle = |bucket: usize| if bucket == 0 { 0.0 } else { 1.5 * ((bucket - 1) as f64).exp2() };
+        let busy: f64 = new.iter().enumerate().map(|(bucket, n)| *n as f64 * middle(bucket)).sum();
+        let busy = busy * unit.span().as_secs_f64();
+        busy >= 0.5 * threads as f64 * length.as_secs_f64()
+    }
+}
+
+/// Buckets of ACT as buckets between our boundaries.
+fn dense(buckets: &[u64]) -> Vec<u64> {
+    let last = LARGEST as usize + 1;
+    let mut dense = vec![0u64; last + 1];
+    for (bucket, n) in buckets.iter().enumerate() {
+        let cell = &mut dense[bucket.min(last)];
+        *cell = cell.saturating_add(*n);
+    }
+    dense
+}
+
+/// ACT reports at its end: a test of 10 s with a report every 3 s takes 12 s.
+fn planned(head: &Head) -> Span {
+    let asked = head.item("test-duration-sec").and_then(|text| text.parse::<u32>().ok());
+    let asked = asked.map_or(DAY, |seconds| Span::from_secs(seconds.into()));
+    let interval = head.interval.as_ns().max(1);
+    Span::from_ns(asked.as_ns().div_ceil(interval).saturating_mul(interval))
+}
+
+fn flow(head: &Head, name: &str) -> Flow {
+    let number = |key: &str| head.item(key).and_then(|text| text.parse::<u64>().ok());
+    let devices = number("num-devices").unwrap_or(head.devices.len() as u64).max(1);
+    let queues =
+        number("num-queues").zip(number("threads-per-queue")).map(|(queues, threads)| queues.saturating_mul(threads));
+    let service = number("service-threads").or(queues);
+    let threads = match (name, head.program) {
+        ("large-block-reads" | "large-block-writes", _) => Some(devices),
+        ("writes", Program::Index) => number("cache-threads"),
+        ("reads" | "writes", _) => service,
+        _ => None,
+    };
+    Flow {
+        name: name.to_owned(),
+        write: name.ends_with("writes"),
+        rate: rate(head, name),
+        threads,
+        bytes: bytes(head, name),
+        buckets: [0; BUCKETS],
+        scheduled: 0,
+        ended: 0,
+        errors: BTreeMap::new(),
+        busy: false,
+    }
+}
+
+fn bytes(head: &Head, name: &str) -> u64 {
+    let number = |key: &str| head.item(key).and_then(|text| text.parse::<u64>().ok()).unwrap_or(0);
+    let minimum = head.devices.first().and_then(|line| line.minimum_io).unwrap_or(512).max(1);
+    let record = number("record-bytes").div_ceil(minimum).saturating_mul(minimum);
+    match (head.program, name) {
+        (Program::Index, "reads" | "writes" | "device-reads" | "device-writes") => 4096,
+        (_, "large-block-reads" | "large-block-writes") => number("large-block-op-kbytes").saturating_mul(1024),
+        (Program::Act | Program::Storage, "reads" | "writes") if number("record-bytes-range-max") == 0 => record,
+        _ => 0,
+    }
+}
+
+/// The load as a multiple of ACT's 1x, where it is one.
+fn load(head: &Head, devices: u64) -> String {
+    let number = |key: &str| head.item(key).and_then(|text| text.parse::<u64>().ok());
+    let rates = number("read-reqs-per-sec").zip(number("write-reqs-per-sec"));
+    let even = rates.filter(|(reads, writes)| *reads == writes.saturating_mul(2));
+    let multiple = even.and_then(|(reads, _)| Multiple::ratio(reads, devices.saturating_mul(2000)));
+    multiple.map_or_else(|| "its own load".to_owned(), |multiple| multiple.to_string())
+}
+
+/// The rate a log's derived configuration gives a histogram over all devices; from 5.x on.
+fn rate(head: &Head, name: &str) -> Option<Rate> {
+    let derived = |key: &str| {
+        let text = head.derived.iter().find(|(known, _)| known == key).map(|(_, value)| value.as_str())?;
+        format!("{text}/s").parse::<Rate>().ok().filter(|rate| !rate.is_zero())
+    };
+    match (head.program, name) {
+        (Program::Storage, "reads") => derived("internal-read-reqs-per-sec"),
+        (Program::Storage, "writes") => derived("internal-write-reqs-per-sec"),
+        (Program::Storage, "large-block-reads") => derived("large-block-reads-per-sec"),
+        (Program::Storage, "large-block-writes") => derived("large-block-writes-per-sec"),
+        (Program::Index, "writes") => derived("cache-thread-reads-and-writes-per-sec"),
+        (Program::Index, "reads") => {
+            let cache = derived("cache-thread-reads-and-writes-per-sec").unwrap_or(Rate::ZERO);
+            derived("service-thread-reads-per-sec").unwrap_or(Rate::ZERO).plus(cache).filter(|rate| !rate.is_zero())
+        }
+        _ => None,
+    }
+}
+
+fn header(head: &Head, flows: &[Flow], planned: Span, slice: Span) -> Header {
+    let names: Vec<String> = device_names(head);
+    let several = names.len() != 1;
+    let mut targets: Vec<TargetHead> = Vec::new();
+    if several {
+        targets.push(TargetHead { name: TOGETHER.to_owned(), kind: "devices".to_owned(), ..TargetHead::default() });
+    }
+    targets.extend(names.iter().map(|name| {
+        let line = head.devices.iter().find(|line| line.name == *name);
+        TargetHead {
+            name: name.clone(),
+            kind: "block device".to_owned(),
+            size_bytes: line.map_or(0, |line| line.size),
+            block_bytes: line.and_then(|line| line.minimum_io).map_or(0, |size| size as u32),
+            ..TargetHead::default()
+        }
+    }));
+    let target = |flow: &Flow| {
+        let device = flow.name.strip_suffix("-reads").or(flow.name.strip_suffix("-writes"));
+        let place = device.and_then(|device| names.iter().position(|name| name == device));
+        place.map_or(0, |place| place + usize::from(several)) as u16
+    };
+    let stream = |flow: &Flow| StreamHead {
+        name: flow.name.clone(),
+        direction: if flow.write { Direction::Write } else { Direction::Read },
+        arrival: if flow.rate.is_some() { "steady".to_owned() } else { "unknown".to_owned() },
+        rate: flow.rate,
+        size: size(head, &flow.name),
+        per_target: false,
+    };
+    let program = match head.program {
+        Program::Index => "act-index",
+        Program::Act | Program::Storage => "act-storage",
+    };
+    let placed =
+        flows.iter().enumerate().map(|(stream, flow)| FlowHead { stream: stream as u16, target: target(flow) });
+    Header {
+        format: assay_record::header::FORMAT,
+        tool: format!("ACT {}", head.version),
+        created: "unknown".to_owned(),
+        name: format!("ACT {} log", head.version),
+        step: None,
+        continues: false,
+        measured_before_ns: 0,
+        seed: 0,
+        model: program.to_owned(),
+        load: load(head, names.len().max(1) as u64),
+        slice_ns: slice.as_ns(),
+        interval_ns: head.interval.as_ns(),
+        phases: vec![PhaseHead { name: "measure".to_owned(), kind: PhaseKind::Measure, span_ns: planned.as_ns() }],
+        streams: flows.iter().map(stream).collect(),
+        flows: placed.collect(),
+        targets,
+        thresholds_ns: (0..=LARGEST).map(|e| head.unit.span().as_ns() << e).collect(),
+        criteria: criteria(head, flows, several, slice),
+        max_lag_ns: head
+            .item("max-lag-sec")
+            .and_then(|n| n.parse::<u64>().ok())
+            .unwrap_or(0)
+            .saturating_mul(1_000_000_000),
+        watermarks: watermarks(head, planned),
+        engine: BTreeMap::from([("engine".to_owned(), format!("ACT {}", head.version))]),
+        host: BTreeMap::new(),
+        plan: plan(head),
+    }
+}
+
+/// Devices as the configuration names them; those of 3.x and 4.x stand in the lines with their sizes.
+fn device_names(head: &Head) -> Vec<String> {
+    let written = head.item("device-names").unwrap_or("");
+    let names: Vec<String> =
+        written.split([' ', ',', ';']).filter(|name| !name.is_empty()).map(str::to_owned).collect();
+    if names.is_empty() { head.devices.iter().map(|line| line.name.clone()).collect() } else { names }
+}
+
+fn size(head: &Head, name: &str) -> String {
+    let large = head.item("large-block-op-kbytes").map(|kbytes| format!("{kbytes}KiB"));
+    match (head.program, name.contains("large-block")) {
+        (Program::Index, _) => "4KiB".to_owned(),
+        (_, true) => large.unwrap_or_else(|| "unknown".to_owned()),
+        (_, false) => head.item("record-bytes").map_or_else(|| "unknown".to_owned(), |bytes| format!("{bytes}B")),
+    }
+}
+
+/// The standard criteria on all reads and, where there are several devices, on the reads of each.
+fn criteria(head: &Head, flows: &[Flow], several: bool, slice: Span) -> Vec<Criterion> {
+    let over = match head.unit {
+        Unit::Milliseconds => [1, 8, 64].map(Span::from_ms),
+        Unit::Microseconds => [1 << 10, 1 << 13, 1 << 16].map(Span::from_us),
+    };
+    let below = [Share::from_percent(5), Share::from_percent(1), Share::from_ppb(1_000_000)];
+    let devices = device_names(head);
+    let judged = |name: &str| {
+        let device = name.strip_suffix("-reads");
+        matches!(name, "reads" | "trans-reads")
+            || several && device.is_some_and(|d| devices.iter().any(|known| known == d))
+    };
+    let mut criteria = Vec::new();
+    for flow in flows.iter().filter(|flow| judged(&flow.name)) {
+        criteria.extend(over.into_iter().zip(below).map(|(over, below)| Criterion {
+            stream: flow.name.clone(),
+            measure: Measure::Service,
+            bound: Bound::Over { over, below },
+            window: Some(slice),
+        }));
+    }
+    criteria
+}
+
+fn watermarks(head: &Head, planned: Span) -> Vec<String> {
+    let measured = match head.major {
+        6.. => "service time only; what users waited (response) is unknown".to_owned(),
+        _ => "reads are measured from the moment they were queued, device-reads from the moment they were issued"
+            .to_owned(),
+    };
+    let mut marks = vec![format!("ACT {} LOG: {measured}", head.version)];
+    if head.unit == Unit::Microseconds {
+        marks.push("ACT LOG IN MICROSECONDS: judged at 1024, 8192 and 65536 µs".to_owned());
+    }
+    if planned < DAY {
+        marks.push(format!("SHORT: {planned} planned, ACT's procedure asks for {DAY}"));
+    }
+    marks
+}
+
+/// What the log says of itself, in its own words.
+fn plan(head: &Head) -> serde_json::Value {
+    let object = |items: &[(String, String)]| {
+        let pairs = items.iter().map(|(key, value)| (key.clone(), serde_json::Value::String(value.clone())));
+        serde_json::Value::Object(pairs.collect())
+    };
+    serde_json::json!({ "act": { "configuration": object(&head.items), "derived": object(&head.derived) } })
+}

@@ -1,0 +1,70 @@
+//! `assay export LOG --to act-log`.
+
+use super::say;
+use crate::cli::{self, Format};
+use crate::failure::{Failure, code};
+use crate::logfile;
+use crate::rundir;
+use assay_formats::act::export::Export;
+use assay_formats::act::log::Unit;
+use assay_record::Entry;
+
+/// Writes the log to standard output in the format asked for.
+pub fn export(args: &cli::Export) -> Result<u8, Failure> {
+    match args.to {
+        Format::ActLog => act_log(args),
+    }
+}
+
+fn act_log(args: &cli::Export) -> Result<u8, Failure> {
+    let path = rundir::log_in(&args.log);
+    let wrong = |why: String| Failure::workload(format!("{}: {why}", path.display()));
+    let unit = match args.unit {
+        cli::Unit::Ms => Unit::Milliseconds,
+        cli::Unit::Us => Unit::Microseconds,
+    };
+    let mut reader = logfile::read(&path)?;
+    let mut export: Option<Export> = None;
+    let mut steps = 0;
+    let mut text = String::new();
+    while let Some(entry) = reader.next_entry().map_err(|e| wrong(e.to_string()))? {
+        match entry {
+            Ok(Entry::Header(header)) => {
+                steps += 1;
+                let number = header.step.as_ref().map_or(steps, |step| step.number);
+                if args.step.is_some_and(|wanted| wanted != number) {
+                    // Another step, before the one that is wanted or behind it.
+                    if export.is_some() {
+                        break;
+                    }
+                    continue;
+                }
+                if header.continues && export.is_some() {
+                    return Err(wrong("the run was interrupted and continued; an ACT log has no way to say so".into()));
+                }
+                if export.is_some() {
+                    return Err(wrong("it holds several steps\n  = name one with --step N".into()));
+                }
+                export = Some(Export::begin(&header, unit, &mut text).map_err(&wrong)?);
+            }
+            Ok(Entry::Interval(interval)) => {
+                if let Some(export) = &mut export {
+                    export.interval(&interval, &mut text).map_err(&wrong)?;
+                }
+            }
+            Ok(_) => {}
+            Err(damage) if damage.torn_tail => break,
+            Err(damage) => return Err(wrong(format!("the log is damaged: {damage}"))),
+        }
+        if text.len() > 1 << 16 && !say(&std::mem::take(&mut text)) {
+            return Ok(code::DONE);
+        }
+    }
+    let mut export = export.ok_or_else(|| {
+        let step = args.step.map_or_else(|| "a run".to_owned(), |step| format!("step {step}"));
+        wrong(format!("there is no {step} in it"))
+    })?;
+    export.end(&mut text).map_err(&wrong)?;
+    say(&text);
+    Ok(code::DONE)
+}

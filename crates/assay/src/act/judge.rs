@@ -1,0 +1,70 @@
+//! Judging a log that ACT wrote, with the same rules as ours. What such a log cannot tell is not shown.
+
+use crate::failure::Failure;
+use assay_base::{Measure, Span};
+use assay_formats::act::import;
+use assay_formats::act::log::LogError;
+use assay_judge::judgement::{Part, TimesSummary};
+use assay_judge::{Fold, Judgement, Options};
+use std::fs::File;
+use std::io::{BufReader, Read};
+use std::path::Path;
+
+/// A banner stands near the beginning.
+const START: u64 = 64 << 10;
+/// ACT's criteria are bounds on every hour.
+const SLICE: Span = Span::from_secs(3600);
+
+/// Whether the file is a log of ACT.
+pub fn is_one(log: &Path) -> bool {
+    let mut start = Vec::new();
+    let read = File::open(log).and_then(|file| file.take(START).read_to_end(&mut start));
+    read.is_ok() && import::looks_like(&start)
+}
+
+/// Judges it.
+pub fn judge(log: &Path, options: Options) -> Result<Judgement, Failure> {
+    if options.judge_on == Some(Measure::Response) {
+        return Err(Failure::usage("a log of ACT knows no response times; judge it without --judge response"));
+    }
+    let file = File::open(log).map_err(|e| Failure::workload(format!("{} cannot be read: {e}", log.display())))?;
+    let slice = options.slice.unwrap_or(SLICE);
+    let mut fold = Fold::new(options);
+    let input = BufReader::with_capacity(1 << 20, file);
+    import::entries(&log.display().to_string(), input, slice, &mut |entry| fold.entry(entry)).map_err(unreadable)?;
+    let judgement = fold.finish().map_err(|e| Failure::workload(format!("{}: {e}", log.display())))?;
+    Ok(without_the_unknown(judgement))
+}
+
+fn unreadable(error: LogError) -> Failure {
+    let text = error.to_string();
+    Failure::workload(text.strip_prefix("error: ").unwrap_or(&text))
+}
+
+/// Takes out what the log does not know: response and lag, means, largest values.
+fn without_the_unknown(mut judgement: Judgement) -> Judgement {
+    judgement.warnings.retain(|warning| !warning.starts_with("percentiles of "));
+    judgement.warnings.push(import::KNOWS_NO_MEANS.to_owned());
+    clear(&mut judgement.part);
+    for step in &mut judgement.steps {
+        clear(&mut step.part);
+    }
+    judgement
+}
+
+fn clear(part: &mut Part) {
+    for stream in &mut part.streams {
+        (stream.service.mean_ns, stream.service.max_ns) = (None, None);
+        stream.service.nines.clear();
+        for unknown in [&mut stream.response, &mut stream.lag, &mut stream.own_lag] {
+            *unknown = TimesSummary::default();
+        }
+    }
+    for slice in &mut part.slices {
+        for stream in &mut slice.streams {
+            (stream.service.mean_ns, stream.service.max_ns) = (None, None);
+            stream.response = Default::default();
+            stream.own_lag_p99_below_ns = None;
+        }
+    }
+}

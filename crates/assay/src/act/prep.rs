@@ -1,0 +1,89 @@
+//! `act_prep`: our preparation, which leaves a record and reads samples back, with ACT's text.
+
+use super::{MINUS_ONE, consent, say};
+use crate::cli::Access;
+use crate::commands::run::seed;
+use crate::failure::{Failure, code};
+use crate::prepare::{self, prepare};
+use crate::progress::Progress;
+use crate::records::Records;
+use crate::signals;
+use crate::targets::{self, Wish};
+use assay_device::select::Choice;
+use assay_formats::act::prep as text;
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::thread::ScopedJoinHandle;
+
+/// Zeros, then salts one device.
+pub fn run(args: &[String]) -> Result<u8, Failure> {
+    let [device] = args else {
+        say(text::USAGE);
+        return Ok(code::DONE);
+    };
+    if !Path::new(device).exists() {
+        say(&text::open_failed(device));
+        return Ok(MINUS_ONE);
+    }
+    let named = targets::named(args)?;
+    let smallest = |block: u32| u64::from(block.max(4096));
+    let wish = Wish { writes: true, smallest: &smallest, log_dir: Path::new(".") };
+    let opened = consent::open(&named, wish, Access::default())?;
+    if opened.real().is_empty() {
+        return Err(Failure::usage(format!("{device} holds no data and needs no preparation")));
+    }
+    opened.recheck()?;
+    let stop = signals::watch().map_err(|e| Failure::host(format!("signals cannot be watched: {e}")))?;
+    let size = opened.geometry(0).size;
+    say(&text::size_line(device, size));
+    let done = Arc::new(AtomicU64::new(0));
+    let mut progress = Progress::shared(done.clone());
+    let how = prepare::Wish { zero: true, engine: Choice::Auto, run: seed(None, &named) as u32 };
+    let records = Records::host();
+    std::thread::scope(|scope| {
+        let work = scope.spawn(|| prepare(opened.real(), args, how, Some(&records), &mut progress, &stop));
+        let mut dots = Dots { device, row: text::dots(size), printed: 0 };
+        watch(&work, &done, &mut dots);
+        let result = work.join().unwrap_or_else(|_| Err(Failure::bug("preparing panicked")));
+        if result.is_ok() {
+            dots.upto(2 * dots.row);
+        } else {
+            say("\n");
+        }
+        result.map(|_| code::DONE)
+    })
+}
+
+#[allow(clippy::disallowed_methods, reason = "the display's own pace, not an operation's")]
+fn watch<T>(work: &ScopedJoinHandle<'_, T>, done: &AtomicU64, dots: &mut Dots<'_>) {
+    while !work.is_finished() {
+        dots.upto(done.load(Ordering::Relaxed) * 2 * dots.row / 1000);
+        std::thread::sleep(std::time::Duration::from_millis(50));
+    }
+}
+
+/// Two rows of dots with their headings.
+struct Dots<'a> {
+    device: &'a str,
+    row: u64,
+    printed: u64,
+}
+
+impl Dots<'_> {
+    /// Goes on to `dots` of both rows together.
+    fn upto(&mut self, dots: u64) {
+        while self.printed < dots.min(2 * self.row) {
+            if self.printed == 0 {
+                say(&text::cleaning_line(self.device));
+            } else if self.printed == self.row {
+                say(&("\n".to_owned() + &text::salting_line(self.device)));
+            }
+            say(".");
+            self.printed += 1;
+            if self.printed == 2 * self.row {
+                say("\n");
+            }
+        }
+    }
+}

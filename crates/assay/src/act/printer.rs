@@ -1,0 +1,183 @@
+//! What `act_storage` and `act_index` print while they run, from the lines of our own log.
+
+use super::say;
+use crate::failure::code;
+use crate::logfile::Listen;
+use crate::signals::StopCell;
+use assay_base::Direction;
+use assay_formats::act::conf::{Conf, Kind};
+use assay_formats::act::export::Histograms;
+use assay_formats::act::log::write::{self, Stop};
+use assay_formats::act::log::{DeviceLine, Unit};
+use assay_record::{Close, CloseReason, Entry, Event, Header, Interval};
+use std::cell::Cell;
+use std::rc::Rc;
+
+/// Prints, and finds out how the run ended.
+#[derive(Debug)]
+pub struct Printer {
+    conf: Conf,
+    /// Seconds from block to block, and of the whole test.
+    every: u64,
+    planned: u64,
+    header: Option<Box<Header>>,
+    histograms: Option<Histograms>,
+    start_ns: u64,
+    reached: u64,
+    failed: u64,
+    told: u64,
+    stop: StopCell,
+    ended: Rc<Cell<u8>>,
+}
+
+impl Printer {
+    /// For a test of `planned` seconds. The exit code is left in the cell.
+    pub fn new(conf: &Conf, planned: u64, stop: &StopCell) -> (Printer, Rc<Cell<u8>>) {
+        let ended = Rc::new(Cell::new(code::BUG));
+        let printer = Printer {
+            conf: conf.clone(),
+            every: (conf.report_interval.as_ns() / 1_000_000_000).max(1),
+            planned,
+            header: None,
+            histograms: None,
+            start_ns: 0,
+            reached: 0,
+            failed: 0,
+            told: 0,
+            stop: stop.clone(),
+            ended: ended.clone(),
+        };
+        (printer, ended)
+    }
+
+    /// Devices and names, once the targets are open.
+    fn header(&mut self, header: &Header) {
+        let unit = if self.conf.microsecond_histograms { Unit::Microseconds } else { Unit::Milliseconds };
+        let storage = self.conf.kind == Kind::Storage;
+        let mut text = String::new();
+        for target in &header.targets {
+            let line = DeviceLine {
+                name: target.name.clone(),
+                size: target.size_bytes,
+                large_blocks: storage.then_some(target.size_bytes / self.conf.large_block.get().max(1)),
+                minimum_io: storage.then_some(target.block_bytes.into()),
+            };
+            let _ = write::write_device(&line, &mut text);
+        }
+        let histograms = Histograms::new(header, unit, &write::histogram_names(&self.conf));
+        let _ = write::write_histogram_names(histograms.names(), &mut text);
+        self.histograms = Some(histograms);
+        self.header = Some(Box::new(header.clone()));
+        self.print(&text);
+    }
+
+    fn interval(&mut self, interval: &Interval) {
+        if interval.index == 0 {
+            self.start_ns = interval.start_ns;
+        }
+        self.failed += interval.flows.iter().map(|flow| flow.failed() + flow.short).sum::<u64>();
+        if let Some(histograms) = &mut self.histograms {
+            // Our own counts are within our own buckets.
+            let _ = histograms.add(interval);
+        }
+        self.reached = interval.end_ns.saturating_sub(self.start_ns) / 1_000_000_000;
+        let second = interval.index + 1;
+        // The last block waits for what is still in flight.
+        if second < self.planned && second.is_multiple_of(self.every) && self.reached >= second {
+            self.block(second);
+        }
+    }
+
+    fn block(&mut self, second: u64) {
+        let mut text = String::new();
+        if let Some(histograms) = &self.histograms {
+            let _ = histograms.write(second, &mut text);
+        }
+        self.print(&text);
+    }
+
+    /// Without a reader a test is for nobody: it ends.
+    fn print(&self, text: &str) {
+        if !say(text) {
+            self.stop.ask(CloseReason::LogFailed);
+        }
+    }
+
+    fn event(&mut self, event: &Event) {
+        let number = |key: &str| event.details.get(key).and_then(|text| text.parse::<usize>().ok());
+        let Some(header) = &self.header else { return };
+        let flow = number("flow").and_then(|flow| header.flows.get(flow));
+        let stream = flow.and_then(|flow| header.streams.get(usize::from(flow.stream)));
+        let device = flow.and_then(|flow| header.targets.get(usize::from(flow.target)));
+        let (Some(stream), Some(device)) = (stream, device) else { return };
+        let write = stream.direction == Direction::Write;
+        let text = match event.what.as_str() {
+            "io-error" => {
+                let errno = number("errno").unwrap_or(0) as i32;
+                let (_, text) = super::errno(&std::io::Error::from_raw_os_error(errno));
+                self.told += 1;
+                write::io_failed(write, &device.name, errno, &text)
+            }
+            "short-io" => {
+                self.told += 1;
+                let verb = if write { "writing" } else { "reading" };
+                format!("ERROR: {verb} {}: {}\n", device.name, event.text)
+            }
+            "lag-stop" => lagging(self.conf.kind, &stream.name).text().to_owned(),
+            _ => return,
+        };
+        self.print(&text);
+    }
+
+    #[allow(clippy::disallowed_macros, reason = "the binary prints")]
+    fn close(&mut self, close: &Close) {
+        match close.reason {
+            CloseReason::Completed => self.block(self.planned),
+            CloseReason::Interrupted | CloseReason::LogFailed => {}
+            _ => self.block((self.reached + 1).div_ceil(self.every) * self.every),
+        }
+        if close.reason != CloseReason::Completed {
+            eprintln!("assay: {}", close.text);
+        }
+        if self.failed > 0 {
+            eprintln!("assay: {} operations failed, {} of them are named above", self.failed, self.told);
+        }
+        if close.stuck > 0 {
+            eprintln!("assay: {} operations never came back", close.stuck);
+        }
+        let broken = self.failed > 0 || close.stuck > 0;
+        self.ended.set(match close.reason {
+            _ if broken => code::FAILED,
+            CloseReason::Completed => code::DONE,
+            CloseReason::DeviceLag | CloseReason::TargetLost => code::FAILED,
+            CloseReason::GeneratorLag | CloseReason::EngineFailed => INVALID,
+            CloseReason::Interrupted | CloseReason::LogFailed => code::INCOMPLETE,
+        });
+    }
+}
+
+/// The test proves nothing: this machine did not keep up.
+const INVALID: u8 = 11;
+
+impl Listen for Printer {
+    fn hear(&mut self, entry: &Entry) {
+        match entry {
+            Entry::Header(header) => self.header(header),
+            Entry::Interval(interval) => self.interval(interval),
+            Entry::Event(event) => self.event(event),
+            Entry::Close(close) => self.close(close),
+            Entry::Histograms(_) => {}
+        }
+    }
+}
+
+/// ACT's words for a stream that lags.
+fn lagging(kind: Kind, stream: &str) -> Stop {
+    match (kind, stream) {
+        (Kind::Storage, "large-block-reads" | "tomb-raider-reads") => Stop::LargeBlockReads,
+        (Kind::Storage, "large-block-writes") => Stop::LargeBlockWrites,
+        (Kind::Storage, _) => Stop::Service,
+        (Kind::Index, "reads") => Stop::Generator,
+        (Kind::Index, _) => Stop::Cache,
+    }
+}

@@ -1,0 +1,106 @@
+//! `act_storage` and `act_index`: a config in ACT's reading, then a run of ours that prints ACT's log.
+
+use super::printer::Printer;
+use super::{MINUS_ONE, consent, errno, processors, say};
+use crate::cli::Access;
+use crate::commands::run::{prepared, seed};
+use crate::drive::{Drive, drive};
+use crate::failure::Failure;
+use crate::logfile::LogFile;
+use crate::progress::Progress;
+use crate::rundir;
+use crate::signals;
+use crate::targets::{self, Wish};
+use assay_device::select::Choice;
+use assay_formats::act::conf::{self, Conf, Kind, Outcome};
+use assay_formats::act::log::write;
+use assay_formats::act::lower;
+use assay_model::workload::Adjust;
+use std::os::unix::fs::FileTypeExt;
+use std::path::Path;
+
+/// Does what the program of `kind` does with these arguments.
+pub fn run(kind: Kind, args: &[String]) -> Result<u8, Failure> {
+    let cpus = processors();
+    let conf = match config(kind, args, cpus) {
+        Ok(conf) => conf,
+        Err((text, exit)) => {
+            say(&text);
+            return Ok(exit);
+        }
+    };
+    if let Some(complaint) = unusable(&conf) {
+        say(&complaint);
+        return Ok(MINUS_ONE);
+    }
+    test(&conf, cpus)
+}
+
+/// The config, with all that is printed before the devices already printed; or the last words and the exit code.
+fn config(kind: Kind, args: &[String], cpus: u32) -> Result<Box<Conf>, (String, u8)> {
+    let mut banner = String::new();
+    let _ = conf::write_banner(kind, &mut banner);
+    let [path] = args else {
+        let _ = conf::write_usage(kind, &mut banner);
+        return Err((banner, MINUS_ONE));
+    };
+    let text = std::fs::read(path).map_err(|e| {
+        let (number, text) = errno(&e);
+        (banner + &conf::open_failed(path, number, &text), MINUS_ONE)
+    })?;
+    match conf::read_like_act(&text, kind, cpus) {
+        Outcome::Refused { stdout, exit } => Err((stdout, exit)),
+        Outcome::Accepted { conf, stdout } => {
+            say(&stdout);
+            Ok(conf)
+        }
+    }
+}
+
+/// ACT's words for the first device that is none. A config with file-size-mbytes means files.
+fn unusable(conf: &Conf) -> Option<String> {
+    if conf.file_size.is_some() {
+        return None;
+    }
+    conf.device_names.iter().find_map(|name| match std::fs::metadata(name) {
+        Err(e) => {
+            let (number, text) = errno(&e);
+            Some(write::open_device_failed(name, number, &text))
+        }
+        Ok(found) if found.file_type().is_block_device() => None,
+        Ok(found) if found.is_file() => Some(write::size_unknown(name)),
+        // Direct I/O is refused by everything else.
+        Ok(_) => Some(write::open_device_failed(name, 22, "Invalid argument")),
+    })
+}
+
+fn test(conf: &Conf, cpus: u32) -> Result<u8, Failure> {
+    let workload = lower::like_act(conf, cpus).map_err(Failure::workload)?;
+    let named = targets::named(&workload.targets)?;
+    let adjust = Adjust { seed: seed(None, &named), targets: named.len() as u16, ..Adjust::default() };
+    let plan = workload.plan(&adjust).map_err(Failure::workload)?;
+    let run_dir = consent::run_dir();
+    let smallest = |block| plan.smallest_target(block);
+    let log_dir = run_dir.as_deref().unwrap_or(Path::new("."));
+    let wish = Wish { writes: plan.writes(), smallest: &smallest, log_dir };
+    let access = Access { create: conf.file_size, engine: Choice::Auto, ..Access::default() };
+    let opened = consent::open(&named, wish, access)?;
+    let stop = signals::watch().map_err(|e| Failure::host(format!("signals cannot be watched: {e}")))?;
+    let log = match &run_dir {
+        Some(dir) => LogFile::create(&rundir::create(dir, true)?.join("run.jsonl"))?,
+        None => LogFile::unkept(),
+    };
+    let (printer, ended) = Printer::new(conf, plan.length().as_ns() / 1_000_000_000, &stop);
+    let mut log = log.heard_by(Box::new(printer));
+    let how = Drive {
+        engine: Choice::Auto,
+        workers: None,
+        spin: None,
+        step: None,
+        watermarks: vec![format!("RUN AS {}: ACT's rates, steady arrivals", conf.kind.program())],
+        prepared: prepared(&opened),
+        measured_before_ns: None,
+    };
+    drive(&plan, &opened, &how, &mut log, &mut Progress::new(true), &stop)?;
+    Ok(ended.get())
+}
