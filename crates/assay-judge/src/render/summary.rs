@@ -172,14 +172,15 @@ fn figures(page: &mut Page, part: &Part) {
         .generator
         .filter(|cost| cost.sampled_ns > 0)
         .map(|cost| format!(", CPU {:.0}% of one", cost.cpu_ns as f64 * 100.0 / cost.sampled_ns as f64));
-    page.line(format!(
+    let load = format!(
         "in flight up to {}, waiting up to {}; lag p99 {}, own lag max {}{}",
         most(|stream| stream.in_flight_max),
         most(|stream| stream.waiting_max),
         human(lag),
         human(own),
         cpu.unwrap_or_default()
-    ));
+    );
+    page.words("", &load, 2);
     page.words("", &format!("{}; {}", rates(part), errors(part)), 2);
     page.line(bytes(part));
 }
