@@ -3,7 +3,7 @@
 #   make test   installs what the tests need, then formatting, lints and all tests
 CARGO ?= cargo
 
-.PHONY: help build demo test needs fmt lint unit
+.PHONY: help build demo test needs fmt lint unit bench bench-smoke
 
 help:
 	@sed -n 's/^#   //p' $(firstword $(MAKEFILE_LIST))
@@ -33,3 +33,9 @@ lint:
 
 unit:
 	$(CARGO) test --workspace
+
+bench:
+	bench/run
+
+bench-smoke:
+	SCALE=smoke bench/run target/bench-smoke.md

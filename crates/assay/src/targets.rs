@@ -225,6 +225,18 @@ impl Targets {
         Ok(())
     }
 
+    /// Discards every target.
+    pub fn discard(&self) -> Result<(), Failure> {
+        for real in self.real() {
+            if let Pass::Write(permit) = &real.access {
+                permit.discard().map_err(|e| {
+                    Failure::host(format!("{} was not discarded: {e}\n  = prepare it without --discard", real.name))
+                })?;
+            }
+        }
+        Ok(())
+    }
+
     /// Removes the scratch files this run made.
     pub fn remove_scratch(self) -> Vec<String> {
         let Targets::Real(all) = self else { return Vec::new() };

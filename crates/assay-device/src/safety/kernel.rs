@@ -5,9 +5,10 @@ use super::roots::DevNum;
 use rustix::fd::{AsFd, BorrowedFd};
 use rustix::fs::{AtFlags, StatxFlags};
 use rustix::io::Errno;
-use rustix::ioctl::{Getter, Opcode, Updater, ioctl};
+use rustix::ioctl::{Getter, Opcode, Setter, Updater, ioctl};
 
 const BLKROGET: Opcode = 0x125e;
+const BLKDISCARD: Opcode = 0x1277;
 const BLKGETSIZE64: Opcode = 0x8008_1272;
 const BLKGETDISKSEQ: Opcode = 0x8008_1280;
 const LOOP_GET_STATUS64: Opcode = 0x4c05;
@@ -26,6 +27,12 @@ pub fn size(fd: BorrowedFd<'_>) -> Result<u64, Errno> {
 pub fn read_only(fd: BorrowedFd<'_>) -> Result<bool, Errno> {
     // SAFETY: BLKROGET stores one int.
     unsafe { ioctl(fd, Getter::<BLKROGET, i32>::new()) }.map(|flag| flag != 0)
+}
+
+/// Tells a block device that none of its `size` bytes are needed any more; what they read as afterwards is the device's affair.
+pub fn discard(fd: BorrowedFd<'_>, size: u64) -> Result<(), Errno> {
+    // SAFETY: BLKDISCARD reads two u64, offset and length.
+    unsafe { ioctl(fd, Setter::<BLKDISCARD, [u64; 2]>::new([0, size])) }
 }
 
 /// The number the kernel gives each disk once (Linux 5.15 and later).

@@ -194,6 +194,17 @@ impl Permit {
         })
     }
 
+    /// Discards the whole device (TRIM, UNMAP), as far as it can. Files keep the space that was reserved for them.
+    ///
+    /// # Errors
+    /// The device does not discard, or it is a file.
+    pub fn discard(&self) -> io::Result<()> {
+        match self.exam.kind {
+            Kind::Block(_) => Ok(kernel::discard(self.file.as_fd(), self.shape.size)?),
+            _ => Err(io::Error::new(io::ErrorKind::Unsupported, "only block devices are discarded")),
+        }
+    }
+
     /// The target as the engines take it: a second descriptor of the same open file. It stays writable as long as the
     /// engines hold it, so the permit is kept beside them for `recheck` and the lock.
     ///

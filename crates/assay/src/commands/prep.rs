@@ -21,6 +21,9 @@ pub fn prep(args: &cli::Prep) -> Result<u8, Failure> {
         return Err(Failure::usage("simulated and null targets hold no data and need no preparation"));
     }
     opened.recheck()?;
+    if args.discard {
+        opened.discard()?;
+    }
     let stop = signals::watch().map_err(|e| Failure::host(format!("signals cannot be watched: {e}")))?;
     let mut progress = Progress::new(false);
     let how = prepare::Wish { zero: !args.skip_zero, engine: args.access.engine, run: run::seed(None, &named) as u32 };
