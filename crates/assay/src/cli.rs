@@ -178,6 +178,9 @@ pub struct Prep {
     /// Devices or files to prepare, in parallel
     #[arg(required = true)]
     pub targets: Vec<String>,
+    /// Discard everything first (TRIM), so that the device knows what is free
+    #[arg(long)]
+    pub discard: bool,
     /// Leave out the first pass, which writes zeros
     #[arg(long)]
     pub skip_zero: bool,
