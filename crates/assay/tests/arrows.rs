@@ -1,0 +1,147 @@
+//! The rooms as `docs/decisions/0001-rooms.md` draws them, held against what cargo knows: a crate that depends on a room it
+//! may not know fails here, and so does a dependency nobody gave a reason for.
+#![allow(clippy::unwrap_used, reason = "a test")]
+
+use serde_json::Value;
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// What each room may use. Dependencies for tests are free, but for the rooms named in `ALONE`.
+const ARROWS: &[(&str, &[&str])] = &[
+    ("assay-base", &[]),
+    ("assay-model", &["assay-base"]),
+    ("assay-record", &["assay-base"]),
+    ("assay-device", &["assay-base"]),
+    ("assay-engine", &["assay-base", "assay-model", "assay-record"]),
+    ("assay-judge", &["assay-base", "assay-record"]),
+    ("assay-formats", &["assay-base", "assay-model", "assay-record"]),
+];
+/// Not even in tests does the judge see an engine, or the vocabulary anything at all.
+const ALONE: &[&str] = &["assay-base", "assay-judge"];
+/// Crates that give access to the operating system; only these rooms may have them.
+const SYSTEM: (&[&str], &[&str]) = (&["io-uring", "libc", "rustix", "signal-hook"], &["assay-device", "assay"]);
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
+}
+
+fn packages() -> Vec<Value> {
+    let cargo = option_env!("CARGO").unwrap_or("cargo");
+    let output = Command::new(cargo)
+        .args(["metadata", "--format-version", "1", "--no-deps", "--offline"])
+        .current_dir(root())
+        .output()
+        .unwrap();
+    assert!(output.status.success(), "cargo metadata: {}", String::from_utf8_lossy(&output.stderr));
+    let metadata: Value = serde_json::from_slice(&output.stdout).unwrap();
+    metadata["packages"].as_array().unwrap().clone()
+}
+
+/// Name and whether it is for tests only, of every direct dependency.
+fn dependencies(package: &Value) -> Vec<(String, bool)> {
+    let one = |dependency: &Value| (dependency["name"].as_str().unwrap().to_owned(), dependency["kind"] == "dev");
+    package["dependencies"].as_array().unwrap().iter().map(one).collect()
+}
+
+#[test]
+fn no_room_knows_what_it_may_not() {
+    let rooms: BTreeMap<&str, &[&str]> = ARROWS.iter().copied().collect();
+    let packages = packages();
+    assert!(packages.len() > rooms.len(), "the whole workspace was looked at");
+    for package in &packages {
+        let room = package["name"].as_str().unwrap();
+        let Some(allowed) = rooms.get(room) else {
+            assert_eq!(room, "assay", "{room} is a new room: give it its arrows here and in docs/decisions");
+            continue;
+        };
+        for (name, test_only) in dependencies(package) {
+            let free = test_only && !ALONE.contains(&room);
+            let ok = !name.starts_with("assay") || free || allowed.contains(&name.as_str());
+            assert!(ok, "{room} may not use {name}; see docs/decisions/0001-rooms.md");
+        }
+    }
+}
+
+#[test]
+fn the_operating_system_has_its_rooms() {
+    let (crates, rooms) = SYSTEM;
+    let mut seen = 0;
+    for package in packages() {
+        let room = package["name"].as_str().unwrap().to_owned();
+        for (name, _) in
+            dependencies(&package).into_iter().filter(|(name, test)| !test && crates.contains(&name.as_str()))
+        {
+            seen += 1;
+            assert!(rooms.contains(&room.as_str()), "{room} may not touch the operating system through {name}");
+        }
+    }
+    assert!(seen >= crates.len(), "each of {crates:?} is used somewhere, {seen} uses were found");
+}
+
+#[test]
+fn every_dependency_has_its_reason() {
+    let reasons = std::fs::read_to_string(root().join("docs/decisions/0002-dependencies.md")).unwrap();
+    for package in packages() {
+        let room = package["name"].as_str().unwrap().to_owned();
+        for (name, _) in dependencies(&package).into_iter().filter(|(name, _)| !name.starts_with("assay")) {
+            let named = reasons.lines().any(|line| line.starts_with('|') && line.contains(&format!("`{name}`")));
+            assert!(named, "{room} uses {name}, which has no reason in docs/decisions/0002-dependencies.md");
+        }
+    }
+}
+
+/// Rooms that decide and do not act.
+const PURE: [&str; 6] = ["assay-base", "assay-model", "assay-record", "assay-engine", "assay-judge", "assay-formats"];
+
+/// Every source file of a room, with its text.
+fn sources(room: &str) -> Vec<(PathBuf, String)> {
+    let mut found = Vec::new();
+    let mut dirs = vec![root().join("crates").join(room).join("src")];
+    while let Some(dir) = dirs.pop() {
+        for entry in std::fs::read_dir(dir).unwrap() {
+            let path = entry.unwrap().path();
+            if path.is_dir() {
+                dirs.push(path);
+            } else if path.extension().is_some_and(|end| end == "rs") {
+                found.push((path.clone(), std::fs::read_to_string(&path).unwrap()));
+            }
+        }
+    }
+    assert!(!found.is_empty(), "{room} has sources");
+    found
+}
+
+/// What clippy.toml does not ban, because the other rooms use it all the time.
+#[test]
+fn pure_rooms_open_nothing_start_nothing_and_ask_nobody() {
+    for room in PURE {
+        for (path, text) in sources(room) {
+            for way in ["std::fs", "std::net", "std::process", "std::env", "std::thread", "unsafe "] {
+                let line = text.lines().position(|line| line.contains(way) && !line.trim_start().starts_with("//"));
+                assert_eq!(line, None, "{} uses {way}", path.display());
+            }
+        }
+    }
+}
+
+#[test]
+fn one_file_reads_the_clock() {
+    let rooms = PURE.into_iter().chain(["assay-device", "assay"]);
+    let reads =
+        |text: &str| ["clock_gettime", "Instant::now(", "SystemTime::now("].iter().any(|way| text.contains(way));
+    let all: Vec<PathBuf> = rooms.flat_map(sources).filter(|(_, text)| reads(text)).map(|(path, _)| path).collect();
+    assert_eq!(all.len(), 1, "{all:?}");
+    assert!(all[0].ends_with("assay-device/src/clock.rs"), "{all:?}");
+}
+
+#[test]
+fn the_engine_knows_no_workload_by_name() {
+    for (path, text) in sources("assay-engine") {
+        // Its tests may drive any workload.
+        let text = text.split("#[cfg(test)]").next().unwrap();
+        let named =
+            ["assay_model::act", "act-storage", "act-index", "large-block"].iter().find(|name| text.contains(**name));
+        assert_eq!(named, None, "{}", path.display());
+    }
+}

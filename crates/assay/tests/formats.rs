@@ -1,0 +1,184 @@
+//! `docs/FORMATS.md` shows workload files, a line of a log and a few lines of Python. Here they are tried.
+#![allow(clippy::unwrap_used, reason = "a test")]
+
+use serde_json::Value;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
+}
+
+fn page() -> String {
+    std::fs::read_to_string(root().join("docs/FORMATS.md")).unwrap()
+}
+
+fn golden() -> PathBuf {
+    root().join("crates/assay-record/tests/golden/run-v1.jsonl")
+}
+
+/// The fenced blocks of one language.
+fn blocks(page: &str, language: &str) -> Vec<String> {
+    let mut found = Vec::new();
+    let mut open: Option<(bool, String)> = None;
+    for line in page.lines() {
+        match (&mut open, line.strip_prefix("```")) {
+            (None, Some(name)) => open = Some((name == language, String::new())),
+            (Some((wanted, text)), Some(_)) => {
+                if *wanted {
+                    found.push(std::mem::take(text));
+                }
+                open = None;
+            }
+            (Some((_, text)), None) => *text += &format!("{line}\n"),
+            (None, None) => {}
+        }
+    }
+    found
+}
+
+fn assay(args: &[&str], dir: &Path) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_assay")).args(args).current_dir(dir).output().unwrap()
+}
+
+#[test]
+fn the_workload_files_shown_are_workloads() {
+    let dir = tempfile::tempdir().unwrap();
+    let files = blocks(&page(), "toml");
+    assert!(files.len() >= 3, "one for each model");
+    for (number, text) in files.iter().enumerate() {
+        let name = format!("{number}.toml");
+        std::fs::write(dir.path().join(&name), text).unwrap();
+        let explained = assay(&["explain", &name, "sim:flash", "--json"], dir.path());
+        assert!(explained.status.success(), "{text}\n{}", String::from_utf8_lossy(&explained.stderr));
+        let plan: Value = serde_json::from_slice(&explained.stdout).unwrap();
+        assert!(text.contains(&format!("\"{}\"", plan["model"].as_str().unwrap())));
+        assert!(!plan["criteria"].as_array().unwrap().is_empty(), "{plan}");
+    }
+}
+
+/// Every key that the page lists in a table of workload keys is known to the reader, and none is missing there: an unknown
+/// key makes the reader list the known ones.
+#[test]
+fn the_keys_listed_are_the_keys_known() {
+    let dir = tempfile::tempdir().unwrap();
+    let page = page();
+    let common = listed(&page, "### Keys of every model");
+    for (model, section) in
+        [("act-storage", "### `model = \"act-storage\"`"), ("act-index", "### `model = \"act-index\"`")]
+    {
+        let mut keys: Vec<String> = listed(&page, section);
+        keys.extend(common.iter().cloned());
+        keys.sort();
+        assert_eq!(known(&format!("model = \"{model}\"\nq = 1\n"), dir.path()), keys, "{model}");
+    }
+    let mut keys = listed(&page, "### `model = \"streams\"`");
+    keys.sort();
+    assert_eq!(known("model = \"streams\"\n[[stream]]\nq = 1\n", dir.path()), keys);
+    let mut keys = listed(&page, "### `[[criterion]]`");
+    keys.sort();
+    assert_eq!(known("model = \"act-index\"\n[[criterion]]\nq = 1\n", dir.path()), keys);
+}
+
+/// First column of the table behind `heading`, up to the next heading.
+fn listed(page: &str, heading: &str) -> Vec<String> {
+    let section = page.split_once(&format!("\n{heading}\n")).unwrap_or_else(|| panic!("no {heading}")).1;
+    let section = section.split("\n##").next().unwrap();
+    let rows = section.lines().filter_map(|line| line.strip_prefix("| `")?.split_once('`').map(|(key, _)| key));
+    rows.map(|key| key.trim_matches(['[', ']']).to_owned()).collect()
+}
+
+/// The keys that the reader names when it meets one it does not know.
+fn known(text: &str, dir: &Path) -> Vec<String> {
+    std::fs::write(dir.join("unknown.toml"), text).unwrap();
+    let refused = assay(&["explain", "unknown.toml"], dir);
+    let told = String::from_utf8(refused.stderr).unwrap();
+    assert_eq!(refused.status.code(), Some(3), "{told}");
+    let list = told.split_once("known here: ").unwrap_or_else(|| panic!("{told}")).1;
+    let mut keys: Vec<String> = list.split([',', '\n']).map(|key| key.trim().to_owned()).collect();
+    keys.retain(|key| !key.is_empty());
+    keys.sort();
+    keys
+}
+
+#[test]
+fn the_line_shown_is_a_line_of_the_golden_log() {
+    let golden = std::fs::read_to_string(golden()).unwrap();
+    let page = page();
+    let shown = blocks(&page, "text").into_iter().find(|text| text.starts_with("{\"crc\"")).unwrap();
+    assert!(golden.contains(&shown), "{shown}");
+}
+
+#[test]
+fn the_python_shown_checks_a_log_and_finds_damage() {
+    if Command::new("python3").arg("--version").output().is_err() {
+        use std::io::Write;
+        let _ = writeln!(std::io::stderr(), "skipped: python3 is not installed");
+        return;
+    }
+    let dir = tempfile::tempdir().unwrap();
+    let scripts = blocks(&page(), "python");
+    assert_eq!(scripts.len(), 1);
+    std::fs::write(dir.path().join("check.py"), &scripts[0]).unwrap();
+    let check = |log: &[u8]| {
+        let path = dir.path().join("log.jsonl");
+        std::fs::write(&path, log).unwrap();
+        let output = Command::new("python3").arg("check.py").arg(&path).current_dir(dir.path()).output().unwrap();
+        (output.status.success(), String::from_utf8(output.stdout).unwrap(), String::from_utf8(output.stderr).unwrap())
+    };
+    let log = std::fs::read(golden()).unwrap();
+    let (ok, told, errors) = check(&log);
+    assert!(ok, "{errors}");
+    assert_eq!(told.lines().count(), 29);
+    assert!(told.starts_with("0 header ") && told.lines().last().unwrap().starts_with("28 close "), "{told}");
+    let mut damaged = log.clone();
+    let at = damaged.len() / 2;
+    damaged[at] = if damaged[at] == b'1' { b'2' } else { b'1' };
+    assert!(!check(&damaged).0, "a damaged byte is noticed");
+    assert!(check(&log[..log.len() - 9]).2.contains("torn tail") || !check(&log[..log.len() - 9]).0);
+}
+
+/// The result of the golden log has the members the page lists, and no others.
+#[test]
+fn the_members_of_the_result_are_the_members_listed() {
+    let dir = tempfile::tempdir().unwrap();
+    let judged = assay(&["judge", golden().to_str().unwrap(), "--json"], dir.path());
+    assert_eq!(judged.status.code(), Some(10), "{}", String::from_utf8_lossy(&judged.stderr));
+    let result: Value = serde_json::from_slice(&judged.stdout).unwrap();
+    let page = page();
+    let section = page.split_once("\n## The result").unwrap().1.split("\n## ").next().unwrap();
+    let first = section.lines().filter(|line| line.starts_with("| `")).filter_map(|line| line.split('|').nth(1));
+    let names: Vec<&str> = first.flat_map(|cell| cell.split('`').skip(1).step_by(2)).collect();
+    for member in result.as_object().unwrap().keys() {
+        assert!(names.contains(&member.as_str()), "{member} is not in docs/FORMATS.md");
+    }
+    let optional = ["steps", "slices_left_out", "deciding", "generator"];
+    for name in names.iter().filter(|name| !optional.contains(name)) {
+        assert!(result.get(*name).is_some(), "docs/FORMATS.md lists {name}, which is not in the result");
+    }
+    let inside = |value: &Value| {
+        for member in value.as_object().unwrap().keys() {
+            assert!(section.contains(&format!("`{member}`")), "{member} is not in docs/FORMATS.md");
+        }
+    };
+    inside(&result["criteria"][0]);
+    inside(&result["criteria"][1]["measured"]);
+    inside(&result["slices"][0]);
+    inside(&result["slices"][0]["streams"][0]);
+    inside(&result["streams"][0]);
+    inside(&result["streams"][0]["response"]);
+    inside(&result["deciding"]);
+}
+
+/// What a run leaves is what its log alone gives.
+#[test]
+fn the_verdict_is_a_fold_over_the_log() {
+    let dir = tempfile::tempdir().unwrap();
+    let run =
+        assay(&["run", "act-storage-quick", "sim:flash", "--for", "4s", "--slice", "1s", "--out", "run"], dir.path());
+    assert_eq!(run.status.code(), Some(0), "{}", String::from_utf8_lossy(&run.stderr));
+    std::fs::rename(dir.path().join("run/run.jsonl"), dir.path().join("alone.jsonl")).unwrap();
+    let judged = assay(&["judge", "alone.jsonl", "--json"], dir.path());
+    let kept = std::fs::read_to_string(dir.path().join("run/verdict.json")).unwrap();
+    assert_eq!(String::from_utf8(judged.stdout).unwrap(), kept);
+}

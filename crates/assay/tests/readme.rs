@@ -1,0 +1,166 @@
+//! The commands of the README, run as a reader would run them: every line of its `sh` blocks, in one directory, in order.
+//! Long ones are shortened with `--for`, and `/dev/nvme1n1` is a loop device, where this machine lets us have one.
+#![allow(clippy::unwrap_used, reason = "a test")]
+
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+
+const DEVICE: &str = "/dev/nvme1n1";
+/// Verbs that end with a verdict's exit code.
+const VERDICTS: [&str; 4] = ["certify", "run", "judge", "limit"];
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
+}
+
+fn readme() -> String {
+    std::fs::read_to_string(root().join("README.md")).unwrap()
+}
+
+/// Lines of all `sh` blocks.
+fn commands() -> Vec<String> {
+    let (mut inside, mut lines) = (false, Vec::new());
+    for line in readme().lines() {
+        match line.strip_prefix("```") {
+            Some(language) => inside = language == "sh",
+            None if inside => lines.push(line.to_owned()),
+            None => {}
+        }
+    }
+    lines
+}
+
+/// A directory, with `assay` in the path and no records but its own.
+struct Reader {
+    dir: tempfile::TempDir,
+}
+
+impl Reader {
+    fn new() -> Reader {
+        Reader { dir: tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap() }
+    }
+
+    fn run(&self, line: &str) -> Output {
+        let bin = Path::new(env!("CARGO_BIN_EXE_assay")).parent().unwrap();
+        let path = format!("{}:/usr/local/sbin:/usr/sbin:/sbin:/usr/local/bin:/usr/bin:/bin", bin.display());
+        let mut command = Command::new("sh");
+        command.args(["-euc", line]).current_dir(self.dir.path()).stdin(Stdio::null()).env("PATH", path);
+        command.env("XDG_STATE_HOME", self.dir.path().join("state")).output().unwrap()
+    }
+
+    /// Runs one line; its exit code must be one that the command may have.
+    fn expect(&self, line: &str) -> String {
+        let output = self.run(line);
+        let verb = line.split_whitespace().nth(1).unwrap_or_default();
+        let verdicts: &[i32] = if VERDICTS.contains(&verb) { &[0, 10, 11] } else { &[0] };
+        let code = output.status.code().unwrap();
+        assert!(verdicts.contains(&code), "{line}\nexit {code}\n{}", String::from_utf8_lossy(&output.stderr));
+        String::from_utf8(output.stdout).unwrap()
+    }
+}
+
+#[test]
+fn commands_that_need_no_device() {
+    let reader = Reader::new();
+    let lines: Vec<String> = commands().into_iter().filter(|line| !line.contains(DEVICE)).collect();
+    assert!(lines.len() >= 8, "the blocks were found: {lines:?}");
+    for line in lines {
+        // Twelve simulated hours are seconds for a release build and a minute for this one; seven show the same slice.
+        let line = line.replace("--for 12h", "--for 6h --slice 1h");
+        let told = reader.expect(&line);
+        assert!(!told.is_empty() || line.contains('>') || line.contains("assay report"), "{line} told nothing");
+        if line.contains("flash-worn") {
+            assert!(told.starts_with("FAIL") && told.contains("in slice 6 (5 h to 6 h)"), "{told}");
+        }
+    }
+    assert!(reader.dir.path().join("worn.html").metadata().unwrap().len() > 10_000);
+}
+
+/// A loop device that goes away with the test.
+struct Loop {
+    device: String,
+}
+
+impl Loop {
+    fn new(reader: &Reader) -> Option<Loop> {
+        let image = reader.dir.path().join("image");
+        std::fs::File::create(&image).unwrap().set_len(64 << 20).unwrap();
+        let made = reader.run(&format!("losetup -f --show --direct-io=on {}", image.display()));
+        let device = String::from_utf8(made.stdout).unwrap().trim().to_owned();
+        (made.status.success() && device.starts_with("/dev/")).then_some(Loop { device })
+    }
+}
+
+impl Drop for Loop {
+    fn drop(&mut self) {
+        let _ = Command::new("losetup").args(["-d", &self.device]).status();
+    }
+}
+
+#[test]
+fn commands_for_a_device() {
+    let reader = Reader::new();
+    let Some(device) = Loop::new(&reader) else {
+        let _ = writeln!(std::io::stderr(), "skipped: no loop device can be made here");
+        return;
+    };
+    let lines: Vec<String> = commands().into_iter().filter(|line| line.contains(DEVICE)).collect();
+    assert_eq!(lines.len(), 3, "{lines:?}");
+    let all: serde_json::Value =
+        serde_json::from_str(&reader.expect(&format!("assay devices {} --json", device.device))).unwrap();
+    let token = all[0]["token"].as_str().unwrap();
+    for line in lines {
+        let line = line.replace(DEVICE, &device.device).replace("TOKEN", token);
+        let short = if line.contains("assay certify") { " --at 1x --for 2s --slice 1s" } else { "" };
+        let without = line.replace(&format!(" --destroy-data {token}"), "");
+        if without != line {
+            let refused = reader.run(&without);
+            assert_eq!(refused.status.code(), Some(4), "without consent nothing is written: {without}");
+        }
+        let told = reader.expect(&format!("{line}{short}"));
+        assert!(!told.is_empty(), "{line}");
+    }
+}
+
+/// The two commands exist, and lead to what the page says they do.
+#[test]
+fn the_two_commands() {
+    let page = readme();
+    for (target, does) in [("demo", "certify --quick"), ("test", "test --workspace")] {
+        assert!(page.contains(&format!("$ make {target}")), "the README shows make {target}");
+        let planned = Command::new("make").args(["-n", target]).current_dir(root()).output().unwrap();
+        let planned = String::from_utf8(planned.stdout).unwrap();
+        assert!(planned.contains(does), "make {target}: {planned}");
+    }
+    let quick = Reader::new().run("assay certify --quick --for 2s --slice 1s --json --out quick");
+    let result: serde_json::Value = serde_json::from_slice(&quick.stdout).unwrap();
+    assert!(result["watermarks"][0].as_str().unwrap().contains("not a certification"), "{}", result["watermarks"]);
+    assert_eq!(result["steps"].as_array().unwrap().len(), 2);
+}
+
+/// Every verb of the program stands in the table, every exit code on the page, and every link leads somewhere.
+#[test]
+fn the_page_is_complete() {
+    let page = readme();
+    let help = String::from_utf8(Reader::new().run("assay --help").stdout).unwrap();
+    let verbs = help.split_once("Commands:\n").unwrap().1.split("\n\n").next().unwrap();
+    let verbs: Vec<&str> = verbs
+        .lines()
+        .filter(|line| !line.starts_with("   "))
+        .filter_map(|line| line.split_whitespace().next())
+        .collect();
+    assert!(verbs.contains(&"certify"));
+    for verb in verbs.iter().filter(|verb| **verb != "help") {
+        assert!(page.contains(&format!("\n| `{verb}` |")), "the README does not list {verb}");
+    }
+    for code in help.split_once("Exit codes:").unwrap().1.split("\n\n").next().unwrap().split_whitespace() {
+        if code.chars().all(|c| c.is_ascii_digit()) {
+            let named = [format!("| {code} |"), format!(" {code} "), format!(" {code},")];
+            assert!(named.iter().any(|form| page.contains(form)), "exit code {code} is not in the README");
+        }
+    }
+    for target in page.split("](").skip(1).filter_map(|rest| rest.split(')').next()) {
+        assert!(root().join(target).exists(), "{target} is linked and not there");
+    }
+}
