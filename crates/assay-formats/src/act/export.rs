@@ -7,12 +7,15 @@
 use super::conf::{Kind, write_banner};
 use super::log::write::{write_block, write_device, write_histogram_names};
 use super::log::{BUCKETS, DeviceLine, Unit};
-use assay_base::{Direction, Span};
+use assay_base::{Rate, Span};
 use assay_record::{Header, Interval, PhaseKind, Thresholds};
 use std::fmt::{self, Write};
 
 /// ACT's cache reads are `reads` too.
 const CACHE_READS: &str = "cache-reads";
+
+/// Tells an exported log from one that ACT wrote.
+pub(super) const WRITTEN_BY: &str = "written-by";
 
 /// Exports one run. Told of its header and its intervals in order, it writes text as soon as it is known.
 #[derive(Debug)]
@@ -113,6 +116,20 @@ impl Histograms {
     }
 }
 
+/// The rates as ACT calls them; other streams by their names.
+fn derived(header: &Header, index: bool) -> Vec<(String, Rate)> {
+    let rated = header.streams.iter().filter_map(|stream| Some((stream.name.as_str(), stream.rate?)));
+    let key = |name: &str| match (name, index) {
+        ("reads", false) => "internal-read-reqs-per-sec".to_owned(),
+        ("writes", false) => "internal-write-reqs-per-sec".to_owned(),
+        ("reads", true) => "service-thread-reads-per-sec".to_owned(),
+        ("writes", true) => "cache-thread-reads-and-writes-per-sec".to_owned(),
+        (name, _) => format!("{name}-per-sec"),
+    };
+    // ACT has no line of its own for cache reads: they are as many as cache writes.
+    rated.filter(|(name, _)| !(index && *name == CACHE_READS)).map(|(name, rate)| (key(name), rate)).collect()
+}
+
 impl Export {
     /// Begins: head of the log, up to the names of the histograms. The error says why the run cannot be exported.
     pub fn begin(header: &Header, unit: Unit, out: &mut dyn Write) -> Result<Export, String> {
@@ -158,12 +175,9 @@ impl Export {
         let microseconds = if self.unit == Unit::Microseconds { "yes" } else { "no" };
         writeln!(out, "microsecond-histograms: {microseconds}")?;
         writeln!(out, "max-lag-sec: {}\n", header.max_lag_ns / 1_000_000_000)?;
-        writeln!(out, "DERIVED CONFIGURATION\nwritten-by: {}", header.tool)?;
-        for stream in &header.streams {
-            if let Some(rate) = stream.rate {
-                let direction = if stream.direction == Direction::Read { "read" } else { "written" };
-                writeln!(out, "{}-per-sec: {:.2} ({} {direction})", stream.name, rate.as_f64(), stream.size)?;
-            }
+        writeln!(out, "DERIVED CONFIGURATION\n{WRITTEN_BY}: {}", header.tool)?;
+        for (key, rate) in derived(header, index) {
+            writeln!(out, "{key}: {}", rate.to_string().trim_end_matches("/s"))?;
         }
         writeln!(out)?;
         for target in &header.targets {

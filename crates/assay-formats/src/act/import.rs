@@ -360,6 +360,10 @@ fn load(head: &Head, devices: u64) -> String {
 
 /// The rate a log's derived configuration gives a histogram over all devices; from 5.x on.
 fn rate(head: &Head, name: &str) -> Option<Rate> {
+    // A log of ours: its arrivals are independent, their number varies, and our own log judges the load better.
+    if head.derived.iter().any(|(key, _)| key == super::export::WRITTEN_BY) {
+        return None;
+    }
     let derived = |key: &str| {
         let text = head.derived.iter().find(|(known, _)| known == key).map(|(_, value)| value.as_str())?;
         format!("{text}/s").parse::<Rate>().ok().filter(|rate| !rate.is_zero())

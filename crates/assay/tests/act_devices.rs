@@ -1,0 +1,444 @@
+//! The drop-ins on loop devices: what is issued is what the config asks for, by the run's own log and by the device's own
+//! counters, and nothing is written without consent. Without root, or without loop devices, there is nothing to test here.
+
+use serde_json::Value;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Output, Stdio};
+use std::time::Duration;
+
+/// A loop device over a sparse file; detached when dropped.
+struct Loop {
+    path: PathBuf,
+    /// Not held open: the safety gate refuses a device that somebody holds open.
+    file: tempfile::TempPath,
+}
+
+impl Loop {
+    fn of(size: u64) -> Option<Loop> {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        file.as_file().set_len(size).unwrap();
+        let file = file.into_temp_path();
+        let output = Command::new("losetup").args(["-f", "--show", "--direct-io=on"]).arg(&file).output().ok()?;
+        let path = PathBuf::from(String::from_utf8(output.stdout).ok()?.trim());
+        if !output.status.success() {
+            eprintln!("no loop devices here: nothing is tested");
+            return None;
+        }
+        Some(Loop { path, file })
+    }
+
+    fn name(&self) -> &str {
+        self.path.to_str().unwrap()
+    }
+
+    fn sys(&self, attribute: &str) -> PathBuf {
+        Path::new("/sys/block").join(self.path.file_name().unwrap()).join(attribute)
+    }
+
+    /// The device's counters (Documentation/block/stat.rst).
+    fn stat(&self) -> Vec<u64> {
+        let text = std::fs::read_to_string(self.sys("stat")).unwrap();
+        text.split_whitespace().map(|n| n.parse().unwrap()).collect()
+    }
+
+    fn token(&self) -> String {
+        let output = Command::new(assay()).args(["devices", "--json", self.name()]).output().unwrap();
+        let devices: Value = serde_json::from_slice(&output.stdout).unwrap();
+        devices[0]["token"].as_str().unwrap().to_owned()
+    }
+
+    /// How many KiB gzip makes of everything on it, and how many blocks of 4 KiB are not blank, by eighths of the device.
+    fn content(&self) -> (u64, Vec<u64>) {
+        let data = std::fs::read(&self.file).unwrap();
+        let written = |part: &[u8]| part.chunks(4096).filter(|block| block.iter().any(|b| *b != 0)).count() as u64;
+        let eighths = data.chunks(data.len() / 8).map(written).collect();
+        let zipped = Command::new("gzip").arg("-1c").arg(&self.file).output().unwrap();
+        (zipped.stdout.len() as u64 / 1024, eighths)
+    }
+}
+
+impl Drop for Loop {
+    fn drop(&mut self) {
+        let _ = Command::new("losetup").arg("-d").arg(&self.path).status();
+    }
+}
+
+fn assay() -> &'static str {
+    env!("CARGO_BIN_EXE_assay")
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+/// A drop-in about to be started, with consent for `devices`.
+fn dropin(tool: &str, devices: &[&Loop]) -> Command {
+    let tokens: Vec<String> = devices.iter().map(|device| device.token()).collect();
+    let mut command = Command::new(assay());
+    command.args(["as", tool]).env("ASSAY_DESTROY_DATA", tokens.join(",")).stdin(Stdio::null());
+    command
+}
+
+/// Another program that looks at all devices holds each for a moment; the gate then refuses, as it must.
+fn unhindered(run: impl Fn() -> Output) -> Output {
+    for _ in 0..20 {
+        let output = run();
+        if output.status.code() != Some(4) || !text(&output.stderr).contains("EBUSY") {
+            return output;
+        }
+        std::thread::sleep(Duration::from_millis(100));
+    }
+    run()
+}
+
+struct Ran {
+    output: Output,
+    /// Entries of the run log.
+    log: Vec<Value>,
+}
+
+/// Runs a config and reads the log of the run.
+fn run(tool: &str, devices: &[&Loop], keys: &str) -> Ran {
+    let dir = tempfile::tempdir().unwrap();
+    let conf = config(dir.path(), devices, keys);
+    let out = dir.path().join("run");
+    let output = unhindered(|| dropin(tool, devices).arg(&conf).env("ASSAY_RUN_DIR", &out).output().unwrap());
+    let log = std::fs::read_to_string(out.join("run.jsonl")).unwrap_or_default();
+    let log = log.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    Ran { output, log }
+}
+
+fn config(dir: &Path, devices: &[&Loop], keys: &str) -> PathBuf {
+    let names: Vec<&str> = devices.iter().map(|device| device.name()).collect();
+    let path = dir.join("act.conf");
+    std::fs::write(&path, format!("device-names: {}\n{keys}", names.join(","))).unwrap();
+    path
+}
+
+impl Ran {
+    /// Lines of one kind.
+    fn lines(&self, kind: &str) -> impl Iterator<Item = &Value> {
+        self.log.iter().filter(move |line| line["kind"] == kind)
+    }
+
+    fn header(&self) -> &Value {
+        self.lines("header").next().unwrap_or_else(|| panic!("no header in {:?}", self.log.first()))
+    }
+
+    /// Over the whole run: what `key` counts of a stream, on all targets.
+    fn sum(&self, stream: &str, key: &str) -> u64 {
+        let header = self.header();
+        let index = header["streams"].as_array().unwrap().iter().position(|head| head["name"] == stream);
+        let Some(index) = index else { return 0 };
+        let flows = header["flows"].as_array().unwrap();
+        let mut sum = 0;
+        for interval in self.lines("interval") {
+            for (flow, head) in interval["flows"].as_array().unwrap().iter().zip(flows) {
+                if head["stream"] == index {
+                    sum += flow[key].as_u64().unwrap_or(0);
+                }
+            }
+        }
+        sum
+    }
+
+    fn disks(&self, key: &str) -> u64 {
+        let disks = self.lines("interval").filter_map(|interval| interval["disks"].as_array());
+        disks.flatten().filter_map(|disk| disk[key].as_u64()).sum()
+    }
+
+    fn bytes(&self, direction: &str) -> u64 {
+        let streams = self.header()["streams"].as_array().unwrap();
+        let names = streams.iter().filter(|head| head["direction"] == direction);
+        names.map(|head| self.sum(head["name"].as_str().unwrap(), "bytes")).sum()
+    }
+}
+
+const LOAD: &str = "test-duration-sec: 1\nread-reqs-per-sec: 400\nwrite-reqs-per-sec: 400\n";
+
+#[test]
+fn every_option_issues_what_it_says() {
+    let Some(device) = Loop::of(64 << 20) else { return };
+    // Keys, and of each stream how many operations a second and how large on average.
+    for (keys, expected) in [
+        ("", &[("reads", 400, 1536), ("large-block-reads", 9, 131_072), ("large-block-writes", 9, 131_072)][..]),
+        (
+            "replication-factor: 3\n",
+            &[("reads", 400, 1536), ("large-block-reads", 28, 131_072), ("large-block-writes", 28, 131_072)],
+        ),
+        ("update-pct: 50\n", &[("reads", 600, 1536), ("large-block-writes", 9, 131_072)]),
+        ("defrag-lwm-pct: 75\n", &[("large-block-reads", 19, 131_072), ("large-block-writes", 19, 131_072)]),
+        (
+            "no-defrag-reads: yes\n",
+            &[("reads", 400, 1536), ("large-block-reads", 0, 0), ("large-block-writes", 9, 131_072)],
+        ),
+        (
+            "commit-to-device: yes\nrecord-bytes: 700\nrecord-bytes-range-max: 4000\nreplication-factor: 2\n",
+            // 1024 to 4096 bytes in blocks of 512: 2560 on average.
+            &[
+                ("reads", 400, 2560),
+                ("writes", 800, 2560),
+                ("large-block-reads", 29, 131_072),
+                ("large-block-writes", 14, 131_072),
+            ],
+        ),
+        (
+            "large-block-op-kbytes: 1024\nrecord-bytes: 20000\n",
+            &[("reads", 400, 20_480), ("large-block-writes", 15, 1 << 20)],
+        ),
+        ("disable-odsync: yes\n", &[("large-block-writes", 9, 131_072)]),
+    ] {
+        let before = device.stat();
+        let ran = run("act_storage", &[&device], &format!("{LOAD}{keys}"));
+        let after = device.stat();
+        assert_eq!(ran.output.status.code(), Some(0), "{keys}: {}", text(&ran.output.stderr));
+        for (stream, rate, size) in expected {
+            let (scheduled, issued, ok) =
+                (ran.sum(stream, "scheduled"), ran.sum(stream, "issued"), ran.sum(stream, "ok"));
+            assert!(scheduled.abs_diff(*rate) <= 1, "{keys}{stream}: {scheduled} scheduled, not {rate}");
+            assert_eq!((issued, ok), (scheduled, scheduled), "{keys}{stream}");
+            let mean = ran.sum(stream, "bytes").checked_div(ok).unwrap_or(0);
+            assert!(mean.abs_diff(*size) <= size / 10, "{keys}{stream}: {mean} bytes on average, not {size}");
+        }
+        // The device itself: every byte written reached it, none besides; reads are told by the log's own counters, because
+        // the safety gate reads too.
+        assert_eq!((after[6] - before[6]) * 512, ran.bytes("write"), "{keys}written");
+        let read = ran.disks("read_bytes");
+        assert!(read.abs_diff(ran.bytes("read")) <= 1 << 20, "{keys}{read} read, not {}", ran.bytes("read"));
+        let flushed = after[15] - before[15];
+        assert_eq!(flushed > 0, !keys.contains("disable-odsync"), "{keys}{flushed} flushes");
+    }
+}
+
+#[test]
+fn committed_writes_go_everywhere_and_data_compresses_as_asked() {
+    let Some(device) = Loop::of(32 << 20) else { return };
+    let commit = "test-duration-sec: 1\nread-reqs-per-sec: 0\nwrite-reqs-per-sec: 1000\ncommit-to-device: yes\ndefrag-lwm-pct: 0\n";
+    let ran = run("act_storage", &[&device], commit);
+    assert_eq!(ran.output.status.code(), Some(0), "{}", text(&ran.output.stderr));
+    assert_eq!(ran.sum("writes", "ok"), 1000);
+    let (_, eighths) = device.content();
+    assert!(eighths.iter().all(|blocks| (60..400).contains(blocks)), "not over the whole device: {eighths:?}");
+    let sizes: Vec<u64> = [50, 100]
+        .into_iter()
+        .map(|percent| {
+            let device = Loop::of(32 << 20).unwrap();
+            let keys = format!(
+                "test-duration-sec: 1\nwrite-reqs-per-sec: 4000\nno-defrag-reads: yes\ncompress-pct: {percent}\n"
+            );
+            let ran = run("act_storage", &[&device], &keys);
+            assert_eq!(ran.output.status.code(), Some(0), "{}", text(&ran.output.stderr));
+            let (zipped, eighths) = device.content();
+            zipped * 100 / (eighths.iter().sum::<u64>() * 4)
+        })
+        .collect();
+    assert!((45..60).contains(&sizes[0]) && (98..103).contains(&sizes[1]), "compressed to {sizes:?} %");
+}
+
+#[test]
+fn several_devices_share_the_load_and_the_tomb_raider_walks_each() {
+    let (Some(a), Some(b)) = (Loop::of(64 << 20), Loop::of(64 << 20)) else { return };
+    let keys = "test-duration-sec: 2\nreport-interval-sec: 1\nread-reqs-per-sec: 1000\nwrite-reqs-per-sec: 200\n\
+                microsecond-histograms: yes\ntomb-raider: yes\ntomb-raider-sleep-usec: 10000\n";
+    let ran = run("act_storage", &[&a, &b], keys);
+    let out = text(&ran.output.stdout);
+    assert_eq!(ran.output.status.code(), Some(0), "{}", text(&ran.output.stderr));
+    assert!(ran.sum("reads", "ok").abs_diff(2000) <= 1);
+    // At most one every 10 ms on each device, for two seconds.
+    let walked = ran.sum("tomb-raider-reads", "ok");
+    assert!((100..=404).contains(&walked), "{walked}");
+    let total = |block: &str, name: &str| {
+        let after = out.split(&format!("after {block} sec:\n")).nth(1).unwrap();
+        let line = after.lines().find(|line| line.starts_with(&format!("{name} ("))).unwrap();
+        line[name.len() + 2..].split(' ').next().unwrap().parse::<u64>().unwrap()
+    };
+    let device = |device: &Loop| format!("{}-reads", device.name());
+    let [first, second] = [&a, &b].map(|one| total("2", &device(one)));
+    assert_eq!(total("2", "reads"), first + second);
+    assert!(first.abs_diff(second) <= 2, "{first} and {second}");
+    assert!(total("2", "tomb-raider-reads") > 0, "reads that are made are shown");
+    assert!(total("1", "reads") < total("2", "reads"));
+    let file = tempfile::NamedTempFile::new().unwrap();
+    std::fs::write(file.path(), &ran.output.stdout).unwrap();
+    let path = file.path().to_str().unwrap();
+    let table = Command::new(assay()).args(["as", "act_latency", "-l", path, "-t", "1"]).output().unwrap();
+    assert!(table.status.success() && text(&table.stdout).contains("%>(us)"), "{}", text(&table.stdout));
+}
+
+#[test]
+fn index_delivers_the_whole_cache_load_on_two_devices() {
+    let (Some(a), Some(b)) = (Loop::of(16 << 20), Loop::of(16 << 20)) else { return };
+    let keys = "test-duration-sec: 1\nread-reqs-per-sec: 200\nwrite-reqs-per-sec: 300\n";
+    let ran = run("act_index", &[&a, &b], keys);
+    assert_eq!(ran.output.status.code(), Some(0), "{}", text(&ran.output.stderr));
+    for (stream, rate) in [("reads", 500), ("cache-reads", 600), ("writes", 600)] {
+        assert!(ran.sum(stream, "ok").abs_diff(rate) <= 2, "{stream}: {}", ran.sum(stream, "ok"));
+    }
+    let out = text(&ran.output.stdout);
+    assert!(out.contains("reads (1100 total)"), "cache reads count as reads: {out}");
+    assert!(out.contains("Index device IO test") && !out.contains("cache-reads"), "{out}");
+}
+
+#[test]
+fn safety_is_not_relaxed() {
+    let Some(device) = Loop::of(16 << 20) else { return };
+    let dir = tempfile::tempdir().unwrap();
+    let conf = config(dir.path(), &[&device], LOAD);
+    let written = device.stat()[6];
+    let plain = |tool: &str, arg: &Path| {
+        Command::new(assay()).args(["as", tool]).arg(arg).stdin(Stdio::null()).output().unwrap()
+    };
+    for output in [plain("act_storage", &conf), plain("act_prep", &device.path)] {
+        let said = text(&output.stderr);
+        assert_eq!(output.status.code(), Some(4), "{said}");
+        assert!(said.contains("ASSAY_DESTROY_DATA") && said.contains("no token was given"), "{said}");
+    }
+    // A file system in use, with the right token all the same.
+    assert!(Command::new("mkfs.ext4").arg("-q").arg(&device.path).status().unwrap().success());
+    let mounted = dir.path().join("mnt");
+    std::fs::create_dir(&mounted).unwrap();
+    assert!(Command::new("mount").arg(&device.path).arg(&mounted).status().unwrap().success());
+    let wrote = device.stat()[6];
+    let outputs = [
+        dropin("act_prep", &[&device]).arg(&device.path).output().unwrap(),
+        dropin("act_storage", &[&device]).arg(&conf).output().unwrap(),
+    ];
+    let after = device.stat()[6];
+    let unmounted = Command::new("umount").arg(&mounted).status().unwrap();
+    for output in outputs {
+        assert_eq!(output.status.code(), Some(4), "{}", text(&output.stderr));
+    }
+    assert!(unmounted.success() && after.abs_diff(wrote) < 64, "{after} sectors, {wrote} before");
+    assert!(written <= wrote);
+    // Files, and what is not there, have ACT's words.
+    let file = dir.path().join("regular.img");
+    std::fs::write(&file, [0; 4096]).unwrap();
+    let conf = dir.path().join("file.conf");
+    std::fs::write(&conf, format!("device-names: {}\n{LOAD}", file.display())).unwrap();
+    let output = plain("act_storage", &conf);
+    assert!(text(&output.stdout).ends_with(&format!("ERROR: {} ioctl to discover size\n", file.display())));
+    assert_eq!(output.status.code(), Some(255));
+    assert_eq!(plain("act_prep", Path::new("/dev/no-such")).status.code(), Some(255));
+    assert_eq!(plain("act_prep", &file).status.code(), Some(4), "a file of somebody else");
+    assert_eq!(std::fs::read(&file).unwrap(), [0; 4096]);
+}
+
+#[test]
+fn prep_by_its_own_name_writes_everything_with_acts_text() {
+    // 100 large blocks and a tail that ACT leaves unsalted.
+    let Some(device) = Loop::of(100 * 131_072 + 65_536) else { return };
+    let dir = tempfile::tempdir().unwrap();
+    let link = dir.path().join("act_prep");
+    std::os::unix::fs::symlink(assay(), &link).unwrap();
+    let output = unhindered(|| {
+        let mut command = Command::new(&link);
+        command.arg(&device.path).env("ASSAY_DESTROY_DATA", device.token()).env("XDG_STATE_HOME", dir.path());
+        command.stdin(Stdio::null()).output().unwrap()
+    });
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+    let name = device.name();
+    let dots = ".".repeat(16);
+    let expected = format!(
+        "{name} size = 13172736 bytes, 100 large blocks\ncleaning device {name}\n{dots}\nsalting device {name}\n{dots}\n"
+    );
+    assert_eq!(text(&output.stdout), expected);
+    let (zipped, eighths) = device.content();
+    assert_eq!(eighths.iter().sum::<u64>(), 13_172_736 / 4096, "every block, and the tail");
+    assert!(zipped * 1024 > 13_000_000, "{zipped} KiB");
+}
+
+#[test]
+fn a_load_that_cannot_be_held_stops_with_acts_words() {
+    let Some(device) = Loop::of(64 << 20) else { return };
+    let keys = "test-duration-sec: 20\nread-reqs-per-sec: 3000000\nservice-threads: 2\nmax-lag-sec: 1\n";
+    let ran = run("act_storage", &[&device], keys);
+    let out = text(&ran.output.stdout);
+    let words = "ERROR: service thread can't keep up\nACT can't do requested load - test stopped\ntry configuring more 'service-threads'\nafter ";
+    assert!(out.contains(words), "{out}");
+    let code = ran.output.status.code().unwrap();
+    assert!(code == 10 || code == 11, "{code}: not an end that a script takes for a success");
+    let last = out.rsplit("after ").next().unwrap();
+    assert!(last.contains("reads ("), "the last block: {last}");
+}
+
+fn start(command: &mut Command) -> Child {
+    command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
+}
+
+#[test]
+fn a_signal_ends_at_a_whole_block_and_errors_are_told() {
+    let Some(device) = Loop::of(64 << 20) else { return };
+    let dir = tempfile::tempdir().unwrap();
+    let keys = "test-duration-sec: 60\nread-reqs-per-sec: 200\n";
+    let conf = config(dir.path(), &[&device], keys);
+    let child = start(dropin("act_storage", &[&device]).arg(&conf));
+    std::thread::sleep(Duration::from_millis(1500));
+    assert!(Command::new("kill").args(["-TERM", &child.id().to_string()]).status().unwrap().success());
+    let output = child.wait_with_output().unwrap();
+    assert_eq!(output.status.code(), Some(12), "{}", text(&output.stderr));
+    let out = text(&output.stdout);
+    assert!(out.contains("after 1 sec:") && out.ends_with("\n\n") && !out.contains("after 3 sec"), "{out}");
+
+    let keys = "test-duration-sec: 2\nread-reqs-per-sec: 200\n";
+    let conf = config(dir.path(), &[&device], keys);
+    let child = start(dropin("act_storage", &[&device]).arg(&conf));
+    std::thread::sleep(Duration::from_millis(700));
+    // The second half of the device is lost under it.
+    let file = std::fs::File::options().write(true).open(&device.file).unwrap();
+    file.set_len(32 << 20).unwrap();
+    let output = child.wait_with_output().unwrap();
+    let out = text(&output.stdout);
+    assert_eq!(output.status.code(), Some(10), "errors are no success: {}", text(&output.stderr));
+    assert!(out.contains(&format!("ERROR: reading {}: 5 'Input/output error'\n", device.name())), "{out}");
+    assert!(text(&output.stderr).contains("operations failed"), "{}", text(&output.stderr));
+}
+
+#[test]
+fn the_scheduler_is_set_for_the_run_and_put_back() {
+    let Some(device) = Loop::of(16 << 20) else { return };
+    let file = device.sys("queue/scheduler");
+    let offered = std::fs::read_to_string(&file).unwrap();
+    let current =
+        |text: &str| text.split('[').nth(1).and_then(|rest| rest.split(']').next()).unwrap_or(text.trim()).to_owned();
+    let before = current(&offered);
+    let Some(other) = offered.split_whitespace().find(|name| !name.starts_with('[') && *name != before) else {
+        eprintln!("the kernel offers one scheduler: only its refusal is tested");
+        return refused_scheduler(&device, &file);
+    };
+    let dir = tempfile::tempdir().unwrap();
+    let keys = format!("test-duration-sec: 30\nread-reqs-per-sec: 100\nscheduler-mode: {other}\n");
+    let conf = config(dir.path(), &[&device], &keys);
+    // A normal end, and one by a signal.
+    for (number, seconds) in [(1, Some("1s")), (2, None)] {
+        let out = dir.path().join(format!("run{number}"));
+        let mut command = Command::new(assay());
+        command.arg("run").arg(&conf).args(["--destroy-data", &device.token()]).arg("--out").arg(&out);
+        command.args(seconds.iter().flat_map(|time| ["--for", time]));
+        let child = start(&mut command);
+        std::thread::sleep(Duration::from_millis(800));
+        assert_eq!(current(&std::fs::read_to_string(&file).unwrap()), other, "while it runs");
+        if seconds.is_none() {
+            assert!(Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap().success());
+        }
+        let output = child.wait_with_output().unwrap();
+        assert!([0, 10, 12].contains(&output.status.code().unwrap()), "{}", text(&output.stderr));
+        assert_eq!(current(&std::fs::read_to_string(&file).unwrap()), before, "after it");
+        let log = std::fs::read_to_string(out.join("run.jsonl")).unwrap();
+        assert!(log.contains(&format!("{other} for this run, {before} before and after")), "recorded");
+    }
+    refused_scheduler(&device, &file);
+}
+
+fn refused_scheduler(device: &Loop, file: &Path) {
+    let dir = tempfile::tempdir().unwrap();
+    let before = std::fs::read_to_string(file).unwrap();
+    let conf = dir.path().join("s.toml");
+    std::fs::write(&conf, "model = \"act-storage\"\nduration = \"1s\"\nscheduler = \"anticipatory\"\n").unwrap();
+    let output = unhindered(|| {
+        let mut command = Command::new(assay());
+        command.arg("run").arg(&conf).arg(&device.path).args(["--destroy-data", &device.token()]).output().unwrap()
+    });
+    assert_eq!(output.status.code(), Some(3), "{}", text(&output.stderr));
+    assert!(text(&output.stderr).contains("it offers "), "{}", text(&output.stderr));
+    assert_eq!(std::fs::read_to_string(file).unwrap(), before);
+}

@@ -1,0 +1,271 @@
+//! ACT's tools and files through the program, as far as no device is needed: the analyzer, configs, logs in both directions.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+fn assay(args: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_assay")).args(args).output().unwrap()
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+/// The golden files that travel with the project, and the complete set where it is present.
+fn golden() -> Vec<PathBuf> {
+    let here = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let all = [here.join("../assay-formats/tests/golden"), here.join("../../../shared/golden")];
+    all.into_iter().filter(|root| root.is_dir()).collect()
+}
+
+fn entries(dir: &Path) -> Vec<PathBuf> {
+    let mut paths: Vec<PathBuf> =
+        std::fs::read_dir(dir).map(|list| list.map(|entry| entry.unwrap().path()).collect()).unwrap_or_default();
+    paths.sort();
+    paths
+}
+
+fn log(name: &str) -> PathBuf {
+    let found = golden().into_iter().map(|root| root.join(name).join("log.txt")).find(|path| path.is_file());
+    found.unwrap_or_else(|| panic!("no golden log {name}"))
+}
+
+#[test]
+fn the_analyzer_answers_by_its_own_name_to_the_byte() {
+    let dir = tempfile::tempdir().unwrap();
+    let link = dir.path().join("act_latency.py");
+    std::os::unix::fs::symlink(env!("CARGO_BIN_EXE_assay"), &link).unwrap();
+    let mut compared = 0;
+    for case in ["act/storage-1x", "act/index-4x-us"] {
+        let home = log(case).parent().unwrap().to_owned();
+        for cmd in entries(&home.join("lat")).into_iter().filter(|path| path.extension().is_some_and(|e| e == "cmd")) {
+            let words = std::fs::read_to_string(&cmd).unwrap();
+            let args: Vec<&str> = words.split_whitespace().skip(1).collect();
+            let expected = std::fs::read(cmd.with_extension("txt")).unwrap();
+            let code: i32 = std::fs::read_to_string(cmd.with_extension("rc")).unwrap().trim().parse().unwrap();
+            let by_link = Command::new(&link).args(&args).current_dir(&home).output().unwrap();
+            let named = Command::new(env!("CARGO_BIN_EXE_assay"))
+                .args(["as", "act_latency"])
+                .args(&args)
+                .current_dir(&home)
+                .output()
+                .unwrap();
+            for (how, output) in [("link", by_link), ("as", named)] {
+                assert_eq!(output.status.code(), Some(code), "{how} {}", cmd.display());
+                // Where the original ended in a traceback, what it had printed before is compared.
+                if code != 1 {
+                    assert_eq!(text(&output.stdout), text(&expected), "{how} {}", cmd.display());
+                }
+            }
+            compared += 1;
+        }
+    }
+    assert!(compared > 15, "{compared} cases");
+}
+
+#[test]
+fn refused_configs_have_acts_words_and_exit_code() {
+    let dir = tempfile::tempdir().unwrap();
+    std::fs::write(dir.path().join("regular.img"), [0; 4096]).unwrap();
+    let root = golden().pop().unwrap().join("act-badcfg");
+    let mut compared = 0;
+    for conf in entries(&root).into_iter().filter(|path| path.extension().is_some_and(|e| e == "conf")) {
+        let name = conf.file_stem().unwrap().to_str().unwrap().to_owned();
+        let expected = std::fs::read_to_string(conf.with_extension("out")).unwrap_or_default();
+        let code = std::fs::read_to_string(conf.with_extension("rc")).unwrap();
+        // A file that is there, refused by ACT. How many processors a machine has is printed, and differs.
+        if code.trim() != "255" || expected.contains("usage:") || expected.contains("couldn't open config file") {
+            continue;
+        }
+        let program = name.split('-').next().unwrap();
+        let output = Command::new(env!("CARGO_BIN_EXE_assay"))
+            .args(["as", program])
+            .arg(&conf)
+            .current_dir(dir.path())
+            .output()
+            .unwrap();
+        assert_eq!(output.status.code(), Some(255), "{name}: {}", text(&output.stderr));
+        let plain = |text: &str| {
+            let keep = |line: &&str| !line.starts_with("detected ") && !line.starts_with("service-threads: ");
+            text.lines().filter(keep).map(str::to_owned).collect::<Vec<_>>()
+        };
+        assert_eq!(plain(&text(&output.stdout)), plain(&expected), "{name}");
+        compared += 1;
+    }
+    assert!(compared > 20, "{compared} configs");
+    for (args, code) in [(&["as", "act_storage"][..], 255), (&["as", "act_prep"], 0), (&["as", "act_cook", "x"], 2)] {
+        assert_eq!(assay(args).status.code(), Some(code), "{args:?}");
+    }
+    let missing = assay(&["as", "act_index", "/no/such.conf"]);
+    let expected = "ERROR: couldn't open config file /no/such.conf errno 2 'No such file or directory'\n";
+    assert!(text(&missing.stdout).ends_with(expected), "{}", text(&missing.stdout));
+    assert_eq!(missing.status.code(), Some(255));
+}
+
+#[test]
+fn configs_of_every_dialect_are_workloads() {
+    let dir = tempfile::tempdir().unwrap();
+    let base = "device-names: sim:flash,sim:disk\nread-reqs-per-sec: 4000\nwrite-reqs-per-sec: 2000\n";
+    for (more, wanted) in [
+        ("", &["4000.000/s", "46.875/s", "measure    24h"][..]),
+        (
+            "num-queues: 8\nthreads-per-queue: 4\ntest-duration-sec: 60\n",
+            &["measure    1min", "num-queues means nothing"],
+        ),
+        ("scheduler-mode: noop\ncommit-to-device: yes\ncommit-min-bytes: 512\n", &["writes", "2000.000/s", "noop"]),
+        ("service-threads: 40\nmax-lag-sec: 0\nmicrosecond-histograms: yes\n", &["service-threads does not matter"]),
+        ("cache-threads: 16\n", &["cache-reads", "6000.000/s"]),
+    ] {
+        let file = dir.path().join("act.conf");
+        std::fs::write(&file, format!("# comment\n{base}{more}")).unwrap();
+        let output = assay(&["explain", file.to_str().unwrap()]);
+        let shown = text(&output.stdout);
+        assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+        for word in wanted {
+            assert!(shown.contains(word), "{word} in\n{shown}");
+        }
+    }
+    for (line, caret) in [
+        ("read-reqs-per-sec: 60x60", "write 3600"),
+        ("no-defrag-reads: Yes", "write yes"),
+        ("test-duration-sec: 99999999999", "^^^^^^^^^^^"),
+        ("read-req-per-sec: 7", "did you mean read-reqs-per-sec?"),
+        ("record-bytes=5", "record-bytes: 5"),
+    ] {
+        let file = dir.path().join("bad.txt");
+        std::fs::write(&file, format!("device-names: sim:flash\n{line}\nwrite-reqs-per-sec: 1\n")).unwrap();
+        let output = assay(&["run", file.to_str().unwrap()]);
+        let shown = text(&output.stderr);
+        assert_eq!(output.status.code(), Some(3), "{line}: {shown}");
+        assert!(shown.contains("bad.txt:2:") && shown.contains('^') && shown.contains(caret), "{line}: {shown}");
+        assert_eq!(shown.matches("error:").count(), 1, "{shown}");
+    }
+}
+
+#[test]
+fn a_config_is_run_on_the_devices_it_names() {
+    let dir = tempfile::tempdir().unwrap();
+    let (file, out) = (dir.path().join("two.conf"), dir.path().join("out"));
+    let conf = "device-names: sim:flash,sim:flash-worn\nread-reqs-per-sec: 400\nwrite-reqs-per-sec: 0\ntest-duration-sec: 7200\n";
+    std::fs::write(&file, conf).unwrap();
+    let output = assay(&["run", file.to_str().unwrap(), "--out", out.to_str().unwrap(), "--json"]);
+    let result: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    // 400/s over both devices together, for two hours.
+    let all = result["streams"].as_array().unwrap();
+    let together = all.iter().find(|s| s["name"] == "reads" && s["target"].is_null()).unwrap();
+    let scheduled = together["scheduled"].as_f64().unwrap();
+    assert!((scheduled / 2_880_000.0 - 1.0).abs() < 0.01, "{scheduled}");
+    assert_eq!(result["slices"].as_array().unwrap().len(), 2);
+}
+
+/// The figures of the analyzer's row `avg`.
+fn averages(table: &str) -> Vec<f64> {
+    let row = table.lines().find(|line| line.trim_start().starts_with("avg")).unwrap();
+    row.split_whitespace().skip(1).map(|figure| figure.parse().unwrap()).collect()
+}
+
+#[test]
+fn judge_has_the_analyzers_numbers() {
+    for (case, slice, unit_ns) in [
+        ("act/storage-1x", 60, 1_000_000u64),
+        ("act/storage-1x", 10, 1_000_000),
+        ("act/storage-commit", 20, 1_000_000),
+        ("act/storage-eio", 8, 1_000_000),
+    ] {
+        let path = log(case);
+        let path = path.to_str().unwrap();
+        let seconds = slice.to_string();
+        let table = assay(&["as", "act_latency", "-l", path, "-t", &seconds, "-h", "reads", "-e", "3"]);
+        let expected = averages(&text(&table.stdout));
+        let judged = assay(&["judge", path, "--slice", &format!("{slice}s"), "--json"]);
+        let judged: serde_json::Value = serde_json::from_slice(&judged.stdout).unwrap();
+        let slices = judged["slices"].as_array().unwrap();
+        let percent = |slice: &serde_json::Value, over: u64| {
+            let streams = slice["streams"].as_array().unwrap();
+            let reads = &streams.iter().find(|s| s["stream"] == "reads").unwrap()["service"];
+            let name = format!("{over}ms");
+            let over = reads["over"][&name].as_f64().unwrap_or_else(|| panic!("{name} in {reads}"));
+            (over * 10_000.0 / reads["operations"].as_f64().unwrap()).round() / 100.0
+        };
+        for (column, over) in [1, 8, 64].into_iter().enumerate() {
+            let mean = slices.iter().map(|slice| percent(slice, over * unit_ns / 1_000_000)).sum::<f64>()
+                / slices.len() as f64;
+            assert!((mean - expected[column]).abs() < 0.011, "{case} over {over}: {mean} against {expected:?}");
+        }
+        assert_eq!(judged["streams"][0]["response"]["operations"], 0, "ACT does not know response");
+    }
+}
+
+#[test]
+fn verdicts_of_logs_that_act_wrote() {
+    for (case, verdict, words) in [
+        ("act/storage-1x", "PASS", "closest: reads service over 1 ms 4.07%"),
+        ("act/storage-eio", "FAIL", "EIO"),
+        ("act/index-4x-us", "FAIL", "can't keep up"),
+        ("act-edge/truncated-midblock", "INCOMPLETE", "cut off"),
+        ("act-edge/concatenated-two-runs", "PASS", ""),
+        ("act-edge/gap-errors", "FAIL", "EIO"),
+        ("act-old/run-3.0", "FAIL", "over 1 ms"),
+        ("act-old/run-5.2-index", "PASS", ""),
+        ("act/storage-threads320", "INVALID", "97.75% of the scheduled reads"),
+        ("act/storage-lag-largeblock", "FAIL", "large block writes can't keep up"),
+    ] {
+        let Some(path) = golden().into_iter().map(|root| root.join(case).join("log.txt")).find(|path| path.is_file())
+        else {
+            continue;
+        };
+        let output = assay(&["judge", path.to_str().unwrap(), "--json"]);
+        let judged: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+        assert_eq!(judged["verdict"], verdict, "{case}: {}", judged["reason"]);
+        let all = judged.to_string();
+        assert!(all.contains(words), "{case}: {words} in {}", judged["reason"]);
+        assert!(all.contains("LOG: "), "{case} says what an ACT log does not know");
+        let code = match verdict {
+            "PASS" => 0,
+            "FAIL" => 10,
+            "INVALID" => 11,
+            _ => 12,
+        };
+        assert_eq!(output.status.code(), Some(code), "{case}");
+    }
+    let response = assay(&["judge", log("act/storage-1x").to_str().unwrap(), "--judge", "response"]);
+    assert_eq!(response.status.code(), Some(2));
+}
+
+#[test]
+fn an_exported_log_gives_the_same_numbers_to_the_analyzer() {
+    let dir = tempfile::tempdir().unwrap();
+    let out = dir.path().join("run");
+    let out = out.to_str().unwrap();
+    assay(&["run", "act-storage", "sim:flash-worn", "--for", "3h", "--out", out]);
+    let judged = assay(&["judge", out, "--judge", "service", "--json"]);
+    let judged: serde_json::Value = serde_json::from_slice(&judged.stdout).unwrap();
+    for (unit, exponent) in [("ms", 0), ("us", 10)] {
+        let export = assay(&["export", out, "--to", "act-log", "--unit", unit]);
+        let path = dir.path().join(unit);
+        std::fs::write(&path, &export.stdout).unwrap();
+        let start = exponent.to_string();
+        let table =
+            assay(&["as", "act_latency", "-l", path.to_str().unwrap(), "-s", &start, "-e", "3", "-n", "3", "-x"]);
+        assert_eq!(table.status.code(), Some(0));
+        let figures = averages(&text(&table.stdout));
+        let slices = judged["slices"].as_array().unwrap();
+        let rate = figures.last().unwrap();
+        let operations: f64 = slices.iter().map(|slice| slice["streams"][0]["operations"].as_f64().unwrap()).sum();
+        // What was still in flight at the boundary of a slice counts in the next one, in both.
+        assert!((rate - operations / 10_800.0).abs() < 0.2, "{rate} against {operations}");
+        if unit == "ms" {
+            for (column, over) in ["1ms", "8ms", "64ms"].iter().enumerate() {
+                let share = |slice: &serde_json::Value| {
+                    let service = &slice["streams"][0]["service"];
+                    service["over"][over].as_f64().unwrap() * 100.0 / service["operations"].as_f64().unwrap()
+                };
+                let mean = slices.iter().map(share).sum::<f64>() / slices.len() as f64;
+                assert!((mean - figures[column]).abs() < 0.02, "{over}: {mean} against {figures:?}");
+            }
+        }
+        let again = assay(&["judge", path.to_str().unwrap(), "--json"]);
+        let again: serde_json::Value = serde_json::from_slice(&again.stdout).unwrap();
+        assert_eq!(again["slices"].as_array().unwrap().len(), 3, "{}", again["reason"]);
+    }
+}
