@@ -18,9 +18,12 @@ pub fn ln(x: f64) -> f64 {
     }
     let s = (m - 1.0) / (m + 1.0);
     let z = s * s;
-    let series =
-        [1.0 / 19.0, 1.0 / 17.0, 1.0 / 15.0, 1.0 / 13.0, 1.0 / 11.0, 1.0 / 9.0, 1.0 / 7.0, 1.0 / 5.0, 1.0 / 3.0, 1.0];
-    let sum = series.iter().fold(1.0 / 21.0, |sum, term| sum * z + term);
+    // Estrin's order: the terms are summed in pairs, so that the processor need not wait for each in turn.
+    let (z2, z4) = (z * z, (z * z) * (z * z));
+    let low = (1.0 + z * (1.0 / 3.0)) + z2 * ((1.0 / 5.0) + z * (1.0 / 7.0));
+    let middle = ((1.0 / 9.0) + z * (1.0 / 11.0)) + z2 * ((1.0 / 13.0) + z * (1.0 / 15.0));
+    let high = ((1.0 / 17.0) + z * (1.0 / 19.0)) + z2 * (1.0 / 21.0);
+    let sum = low + z4 * (middle + z4 * high);
     exponent as f64 * LN_2 + 2.0 * s * sum
 }
 

@@ -100,7 +100,14 @@ pub fn run_virtual<D: Device>(worker: &mut Worker<D>, start: Instant, sink: &mut
 }
 
 /// True when an interval ended.
+#[inline]
 fn pass_on<D: Device>(worker: &mut Worker<D>, sink: &mut impl Sink) -> bool {
+    worker.has_news() && hand_over(worker, sink)
+}
+
+/// Happens once an interval.
+#[cold]
+fn hand_over<D: Device>(worker: &mut Worker<D>, sink: &mut impl Sink) -> bool {
     let mut any = false;
     for event in worker.take_events() {
         sink.event(event);

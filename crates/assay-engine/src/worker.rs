@@ -116,6 +116,8 @@ pub struct Worker<D> {
     max_lag: Span,
     /// Nothing intended at or after this is issued.
     schedule_end: Instant,
+    /// End of the open interval.
+    boundary: Instant,
     /// When draining gives up; `None` while the schedule runs.
     drain_until: Option<Instant>,
     blocked_until: Instant,
@@ -174,6 +176,7 @@ impl<D: Device> Worker<D> {
             device,
             slots: vec![empty; bound as usize * usize::from(plan.targets)],
             lanes: (0..u32::from(plan.targets)).map(lane).collect(),
+            boundary: timeline.boundary(),
             timeline,
             limits,
             max_lag: plan.max_lag,
@@ -203,8 +206,8 @@ impl<D: Device> Worker<D> {
             return Step { wake: Instant::FAR, done: true };
         }
         self.reap(now);
-        while self.timeline.boundary() <= now {
-            self.close_interval(self.timeline.boundary(), false);
+        while self.boundary <= now {
+            self.close_interval(self.boundary, false);
         }
         if now >= self.schedule_end && self.drain_until.is_none() {
             self.begin_drain(now);
@@ -213,7 +216,7 @@ impl<D: Device> Worker<D> {
         self.finish_if_drained(now);
         let device = self.device.next_wakeup().unwrap_or(Instant::FAR);
         let drained = self.drain_until.unwrap_or(Instant::FAR);
-        Step { wake: next.min(device).min(self.timeline.boundary()).min(drained), done: self.finished }
+        Step { wake: next.min(device).min(self.boundary).min(drained), done: self.finished }
     }
 
     /// The schedule is over. What was intended and still waits is issued all the same; closed loops issue nothing more.
@@ -255,6 +258,12 @@ impl<D: Device> Worker<D> {
     /// Waits on the device.
     pub fn wait(&mut self, span: Span) {
         self.device.wait(span);
+    }
+
+    /// Whether an interval has ended or something happened since frames and events were last taken.
+    #[inline]
+    pub fn has_news(&self) -> bool {
+        !self.frames.is_empty() || !self.events.is_empty()
     }
 
     /// Frames of intervals that have ended since the last call, oldest first.
@@ -496,6 +505,7 @@ impl<D: Device> Worker<D> {
             cell.in_flight = flow.in_flight - flow.stuck;
         }
         let closed = self.timeline.close(end, last);
+        self.boundary = self.timeline.boundary();
         let (start, end) = (closed.start.as_ns(), closed.end.as_ns());
         self.frames.push(self.recorder.take(closed.index, start, end, closed.phase, closed.close_group));
     }

@@ -203,7 +203,7 @@ impl Frame {
     /// The line of distributions, where this frame closes a group.
     pub fn histograms(&self) -> Option<Histograms> {
         let (first, times) = self.times.as_ref()?;
-        let filled = times.iter().enumerate().filter(|(_, t)| t.lag.count() + t.response.count() > 0);
+        let filled = times.iter().enumerate().filter(|(_, t)| !t.lag.is_empty() || !t.response.is_empty());
         let flows = filled.map(|(flow, times)| FlowHistograms {
             flow: flow as u16,
             response: times.response.to_text(),

@@ -14,18 +14,40 @@ pub const LONGEST_NS: u64 = 3_600_000_000_000;
 /// Longest base64 text of one histogram that is decoded: far above what the fixed range can need.
 const LONGEST_TEXT: usize = 1 << 20;
 
-/// Lengths of time with their distribution.
+/// Cells of the first, exact stretch: 2048 is the smallest power of two that resolves three digits.
+const FIRST: u64 = 2048;
+/// Cells of each further stretch, in which a cell is twice as wide as in the one before.
+const HALF: u64 = FIRST / 2;
+/// Cells up to [`LONGEST_NS`].
+const CELLS: usize = cell_of(LONGEST_NS) + 1;
+
+/// The cell of a length: HdrHistogram's layout for 1 ns and three digits.
+#[inline]
+const fn cell_of(ns: u64) -> usize {
+    let shift = (ns | (FIRST - 1)).ilog2() - (FIRST - 1).ilog2();
+    (shift as u64 * HALF + (ns >> shift)) as usize
+}
+
+/// The smallest length of a cell, and how many lengths share it.
+fn lengths_of(cell: usize) -> (u64, u64) {
+    let cell = cell as u64;
+    if cell < FIRST {
+        return (cell, 1);
+    }
+    let shift = cell / HALF - 1;
+    ((cell - shift * HALF) << shift, 1 << shift)
+}
+
+/// Lengths of time with their distribution. Counting is one index and one addition; everything else is made when asked for.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Times {
-    histogram: Histogram<u64>,
+    cells: Box<[u64]>,
     overflow: u64,
 }
 
 impl Default for Times {
     fn default() -> Self {
-        let histogram =
-            Histogram::new_with_bounds(1, LONGEST_NS, 3).expect("1 ns to 1 h with 3 digits are valid bounds");
-        Times { histogram, overflow: 0 }
+        Times { cells: vec![0; CELLS].into(), overflow: 0 }
     }
 }
 
@@ -33,26 +55,37 @@ impl Times {
     /// Counts one length of `ns` nanoseconds.
     #[inline]
     pub fn record(&mut self, ns: u64) {
-        if ns > LONGEST_NS || self.histogram.record(ns).is_err() {
-            self.overflow += 1;
+        match self.cells.get_mut(cell_of(ns)) {
+            Some(cell) if ns <= LONGEST_NS => *cell += 1,
+            _ => self.overflow += 1,
         }
     }
 
     /// Adds all of `other`.
     pub fn add(&mut self, other: &Times) {
-        self.histogram.add(&other.histogram).expect("all histograms have the same fixed bounds");
-        self.overflow += other.overflow;
+        self.cells.iter_mut().zip(&other.cells).for_each(|(mine, theirs)| *mine = mine.saturating_add(*theirs));
+        self.overflow = self.overflow.saturating_add(other.overflow);
     }
 
     /// Forgets everything, keeps the memory.
     pub fn clear(&mut self) {
-        self.histogram.reset();
+        self.cells.fill(0);
         self.overflow = 0;
+    }
+
+    /// True when nothing was counted.
+    pub fn is_empty(&self) -> bool {
+        self.overflow == 0 && self.cells.iter().all(|n| *n == 0)
     }
 
     /// How many lengths were counted, those above an hour included.
     pub fn count(&self) -> u64 {
-        self.histogram.len() + self.overflow
+        self.within().saturating_add(self.overflow)
+    }
+
+    /// How many were not longer than an hour.
+    fn within(&self) -> u64 {
+        self.cells.iter().fold(0, |sum, n| sum.saturating_add(*n))
     }
 
     /// How many were longer than an hour.
@@ -60,27 +93,32 @@ impl Times {
         self.overflow
     }
 
-    /// The length that the share `quantile` (0 to 1) of all does not exceed, to 3 significant digits; `None` when nothing
-    /// was counted or when it lies above an hour.
+    /// The length that the share `quantile` (0 to 1) of all does not exceed, to 3 significant digits (the largest length of
+    /// its cell); `None` when nothing was counted or when it lies above an hour.
     pub fn quantile(&self, quantile: f64) -> Option<Span> {
-        let count = self.count();
-        let rank = (quantile * count as f64).ceil().max(1.0) as u64;
-        if count == 0 || rank > self.histogram.len() {
-            return None;
-        }
-        let within = rank as f64 / self.histogram.len() as f64;
-        Some(Span::from_ns(self.histogram.value_at_quantile(within)))
+        let rank = (quantile * self.count() as f64).ceil().max(1.0) as u64;
+        let mut below = 0u64;
+        let cell = self.cells.iter().position(|n| {
+            below = below.saturating_add(*n);
+            below >= rank
+        })?;
+        let (first, width) = lengths_of(cell);
+        Some(Span::from_ns(first + (width - 1)))
     }
 
-    /// The histogram itself, for exports.
-    pub fn histogram(&self) -> &Histogram<u64> {
-        &self.histogram
+    /// The same as HdrHistogram's own, for exports.
+    pub fn histogram(&self) -> Histogram<u64> {
+        let mut histogram = empty();
+        for (cell, n) in self.cells.iter().enumerate().filter(|(_, n)| **n > 0) {
+            histogram.record_n(lengths_of(cell).0, *n).expect("every cell lies within the bounds");
+        }
+        histogram
     }
 
     /// V2 deflate of HdrHistogram in base64; overflow is not in it and stands beside it in the log.
     pub fn to_text(&self) -> String {
         let mut bytes = Vec::new();
-        V2DeflateSerializer::new().serialize(&self.histogram, &mut bytes).expect("writing to memory does not fail");
+        V2DeflateSerializer::new().serialize(&self.histogram(), &mut bytes).expect("writing to memory does not fail");
         STANDARD.encode(bytes)
     }
 
@@ -93,14 +131,46 @@ impl Times {
         let read: Histogram<u64> =
             Deserializer::new().deserialize(&mut bytes.as_slice()).map_err(|e| format!("not a histogram: {e}"))?;
         let mut times = Times { overflow, ..Times::default() };
-        times.histogram.add(&read).map_err(|e| format!("histogram has other bounds: {e}"))?;
+        let mut counted = empty();
+        counted.add(&read).map_err(|e| format!("histogram has other bounds: {e}"))?;
+        for step in counted.iter_recorded() {
+            let cell = times.cells.get_mut(cell_of(step.value_iterated_to())).ok_or("histogram has other bounds")?;
+            *cell = cell.saturating_add(step.count_since_last_iteration());
+        }
         Ok(times)
     }
+}
+
+fn empty() -> Histogram<u64> {
+    Histogram::new_with_bounds(1, LONGEST_NS, 3).expect("1 ns to 1 h with 3 digits are valid bounds")
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn cells_are_those_of_the_library() {
+        let mut prng = assay_base::Prng::seeded(1);
+        let (mut times, mut theirs) = (Times::default(), empty());
+        for _ in 0..100_000 {
+            let ns = (prng.next_u64() >> prng.below(64)).min(LONGEST_NS);
+            times.record(ns);
+            theirs.record(ns).unwrap();
+            let (first, width) = lengths_of(cell_of(ns));
+            assert!(first <= ns && ns < first + width, "{ns} in {first} + {width}");
+            assert_eq!((first, width), (theirs.lowest_equivalent(ns), theirs.equivalent_range(ns)), "{ns}");
+        }
+        for quantile in [0.0, 0.01, 0.5, 0.9, 0.99, 0.999, 1.0] {
+            assert_eq!(times.quantile(quantile).unwrap().as_ns(), theirs.value_at_quantile(quantile), "{quantile}");
+        }
+        let ours: Vec<_> =
+            times.histogram().iter_recorded().map(|s| (s.value_iterated_to(), s.count_at_value())).collect();
+        assert_eq!(
+            ours,
+            theirs.iter_recorded().map(|s| (s.value_iterated_to(), s.count_at_value())).collect::<Vec<_>>()
+        );
+    }
 
     #[test]
     fn empty_has_no_percentiles() {
