@@ -182,3 +182,22 @@ fn the_verdict_is_a_fold_over_the_log() {
     let kept = std::fs::read_to_string(dir.path().join("run/verdict.json")).unwrap();
     assert_eq!(String::from_utf8(judged.stdout).unwrap(), kept);
 }
+
+#[test]
+fn the_members_of_a_search_are_the_members_listed() {
+    let dir = tempfile::tempdir().unwrap();
+    let line = ["limit", "act-storage", "sim:flash", "--for", "1s", "--slice", "1s", "--to", "20x", "--out", "found"];
+    let searched = assay(&line, dir.path());
+    assert_eq!(searched.status.code(), Some(0), "{}", String::from_utf8_lossy(&searched.stderr));
+    let kept = std::fs::read_to_string(dir.path().join("found/limit.json")).unwrap();
+    let kept: Value = serde_json::from_str(&kept).unwrap();
+    let page = page();
+    let section = page.split_once("\n## The path of a search").unwrap().1.split("\n## ").next().unwrap();
+    let members = |value: &Value| value.as_object().unwrap().keys().cloned().collect::<Vec<_>>();
+    for member in [members(&kept), members(&kept["runs"][0]), members(&kept["outcome"])].concat() {
+        assert!(section.contains(&format!("`{member}`")), "{member} is not in docs/FORMATS.md");
+    }
+    for run in kept["runs"].as_array().unwrap() {
+        assert!(dir.path().join(run["directory"].as_str().unwrap()).join("run.jsonl").exists());
+    }
+}
