@@ -1,6 +1,13 @@
 //! The drop-ins on loop devices: what is issued is what the config asks for, by the run's own log and by the device's own
 //! counters, and nothing is written without consent. Without root, or without loop devices, there is nothing to test here.
 
+#![allow(
+    clippy::unwrap_used,
+    clippy::disallowed_methods,
+    clippy::disallowed_macros,
+    reason = "tests drive the program as its users do"
+)]
+
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};

@@ -1,5 +1,12 @@
 //! ACT's tools and files through the program, as far as no device is needed: the analyzer, configs, logs in both directions.
 
+#![allow(
+    clippy::unwrap_used,
+    clippy::disallowed_methods,
+    clippy::disallowed_macros,
+    reason = "tests drive the program as its users do"
+)]
+
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 

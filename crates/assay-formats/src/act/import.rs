@@ -5,8 +5,9 @@
 //!
 //! - 6.x knows how long the device took (service) and nothing of the time before (response). Up to 5.x `reads` is measured from
 //!   the moment a request was queued. Neither is response as it is meant here; the criteria are judged on what there is.
-//! - The planned load is that of the log's derived configuration. Operations that are behind it are counted as waiting. When
-//!   ACT's threads were busy with the device for half of their time, the device is taken for the cause, otherwise ACT.
+//! - The planned load is that of the log's derived configuration. Operations that are behind it are counted as waiting. The
+//!   cause is the device where ACT's large-block or cache threads spent half of their time with it; service threads that are
+//!   behind may be too few, so that nothing is proven.
 //! - Buckets of microseconds do not have a boundary at 1 ms: 1024 µs stands for it, 8192 µs for 8 ms, 65536 µs for 64 ms.
 //! - There are no sums and no largest values: [`KNOWS_NO_MEANS`] is what the reader of a judgement is told.
 
@@ -72,6 +73,8 @@ struct Flow {
     rate: Option<Rate>,
     /// Threads of ACT that carry it.
     threads: Option<u64>,
+    /// Whether these serve nothing but the drives.
+    bound_to_drives: bool,
     /// Bytes of one operation; 0 where they vary, and where another histogram counts the same operations.
     bytes: u64,
     /// Counts up to the last block.
@@ -134,15 +137,8 @@ impl Import {
                 self.failed(&line.text);
                 "io-error"
             }
-            EventKind::Lag => {
-                let devices = line.text.contains("large block") || line.text.contains("cache thread");
-                let busy = self.flows.iter().any(|flow| flow.busy);
-                let reason = if devices || busy { CloseReason::DeviceLag } else { CloseReason::GeneratorLag };
-                self.stopped.get_or_insert(reason);
-                "lag-stop"
-            }
-            EventKind::Stopped => {
-                self.stopped.get_or_insert(CloseReason::DeviceLag);
+            EventKind::Lag | EventKind::Stopped => {
+                self.stopped.get_or_insert(whose(&line.text));
                 "lag-stop"
             }
             EventKind::Crashed => {
@@ -284,12 +280,19 @@ impl Flow {
     /// Whether the threads spent at least half of the interval with the device. An operation of a bucket counts with the
     /// middle of its bounds.
     fn keeps_busy(&self, new: &[u64], length: Span, unit: Unit) -> bool {
-        let Some(threads) = self.threads else { return false };
+        let Some(threads) = self.threads.filter(|_| self.bound_to_drives) else { return false };
         let middle = |bucket: usize| if bucket == 0 { 0.0 } else { 1.5 * ((bucket - 1) as f64).exp2() };
         let busy: f64 = new.iter().enumerate().map(|(bucket, n)| *n as f64 * middle(bucket)).sum();
         let busy = busy * unit.span().as_secs_f64();
         busy >= 0.5 * threads as f64 * length.as_secs_f64()
     }
+}
+
+/// ACT's own distinction: large-block and cache threads are bound to the drives. Service threads that lag "doesn't mean the
+/// devices failed" (README, max-lag-sec): there may be too few of them.
+fn whose(text: &str) -> CloseReason {
+    let drives = ["large block", "cache thread", "drive(s)"].iter().any(|words| text.contains(words));
+    if drives { CloseReason::DeviceLag } else { CloseReason::GeneratorLag }
 }
 
 /// Buckets of ACT as buckets between our boundaries.
@@ -328,6 +331,7 @@ fn flow(head: &Head, name: &str) -> Flow {
         write: name.ends_with("writes"),
         rate: rate(head, name),
         threads,
+        bound_to_drives: name.starts_with("large-block-") || (head.program == Program::Index && name == "writes"),
         bytes: bytes(head, name),
         buckets: [0; BUCKETS],
         scheduled: 0,

@@ -4,6 +4,7 @@
 //! run directory, and keeps the path in `limit.json`, from which an interrupted search goes on.
 
 use super::{print, print_json, result, run};
+use crate::act::scheduler::Schedulers;
 use crate::cli;
 use crate::drive::{Drive, drive};
 use crate::failure::Failure;
@@ -68,6 +69,7 @@ pub fn limit(args: &cli::Limit) -> Result<u8, Failure> {
     let wish = Wish { writes: first.writes(), smallest: &smallest, log_dir: &planned };
     let opened = Targets::open(&named, wish, &args.access)?;
     let stop = signals::watch().map_err(|e| Failure::host(format!("signals cannot be watched: {e}")))?;
+    let _scheduler = Schedulers::set(workload.scheduler.as_deref(), &opened)?;
     let fresh = Trail {
         schema: 1,
         workload: first.name.clone(),
