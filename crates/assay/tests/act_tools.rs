@@ -276,3 +276,30 @@ fn an_exported_log_gives_the_same_numbers_to_the_analyzer() {
         assert_eq!(again["slices"].as_array().unwrap().len(), 3, "{}", again["reason"]);
     }
 }
+
+#[test]
+fn the_manual_shows_what_the_program_prints() {
+    let manual = std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/act.md")).unwrap();
+    let blocks: Vec<&str> = manual.split("```").skip(1).step_by(2).collect();
+    let mut shown = 0;
+    for pair in blocks.windows(2) {
+        let (Some(commands), Some(expected)) = (pair[0].strip_prefix("sh\n"), pair[1].strip_prefix("text\n")) else {
+            continue;
+        };
+        let args: Vec<&str> = commands.split_whitespace().skip(1).collect();
+        assert_eq!(text(&assay(&args).stdout), expected, "{commands}");
+        shown += 1;
+    }
+    assert!(shown > 0);
+    // Every key of the table is one that is read.
+    let keys = manual.lines().filter(|line| line.starts_with("| `")).filter_map(|line| line.split('|').nth(1));
+    let keys: Vec<&str> = keys.flat_map(|cell| cell.split('`').skip(1).step_by(2)).collect();
+    assert!(keys.len() > 30, "{keys:?}");
+    let dir = tempfile::tempdir().unwrap();
+    for key in keys.iter().filter(|key| key.contains('-') && !key.contains(' ')) {
+        let file = dir.path().join("key.conf");
+        std::fs::write(&file, format!("{key}: ?\n")).unwrap();
+        let said = text(&assay(&["explain", file.to_str().unwrap()]).stderr);
+        assert!(!said.contains("is not a key of ACT"), "{key}: {said}");
+    }
+}

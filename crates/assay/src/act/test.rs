@@ -19,6 +19,9 @@ use assay_model::workload::Adjust;
 use std::os::unix::fs::FileTypeExt;
 use std::path::Path;
 
+/// Where no target can be: stands for the log directory of a run whose log is not kept.
+const NOWHERE: &str = "/proc";
+
 /// Does what the program of `kind` does with these arguments.
 pub fn run(kind: Kind, args: &[String]) -> Result<u8, Failure> {
     let cpus = processors();
@@ -81,7 +84,7 @@ fn test(conf: &Conf, cpus: u32) -> Result<u8, Failure> {
     let plan = workload.plan(&adjust).map_err(Failure::workload)?;
     let run_dir = consent::run_dir();
     let smallest = |block| plan.smallest_target(block);
-    let log_dir = run_dir.as_deref().unwrap_or(Path::new("."));
+    let log_dir = run_dir.as_deref().unwrap_or(Path::new(NOWHERE));
     let wish = Wish { writes: plan.writes(), smallest: &smallest, log_dir };
     let access = Access { create: conf.file_size, engine: Choice::Auto, ..Access::default() };
     let opened = consent::open(&named, wish, access)?;
