@@ -72,6 +72,9 @@ pub fn drive(
         }
         _ => Real { plan, targets, how, stop }.run(log, progress),
     };
+    if result.is_err() {
+        log.forget_unbegun();
+    }
     match (result, log.failure()) {
         (Ok(_), Some(why)) => Err(Failure::incomplete(format!(
             "the run log {} could not be kept: {why}; what it holds up to there is valid",

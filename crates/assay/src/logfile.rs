@@ -100,6 +100,20 @@ impl LogFile {
         self.writer.as_ref().map_or(Ok(()), |writer| writer.get_ref().sync_data())
     }
 
+    /// Removes a log that holds nothing, and the run directory that was made for it: the run could not even begin.
+    pub fn forget_unbegun(&self) {
+        if self.writer.is_none() || self.path.metadata().map_or(true, |meta| meta.len() > 0) {
+            return;
+        }
+        let _ = std::fs::remove_file(&self.path);
+        // Directories with something else in them stay.
+        for dir in self.path.ancestors().skip(1).take(2).filter(|dir| !dir.as_os_str().is_empty()) {
+            if dir.file_name().is_some_and(|name| name == "assay-runs") || Some(dir) == self.path.parent() {
+                let _ = std::fs::remove_dir(dir);
+            }
+        }
+    }
+
     /// Why the log could not be kept, if so.
     pub fn failure(&self) -> Option<&str> {
         self.failed.as_deref()

@@ -114,16 +114,20 @@ impl Preparing<'_> {
         if self.wish.zero && self.record.salted_bytes == 0 {
             self.pass(&mut device, clock, None)?;
         }
-        let content = Content::new(
-            Prng::child(u64::from(self.record.run), &[self.record.size_bytes]),
-            self.record.run,
-            Share::WHOLE,
-        );
+        let content = self.salt();
         self.pass(&mut device, clock, Some(content))?;
         self.record.verified_blocks = self.verify(&mut device, clock)?;
         self.record.finished = Some(rundir::timestamp());
         self.save()?;
         Ok(self.record)
+    }
+
+    /// Data of this target and of where it begins: neither a second target of the same size nor what is written after an
+    /// interruption repeats what was written before.
+    fn salt(&self) -> Content {
+        let Record { run, size_bytes, salted_bytes, identity, .. } = &self.record;
+        let own: Vec<u64> = [*size_bytes, *salted_bytes].into_iter().chain(identity.bytes().map(u64::from)).collect();
+        Content::new(Prng::child(u64::from(*run), &own), *run, Share::WHOLE)
     }
 
     fn save(&self) -> Result<(), Failure> {
@@ -140,7 +144,7 @@ impl Preparing<'_> {
             device.buffer(Ticket(ticket)).fill(0);
         }
         let mut done = Done::new();
-        while !fill.is_over() {
+        while !fill.is_over(self.stop.is_set()) {
             let now = clock.now();
             while let Some((ticket, op)) = fill.next(self.stop.is_set()) {
                 if let Some(content) = &mut salt {
@@ -263,8 +267,9 @@ impl Fill {
         self.in_flight.iter().flatten().map(|(offset, _)| *offset).min().unwrap_or(self.next)
     }
 
-    fn is_over(&mut self) -> bool {
-        self.in_flight.iter().all(Option::is_none) && self.next >= self.size
+    /// Nothing is on its way and nothing more will be sent: all is written, or `stop` asks for the end.
+    fn is_over(&self, stop: bool) -> bool {
+        self.in_flight.iter().all(Option::is_none) && (stop || self.next >= self.size)
     }
 }
 
@@ -289,7 +294,7 @@ mod tests {
             last = Some(op);
             written += complete(&mut fill, ticket, op.len).unwrap();
         }
-        assert_eq!((written, fill.written(), fill.is_over()), (size, size, true));
+        assert_eq!((written, fill.written(), fill.is_over(false)), (size, size, true));
         assert!(last.unwrap().durable && last.unwrap().len == 512 * 3);
     }
 
@@ -302,6 +307,9 @@ mod tests {
         complete(&mut fill, second, WRITE as u32).unwrap();
         assert_eq!(fill.written(), 5 * WRITE);
         assert!(complete(&mut fill, first, 512).unwrap_err().contains("only 512"));
-        assert!(fill.next(true).is_none());
+        assert!(
+            fill.next(true).is_none() && !fill.is_over(false) && fill.is_over(true),
+            "stopped, it ends where it is"
+        );
     }
 }

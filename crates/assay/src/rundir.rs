@@ -19,6 +19,15 @@ pub fn planned(out: Option<&Path>, name: &str) -> PathBuf {
     out.map_or_else(|| PathBuf::from("assay-runs").join(format!("{safe}-{now}")), Path::to_path_buf)
 }
 
+/// Refuses a directory the user named that exists, before anything else is done.
+pub fn refuse_taken(out: Option<&Path>) -> Result<(), Failure> {
+    out.filter(|path| path.symlink_metadata().is_ok()).map_or(Ok(()), |path| Err(taken(path)))
+}
+
+fn taken(path: &Path) -> Failure {
+    Failure::usage(format!("{} exists already and is never overwritten; name another --out", path.display()))
+}
+
 /// Makes the directory. A name that was chosen by us and is taken gets a number; one the user gave is refused.
 pub fn create(planned: &Path, given: bool) -> Result<PathBuf, Failure> {
     let failed = |path: &Path, e: std::io::Error| {
@@ -36,12 +45,7 @@ pub fn create(planned: &Path, given: bool) -> Result<PathBuf, Failure> {
         match std::fs::create_dir(&path) {
             Ok(()) => return Ok(path),
             Err(e) if e.kind() == std::io::ErrorKind::AlreadyExists && !given => {}
-            Err(e) if e.kind() == std::io::ErrorKind::AlreadyExists => {
-                return Err(Failure::usage(format!(
-                    "{} exists already and is never overwritten; name another --out",
-                    path.display()
-                )));
-            }
+            Err(e) if e.kind() == std::io::ErrorKind::AlreadyExists => return Err(taken(&path)),
             Err(e) => return Err(failed(&path, e)),
         }
     }

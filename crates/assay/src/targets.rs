@@ -32,6 +32,8 @@ pub struct Real {
     pub disk: Option<DevNum>,
     /// A scratch file that this run made and removes.
     pub scratch: bool,
+    /// A file that was made for this run (`--create`), and stays.
+    made: bool,
 }
 
 /// The right to use it.
@@ -54,6 +56,7 @@ impl Pass {
 
 /// What a name on the command line stands for, before anything is opened.
 #[derive(Debug, Clone)]
+#[allow(clippy::large_enum_variant, reason = "there are as many as names on a command line")]
 pub enum Named {
     /// `sim:…`
     Simulated(Spec),
@@ -119,7 +122,13 @@ impl Targets {
             match named {
                 Named::Simulated(spec) => simulated.push((name.clone(), spec.clone())),
                 Named::Null(geometry) => null.push((name.clone(), *geometry)),
-                Named::Path(path) => real.push(Real::open(name, path, wish, access)?),
+                Named::Path(path) => match Real::open(name, path, wish, access) {
+                    Ok(opened) => real.push(opened),
+                    Err(failure) => {
+                        Targets::Real(real).remove(|real| real.made);
+                        return Err(failure);
+                    }
+                },
             }
         }
         let targets = if !simulated.is_empty() {
@@ -133,12 +142,14 @@ impl Targets {
             let Geometry { size, block } = targets.geometry(index);
             let need = (wish.smallest)(block);
             if size < need {
-                let name = targets.name(index);
-                return Err(Failure::usage(format!(
-                    "target {name} has {}, the workload needs at least {}; choose a larger target",
+                let failure = Failure::usage(format!(
+                    "target {} has {}, the workload needs at least {}; choose a larger target",
+                    targets.name(index),
                     Bytes::new(size).human(),
                     Bytes::new(need).human()
-                )));
+                ));
+                targets.remove(|real| real.made);
+                return Err(failure);
             }
         }
         Ok(targets)
@@ -239,10 +250,14 @@ impl Targets {
 
     /// Removes the scratch files this run made.
     pub fn remove_scratch(self) -> Vec<String> {
+        self.remove(|real| real.scratch)
+    }
+
+    fn remove(self, which: impl Fn(&Real) -> bool) -> Vec<String> {
         let Targets::Real(all) = self else { return Vec::new() };
         let mut told = Vec::new();
         for real in all {
-            if let (true, Pass::Write(permit)) = (real.scratch, real.access) {
+            if let (true, Pass::Write(permit)) = (which(&real), real.access) {
                 drop(real.target);
                 match permit.remove_scratch() {
                     Ok(_) => {}
@@ -265,14 +280,15 @@ impl Real {
             ..Request::new(path)
         };
         let gate = Gate::host();
+        let made = wish.writes && access.create.is_some() && !path.exists();
         let pass = match access.create {
-            Some(size) if !path.exists() && wish.writes => {
+            Some(size) if made => {
                 gate.create_scratch(&request, size.get()).map(Pass::Write).map_err(Failure::refused)?
             }
             _ if wish.writes => gate.admit(&request).map(Pass::Write).map_err(Failure::refused)?,
             _ => gate.admit_read(&request).map(Pass::Read).map_err(Failure::refused)?,
         };
-        Real::with(name, pass, false)
+        Ok(Real { made, ..Real::with(name, pass, false)? })
     }
 
     /// A scratch file that the run makes and removes.
@@ -292,7 +308,7 @@ impl Real {
             Kind::Block(number) => Some(number),
             _ => None,
         };
-        Ok(Real { name: name.to_owned(), target, access, disk, scratch })
+        Ok(Real { name: name.to_owned(), target, access, disk, scratch, made: false })
     }
 
     fn facts(&self) -> (String, BTreeMap<String, String>) {

@@ -52,6 +52,7 @@ pub fn certify(args: &cli::Certify) -> Result<u8, Failure> {
         return Err(Failure::usage("a quick look takes a minute: start it again instead of resuming it"));
     }
     let out = args.output.resume.as_deref().or(args.output.out.as_deref());
+    rundir::refuse_taken(args.output.out.as_deref())?;
     let planned = rundir::planned(out, if args.quick { "quick" } else { "certify" });
     let stop = signals::watch().map_err(|e| Failure::host(format!("signals cannot be watched: {e}")))?;
     let mut progress = Progress::new(false);

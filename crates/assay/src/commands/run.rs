@@ -27,6 +27,7 @@ pub fn run(args: &cli::Run) -> Result<u8, Failure> {
     }
     let named = targets::named(&names)?;
     let mut plan = plan(&workload, &named, args.load, &args.pace)?;
+    rundir::refuse_taken(args.output.out.as_deref())?;
     let planned = rundir::planned(args.output.resume.as_deref().or(args.output.out.as_deref()), &plan.name);
     let smallest = |block| plan.smallest_target(block);
     let wish = Wish { writes: plan.writes(), smallest: &smallest, log_dir: &planned };
