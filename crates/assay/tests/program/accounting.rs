@@ -1,0 +1,168 @@
+//! What the log says was carried, against what the device itself counted and the kernel itself saw.
+
+use super::bed::{Log, Place, Said};
+use super::devices::{Counted, Disk, Loop, Seen, Trace, Zram};
+use assay_base::Direction::{Read, Write};
+
+/// The same part in a thousand that the project promises.
+fn agrees(what: &str, own: u64, counted: u64) {
+    assert!(own.abs_diff(counted) as f64 <= own as f64 / 1000.0, "{what}: the log has {own}, the device {counted}");
+}
+
+/// Runs act-storage on `disk` and compares. What the safety gate reads (samples, signatures) is no load: it is measured by the
+/// a certification, which passes the same gate and is refused then because nothing prepared the device.
+fn accounted(place: &Place, disk: &dyn Disk, load: &str, time: &str) -> Log {
+    let token = disk.token(place);
+    let command = ["run", "act-storage", disk.path(), "--load", load, "--for", time, "--seed", "7"];
+    let consent = ["--destroy-data", &token];
+    let before = disk.counted();
+    let refused = place.assay(&[&["certify", disk.path()], &consent[..]].concat());
+    let gate = disk.counted() - before;
+    disk.until_free();
+    assert_eq!((refused.code, gate.writes, gate.flushes), (Some(4), 0, 0), "{}", refused.err);
+
+    let before = disk.counted();
+    let (said, log) = place.run(&[&command[..], &consent].concat());
+    let counted = disk.counted() - before;
+    clean(&said, &log, place);
+    compare(&log, disk, counted, gate);
+    log
+}
+
+/// Whatever the verdict is today: no error, nothing lost, the whole schedule delivered.
+fn clean(said: &Said, log: &Log, place: &Place) {
+    said.is_of_verdict(&place.path("run"));
+    log.adds_up();
+    for (at, flow) in log.header.flows.iter().enumerate() {
+        let sum = log.flow(at);
+        let name = &log.header.streams[usize::from(flow.stream)].name;
+        assert_eq!((sum.failed(), sum.short), (0, 0), "{name}");
+        assert_eq!(
+            (sum.issued, sum.ok),
+            (sum.scheduled, sum.scheduled),
+            "{name}: all that was scheduled was delivered"
+        );
+    }
+}
+
+fn compare(log: &Log, disk: &dyn Disk, counted: Counted, gate: Counted) {
+    let (read, written) = (log.direction(Read), log.direction(Write));
+    agrees("bytes read", read.bytes, counted.read_bytes - gate.read_bytes);
+    agrees("bytes written", written.bytes, counted.written_bytes);
+    // Where the device works by requests, a block larger than one may be is cut, and counted in pieces; zram takes it whole.
+    let most: u64 = disk.queue("max_sectors_kb").parse::<u64>().unwrap() * 1024;
+    let large = log.stream("large-block-reads").ok;
+    let pieces = if disk.is_of_requests() { (128u64 << 10).div_ceil(most) } else { 1 };
+    agrees("reads", read.ok + large * (pieces - 1), counted.reads - gate.reads);
+    agrees("writes", written.ok * pieces, counted.writes);
+    // A durable write is followed by a flush where there is a cache to empty; flushes at the same time are joined.
+    let cached = disk.queue("write_cache") == "write back";
+    assert_eq!(counted.flushes > 0, cached, "{counted:?}");
+    assert!(counted.flushes <= written.ok, "{counted:?}");
+}
+
+/// Poisson: as many as the rate says, within four standard deviations.
+fn rates(log: &Log, multiple: f64) {
+    for (stream, rate) in [("reads", 2000.0), ("large-block-reads", 23.4375), ("large-block-writes", 23.4375)] {
+        let expected = rate * multiple * log.seconds();
+        let got = log.stream(stream).ok as f64;
+        assert!((got - expected).abs() <= 4.0 * expected.sqrt(), "{stream}: {got} of {expected}");
+    }
+}
+
+/// Bytes of one operation of each stream.
+fn sizes(log: &Log, record: u64) {
+    for (stream, size) in [("reads", record), ("large-block-reads", 128 << 10), ("large-block-writes", 128 << 10)] {
+        let sum = log.stream(stream);
+        assert_eq!(sum.bytes, sum.ok * size, "{stream}");
+    }
+}
+
+#[test]
+fn loop_device_counts_what_the_log_counts_at_1x_and_the_kernel_sees_act_sizes_and_places() {
+    let place = Place::new();
+    let Some(disk) = Loop::over(&place, "disk.img", 512 << 20) else { return };
+    let trace = Trace::of(&disk, &place);
+    let log = accounted(&place, &disk, "1x", "6s");
+    rates(&log, 1.0);
+    sizes(&log, 1536);
+    let Some(trace) = trace else { return };
+    let seen = trace.seen();
+    let (large, records): (Vec<Seen>, Vec<Seen>) = seen.into_iter().partition(|seen| seen.sectors == 256);
+    agrees("records in the trace", log.stream("reads").ok, records.len() as u64);
+    let expected = log.stream("large-block-reads").ok + log.stream("large-block-writes").ok;
+    agrees("large blocks in the trace", expected, large.len() as u64);
+    agrees("large writes in the trace", log.direction(Write).ok, large.iter().filter(|seen| seen.write).count() as u64);
+    for seen in &records {
+        assert!(seen.sectors == 3 && !seen.write, "a record is 1536 bytes, and read: {seen:?}");
+    }
+    for seen in &large {
+        assert!(seen.sector.is_multiple_of(256), "large blocks begin at multiples of their size: {seen:?}");
+    }
+    // Records begin at any sector, not at pages only: each of the eight places in a page gets its eighth.
+    for place in 0..8 {
+        let n = records.iter().filter(|seen| seen.sector % 8 == place).count() as f64;
+        let expected = records.len() as f64 / 8.0;
+        assert!((n - expected).abs() < 5.0 * expected.sqrt(), "sector {place} of a page: {n} of {expected}");
+    }
+}
+
+#[test]
+fn loop_device_counts_what_the_log_counts_at_10x() {
+    let place = Place::new();
+    let Some(disk) = Loop::over(&place, "disk.img", 512 << 20) else { return };
+    let log = accounted(&place, &disk, "10x", "5s");
+    rates(&log, 10.0);
+    sizes(&log, 1536);
+}
+
+#[test]
+fn zram_counts_what_the_log_counts_and_records_grow_to_its_blocks() {
+    for (load, multiple) in [("1x", 1.0), ("10x", 10.0)] {
+        let place = Place::new();
+        let Some(disk) = Zram::of(256 << 20) else { return };
+        let log = accounted(&place, &disk, load, "4s");
+        rates(&log, multiple);
+        let block: u64 = disk.queue("logical_block_size").parse().unwrap();
+        sizes(&log, 1536u64.next_multiple_of(block));
+    }
+}
+
+#[test]
+fn a_file_gets_what_was_scheduled_by_any_number_of_workers() {
+    for workers in ["1", "3"] {
+        let place = Place::new();
+        let command = ["run", "act-storage", "scratch.dat", "--create", "256MiB", "--for", "3s", "--seed", "7"];
+        let (said, log) = place.run(&[&command[..], &["--workers", workers]].concat());
+        clean(&said, &log, &place);
+        rates(&log, 1.0);
+        sizes(&log, 1536);
+        assert_eq!(log.header.engine["workers"], workers);
+        assert_eq!(log.header.targets[0].kind, "file");
+        assert_eq!(place.left(&["run"]), ["scratch.dat"], "a file that was asked for stays");
+    }
+}
+
+#[test]
+fn steady_rates_are_exact_for_any_number_of_workers() {
+    let workload = r#"
+        name = "steady"
+        model = "streams"
+        [[stream]]
+        name = "reads"
+        direction = "read"
+        size = "4KiB"
+        rate = "997/s"
+        arrival = "steady"
+    "#;
+    for workers in ["1", "2", "3", "4"] {
+        let place = Place::new();
+        place.write("steady.toml", workload);
+        let (_, log) =
+            place.run(&["run", "steady.toml", "null:1GiB", "null:1GiB", "--for", "2s", "--workers", workers]);
+        log.adds_up();
+        let flows: Vec<u64> = (0..2).map(|at| log.flow(at).scheduled).collect();
+        assert_eq!(flows, [1994, 1994], "{workers} workers");
+        assert_eq!(log.direction(Read).ok, 2 * 1994);
+    }
+}

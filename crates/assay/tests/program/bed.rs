@@ -1,0 +1,241 @@
+//! A place to run the program in, what it said, and the run log it left.
+
+use assay_base::Direction;
+use assay_record::{Close, Damage, Entry, Event, FlowInterval, Header, Interval, Reader};
+use serde_json::Value;
+use std::fs;
+use std::io::BufReader;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Output, Stdio};
+use std::time::{Duration, Instant};
+use tempfile::TempDir;
+
+/// Nothing here takes this long unless it hangs.
+const HANGS: Duration = Duration::from_secs(120);
+
+/// A working directory on disk, with state of its own, removed in the end.
+pub struct Place {
+    dir: TempDir,
+}
+
+impl Place {
+    pub fn new() -> Place {
+        Place { dir: tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap() }
+    }
+
+    pub fn path(&self, name: &str) -> PathBuf {
+        self.dir.path().join(name)
+    }
+
+    pub fn write(&self, name: &str, text: &str) -> PathBuf {
+        let path = self.path(name);
+        fs::write(&path, text).unwrap();
+        path
+    }
+
+    /// The program with its arguments, in this directory.
+    pub fn command(&self, args: &[&str]) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_assay"));
+        command.args(args).current_dir(self.dir.path()).env("XDG_STATE_HOME", self.path("state"));
+        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        command
+    }
+
+    /// Runs it to its end.
+    pub fn assay(&self, args: &[&str]) -> Said {
+        Said::of(self.command(args).output().unwrap(), args)
+    }
+
+    /// Runs one with `--out run` and reads the log it left.
+    pub fn run(&self, args: &[&str]) -> (Said, Log) {
+        let said = self.assay(&[args, &["--out", "run"]].concat());
+        let log = Log::of(&self.path("run"));
+        (said, log)
+    }
+
+    /// Starts it and waits until its log holds `intervals` of them.
+    pub fn start(&self, args: &[&str], intervals: usize) -> Running {
+        let mut running = self.begin(&[args, &["--out", "run"]].concat());
+        let log = self.path("run/run.jsonl");
+        until("the run's first intervals", || {
+            assert!(running.is_alive(), "it ended before it was asked to");
+            fs::read_to_string(&log).is_ok_and(|text| text.matches("\"kind\":\"interval\"").count() >= intervals)
+        });
+        running
+    }
+
+    /// Starts it and waits for nothing.
+    pub fn begin(&self, args: &[&str]) -> Running {
+        Running { child: Some(self.command(args).spawn().unwrap()) }
+    }
+
+    /// Names in the directory, but for those that the test itself made.
+    pub fn left(&self, made: &[&str]) -> Vec<String> {
+        let names = fs::read_dir(self.dir.path()).unwrap().map(|entry| entry.unwrap().file_name());
+        let mut names: Vec<String> = names.map(|name| name.into_string().unwrap()).collect();
+        names.retain(|name| !made.contains(&name.as_str()));
+        names.sort();
+        names
+    }
+}
+
+/// Waits for `true`; gives up where only a hang can be the reason.
+pub fn until(what: &str, mut holds: impl FnMut() -> bool) {
+    let begin = Instant::now();
+    while !holds() {
+        assert!(begin.elapsed() < HANGS, "still waiting for {what}");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
+/// A program that was started and is killed when forgotten.
+pub struct Running {
+    child: Option<Child>,
+}
+
+impl Running {
+    fn is_alive(&mut self) -> bool {
+        self.child.as_mut().unwrap().try_wait().unwrap().is_none()
+    }
+
+    pub fn signal(&self, signal: i32) {
+        let pid = self.child.as_ref().unwrap().id() as i32;
+        // SAFETY: a signal to a child of ours that has not been waited for.
+        assert_eq!(unsafe { libc::kill(pid, signal) }, 0);
+    }
+
+    /// Its end, which must come.
+    pub fn end(mut self) -> Said {
+        until("its end", || !self.is_alive());
+        Said::of(self.child.take().unwrap().wait_with_output().unwrap(), &["(started)"])
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        if let Some(child) = &mut self.child {
+            let _ = child.kill();
+            let _ = child.wait();
+        }
+    }
+}
+
+/// What a finished program left on its streams.
+#[derive(Debug)]
+pub struct Said {
+    /// Exit code; `None` when a signal ended it.
+    pub code: Option<i32>,
+    pub out: String,
+    pub err: String,
+}
+
+impl Said {
+    pub fn of(output: Output, args: &[&str]) -> Said {
+        let text = |bytes| String::from_utf8(bytes).unwrap();
+        let said = Said { code: output.status.code(), out: text(output.stdout), err: text(output.stderr) };
+        assert!(!said.err.contains("panicked") && said.code != Some(70), "{args:?}: {}", said.err);
+        said
+    }
+
+    /// The document on stdout, which must be JSON and nothing else.
+    pub fn json(&self) -> Value {
+        serde_json::from_str(&self.out).unwrap_or_else(|e| panic!("{e} in stdout: {}\nstderr: {}", self.out, self.err))
+    }
+
+    /// Asserts that the program ended with a verdict, and with the exit code of just that verdict.
+    pub fn is_of_verdict(&self, dir: &Path) -> String {
+        let json: Value = serde_json::from_str(&fs::read_to_string(dir.join("verdict.json")).unwrap()).unwrap();
+        let verdict = json["verdict"].as_str().unwrap().to_owned();
+        let code = match verdict.as_str() {
+            "PASS" => 0,
+            "FAIL" => 10,
+            "INVALID" => 11,
+            "INCOMPLETE" => 12,
+            other => panic!("{other} is no verdict"),
+        };
+        assert_eq!(self.code, Some(code), "{verdict}: {}{}", self.out, self.err);
+        verdict
+    }
+}
+
+/// A run log, read back.
+pub struct Log {
+    pub header: Header,
+    pub intervals: Vec<Interval>,
+    pub events: Vec<Event>,
+    pub close: Option<Close>,
+    pub damage: Vec<Damage>,
+}
+
+impl Log {
+    /// The log in a run directory; the first segment's header, and everything else of all segments.
+    pub fn of(dir: &Path) -> Log {
+        let file = fs::File::open(dir.join("run.jsonl")).unwrap();
+        let mut reader = Reader::new(BufReader::new(file));
+        let (mut header, mut intervals, mut events, mut close, mut damage) = (None, vec![], vec![], None, vec![]);
+        while let Some(entry) = reader.next_entry().unwrap() {
+            match entry {
+                Ok(Entry::Header(head)) => header = header.or(Some(*head)),
+                Ok(Entry::Interval(interval)) => intervals.push(interval),
+                Ok(Entry::Event(event)) => events.push(event),
+                Ok(Entry::Close(end)) => close = Some(end),
+                Ok(Entry::Histograms(_)) => {}
+                Err(hurt) => damage.push(hurt),
+            }
+        }
+        Log { header: header.unwrap(), intervals, events, close, damage }
+    }
+
+    /// The sum over all intervals of the flows that `which` chooses.
+    fn sum(&self, which: impl Fn(usize) -> bool) -> FlowInterval {
+        let mut sum = FlowInterval::default();
+        for flow in self.intervals.iter().flat_map(|i| i.flows.iter().enumerate()).filter(|(at, _)| which(*at)) {
+            let flow = flow.1;
+            sum.scheduled += flow.scheduled;
+            sum.issued += flow.issued;
+            sum.ok += flow.ok;
+            sum.bytes += flow.bytes;
+            sum.short += flow.short;
+            flow.errors.iter().for_each(|(name, n)| *sum.errors.entry(name.clone()).or_default() += n);
+        }
+        sum
+    }
+
+    /// One stream on all targets.
+    pub fn stream(&self, name: &str) -> FlowInterval {
+        self.sum(|at| self.header.streams[usize::from(self.header.flows[at].stream)].name == name)
+    }
+
+    /// All streams of one direction.
+    pub fn direction(&self, direction: Direction) -> FlowInterval {
+        self.sum(|at| self.header.streams[usize::from(self.header.flows[at].stream)].direction == direction)
+    }
+
+    /// One flow alone.
+    pub fn flow(&self, at: usize) -> FlowInterval {
+        self.sum(|flow| flow == at)
+    }
+
+    /// Asserts that nothing is lost: every interval adds up, and so does the closing line.
+    pub fn adds_up(&self) {
+        assert!(self.damage.is_empty(), "{:?}", self.damage);
+        let mut carried = vec![0; self.header.flows.len()];
+        for interval in &self.intervals {
+            for (flow, carried) in interval.flows.iter().zip(&mut carried) {
+                assert!(flow.balances(*carried), "interval {}: {flow:?} after {carried}", interval.index);
+                *carried = flow.carried_out();
+            }
+        }
+        let close = self.close.as_ref().expect("a closing line");
+        let all = self.sum(|_| true);
+        assert_eq!(close.intervals, self.intervals.len() as u64);
+        assert_eq!(close.issued, all.issued);
+        assert_eq!(close.completed, all.ok + all.failed() + all.short);
+        assert_eq!(close.issued, close.completed + close.stuck);
+    }
+
+    /// Measured seconds as planned.
+    pub fn seconds(&self) -> f64 {
+        self.header.phases.iter().map(|phase| phase.span_ns as f64 / 1e9).sum()
+    }
+}

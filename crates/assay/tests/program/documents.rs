@@ -1,0 +1,139 @@
+//! What is printed when nothing is run: plans, shipped workloads, devices. stdout carries the document and nothing else.
+
+use super::bed::Place;
+use super::devices::{Disk, Loop};
+
+const EXPLAINED: &str = "\
+act-storage (act-storage), load 30x on 1 target, seed 1
+
+streams, over all targets together
+  name                                     rate               size      bytes/s  address
+  reads                read         60000.000/s              1536B    87.89 MiB  uniform over blocks
+  large-block-reads    read           703.125/s             128KiB    87.89 MiB  uniform over multiples of 128KiB
+  large-block-writes   write (D)      703.125/s             128KiB    87.89 MiB  uniform over multiples of 128KiB
+  arrival: poisson; (D) durable, on stable media when complete
+
+phases
+  measure    24h
+
+read 176 MiB/s, written 87.89 MiB/s, 7.24 TiB written in 24h
+
+criteria, in every window of their own length
+  delivered load at least 99.9% of the schedule per 1h
+  reads response over 1ms below 5% per 1h
+  reads response over 8ms below 1% per 1h
+  reads response over 64ms below 0.1% per 1h
+  stops when the schedule is 10s behind; at most 512 in flight on each target
+  note: derived rates use exact arithmetic
+
+ALL DATA ON THE TARGETS WILL BE DESTROYED
+";
+
+#[test]
+fn explain_prints_the_plan() {
+    let place = Place::new();
+    let said = place.assay(&["explain", "act-storage", "--load", "30x"]);
+    assert_eq!((said.code, said.err.as_str()), (Some(0), ""));
+    assert_eq!(said.out, EXPLAINED);
+    let reads = place.assay(&["explain", "random-read", "sim:flash"]).out;
+    assert!(
+        reads.contains("reads only: nothing is destroyed") && reads.contains("target sim:flash: 894 GiB"),
+        "{reads}"
+    );
+    assert!(place.left(&[]).is_empty(), "it does no I/O");
+}
+
+#[test]
+fn explain_as_json_has_the_derived_rates() {
+    let place = Place::new();
+    for (load, devices, reads, large) in
+        [("1x", 1, 2000.0, 23.4375), ("30x", 1, 60_000.0, 703.125), ("1.5x", 2, 6000.0, 70.3125)]
+    {
+        let targets = vec!["null:1GiB"; devices];
+        let json =
+            place.assay(&[&["explain", "act-storage"], &targets[..], &["--load", load, "--json"]].concat()).json();
+        let streams = json["derived"]["streams"].as_array().unwrap();
+        let rate = |name: &str| {
+            let stream = streams.iter().find(|stream| stream["name"] == name).unwrap();
+            (stream["operations_per_second"].as_f64().unwrap(), stream["bytes_per_second"].as_f64().unwrap())
+        };
+        assert_eq!(rate("reads"), (reads, reads * 1536.0), "{load}");
+        assert_eq!(rate("large-block-reads"), (large, large * 131_072.0), "{load}");
+        assert_eq!(rate("large-block-writes"), (large, large * 131_072.0), "{load}");
+        assert_eq!(json["derived"]["written_bytes"].as_f64().unwrap(), large * 131_072.0 * 86_400.0, "{load}");
+        assert_eq!(json["derived"]["duration_seconds"], 86_400.0);
+        assert_eq!((&json["load"], &json["targets"]), (&load.into(), &devices.into()));
+        assert_eq!(json["criteria"].as_array().unwrap().len(), 3);
+    }
+}
+
+#[test]
+fn shipped_workloads_are_listed_printed_explained_and_run() {
+    let place = Place::new();
+    let list = place.assay(&["workloads", "--json"]).json();
+    let names: Vec<&str> = list.as_array().unwrap().iter().map(|row| row["name"].as_str().unwrap()).collect();
+    for name in ["act-storage", "act-storage-quick", "random-read"] {
+        assert!(names.contains(&name), "{names:?}");
+    }
+    let text = place.assay(&["workloads"]).out;
+    for name in names {
+        assert!(text.contains(name));
+        let printed = place.assay(&["workloads", name]);
+        assert_eq!(printed.code, Some(0));
+        // What is printed is a workload file, to copy and change.
+        place.write(&format!("my-{name}.toml"), &printed.out);
+        let shipped = place.assay(&["explain", name, "--json"]).out;
+        assert_eq!(place.assay(&["explain", &format!("my-{name}.toml"), "--json"]).out, shipped);
+        let run =
+            place.assay(&["run", name, "sim:flash", "--for", "5s", "--slice", "5s", "--warm-up", "1s", "--out", name]);
+        assert_eq!(run.code, Some(0), "{name}: {}", run.out);
+    }
+}
+
+#[test]
+fn json_is_all_that_stdout_carries() {
+    let place = Place::new();
+    let run = ["--for", "3s", "--slice", "1s", "--json"];
+    let table: [&[&str]; 7] = [
+        &["explain", "act-storage", "--json"],
+        &["workloads", "--json"],
+        &["devices", "--json"],
+        &[&["run", "random-read", "sim:flash", "--out", "a"], &run[..]].concat(),
+        &[&["run", "random-read", "null:1GiB", "--warm-up", "0s", "--out", "b"], &run[..]].concat(),
+        &[&["certify", "sim:flash", "--at", "1x", "--out", "c"], &run[..]].concat(),
+        &["judge", "a", "--json"],
+    ];
+    for arguments in table {
+        let said = place.assay(arguments);
+        let json = said.json();
+        assert!(json.is_object() || json.is_array(), "{arguments:?}");
+        if arguments[0] == "run" {
+            assert!(!said.err.is_empty(), "progress and the place of the results are told, on stderr");
+            assert_eq!(json["schema"], 1);
+        }
+    }
+    assert!(place.assay(&["--help"]).out.contains("certify") && place.assay(&["--version"]).out.starts_with("assay "));
+}
+
+#[test]
+fn devices_tells_each_rule_and_a_token_that_consents() {
+    let place = Place::new();
+    let Some(disk) = Loop::over(&place, "disk.img", 64 << 20) else { return };
+    let said = place.assay(&["devices", "--json"]);
+    assert_eq!(said.code, Some(0));
+    let all = said.json();
+    let device = all.as_array().unwrap().iter().find(|device| device["path"] == disk.path()).expect("it is listed");
+    assert_eq!(device["size_bytes"], 64 << 20);
+    assert_eq!(device["accepted"], true, "{device}");
+    for rule in device["rules"].as_array().unwrap() {
+        assert!(rule["id"].is_string() && rule["ok"] == true && rule["evidence"].is_string(), "{rule}");
+    }
+    let token = device["token"].as_str().unwrap().to_owned();
+    assert!(token.len() == 8 && token.chars().all(|c| c.is_ascii_hexdigit()), "{token}");
+    let text = place.assay(&["devices", disk.path()]).out;
+    assert!(text.contains(&token) && text.contains("--destroy-data"), "{text}");
+    let (said, log) = place.run(&["run", "act-storage", disk.path(), "--for", "1s", "--destroy-data", &token]);
+    said.is_of_verdict(&place.path("run"));
+    log.adds_up();
+    assert!(log.header.watermarks.iter().any(|mark| mark.contains("NON-CERTIFIABLE") && mark.contains("loop")));
+}

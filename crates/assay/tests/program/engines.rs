@@ -1,0 +1,78 @@
+//! io_uring where it is permitted, threads where it is refused, and each of them named.
+
+use super::bed::{Log, Place, Said};
+use std::os::unix::process::CommandExt;
+use std::process::Command;
+
+/// Makes the kernel answer EPERM to io_uring_setup, as containers do, for the program that `command` starts.
+fn refuse_uring(command: &mut Command) {
+    let step = |code: u32, jt: u8, jf: u8, k: u32| libc::sock_filter { code: code as u16, jt, jf, k };
+    let program = [
+        step(libc::BPF_LD | libc::BPF_W | libc::BPF_ABS, 0, 0, 0),
+        step(libc::BPF_JMP | libc::BPF_JEQ | libc::BPF_K, 0, 1, libc::SYS_io_uring_setup as u32),
+        step(libc::BPF_RET | libc::BPF_K, 0, 0, libc::SECCOMP_RET_ERRNO | libc::EPERM as u32),
+        step(libc::BPF_RET | libc::BPF_K, 0, 0, libc::SECCOMP_RET_ALLOW),
+    ];
+    let filter = move || {
+        let filter = libc::sock_fprog { len: program.len() as u16, filter: program.as_ptr().cast_mut() };
+        // SAFETY: both calls concern the child's only thread, between fork and exec; neither allocates.
+        let refused = unsafe {
+            libc::prctl(libc::PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0
+                || libc::prctl(libc::PR_SET_SECCOMP, libc::SECCOMP_MODE_FILTER, &raw const filter) != 0
+        };
+        if refused { Err(std::io::Error::last_os_error()) } else { Ok(()) }
+    };
+    // SAFETY: the closure makes system calls only.
+    unsafe { command.pre_exec(filter) };
+}
+
+/// A second of act-storage on a file, by this engine.
+fn carried(engine: &str, refused: bool) -> (Place, Said) {
+    let place = Place::new();
+    let run = ["run", "act-storage", "scratch.dat", "--create", "64MiB", "--for", "1s", "--out", "run"];
+    let mut command = place.command(&[&run[..], &["--engine", engine]].concat());
+    if refused {
+        refuse_uring(&mut command);
+    }
+    let said = Said::of(command.output().unwrap(), &[engine]);
+    (place, said)
+}
+
+#[test]
+fn a_refused_io_uring_is_replaced_by_threads_and_log_and_report_say_so() {
+    let (place, said) = carried("auto", true);
+    said.is_of_verdict(&place.path("run"));
+    let log = Log::of(&place.path("run"));
+    log.adds_up();
+    let engine = &log.header.engine;
+    assert_eq!(engine["engine"], "threads", "{engine:?}");
+    assert!(engine["notes"].contains("io_uring_setup") && engine["notes"].contains("EPERM"), "{engine:?}");
+    let report = std::fs::read_to_string(place.path("run/report.html")).unwrap();
+    assert!(report.contains("threads") && report.contains("io_uring_setup"), "the report names it too");
+    assert!(place.assay(&["judge", "run", "--json"]).json()["engine"]["engine"] == "threads");
+}
+
+#[test]
+fn a_refused_io_uring_that_was_asked_for_is_an_error_of_the_host() {
+    let (place, said) = carried("io_uring", true);
+    assert_eq!((said.code, said.out.as_str()), (Some(5), ""), "{}", said.err);
+    assert!(said.err.contains("io_uring") && said.err.contains("EPERM"), "{}", said.err);
+    let left = place.left(&["scratch.dat"]);
+    assert!(left.is_empty(), "nothing was run, so there is nothing to keep: {left:?}");
+}
+
+#[test]
+fn each_engine_carries_the_load_and_is_named() {
+    for (asked, named) in [("auto", None), ("threads", Some("threads")), ("io_uring", Some("io_uring"))] {
+        let (place, said) = carried(asked, false);
+        if asked == "io_uring" && said.code == Some(5) {
+            super::devices::passed_over("no io_uring on this host");
+            continue;
+        }
+        said.is_of_verdict(&place.path("run"));
+        let log = Log::of(&place.path("run"));
+        log.adds_up();
+        assert_eq!(log.stream("reads").ok, log.stream("reads").scheduled, "{asked}");
+        assert!(named.is_none_or(|named| log.header.engine["engine"] == named), "{asked}: {:?}", log.header.engine);
+    }
+}

@@ -1,0 +1,24 @@
+//! The program as a user runs it: the built binary, in a directory of its own, on simulated and on real devices.
+//!
+//! One test binary, so that it is linked once; one file a subject. What needs root, a loop device or zram says so on stderr and
+//! is passed over where they are not to be had. No verdict on a real device is asserted here: how fast this machine is today is
+//! not the program's doing; what it counts, writes and says is.
+#![allow(
+    clippy::unwrap_used,
+    clippy::disallowed_methods,
+    clippy::disallowed_macros,
+    reason = "tests drive real processes and real time"
+)]
+
+mod bed;
+mod devices;
+
+mod accounting;
+mod certifying;
+mod content;
+mod documents;
+mod engines;
+mod judging;
+mod refusals;
+mod signals;
+mod simulated;

@@ -1,0 +1,227 @@
+//! Bad input: one clear error with its place and what to do, the right exit code, and nothing written.
+
+use super::bed::{Place, Said};
+use super::devices::{Disk, Loop, Mounted};
+use std::fs;
+
+const USAGE: i32 = 2;
+const WORKLOAD: i32 = 3;
+const REFUSED: i32 = 4;
+const HOST: i32 = 5;
+
+/// The exit code, one error on stderr with all of `says` in it, an empty stdout.
+fn refused(said: &Said, code: i32, says: &[&str]) {
+    assert_eq!((said.code, said.out.as_str()), (Some(code), ""), "{}", said.err);
+    assert_eq!(said.err.matches("error:").count(), 1, "one error: {}", said.err);
+    assert!(said.err.starts_with("error: "), "{}", said.err);
+    for part in says {
+        assert!(said.err.contains(part), "\"{part}\" is missing in: {}", said.err);
+    }
+}
+
+const WORKING: &str = "name = \"x\"\nmodel = \"streams\"\n\n[[stream]]\nname = \"reads\"\ndirection = \"read\"\nsize = \"4KiB\"\nrate = \"10/s\"\n";
+
+#[test]
+fn bad_workload_files_name_line_and_remedy() {
+    // Replaced, by what; what the message has.
+    let table: [(&str, &str, &[&str]); 11] = [
+        ("direction", "dirction", &["unknown key \"dirction\"", "x.toml:6:1", "^^^^^^^^", "did you mean direction?"]),
+        ("\"4KiB\"", "\"4096\"", &["x.toml:7:", "^^^^^^", "8KiB"]),
+        ("\"10/s\"", "\"10\"", &["x.toml:8:", "the unit is missing", "2000/s"]),
+        ("\"10/s\"", "\"0/s\"", &["x.toml:8:", "a rate of zero", "write a rate above 0/s"]),
+        ("\"10/s\"", "10", &["x.toml:8:", "/s"]),
+        ("\"read\"", "\"reed\"", &["x.toml:6:", "read"]),
+        ("model = \"streams\"", "model = \"stream\"", &["x.toml:2:", "streams"]),
+        ("model = \"streams\"\n", "", &["model"]),
+        ("[[stream]]", "[[stream]", &["x.toml:4:"]),
+        ("\"4KiB\"", "\"0B\"", &["x.toml:7:", "write 1B to"]),
+        ("rate = \"10/s\"\n", "", &["rate", "in_flight"]),
+    ];
+    let place = Place::new();
+    for (from, to, says) in table {
+        place.write("x.toml", &WORKING.replacen(from, to, 1));
+        for command in [&["run", "x.toml", "sim:flash", "--for", "1s"][..], &["explain", "x.toml"]] {
+            refused(&place.assay(command), WORKLOAD, says);
+        }
+    }
+    fs::write(place.path("x.toml"), [0xff, 0xfe, 0]).unwrap();
+    refused(&place.assay(&["run", "x.toml", "sim:flash"]), WORKLOAD, &["x.toml", "not text"]);
+    assert_eq!(place.left(&["x.toml"]), [""; 0]);
+    place.write("x.toml", WORKING);
+    assert_eq!(place.assay(&["explain", "x.toml"]).code, Some(0), "the table's base is good");
+}
+
+#[test]
+fn workloads_and_logs_that_cannot_be_read() {
+    let place = Place::new();
+    fs::create_dir(place.path("directory")).unwrap();
+    for (arguments, code, says) in [
+        (&["run", "none.toml", "sim:flash"][..], WORKLOAD, &["none.toml", "No such file", "act-storage"][..]),
+        (&["run", "directory", "sim:flash"], WORKLOAD, &["directory"]),
+        (&["explain", "none.toml"], WORKLOAD, &["none.toml", "random-read"]),
+        (&["workloads", "none"], WORKLOAD, &["none", "act-storage"]),
+        (&["judge", "none"], WORKLOAD, &["none", "run.jsonl"]),
+        (&["judge", "directory"], WORKLOAD, &["directory/run.jsonl"]),
+        (&["report", "none"], WORKLOAD, &["none"]),
+    ] {
+        refused(&place.assay(arguments), code, says);
+    }
+    assert_eq!(place.left(&["directory"]), [""; 0]);
+}
+
+#[test]
+fn bad_arguments() {
+    let place = Place::new();
+    fs::create_dir(place.path("taken")).unwrap();
+    let table: [(&[&str], &[&str]); 17] = [
+        (&["run", "act-storage"], &["needs a target", "sim:flash"]),
+        (&["run", "act-storage", "sim:flsh"], &["sim:flsh", "sim:flash-worn"]),
+        (&["run", "act-storage", "sim:flash?iop=5"], &["iop", "did you mean iops?"]),
+        (&["run", "act-storage", "null:5"], &["null:5", "the unit is missing"]),
+        (&["run", "act-storage", "null:100KiB"], &["null:100KiB", "at least 128 KiB", "larger"]),
+        (&["run", "act-storage", "sim:flash?size=64KiB"], &["at least 128 KiB"]),
+        (&["run", "act-storage", "sim:flash", "null:1GiB"], &["cannot be mixed"]),
+        (&["run", "act-storage", "sim:flash", "--load", "30"], &["--load", "30x"]),
+        (&["run", "act-storage", "sim:flash", "--load", "0x"], &["--load", "30x"]),
+        (&["run", "act-storage", "sim:flash", "--load", "-1x"], &["-1"]),
+        (&["run", "act-storage", "sim:flash", "--for", "10"], &["--for", "the unit is missing"]),
+        (&["run", "act-storage", "sim:flash", "--workers", "0"], &["--workers"]),
+        (
+            &["run", "random-read", "sim:flash", "--for", "5s", "--out", "taken"],
+            &["taken", "never overwritten", "--out"],
+        ),
+        (&["run", "random-read", "sim:flash", "--engine", "aio"], &["--engine", "io_uring or threads"]),
+        (&["run", "act-storage", "sim:flash", "--override", "S4"], &["S4", "no override"]),
+        (&["certify"], &["certify needs a device", "--quick"]),
+        (&["frobnicate"], &["frobnicate"]),
+    ];
+    for (arguments, says) in table {
+        refused(&place.assay(arguments), USAGE, says);
+    }
+    assert_eq!(place.left(&["taken"]), [""; 0]);
+    assert_eq!(fs::read_dir(place.path("taken")).unwrap().count(), 0);
+}
+
+#[test]
+fn targets_that_are_none() {
+    let place = Place::new();
+    place.write("plain", &"somebody's data\n".repeat(100_000));
+    let before = fs::read(place.path("plain")).unwrap();
+    fs::create_dir(place.path("directory")).unwrap();
+    std::os::unix::fs::symlink("nowhere", place.path("dangling")).unwrap();
+    let made = ["plain", "directory", "dangling"];
+    for workload in ["act-storage", "random-read"] {
+        for (target, says) in [
+            ("/dev/nothing", &["/dev/nothing", "No such file", "assay devices"][..]),
+            ("none", &["none", "No such file"]),
+            ("dangling", &["dangling", "No such file"]),
+            ("directory", &["is a directory", "name a block device"]),
+            ("/dev/null", &["character device"]),
+        ] {
+            refused(&place.assay(&["run", workload, target, "--for", "1s"]), REFUSED, says);
+        }
+    }
+    let theirs = ["S10", "somebody's file", "name a file that does not exist yet"];
+    for arguments in [
+        &["run", "act-storage", "plain"][..],
+        &["run", "act-storage", "plain", "--create", "64MiB"],
+        &["certify", "plain"],
+        &["certify", "plain", "--quick"],
+        &["prep", "plain"],
+    ] {
+        refused(&place.assay(arguments), REFUSED, &theirs);
+    }
+    assert_eq!(fs::read(place.path("plain")).unwrap(), before, "somebody's file is as it was");
+    assert_eq!(place.left(&made), [""; 0]);
+}
+
+#[test]
+fn a_scratch_file_that_cannot_be_used_is_not_left_behind() {
+    let place = Place::new();
+    fs::create_dir(place.path("taken")).unwrap();
+    for (arguments, code, says) in [
+        (&["--create", "4KiB"][..], USAGE, &["at least 128 KiB", "larger"][..]),
+        (&["--create", "64MiB", "--out", "taken"], USAGE, &["taken", "never overwritten"]),
+    ] {
+        let command = [&["run", "act-storage", "new.dat", "--for", "1s"], arguments].concat();
+        refused(&place.assay(&command), code, says);
+        assert_eq!(place.left(&["taken"]), [""; 0], "{arguments:?}");
+    }
+    let said = place.assay(&["run", "act-storage", "new.dat", "--for", "1s", "--create", "1000TiB"]);
+    assert!(matches!(said.code, Some(REFUSED | HOST)), "{}", said.err);
+    assert_eq!(place.left(&["taken"]), [""; 0]);
+}
+
+/// Everything that would write to `disk`, with the consent in `token`.
+fn writers<'a>(disk: &'a str, token: &'a str) -> [Vec<&'a str>; 4] {
+    let consent = ["--destroy-data", token];
+    let with = |verb: &[&'a str]| [verb, if token.is_empty() { &[] } else { &consent }].concat();
+    [
+        with(&["run", "act-storage", disk, "--for", "1s"]),
+        with(&["certify", disk, "--for", "1s"]),
+        with(&["certify", disk, "--quick", "--for", "1s"]),
+        with(&["prep", disk]),
+    ]
+}
+
+#[test]
+fn a_block_device_needs_the_right_token() {
+    let place = Place::new();
+    let Some(disk) = Loop::over(&place, "disk.img", 64 << 20) else { return };
+    let before = disk.counted();
+    for token in ["", "00000000", "yes"] {
+        for arguments in writers(disk.path(), token) {
+            refused(
+                &place.assay(&arguments),
+                REFUSED,
+                &["consent", "assay devices", "--destroy-data", "nothing was written"],
+            );
+        }
+    }
+    assert_eq!((disk.counted() - before).writes, 0);
+    assert_eq!(place.left(&["disk.img"]), [""; 0]);
+}
+
+#[test]
+fn a_read_only_device_is_not_written() {
+    let place = Place::new();
+    let Some(disk) = Loop::with(&place, "disk.img", 64 << 20, &["-r"]) else { return };
+    let token = disk.token(&place);
+    for arguments in writers(disk.path(), &token) {
+        refused(&place.assay(&arguments), REFUSED, &["S3", "read-only", "choose a writable target"]);
+    }
+    assert_eq!(place.left(&["disk.img"]), [""; 0]);
+}
+
+#[test]
+fn a_device_too_small_is_refused() {
+    let place = Place::new();
+    let Some(disk) = Loop::over(&place, "disk.img", 64 << 10) else { return };
+    let token = disk.token(&place);
+    let said = place.assay(&["run", "act-storage", disk.path(), "--destroy-data", &token]);
+    refused(&said, USAGE, &["64 KiB", "at least 128 KiB", "larger"]);
+    assert_eq!(place.left(&["disk.img"]), [""; 0]);
+}
+
+#[test]
+fn a_mounted_device_is_refused_whatever_was_consented_and_stays_as_it_is() {
+    let place = Place::new();
+    let Some(disk) = Loop::over(&place, "disk.img", 64 << 20) else { return };
+    let token = disk.token(&place);
+    let Some(mounted) = Mounted::ext4(&disk, place.path("mounted")) else { return };
+    fs::write(place.path("mounted/precious"), "data").unwrap();
+    for arguments in writers(disk.path(), &token) {
+        refused(&place.assay(&arguments), REFUSED, &["mounted", "nothing was written"]);
+        let forced = [&arguments[..], &["--override", "S6,S7,S8"]].concat();
+        refused(&place.assay(&forced), REFUSED, &["nothing was written"]);
+    }
+    assert_eq!(fs::read_to_string(place.path("mounted/precious")).unwrap(), "data");
+    drop(mounted);
+    // Unmounted, it is still somebody's file system.
+    let before = fs::read(&disk.backing).unwrap();
+    for arguments in writers(disk.path(), &token) {
+        refused(&place.assay(&arguments), REFUSED, &["S7", "ext", "nothing was written"]);
+    }
+    assert!(before == fs::read(&disk.backing).unwrap(), "not a byte was changed");
+    assert_eq!(place.left(&["disk.img", "mounted"]), [""; 0]);
+}

@@ -1,0 +1,83 @@
+//! Ending a run early: in good order by SIGINT and SIGTERM, in none by SIGKILL; what was measured stays.
+
+use super::bed::{Log, Place, Running};
+use assay_record::CloseReason;
+
+/// Ten minutes of load on a file, of which the test sees a few seconds.
+fn begun(place: &Place) -> Running {
+    place.start(&["run", "act-storage", "scratch.dat", "--create", "64MiB", "--for", "10min", "--slice", "1s"], 2)
+}
+
+#[test]
+fn sigint_and_sigterm_end_a_run_in_good_order() {
+    for signal in [libc::SIGINT, libc::SIGTERM] {
+        let place = Place::new();
+        let running = begun(&place);
+        running.signal(signal);
+        let said = running.end();
+        // A device that was seen to break its bounds has failed, also when the run was cut; otherwise nothing is proven.
+        let verdict = said.is_of_verdict(&place.path("run"));
+        assert_ne!(verdict, "PASS", "{}", said.out);
+        let log = Log::of(&place.path("run"));
+        log.adds_up();
+        let close = log.close.as_ref().unwrap();
+        assert_eq!((close.reason, close.stuck), (CloseReason::Interrupted, 0));
+        assert_eq!(close.issued, close.completed, "what was in flight was waited for");
+        assert!(place.path("run/report.html").exists());
+        assert_eq!(place.assay(&["judge", "run"]).out, said.out);
+    }
+}
+
+#[test]
+fn an_interrupted_run_that_broke_nothing_is_incomplete() {
+    for signal in [libc::SIGINT, libc::SIGTERM] {
+        let place = Place::new();
+        let reads = place.start(&["run", "random-read", "null:1GiB", "--for", "10min", "--slice", "10min"], 2);
+        reads.signal(signal);
+        let said = reads.end();
+        assert_eq!(said.is_of_verdict(&place.path("run")), "INCOMPLETE", "{}", said.out);
+        assert!(said.out.contains("interrupted"), "{}", said.out);
+        Log::of(&place.path("run")).adds_up();
+    }
+}
+
+#[test]
+fn a_second_sigint_does_not_wait() {
+    let place = Place::new();
+    let running = begun(&place);
+    running.signal(libc::SIGINT);
+    running.signal(libc::SIGINT);
+    let said = running.end();
+    said.is_of_verdict(&place.path("run"));
+    let log = Log::of(&place.path("run"));
+    assert_eq!(log.close.as_ref().unwrap().reason, CloseReason::Interrupted);
+    assert!(log.damage.is_empty(), "{:?}", log.damage);
+}
+
+#[test]
+fn a_virtual_run_is_interrupted_too() {
+    let place = Place::new();
+    let running = place.start(&["run", "act-storage", "sim:flash", "--for", "8000h"], 10);
+    running.signal(libc::SIGINT);
+    let said = running.end();
+    assert_eq!(said.is_of_verdict(&place.path("run")), "INCOMPLETE");
+    Log::of(&place.path("run")).adds_up();
+}
+
+#[test]
+fn after_kill_9_every_complete_interval_can_be_read_and_judged() {
+    let place = Place::new();
+    let running = place.start(&["run", "random-read", "null:1GiB", "--for", "10min", "--slice", "10min"], 3);
+    running.signal(libc::SIGKILL);
+    assert_eq!(running.end().code, None);
+    let log = Log::of(&place.path("run"));
+    assert!(log.intervals.len() >= 3 && log.close.is_none());
+    assert!(log.damage.iter().all(|damage| damage.torn_tail), "{:?}", log.damage);
+    for (at, interval) in log.intervals.iter().enumerate() {
+        assert_eq!(interval.index, at as u64);
+    }
+    let said = place.assay(&["judge", "run", "--json"]);
+    assert_eq!(said.code, Some(12), "{}", said.out);
+    assert_eq!(said.json()["verdict"], "INCOMPLETE");
+    assert!(said.json()["measured_ns"].as_u64().unwrap() > 0, "what was measured counts");
+}
