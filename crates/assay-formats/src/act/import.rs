@@ -322,8 +322,8 @@ fn flow(head: &Head, name: &str) -> Flow {
     let service = number("service-threads").or(queues);
     let threads = match (name, head.program) {
         ("large-block-reads" | "large-block-writes", _) => Some(devices),
-        ("writes", Program::Index) => number("cache-threads"),
-        ("reads" | "writes", _) => service,
+        ("writes" | "device-writes", Program::Index) => number("cache-threads"),
+        ("reads" | "writes" | "trans-reads" | "device-reads", _) => service,
         _ => None,
     };
     Flow {
@@ -331,7 +331,8 @@ fn flow(head: &Head, name: &str) -> Flow {
         write: name.ends_with("writes"),
         rate: rate(head, name),
         threads,
-        bound_to_drives: name.starts_with("large-block-") || (head.program == Program::Index && name == "writes"),
+        bound_to_drives: name.starts_with("large-block-")
+            || (head.program == Program::Index && matches!(name, "writes" | "device-writes")),
         bytes: bytes(head, name),
         buckets: [0; BUCKETS],
         scheduled: 0,
@@ -372,15 +373,25 @@ fn rate(head: &Head, name: &str) -> Option<Rate> {
         let text = head.derived.iter().find(|(known, _)| known == key).map(|(_, value)| value.as_str())?;
         format!("{text}/s").parse::<Rate>().ok().filter(|rate| !rate.is_zero())
     };
+    let item = |key: &str| head.item(key).and_then(|text| text.parse::<u32>().ok()).map(u64::from);
     match (head.program, name) {
+        // Up to 4.x nothing is derived in the log.
+        (Program::Act, "reads" | "device-reads") => {
+            let updates = item("write-reqs-per-sec").unwrap_or(0) * item("update-pct").unwrap_or(0) / 100;
+            Some(Rate::per_second(item("read-reqs-per-sec")?.saturating_add(updates))).filter(|rate| !rate.is_zero())
+        }
         (Program::Storage, "reads") => derived("internal-read-reqs-per-sec"),
         (Program::Storage, "writes") => derived("internal-write-reqs-per-sec"),
         (Program::Storage, "large-block-reads") => derived("large-block-reads-per-sec"),
         (Program::Storage, "large-block-writes") => derived("large-block-writes-per-sec"),
-        (Program::Index, "writes") => derived("cache-thread-reads-and-writes-per-sec"),
-        (Program::Index, "reads") => {
+        // Up to 5.x there are device-reads besides, and service reads have another name.
+        (Program::Storage, "device-reads") => derived("internal-read-reqs-per-sec"),
+        (Program::Index, "trans-reads") => derived("trans-thread-reads-per-sec"),
+        (Program::Index, "writes" | "device-writes") => derived("cache-thread-reads-and-writes-per-sec"),
+        (Program::Index, "reads" | "device-reads") => {
             let cache = derived("cache-thread-reads-and-writes-per-sec").unwrap_or(Rate::ZERO);
-            derived("service-thread-reads-per-sec").unwrap_or(Rate::ZERO).plus(cache).filter(|rate| !rate.is_zero())
+            let service = derived("service-thread-reads-per-sec").or(derived("trans-thread-reads-per-sec"));
+            service.unwrap_or(Rate::ZERO).plus(cache).filter(|rate| !rate.is_zero())
         }
         _ => None,
     }
