@@ -104,7 +104,8 @@ impl Progress {
             bar.set_length(run.total.as_ns().max(1));
             bar.set_position(done);
             bar.set_prefix(run.phase(plan, interval));
-            bar.set_message(text);
+            let left = Span::from_secs(run.total.as_ns().saturating_sub(done) / 1_000_000_000);
+            bar.set_message(format!("{} left  {text}", left.human()));
             return;
         }
         let now = self.clock.now();
