@@ -16,11 +16,15 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("assay-engine", &["assay-base", "assay-model", "assay-record"]),
     ("assay-judge", &["assay-base", "assay-record"]),
     ("assay-formats", &["assay-base", "assay-model", "assay-record"]),
+    // The disk that fails on demand: it must not share a mistake with what it tests.
+    ("assay-faultfs", &[]),
 ];
+/// For tests only: nothing that is shipped links it.
+const NEVER_SHIPPED: &str = "assay-faultfs";
 /// Not even in tests does the judge see an engine, or the vocabulary anything at all.
 const ALONE: &[&str] = &["assay-base", "assay-judge"];
 /// Crates that give access to the operating system; only these rooms may have them.
-const SYSTEM: (&[&str], &[&str]) = (&["io-uring", "libc", "rustix", "signal-hook"], &["assay-device", "assay"]);
+const SYSTEM: (&[&str], &[&str]) = (&["io-uring", "libc", "rustix", "signal-hook"], &["assay-device", "assay", "assay-faultfs"]);
 
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
@@ -51,6 +55,8 @@ fn no_room_knows_what_it_may_not() {
     assert!(packages.len() > rooms.len(), "the whole workspace was looked at");
     for package in &packages {
         let room = package["name"].as_str().unwrap();
+        let shipped = dependencies(package).into_iter().any(|(name, test_only)| name == NEVER_SHIPPED && !test_only);
+        assert!(!shipped, "{room} links {NEVER_SHIPPED}");
         let Some(allowed) = rooms.get(room) else {
             assert_eq!(room, "assay", "{room} is a new room: give it its arrows here and in docs/decisions");
             continue;

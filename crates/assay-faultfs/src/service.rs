@@ -1,0 +1,335 @@
+//! The disk itself: takes requests, decides what becomes of each, and answers it when its time has come.
+//!
+//! One thread answers what is delayed. It sleeps until 100 µs before the next answer is due and spins the rest, because a
+//! sleep ends late. A request's service begins when the file system has read it from the kernel and ends just before the
+//! answer is given back.
+
+use crate::settings::{Also, Faults};
+use crate::truth::Truth;
+use fuser::{Errno, ReplyData, ReplyWrite};
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard};
+use std::time::{Duration, Instant};
+
+/// The last stretch before an answer is due is spun.
+const SPIN: Duration = Duration::from_micros(100);
+
+/// Where an answer goes.
+pub(crate) enum Reply {
+    Read(ReplyData),
+    Write(ReplyWrite),
+}
+
+/// What an answer says.
+enum Outcome {
+    Data(Vec<u8>),
+    /// Fewer than were asked for.
+    Short(Vec<u8>),
+    Written(u32),
+    Failed(i32),
+}
+
+struct Pending {
+    due: Instant,
+    seq: u64,
+    taken: Instant,
+    outcome: Outcome,
+    reply: Reply,
+}
+
+impl PartialEq for Pending {
+    fn eq(&self, other: &Pending) -> bool {
+        self.seq == other.seq
+    }
+}
+impl Eq for Pending {}
+impl PartialOrd for Pending {
+    fn partial_cmp(&self, other: &Pending) -> Option<std::cmp::Ordering> {
+        Some(self.cmp(other))
+    }
+}
+impl Ord for Pending {
+    fn cmp(&self, other: &Pending) -> std::cmp::Ordering {
+        (self.due, self.seq).cmp(&(other.due, other.seq))
+    }
+}
+
+struct State {
+    faults: Faults,
+    memory: Vec<u8>,
+    truth: Truth,
+    /// Reads and writes taken since the last reset.
+    taken: [u64; 2],
+    seq: u64,
+    stalled_until: Option<Instant>,
+    pending: BinaryHeap<Reverse<Pending>>,
+    /// State of the generator of tails.
+    random: u64,
+    over: bool,
+}
+
+/// Shared by the file system, the answering thread and whoever sets faults.
+#[derive(Clone)]
+pub(crate) struct Service(Arc<(Mutex<State>, Condvar)>);
+
+impl Service {
+    pub fn new(size: u64) -> Service {
+        let state = State {
+            faults: Faults::default(),
+            memory: vec![0; size as usize],
+            truth: Truth::default(),
+            taken: [0; 2],
+            seq: 0,
+            stalled_until: None,
+            pending: BinaryHeap::new(),
+            random: 0x9e37_79b9_7f4a_7c15,
+            over: false,
+        };
+        Service(Arc::new((Mutex::new(state), Condvar::new())))
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.0.0.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+    }
+
+    /// Takes lines of `key=value`; nothing is changed when one is wrong.
+    pub fn set(&self, lines: &str) -> Result<(), String> {
+        let mut state = self.state();
+        let mut faults = state.faults.clone();
+        let lines = lines.split(['\n', ' ']).map(str::trim).filter(|line| !line.is_empty());
+        let also: Vec<Also> = lines.map(|line| faults.set(line)).collect::<Result<_, _>>()?;
+        state.faults = faults;
+        for also in also {
+            match also {
+                Also::Reset => (state.truth, state.taken) = (Truth::default(), [0; 2]),
+                Also::Stall(span) => state.stalled_until = Some(Instant::now() + span),
+                Also::Nothing => {}
+            }
+        }
+        self.0.1.notify_all();
+        Ok(())
+    }
+
+    pub fn truth(&self) -> Truth {
+        let state = self.state();
+        Truth { held: state.pending.len() as u64, ..state.truth.clone() }
+    }
+
+    pub fn size(&self) -> u64 {
+        self.state().memory.len() as u64
+    }
+
+    pub fn resize(&self, size: u64) {
+        self.state().memory.resize(size as usize, 0);
+    }
+
+    /// Stored bytes, as they are, without any fault.
+    pub fn stored(&self, offset: u64, len: usize) -> Vec<u8> {
+        self.state().read(offset, len)
+    }
+
+    pub fn read(&self, offset: u64, len: u32, reply: ReplyData) {
+        let taken = Instant::now();
+        let mut state = self.state();
+        let (outcome, delay) = state.decide_read(offset, len);
+        self.answer_after(state, taken, delay, outcome, Reply::Read(reply));
+    }
+
+    pub fn write(&self, offset: u64, data: &[u8], reply: ReplyWrite) {
+        let taken = Instant::now();
+        let mut state = self.state();
+        let (outcome, delay) = state.decide_write(offset, data);
+        self.answer_after(state, taken, delay, outcome, Reply::Write(reply));
+    }
+
+    fn answer_after(
+        &self,
+        mut state: MutexGuard<'_, State>,
+        taken: Instant,
+        delay: Duration,
+        outcome: Outcome,
+        reply: Reply,
+    ) {
+        let at_once = delay.is_zero() && !state.faults.hang && state.stalled_until.is_none();
+        state.seq += 1;
+        let pending = Pending { due: taken + delay, seq: state.seq, taken, outcome, reply };
+        if at_once {
+            state.answer(pending)();
+            return;
+        }
+        state.pending.push(Reverse(pending));
+        drop(state);
+        self.0.1.notify_all();
+    }
+
+    /// The answering thread's whole life.
+    pub fn serve(&self) {
+        let mut state = self.state();
+        while !state.over || !state.pending.is_empty() {
+            let now = Instant::now();
+            match state.next(now) {
+                Next::Answer => {
+                    let Some(Reverse(pending)) = state.pending.pop() else { continue };
+                    let send = state.answer(pending);
+                    drop(state);
+                    send();
+                    state = self.state();
+                }
+                Next::At(due) if due.saturating_duration_since(now) <= SPIN => {
+                    drop(state);
+                    while Instant::now() < due {
+                        std::hint::spin_loop();
+                    }
+                    state = self.state();
+                }
+                Next::At(due) => {
+                    let span = due.saturating_duration_since(now).saturating_sub(SPIN);
+                    let waited = self.0.1.wait_timeout(state, span);
+                    state = waited.unwrap_or_else(std::sync::PoisonError::into_inner).0;
+                }
+                Next::Sleep => {
+                    state = self.0.1.wait(state).unwrap_or_else(std::sync::PoisonError::into_inner);
+                }
+            }
+        }
+    }
+
+    /// Answers everything that is held and ends the answering thread.
+    pub fn end(&self) {
+        let mut state = self.state();
+        state.over = true;
+        state.faults.hang = false;
+        state.stalled_until = None;
+        drop(state);
+        self.0.1.notify_all();
+    }
+}
+
+enum Next {
+    Answer,
+    At(Instant),
+    Sleep,
+}
+
+impl State {
+    fn next(&mut self, now: Instant) -> Next {
+        let Some(Reverse(first)) = self.pending.peek() else { return Next::Sleep };
+        if self.over || self.faults.gone {
+            return Next::Answer;
+        }
+        if self.faults.hang {
+            return Next::Sleep;
+        }
+        let due = self.stalled_until.map_or(first.due, |until| until.max(first.due));
+        if self.stalled_until.is_some_and(|until| until <= now) {
+            self.stalled_until = None;
+        }
+        if due <= now { Next::Answer } else { Next::At(due) }
+    }
+
+    fn read(&self, offset: u64, len: usize) -> Vec<u8> {
+        let end = self.faults.end.unwrap_or(u64::MAX).min(self.memory.len() as u64);
+        let from = offset.min(end) as usize;
+        let to = offset.saturating_add(len as u64).min(end) as usize;
+        self.memory[from..to].to_vec()
+    }
+
+    fn decide_read(&mut self, offset: u64, len: u32) -> (Outcome, Duration) {
+        let n = self.count(0);
+        let delay = self.delay(self.faults.read_delay);
+        let is = |every: u64| every > 0 && n.is_multiple_of(every);
+        let outcome = if self.faults.gone {
+            Outcome::Failed(libc::ENODEV)
+        } else if is(self.faults.read_error_every) {
+            Outcome::Failed(self.faults.errno)
+        } else if is(self.faults.short_every) {
+            Outcome::Short(self.read(offset, len as usize / 2))
+        } else {
+            let data = self.read(offset, len as usize);
+            if data.len() < len as usize { Outcome::Short(data) } else { Outcome::Data(data) }
+        };
+        (outcome, delay)
+    }
+
+    fn decide_write(&mut self, offset: u64, data: &[u8]) -> (Outcome, Duration) {
+        let n = self.count(1);
+        let delay = self.delay(self.faults.write_delay);
+        let is = |every: u64| every > 0 && n.is_multiple_of(every);
+        let end = self.faults.end.unwrap_or(u64::MAX).min(self.memory.len() as u64);
+        let (at, len) = (offset as usize, data.len());
+        if self.faults.gone {
+            return (Outcome::Failed(libc::ENODEV), delay);
+        } else if is(self.faults.write_error_every) {
+            return (Outcome::Failed(self.faults.errno), delay);
+        } else if offset.saturating_add(len as u64) > end {
+            return (Outcome::Failed(libc::ENOSPC), delay);
+        } else if is(self.faults.lost_every) {
+            self.truth.lost.push(offset);
+        } else if is(self.faults.torn_every) {
+            self.truth.torn.push(offset);
+            self.memory[at..at + len / 2].copy_from_slice(&data[..len / 2]);
+        } else if is(self.faults.misdirect_every) && at + 2 * len <= end as usize {
+            self.truth.misdirected.push(offset);
+            self.memory[at + len..at + 2 * len].copy_from_slice(data);
+        } else {
+            self.memory[at..at + len].copy_from_slice(data);
+            if is(self.faults.corrupt_every) {
+                self.truth.corrupted.push(offset);
+                self.memory[at + len / 2] ^= 0x20;
+            }
+        }
+        (Outcome::Written(len as u32), delay)
+    }
+
+    /// Number of this operation of its direction, from 1.
+    fn count(&mut self, direction: usize) -> u64 {
+        self.taken[direction] += 1;
+        self.taken[direction]
+    }
+
+    fn delay(&mut self, usual: Duration) -> Duration {
+        // SplitMix64 (Steele, Lea, Flood 2014): enough for shares of a percent.
+        self.random = self.random.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = self.random;
+        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        let drawn = ((z ^ (z >> 31)) >> 11) as f64 / (1u64 << 53) as f64;
+        let mut below = 0.0;
+        for (share, span) in self.faults.tails.iter().rev().flatten() {
+            below += share;
+            if drawn < below {
+                return *span;
+            }
+        }
+        usual
+    }
+
+    /// Writes the answer into the account; what is returned gives it to the kernel.
+    fn answer(&mut self, pending: Pending) -> impl FnOnce() + use<> {
+        let Pending { taken, outcome, reply, .. } = pending;
+        let outcome = if self.faults.gone { Outcome::Failed(libc::ENODEV) } else { outcome };
+        let truth = &mut self.truth;
+        match &outcome {
+            Outcome::Data(_) => truth.reads += 1,
+            Outcome::Written(_) => truth.writes += 1,
+            Outcome::Short(_) => truth.short += 1,
+            Outcome::Failed(errno) => *truth.errors.entry(*errno).or_default() += 1,
+        }
+        if matches!(outcome, Outcome::Data(_) | Outcome::Written(_)) {
+            truth.service_ns.push(taken.elapsed().as_nanos() as u64);
+        }
+        move || send(reply, outcome)
+    }
+}
+
+fn send(reply: Reply, outcome: Outcome) {
+    match (reply, outcome) {
+        (Reply::Read(reply), Outcome::Data(data) | Outcome::Short(data)) => reply.data(&data),
+        (Reply::Write(reply), Outcome::Written(len)) => reply.written(len),
+        (Reply::Read(reply), Outcome::Failed(errno)) => reply.error(Errno::from_i32(errno)),
+        (Reply::Write(reply), Outcome::Failed(errno)) => reply.error(Errno::from_i32(errno)),
+        (Reply::Read(reply), Outcome::Written(_)) => reply.error(Errno::EIO),
+        (Reply::Write(reply), Outcome::Data(_) | Outcome::Short(_)) => reply.error(Errno::EIO),
+    }
+}

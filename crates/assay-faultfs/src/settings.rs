@@ -1,0 +1,192 @@
+//! What can be set: one `key=value` a line. Times are `100us`, `2ms`, `1s`; shares are `1%`; 0 or `off` ends a fault.
+
+use std::time::Duration;
+
+/// What the disk does to its operations. "Every n" counts the operations of that direction since the last `reset=1`.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Faults {
+    /// How long every read takes (`read_delay=2ms`).
+    pub read_delay: Duration,
+    /// How long every write takes (`write_delay=2ms`).
+    pub write_delay: Duration,
+    /// Shares of operations that take another time instead (`tail=1%:5ms`, `tail2=0.1%:20ms`); the second goes first.
+    pub tails: [Option<(f64, Duration)>; 2],
+    /// Every so many reads fail with `errno` (`rerr_every=97`).
+    pub read_error_every: u64,
+    /// Every so many writes fail with `errno` (`werr_every=89`).
+    pub write_error_every: u64,
+    /// The error they fail with (`errno=EIO`).
+    pub errno: i32,
+    /// Every so many reads return half (`short_every=50`).
+    pub short_every: u64,
+    /// Every so many writes store one byte wrongly (`corrupt_every=100`).
+    pub corrupt_every: u64,
+    /// Every so many writes are acknowledged and not stored (`lost_every=100`).
+    pub lost_every: u64,
+    /// Every so many writes go one length too far (`misdirect_every=100`).
+    pub misdirect_every: u64,
+    /// Every so many writes are stored in their first half only (`torn_every=100`).
+    pub torn_every: u64,
+    /// Nothing is answered (`hang=1`).
+    pub hang: bool,
+    /// Everything is answered with ENODEV (`gone=1`).
+    pub gone: bool,
+    /// Where the disk ends now, if not at its size: reads behind it return nothing, writes ENOSPC (`end=16MiB`).
+    pub end: Option<u64>,
+}
+
+impl Default for Faults {
+    fn default() -> Faults {
+        Faults {
+            read_delay: Duration::ZERO,
+            write_delay: Duration::ZERO,
+            tails: [None; 2],
+            read_error_every: 0,
+            write_error_every: 0,
+            errno: libc::EIO,
+            short_every: 0,
+            corrupt_every: 0,
+            lost_every: 0,
+            misdirect_every: 0,
+            torn_every: 0,
+            hang: false,
+            gone: false,
+            end: None,
+        }
+    }
+}
+
+/// What a line asks for beside a change of [`Faults`].
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum Also {
+    /// Nothing.
+    Nothing,
+    /// Forget the account and count from 0.
+    Reset,
+    /// Answer nothing for this long, from now on.
+    Stall(Duration),
+}
+
+impl Faults {
+    /// Takes one `key=value`. An error says what is wrong with it.
+    pub(crate) fn set(&mut self, line: &str) -> Result<Also, String> {
+        let (key, value) = line.split_once('=').ok_or_else(|| format!("\"{line}\" is not key=value"))?;
+        let (key, value) = (key.trim(), value.trim());
+        let wrong = || format!("{key}: \"{value}\" is not understood");
+        let every = || if value == "off" { Some(0) } else { value.parse().ok() }.ok_or_else(wrong);
+        let on = || value.parse::<u8>().ok().filter(|n| *n < 2).map(|n| n == 1).ok_or_else(wrong);
+        let time = || time(value).ok_or_else(wrong);
+        match key {
+            "read_delay" => self.read_delay = time()?,
+            "write_delay" => self.write_delay = time()?,
+            "tail" => self.tails[0] = tail(value).ok_or_else(wrong)?,
+            "tail2" => self.tails[1] = tail(value).ok_or_else(wrong)?,
+            "rerr_every" => self.read_error_every = every()?,
+            "werr_every" => self.write_error_every = every()?,
+            "errno" => self.errno = errno(value).ok_or_else(wrong)?,
+            "short_every" => self.short_every = every()?,
+            "corrupt_every" => self.corrupt_every = every()?,
+            "lost_every" => self.lost_every = every()?,
+            "misdirect_every" => self.misdirect_every = every()?,
+            "torn_every" => self.torn_every = every()?,
+            "hang" => self.hang = on()?,
+            "gone" => self.gone = on()?,
+            "end" => self.end = if value == "off" { None } else { Some(bytes(value).ok_or_else(wrong)?) },
+            "stall" => return Ok(Also::Stall(time()?)),
+            "reset" => return if on()? { Ok(Also::Reset) } else { Ok(Also::Nothing) },
+            _ => return Err(format!("{key} is not a setting")),
+        }
+        Ok(Also::Nothing)
+    }
+}
+
+fn time(text: &str) -> Option<Duration> {
+    let text = if text == "off" { "0s" } else { text };
+    let at = text.find(|c: char| c.is_alphabetic()).unwrap_or(text.len());
+    let scale = match &text[at..] {
+        "ns" => 1e-9,
+        "us" => 1e-6,
+        "ms" => 1e-3,
+        "s" => 1.0,
+        _ => return None,
+    };
+    Duration::try_from_secs_f64(text[..at].parse::<f64>().ok()? * scale).ok()
+}
+
+/// `1%:5ms`; the inner `None` is "off".
+fn tail(text: &str) -> Option<Option<(f64, Duration)>> {
+    if text == "off" {
+        return Some(None);
+    }
+    let (share, span) = text.split_once(':')?;
+    let share = share.strip_suffix('%')?.parse::<f64>().ok()? / 100.0;
+    (0.0..=1.0).contains(&share).then_some(())?;
+    Some(Some((share, time(span)?)))
+}
+
+/// `EIO` and a few others that storage gives, or a number.
+fn errno(text: &str) -> Option<i32> {
+    let known = [
+        ("EIO", libc::EIO),
+        ("ENXIO", libc::ENXIO),
+        ("ENODEV", libc::ENODEV),
+        ("ENOSPC", libc::ENOSPC),
+        ("EROFS", libc::EROFS),
+        ("ENODATA", libc::ENODATA),
+        ("EILSEQ", libc::EILSEQ),
+        ("ETIMEDOUT", libc::ETIMEDOUT),
+        ("EREMOTEIO", libc::EREMOTEIO),
+    ];
+    let named = known.iter().find(|(name, _)| *name == text).map(|(_, number)| *number);
+    named.or_else(|| text.parse().ok().filter(|n| (1..4096).contains(n)))
+}
+
+/// `256MiB`, `4KiB`, `1GiB` or a plain number.
+pub fn bytes(text: &str) -> Option<u64> {
+    let scales = [("GiB", 1 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10), ("B", 1), ("", 1)];
+    let (suffix, scale) = scales.iter().find(|(suffix, _)| text.ends_with(suffix))?;
+    text.strip_suffix(suffix)?.parse::<u64>().ok()?.checked_mul(*scale)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_are_understood_or_refused() {
+        let mut faults = Faults::default();
+        for (line, ok) in [
+            ("read_delay=2ms", true),
+            ("write_delay=100us", true),
+            ("tail = 1%:5ms", true),
+            ("tail2=0.1%:20ms", true),
+            ("errno=EREMOTEIO", true),
+            ("errno=5", true),
+            ("errno=EWHAT", false),
+            ("rerr_every=97", true),
+            ("rerr_every=-1", false),
+            ("end=16MiB", true),
+            ("end=16 MB", false),
+            ("hang=2", false),
+            ("tail=101%:5ms", false),
+            ("read_delay=2", false),
+            ("colour=red", false),
+            ("hang", false),
+        ] {
+            assert_eq!(faults.set(line).is_ok(), ok, "{line}");
+        }
+        let tails = [Some((0.01, Duration::from_millis(5))), Some((0.001, Duration::from_millis(20)))];
+        let expected = Faults {
+            read_delay: Duration::from_millis(2),
+            write_delay: Duration::from_micros(100),
+            tails,
+            read_error_every: 97,
+            end: Some(16 << 20),
+            ..Faults::default()
+        };
+        assert_eq!(faults, expected);
+        assert_eq!(faults.set("stall=1.5s"), Ok(Also::Stall(Duration::from_millis(1500))));
+        assert_eq!(faults.set("reset=1"), Ok(Also::Reset));
+        assert_eq!(faults.set("end=off").map(|_| faults.end), Ok(None));
+    }
+}
