@@ -29,7 +29,9 @@ fn rusage(who: libc::c_int) -> libc::rusage {
 /// `/proc/self/task/*/schedstat`); 0 where the kernel does not tell.
 pub fn run_queue_ns() -> u64 {
     let tasks = fs::read_dir("/proc/self/task").into_iter().flatten().flatten();
-    let waited = |task: fs::DirEntry| fs::read_to_string(task.path().join("schedstat")).ok()?.split(' ').nth(1)?.parse::<u64>().ok();
+    let waited = |task: fs::DirEntry| {
+        fs::read_to_string(task.path().join("schedstat")).ok()?.split(' ').nth(1)?.parse::<u64>().ok()
+    };
     tasks.filter_map(waited).sum::<u64>()
 }
 

@@ -44,7 +44,7 @@ impl Merger {
     }
 
     /// The next interval, once every worker that still runs has sent its frame for it.
-    pub fn next(&mut self) -> Option<Merged> {
+    pub fn pop(&mut self) -> Option<Merged> {
         let complete = self.queues.iter().zip(&self.finished).all(|(queue, finished)| *finished || !queue.is_empty());
         if !complete {
             return None;
@@ -77,17 +77,17 @@ mod tests {
         let mut recorder = Recorder::new(Thresholds::new([]), 1);
         let mut merger = Merger::new(2);
         merger.push(0, frame(&mut recorder, 0, 1));
-        assert!(merger.next().is_none(), "worker 1 is still to come");
+        assert!(merger.pop().is_none(), "worker 1 is still to come");
         merger.push(1, frame(&mut recorder, 0, 2));
-        let merged = merger.next().unwrap();
+        let merged = merger.pop().unwrap();
         assert_eq!((merged.frame.cells[0].ok, merged.owner, merged.spent.len()), (3, 0, 1));
         merger.push(1, frame(&mut recorder, 1, 5));
-        assert!(merger.next().is_none());
+        assert!(merger.pop().is_none());
         merger.finish(0);
-        let merged = merger.next().unwrap();
+        let merged = merger.pop().unwrap();
         assert_eq!((merged.frame.cells[0].ok, merged.owner), (5, 1));
         assert!(!merger.is_over());
         merger.finish(1);
-        assert!(merger.next().is_none() && merger.is_over());
+        assert!(merger.pop().is_none() && merger.is_over());
     }
 }

@@ -371,6 +371,7 @@ impl Real<'_> {
             ("clock".to_owned(), clock.source().to_owned()),
             ("spin".to_owned(), spin.to_string()),
         ]);
+        engine.extend(header::program().map(|sum| ("program".to_owned(), format!("BLAKE3 {sum}"))));
         if facts.name == "io_uring" {
             engine.insert("ring flags".to_owned(), facts.flags.join(" "));
             engine.insert("registered files".to_owned(), yes(facts.registered_files));
@@ -445,7 +446,7 @@ impl Collecting<'_> {
                     return Err(Failure::bug("a worker died; the run log up to here is valid"));
                 }
             }
-            while let Some(merged) = merger.next() {
+            while let Some(merged) = merger.pop() {
                 let (disks, host) = self.meters.sample();
                 collector.interval(&merged.frame, disks, Some(host));
                 for (worker, frame) in merged.spent.into_iter().chain([(merged.owner, merged.frame)]) {
