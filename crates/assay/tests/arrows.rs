@@ -24,7 +24,8 @@ const NEVER_SHIPPED: &str = "assay-faultfs";
 /// Not even in tests does the judge see an engine, or the vocabulary anything at all.
 const ALONE: &[&str] = &["assay-base", "assay-judge"];
 /// Crates that give access to the operating system; only these rooms may have them.
-const SYSTEM: (&[&str], &[&str]) = (&["io-uring", "libc", "rustix", "signal-hook"], &["assay-device", "assay", "assay-faultfs"]);
+const SYSTEM: (&[&str], &[&str]) =
+    (&["io-uring", "libc", "rustix", "signal-hook"], &["assay-device", "assay", "assay-faultfs"]);
 
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
