@@ -226,6 +226,8 @@ impl Fold {
             watermarks: self.watermarks,
             warnings,
             damage: self.damage,
+            judged_on: self.options.judge_on,
+            log: None,
             part: chosen.part.clone(),
             steps: if several { finished.into_iter().map(|done| done.step).collect() } else { Vec::new() },
         }

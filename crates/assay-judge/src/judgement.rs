@@ -6,7 +6,7 @@
 
 use crate::verdict::Verdict;
 use assay_base::{Measure, Span};
-use assay_record::{Event, TargetHead};
+use assay_record::{CloseReason, Event, TargetHead};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -43,12 +43,36 @@ pub struct Judgement {
     pub warnings: Vec<String>,
     /// Places where the log is not what was written.
     pub damage: Vec<Damaged>,
+    /// The measure all criteria were judged on by request (`--judge`), instead of their own; absent without one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub judged_on: Option<Measure>,
+    /// The file this was made of; absent when the log did not come from a file of ours.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub log: Option<LogSum>,
     /// The step's figures; of several steps the deciding one's.
     #[serde(flatten)]
     pub part: Part,
     /// Every step, when the log has more than one.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub steps: Vec<Step>,
+}
+
+/// What ties a judgement to the bytes of its log.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LogSum {
+    /// Length of the file.
+    pub bytes: u64,
+    /// BLAKE3 of the file's bytes, in hexadecimal.
+    pub blake3: String,
+}
+
+/// Intervals of the measured phase.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Intervals {
+    /// As many as the planned time holds.
+    pub planned: u64,
+    /// As many as the log holds.
+    pub present: u64,
 }
 
 /// One step of a certification.
@@ -87,6 +111,18 @@ pub struct Part {
     pub measured_ns: u64,
     /// Length of a slice.
     pub slice_ns: u64,
+    /// How many intervals there should be and are.
+    #[serde(default)]
+    pub intervals: Intervals,
+    /// Segments of the log: 1, and one more for each continuation.
+    #[serde(default)]
+    pub segments: u64,
+    /// How the last segment ended; absent when it was cut off without a closing line.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub closed: Option<CloseReason>,
+    /// Places where the log contradicts itself: intervals that do not add up, overlap or disagree with the closing line.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub contradictions: u64,
     /// The built-in criterion of delivered load first, then the plan's in their order.
     pub criteria: Vec<CriterionOutcome>,
     /// In order of time; the first 2000, and of the others those in which something was broken.
@@ -115,6 +151,9 @@ pub struct Part {
     pub series: Series,
     /// The plan as it was run.
     pub plan: serde_json::Value,
+    /// BLAKE3 of the plan as compact JSON, in hexadecimal: equal plans have equal sums.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub plan_blake3: Option<String>,
 }
 
 /// The slice, stream and target that decided, with the figure.
@@ -125,6 +164,9 @@ pub struct Deciding {
     /// Window number, 1-based; the slice when the window is the slice.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub slice: Option<u64>,
+    /// Length of that window where it is not the slice but the criterion's own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub window_ns: Option<u64>,
     /// Stream, where one is meant.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stream: Option<String>,
@@ -525,6 +567,18 @@ pub struct FlowSeries {
     pub achieved: Vec<f64>,
     /// Share of responses at or over the threshold (0 to 1); `None` where nothing completed.
     pub share_over: Vec<Option<f64>>,
+}
+
+impl Judgement {
+    /// Ties it to the bytes it was made of. `hash` makes the hexadecimal sum of some bytes; it is the caller's, because this
+    /// room has no need of one otherwise.
+    pub fn sealed(mut self, log: LogSum, hash: impl Fn(&[u8]) -> String) -> Judgement {
+        let parts = std::iter::once(&mut self.part).chain(self.steps.iter_mut().map(|step| &mut step.part));
+        for part in parts {
+            part.plan_blake3 = serde_json::to_vec(&part.plan).ok().map(|plan| hash(&plan));
+        }
+        Judgement { log: Some(log), ..self }
+    }
 }
 
 impl SliceTimes {

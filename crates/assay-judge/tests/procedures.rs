@@ -5,7 +5,7 @@ mod common;
 use assay_base::{Measure, Span};
 use assay_judge::judgement::Outcome;
 use assay_judge::{Options, Verdict};
-use assay_record::{CloseReason, DiskCounters, StepHead};
+use assay_record::{CloseReason, DiskCounters, Entry, Event, StepHead};
 use common::*;
 
 const BAD: Minute = Minute {
@@ -379,4 +379,33 @@ fn the_series_are_thin_and_agree_with_the_totals() {
     let heat: u64 = series.streams[0].heat.columns.iter().flat_map(|column| column.chunks(2).map(|pair| pair[1])).sum();
     assert_eq!(heat, judged.part.streams[0].counts.operations);
     assert!(series.streams[0].heat.at_ns.len() <= 241);
+}
+
+#[test]
+fn events_stand_in_measured_time_and_own_windows_are_not_called_slices() {
+    let mut head = header(1, 1);
+    head.slice_ns = 20 * MINUTE;
+    head.criteria = criteria(&["reads response over 1ms below 5% per 10min"]);
+    let event = |at_ns, what: &str| {
+        Entry::Event(Event { at_ns, what: what.into(), text: String::new(), details: Default::default() })
+    };
+    // Two minutes of warm-up stand before the measured time on the run's time line.
+    let mut scenario = Scenario::new(head.clone());
+    scenario.writer.write(&event(MINUTE / 2, "early")).unwrap();
+    scenario = scenario.warm_up();
+    scenario.writer.write(&event(2 * MINUTE + 1, "boundary")).unwrap();
+    let slow = |minute, _| Minute { slow: if minute >= 20 { 900 } else { 0 }, ..Minute::default() };
+    scenario = scenario.minutes(0..3, slow);
+    scenario.writer.write(&event(5 * MINUTE + 7, "later")).unwrap();
+    scenario = scenario.minutes(3..60, slow);
+    scenario.writer.write(&event(62 * MINUTE, "last")).unwrap();
+    let judged = scenario.completed().judge();
+    let at: Vec<(u64, &str)> = judged.part.events.iter().map(|event| (event.at_ns, event.what.as_str())).collect();
+    assert_eq!(at, [(0, "early"), (1, "boundary"), (3 * MINUTE + 7, "later"), (60 * MINUTE, "last")]);
+    assert!(judged.reason.starts_with("in window 3 of 10 min (20 min to 30 min)"), "{}", judged.reason);
+    let deciding = judged.deciding.unwrap();
+    assert_eq!((deciding.slice, deciding.window_ns), (Some(3), Some(10 * MINUTE)));
+    assert_eq!((judged.part.intervals.planned, judged.part.intervals.present), (60, 60));
+    assert_eq!((judged.part.segments, judged.part.contradictions), (1, 0));
+    assert_eq!(judged.part.closed, Some(CloseReason::Completed));
 }

@@ -41,6 +41,8 @@ pub enum Command {
     Judge(Judge),
     /// One self-contained HTML file from a log
     Report(Report),
+    /// Hold a certificate against its log: 0 PASS, 1 FAIL, 2 not to be trusted, 3 true and no certification
+    Verify(Verify),
     /// A log of ours in the format of another tool
     Export(Export),
     /// A drop-in for another tool, with its own arguments and output: act_storage, act_index, act_prep, act_latency
@@ -119,6 +121,9 @@ pub struct Certify {
     /// A first look in about a minute; not a certification
     #[arg(long)]
     pub quick: bool,
+    /// Sign verdict.json with this minisign secret key; read before anything else is done
+    #[arg(long, value_name = "KEY")]
+    pub sign: Option<PathBuf>,
     /// The load to certify for, as a multiple of 1x [default: 30x; with --quick 1x]
     #[arg(long, value_name = "LOAD")]
     pub at: Option<Multiple>,
@@ -140,6 +145,9 @@ pub struct Run {
     /// The load as a multiple of the workload's 1x
     #[arg(long, value_name = "LOAD")]
     pub load: Option<Multiple>,
+    /// Sign verdict.json with this minisign secret key; read before anything else is done
+    #[arg(long, value_name = "KEY")]
+    pub sign: Option<PathBuf>,
     #[command(flatten)]
     pub pace: Pace,
     #[command(flatten)]
@@ -238,6 +246,27 @@ pub struct Report {
     /// Judge the device's service time instead of the response time
     #[arg(long = "judge", value_name = "MEASURE")]
     pub judge_on: Option<Measure>,
+}
+
+/// `assay verify`
+#[derive(Args, Debug)]
+#[command(after_help = "\
+Exit codes:
+  0 a certification, passed   1 a certification, failed   2 not to be trusted
+  3 true to its log, and no certification: simulated, quick, short, overridden, cut, or another workload
+
+Without --key nothing speaks for who made the files: whoever can write both can make a pair that fits.")]
+pub struct Verify {
+    /// The verdict.json of a run, or the run directory that holds it
+    pub certificate: PathBuf,
+    /// The log it was made of [default: run.jsonl beside it]
+    pub log: Option<PathBuf>,
+    /// It must be signed (verdict.json.minisig beside it) by this minisign public key: the key, or a file that holds it
+    #[arg(long, value_name = "PUBKEY")]
+    pub key: Option<String>,
+    /// Print the answer as JSON
+    #[arg(long)]
+    pub json: bool,
 }
 
 /// `assay export`

@@ -13,13 +13,18 @@ pub fn tool() -> String {
     format!("assay {} ({})", env!("CARGO_PKG_VERSION"), env!("ASSAY_COMMIT"))
 }
 
+/// BLAKE3 of this program's file, which says more than a version; `None` where it cannot be read.
+pub fn program() -> Option<String> {
+    crate::certificate::sum_of(std::fs::File::open("/proc/self/exe").ok()?).ok()
+}
+
 /// The boundaries of the exact counters: ACT's and those of the plan's criteria.
 pub fn thresholds(plan: &Plan) -> Thresholds {
     Thresholds::new(plan.criteria.iter().filter_map(assay_base::Criterion::threshold))
 }
 
 /// What the caller knows besides the plan.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct Around {
     /// Wall clock at the start.
     pub created: String,

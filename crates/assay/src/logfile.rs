@@ -127,11 +127,15 @@ impl LogFile {
 
 /// Opens a log for reading.
 pub fn read(path: &Path) -> Result<Reader<BufReader<File>>, Failure> {
-    let file = File::open(path).map_err(|e| {
+    Ok(Reader::new(BufReader::with_capacity(1 << 20, open(path)?)))
+}
+
+/// Opens the file of a log.
+pub fn open(path: &Path) -> Result<File, Failure> {
+    File::open(path).map_err(|e| {
         Failure::workload(format!(
             "the log {} cannot be read: {e}\n  = name a run directory or the run.jsonl in it",
             path.display()
         ))
-    })?;
-    Ok(Reader::new(BufReader::with_capacity(1 << 20, file)))
+    })
 }

@@ -4,6 +4,7 @@
 //! `drive` runs a plan, `targets` opens what it runs on, `rundir` keeps what was measured.
 
 mod act;
+mod certificate;
 mod cli;
 mod commands;
 mod drive;
@@ -16,6 +17,7 @@ mod records;
 mod resume;
 mod rundir;
 mod signals;
+mod signing;
 mod targets;
 mod workloads;
 

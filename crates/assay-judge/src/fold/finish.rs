@@ -4,7 +4,9 @@ use crate::fold::cell::{Cell, Lengths};
 use crate::fold::distribution::Distribution;
 use crate::fold::layout::Layout;
 use crate::fold::step::StepFold;
-use crate::judgement::{CriterionOutcome, Deciding, DiskTotals, Part, Step, StreamTotals, TargetTotals, TimesSummary};
+use crate::judgement::{
+    CriterionOutcome, Deciding, DiskTotals, Intervals, Part, Step, StreamTotals, TargetTotals, TimesSummary,
+};
 use crate::rules::disk;
 use crate::rules::finding::{Class, Finding, deciding};
 use crate::verdict::Verdict;
@@ -39,7 +41,7 @@ pub fn finish(mut fold: StepFold) -> Finished {
     let (verdict, reason, place, part, head) = {
         let header = fold.header.clone();
         let stress = fold.stress;
-        let part = part(fold, targets, streams);
+        let part = part(fold, targets, streams, ended);
         let decides = deciding(&findings).cloned();
         let verdict = decides.as_ref().map_or(Verdict::Pass, Finding::verdict);
         let place: Option<Deciding> = match &decides {
@@ -123,7 +125,12 @@ fn missing(fold: &StepFold, ended: Option<CloseReason>, findings: &mut Vec<Findi
     }
 }
 
-fn part(mut fold: StepFold, targets: Vec<TargetTotals>, streams: Vec<StreamTotals>) -> Part {
+fn part(
+    mut fold: StepFold,
+    targets: Vec<TargetTotals>,
+    streams: Vec<StreamTotals>,
+    closed: Option<CloseReason>,
+) -> Part {
     let slice_ns = fold.judged[0].windows.length_ns();
     let mut criteria: Vec<(usize, CriterionOutcome)> = Vec::new();
     for judged in std::mem::take(&mut fold.judged) {
@@ -140,6 +147,13 @@ fn part(mut fold: StepFold, targets: Vec<TargetTotals>, streams: Vec<StreamTotal
         planned_ns: fold.layout.planned_ns,
         measured_ns: fold.measured_ns,
         slice_ns,
+        intervals: Intervals {
+            planned: fold.layout.planned_ns.div_ceil(fold.layout.interval_ns.max(1)),
+            present: fold.intervals,
+        },
+        segments: fold.segments,
+        closed,
+        contradictions: fold.contradictions,
         criteria: std::iter::once(load).chain(criteria.into_iter().map(|(_, outcome)| outcome)).collect(),
         slices: fold.slices,
         slices_left_out: fold.slices_left_out,
@@ -153,6 +167,7 @@ fn part(mut fold: StepFold, targets: Vec<TargetTotals>, streams: Vec<StreamTotal
         events_left_out: fold.events_left_out,
         series: fold.series.finish(&fold.layout),
         plan: fold.header.plan,
+        plan_blake3: None,
     }
 }
 

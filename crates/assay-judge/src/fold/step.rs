@@ -90,10 +90,18 @@ pub struct StepFold {
     pub(crate) series: SeriesFold,
     pub(crate) events: Vec<Event>,
     pub(crate) events_left_out: u64,
+    /// Events from here on still stand on the run's time line, not in measured time.
+    unplaced: usize,
     pub(crate) gaps: Vec<Gap>,
     pub(crate) target_sums: Vec<TargetSums>,
     pub(crate) cost: Option<GeneratorCost>,
     pub(crate) measured_ns: u64,
+    /// Intervals of the measured phase.
+    pub(crate) intervals: u64,
+    /// Segments begun.
+    pub(crate) segments: u64,
+    /// Places where the log contradicts itself.
+    pub(crate) contradictions: u64,
     pub(crate) findings: Vec<Finding>,
     pub(crate) warnings: Vec<String>,
     cursor: u64,
@@ -120,6 +128,13 @@ impl Segment {
             whole: true,
             closed: None,
         }
+    }
+
+    /// A moment of the run's time line in measured time; `None` before the first interval.
+    fn measured_at(&self, at_ns: u64) -> Option<u64> {
+        let (kind, _) = *self.phases.get(usize::from(self.phase?))?;
+        let offset = if kind == PhaseKind::Measure { at_ns.saturating_sub(self.phase_start) } else { 0 };
+        Some(self.phase_base.saturating_add(offset))
     }
 
     /// The interval's place in measured time; `None` in a phase that is not judged.
@@ -172,9 +187,13 @@ impl StepFold {
             slices_left_out: 0,
             events: Vec::new(),
             events_left_out: 0,
+            unplaced: 0,
             gaps: Vec::new(),
             cost: None,
             measured_ns: 0,
+            intervals: 0,
+            segments: 1,
+            contradictions: 0,
             findings: Vec::new(),
             warnings: Vec::new(),
             damaged: false,
@@ -199,6 +218,7 @@ impl StepFold {
             judged.windows.resume(self.cursor, at, self.layout.tolerance_ns());
         }
         (self.cursor, self.follows) = (at, false);
+        self.segments += 1;
         self.segment = Segment::new(header);
         Ok(())
     }
@@ -232,6 +252,8 @@ impl StepFold {
             return;
         }
         let at = self.segment.place(interval, joins);
+        self.place_events();
+        self.intervals += u64::from(at.is_some());
         let carried = self.account(interval);
         self.sum_targets(interval);
         if let Some(at) = at {
@@ -489,6 +511,18 @@ impl StepFold {
         }
     }
 
+    /// Moves events from the run's time line into measured time. An interval's line follows its events, so that they are
+    /// placed by it; what happened in a warm-up stands at the beginning of what it warmed up for.
+    fn place_events(&mut self) {
+        for event in &mut self.events[self.unplaced..] {
+            // Written by a run that continues the log, before its own header: it knows no place.
+            let knows = event.what != "torn-tail";
+            let at = self.segment.measured_at(event.at_ns).filter(|_| knows);
+            event.at_ns = at.unwrap_or(self.cursor);
+        }
+        self.unplaced = self.events.len();
+    }
+
     /// Ends a segment.
     pub fn close(&mut self, close: Close) {
         self.segment.closed = Some(close);
@@ -496,6 +530,7 @@ impl StepFold {
 
     /// What a segment's end says, and whether its closing line agrees with what was found.
     fn check_segment(&mut self) {
+        self.place_events();
         let Some(close) = self.segment.closed.take() else { return };
         let told = if close.text.is_empty() { String::new() } else { format!(": {}", close.text) };
         let finding = match close.reason {
@@ -533,6 +568,7 @@ impl StepFold {
                 "the log does not add up: the closing line speaks of {} issued, {} completed, {} stuck; the intervals of {}, {}, {}",
                 close.issued, close.completed, close.stuck, segment.issued, segment.completed, segment.stuck
             );
+            self.contradictions += 1;
             self.findings.push(Finding::of_step(Class::Unproven, text, self.number));
         }
         self.segment.closed = Some(close);
@@ -540,6 +576,7 @@ impl StepFold {
 
     /// Something in the log contradicts itself: what is open proves nothing.
     fn spoil(&mut self, text: String) {
+        self.contradictions += 1;
         self.judged.iter_mut().for_each(|judged| judged.windows.spoil(&text));
         let known = self.findings.iter().any(|finding| finding.text.starts_with("the log does not add up"));
         if !known {
@@ -591,7 +628,7 @@ fn windows_of(criteria: &[Criterion], slice_ns: u64, options: &Options, layout: 
             Some(asked) if asked < length => Some(format!("judged per {}, the length of an interval", human(length))),
             _ => None,
         };
-        let tracker = Tracker::new(criterion, options.judge_on, length, note, layout);
+        let tracker = Tracker::new(criterion, options.judge_on, length, note, layout).in_own_window(index > 0);
         judged[index].trackers.push((order, tracker));
     }
     judged

@@ -16,6 +16,8 @@ pub struct Tracker {
     stream: Option<usize>,
     window_ns: u64,
     note: Option<String>,
+    /// The window is the criterion's own, not the slice.
+    own_window: bool,
     windows: u64,
     broken: u64,
     complete: u64,
@@ -42,6 +44,7 @@ impl Tracker {
             criterion: Criterion { measure: judge_on.unwrap_or(criterion.measure), ..criterion.clone() },
             window_ns,
             note,
+            own_window: false,
             windows: 0,
             broken: 0,
             complete: 0,
@@ -52,6 +55,16 @@ impl Tracker {
             worst: None,
             targets: vec![None; layout.targets.len()],
         }
+    }
+
+    /// Windows are called by their length where they are not slices.
+    pub fn in_own_window(self, own_window: bool) -> Tracker {
+        Tracker { own_window, ..self }
+    }
+
+    /// Length of the window where it is not the slice.
+    fn own_ns(&self) -> Option<u64> {
+        self.own_window.then_some(self.window_ns)
     }
 
     /// Judges one window; false when the criterion is broken in it.
@@ -140,7 +153,7 @@ impl Tracker {
         if let Some(figure) = &self.first_broken {
             let text = format!(
                 "{}: {name} was {}, bound {bound}{}",
-                place(figure, planned),
+                place(figure, planned, self.own_ns()),
                 figure.text,
                 self.extent(planned)
             );
@@ -149,7 +162,7 @@ impl Tracker {
         if let Some(figure) = &self.first_generator {
             let text = format!(
                 "{}: {name} was {}, bound {bound}, but only the generator's own lag pushed it over",
-                place(figure, planned),
+                place(figure, planned, self.own_ns()),
                 figure.text
             );
             findings.push(Finding::new(Class::Unproven, text, self.deciding(figure, step)));
@@ -186,6 +199,7 @@ impl Tracker {
         Deciding {
             step,
             slice: Some(figure.window),
+            window_ns: self.own_ns(),
             stream: Some(self.criterion.stream.clone()),
             target: figure.target.clone(),
             measured: Some(figure.text.clone()),
@@ -224,15 +238,19 @@ impl Tracker {
     }
 }
 
-/// `in slice 6 (5 h to 6 h)`, with the target where one is meant.
-pub fn place(figure: &Figure, planned: u64) -> String {
+/// `in slice 6 (5 h to 6 h)` or `in window 5 of 10 s (40 s to 50 s)`, with the target where one is meant.
+pub fn place(figure: &Figure, planned: u64, own_ns: Option<u64>) -> String {
     let time = |ns| Span::from_ns(ns).human();
     let target = figure.target.as_ref().map(|target| format!(" on {target}")).unwrap_or_default();
     if planned <= 1 {
         return format!("over the measured {}{target}", time(figure.end_ns.saturating_sub(figure.start_ns)));
     }
     let from = if figure.start_ns == 0 { "0".to_owned() } else { time(figure.start_ns) };
-    format!("in slice {} ({from} to {}){target}", figure.window, time(figure.end_ns))
+    let window = match own_ns {
+        None => format!("slice {}", figure.window),
+        Some(ns) => format!("window {} of {}", figure.window, time(ns)),
+    };
+    format!("in {window} ({from} to {}){target}", time(figure.end_ns))
 }
 
 fn worse(kept: &mut Option<Figure>, figure: Figure) {

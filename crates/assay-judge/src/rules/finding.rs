@@ -57,7 +57,17 @@ impl Finding {
 
 /// The step and nothing more precise.
 pub fn nowhere(step: u32) -> Deciding {
-    Deciding { step, slice: None, stream: None, target: None, measured: None, bound: None, start_ns: 0, end_ns: 0 }
+    Deciding {
+        step,
+        slice: None,
+        window_ns: None,
+        stream: None,
+        target: None,
+        measured: None,
+        bound: None,
+        start_ns: 0,
+        end_ns: 0,
+    }
 }
 
 /// The finding that decides: the heaviest, of those the earliest.

@@ -193,7 +193,7 @@ impl LoadTracker {
         *(if figure.generator { &mut self.unproven } else { &mut self.broken }) += 1;
         let text = format!(
             "{}: only {} of the scheduled {name} were issued; {cause}",
-            place(figure, self.planned),
+            place(figure, self.planned, None),
             figure.text
         );
         self.find(class, text, window, Some(name), figure.target.clone(), Some(&figure.text));
@@ -238,6 +238,7 @@ impl LoadTracker {
         let deciding = Deciding {
             step: self.step,
             slice: Some(window.number),
+            window_ns: None,
             stream: stream.map(str::to_owned),
             target,
             measured: measured.map(str::to_owned),

@@ -337,6 +337,10 @@ fn part(size: Size) -> Part {
         planned_ns: size.hours * HOUR,
         measured_ns: size.hours * HOUR,
         slice_ns: HOUR,
+        intervals: Intervals { planned: size.hours * 3600, present: size.hours * 3600 },
+        segments: 1,
+        closed: None,
+        contradictions: 0,
         criteria: criteria(size),
         slices: slices(size),
         slices_left_out: 0,
@@ -364,6 +368,7 @@ fn part(size: Size) -> Part {
         events_left_out: 0,
         series: series(size),
         plan: serde_json::json!({ "name": "orders volume", "model": "act-storage", "streams": (0..size.streams).map(stream_name).collect::<Vec<_>>(), "note": HOSTILE_SCRIPT }),
+        plan_blake3: None,
     }
 }
 
@@ -382,6 +387,8 @@ fn judgement(size: Size, verdict: Verdict, reason: &str) -> Judgement {
         watermarks: Vec::new(),
         warnings: vec!["the scheduler of /dev/nvme0n1 is mq-deadline; write none to its queue/scheduler".into()],
         damage: Vec::new(),
+        judged_on: None,
+        log: Some(LogSum { bytes: 4_711_000, blake3: "c0ffee".repeat(10) + "c0de" }),
         part: part(size),
         steps: Vec::new(),
     }
@@ -394,6 +401,7 @@ pub fn failed() -> Judgement {
     failed.deciding = Some(Deciding {
         step: 1,
         slice: Some(6),
+        window_ns: None,
         stream: Some("reads".into()),
         target: Some(HOSTILE_IMAGE.into()),
         measured: Some("7.90%".into()),

@@ -10,6 +10,7 @@ use crate::progress::Progress;
 use crate::resume::{self, Held};
 use crate::rundir;
 use crate::signals::{self, StopCell};
+use crate::signing::Signer;
 use crate::targets::{self, Named, Real, Targets, Wish};
 use crate::workloads;
 use assay_base::{Bytes, Span};
@@ -47,6 +48,7 @@ pub fn certify(args: &cli::Certify) -> Result<u8, Failure> {
             "certify needs a device; without one: assay certify --quick tests a scratch file here",
         ));
     }
+    let signer = Signer::asked(args.sign.as_deref())?;
     let workload = workloads::find(if args.quick { "act-storage-quick" } else { "act-storage" })?;
     if args.quick && args.output.resume.is_some() {
         return Err(Failure::usage("a quick look takes a minute: start it again instead of resuming it"));
@@ -64,7 +66,7 @@ pub fn certify(args: &cli::Certify) -> Result<u8, Failure> {
         progress.say(&problem);
     }
     let dir = outcome?;
-    result::finish(&dir, &args.output, &progress)
+    result::finish(&dir, &args.output, &progress, signer.as_ref())
 }
 
 fn open(

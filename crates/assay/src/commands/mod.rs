@@ -9,6 +9,7 @@ mod prep;
 mod report;
 mod result;
 pub mod run;
+mod verify;
 mod workloads;
 
 use crate::act;
@@ -25,6 +26,7 @@ pub fn run(cli: Cli) -> Result<u8, Failure> {
         Command::Explain(args) => explain::explain(&args),
         Command::Judge(args) => judge::judge(&args),
         Command::Report(args) => report::report(&args),
+        Command::Verify(args) => verify::verify(&args),
         Command::Export(args) => act::export::export(&args),
         Command::As(args) => act::named(&args.words),
         Command::Devices(args) => devices::devices(&args),

@@ -1,18 +1,24 @@
 //! The end of every run: judge the log, leave verdict and report beside it, print the result.
 
 use crate::act;
+use crate::certificate;
 use crate::cli::Output;
 use crate::commands::{print, print_json};
 use crate::failure::Failure;
 use crate::logfile;
 use crate::progress::Progress;
+use crate::signing::Signer;
 use assay_base::Measure;
 use assay_judge::{Judgement, Options};
 use std::path::Path;
 
-/// Judges the log in `dir`, writes verdict.json and report.html, prints the result; the exit code is the verdict's.
-pub fn finish(dir: &Path, output: &Output, progress: &Progress) -> Result<u8, Failure> {
+/// Judges the log in `dir`, writes verdict.json and report.html, signs where that was asked for, prints the result; the exit
+/// code is the verdict's.
+pub fn finish(dir: &Path, output: &Output, progress: &Progress, signer: Option<&Signer>) -> Result<u8, Failure> {
     let judgement = leave(dir, output.judge_on)?;
+    if let Some(signer) = signer {
+        signer.sign(&dir.join("verdict.json"), &judgement)?;
+    }
     if output.json {
         print_json(&judgement)?;
     } else {
@@ -30,6 +36,8 @@ pub fn leave(dir: &Path, judge_on: Option<Measure>) -> Result<Judgement, Failure
         let path = dir.join(name);
         std::fs::write(&path, text).map_err(|e| Failure::host(format!("{} cannot be written: {e}", path.display())))
     };
+    // A signature of what stood here before is none of this.
+    let _ = std::fs::remove_file(crate::signing::beside(&dir.join("verdict.json")));
     write("verdict.json", &json(&judgement)?)?;
     write("report.html", &html(&judgement)?)?;
     Ok(judgement)
@@ -45,7 +53,8 @@ pub fn judge_with(log: &Path, options: Options) -> Result<Judgement, Failure> {
     if act::judge::is_one(log) {
         return act::judge::judge(log, options);
     }
-    assay_judge::judge(logfile::read(log)?, &options).map_err(|e| Failure::workload(format!("{}: {e}", log.display())))
+    let judged = certificate::judge(logfile::open(log)?, &options);
+    Ok(judged.map_err(|e| Failure::workload(format!("{}: {e}", log.display())))?.judgement)
 }
 
 /// The judgement as text.

@@ -11,6 +11,7 @@ use crate::records::Records;
 use crate::resume::{self, Held};
 use crate::rundir;
 use crate::signals;
+use crate::signing::Signer;
 use crate::targets::{self, Named, Targets, Wish};
 use crate::workloads;
 use assay_base::Span;
@@ -20,6 +21,7 @@ use std::path::Path;
 
 /// Runs it, judges it, leaves log, verdict and report in the run directory.
 pub fn run(args: &cli::Run) -> Result<u8, Failure> {
+    let signer = Signer::asked(args.sign.as_deref())?;
     let workload = workloads::find(&args.workload)?;
     let names = if args.targets.is_empty() { workload.targets.clone() } else { args.targets.clone() };
     if names.is_empty() {
@@ -62,7 +64,7 @@ pub fn run(args: &cli::Run) -> Result<u8, Failure> {
     drive(&plan, &opened, &how, &mut log, &mut progress, &stop)?;
     drop(scheduler);
     drop(opened);
-    result::finish(&dir, &args.output, &progress)
+    result::finish(&dir, &args.output, &progress, signer.as_ref())
 }
 
 /// What is left of an interrupted step.

@@ -1,0 +1,258 @@
+//! What makes verdict.json a certificate: it holds the sum of the bytes it was made of, so that anybody can make it again and
+//! compare.
+//!
+//! Checking trusts nothing that the certificate says. Everything is computed anew from the log; only when the bytes come out
+//! equal is asked whether the run was a certification at all: the published procedure, whole, on a prepared device, without
+//! anything that limits it. Whoever can write both files can make a pair that fits; against that there are signatures.
+
+use crate::{header, workloads};
+use assay_judge::judgement::LogSum;
+use assay_judge::{Fold, JudgeError, Judgement, Options, Verdict};
+use assay_model::workload::Adjust;
+use assay_model::{Multiple, Plan};
+use assay_record::{Entry, Header, PhaseKind, Reader};
+use std::io::{self, BufReader, Read};
+
+/// Larger certificates are not read.
+pub const LARGEST: u64 = 256 << 20;
+
+/// The workload whose procedure is a certification.
+const PROFILE: &str = "act-storage";
+
+/// What a certificate is worth.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Standing {
+    /// A certification that was passed.
+    Pass,
+    /// A certification that was failed.
+    Fail,
+    /// True to its log, and no certification; says why.
+    Record(String),
+    /// Not to be trusted; says why.
+    Untrusted(String),
+}
+
+impl Standing {
+    /// The exit code of `assay verify`.
+    pub fn exit_code(&self) -> u8 {
+        match self {
+            Standing::Pass => 0,
+            Standing::Fail => 1,
+            Standing::Untrusted(_) => 2,
+            Standing::Record(_) => 3,
+        }
+    }
+}
+
+/// A log as it was judged: the judgement with the sum of the bytes, and the headers.
+#[derive(Debug)]
+pub struct Judged {
+    /// What came out.
+    pub judgement: Judgement,
+    /// The headers of its segments.
+    pub heads: Vec<Header>,
+}
+
+/// BLAKE3 of some bytes, in hexadecimal.
+pub fn sum(bytes: &[u8]) -> String {
+    blake3::hash(bytes).to_hex().to_string()
+}
+
+/// BLAKE3 of all that can be read, in hexadecimal.
+pub fn sum_of(from: impl Read) -> io::Result<String> {
+    let mut hashing = Hashing::new(from);
+    io::copy(&mut hashing, &mut io::sink())?;
+    Ok(hashing.sum().blake3)
+}
+
+/// Counts and sums what is read through it.
+struct Hashing<R> {
+    inner: R,
+    hasher: blake3::Hasher,
+    bytes: u64,
+}
+
+impl<R> Hashing<R> {
+    fn new(inner: R) -> Hashing<R> {
+        Hashing { inner, hasher: blake3::Hasher::new(), bytes: 0 }
+    }
+
+    fn sum(self) -> LogSum {
+        LogSum { bytes: self.bytes, blake3: self.hasher.finalize().to_hex().to_string() }
+    }
+}
+
+impl<R: Read> Read for Hashing<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let read = self.inner.read(buffer)?;
+        self.hasher.update(&buffer[..read]);
+        self.bytes += read as u64;
+        Ok(read)
+    }
+}
+
+/// Judges a log in one pass, in which its bytes are summed too: what is judged is what is summed.
+pub fn judge(log: impl Read, options: &Options) -> Result<Judged, JudgeError> {
+    let mut hashing = Hashing::new(log);
+    let mut reader = Reader::new(BufReader::with_capacity(1 << 20, &mut hashing));
+    let mut fold = Fold::new(options.clone());
+    let mut heads = Vec::new();
+    while let Some(item) = reader.next_entry().map_err(JudgeError::Io)? {
+        match item {
+            Ok(entry) => {
+                if let Entry::Header(header) = &entry {
+                    heads.push((**header).clone());
+                }
+                fold.entry(entry);
+            }
+            Err(damage) => fold.damage(damage),
+        }
+    }
+    drop(reader);
+    Ok(Judged { judgement: fold.finish()?.sealed(hashing.sum(), sum), heads })
+}
+
+/// Holds a certificate against its log.
+pub fn examine(certificate: &[u8], log: impl Read) -> Standing {
+    compare(certificate, log).unwrap_or_else(Standing::Untrusted)
+}
+
+fn compare(certificate: &[u8], log: impl Read) -> Result<Standing, String> {
+    let claimed: Judgement = serde_json::from_slice(certificate)
+        .map_err(|e| format!("it is not a certificate: {e}; name the verdict.json of a run"))?;
+    let Some(claimed_sum) = &claimed.log else {
+        return Err("it holds no checksum of a log, so that it belongs to none".into());
+    };
+    let options = Options { judge_on: claimed.judged_on, ..Options::default() };
+    let Judged { judgement, heads } = judge(log, &options).map_err(|e| e.to_string())?;
+    if judgement.log.as_ref() != Some(claimed_sum) {
+        return Err("the log is not the one it was made of: its checksum differs".into());
+    }
+    let mut again = String::new();
+    assay_judge::render::json(&judgement, &mut again).map_err(|e| e.to_string())?;
+    if again.as_bytes() != certificate {
+        return Err(differs(&claimed, &judgement));
+    }
+    if let Some(place) = judgement.damage.iter().find(|place| !place.torn_tail) {
+        return Err(format!("the log is damaged in line {}: {}", place.line, place.what));
+    }
+    let parts = std::iter::once(&judgement.part).chain(judgement.steps.iter().map(|step| &step.part));
+    if parts.map(|part| part.contradictions).sum::<u64>() > 0 {
+        return Err("the log does not add up".into());
+    }
+    Ok(standing(&judgement, &heads))
+}
+
+fn differs(claimed: &Judgement, again: &Judgement) -> String {
+    let ours = header::tool();
+    let other = if claimed.tool == ours {
+        String::new()
+    } else {
+        format!(
+            "; it is of {}, this is {ours}: another version may word it differently, verify with that one",
+            again.tool
+        )
+    };
+    match claimed.verdict == again.verdict {
+        true => format!("judged again, the log does not give the same bytes{other}"),
+        false => format!("it says {}, the log says {}{other}", claimed.verdict, again.verdict),
+    }
+}
+
+fn standing(judgement: &Judgement, heads: &[Header]) -> Standing {
+    let lacks = lacks(judgement, heads);
+    match (judgement.verdict, lacks) {
+        (Verdict::Pass, None) => Standing::Pass,
+        (Verdict::Fail, None) => Standing::Fail,
+        (verdict @ (Verdict::Invalid | Verdict::Incomplete), _) => {
+            Standing::Record(format!("its verdict is {verdict}"))
+        }
+        (_, Some(why)) => Standing::Record(why),
+    }
+}
+
+/// Why it is no certification, if it is none.
+fn lacks(judgement: &Judgement, heads: &[Header]) -> Option<String> {
+    let watermarks = || heads.iter().flat_map(|head| &head.watermarks).next();
+    if let Some(mark) = judgement.watermarks.first().or_else(watermarks) {
+        return Some(format!("it is marked {mark}"));
+    }
+    if let Some(measure) = judgement.judged_on {
+        return Some(format!("it was judged on {measure} by request, not on what the criteria ask for"));
+    }
+    let steps: Vec<&Header> = heads.iter().filter(|head| !head.continues).collect();
+    if let Some(why) = steps.iter().enumerate().find_map(|(index, head)| of_step(index, head, &steps)) {
+        return Some(why);
+    }
+    let of = steps[0].step.as_ref().map_or(0, |step| step.of as usize);
+    (judgement.verdict == Verdict::Pass && steps.len() != of).then(|| format!("{} of {of} steps were run", steps.len()))
+}
+
+/// Why a step is not the one that the procedure has at this place.
+fn of_step(index: usize, head: &Header, steps: &[&Header]) -> Option<String> {
+    let number = index + 1;
+    let other = |what: &str| Some(format!("step {number} is not that of a certification: {what}"));
+    let Some(step) = &head.step else {
+        return Some("it is a single run, not a certification".into());
+    };
+    if step.number as usize != number || step.of != steps[0].step.as_ref().map_or(0, |first| first.of) {
+        return other("it stands in another place");
+    }
+    if step.stress != number.is_multiple_of(2) {
+        return other("load and stress are exchanged");
+    }
+    let targets_fit = match (step.of, number) {
+        (2, _) | (4, 1 | 2) => head.targets.len() == 1,
+        (4, 3 | 4) => head.targets.len() > 1,
+        _ => false,
+    };
+    if !targets_fit {
+        return other("it has another number of steps or targets");
+    }
+    if let Some(target) = head.targets.iter().find(|target| target.kind != "block device") {
+        return other(&format!("{} is a {}, not a block device", target.name, target.kind));
+    }
+    let whole = |target: &&assay_record::TargetHead| {
+        target.prepared.as_ref().is_some_and(|prepared| prepared.salted_bytes >= target.size_bytes)
+    };
+    if let Some(target) = head.targets.iter().find(|target| !whole(target)) {
+        return other(&format!("{} was not written full before it", target.name));
+    }
+    match published(head, steps[0].load.as_str(), step.stress) {
+        Ok(plan) => unlike(&plan, head).and_then(|what| other(&what)),
+        Err(why) => other(&why),
+    }
+}
+
+/// The published plan of such a step.
+fn published(head: &Header, first_load: &str, stress: bool) -> Result<Plan, String> {
+    let load: Multiple = first_load.parse().map_err(|_| format!("a load of {first_load}"))?;
+    let (numerator, denominator) = load.as_ratio();
+    let twice = || numerator.checked_mul(2).and_then(|n| Multiple::ratio(n, denominator));
+    let load = if stress { twice().ok_or("a load that is too large")? } else { load };
+    let targets = u16::try_from(head.targets.len()).map_err(|_| "too many targets")?;
+    let adjust = Adjust { load: Some(load), seed: head.seed, targets, ..Adjust::default() };
+    let workload = workloads::find(PROFILE).map_err(|_| "its workload is not known here")?;
+    workload.plan(&adjust).map_err(|e| e.to_string())
+}
+
+/// What differs between a step's header and the published plan.
+fn unlike(plan: &Plan, head: &Header) -> Option<String> {
+    let published = serde_json::to_value(plan).ok()?;
+    for key in ["model", "streams", "criteria", "targets", "load", "slice", "interval", "max_lag", "in_flight_bound"] {
+        if published[key] != head.plan[key] {
+            return Some(format!("its {key} are not those of the published {PROFILE}"));
+        }
+    }
+    let measured = head.phases.iter().filter(|phase| phase.kind == PhaseKind::Measure);
+    let measured = measured.fold(0u64, |sum, phase| sum.saturating_add(phase.span_ns));
+    let ours = header::header(plan, header::Around::default());
+    if measured < plan.measured().as_ns() {
+        return Some("it is shorter than the procedure".into());
+    }
+    let same = (&ours.streams, &ours.flows, &ours.criteria) == (&head.streams, &head.flows, &head.criteria)
+        && (ours.slice_ns, ours.interval_ns) == (head.slice_ns, head.interval_ns)
+        && (ours.model, ours.load, ours.thresholds_ns)
+            == (head.model.clone(), head.load.clone(), head.thresholds_ns.clone());
+    (!same).then(|| "its header is not what its plan makes".to_owned())
+}

@@ -1,0 +1,87 @@
+//! `assay verify`: is this certificate what its log says, and was it a certification?
+
+use super::{print, print_json};
+use crate::certificate::{LARGEST, Standing, examine};
+use crate::cli;
+use crate::failure::Failure;
+use crate::signing;
+use std::fs::File;
+use std::io::Read;
+use std::path::{Path, PathBuf};
+
+/// Answers in words and by the exit code; what cannot be read is not to be trusted either.
+pub fn verify(args: &cli::Verify) -> Result<u8, Failure> {
+    let certificate = match args.certificate.is_dir() {
+        true => args.certificate.join("verdict.json"),
+        false => args.certificate.clone(),
+    };
+    let log = args.log.clone().unwrap_or_else(|| certificate.with_file_name("run.jsonl"));
+    let key = args.key.as_deref().map(signing::public_key).transpose()?;
+    let signed = signing::beside(&certificate);
+    let standing = answer(&certificate, &crate::rundir::log_in(&log), key.as_ref(), &signed);
+    let standing = standing.unwrap_or_else(Standing::Untrusted);
+    let signature = match (&key, &standing) {
+        (Some(_), Standing::Untrusted(_)) => "asked for",
+        (Some(_), _) => "valid",
+        (None, _) if signed.exists() => "not checked",
+        (None, _) => "none",
+    };
+    tell(args, &standing, signature)?;
+    Ok(standing.exit_code())
+}
+
+fn answer(
+    certificate: &Path,
+    log: &Path,
+    key: Option<&minisign::PublicKey>,
+    signed: &Path,
+) -> Result<Standing, String> {
+    let bytes = read(certificate)?;
+    if let Some(key) = key {
+        let text = std::fs::read_to_string(signed).map_err(|e| format!("{}: {e}", signed.display()))?;
+        signing::check(key, &text, &bytes)?;
+    }
+    let log = File::open(log).map_err(|e| format!("the log {}: {e}", log.display()))?;
+    Ok(examine(&bytes, log))
+}
+
+fn read(path: &Path) -> Result<Vec<u8>, String> {
+    let told = |why: &dyn std::fmt::Display| format!("{}: {why}", path.display());
+    let file = File::open(path).map_err(|e| told(&e))?;
+    let mut bytes = Vec::new();
+    file.take(LARGEST + 1).read_to_end(&mut bytes).map_err(|e| told(&e))?;
+    if bytes.len() as u64 > LARGEST {
+        return Err(told(&"larger than any certificate"));
+    }
+    Ok(bytes)
+}
+
+fn tell(args: &cli::Verify, standing: &Standing, signature: &str) -> Result<(), Failure> {
+    let (word, why): (&str, &str) = match standing {
+        Standing::Pass => ("pass", "a certification that was passed; its log gives the same, byte for byte"),
+        Standing::Fail => ("fail", "a certification that was failed; its log gives the same, byte for byte"),
+        Standing::Record(why) => ("record", why),
+        Standing::Untrusted(why) => ("untrusted", why),
+    };
+    if args.json {
+        return print_json(&serde_json::json!({
+            "schema": 1, "standing": word, "reason": why, "signature": signature,
+        }));
+    }
+    let path: PathBuf = args.certificate.clone();
+    let head = match standing {
+        Standing::Pass => "PASS",
+        Standing::Fail => "FAIL",
+        Standing::Record(_) => "no certification, though true to its log",
+        Standing::Untrusted(_) => "not to be trusted",
+    };
+    let mut text = format!("{}: {head}: {why}\n", path.display());
+    text += match signature {
+        "none" => "signature: none; whoever can write both files can make a pair that fits\n",
+        "not checked" => "signature: not checked; name the signer's key with --key\n",
+        "valid" => "signature: valid\n",
+        _ => "",
+    };
+    print(&text);
+    Ok(())
+}

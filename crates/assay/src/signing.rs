@@ -1,0 +1,82 @@
+//! Signatures of certificates, in minisign's form: keys are made with `minisign -G`, and `minisign -V` checks what is signed
+//! here. The key is read before a run begins, because its password may have to be typed.
+
+use crate::failure::Failure;
+use assay_judge::Judgement;
+use minisign::{PublicKey, PublicKeyBox, SecretKey, SecretKeyBox, SignatureBox};
+use std::io::Cursor;
+use std::path::{Path, PathBuf};
+
+/// A secret key, ready to sign.
+pub struct Signer {
+    key: SecretKey,
+    path: PathBuf,
+}
+
+impl Signer {
+    /// The key that was asked for, if any.
+    pub fn asked(path: Option<&Path>) -> Result<Option<Signer>, Failure> {
+        path.map(Signer::load).transpose()
+    }
+
+    fn load(path: &Path) -> Result<Signer, Failure> {
+        let unusable = |why: &dyn std::fmt::Display| {
+            Failure::usage(format!(
+                "the signing key {} cannot be used: {why}\n  = make one with: minisign -G -s assay.key -p assay.pub",
+                path.display()
+            ))
+        };
+        let text = std::fs::read_to_string(path).map_err(|e| unusable(&e))?;
+        let boxed = || SecretKeyBox::from_string(&text);
+        // Without a password first: only an encrypted key asks for one.
+        let plain = boxed().and_then(SecretKeyBox::into_unencrypted_secret_key);
+        let key = match plain {
+            Err(why) if why.to_string().contains("encrypted") => boxed().and_then(|boxed| boxed.into_secret_key(None)),
+            other => other,
+        };
+        Ok(Signer { key: key.map_err(|e| unusable(&e))?, path: path.to_path_buf() })
+    }
+
+    /// Signs the certificate at `path` and leaves the signature beside it.
+    pub fn sign(&self, path: &Path, judgement: &Judgement) -> Result<(), Failure> {
+        let failed = |why: &dyn std::fmt::Display| {
+            Failure::host(format!("{} was not signed with {}: {why}", path.display(), self.path.display()))
+        };
+        let bytes = std::fs::read(path).map_err(|e| failed(&e))?;
+        let log = judgement.log.as_ref().map_or("none", |log| log.blake3.as_str());
+        let comment = format!("assay {} log-blake3:{log}", judgement.verdict);
+        let signature = minisign::sign(None, &self.key, Cursor::new(bytes), Some(&comment), None);
+        let text = signature.map_err(|e| failed(&e))?.into_string();
+        std::fs::write(beside(path), text).map_err(|e| failed(&e))
+    }
+}
+
+/// Where the signature of `path` stands.
+pub fn beside(path: &Path) -> PathBuf {
+    let mut name = path.as_os_str().to_owned();
+    name.push(".minisig");
+    PathBuf::from(name)
+}
+
+/// Reads a public key: the key itself, or a file that holds it.
+pub fn public_key(text: &str) -> Result<PublicKey, Failure> {
+    if let Ok(key) = PublicKey::from_base64(text) {
+        return Ok(key);
+    }
+    let read = || {
+        let boxed = PublicKeyBox::from_string(&std::fs::read_to_string(text).map_err(|e| e.to_string())?);
+        boxed.and_then(PublicKeyBox::into_public_key).map_err(|e| e.to_string())
+    };
+    read().map_err(|why: String| {
+        Failure::usage(format!(
+            "the public key {text} cannot be used: {why}\n  = give minisign's public key or its file"
+        ))
+    })
+}
+
+/// Whether `signature` is that of `bytes` by `key`; the error says why not.
+pub fn check(key: &PublicKey, signature: &str, bytes: &[u8]) -> Result<(), String> {
+    let boxed = SignatureBox::from_string(signature).map_err(|e| format!("the signature cannot be read: {e}"))?;
+    let verified = minisign::verify(key, &boxed, Cursor::new(bytes), true, false, false);
+    verified.map_err(|e| format!("the signature is not that of this key over this certificate: {e}"))
+}
