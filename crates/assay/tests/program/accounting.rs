@@ -1,7 +1,7 @@
 //! What the log says was carried, against what the device itself counted and the kernel itself saw.
 
 use super::bed::{Log, Place, Said};
-use super::devices::{Counted, Disk, Loop, Seen, Trace, Zram};
+use super::devices::{Counted, Disk, LOOKED_AT, Loop, Seen, Trace, Zram};
 use assay_base::Direction::{Read, Write};
 
 /// The same part in a thousand that the project promises.
@@ -12,6 +12,7 @@ fn agrees(what: &str, own: u64, counted: u64) {
 /// Runs act-storage on `disk` and compares. What the safety gate reads (samples, signatures) is no load: it is measured by the
 /// a certification, which passes the same gate and is refused then because nothing prepared the device.
 fn accounted(place: &Place, disk: &dyn Disk, load: &str, time: &str) -> Log {
+    let _counting = LOOKED_AT.read().unwrap_or_else(std::sync::PoisonError::into_inner);
     let token = disk.token(place);
     let command = ["run", "act-storage", disk.path(), "--load", load, "--for", time, "--seed", "7"];
     let consent = ["--destroy-data", &token];

@@ -5,6 +5,7 @@ use std::fs;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::RwLock;
 
 /// Says on stderr why a test is passed over.
 pub fn passed_over(why: &str) {
@@ -14,6 +15,20 @@ pub fn passed_over(why: &str) {
 fn tool(program: &str, args: &[&str]) -> Option<String> {
     let output = Command::new(program).args(args).output().ok()?;
     output.status.success().then(|| String::from_utf8(output.stdout).unwrap().trim().to_owned())
+}
+
+/// Held for reading by tests that count what reaches a device, for writing by those that look at all devices of the host.
+pub static LOOKED_AT: RwLock<()> = RwLock::new(());
+
+/// Puts away what somebody may still look at for a moment.
+fn patiently(what: &str, mut done: impl FnMut() -> bool) {
+    for _ in 0..250 {
+        if done() {
+            return;
+        }
+        std::thread::sleep(std::time::Duration::from_millis(20));
+    }
+    passed_over(what);
 }
 
 /// A block device that a test may destroy.
@@ -118,7 +133,12 @@ impl Disk for Loop {
 
 impl Drop for Loop {
     fn drop(&mut self) {
-        let _ = tool("losetup", &["-d", &self.path]);
+        // While the program's end is still being worked off, the kernel only promises to detach it.
+        let attached = format!("/sys/block/{}/loop/backing_file", self.name());
+        patiently("detaching a loop device", || {
+            let _ = tool("losetup", &["-d", &self.path]);
+            !Path::new(&attached).exists()
+        });
     }
 }
 
@@ -149,13 +169,8 @@ impl Drop for Zram {
     fn drop(&mut self) {
         let _ = fs::write(format!("/sys/block/{}/reset", self.name()), "1");
         // Somebody who looks at all block devices may have it open for a moment.
-        for _ in 0..100 {
-            if fs::write("/sys/class/zram-control/hot_remove", self.path.trim_start_matches("/dev/zram")).is_ok() {
-                return;
-            }
-            std::thread::sleep(std::time::Duration::from_millis(20));
-        }
-        passed_over("removing a zram device that somebody holds open");
+        let number = self.path.trim_start_matches("/dev/zram");
+        patiently("removing a zram device", || fs::write("/sys/class/zram-control/hot_remove", number).is_ok());
     }
 }
 
@@ -179,7 +194,28 @@ impl<'a> Mounted<'a> {
 
 impl Drop for Mounted<'_> {
     fn drop(&mut self) {
-        let _ = tool("umount", &[self.at.to_str().unwrap()]);
+        patiently("unmounting", || tool("umount", &[self.at.to_str().unwrap()]).is_some());
+    }
+}
+
+/// A mounted file system that answers no write until this is dropped, nor then a loop device on it.
+pub struct Frozen {
+    at: PathBuf,
+}
+
+impl Frozen {
+    pub fn at(at: PathBuf) -> Option<Frozen> {
+        let frozen = tool("fsfreeze", &["-f", at.to_str().unwrap()]);
+        if frozen.is_none() {
+            passed_over("no file system can be frozen here");
+        }
+        frozen.map(|_| Frozen { at })
+    }
+}
+
+impl Drop for Frozen {
+    fn drop(&mut self) {
+        let _ = tool("fsfreeze", &["-u", self.at.to_str().unwrap()]);
     }
 }
 

@@ -1,7 +1,7 @@
 //! What is printed when nothing is run: plans, shipped workloads, devices. stdout carries the document and nothing else.
 
 use super::bed::Place;
-use super::devices::{Disk, Loop};
+use super::devices::{Disk, LOOKED_AT, Loop};
 
 const EXPLAINED: &str = "\
 act-storage (act-storage), load 30x on 1 target, seed 1
@@ -103,6 +103,7 @@ fn json_is_all_that_stdout_carries() {
         &[&["certify", "sim:flash", "--at", "1x", "--out", "c"], &run[..]].concat(),
         &["judge", "a", "--json"],
     ];
+    let _looking = LOOKED_AT.write().unwrap_or_else(std::sync::PoisonError::into_inner);
     for arguments in table {
         let said = place.assay(arguments);
         let json = said.json();
@@ -119,7 +120,9 @@ fn json_is_all_that_stdout_carries() {
 fn devices_tells_each_rule_and_a_token_that_consents() {
     let place = Place::new();
     let Some(disk) = Loop::over(&place, "disk.img", 64 << 20) else { return };
+    let looking = LOOKED_AT.write().unwrap_or_else(std::sync::PoisonError::into_inner);
     let said = place.assay(&["devices", "--json"]);
+    drop(looking);
     assert_eq!(said.code, Some(0));
     let all = said.json();
     let device = all.as_array().unwrap().iter().find(|device| device["path"] == disk.path()).expect("it is listed");

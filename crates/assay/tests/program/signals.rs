@@ -1,6 +1,7 @@
 //! Ending a run early: in good order by SIGINT and SIGTERM, in none by SIGKILL; what was measured stays.
 
-use super::bed::{Log, Place, Running};
+use super::bed::{Log, Place, Running, until};
+use super::devices::{Disk, Frozen, Loop, Mounted};
 use assay_record::CloseReason;
 
 /// Ten minutes of load on a file, of which the test sees a few seconds.
@@ -52,6 +53,34 @@ fn a_second_sigint_does_not_wait() {
     let log = Log::of(&place.path("run"));
     assert_eq!(log.close.as_ref().unwrap().reason, CloseReason::Interrupted);
     assert!(log.damage.is_empty(), "{:?}", log.damage);
+}
+
+/// The device lies on a file system that is frozen under it: what is in flight does not come back.
+#[test]
+fn of_a_hung_device_the_first_sigint_waits_and_the_second_does_not() {
+    let place = Place::new();
+    let Some(low) = Loop::over(&place, "low.img", 256 << 20) else { return };
+    let Some(_mounted) = Mounted::ext4(&low, place.path("mounted")) else { return };
+    let Some(disk) = Loop::over(&place, "mounted/disk.img", 128 << 20) else { return };
+    let token = disk.token(&place);
+    let run = ["run", "act-storage", disk.path(), "--for", "10min", "--destroy-data", &token];
+    let running = place.start(&run, 1);
+    let Some(frozen) = Frozen::at(place.path("mounted")) else { return };
+    let pause = || std::thread::sleep(std::time::Duration::from_secs(1));
+    pause();
+    running.signal(libc::SIGINT);
+    pause();
+    let results = place.path("run/report.html");
+    assert!(!results.exists(), "it waits for what is in flight");
+    running.signal(libc::SIGINT);
+    until("the results, while the device still hangs", || results.exists());
+    let log = Log::of(&place.path("run"));
+    log.adds_up();
+    let close = log.close.as_ref().unwrap();
+    assert!(close.reason == CloseReason::Interrupted && close.stuck > 0, "{close:?}");
+    // The kernel keeps the process until the device answers; that is not the program's to change.
+    drop(frozen);
+    assert_ne!(running.end().is_of_verdict(&place.path("run")), "PASS");
 }
 
 #[test]
