@@ -1,5 +1,6 @@
 //! Runs one plan: workers on their threads, or one in virtual time, and the collecting of what they record into the log.
 
+use crate::cli::Output;
 use crate::failure::Failure;
 use crate::header::{self, Around};
 use crate::logfile::LogFile;
@@ -34,6 +35,8 @@ pub struct Drive {
     pub workers: Option<u16>,
     /// Spinning asked for.
     pub spin: Option<Span>,
+    /// How long operations are waited for.
+    pub limits: Limits,
     /// Step of a certification.
     pub step: Option<StepHead>,
     /// What limits what the result proves, besides the targets' own.
@@ -42,6 +45,12 @@ pub struct Drive {
     pub prepared: Vec<Option<assay_record::Preparation>>,
     /// Measured time of this step that the log already holds, when it is continued, in nanoseconds.
     pub measured_before_ns: Option<u64>,
+}
+
+/// The limits of a run, as asked for.
+pub fn limits(output: &Output) -> Limits {
+    let usual = Limits::default();
+    Limits { drain: output.drain.unwrap_or(usual.drain), stuck: output.stuck.unwrap_or(usual.stuck), ..usual }
 }
 
 /// Operations per second that one worker is given before a second one is started. Measured: one worker carries more than
@@ -64,6 +73,10 @@ pub fn drive(
     progress: &mut Progress,
     stop: &StopCell,
 ) -> Result<CloseReason, Failure> {
+    if let Err(failure) = log.reserve(room(plan, targets, how)) {
+        log.forget_unbegun();
+        return Err(failure);
+    }
     targets.recheck()?;
     let result = match targets {
         Targets::Simulated(all) => {
@@ -82,6 +95,22 @@ pub fn drive(
         ))),
         (result, _) => result,
     }
+}
+
+/// What the log of this step and of those after it will take, from what logs of real runs took: 300 to 980 bytes a flow and
+/// interval, 2 to 16 KB a flow for the distributions of ten seconds.
+fn room(plan: &Plan, targets: &Targets, how: &Drive) -> u64 {
+    const HEAD: u64 = 64 << 10;
+    const INTERVAL: (u64, u64) = (300, 700);
+    const DISTRIBUTIONS: u64 = 8 << 10;
+    let steps = how.step.as_ref().map_or(1, |step| u64::from(step.of - step.number.min(step.of) + 1));
+    let flows = (plan.streams.len() * targets.len()) as u64;
+    let intervals = plan.length().as_ns() / plan.interval.as_ns().max(1) + 2;
+    let tens = plan.length().as_ns() / Span::from_secs(10).as_ns() + plan.phases.len() as u64;
+    let step = intervals
+        .saturating_mul(INTERVAL.0 + flows * INTERVAL.1)
+        .saturating_add(tens.saturating_mul(flows * DISTRIBUTIONS));
+    step.saturating_add(HEAD).saturating_mul(steps)
 }
 
 fn around(plan: &Plan, targets: &Targets, how: &Drive, engine: BTreeMap<String, String>, created: String) -> Around {
@@ -190,7 +219,7 @@ fn simulated(
         thresholds: header::thresholds(plan),
         start: Instant::ZERO,
         run: plan.seed as u32,
-        limits: Limits::default(),
+        limits: how.limits,
     };
     let mut worker = Worker::new(plan, bank, setup).ok_or_else(too_large)?;
     let engine = BTreeMap::from([
@@ -315,7 +344,7 @@ impl Real<'_> {
         // The other end hangs up when another worker could not be made ready.
         let Ok(start) = going.recv() else { return };
         let index = part.index as usize;
-        let setup = Setup { part, thresholds: header::thresholds(self.plan), start, run, limits: Limits::default() };
+        let setup = Setup { part, thresholds: header::thresholds(self.plan), start, run, limits: self.how.limits };
         let Some(mut worker) = Worker::new(self.plan, device, setup) else {
             let _ = tell.send(Told::Unable(too_large()));
             return;

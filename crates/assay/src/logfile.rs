@@ -1,11 +1,11 @@
 //! The run log on disk: appended line by line, made durable at least every ten seconds. It is written by the thread that
-//! collects, never by one that issues operations.
+//! collects, never by one that issues operations. Its room on the disk is reserved before the run begins.
 
 use crate::failure::Failure;
 use crate::resume::Scan;
 use assay_record::{Close, Entry, Event, Reader, Writer};
 use std::fs::File;
-use std::io::{self, BufReader};
+use std::io::{self, BufReader, Write};
 use std::path::{Path, PathBuf};
 
 /// An open run log.
@@ -13,10 +13,46 @@ use std::path::{Path, PathBuf};
 pub struct LogFile {
     path: PathBuf,
     /// Absent where the run is only listened to.
-    writer: Option<Writer<File>>,
+    writer: Option<Writer<Box<dyn Keep>>>,
     listener: Option<Box<dyn Listen>>,
     unsynced: u32,
+    /// Lines that a power cut leaves.
+    durable: u64,
     failed: Option<String>,
+}
+
+/// Where the bytes of a log go.
+trait Keep: Write + std::fmt::Debug {
+    /// Makes durable what was written.
+    fn sync(&self) -> io::Result<()>;
+    /// Reserves room behind what is there, without changing the length.
+    fn reserve(&self, bytes: u64) -> io::Result<()>;
+    /// Gives back what was reserved and not used.
+    fn release(&self) -> io::Result<()>;
+}
+
+impl Keep for File {
+    fn sync(&self) -> io::Result<()> {
+        self.sync_data()
+    }
+
+    fn reserve(&self, bytes: u64) -> io::Result<()> {
+        let from = self.metadata()?.len();
+        Ok(rustix::fs::fallocate(self, rustix::fs::FallocateFlags::KEEP_SIZE, from, bytes)?)
+    }
+
+    fn release(&self) -> io::Result<()> {
+        // Setting the length it has frees what was reserved behind it.
+        self.set_len(self.metadata()?.len())
+    }
+}
+
+impl Drop for LogFile {
+    fn drop(&mut self) {
+        if let Some(writer) = &self.writer {
+            let _ = writer.get_ref().release();
+        }
+    }
 }
 
 /// Is told of every line as it is written.
@@ -37,11 +73,11 @@ impl LogFile {
         if let Some(dir) = path.parent().and_then(|dir| File::open(dir).ok()) {
             let _ = dir.sync_all();
         }
-        Ok(LogFile::new(path, Some(Writer::new(file, 0))))
+        Ok(LogFile::new(path, Some(Writer::new(Box::new(file), 0))))
     }
 
-    fn new(path: &Path, writer: Option<Writer<File>>) -> LogFile {
-        LogFile { path: path.to_path_buf(), writer, listener: None, unsynced: 0, failed: None }
+    fn new(path: &Path, writer: Option<Writer<Box<dyn Keep>>>) -> LogFile {
+        LogFile { path: path.to_path_buf(), writer, listener: None, unsynced: 0, durable: 0, failed: None }
     }
 
     /// A log that nobody keeps.
@@ -50,8 +86,32 @@ impl LogFile {
     }
 
     /// The same log, with a listener.
-    pub fn heard_by(self, listener: Box<dyn Listen>) -> LogFile {
-        LogFile { listener: Some(listener), ..self }
+    pub fn heard_by(mut self, listener: Box<dyn Listen>) -> LogFile {
+        self.listener = Some(listener);
+        self
+    }
+
+    /// Reserves the room that a log of this size will take, so that a disk that fills up later does not end the run. The
+    /// run must not begin when this fails.
+    pub fn reserve(&self, bytes: u64) -> Result<(), Failure> {
+        let Some(writer) = &self.writer else { return Ok(()) };
+        let reserved = match writer.get_ref().reserve(bytes) {
+            // A file system that cannot reserve is asked what is free.
+            Err(e) if e.kind() == io::ErrorKind::Unsupported => self.fits(bytes),
+            other => other,
+        };
+        reserved.map_err(|e| {
+            let room = assay_base::Bytes::new(bytes).human();
+            Failure::host(format!(
+                "the run log {} needs {room} on its disk, which cannot be reserved: {e}\n  = make room there, or name another place with --out",
+                self.path.display()
+            ))
+        })
+    }
+
+    fn fits(&self, bytes: u64) -> io::Result<()> {
+        let free = assay_device::usage::free_bytes(self.path.parent().unwrap_or(Path::new(".")))?;
+        if free < bytes { Err(io::ErrorKind::StorageFull.into()) } else { Ok(()) }
     }
 
     /// A log that is continued behind its last whole line; an unfinished one is cut off.
@@ -66,7 +126,7 @@ impl LogFile {
         let file = open().map_err(|e: io::Error| {
             Failure::host(format!("the run log {} cannot be continued: {e}", path.display()))
         })?;
-        let mut log = LogFile::new(path, Some(Writer::new(file, scan.next_seq)));
+        let mut log = LogFile::new(path, Some(Writer::new(Box::new(file) as Box<dyn Keep>, scan.next_seq)));
         if scan.torn > 0 {
             let text = format!("{} bytes of an unfinished line were given up", scan.torn);
             log.write(&Entry::Event(Event { at_ns: 0, what: "torn-tail".into(), text, details: Default::default() }));
@@ -97,7 +157,16 @@ impl LogFile {
 
     fn sync(&mut self) -> io::Result<()> {
         self.unsynced = 0;
-        self.writer.as_ref().map_or(Ok(()), |writer| writer.get_ref().sync_data())
+        let Some(writer) = &self.writer else { return Ok(()) };
+        writer.get_ref().sync()?;
+        self.durable = writer.seq();
+        Ok(())
+    }
+
+    /// Lines of the file, from its beginning, that were made durable by this run.
+    #[cfg(test)]
+    fn durable(&self) -> u64 {
+        self.durable
     }
 
     /// Removes a log that holds nothing, and the run directory that was made for it: the run could not even begin.
@@ -139,3 +208,7 @@ pub fn open(path: &Path) -> Result<File, Failure> {
         ))
     })
 }
+
+#[cfg(test)]
+#[path = "logfile_tests.rs"]
+mod tests;
