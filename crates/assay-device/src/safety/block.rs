@@ -17,7 +17,7 @@ use std::os::fd::AsFd;
 
 /// Asks S2 to S14 and consent. `None`: it could not be opened.
 pub(super) fn inquire(inquiry: &mut Inquiry<'_>, subject: &Subject, device: DevNum) -> Option<Opened> {
-    let opened = open(inquiry, subject);
+    let opened = open_when_free(inquiry, subject, device);
     let claimed = opened.is_ok();
     let who = opened.as_ref().err().map(|_| holders_in_words(inquiry.roots, device)).unwrap_or_default();
     inquiry.answer(RuleId::S2, opened.as_ref().map(|_| "granted exclusively".into()).map_err(|e| format!("{e}{who}")));
@@ -45,6 +45,21 @@ pub(super) fn inquire(inquiry: &mut Inquiry<'_>, subject: &Subject, device: DevN
 pub(super) fn from_trees(inquiry: &mut Inquiry<'_>, device: DevNum, claimed: bool) {
     in_use(inquiry, device, claimed);
     built_on(inquiry, device);
+}
+
+/// [`open`], again, for about a second, as long as the device is busy and nobody is seen to use it: the kernel
+/// gives a device back a moment after the process that used it has ended.
+fn open_when_free(inquiry: &Inquiry<'_>, subject: &Subject, device: DevNum) -> Result<File, String> {
+    let mut opened = open(inquiry, subject);
+    for _ in 1..super::openers::LOOKS {
+        let busy = matches!(&opened, Err(why) if why.contains("(EBUSY)"));
+        if !busy || !holders_in_words(inquiry.roots, device).is_empty() {
+            break;
+        }
+        super::openers::wait_a_little();
+        opened = open(inquiry, subject);
+    }
+    opened
 }
 
 /// S2. To look, the device is claimed for a moment only, since nothing else tells a claim held in another namespace.

@@ -398,7 +398,11 @@ impl StepFold {
             add(&mut cost.sampled_ns, length);
             cost.resident_bytes_max = cost.resident_bytes_max.max(host.resident_bytes);
         }
-        add(&mut self.measured_ns, length);
+        // What is drained behind the planned end was asked for before it: it is no time in which load was offered.
+        let planned = self.layout.planned_ns.saturating_sub(at);
+        if planned > 0 || self.measured_ns == 0 {
+            add(&mut self.measured_ns, length);
+        }
         self.cursor = at.saturating_add(length);
         self.follows = true;
     }

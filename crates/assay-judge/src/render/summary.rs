@@ -249,6 +249,6 @@ fn next(verdict: Verdict, log: &str) -> String {
     match verdict {
         Verdict::Pass | Verdict::Fail => format!("assay report {log}"),
         Verdict::Invalid => "assay doctor".to_owned(),
-        Verdict::Incomplete => "run it again with the same arguments".to_owned(),
+        Verdict::Incomplete => format!("the same command with --resume {log}"),
     }
 }

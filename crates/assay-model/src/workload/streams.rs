@@ -32,8 +32,6 @@ struct StreamKeys {
 }
 
 /// `size = "8KiB"` or `{ from = …, to = … }`.
-#[derive(Deserialize)]
-#[serde(untagged, expecting = "a size such as \"8KiB\", or { from = \"512B\", to = \"64KiB\" }")]
 pub(super) enum SizeKeys {
     /// One size.
     Fixed(Bytes),
@@ -46,6 +44,26 @@ pub(super) enum SizeKeys {
 pub(super) struct Range {
     from: Bytes,
     to: Bytes,
+}
+
+impl<'de> Deserialize<'de> for SizeKeys {
+    /// By hand, because an untagged enum would swallow what is wrong with the size.
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<SizeKeys, D::Error> {
+        struct Either;
+        impl<'de> serde::de::Visitor<'de> for Either {
+            type Value = SizeKeys;
+            fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                f.write_str("a quoted Bytes")
+            }
+            fn visit_str<E: serde::de::Error>(self, text: &str) -> Result<SizeKeys, E> {
+                text.parse().map(SizeKeys::Fixed).map_err(E::custom)
+            }
+            fn visit_map<A: serde::de::MapAccess<'de>>(self, map: A) -> Result<SizeKeys, A::Error> {
+                Range::deserialize(serde::de::value::MapAccessDeserializer::new(map)).map(SizeKeys::Range)
+            }
+        }
+        deserializer.deserialize_any(Either)
+    }
 }
 
 impl SizeKeys {
