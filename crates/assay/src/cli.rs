@@ -99,6 +99,12 @@ pub struct Output {
     /// Before an operation is due, spin for this long instead of sleeping
     #[arg(long, value_name = "TIME")]
     pub spin: Option<Span>,
+    /// At the end, wait at most this long for operations in flight [default: 30s]
+    #[arg(long, value_name = "TIME")]
+    pub drain: Option<Span>,
+    /// An operation in flight for longer is stuck, and a failure [default: 30s]
+    #[arg(long, value_name = "TIME")]
+    pub stuck: Option<Span>,
     /// Run directory; must not exist yet [default: assay-runs/NAME-TIME]
     #[arg(long, value_name = "DIR")]
     pub out: Option<PathBuf>,

@@ -12,6 +12,7 @@ use crate::rundir;
 use crate::signals;
 use crate::targets::{self, Wish};
 use assay_device::select::Choice;
+use assay_engine::Limits;
 use assay_formats::act::conf::{self, Conf, Kind, Outcome};
 use assay_formats::act::log::write;
 use assay_formats::act::lower;
@@ -99,6 +100,7 @@ fn test(conf: &Conf, cpus: u32) -> Result<u8, Failure> {
         engine: Choice::Auto,
         workers: None,
         spin: None,
+        limits: Limits::default(),
         step: None,
         watermarks: vec![format!("RUN AS {}: ACT's rates, steady arrivals", conf.kind.program())],
         prepared: prepared(&opened),

@@ -2,7 +2,7 @@
 
 use super::{result, run};
 use crate::cli;
-use crate::drive::{Drive, drive};
+use crate::drive::{Drive, drive, limits};
 use crate::failure::Failure;
 use crate::logfile::LogFile;
 use crate::prepare::{self, prepare};
@@ -135,6 +135,7 @@ impl Certifying<'_> {
                 engine: self.args.access.engine,
                 workers: self.args.output.workers,
                 spin: self.args.output.spin,
+                limits: limits(&self.args.output),
                 step: Some(head),
                 watermarks: self.watermarks(&plan, measured_before_ns),
                 prepared: prepared.clone(),

@@ -6,7 +6,7 @@
 use super::{print, print_json, result, run};
 use crate::act::scheduler::Schedulers;
 use crate::cli;
-use crate::drive::{Drive, drive};
+use crate::drive::{Drive, drive, limits};
 use crate::failure::Failure;
 use crate::logfile::LogFile;
 use crate::progress::Progress;
@@ -174,6 +174,7 @@ impl Searching<'_> {
             engine: self.args.access.engine,
             workers: self.args.output.workers,
             spin: self.args.output.spin,
+            limits: limits(&self.args.output),
             step: None,
             watermarks: crate::header::short(plan.measured(), self.workload.duration).into_iter().collect(),
             prepared: run::prepared(self.opened),

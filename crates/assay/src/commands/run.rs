@@ -3,7 +3,7 @@
 use super::result;
 use crate::act::scheduler::Schedulers;
 use crate::cli;
-use crate::drive::{Drive, drive};
+use crate::drive::{Drive, drive, limits};
 use crate::failure::Failure;
 use crate::logfile::LogFile;
 use crate::progress::Progress;
@@ -42,6 +42,7 @@ pub fn run(args: &cli::Run) -> Result<u8, Failure> {
         engine: args.access.engine,
         workers: args.output.workers,
         spin: args.output.spin,
+        limits: limits(&args.output),
         step: None,
         watermarks: crate::header::short(plan.measured(), workload.duration).into_iter().collect(),
         prepared: prepared(&opened),
