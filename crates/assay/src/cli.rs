@@ -51,6 +51,10 @@ pub enum Command {
     Devices(Devices),
     /// The workloads that come with the program
     Workloads(Workloads),
+    /// The completions of a shell, to be sourced
+    Completions(Completions),
+    /// The manual page, or all of them into a directory
+    Man(Man),
 }
 
 /// Options of everything that touches a target.
@@ -336,4 +340,18 @@ pub struct Workloads {
     /// Print as JSON
     #[arg(long)]
     pub json: bool,
+}
+
+/// `assay completions`
+#[derive(Args, Debug)]
+pub struct Completions {
+    /// For which shell
+    pub shell: clap_complete::Shell,
+}
+
+/// `assay man`
+#[derive(Args, Debug)]
+pub struct Man {
+    /// Write assay.1 and a page of each verb here, instead of printing the first
+    pub dir: Option<PathBuf>,
 }

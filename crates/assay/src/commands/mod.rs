@@ -5,6 +5,7 @@ mod devices;
 mod explain;
 mod judge;
 mod limit;
+mod manual;
 mod prep;
 mod report;
 mod result;
@@ -31,6 +32,8 @@ pub fn run(cli: Cli) -> Result<u8, Failure> {
         Command::As(args) => act::named(&args.words),
         Command::Devices(args) => devices::devices(&args),
         Command::Workloads(args) => workloads::workloads(&args),
+        Command::Completions(args) => manual::completions(&args),
+        Command::Man(args) => manual::man(&args),
     }
 }
 
