@@ -1,0 +1,154 @@
+//! Loop devices, and drop-ins that are run on them.
+
+use serde_json::Value;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+use std::time::Duration;
+
+/// A loop device over a sparse file; detached when dropped.
+pub struct Loop {
+    pub path: PathBuf,
+    /// Not held open: the safety gate refuses a device that somebody holds open.
+    pub file: tempfile::TempPath,
+}
+
+impl Loop {
+    pub fn of(size: u64) -> Option<Loop> {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        file.as_file().set_len(size).unwrap();
+        let file = file.into_temp_path();
+        let output = Command::new("losetup").args(["-f", "--show", "--direct-io=on"]).arg(&file).output().ok()?;
+        let path = PathBuf::from(String::from_utf8(output.stdout).ok()?.trim());
+        if !output.status.success() {
+            eprintln!("no loop devices here: nothing is tested");
+            return None;
+        }
+        Some(Loop { path, file })
+    }
+
+    pub fn name(&self) -> &str {
+        self.path.to_str().unwrap()
+    }
+
+    pub fn sys(&self, attribute: &str) -> PathBuf {
+        Path::new("/sys/block").join(self.path.file_name().unwrap()).join(attribute)
+    }
+
+    /// The device's counters (Documentation/block/stat.rst).
+    pub fn stat(&self) -> Vec<u64> {
+        let text = std::fs::read_to_string(self.sys("stat")).unwrap();
+        text.split_whitespace().map(|n| n.parse().unwrap()).collect()
+    }
+
+    pub fn token(&self) -> String {
+        let output = Command::new(assay()).args(["devices", "--json", self.name()]).output().unwrap();
+        let devices: Value = serde_json::from_slice(&output.stdout).unwrap();
+        devices[0]["token"].as_str().unwrap().to_owned()
+    }
+
+    /// How many KiB gzip makes of everything on it, and how many blocks of 4 KiB are not blank, by eighths of the device.
+    pub fn content(&self) -> (u64, Vec<u64>) {
+        let data = std::fs::read(&self.file).unwrap();
+        let written = |part: &[u8]| part.chunks(4096).filter(|block| block.iter().any(|b| *b != 0)).count() as u64;
+        let eighths = data.chunks(data.len() / 8).map(written).collect();
+        let zipped = Command::new("gzip").arg("-1c").arg(&self.file).output().unwrap();
+        (zipped.stdout.len() as u64 / 1024, eighths)
+    }
+}
+
+impl Drop for Loop {
+    fn drop(&mut self) {
+        let _ = Command::new("losetup").arg("-d").arg(&self.path).status();
+    }
+}
+
+pub fn assay() -> &'static str {
+    env!("CARGO_BIN_EXE_assay")
+}
+
+pub fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+/// A drop-in about to be started, with consent for `devices`.
+pub fn dropin(tool: &str, devices: &[&Loop]) -> Command {
+    let tokens: Vec<String> = devices.iter().map(|device| device.token()).collect();
+    let mut command = Command::new(assay());
+    command.args(["as", tool]).env("ASSAY_DESTROY_DATA", tokens.join(",")).stdin(Stdio::null());
+    command
+}
+
+/// Another program that looks at all devices holds each for a moment; the gate then refuses, as it must.
+pub fn unhindered(run: impl Fn() -> Output) -> Output {
+    for _ in 0..20 {
+        let output = run();
+        if output.status.code() != Some(4) || !text(&output.stderr).contains("EBUSY") {
+            return output;
+        }
+        std::thread::sleep(Duration::from_millis(100));
+    }
+    run()
+}
+
+pub struct Ran {
+    pub output: Output,
+    /// Entries of the run log.
+    pub log: Vec<Value>,
+}
+
+/// Runs a config and reads the log of the run.
+pub fn run(tool: &str, devices: &[&Loop], keys: &str) -> Ran {
+    let dir = tempfile::tempdir().unwrap();
+    let conf = config(dir.path(), devices, keys);
+    let out = dir.path().join("run");
+    let output = unhindered(|| dropin(tool, devices).arg(&conf).env("ASSAY_RUN_DIR", &out).output().unwrap());
+    let log = std::fs::read_to_string(out.join("run.jsonl")).unwrap_or_default();
+    let log = log.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    Ran { output, log }
+}
+
+pub fn config(dir: &Path, devices: &[&Loop], keys: &str) -> PathBuf {
+    let names: Vec<&str> = devices.iter().map(|device| device.name()).collect();
+    let path = dir.join("act.conf");
+    std::fs::write(&path, format!("device-names: {}\n{keys}", names.join(","))).unwrap();
+    path
+}
+
+impl Ran {
+    /// Lines of one kind.
+    pub fn lines(&self, kind: &str) -> impl Iterator<Item = &Value> {
+        self.log.iter().filter(move |line| line["kind"] == kind)
+    }
+
+    pub fn header(&self) -> &Value {
+        self.lines("header").next().unwrap_or_else(|| panic!("no header in {:?}", self.log.first()))
+    }
+
+    /// Over the whole run: what `key` counts of a stream, on all targets.
+    pub fn sum(&self, stream: &str, key: &str) -> u64 {
+        let header = self.header();
+        let index = header["streams"].as_array().unwrap().iter().position(|head| head["name"] == stream);
+        let Some(index) = index else { return 0 };
+        let flows = header["flows"].as_array().unwrap();
+        let mut sum = 0;
+        for interval in self.lines("interval") {
+            for (flow, head) in interval["flows"].as_array().unwrap().iter().zip(flows) {
+                if head["stream"] == index {
+                    sum += flow[key].as_u64().unwrap_or(0);
+                }
+            }
+        }
+        sum
+    }
+
+    pub fn disks(&self, key: &str) -> u64 {
+        let disks = self.lines("interval").filter_map(|interval| interval["disks"].as_array());
+        disks.flatten().filter_map(|disk| disk[key].as_u64()).sum()
+    }
+
+    pub fn bytes(&self, direction: &str) -> u64 {
+        let streams = self.header()["streams"].as_array().unwrap();
+        let names = streams.iter().filter(|head| head["direction"] == direction);
+        names.map(|head| self.sum(head["name"].as_str().unwrap(), "bytes")).sum()
+    }
+}
