@@ -7,6 +7,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use hdrhistogram::Histogram;
 use hdrhistogram::serialization::{Deserializer, Serializer, V2DeflateSerializer};
+use std::io::Read as _;
 
 /// The longest length that has a bucket: one hour, in nanoseconds.
 pub const LONGEST_NS: u64 = 3_600_000_000_000;
@@ -128,8 +129,9 @@ impl Times {
             return Err(format!("a histogram of {} bytes is longer than any real one", text.len()));
         }
         let bytes = STANDARD.decode(text).map_err(|e| format!("histogram is not base64: {e}"))?;
+        let plain = unpacked(&bytes).map_err(|why| format!("not a histogram: {why}"))?;
         let read: Histogram<u64> =
-            Deserializer::new().deserialize(&mut bytes.as_slice()).map_err(|e| format!("not a histogram: {e}"))?;
+            Deserializer::new().deserialize(&mut plain.as_slice()).map_err(|e| format!("not a histogram: {e}"))?;
         let mut times = Times { overflow, ..Times::default() };
         let mut counted = empty();
         counted.add(&read).map_err(|e| format!("histogram has other bounds: {e}"))?;
@@ -139,6 +141,39 @@ impl Times {
         }
         Ok(times)
     }
+}
+
+/// What opens the packed and the unpacked form, and how long the latter's head is.
+const PACKED: u32 = 0x1c84_9314;
+const UNPACKED: u32 = 0x1c84_9313;
+const HEAD: usize = 40;
+/// Longest unpacked form: nine bytes for each cell, and the head.
+const LONGEST_BYTES: usize = 9 * CELLS + HEAD;
+
+/// The unpacked form, after its numbers were looked at: the library makes room for as much as the head asks.
+fn unpacked(packed: &[u8]) -> Result<Vec<u8>, &'static str> {
+    let number = |bytes: &[u8], at: usize| {
+        let four = bytes.get(at..at + 4).and_then(|four| four.try_into().ok());
+        four.map(u32::from_be_bytes).ok_or("its head is cut")
+    };
+    let wide = |bytes: &[u8], at| Ok((u64::from(number(bytes, at)?) << 32) | u64::from(number(bytes, at + 4)?));
+    if number(packed, 0)? != PACKED || number(packed, 4)? as usize != packed.len() - 8 {
+        return Err("not HdrHistogram's V2 deflate");
+    }
+    let mut plain = Vec::new();
+    let inflated = flate2::read::ZlibDecoder::new(&packed[8..]).take(LONGEST_BYTES as u64 + 1).read_to_end(&mut plain);
+    inflated.map_err(|_| "it does not unpack")?;
+    if plain.len() > LONGEST_BYTES {
+        return Err("it unpacks to more than any histogram holds");
+    }
+    if number(&plain, 0)? != UNPACKED || number(&plain, 4)? as usize != plain.len().saturating_sub(HEAD) {
+        return Err("its length is not what its head says");
+    }
+    let (digits, lowest, highest) = (number(&plain, 12)?, wide(&plain, 16)?, wide(&plain, 24)?);
+    if (digits, lowest, highest) != (3, 1, LONGEST_NS) {
+        return Err("it has other bounds than 1 ns to 1 h with 3 digits");
+    }
+    Ok(plain)
 }
 
 fn empty() -> Histogram<u64> {
@@ -170,6 +205,43 @@ mod tests {
             ours,
             theirs.iter_recorded().map(|s| (s.value_iterated_to(), s.count_at_value())).collect::<Vec<_>>()
         );
+    }
+
+    /// A packed histogram whose head says these things, with `zeros` behind it.
+    fn packed(declared: u32, digits: u32, lowest: u64, highest: u64, zeros: usize) -> String {
+        let mut plain = Vec::new();
+        for number in [UNPACKED, declared, 0, digits] {
+            plain.extend(number.to_be_bytes());
+        }
+        plain.extend(lowest.to_be_bytes());
+        plain.extend(highest.to_be_bytes());
+        plain.extend(1f64.to_be_bytes());
+        plain.resize(plain.len() + zeros, 0);
+        let mut deflated = flate2::write::ZlibEncoder::new(Vec::new(), flate2::Compression::best());
+        std::io::Write::write_all(&mut deflated, &plain).unwrap();
+        let deflated = deflated.finish().unwrap();
+        let mut bytes = PACKED.to_be_bytes().to_vec();
+        bytes.extend((deflated.len() as u32).to_be_bytes());
+        bytes.extend(deflated);
+        STANDARD.encode(bytes)
+    }
+
+    #[test]
+    fn huge_numbers_in_a_head_make_no_room() {
+        for (declared, digits, lowest, highest, zeros, why) in [
+            (u32::MAX, 3, 1, LONGEST_NS, 4, "its length is not"),
+            (4, 3, 1, u64::MAX, 4, "other bounds"),
+            (4, 5, 1, LONGEST_NS, 4, "other bounds"),
+            (4, 3, 0, LONGEST_NS, 4, "other bounds"),
+            // Half a gigabyte of zeros in half a megabyte.
+            (500 << 20, 3, 1, LONGEST_NS, 500 << 20, "more than any histogram"),
+        ] {
+            let text = packed(declared, digits, lowest, highest, zeros);
+            assert!(text.len() < LONGEST_TEXT, "{} bytes", text.len());
+            let told = Times::from_text(&text, 0).unwrap_err();
+            assert!(told.contains(why), "{why}: {told}");
+        }
+        assert_eq!(Times::from_text(&packed(2, 3, 1, LONGEST_NS, 2), 0).unwrap(), Times::default());
     }
 
     #[test]
