@@ -256,3 +256,7 @@ fn unlike(plan: &Plan, head: &Header) -> Option<String> {
             == (head.model.clone(), head.load.clone(), head.thresholds_ns.clone());
     (!same).then(|| "its header is not what its plan makes".to_owned())
 }
+
+#[cfg(test)]
+#[path = "certificate_tests.rs"]
+mod tests;

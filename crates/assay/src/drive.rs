@@ -27,7 +27,7 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::time::Duration;
 
 /// How a plan is carried out.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Drive {
     /// Engine asked for.
     pub engine: Choice,
