@@ -1,7 +1,7 @@
 //! ACT configs, read strictly and as ACT itself reads them, and lowered to workloads.
 #![no_main]
 
-use assay_formats::act::conf::{Kind, read_bytes, read_like_act};
+use assay_formats::act::conf::{Kind, Outcome, read_bytes, read_like_act};
 use assay_formats::act::lower;
 use assay_model::workload::Adjust;
 use libfuzzer_sys::fuzz_target;
@@ -15,7 +15,7 @@ fuzz_target!(|bytes: &[u8]| {
         }
     }
     for kind in [Kind::Storage, Kind::Index] {
-        if let Ok(conf) = read_like_act(bytes, kind, 4) {
+        if let Outcome::Accepted { conf, .. } = read_like_act(bytes, kind, 4) {
             let _ = lower::like_act(&conf, 4);
         }
     }

@@ -173,9 +173,12 @@ fn standing(judgement: &Judgement, heads: &[Header]) -> Standing {
 
 /// Why it is no certification, if it is none.
 fn lacks(judgement: &Judgement, heads: &[Header]) -> Option<String> {
-    let watermarks = || heads.iter().flat_map(|head| &head.watermarks).next();
-    if let Some(mark) = judgement.watermarks.first().or_else(watermarks) {
-        return Some(format!("it is marked {mark}"));
+    let mut marks: Vec<&str> = judgement.watermarks.iter().map(String::as_str).collect();
+    marks.extend(heads.iter().flat_map(|head| &head.watermarks).map(String::as_str));
+    marks.sort_unstable();
+    marks.dedup();
+    if !marks.is_empty() {
+        return Some(format!("it is marked {}", marks.join("; ")));
     }
     if let Some(measure) = judgement.judged_on {
         return Some(format!("it was judged on {measure} by request, not on what the criteria ask for"));
