@@ -160,7 +160,6 @@ fn an_interrupted_preparation_goes_on_where_it_stopped() {
 }
 
 #[test]
-#[ignore = "known: after the program's end io_uring gives up the device only milliseconds later, and the next run is refused with EBUSY"]
 fn a_device_is_free_as_soon_as_the_program_has_ended() {
     let place = Place::new();
     let Some(disk) = Loop::over(&place, "disk.img", 16 << 20) else { return };

@@ -19,6 +19,7 @@ mod content;
 mod documents;
 mod engines;
 mod judging;
+mod procedure;
 mod refusals;
 mod signals;
 mod simulated;
