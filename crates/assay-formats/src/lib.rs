@@ -3,4 +3,5 @@
 //! hostile input with a [`fault::Fault`] that shows the place, never with a panic.
 
 pub mod act;
+pub mod export;
 pub mod fault;

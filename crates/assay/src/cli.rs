@@ -43,7 +43,7 @@ pub enum Command {
     Report(Report),
     /// Hold a certificate against its log: 0 PASS, 1 FAIL, 2 not to be trusted, 3 true and no certification
     Verify(Verify),
-    /// A log of ours in the format of another tool
+    /// A log in the format of another tool
     Export(Export),
     /// A drop-in for another tool, with its own arguments and output: act_storage, act_index, act_prep, act_latency
     As(As),
@@ -287,12 +287,15 @@ pub struct Export {
     /// The format
     #[arg(long, value_name = "FORMAT")]
     pub to: Format,
-    /// Unit of an act-log's histograms
+    /// Unit of an act-log's histograms and of hgrm's values
     #[arg(long, value_name = "UNIT", default_value = "ms")]
     pub unit: Unit,
     /// Which step of a certification
     #[arg(long, value_name = "N")]
     pub step: Option<u32>,
+    /// Whose percentiles, for hgrm [default: the stream of the first criterion]
+    #[arg(long, value_name = "NAME")]
+    pub stream: Option<String>,
 }
 
 /// What a log can be exported to.
@@ -300,6 +303,20 @@ pub struct Export {
 pub enum Format {
     /// A log as ACT 6.6 writes it, for its act_latency.py
     ActLog,
+    /// A row for each stream on each target in each interval
+    Csv,
+    /// The judgement, as `assay judge --json` prints it
+    Json,
+    /// Percentiles of one stream's response as HdrHistogram prints them
+    Hgrm,
+    /// HdrHistogram's interval log, tagged with the streams
+    Hlog,
+    /// What fio --output-format=json prints, a job for each stream
+    FioJson,
+    /// Test results: a suite for each step, a case for each criterion
+    Junit,
+    /// Verdict, criteria, percentiles and slices for an issue or a wiki
+    Markdown,
 }
 
 /// Units of ACT's histograms.

@@ -4,11 +4,15 @@
 //! `json` is the versioned result.
 
 pub mod html;
+mod junit;
+mod markdown;
 mod page;
 mod slices;
 mod summary;
 
 pub use html::html;
+pub use junit::junit;
+pub use markdown::markdown;
 pub use slices::table;
 pub use summary::{text, text_for};
 

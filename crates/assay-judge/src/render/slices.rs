@@ -55,7 +55,7 @@ fn targets_of(part: &Part, stream: &str) -> Vec<Option<String>> {
 }
 
 /// The thresholds of a stream's criteria; without any, the standard ones.
-fn thresholds(part: &Part, stream: &str) -> Vec<Span> {
+pub fn thresholds(part: &Part, stream: &str) -> Vec<Span> {
     let about = part.criteria.iter().filter(|criterion| criterion.stream.as_deref() == Some(stream));
     let mut own: BTreeSet<Span> = about.filter_map(|criterion| criterion.threshold).collect();
     if own.is_empty() {

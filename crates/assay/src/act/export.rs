@@ -1,7 +1,7 @@
 //! `assay export LOG --to act-log`.
 
 use super::say;
-use crate::cli::{self, Format};
+use crate::cli;
 use crate::failure::{Failure, code};
 use crate::logfile;
 use crate::rundir;
@@ -9,14 +9,8 @@ use assay_formats::act::export::Export;
 use assay_formats::act::log::Unit;
 use assay_record::Entry;
 
-/// Writes the log to standard output in the format asked for.
-pub fn export(args: &cli::Export) -> Result<u8, Failure> {
-    match args.to {
-        Format::ActLog => act_log(args),
-    }
-}
-
-fn act_log(args: &cli::Export) -> Result<u8, Failure> {
+/// Writes the log to standard output as ACT would have.
+pub fn act_log(args: &cli::Export) -> Result<u8, Failure> {
     let path = rundir::log_in(&args.log);
     let wrong = |why: String| Failure::workload(format!("{}: {why}", path.display()));
     let unit = match args.unit {

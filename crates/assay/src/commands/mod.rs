@@ -3,6 +3,7 @@
 mod certify;
 mod devices;
 mod explain;
+mod export;
 mod judge;
 mod limit;
 mod manual;
@@ -28,7 +29,7 @@ pub fn run(cli: Cli) -> Result<u8, Failure> {
         Command::Judge(args) => judge::judge(&args),
         Command::Report(args) => report::report(&args),
         Command::Verify(args) => verify::verify(&args),
-        Command::Export(args) => act::export::export(&args),
+        Command::Export(args) => export::export(&args),
         Command::As(args) => act::named(&args.words),
         Command::Devices(args) => devices::devices(&args),
         Command::Workloads(args) => workloads::workloads(&args),

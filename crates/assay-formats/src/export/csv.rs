@@ -1,0 +1,123 @@
+//! One row for each flow of each interval, warm-up included; RFC 4180, with the units in the names of the columns.
+
+use super::{Sink, is_measured, unwritten};
+use assay_base::Span;
+use assay_record::{FlowInterval, Header, Histograms, Interval, Thresholds};
+use std::collections::BTreeSet;
+use std::fmt::Write;
+
+/// The columns before those of the thresholds.
+const COLUMNS: &str = "step,segment,interval,phase,measured,start_ns,end_ns,stream,target,scheduled_operations,\
+issued_operations,completed_operations,completed_bytes,short_operations,failed_operations,in_flight_operations,\
+waiting_operations,stuck_operations,response_sum_ns,response_max_ns,service_sum_ns,service_max_ns,lag_sum_ns,lag_max_ns";
+
+/// Writes a table.
+#[derive(Debug, Default)]
+pub struct Csv {
+    header: Option<Header>,
+    bounds: Option<Thresholds>,
+    /// Counted in columns of their own: the thresholds of the first segment's criteria.
+    over: Vec<Span>,
+    segment: u64,
+}
+
+impl Sink for Csv {
+    fn header(&mut self, header: &Header, out: &mut dyn Write) -> Result<(), String> {
+        if self.header.is_none() {
+            let own: BTreeSet<Span> = header.criteria.iter().filter_map(|criterion| criterion.threshold()).collect();
+            self.over = own.into_iter().collect();
+            out.write_str(COLUMNS).map_err(unwritten)?;
+            for threshold in &self.over {
+                write!(out, ",response_over_{threshold}_operations,service_over_{threshold}_operations")
+                    .map_err(unwritten)?;
+            }
+            out.write_str("\r\n").map_err(unwritten)?;
+        }
+        self.segment += 1;
+        self.bounds = Some(Thresholds::from_bounds(header.thresholds_ns.clone()));
+        self.header = Some(header.clone());
+        Ok(())
+    }
+
+    fn interval(&mut self, interval: &Interval, out: &mut dyn Write) -> Result<(), String> {
+        let header = self.header.as_ref().ok_or("an interval before any header")?;
+        for (flow, figures) in interval.flows.iter().enumerate() {
+            let place = place(header, self.segment, interval, flow)?;
+            row(out, &place, figures, &self.over(figures)).map_err(unwritten)?;
+        }
+        Ok(())
+    }
+
+    fn histograms(&mut self, _: &Histograms, _: &mut dyn Write) -> Result<(), String> {
+        Ok(())
+    }
+
+    fn end(&mut self, _: &mut dyn Write) -> Result<(), String> {
+        Ok(())
+    }
+}
+
+impl Csv {
+    /// Operations at or over each threshold, response and service by turns; nothing where it was not counted.
+    fn over(&self, figures: &FlowInterval) -> Vec<Option<u64>> {
+        let both = |threshold: &Span| {
+            let from = self.bounds.as_ref().and_then(|bounds| bounds.first_over(*threshold));
+            [&figures.response, &figures.service].map(|timing| {
+                let pairs = timing.counts.chunks_exact(2);
+                from.map(|from| pairs.filter(|pair| pair[0] >= from as u64).map(|pair| pair[1]).sum())
+            })
+        };
+        self.over.iter().flat_map(both).collect()
+    }
+}
+
+/// The columns that say when and what.
+fn place(header: &Header, segment: u64, interval: &Interval, flow: usize) -> Result<String, String> {
+    let stream = &header.streams[super::stream_of(header, flow)?];
+    let target = header.flows.get(flow).and_then(|flow| header.targets.get(usize::from(flow.target)));
+    let phase = header.phases.get(usize::from(interval.phase)).map_or("", |phase| phase.name.as_str());
+    let measured = u8::from(is_measured(header, interval.phase));
+    let step = header.step.as_ref().map_or(1, |step| step.number);
+    let (index, start, end) = (interval.index, interval.start_ns, interval.end_ns);
+    let (stream, target) = (cell(&stream.name), cell(target.map_or("", |target| &target.name)));
+    Ok(format!("{step},{segment},{index},{},{measured},{start},{end},{stream},{target}", cell(phase)))
+}
+
+fn row(out: &mut dyn Write, place: &str, flow: &FlowInterval, over: &[Option<u64>]) -> std::fmt::Result {
+    let counts = [flow.scheduled, flow.issued, flow.ok, flow.bytes, flow.short, flow.failed()];
+    let ends = [flow.in_flight, flow.waiting, flow.stuck];
+    let lengths = [&flow.response, &flow.service, &flow.lag].map(|timing| [timing.sum_ns, timing.max_ns]);
+    out.write_str(place)?;
+    counts.iter().chain(&ends).chain(lengths.as_flattened()).try_for_each(|n| write!(out, ",{n}"))?;
+    for n in over {
+        out.write_char(',')?;
+        n.map_or(Ok(()), |n| write!(out, "{n}"))?;
+    }
+    out.write_str("\r\n")
+}
+
+/// A name as one cell. A spreadsheet would run a name that begins like a formula: such a one gets an apostrophe before it.
+fn cell(text: &str) -> String {
+    let formula = text.starts_with(['=', '+', '-', '@', '\t', '\r']);
+    let text = if formula { format!("'{text}") } else { text.to_owned() };
+    if text.contains([',', '"', '\n', '\r']) { format!("\"{}\"", text.replace('"', "\"\"")) } else { text }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn hostile_names_stay_one_cell() {
+        for (name, expected) in [
+            ("/dev/sdb", "/dev/sdb"),
+            ("a,b", "\"a,b\""),
+            ("a\"b", "\"a\"\"b\""),
+            ("a\nb", "\"a\nb\""),
+            ("=HYPERLINK(1,2)", "\"'=HYPERLINK(1,2)\""),
+            ("@x", "'@x"),
+        ] {
+            assert_eq!(cell(name), expected);
+        }
+    }
+}

@@ -1,0 +1,151 @@
+//! The judgement as JUnit XML, for whatever shows test results: a suite for each step, a case for each criterion, and one
+//! for the verdict itself, so that a step that failed for another reason (errors of the device, a cut log) does not look green.
+
+use crate::judgement::{CriterionOutcome, Judgement, Outcome, Part};
+use crate::verdict::Verdict;
+use std::fmt::{self, Write};
+
+/// What a suite is made of: the judgement itself or one of its steps.
+struct Suite<'a> {
+    title: String,
+    verdict: Verdict,
+    reason: &'a str,
+    part: &'a Part,
+}
+
+/// Writes the document.
+pub fn junit(judgement: &Judgement, out: &mut dyn Write) -> fmt::Result {
+    let suites: Vec<Suite> = match judgement.steps.as_slice() {
+        [] => vec![Suite {
+            title: format!("{} at {}", judgement.name, judgement.load),
+            verdict: judgement.verdict,
+            reason: &judgement.reason,
+            part: &judgement.part,
+        }],
+        steps => steps
+            .iter()
+            .map(|step| Suite {
+                title: format!("step {}: {} at {}", step.number, step.title, step.load),
+                verdict: step.verdict,
+                reason: &step.reason,
+                part: &step.part,
+            })
+            .collect(),
+    };
+    writeln!(out, "<?xml version=\"1.0\" encoding=\"UTF-8\"?>")?;
+    writeln!(out, "<testsuites name=\"{}\">", escaped(&judgement.name))?;
+    suites.iter().try_for_each(|suite| write_suite(judgement, suite, out))?;
+    writeln!(out, "</testsuites>")
+}
+
+fn write_suite(judgement: &Judgement, suite: &Suite, out: &mut dyn Write) -> fmt::Result {
+    let all = &suite.part.criteria;
+    let having = |outcomes: &[Outcome]| all.iter().filter(|criterion| outcomes.contains(&criterion.outcome)).count();
+    let failures = having(&[Outcome::Fail]) + usize::from(suite.verdict == Verdict::Fail);
+    let unproved = matches!(suite.verdict, Verdict::Invalid | Verdict::Incomplete);
+    let errors = having(&[Outcome::Invalid, Outcome::Incomplete]) + usize::from(unproved);
+    writeln!(
+        out,
+        "  <testsuite name=\"{}\" tests=\"{}\" failures=\"{failures}\" errors=\"{errors}\" skipped=\"{}\" time=\"{:.3}\" timestamp=\"{}\">",
+        escaped(&suite.title),
+        all.len() + 1,
+        having(&[Outcome::NotApplied]),
+        suite.part.measured_ns as f64 / 1e9,
+        escaped(&judgement.created),
+    )?;
+    writeln!(out, "    <properties>")?;
+    let seed = judgement.seed.to_string();
+    let facts = [("tool", judgement.tool.as_str()), ("model", &judgement.model), ("seed", &seed)];
+    let targets = suite.part.targets.iter().map(|target| ("target", target.head.name.as_str()));
+    let marks = judgement.watermarks.iter().map(|mark| ("watermark", mark.as_str()));
+    for (name, value) in facts.into_iter().chain(targets).chain(marks) {
+        writeln!(out, "      <property name=\"{name}\" value=\"{}\"/>", escaped(value))?;
+    }
+    writeln!(out, "    </properties>")?;
+    write_case(
+        out,
+        judgement,
+        "verdict",
+        verdict_of(suite.verdict).map(|(tag, kind)| (tag, kind, suite.reason.into())),
+    )?;
+    for criterion in all {
+        write_case(out, judgement, &format!("{} {}", criterion.title, criterion.bound), answer(criterion))?;
+    }
+    writeln!(out, "  </testsuite>")
+}
+
+/// One case: what stands in it, if anything, is element, type and message.
+fn write_case(
+    out: &mut dyn Write,
+    judgement: &Judgement,
+    name: &str,
+    inside: Option<(&str, &str, String)>,
+) -> fmt::Result {
+    write!(out, "    <testcase classname=\"{}\" name=\"{}\"", escaped(&judgement.name), escaped(name))?;
+    match inside {
+        None => writeln!(out, "/>"),
+        Some((tag, "", message)) => writeln!(out, "><{tag} message=\"{}\"/></testcase>", escaped(&message)),
+        Some((tag, kind, message)) => {
+            writeln!(out, "><{tag} type=\"{kind}\" message=\"{}\"/></testcase>", escaped(&message))
+        }
+    }
+}
+
+fn verdict_of(verdict: Verdict) -> Option<(&'static str, &'static str)> {
+    match verdict {
+        Verdict::Pass => None,
+        Verdict::Fail => Some(("failure", "FAIL")),
+        Verdict::Invalid => Some(("error", "INVALID")),
+        Verdict::Incomplete => Some(("error", "INCOMPLETE")),
+    }
+}
+
+fn answer(criterion: &CriterionOutcome) -> Option<(&'static str, &'static str, String)> {
+    let (tag, kind) = match criterion.outcome {
+        Outcome::Pass => return None,
+        Outcome::Fail => ("failure", "FAIL"),
+        Outcome::Invalid => ("error", "INVALID"),
+        Outcome::Incomplete => ("error", "INCOMPLETE"),
+        Outcome::NotApplied => ("skipped", ""),
+    };
+    let measured = criterion.measured.as_ref().map(|figure| {
+        let target = figure.target.as_ref().map_or(String::new(), |target| format!(" on {target}"));
+        format!("{} in window {}{target}, bound {}", figure.text, figure.window, criterion.bound)
+    });
+    let words: Vec<String> = measured.into_iter().chain(criterion.note.clone()).collect();
+    let message = if words.is_empty() { "nothing was judged".to_owned() } else { words.join("; ") };
+    let broken = if criterion.broken > 0 {
+        format!("; {} of {} windows broken", criterion.broken, criterion.windows)
+    } else {
+        String::new()
+    };
+    Some((tag, kind, message + &broken))
+}
+
+/// Text for an attribute. What XML 1.0 cannot hold at all becomes U+FFFD.
+fn escaped(text: &str) -> String {
+    let mut safe = String::with_capacity(text.len());
+    for c in text.chars() {
+        match c {
+            '&' => safe.push_str("&amp;"),
+            '<' => safe.push_str("&lt;"),
+            '>' => safe.push_str("&gt;"),
+            '"' => safe.push_str("&quot;"),
+            '\'' => safe.push_str("&apos;"),
+            '\n' | '\t' | '\r' => safe.push(' '),
+            c if c.is_control() || matches!(c, '\u{fffe}' | '\u{ffff}') => safe.push('\u{fffd}'),
+            c => safe.push(c),
+        }
+    }
+    safe
+}
+
+#[cfg(test)]
+mod tests {
+    use super::escaped;
+
+    #[test]
+    fn nothing_leaves_an_attribute() {
+        assert_eq!(escaped("a\"/><x y='&\u{0}\n\u{ffff}"), "a&quot;/&gt;&lt;x y=&apos;&amp;\u{fffd} \u{fffd}");
+    }
+}

@@ -1,0 +1,142 @@
+//! The judgement as Markdown, to be pasted into an issue or a wiki: verdict, criteria, percentiles, and the table of slices.
+
+use crate::judgement::{Judgement, Outcome, Part, TimesSummary};
+use crate::render::slices;
+use assay_base::Span;
+use std::fmt::{self, Write};
+
+/// Slices that are listed; of more, the broken ones and the first.
+const SLICES: usize = 48;
+
+/// Writes the page.
+pub fn markdown(judgement: &Judgement, out: &mut dyn Write) -> fmt::Result {
+    let (name, load) = (plain(&judgement.name), plain(&judgement.load));
+    writeln!(out, "# {}: {name} at {load}\n\n{}\n", judgement.verdict, plain(&judgement.reason))?;
+    for mark in &judgement.watermarks {
+        writeln!(out, "- **{}**", plain(mark))?;
+    }
+    for warning in &judgement.warnings {
+        writeln!(out, "- warning: {}", plain(warning))?;
+    }
+    writeln!(out, "- seed {}, {}, {}", judgement.seed, plain(&judgement.tool), plain(&judgement.created))?;
+    if judgement.steps.is_empty() {
+        return part(&judgement.part, out);
+    }
+    for step in &judgement.steps {
+        let (title, reason) = (plain(&step.title), plain(&step.reason));
+        writeln!(out, "\n## {}: step {}, {title} at {}\n\n{reason}", step.verdict, step.number, plain(&step.load))?;
+        part(&step.part, out)?;
+    }
+    Ok(())
+}
+
+fn part(part: &Part, out: &mut dyn Write) -> fmt::Result {
+    for target in &part.targets {
+        let (name, kind) = (plain(&target.head.name), plain(&target.head.kind));
+        writeln!(out, "- {name}: {kind}, {} bytes", target.head.size_bytes)?;
+    }
+    writeln!(out, "\n| | criterion | bound | measured | windows broken |\n|---|---|---|---|---|")?;
+    for criterion in &part.criteria {
+        let measured = criterion.measured.as_ref().map_or("-", |figure| figure.text.as_str());
+        let (title, bound) = (plain(&criterion.title), plain(&criterion.bound));
+        let (broken, windows) = (criterion.broken, criterion.windows);
+        writeln!(
+            out,
+            "| {} | {title} | {bound} | {} | {broken} of {windows} |",
+            mark(criterion.outcome),
+            plain(measured)
+        )?;
+    }
+    writeln!(
+        out,
+        "\n| stream | length | operations | mean | p50 | p90 | p99 | p99.9 | max |\n|---|---|---:|---:|---:|---:|---:|---:|---:|"
+    )?;
+    for stream in &part.streams {
+        let target = stream.target.as_ref().map_or(String::new(), |target| format!(" on {target}"));
+        let name = plain(&format!("{}{target}", stream.name));
+        row(&name, "response", &stream.response, out)?;
+        row(&name, "service", &stream.service, out)?;
+    }
+    slices::shown_streams(part).iter().try_for_each(|stream| slices_of(part, stream, out))
+}
+
+fn mark(outcome: Outcome) -> &'static str {
+    match outcome {
+        Outcome::Pass => "ok",
+        Outcome::Fail => "**FAIL**",
+        Outcome::Invalid => "**INVALID**",
+        Outcome::Incomplete => "INCOMPLETE",
+        Outcome::NotApplied => "not applied",
+    }
+}
+
+fn row(name: &str, length: &str, times: &TimesSummary, out: &mut dyn Write) -> fmt::Result {
+    write!(out, "| {name} | {length} | {} |", times.operations)?;
+    let figures = [times.mean_ns, times.p50_ns, times.p90_ns, times.p99_ns, times.p99_9_ns, times.max_ns];
+    figures.iter().try_for_each(|ns| write!(out, " {} |", ns.map_or("-".into(), |ns| Span::from_ns(ns).human())))?;
+    writeln!(out)
+}
+
+fn slices_of(part: &Part, stream: &str, out: &mut dyn Write) -> fmt::Result {
+    let thresholds = slices::thresholds(part, stream);
+    write!(out, "\n{}, share over (%), all targets together\n\n| slice |", plain(stream))?;
+    for length in ["response", "service"] {
+        thresholds.iter().try_for_each(|threshold| write!(out, " {length} {threshold} |"))?;
+    }
+    writeln!(out, " |\n|---:|{}---|", "---:|".repeat(2 * thresholds.len()))?;
+    let many = part.slices.len() > SLICES;
+    let shown = part.slices.iter().filter(|slice| !many || !slice.within || slice.number as usize <= SLICES);
+    for slice in shown {
+        let Some(figures) = slice.stream(stream, None) else { continue };
+        write!(out, "| {} |", slice.number)?;
+        for times in [&figures.response, &figures.service] {
+            for threshold in &thresholds {
+                let share = times.share_over(*threshold);
+                write!(out, " {} |", share.map_or("-".into(), |share| format!("{:.2}", share * 100.0)))?;
+            }
+        }
+        let word = if !slice.within {
+            "broken"
+        } else if !slice.valid {
+            "invalid"
+        } else if !slice.complete {
+            "incomplete"
+        } else {
+            ""
+        };
+        writeln!(out, " {word} |")?;
+    }
+    if many {
+        writeln!(out, "\nOf {} slices the first {SLICES} and the broken ones are listed.", part.slices.len())?;
+    }
+    Ok(())
+}
+
+/// Text that means nothing to Markdown or to HTML: whatever could is escaped, line feeds become spaces.
+fn plain(text: &str) -> String {
+    let mut safe = String::with_capacity(text.len());
+    for c in text.chars() {
+        match c {
+            '<' => safe.push_str("&lt;"),
+            '>' => safe.push_str("&gt;"),
+            '&' => safe.push_str("&amp;"),
+            '\\' | '`' | '*' | '_' | '[' | ']' | '|' | '#' | '~' | '!' => {
+                safe.push('\\');
+                safe.push(c);
+            }
+            c if c.is_control() => safe.push(' '),
+            c => safe.push(c),
+        }
+    }
+    safe
+}
+
+#[cfg(test)]
+mod tests {
+    use super::plain;
+
+    #[test]
+    fn a_name_is_text() {
+        assert_eq!(plain("a|b\n# <img> [x](y)"), "a\\|b \\# &lt;img&gt; \\[x\\](y)");
+    }
+}

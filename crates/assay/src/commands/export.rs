@@ -1,0 +1,98 @@
+//! `assay export LOG --to FORMAT`: formats of the log itself are written as it is read, those of the judgement from that.
+
+use super::{print, result};
+use crate::act;
+use crate::cli::{self, Format};
+use crate::failure::{Failure, code};
+use crate::{logfile, rundir};
+use assay_formats::act::log::Unit;
+use assay_formats::export::{Csv, Fio, Hgrm, Hlog, Sink};
+use assay_judge::{Judgement, render};
+use assay_record::{Entry, Header};
+use std::fmt::Write;
+
+/// Writes the log to standard output in the format asked for.
+pub fn export(args: &cli::Export) -> Result<u8, Failure> {
+    if args.stream.is_some() && !matches!(args.to, Format::Hgrm) {
+        return Err(Failure::usage("--stream is for --to hgrm; the other formats hold every stream"));
+    }
+    match args.to {
+        Format::ActLog => act::export::act_log(args),
+        Format::Json => judged(args, render::json),
+        Format::Junit => judged(args, render::junit),
+        Format::Markdown => judged(args, render::markdown),
+        Format::Csv | Format::Hgrm | Format::Hlog | Format::FioJson => of_log(args),
+    }
+}
+
+/// What is made of the judgement holds every step.
+fn judged(
+    args: &cli::Export,
+    render: impl FnOnce(&Judgement, &mut dyn Write) -> std::fmt::Result,
+) -> Result<u8, Failure> {
+    if args.step.is_some() {
+        return Err(Failure::usage("--step is for formats that hold one step; this one holds them all"));
+    }
+    let judgement = result::judge(&rundir::log_in(&args.log), None)?;
+    let mut text = String::new();
+    render(&judgement, &mut text).map_err(|_| Failure::bug("a judgement that cannot be rendered"))?;
+    print(&text);
+    Ok(code::DONE)
+}
+
+fn sink(args: &cli::Export, header: &Header) -> Box<dyn Sink> {
+    let started = header.created.parse::<jiff::Timestamp>().ok();
+    match args.to {
+        Format::Csv => Box::new(Csv::default()),
+        Format::Hgrm => Box::new(Hgrm::new(
+            args.stream.clone(),
+            match args.unit {
+                cli::Unit::Ms => Unit::Milliseconds,
+                cli::Unit::Us => Unit::Microseconds,
+            },
+        )),
+        Format::Hlog => Box::new(Hlog::new(started.map(|at| at.as_millisecond() as f64 / 1000.0))),
+        _ => Box::new(Fio::new(started.map(jiff::Timestamp::as_second))),
+    }
+}
+
+fn of_log(args: &cli::Export) -> Result<u8, Failure> {
+    let path = rundir::log_in(&args.log);
+    let wrong = |why: String| Failure::workload(format!("{}: {why}", path.display()));
+    // A distribution or a time line is of one step; a table and a list of jobs have room for several.
+    let one_step = matches!(args.to, Format::Hgrm | Format::Hlog);
+    let mut reader = logfile::read(&path)?;
+    let (mut found, mut inside, mut step, mut text) = (None::<Box<dyn Sink>>, false, None, String::new());
+    while let Some(entry) = reader.next_entry().map_err(|e| wrong(e.to_string()))? {
+        let told = match entry {
+            Ok(Entry::Header(header)) => {
+                let number = header.step.as_ref().map_or(1, |step| step.number);
+                inside = args.step.is_none_or(|wanted| wanted == number);
+                if !inside {
+                    continue;
+                }
+                if one_step && step.replace(number).is_some_and(|before| before != number) {
+                    return Err(wrong("it holds several steps\n  = name one with --step N".into()));
+                }
+                found.get_or_insert_with(|| sink(args, &header)).header(&header, &mut text)
+            }
+            Ok(_) if !inside => Ok(()),
+            Ok(Entry::Interval(interval)) => found.as_mut().map_or(Ok(()), |sink| sink.interval(&interval, &mut text)),
+            Ok(Entry::Histograms(all)) => found.as_mut().map_or(Ok(()), |sink| sink.histograms(&all, &mut text)),
+            Ok(_) => Ok(()),
+            Err(damage) if damage.torn_tail => break,
+            Err(damage) => Err(format!("the log is damaged: {damage}")),
+        };
+        told.map_err(&wrong)?;
+        if text.len() > 1 << 16 {
+            print(&std::mem::take(&mut text));
+        }
+    }
+    let mut sink = found.ok_or_else(|| {
+        let step = args.step.map_or_else(|| "a run".to_owned(), |step| format!("step {step}"));
+        wrong(format!("there is no {step} in it"))
+    })?;
+    sink.end(&mut text).map_err(&wrong)?;
+    print(&text);
+    Ok(code::DONE)
+}
