@@ -40,7 +40,7 @@ fn procedure(bad: &str, time: &str, hours: u64, slice: u64) {
 fn an_interrupted_certification_goes_on_where_it_stopped_and_marks_the_gap() {
     let place = Place::new();
     let command = ["certify", "sim:flash", "sim:flash", "--at", "0.02x", "--for", "6h", "--slice", "1h"];
-    let running = place.start(&command, 2000);
+    let running = place.start(&command, 500);
     running.signal(libc::SIGINT);
     let cut = running.end();
     assert_eq!(cut.code, Some(12), "{}", cut.err);
