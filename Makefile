@@ -3,7 +3,7 @@
 #   make test   installs what the tests need, then formatting, lints and all tests
 CARGO ?= cargo
 
-.PHONY: help build demo test needs fmt lint unit bench bench-smoke
+.PHONY: help build demo test needs fmt lint unit fuzz fuzz-smoke bench bench-smoke
 
 help:
 	@sed -n 's/^#   //p' $(firstword $(MAKEFILE_LIST))
@@ -20,7 +20,7 @@ demo: build
 	  *) exit $$code;; \
 	esac
 
-test: needs fmt lint unit
+test: needs fmt lint unit fuzz-smoke
 
 needs:
 	scripts/test-needs
@@ -33,6 +33,13 @@ lint:
 
 unit:
 	$(CARGO) test --workspace
+
+# A quarter of an hour for each reader; SECONDS=60 make fuzz is a minute.
+fuzz:
+	scripts/fuzz $(or $(SECONDS),900)
+
+fuzz-smoke:
+	scripts/fuzz 20
 
 bench:
 	bench/run
