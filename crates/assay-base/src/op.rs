@@ -55,7 +55,8 @@ pub struct Ticket(pub u32);
 pub struct Errno(pub i32);
 
 /// The names of the errors storage gives, by Linux number (include/uapi/asm-generic/errno*.h).
-const NAMES: [(i32, &str); 22] = [
+const NAMES: [(i32, &str); 23] = [
+    (0, "not submitted"),
     (1, "EPERM"),
     (4, "EINTR"),
     (5, "EIO"),
@@ -81,6 +82,8 @@ const NAMES: [(i32, &str); 22] = [
 ];
 
 impl Errno {
+    /// No error of the target: the engine broke, and the operation was never handed over.
+    pub const NOT_SUBMITTED: Errno = Errno(0);
     /// Input/output error.
     pub const EIO: Errno = Errno(5);
     /// No space left on the target.

@@ -6,7 +6,7 @@ use crate::null::Null;
 use crate::open::Target;
 use crate::threads::Threads;
 use crate::uring::Uring;
-use assay_base::{Device, Done, Geometry, Instant, Op, Span, Ticket};
+use assay_base::{Device, Done, Errno, Geometry, Instant, Op, Span, Ticket};
 use std::fmt;
 use std::str::FromStr;
 
@@ -90,6 +90,14 @@ impl AnyDevice {
             AnyDevice::Uring(uring) => uring.describe().clone(),
             AnyDevice::Threads(threads) => threads.describe().clone(),
             AnyDevice::Null(null) => null.describe(),
+        }
+    }
+
+    /// The error with which the kernel refused to take operations for good, if it did.
+    pub fn refused_with(&self) -> Option<Errno> {
+        match self {
+            AnyDevice::Uring(uring) => uring.refused_with(),
+            AnyDevice::Threads(_) | AnyDevice::Null(_) => None,
         }
     }
 

@@ -372,6 +372,9 @@ impl<D: Device> Worker<D> {
     #[cold]
     fn failed(&mut self, now: Instant, slot: &Slot, errno: Errno) {
         self.recorder.failed(usize::from(slot.flow), errno);
+        if errno == Errno::NOT_SUBMITTED {
+            return self.stop(now, CloseReason::EngineFailed);
+        }
         self.tell(now, "io-error", format!("an operation failed with {errno}"), slot, Some(errno));
         let target = self.flows[usize::from(slot.flow)].target;
         let lane = &mut self.lanes[usize::from(target)];

@@ -8,7 +8,7 @@ use crate::progress::Progress;
 use crate::rundir;
 use crate::signals::StopCell;
 use crate::targets::Targets;
-use assay_base::{Bytes, Instant, Span};
+use assay_base::{Bytes, Errno, Instant, Span};
 use assay_device::clock::Clock;
 use assay_device::facts::{EngineError, EngineFacts, Slots};
 use assay_device::null::Null;
@@ -352,6 +352,9 @@ impl Real<'_> {
         let host = Machine { clock, stop: self.stop };
         let mut line = Line { index, tell, spent };
         run_real(&mut worker, &host, &mut line, Waiting { spin: self.how.spin.unwrap_or(SPIN) });
+        if let Some(errno) = worker.device().refused_with() {
+            let _ = tell.send(Told::Event(engine_failed(clock.now(), errno)));
+        }
         let _ = tell.send(Told::Finished(index, worker.reason(), worker.totals(), clock.now()));
     }
 
@@ -414,6 +417,13 @@ impl Real<'_> {
         }
         engine
     }
+}
+
+/// Says why nothing more could be handed over.
+fn engine_failed(now: Instant, errno: Errno) -> Event {
+    let text = format!("io_uring_enter gave {errno}: nothing more could be handed over; try --engine threads");
+    let details = BTreeMap::from([("errno".to_owned(), errno.0.to_string())]);
+    Event { at_ns: now.as_ns(), what: "engine-failed".to_owned(), text, details }
 }
 
 /// A number that differs between runs, for marking data.

@@ -8,8 +8,8 @@
 //! of one enter share their stamps, and a longer batch would be measured as a slower device.
 //!
 //! Failing submissions (EAGAIN, EBUSY, EINTR, ENOMEM) are repeated at each poll, without blocking it, for [`PATIENCE`]; then, or
-//! at any other error, the ring counts as broken: what was not accepted completes with that error, and so does everything
-//! submitted later. What the kernel did accept is still waited for. Buffers of operations that never came back stay mapped.
+//! at any other error, the ring counts as broken: what was not accepted completes as not submitted, and so does everything
+//! submitted later; [`Uring::refused_with`] says why. What the kernel did accept is still waited for. Buffers of operations that never came back stay mapped.
 
 mod setup;
 #[cfg(test)]
@@ -119,6 +119,11 @@ impl Uring {
         self.health
     }
 
+    /// The error with which the kernel refused for good; `None` while it takes operations.
+    pub fn refused_with(&self) -> Option<Errno> {
+        self.health.refused
+    }
+
     /// The queue entry of `op` at `offset` of its file.
     #[inline]
     fn entry(&self, ticket: Ticket, op: &Op, offset: u64) -> Entry {
@@ -142,8 +147,8 @@ impl Uring {
     /// The offset in its file if the kernel may see `op` at all.
     #[inline]
     fn admit(&self, op: &Op) -> Result<u64, Errno> {
-        if let Some(refused) = self.health.refused {
-            return Err(refused);
+        if self.health.refused.is_some() {
+            return Err(Errno::NOT_SUBMITTED);
         }
         if op.len > self.facts.slots.bytes {
             return Err(Errno(libc::EINVAL));
@@ -213,7 +218,8 @@ impl Uring {
         self.health.refused = Some(errno);
         for ticket in self.queued.drain(..) {
             self.flights[ticket.0 as usize].flying = false;
-            self.found.push(Completion { ticket, result: Err(errno), issued, accepted, completed: accepted });
+            let result = Err(Errno::NOT_SUBMITTED);
+            self.found.push(Completion { ticket, result, issued, accepted, completed: accepted });
         }
     }
 

@@ -2,6 +2,7 @@
 
 pub mod cell;
 pub mod distribution;
+pub mod failures;
 pub mod finish;
 pub mod layout;
 pub mod series;

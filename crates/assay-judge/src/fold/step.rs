@@ -3,6 +3,7 @@
 
 use crate::fold::cell::{Cell, carried_out, failed};
 use crate::fold::distribution::{Distribution, Filled, unpack};
+use crate::fold::failures::Failures;
 use crate::fold::layout::Layout;
 use crate::fold::series::SeriesFold;
 use crate::fold::window::{Window, Windows, adds_up};
@@ -13,6 +14,7 @@ use crate::rules::finding::{Class, Finding, nowhere};
 use crate::rules::load::LoadTracker;
 use assay_base::{Criterion, Span};
 use assay_record::{Close, CloseReason, Event, Header, Histograms, Interval, PhaseKind};
+use std::collections::BTreeMap;
 
 /// Slices kept in full; beyond them only broken ones are.
 const SLICES: usize = 2000;
@@ -103,6 +105,8 @@ pub struct StepFold {
     /// Places where the log contradicts itself.
     pub(crate) contradictions: u64,
     pub(crate) findings: Vec<Finding>,
+    /// What failed so far, by flow.
+    failures: BTreeMap<usize, Failures>,
     pub(crate) warnings: Vec<String>,
     cursor: u64,
     follows: bool,
@@ -195,6 +199,7 @@ impl StepFold {
             segments: 1,
             contradictions: 0,
             findings: Vec::new(),
+            failures: BTreeMap::new(),
             warnings: Vec::new(),
             damaged: false,
         })
@@ -321,34 +326,30 @@ impl StepFold {
         carried.unwrap_or_else(|| vec![0; interval.flows.len()])
     }
 
-    /// An error, a short or a stuck operation decides, in whatever phase; the first of each flow is kept with its place.
+    /// An error, a short or a stuck operation decides, in whatever phase; each flow has one finding, which counts on.
     fn errors(&mut self, index: usize, interval: &Interval) {
         let flow = &interval.flows[index];
-        if flow.short == 0 && flow.stuck == 0 && failed(flow) == 0 {
+        let next = self.findings.len();
+        if !self.failures.contains_key(&index) && !Failures::in_interval(flow) {
             return;
         }
+        let failures = self.failures.entry(index).or_insert_with(|| Failures::first(next, interval.start_ns));
+        failures.add(flow);
         let stream = self.layout.streams[usize::from(self.layout.flows[index].stream)].name.clone();
         let target = self.layout.target_of(index).to_owned();
-        let known = |finding: &Finding| {
-            let place = &finding.deciding;
-            finding.class == Class::Errors
-                && place.stream.as_ref() == Some(&stream)
-                && place.target.as_ref() == Some(&target)
-        };
-        if self.findings.iter().any(known) {
-            return;
-        }
-        let mut what: Vec<String> =
-            flow.errors.iter().filter(|(_, n)| **n > 0).take(4).map(|(name, n)| format!("{n} {name}")).collect();
-        what.extend((flow.short > 0).then(|| format!("{} short", flow.short)));
-        what.extend((flow.stuck > 0).then(|| format!("{} stuck", flow.stuck)));
-        let measured = what.join(", ");
-        let at = Span::from_ns(interval.start_ns).human();
+        let measured = failures.measured();
+        let at = Span::from_ns(failures.first_ns).human();
         let text = format!("{stream} on {target}: {measured}, first {at} into the run; an I/O error never passes");
-        let mut deciding =
-            Deciding { stream: Some(stream), target: Some(target), measured: Some(measured), ..nowhere(self.number) };
-        (deciding.start_ns, deciding.end_ns) = (self.cursor, self.cursor);
-        self.findings.push(Finding::new(Class::Errors, text, deciding));
+        match self.findings.get_mut(failures.finding) {
+            Some(finding) => (finding.text, finding.deciding.measured) = (text, Some(measured)),
+            None => {
+                let place = nowhere(self.number);
+                let (start_ns, end_ns) = (self.cursor, self.cursor);
+                let (stream, target, measured) = (Some(stream), Some(target), Some(measured));
+                let deciding = Deciding { stream, target, measured, start_ns, end_ns, ..place };
+                self.findings.push(Finding::new(Class::Errors, text, deciding));
+            }
+        }
     }
 
     fn sum_targets(&mut self, interval: &Interval) {
