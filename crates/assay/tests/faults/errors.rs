@@ -1,0 +1,143 @@
+//! Errors, short reads and a target that ends or goes: counted exactly, and never a PASS.
+
+use super::bed::{Log, until};
+use super::devices::{Disk, Loop, Mounted, passed_over};
+use super::rig::{DISK, Rig, alone, closed, is_root, steady, workload};
+use assay_record::CloseReason;
+use std::collections::BTreeMap;
+
+/// As many operations as it takes for every kind of mistake to show.
+const OPERATIONS: u64 = 100_000;
+
+/// Errors of all flows by name.
+fn errors(log: &Log) -> BTreeMap<String, u64> {
+    let flows = log.intervals.iter().flat_map(|interval| &interval.flows);
+    flows.flat_map(|flow| flow.errors.clone()).fold(BTreeMap::new(), |mut sum, (name, n)| {
+        *sum.entry(name).or_default() += n;
+        sum
+    })
+}
+
+#[test]
+fn injected_errors_are_the_reported_errors_in_a_hundred_thousand_operations() {
+    for (engine, errno, name) in [
+        ("io_uring", libc::EIO, "EIO"),
+        ("threads", libc::EREMOTEIO, "EREMOTEIO"),
+        ("io_uring", libc::EILSEQ, "EILSEQ"),
+        ("threads", libc::EIO, "EIO"),
+    ] {
+        let Some(rig) = Rig::empty() else { return };
+        let both = workload("10min", ("1s", "50%"), &[&closed("read", 8), &closed("write", 4)]);
+        let running = rig.start(&both, &["--create", "64MiB", "--engine", engine]);
+        rig.fault.set(&format!("reset=1 rerr_every=97 werr_every=89 errno={errno}"));
+        until("100,000 operations", || {
+            let truth = rig.fault.truth();
+            truth.reads + truth.writes + truth.failed() >= OPERATIONS
+        });
+        rig.fault.set("rerr_every=off werr_every=off");
+        running.signal(libc::SIGTERM);
+        let said = running.end();
+        // FAIL although the run was cut: what failed has failed.
+        let log = rig.judged(&said, "FAIL");
+        let truth = rig.fault.truth();
+        assert!(truth.failed() > OPERATIONS / 97, "{truth}");
+        assert_eq!(errors(&log), BTreeMap::from([(name.to_owned(), truth.errors[&errno])]), "{engine}");
+        assert_eq!(truth.errors.len(), 1);
+        assert!(said.out.contains(name), "the error is named: {}", said.out);
+        let json = rig.place.assay(&["judge", "run", "--json"]).json();
+        let told = |stream: usize| json["streams"][stream]["errors"][name].as_u64().unwrap();
+        assert_eq!(told(0) + told(1), truth.errors[&errno], "JSON has them by errno: {}", json["streams"]);
+        let told = log.events.iter().filter(|event| event.what == "io-error").count() as u64;
+        assert_eq!(told, truth.failed().min(1000), "the first thousand one by one");
+    }
+}
+
+#[test]
+fn short_reads_are_counted_and_fail() {
+    for engine in ["io_uring", "threads"] {
+        let Some(rig) = Rig::full() else { return };
+        let reads = workload("3s", ("1s", "50%"), &[&steady("read", 500)]);
+        let running = rig.start(&reads, &["--engine", engine]);
+        rig.fault.set("reset=1 short_every=50");
+        let said = running.end();
+        let log = rig.judged(&said, "FAIL");
+        let short = rig.fault.truth().short;
+        assert!(short > 5, "{}", rig.fault.truth());
+        assert_eq!(log.stream("reads").short, short, "{engine}");
+        assert!(said.out.contains("short") && errors(&log).is_empty(), "{}", said.out);
+    }
+}
+
+#[test]
+fn a_disk_that_ends_before_its_size_is_lost() {
+    let Some(rig) = Rig::full() else { return };
+    let running = rig.start(&workload("10min", ("1s", "50%"), &[&steady("read", 500)]), &[]);
+    rig.fault.set("end=8MiB");
+    let log = rig.judged(&running.end(), "FAIL");
+    assert_eq!(log.close.as_ref().unwrap().reason, CloseReason::TargetLost);
+    assert!(log.events.iter().any(|event| event.what == "target-lost"), "{:?}", log.events);
+}
+
+#[test]
+fn a_disk_that_is_gone_ends_the_run_by_itself() {
+    for engine in ["io_uring", "threads"] {
+        let Some(rig) = Rig::full() else { return };
+        let running = rig.start(&workload("10min", ("1s", "50%"), &[&steady("read", 2000)]), &["--engine", engine]);
+        rig.fault.set("reset=1 gone=1");
+        let said = running.end();
+        rig.fault.set("gone=0");
+        let log = rig.judged(&said, "FAIL");
+        assert_eq!(log.close.as_ref().unwrap().reason, CloseReason::TargetLost);
+        assert_eq!(errors(&log).keys().collect::<Vec<_>>(), ["ENODEV"], "{engine}");
+        let failed = errors(&log)["ENODEV"];
+        assert!((1000..20_000).contains(&failed), "a thousand in a row, and what was in flight: {failed}");
+        assert!(log.events.iter().any(|event| event.what == "target-lost"), "{:?}", log.events);
+    }
+}
+
+#[test]
+fn errors_of_a_block_device_are_its_own_too() {
+    let Some(rig) = Rig::full().filter(|_| is_root()) else { return };
+    let Ok(over) = assay_faultfs::FaultLoop::over(&rig.fault) else { return passed_over("no loop device") };
+    rig.place.write("workload.toml", &workload("3s", ("1s", "50%"), &[&steady("read", 1000)]));
+    let running = rig.place.start(&["run", "workload.toml", over.path()], 1);
+    rig.fault.set("reset=1 rerr_every=97");
+    let said = running.end();
+    rig.fault.set("rerr_every=off");
+    let log = rig.judged(&said, "FAIL");
+    let truth = rig.fault.truth();
+    assert!(truth.failed() > 5, "{truth}");
+    assert_eq!(errors(&log), BTreeMap::from([("EIO".to_owned(), truth.failed())]));
+}
+
+#[test]
+fn a_thin_disk_that_is_full_fails_and_says_so() {
+    if !is_root() {
+        return;
+    }
+    let _alone = alone();
+    let place = super::bed::Place::new();
+    let Some(below) = Loop::over(&place, "below.img", 24 << 20) else { return };
+    let Some(mounted) = Mounted::ext4(&below, place.path("small")) else { return };
+    {
+        // 256 MiB promised, at most 24 there.
+        let Some(thin) = Loop::over(&place, "small/thin.img", 256 << 20) else { return };
+        let token = thin.token(&place);
+        place.write("workload.toml", &workload("20s", ("1s", "50%"), &[&closed("write", 8)]));
+        let (said, log) = place.run(&["run", "workload.toml", thin.path(), "--destroy-data", &token]);
+        assert_eq!(said.is_of_verdict(&place.path("run")), "FAIL", "{}", said.out);
+        log.adds_up();
+        assert!(errors(&log).get("ENOSPC").is_some_and(|n| *n > 0), "{:?}", errors(&log));
+        assert!(said.out.contains("ENOSPC") && said.out.contains("full"), "{}", said.out);
+    }
+    drop(mounted);
+}
+
+#[test]
+fn without_faults_the_same_disk_passes() {
+    let Some(rig) = Rig::empty() else { return };
+    let both = workload("2s", ("1s", "50%"), &[&steady("read", 500), &steady("write", 100)]);
+    let (said, _) = rig.run(&both, &["--create", "64MiB"]);
+    let log = rig.judged(&said, "PASS");
+    assert!(errors(&log).is_empty() && rig.place.path(DISK).exists());
+}

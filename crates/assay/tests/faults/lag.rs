@@ -1,0 +1,82 @@
+//! Whose lag it is, over repeated trials: a starved generator is INVALID and never FAIL; a stalled device is FAIL and never
+//! INVALID (see `times`).
+
+use super::bed::Place;
+use super::devices::passed_over;
+use super::rig::{DISK, Rig, is_root, steady, trials, workload};
+use std::fs;
+use std::os::unix::process::CommandExt;
+use std::path::PathBuf;
+use std::process::Command;
+use std::time::Duration;
+
+#[test]
+fn a_stopped_generator_is_invalid() {
+    for _ in 0..trials() {
+        let Some(rig) = Rig::full() else { return };
+        rig.fault.set("read_delay=1ms");
+        let running = rig.start(&workload("5s", ("100ms", "5%"), &[&steady("read", 500)]), &[]);
+        running.signal(libc::SIGSTOP);
+        std::thread::sleep(Duration::from_secs(2));
+        running.signal(libc::SIGCONT);
+        let said = running.end();
+        rig.judged(&said, "INVALID");
+        assert!(said.out.contains("generator"), "{}", said.out);
+    }
+}
+
+/// A cgroup (version 1) with a share of one processor; removed when dropped.
+struct Quota(PathBuf);
+
+impl Quota {
+    fn of_percent(percent: u32) -> Option<Quota> {
+        let dir = PathBuf::from(format!("/sys/fs/cgroup/cpu/assay-faults-{}", std::process::id()));
+        let made = fs::create_dir(&dir)
+            .and_then(|()| fs::write(dir.join("cpu.cfs_quota_us"), (percent * 1000).to_string()))
+            .inspect_err(|e| passed_over(&format!("no cgroup with a quota to be had: {e}")));
+        made.ok().map(|()| Quota(dir))
+    }
+}
+
+impl Drop for Quota {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir(&self.0);
+    }
+}
+
+/// CAP_SYS_NICE, without which there is no real-time priority, to which no quota applies.
+const SYS_NICE: libc::c_ulong = 23;
+
+/// The program in the cgroup and without real-time priority from its first instruction on.
+fn starved(place: &Place, quota: &Quota, args: &[&str]) -> Command {
+    let mut command = place.command(args);
+    let procs = std::ffi::CString::new(quota.0.join("cgroup.procs").to_str().unwrap()).unwrap();
+    let enter = move || {
+        // SAFETY: system calls only, between fork and exec; "0" stands for the calling process.
+        let entered = unsafe {
+            let fd = libc::open(procs.as_ptr(), libc::O_WRONLY);
+            libc::write(fd, c"0".as_ptr().cast(), 1) == 1 && libc::prctl(libc::PR_CAPBSET_DROP, SYS_NICE, 0, 0, 0) == 0
+        };
+        if entered { Ok(()) } else { Err(std::io::Error::last_os_error()) }
+    };
+    // SAFETY: the closure makes system calls only.
+    unsafe { command.pre_exec(enter) };
+    command
+}
+
+#[test]
+fn a_generator_without_processor_time_is_invalid() {
+    if !is_root() {
+        return;
+    }
+    for _ in 0..trials() {
+        let Some(rig) = Rig::full() else { return };
+        let Some(quota) = Quota::of_percent(3) else { return };
+        rig.fault.set("read_delay=1ms");
+        rig.place.write("workload.toml", &workload("5s", ("10ms", "5%"), &[&steady("read", 2000)]));
+        let args = ["run", "workload.toml", DISK, "--out", "run"];
+        let said = super::bed::Said::of(starved(&rig.place, &quota, &args).output().unwrap(), &args);
+        let log = rig.judged(&said, "INVALID");
+        assert!(log.header.engine["scheduling"].contains("normal"), "{:?}", log.header.engine);
+    }
+}

@@ -1,0 +1,27 @@
+//! The program on a disk that fails on demand (`assay-faultfs`): what was injected is what is counted, the times it reports are
+//! the disk's own, and the verdict is the one the fault deserves.
+//!
+//! One test at a time: they measure time on the same processors. What needs root, FUSE or a tool says so on stderr and is
+//! passed over where it is not to be had. `ASSAY_CAMPAIGN=20` (make campaign) repeats what must hold over repeated trials.
+#![allow(
+    clippy::unwrap_used,
+    clippy::disallowed_methods,
+    clippy::disallowed_macros,
+    reason = "tests drive real processes and real time"
+)]
+
+#[allow(dead_code, reason = "shared with the other tests of the program")]
+#[path = "../program/bed.rs"]
+mod bed;
+#[allow(dead_code, reason = "shared with the other tests of the program")]
+#[path = "../program/devices.rs"]
+mod devices;
+
+mod rig;
+
+mod errors;
+mod lag;
+mod log;
+mod stuck;
+mod submit;
+mod times;

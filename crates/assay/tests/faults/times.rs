@@ -1,0 +1,81 @@
+//! What is reported against the disk's own account: percentiles of service, and the share that a stall makes.
+
+use super::bed::Log;
+use super::rig::{DISK, Rig, closed, steady, trials, workload};
+use serde_json::Value;
+
+/// Differences of reported percentiles from the disk's own, as multiples of what is allowed: 1 % and 50 µs.
+fn apart(rig: &Rig, json: &Value) -> Vec<(&'static str, f64)> {
+    let truth = rig.fault.truth();
+    let quantiles = [("p50_ns", 0.5), ("p99_ns", 0.99), ("p99_9_ns", 0.999)];
+    let one = |(name, q): (&'static str, f64)| {
+        let told = json["streams"][0]["service"][name].as_u64().unwrap() as f64;
+        let own = truth.quantile(q).unwrap() as f64;
+        (name, (told - own).abs() / (own * 0.01 + 50_000.0))
+    };
+    quantiles.map(one).to_vec()
+}
+
+#[test]
+fn percentiles_are_the_disks_own_at_queue_depth_1_and_32() {
+    // Twice the mass of a percentile lies at its value, so that its rank is not at an edge.
+    for (depth, faults, span) in [
+        (1, "read_delay=2ms tail=2%:10ms tail2=0.2%:40ms", "8s"),
+        (32, "read_delay=5ms tail=2%:20ms tail2=0.2%:80ms", "4s"),
+    ] {
+        let mut best = f64::INFINITY;
+        let mut seen = Vec::new();
+        // A machine with other work is late now and then: the best of several.
+        for _ in 0..trials() {
+            let Some(rig) = Rig::full() else { return };
+            rig.place.write("workload.toml", &workload(span, ("1s", "50%"), &[&closed("read", depth)]));
+            let begun = rig.place.begin(&["run", "workload.toml", DISK, "--out", "run", "--json"]);
+            // From the beginning of the load; the gate has looked at the disk before.
+            rig.fault.set(&format!("reset=1 {faults}"));
+            let said = begun.end();
+            rig.judged(&said, "PASS");
+            let apart = apart(&rig, &said.json());
+            best = best.min(apart.iter().map(|(_, share)| *share).fold(0.0, f64::max));
+            seen.push(apart);
+            if best <= 1.0 {
+                break;
+            }
+        }
+        assert!(best <= 1.0, "queue depth {depth}, as multiples of 1 % + 50 µs: {seen:?}");
+    }
+}
+
+/// Seconds the disk stalls, rate, and threshold in seconds: of `RATE` × measured operations those wait longer that were
+/// intended more than the threshold before its end.
+const STALL: f64 = 4.0;
+const RATE: u32 = 200;
+const OVER: f64 = 0.1;
+const MEASURED: f64 = 8.0;
+
+/// Share of operations over the threshold in response, from the exact counters of the log.
+fn over(log: &Log) -> f64 {
+    let first = 1 + log.header.thresholds_ns.iter().position(|ns| *ns as f64 >= OVER * 1e9).unwrap() as u64;
+    let flows = || log.intervals.iter().flat_map(|interval| &interval.flows);
+    let pairs = flows().flat_map(|flow| flow.response.counts.chunks_exact(2));
+    let over: u64 = pairs.filter(|pair| pair[0] >= first).map(|pair| pair[1]).sum();
+    over as f64 / flows().map(|flow| flow.ok).sum::<u64>() as f64
+}
+
+#[test]
+fn a_stall_shows_the_share_that_arithmetic_says_and_fails_the_device() {
+    let expected = (STALL - OVER) / MEASURED;
+    let mut best = f64::INFINITY;
+    for trial in 0..trials() {
+        let Some(rig) = Rig::full() else { return };
+        rig.fault.set("read_delay=1ms");
+        let reads = workload(&format!("{MEASURED}s"), ("100ms", "5%"), &[&steady("read", RATE)]);
+        let running = rig.start(&reads, &[]);
+        rig.fault.set(&format!("stall={STALL}s"));
+        let said = running.end();
+        let log = rig.judged(&said, "FAIL");
+        let share = over(&log);
+        best = best.min((share - expected).abs() / expected);
+        eprintln!("trial {trial}: {share:.5} of the operations over {OVER} s, {expected:.5} by arithmetic");
+    }
+    assert!(best <= 0.01, "off by {:.2} % at best", best * 100.0);
+}
