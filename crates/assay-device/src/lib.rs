@@ -6,6 +6,7 @@
 
 mod arena;
 pub mod clock;
+pub mod doctor;
 pub mod facts;
 pub mod null;
 pub mod open;

@@ -49,6 +49,8 @@ pub enum Command {
     As(As),
     /// Candidates for testing, the answer of each safety rule, and the consent tokens
     Devices(Devices),
+    /// What on this host would spoil a result, and the command that mends it
+    Doctor(Doctor),
     /// The workloads that come with the program
     Workloads(Workloads),
     /// The completions of a shell, to be sourced
@@ -344,6 +346,20 @@ pub struct Devices {
     /// Show the answer of every rule, not only of those that refuse
     #[arg(long)]
     pub rules: bool,
+    /// Print as JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// `assay doctor`
+#[derive(Args, Debug)]
+#[command(after_help = "Exit code: 0 whenever it could look, whatever it found; `--json` has `ok` for scripts.")]
+pub struct Doctor {
+    /// Devices or files to look at as well; nothing is opened for writing
+    pub targets: Vec<PathBuf>,
+    /// Where the run log would lie, for the free space [default: the working directory]
+    #[arg(long, value_name = "DIR")]
+    pub out: Option<PathBuf>,
     /// Print as JSON
     #[arg(long)]
     pub json: bool,

@@ -2,6 +2,7 @@
 
 mod certify;
 mod devices;
+mod doctor;
 mod explain;
 mod export;
 mod judge;
@@ -32,6 +33,7 @@ pub fn run(cli: Cli) -> Result<u8, Failure> {
         Command::Export(args) => export::export(&args),
         Command::As(args) => act::named(&args.words),
         Command::Devices(args) => devices::devices(&args),
+        Command::Doctor(args) => doctor::doctor(&args),
         Command::Workloads(args) => workloads::workloads(&args),
         Command::Completions(args) => manual::completions(&args),
         Command::Man(args) => manual::man(&args),

@@ -1,0 +1,303 @@
+//! What on this host would spoil a result, as data: each check with what was seen and the command that mends it.
+//!
+//! What stands in `/proc` and `/sys` is read under [`Roots`], so that every finding can be tested on a small tree of files.
+//! What can only be found out by trying (a ring, a priority, free space) is tried by [`try_out`] and given as [`Tried`].
+//! It changes nothing, and it does not decide whether a target may be written: the safety gate does.
+
+use crate::clock::Clock;
+use crate::facts::Slots;
+use crate::probe::{self, HostFingerprint};
+use crate::safety::{DevNum, Gate, Identity, Roots, RuleId, attribute, names_in, number};
+use crate::uring::Uring;
+use crate::usage;
+use std::path::Path;
+
+/// Bytes that a ring locks with ACT's largest operation (128 KiB) in every slot of the default bound (512).
+const LOCKED: u64 = 512 * (128 << 10);
+/// A log grows by about 3 KB a second with three streams on one target, measured; twice 24 h are 520 MB.
+const LOG: u64 = 1 << 30;
+/// Stolen time above this share since boot can put a millisecond into a hundredth of all operations.
+const STEAL: f64 = 0.001;
+/// Threads the pool may need: a thread for each operation in flight.
+const PIDS: u64 = 1024;
+
+/// One thing that was looked at.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Check {
+    /// Short and stable: `io_uring`, `governor` …
+    pub id: &'static str,
+    /// The target it is about; absent for the host.
+    pub target: Option<String>,
+    /// False when it would spoil a result.
+    pub ok: bool,
+    /// What was seen.
+    pub evidence: String,
+    /// The command or the change that mends it; absent where all is well.
+    pub remedy: Option<String>,
+}
+
+/// What was found out by trying.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Tried {
+    /// What was granted of a ring, or the refusal.
+    pub ring: Result<String, String>,
+    /// Whether a thread may have real-time priority, or the error.
+    pub real_time: Result<(), String>,
+    /// Directory of the logs and the bytes free in it, or the error.
+    pub free: (String, Result<u64, String>),
+}
+
+/// Tries what can only be tried. Everything is given back at once.
+pub fn try_out(log_dir: &Path) -> Tried {
+    let slots = Slots { count: 8, bytes: 4096 };
+    let ring = Uring::new(Vec::new(), slots, Clock::start()).map_err(|e| e.to_string()).map(|ring| {
+        let facts = ring.describe();
+        let flags = facts.flags.join(", ");
+        if facts.notes.is_empty() { flags } else { format!("{flags}; {}", facts.notes.join("; ")) }
+    });
+    // In a thread of its own: the priority ends with it.
+    let asked = std::thread::spawn(|| usage::real_time(1).map_err(|e| e.to_string())).join();
+    let real_time = asked.unwrap_or_else(|_| Err("the thread that asked did not come back".into()));
+    let free = usage::free_bytes(log_dir).map_err(|e| e.to_string());
+    Tried { ring, real_time, free: (log_dir.display().to_string(), free) }
+}
+
+/// A finding: `Ok` is well, `Err` is what would spoil a result and what mends it.
+type Found = Result<String, (String, String)>;
+
+fn check(id: &'static str, target: Option<&str>, found: Found) -> Check {
+    let (ok, evidence, remedy) = match found {
+        Ok(evidence) => (true, evidence, None),
+        Err((evidence, remedy)) => (false, evidence, Some(remedy)),
+    };
+    Check { id, target: target.map(str::to_owned), ok, evidence, remedy }
+}
+
+fn bad(evidence: impl Into<String>, remedy: impl Into<String>) -> Found {
+    Err((evidence.into(), remedy.into()))
+}
+
+/// What of the host bends results, what spoils most first.
+pub fn host(roots: &Roots, tried: &Tried) -> Vec<Check> {
+    let print = probe::host(roots);
+    let found = [
+        ("io_uring", io_uring(roots, tried)),
+        ("cpu-limit", cpu_limit(&print)),
+        ("clocksource", clocksource(roots, &print)),
+        ("steal", steal(roots, &print)),
+        ("governor", governor(roots)),
+        ("real-time", real_time(tried)),
+        ("free-space", free_space(tried)),
+        ("memlock", memlock(&print)),
+        ("processes", processes(&print)),
+        ("swap", swap(roots)),
+    ];
+    found.into_iter().map(|(id, found)| check(id, None, found)).collect()
+}
+
+fn io_uring(roots: &Roots, tried: &Tried) -> Found {
+    let disabled = number(&roots.proc.join("sys/kernel/io_uring_disabled"));
+    let sysctl = disabled.map_or("not there".into(), |n| n.to_string());
+    let seen = format!("kernel.io_uring_disabled is {sysctl}");
+    match &tried.ring {
+        Ok(granted) => Ok(format!("a ring was granted ({granted}); {seen}")),
+        Err(why) => {
+            let remedy = if disabled.is_some_and(|n| n > 0) {
+                "sysctl -w kernel.io_uring_disabled=0"
+            } else {
+                "allow io_uring in the container's seccomp profile (docker run --security-opt seccomp=unconfined); without it threads are used"
+            };
+            bad(format!("{why}; {seen}"), remedy)
+        }
+    }
+}
+
+fn cpu_limit(print: &HostFingerprint) -> Found {
+    let cpus = print.cpus.map_or("unknown number of".into(), |n| n.to_string());
+    match print.cgroup.cpus {
+        Some(limit) if print.cpus.is_none_or(|n| limit < f64::from(n)) => bad(
+            format!(
+                "the control group allows {limit:.2} of {cpus} CPUs: the generator is stopped when it has used them up"
+            ),
+            "systemctl set-property --runtime UNIT CPUQuota= (docker run without --cpus)",
+        ),
+        _ => Ok(format!("{cpus} CPUs, not limited by a control group")),
+    }
+}
+
+fn clocksource(roots: &Roots, print: &HostFingerprint) -> Found {
+    let Some(source) = &print.clocksource else { return Ok("the kernel names none".into()) };
+    if ["tsc", "kvm-clock", "arch_sys_counter", "hyperv_clocksource_tsc_page", "xen"].contains(&source.as_str()) {
+        return Ok(format!("{source}, read without a system call"));
+    }
+    let dir = "devices/system/clocksource/clocksource0";
+    let others = attribute(&roots.sys.join(dir).join("available_clocksource")).unwrap_or_default();
+    let remedy = if others.split_whitespace().any(|name| name == "tsc") {
+        format!("echo tsc > /sys/{dir}/current_clocksource")
+    } else {
+        "boot with tsc=reliable if the processor's counter is invariant (journalctl -k | grep -i clocksource says why it was given up)".into()
+    };
+    bad(format!("{source}: every time stamp costs a microsecond or more (others: {others})"), remedy)
+}
+
+/// Time stolen since boot as a share of all; absent where the kernel does not tell.
+fn stolen(roots: &Roots) -> Option<f64> {
+    let stat = attribute(&roots.proc.join("stat"))?;
+    let figures: Vec<f64> =
+        stat.lines().next()?.strip_prefix("cpu ")?.split_whitespace().filter_map(|n| n.parse().ok()).collect();
+    // user nice system idle iowait irq softirq steal; what follows is contained in the first two.
+    let all: f64 = figures.iter().take(8).sum();
+    (all > 0.0).then(|| figures.get(7).map(|steal| steal / all))?
+}
+
+fn steal(roots: &Roots, print: &HostFingerprint) -> Found {
+    let on = print.product.as_deref().unwrap_or("no product name");
+    let word = if print.virtualised == Some(true) { "a virtual machine" } else { "no hypervisor seen" };
+    match stolen(roots) {
+        Some(share) if share > STEAL => bad(
+            format!("{word} ({on}); the hypervisor took {:.2} % of the time since boot", share * 100.0),
+            "give the machine processors of its own (pinned, not shared), or test on the host",
+        ),
+        Some(share) => Ok(format!("{word} ({on}); {:.3} % of the time was stolen since boot", share * 100.0)),
+        None => Ok(format!("{word} ({on}); the kernel does not tell stolen time")),
+    }
+}
+
+fn governor(roots: &Roots) -> Found {
+    let cpu = roots.sys.join("devices/system/cpu");
+    let governors = names_in(&cpu).into_iter().filter_map(|name| {
+        let governor = attribute(&cpu.join(&name).join("cpufreq/scaling_governor"))?;
+        Some((name, governor))
+    });
+    let all: Vec<(String, String)> = governors.collect();
+    match all.iter().find(|(_, governor)| governor != "performance") {
+        Some((name, governor)) => bad(
+            format!("{governor} on {name}: a processor that was idle wakes up slow"),
+            "cpupower frequency-set -g performance",
+        ),
+        None if all.is_empty() => Ok("the frequency is not the kernel's to set".into()),
+        None => Ok(format!("performance on {} CPUs", all.len())),
+    }
+}
+
+fn real_time(tried: &Tried) -> Found {
+    match &tried.real_time {
+        Ok(()) => Ok("permitted".into()),
+        Err(why) => bad(
+            format!("not permitted ({why}): whatever else runs may delay an operation that is due"),
+            "run as root, or setcap cap_sys_nice+ep on the program, or ulimit -r 99",
+        ),
+    }
+}
+
+fn free_space(tried: &Tried) -> Found {
+    let (dir, free) = &tried.free;
+    match free {
+        Ok(free) if *free < LOG => {
+            bad(format!("{free} bytes in {dir}; two days of log need {LOG}"), "name another place with --out DIR")
+        }
+        Ok(free) => Ok(format!("{free} bytes in {dir}")),
+        Err(why) => bad(format!("unknown in {dir}: {why}"), "name another place with --out DIR"),
+    }
+}
+
+fn memlock(print: &HostFingerprint) -> Found {
+    match print.memlock {
+        Some(limit) if limit < LOCKED => bad(
+            format!("{limit} bytes may be locked; {LOCKED} are needed for 512 operations of 128 KiB in flight"),
+            "ulimit -l unlimited (LimitMEMLOCK=infinity in a unit, docker run --ulimit memlock=-1)",
+        ),
+        Some(u64::MAX) => Ok("unlimited".into()),
+        Some(limit) => Ok(format!("{limit} bytes")),
+        None => Ok("the kernel does not tell".into()),
+    }
+}
+
+fn processes(print: &HostFingerprint) -> Found {
+    match print.cgroup.pids {
+        Some(limit) if limit < PIDS => bad(
+            format!(
+                "the control group allows {limit} threads; without io_uring one is needed for each operation in flight"
+            ),
+            "systemctl set-property --runtime UNIT TasksMax=infinity (docker run --pids-limit=-1)",
+        ),
+        limit => Ok(limit.map_or("not limited".into(), |n| format!("{n} allowed"))),
+    }
+}
+
+fn swap(roots: &Roots) -> Found {
+    let table = attribute(&roots.proc.join("swaps")).unwrap_or_default();
+    let used = |line: &str| -> Option<(String, u64)> {
+        let mut words = line.split_whitespace();
+        Some((words.next()?.to_owned(), words.nth(2)?.parse().ok()?))
+    };
+    let areas: Vec<(String, u64)> = table.lines().skip(1).filter_map(used).collect();
+    match areas.iter().find(|(_, used)| *used > 0) {
+        Some((area, used)) => {
+            bad(format!("{used} KiB are swapped out to {area}: memory is short, and swapping is I/O"), "swapoff -a")
+        }
+        None if areas.is_empty() => Ok("off".into()),
+        None => Ok("on, and nothing is in it".into()),
+    }
+}
+
+/// What about one target bends results. Nothing is opened for writing.
+pub fn target(roots: &Roots, path: &Path) -> Vec<Check> {
+    let name = path.display().to_string();
+    let print = probe::target(roots, path);
+    let identity = print.number.as_deref().and_then(DevNum::parse).and_then(|device| Identity::read(roots, device));
+    let Some(disk) = identity.map(|identity| file_name(&identity.disk_dir)) else {
+        let found = bad("no disk is known under this name", "name a block device or a file that exists");
+        return vec![check("target", Some(&name), found)];
+    };
+    let found = [
+        ("users", users(roots, path)),
+        ("scheduler", scheduler(&print, &disk)),
+        ("write-cache", write_cache(&print, &disk)),
+    ];
+    found.into_iter().map(|(id, found)| check(id, Some(&name), found)).collect()
+}
+
+fn file_name(path: &Path) -> String {
+    path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default()
+}
+
+/// The gate's own answers about who else uses it.
+fn users(roots: &Roots, path: &Path) -> Found {
+    let exam = Gate::new(roots.clone()).examine(path);
+    let asked = [RuleId::S2, RuleId::S4, RuleId::S5, RuleId::S6];
+    let no = exam.rules.iter().find(|rule| !rule.ok && asked.contains(&rule.id));
+    match no {
+        Some(rule) => bad(format!("{}: {}", rule.id, rule.evidence), rule.id.remedy()),
+        None => Ok("nobody else uses it".into()),
+    }
+}
+
+fn scheduler(print: &probe::TargetFingerprint, disk: &str) -> Found {
+    match (print.scheduler.as_deref(), print.rotational) {
+        (None, _) => Ok("the kernel names none".into()),
+        (Some("none"), _) => Ok("none".into()),
+        (Some(other), Some(true)) => Ok(format!("{other}, on a disk with heads to move")),
+        (Some(other), _) => bad(
+            format!("{other}: it reorders and holds back what the test sends"),
+            format!("echo none > /sys/block/{disk}/queue/scheduler (or scheduler = \"none\" in the workload)"),
+        ),
+    }
+}
+
+fn write_cache(print: &probe::TargetFingerprint, disk: &str) -> Found {
+    match print.write_cache.as_deref() {
+        None => Ok("the kernel does not tell".into()),
+        Some("write back") => {
+            let command = if disk.starts_with("nvme") { "nvme set-feature -f 6 -v 0" } else { "hdparm -W 0" };
+            bad(
+                "write back: writes are answered from a volatile cache, and a loss of power loses them",
+                format!("{command} /dev/{disk}, if production runs without it; otherwise leave it and say so"),
+            )
+        }
+        Some(other) => Ok(other.to_owned()),
+    }
+}
+
+#[cfg(test)]
+mod tests;

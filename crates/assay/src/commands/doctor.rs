@@ -1,0 +1,49 @@
+//! `assay doctor`: what would spoil a result here, and what mends it. It looks and tries, and changes nothing.
+
+use super::{print, print_json};
+use crate::cli;
+use crate::failure::{Failure, code};
+use assay_device::doctor::{self, Check};
+use assay_device::safety::Roots;
+use std::path::Path;
+
+/// Looks at the host and the named targets. What it finds is no failure of the command.
+pub fn doctor(args: &cli::Doctor) -> Result<u8, Failure> {
+    let roots = Roots::host();
+    let mut checks = doctor::host(&roots, &doctor::try_out(args.out.as_deref().unwrap_or(Path::new("."))));
+    checks.extend(args.targets.iter().flat_map(|path| doctor::target(&roots, path)));
+    if args.json {
+        let one = |check: &Check| serde_json::json!({ "id": check.id, "target": check.target, "ok": check.ok, "evidence": check.evidence, "remedy": check.remedy });
+        let checks: Vec<_> = checks.iter().map(one).collect();
+        let ok = checks.iter().all(|check| check["ok"] == true);
+        print_json(&serde_json::json!({ "schema": 1, "ok": ok, "checks": checks }))?;
+    } else {
+        print(&shown(&checks));
+    }
+    Ok(code::DONE)
+}
+
+/// What to mend first stands first; the rest is one line each.
+fn shown(checks: &[Check]) -> String {
+    let (well, ill): (Vec<&Check>, Vec<&Check>) = checks.iter().partition(|check| check.ok);
+    let name = |check: &Check| {
+        let target = check.target.iter().map(|target| format!(" of {}", target.escape_debug()));
+        std::iter::once(check.id.to_owned()).chain(target).collect::<String>()
+    };
+    let mut text = match ill.len() {
+        0 => "nothing to mend\n".to_owned(),
+        1 => "1 thing to mend\n".to_owned(),
+        many => format!("{many} things to mend, the first first\n"),
+    };
+    for (index, check) in ill.iter().enumerate() {
+        let remedy = check.remedy.as_deref().unwrap_or_default();
+        text += &format!("\n{}. {}: {}\n   {remedy}\n", index + 1, name(check), check.evidence);
+    }
+    if !well.is_empty() {
+        text += "\nas it should be:\n";
+    }
+    for check in well {
+        text += &format!("   {}: {}\n", name(check), check.evidence);
+    }
+    text
+}

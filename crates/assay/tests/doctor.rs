@@ -1,0 +1,41 @@
+//! `assay doctor` on the machine the tests run on: it always answers, in both forms alike, and opens nothing for writing.
+#![allow(clippy::unwrap_used, reason = "a test")]
+
+use serde_json::Value;
+use std::process::Command;
+
+fn doctor(args: &[&str]) -> String {
+    let output = Command::new(env!("CARGO_BIN_EXE_assay")).arg("doctor").args(args).output().unwrap();
+    assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8(output.stdout).unwrap()
+}
+
+#[test]
+fn both_forms_say_the_same() {
+    let json: Value = serde_json::from_str(&doctor(&["/nowhere/at\u{1b}all", "--json"])).unwrap();
+    let text = doctor(&["/nowhere/at\u{1b}all"]);
+    let checks = json["checks"].as_array().unwrap();
+    assert_eq!(
+        (checks.len(), &json["ok"]),
+        (11, &Value::from(false)),
+        "ten of the host, and a name that leads nowhere"
+    );
+    for check in checks {
+        assert!(text.contains(check["id"].as_str().unwrap()), "{check}");
+        assert_eq!(check["ok"].as_bool().unwrap(), check["remedy"].is_null(), "{check}");
+        if let Some(remedy) = check["remedy"].as_str() {
+            assert!(text.contains(remedy), "{remedy} is not in {text}");
+        }
+    }
+    assert!(!text.contains('\u{1b}'), "a name is text");
+}
+
+#[test]
+fn the_page_names_every_check() {
+    let page = std::fs::read_to_string(std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/FORMATS.md"));
+    let page = page.unwrap();
+    let json: Value = serde_json::from_str(&doctor(&["--json"])).unwrap();
+    for check in json["checks"].as_array().unwrap() {
+        assert!(page.contains(&format!("`{}`", check["id"].as_str().unwrap())), "{check}");
+    }
+}
