@@ -41,6 +41,10 @@ fuzz:
 fuzz-smoke:
 	scripts/fuzz 20
 
+# What must hold over repeated trials (whose lag it is, stalls) twenty times instead of three: about ten minutes.
+campaign:
+	ASSAY_CAMPAIGN=20 $(CARGO) test -p assay --test faults -- --nocapture lag:: times::
+
 bench:
 	bench/run
 

@@ -1,6 +1,7 @@
 //! How a command fails: one clear message and an exit code.
 
 use std::fmt::Display;
+use std::io::Write;
 
 /// Exit codes, as documented in the README.
 pub mod code {
@@ -66,8 +67,12 @@ impl Failure {
     }
 
     /// Tells the user.
-    #[allow(clippy::disallowed_macros, reason = "the binary prints")]
     pub fn print(&self) {
-        eprintln!("error: {}", self.message);
+        tell(&format!("error: {}", self.message));
     }
+}
+
+/// A line on standard error. A run of two days does not end because nobody listens any more: `eprintln!` would panic.
+pub fn tell(line: &str) {
+    let _ = writeln!(std::io::stderr().lock(), "{line}");
 }

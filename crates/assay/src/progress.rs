@@ -1,6 +1,7 @@
 //! What a run shows while it goes on, on standard error: a live block on a terminal, a plain line a minute elsewhere.
 //! No colour is used, so NO_COLOR has nothing to switch off.
 
+use crate::failure::tell;
 use crate::header;
 use assay_base::{Instant, Span};
 use assay_device::clock::Clock;
@@ -65,11 +66,10 @@ impl Progress {
     }
 
     /// A line that stays.
-    #[allow(clippy::disallowed_macros, reason = "the binary prints")]
     pub fn say(&self, text: &str) {
         match &self.bar {
-            Some(bar) => bar.suspend(|| eprintln!("{text}")),
-            None if !self.quiet => eprintln!("{text}"),
+            Some(bar) => bar.suspend(|| tell(text)),
+            None if !self.quiet => tell(text),
             None => {}
         }
     }

@@ -1,20 +1,19 @@
 //! `act_latency`: the table of ACT's analyzer, to its byte.
 
 use super::say;
-use crate::failure::Failure;
+use crate::failure::{Failure, tell};
 use assay_formats::act::latency;
 use std::fs::File;
 use std::io::{self, BufRead, BufReader};
 
 /// Prints what `act_latency.py` prints; where that would end in a traceback, one line on standard error says why.
-#[allow(clippy::disallowed_macros, reason = "the binary prints")]
 pub fn run(args: &[String]) -> Result<u8, Failure> {
     let mut open = |name: &str| -> io::Result<Box<dyn BufRead>> { Ok(Box::new(BufReader::new(File::open(name)?))) };
     let mut out = String::new();
     let ended = latency::run(args, &mut open, &mut out).map_err(|_| Failure::bug("a table that cannot be written"))?;
     say(&out);
     if let Some(complaint) = ended.complaint {
-        eprintln!("{complaint}");
+        tell(&complaint);
     }
     Ok(ended.code)
 }

@@ -1,7 +1,7 @@
 //! What `act_storage` and `act_index` print while they run, from the lines of our own log.
 
 use super::say;
-use crate::failure::code;
+use crate::failure::{code, tell};
 use crate::logfile::Listen;
 use crate::signals::StopCell;
 use assay_base::Direction;
@@ -129,7 +129,6 @@ impl Printer {
         self.print(&text);
     }
 
-    #[allow(clippy::disallowed_macros, reason = "the binary prints")]
     fn close(&mut self, close: &Close) {
         match close.reason {
             CloseReason::Completed => self.block(self.planned),
@@ -137,13 +136,13 @@ impl Printer {
             _ => self.block((self.reached + 1).div_ceil(self.every) * self.every),
         }
         if close.reason != CloseReason::Completed {
-            eprintln!("assay: {}", close.text);
+            tell(&format!("assay: {}", close.text));
         }
         if self.failed > 0 {
-            eprintln!("assay: {} operations failed, {} of them are named above", self.failed, self.told);
+            tell(&format!("assay: {} operations failed, {} of them are named above", self.failed, self.told));
         }
         if close.stuck > 0 {
-            eprintln!("assay: {} operations never came back", close.stuck);
+            tell(&format!("assay: {} operations never came back", close.stuck));
         }
         let broken = self.failed > 0 || close.stuck > 0;
         self.ended.set(match close.reason {

@@ -2,7 +2,7 @@
 //! written back when [`Schedulers`] is dropped, after a normal end, an error, a signal and a panic. After a kill (SIGKILL)
 //! nothing can be put back, and the next run finds the scheduler that was set; the kernel does not tell who set it.
 
-use crate::failure::Failure;
+use crate::failure::{Failure, tell};
 use crate::targets::Targets;
 use assay_device::safety::DevNum;
 use std::path::{Path, PathBuf};
@@ -71,11 +71,10 @@ impl Schedulers {
 }
 
 impl Drop for Schedulers {
-    #[allow(clippy::disallowed_macros, reason = "the binary prints, and there is no one else to tell")]
     fn drop(&mut self) {
         for Changed { file, before, restore } in &self.changed {
             if let (true, Err(e)) = (restore, std::fs::write(file, before)) {
-                eprintln!("warning: {} could not be set back to {before}: {e}", file.display());
+                tell(&format!("warning: {} could not be set back to {before}: {e}", file.display()));
             }
         }
     }

@@ -1,4 +1,4 @@
-//! Submissions that the kernel refuses: INVALID, never blamed on the device.
+//! Submissions that the kernel refuses: INVALID, never blamed on the device. Limits of the host, and a host that hangs up.
 
 use super::bed::{Place, Said};
 use super::devices::passed_over;
@@ -52,4 +52,54 @@ fn refused_submissions_prove_nothing_about_the_device() {
         assert_eq!(reads.errors.get("not submitted"), Some(&reads.issued), "each is on the account as not submitted");
         assert!(log.events.iter().any(|event| event.what == "engine-failed" && event.text.contains(name)));
     }
+}
+
+/// CAP_IPC_LOCK, which memory limits do not apply to.
+const IPC_LOCK: libc::c_ulong = 14;
+
+/// The program without a byte of locked memory, as in a container.
+fn without_locked_memory(place: &Place, args: &[&str]) -> Said {
+    let mut command = place.command(args);
+    let limit = || {
+        let none = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
+        // SAFETY: both calls concern the child's only thread, between fork and exec; neither allocates.
+        let limited = unsafe {
+            libc::setrlimit(libc::RLIMIT_MEMLOCK, &raw const none) == 0
+                && libc::prctl(libc::PR_CAPBSET_DROP, IPC_LOCK, 0, 0, 0) == 0
+        };
+        if limited { Ok(()) } else { Err(std::io::Error::last_os_error()) }
+    };
+    // SAFETY: the closure makes system calls only.
+    unsafe { command.pre_exec(limit) };
+    Said::of(command.output().unwrap(), args)
+}
+
+#[test]
+fn without_locked_memory_the_run_falls_back_or_says_what_to_raise() {
+    if !super::rig::is_root() {
+        return;
+    }
+    let _alone = alone();
+    let place = Place::new();
+    let run = ["run", "act-storage", "disk", "--create", "64MiB", "--for", "1s", "--engine"];
+    let said = without_locked_memory(&place, &[&run[..], &["io_uring", "--out", "uring"]].concat());
+    // Either the kernel counts no memory for rings, or it does and the advice is the right one.
+    assert!(said.code != Some(5) || said.err.contains("ulimit -l"), "{}", said.err);
+    let said = without_locked_memory(&place, &[&run[..], &["auto", "--out", "run"]].concat());
+    said.is_of_verdict(&place.path("run"));
+    let log = super::bed::Log::of(&place.path("run"));
+    log.adds_up();
+    assert!(log.header.engine["notes"].contains("ulimit -l"), "the log says what was refused: {:?}", log.header.engine);
+}
+
+#[test]
+fn a_run_goes_on_when_nobody_listens_to_its_messages() {
+    let _alone = alone();
+    let place = Place::new();
+    let mut command = place.command(&["run", "random-read", "null:1GiB", "--for", "1s", "--out", "run"]);
+    let mut child = command.spawn().unwrap();
+    drop((child.stdout.take(), child.stderr.take()));
+    let code = child.wait().unwrap().code();
+    assert!([Some(0), Some(10), Some(11)].contains(&code), "a verdict, not {code:?}");
+    assert!(place.path("run/verdict.json").exists());
 }
