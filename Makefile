@@ -3,7 +3,7 @@
 #   make test   installs what the tests need, then formatting, lints and all tests
 CARGO ?= cargo
 
-.PHONY: help build demo test needs fmt lint unit fuzz fuzz-smoke bench bench-smoke
+.PHONY: help build demo test needs fmt lint unit campaign fuzz fuzz-smoke bench bench-smoke
 
 help:
 	@sed -n 's/^#   //p' $(firstword $(MAKEFILE_LIST))
