@@ -170,11 +170,11 @@ impl<R: BufRead> Reader<R> {
         let (seq, entry) = match decode(&mut self.buffer) {
             Ok(decoded) => decoded,
             Err(what) => {
-                self.expected += 1;
+                self.expected = self.expected.saturating_add(1);
                 return Ok(Some(Err(damage(what, false))));
             }
         };
-        let expected = std::mem::replace(&mut self.expected, seq + 1);
+        let expected = std::mem::replace(&mut self.expected, seq.saturating_add(1));
         if seq == expected {
             return Ok(Some(Ok(entry)));
         }
@@ -195,7 +195,7 @@ fn decode(line: &mut [u8]) -> Result<(u64, Entry), String> {
     if line[8..16] != *format!("{:08x}", crc32c::crc32c(&line[PREFIX..])).as_bytes() {
         return Err("checksum does not match: the line was damaged".into());
     }
-    let kind_at = find(line, b",\"kind\":\"").ok_or("no kind")?;
+    let kind_at = PREFIX + find(&line[PREFIX..], b",\"kind\":\"").ok_or("no kind")?;
     let kind_from = kind_at + 9;
     let kind_to = kind_from + find(&line[kind_from..], b"\"").ok_or("no kind")?;
     let kind = String::from_utf8_lossy(&line[kind_from..kind_to]).into_owned();
@@ -313,6 +313,35 @@ mod tests {
             assert!(damage.iter().all(|d| d.torn_tail));
         }
         assert_eq!(lines, 6);
+    }
+
+    #[test]
+    fn members_that_are_missing_or_out_of_place_are_damage() {
+        for body in
+            [r#""kind":"close""#, r#""kind":"#, r#""seq":6"#, r#""seq":6,"kind":""#, r#""seq":,"kind":"event",}"#]
+        {
+            let crc = format!("{:08x}", crc32c::crc32c(body.as_bytes()));
+            let line = format!("{{\"crc\":\"{crc}\",{body}\n");
+            let (entries, damage) = read(&[sample(), line.into_bytes()].concat());
+            assert_eq!((entries.len(), damage.len()), (6, 1), "{body}: {damage:?}");
+        }
+    }
+
+    #[test]
+    fn the_largest_line_number_is_only_a_wrong_one() {
+        let mut log = sample();
+        let mut line = br#"{"crc":"00000000","seq":18446744073709551615,"kind":"interval""#.to_vec();
+        let body = serde_json::to_vec(&Interval::default()).unwrap();
+        line.push(b',');
+        line.extend(&body[1..]);
+        let crc = format!("{:08x}", crc32c::crc32c(&line[PREFIX..]));
+        line[8..16].copy_from_slice(crc.as_bytes());
+        for _ in 0..2 {
+            log.extend(&line);
+            log.extend(b"\nx\n");
+        }
+        let (entries, damage) = read(&log);
+        assert_eq!((entries.len(), damage.len()), (8, 3), "{damage:?}");
     }
 
     #[test]
