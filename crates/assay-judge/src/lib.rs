@@ -7,6 +7,7 @@
 mod fold;
 mod rules;
 
+pub mod compare;
 pub mod judge;
 pub mod judgement;
 pub mod limit;

@@ -43,6 +43,8 @@ pub enum Command {
     Report(Report),
     /// Hold a certificate against its log: 0 PASS, 1 FAIL, 2 not to be trusted, 3 true and no certification
     Verify(Verify),
+    /// Runs side by side, with what is noise and what is not
+    Compare(Compare),
     /// A log in the format of another tool
     Export(Export),
     /// A drop-in for another tool, with its own arguments and output: act_storage, act_index, act_prep, act_latency
@@ -277,6 +279,27 @@ pub struct Verify {
     #[arg(long, value_name = "PUBKEY")]
     pub key: Option<String>,
     /// Print the answer as JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// `assay compare`
+#[derive(Args, Debug)]
+#[command(after_help = "Exit code: 0 whenever they could be compared, 3 when they did not do the same or cannot be read.")]
+pub struct Compare {
+    /// Run logs, or the run directories that hold them; the first is what the others are held against
+    #[arg(required = true, num_args = 2..)]
+    pub logs: Vec<PathBuf>,
+    /// What a run is called in the result
+    #[arg(long = "label", value_name = "LOG=NAME")]
+    pub labels: Vec<String>,
+    /// Compare runs of different plans all the same
+    #[arg(long)]
+    pub anyway: bool,
+    /// Write the comparison as an HTML file too
+    #[arg(long, value_name = "FILE")]
+    pub html: Option<PathBuf>,
+    /// Print as JSON
     #[arg(long)]
     pub json: bool,
 }

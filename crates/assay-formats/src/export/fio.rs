@@ -24,6 +24,8 @@ pub struct Fio {
     started: Option<i64>,
     jobs: Vec<Job>,
     measured_ns: u64,
+    /// Processor time of the generator.
+    cpu_ns: u64,
     done: Vec<Value>,
 }
 
@@ -35,9 +37,37 @@ struct Job {
     bytes: u64,
     short: u64,
     failed: u64,
+    /// Operations a second, and KiB a second, interval by interval.
+    iops: Samples,
+    kib: Samples,
     /// Response, service, lag: sum and largest.
     exact: [(u64, u64); 3],
     times: [Times; 3],
+}
+
+/// Mean and deviation of rates, as Welford adds them up.
+#[derive(Debug, Default)]
+struct Samples {
+    count: u64,
+    mean: f64,
+    squares: f64,
+    min: f64,
+    max: f64,
+}
+
+impl Samples {
+    fn add(&mut self, rate: f64) {
+        self.min = if self.count == 0 { rate } else { self.min.min(rate) };
+        self.max = self.max.max(rate);
+        self.count += 1;
+        let off = rate - self.mean;
+        self.mean += off / self.count as f64;
+        self.squares += off * (rate - self.mean);
+    }
+
+    fn deviation(&self) -> f64 {
+        if self.count < 2 { 0.0 } else { (self.squares / (self.count - 1) as f64).sqrt() }
+    }
 }
 
 impl Fio {
@@ -49,9 +79,13 @@ impl Fio {
     fn finish_step(&mut self) {
         let Some(header) = &self.header else { return };
         for (stream, job) in header.streams.iter().zip(self.jobs.drain(..)) {
-            self.done.push(job.json(header, stream, self.measured_ns));
+            let mut job = job.json(header, stream, self.measured_ns);
+            // User and system time are not counted apart.
+            job["usr_cpu"] = (self.cpu_ns as f64 * 100.0 / self.measured_ns.max(1) as f64).into();
+            job["sys_cpu"] = 0.0.into();
+            self.done.push(job);
         }
-        self.measured_ns = 0;
+        (self.measured_ns, self.cpu_ns) = (0, 0);
     }
 }
 
@@ -72,9 +106,15 @@ impl Sink for Fio {
         if !is_measured(header, interval.phase) {
             return Ok(());
         }
-        self.measured_ns += interval.end_ns.saturating_sub(interval.start_ns);
+        let ns = interval.end_ns.saturating_sub(interval.start_ns);
+        self.measured_ns += ns;
+        self.cpu_ns += interval.host.map_or(0, |host| host.cpu_ns);
+        let mut done = vec![(0u64, 0u64); self.jobs.len()];
         for (index, flow) in interval.flows.iter().enumerate() {
-            let job = &mut self.jobs[stream_of(header, index)?];
+            let stream = stream_of(header, index)?;
+            done[stream].0 = done[stream].0.saturating_add(flow.ok);
+            done[stream].1 = done[stream].1.saturating_add(flow.bytes);
+            let job = &mut self.jobs[stream];
             job.operations = job.operations.saturating_add(flow.ok);
             job.issued = job.issued.saturating_add(flow.issued);
             job.bytes = job.bytes.saturating_add(flow.bytes);
@@ -83,6 +123,12 @@ impl Sink for Fio {
             let timings: [&Timing; 3] = [&flow.response, &flow.service, &flow.lag];
             for (exact, timing) in job.exact.iter_mut().zip(timings) {
                 *exact = (exact.0.saturating_add(timing.sum_ns), exact.1.max(timing.max_ns));
+            }
+        }
+        if ns > 0 {
+            for (job, (operations, bytes)) in self.jobs.iter_mut().zip(done) {
+                job.iops.add(operations as f64 * 1e9 / ns as f64);
+                job.kib.add(bytes as f64 / 1024.0 * 1e9 / ns as f64);
             }
         }
         Ok(())
@@ -179,8 +225,17 @@ impl Job {
             "slat_ns": self.length(2, false),
             "clat_ns": self.length(1, true),
             "lat_ns": self.length(0, true),
-            "bw_mean": bytes / 1024.0,
-            "iops_mean": iops,
+            "bw_min": self.kib.min as u64,
+            "bw_max": self.kib.max as u64,
+            "bw_agg": if self.issued == 0 { 0.0 } else { 100.0 },
+            "bw_mean": self.kib.mean,
+            "bw_dev": self.kib.deviation(),
+            "bw_samples": self.kib.count,
+            "iops_min": self.iops.min as u64,
+            "iops_max": self.iops.max as u64,
+            "iops_mean": self.iops.mean,
+            "iops_stddev": self.iops.deviation(),
+            "iops_samples": self.iops.count,
         })
     }
 

@@ -39,6 +39,13 @@ pub struct Filled {
     overflow: u64,
 }
 
+impl Filled {
+    /// Cells and how many lengths lie in each, ascending; those above an hour are in none.
+    pub fn cells(&self) -> impl Iterator<Item = (usize, u64)> {
+        self.cells.iter().copied()
+    }
+}
+
 impl Default for Distribution {
     fn default() -> Distribution {
         Distribution { cells: vec![0; CELLS], total: 0, overflow: 0 }
@@ -76,7 +83,7 @@ impl Distribution {
 }
 
 /// The largest length that falls into a cell.
-fn largest_of(cell: usize) -> u64 {
+pub fn largest_of(cell: usize) -> u64 {
     if cell < 2 * HALF {
         return cell as u64;
     }

@@ -13,6 +13,7 @@ mod summary;
 pub use html::html;
 pub use junit::junit;
 pub use markdown::markdown;
+pub(crate) use page::{Page, cut};
 pub use slices::table;
 pub use summary::{text, text_for};
 

@@ -28,6 +28,11 @@ impl Page {
         self.lines.push(line);
     }
 
+    /// Adds one line that may be wider than the page: a table with a column for each run.
+    pub fn wide(&mut self, text: impl AsRef<str>) {
+        self.lines.push(text.as_ref().trim_end().chars().map(printable).collect());
+    }
+
     /// Adds an empty line, unless there is one already or nothing before.
     pub fn blank(&mut self) {
         if self.lines.last().is_some_and(|line| !line.is_empty()) {

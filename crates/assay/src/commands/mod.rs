@@ -1,6 +1,7 @@
 //! The verbs: one file each.
 
 mod certify;
+mod compare;
 mod devices;
 mod doctor;
 mod explain;
@@ -30,6 +31,7 @@ pub fn run(cli: Cli) -> Result<u8, Failure> {
         Command::Judge(args) => judge::judge(&args),
         Command::Report(args) => report::report(&args),
         Command::Verify(args) => verify::verify(&args),
+        Command::Compare(args) => compare::compared(&args),
         Command::Export(args) => export::export(&args),
         Command::As(args) => act::named(&args.words),
         Command::Devices(args) => devices::devices(&args),

@@ -1,0 +1,193 @@
+//! Two or more runs side by side, and which of their differences are more than noise.
+//!
+//! Told of each log's entries in order ([`Sampled`]), it keeps what a bootstrap needs in bounded memory; [`compare`] makes
+//! plain data of several. The first run is what the others are compared with. Names come from logs: hostile input.
+
+mod bootstrap;
+mod render;
+mod sample;
+
+pub use bootstrap::{Answer, SEED};
+pub use render::{html, text};
+pub use sample::Sampled;
+
+use crate::judgement::{Judgement, Outcome};
+use crate::verdict::Verdict;
+use assay_base::Span;
+use serde::Serialize;
+
+/// The version of the JSON shape.
+pub const SCHEMA: u32 = 1;
+
+/// One run: what it is called here, what was judged, what was sampled.
+#[derive(Clone, Debug)]
+pub struct Run {
+    /// What it is called in the result.
+    pub label: String,
+    /// Its judgement.
+    pub judgement: Judgement,
+    /// Its samples.
+    pub sampled: Sampled,
+}
+
+/// The result.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Comparison {
+    /// [`SCHEMA`].
+    pub schema: u32,
+    /// How noise was told from difference, in a sentence.
+    pub method: String,
+    /// Where the plans differ; empty when they are the same.
+    pub plans_differ: Vec<String>,
+    /// The runs, best first.
+    pub ranking: Vec<Ranked>,
+    /// Criteria by their text, with the outcome in each run, in the order given.
+    pub criteria: Vec<CriterionRow>,
+    /// Each stream of each step, in the order of the first run.
+    pub streams: Vec<StreamRow>,
+}
+
+/// A run in the ranking.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Ranked {
+    /// 1-based; equal where the p99 of the first criterion's stream differs from the run before by noise only.
+    pub rank: usize,
+    /// Its label.
+    pub label: String,
+    /// Its verdict.
+    pub verdict: Verdict,
+    /// p99 of the response of the first criterion's stream.
+    pub p99_ns: Option<u64>,
+}
+
+/// One criterion over all runs.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct CriterionRow {
+    /// Step, where there are several.
+    pub step: Option<u32>,
+    /// The criterion in words, with its bound.
+    pub criterion: String,
+    /// Outcome and measured value in each run; absent where the run has no such criterion.
+    pub runs: Vec<Option<(Outcome, Option<String>)>>,
+}
+
+/// One stream over all runs.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct StreamRow {
+    /// Step, where there are several.
+    pub step: Option<u32>,
+    /// Its name.
+    pub stream: String,
+    /// Figures: p50, p99 and the shares over each threshold.
+    pub figures: Vec<Figure>,
+}
+
+/// One figure of a stream over all runs; response, over all targets together.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Figure {
+    /// `p50`, `p99`, `over 1ms`.
+    pub what: String,
+    /// True for a share (0 to 1), false for nanoseconds.
+    pub share: bool,
+    /// The value in each run.
+    pub values: Vec<Option<f64>>,
+    /// Each other run against the first.
+    pub against_first: Vec<Answer>,
+}
+
+/// Compares the runs. `Err` lists where their plans differ, unless `anyway`.
+pub fn compare(runs: &[Run], anyway: bool) -> Result<Comparison, Vec<String>> {
+    let Some(first) = runs.first() else { return Err(vec!["there is nothing to compare".into()]) };
+    let plans_differ: Vec<String> = runs[1..]
+        .iter()
+        .flat_map(|run| {
+            let lines = first.sampled.plan_differences(&run.sampled);
+            lines.into_iter().map(|line| format!("{} and {}: {line}", first.label, run.label))
+        })
+        .collect();
+    if !plans_differ.is_empty() && !anyway {
+        return Err(plans_differ);
+    }
+    let streams = first.sampled.streams().map(|(step, stream)| stream_row(runs, step, stream)).collect();
+    Ok(Comparison {
+        schema: SCHEMA,
+        method: bootstrap::METHOD.into(),
+        plans_differ,
+        ranking: ranking(runs),
+        criteria: criteria(runs),
+        streams,
+    })
+}
+
+fn stream_row(runs: &[Run], step: Option<u32>, stream: &str) -> StreamRow {
+    let series: Vec<_> = runs.iter().map(|run| run.sampled.series(step, stream)).collect();
+    let mut figures = Vec::new();
+    for (what, quantile) in [("p50", 0.5), ("p99", 0.99)] {
+        let values = series.iter().map(|series| series.and_then(|s| s.quantile(quantile)));
+        let answer = |other: &Option<&sample::Series>| bootstrap::quantile(series[0], *other, quantile);
+        let against_first = series[1..].iter().map(answer).collect();
+        figures.push(Figure { what: what.into(), share: false, values: values.collect(), against_first });
+    }
+    for threshold in runs[0].sampled.thresholds(step, stream) {
+        let values = series.iter().map(|series| series.and_then(|s| s.share_over(threshold)));
+        let answer = |other: &Option<&sample::Series>| bootstrap::share(series[0], *other, threshold);
+        let against_first = series[1..].iter().map(answer).collect();
+        let what = format!("over {}", Span::from_ns(threshold));
+        figures.push(Figure { what, share: true, values: values.collect(), against_first });
+    }
+    StreamRow { step, stream: stream.to_owned(), figures }
+}
+
+/// Each criterion of the first run's steps, and what became of it in the others.
+fn criteria(runs: &[Run]) -> Vec<CriterionRow> {
+    let mut rows: Vec<CriterionRow> = Vec::new();
+    for (index, run) in runs.iter().enumerate() {
+        let judgement = &run.judgement;
+        let mut parts: Vec<_> = judgement.steps.iter().map(|step| (Some(step.number), &step.part)).collect();
+        if parts.is_empty() {
+            parts.push((None, &judgement.part));
+        }
+        for (step, outcome) in parts.iter().flat_map(|(step, part)| part.criteria.iter().map(move |c| (*step, c))) {
+            let criterion = format!("{} {}", outcome.title, outcome.bound);
+            let known = rows.iter().position(|row| row.step == step && row.criterion == criterion);
+            let at = known.unwrap_or_else(|| {
+                rows.push(CriterionRow { step, criterion, runs: vec![None; runs.len()] });
+                rows.len() - 1
+            });
+            let measured = outcome.measured.as_ref().map(|figure| figure.text.clone());
+            rows[at].runs[index] = Some((outcome.outcome, measured));
+        }
+    }
+    rows
+}
+
+/// PASS before FAIL before what proves nothing; among equals the shorter p99 first.
+fn ranking(runs: &[Run]) -> Vec<Ranked> {
+    let weight = |verdict: Verdict| match verdict {
+        Verdict::Pass => 0,
+        Verdict::Fail => 1,
+        Verdict::Invalid | Verdict::Incomplete => 2,
+    };
+    let p99 = |run: &Run| run.sampled.main().and_then(|series| series.quantile(0.99));
+    let mut order: Vec<&Run> = runs.iter().collect();
+    order.sort_by(|a, b| {
+        let time = |run| p99(run).unwrap_or(f64::INFINITY);
+        weight(a.judgement.verdict).cmp(&weight(b.judgement.verdict)).then(time(a).total_cmp(&time(b)))
+    });
+    let mut ranked: Vec<Ranked> = Vec::new();
+    for (index, run) in order.iter().enumerate() {
+        let before = index.checked_sub(1).map(|before| order[before]);
+        let ties = before.is_some_and(|before| {
+            let answer = bootstrap::quantile(before.sampled.main(), run.sampled.main(), 0.99);
+            weight(before.judgement.verdict) == weight(run.judgement.verdict)
+                && !matches!(answer, Answer::Differs { .. })
+        });
+        let rank = if ties { ranked[index - 1].rank } else { index + 1 };
+        let (label, verdict) = (run.label.clone(), run.judgement.verdict);
+        ranked.push(Ranked { rank, label, verdict, p99_ns: p99(run).map(|ns| ns as u64) });
+    }
+    ranked
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,244 @@
+//! What is kept of a log for a comparison: for each stream a series of units in order of time, each with its distribution
+//! and its exact counts over thresholds. At most [`UNITS`] of them: when there are more, neighbours are joined in pairs.
+
+use crate::fold::distribution::{largest_of, unpack};
+use assay_record::{Entry, Header, Histograms, Interval, PhaseKind, Thresholds};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Units kept of each stream.
+const UNITS: usize = 512;
+
+/// One run's samples.
+#[derive(Clone, Debug, Default)]
+pub struct Sampled {
+    header: Option<Header>,
+    bounds: Option<Thresholds>,
+    /// Names of what is compared of a plan, with the values of all steps in order.
+    plan: Vec<(String, String)>,
+    order: Vec<(Option<u32>, String)>,
+    series: BTreeMap<(Option<u32>, String), Series>,
+    main: Option<(Option<u32>, String)>,
+}
+
+/// One stream in order of time.
+#[derive(Clone, Debug, Default)]
+pub struct Series {
+    /// Distributions by the group of intervals that the log holds one for.
+    pub groups: Units<BTreeMap<u32, u64>>,
+    /// By interval: operations, and those over each threshold.
+    pub intervals: Units<BTreeMap<u32, u64>>,
+    /// Thresholds in nanoseconds; the count over threshold `i` has the key `i + 1` in `intervals`.
+    thresholds: Vec<u64>,
+}
+
+/// Sparse counts in order of time; neighbours are joined when there are too many.
+#[derive(Clone, Debug)]
+pub struct Units<T> {
+    /// The units.
+    pub all: Vec<T>,
+    each: usize,
+    filled: usize,
+}
+
+impl<T> Default for Units<T> {
+    fn default() -> Self {
+        Units { all: Vec::new(), each: 1, filled: 0 }
+    }
+}
+
+/// The key of the operations in the units of intervals.
+pub const OPERATIONS: u32 = 0;
+
+impl Units<BTreeMap<u32, u64>> {
+    fn push(&mut self, more: BTreeMap<u32, u64>) {
+        if self.filled == 0 && self.all.len() == UNITS {
+            let old = std::mem::take(&mut self.all);
+            self.all =
+                old.chunks(2).map(|pair| pair.iter().fold(BTreeMap::new(), |sum, unit| joined(sum, unit))).collect();
+            self.each *= 2;
+        }
+        match self.all.last_mut().filter(|_| self.filled > 0) {
+            Some(last) => *last = joined(std::mem::take(last), &more),
+            None => self.all.push(more),
+        }
+        self.filled = (self.filled + 1) % self.each;
+    }
+}
+
+fn joined(mut sum: BTreeMap<u32, u64>, more: &BTreeMap<u32, u64>) -> BTreeMap<u32, u64> {
+    for (key, n) in more {
+        let cell = sum.entry(*key).or_default();
+        *cell = cell.saturating_add(*n);
+    }
+    sum
+}
+
+impl Series {
+    /// The length that the share `quantile` of all does not exceed, in nanoseconds.
+    pub fn quantile(&self, quantile: f64) -> Option<f64> {
+        let sum = self.groups.all.iter().fold(BTreeMap::new(), joined);
+        quantile_of(sum.iter().map(|(cell, n)| (*cell, *n)), quantile)
+    }
+
+    /// The share at or over a threshold of this series.
+    pub fn share_over(&self, threshold: u64) -> Option<f64> {
+        let key = self.key(threshold)?;
+        let sum = self.intervals.all.iter().fold(BTreeMap::new(), joined);
+        let all = sum.get(&OPERATIONS).copied().filter(|n| *n > 0)?;
+        Some(sum.get(&key).copied().unwrap_or(0) as f64 / all as f64)
+    }
+
+    /// The key of a threshold's count.
+    pub fn key(&self, threshold: u64) -> Option<u32> {
+        self.thresholds.iter().position(|known| *known == threshold).map(|index| index as u32 + 1)
+    }
+}
+
+/// The quantile of counts by cell, ascending; `None` when nothing was counted.
+pub fn quantile_of(cells: impl Iterator<Item = (u32, u64)> + Clone, quantile: f64) -> Option<f64> {
+    let total: u64 = cells.clone().map(|(_, n)| n).sum();
+    let rank = (quantile * total as f64).ceil().max(1.0) as u64;
+    let mut seen = 0;
+    let mut cells = cells;
+    let cell = cells.find(|(_, n)| {
+        seen += n;
+        seen >= rank
+    });
+    cell.map(|(cell, _)| largest_of(cell as usize) as f64)
+}
+
+impl Sampled {
+    /// The next entry of the log; an error when it does not hold together.
+    pub fn entry(&mut self, entry: &Entry) -> Result<(), String> {
+        match entry {
+            Entry::Header(header) => self.header(header),
+            Entry::Interval(interval) => self.interval(interval),
+            Entry::Histograms(histograms) => self.histograms(histograms)?,
+            Entry::Event(_) | Entry::Close(_) => {}
+        }
+        Ok(())
+    }
+
+    fn header(&mut self, header: &Header) {
+        let step = header.step.as_ref().map(|step| step.number);
+        let at = step.map_or(String::new(), |step| format!("step {step}: "));
+        if !header.continues {
+            self.plan.extend(plan_of(header).into_iter().map(|(name, value)| (format!("{at}{name}"), value)));
+        }
+        for stream in &header.streams {
+            let key = (step, stream.name.clone());
+            if !self.order.contains(&key) {
+                self.order.push(key.clone());
+            }
+            self.series.entry(key).or_default().thresholds = thresholds_of(header, &stream.name);
+        }
+        let main = header.criteria.first().map(|criterion| &criterion.stream);
+        let main = main.or(header.streams.first().map(|stream| &stream.name));
+        if self.main.is_none() {
+            self.main = main.map(|stream| (step, stream.clone()));
+        }
+        self.bounds = Some(Thresholds::from_bounds(header.thresholds_ns.clone()));
+        self.header = Some(header.clone());
+    }
+
+    fn measured(&self, phase: u16) -> Option<&Header> {
+        let header = self.header.as_ref()?;
+        let phase = header.phases.get(usize::from(phase))?;
+        (phase.kind == PhaseKind::Measure).then_some(header)
+    }
+
+    fn key_of(header: &Header, flow: usize) -> Option<(Option<u32>, String)> {
+        let stream = header.streams.get(usize::from(header.flows.get(flow)?.stream))?;
+        Some((header.step.as_ref().map(|step| step.number), stream.name.clone()))
+    }
+
+    fn interval(&mut self, interval: &Interval) {
+        let (Some(header), Some(bounds)) = (self.measured(interval.phase), &self.bounds) else { return };
+        let mut sums: BTreeMap<(Option<u32>, String), BTreeMap<u32, u64>> = BTreeMap::new();
+        for (index, flow) in interval.flows.iter().enumerate() {
+            let Some(key) = Self::key_of(header, index) else { continue };
+            let Some(series) = self.series.get(&key) else { continue };
+            let sum = sums.entry(key).or_default();
+            *sum.entry(OPERATIONS).or_default() += flow.ok;
+            for (index, threshold) in series.thresholds.iter().enumerate() {
+                let Ok(bucket) = bounds.bounds().binary_search(threshold) else { continue };
+                let over = flow.response.counts.chunks_exact(2).filter(|pair| pair[0] > bucket as u64);
+                *sum.entry(index as u32 + 1).or_default() += over.map(|pair| pair[1]).sum::<u64>();
+            }
+        }
+        for (key, sum) in sums {
+            self.series.entry(key).or_default().intervals.push(sum);
+        }
+    }
+
+    fn histograms(&mut self, histograms: &Histograms) -> Result<(), String> {
+        let Some(header) = self.measured(histograms.phase) else { return Ok(()) };
+        let mut sums: BTreeMap<(Option<u32>, String), BTreeMap<u32, u64>> = BTreeMap::new();
+        for flow in &histograms.flows {
+            let Some(key) = Self::key_of(header, usize::from(flow.flow)) else { continue };
+            let filled = unpack(&flow.response, flow.overflow[0])?;
+            let cells = filled.cells().map(|(cell, n)| (cell as u32, n)).collect();
+            let sum = sums.remove(&key).unwrap_or_default();
+            sums.insert(key, joined(sum, &cells));
+        }
+        for (key, sum) in sums {
+            self.series.entry(key).or_default().groups.push(sum);
+        }
+        Ok(())
+    }
+
+    /// Steps and streams in order.
+    pub fn streams(&self) -> impl Iterator<Item = (Option<u32>, &str)> {
+        self.order.iter().map(|(step, stream)| (*step, stream.as_str()))
+    }
+
+    /// One stream.
+    pub fn series(&self, step: Option<u32>, stream: &str) -> Option<&Series> {
+        self.series.get(&(step, stream.to_owned()))
+    }
+
+    /// The stream of the first criterion.
+    pub fn main(&self) -> Option<&Series> {
+        self.series.get(self.main.as_ref()?)
+    }
+
+    /// Thresholds that are compared of a stream, in nanoseconds.
+    pub fn thresholds(&self, step: Option<u32>, stream: &str) -> Vec<u64> {
+        self.series(step, stream).map(|series| series.thresholds.clone()).unwrap_or_default()
+    }
+
+    /// Where the plan differs from that of `other`: what was asked, not on what, when, or with which seed.
+    pub fn plan_differences(&self, other: &Sampled) -> Vec<String> {
+        let names: BTreeSet<&String> = self.plan.iter().chain(&other.plan).map(|(name, _)| name).collect();
+        let of = |plan: &[(String, String)], name: &str| {
+            plan.iter().find(|(known, _)| known == name).map_or("nothing".to_owned(), |(_, value)| value.clone())
+        };
+        let pairs = names.into_iter().map(|name| (name, of(&self.plan, name), of(&other.plan, name)));
+        pairs.filter(|(_, a, b)| a != b).map(|(name, a, b)| format!("{name} is {a} there and {b} here")).collect()
+    }
+}
+
+/// What must be the same: model, load, streams (direction, sizes, rates, arrivals, addresses), criteria.
+fn plan_of(header: &Header) -> Vec<(String, String)> {
+    let mut plan = vec![("model".into(), header.model.clone()), ("load".into(), header.load.clone())];
+    for stream in &header.streams {
+        let rate = stream.rate.map_or("no rate".to_owned(), |rate| rate.to_string());
+        let (direction, arrival, size) = (stream.direction, &stream.arrival, &stream.size);
+        plan.push((format!("stream {}", stream.name), format!("{direction:?} of {size}, {arrival}, {rate}")));
+    }
+    let streams = header.plan.get("streams").and_then(|streams| streams.as_array());
+    for stream in streams.into_iter().flatten() {
+        let name = stream.get("name").and_then(|name| name.as_str()).unwrap_or_default();
+        plan.push((format!("plan of stream {name}"), stream.to_string()));
+    }
+    let criteria: Vec<String> = header.criteria.iter().map(ToString::to_string).collect();
+    plan.push(("criteria".into(), criteria.join("; ")));
+    plan
+}
+
+/// Those of the stream's criteria; without any, ACT's three.
+fn thresholds_of(header: &Header, stream: &str) -> Vec<u64> {
+    let own = header.criteria.iter().filter(|criterion| criterion.stream == stream);
+    let own: BTreeSet<u64> = own.filter_map(|criterion| Some(criterion.threshold()?.as_ns())).collect();
+    if own.is_empty() { vec![1_000_000, 8_000_000, 64_000_000] } else { own.into_iter().collect() }
+}

@@ -1,0 +1,160 @@
+//! Synthetic logs: the same distribution twice is noise, a fifth slower is not, and what is not comparable is refused.
+
+use super::*;
+use assay_base::Prng;
+use assay_record::{
+    Entry, FlowHistograms, FlowInterval, Header, Histograms, Interval, Reader, Thresholds, Times, Timing,
+};
+
+/// The first header of a kept log, with one stream left.
+fn header() -> Header {
+    let log = include_bytes!("../../../assay-record/tests/golden/run-v1.jsonl");
+    let Ok(Entry::Header(header)) = Reader::new(&log[..]).next_entry().unwrap().unwrap() else { panic!("no header") };
+    let mut header = *header;
+    (header.streams.truncate(1), header.flows.truncate(1));
+    header
+}
+
+/// A run of `groups` × 10 intervals. The level of a group wanders (AR(1), 0.7 from one to the next), as real devices do.
+fn run(seed: u64, slower: f64, groups: u64) -> Run {
+    let mut prng = Prng::seeded(seed);
+    let header = header();
+    let bounds = Thresholds::from_bounds(header.thresholds_ns.clone());
+    let mut sampled = Sampled::default();
+    sampled.entry(&Entry::Header(Box::new(header))).unwrap();
+    let mut level = 0.0;
+    for group in 0..groups {
+        level = 0.7 * level + 0.05 * (prng.unit() - 0.5);
+        let mut times = Times::default();
+        for index in group * 10..(group + 1) * 10 {
+            let mut counts = vec![0; bounds.buckets()];
+            for _ in 0..40 {
+                // Exponential above a floor: mean 0.5 ms.
+                let ns = ((100_000.0 - 400_000.0 * (1.0 - prng.unit()).ln()) * (1.0 + level) * slower) as u64;
+                times.record(ns);
+                counts[bounds.bucket(ns)] += 1;
+            }
+            let response = Timing { counts: Timing::sparse(&counts), ..Timing::default() };
+            let flow = FlowInterval { scheduled: 40, ok: 40, response, ..FlowInterval::default() };
+            let interval = Interval { index, phase: 1, flows: vec![flow], ..Interval::default() };
+            sampled.entry(&Entry::Interval(interval)).unwrap();
+        }
+        let flow = FlowHistograms { flow: 0, response: times.to_text(), ..FlowHistograms::default() };
+        let histograms = Histograms { first: group * 10, last: group * 10 + 9, phase: 1, flows: vec![flow] };
+        sampled.entry(&Entry::Histograms(histograms)).unwrap();
+    }
+    Run { label: format!("run {seed}"), judgement: judgement(), sampled }
+}
+
+fn judgement() -> Judgement {
+    let log = include_bytes!("../../../assay-record/tests/golden/run-v1.jsonl");
+    crate::judge(Reader::new(&log[..]), &crate::Options::default()).unwrap()
+}
+
+fn figure(a: Run, b: Run, what: &str) -> Answer {
+    let comparison = compare(&[a, b], false).unwrap();
+    let figures = &comparison.streams[0].figures;
+    figures.iter().find(|figure| figure.what == what).unwrap().against_first[0].clone()
+}
+
+#[test]
+fn the_same_twice_is_noise_and_a_fifth_slower_is_not() {
+    const SEEDS: u64 = 24;
+    const GROUPS: u64 = 48;
+    let figures = ["p50", "p99", "over 1ms"];
+    let (mut noise, mut found) = ([0; 3], [0; 3]);
+    for seed in 0..SEEDS {
+        let first = run(3 * seed, 1.0, GROUPS);
+        let same = compare(&[first.clone(), run(3 * seed + 1, 1.0, GROUPS)], false).unwrap();
+        let slower = compare(&[first, run(3 * seed + 2, 1.2, GROUPS)], false).unwrap();
+        for (index, what) in figures.iter().enumerate() {
+            let of = |comparison: &Comparison| {
+                let figures = &comparison.streams[0].figures;
+                figures.iter().find(|figure| figure.what == *what).unwrap().against_first[0].clone()
+            };
+            noise[index] += u64::from(matches!(of(&same), Answer::Noise { .. }));
+            let none = if index < 2 { 1.0 } else { 0.0 };
+            found[index] += u64::from(matches!(of(&slower), Answer::Differs { low, .. } if low > none));
+        }
+    }
+    for (index, what) in figures.iter().enumerate() {
+        let (noise, found) = (noise[index], found[index]);
+        assert!(noise * 10 >= SEEDS * 9, "{what}: the same twice was noise in {noise} of {SEEDS}");
+        assert!(found * 10 >= SEEDS * 9, "{what}: a fifth slower was found in {found} of {SEEDS}");
+    }
+}
+
+#[test]
+fn too_little_is_said_to_be_so() {
+    assert_eq!(figure(run(1, 1.0, 7), run(2, 1.5, 7), "p99"), Answer::CannotTell);
+}
+
+#[test]
+fn the_same_logs_give_the_same_answer() {
+    let one = || compare(&[run(1, 1.0, 32), run(2, 1.1, 32)], false).unwrap();
+    assert_eq!(one(), one());
+}
+
+#[test]
+fn another_plan_is_refused_unless_told() {
+    let mut other = run(2, 1.0, 16);
+    let mut changed = header();
+    changed.load = "2x".into();
+    changed.criteria.truncate(1);
+    other.sampled = Sampled::default();
+    other.sampled.entry(&Entry::Header(Box::new(changed))).unwrap();
+    let runs = [run(1, 1.0, 16), other];
+    let refused = compare(&runs, false).unwrap_err();
+    assert!(refused.iter().any(|line| line.contains("load is 1x there and 2x here")), "{refused:?}");
+    assert!(refused.iter().any(|line| line.contains("criteria")), "{refused:?}");
+    let told = compare(&runs, true).unwrap();
+    assert_eq!(told.plans_differ, refused);
+}
+
+#[test]
+fn the_ranking_ties_what_noise_cannot_tell_apart() {
+    let runs = [run(3, 1.5, 64), run(1, 1.0, 64), run(2, 1.0, 64)];
+    let ranking = compare(&runs, false).unwrap().ranking;
+    let ranks: Vec<usize> = ranking.iter().map(|ranked| ranked.rank).collect();
+    assert_eq!(ranks, [1, 1, 3], "{ranking:?}");
+    assert_eq!(ranking[2].label, "run 3");
+}
+
+#[test]
+fn a_long_log_is_kept_in_few_units_and_loses_nothing() {
+    let long = run(1, 1.0, 600);
+    let series = long.sampled.main().unwrap();
+    assert!(series.groups.all.len() <= 512 && series.intervals.all.len() <= 512);
+    let all: u64 = series.groups.all.iter().flat_map(|unit| unit.values()).sum();
+    assert_eq!(all, 600 * 10 * 40);
+}
+
+#[test]
+fn blocks_are_longer_where_neighbours_are_alike() {
+    let mut prng = Prng::seeded(1);
+    let independent: Vec<f64> = (0..400).map(|_| prng.unit()).collect();
+    let mut level = 0.0;
+    let alike: Vec<f64> = (0..400)
+        .map(|_| {
+            level = 0.95 * level + prng.unit() - 0.5;
+            level
+        })
+        .collect();
+    let (short, long) = (bootstrap::block_length(&independent), bootstrap::block_length(&alike));
+    assert!(short == 25 && long > short, "{short} and {long}");
+    assert_eq!(bootstrap::block_length(&[]), 1);
+}
+
+#[test]
+fn names_stay_text() {
+    let mut hostile = run(2, 1.2, 16);
+    hostile.label = "<script>alert(1)</script>\u{1b}[31m".into();
+    let runs = [run(1, 1.0, 16), hostile];
+    let comparison = compare(&runs, false).unwrap();
+    let labels: Vec<String> = runs.iter().map(|run| run.label.clone()).collect();
+    let (mut page, mut terminal) = (String::new(), String::new());
+    html(&comparison, &labels, &mut page).unwrap();
+    text(&comparison, &labels, &mut terminal).unwrap();
+    assert!(!page.contains("<script") && page.contains("&lt;script&gt;") && !terminal.contains('\u{1b}'));
+    assert!(terminal.contains("DIFFERS x1."), "{terminal}");
+}

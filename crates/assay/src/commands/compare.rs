@@ -1,0 +1,74 @@
+//! `assay compare A B …`: runs side by side, with what is noise and what is not.
+
+use super::{print, print_json};
+use crate::cli;
+use crate::failure::{Failure, code};
+use crate::{logfile, rundir};
+use assay_judge::compare::{Run, Sampled, compare, html, text};
+use assay_judge::{Fold, Options};
+use std::path::Path;
+
+/// Compares the logs; the exit code is 0 whenever they could be compared.
+pub fn compared(args: &cli::Compare) -> Result<u8, Failure> {
+    let labels = labels(args)?;
+    let mut runs = Vec::new();
+    for (log, label) in args.logs.iter().zip(&labels) {
+        runs.push(read(&rundir::log_in(log), label)?);
+    }
+    let comparison = compare(&runs, args.anyway).map_err(|differences| {
+        let lines: String = differences.iter().map(|line| format!("\n  {}", line.escape_debug())).collect();
+        Failure::workload(format!(
+            "these runs did not do the same:{lines}\n  = compare them all the same with --anyway"
+        ))
+    })?;
+    let bug = |_| Failure::bug("a comparison that cannot be rendered");
+    if let Some(path) = &args.html {
+        let mut page = String::new();
+        html(&comparison, &labels, &mut page).map_err(bug)?;
+        let file = std::fs::File::options().write(true).create_new(true).open(path);
+        let written = file.and_then(|mut file| std::io::Write::write_all(&mut file, page.as_bytes()));
+        written.map_err(|e| {
+            Failure::host(format!("{} cannot be written: {e}; existing files are never overwritten", path.display()))
+        })?;
+    }
+    if args.json {
+        print_json(&serde_json::json!({ "labels": labels, "comparison": comparison }))?;
+    } else {
+        let mut page = String::new();
+        text(&comparison, &labels, &mut page).map_err(bug)?;
+        print(&page);
+    }
+    Ok(code::DONE)
+}
+
+/// `--label a=CephFS` names the run given as `a`; the others are called as they were given.
+fn labels(args: &cli::Compare) -> Result<Vec<String>, Failure> {
+    let mut labels: Vec<String> = args.logs.iter().map(|log| log.display().to_string()).collect();
+    for label in &args.labels {
+        let (log, name) = label.split_once('=').ok_or_else(|| {
+            Failure::usage(format!("\"{}\" is not a label; write --label LOG=NAME", label.escape_debug()))
+        })?;
+        let at = args.logs.iter().position(|given| given == Path::new(log)).ok_or_else(|| {
+            Failure::usage(format!("\"{}\" is none of the logs that are compared", log.escape_debug()))
+        })?;
+        labels[at] = name.to_owned();
+    }
+    Ok(labels)
+}
+
+fn read(path: &Path, label: &str) -> Result<Run, Failure> {
+    let wrong = |why: String| Failure::workload(format!("{}: {why}", path.display()));
+    let mut reader = logfile::read(path)?;
+    let (mut fold, mut sampled) = (Fold::new(Options::default()), Sampled::default());
+    while let Some(entry) = reader.next_entry().map_err(|e| wrong(e.to_string()))? {
+        match entry {
+            Ok(entry) => {
+                sampled.entry(&entry).map_err(&wrong)?;
+                fold.entry(entry);
+            }
+            Err(damage) => fold.damage(damage),
+        }
+    }
+    let judgement = fold.finish().map_err(|e| wrong(e.to_string()))?;
+    Ok(Run { label: label.to_owned(), judgement, sampled })
+}
