@@ -7,6 +7,7 @@ mod common;
 
 use assay_base::{Prng, Span};
 use assay_formats::act::conf::{Kind, read_bytes, read_like_act};
+use assay_formats::act::import;
 use assay_formats::act::latency;
 use assay_formats::act::log::{Item, Log};
 use assay_formats::act::slices::tabulate;
@@ -110,6 +111,12 @@ fn logs() {
         } else {
             faulty += 1
         }
+        // The same for the judge: one header, or a fault that says something.
+        let mut headers = 0;
+        let judged = import::entries("f", text.as_slice(), Span::from_secs(10), &mut |entry| {
+            headers += usize::from(matches!(entry, assay_record::Entry::Header(_)));
+        });
+        assert!(headers <= 1 && judged.map_or_else(|why| !why.to_string().is_empty(), |()| headers == 1));
         if let Ok(mut log) = Log::open("f", text.as_slice()) {
             let _ = tabulate(&mut log, &["reads".to_owned()], Span::from_secs(1 + round as u64 % 5));
         }

@@ -175,7 +175,7 @@ fn the_same_log_gives_the_same_bytes() {
 fn heads(all: u16, load: &str) -> Vec<Header> {
     let step = |number: u32, of: u32| {
         let targets = if number > 2 { all } else { 1 };
-        let stress = number % 2 == 0;
+        let stress = number.is_multiple_of(2);
         let load: Multiple = load.parse().unwrap();
         let (numerator, denominator) = load.as_ratio();
         let load = Multiple::ratio(numerator * if stress { 2 } else { 1 }, denominator);
