@@ -110,7 +110,8 @@ pub fn run(tool: &str, devices: &[&Loop], keys: &str) -> Ran {
 pub fn config(dir: &Path, devices: &[&Loop], keys: &str) -> PathBuf {
     let names: Vec<&str> = devices.iter().map(|device| device.name()).collect();
     let path = dir.join("act.conf");
-    std::fs::write(&path, format!("device-names: {}\n{keys}", names.join(","))).unwrap();
+    // How fast this machine's disk is today is not the program's doing; a later line of the same key overrules.
+    std::fs::write(&path, format!("device-names: {}\nmax-lag-sec: 0\n{keys}", names.join(","))).unwrap();
     path
 }
 
