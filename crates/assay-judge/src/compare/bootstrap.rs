@@ -147,8 +147,11 @@ fn blocks(units: &[BTreeMap<u32, u64>], keys: &[u32], mean: impl Fn(&BTreeMap<u3
         let n = |key: &u32| chunk.iter().filter_map(|unit| unit.get(key)).sum();
         keys.iter().map(n).collect()
     };
-    // A block that is cut short at the end is left out: it would weigh as much as a whole one.
-    Blocks { blocks: units.chunks_exact(block_length(&means)).map(dense).collect() }
+    // As many blocks as whole ones fit, with what is left over spread among them.
+    let n = units.len();
+    let count = n / block_length(&means);
+    let blocks = (0..count).map(|index| dense(&units[index * n / count..(index + 1) * n / count])).collect();
+    Blocks { blocks }
 }
 
 /// Units in a block.
