@@ -53,8 +53,7 @@ impl Units<BTreeMap<u32, u64>> {
     fn push(&mut self, more: BTreeMap<u32, u64>) {
         if self.filled == 0 && self.all.len() == UNITS {
             let old = std::mem::take(&mut self.all);
-            self.all =
-                old.chunks(2).map(|pair| pair.iter().fold(BTreeMap::new(), |sum, unit| joined(sum, unit))).collect();
+            self.all = old.chunks(2).map(|pair| pair.iter().fold(BTreeMap::new(), joined)).collect();
             self.each *= 2;
         }
         match self.all.last_mut().filter(|_| self.filled > 0) {

@@ -11,7 +11,8 @@ fn header() -> Header {
     let log = include_bytes!("../../../assay-record/tests/golden/run-v1.jsonl");
     let Ok(Entry::Header(header)) = Reader::new(&log[..]).next_entry().unwrap().unwrap() else { panic!("no header") };
     let mut header = *header;
-    (header.streams.truncate(1), header.flows.truncate(1));
+    header.streams.truncate(1);
+    header.flows.truncate(1);
     header
 }
 
