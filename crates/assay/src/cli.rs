@@ -285,7 +285,9 @@ pub struct Verify {
 
 /// `assay compare`
 #[derive(Args, Debug)]
-#[command(after_help = "Exit code: 0 whenever they could be compared, 3 when they did not do the same or cannot be read.")]
+#[command(
+    after_help = "Exit code: 0 whenever they could be compared, 3 when they did not do the same or cannot be read."
+)]
 pub struct Compare {
     /// Run logs, or the run directories that hold them; the first is what the others are held against
     #[arg(required = true, num_args = 2..)]
