@@ -86,7 +86,7 @@ fn of_a_hung_device_the_first_sigint_waits_and_the_second_does_not() {
 #[test]
 fn a_virtual_run_is_interrupted_too() {
     let place = Place::new();
-    let running = place.start(&["run", "act-storage", "sim:flash", "--for", "8000h"], 10);
+    let running = place.start(&["run", "act-storage", "sim:flash", "--for", "48h"], 10);
     running.signal(libc::SIGINT);
     let said = running.end();
     assert_eq!(said.is_of_verdict(&place.path("run")), "INCOMPLETE");
