@@ -71,6 +71,7 @@ pub fn thresholds(part: &Part, stream: &str) -> Vec<Span> {
 /// One table of at most about `most` lines.
 pub fn one(part: &Part, stream: &str, target: Option<&str>, most: usize) -> Page {
     let columns = thresholds(part, stream);
+    let marked = target.is_none_or(|target| broke_a_bound(part, stream, target));
     let mut page = Page::default();
     heading(&mut page, stream, target, &columns);
     let rows = keep(&part.slices, stream, target, columns.first().copied(), most.saturating_sub(7));
@@ -78,7 +79,7 @@ pub fn one(part: &Part, stream: &str, target: Option<&str>, most: usize) -> Page
     for index in rows.iter().copied().chain([part.slices.len()]) {
         left_out(&mut page, &part.slices[next..index]);
         if let Some(slice) = part.slices.get(index) {
-            row(&mut page, slice, stream, target, &columns);
+            row(&mut page, slice, stream, target, &columns, marked);
         }
         next = index + 1;
     }
@@ -87,6 +88,14 @@ pub fn one(part: &Part, stream: &str, target: Option<&str>, most: usize) -> Page
     }
     totals(&mut page, part, stream, target, &columns);
     page
+}
+
+/// Whether this target by itself broke a bound in any slice: a slice is over for all of them together, and a good target must
+/// not look as if it were to blame.
+fn broke_a_bound(part: &Part, stream: &str, target: &str) -> bool {
+    let of_stream = part.criteria.iter().filter(|criterion| criterion.stream.as_deref() == Some(stream));
+    let mut figures = of_stream.flat_map(|criterion| &criterion.targets);
+    figures.any(|figure| figure.target.as_deref() == Some(target) && !figure.within)
 }
 
 fn heading(page: &mut Page, stream: &str, target: Option<&str>, columns: &[Span]) {
@@ -122,13 +131,13 @@ fn share(share: Option<f64>) -> String {
     share.map_or_else(|| format!("{:>7}", "-"), |share| format!("{:>7.2}", share * 100.0))
 }
 
-fn row(page: &mut Page, slice: &Slice, stream: &str, target: Option<&str>, columns: &[Span]) {
+fn row(page: &mut Page, slice: &Slice, stream: &str, target: Option<&str>, columns: &[Span], marked: bool) {
     let Some(entry) = slice.stream(stream, target) else { return };
     let (response, service) = (cells(&entry.response, columns), cells(&entry.service, columns));
     let mark = match () {
         () if !slice.complete => "  not complete",
         () if !slice.valid => "  proves nothing",
-        () if !slice.within => "  over",
+        () if !slice.within && marked => "  over",
         () => "",
     };
     let note = slice.note.as_ref().filter(|_| slice.complete).map(|note| format!("  {note}")).unwrap_or_default();

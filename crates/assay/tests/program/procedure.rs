@@ -36,6 +36,10 @@ fn procedure(bad: &str, time: &str, hours: u64, slice: u64) {
     assert_eq!(measured / 3_600_000_000_000, hours);
     let deciding = &json["deciding"];
     assert_eq!((deciding["target"].as_str(), deciding["slice"].as_u64()), (Some(bad), Some(slice)), "{deciding}");
+    let table = place.assay(&["judge", "run", "--table"]).out;
+    let of = |name: &str| table.split(&format!("reads on {name}\n")).nth(1).unwrap().split("reads on ").next().unwrap();
+    assert!(of(bad).contains("  over"), "{table}");
+    assert!(!of("sim:flash?seed=2").contains("  over"), "a good device is not to blame:\n{table}");
 }
 
 #[test]
