@@ -86,8 +86,8 @@ pub fn nearest<'a>(written: &str, known: &[&'a str]) -> Option<&'a str> {
     known.iter().min_by_key(distance).filter(|name| edits(&written, name) <= name.len().div_ceil(3)).copied()
 }
 
-/// Levenshtein distance in characters.
-fn edits(a: &str, b: &str) -> usize {
+/// Levenshtein distance in characters: how many must be written, removed or exchanged.
+pub fn edits(a: &str, b: &str) -> usize {
     let b: Vec<char> = b.chars().collect();
     let mut row: Vec<usize> = (0..=b.len()).collect();
     for (i, from) in a.chars().enumerate() {

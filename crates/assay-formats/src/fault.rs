@@ -7,6 +7,7 @@
 //!     |                    ^^^ write 60000
 //! ```
 
+use assay_base::fault::edits;
 use std::fmt;
 
 /// Widest part of a line that is shown, in characters.
@@ -112,25 +113,10 @@ impl fmt::Display for Note {
 /// The word of `known` that differs least from `word`, if it is near enough to have been meant.
 pub fn nearest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     // Only the length of a word is compared in full, so hostile input costs little.
-    let word: Vec<char> = word.chars().take(64).collect();
-    let limit = 1 + word.len() / 4;
-    let scored = known.into_iter().map(|name| (distance(&word, name), name));
+    let word: String = word.chars().take(64).collect();
+    let limit = 1 + word.chars().count() / 4;
+    let scored = known.into_iter().map(|name| (edits(&word, name), name));
     scored.filter(|(distance, _)| *distance <= limit).min_by_key(|(distance, _)| *distance).map(|(_, name)| name)
-}
-
-/// Levenshtein's edit distance.
-fn distance(a: &[char], b: &str) -> usize {
-    let b: Vec<char> = b.chars().collect();
-    let mut row: Vec<usize> = (0..=b.len()).collect();
-    for (i, ca) in a.iter().enumerate() {
-        let mut diagonal = std::mem::replace(&mut row[0], i + 1);
-        for (j, cb) in b.iter().enumerate() {
-            let change = diagonal + usize::from(ca != cb);
-            diagonal = row[j + 1];
-            row[j + 1] = change.min(row[j] + 1).min(diagonal + 1);
-        }
-    }
-    row[b.len()]
 }
 
 #[cfg(test)]

@@ -1,32 +1,9 @@
 //! Submissions that the kernel refuses: INVALID, never blamed on the device. Limits of the host, and a host that hangs up.
 
-use super::bed::{Place, Said};
+use super::bed::{Place, Said, refuse};
 use super::devices::passed_over;
 use super::rig::{alone, steady, workload};
 use std::os::unix::process::CommandExt;
-use std::process::Command;
-
-/// Makes the kernel answer `errno` to every io_uring_enter of the program that `command` starts.
-fn refuse_enter(command: &mut Command, errno: i32) {
-    let step = |code: u32, jt: u8, jf: u8, k: u32| libc::sock_filter { code: code as u16, jt, jf, k };
-    let program = [
-        step(libc::BPF_LD | libc::BPF_W | libc::BPF_ABS, 0, 0, 0),
-        step(libc::BPF_JMP | libc::BPF_JEQ | libc::BPF_K, 0, 1, libc::SYS_io_uring_enter as u32),
-        step(libc::BPF_RET | libc::BPF_K, 0, 0, libc::SECCOMP_RET_ERRNO | errno as u32),
-        step(libc::BPF_RET | libc::BPF_K, 0, 0, libc::SECCOMP_RET_ALLOW),
-    ];
-    let filter = move || {
-        let filter = libc::sock_fprog { len: program.len() as u16, filter: program.as_ptr().cast_mut() };
-        // SAFETY: both calls concern the child's only thread, between fork and exec; neither allocates.
-        let refused = unsafe {
-            libc::prctl(libc::PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0
-                || libc::prctl(libc::PR_SET_SECCOMP, libc::SECCOMP_MODE_FILTER, &raw const filter) != 0
-        };
-        if refused { Err(std::io::Error::last_os_error()) } else { Ok(()) }
-    };
-    // SAFETY: the closure makes system calls only.
-    unsafe { command.pre_exec(filter) };
-}
 
 #[test]
 fn refused_submissions_prove_nothing_about_the_device() {
@@ -39,7 +16,7 @@ fn refused_submissions_prove_nothing_about_the_device() {
         assert!(place.run(&create).0.code.is_some(), "a file to read from");
         let args = ["run", "workload.toml", "disk", "--engine", "io_uring", "--out", "refused"];
         let mut command = place.command(&args);
-        refuse_enter(&mut command, errno);
+        refuse(&mut command, libc::SYS_io_uring_enter, errno);
         let said = Said::of(command.output().unwrap(), &args);
         if said.code == Some(5) {
             return passed_over("no io_uring on this host");

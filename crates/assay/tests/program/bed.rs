@@ -5,6 +5,7 @@ use assay_record::{Close, Damage, Entry, Event, FlowInterval, Header, Interval, 
 use serde_json::Value;
 use std::fs;
 use std::io::BufReader;
+use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant};
@@ -244,4 +245,26 @@ impl Log {
     pub fn seconds(&self) -> f64 {
         self.header.phases.iter().map(|phase| phase.span_ns as f64 / 1e9).sum()
     }
+}
+
+/// Makes the kernel answer `errno` to every system call `call` of the program that `command` starts.
+pub fn refuse(command: &mut Command, call: libc::c_long, errno: i32) {
+    let step = |code: u32, jt: u8, jf: u8, k: u32| libc::sock_filter { code: code as u16, jt, jf, k };
+    let program = [
+        step(libc::BPF_LD | libc::BPF_W | libc::BPF_ABS, 0, 0, 0),
+        step(libc::BPF_JMP | libc::BPF_JEQ | libc::BPF_K, 0, 1, call as u32),
+        step(libc::BPF_RET | libc::BPF_K, 0, 0, libc::SECCOMP_RET_ERRNO | errno as u32),
+        step(libc::BPF_RET | libc::BPF_K, 0, 0, libc::SECCOMP_RET_ALLOW),
+    ];
+    let filter = move || {
+        let filter = libc::sock_fprog { len: program.len() as u16, filter: program.as_ptr().cast_mut() };
+        // SAFETY: both calls concern the child's only thread, between fork and exec; neither allocates.
+        let refused = unsafe {
+            libc::prctl(libc::PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0
+                || libc::prctl(libc::PR_SET_SECCOMP, libc::SECCOMP_MODE_FILTER, &raw const filter) != 0
+        };
+        if refused { Err(std::io::Error::last_os_error()) } else { Ok(()) }
+    };
+    // SAFETY: the closure makes system calls only.
+    unsafe { command.pre_exec(filter) };
 }

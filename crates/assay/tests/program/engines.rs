@@ -1,30 +1,6 @@
 //! io_uring where it is permitted, threads where it is refused, and each of them named.
 
-use super::bed::{Log, Place, Said};
-use std::os::unix::process::CommandExt;
-use std::process::Command;
-
-/// Makes the kernel answer EPERM to io_uring_setup, as containers do, for the program that `command` starts.
-fn refuse_uring(command: &mut Command) {
-    let step = |code: u32, jt: u8, jf: u8, k: u32| libc::sock_filter { code: code as u16, jt, jf, k };
-    let program = [
-        step(libc::BPF_LD | libc::BPF_W | libc::BPF_ABS, 0, 0, 0),
-        step(libc::BPF_JMP | libc::BPF_JEQ | libc::BPF_K, 0, 1, libc::SYS_io_uring_setup as u32),
-        step(libc::BPF_RET | libc::BPF_K, 0, 0, libc::SECCOMP_RET_ERRNO | libc::EPERM as u32),
-        step(libc::BPF_RET | libc::BPF_K, 0, 0, libc::SECCOMP_RET_ALLOW),
-    ];
-    let filter = move || {
-        let filter = libc::sock_fprog { len: program.len() as u16, filter: program.as_ptr().cast_mut() };
-        // SAFETY: both calls concern the child's only thread, between fork and exec; neither allocates.
-        let refused = unsafe {
-            libc::prctl(libc::PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0
-                || libc::prctl(libc::PR_SET_SECCOMP, libc::SECCOMP_MODE_FILTER, &raw const filter) != 0
-        };
-        if refused { Err(std::io::Error::last_os_error()) } else { Ok(()) }
-    };
-    // SAFETY: the closure makes system calls only.
-    unsafe { command.pre_exec(filter) };
-}
+use super::bed::{Log, Place, Said, refuse};
 
 /// A second of act-storage on a file, by this engine.
 fn carried(engine: &str, refused: bool) -> (Place, Said) {
@@ -32,7 +8,7 @@ fn carried(engine: &str, refused: bool) -> (Place, Said) {
     let run = ["run", "act-storage", "scratch.dat", "--create", "64MiB", "--for", "1s", "--out", "run"];
     let mut command = place.command(&[&run[..], &["--engine", engine]].concat());
     if refused {
-        refuse_uring(&mut command);
+        refuse(&mut command, libc::SYS_io_uring_setup, libc::EPERM);
     }
     let said = Said::of(command.output().unwrap(), &[engine]);
     (place, said)
