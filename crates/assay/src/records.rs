@@ -61,6 +61,11 @@ impl Records {
         Records { dir: state.join("assay/prepared") }
     }
 
+    /// The directory they are kept in.
+    pub fn dir(&self) -> &Path {
+        &self.dir
+    }
+
     fn path(&self, identity: &str) -> PathBuf {
         let safe: String = identity.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '_' }).collect();
         self.dir.join(format!("{}.json", safe.trim_start_matches('_')))

@@ -9,13 +9,14 @@ use crate::records::Records;
 use crate::signals;
 use crate::targets::{self, Targets, Wish};
 use assay_base::Bytes;
-use std::path::Path;
 
 /// Prepares the targets in parallel and keeps a record of each.
 pub fn prep(args: &cli::Prep) -> Result<u8, Failure> {
     let named = targets::named(&args.targets)?;
     let smallest = |block: u32| u64::from(block.max(4096));
-    let wish = Wish { writes: true, smallest: &smallest, log_dir: Path::new(".") };
+    // Preparing keeps no log, only its records: those must not lie on what is overwritten.
+    let kept = Records::host();
+    let wish = Wish { writes: true, smallest: &smallest, log_dir: kept.dir() };
     let opened = Targets::open(&named, wish, &args.access)?;
     if opened.real().is_empty() {
         return Err(Failure::usage("simulated and null targets hold no data and need no preparation"));
@@ -27,7 +28,7 @@ pub fn prep(args: &cli::Prep) -> Result<u8, Failure> {
     let stop = signals::watch().map_err(|e| Failure::host(format!("signals cannot be watched: {e}")))?;
     let mut progress = Progress::new(false);
     let how = prepare::Wish { zero: !args.skip_zero, engine: args.access.engine, run: run::seed(None, &named) as u32 };
-    let records = prepare(opened.real(), &args.targets, how, Some(&Records::host()), &mut progress, &stop)?;
+    let records = prepare(opened.real(), &args.targets, how, Some(&kept), &mut progress, &stop)?;
     if args.json {
         print_json(&records)?;
     } else {
