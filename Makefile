@@ -20,7 +20,7 @@ demo: build
 	  *) exit $$code;; \
 	esac
 
-test: needs fmt lint unit fuzz-smoke
+test: needs fmt lint unit bench-smoke fuzz-smoke
 
 needs:
 	scripts/test-needs
@@ -39,7 +39,7 @@ fuzz:
 	scripts/fuzz $(or $(SECONDS),900)
 
 fuzz-smoke:
-	scripts/fuzz 20
+	scripts/fuzz $(or $(FUZZ_SECONDS),12)
 
 # What must hold over repeated trials (whose lag it is, stalls) twenty times instead of three: about ten minutes.
 campaign:
@@ -48,5 +48,7 @@ campaign:
 bench:
 	bench/run
 
+# Each benchmark as small as it gets, with the tests' own build: that it works, never how fast.
 bench-smoke:
-	SCALE=smoke bench/run target/bench-smoke.md
+	$(CARGO) build --quiet -p assay
+	ASSAY=$${CARGO_TARGET_DIR:-target}/debug/assay SCALE=smoke bench/run $${CARGO_TARGET_DIR:-target}/bench-smoke.md

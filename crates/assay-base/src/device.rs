@@ -54,6 +54,12 @@ pub trait Device {
     /// only the operating system knows.
     fn next_wakeup(&self) -> Option<Instant>;
 
+    /// True where time is virtual, every operation will complete in full, and its completion stands fast once it was
+    /// submitted: then it does not matter when the caller looks at it.
+    fn is_sure(&self) -> bool {
+        false
+    }
+
     /// Waits at most `span` for a completion to appear; returns at once where time is virtual.
     fn wait(&mut self, span: Span);
 }

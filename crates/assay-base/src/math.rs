@@ -5,17 +5,20 @@
 
 use std::f64::consts::{LN_2, SQRT_2};
 
+/// The bits of a double behind the point, and those of 1.0.
+const MANTISSA: u64 = 0x000f_ffff_ffff_ffff;
+const ONE: u64 = 0x3ff0_0000_0000_0000;
+
 /// ln(x) for a positive, normal, finite `x`.
 #[inline]
 pub fn ln(x: f64) -> f64 {
     debug_assert!(x.is_normal() && x > 0.0, "the logarithm of a positive normal number");
     let bits = x.to_bits();
-    let mut exponent = (bits >> 52) as i64 - 1023;
-    let mut m = f64::from_bits(bits & 0x000f_ffff_ffff_ffff | 0x3ff0_0000_0000_0000);
-    if m > SQRT_2 {
-        m *= 0.5;
-        exponent += 1;
-    }
+    let m = f64::from_bits(bits & MANTISSA | ONE);
+    // Halved by its exponent, without a branch: which half a random number falls into cannot be foreseen.
+    let halved = u64::from(m > SQRT_2);
+    let exponent = ((bits >> 52) + halved) as i64 - 1023;
+    let m = f64::from_bits(m.to_bits() - (halved << 52));
     let s = (m - 1.0) / (m + 1.0);
     let z = s * s;
     // Estrin's order: the terms are summed in pairs, so that the processor need not wait for each in turn.

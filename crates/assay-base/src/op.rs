@@ -54,8 +54,14 @@ pub struct Ticket(pub u32);
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct Errno(pub i32);
 
-/// The names of the errors storage gives, by Linux number (include/uapi/asm-generic/errno*.h).
-const NAMES: [(i32, &str); 23] = [
+/// The names of the errors storage gives, by Linux number (include/uapi/asm-generic/errno*.h), and of damaged data, which no
+/// system call reports.
+const NAMES: [(i32, &str); 28] = [
+    (-5, "foreign"),
+    (-4, "corrupt"),
+    (-3, "torn"),
+    (-2, "misdirected"),
+    (-1, "lost"),
     (0, "not submitted"),
     (1, "EPERM"),
     (4, "EINTR"),
@@ -84,10 +90,25 @@ const NAMES: [(i32, &str); 23] = [
 impl Errno {
     /// No error of the target: the engine broke, and the operation was never handed over.
     pub const NOT_SUBMITTED: Errno = Errno(0);
+    /// What was read was there before a write that completed: the write is lost.
+    pub const LOST: Errno = Errno(-1);
+    /// What was read was written to another place.
+    pub const MISDIRECTED: Errno = Errno(-2);
+    /// What was read is a write in part only.
+    pub const TORN: Errno = Errno(-3);
+    /// What was read is a write of ours that was changed.
+    pub const CORRUPT: Errno = Errno(-4);
+    /// What was read was never written by this program, at a place that it has written.
+    pub const FOREIGN: Errno = Errno(-5);
     /// Input/output error.
     pub const EIO: Errno = Errno(5);
     /// No space left on the target.
     pub const ENOSPC: Errno = Errno(28);
+}
+
+impl Errno {
+    /// All kinds of damaged data.
+    pub const DAMAGE: [Errno; 5] = [Errno::LOST, Errno::MISDIRECTED, Errno::TORN, Errno::CORRUPT, Errno::FOREIGN];
 }
 
 impl fmt::Display for Errno {

@@ -1,6 +1,6 @@
 //! Unit types as their text in files: one grammar, the one `Display` and `FromStr` already have.
 
-use crate::{Bytes, Criterion, Direction, Measure, Rate, Share, Span};
+use crate::{Bytes, Criterion, Direction, Measure, Multiple, Rate, Share, Span};
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
 macro_rules! as_text {
@@ -28,4 +28,4 @@ macro_rules! as_text {
     )*};
 }
 
-as_text!(Bytes, Criterion, Direction, Measure, Rate, Share, Span);
+as_text!(Bytes, Criterion, Direction, Measure, Multiple, Rate, Share, Span);

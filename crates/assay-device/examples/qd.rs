@@ -32,6 +32,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         // One arm each, so that each is compiled for its engine.
         AnyDevice::Uring(uring) => report.run(&mut **uring, depth.parse()?, span, clock),
         AnyDevice::Threads(threads) => report.run(threads, depth.parse()?, span, clock),
+        AnyDevice::Inline(inline) => report.run(inline, depth.parse()?, span, clock),
         AnyDevice::Null(null) => report.run(null, depth.parse()?, span, clock),
     }
     let after = cpu();

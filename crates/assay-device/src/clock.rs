@@ -8,7 +8,7 @@
 //! 5.3 answer the raw clock by a system call only; that is measured at the start, and the plain monotonic clock is taken then.
 //! The wall clock is a label for people and is never subtracted.
 
-use assay_base::Instant;
+use assay_base::{Instant, Span};
 use rustix::thread::set_current_timer_slack;
 use rustix::time::{ClockId, Timespec, clock_gettime};
 use std::num::NonZeroU64;
@@ -21,6 +21,22 @@ pub struct Clock {
     origin_ns: u64,
 }
 
+/// The machine's clocks within a moment, in nanoseconds: labels and evidence, never a length of an operation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Readings {
+    /// This time line.
+    pub at: Instant,
+    /// CLOCK_MONOTONIC: stands still while the machine sleeps.
+    pub mono_ns: u64,
+    /// CLOCK_BOOTTIME: goes on meanwhile.
+    pub boot_ns: u64,
+    /// CLOCK_REALTIME, since 1970; 0 before.
+    pub real_ns: u64,
+}
+
+/// Four readings take 0.2 µs; what takes longer than this was interrupted, and is tried again so often.
+const MOMENT: Span = Span::from_ms(1);
+const READINGS: u32 = 10;
 /// Readings per source when the sources are compared at the start; about 50 µs altogether.
 const PROBES: u32 = 1000;
 
@@ -35,6 +51,18 @@ impl Clock {
     #[inline]
     pub fn now(&self) -> Instant {
         Instant::from_ns(read(self.id).saturating_sub(self.origin_ns))
+    }
+
+    /// The machine's clocks, read within a moment. `None` when something came between the readings each time.
+    pub fn readings(&self) -> Option<Readings> {
+        let once = || {
+            let at = self.now();
+            let (mono_ns, boot_ns, real_ns) =
+                (read(ClockId::Monotonic), read(ClockId::Boottime), read(ClockId::Realtime));
+            (self.now().since(at), Readings { at, mono_ns, boot_ns, real_ns })
+        };
+        let closest = (0..READINGS).map(|_| once()).find(|(took, _)| *took < MOMENT);
+        closest.map(|(_, readings)| readings)
     }
 
     /// The kernel's name of the clock that is read, for the log.
@@ -95,6 +123,17 @@ mod tests {
             last = there;
         }
         assert!(last < Instant::from_ns(3_600_000_000_000), "the origin is the start, not the boot");
+    }
+
+    #[test]
+    fn the_clocks_of_the_machine_go_on_together() {
+        let clock = Clock::start();
+        let first = clock.readings().unwrap();
+        let later =
+            std::iter::repeat_with(|| clock.readings()).flatten().find(|r| r.at.since(first.at) > MOMENT).unwrap();
+        assert!(first.boot_ns >= first.mono_ns && later.mono_ns > first.mono_ns && later.boot_ns > first.boot_ns);
+        let wall = wall().duration_since(SystemTime::UNIX_EPOCH).unwrap().as_secs();
+        assert!(wall.abs_diff(later.real_ns / 1_000_000_000) <= 60);
     }
 
     #[test]

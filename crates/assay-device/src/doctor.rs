@@ -83,6 +83,7 @@ pub fn host(roots: &Roots, tried: &Tried) -> Vec<Check> {
     let found = [
         ("io_uring", io_uring(roots, tried)),
         ("cpu-limit", cpu_limit(&print)),
+        ("memory-limit", memory_limit(&print)),
         ("clocksource", clocksource(roots, &print)),
         ("steal", steal(roots, &print)),
         ("governor", governor(roots)),
@@ -122,6 +123,19 @@ fn cpu_limit(print: &HostFingerprint) -> Found {
             "systemctl set-property --runtime UNIT CPUQuota= (docker run without --cpus)",
         ),
         _ => Ok(format!("{cpus} CPUs, not limited by a control group")),
+    }
+}
+
+/// What a run with the largest usual buffers takes: 1,024 slots of 128 KiB, and room to spare.
+const MEMORY: u64 = 256 << 20;
+
+fn memory_limit(print: &HostFingerprint) -> Found {
+    match print.cgroup.memory {
+        Some(limit) if limit < MEMORY => bad(
+            format!("the control group allows {limit} bytes of memory: a run that needs more is killed in the middle"),
+            "systemctl set-property --runtime UNIT MemoryMax=infinity (docker run without --memory)",
+        ),
+        limit => Ok(limit.map_or("not limited by a control group".into(), |bytes| format!("{bytes} bytes allowed"))),
     }
 }
 

@@ -5,11 +5,14 @@
 //! It is the only library room that talks to the operating system about storage. It knows no workload and no verdict.
 
 mod arena;
+mod call;
 pub mod clock;
 pub mod doctor;
 pub mod facts;
+pub mod inline;
 pub mod null;
 pub mod open;
+pub mod paths;
 pub mod probe;
 pub mod safety;
 pub mod select;

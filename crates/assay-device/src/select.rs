@@ -2,11 +2,12 @@
 
 use crate::clock::Clock;
 use crate::facts::{EngineError, EngineFacts, Health, Slots};
+use crate::inline::Inline;
 use crate::null::Null;
 use crate::open::Target;
 use crate::threads::Threads;
 use crate::uring::Uring;
-use assay_base::{Device, Done, Errno, Geometry, Instant, Op, Span, Ticket};
+use assay_base::{Device, Done, Geometry, Instant, Op, Span, Ticket};
 use std::fmt;
 use std::str::FromStr;
 
@@ -20,6 +21,8 @@ pub enum Choice {
     Uring,
     /// The thread pool.
     Threads,
+    /// The worker's own calls, one at a time.
+    Inline,
 }
 
 impl FromStr for Choice {
@@ -29,7 +32,8 @@ impl FromStr for Choice {
             "auto" => Ok(Choice::Auto),
             "io_uring" | "uring" => Ok(Choice::Uring),
             "threads" => Ok(Choice::Threads),
-            _ => Err(format!("\"{}\" is not an engine; write auto, io_uring or threads", text.escape_debug())),
+            "inline" => Ok(Choice::Inline),
+            _ => Err(format!("\"{}\" is not an engine; write auto, io_uring, threads or inline", text.escape_debug())),
         }
     }
 }
@@ -40,6 +44,7 @@ impl fmt::Display for Choice {
             Choice::Auto => "auto",
             Choice::Uring => "io_uring",
             Choice::Threads => "threads",
+            Choice::Inline => "inline",
         })
     }
 }
@@ -49,6 +54,7 @@ impl fmt::Display for Choice {
 pub fn select(choice: Choice, targets: Vec<Target>, slots: Slots, clock: Clock) -> Result<AnyDevice, EngineError> {
     match choice {
         Choice::Threads => Ok(AnyDevice::Threads(Threads::new(targets, slots, clock)?)),
+        Choice::Inline => Ok(AnyDevice::Inline(Inline::new(targets, slots, clock)?)),
         Choice::Uring => Ok(AnyDevice::Uring(Box::new(Uring::new(targets, slots, clock)?))),
         Choice::Auto => match Uring::new(targets.clone(), slots, clock) {
             Ok(uring) => Ok(AnyDevice::Uring(Box::new(uring))),
@@ -68,6 +74,8 @@ pub enum AnyDevice {
     Uring(Box<Uring>),
     /// pread and pwrite.
     Threads(Threads),
+    /// The same in the worker itself.
+    Inline(Inline),
     /// Nothing at all.
     Null(Null),
 }
@@ -78,6 +86,7 @@ macro_rules! each {
         match $device {
             AnyDevice::Uring($inner) => $call,
             AnyDevice::Threads($inner) => $call,
+            AnyDevice::Inline($inner) => $call,
             AnyDevice::Null($inner) => $call,
         }
     };
@@ -89,15 +98,8 @@ impl AnyDevice {
         match self {
             AnyDevice::Uring(uring) => uring.describe().clone(),
             AnyDevice::Threads(threads) => threads.describe().clone(),
+            AnyDevice::Inline(inline) => inline.describe().clone(),
             AnyDevice::Null(null) => null.describe(),
-        }
-    }
-
-    /// The error with which the kernel refused to take operations for good, if it did.
-    pub fn refused_with(&self) -> Option<Errno> {
-        match self {
-            AnyDevice::Uring(uring) => uring.refused_with(),
-            AnyDevice::Threads(_) | AnyDevice::Null(_) => None,
         }
     }
 
@@ -105,7 +107,7 @@ impl AnyDevice {
     pub fn health(&mut self) -> Health {
         match self {
             AnyDevice::Uring(uring) => uring.health(),
-            AnyDevice::Threads(_) | AnyDevice::Null(_) => Health::default(),
+            AnyDevice::Threads(_) | AnyDevice::Inline(_) | AnyDevice::Null(_) => Health::default(),
         }
     }
 }
@@ -167,7 +169,12 @@ mod tests {
 
     #[test]
     fn the_choice_is_kept() {
-        for (choice, name) in [(Choice::Auto, "io_uring"), (Choice::Uring, "io_uring"), (Choice::Threads, "threads")] {
+        for (choice, name) in [
+            (Choice::Auto, "io_uring"),
+            (Choice::Uring, "io_uring"),
+            (Choice::Threads, "threads"),
+            (Choice::Inline, "inline"),
+        ] {
             let file = scratch(8192);
             let mut device = select(choice, vec![target(file.path(), 8192, false)], slots(2), Clock::start()).unwrap();
             assert_eq!(device.describe().name, name);
@@ -178,9 +185,9 @@ mod tests {
 
     #[test]
     fn choices_read_back() {
-        for choice in [Choice::Auto, Choice::Uring, Choice::Threads] {
+        for choice in [Choice::Auto, Choice::Uring, Choice::Threads, Choice::Inline] {
             assert_eq!(choice.to_string().parse(), Ok(choice));
         }
-        assert!("libaio".parse::<Choice>().unwrap_err().contains("auto, io_uring or threads"));
+        assert!("libaio".parse::<Choice>().unwrap_err().contains("auto, io_uring, threads or inline"));
     }
 }

@@ -2,6 +2,7 @@
 
 use crate::clock::Clock;
 use crate::facts::Slots;
+use crate::inline::Inline;
 use crate::open::Target;
 use crate::threads::Threads;
 use crate::uring::Uring;
@@ -15,9 +16,10 @@ use std::process::Command;
 pub(crate) type Make = fn(Vec<Target>, Slots) -> Box<dyn Device>;
 
 /// The engines that do real I/O.
-pub(crate) const ENGINES: [(&str, Make); 2] = [
+pub(crate) const ENGINES: [(&str, Make); 3] = [
     ("io_uring", |targets, slots| Box::new(Uring::new(targets, slots, Clock::start()).unwrap())),
     ("threads", |targets, slots| Box::new(Threads::new(targets, slots, Clock::start()).unwrap())),
+    ("inline", |targets, slots| Box::new(Inline::new(targets, slots, Clock::start()).unwrap())),
 ];
 
 /// Slots of 8 KiB.

@@ -50,6 +50,19 @@ pub fn resident_bytes() -> u64 {
     pages.unwrap_or(0) * rustix::param::page_size() as u64
 }
 
+/// Lets this process open as many files as it may, and returns how many that is (RLIMIT_NOFILE: the soft limit is raised to
+/// the hard one). `u64::MAX` where there is no limit.
+pub fn descriptors() -> u64 {
+    use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+    let limit = getrlimit(Resource::Nofile);
+    let Rlimit { current, maximum } = limit;
+    if current == maximum || setrlimit(Resource::Nofile, Rlimit { current: maximum, maximum }).is_ok() {
+        maximum.unwrap_or(u64::MAX)
+    } else {
+        current.unwrap_or(u64::MAX)
+    }
+}
+
 /// Gives the calling thread real-time priority (SCHED_FIFO), so that nothing of normal priority delays an operation that is
 /// due. Errno when that is not permitted.
 pub fn real_time(priority: i32) -> Result<(), assay_base::Errno> {

@@ -191,6 +191,38 @@ fn open_in_another_process() {
     protected("its image open elsewhere", device.path(), &[&device.image], S6, "has");
 }
 
+/// Somebody may be measuring it: a look costs the device nothing and takes nothing from whoever uses it.
+#[test]
+fn a_look_does_not_read_what_somebody_uses() {
+    if !root() {
+        return;
+    }
+    let (_turn, dir) = (turn(), dir());
+    let device = Loop::blank(dir.path(), "device", 8 * MIB);
+    let reads = || {
+        let _ = run(&["udevadm", "settle"]);
+        let stat = std::fs::read_to_string(format!("/sys/block/{}/stat", &device.dev[5..])).unwrap();
+        stat.split_whitespace().next().unwrap().parse::<u64>().unwrap()
+    };
+    let looked_at = |what: &str, held: bool| {
+        let before = reads();
+        let exam = examine(device.path());
+        assert_eq!((exam.accepted, reads() == before), (!held, held), "{what}: {exam:?}");
+        let unread = |id| exam.rules.iter().any(|rule| rule.id == id && rule.evidence.contains("not read: somebody"));
+        assert_eq!((unread(S7), unread(S8)), (held, held), "{what}: {exam:?}");
+        assert_eq!(exam.size, Some(8 * MIB), "{what}");
+    };
+    // The control: what nobody uses is read.
+    looked_at("nobody's", false);
+    let permit = admit(device.path(), &[]).unwrap();
+    looked_at("under test", true);
+    drop(permit);
+    let open = Holder::shell(&format!("exec 3<{}; echo held; read x", device.dev));
+    looked_at("open elsewhere", true);
+    drop(open);
+    looked_at("given back", false);
+}
+
 /// Runs as a second instance: takes what it is told to and holds it.
 #[test]
 #[ignore = "started by the test of two instances"]

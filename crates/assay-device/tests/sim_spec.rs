@@ -14,7 +14,9 @@ fn text_reads_back() {
         "sim:flash?size=200GiB&read=95us&iops=300000&seed=18446744073709551615",
         "sim:flash?channels=8&read=50us&write=10us&iops=1&read_bandwidth=1GiB/s&write_bandwidth=1KiB/s&spread=0.5%",
         "sim:flash?cache=0s&program=0s&gc=10ms/64MiB",
+        "sim:flash?fresh=60%/10min",
         "sim:flash-worn?after=30min&slow=6.5%&slow_read=2ms",
+        "sim:flash-worn?fresh=12.5%/1h&after=30min",
         "sim:disk?size=1TiB&block=4KiB&settle=1ms&stroke=10ms&rpm=15000&bandwidth=200MiB/s",
         "sim:disk?stall=2s@10s&stall=500ms@20s&errors=1/100000&hang=1@30s&hang=2@40s&gone@1min",
     ] {

@@ -61,6 +61,12 @@ impl Flow {
         if due < schedule_end { due } else { Instant::FAR }
     }
 
+    /// Begins to read back, alone among all workers, with so many in flight.
+    pub fn begin(&mut self, now: Instant, in_flight: u32) -> Instant {
+        (self.ready, self.credits) = (now, in_flight);
+        now
+    }
+
     /// Takes the next operation off the schedule.
     #[inline]
     pub fn pull(&mut self) {

@@ -2,15 +2,21 @@
 //! streams; it reads no clock and knows no workload by name.
 //!
 //! One [`Worker`] serves one thread with one [`assay_base::Device`]. [`shell`] drives it in real or in virtual time, and
-//! [`merge`] adds what several workers recorded.
+//! [`merge`] adds what several workers recorded; [`settle`] decides when a warm-up that waits may end.
 
 mod flow;
+mod ledger;
 pub mod merge;
+pub mod settle;
 pub mod shell;
 mod timeline;
+mod unit;
+mod verify;
 mod worker;
 
+pub use ledger::{Ledger, Verified};
 pub use merge::Merger;
+pub use settle::{Settled, Settling};
 pub use shell::{Host, run_real, run_virtual};
 pub use timeline::Timeline;
 pub use worker::{Limits, Setup, Step, Totals, Worker};

@@ -34,6 +34,10 @@ pub trait Sink {
     fn event(&mut self, event: Event);
     /// A frame whose memory can be used again.
     fn spent(&mut self) -> Option<Frame>;
+    /// When the phase that waits ends, once that is decided; asked after each interval.
+    fn phase_end(&mut self) -> Option<Instant> {
+        None
+    }
 }
 
 /// A hand-over that takes longer is looked at: did it block?
@@ -43,13 +47,86 @@ const BLOCKING: Span = Span::from_us(50);
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Waiting {
     /// The last stretch before an operation is due is spun, not slept, because a sleep ends late.
-    pub spin: Span,
+    pub spin: Spin,
+    /// Handing over is carrying out: all the time it takes is the device's.
+    pub inline: bool,
+}
+
+/// How long is spun before an operation is due.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Spin {
+    /// Always so long.
+    Fixed(Span),
+    /// As long as sleeps were found to end late, at most so long, and at most a quarter of all time: at rates whose every
+    /// gap is shorter than a sleep is late, a processor would otherwise spin for ever.
+    Learned(Span),
+}
+
+/// Learns how late sleeps end: keeps an estimate of the quantile [`Lateness::SHARE`] of all that it was told, by a step up
+/// when one was later and a smaller step down when it was not (stochastic approximation of a quantile: Robbins and Monro,
+/// "A stochastic approximation method", 1951).
+#[derive(Debug)]
+struct Lateness {
+    ns: i64,
+    most: i64,
+    learns: bool,
+    /// Time that may still be spun, in nanoseconds.
+    credit: i64,
+    /// When the credit was last counted.
+    counted: Instant,
+}
+
+impl Lateness {
+    /// So many of a hundred sleeps end within the estimate.
+    const SHARE: i64 = 90;
+    /// A step up for one that was later, in nanoseconds; the step down is smaller by the odds of the share.
+    const UP: i64 = 900;
+    const DOWN: i64 = Self::UP * (100 - Self::SHARE) / Self::SHARE;
+    /// One of so many nanoseconds may be spun.
+    const OF: i64 = 4;
+    /// Credit that is kept for later.
+    const CREDIT: i64 = 1_000_000;
+
+    fn new(spin: Spin, now: Instant) -> Lateness {
+        let (Spin::Fixed(most) | Spin::Learned(most)) = spin;
+        let most = i64::try_from(most.as_ns()).unwrap_or(i64::MAX);
+        let learns = matches!(spin, Spin::Learned(_));
+        Lateness { ns: if learns { most / 2 } else { most }, most, learns, credit: 0, counted: now }
+    }
+
+    /// How long before an operation is due a sleep must end.
+    fn ahead(&self) -> Span {
+        if self.learns && self.credit <= 0 { Span::ZERO } else { self.span() }
+    }
+
+    fn span(&self) -> Span {
+        Span::from_ns(self.ns.unsigned_abs())
+    }
+
+    /// A sleep ended this much after its time.
+    fn learn(&mut self, late: Span) {
+        if self.learns {
+            let step = if late > self.span() { Self::UP } else { -Self::DOWN };
+            self.ns = (self.ns + step).clamp(0, self.most);
+        }
+    }
+
+    /// Counts the time up to `now`, which was `spun` or not.
+    fn count(&mut self, now: Instant, spun: bool) {
+        let passed = i64::try_from(now.since(self.counted).as_ns()).unwrap_or(i64::MAX / 2);
+        let cost = if spun { passed } else { 0 };
+        self.credit = (self.credit + passed / Self::OF - cost).clamp(-Self::CREDIT, Self::CREDIT);
+        self.counted = now;
+    }
 }
 
 /// Runs `worker` to its end in real time.
 pub fn run_real<D: Device>(worker: &mut Worker<D>, host: &impl Host, sink: &mut impl Sink, waiting: Waiting) {
+    let mut lateness = Lateness::new(waiting.spin, host.now());
+    let mut idle = false;
     loop {
         let now = host.now();
+        lateness.count(now, idle);
         match host.stop() {
             Some(Stop::Drain(reason)) => worker.stop(now, reason),
             Some(Stop::Now(reason)) => {
@@ -58,21 +135,34 @@ pub fn run_real<D: Device>(worker: &mut Worker<D>, host: &impl Host, sink: &mut 
             }
             None => {}
         }
-        let Step { wake, done } = worker.step(now);
-        send(worker, host);
-        pass_on(worker, sink);
+        let Step { wake, issued, done } = worker.step(now);
+        if issued {
+            send(worker, host, waiting.inline);
+        }
+        pass_on(worker, sink, now);
         if done {
             return;
         }
-        let ahead = wake.since(host.now());
-        if ahead > waiting.spin {
-            worker.wait(ahead.saturating_sub(waiting.spin));
+        let before = host.now();
+        let sleep = wake.since(before).saturating_sub(lateness.ahead());
+        idle = sleep.is_zero() && !issued;
+        if !sleep.is_zero() {
+            worker.wait(sleep);
+            let (ended, after) = (before + sleep, host.now());
+            // One that a completion ended says nothing about lateness.
+            if after >= ended {
+                lateness.learn(after.since(ended));
+            }
         }
     }
 }
 
 /// Hands over what was issued; when that blocked, the worker is told.
-fn send<D: Device>(worker: &mut Worker<D>, host: &impl Host) {
+fn send<D: Device>(worker: &mut Worker<D>, host: &impl Host, inline: bool) {
+    if inline {
+        worker.send(host.now());
+        return worker.blocked(host.now());
+    }
     let (before, switches) = (host.now(), host.voluntary_switches());
     worker.send(before);
     let after = host.now();
@@ -86,8 +176,8 @@ fn send<D: Device>(worker: &mut Worker<D>, host: &impl Host) {
 pub fn run_virtual<D: Device>(worker: &mut Worker<D>, start: Instant, sink: &mut impl Sink, stop: impl Fn() -> bool) {
     let mut now = start;
     loop {
-        let Step { wake, done } = worker.step(now);
-        if pass_on(worker, sink) && stop() {
+        let Step { wake, done, .. } = worker.step(now);
+        if pass_on(worker, sink, now) && stop() {
             worker.stop(now, CloseReason::Interrupted);
         }
         if done {
@@ -101,13 +191,13 @@ pub fn run_virtual<D: Device>(worker: &mut Worker<D>, start: Instant, sink: &mut
 
 /// True when an interval ended.
 #[inline]
-fn pass_on<D: Device>(worker: &mut Worker<D>, sink: &mut impl Sink) -> bool {
-    worker.has_news() && hand_over(worker, sink)
+fn pass_on<D: Device>(worker: &mut Worker<D>, sink: &mut impl Sink, now: Instant) -> bool {
+    worker.has_news() && hand_over(worker, sink, now)
 }
 
 /// Happens once an interval.
 #[cold]
-fn hand_over<D: Device>(worker: &mut Worker<D>, sink: &mut impl Sink) -> bool {
+fn hand_over<D: Device>(worker: &mut Worker<D>, sink: &mut impl Sink, now: Instant) -> bool {
     let mut any = false;
     for event in worker.take_events() {
         sink.event(event);
@@ -119,5 +209,51 @@ fn hand_over<D: Device>(worker: &mut Worker<D>, sink: &mut impl Sink) -> bool {
     while let Some(frame) = sink.spent() {
         worker.recycle(frame);
     }
+    if let Some(at) = sink.phase_end().filter(|_| any) {
+        worker.end_phase(now, at);
+    }
     any
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn learns_how_late_most_sleeps_end() {
+        let mut lateness = Lateness::new(Spin::Learned(Span::from_us(50)), Instant::ZERO);
+        let mut prng = assay_base::Prng::seeded(1);
+        for _ in 0..100_000 {
+            lateness.learn(Span::from_ns(prng.below(40_000)));
+        }
+        // Nine of ten are below 36 µs.
+        assert!((33_000..39_000).contains(&lateness.ns), "{lateness:?}");
+        for _ in 0..100_000 {
+            lateness.learn(Span::from_ms(1));
+        }
+        assert_eq!(lateness.span(), Span::from_us(50), "never more than allowed");
+        for _ in 0..1_000_000 {
+            lateness.learn(Span::ZERO);
+        }
+        assert_eq!(lateness.span(), Span::ZERO);
+    }
+
+    #[test]
+    fn spins_a_quarter_of_the_time_at_most() {
+        let mut lateness = Lateness::new(Spin::Learned(Span::from_us(50)), Instant::ZERO);
+        let mut spun = 0;
+        for us in 1..=1_000_000 {
+            let spins = !lateness.ahead().is_zero();
+            spun += u64::from(spins);
+            lateness.count(Instant::from_ns(us * 1000), spins);
+        }
+        assert!((200_000..=251_000).contains(&spun), "{spun} of a million");
+    }
+
+    #[test]
+    fn what_was_asked_for_is_kept() {
+        let mut lateness = Lateness::new(Spin::Fixed(Span::from_us(7)), Instant::ZERO);
+        lateness.learn(Span::from_ms(1));
+        assert_eq!(lateness.span(), Span::from_us(7));
+    }
 }

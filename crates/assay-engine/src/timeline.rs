@@ -1,7 +1,7 @@
 //! When the intervals and phases of a run begin and end. Pure arithmetic on instants.
 
 use assay_base::{Instant, Span};
-use assay_model::Plan;
+use assay_model::{PhaseKind, Plan};
 
 /// Distributions go to the log at least this often, in intervals.
 const GROUP: u32 = 10;
@@ -11,9 +11,11 @@ const GROUP: u32 = 10;
 pub struct Timeline {
     interval: Span,
     slice: Span,
-    /// Ends of the phases.
+    /// Ends of the phases that have one.
     phases: Vec<Instant>,
     phase: usize,
+    /// The phase that may be ended early.
+    waits: Option<usize>,
     phase_start: Instant,
     index: u64,
     start: Instant,
@@ -39,14 +41,33 @@ impl Timeline {
     /// The timeline of a plan whose run begins at `start`.
     pub fn new(plan: &Plan, start: Instant) -> Timeline {
         let mut end = start;
-        let phases = plan.phases.iter().map(|phase| {
+        let timed = plan.phases.iter().filter(|phase| phase.kind != PhaseKind::ReadBack);
+        let phases = timed.map(|phase| {
             end += phase.span;
             end
         });
         let phases: Vec<Instant> = phases.collect();
         assert!(!phases.is_empty(), "a plan has at least one phase");
         let Plan { interval, slice, .. } = *plan;
-        Timeline { interval, slice, phases, phase: 0, phase_start: start, index: 0, start, group: 0 }
+        let waits = plan.phases.iter().position(|phase| phase.steady_round.is_some());
+        Timeline { interval, slice, phases, phase: 0, waits, phase_start: start, index: 0, start, group: 0 }
+    }
+
+    /// Ends the phase that waits at `at`, and moves the later ones up to it; says whether that changed anything. A plan without
+    /// such a phase, and one that has it ended there, stay as they are. `None` when that moment has passed already.
+    pub fn end_phase(&mut self, at: Instant) -> Option<bool> {
+        let Some(waits) = self.waits else { return Some(false) };
+        let early = self.phases[waits].since(at);
+        if early.is_zero() {
+            return Some(false);
+        }
+        if self.phase != waits || at <= self.start {
+            return None;
+        }
+        for end in &mut self.phases[waits..] {
+            *end = Instant::from_ns(end.as_ns() - early.as_ns());
+        }
+        Some(true)
     }
 
     /// The end of the last phase.
@@ -81,6 +102,13 @@ impl Timeline {
         closed
     }
 
+    /// Begins the phase behind the last that has an end, where the open interval begins. It goes on until the run is over.
+    pub fn read_back(&mut self) {
+        self.phase = self.phases.len();
+        self.phases.push(Instant::FAR);
+        self.phase_start = self.start;
+    }
+
     /// Intervals closed so far.
     pub fn closed(&self) -> u64 {
         self.index
@@ -95,14 +123,14 @@ impl Timeline {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use assay_model::workload;
+    use assay_model::{WarmUp, workload};
 
     fn timeline(warm_up_ms: u64, measure_ms: u64, slice_ms: u64) -> Timeline {
         let file = format!("model = \"act-storage\"\nslice = \"{slice_ms}ms\"");
         let adjust = workload::Adjust {
             targets: 1,
             measure: Some(Span::from_ms(measure_ms)),
-            warm_up: Some(Span::from_ms(warm_up_ms)),
+            warm_up: Some(WarmUp::For(Span::from_ms(warm_up_ms))),
             ..workload::Adjust::default()
         };
         Timeline::new(&workload::read("t", &file).unwrap().plan(&adjust).unwrap(), Instant::from_ns(5))
@@ -134,6 +162,25 @@ mod tests {
             (5000, 6000, 1, true),
         ];
         assert_eq!(walk(timeline(1500, 2500, 2000), 7), expected);
+    }
+
+    #[test]
+    fn a_phase_that_waits_ends_early_and_the_next_keeps_its_length() {
+        let file = "model = \"act-storage\"\nslice = \"2s\"\nduration = \"3s\"\nwarm_up = { until = \"steady\", limit = \"60s\", round = \"1s\" }";
+        let plan = workload::read("t", file).unwrap().plan(&workload::Adjust::default()).unwrap();
+        let at = |s: u64| Instant::from_ns(5 + s * 1_000_000_000);
+        let mut timeline = Timeline::new(&plan, at(0));
+        assert_eq!(timeline.end(), at(63));
+        (0..5).for_each(|_| _ = timeline.close(timeline.boundary(), false));
+        assert_eq!(timeline.clone().end_phase(at(5)), None, "the interval that begins there is open already");
+        assert_eq!([timeline.end_phase(at(7)), timeline.end_phase(at(7))], [Some(true), Some(false)], "twice is once");
+        assert_eq!(timeline.end(), at(10));
+        let rest: Vec<(u16, bool)> = (0..6)
+            .map(|_| timeline.close(timeline.boundary(), false))
+            .map(|closed| (closed.phase, closed.close_group))
+            .collect();
+        assert_eq!(rest, [(0, true), (0, true), (1, false), (1, true), (1, true), (1, true)]);
+        assert_eq!([timeline.end_phase(at(7)), timeline.end_phase(at(6))], [Some(false), None], "it is over");
     }
 
     #[test]

@@ -7,14 +7,17 @@
 //! `issued − intended` is the generator's own.
 
 use crate::flow::Flow;
+use crate::ledger::Ledger;
 use crate::timeline::Timeline;
-use assay_base::{Completion, Device, Direction, Done, Errno, Instant, Prng, Span, Ticket, stamp};
-use assay_model::Plan;
+use crate::verify::{Answer, Damage, Verifier};
+use assay_base::{Completion, Device, Direction, Done, Errno, Instant, Op, Prng, Span, Ticket, stamp};
 use assay_model::arrival::Part;
 use assay_model::content::Content;
-use assay_model::plan::{FOR_CONTENT, Generator};
-use assay_record::{CloseReason, Event, Frame, Recorder, Thresholds};
+use assay_model::plan::{FOR_CONTENT, Generator, READ_BACK_DEPTH};
+use assay_model::{Address, Plan};
+use assay_record::{CloseReason, Event, Failure, Frame, PARTS, Recorder, Thresholds};
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 /// When the rules of the run strike.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -42,12 +45,16 @@ pub struct Setup {
     pub part: Part,
     /// Boundaries of the exact counters.
     pub thresholds: Thresholds,
+    /// Operations in flight at most on each target.
+    pub bound: u32,
     /// When the run begins on the time line.
     pub start: Instant,
     /// Number that marks this run's data.
     pub run: u32,
     /// The rules.
     pub limits: Limits,
+    /// What all workers have written, for a plan that verifies.
+    pub ledger: Option<Arc<Ledger>>,
 }
 
 /// What a worker wants after a step.
@@ -55,6 +62,8 @@ pub struct Setup {
 pub struct Step {
     /// It has nothing to do before this, unless an operation completes.
     pub wake: Instant,
+    /// Something was issued, which [`Worker::send`] hands over.
+    pub issued: bool,
     /// All is over.
     pub done: bool,
 }
@@ -85,12 +94,25 @@ struct Slot {
     live: bool,
     stuck: bool,
     blank_check: bool,
+    /// Its rest is on the way: it came back short once.
+    rest: bool,
     len: u32,
     offset: u64,
     intended: Instant,
     submitted: Instant,
     /// Until when the device held the operation back.
     held: Instant,
+}
+
+/// What is known of a short operation while its rest is on the way.
+#[derive(Clone, Copy, Debug)]
+struct Begun {
+    ticket: Ticket,
+    /// Bytes that its first part moved.
+    moved: u32,
+    /// When its first part was issued, and when that hand-over returned.
+    issued: Instant,
+    accepted: Instant,
 }
 
 /// The slots of one target.
@@ -109,6 +131,8 @@ pub struct Worker<D> {
     flows: Vec<Flow>,
     due: Vec<Instant>,
     slots: Vec<Slot>,
+    /// Short operations whose rest is on the way.
+    begun: Vec<Begun>,
     lanes: Vec<Lane>,
     recorder: Recorder,
     timeline: Timeline,
@@ -121,11 +145,22 @@ pub struct Worker<D> {
     /// When draining gives up; `None` while the schedule runs.
     drain_until: Option<Instant>,
     blocked_until: Instant,
+    /// Issuing need not wait for completions to be looked at: every flow follows a schedule, on a device that is
+    /// [sure](Device::is_sure).
+    ahead: bool,
+    /// Up to when it was issued ahead.
+    reached: Instant,
     reason: CloseReason,
     finished: bool,
     totals: Totals,
     failures_told: u32,
     reads: u64,
+    verifier: Option<Verifier>,
+    damages: Vec<Damage>,
+    /// The first flow that reads back; they are the last.
+    read_back: usize,
+    /// Whether they do so now.
+    reads_back: bool,
     done: Done,
     frames: Vec<Frame>,
     events: Vec<Event>,
@@ -135,12 +170,16 @@ pub struct Worker<D> {
 const SAMPLE_EVERY: u64 = 64;
 /// Bytes looked at.
 const SAMPLE_BYTES: usize = 64;
+/// Operations issued ahead in one step: few enough for what is known of them to stay near the processor.
+const AHEAD: u64 = 64;
+/// Stretches of a target looked at in one step for something to read back.
+const LOOKED_AT: u64 = 1 << 16;
 
 impl<D: Device> Worker<D> {
-    /// A worker for its part of `plan` on `device`, which has `bound × targets` slots for `bound` from [`Worker::bound`].
+    /// A worker for its part of `plan` on `device`, which has `bound × targets` slots; see [`Worker::bound`].
     /// `None` when a rate does not fit.
     pub fn new(plan: &Plan, device: D, setup: Setup) -> Option<Worker<D>> {
-        let Setup { part, thresholds, start, run, limits } = setup;
+        let Setup { part, thresholds, bound, start, run, limits, ledger } = setup;
         let flow = |(stream, target): (u16, u16)| {
             let generator = Generator::new(plan, stream, target, device.geometry(target), part, start)?;
             let spec = &plan.streams[usize::from(stream)];
@@ -150,7 +189,8 @@ impl<D: Device> Worker<D> {
             Some(Flow::new(generator, content, target, start))
         };
         let flows: Vec<Flow> = plan.flows().map(flow).collect::<Option<_>>()?;
-        let bound = Self::bound(plan, part);
+        let written = |(stream, _): &(u16, u16)| plan.streams[usize::from(*stream)].address == Address::Written;
+        let read_back = plan.flows().position(|flow| written(&flow)).unwrap_or(flows.len());
         let lane = |target: u32| Lane {
             free: (0..bound).rev().map(|i| Ticket(target * bound + i)).collect(),
             full_until: start,
@@ -161,20 +201,30 @@ impl<D: Device> Worker<D> {
             live: false,
             stuck: false,
             blank_check: false,
+            rest: false,
             len: 0,
             offset: 0,
             intended: start,
             submitted: start,
             held: start,
         };
+        let slots = bound as usize * usize::from(plan.targets);
+        let geometries = (0..plan.targets).map(|target| device.geometry(target));
+        let verifier = ledger.map(|ledger| Verifier::new(plan, ledger, run, slots, geometries));
         let timeline = Timeline::new(plan, start);
         let schedule_end = timeline.end();
+        let ahead = device.is_sure() && verifier.is_none() && flows.iter().all(Flow::is_open_loop);
         Some(Worker {
-            due: flows.iter().map(|flow| flow.due(schedule_end)).collect(),
+            due: flows
+                .iter()
+                .enumerate()
+                .map(|(index, flow)| if index < read_back { flow.due(schedule_end) } else { Instant::FAR })
+                .collect(),
+            begun: Vec::new(),
             recorder: Recorder::new(thresholds, flows.len()),
             flows,
             device,
-            slots: vec![empty; bound as usize * usize::from(plan.targets)],
+            slots: vec![empty; slots],
             lanes: (0..u32::from(plan.targets)).map(lane).collect(),
             boundary: timeline.boundary(),
             timeline,
@@ -183,11 +233,18 @@ impl<D: Device> Worker<D> {
             schedule_end,
             drain_until: None,
             blocked_until: start,
+            ahead,
+            // Before all: a worker in real time is asked before its run begins.
+            reached: Instant::ZERO,
             reason: CloseReason::Completed,
             finished: false,
             totals: Totals::default(),
             failures_told: 0,
             reads: 0,
+            verifier,
+            damages: Vec::new(),
+            read_back,
+            reads_back: false,
             done: Done::new(),
             frames: Vec::new(),
             events: Vec::new(),
@@ -200,11 +257,13 @@ impl<D: Device> Worker<D> {
             .max(1) as u32
     }
 
-    /// Reaps, closes intervals, issues. Call [`Worker::send`] after it.
+    /// Reaps, closes intervals, issues.
     pub fn step(&mut self, now: Instant) -> Step {
         if self.finished {
-            return Step { wake: Instant::FAR, done: true };
+            return Step { wake: Instant::FAR, issued: false, done: true };
         }
+        let now = now.max(self.reached);
+        let before = self.totals.issued;
         self.reap(now);
         while self.boundary <= now {
             self.close_interval(self.boundary, false);
@@ -212,11 +271,15 @@ impl<D: Device> Worker<D> {
         if now >= self.schedule_end && self.drain_until.is_none() {
             self.begin_drain(now);
         }
-        let next = self.issue(now);
+        let next = if self.may_run_ahead() { self.issue_ahead(now) } else { self.issue(now) };
         self.finish_if_drained(now);
-        let device = self.device.next_wakeup().unwrap_or(Instant::FAR);
+        let device = match self.reached > now {
+            true => Instant::FAR,
+            false => self.device.next_wakeup().unwrap_or(Instant::FAR),
+        };
         let drained = self.drain_until.unwrap_or(Instant::FAR);
-        Step { wake: next.min(device).min(self.boundary).min(drained), done: self.finished }
+        let issued = self.totals.issued > before;
+        Step { wake: next.min(device).min(self.boundary).min(drained), issued, done: self.finished }
     }
 
     /// The schedule is over. What was intended and still waits is issued all the same; closed loops issue nothing more.
@@ -250,14 +313,39 @@ impl<D: Device> Worker<D> {
         }
     }
 
+    /// Ends the phase that waits at `at`. Told of it too late, the worker stops: it would measure another stretch than the
+    /// others.
+    pub fn end_phase(&mut self, now: Instant, at: Instant) {
+        if self.drain_until.is_some() {
+            return;
+        }
+        match self.timeline.end_phase(at) {
+            Some(true) => {}
+            Some(false) => return,
+            None => {
+                let text =
+                    format!("the end of the warm-up was {} ago when this worker was told", now.since(at).human());
+                self.events.push(Event { at_ns: now.as_ns(), what: "warning".into(), text, details: BTreeMap::new() });
+                return self.stop(now, CloseReason::GeneratorLag);
+            }
+        }
+        self.boundary = self.timeline.boundary();
+        self.schedule_end = self.timeline.end();
+        for (due, flow) in self.due.iter_mut().zip(&self.flows).filter(|(_, flow)| flow.is_open_loop()) {
+            *due = flow.due(self.schedule_end);
+        }
+    }
+
     /// Gives up draining: the next step is the last.
     pub fn abandon(&mut self, now: Instant) {
         self.drain_until = Some(now);
     }
 
-    /// Waits on the device.
+    /// Waits on the device, unless completions wait to be looked at.
     pub fn wait(&mut self, span: Span) {
-        self.device.wait(span);
+        if self.done.is_empty() {
+            self.device.wait(span);
+        }
     }
 
     /// Whether an interval has ended or something happened since frames and events were last taken.
@@ -292,8 +380,8 @@ impl<D: Device> Worker<D> {
     }
 
     /// What carries the operations.
-    pub fn device(&self) -> &D {
-        &self.device
+    pub fn device(&mut self) -> &mut D {
+        &mut self.device
     }
 
     fn reap(&mut self, now: Instant) {
@@ -310,14 +398,44 @@ impl<D: Device> Worker<D> {
         let ticket = completion.ticket;
         let slot = self.slots[ticket.0 as usize];
         assert!(slot.live, "a ticket completes once for each submission");
+        let index = usize::from(slot.flow);
+        if completion.result == Ok(slot.len) && !slot.rest {
+            let (intended, own) = self.back(now, &slot, completion);
+            let response = completion.completed.since(intended);
+            if self.verifier.is_none() || self.is_sound(now, &slot, ticket, response) {
+                let service = completion.completed.since(completion.issued);
+                self.recorder.completed(index, slot.len, response, service, own);
+                if slot.blank_check {
+                    self.sample(index, ticket);
+                }
+            }
+        } else if !self.takes_rest(now, &slot, completion) {
+            self.fell_short(now, &slot, *completion);
+        }
+        if slot.stuck && !self.slots[ticket.0 as usize].live {
+            self.flows[index].stuck -= 1;
+            let text = format!("an operation came back after {}", completion.completed.since(slot.submitted).human());
+            self.tell(now, "late-completion", text, &slot, None);
+        }
+    }
+
+    /// Frees the slot of an operation that came back, and returns when it was wanted and how much of its lag was our own.
+    #[inline(always)]
+    fn back(&mut self, now: Instant, slot: &Slot, completion: &Completion) -> (Instant, Span) {
+        let ticket = completion.ticket;
         self.slots[ticket.0 as usize].live = false;
         let index = usize::from(slot.flow);
         let flow = &mut self.flows[index];
         flow.returned(completion.completed);
         let open_loop = flow.is_open_loop();
         let target = flow.target;
-        if !open_loop && self.drain_until.is_none() {
-            self.due[index] = flow.due(self.schedule_end);
+        if !open_loop {
+            if self.drain_until.is_none() {
+                self.due[index] = flow.due(self.schedule_end);
+            } else if self.reads_back && self.reason == CloseReason::Completed {
+                self.due[index] = flow.due(Instant::FAR);
+                self.drain_until = Some(now + self.limits.drain);
+            }
         }
         // A closed loop wants its operation when it issues it.
         let intended = if open_loop || !flow.pause().is_zero() { slot.intended } else { completion.issued };
@@ -325,28 +443,129 @@ impl<D: Device> Worker<D> {
         let lag = completion.issued.since(intended);
         let own = completion.issued.since(intended.max(slot.held)).min(lag);
         self.recorder.lagged(index, lag, own);
+        self.recorder.submitted(index, completion.accepted.since(completion.issued));
         let lane = &mut self.lanes[usize::from(target)];
         if lane.free.is_empty() {
             lane.full_until = now;
         }
         lane.free.push(ticket);
-        match completion.result {
-            Ok(len) if len == slot.len => {
-                lane.failures = 0;
-                let response = completion.completed.since(intended);
-                let service = completion.completed.since(completion.issued);
-                self.recorder.completed(index, len, response, service, own);
-                if slot.blank_check {
-                    self.sample(index, ticket);
-                }
-            }
-            Ok(len) => self.short(now, &slot, len),
-            Err(errno) => self.failed(now, &slot, errno),
+        if completion.result.is_ok() {
+            lane.failures = 0;
         }
-        if slot.stuck {
-            self.flows[index].stuck -= 1;
-            let text = format!("an operation came back after {}", completion.completed.since(slot.submitted).human());
-            self.tell(now, "late-completion", text, &slot, None);
+        (intended, own)
+    }
+
+    /// Submits the rest of an operation that moved only some of its bytes, from its last whole block on; once for each
+    /// operation. True when the operation is on its way again.
+    #[cold]
+    fn takes_rest(&mut self, now: Instant, slot: &Slot, completion: &Completion) -> bool {
+        let Ok(moved) = completion.result else { return false };
+        if slot.rest || moved == 0 || moved >= slot.len {
+            return false;
+        }
+        let ticket = completion.ticket;
+        let flow = &self.flows[usize::from(slot.flow)];
+        // Direct I/O begins at whole blocks only.
+        let whole = moved - moved % self.device.geometry(flow.target).block.max(1);
+        let op = flow.generator.at(slot.offset + u64::from(whole), slot.len - whole);
+        if op.direction == Direction::Write {
+            let buffer = self.device.buffer(ticket);
+            let end = buffer.len().min(slot.len as usize);
+            buffer.copy_within((whole as usize).min(end)..end, 0);
+        }
+        self.slots[ticket.0 as usize].rest = true;
+        let Completion { issued, accepted, .. } = *completion;
+        self.begun.push(Begun { ticket, moved, issued, accepted });
+        self.device.submit(now, ticket, &op);
+        true
+    }
+
+    /// Counts what came back with an error or with too few bytes.
+    #[cold]
+    fn fell_short(&mut self, now: Instant, slot: &Slot, mut completion: Completion) {
+        let mut moved = 0;
+        if let Some(at) = self.begun.iter().position(|begun| begun.ticket == completion.ticket) {
+            let begun = self.begun.swap_remove(at);
+            (completion.issued, completion.accepted) = (begun.issued, begun.accepted);
+            moved = begun.moved;
+        }
+        let (intended, _) = self.back(now, slot, &completion);
+        let index = usize::from(slot.flow);
+        let failure = self.failure(slot, completion.completed.since(intended));
+        self.unsettled(slot);
+        match completion.result {
+            Ok(len) => {
+                self.recorder.short(index, failure);
+                self.short(now, slot, moved, len);
+            }
+            // The first part was moved: it stays a short operation, whatever became of its rest.
+            Err(errno) if moved > 0 => {
+                self.recorder.short(index, failure);
+                let text = format!("{moved} of {} bytes were moved, and the rest failed with {errno}", slot.len);
+                self.tell(now, "short-io", text, slot, Some(errno));
+            }
+            Err(Errno::NOT_SUBMITTED) => {
+                self.recorder.not_submitted(index);
+                self.stop(now, CloseReason::EngineFailed);
+            }
+            Err(errno) => {
+                self.recorder.failed(index, errno, failure);
+                self.failed(now, slot, errno);
+            }
+        }
+    }
+
+    /// Where and how long an operation failed.
+    fn failure(&self, slot: &Slot, response: Span) -> Failure {
+        let size = self.device.geometry(self.flows[usize::from(slot.flow)].target).size.max(1);
+        let part = (u128::from(slot.offset) * PARTS as u128 / u128::from(size)) as usize;
+        Failure { part, response }
+    }
+
+    /// Holds what came back in full against what was written: false, and counted, when it is damaged.
+    fn is_sound(&mut self, now: Instant, slot: &Slot, ticket: Ticket, response: Span) -> bool {
+        let Some(verifier) = &self.verifier else { return true };
+        let index = usize::from(slot.flow);
+        let target = self.flows[index].target;
+        if self.flows[index].content.is_some() {
+            verifier.written(target, slot.offset, slot.len, true);
+            return true;
+        }
+        let Some(data) = self.device.buffer(ticket).get_mut(..slot.len as usize) else { return true };
+        let answer = verifier.read(ticket, target, slot.offset, data, &mut self.damages);
+        let cell = self.recorder.cell(index);
+        match answer {
+            Answer::Right => cell.verified += 1,
+            Answer::Open => cell.unverified += 1,
+            Answer::Wrong(kind) => self.damaged(now, slot, kind, response),
+        }
+        !matches!(answer, Answer::Wrong(_))
+    }
+
+    #[cold]
+    fn damaged(&mut self, now: Instant, slot: &Slot, kind: Errno, response: Span) {
+        let index = usize::from(slot.flow);
+        let failure = self.failure(slot, response);
+        self.recorder.failed(index, kind, failure);
+        self.recorder.cell(index).damaged += self.damages.len() as u64;
+        for damage in std::mem::take(&mut self.damages) {
+            if self.failures_told >= self.limits.failure_events {
+                continue;
+            }
+            self.failures_told += 1;
+            let mut details = damage.details();
+            details.insert("flow".to_owned(), slot.flow.to_string());
+            details.insert("target".to_owned(), self.flows[index].target.to_string());
+            self.events.push(Event { at_ns: now.as_ns(), what: "damage".to_owned(), text: damage.text(), details });
+        }
+    }
+
+    /// A write that did not succeed may have left anything.
+    #[cold]
+    fn unsettled(&mut self, slot: &Slot) {
+        let flow = &self.flows[usize::from(slot.flow)];
+        if let Some(verifier) = self.verifier.as_ref().filter(|_| flow.content.is_some()) {
+            verifier.written(flow.target, slot.offset, slot.len, false);
         }
     }
 
@@ -360,9 +579,12 @@ impl<D: Device> Worker<D> {
     }
 
     #[cold]
-    fn short(&mut self, now: Instant, slot: &Slot, len: u32) {
-        self.recorder.cell(usize::from(slot.flow)).short += 1;
-        self.tell(now, "short-io", format!("{len} of {} bytes were moved", slot.len), slot, None);
+    fn short(&mut self, now: Instant, slot: &Slot, moved: u32, len: u32) {
+        let text = match moved {
+            0 => format!("{len} of {} bytes were moved", slot.len),
+            _ => format!("{moved} of {} bytes were moved at first, and {len} when the rest was asked for", slot.len),
+        };
+        self.tell(now, "short-io", text, slot, None);
         if len == 0 {
             self.tell(now, "target-lost", "nothing could be moved: the target ends before its size".into(), slot, None);
             self.stop(now, CloseReason::TargetLost);
@@ -371,10 +593,6 @@ impl<D: Device> Worker<D> {
 
     #[cold]
     fn failed(&mut self, now: Instant, slot: &Slot, errno: Errno) {
-        self.recorder.failed(usize::from(slot.flow), errno);
-        if errno == Errno::NOT_SUBMITTED {
-            return self.stop(now, CloseReason::EngineFailed);
-        }
         self.tell(now, "io-error", format!("an operation failed with {errno}"), slot, Some(errno));
         let target = self.flows[usize::from(slot.flow)].target;
         let lane = &mut self.lanes[usize::from(target)];
@@ -415,7 +633,61 @@ impl<D: Device> Worker<D> {
             if self.falls_behind(now, due, index) {
                 return Instant::FAR;
             }
-            self.submit(now, index, due);
+            if index >= self.read_back {
+                self.read_back(now, index);
+            } else {
+                let op = self.flows[index].generator.operation();
+                self.submit(now, index, due, op);
+            }
+        }
+    }
+
+    /// Whether issuing may go on before completions are looked at. Not while frames wait to be taken: who takes them may end
+    /// the run or the phase at this moment.
+    #[inline]
+    fn may_run_ahead(&self) -> bool {
+        self.ahead
+            && self.drain_until.is_none()
+            && !self.has_news()
+            && self.lanes.iter().all(|lane| !lane.free.is_empty())
+    }
+
+    /// Issues what is due from `now` on as if each came in its own step, up to the end of the interval at most and while
+    /// there are slots. What completes meanwhile is found later, and carries its own time. Returns when to go on.
+    fn issue_ahead(&mut self, now: Instant) -> Instant {
+        let end = self.totals.issued + AHEAD;
+        self.reached = now;
+        loop {
+            let (index, due) = self.soonest();
+            if due >= self.boundary {
+                return due;
+            }
+            self.reached = self.reached.max(due);
+            if self.falls_behind(self.reached, due, index) {
+                return Instant::FAR;
+            }
+            let op = self.flows[index].generator.operation();
+            let target = usize::from(op.target);
+            self.submit(self.reached, index, due, op);
+            if self.totals.issued == end || self.lanes[target].free.is_empty() {
+                return self.reached;
+            }
+        }
+    }
+
+    /// Issues the next reading back of a flow, when there is one.
+    #[cold]
+    fn read_back(&mut self, now: Instant, index: usize) {
+        let Some(verifier) = &self.verifier else { return };
+        let target = self.flows[index].target;
+        match verifier.ledger().book(target).next_written(LOOKED_AT) {
+            Ok((offset, len)) => {
+                let op = Op { target, direction: Direction::Read, durable: false, offset, len };
+                self.submit(now, index, now, op);
+            }
+            // It goes on in the next step: what has come back is waiting.
+            Err(true) => self.due[index] = now + Span::from_ns(1),
+            Err(false) => self.due[index] = Instant::FAR,
         }
     }
 
@@ -429,6 +701,17 @@ impl<D: Device> Worker<D> {
             }
         }
         earliest
+    }
+
+    /// The flow whose next operation is due first. Without a branch: which of them it is cannot be foreseen.
+    #[inline]
+    fn soonest(&self) -> (usize, Instant) {
+        let mut soonest = (0, Instant::FAR);
+        for (index, due) in self.due.iter().enumerate() {
+            let sooner = *due < soonest.1;
+            soonest = (if sooner { index } else { soonest.0 }, soonest.1.min(*due));
+        }
+        soonest
     }
 
     /// The lag rule: the run ends when its schedule is behind by more than the plan allows.
@@ -461,11 +744,11 @@ impl<D: Device> Worker<D> {
     }
 
     #[inline]
-    fn submit(&mut self, now: Instant, index: usize, due: Instant) {
+    fn submit(&mut self, now: Instant, index: usize, due: Instant, op: Op) {
         let flow = &mut self.flows[index];
-        let op = flow.generator.operation();
         flow.pull();
-        self.due[index] = flow.due(self.schedule_end);
+        let end = if index < self.read_back { self.schedule_end } else { Instant::FAR };
+        self.due[index] = flow.due(end);
         let lane = &mut self.lanes[usize::from(op.target)];
         let ticket = lane.free.pop().expect("earliest() only names flows whose target has a free slot");
         let mut blank_check = false;
@@ -473,10 +756,16 @@ impl<D: Device> Worker<D> {
             Some(content) => {
                 let buffer = self.device.buffer(ticket);
                 if let Some(buffer) = buffer.get_mut(..op.len as usize) {
-                    content.fill(op.offset, buffer);
+                    match &mut self.verifier {
+                        None => content.fill(op.offset, buffer),
+                        Some(verifier) => verifier.writing(ticket, &op, content, buffer),
+                    }
                 }
             }
             None => {
+                if let Some(verifier) = &mut self.verifier {
+                    verifier.reading(ticket, &op);
+                }
                 self.reads += 1;
                 blank_check = self.reads.is_multiple_of(SAMPLE_EVERY) && op.offset.is_multiple_of(stamp::EVERY);
             }
@@ -486,6 +775,7 @@ impl<D: Device> Worker<D> {
             live: true,
             stuck: false,
             blank_check,
+            rest: false,
             len: op.len,
             offset: op.offset,
             intended: due,
@@ -534,6 +824,9 @@ impl<D: Device> Worker<D> {
         if (in_flight > 0 || backlog) && now < until {
             return;
         }
+        if self.begins_read_back(now, in_flight == 0 && !backlog) {
+            return;
+        }
         // What is given up is stuck by definition, whether it was noticed before or not.
         for slot in self.slots.iter_mut().filter(|slot| slot.live && !slot.stuck) {
             slot.stuck = true;
@@ -546,5 +839,25 @@ impl<D: Device> Worker<D> {
         let Totals { issued, completed, stuck } = self.totals;
         assert_eq!(issued, completed + stuck, "every operation that was issued completed or is stuck");
         self.finished = true;
+    }
+
+    /// The schedule is over and nothing is in flight (`drained`). The last worker of all reads back what all have written.
+    fn begins_read_back(&mut self, now: Instant, drained: bool) -> bool {
+        let Some(verifier) = self.verifier.as_ref().filter(|_| !self.reads_back) else { return false };
+        self.reads_back = true;
+        let whole = drained && self.reason == CloseReason::Completed;
+        if !verifier.ledger().written(whole) || self.read_back == self.flows.len() {
+            return false;
+        }
+        if now > self.timeline.open_since() {
+            self.close_interval(now, true);
+        }
+        self.timeline.read_back();
+        self.boundary = self.timeline.boundary();
+        self.drain_until = Some(now + self.limits.drain);
+        for (due, flow) in self.due.iter_mut().zip(&mut self.flows).skip(self.read_back) {
+            *due = flow.begin(now, READ_BACK_DEPTH);
+        }
+        true
     }
 }

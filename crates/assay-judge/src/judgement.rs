@@ -6,7 +6,7 @@
 
 use crate::verdict::Verdict;
 use assay_base::{Measure, Span};
-use assay_record::{CloseReason, Event, TargetHead};
+use assay_record::{ClockSample, CloseReason, Event, TargetHead};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -73,6 +73,31 @@ pub struct Intervals {
     pub planned: u64,
     /// As many as the log holds.
     pub present: u64,
+    /// As many as stand in slices that are complete and prove something.
+    #[serde(default)]
+    pub valid: u64,
+}
+
+/// The machine's clocks over a step.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Clocks {
+    /// Before the first interval.
+    pub start: ClockSample,
+    /// With the last.
+    pub end: ClockSample,
+    /// Between them, the first 100.
+    pub events: Vec<ClockEvent>,
+}
+
+/// Something that happened to a clock.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ClockEvent {
+    /// In measured time.
+    pub at_ns: u64,
+    /// `slept` or `wall-clock-set`.
+    pub what: String,
+    /// For how long, or how far forward.
+    pub by_ns: i64,
 }
 
 /// One step of a certification.
@@ -117,12 +142,21 @@ pub struct Part {
     /// Segments of the log: 1, and one more for each continuation.
     #[serde(default)]
     pub segments: u64,
+    /// The machine's clocks at both ends and what happened to them; absent where none was read.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub clocks: Option<Clocks>,
+    /// Id of the key that signs the result; absent where none does.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub signer: Option<String>,
     /// How the last segment ended; absent when it was cut off without a closing line.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub closed: Option<CloseReason>,
     /// Places where the log contradicts itself: intervals that do not add up, overlap or disagree with the closing line.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub contradictions: u64,
+    /// Times the machine was found changed: it slept, its clock source or the queue of a target became another.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub environment_changes: u64,
     /// The built-in criterion of delivered load first, then the plan's in their order.
     pub criteria: Vec<CriterionOutcome>,
     /// In order of time; the first 2000, and of the others those in which something was broken.
@@ -141,12 +175,18 @@ pub struct Part {
     pub host: BTreeMap<String, String>,
     /// What was driven.
     pub targets: Vec<TargetTotals>,
+    /// What was read, held against what was written; absent where the plan does not verify.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub integrity: Option<Integrity>,
     /// Interruptions that were continued.
     pub gaps: Vec<Gap>,
     /// What happened at a moment; the first 1000.
     pub events: Vec<Event>,
     /// Events beyond those.
     pub events_left_out: u64,
+    /// Whether it was steady and where its level changed, for each stream over all targets.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub steadiness: Vec<Steadiness>,
     /// Thin lines for charts.
     pub series: Series,
     /// The plan as it was run.
@@ -323,6 +363,9 @@ pub struct Counts {
     pub short: u64,
     /// Failed, by error name.
     pub errors: BTreeMap<String, u64>,
+    /// Failed and short, by the part of the target in which they began: 0 to 63, each a 64th of it.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub failed_at: BTreeMap<u64, u64>,
     /// At the end: in flight, waiting, stuck.
     pub in_flight: u64,
     /// See `in_flight`.
@@ -381,6 +424,21 @@ pub struct StreamTotals {
     pub lag: TimesSummary,
     /// The generator's own part of the lag; from counters, without percentiles.
     pub own_lag: TimesSummary,
+    /// Its histogram: `[from, operations]`, from that many nanoseconds up to the next entry's, exact; empty ones left out.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub own_lag_counts: Vec<(u64, u64)>,
+    /// Time inside the hand-over to the kernel; absent where none was counted.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub blocked_submit: Option<Blocked>,
+}
+
+/// Time inside the hand-over of operations: what a call that blocks takes is the device's and the kernel's.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Blocked {
+    /// Of all operations that came back.
+    pub sum_ns: u64,
+    /// Longest.
+    pub max_ns: u64,
 }
 
 /// A distribution of lengths of time. Percentiles are absent when nothing was counted or when they lie above an hour.
@@ -435,6 +493,56 @@ pub struct TargetTotals {
     /// What its block device counted meanwhile; absent where there is none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub disk: Option<DiskTotals>,
+    /// What it says of its health; absent where nobody asked.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub health: Option<Health>,
+}
+
+/// What a target says of its health (SMART), by name; `smart: absent` where it says nothing to us.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Health {
+    /// Before the first operation.
+    pub before: BTreeMap<String, String>,
+    /// After the last; the same as before where the run was cut.
+    pub after: BTreeMap<String, String>,
+}
+
+/// What a step that verifies found in all of its phases.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Integrity {
+    /// Reads that are what was written, the reading back at the end among them.
+    pub verified_reads: u64,
+    /// Reads of which a part was never written with a seal, or was being written meanwhile.
+    pub unverified_reads: u64,
+    /// Places that hold something else, each once for each time it was written.
+    pub damaged: u64,
+    /// The first of them, at most 16 on each target.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub places: Vec<DamagedPlace>,
+}
+
+/// A place that holds something else than was written.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct DamagedPlace {
+    /// Target.
+    pub target: String,
+    /// `lost`, `misdirected`, `torn`, `corrupt` or `foreign`.
+    pub damage: String,
+    /// In bytes from the start of the target.
+    pub offset: u64,
+    /// How many.
+    pub bytes: u64,
+    /// Generation that was written there last; 0 for never by this run.
+    pub generation: u64,
+    /// Generation that was found, where what was found has one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub found_generation: Option<u64>,
+    /// Where that was written to.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub found_offset: Option<u64>,
+    /// Of a lost write: where on this target it was found instead.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub went_to: Option<u64>,
 }
 
 /// Counters of a block device against what was issued to it, over the intervals that have them.
@@ -476,6 +584,64 @@ pub struct Gap {
     pub before: String,
     /// Wall clock when the next segment began.
     pub resumed: String,
+}
+
+/// Whether one stream was steady over the measured time, and where its level changed.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Steadiness {
+    /// Stream name.
+    pub stream: String,
+    /// What is averaged: `mean response` (nanoseconds) of an open loop, `throughput` (operations per second) of a closed one.
+    pub measure: String,
+    /// Length of a round.
+    pub round_ns: u64,
+    /// Rounds that ended.
+    pub rounds: u64,
+    /// Where the first five rounds in a row that were steady begin; absent when there were none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub steady_from_ns: Option<u64>,
+    /// The last five rounds in a row; absent when there were fewer.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub last: Option<SteadyWindow>,
+    /// Where the level changed by 5 % or more for longer than noise explains; the largest 20, in order of time.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub changes: Vec<Change>,
+}
+
+/// Five rounds in a row.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct SteadyWindow {
+    /// Begin in measured time.
+    pub start_ns: u64,
+    /// End in measured time.
+    pub end_ns: u64,
+    /// Average of the rounds.
+    pub average: f64,
+    /// Largest less smallest round, as a share of the average; at most 0.2 where it is steady.
+    pub excursion: f64,
+    /// What the best straight line gains over them, as a share of the average; within ±0.1 where it is steady.
+    pub slope: f64,
+    /// Both bounds hold.
+    pub steady: bool,
+}
+
+/// A change of level.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Change {
+    /// Where in measured time.
+    pub at_ns: u64,
+    /// Level of the stretch before it.
+    pub before: f64,
+    /// Level of the stretch after it.
+    pub after: f64,
+}
+
+impl Change {
+    /// How large, the same for a rise and the fall back: 0.5 for half as much again, or a third less.
+    pub fn size(&self) -> f64 {
+        let (low, high) = (self.before.min(self.after), self.before.max(self.after));
+        if low > 0.0 { high / low - 1.0 } else { f64::INFINITY }
+    }
 }
 
 /// A damaged place of the log.

@@ -8,6 +8,7 @@ mod fold;
 mod rules;
 
 pub mod compare;
+pub mod curve;
 pub mod judge;
 pub mod judgement;
 pub mod limit;

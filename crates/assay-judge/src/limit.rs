@@ -4,7 +4,8 @@
 //! observations, so a search that was interrupted goes on from that list.
 //!
 //! ```
-//! use assay_judge::limit::{Multiple, Next, Search};
+//! use assay_base::Multiple;
+//! use assay_judge::limit::{Next, Search};
 //! use assay_judge::Verdict;
 //!
 //! let mut search = Search::start(Multiple::whole(10), Multiple::whole(5));
@@ -16,70 +17,9 @@
 //! ```
 
 use crate::verdict::Verdict;
+use assay_base::Multiple;
 use serde::{Deserialize, Serialize};
 use std::fmt;
-use std::str::FromStr;
-
-/// A load as a multiple of the model's 1x, in hundredths: `30x`, `1.5x`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(try_from = "String", into = "String")]
-pub struct Multiple {
-    hundredths: u64,
-}
-
-impl Multiple {
-    /// `n` times.
-    pub const fn whole(n: u64) -> Multiple {
-        Multiple { hundredths: n.saturating_mul(100) }
-    }
-
-    /// `n` hundredths.
-    pub const fn from_hundredths(n: u64) -> Multiple {
-        Multiple { hundredths: n }
-    }
-
-    /// Hundredths.
-    pub const fn as_hundredths(self) -> u64 {
-        self.hundredths
-    }
-}
-
-impl fmt::Display for Multiple {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let text = format!("{}.{:02}", self.hundredths / 100, self.hundredths % 100);
-        f.pad(&format!("{}x", text.trim_end_matches('0').trim_end_matches('.')))
-    }
-}
-
-impl FromStr for Multiple {
-    type Err = String;
-    fn from_str(text: &str) -> Result<Multiple, String> {
-        let fault = || format!("\"{}\" is not a multiple; write it like 30x or 1.5x", text.escape_debug());
-        let number = text.trim().strip_suffix('x').ok_or_else(fault)?;
-        let (whole, fraction) = number.split_once('.').unwrap_or((number, "0"));
-        let digits = |part: &str| !part.is_empty() && part.bytes().all(|b| b.is_ascii_digit());
-        if !digits(whole) || !digits(fraction) || fraction.len() > 2 {
-            return Err(fault());
-        }
-        let whole: u64 = whole.parse().map_err(|_| fault())?;
-        let part: u64 = format!("{fraction:0<2}").parse().map_err(|_| fault())?;
-        let hundredths = whole.checked_mul(100).and_then(|whole| whole.checked_add(part)).ok_or_else(fault)?;
-        if hundredths == 0 { Err(fault()) } else { Ok(Multiple { hundredths }) }
-    }
-}
-
-impl TryFrom<String> for Multiple {
-    type Error = String;
-    fn try_from(text: String) -> Result<Multiple, String> {
-        text.parse()
-    }
-}
-
-impl From<Multiple> for String {
-    fn from(multiple: Multiple) -> String {
-        multiple.to_string()
-    }
-}
 
 /// One run of the search.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -141,11 +81,9 @@ pub struct Search {
 }
 
 impl Search {
-    /// Begins at `lowest`; ends when pass and fail are no further than `resolution` apart. Both are taken as at least 0.01x.
+    /// Begins at `lowest`; ends when pass and fail are no further than `resolution` apart.
     pub fn start(lowest: Multiple, resolution: Multiple) -> Search {
-        let least = |multiple: Multiple| Multiple { hundredths: multiple.hundredths.max(1) };
-        let highest = Multiple { hundredths: u64::MAX };
-        Search { lowest: least(lowest), resolution: least(resolution), highest, path: Vec::new() }
+        Search { lowest, resolution, highest: Multiple::whole(u64::MAX), path: Vec::new() }
     }
 
     /// Never goes above `highest`.
@@ -192,9 +130,7 @@ impl Search {
             (None, Some(fails)) if fails > self.lowest => Next::RunAt(self.lowest),
             (None, Some(fails)) => Next::Done(Outcome::NeverPassed { fails }),
             (Some(passes), None) if passes >= self.highest => Next::Done(Outcome::NeverFailed { passes }),
-            (Some(passes), None) => {
-                Next::RunAt(Multiple { hundredths: passes.hundredths.saturating_mul(2) }.min(self.highest))
-            }
+            (Some(passes), None) => Next::RunAt(counted(passes.as_millionths().saturating_mul(2)).min(self.highest)),
             (Some(passes), Some(fails)) => self.between(passes, fails),
         }
     }
@@ -216,12 +152,13 @@ impl Search {
 
     /// Bisects, in steps of the resolution above what passed.
     fn between(&self, passes: Multiple, fails: Multiple) -> Next {
-        let gap = fails.hundredths - passes.hundredths;
-        if gap <= self.resolution.hundredths {
+        let gap = fails.as_millionths() - passes.as_millionths();
+        let resolution = self.resolution.as_millionths().max(1);
+        if gap <= resolution {
             return Next::Done(Outcome::Between { passes, fails });
         }
-        let steps = (gap / 2 / self.resolution.hundredths).max(1);
-        Next::RunAt(Multiple { hundredths: passes.hundredths + steps * self.resolution.hundredths })
+        let steps = (gap / 2 / resolution).max(1);
+        Next::RunAt(counted(passes.as_millionths() + steps * resolution))
     }
 
     /// The path as a table, one run a line.
@@ -235,6 +172,11 @@ impl Search {
             Next::Done(outcome) => writeln!(out, "{outcome}"),
         }
     }
+}
+
+/// A load of so many millionths, which are never none: a search counts upwards from a load.
+fn counted(millionths: u64) -> Multiple {
+    Multiple::from_millionths(millionths.max(1)).expect("not zero, and its lowest terms fit")
 }
 
 impl fmt::Display for Outcome {
@@ -258,12 +200,15 @@ mod tests {
     use super::*;
     use Verdict::*;
 
+    fn hundredths(n: u64) -> Multiple {
+        Multiple::ratio(n, 100).unwrap()
+    }
+
     fn search(limit: u64, lowest: u64, resolution: u64) -> Search {
-        let mut search = Search::start(Multiple::from_hundredths(lowest), Multiple::from_hundredths(resolution))
-            .up_to(Multiple::whole(1_000_000));
+        let mut search = Search::start(hundredths(lowest), hundredths(resolution)).up_to(Multiple::whole(1_000_000));
         while let Next::RunAt(multiple) = search.next() {
             assert!(search.path().len() < 100, "it ends: {:?}", search.path());
-            search.observe(multiple, if multiple.as_hundredths() <= limit { Pass } else { Fail });
+            search.observe(multiple, if multiple <= hundredths(limit) { Pass } else { Fail });
         }
         search
     }
@@ -272,13 +217,14 @@ mod tests {
     fn the_limit_is_found_within_the_resolution() {
         for lowest in [1, 100, 700, 3000] {
             for resolution in [1, 7, 100, 500] {
-                for limit in [0, 1, 99, 100, 101, 3000, 6500, 6501, 12_345, 99_999_999, u64::MAX] {
+                for limit in [1, 99, 100, 101, 3000, 6500, 6501, 12_345, 99_999_999, u64::MAX] {
                     let search = search(limit, lowest, resolution);
                     match search.next() {
                         Next::Done(Outcome::Between { passes, fails }) => {
-                            let (low, high) = (passes.as_hundredths(), fails.as_hundredths());
+                            let apart = fails.as_millionths() - passes.as_millionths();
+                            let limit = hundredths(limit);
                             assert!(
-                                low <= limit && limit < high && high - low <= resolution,
+                                passes <= limit && limit < fails && apart <= resolution * 10_000,
                                 "{lowest} {resolution} {limit}"
                             );
                         }
@@ -318,21 +264,6 @@ mod tests {
         for kept in 0..whole.path().len() {
             let resumed = Search::start(Multiple::whole(10), Multiple::whole(5)).resume(whole.path()[..kept].to_vec());
             assert_eq!(resumed.next(), Next::RunAt(whole.path()[kept].multiple));
-        }
-    }
-
-    #[test]
-    fn multiples_as_text() {
-        for (text, hundredths, shown) in
-            [("30x", 3000, "30x"), ("1.5x", 150, "1.5x"), ("0.25x", 25, "0.25x"), ("7.50x", 750, "7.5x")]
-        {
-            let multiple: Multiple = text.parse().unwrap();
-            assert_eq!((multiple.as_hundredths(), multiple.to_string().as_str()), (hundredths, shown));
-        }
-        for bad in
-            ["30", "x", "-1x", "0x", "1.234x", "1e3x", ".5x", "1.x", "999999999999999999999x", "184467440737095517x"]
-        {
-            assert!(bad.parse::<Multiple>().is_err(), "{bad}");
         }
     }
 

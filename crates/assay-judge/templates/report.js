@@ -87,7 +87,8 @@
     clipped(u, (ctx, box) => {
       ctx.strokeStyle = colour("mark");
       ctx.lineWidth = devicePixelRatio;
-      for (const [moments, dash] of [[part.events, [2, 4]], [part.gaps, [6, 3]]]) {
+      const changes = (part.steadiness ?? []).flatMap((one) => one.changes ?? []);
+      for (const [moments, dash] of [[part.events, [2, 4]], [part.gaps, [6, 3]], [changes, [1, 2]]]) {
         ctx.setLineDash(dash.map((n) => n * devicePixelRatio));
         ctx.beginPath();
         for (const moment of moments) {

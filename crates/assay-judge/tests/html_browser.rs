@@ -115,6 +115,51 @@ fn a_log_of_two_days() {
     browser.screenshot("two-days", &page, 1280, false);
 }
 
+/// A curve of a single-server queue, from its lightest load to its limit, with a name that would be a script.
+fn curve() -> assay_judge::curve::Curve {
+    let points = [10u64, 30, 50, 70, 90, 97].map(|percent| {
+        serde_json::json!({
+            "share": format!("{percent}%"), "load": format!("{percent}x"), "verdict": "PASS", "reason": "held", "delivered": true,
+            "rate_asked": percent as f64 * 2000.0, "rate_achieved": percent as f64 * 2000.0 - 1.5,
+            "mean_ns": 10_000_000 / (100 - percent), "p50_ns": 7_000_000 / (100 - percent), "p99_ns": 46_000_000 / (100 - percent),
+            "p99_9_ns": 69_000_000 / (100 - percent), "directory": format!("{percent}"),
+        })
+    });
+    let empty = serde_json::json!({
+        "schema": 1, "workload": "orders </script><script>alert(1)</script>", "targets": ["<img src=x onerror=alert(1)>"],
+        "stream": "reads", "seed": 7, "run_ns": 60_000_000_000u64, "maximum": "100x", "searched": true,
+        "watermarks": ["SIMULATED: no device was tested"], "asked": [], "points": [],
+    });
+    let mut curve: assay_judge::curve::Curve = serde_json::from_value(empty).unwrap();
+    points.into_iter().for_each(|point| curve.add(serde_json::from_value(point).unwrap()));
+    let lost = serde_json::json!({
+        "share": "100%", "load": "100x", "verdict": "FAIL", "reason": "the load was not delivered", "delivered": false,
+        "rate_asked": 200_000.0, "rate_achieved": 190_000.0, "mean_ns": 2_000_000_000, "directory": "100",
+    });
+    curve.add(serde_json::from_value(lost).unwrap());
+    curve
+}
+
+#[test]
+fn a_curve_is_drawn_and_its_hostile_names_stay_text() {
+    let Some(browser) = Browser::find() else { return };
+    let mut page = String::new();
+    assay_judge::curve::html(&curve(), &mut page).unwrap();
+    let seen = browser.open("curve", &page);
+    assert_eq!(seen.console, Vec::<String>::new());
+    assert!(seen.dom.contains("data-ready=\"charts:1 errors:0\""), "{:?}", attribute(&seen.dom, "data-ready"));
+    assert!(!seen.dom.contains("<img") && seen.dom.matches("<script").count() == 3);
+    assert!(seen.dom.contains("50% knee") && seen.dom.contains("Not a point of the curve"));
+    let shots = [
+        ("curve-light", 1280, false),
+        ("curve-dark", 1280, true),
+        ("curve-phone", 390, false),
+        ("curve-phone-dark", 390, true),
+    ];
+    let [light, dark, ..] = shots.map(|(name, width, dark)| browser.screenshot(name, &page, width, dark));
+    assert_ne!(light, dark);
+}
+
 #[test]
 fn a_hostile_name_stays_text() {
     let Some(browser) = Browser::find() else { return };

@@ -57,6 +57,29 @@ fn twelve_hours_of_a_device_that_degrades_after_five_fail_in_slice_six() {
 
 /// Each line: what happens, the verdict, and words of the reason.
 #[test]
+fn a_slice_that_only_own_lag_broke_is_called_so() {
+    let pushed = |m, f| Minute { pushed: if m >= 60 { 9 } else { 0 }, slow: 45, ..good(m, f) };
+    let judged = Scenario::new(header(2, 1)).run(pushed).completed().judge();
+    let marks: Vec<_> = judged.part.slices.iter().map(|slice| (slice.valid, slice.within)).collect();
+    assert_eq!(marks, [(true, true), (false, true)]);
+    assert!(judged.part.slices[1].note.as_ref().unwrap().contains("own lag"), "{:?}", judged.part.slices[1]);
+}
+
+#[test]
+fn an_engine_that_lost_count_proves_nothing() {
+    for (dropped, overflowed, verdict) in
+        [("0", "0", Verdict::Pass), ("1", "0", Verdict::Invalid), ("0", "3", Verdict::Invalid)]
+    {
+        let details =
+            [("submit_retries", "5"), ("submissions_dropped", dropped), ("completions_overflowed", overflowed)];
+        let scenario = Scenario::new(header(2, 1)).run(good).event_with("engine-health", "5 repeated", &details);
+        let judged = scenario.completed().judge();
+        assert_eq!(judged.verdict, verdict, "{dropped} {overflowed}: {}", judged.reason);
+        assert_eq!(judged.reason.contains("lost count"), verdict == Verdict::Invalid, "{}", judged.reason);
+    }
+}
+
+#[test]
 fn verdicts() {
     type Case = (&'static str, fn(u64, usize) -> Minute, CloseReason, Verdict, &'static str);
     use CloseReason::*;

@@ -4,6 +4,7 @@
 //! (keys and stamps differ), no compressor finds one in another, and the cost is one load, XOR and store for 32 bytes.
 //! For a compressibility of p % the first p % of every block are such data and the rest is zeros.
 
+use crate::seal::Seal;
 use assay_base::{Prng, Share, Stamp, stamp};
 
 /// Words in the pool: 64 KiB, which stays in a core's own cache.
@@ -38,6 +39,19 @@ impl Content {
             at += block.len() as u64;
             self.block(block);
             buffer = rest;
+        }
+    }
+
+    /// The same for a workload that verifies: each granule is sealed. `seal` is that of the first granule, but for its
+    /// generation, which `generation` tells for each offset. `offset` and length are whole granules.
+    pub fn fill_sealed(&mut self, seal: Seal, buffer: &mut [u8], generation: impl Fn(u64) -> u32) {
+        let length = buffer.len() as u32;
+        let offsets = (seal.offset..).step_by(seal.granule as usize);
+        for (block, offset) in buffer.chunks_exact_mut(seal.granule as usize).zip(offsets) {
+            self.block(block);
+            let within = (offset - seal.offset) as u32;
+            let Stamp { run, .. } = self.stamp;
+            Seal { run, generation: generation(offset), offset, within, length, ..seal }.put(block);
         }
     }
 

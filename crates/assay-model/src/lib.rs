@@ -7,11 +7,10 @@ pub mod act;
 pub mod address;
 pub mod arrival;
 pub mod content;
-pub mod load;
 pub mod plan;
+pub mod seal;
 pub mod size;
 pub mod workload;
 
-pub use load::Multiple;
-pub use plan::{Address, Arrival, Phase, PhaseKind, Plan, Stream};
+pub use plan::{Address, Arrival, Phase, PhaseKind, Plan, Stream, WarmUp};
 pub use size::Size;

@@ -2,10 +2,10 @@
 
 use crate::address::{Offsets, Sequential, Uniform};
 use crate::arrival::{Part, Schedule};
-use crate::load::Multiple;
+use crate::seal;
 use crate::size::{BlockSizes, Size};
-use assay_base::{Bytes, Criterion, Direction, Geometry, Instant, Op, Prng, Rate, Share, Span};
-use serde::{Serialize, Serializer};
+use assay_base::{Bytes, Criterion, Direction, Geometry, Instant, Multiple, Op, Prng, Rate, Share, Span};
+use serde::Serialize;
 
 /// Streams, phases, criteria, seed.
 #[derive(Clone, Debug, Serialize)]
@@ -15,7 +15,6 @@ pub struct Plan {
     /// The model it was lowered from.
     pub model: String,
     /// The multiple that is already in the rates below.
-    #[serde(serialize_with = "as_text")]
     pub load: Multiple,
     /// Of every random choice.
     pub seed: u64,
@@ -35,6 +34,9 @@ pub struct Plan {
     pub max_lag: Span,
     /// Most operations in flight on one target. A full queue makes operations wait, and the wait counts.
     pub in_flight_bound: u32,
+    /// Whether written data are sealed and everything that is read is held against what was written.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub verify: bool,
     /// What the reader of a report must know about how this plan was made.
     pub notes: Vec<String>,
 }
@@ -71,6 +73,8 @@ pub enum Address {
     },
     /// From the start to the end and again.
     Sequential,
+    /// Every place that the run has written, once, after everything else: reading back.
+    Written,
 }
 
 /// When operations are wanted.
@@ -135,8 +139,38 @@ pub struct Phase {
     pub name: String,
     /// Whether it is judged.
     pub kind: PhaseKind,
-    /// How long.
+    /// How long; at most so long where it waits.
     pub span: Span,
+    /// Ends as soon as the load is steady, judged over rounds of this length.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub steady_round: Option<Span>,
+}
+
+/// How long the load is offered before it is measured.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum WarmUp {
+    /// So long.
+    For(Span),
+    /// Until five rounds in a row are steady (`assay_base::steady` has the rule).
+    UntilSteady {
+        /// At most so long.
+        limit: Span,
+        /// Length of a round.
+        round: Span,
+    },
+}
+
+impl WarmUp {
+    /// A round where none is asked for: SNIA's own are of a minute.
+    pub const ROUND: Span = Span::from_secs(60);
+
+    /// The longest it may last.
+    pub fn longest(self) -> Span {
+        match self {
+            WarmUp::For(span) => span,
+            WarmUp::UntilSteady { limit, .. } => limit,
+        }
+    }
 }
 
 /// What a phase is for.
@@ -147,18 +181,41 @@ pub enum PhaseKind {
     WarmUp,
     /// Judged.
     Measure,
-}
-
-fn as_text<S: Serializer>(multiple: &Multiple, serializer: S) -> Result<S::Ok, S::Error> {
-    serializer.collect_str(multiple)
+    /// What was written is read back, for as long as that takes; recorded, not judged.
+    ReadBack,
 }
 
 impl Plan {
     /// The phases of an ordinary run: warm-up, unless it is zero, and measure.
-    pub fn phases(warm_up: Span, measure: Span) -> Vec<Phase> {
-        let warm_up = Phase { name: "warm-up".into(), kind: PhaseKind::WarmUp, span: warm_up };
-        let measure = Phase { name: "measure".into(), kind: PhaseKind::Measure, span: measure };
+    pub fn phases(warm_up: WarmUp, measure: Span) -> Vec<Phase> {
+        let (span, steady_round) = match warm_up {
+            WarmUp::For(span) => (span, None),
+            WarmUp::UntilSteady { limit, round } => (limit, Some(round)),
+        };
+        let warm_up = Phase { name: "warm-up".into(), kind: PhaseKind::WarmUp, span, steady_round };
+        let measure = Phase { name: "measure".into(), kind: PhaseKind::Measure, span: measure, steady_round: None };
         [warm_up, measure].into_iter().filter(|phase| !phase.span.is_zero()).collect()
+    }
+
+    /// The stream that reads back what the others have written, and its phase; `None` when nothing is written.
+    pub(crate) fn read_back(streams: &[Stream]) -> Option<(Stream, Phase)> {
+        streams.iter().find(|stream| stream.direction == Direction::Write)?;
+        let largest = streams.iter().map(|stream| stream.size.to).max()?;
+        let stream = Stream {
+            name: READ_BACK.into(),
+            direction: Direction::Read,
+            durable: false,
+            // No larger than the others: the buffers, and so the run itself, are as without it.
+            size: Size::fixed(largest),
+            address: Address::Written,
+            arrival: Arrival::Closed { in_flight: READ_BACK_DEPTH },
+            compress_to: Share::WHOLE,
+            per_target: false,
+        };
+        Some((
+            stream,
+            Phase { name: READ_BACK.into(), kind: PhaseKind::ReadBack, span: Span::ZERO, steady_round: None },
+        ))
     }
 
     /// Length of all phases.
@@ -170,6 +227,15 @@ impl Plan {
     pub fn measured(&self) -> Span {
         let measured = self.phases.iter().filter(|phase| phase.kind == PhaseKind::Measure);
         measured.fold(Span::ZERO, |sum, phase| sum + phase.span)
+    }
+
+    /// What stands before the first judged phase.
+    pub fn warm_up(&self) -> WarmUp {
+        let before = self.phases.first().filter(|phase| phase.kind == PhaseKind::WarmUp);
+        before.map_or(WarmUp::For(Span::ZERO), |phase| match phase.steady_round {
+            Some(round) => WarmUp::UntilSteady { limit: phase.span, round },
+            None => WarmUp::For(phase.span),
+        })
     }
 
     /// True when running it destroys what the targets hold.
@@ -187,7 +253,7 @@ impl Plan {
         let need = |stream: &Stream| {
             let align = match stream.address {
                 Address::Uniform { align } => align.get(),
-                Address::Sequential => 0,
+                Address::Sequential | Address::Written => 0,
             };
             stream.size.in_blocks(block).largest().max(align)
         };
@@ -197,6 +263,36 @@ impl Plan {
     /// The largest operation in bytes, for blocks of `block` bytes.
     pub fn largest_operation(&self, block: u32) -> u64 {
         self.streams.iter().map(|stream| stream.size.in_blocks(block).largest()).max().unwrap_or(0)
+    }
+
+    /// What reads and writes of a target with blocks of `block` bytes are made of: the largest power of two that divides
+    /// all their lengths and offsets. `None` when that is less than a seal's smallest granule.
+    pub fn granule(&self, block: u32) -> Option<u64> {
+        let step = self.step(block, |_| true).min(seal::LARGEST);
+        (step >= seal::SMALLEST).then_some(step)
+    }
+
+    /// What writes alone are made of, or reads where nothing is written: generations are counted for as much at once.
+    pub fn unit(&self, block: u32) -> u64 {
+        let writes = self.writes();
+        self.step(block, |stream| (stream.direction == Direction::Write) == writes)
+    }
+
+    fn step(&self, block: u32, which: impl Fn(&Stream) -> bool) -> u64 {
+        let blocks = u64::from(block);
+        let of = |stream: &Stream| {
+            let Size { from, to } = stream.size;
+            let from = from.get().div_ceil(blocks).max(1) * blocks;
+            let length = if to > stream.size.from { blocks } else { from };
+            match stream.address {
+                Address::Uniform { align } => length | align.get().next_multiple_of(blocks).max(blocks),
+                Address::Sequential => length,
+                // Reads what the writes have made, in their own steps.
+                Address::Written => 0,
+            }
+        };
+        let all = self.streams.iter().filter(|stream| which(stream)).fold(0, |all, stream| all | of(stream));
+        1 << all.trailing_zeros().min(63)
     }
 
     /// Bytes per second that a stream moves over all targets, for blocks of `block` bytes; `None` for a closed loop.
@@ -222,6 +318,11 @@ pub struct Generator {
     /// A closed loop's pause after a completion.
     pub pause: Span,
 }
+
+/// Name of the stream and the phase that read back what was written.
+pub const READ_BACK: &str = "read-back";
+/// How many such reads are in flight on each target.
+pub const READ_BACK_DEPTH: u32 = 32;
 
 /// Purposes of the random generators of one flow, so that none disturbs another.
 const FOR_ARRIVAL: u64 = 1;
@@ -267,7 +368,9 @@ impl Generator {
                 geometry.size,
                 align.get().next_multiple_of(u64::from(geometry.block)).max(u64::from(geometry.block)),
             )),
-            Address::Sequential => Offsets::Sequential(Sequential::new(geometry.size, u64::from(geometry.block), walk)),
+            Address::Sequential | Address::Written => {
+                Offsets::Sequential(Sequential::new(geometry.size, u64::from(geometry.block), walk))
+            }
         };
         Some(Generator {
             target,
@@ -287,6 +390,12 @@ impl Generator {
     pub fn operation(&mut self) -> Op {
         let len = self.sizes.next(&mut self.prng);
         let offset = self.offsets.next(len, &mut self.prng);
+        self.at(offset, len)
+    }
+
+    /// An operation of this kind at `offset`: the rest of one that was carried out in part.
+    #[inline]
+    pub fn at(&self, offset: u64, len: u32) -> Op {
         Op { target: self.target, direction: self.direction, durable: self.durable, offset, len }
     }
 }

@@ -3,6 +3,7 @@
 //! A log is a sequence of segments, each opened by a header. A plain run is one segment; each step of a certification is
 //! one; a run that was continued adds one with `continues` set, and the time between is the gap.
 
+use crate::interval::ClockSample;
 use assay_base::{Criterion, Direction, Rate};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -19,6 +20,12 @@ pub struct Header {
     pub tool: String,
     /// Wall clock at the start, RFC 3339; a label, never used in arithmetic. Simulated runs begin in 1970.
     pub created: String,
+    /// The machine's clocks at the start; absent in simulation.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub clocks: Option<ClockSample>,
+    /// Id of the minisign key that signs the result, where one does.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub signer: Option<String>,
     /// Run name: the workload's name unless told otherwise.
     pub name: String,
     /// Which step of a certification this is.
@@ -85,8 +92,11 @@ pub struct PhaseHead {
     pub name: String,
     /// Whether it is judged.
     pub kind: PhaseKind,
-    /// Planned length in nanoseconds.
+    /// Planned length in nanoseconds; of a phase that waits the longest it may last.
     pub span_ns: u64,
+    /// Set where it ends as soon as the load is steady: length of a round in nanoseconds (`steady`).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub steady_round_ns: Option<u64>,
 }
 
 /// What a phase is for.
@@ -154,7 +164,7 @@ pub struct TargetHead {
 }
 
 /// Who wrote the target full before the test, and when.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Preparation {
     /// Wall clock at its end, RFC 3339.
     pub finished: String,
@@ -164,6 +174,19 @@ pub struct Preparation {
     pub zeroed_bytes: u64,
     /// Sampled blocks that were read back and found right.
     pub verified_blocks: u64,
+    /// Wall clock at its beginning, RFC 3339.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub begun: Option<String>,
+    /// Tool version and commit that did it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tool: Option<String>,
+    /// BLAKE3 of its record, in hexadecimal.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub record_blake3: Option<String>,
+    /// Bytes that others than this program wrote to the device since, by the device's own counter; absent where that is not
+    /// known, as after a restart of the machine.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub foreign_bytes: Option<u64>,
 }
 
 /// Something that happened at a moment.

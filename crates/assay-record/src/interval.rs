@@ -26,6 +26,9 @@ pub struct Interval {
     /// The generator's own cost.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub host: Option<HostSample>,
+    /// The machine's clocks when these figures were collected; absent in simulation.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub clocks: Option<ClockSample>,
 }
 
 /// One flow (one stream on one target) in one interval.
@@ -60,10 +63,23 @@ pub struct FlowInterval {
     /// Those that began with zeros: the block was never written, and the device may not have looked for it.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub blank: u64,
+    /// Reads that were held against what was written and are right; counted by runs that verify.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub verified: u64,
+    /// Reads of which a part could not be: never written with a seal, or being written meanwhile.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub unverified: u64,
+    /// Places found damaged, each once for each time it was written. The reads that met them are among the errors.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub damaged: u64,
     /// completed − intended of the `ok` operations.
     pub response: Timing,
     /// completed − issued of the `ok` operations.
     pub service: Timing,
+    /// Time inside the hand-over of operations that came back, without counts: what a call that blocks takes is the
+    /// device's and the kernel's. Absent where nothing took any.
+    #[serde(default, skip_serializing_if = "Timing::is_nothing")]
+    pub submit: Timing,
     /// issued − intended of all operations that came back.
     pub lag: Timing,
     /// The part of lag that neither a full queue nor a blocked submit explains: the generator's own.
@@ -71,6 +87,21 @@ pub struct FlowInterval {
     /// `[bucket, n, …]`: operations at or over that bucket in response that would not have been without own lag.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub forgiven: Vec<u64>,
+    /// Where the failed and short operations were, and how long they took: they are in no other histogram.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub failures: Option<FailureTimes>,
+}
+
+/// Equal parts of a target by which failures are counted.
+pub const PARTS: usize = 64;
+
+/// The operations of one flow that failed or were short in one interval; those never handed over are not among them.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct FailureTimes {
+    /// `[part, n, …]`: how many began in each of the target's [`PARTS`] equal parts.
+    pub at: Vec<u64>,
+    /// completed − intended; of a short operation up to its last byte.
+    pub response: Timing,
 }
 
 impl FlowInterval {
@@ -103,6 +134,10 @@ pub struct Timing {
 }
 
 impl Timing {
+    fn is_nothing(&self) -> bool {
+        self.max_ns == 0
+    }
+
     /// The sparse form of `counts`, one per bucket.
     pub fn sparse(counts: &[u64]) -> Vec<u64> {
         let filled = counts.iter().enumerate().filter(|(_, n)| **n > 0);
@@ -134,6 +169,20 @@ pub struct DiskCounters {
     pub written_bytes: u64,
     /// Completed flushes.
     pub flushes: u64,
+}
+
+/// The machine's clocks, read one after the other within a moment. No length of an operation is taken from them: they tell
+/// what happened to the machine's time while the run went on.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ClockSample {
+    /// The run's own time line, nanoseconds.
+    pub at_ns: u64,
+    /// CLOCK_REALTIME, nanoseconds since 1970.
+    pub real_ns: u64,
+    /// CLOCK_BOOTTIME, nanoseconds: goes on while the machine sleeps.
+    pub boot_ns: u64,
+    /// CLOCK_MONOTONIC, nanoseconds: stands still while the machine sleeps.
+    pub mono_ns: u64,
 }
 
 /// What the generator itself used in an interval.

@@ -13,8 +13,11 @@ pub mod times;
 pub use header::{
     Close, CloseReason, Event, FlowHead, Header, PhaseHead, PhaseKind, Preparation, StepHead, StreamHead, TargetHead,
 };
-pub use interval::{DiskCounters, FlowHistograms, FlowInterval, Histograms, HostSample, Interval, Timing};
+pub use interval::{
+    ClockSample, DiskCounters, FailureTimes, FlowHistograms, FlowInterval, Histograms, HostSample, Interval, PARTS,
+    Timing,
+};
 pub use log::{Damage, Entry, Reader, Writer};
-pub use recorder::{Frame, Recorder};
+pub use recorder::{Failure, Frame, Recorder};
 pub use thresholds::Thresholds;
 pub use times::Times;

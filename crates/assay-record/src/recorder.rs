@@ -3,7 +3,7 @@
 //! It belongs to one worker. At the end of an interval its counters leave as a [`Frame`]; frames of several workers for the
 //! same interval are added, and become lines of the log. Frames are given back, so that memory does not grow with the run.
 
-use crate::interval::{FlowHistograms, FlowInterval, Histograms, Interval, Timing};
+use crate::interval::{FailureTimes, FlowHistograms, FlowInterval, Histograms, Interval, PARTS, Timing};
 use crate::thresholds::Thresholds;
 use crate::times::Times;
 use assay_base::{Errno, Span};
@@ -67,12 +67,21 @@ pub struct Cell {
     pub sampled: u64,
     /// Those that held nothing but zeros at their beginning: never written.
     pub blank: u64,
+    /// Reads whose data were held against what was written and are right.
+    pub verified: u64,
+    /// Reads of which a part could not be: never written, or being written meanwhile.
+    pub unverified: u64,
+    /// Places found damaged, each once for each time it was written.
+    pub damaged: u64,
     errors: Vec<(Errno, u64)>,
     response: Counts,
     service: Counts,
     lag: Counts,
     own_lag: Counts,
+    submit: (u64, u64),
     forgiven: Box<[u64]>,
+    failed: Counts,
+    failed_at: Box<[u64; PARTS]>,
 }
 
 impl Cell {
@@ -89,27 +98,50 @@ impl Cell {
             stuck: 0,
             sampled: 0,
             blank: 0,
+            verified: 0,
+            unverified: 0,
+            damaged: 0,
             errors: Vec::new(),
             response: counts(),
             service: counts(),
             lag: counts(),
             own_lag: counts(),
+            submit: (0, 0),
             forgiven: vec![0; buckets].into(),
+            failed: counts(),
+            failed_at: Box::new([0; PARTS]),
         }
     }
 
-    fn scalars(&mut self) -> [&mut u64; 10] {
-        let Cell { scheduled, issued, ok, bytes, short, in_flight, waiting, stuck, sampled, blank, .. } = self;
-        [scheduled, issued, ok, bytes, short, in_flight, waiting, stuck, sampled, blank]
+    fn scalars(&mut self) -> [&mut u64; 13] {
+        let Cell {
+            scheduled,
+            issued,
+            ok,
+            bytes,
+            short,
+            in_flight,
+            waiting,
+            stuck,
+            sampled,
+            blank,
+            verified,
+            unverified,
+            damaged,
+            ..
+        } = self;
+        [scheduled, issued, ok, bytes, short, in_flight, waiting, stuck, sampled, blank, verified, unverified, damaged]
     }
 
     fn clear(&mut self) {
         self.scalars().into_iter().for_each(|scalar| *scalar = 0);
         self.errors.clear();
-        for counts in [&mut self.response, &mut self.service, &mut self.lag, &mut self.own_lag] {
+        for counts in [&mut self.response, &mut self.service, &mut self.lag, &mut self.own_lag, &mut self.failed] {
             counts.clear();
         }
+        self.submit = (0, 0);
         self.forgiven.fill(0);
+        self.failed_at.fill(0);
     }
 
     fn add(&mut self, other: &mut Cell) {
@@ -119,7 +151,15 @@ impl Cell {
         self.service.add(&other.service);
         self.lag.add(&other.lag);
         self.own_lag.add(&other.own_lag);
-        self.forgiven.iter_mut().zip(&other.forgiven).for_each(|(mine, theirs)| *mine += theirs);
+        self.submit = (self.submit.0.saturating_add(other.submit.0), self.submit.1.max(other.submit.1));
+        self.failed.add(&other.failed);
+        let mine = self.forgiven.iter_mut().chain(self.failed_at.iter_mut());
+        mine.zip(other.forgiven.iter().chain(other.failed_at.iter())).for_each(|(mine, theirs)| *mine += theirs);
+    }
+
+    fn failures(&self) -> Option<FailureTimes> {
+        let at = Timing::sparse(&self.failed_at[..]);
+        (!at.is_empty()).then(|| FailureTimes { at, response: self.failed.timing() })
     }
 
     fn interval(&self) -> FlowInterval {
@@ -135,11 +175,16 @@ impl Cell {
             stuck: self.stuck,
             sampled: self.sampled,
             blank: self.blank,
+            verified: self.verified,
+            unverified: self.unverified,
+            damaged: self.damaged,
             response: self.response.timing(),
             service: self.service.timing(),
+            submit: Timing { sum_ns: self.submit.0, max_ns: self.submit.1, counts: Vec::new() },
             lag: self.lag.timing(),
             own_lag: self.own_lag.timing(),
             forgiven: Timing::sparse(&self.forgiven),
+            failures: self.failures(),
         }
     }
 }
@@ -149,6 +194,15 @@ fn count(errors: &mut Vec<(Errno, u64)>, errno: Errno, n: u64) {
         Some((_, counted)) => *counted += n,
         None => errors.push((errno, n)),
     }
+}
+
+/// Where and when an operation failed; kept apart from the histograms of those that did not.
+#[derive(Clone, Copy, Debug)]
+pub struct Failure {
+    /// In which of the target's [`PARTS`] equal parts it began.
+    pub part: usize,
+    /// completed − intended.
+    pub response: Span,
 }
 
 /// Distributions of one flow.
@@ -242,23 +296,34 @@ impl Recorder {
 
     /// Counts the lag of an operation that came back: handed over `lag` after its intended time, `own_lag` of which was the
     /// generator's own.
-    #[inline]
+    #[inline(always)]
     pub fn lagged(&mut self, flow: usize, lag: Span, own_lag: Span) {
         let cell = &mut self.cells[flow];
-        cell.lag.record(lag.as_ns(), self.thresholds.bucket(lag.as_ns()));
-        cell.own_lag.record(own_lag.as_ns(), self.thresholds.bucket(own_lag.as_ns()));
+        let bucket = self.thresholds.bucket(lag.as_ns());
+        cell.lag.record(lag.as_ns(), bucket);
+        let own = if own_lag == lag { bucket } else { self.thresholds.bucket(own_lag.as_ns()) };
+        cell.own_lag.record(own_lag.as_ns(), own);
         self.times[flow].lag.record(lag.as_ns());
     }
 
+    /// Adds the time that the hand-over of an operation took.
+    #[inline(always)]
+    pub fn submitted(&mut self, flow: usize, took: Span) {
+        let (sum, max) = &mut self.cells[flow].submit;
+        *sum = sum.saturating_add(took.as_ns());
+        *max = (*max).max(took.as_ns());
+    }
+
     /// Counts an operation as completed in full.
-    #[inline]
+    #[inline(always)]
     pub fn completed(&mut self, flow: usize, bytes: u32, response: Span, service: Span, own_lag: Span) {
         let cell = &mut self.cells[flow];
         cell.ok += 1;
         cell.bytes += u64::from(bytes);
         let over = self.thresholds.bucket(response.as_ns());
         cell.response.record(response.as_ns(), over);
-        cell.service.record(service.as_ns(), self.thresholds.bucket(service.as_ns()));
+        let bucket = if service == response { over } else { self.thresholds.bucket(service.as_ns()) };
+        cell.service.record(service.as_ns(), bucket);
         if !own_lag.is_zero() {
             let without = self.thresholds.bucket(response.saturating_sub(own_lag).as_ns());
             cell.forgiven[without + 1..=over].iter_mut().for_each(|n| *n += 1);
@@ -268,9 +333,27 @@ impl Recorder {
         times.service.record(service.as_ns());
     }
 
-    /// Counts an operation as failed. Its length is in no histogram.
-    pub fn failed(&mut self, flow: usize, errno: Errno) {
+    /// Counts an operation that failed.
+    pub fn failed(&mut self, flow: usize, errno: Errno, failure: Failure) {
         count(&mut self.cells[flow].errors, errno, 1);
+        self.failure(flow, failure);
+    }
+
+    /// Counts an operation that moved too few bytes.
+    pub fn short(&mut self, flow: usize, failure: Failure) {
+        self.cells[flow].short += 1;
+        self.failure(flow, failure);
+    }
+
+    /// Counts an operation that never left the engine.
+    pub fn not_submitted(&mut self, flow: usize) {
+        count(&mut self.cells[flow].errors, Errno::NOT_SUBMITTED, 1);
+    }
+
+    fn failure(&mut self, flow: usize, failure: Failure) {
+        let (cell, ns) = (&mut self.cells[flow], failure.response.as_ns());
+        cell.failed.record(ns, self.thresholds.bucket(ns));
+        cell.failed_at[failure.part.min(PARTS - 1)] += 1;
     }
 
     /// Takes the counters of the interval that ends now, and begins the next. With `close_group` the distributions go too.
@@ -333,11 +416,14 @@ mod tests {
         let mut workers = [Recorder::new(Thresholds::new([]), 1), Recorder::new(Thresholds::new([]), 1)];
         for round in 0..3 {
             workers.iter_mut().for_each(|worker| record(worker, 500 + round, 1));
-            workers[1].failed(0, Errno::EIO);
+            workers[1].failed(0, Errno::EIO, Failure { part: 63, response: Span::from_ms(7) });
+            workers[0].not_submitted(0);
             let [mut a, mut b] = workers.each_mut().map(|worker| worker.take(round, 0, 1, 0, round == 2));
             a.add(&mut b);
             let flow = &a.interval().flows[0];
-            assert_eq!((flow.ok, flow.failed(), flow.bytes), (2, 1, 1024));
+            assert_eq!((flow.ok, flow.failed(), flow.bytes), (2, 2, 1024));
+            let failures = flow.failures.as_ref().unwrap();
+            assert_eq!((&failures.at[..], failures.response.max_ns), (&[63, 1][..], 7_000_000));
             match a.histograms() {
                 Some(lines) => {
                     assert_eq!((lines.first, lines.last, lines.flows[0].decode().unwrap()[0].count()), (0, 2, 6))

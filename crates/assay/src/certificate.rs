@@ -5,12 +5,13 @@
 //! equal is asked whether the run was a certification at all: the published procedure, whole, on a prepared device, without
 //! anything that limits it. Whoever can write both files can make a pair that fits; against that there are signatures.
 
-use crate::{header, workloads};
-use assay_judge::judgement::LogSum;
+use crate::{header, rundir, workloads};
+use assay_base::Multiple;
+use assay_judge::judgement::{LogSum, Part};
 use assay_judge::{Fold, JudgeError, Judgement, Options, Verdict};
+use assay_model::Plan;
 use assay_model::workload::Adjust;
-use assay_model::{Multiple, Plan};
-use assay_record::{Entry, Header, PhaseKind, Reader};
+use assay_record::{CloseReason, Entry, Header, PhaseKind, Reader};
 use std::io::{self, BufReader, Read};
 
 /// Larger certificates are not read.
@@ -112,6 +113,11 @@ pub fn judge(log: impl Read, options: &Options) -> Result<Judged, JudgeError> {
     Ok(Judged { judgement: fold.finish()?.sealed(hashing.sum(), sum), heads })
 }
 
+/// Id of the key that a certificate says it is signed with.
+pub fn signer(certificate: &[u8]) -> Option<String> {
+    serde_json::from_slice::<Judgement>(certificate).ok()?.part.signer
+}
+
 /// Holds a certificate against its log.
 pub fn examine(certificate: &[u8], log: impl Read) -> Standing {
     compare(certificate, log).unwrap_or_else(Standing::Untrusted)
@@ -140,7 +146,18 @@ fn compare(certificate: &[u8], log: impl Read) -> Result<Standing, String> {
     if parts.map(|part| part.contradictions).sum::<u64>() > 0 {
         return Err("the log does not add up".into());
     }
+    if let Some(head) = heads.iter().find(|head| misdated(head)) {
+        return Err(format!(
+            "the log does not add up: it was begun at {}, by the clock beside that it was not",
+            head.created
+        ));
+    }
     Ok(standing(&judgement, &heads))
+}
+
+/// The label of a beginning is made of the clock's reading.
+fn misdated(head: &Header) -> bool {
+    head.clocks.is_some_and(|clocks| rundir::moment(clocks.real_ns) != head.created)
 }
 
 fn differs(claimed: &Judgement, again: &Judgement) -> String {
@@ -188,7 +205,70 @@ fn lacks(judgement: &Judgement, heads: &[Header]) -> Option<String> {
         return Some(why);
     }
     let of = steps[0].step.as_ref().map_or(0, |step| step.of as usize);
-    (judgement.verdict == Verdict::Pass && steps.len() != of).then(|| format!("{} of {of} steps were run", steps.len()))
+    if judgement.verdict == Verdict::Pass && steps.len() != of {
+        return Some(format!("{} of {of} steps were run", steps.len()));
+    }
+    let parts: Vec<&Part> = match judgement.steps.as_slice() {
+        [] => vec![&judgement.part],
+        steps => steps.iter().map(|step| &step.part).collect(),
+    };
+    let numbered = (1..).zip(parts.into_iter().zip(&steps));
+    untouched(steps[0]).or_else(|| {
+        numbered.into_iter().find_map(|(number, (part, head))| {
+            let why = surroundings(part).or_else(|| schedule(part, head))?;
+            Some(format!("step {number}: {why}"))
+        })
+    })
+}
+
+/// Whether only this program wrote to the targets since they were prepared.
+fn untouched(first: &Header) -> Option<String> {
+    first.targets.iter().find_map(|target| {
+        let prepared = target.prepared.as_ref()?;
+        let name = &target.name;
+        match prepared.foreign_bytes {
+            Some(0) => None,
+            Some(bytes) => Some(format!("others wrote {bytes} bytes to {name} after its preparation")),
+            None => Some(format!(
+                "it is not known whether others wrote to {name} after its preparation: prepare and certify without a restart between"
+            )),
+        }
+    })
+}
+
+/// Whether the machine was one and the same from beginning to end, and its clocks were looked at.
+fn surroundings(part: &Part) -> Option<String> {
+    let Some(clocks) = &part.clocks else {
+        return Some("the machine's clocks were not recorded".into());
+    };
+    if part.environment_changes > 0 {
+        return Some("the machine changed during the run".into());
+    }
+    let went = |from: u64, to: u64| to.saturating_sub(from);
+    let ran = went(clocks.start.at_ns, clocks.end.at_ns);
+    if ran < part.measured_ns && part.segments == 1 {
+        return Some("its measured time is longer than the time that went by".into());
+    }
+    None
+}
+
+/// Whether each stream scheduled what its rate and the measured time make: to the operation where arrivals are even, within six
+/// standard deviations of a Poisson count where they are not. Flows may each be one off at either end.
+fn schedule(part: &Part, head: &Header) -> Option<String> {
+    if part.closed != Some(CloseReason::Completed) || part.segments != 1 {
+        return None;
+    }
+    head.streams.iter().enumerate().find_map(|(index, stream)| {
+        let rate = stream.rate?.as_f64();
+        let totals = part.streams.iter().find(|totals| totals.name == stream.name)?;
+        let flows = head.flows.iter().filter(|flow| usize::from(flow.stream) == index).count() as f64;
+        let expected = rate * part.planned_ns as f64 / 1e9;
+        let spread = if stream.arrival == "steady" { 0.0 } else { 6.0 * expected.sqrt() };
+        let scheduled = totals.counts.scheduled;
+        // The last term is the rounding of a double.
+        let within = (scheduled as f64 - expected).abs() <= 2.0 * flows + spread + expected * 1e-12;
+        (!within).then(|| format!("{} scheduled {scheduled} operations, its rate makes {expected:.0}", stream.name))
+    })
 }
 
 /// Why a step is not the one that the procedure has at this place.
@@ -234,7 +314,9 @@ fn published(head: &Header, first_load: &str, stress: bool) -> Result<Plan, Stri
     let twice = || numerator.checked_mul(2).and_then(|n| Multiple::ratio(n, denominator));
     let load = if stress { twice().ok_or("a load that is too large")? } else { load };
     let targets = u16::try_from(head.targets.len()).map_err(|_| "too many targets")?;
-    let adjust = Adjust { load: Some(load), seed: head.seed, targets, ..Adjust::default() };
+    // A certification may verify what was written as well; it proves no less.
+    let verify = head.plan["verify"] == true;
+    let adjust = Adjust { load: Some(load), seed: head.seed, targets, verify, ..Adjust::default() };
     let workload = workloads::find(PROFILE).map_err(|_| "its workload is not known here")?;
     workload.plan(&adjust).map_err(|e| e.to_string())
 }

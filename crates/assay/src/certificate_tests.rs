@@ -191,6 +191,8 @@ fn heads(all: u16, load: &str) -> Vec<Header> {
                 salted_bytes: 1 << 40,
                 zeroed_bytes: 1 << 40,
                 verified_blocks: 1000,
+                foreign_bytes: Some(0),
+                ..Preparation::default()
             }),
             ..TargetHead::default()
         };
@@ -206,29 +208,67 @@ fn heads(all: u16, load: &str) -> Vec<Header> {
     (1..=of).map(|number| step(number, of)).collect()
 }
 
-/// A judgement that speaks for nothing but its verdict.
-fn judgement(verdict: Verdict) -> Judgement {
+/// A judgement of steps with these headers in which nothing is special but its verdict.
+fn judgement(verdict: Verdict, heads: &[Header]) -> Judgement {
     let (certificate, _) = pair();
     let judgement: Judgement = serde_json::from_slice(&certificate).unwrap();
-    Judgement { verdict, watermarks: Vec::new(), ..judgement }
+    let step = |head: &Header| {
+        let planned_ns =
+            head.phases.iter().filter(|phase| phase.kind == PhaseKind::Measure).map(|phase| phase.span_ns).sum();
+        let stream = |stream: &assay_record::StreamHead| {
+            let mut totals = judgement.part.streams[0].clone();
+            totals.name.clone_from(&stream.name);
+            totals.counts.scheduled = (stream.rate.unwrap().as_f64() * planned_ns as f64 / 1e9).round() as u64;
+            totals
+        };
+        let start = assay_record::ClockSample { at_ns: 1, ..Default::default() };
+        let end = assay_record::ClockSample { at_ns: 2 * planned_ns, ..Default::default() };
+        let part = Part {
+            planned_ns,
+            measured_ns: planned_ns,
+            segments: 1,
+            closed: Some(CloseReason::Completed),
+            clocks: Some(assay_judge::judgement::Clocks { start, end, events: Vec::new() }),
+            streams: head.streams.iter().map(stream).collect(),
+            ..Part::default()
+        };
+        let told = head.step.as_ref().unwrap();
+        assay_judge::judgement::Step {
+            number: told.number,
+            of: told.of,
+            title: String::new(),
+            verdict,
+            reason: String::new(),
+            deciding: None,
+            load: head.load.clone(),
+            warnings: Vec::new(),
+            part,
+        }
+    };
+    let steps = heads.iter().map(step).collect();
+    Judgement { verdict, watermarks: Vec::new(), steps, ..judgement }
 }
 
 #[test]
 fn a_certification_is_the_whole_published_procedure() {
     for (devices, load) in [(1, "30x"), (3, "1.5x")] {
         let heads = heads(devices, load);
-        assert_eq!(standing(&judgement(Verdict::Pass), &heads), Standing::Pass, "{devices} at {load}");
-        assert_eq!(standing(&judgement(Verdict::Fail), &heads), Standing::Fail);
+        let of = |verdict, heads: &[Header]| standing(&judgement(verdict, heads), heads);
+        assert_eq!(of(Verdict::Pass, &heads), Standing::Pass, "{devices} at {load}");
+        assert_eq!(of(Verdict::Fail, &heads), Standing::Fail);
         // A failed one may end early, a passed one may not.
-        assert_eq!(standing(&judgement(Verdict::Fail), &heads[..1]), Standing::Fail);
-        assert!(matches!(standing(&judgement(Verdict::Pass), &heads[..1]), Standing::Record(_)));
+        assert_eq!(of(Verdict::Fail, &heads[..1]), Standing::Fail);
+        assert!(matches!(of(Verdict::Pass, &heads[..1]), Standing::Record(_)));
     }
 }
 
 #[test]
 fn what_limits_a_run_keeps_it_from_being_a_certification() {
     type Change = fn(&mut Vec<Header>, &mut Judgement);
-    let changes: [(&str, Change); 21] = [
+    fn part(judged: &mut Judgement) -> &mut Part {
+        &mut judged.steps[1].part
+    }
+    let changes: [(&str, Change); 28] = [
         ("SIMULATED", |_, judged| judged.watermarks.push("SIMULATED: no device was tested".into())),
         ("QUICK", |heads, _| heads[1].watermarks.push("QUICK: quick look".into())),
         ("S7 was overridden", |heads, _| heads[0].watermarks.push("NON-CERTIFIABLE: rule S7 was overridden".into())),
@@ -245,13 +285,25 @@ fn what_limits_a_run_keeps_it_from_being_a_certification() {
         ("is a scratch file", |heads, _| heads[1].targets[0].kind = "scratch file".into()),
         ("not written full", |heads, _| heads[0].targets[0].prepared = None),
         ("not written full", |heads, _| heads[0].targets[0].size_bytes += 1),
+        ("others wrote 4096 bytes", |heads, _| {
+            heads[0].targets[0].prepared.as_mut().unwrap().foreign_bytes = Some(4096);
+        }),
+        ("not known whether others wrote", |heads, _| {
+            heads[0].targets[0].prepared.as_mut().unwrap().foreign_bytes = None;
+        }),
+        ("clocks were not recorded", |_, judged| part(judged).clocks = None),
+        ("step 2: the machine changed", |_, judged| part(judged).environment_changes = 1),
+        ("longer than the time that went by", |_, judged| part(judged).clocks.as_mut().unwrap().end.at_ns = 5),
+        // Twice 120,000 reads a second for a day: six standard deviations are 600,000 operations.
+        ("reads scheduled", |_, judged| part(judged).streams[0].counts.scheduled += 700_000),
+        ("reads scheduled", |_, judged| part(judged).streams[0].counts.scheduled -= 700_000),
         ("shorter", |heads, _| heads[1].phases.iter_mut().for_each(|phase| phase.span_ns -= 1)),
         ("load are not", |heads, _| heads[1].plan["load"] = "30x".into()),
         ("criteria are not", |heads, _| heads[0].plan["criteria"] = serde_json::json!([])),
         ("not what its plan makes", |heads, _| heads[0].criteria.clear()),
         ("not what its plan makes", |heads, _| heads[0].slice_ns *= 2),
     ];
-    let good = judgement(Verdict::Pass);
+    let good = judgement(Verdict::Pass, &heads(1, "30x"));
     for (number, (words, change)) in changes.iter().enumerate() {
         let (mut heads, mut judged) = (heads(1, "30x"), good.clone());
         change(&mut heads, &mut judged);
@@ -260,6 +312,128 @@ fn what_limits_a_run_keeps_it_from_being_a_certification() {
         assert!(why.contains(words), "change {number}: {why}");
         assert_eq!(standing.exit_code(), 3);
     }
+}
+
+#[test]
+fn even_arrivals_are_checked_to_the_operation() {
+    let mut heads = heads(1, "30x");
+    heads.iter_mut().flat_map(|head| &mut head.streams).for_each(|stream| stream.arrival = "steady".into());
+    let mut judged = judgement(Verdict::Pass, &heads);
+    assert_eq!(schedule(&judged.steps[0].part, &heads[0]), None);
+    judged.steps[0].part.streams[1].counts.scheduled += 3;
+    let why = schedule(&judged.steps[0].part, &heads[0]).unwrap();
+    assert!(why.starts_with("large-block-reads scheduled"), "{why}");
+}
+
+/// A log with clocks, each changed in one place by `change`.
+fn clocked(change: impl Fn(&mut Header, &mut [assay_record::Interval])) -> Vec<u8> {
+    let (_, log) = pair();
+    let (mut reader, mut writer) = (Reader::new(log.as_slice()), Writer::new(Vec::new(), 0));
+    let mut entries = Vec::new();
+    while let Some(Ok(entry)) = reader.next_entry().unwrap() {
+        entries.push(entry);
+    }
+    let sample = |at_ns: u64| assay_record::ClockSample {
+        at_ns,
+        real_ns: 1_700_000_000_000_000_000 + at_ns,
+        boot_ns: 90_000_000_000 + at_ns,
+        mono_ns: 80_000_000_000 + at_ns,
+    };
+    let mut intervals: Vec<assay_record::Interval> = Vec::new();
+    for entry in &entries {
+        if let Entry::Interval(interval) = entry {
+            intervals.push(assay_record::Interval { clocks: Some(sample(interval.end_ns)), ..interval.clone() });
+        }
+    }
+    let mut head =
+        entries.iter().find_map(|entry| if let Entry::Header(head) = entry { Some(head.clone()) } else { None });
+    let head = head.as_mut().unwrap();
+    (head.clocks, head.created) = (Some(sample(0)), rundir::moment(sample(0).real_ns));
+    change(head, &mut intervals);
+    let mut intervals = intervals.into_iter();
+    for entry in entries {
+        let entry = match entry {
+            Entry::Header(_) => Entry::Header(head.clone()),
+            Entry::Interval(_) => Entry::Interval(intervals.next().unwrap()),
+            other => other,
+        };
+        writer.write(&entry).unwrap();
+    }
+    writer.into_inner()
+}
+
+#[test]
+fn clocks_that_contradict_the_log_are_not_to_be_trusted() {
+    let of = |log: &[u8]| examine(&certificate(log), log);
+    assert!(matches!(of(&clocked(|_, _| {})), Standing::Record(why) if why.contains("SIMULATED")));
+    type Change = fn(&mut Header, &mut [assay_record::Interval]);
+    fn all(
+        intervals: &mut [assay_record::Interval],
+        from: usize,
+    ) -> impl Iterator<Item = &mut assay_record::ClockSample> {
+        intervals[from..].iter_mut().map(|interval| interval.clocks.as_mut().unwrap())
+    }
+    let changes: [(&str, Change); 5] = [
+        ("the beginning is dated otherwise", |head, _| head.created = "2023-11-14T22:13:21Z".into()),
+        ("an interval takes longer by the run than by the machine", |_, intervals| {
+            all(intervals, 5).for_each(|clocks| clocks.at_ns += 500_000_000);
+        }),
+        ("the machine went on and the run did not", |_, intervals| {
+            all(intervals, 5).for_each(|clocks| {
+                clocks.mono_ns += 500_000_000;
+                clocks.boot_ns += 500_000_000;
+                clocks.real_ns += 500_000_000;
+            });
+        }),
+        ("read before the interval ended", |_, intervals| all(intervals, 0).for_each(|clocks| clocks.at_ns /= 2)),
+        ("a clock that goes back", |_, intervals| all(intervals, 5).for_each(|clocks| clocks.boot_ns -= 20_000_000)),
+    ];
+    for (what, change) in changes {
+        let standing = of(&clocked(change));
+        assert!(
+            matches!(&standing, Standing::Untrusted(why) if why.contains("does not add up")),
+            "{what}: {standing:?}"
+        );
+    }
+}
+
+/// The wall clock is a label: set in the middle of a run it is noted, and every figure stays what it was.
+#[test]
+fn a_wall_clock_that_jumps_changes_no_figure() {
+    let judged = |log: &[u8]| judge(log, &Options::default()).unwrap().judgement;
+    let good = judged(&clocked(|_, _| {}));
+    for (by, words) in [(3_600_000_000_000i64, "set forward by 1 h"), (-3_600_000_000_000, "set back by 1 h")] {
+        let jumped = judged(&clocked(|_, intervals| {
+            for clocks in intervals[6..].iter_mut().filter_map(|interval| interval.clocks.as_mut()) {
+                clocks.real_ns = clocks.real_ns.saturating_add_signed(by);
+            }
+        }));
+        let clocks = jumped.part.clocks.clone().unwrap();
+        assert_eq!((clocks.events.len(), clocks.events[0].by_ns), (1, by));
+        assert!(jumped.warnings.iter().any(|warning| warning.contains(words)), "{:?}", jumped.warnings);
+        let mut without = jumped;
+        (without.log, without.warnings) = (good.log.clone(), good.warnings.clone());
+        without.part.clocks.clone_from(&good.part.clocks);
+        assert_eq!(without, good, "nothing else differs");
+    }
+}
+
+/// Sleep is another thing: time passed in which nobody looked.
+#[test]
+fn a_machine_that_slept_proves_nothing() {
+    let log = clocked(|head, intervals| {
+        assert_eq!(head.phases[0].span_ns, 2_000_000_000, "so that interval 6 is the fifth second measured");
+        for clocks in intervals[6..].iter_mut().filter_map(|interval| interval.clocks.as_mut()) {
+            clocks.boot_ns += 5_000_000_000;
+            clocks.real_ns += 5_000_000_000;
+        }
+    });
+    let judged = judge(log.as_slice(), &Options::default()).unwrap().judgement;
+    assert_eq!(judged.verdict, Verdict::Invalid, "{}", judged.reason);
+    assert!(judged.reason.contains("slept for 5 s"), "{}", judged.reason);
+    let part = &judged.part;
+    assert_eq!(part.slices.iter().map(|slice| slice.valid).collect::<Vec<_>>(), [true, false, true, true]);
+    assert_eq!((part.intervals.present, part.intervals.valid, part.environment_changes), (12, 9, 1));
 }
 
 #[test]

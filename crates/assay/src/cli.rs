@@ -1,9 +1,9 @@
 //! What the user typed. Every option is said once here; what it means is decided in `commands`.
 
-use assay_base::{Bytes, Measure, Span};
+use assay_base::{Bytes, Measure, Multiple, Rate, Share, Span};
 use assay_device::safety::RuleId;
 use assay_device::select::Choice;
-use assay_model::Multiple;
+use assay_model::WarmUp;
 use clap::{Args, Parser, Subcommand};
 use std::path::PathBuf;
 
@@ -33,12 +33,16 @@ pub enum Command {
     Run(Run),
     /// The highest load that still passes, by doubling and bisecting
     Limit(Limit),
+    /// Throughput against response, point by point, with the knee and the overall response time
+    Curve(Curve),
     /// Clean and salt targets, so that reads read what was written
     Prep(Prep),
     /// Print the plan: streams, rates, bytes written, time, what will be destroyed. Does no I/O
     Explain(Explain),
     /// Slices, criteria and verdict from any log it knows
     Judge(Judge),
+    /// Follow a run from another terminal: what it shows while it goes on, and its result
+    Watch(Watch),
     /// One self-contained HTML file from a log
     Report(Report),
     /// Hold a certificate against its log: 0 PASS, 1 FAIL, 2 not to be trusted, 3 true and no certification
@@ -76,9 +80,12 @@ pub struct Access {
     /// This is a container: processes outside it cannot be seen, go on all the same
     #[arg(long)]
     pub in_container: bool,
-    /// How operations are carried: auto, io_uring or threads
+    /// How operations are carried: auto, io_uring, threads, or inline (for devices in memory)
     #[arg(long, default_value = "auto")]
     pub engine: Choice,
+    /// The tokens were typed at the terminal, for a drop-in.
+    #[arg(skip)]
+    pub typed: bool,
 }
 
 /// Options of everything that runs a plan.
@@ -90,12 +97,39 @@ pub struct Pace {
     /// Time before measuring in which the load is offered but not judged
     #[arg(long, value_name = "TIME")]
     pub warm_up: Option<Span>,
+    /// Warm up until the load is steady, at most this long; see `docs/FORMATS.md`
+    #[arg(long, value_name = "LIMIT", conflicts_with = "warm_up")]
+    pub until_steady: Option<Span>,
     /// Length of the judging window
     #[arg(long, value_name = "TIME")]
     pub slice: Option<Span>,
     /// Seed of every random choice; printed with the result
     #[arg(long)]
     pub seed: Option<u64>,
+    /// Hold everything that is read against what was written, and read it all back at the end
+    #[arg(long)]
+    pub verify: bool,
+}
+
+/// How long a device is waited for. With less than this every device is stuck, with more a hung one is never found out.
+fn patience(text: &str) -> Result<Span, String> {
+    let span: Span = text.parse().map_err(|e: assay_base::UnitError| e.to_string())?;
+    match (Span::from_ms(100)..=Span::from_secs(3600)).contains(&span) {
+        true => Ok(span),
+        false => Err("write 100ms to 1h".to_owned()),
+    }
+}
+
+impl Pace {
+    /// What it asks of the warm-up, if anything; rounds are the workload's where it has some.
+    pub fn warm_up(&self, workload: &assay_model::workload::Workload) -> Option<WarmUp> {
+        let round = match workload.warm_up {
+            WarmUp::UntilSteady { round, .. } => round,
+            WarmUp::For(_) => WarmUp::ROUND,
+        };
+        let until = self.until_steady.map(|limit| WarmUp::UntilSteady { limit, round });
+        until.or(self.warm_up.map(WarmUp::For))
+    }
 }
 
 /// How a run is carried out and where its results go.
@@ -104,14 +138,14 @@ pub struct Output {
     /// Worker threads, each with its own ring; chosen by the load when not given
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=256))]
     pub workers: Option<u16>,
-    /// Before an operation is due, spin for this long instead of sleeping
+    /// Before an operation is due, spin for this long instead of sleeping; as long as sleeps end late when not given
     #[arg(long, value_name = "TIME")]
     pub spin: Option<Span>,
-    /// At the end, wait at most this long for operations in flight [default: 30s]
-    #[arg(long, value_name = "TIME")]
+    /// At the end, wait at most this long for operations in flight, 100ms to 1h [default: 30s]
+    #[arg(long, value_name = "TIME", value_parser = patience)]
     pub drain: Option<Span>,
-    /// An operation in flight for longer is stuck, and a failure [default: 30s]
-    #[arg(long, value_name = "TIME")]
+    /// An operation in flight for longer is stuck, and a failure; 100ms to 1h [default: 30s]
+    #[arg(long, value_name = "TIME", value_parser = patience)]
     pub stuck: Option<Span>,
     /// Run directory; must not exist yet [default: assay-runs/NAME-TIME]
     #[arg(long, value_name = "DIR")]
@@ -119,12 +153,22 @@ pub struct Output {
     /// Go on with the interrupted run in this directory: repeat its command and add this
     #[arg(long, value_name = "DIR", conflicts_with = "out")]
     pub resume: Option<PathBuf>,
+    /// Go on in the background, where no closed terminal ends it; `assay watch` shows it
+    #[arg(long)]
+    pub detach: bool,
     /// Print the result as JSON
     #[arg(long)]
     pub json: bool,
     /// Judge the device's service time instead of the response time
     #[arg(long = "judge", value_name = "MEASURE")]
     pub judge_on: Option<Measure>,
+}
+
+/// `assay watch`
+#[derive(Args, Debug)]
+pub struct Watch {
+    /// The run's directory, or the run.jsonl in it
+    pub dir: PathBuf,
 }
 
 /// `assay certify`
@@ -170,6 +214,20 @@ pub struct Run {
     pub output: Output,
 }
 
+/// How the highest load that passes is searched for.
+#[derive(Args, Debug, Clone, Copy)]
+pub struct Search {
+    /// The load to begin with
+    #[arg(long, value_name = "LOAD", default_value = "10x")]
+    pub from: Multiple,
+    /// Never go above this
+    #[arg(long, value_name = "LOAD")]
+    pub to: Option<Multiple>,
+    /// How close to the limit to come
+    #[arg(long, value_name = "LOAD", default_value = "1x")]
+    pub resolution: Multiple,
+}
+
 /// `assay limit`
 #[derive(Args, Debug)]
 pub struct Limit {
@@ -177,21 +235,63 @@ pub struct Limit {
     pub workload: String,
     /// What to run it on
     pub targets: Vec<String>,
-    /// The load to begin with
-    #[arg(long, value_name = "LOAD", default_value = "10x")]
-    pub from: assay_judge::limit::Multiple,
-    /// Never go above this
-    #[arg(long, value_name = "LOAD")]
-    pub to: Option<assay_judge::limit::Multiple>,
-    /// How close to the limit to come
-    #[arg(long, value_name = "LOAD", default_value = "1x")]
-    pub resolution: assay_judge::limit::Multiple,
+    #[command(flatten)]
+    pub search: Search,
     #[command(flatten)]
     pub pace: Pace,
     #[command(flatten)]
     pub access: Access,
     #[command(flatten)]
     pub output: Output,
+}
+
+/// `assay curve`
+#[derive(Args, Debug)]
+#[command(after_help = "\
+Without --max the maximum is searched for first, as `assay limit` does (--from, --to, --resolution).
+Exit code: 0 when every point passed, 10 when one did not hold (or no load did), 11 when one proves nothing, 12 when it was cut short.")]
+pub struct Curve {
+    /// A workload file, or the name of a shipped one
+    pub workload: String,
+    /// What to run it on
+    pub targets: Vec<String>,
+    /// Shares of the maximum, each a run of its own
+    #[arg(long, value_name = "SHARES", value_delimiter = ',', default_value = "10%,50%,80%,90%,95%,100%")]
+    pub points: Vec<Share>,
+    /// The load of 100 %: a multiple such as 30x, or the rate of the stream over all targets, such as 60000/s
+    #[arg(long, value_name = "LOAD", conflicts_with_all = ["from", "to", "resolution"])]
+    pub max: Option<Maximum>,
+    /// Whose throughput and response [default: the stream of the first criterion]
+    #[arg(long, value_name = "NAME")]
+    pub stream: Option<String>,
+    #[command(flatten)]
+    pub search: Search,
+    #[command(flatten)]
+    pub pace: Pace,
+    #[command(flatten)]
+    pub access: Access,
+    #[command(flatten)]
+    pub output: Output,
+}
+
+/// The load of a curve's 100 %.
+#[derive(Clone, Copy, Debug)]
+pub enum Maximum {
+    /// Of the workload's 1x.
+    Load(Multiple),
+    /// Of the stream, over all targets.
+    Rate(Rate),
+}
+
+impl std::str::FromStr for Maximum {
+    type Err = String;
+    fn from_str(text: &str) -> Result<Maximum, String> {
+        let load = text.parse().map(Maximum::Load).ok();
+        let rate = || text.parse().map(Maximum::Rate).ok().filter(|rate| !matches!(rate, Maximum::Rate(Rate::ZERO)));
+        load.or_else(rate).ok_or_else(|| {
+            format!("\"{}\" is neither a multiple nor a rate; write it like 30x or 60000/s", text.escape_debug())
+        })
+    }
 }
 
 /// `assay prep`
@@ -289,7 +389,8 @@ pub struct Verify {
     after_help = "Exit code: 0 whenever they could be compared, 3 when they did not do the same or cannot be read."
 )]
 pub struct Compare {
-    /// Run logs, or the run directories that hold them; the first is what the others are held against
+    /// Run logs, the run directories that hold them, verdict.json with its log beside it, or logs that ACT wrote; the first is
+    /// what the others are held against
     #[arg(required = true, num_args = 2..)]
     pub logs: Vec<PathBuf>,
     /// What a run is called in the result

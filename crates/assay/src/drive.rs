@@ -1,28 +1,36 @@
 //! Runs one plan: workers on their threads, or one in virtual time, and the collecting of what they record into the log.
 
 use crate::cli::Output;
+use crate::engine::{Chosen, Workers, choose, self_benchmark};
 use crate::failure::Failure;
 use crate::header::{self, Around};
+use crate::integrity;
 use crate::logfile::LogFile;
 use crate::progress::Progress;
+use crate::records::{Mark, Records};
 use crate::rundir;
 use crate::signals::StopCell;
 use crate::targets::Targets;
-use assay_base::{Bytes, Errno, Instant, Span};
+use crate::watch::{self, Readings, Watch};
+use assay_base::{Bytes, Instant, Span};
 use assay_device::clock::Clock;
-use assay_device::facts::{EngineError, EngineFacts, Slots};
+use assay_device::facts::{EngineError, EngineFacts, Health, Slots};
 use assay_device::null::Null;
 use assay_device::probe::disk_stat;
 use assay_device::safety::Roots;
 use assay_device::select::{AnyDevice, Choice, select};
 use assay_device::sim::Bank;
 use assay_device::usage;
-use assay_engine::shell::{Sink, Stop, Waiting};
-use assay_engine::{Host, Limits, Merger, Setup, Totals, Worker, run_real, run_virtual};
+use assay_engine::shell::{Sink, Spin, Stop, Waiting};
+use assay_engine::{Host, Ledger, Limits, Merger, Settled, Settling, Setup, Totals, Worker, run_real, run_virtual};
 use assay_model::arrival::Part;
-use assay_model::{Arrival, Plan};
-use assay_record::{Close, CloseReason, DiskCounters, Entry, Event, Frame, HostSample, StepHead};
+use assay_model::{Address, Arrival, Plan};
+use assay_record::{
+    ClockSample, Close, CloseReason, DiskCounters, Entry, Event, Frame, Header, HostSample, Interval, StepHead,
+};
 use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::time::Duration;
 
@@ -45,6 +53,10 @@ pub struct Drive {
     pub prepared: Vec<Option<assay_record::Preparation>>,
     /// Measured time of this step that the log already holds, when it is continued, in nanoseconds.
     pub measured_before_ns: Option<u64>,
+    /// Id of the key that will sign the result.
+    pub signer: Option<String>,
+    /// Other clocks than the machine's, for a test.
+    pub readings: Option<Readings>,
 }
 
 /// The limits of a run, as asked for.
@@ -60,9 +72,8 @@ const RATE_OF_A_WORKER: f64 = 150_000.0;
 const PRIORITY: i32 = 10;
 /// Between the moment all workers are ready and the beginning of the schedule.
 const LEAD: Span = Span::from_ms(20);
-/// Spinning before an operation is due, when not told otherwise: none, so that a machine that has other things to do can do
-/// them.
-const SPIN: Span = Span::ZERO;
+/// Spinning before an operation is due, when not told otherwise; `docs/decisions/0015-waiting.md` has the measurements.
+const SPIN: Spin = Spin::Learned(Span::from_us(50));
 
 /// Runs `plan` on the first `plan.targets` of `targets` and appends a whole segment to `log`.
 pub fn drive(
@@ -73,20 +84,26 @@ pub fn drive(
     progress: &mut Progress,
     stop: &StopCell,
 ) -> Result<CloseReason, Failure> {
-    if let Err(failure) = log.reserve(room(plan, targets, how)) {
+    let ready = integrity::possible(plan, targets).and_then(|()| log.reserve(room(plan, targets, how)));
+    if let Err(failure) = ready {
         log.forget_unbegun();
         return Err(failure);
     }
     targets.recheck()?;
+    let marks: Vec<Option<Mark>> = targets.real().iter().map(Mark::of).collect();
     let result = match targets {
         Targets::Simulated(all) => {
             let specs = all.iter().take(usize::from(plan.targets)).map(|(_, spec)| spec.clone()).collect();
             simulated(plan, targets, how, Bank::new(plan.seed, specs), log, progress, stop)
         }
-        _ => Real { plan, targets, how, stop }.run(log, progress),
+        _ => Real { plan, targets, how, stop, phase_end: AtomicU64::new(0) }.run(log, progress),
     };
     if result.is_err() {
         log.forget_unbegun();
+    }
+    if plan.writes() {
+        let records = Records::host();
+        targets.real().iter().zip(&marks).for_each(|(real, before)| records.wrote(real, before.as_ref()));
     }
     match (result, log.failure()) {
         (Ok(_), Some(why)) => Err(Failure::incomplete(format!(
@@ -113,7 +130,18 @@ fn room(plan: &Plan, targets: &Targets, how: &Drive) -> u64 {
     step.saturating_add(HEAD).saturating_mul(steps)
 }
 
-fn around(plan: &Plan, targets: &Targets, how: &Drive, engine: BTreeMap<String, String>, created: String) -> Around {
+fn around(
+    plan: &Plan,
+    targets: &Targets,
+    how: &Drive,
+    engine: BTreeMap<String, String>,
+    clocks: Option<ClockSample>,
+) -> Around {
+    // Simulated time begins with the epoch, so that equal runs have equal logs.
+    let created = match targets {
+        Targets::Simulated(_) => rundir::moment(0),
+        _ => clocks.map_or_else(rundir::timestamp, |clocks| rundir::moment(clocks.real_ns)),
+    };
     let count = usize::from(plan.targets);
     let mut heads = targets.heads(count);
     for (head, prepared) in heads.iter_mut().zip(&how.prepared) {
@@ -126,6 +154,8 @@ fn around(plan: &Plan, targets: &Targets, how: &Drive, engine: BTreeMap<String, 
         created,
         step: how.step.clone(),
         measured_before_ns,
+        clocks,
+        signer: how.signer.clone(),
         watermarks,
         targets: heads,
         engine,
@@ -135,23 +165,45 @@ fn around(plan: &Plan, targets: &Targets, how: &Drive, engine: BTreeMap<String, 
 
 /// Whole intervals into the log.
 struct Collector<'a> {
-    plan: &'a Plan,
     log: &'a mut LogFile,
     progress: &'a mut Progress,
     intervals: u64,
+    /// Where the warm-up waits.
+    settling: Option<Settling>,
+    /// When it ends, once that is decided.
+    phase_end: Option<Instant>,
 }
 
-impl Collector<'_> {
-    fn interval(&mut self, frame: &Frame, disks: Vec<DiskCounters>, host: Option<HostSample>) {
-        let mut interval = frame.interval();
-        interval.disks = disks;
-        interval.host = host;
-        self.progress.interval(self.plan, &interval);
+/// What was looked at beside the operations of an interval; nothing in simulation.
+#[derive(Default)]
+struct Beside {
+    disks: Vec<DiskCounters>,
+    host: Option<HostSample>,
+    clocks: Option<ClockSample>,
+}
+
+impl<'a> Collector<'a> {
+    /// Opens a segment with its header.
+    fn begin(plan: &Plan, header: Header, log: &'a mut LogFile, progress: &'a mut Progress) -> Collector<'a> {
+        progress.start(&header);
+        log.write(&Entry::Header(Box::new(header)));
+        Collector { log, progress, intervals: 0, settling: Settling::new(plan), phase_end: None }
+    }
+
+    fn interval(&mut self, frame: &Frame, beside: Beside) {
+        let Beside { disks, host, clocks } = beside;
+        let interval = Interval { disks, host, clocks, ..frame.interval() };
+        self.progress.interval(&interval);
+        let settled = self.settling.as_mut().and_then(|settling| settling.interval(&interval));
         self.log.write(&Entry::Interval(interval));
         if let Some(histograms) = frame.histograms() {
             self.log.write(&Entry::Histograms(histograms));
         }
         self.intervals += 1;
+        if let Some(Settled { end, event }) = settled {
+            self.phase_end = end;
+            self.event(event);
+        }
     }
 
     fn event(&mut self, event: Event) {
@@ -192,7 +244,7 @@ struct Direct<'a, 'b> {
 
 impl Sink for Direct<'_, '_> {
     fn frame(&mut self, frame: Frame) {
-        self.collector.interval(&frame, Vec::new(), None);
+        self.collector.interval(&frame, Beside::default());
         self.last = Instant::from_ns(frame.end_ns);
         self.spent.push(frame);
     }
@@ -201,6 +253,9 @@ impl Sink for Direct<'_, '_> {
     }
     fn spent(&mut self) -> Option<Frame> {
         self.spent.pop()
+    }
+    fn phase_end(&mut self) -> Option<Instant> {
+        self.collector.phase_end
     }
 }
 
@@ -217,9 +272,11 @@ fn simulated(
     let setup = Setup {
         part,
         thresholds: header::thresholds(plan),
+        bound: Worker::<Bank>::bound(plan, part),
         start: Instant::ZERO,
         run: plan.seed as u32,
         limits: how.limits,
+        ledger: None,
     };
     let mut worker = Worker::new(plan, bank, setup).ok_or_else(too_large)?;
     let engine = BTreeMap::from([
@@ -228,11 +285,8 @@ fn simulated(
         ("clock".to_owned(), "virtual".to_owned()),
         ("in-flight bound".to_owned(), plan.in_flight_bound.to_string()),
     ]);
-    // Simulated time begins with the epoch, so that equal runs have equal logs.
-    let created = "1970-01-01T00:00:00Z".to_owned();
-    log.write(&Entry::Header(Box::new(header::header(plan, around(plan, targets, how, engine, created)))));
-    progress.start(plan);
-    let mut collector = Collector { plan, log, progress, intervals: 0 };
+    let mut collector =
+        Collector::begin(plan, header::header(plan, around(plan, targets, how, engine, None)), log, progress);
     let mut sink = Direct { collector: &mut collector, spent: Vec::new(), last: Instant::ZERO };
     run_virtual(&mut worker, Instant::ZERO, &mut sink, || stop.is_set());
     let end = sink.last;
@@ -250,6 +304,14 @@ struct Real<'a> {
     targets: &'a Targets,
     how: &'a Drive,
     stop: &'a StopCell,
+    /// When the phase that waits ends, in nanoseconds of the run's time line; 0 until it is decided.
+    phase_end: AtomicU64,
+}
+
+/// What marks the data of a run, and what is known of them when it verifies.
+struct Marked {
+    run: u32,
+    ledger: Option<Arc<Ledger>>,
 }
 
 /// What workers tell the collecting thread.
@@ -265,6 +327,23 @@ impl Real<'_> {
     fn run(&self, log: &mut LogFile, progress: &mut Progress) -> Result<CloseReason, Failure> {
         let workers = self.workers();
         let clock = Clock::start();
+        let alone = self_benchmark(clock);
+        let chosen = match self.targets {
+            // In a thread like a worker's: the kernel's threads behind io_uring inherit its priority, which decides how fast
+            // they wake.
+            Targets::Real(all) => std::thread::scope(|scope| {
+                let body = || {
+                    self.priority();
+                    choose(self.plan, all, self.how.engine, workers, clock)
+                };
+                let thread = std::thread::Builder::new().name("compare".to_owned()).spawn_scoped(scope, body);
+                let thread = thread.map_err(|e| Failure::host(format!("no thread could be started: {e}")))?;
+                thread.join().map_err(|_| Failure::bug("comparing the ways to the target failed"))?
+            })?,
+            _ => Chosen::asked(self.how.engine, workers.usual),
+        };
+        let (chosen, workers) = (&chosen, chosen.workers);
+        let ledger = integrity::ledger(self.plan, self.targets, workers);
         let (tell, told) = channel();
         let run = (self.plan.seed ^ clock_seed()) as u32;
         std::thread::scope(|scope| {
@@ -273,9 +352,10 @@ impl Real<'_> {
                 let (go, going) = channel();
                 let (spend, spent) = channel();
                 let part = Part { index: index as u64, of: workers as u64 };
-                let tell = tell.clone();
+                let (tell, ledger) = (tell.clone(), ledger.clone());
                 let thread = std::thread::Builder::new().name(format!("worker-{index}"));
-                let body = move || self.worker(part, clock, run, &tell, &going, spent);
+                let body =
+                    move || self.worker(part, chosen.choice, clock, Marked { run, ledger }, &tell, &going, spent);
                 thread
                     .spawn_scoped(scope, body)
                     .map_err(|e| Failure::host(format!("worker {index} of {workers} could not be started: {e}")))?;
@@ -283,28 +363,53 @@ impl Real<'_> {
             }
             drop(tell);
             let (facts, priority) = ready(&told, workers)?;
+            let readings = self.how.readings.unwrap_or(watch::machine);
+            let watch = Watch::new(clock, readings, self.targets.disks(usize::from(self.plan.targets)));
             let mut engine = self.engine(&facts, workers, clock);
             engine.insert("scheduling".to_owned(), priority);
-            log.write(&Entry::Header(Box::new(header::header(
-                self.plan,
-                around(self.plan, self.targets, self.how, engine, rundir::timestamp()),
-            ))));
-            progress.start(self.plan);
+            engine.extend(chosen.facts.clone());
+            if let Some(rate) = alone {
+                engine.insert(
+                    "self-benchmark".to_owned(),
+                    format!(
+                        "{:.1} million operations a second by one worker on a device that does nothing",
+                        rate / 1e6
+                    ),
+                );
+            }
+            let around = around(self.plan, self.targets, self.how, engine, watch.clocks());
+            let mut collector = Collector::begin(self.plan, header::header(self.plan, around), log, progress);
+            self.health(clock, collector.log);
             let start = clock.now() + LEAD;
             for (go, _) in &lines {
                 // A worker that has died meanwhile is found out about when its frames do not come.
                 let _ = go.send(start);
             }
             let spenders: Vec<Sender<Frame>> = lines.into_iter().map(|(_, spend)| spend).collect();
-            let mut collector = Collector { plan: self.plan, log, progress, intervals: 0 };
-            Collecting { real: self, told, spenders, meters: Meters::new(self.plan, self.targets) }.run(&mut collector)
+            if let Some(text) = chosen.warning.clone() {
+                let (what, details) = ("warning".to_owned(), BTreeMap::new());
+                collector.event(Event { at_ns: clock.now().as_ns(), what, text, details });
+            }
+            let meters = Meters::new(self.plan, self.targets);
+            Collecting { real: self, told, spenders, meters, watch, clock }.run(&mut collector)
         })
+    }
+
+    /// What the targets say of their health. A disk that hangs is not asked.
+    fn health(&self, clock: Clock, log: &mut LogFile) {
+        for (target, real) in self.targets.real().iter().take(usize::from(self.plan.targets)).enumerate() {
+            let mut details = real.health();
+            details.insert("target".to_owned(), target.to_string());
+            let text = format!("health of {}", self.targets.name(target));
+            log.write(&Entry::Event(Event { at_ns: clock.now().as_ns(), what: "health".to_owned(), text, details }));
+        }
     }
 
     /// An open loop sleeps most of the time, and must not be late when it wakes; a closed loop would keep others from the
     /// processor.
     fn priority(&self) -> String {
-        if self.plan.streams.iter().any(|stream| matches!(stream.arrival, Arrival::Closed { .. })) {
+        let mut own = self.plan.streams.iter().filter(|stream| stream.address != Address::Written);
+        if own.any(|stream| matches!(stream.arrival, Arrival::Closed { .. })) {
             return "normal".to_owned();
         }
         match usage::real_time(PRIORITY) {
@@ -313,25 +418,32 @@ impl Real<'_> {
         }
     }
 
-    fn workers(&self) -> usize {
+    fn workers(&self) -> Workers {
         let rate: f64 =
             self.plan.streams.iter().filter_map(|stream| stream.arrival.rate()).map(|rate| rate.as_f64()).sum();
         let processors = std::thread::available_parallelism().map_or(1, usize::from);
         let needed = ((rate / RATE_OF_A_WORKER).ceil() as usize).clamp(1, processors);
-        self.how.workers.map_or(needed, usize::from).min(self.plan.in_flight_bound as usize).max(1)
+        let allowed = |n: usize| n.min(self.plan.in_flight_bound as usize).max(1);
+        match self.how.workers {
+            Some(asked) => Workers { usual: allowed(asked.into()), most: allowed(asked.into()) },
+            None => Workers { usual: allowed(needed), most: allowed(processors) },
+        }
     }
 
     /// The body of a worker's thread. The engine is made here, because a ring belongs to the thread that made it.
+    #[allow(clippy::too_many_arguments, reason = "a thread's whole world")]
     fn worker(
         &self,
         part: Part,
+        choice: Choice,
         clock: Clock,
-        run: u32,
+        marked: Marked,
         tell: &Sender<Told>,
         going: &Receiver<Instant>,
         spent: Receiver<Frame>,
     ) {
-        let device = match self.device(part, clock) {
+        let bound = self.bound(part, choice);
+        let device = match self.device(bound, choice, clock) {
             Ok((device, facts)) => {
                 let _ = tell.send(Told::Ready(facts, self.priority()));
                 device
@@ -344,23 +456,35 @@ impl Real<'_> {
         // The other end hangs up when another worker could not be made ready.
         let Ok(start) = going.recv() else { return };
         let index = part.index as usize;
-        let setup = Setup { part, thresholds: header::thresholds(self.plan), start, run, limits: self.how.limits };
+        let Marked { run, ledger } = marked;
+        let (thresholds, limits) = (header::thresholds(self.plan), self.how.limits);
+        let setup = Setup { part, thresholds, bound, start, run, limits, ledger };
         let Some(mut worker) = Worker::new(self.plan, device, setup) else {
             let _ = tell.send(Told::Unable(too_large()));
             return;
         };
         let host = Machine { clock, stop: self.stop };
-        let mut line = Line { index, tell, spent };
-        run_real(&mut worker, &host, &mut line, Waiting { spin: self.how.spin.unwrap_or(SPIN) });
-        if let Some(errno) = worker.device().refused_with() {
-            let _ = tell.send(Told::Event(engine_failed(clock.now(), errno)));
+        let mut line = Line { index, tell, spent, phase_end: &self.phase_end };
+        let waiting = Waiting { spin: self.spin(), inline: choice == Choice::Inline };
+        run_real(&mut worker, &host, &mut line, waiting);
+        for event in troubles(clock.now(), worker.device().health()) {
+            let _ = tell.send(Told::Event(event));
         }
         let _ = tell.send(Told::Finished(index, worker.reason(), worker.totals(), clock.now()));
     }
 
-    /// The engine of one worker, with slots for its share of the in-flight bound on every target.
-    fn device(&self, part: Part, clock: Clock) -> Result<(AnyDevice, EngineFacts), Failure> {
-        let count = Worker::<AnyDevice>::bound(self.plan, part) * u32::from(self.plan.targets);
+    fn spin(&self) -> Spin {
+        self.how.spin.map_or(SPIN, Spin::Fixed)
+    }
+
+    /// Operations one worker has in flight at most on each target: its share of the plan's bound.
+    fn bound(&self, part: Part, choice: Choice) -> u32 {
+        if choice == Choice::Inline { 1 } else { Worker::<AnyDevice>::bound(self.plan, part) }
+    }
+
+    /// The engine of one worker, with slots for its bound on every target.
+    fn device(&self, bound: u32, choice: Choice, clock: Clock) -> Result<(AnyDevice, EngineFacts), Failure> {
+        let count = bound * u32::from(self.plan.targets);
         let blocks = (0..usize::from(self.plan.targets)).map(|index| self.targets.geometry(index).block);
         let largest = blocks.map(|block| self.plan.largest_operation(block)).max().unwrap_or(0);
         let bytes = u32::try_from(largest).map_err(|_| Failure::workload("an operation of more than 4 GiB"))?;
@@ -368,7 +492,7 @@ impl Real<'_> {
         let device = match self.targets {
             Targets::Real(all) => {
                 let all = all.iter().take(usize::from(self.plan.targets)).map(|real| real.target.clone()).collect();
-                select(self.how.engine, all, slots, clock)
+                select(choice, all, slots, clock)
             }
             Targets::Null(all) => {
                 let null = Null::new(all.iter().map(|(_, geometry)| *geometry).collect()).in_real_time();
@@ -394,14 +518,18 @@ impl Real<'_> {
 
     fn engine(&self, facts: &EngineFacts, workers: usize, clock: Clock) -> BTreeMap<String, String> {
         let yes = |b: bool| if b { "yes" } else { "no" }.to_owned();
-        let spin = self.how.spin.unwrap_or(SPIN);
+        let spin = match self.spin() {
+            Spin::Fixed(span) => span.to_string(),
+            Spin::Learned(most) => format!("as long as sleeps end late, at most {most} and a quarter of the time"),
+        };
+        let bound = if facts.name == "inline" { workers as u32 } else { self.plan.in_flight_bound };
         let mut engine = BTreeMap::from([
             ("engine".to_owned(), facts.name.to_owned()),
             ("workers".to_owned(), workers.to_string()),
-            ("in-flight bound".to_owned(), format!("{} on each target", self.plan.in_flight_bound)),
+            ("in-flight bound".to_owned(), format!("{bound} on each target")),
             ("buffer of a slot".to_owned(), Bytes::new(facts.slots.bytes.into()).to_string()),
             ("clock".to_owned(), clock.source().to_owned()),
-            ("spin".to_owned(), spin.to_string()),
+            ("spin".to_owned(), spin),
         ]);
         engine.extend(header::program().map(|sum| ("program".to_owned(), format!("BLAKE3 {sum}"))));
         if facts.name == "io_uring" {
@@ -409,6 +537,8 @@ impl Real<'_> {
             engine.insert("registered files".to_owned(), yes(facts.registered_files));
             engine.insert("registered buffers".to_owned(), yes(facts.registered_buffers));
         }
+        let verified = integrity::describe(self.plan, self.targets.geometry(0).block);
+        engine.extend(verified.map(|how| ("verify".to_owned(), how)));
         if facts.threads > 0 {
             engine.insert("threads".to_owned(), facts.threads.to_string());
         }
@@ -419,11 +549,27 @@ impl Real<'_> {
     }
 }
 
-/// Says why nothing more could be handed over.
-fn engine_failed(now: Instant, errno: Errno) -> Event {
-    let text = format!("io_uring_enter gave {errno}: nothing more could be handed over; try --engine threads");
-    let details = BTreeMap::from([("errno".to_owned(), errno.0.to_string())]);
-    Event { at_ns: now.as_ns(), what: "engine-failed".to_owned(), text, details }
+/// What went wrong between the engine and the kernel, for the log.
+fn troubles(now: Instant, health: Health) -> impl Iterator<Item = Event> {
+    let refused = health.refused.map(|errno| {
+        let text = format!("io_uring_enter gave {errno}: nothing more could be handed over; try --engine threads");
+        let details = BTreeMap::from([("errno".to_owned(), errno.0.to_string())]);
+        Event { at_ns: now.as_ns(), what: "engine-failed".to_owned(), text, details }
+    });
+    let counts = [
+        ("submit_retries", health.submit_retries),
+        ("submissions_dropped", health.submissions_dropped.into()),
+        ("completions_overflowed", health.completions_overflowed.into()),
+    ];
+    let troubled = counts.iter().any(|(_, n)| *n > 0).then(|| {
+        let [retries, dropped, overflowed] = counts.map(|(_, n)| n);
+        let text = format!(
+            "{retries} submissions had to be repeated, {dropped} were dropped and {overflowed} completions found no room"
+        );
+        let details = counts.iter().map(|(name, n)| ((*name).to_owned(), n.to_string())).collect();
+        Event { at_ns: now.as_ns(), what: "engine-health".to_owned(), text, details }
+    });
+    refused.into_iter().chain(troubled)
 }
 
 /// A number that differs between runs, for marking data.
@@ -451,6 +597,8 @@ struct Collecting<'a> {
     told: Receiver<Told>,
     spenders: Vec<Sender<Frame>>,
     meters: Meters,
+    watch: Watch,
+    clock: Clock,
 }
 
 /// How often the live display moves.
@@ -486,8 +634,13 @@ impl Collecting<'_> {
                 }
             }
             while let Some(merged) = merger.pop() {
+                self.watch.changes().into_iter().for_each(|event| collector.event(event));
                 let (disks, host) = self.meters.sample();
-                collector.interval(&merged.frame, disks, Some(host));
+                let beside = Beside { disks, host: Some(host), clocks: self.watch.clocks() };
+                collector.interval(&merged.frame, beside);
+                if let Some(at) = collector.phase_end {
+                    self.real.phase_end.store(at.as_ns(), Ordering::Release);
+                }
                 for (worker, frame) in merged.spent.into_iter().chain([(merged.owner, merged.frame)]) {
                     let _ = self.spenders[worker].send(frame);
                 }
@@ -495,6 +648,9 @@ impl Collecting<'_> {
                     self.real.stop.ask(CloseReason::LogFailed);
                 }
             }
+        }
+        if reason == CloseReason::Completed && totals.stuck == 0 {
+            self.real.health(self.clock, collector.log);
         }
         collector.close(reason, end, totals);
         Ok(reason)
@@ -584,6 +740,7 @@ struct Line<'a> {
     index: usize,
     tell: &'a Sender<Told>,
     spent: Receiver<Frame>,
+    phase_end: &'a AtomicU64,
 }
 
 impl Sink for Line<'_> {
@@ -595,5 +752,9 @@ impl Sink for Line<'_> {
     }
     fn spent(&mut self) -> Option<Frame> {
         self.spent.try_recv().ok()
+    }
+    fn phase_end(&mut self) -> Option<Instant> {
+        let at = self.phase_end.load(Ordering::Acquire);
+        (at != 0).then(|| Instant::from_ns(at))
     }
 }

@@ -5,7 +5,7 @@ use assay_base::Span;
 use assay_device::probe;
 use assay_device::safety::Roots;
 use assay_model::{PhaseKind as PlannedKind, Plan};
-use assay_record::{FlowHead, Header, PhaseHead, PhaseKind, StepHead, StreamHead, TargetHead, Thresholds};
+use assay_record::{ClockSample, FlowHead, Header, PhaseHead, PhaseKind, StepHead, StreamHead, TargetHead, Thresholds};
 use std::collections::BTreeMap;
 
 /// Tool version and commit.
@@ -32,6 +32,10 @@ pub struct Around {
     pub step: Option<StepHead>,
     /// Measured time of the step that the log already holds, when it is continued.
     pub measured_before_ns: Option<u64>,
+    /// The machine's clocks at the start.
+    pub clocks: Option<ClockSample>,
+    /// Id of the key that will sign the result.
+    pub signer: Option<String>,
     /// What limits what the result proves.
     pub watermarks: Vec<String>,
     /// The targets.
@@ -57,11 +61,14 @@ pub fn header(plan: &Plan, around: Around) -> Header {
         name: phase.name.clone(),
         kind: kind(phase.kind),
         span_ns: phase.span.as_ns(),
+        steady_round_ns: phase.steady_round.map(assay_base::Span::as_ns),
     };
     Header {
         format: assay_record::header::FORMAT,
         tool: tool(),
         created: around.created,
+        clocks: around.clocks,
+        signer: around.signer,
         name: plan.name.clone(),
         step: around.step,
         continues: around.measured_before_ns.is_some(),
@@ -109,7 +116,12 @@ pub fn host(targets: &Targets) -> BTreeMap<String, String> {
         ("cgroup memory", bytes(host.cgroup.memory)),
         ("memlock", bytes(host.memlock)),
     ];
-    facts.into_iter().filter_map(|(name, fact)| Some((name.to_owned(), fact?))).collect()
+    facts.into_iter().map(told).collect()
+}
+
+/// A fact by its name. What the machine does not tell is said to be absent: nothing is no answer.
+pub fn told((name, fact): (&str, Option<String>)) -> (String, String) {
+    (name.to_owned(), fact.filter(|fact| !fact.is_empty()).unwrap_or_else(|| "absent".to_owned()))
 }
 
 /// `QUICK`, `SHORT` and the like, when the judged time is less than the workload's own.

@@ -69,6 +69,7 @@ impl LogFile {
     pub fn create(path: &Path) -> Result<LogFile, Failure> {
         let file = File::options().append(true).create_new(true).open(path);
         let file = file.map_err(|e| Failure::host(format!("the run log {} cannot be made: {e}", path.display())))?;
+        mark_as_written(&file);
         // The name itself must survive a power cut too.
         if let Some(dir) = path.parent().and_then(|dir| File::open(dir).ok()) {
             let _ = dir.sync_all();
@@ -118,6 +119,9 @@ impl LogFile {
     pub fn append(path: &Path, scan: &Scan) -> Result<LogFile, Failure> {
         let open = || {
             let file = File::options().append(true).open(path)?;
+            if !mark_as_written(&file) {
+                return Err(io::Error::other("another run is writing it"));
+            }
             if scan.torn > 0 {
                 file.set_len(scan.length)?;
             }
@@ -192,6 +196,28 @@ impl LogFile {
     pub fn path(&self) -> &Path {
         &self.path
     }
+}
+
+/// Holds the lock that says that a log is being written; the kernel lets go of it when its holder ends, however that comes.
+/// False when somebody else holds it. A file system without locks is none.
+fn mark_as_written(file: &File) -> bool {
+    use rustix::fs::{FlockOperation, flock};
+    // A reader that looks holds the lock for a moment.
+    for _ in 0..50 {
+        match flock(file, FlockOperation::NonBlockingLockExclusive) {
+            Err(rustix::io::Errno::WOULDBLOCK) => std::thread::park_timeout(std::time::Duration::from_millis(10)),
+            _ => return true,
+        }
+    }
+    false
+}
+
+/// Whether somebody is writing this log.
+pub fn is_being_written(file: &File) -> bool {
+    use rustix::fs::{FlockOperation, flock};
+    let held = flock(file, FlockOperation::NonBlockingLockShared) == Err(rustix::io::Errno::WOULDBLOCK);
+    let _ = flock(file, FlockOperation::Unlock);
+    held
 }
 
 /// Opens a log for reading.

@@ -6,7 +6,7 @@
 
 use crate::failure::Failure;
 use crate::progress::Progress;
-use crate::records::{Record, Records};
+use crate::records::{Mark, Record, Records};
 use crate::rundir;
 use crate::signals::StopCell;
 use crate::targets::Real;
@@ -30,6 +30,8 @@ const SAVE_EVERY: u64 = 4 << 30;
 pub struct Wish {
     /// Whether zeros are written first.
     pub zero: bool,
+    /// Whether it begins again where an earlier preparation was interrupted: what that wrote is gone.
+    pub afresh: bool,
     /// How operations are carried.
     pub engine: Choice,
     /// Marks the data.
@@ -82,8 +84,8 @@ fn rest() {
 /// The record to go on from: the unfinished one of this target, or a new one.
 fn begin(real: &Real, name: &str, wish: Wish, records: Option<&Records>) -> Record {
     let (identity, size_bytes) = (real.identity(), real.target.geometry().size);
-    let unfinished =
-        records.and_then(|records| records.find(&identity, size_bytes)).filter(|record| record.finished.is_none());
+    let kept = records.filter(|_| !wish.afresh).and_then(|records| records.find(&identity, size_bytes));
+    let unfinished = kept.filter(|record| record.finished.is_none());
     unfinished.unwrap_or_else(|| Record {
         identity,
         target: name.to_owned(),
@@ -93,6 +95,9 @@ fn begin(real: &Real, name: &str, wish: Wish, records: Option<&Records>) -> Reco
         salted_bytes: 0,
         verified_blocks: 0,
         finished: None,
+        begun: Some(rundir::timestamp()),
+        tool: Some(crate::header::tool()),
+        mark: None,
     })
 }
 
@@ -118,6 +123,7 @@ impl Preparing<'_> {
         self.pass(&mut device, clock, Some(content))?;
         self.record.verified_blocks = self.verify(&mut device, clock)?;
         self.record.finished = Some(rundir::timestamp());
+        self.record.mark = Mark::of(self.real);
         self.save()?;
         Ok(self.record)
     }

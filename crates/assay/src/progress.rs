@@ -2,16 +2,17 @@
 //! No colour is used, so NO_COLOR has nothing to switch off.
 
 use crate::failure::tell;
-use crate::header;
-use assay_base::{Instant, Span};
+use assay_base::{Bytes, Direction, Instant, Span};
 use assay_device::clock::Clock;
-use assay_model::{PhaseKind, Plan};
-use assay_record::{Event, Interval, Thresholds, Timing};
+use assay_model::plan::READ_BACK;
+use assay_record::{Event, FlowInterval, Header, Interval, PhaseKind, Thresholds, Timing};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use std::io::IsTerminal;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+/// What the phase behind the measured ones is called.
+const READING_BACK: &str = "reading back";
 /// Between plain lines.
 const PLAIN_EVERY: Span = Span::from_secs(60);
 /// Problems shown as they happen; more are only counted.
@@ -34,9 +35,13 @@ pub struct Progress {
 /// What is known of the run that is shown.
 #[derive(Debug)]
 struct Running {
+    head: Header,
     thresholds: Thresholds,
     total: Span,
     phases: Vec<(Span, String)>,
+    /// Bytes written, and read back, so far.
+    written: u64,
+    read_back: u64,
 }
 
 impl Progress {
@@ -79,31 +84,42 @@ impl Progress {
         self.title = title.to_owned();
     }
 
-    /// A run begins.
-    pub fn start(&mut self, plan: &Plan) {
+    /// A run begins, or one is looked at that has this header.
+    pub fn start(&mut self, head: &Header) {
         let mut end = Span::ZERO;
-        let phases = plan.phases.iter().map(|phase| {
-            end = end + phase.span;
-            let what = if phase.kind == PhaseKind::WarmUp { "warming up" } else { "measuring" };
+        let phases = head.phases.iter().map(|phase| {
+            end = end + Span::from_ns(phase.span_ns);
+            let what = match phase.kind {
+                _ if phase.name == READ_BACK => READING_BACK,
+                PhaseKind::WarmUp => "warming up",
+                PhaseKind::Measure => "measuring",
+            };
             (end, what.to_owned())
         });
-        let phases = phases.collect();
-        let thresholds = header::thresholds(plan);
-        self.run = Some(Running { thresholds, total: plan.length(), phases });
+        let phases: Vec<_> = phases.collect();
+        let total = end;
+        let thresholds = Thresholds::from_bounds(head.thresholds_ns.clone());
+        self.run = Some(Running { head: head.clone(), thresholds, total, phases, written: 0, read_back: 0 });
         self.told = Some(self.clock.now());
-        let what = format!("{}: {} at {} for {}", self.title, plan.name, plan.load, plan.length());
+        let what = format!("{}: {} at {} for {total}", self.title, head.name, head.load);
         self.say(what.trim_start_matches(": "));
     }
 
     /// An interval has ended.
-    pub fn interval(&mut self, plan: &Plan, interval: &Interval) {
-        let Some(run) = &self.run else { return };
-        let text = run.line(plan, interval);
+    pub fn interval(&mut self, interval: &Interval) {
+        let Some(run) = &mut self.run else { return };
+        run.count(interval);
+        run.catch_up(interval);
+        if run.phase(interval) == READING_BACK {
+            let (done, most) = (run.read_back, run.written);
+            return self.stretch(READING_BACK, done, most, &format!("{} of at most {}", human(done), human(most)));
+        }
+        let text = run.line(interval);
         if let Some(bar) = &self.bar {
-            let done = run.done(plan, interval).as_ns().min(run.total.as_ns());
+            let done = run.done(interval).as_ns().min(run.total.as_ns());
             bar.set_length(run.total.as_ns().max(1));
             bar.set_position(done);
-            bar.set_prefix(run.phase(plan, interval));
+            bar.set_prefix(run.phase(interval));
             let left = Span::from_secs(run.total.as_ns().saturating_sub(done) / 1_000_000_000);
             bar.set_message(format!("{} left  {text}", left.human()));
             return;
@@ -111,8 +127,9 @@ impl Progress {
         let now = self.clock.now();
         if !self.quiet && self.told.is_none_or(|told| now.since(told) >= PLAIN_EVERY) {
             self.told = Some(now);
-            let left = run.total.saturating_sub(run.done(plan, interval));
-            self.say(&format!("{}, {} left; {text}", run.phase(plan, interval), left.human()));
+            let left = run.total.saturating_sub(run.done(interval));
+            let line = format!("{}, {} left; {text}", run.phase(interval), left.human());
+            self.say(&line);
         }
     }
 
@@ -125,8 +142,16 @@ impl Progress {
 
     /// Something happened that the user should see at once.
     pub fn event(&mut self, event: &Event) {
+        // A fact for the record.
+        if event.what == "health" {
+            return;
+        }
         self.events += 1;
-        if self.events <= EVENTS_SHOWN || event.what == "target-lost" || event.what == "lag-stop" {
+        if self.events <= EVENTS_SHOWN
+            || event.what == "target-lost"
+            || event.what == "lag-stop"
+            || event.what.ends_with("steady")
+        {
             self.say(&format!("{}: {}", event.what, event.text));
         } else if self.events == EVENTS_SHOWN + 1 {
             self.say("more such events are in the run log");
@@ -141,13 +166,18 @@ impl Progress {
         let now = self.clock.now();
         let rate = done as f64 / now.since(since).as_secs_f64().max(1e-9);
         let left = Span::from_ns(((total - done.min(total)) as f64 / rate.max(1.0) * 1e9) as u64);
-        let size = |n: u64| assay_base::Bytes::new(n).human();
-        let text = format!("{} of {}, {}/s, {} left", size(done), size(total), size(rate as u64), left.human());
+        let text = format!("{} of {}, {}/s, {} left", human(done), human(total), human(rate as u64), left.human());
+        self.stretch(what, done, total, &text);
+    }
+
+    /// A stretch that is counted in something else than time.
+    fn stretch(&mut self, what: &str, done: u64, total: u64, text: &str) {
+        let now = self.clock.now();
         if let Some(bar) = &self.bar {
             bar.set_length(total.max(1));
             bar.set_position(done.min(total));
             bar.set_prefix(what.to_owned());
-            bar.set_message(text);
+            bar.set_message(text.to_owned());
         } else if !self.quiet && now.since(*self.told.get_or_insert(now)) >= PLAIN_EVERY {
             self.told = Some(now);
             self.say(&format!("{what}: {text}"));
@@ -170,6 +200,14 @@ impl Progress {
     }
 }
 
+fn total(counts: &[u64]) -> u64 {
+    counts.iter().fold(0, |sum, n| sum.saturating_add(*n))
+}
+
+fn human(bytes: u64) -> String {
+    Bytes::new(bytes).human()
+}
+
 fn style() -> ProgressStyle {
     let template = "{prefix:12} [{bar:40}] {percent:>3}%\n  {wide_msg}";
     ProgressStyle::with_template(template)
@@ -177,35 +215,60 @@ fn style() -> ProgressStyle {
 }
 
 impl Running {
-    /// Planned time that has passed with the interval.
-    fn done(&self, plan: &Plan, interval: &Interval) -> Span {
-        let intervals = interval.index + 1;
-        Span::from_ns(plan.interval.as_ns().saturating_mul(intervals))
+    /// A phase that waited may have ended before its limit: what is left is less.
+    fn catch_up(&mut self, interval: &Interval) {
+        let before = usize::from(interval.phase).checked_sub(1).and_then(|index| self.phases.get(index));
+        let begun = self.done(interval).saturating_sub(Span::from_ns(self.head.interval_ns));
+        let early = before.map_or(Span::ZERO, |(planned, _)| planned.saturating_sub(begun));
+        if !early.is_zero() {
+            self.total = self.total.saturating_sub(early);
+            self.phases.iter_mut().for_each(|(end, _)| *end = end.saturating_sub(early));
+        }
     }
 
-    fn phase(&self, plan: &Plan, interval: &Interval) -> String {
-        if self.done(plan, interval) > self.total {
+    /// Planned time that has passed with the interval.
+    fn done(&self, interval: &Interval) -> Span {
+        let intervals = interval.index + 1;
+        Span::from_ns(self.head.interval_ns.saturating_mul(intervals))
+    }
+
+    fn count(&mut self, interval: &Interval) {
+        let reads_back = self.phases.get(usize::from(interval.phase)).is_some_and(|(_, what)| what == READING_BACK);
+        for (head, flow) in self.head.flows.iter().zip(&interval.flows) {
+            match self.head.streams.get(usize::from(head.stream)).map(|stream| stream.direction) {
+                Some(Direction::Write) => self.written = self.written.saturating_add(flow.bytes),
+                Some(Direction::Read) if reads_back => self.read_back = self.read_back.saturating_add(flow.bytes),
+                _ => {}
+            }
+        }
+    }
+
+    fn phase(&self, interval: &Interval) -> String {
+        if let Some((_, what)) = self.phases.get(usize::from(interval.phase)).filter(|(_, what)| what == READING_BACK) {
+            return what.clone();
+        }
+        if self.done(interval) > self.total {
             return "draining".into();
         }
         self.phases.get(usize::from(interval.phase)).map_or_else(String::new, |(_, what)| what.clone())
     }
 
     /// Asked and achieved rate, the first stream's 99th percentile and share over its smallest threshold, lag.
-    fn line(&self, plan: &Plan, interval: &Interval) -> String {
+    fn line(&self, interval: &Interval) -> String {
         let seconds = Span::from_ns(interval.end_ns.saturating_sub(interval.start_ns)).as_secs_f64().max(1e-9);
-        let sum = |of: fn(&assay_record::FlowInterval) -> u64| interval.flows.iter().map(of).sum::<u64>();
+        let sum = |of: fn(&FlowInterval) -> u64| interval.flows.iter().map(of).fold(0u64, u64::saturating_add);
         let mut text =
             format!("{:.0}/s of {:.0}/s", sum(|f| f.ok) as f64 / seconds, sum(|f| f.scheduled) as f64 / seconds);
-        let name =
-            plan.criteria.first().map_or_else(|| plan.streams[0].name.clone(), |criterion| criterion.stream.clone());
-        let stream = plan.streams.iter().position(|stream| stream.name == name).unwrap_or(0);
-        let targets = usize::from(plan.targets);
-        let flows = &interval.flows
-            [(stream * targets).min(interval.flows.len())..((stream + 1) * targets).min(interval.flows.len())];
-        let counts = |of: fn(&assay_record::FlowInterval) -> &Timing| {
+        let (criteria, streams) = (&self.head.criteria, &self.head.streams);
+        let first = streams.first().map(|stream| &stream.name);
+        let name = criteria.first().map(|criterion| &criterion.stream).or(first).cloned().unwrap_or_default();
+        let stream = streams.iter().position(|stream| stream.name == name).unwrap_or(0);
+        let counts = |of: fn(&FlowInterval) -> &Timing| {
             let mut dense = vec![0; self.thresholds.buckets()];
-            for flow in flows {
-                Timing::add_to(&of(flow).counts, &mut dense).expect("our own counts are within our own buckets");
+            let flows = self.head.flows.iter().zip(&interval.flows);
+            for (_, flow) in flows.filter(|(head, _)| usize::from(head.stream) == stream) {
+                // A log that is looked at may hold anything; the judge is the one to say so.
+                let _ = Timing::add_to(&of(flow).counts, &mut dense);
             }
             dense
         };
@@ -213,10 +276,9 @@ impl Running {
         if let Some(p99) = self.p99(&response) {
             text += &format!("  {name} p99 <= {}", p99.human());
         }
-        let threshold =
-            plan.criteria.iter().filter(|c| c.stream == name).filter_map(assay_base::Criterion::threshold).min();
+        let threshold = criteria.iter().filter(|c| c.stream == name).filter_map(assay_base::Criterion::threshold).min();
         if let Some((threshold, over)) = threshold.and_then(|t| Some((t, self.thresholds.over(&response, t)?))) {
-            let all: u64 = response.iter().sum();
+            let all = total(&response);
             if all > 0 {
                 text += &format!("  over {threshold}: {:.2} %", over as f64 * 100.0 / all as f64);
             }
@@ -224,7 +286,7 @@ impl Running {
         if let Some(p99) = self.p99(&lag) {
             text += &format!("  lag p99 <= {}", p99.human());
         }
-        let failed: u64 = interval.flows.iter().map(|flow| flow.failed() + flow.short).sum();
+        let failed = sum(|flow| flow.errors.values().fold(flow.short, |sum, n| sum.saturating_add(*n)));
         if failed > 0 {
             text += &format!("  FAILED {failed}");
         }
@@ -233,11 +295,11 @@ impl Running {
 
     /// The boundary below which 99 % lie.
     fn p99(&self, counts: &[u64]) -> Option<Span> {
-        let all: u64 = counts.iter().sum();
+        let all = total(counts);
         let rank = all - all / 100;
-        let mut below = 0;
+        let mut below = 0u64;
         let bucket = counts.iter().position(|n| {
-            below += n;
+            below = below.saturating_add(*n);
             below >= rank
         })?;
         (all > 0).then(|| Span::from_ns(self.thresholds.bounds().get(bucket).copied().unwrap_or(u64::MAX)))

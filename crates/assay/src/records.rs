@@ -3,7 +3,11 @@
 //! One JSON file for each target under `/var/lib/assay/prepared` (root) or `$XDG_STATE_HOME/assay/prepared`. A record that was
 //! begun and not finished is how an interrupted preparation goes on where it stopped.
 
+use crate::certificate::sum;
 use crate::failure::Failure;
+use crate::targets::Real;
+use assay_device::probe::disk_stat;
+use assay_device::safety::Roots;
 use assay_record::Preparation;
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
@@ -27,6 +31,41 @@ pub struct Record {
     pub verified_blocks: u64,
     /// When all was done, RFC 3339.
     pub finished: Option<String>,
+    /// When it was begun, RFC 3339.
+    #[serde(default)]
+    pub begun: Option<String>,
+    /// Tool version and commit.
+    #[serde(default)]
+    pub tool: Option<String>,
+    /// The device's own counter behind the last byte that this program wrote to it; absent where there is none.
+    #[serde(default)]
+    pub mark: Option<Mark>,
+}
+
+/// A device's counter of what was written to it, and how long that counter counts.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Mark {
+    /// Of the kernel that counts (`/proc/sys/kernel/random/boot_id`).
+    pub boot: String,
+    /// Of the disk: another one counts anew.
+    pub diskseq: Option<u64>,
+    /// Bytes written.
+    pub written_bytes: u64,
+}
+
+impl Mark {
+    /// The counter of a block device now; `None` where there is none.
+    pub fn of(real: &Real) -> Option<Mark> {
+        let written_bytes = disk_stat(&Roots::host(), real.disk?)?.write_sectors.checked_mul(512)?;
+        let boot = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").ok()?.trim().to_owned();
+        Some(Mark { boot, diskseq: real.diskseq(), written_bytes })
+    }
+
+    /// Bytes written between this mark and a later one; `None` where they are not of one counter.
+    fn until(&self, later: &Mark) -> Option<u64> {
+        let same = (&self.boot, self.diskseq) == (&later.boot, later.diskseq);
+        same.then(|| later.written_bytes.checked_sub(self.written_bytes)).flatten()
+    }
 }
 
 impl Record {
@@ -37,6 +76,10 @@ impl Record {
             salted_bytes: self.salted_bytes,
             zeroed_bytes: self.zeroed_bytes,
             verified_blocks: self.verified_blocks,
+            begun: self.begun.clone(),
+            tool: self.tool.clone(),
+            record_blake3: serde_json::to_vec(&Record { mark: None, ..self.clone() }).ok().map(|bytes| sum(&bytes)),
+            foreign_bytes: None,
         })
     }
 }
@@ -78,6 +121,24 @@ impl Records {
         (record.identity == identity && record.size_bytes == size_bytes).then_some(record)
     }
 
+    /// What a log says of the preparation of a target, with what others wrote to it since.
+    pub fn preparation(&self, real: &Real) -> Option<Preparation> {
+        let record = self.find(&real.identity(), real.target.geometry().size)?;
+        let foreign_bytes = record.mark.as_ref().and_then(|mark| mark.until(&Mark::of(real)?));
+        Some(Preparation { foreign_bytes, ..record.preparation()? })
+    }
+
+    /// What this program writes itself is nobody else's: takes what a run wrote since `before` into the record of a target.
+    /// Without a record there is nothing to take it into.
+    pub fn wrote(&self, real: &Real, before: Option<&Mark>) {
+        let Some(mut record) = self.find(&real.identity(), real.target.geometry().size) else { return };
+        let since = before.zip(Mark::of(real)).and_then(|(before, now)| before.until(&now));
+        let (Some(mark), Some(since)) = (&mut record.mark, since) else { return };
+        mark.written_bytes = mark.written_bytes.saturating_add(since);
+        // A record that cannot be kept says that others wrote, which is the safe side.
+        let _ = self.keep(&record);
+    }
+
     /// Writes a record; the old one stays until the new one is complete.
     pub fn keep(&self, record: &Record) -> Result<(), Failure> {
         let path = self.path(&record.identity);
@@ -115,11 +176,34 @@ mod tests {
             salted_bytes: 4096,
             verified_blocks: 1,
             finished: None,
+            begun: None,
+            tool: None,
+            mark: None,
         };
         records.keep(&record).unwrap();
         assert_eq!(records.find("/tmp/x y", 4096), Some(record.clone()));
         assert_eq!(records.find("/tmp/x y", 8192), None);
         assert_eq!(records.find("/tmp/x_y", 4096), None, "names that only look alike are other targets");
         assert_eq!(record.preparation(), None, "not finished");
+        let finished = Record { finished: Some("2026-11-21T00:00:00Z".into()), ..record };
+        let sum = |record: &Record| record.preparation().unwrap().record_blake3.unwrap();
+        let mark = Some(Mark { boot: "a".into(), diskseq: Some(1), written_bytes: 4096 });
+        assert_eq!(
+            sum(&Record { mark, ..finished.clone() }),
+            sum(&finished),
+            "what is written later changes nothing of it"
+        );
+        assert_ne!(sum(&Record { run: 2, ..finished.clone() }), sum(&finished));
+    }
+
+    #[test]
+    fn bytes_are_counted_by_one_counter_only() {
+        let mark = |boot: &str, diskseq, written_bytes| Mark { boot: boot.into(), diskseq, written_bytes };
+        let first = mark("a", Some(1), 4096);
+        assert_eq!(first.until(&mark("a", Some(1), 8192)), Some(4096));
+        for other in [mark("b", Some(1), 8192), mark("a", Some(2), 8192), mark("a", None, 8192), mark("a", Some(1), 0)]
+        {
+            assert_eq!(first.until(&other), None, "{other:?}");
+        }
     }
 }

@@ -4,10 +4,18 @@ use crate::failure::Failure;
 use assay_device::clock;
 use std::path::{Path, PathBuf};
 
-/// The moment as RFC 3339 in UTC.
+/// The present as RFC 3339 in UTC.
 pub fn timestamp() -> String {
-    jiff::Timestamp::try_from(clock::wall())
-        .map_or_else(|_| "unknown".into(), |now| now.strftime("%Y-%m-%dT%H:%M:%SZ").to_string())
+    jiff::Timestamp::try_from(clock::wall()).map_or_else(|_| "unknown".into(), written)
+}
+
+/// A moment, so many nanoseconds after the beginning of 1970, as RFC 3339 in UTC.
+pub fn moment(real_ns: u64) -> String {
+    jiff::Timestamp::from_nanosecond(real_ns.into()).map_or_else(|_| "unknown".into(), written)
+}
+
+fn written(moment: jiff::Timestamp) -> String {
+    moment.strftime("%Y-%m-%dT%H:%M:%SZ").to_string()
 }
 
 /// Where a run called `name` will keep its results, unless `out` says so.

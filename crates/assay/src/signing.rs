@@ -37,6 +37,11 @@ impl Signer {
         Ok(Signer { key: key.map_err(|e| unusable(&e))?, path: path.to_path_buf() })
     }
 
+    /// Id of the key, as minisign writes it.
+    pub fn id(&self) -> String {
+        id(self.key.keynum())
+    }
+
     /// Signs the certificate at `path` and leaves the signature beside it.
     pub fn sign(&self, path: &Path, judgement: &Judgement) -> Result<(), Failure> {
         let failed = |why: &dyn std::fmt::Display| {
@@ -49,6 +54,16 @@ impl Signer {
         let text = signature.map_err(|e| failed(&e))?.into_string();
         std::fs::write(beside(path), text).map_err(|e| failed(&e))
     }
+}
+
+/// Id of a public key, as minisign writes it.
+pub fn id_of(key: &PublicKey) -> String {
+    id(key.keynum())
+}
+
+/// Eight bytes, little-endian, in hexadecimal (minisign's "Minisign File Formats").
+fn id(number: &[u8]) -> String {
+    number.iter().rev().map(|byte| format!("{byte:02X}")).collect()
 }
 
 /// Where the signature of `path` stands.

@@ -1,12 +1,14 @@
 //! What a run is pointed at: real targets with their permits, simulated ones, or nothing at all.
 
 use crate::cli::Access;
+use crate::confirm::confirm;
 use crate::failure::Failure;
+use crate::header;
 use assay_base::{Bytes, Geometry};
 use assay_device::open::Target;
-use assay_device::probe;
 use assay_device::safety::{DevNum, Examination, Gate, Kind, Needs, Permit, ReadPass, Request, Roots};
 use assay_device::sim::Spec;
+use assay_device::{probe, usage};
 use assay_record::TargetHead;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -30,6 +32,8 @@ pub struct Real {
     pub access: Pass,
     /// The block device whose counters tell what reached it; `None` for files, which share theirs.
     pub disk: Option<DevNum>,
+    /// That device, or the one under a file's file system.
+    under: Option<DevNum>,
     /// A scratch file that this run made and removes.
     pub scratch: bool,
     /// A file that was made for this run (`--create`), and stays.
@@ -112,9 +116,26 @@ pub struct Wish<'a> {
     pub log_dir: &'a Path,
 }
 
+/// Files a run holds open beside its targets: log, messages, rings, the gate's looks at /proc and /sys.
+const DESCRIPTORS: u64 = 24;
+/// For each target: itself, its label, its device.
+const DESCRIPTORS_EACH: u64 = 4;
+
+/// Refuses before anything is opened what would fail in the middle.
+fn enough_descriptors(targets: usize) -> Result<(), Failure> {
+    let (need, may) = (DESCRIPTORS + DESCRIPTORS_EACH * targets as u64, usage::descriptors());
+    if may >= need {
+        return Ok(());
+    }
+    Err(Failure::host(format!(
+        "a run on {targets} targets opens up to {need} files, this process may open {may}; ulimit -n {need}"
+    )))
+}
+
 impl Targets {
     /// Opens what was named, through the safety gate.
     pub fn open(names: &[(String, Named)], wish: Wish<'_>, access: &Access) -> Result<Targets, Failure> {
+        enough_descriptors(names.len())?;
         let mut simulated = Vec::new();
         let mut null = Vec::new();
         let mut real = Vec::new();
@@ -148,6 +169,14 @@ impl Targets {
                     Bytes::new(size).human(),
                     Bytes::new(need).human()
                 ));
+                targets.remove(|real| real.made);
+                return Err(failure);
+            }
+        }
+        if wish.writes {
+            let devices = targets.real().iter().filter(|real| real.disk.is_some());
+            let devices: Vec<&Examination> = devices.map(|real| real.access.describe()).collect();
+            if let Err(failure) = confirm(&devices, access.typed) {
                 targets.remove(|real| real.made);
                 return Err(failure);
             }
@@ -212,6 +241,11 @@ impl Targets {
             facts,
             prepared: None,
         }
+    }
+
+    /// The disks under the first `n`, by the name of the target; those of files too, where they are known.
+    pub fn disks(&self, n: usize) -> Vec<(String, DevNum)> {
+        self.real().iter().take(n).filter_map(|real| Some((real.name.clone(), real.under?))).collect()
     }
 
     /// What keeps a result on the first `n` from being a certificate.
@@ -308,7 +342,8 @@ impl Real {
             Kind::Block(number) => Some(number),
             _ => None,
         };
-        Ok(Real { name: name.to_owned(), target, access, disk, scratch, made: false })
+        let under = disk.or_else(|| probe::disk_under_path(&Roots::host(), &access.describe().real));
+        Ok(Real { name: name.to_owned(), target, access, disk, under, scratch, made: false })
     }
 
     fn facts(&self) -> (String, BTreeMap<String, String>) {
@@ -333,13 +368,30 @@ impl Real {
             ("rotational", flag(print.rotational)),
             ("pci link", print.pci_link),
         ];
-        let facts = facts.into_iter().filter_map(|(name, fact)| Some((name.to_owned(), fact?))).collect();
+        let facts = facts.into_iter().map(header::told).collect();
         let kind = match (self.disk, self.scratch) {
             (Some(_), _) => "block device",
             (None, true) => "scratch file",
             (None, false) => "file",
         };
         (kind.to_owned(), facts)
+    }
+
+    /// The kernel's number of this very disk.
+    pub fn diskseq(&self) -> Option<u64> {
+        self.access.describe().diskseq
+    }
+
+    /// What its disk says of its health.
+    pub fn health(&self) -> BTreeMap<String, String> {
+        let fd = match &self.access {
+            Pass::Write(permit) => permit.fd(),
+            Pass::Read(pass) => pass.fd(),
+        };
+        match self.disk {
+            Some(number) => probe::health(&Roots::host(), number, fd),
+            None => BTreeMap::from([("smart".to_owned(), "absent: a file has none".to_owned())]),
+        }
     }
 
     fn watermarks(&self) -> Vec<String> {

@@ -31,8 +31,22 @@ fn the_same_drive_twice_and_a_slower_one() {
     assert_eq!(output.status.code(), Some(0), "{}", told(&output));
     let result: Value = serde_json::from_slice(&output.stdout).unwrap();
     assert_eq!(result["labels"], serde_json::json!(["a", "b", "Disk"]));
-    let p99 = &result["comparison"]["streams"][0]["figures"][1];
+    let p99 = &result["comparison"]["streams"][0]["figures"][2];
     assert_eq!((&p99["what"], &p99["against_first"][1]["answer"]), (&"p99".into(), &"differs".into()), "{p99}");
+    let streams = result["comparison"]["streams"].as_array().unwrap();
+    let measures: Vec<&str> = streams.iter().map(|row| row["measure"].as_str().unwrap()).collect();
+    assert_eq!(measures[..4], ["response", "service", "response", "service"]);
+    let figures: Vec<&str> =
+        streams[1]["figures"].as_array().unwrap().iter().map(|figure| figure["what"].as_str().unwrap()).collect();
+    assert_eq!(figures, ["p50", "p90", "p99", "p99.9", "over 1ms", "over 8ms", "over 64ms"]);
+    // What is compared is what each run's own judgement says.
+    let judged: Value = serde_json::from_slice(&std::fs::read(dir.join("slow/verdict.json")).unwrap()).unwrap();
+    for (row, measure) in [(0, "response"), (1, "service")] {
+        for (figure, member) in [(0, "p50_ns"), (1, "p90_ns"), (2, "p99_ns"), (3, "p99_9_ns")] {
+            let compared = streams[row]["figures"][figure]["values"][2].as_f64().unwrap();
+            assert_eq!(Some(compared as u64), judged["streams"][0][measure][member].as_u64(), "{measure} {member}");
+        }
+    }
     let last = result["comparison"]["ranking"].as_array().unwrap().last().unwrap().clone();
     assert_eq!(last["label"], "Disk");
     let page = std::fs::read_to_string(dir.join("c.html")).unwrap();
@@ -53,4 +67,69 @@ fn the_same_drive_twice_and_a_slower_one() {
         let output = assay(dir, line);
         assert_eq!(output.status.code(), Some(code), "{line}: {}", told(&output));
     }
+}
+
+#[test]
+fn a_certificate_stands_for_its_log_and_for_no_other() {
+    let dir = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
+    let dir = dir.path();
+    for seed in ["1", "2"] {
+        let line = format!("run act-storage sim:flash --for 100s --slice 10s --load 0.01x --seed {seed} --out {seed}");
+        assay(dir, &line);
+    }
+    let by_log = assay(dir, "compare 1 2 --label 1=a --label 2=b --json");
+    let by_certificate =
+        assay(dir, "compare 1/verdict.json 2/verdict.json --label 1/verdict.json=a --label 2/verdict.json=b --json");
+    assert_eq!(by_certificate.status.code(), Some(0), "{}", told(&by_certificate));
+    assert_eq!(by_log.stdout, by_certificate.stdout);
+    std::fs::copy(dir.join("2/run.jsonl"), dir.join("1/run.jsonl")).unwrap();
+    let other = assay(dir, "compare 1/verdict.json 2/verdict.json");
+    assert!(other.status.code() == Some(3) && told(&other).contains("not the log it was made of"), "{}", told(&other));
+    std::fs::write(dir.join("none.json"), "{}").unwrap();
+    let none = assay(dir, "compare none.json 2");
+    assert!(none.status.code() == Some(3) && told(&none).contains("no certificate"), "{}", told(&none));
+}
+
+#[test]
+fn logs_of_act_itself_are_compared_whatever_their_devices_are_called() {
+    let golden = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../assay-formats/tests/golden/act");
+    let logs = std::fs::read_dir(golden).unwrap().map(|entry| entry.unwrap().path().join("log.txt"));
+    let logs: Vec<_> = logs.filter(|log| log.exists()).collect();
+    assert!(!logs.is_empty());
+    for log in logs {
+        let dir = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
+        let text = std::fs::read_to_string(&log).unwrap();
+        std::fs::write(dir.path().join("a"), &text).unwrap();
+        std::fs::write(dir.path().join("b"), text.replace("/dev/loop", "/dev/other")).unwrap();
+        let said = assay(dir.path(), "compare a b");
+        assert_eq!(said.status.code(), Some(0), "{}: {}", log.display(), told(&said));
+    }
+}
+
+#[test]
+fn two_logs_that_act_wrote_are_compared_by_what_they_know() {
+    let dir = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
+    let dir = dir.path();
+    let target = "sim:flash --for 100s --slice 10s --load 0.05x";
+    for (name, seed) in [("a", "1"), ("b", "2")] {
+        assay(dir, &format!("run act-storage {target} --seed {seed} --out {name}"));
+        let log = assay(dir, &format!("export {name} --to act-log --unit ms"));
+        std::fs::write(dir.join(format!("{name}.log")), &log.stdout).unwrap();
+    }
+    let output = assay(dir, "compare a.log b.log --json");
+    assert_eq!(output.status.code(), Some(0), "{}", told(&output));
+    let result: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let streams = result["comparison"]["streams"].as_array().unwrap();
+    assert!(!streams.is_empty() && streams.iter().all(|row| row["measure"] == "service"), "{result}");
+    let over = streams[0]["figures"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .find(|figure| figure["share"] == true)
+        .unwrap_or_else(|| panic!("{result}"));
+    assert!(over["values"][0].is_f64() && over["against_first"][0]["answer"] == "noise", "{over}");
+    let mixed = assay(dir, "compare a a.log");
+    assert_eq!(mixed.status.code(), Some(3), "ACT's plan is not ours: {}", told(&mixed));
+    let mixed = told(&assay(dir, "compare a a.log --anyway"));
+    assert!(mixed.contains("NOT THE SAME PLAN") && mixed.contains("reads service"), "{mixed}");
 }

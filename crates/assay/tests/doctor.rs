@@ -17,8 +17,8 @@ fn both_forms_say_the_same() {
     let checks = json["checks"].as_array().unwrap();
     assert_eq!(
         (checks.len(), &json["ok"]),
-        (11, &Value::from(false)),
-        "ten of the host, and a name that leads nowhere"
+        (12, &Value::from(false)),
+        "eleven of the host, and a name that leads nowhere"
     );
     for check in checks {
         assert!(text.contains(check["id"].as_str().unwrap()), "{check}");

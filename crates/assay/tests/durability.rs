@@ -148,6 +148,11 @@ fn a_certificate_is_held_against_its_log() {
     verify(&["run/verdict.json", "run/run.jsonl", "--key", &keys.pk.to_base64()], 3, "signature: valid");
     verify(&["run", "--key", &other.pk.to_base64()], 2, "signature");
     verify(&["run", "--json"], 3, "\"standing\": \"record\"");
+    // The certificate itself says which key it is of, as minisign writes it.
+    let told = fs::read_to_string(place.join("run/verdict.json")).unwrap();
+    let named = serde_json::from_str::<Value>(&told).unwrap()["signer"].as_str().unwrap().to_owned();
+    assert!(fs::read_to_string(place.join("key.pub")).unwrap().contains(&named), "{named}");
+    verify(&["run", "--key", &other.pk.to_base64()], 2, "signature is not that of this key");
     verify(&["run", "--key", "nowhere"], 2, "cannot be used");
     let html = fs::read_to_string(place.join("run/report.html")).unwrap();
     let certificate = fs::read_to_string(place.join("run/verdict.json")).unwrap();

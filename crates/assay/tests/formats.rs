@@ -152,7 +152,18 @@ fn the_members_of_the_result_are_the_members_listed() {
     for member in result.as_object().unwrap().keys() {
         assert!(names.contains(&member.as_str()), "{member} is not in docs/FORMATS.md");
     }
-    let optional = ["steps", "slices_left_out", "deciding", "generator", "judged_on", "contradictions"];
+    let optional = [
+        "steps",
+        "slices_left_out",
+        "deciding",
+        "generator",
+        "judged_on",
+        "contradictions",
+        "integrity",
+        "clocks",
+        "signer",
+        "environment_changes",
+    ];
     for name in names.iter().filter(|name| !optional.contains(name)) {
         assert!(result.get(*name).is_some(), "docs/FORMATS.md lists {name}, which is not in the result");
     }

@@ -8,7 +8,7 @@ use std::process::{Command, Output, Stdio};
 
 const DEVICE: &str = "/dev/nvme1n1";
 /// Verbs that end with a verdict's exit code.
-const VERDICTS: [&str; 4] = ["certify", "run", "judge", "limit"];
+const VERDICTS: [&str; 5] = ["certify", "run", "judge", "limit", "curve"];
 
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")

@@ -23,6 +23,7 @@ const WELL: &[(&str, &str)] = &[
     ("proc/sys/kernel/io_uring_disabled", "0\n"),
     ("sys/fs/cgroup/a/cpu.max", "max 100000\n"),
     ("sys/fs/cgroup/a/pids.max", "4096\n"),
+    ("sys/fs/cgroup/a/memory.max", "max\n"),
     ("sys/devices/system/cpu/online", "0-3\n"),
     ("sys/devices/system/cpu/cpu0/cpufreq/scaling_governor", "performance\n"),
     ("sys/devices/system/cpu/cpu1/cpufreq/scaling_governor", "performance\n"),
@@ -61,6 +62,7 @@ fn each_thing_wrong_is_found_alone_and_has_its_remedy() {
         ("io_uring", vec![("proc/sys/kernel/io_uring_disabled", "2\n")], &refused, "is 2", "io_uring_disabled=0"),
         ("io_uring", vec![], &refused, "EPERM", "seccomp"),
         ("cpu-limit", vec![("sys/fs/cgroup/a/cpu.max", "150000 100000\n")], &well, "1.50 of 4", "CPUQuota"),
+        ("memory-limit", vec![("sys/fs/cgroup/a/memory.max", "67108864\n")], &well, "67108864", "MemoryMax"),
         ("clocksource", vec![(&current, "hpet\n")], &well, "hpet", "echo tsc >"),
         ("clocksource", vec![(&current, "hpet\n"), (&available, "hpet\n")], &well, "hpet", "tsc=reliable"),
         ("steal", vec![("proc/stat", "cpu  1000 0 1000 8000 0 0 0 500 0 0\n")], &well, "4.76 %", "pinned"),
@@ -132,6 +134,6 @@ fn a_name_that_leads_nowhere_is_said_so() {
 #[test]
 fn this_machine_answers() {
     let checks = host(&Roots::host(), &try_out(&std::env::temp_dir()));
-    assert_eq!(checks.len(), 10);
+    assert_eq!(checks.len(), 11);
     assert!(checks.iter().all(|check| !check.evidence.is_empty() && check.ok == check.remedy.is_none()));
 }

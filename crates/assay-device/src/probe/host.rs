@@ -64,11 +64,16 @@ pub fn host(roots: &Roots) -> HostFingerprint {
         memory: memory(roots),
         virtualised: line("flags").map(|flags| flags.split(' ').any(|flag| flag == "hypervisor")),
         product: product(roots),
-        clocksource: attribute(&roots.sys.join("devices/system/clocksource/clocksource0/current_clocksource")),
+        clocksource: clocksource(roots),
         huge_pages: attribute(&roots.sys.join("kernel/mm/transparent_hugepage/enabled")).and_then(|text| chosen(&text)),
         cgroup: cgroup(roots),
         memlock: memlock(roots),
     }
+}
+
+/// What the kernel takes its time from.
+pub fn clocksource(roots: &Roots) -> Option<String> {
+    attribute(&roots.sys.join("devices/system/clocksource/clocksource0/current_clocksource"))
 }
 
 /// The value of the first `key : value` line.

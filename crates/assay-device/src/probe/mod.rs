@@ -3,13 +3,15 @@
 //! Every number comes from `/proc` and `/sys` below the given [`Roots`]. What the kernel does not tell is absent (`None`),
 //! never an empty success: a loop device has no model, and says so.
 
+mod health;
 mod host;
 mod stat;
 mod target;
 
-pub use host::{CgroupLimits, HostFingerprint, host};
+pub use health::health;
+pub use host::{CgroupLimits, HostFingerprint, clocksource, host};
 pub use stat::{DiskStat, disk_stat, disk_under_path};
-pub use target::{TargetFingerprint, target};
+pub use target::{TargetFingerprint, queue, target};
 
 use crate::safety::{Roots, names_in};
 use std::path::PathBuf;

@@ -2,7 +2,7 @@
 //! that the environment changed.
 
 use super::stat::disk_under_path;
-use crate::safety::{Identity, Kind, Roots, attribute, file_system, kind_of, number};
+use crate::safety::{DevNum, Identity, Kind, Roots, attribute, file_system, kind_of, number};
 use std::path::{Path, PathBuf};
 
 /// What is known of a target. For a file, the device fields are those of the disk under its file system.
@@ -86,6 +86,17 @@ fn describe_device(found: &mut TargetFingerprint, identity: Identity) {
     found.wwid = identity.wwid;
     found.firmware = identity.firmware;
     found.diskseq = identity.diskseq;
+}
+
+/// How the kernel drives a disk, by name: what nobody may change while it is measured.
+pub fn queue(roots: &Roots, device: DevNum) -> Vec<(&'static str, String)> {
+    let Some(identity) = Identity::read(roots, device) else { return Vec::new() };
+    let queue = identity.disk_dir.join("queue");
+    let scheduler = attribute(&queue.join("scheduler")).and_then(|text| chosen(&text));
+    let plain =
+        [("queue length", "nr_requests"), ("write cache", "write_cache"), ("largest request in KiB", "max_sectors_kb")];
+    let plain = plain.into_iter().map(|(name, file)| (name, attribute(&queue.join(file))));
+    std::iter::once(("scheduler", scheduler)).chain(plain).filter_map(|(name, value)| Some((name, value?))).collect()
 }
 
 /// The bracketed choice of `none [mq-deadline] kyber`; the only word where nothing is bracketed.

@@ -3,7 +3,7 @@
 use super::family::{Family, Loop};
 use super::gate::{Inquiry, Mode, Opened};
 use super::identity::Identity;
-use super::openers::{Inode, LOOKS, Wanted, in_first_namespace, openers, settled, wait_a_little};
+use super::openers::{Inode, LOOKS, Openers, Wanted, in_first_namespace, openers, settled, wait_a_little};
 use super::permit::{Seal, Shape};
 use super::roots::{DevNum, Roots, names_in, number};
 use super::rule::RuleId;
@@ -23,10 +23,12 @@ pub(super) fn inquire(inquiry: &mut Inquiry<'_>, subject: &Subject, device: DevN
     inquiry.answer(RuleId::S2, opened.as_ref().map(|_| "granted exclusively".into()).map_err(|e| format!("{e}{who}")));
     let file = opened.ok().or_else(|| still_readable(inquiry, subject));
     let shape = file.as_ref().and_then(|file| size_and_blocks(inquiry, file, device));
-    in_use(inquiry, device, claimed);
+    let held = in_use(inquiry, device, claimed) || !claimed;
     match (&file, &shape) {
-        (Some(file), Some(shape)) if claimed || inquiry.mode == Mode::Look => inquiry.contents(file, shape.size),
-        _ if inquiry.mode == Mode::Look => unreadable(inquiry),
+        (Some(file), Some(shape)) if claimed && !(held && inquiry.mode == Mode::Look) => {
+            inquiry.contents(file, shape.size);
+        }
+        _ if inquiry.mode == Mode::Look => unread(inquiry, held),
         _ => {}
     }
     built_on(inquiry, device);
@@ -78,14 +80,16 @@ fn open(inquiry: &Inquiry<'_>, subject: &Subject) -> Result<File, String> {
     }
 }
 
-/// A device in use can still be looked at, so that all its answers are shown.
+/// A device in use can still be asked for its size and blocks, so that those answers are shown. It is not read: whoever uses
+/// it may be measuring it.
 fn still_readable(inquiry: &Inquiry<'_>, subject: &Subject) -> Option<File> {
     (inquiry.mode == Mode::Look).then(|| subject.open(OFlags::RDONLY | OFlags::NONBLOCK).ok()).flatten()
 }
 
-fn unreadable(inquiry: &mut Inquiry<'_>) {
+fn unread(inquiry: &mut Inquiry<'_>, held: bool) {
+    let why = if held { "it was not read: somebody uses it" } else { "it could not be read" };
     for rule in [RuleId::S7, RuleId::S8] {
-        inquiry.answer(rule, Err("it could not be read".into()));
+        inquiry.answer(rule, Err(why.into()));
     }
 }
 
@@ -144,29 +148,36 @@ pub(super) fn shape(roots: &Roots, file: &File, device: DevNum) -> Result<Shape,
     })
 }
 
-/// S4, S5, S6.
-fn in_use(inquiry: &mut Inquiry<'_>, device: DevNum, claimed: bool) {
+/// S4, S5, S6. True when somebody was found who uses it.
+fn in_use(inquiry: &mut Inquiry<'_>, device: DevNum, claimed: bool) -> bool {
     let Some(family) = Family::of(inquiry.roots, device) else {
         let why =
             format!("{}/dev/block/{device} is missing: what lies around it is unknown", inquiry.roots.sys.display());
         for rule in [RuleId::S4, RuleId::S5, RuleId::S6] {
             inquiry.answer(rule, Err(why.clone()));
         }
-        return;
+        return false;
     };
     let names: Vec<&str> = family.members.iter().map(|m| m.name.as_str()).collect();
+    let mut held = false;
     let found = match usage::uses(inquiry.roots, &family, device) {
         Ok(uses) if uses.is_empty() => {
             Ok(format!("none of {} is mounted, swap, claimed or a loop's backing", names.join(", ")))
         }
-        Ok(uses) => Err(uses.join("; ")),
+        Ok(uses) => {
+            held = true;
+            Err(uses.join("; "))
+        }
         Err(why) => Err(why),
     };
     inquiry.answer(RuleId::S4, found);
     let found = usage::system_on(inquiry.roots, &family, inquiry.request.log_dir, claimed);
     inquiry.answer(RuleId::S5, found);
-    let found = others(inquiry, &family);
+    let seen = settled(inquiry.roots, &wanted(&family));
+    held |= !seen.found.is_empty();
+    let found = others(inquiry, seen);
     inquiry.answer(RuleId::S6, found);
+    held
 }
 
 fn wanted(family: &Family) -> Wanted {
@@ -177,8 +188,7 @@ fn wanted(family: &Family) -> Wanted {
 }
 
 /// S6.
-fn others(inquiry: &mut Inquiry<'_>, family: &Family) -> Result<String, String> {
-    let seen = settled(inquiry.roots, &wanted(family));
+fn others(inquiry: &mut Inquiry<'_>, seen: Openers) -> Result<String, String> {
     let fds = format!("{}/*/fd", inquiry.roots.proc.display());
     if !seen.found.is_empty() {
         return Err(format!("{} ({fds})", seen.text()));

@@ -38,7 +38,7 @@ macro_rules! rules {
 }
 
 rules! {
-    S0 "S0" "the name leads to something" "check the path; `assay devices` lists the candidates";
+    S0 "S0" "the name leads to something" "check the path; `assay devices` lists the candidates, and --create SIZE makes a file";
     S1 "S1" "a block device or a regular file" "name a block device, a file, or leave the target out to test a scratch file";
     S2 "S2" "the kernel grants it exclusively" "unmount it, or stop what holds it, or choose another device";
     S3 "S3" "it has a size, can be written, and its block size fits" "choose a writable target, or a workload whose sizes are multiples of its block size";
@@ -48,7 +48,7 @@ rules! {
     S7 "S7" "no file system, RAID, volume or partition table on it" "if its data may go: wipefs -a on it, or --override S7";
     S8 "S8" "blank, or written by an earlier run" "if its data may go: blkdiscard or wipe it, or --override S8 (--accept-unknown-data)";
     S9 "S9" "reachable by one path only" "name the multipath device instead of one of its paths, or detach the second path";
-    S10 "S10" "a file this program made, with its space reserved" "name a file that does not exist yet, and it is created; it is never made over somebody's file";
+    S10 "S10" "a file this program made, with its space reserved" "name a file that does not exist yet, with --create SIZE; none is made over somebody's file";
     S11 "S11" "what it stands on is known" "choose a target on local storage";
     S12 "S12" "still the same device as at the start" "start again; the device was replaced, resized or renamed meanwhile";
     S13 "S13" "no other run on it" "wait for the other run or stop it";

@@ -29,8 +29,13 @@
 //! **Wear** (`sim:flash-worn`). From the time `after` on, a share `slow` of the reads takes `slow_read × e^(spread × Z)`
 //! instead of `read × …` (the drive reads again with other voltages); capacity is as before.
 
+//!
+//! **Fresh out of the box** (`fresh = share/time`). What an operation takes beside waiting and transfer is less by `share` at
+//! the start, and the advantage is lost with the time constant `time`, in steps of a 64th of it; capacity is as ever. So a
+//! test of what waits for a steady state has something to wait for.
+
 use super::channels::Channels;
-use super::draw::{LogNormal, exponential};
+use super::draw::{LogNormal, exp, exponential};
 use assay_base::{Bytes, Direction, Op, Prng, Share, Span};
 
 /// What a flash drive is made of; see the head of this file.
@@ -47,7 +52,15 @@ pub(super) struct Parameters {
     pub program: Span,
     pub gc_pause: Span,
     pub gc_every: Bytes,
+    pub fresh: Option<Fresh>,
     pub wear: Option<Wear>,
+}
+
+/// How a drive begins that was never written.
+#[derive(Clone, PartialEq, Debug)]
+pub(super) struct Fresh {
+    pub less: Share,
+    pub lasts: Span,
 }
 
 /// How a worn drive behaves.
@@ -73,6 +86,7 @@ impl Parameters {
             program: Span::from_us(300),
             gc_pause: Span::from_ms(2),
             gc_every: Bytes::new(4 << 30),
+            fresh: None,
             wear: None,
         }
     }
@@ -140,7 +154,34 @@ pub(super) struct Flash {
     gc_every: f64,
     /// Bytes still to be written before the next pause.
     gc_left: u64,
+    /// Boxed, as most drives have none.
+    fresh: Option<Box<Advantage>>,
     wear: Option<Worn>,
+}
+
+/// What is left of being fresh.
+#[derive(Clone, Debug)]
+struct Advantage {
+    /// Of an operation's time, in units of 2^-32.
+    less: u64,
+    step: u64,
+    /// When the next step is due.
+    next: u64,
+}
+
+/// Of the time constant; and what a step leaves of the advantage.
+const FRESH_STEPS: u64 = 64;
+
+impl Advantage {
+    /// What of `time` it takes at `now`.
+    #[inline]
+    fn of(&mut self, now: u64, time: u64) -> u64 {
+        while now >= self.next && self.less > 0 {
+            self.less = (nanoseconds(self.less) * exp(-1.0 / FRESH_STEPS as f64)) as i64 as u64;
+            self.next += self.step;
+        }
+        time - ((u128::from(time) * u128::from(self.less)) >> 32) as u64
+    }
 }
 
 #[derive(Clone, Debug)]
@@ -196,6 +237,10 @@ impl Flash {
             gc_pause: parameters.gc_pause.as_ns(),
             gc_every,
             gc_left: exponential(&mut prng, gc_every) as u64,
+            fresh: parameters.fresh.as_ref().map(|fresh| {
+                let step = (fresh.lasts.as_ns() / FRESH_STEPS).max(1);
+                Box::new(Advantage { less: (fresh.less.as_f64() * 4_294_967_296.0) as u64, step, next: step })
+            }),
             wear: parameters.wear.as_ref().map(worn),
             prng,
         }
@@ -209,15 +254,22 @@ impl Flash {
         match op.direction {
             Direction::Read => {
                 let start = self.occupy(at, self.hold.max(self.read_cost.times(op.len)));
-                start + transfer + self.read_time(now)
+                let time = self.read_time(now);
+                start + transfer + self.aged(now, time)
             }
             Direction::Write => {
                 self.collect_garbage(at, u64::from(op.len));
                 let start = self.occupy(at, self.hold);
                 self.debt += self.write_cost.times(op.len).saturating_sub(self.hold);
-                start + transfer + self.write.draw(&mut self.prng)
+                let time = self.write.draw(&mut self.prng);
+                start + transfer + self.aged(now, time)
             }
         }
+    }
+
+    #[inline]
+    fn aged(&mut self, now: u64, time: u64) -> u64 {
+        self.fresh.as_mut().map_or(time, |fresh| fresh.of(now, time))
     }
 
     #[inline]

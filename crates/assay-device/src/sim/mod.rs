@@ -162,6 +162,11 @@ impl Device for Bank {
         self.pending.next()
     }
 
+    /// True when no target has trouble.
+    fn is_sure(&self) -> bool {
+        self.targets.iter().all(|target| target.trouble.is_none())
+    }
+
     /// Returns at once: nobody waits in virtual time.
     fn wait(&mut self, _span: Span) {}
 }

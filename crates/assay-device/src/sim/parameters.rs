@@ -86,6 +86,12 @@ fn set_flash(flash: &mut flash::Parameters, name: &str, value: &str) -> Result<b
             flash.gc_pause = within(pause, PAUSE)?;
             flash.gc_every = within(every, Bytes::from_kib(1)..=Bytes::new(1 << 60))?;
         }
+        ("fresh", _) => {
+            let (less, lasts) =
+                pair(value, '/', "how much less an operation takes and how long that lasts, such as 60%/10min")?;
+            let less = within(less, Share::from_ppb(0)..=Share::from_percent(99))?;
+            flash.fresh = Some(flash::Fresh { less, lasts: within(lasts, Span::from_ms(1)..=*ANY_TIME.end())? });
+        }
         ("after", Some(wear)) => wear.after = within(value, ANY_TIME)?,
         ("slow", Some(wear)) => wear.slow = within(value, Share::from_ppb(0)..=Share::WHOLE)?,
         ("slow_read", Some(wear)) => wear.slow_read = within(value, LATENCY)?,
@@ -107,6 +113,7 @@ fn list_flash(flash: &flash::Parameters) -> Listed {
         ("program", flash.program.to_string()),
         ("gc", format!("{}/{}", flash.gc_pause, flash.gc_every)),
     ];
+    listed.extend(flash.fresh.as_ref().map(|fresh| ("fresh", format!("{}/{}", fresh.less, fresh.lasts))));
     if let Some(wear) = &flash.wear {
         listed.push(("after", wear.after.to_string()));
         listed.push(("slow", wear.slow.to_string()));

@@ -4,10 +4,10 @@
 //! At most one entry per ticket can be in the queue of finished ones, so it can be neither full nor overtaken.
 
 use crate::arena::Arena;
+use crate::call::carry_out;
 use crate::clock::Clock;
 use crate::open::Target;
-use assay_base::{Completion, Direction, Errno, Instant, Op, Span, Ticket};
-use rustix::io::{IoSlice, ReadWriteFlags, pread, pwrite, pwritev2};
+use assay_base::{Completion, Direction, Instant, Op, Span, Ticket};
 use rustix::thread::{Timespec, futex};
 use std::cell::UnsafeCell;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
@@ -156,22 +156,9 @@ impl Shared {
     /// # Safety
     /// The ticket's slot belongs to the calling thread.
     unsafe fn carry_out(&self, ticket: Ticket, op: &Op, offset: u64) -> Completion {
-        let fd = self.targets[usize::from(op.target)].fd();
+        let target = &self.targets[usize::from(op.target)];
         // SAFETY: the slot is this thread's, and the worker admits no operation longer than a slot.
         let data = unsafe { std::slice::from_raw_parts_mut(self.arena.at(ticket), op.len as usize) };
-        let issued = self.clock.now();
-        let moved = loop {
-            let moved = match (op.direction, op.durable) {
-                (Direction::Read, _) => pread(fd, &mut *data, offset),
-                (Direction::Write, false) => pwrite(fd, data, offset),
-                (Direction::Write, true) => pwritev2(fd, &[IoSlice::new(data)], offset, ReadWriteFlags::DSYNC),
-            };
-            if moved != Err(rustix::io::Errno::INTR) {
-                break moved;
-            }
-        };
-        let completed = self.clock.now();
-        let result = moved.map(|n| n as u32).map_err(|e| Errno(e.raw_os_error()));
-        Completion { ticket, result, issued, accepted: issued, completed }
+        carry_out(target, self.clock, ticket, op, offset, data)
     }
 }

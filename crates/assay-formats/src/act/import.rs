@@ -12,8 +12,7 @@
 //! - There are no sums and no largest values: [`KNOWS_NO_MEANS`] is what the reader of a judgement is told.
 
 use super::log::{BUCKETS, Block, Event as Line, EventKind, Header as Head, Item, Log, LogError, Program, Unit};
-use assay_base::{Bound, Criterion, Direction, Errno, Measure, Rate, Share, Span};
-use assay_model::Multiple;
+use assay_base::{Bound, Criterion, Direction, Errno, Measure, Multiple, Rate, Share, Span};
 use assay_record::{
     Close, CloseReason, Entry, Event, FlowHead, FlowInterval, Header, Interval, PhaseHead, PhaseKind, StreamHead,
     TargetHead, Timing,
@@ -210,7 +209,7 @@ impl Import {
         let start_ns = std::mem::replace(&mut self.after, end).as_ns();
         self.next_index = index + 1;
         self.intervals += 1;
-        Interval { index, start_ns, end_ns: end.as_ns(), phase: 0, flows, disks: Vec::new(), host: None }
+        Interval { index, start_ns, end_ns: end.as_ns(), phase: 0, flows, ..Interval::default() }
     }
 
     /// A log that was cut has no closing line here either.
@@ -437,6 +436,8 @@ fn header(head: &Head, flows: &[Flow], planned: Span, slice: Span) -> Header {
         format: assay_record::header::FORMAT,
         tool: format!("ACT {}", head.version),
         created: "unknown".to_owned(),
+        clocks: None,
+        signer: None,
         name: format!("ACT {} log", head.version),
         step: None,
         continues: false,
@@ -446,7 +447,12 @@ fn header(head: &Head, flows: &[Flow], planned: Span, slice: Span) -> Header {
         load: load(head, names.len().max(1) as u64),
         slice_ns: slice.as_ns(),
         interval_ns: head.interval.as_ns(),
-        phases: vec![PhaseHead { name: "measure".to_owned(), kind: PhaseKind::Measure, span_ns: planned.as_ns() }],
+        phases: vec![PhaseHead {
+            name: "measure".to_owned(),
+            kind: PhaseKind::Measure,
+            span_ns: planned.as_ns(),
+            steady_round_ns: None,
+        }],
         streams: flows.iter().map(stream).collect(),
         flows: placed.collect(),
         targets,

@@ -13,11 +13,11 @@ pub use sample::Sampled;
 
 use crate::judgement::{Judgement, Outcome};
 use crate::verdict::Verdict;
-use assay_base::Span;
+use assay_base::{Measure, Span};
 use serde::Serialize;
 
 /// The version of the JSON shape.
-pub const SCHEMA: u32 = 1;
+pub const SCHEMA: u32 = 2;
 
 /// One run: what it is called here, what was judged, what was sampled.
 #[derive(Clone, Debug)]
@@ -78,14 +78,16 @@ pub struct StreamRow {
     pub step: Option<u32>,
     /// Its name.
     pub stream: String,
+    /// Response or service; one that no run knows has no row.
+    pub measure: Measure,
     /// Figures: p50, p99 and the shares over each threshold.
     pub figures: Vec<Figure>,
 }
 
-/// One figure of a stream over all runs; response, over all targets together.
+/// One figure of a stream over all runs, over all targets together.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Figure {
-    /// `p50`, `p99`, `over 1ms`.
+    /// `p50`, `p90`, `p99`, `p99.9`, `over 1ms`.
     pub what: String,
     /// True for a share (0 to 1), false for nanoseconds.
     pub share: bool,
@@ -108,7 +110,11 @@ pub fn compare(runs: &[Run], anyway: bool) -> Result<Comparison, Vec<String>> {
     if !plans_differ.is_empty() && !anyway {
         return Err(plans_differ);
     }
-    let streams = first.sampled.streams().map(|(step, stream)| stream_row(runs, step, stream)).collect();
+    let both = |(step, stream)| [Measure::Response, Measure::Service].map(|measure| (step, stream, measure));
+    let known =
+        |it: &(Option<u32>, &str, Measure)| runs.iter().any(|run| run.sampled.series(it.0, it.1, it.2).is_some());
+    let of = first.sampled.streams().flat_map(both).filter(known);
+    let streams = of.map(|(step, stream, measure)| stream_row(runs, step, stream, measure)).collect();
     Ok(Comparison {
         schema: SCHEMA,
         method: bootstrap::METHOD.into(),
@@ -119,23 +125,25 @@ pub fn compare(runs: &[Run], anyway: bool) -> Result<Comparison, Vec<String>> {
     })
 }
 
-fn stream_row(runs: &[Run], step: Option<u32>, stream: &str) -> StreamRow {
-    let series: Vec<_> = runs.iter().map(|run| run.sampled.series(step, stream)).collect();
+fn stream_row(runs: &[Run], step: Option<u32>, stream: &str, measure: Measure) -> StreamRow {
+    let series: Vec<_> = runs.iter().map(|run| run.sampled.series(step, stream, measure)).collect();
     let mut figures = Vec::new();
-    for (what, quantile) in [("p50", 0.5), ("p99", 0.99)] {
+    for (what, quantile) in [("p50", 0.5), ("p90", 0.9), ("p99", 0.99), ("p99.9", 0.999)] {
         let values = series.iter().map(|series| series.and_then(|s| s.quantile(quantile)));
         let answer = |other: &Option<&sample::Series>| bootstrap::quantile(series[0], *other, quantile);
         let against_first = series[1..].iter().map(answer).collect();
         figures.push(Figure { what: what.into(), share: false, values: values.collect(), against_first });
     }
-    for threshold in runs[0].sampled.thresholds(step, stream) {
+    // Those of the first run that knows any.
+    let thresholds = runs.iter().map(|run| run.sampled.thresholds(step, stream, measure)).find(|all| !all.is_empty());
+    for threshold in thresholds.unwrap_or_default() {
         let values = series.iter().map(|series| series.and_then(|s| s.share_over(threshold)));
         let answer = |other: &Option<&sample::Series>| bootstrap::share(series[0], *other, threshold);
         let against_first = series[1..].iter().map(answer).collect();
         let what = format!("over {}", Span::from_ns(threshold));
         figures.push(Figure { what, share: true, values: values.collect(), against_first });
     }
-    StreamRow { step, stream: stream.to_owned(), figures }
+    StreamRow { step, stream: stream.to_owned(), measure, figures }
 }
 
 /// Each criterion of the first run's steps, and what became of it in the others.

@@ -2,7 +2,8 @@
 
 use super::{Answer, Comparison, Figure};
 use crate::judgement::Outcome;
-use crate::render::{Page, cut};
+use crate::render::html::embed::{self, STYLE as REPORT};
+use crate::render::{Page, cut, escaped};
 use assay_base::Span;
 use std::fmt::{self, Write};
 
@@ -33,7 +34,7 @@ pub fn text(comparison: &Comparison, labels: &[String], out: &mut dyn Write) -> 
     }
     for row in &comparison.streams {
         page.blank();
-        page.wide(format!("{:34}{head}", cut(&format!("{} response", titled(row.step, &row.stream)), 34)));
+        page.wide(format!("{:34}{head}", cut(&format!("{} {}", titled(row.step, &row.stream), row.measure), 34)));
         for figure in &row.figures {
             let cells: String = figure.values.iter().map(|v| format!(" {:>VALUE$}", value(figure, *v))).collect();
             page.wide(format!("  {:32}{cells}", figure.what));
@@ -86,38 +87,41 @@ fn answer(figure: &Figure, answer: &Answer) -> String {
     }
 }
 
-const STYLE: &str = "body{font:15px/1.4 system-ui,sans-serif;margin:2em auto;max-width:70em;padding:0 1em;color-scheme:light dark}\
-table{border-collapse:collapse;margin:1em 0}td,th{padding:.2em .7em;border-bottom:1px solid #8886;text-align:right}\
-td:first-child,th:first-child{text-align:left}.differs{font-weight:bold}.noise{opacity:.65}";
+/// What this page has beside the report's own style.
+const STYLE: &str = "td{font-variant-numeric:tabular-nums}td:not(:first-child),th:not(:first-child){text-align:right}\
+.differs{font-weight:700}.noise{color:var(--soft)}";
 
 /// One page: nothing in it is fetched and nothing in it runs.
 pub fn html(comparison: &Comparison, labels: &[String], out: &mut dyn Write) -> fmt::Result {
     write!(
         out,
         "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">\n\
-         <meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'\">\n\
-         <meta name=\"viewport\" content=\"width=device-width\"><title>Comparison</title><style>{STYLE}</style></head><body>\n\
-         <h1>Comparison</h1>\n"
+         <meta http-equiv=\"Content-Security-Policy\" content=\"{}\">\n\
+         <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
+         <meta name=\"color-scheme\" content=\"light dark\"><title>Comparison</title>\n\
+         <style>{REPORT}</style><style>{STYLE}</style></head><body>\n\
+         <p class=\"product\">Assay comparison</p><h1>Comparison</h1>\n",
+        embed::policy(&[], &[REPORT, STYLE])
     )?;
     for difference in &comparison.plans_differ {
         writeln!(out, "<p class=\"differs\">Not the same plan: {}</p>", escaped(difference))?;
     }
-    writeln!(out, "<table><tr><th>run</th><th>rank</th><th>verdict</th><th>p99</th></tr>")?;
+    writeln!(out, "<div class=\"scroll\"><table><tr><th>run</th><th>rank</th><th>verdict</th><th>p99</th></tr>")?;
     for ranked in &comparison.ranking {
         let p99 = ranked.p99_ns.map_or("-".to_owned(), |ns| Span::from_ns(ns).human());
         let label = escaped(&ranked.label);
         writeln!(out, "<tr><td>{label}</td><td>{}</td><td>{}</td><td>{p99}</td></tr>", ranked.rank, ranked.verdict)?;
     }
     let head: String = labels.iter().map(|label| format!("<th>{}</th>", escaped(label))).collect();
-    writeln!(out, "</table>\n<table><tr><th>criterion</th>{head}</tr>")?;
+    writeln!(out, "</table></div>\n<h2>Criteria</h2>\n<div class=\"scroll\"><table><tr><th>criterion</th>{head}</tr>")?;
     for row in &comparison.criteria {
         let cells: String = row.runs.iter().map(|run| format!("<td>{}</td>", escaped(&outcome(run)))).collect();
         writeln!(out, "<tr><td>{}</td>{cells}</tr>", escaped(&titled(row.step, &row.criterion)))?;
     }
-    writeln!(out, "</table>")?;
+    writeln!(out, "</table></div>")?;
     for row in &comparison.streams {
         let name = escaped(&titled(row.step, &row.stream));
-        writeln!(out, "<h2>{name}, response</h2>\n<table><tr><th></th>{head}</tr>")?;
+        writeln!(out, "<h2>{name}, {}</h2>\n<div class=\"scroll\"><table><tr><th></th>{head}</tr>", row.measure)?;
         for figure in &row.figures {
             write!(out, "<tr><td>{}</td>", escaped(&figure.what))?;
             for (index, v) in figure.values.iter().enumerate() {
@@ -130,23 +134,7 @@ pub fn html(comparison: &Comparison, labels: &[String], out: &mut dyn Write) -> 
             }
             writeln!(out, "</tr>")?;
         }
-        writeln!(out, "</table>")?;
+        writeln!(out, "</table></div>")?;
     }
-    writeln!(out, "<p>{}</p>\n</body></html>", escaped(&comparison.method))
-}
-
-fn escaped(text: &str) -> String {
-    let mut safe = String::with_capacity(text.len());
-    for c in text.chars() {
-        match c {
-            '&' => safe.push_str("&amp;"),
-            '<' => safe.push_str("&lt;"),
-            '>' => safe.push_str("&gt;"),
-            '"' => safe.push_str("&quot;"),
-            '\'' => safe.push_str("&#39;"),
-            c if c.is_control() => safe.push('\u{fffd}'),
-            c => safe.push(c),
-        }
-    }
-    safe
+    writeln!(out, "<p class=\"note\">{}</p>\n</body></html>", escaped(&comparison.method))
 }

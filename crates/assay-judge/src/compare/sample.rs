@@ -2,6 +2,7 @@
 //! and its exact counts over thresholds. At most [`UNITS`] of them: when there are more, neighbours are joined in pairs.
 
 use crate::fold::distribution::{largest_of, unpack};
+use assay_base::Measure;
 use assay_record::{Entry, Header, Histograms, Interval, PhaseKind, Thresholds};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -16,9 +17,17 @@ pub struct Sampled {
     /// Names of what is compared of a plan, with the values of all steps in order.
     plan: Vec<(String, String)>,
     order: Vec<(Option<u32>, String)>,
-    series: BTreeMap<(Option<u32>, String), Series>,
+    /// By step, stream and whether it is the service rather than the response.
+    series: BTreeMap<Key, Series>,
     main: Option<(Option<u32>, String)>,
+    /// The log knows no response.
+    service_only: bool,
 }
+
+type Key = (Option<u32>, String, bool);
+
+/// What is compared, as [`Key`] has it.
+const MEASURES: [(bool, Measure); 2] = [(false, Measure::Response), (true, Measure::Service)];
 
 /// One stream in order of time.
 #[derive(Clone, Debug, Default)]
@@ -119,6 +128,7 @@ impl Sampled {
     }
 
     fn header(&mut self, header: &Header) {
+        let header = &by_place(header.clone());
         let step = header.step.as_ref().map(|step| step.number);
         let at = step.map_or(String::new(), |step| format!("step {step}: "));
         if !header.continues {
@@ -129,7 +139,10 @@ impl Sampled {
             if !self.order.contains(&key) {
                 self.order.push(key.clone());
             }
-            self.series.entry(key).or_default().thresholds = thresholds_of(header, &stream.name);
+            for (service, measure) in MEASURES {
+                let series = self.series.entry((step, stream.name.clone(), service)).or_default();
+                series.thresholds = thresholds_of(header, &stream.name, measure);
+            }
         }
         let main = header.criteria.first().map(|criterion| &criterion.stream);
         let main = main.or(header.streams.first().map(|stream| &stream.name));
@@ -153,16 +166,19 @@ impl Sampled {
 
     fn interval(&mut self, interval: &Interval) {
         let (Some(header), Some(bounds)) = (self.measured(interval.phase), &self.bounds) else { return };
-        let mut sums: BTreeMap<(Option<u32>, String), BTreeMap<u32, u64>> = BTreeMap::new();
+        let mut sums: BTreeMap<Key, BTreeMap<u32, u64>> = BTreeMap::new();
         for (index, flow) in interval.flows.iter().enumerate() {
-            let Some(key) = Self::key_of(header, index) else { continue };
-            let Some(series) = self.series.get(&key) else { continue };
-            let sum = sums.entry(key).or_default();
-            *sum.entry(OPERATIONS).or_default() += flow.ok;
-            for (index, threshold) in series.thresholds.iter().enumerate() {
-                let Ok(bucket) = bounds.bounds().binary_search(threshold) else { continue };
-                let over = flow.response.counts.chunks_exact(2).filter(|pair| pair[0] > bucket as u64);
-                *sum.entry(index as u32 + 1).or_default() += over.map(|pair| pair[1]).sum::<u64>();
+            let Some((step, stream)) = Self::key_of(header, index) else { continue };
+            for (service, timing) in [(false, &flow.response), (true, &flow.service)] {
+                let key = (step, stream.clone(), service);
+                let Some(series) = self.series.get(&key).filter(|_| service || !self.service_only) else { continue };
+                let sum = sums.entry(key).or_default();
+                *sum.entry(OPERATIONS).or_default() += flow.ok;
+                for (index, threshold) in series.thresholds.iter().enumerate() {
+                    let Ok(bucket) = bounds.bounds().binary_search(threshold) else { continue };
+                    let over = timing.counts.chunks_exact(2).filter(|pair| pair[0] > bucket as u64);
+                    *sum.entry(index as u32 + 1).or_default() += over.map(|pair| pair[1]).sum::<u64>();
+                }
             }
         }
         for (key, sum) in sums {
@@ -172,13 +188,19 @@ impl Sampled {
 
     fn histograms(&mut self, histograms: &Histograms) -> Result<(), String> {
         let Some(header) = self.measured(histograms.phase) else { return Ok(()) };
-        let mut sums: BTreeMap<(Option<u32>, String), BTreeMap<u32, u64>> = BTreeMap::new();
+        let mut sums: BTreeMap<Key, BTreeMap<u32, u64>> = BTreeMap::new();
         for flow in &histograms.flows {
-            let Some(key) = Self::key_of(header, usize::from(flow.flow)) else { continue };
-            let filled = unpack(&flow.response, flow.overflow[0])?;
-            let cells = filled.cells().map(|(cell, n)| (cell as u32, n)).collect();
-            let sum = sums.remove(&key).unwrap_or_default();
-            sums.insert(key, joined(sum, &cells));
+            let Some((step, stream)) = Self::key_of(header, usize::from(flow.flow)) else { continue };
+            for (service, text) in [(false, &flow.response), (true, &flow.service)] {
+                if self.service_only && !service {
+                    continue;
+                }
+                let filled = unpack(text, flow.overflow[usize::from(service)])?;
+                let cells = filled.cells().map(|(cell, n)| (cell as u32, n)).collect();
+                let key = (step, stream.clone(), service);
+                let sum = sums.remove(&key).unwrap_or_default();
+                sums.insert(key, joined(sum, &cells));
+            }
         }
         for (key, sum) in sums {
             self.series.entry(key).or_default().groups.push(sum);
@@ -191,19 +213,27 @@ impl Sampled {
         self.order.iter().map(|(step, stream)| (*step, stream.as_str()))
     }
 
-    /// One stream.
-    pub fn series(&self, step: Option<u32>, stream: &str) -> Option<&Series> {
-        self.series.get(&(step, stream.to_owned()))
+    /// A log that knows no response: what stands there is the service once more.
+    pub fn of_service_only() -> Sampled {
+        Sampled { service_only: true, ..Sampled::default() }
     }
 
-    /// The stream of the first criterion.
+    /// One stream; `None` for what the log does not know.
+    pub fn series(&self, step: Option<u32>, stream: &str, measure: Measure) -> Option<&Series> {
+        let service = measure == Measure::Service;
+        self.series.get(&(step, stream.to_owned(), service)).filter(|_| service || !self.service_only)
+    }
+
+    /// The response of the first criterion's stream; its service where the log knows no response.
     pub fn main(&self) -> Option<&Series> {
-        self.series.get(self.main.as_ref()?)
+        let (step, stream) = self.main.as_ref()?;
+        let of = |measure| self.series(*step, stream, measure);
+        of(Measure::Response).or_else(|| of(Measure::Service))
     }
 
     /// Thresholds that are compared of a stream, in nanoseconds.
-    pub fn thresholds(&self, step: Option<u32>, stream: &str) -> Vec<u64> {
-        self.series(step, stream).map(|series| series.thresholds.clone()).unwrap_or_default()
+    pub fn thresholds(&self, step: Option<u32>, stream: &str, measure: Measure) -> Vec<u64> {
+        self.series(step, stream, measure).map(|series| series.thresholds.clone()).unwrap_or_default()
     }
 
     /// Where the plan differs from that of `other`: what was asked, not on what, when, or with which seed.
@@ -212,9 +242,30 @@ impl Sampled {
         let of = |plan: &[(String, String)], name: &str| {
             plan.iter().find(|(known, _)| known == name).map_or("nothing".to_owned(), |(_, value)| value.clone())
         };
-        let pairs = names.into_iter().map(|name| (name, of(&self.plan, name), of(&other.plan, name)));
-        pairs.filter(|(_, a, b)| a != b).map(|(name, a, b)| format!("{name} is {a} there and {b} here")).collect()
+        let differs = |name: &str| of(&self.plan, name) != of(&other.plan, name);
+        // The whole plan of a stream is long: it is told only where the short words do not tell the two apart.
+        let told = |name: &str| name.strip_prefix("plan of ").is_some_and(differs);
+        let differing = names.into_iter().filter(|name| differs(name) && !told(name));
+        differing
+            .map(|name| format!("{name} is {} there and {} here", of(&self.plan, name), of(&other.plan, name)))
+            .collect()
     }
+}
+
+/// ACT's logs name streams of one device by it (`/dev/sdb-reads`). Which device it was is not what was done: its place among the
+/// devices stands for its name.
+fn by_place(mut header: Header) -> Header {
+    let targets: Vec<String> = header.targets.iter().map(|target| target.name.clone()).collect();
+    let placed = |name: &str| {
+        let of = |(place, target): (usize, &String)| {
+            let rest = name.strip_prefix(target.as_str()).filter(|rest| rest.starts_with('-'))?;
+            Some(format!("device {}{rest}", place + 1))
+        };
+        targets.iter().enumerate().find_map(of).unwrap_or_else(|| name.to_owned())
+    };
+    header.streams.iter_mut().for_each(|stream| stream.name = placed(&stream.name));
+    header.criteria.iter_mut().for_each(|criterion| criterion.stream = placed(&criterion.stream));
+    header
 }
 
 /// What must be the same: model, load, streams (direction, sizes, rates, arrivals, addresses), criteria.
@@ -223,7 +274,7 @@ fn plan_of(header: &Header) -> Vec<(String, String)> {
     for stream in &header.streams {
         let rate = stream.rate.map_or("no rate".to_owned(), |rate| rate.to_string());
         let (direction, arrival, size) = (stream.direction, &stream.arrival, &stream.size);
-        plan.push((format!("stream {}", stream.name), format!("{direction:?} of {size}, {arrival}, {rate}")));
+        plan.push((format!("stream {}", stream.name), format!("{direction} of {size}, {arrival}, {rate}")));
     }
     let streams = header.plan.get("streams").and_then(|streams| streams.as_array());
     for stream in streams.into_iter().flatten() {
@@ -235,9 +286,11 @@ fn plan_of(header: &Header) -> Vec<(String, String)> {
     plan
 }
 
-/// Those of the stream's criteria; without any, ACT's three.
-fn thresholds_of(header: &Header, stream: &str) -> Vec<u64> {
-    let own = header.criteria.iter().filter(|criterion| criterion.stream == stream);
+/// Those of the stream's criteria, on this measure if any is, else on any; without any, ACT's three.
+fn thresholds_of(header: &Header, stream: &str, measure: Measure) -> Vec<u64> {
+    let mine = || header.criteria.iter().filter(|criterion| criterion.stream == stream);
+    let some = mine().any(|criterion| criterion.measure == measure);
+    let own = mine().filter(|criterion| !some || criterion.measure == measure);
     let own: BTreeSet<u64> = own.filter_map(|criterion| Some(criterion.threshold()?.as_ns())).collect();
     if own.is_empty() { vec![1_000_000, 8_000_000, 64_000_000] } else { own.into_iter().collect() }
 }

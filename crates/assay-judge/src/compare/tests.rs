@@ -36,11 +36,13 @@ fn run(seed: u64, slower: f64, groups: u64) -> Run {
                 counts[bounds.bucket(ns)] += 1;
             }
             let response = Timing { counts: Timing::sparse(&counts), ..Timing::default() };
-            let flow = FlowInterval { scheduled: 40, ok: 40, response, ..FlowInterval::default() };
+            let service = response.clone();
+            let flow = FlowInterval { scheduled: 40, ok: 40, response, service, ..FlowInterval::default() };
             let interval = Interval { index, phase: 1, flows: vec![flow], ..Interval::default() };
             sampled.entry(&Entry::Interval(interval)).unwrap();
         }
-        let flow = FlowHistograms { flow: 0, response: times.to_text(), ..FlowHistograms::default() };
+        let (response, service) = (times.to_text(), times.to_text());
+        let flow = FlowHistograms { flow: 0, response, service, ..FlowHistograms::default() };
         let histograms = Histograms { first: group * 10, last: group * 10 + 9, phase: 1, flows: vec![flow] };
         sampled.entry(&Entry::Histograms(histograms)).unwrap();
     }

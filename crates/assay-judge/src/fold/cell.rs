@@ -4,7 +4,7 @@
 
 use crate::judgement::{Counts, SliceTimes};
 use assay_base::Span;
-use assay_record::{FlowInterval, Thresholds, Timing};
+use assay_record::{FailureTimes, FlowInterval, PARTS, Thresholds, Timing};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Different error names kept apart; the others are counted under one name.
@@ -103,6 +103,8 @@ pub struct Cell {
     pub short: u64,
     /// Failed, by name.
     pub errors: BTreeMap<String, u64>,
+    /// Failed and short ones by the part of the target in which they began.
+    pub failed_at: BTreeMap<u64, u64>,
     /// At the end of the last interval.
     pub in_flight: u64,
     /// At the end of the last interval.
@@ -117,6 +119,8 @@ pub struct Cell {
     pub lag: Lengths,
     /// The generator's own part of that.
     pub own_lag: Lengths,
+    /// Time inside the hand-over, without counts.
+    pub submit: Lengths,
     /// For each bucket: operations at or over it that would not have been without own lag.
     pub forgiven: Vec<u64>,
 }
@@ -139,11 +143,15 @@ impl Cell {
     pub fn add_interval(&mut self, flow: &FlowInterval) -> Result<(), u64> {
         self.add_scalars(flow.scheduled, flow.issued, flow.ok, flow.bytes, flow.short);
         flow.errors.iter().for_each(|(name, n)| self.add_error(name, *n));
+        if let Some(failures) = &flow.failures {
+            add_parts(&mut self.failed_at, parts(failures));
+        }
         (self.in_flight, self.waiting, self.stuck) = (flow.in_flight, flow.waiting, flow.stuck);
         self.response.add_timing(&flow.response)?;
         self.service.add_timing(&flow.service)?;
         self.lag.add_timing(&flow.lag)?;
         self.own_lag.add_timing(&flow.own_lag)?;
+        self.submit.add(&Lengths { sum_ns: flow.submit.sum_ns.into(), max_ns: flow.submit.max_ns, counts: Vec::new() });
         Timing::add_to(&flow.forgiven, &mut self.forgiven)
     }
 
@@ -151,6 +159,7 @@ impl Cell {
     pub fn merge(&mut self, other: &Cell) {
         self.add_scalars(other.scheduled, other.issued, other.ok, other.bytes, other.short);
         other.errors.iter().for_each(|(name, n)| self.add_error(name, *n));
+        add_parts(&mut self.failed_at, other.failed_at.iter().map(|(part, n)| (*part, *n)));
         let ends = [&mut self.carried_in, &mut self.in_flight, &mut self.waiting, &mut self.stuck];
         let theirs = [other.carried_in, other.in_flight, other.waiting, other.stuck];
         ends.into_iter().zip(theirs).for_each(|(mine, theirs)| *mine = mine.saturating_add(theirs));
@@ -158,6 +167,7 @@ impl Cell {
         self.service.add(&other.service);
         self.lag.add(&other.lag);
         self.own_lag.add(&other.own_lag);
+        self.submit.add(&other.submit);
         add_counts(&mut self.forgiven, &other.forgiven);
     }
 
@@ -197,10 +207,24 @@ impl Cell {
             bytes: self.bytes,
             short: self.short,
             errors: self.errors.clone(),
+            failed_at: self.failed_at.clone(),
             in_flight: self.in_flight,
             waiting: self.waiting,
             stuck: self.stuck,
         }
+    }
+}
+
+/// In which parts of the target operations failed, and how many in each. A part that a target does not have is the last.
+pub fn parts(failures: &FailureTimes) -> impl Iterator<Item = (u64, u64)> {
+    failures.at.chunks_exact(2).map(|pair| (pair[0].min(PARTS as u64 - 1), pair[1]))
+}
+
+/// Adds counts by part.
+pub fn add_parts(sum: &mut BTreeMap<u64, u64>, parts: impl Iterator<Item = (u64, u64)>) {
+    for (part, n) in parts {
+        let cell = sum.entry(part).or_default();
+        *cell = cell.saturating_add(n);
     }
 }
 

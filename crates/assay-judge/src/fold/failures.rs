@@ -1,7 +1,8 @@
 //! What failed in one flow over the whole step: errors by name, short operations, stuck ones.
 
-use assay_base::Errno;
-use assay_record::FlowInterval;
+use crate::fold::cell::{add_parts, parts};
+use assay_base::{Errno, Span};
+use assay_record::{FlowInterval, PARTS};
 use std::collections::BTreeMap;
 
 /// Kinds of errors that are named.
@@ -18,6 +19,10 @@ pub struct Failures {
     short: u64,
     /// The most at the end of an interval.
     stuck: u64,
+    /// By the part of the target.
+    at: BTreeMap<u64, u64>,
+    /// The longest that one took to fail.
+    longest_ns: u64,
 }
 
 impl Failures {
@@ -28,7 +33,7 @@ impl Failures {
 
     /// None yet, of those that `finding` will speak of.
     pub fn first(finding: usize, first_ns: u64) -> Failures {
-        Failures { finding, first_ns, errors: BTreeMap::new(), short: 0, stuck: 0 }
+        Failures { finding, first_ns, errors: BTreeMap::new(), short: 0, stuck: 0, at: BTreeMap::new(), longest_ns: 0 }
     }
 
     /// Adds an interval.
@@ -39,6 +44,20 @@ impl Failures {
         }
         self.short = self.short.saturating_add(flow.short);
         self.stuck = self.stuck.max(flow.stuck);
+        if let Some(failures) = &flow.failures {
+            add_parts(&mut self.at, parts(failures));
+            self.longest_ns = self.longest_ns.max(failures.response.max_ns);
+        }
+    }
+
+    /// What makes them a FAIL.
+    pub fn rule(&self) -> &'static str {
+        let damage = Errno::DAMAGE.map(|kind| kind.to_string());
+        let damaged = !self.errors.is_empty() && self.errors.keys().all(|name| damage.contains(name));
+        match damaged && self.short == 0 && self.stuck == 0 {
+            true => "what was written must be read",
+            false => "an I/O error never passes",
+        }
     }
 
     /// `12 EIO, 3 short, 1 stuck`
@@ -53,6 +72,16 @@ impl Failures {
         what.extend((self.stuck > 0).then(|| format!("{} stuck", self.stuck)));
         what.join(", ")
     }
+
+    /// ` between 1.6 % and 4.7 % of the target, after up to 30 s`; empty where the log does not say it.
+    pub fn place(&self) -> String {
+        let (Some((first, _)), Some((last, _))) = (self.at.first_key_value(), self.at.last_key_value()) else {
+            return String::new();
+        };
+        let percent = |part: u64| part as f64 * 100.0 / PARTS as f64;
+        let longest = Span::from_ns(self.longest_ns).human();
+        format!(" between {:.1} % and {:.1} % of the target, after up to {longest}", percent(*first), percent(last + 1))
+    }
 }
 
 fn of_the_device(flow: &FlowInterval) -> impl Iterator<Item = (&String, u64)> {
@@ -63,6 +92,7 @@ fn of_the_device(flow: &FlowInterval) -> impl Iterator<Item = (&String, u64)> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use assay_record::{FailureTimes, Timing};
 
     #[test]
     fn counts_on_and_leaves_out_what_was_never_handed_over() {
@@ -88,5 +118,16 @@ mod tests {
             failures.add(&interval);
             assert_eq!(failures.measured(), told);
         }
+        assert_eq!(failures.place(), "", "an older log does not say where");
+    }
+
+    #[test]
+    fn says_where_on_the_target_and_how_long_it_took() {
+        let mut failures = Failures::first(0, 0);
+        for (at, max_ns) in [(vec![2, 7, 3, 1], 1_000_000), (vec![1, 1, u64::MAX, 1], 30_000_000_000)] {
+            let response = Timing { max_ns, ..Timing::default() };
+            failures.add(&FlowInterval { failures: Some(FailureTimes { at, response }), ..FlowInterval::default() });
+        }
+        assert_eq!(failures.place(), " between 1.6 % and 100.0 % of the target, after up to 30 s");
     }
 }

@@ -5,7 +5,7 @@ use crate::fold::distribution::Distribution;
 use crate::fold::layout::Layout;
 use crate::fold::step::StepFold;
 use crate::judgement::{
-    CriterionOutcome, Deciding, DiskTotals, Intervals, Part, Step, StreamTotals, TargetTotals, TimesSummary,
+    Blocked, CriterionOutcome, Deciding, DiskTotals, Intervals, Part, Step, StreamTotals, TargetTotals, TimesSummary,
 };
 use crate::rules::disk;
 use crate::rules::finding::{Class, Finding, deciding};
@@ -36,6 +36,7 @@ pub fn finish(mut fold: StepFold) -> Finished {
     warnings.extend(notes);
     warnings.extend(targets.iter().filter(|target| target.blank_reads > 0).map(blank));
     missing(&fold, ended, &mut findings);
+    unverified(&fold, ended, &mut findings, &mut warnings);
     gather(&mut fold, &mut findings, &mut warnings);
     let streams = streams(&fold, &mut warnings);
     let (verdict, reason, place, part, head) = {
@@ -125,6 +126,19 @@ fn missing(fold: &StepFold, ended: Option<CloseReason>, findings: &mut Vec<Findi
     }
 }
 
+/// What keeps a run that verifies from saying anything about the data.
+fn unverified(fold: &StepFold, ended: Option<CloseReason>, findings: &mut Vec<Finding>, warnings: &mut Vec<String>) {
+    let Some(integrity) = fold.integrity.finish(&fold.header.plan) else { return };
+    if integrity.verified_reads == 0 && integrity.damaged == 0 && ended == Some(CloseReason::Completed) {
+        let text = "nothing that was read could be verified: no block of it carries a seal";
+        findings.push(Finding::of_step(Class::Unproven, text, fold.number));
+    }
+    if fold.segments > 1 {
+        let text = "of what was written before an interruption only place and checksum were verified, not whether it is the newest";
+        warnings.push(text.to_owned());
+    }
+}
+
 fn part(
     mut fold: StepFold,
     targets: Vec<TargetTotals>,
@@ -150,10 +164,14 @@ fn part(
         intervals: Intervals {
             planned: fold.layout.planned_ns.div_ceil(fold.layout.interval_ns.max(1)),
             present: fold.intervals,
+            valid: fold.valid_intervals,
         },
         segments: fold.segments,
+        clocks: fold.clocks.finish(),
+        signer: fold.header.signer,
         closed,
         contradictions: fold.contradictions,
+        environment_changes: fold.environment_changes,
         criteria: std::iter::once(load).chain(criteria.into_iter().map(|(_, outcome)| outcome)).collect(),
         slices: fold.slices,
         slices_left_out: fold.slices_left_out,
@@ -162,9 +180,11 @@ fn part(
         engine: fold.header.engine,
         host: fold.header.host,
         targets,
+        integrity: fold.integrity.finish(&fold.header.plan),
         gaps: fold.gaps,
         events: fold.events,
         events_left_out: fold.events_left_out,
+        steadiness: fold.steady.finish(&fold.layout),
         series: fold.series.finish(&fold.layout),
         plan: fold.header.plan,
         plan_blake3: None,
@@ -172,7 +192,7 @@ fn part(
 }
 
 fn targets(fold: &StepFold) -> Vec<TargetTotals> {
-    let total = |(head, sums): (&assay_record::TargetHead, &crate::fold::step::TargetSums)| {
+    let total = |(index, (head, sums)): (usize, (&assay_record::TargetHead, &crate::fold::step::TargetSums))| {
         let mut disk = DiskTotals {
             operations: sums.disk_operations,
             bytes: sums.disk_bytes,
@@ -188,9 +208,10 @@ fn targets(fold: &StepFold) -> Vec<TargetTotals> {
             sampled_reads: sums.sampled,
             blank_reads: sums.blank,
             disk: sums.counted.then_some(disk),
+            health: fold.health.get(index).cloned().flatten(),
         }
     };
-    fold.header.targets.iter().zip(&fold.target_sums).map(total).collect()
+    fold.header.targets.iter().zip(&fold.target_sums).enumerate().map(total).collect()
 }
 
 fn blank(target: &TargetTotals) -> String {
@@ -251,7 +272,18 @@ fn totals(
         service: summary(&cell.service, 1),
         lag: summary(&cell.lag, 2),
         own_lag: self::summary(&cell.own_lag, None, layout),
+        own_lag_counts: counted(&cell.own_lag, layout),
+        blocked_submit: (cell.submit.max_ns > 0).then(|| Blocked {
+            sum_ns: u64::try_from(cell.submit.sum_ns).unwrap_or(u64::MAX),
+            max_ns: cell.submit.max_ns,
+        }),
     }
+}
+
+/// The exact counts with the length that each begins at.
+fn counted(lengths: &Lengths, layout: &Layout) -> Vec<(u64, u64)> {
+    let from = std::iter::once(0).chain(layout.thresholds.bounds().iter().copied());
+    from.zip(lengths.counts.iter().copied()).filter(|(_, n)| *n > 0).collect()
 }
 
 fn summary(lengths: &Lengths, times: Option<&Distribution>, layout: &Layout) -> TimesSummary {

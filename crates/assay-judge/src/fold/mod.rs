@@ -1,10 +1,14 @@
 //! One pass over the log. Memory grows with slices × flows, not with intervals.
 
 pub mod cell;
+pub mod changes;
+pub mod clocks;
 pub mod distribution;
 pub mod failures;
 pub mod finish;
+pub mod integrity;
 pub mod layout;
 pub mod series;
+pub mod steady;
 pub mod step;
 pub mod window;

@@ -2,13 +2,16 @@
 //! to the rules as they end.
 
 use crate::fold::cell::{Cell, carried_out, failed};
+use crate::fold::clocks::{ClockFold, Told};
 use crate::fold::distribution::{Distribution, Filled, unpack};
 use crate::fold::failures::Failures;
+use crate::fold::integrity::IntegrityFold;
 use crate::fold::layout::Layout;
 use crate::fold::series::SeriesFold;
+use crate::fold::steady::SteadyFold;
 use crate::fold::window::{Window, Windows, adds_up};
 use crate::judge::Options;
-use crate::judgement::{Deciding, Gap, GeneratorCost, Slice, SliceStream};
+use crate::judgement::{Deciding, Gap, GeneratorCost, Health, Slice, SliceStream};
 use crate::rules::criterion::Tracker;
 use crate::rules::finding::{Class, Finding, nowhere};
 use crate::rules::load::LoadTracker;
@@ -71,6 +74,16 @@ struct Segment {
     stuck: u64,
     whole: bool,
     closed: Option<Close>,
+    /// Set where the warm-up was to last until the load is steady; says what became of that.
+    waited: Option<Waited>,
+}
+
+/// What became of waiting for a steady load.
+#[derive(Debug)]
+enum Waited {
+    Untold,
+    Steady,
+    Not(String),
 }
 
 /// One step on its way through the log.
@@ -90,6 +103,7 @@ pub struct StepFold {
     pub(crate) slices: Vec<Slice>,
     pub(crate) slices_left_out: u64,
     pub(crate) series: SeriesFold,
+    pub(crate) steady: SteadyFold,
     pub(crate) events: Vec<Event>,
     pub(crate) events_left_out: u64,
     /// Events from here on still stand on the run's time line, not in measured time.
@@ -100,14 +114,25 @@ pub struct StepFold {
     pub(crate) measured_ns: u64,
     /// Intervals of the measured phase.
     pub(crate) intervals: u64,
+    /// Those of slices that are complete and prove something.
+    pub(crate) valid_intervals: u64,
+    /// What happened to the machine's time.
+    pub(crate) clocks: ClockFold,
+    /// What the targets said of their health, before and after.
+    pub(crate) health: Vec<Option<Health>>,
     /// Segments begun.
     pub(crate) segments: u64,
     /// Places where the log contradicts itself.
     pub(crate) contradictions: u64,
+    /// Times the machine was found changed.
+    pub(crate) environment_changes: u64,
+    /// The latest, until the windows know of it.
+    changed: Option<String>,
     pub(crate) findings: Vec<Finding>,
     /// What failed so far, by flow.
     failures: BTreeMap<usize, Failures>,
     pub(crate) warnings: Vec<String>,
+    pub(crate) integrity: IntegrityFold,
     cursor: u64,
     follows: bool,
     segment: Segment,
@@ -131,6 +156,7 @@ impl Segment {
             stuck: 0,
             whole: true,
             closed: None,
+            waited: header.phases.iter().any(|phase| phase.steady_round_ns.is_some()).then_some(Waited::Untold),
         }
     }
 
@@ -170,11 +196,15 @@ impl StepFold {
         let least = criteria.iter().filter_map(Criterion::threshold).min();
         let threshold = least.filter(|span| layout.thresholds.first_over(*span).is_some());
         let slices = judged[0].windows.planned();
+        let mut clocks = ClockFold::default();
+        clocks.begin(header.clocks);
+        let health = vec![None; header.targets.len()];
         Ok(StepFold {
             number,
             stress,
             load: LoadTracker::new(number, slices, threshold.filter(|_| !stress), &layout),
             series: SeriesFold::new(&layout, threshold.unwrap_or(Span::from_ms(1))),
+            steady: SteadyFold::new(&header, &layout),
             totals: vec![Cell::new(layout.thresholds.buckets()); layout.flows.len()],
             maxima: vec![(0, 0); layout.flows.len()],
             stream_maxima: vec![(0, 0); layout.streams.len()],
@@ -196,11 +226,17 @@ impl StepFold {
             cost: None,
             measured_ns: 0,
             intervals: 0,
+            valid_intervals: 0,
+            clocks,
+            health,
             segments: 1,
             contradictions: 0,
+            environment_changes: 0,
+            changed: None,
             findings: Vec::new(),
             failures: BTreeMap::new(),
             warnings: Vec::new(),
+            integrity: IntegrityFold::default(),
             damaged: false,
         })
     }
@@ -223,7 +259,9 @@ impl StepFold {
             judged.windows.resume(self.cursor, at, self.layout.tolerance_ns());
         }
         (self.cursor, self.follows) = (at, false);
+        self.steady.resume();
         self.segments += 1;
+        self.clocks.begin(header.clocks);
         self.segment = Segment::new(header);
         Ok(())
     }
@@ -264,6 +302,8 @@ impl StepFold {
         if let Some(at) = at {
             self.measured(at, interval, &carried);
         }
+        self.look_at_clocks(interval, at);
+        self.spoil_changed();
     }
 
     /// Intervals follow each other on the run's time line, without overlap or gap, and before the closing line.
@@ -277,6 +317,37 @@ impl StepFold {
                 interval.index, interval.start_ns, interval.end_ns
             );
             self.spoil(text);
+        }
+    }
+
+    fn look_at_clocks(&mut self, interval: &Interval, at: Option<u64>) {
+        let Some(sample) = interval.clocks else { return };
+        match self.clocks.observe(sample, interval.end_ns, at.unwrap_or(self.cursor)) {
+            Told::Nothing => {}
+            Told::Set(text) => self.warn(text),
+            Told::Slept(text) => self.environment(&text),
+            Told::Contradiction(what) => {
+                self.spoil(format!("the log does not add up: interval {}: {what}", interval.index));
+            }
+        }
+    }
+
+    fn warn(&mut self, text: String) {
+        if self.warnings.len() < 20 {
+            self.warnings.push(text);
+        }
+    }
+
+    /// The machine is not what it was: the interval in which that was found, whose line follows, proves nothing.
+    fn environment(&mut self, text: &str) {
+        self.environment_changes += 1;
+        self.changed.get_or_insert_with(|| text.to_owned());
+        self.warn(text.to_owned());
+    }
+
+    fn spoil_changed(&mut self) {
+        if let Some(text) = self.changed.take() {
+            self.judged.iter_mut().for_each(|judged| judged.windows.spoil(&text));
         }
     }
 
@@ -314,6 +385,7 @@ impl StepFold {
             let ended = flow.ok.saturating_add(flow.short).saturating_add(failed(flow));
             segment.completed = segment.completed.saturating_add(ended);
             self.errors(index, interval);
+            self.integrity.add(flow);
         }
         self.segment.stuck = interval.flows.iter().fold(0, |sum, flow| sum.saturating_add(flow.stuck));
         if let Some((index, why)) = fault {
@@ -338,8 +410,9 @@ impl StepFold {
         let stream = self.layout.streams[usize::from(self.layout.flows[index].stream)].name.clone();
         let target = self.layout.target_of(index).to_owned();
         let measured = failures.measured();
-        let at = Span::from_ns(failures.first_ns).human();
-        let text = format!("{stream} on {target}: {measured}, first {at} into the run; an I/O error never passes");
+        let (at, place) = (Span::from_ns(failures.first_ns).human(), failures.place());
+        let rule = failures.rule();
+        let text = format!("{stream} on {target}: {measured}{place}, first {at} into the run; {rule}");
         match self.findings.get_mut(failures.finding) {
             Some(finding) => (finding.text, finding.deciding.measured) = (text, Some(measured)),
             None => {
@@ -391,6 +464,7 @@ impl StepFold {
         }
         self.totals(interval);
         self.series.add(at, interval, &self.layout);
+        self.steady.add(at, interval, &self.layout);
         if let Some(host) = &interval.host {
             let cost = self.cost.get_or_insert_default();
             add(&mut cost.cpu_ns, host.cpu_ns);
@@ -429,9 +503,11 @@ impl StepFold {
         if self.judged[index].windows.length_ns() >= self.judged[0].windows.length_ns() {
             self.load.check_own_lag(&mut window, is_slice, &self.layout);
         }
-        let mut within = true;
+        let (mut within, mut pushed) = (true, false);
         for (_, tracker) in &mut self.judged[index].trackers {
+            let before = tracker.unproven();
             within &= tracker.observe(&window, &self.layout);
+            pushed |= tracker.unproven() > before;
         }
         if let (Some(why), false) = (&window.invalid, is_slice) {
             let text = format!(
@@ -445,19 +521,24 @@ impl StepFold {
         }
         if is_slice {
             within &= self.load.observe(&window, &self.layout);
-            self.keep_slice(&window, within);
+            if window.complete && window.invalid.is_none() {
+                self.valid_intervals += window.intervals;
+            }
+            self.keep_slice(&window, within, pushed && within);
         }
     }
 
-    fn keep_slice(&mut self, window: &Window, within: bool) {
+    /// `pushed`: a bound was broken, but not without the generator's own lag.
+    fn keep_slice(&mut self, window: &Window, within: bool, pushed: bool) {
         let full = self.slices.len() >= SLICES;
-        if full && (within || self.slices.len() >= 2 * SLICES) {
+        if full && (within && !pushed || self.slices.len() >= 2 * SLICES) {
             self.slices_left_out += 1;
             return;
         }
         let length = window.end_ns.saturating_sub(window.start_ns);
         let note = match () {
             () if !window.complete => Some("not complete, does not count".to_owned()),
+            () if pushed && window.invalid.is_none() => Some("over a bound by the generator's own lag".to_owned()),
             () if length < self.judged[0].windows.length_ns() => {
                 Some(format!("{} long", Span::from_ns(length).human()))
             }
@@ -468,7 +549,7 @@ impl StepFold {
             start_ns: window.start_ns,
             end_ns: window.end_ns,
             complete: window.complete,
-            valid: window.invalid.is_none(),
+            valid: window.invalid.is_none() && !pushed,
             within: within || !window.complete,
             note,
             streams: slice_streams(window, &self.layout),
@@ -506,13 +587,47 @@ impl StepFold {
 
     /// Keeps an event.
     pub fn event(&mut self, event: Event) {
-        if matches!(event.what.as_str(), "warning" | "environment") && self.warnings.len() < 20 {
-            self.warnings.push(event.text.clone());
+        self.integrity.event(&event, &self.layout.targets);
+        match event.what.as_str() {
+            "warning" | "environment" => self.warn(event.text.clone()),
+            "environment-changed" => self.environment(&event.text),
+            "health" => return self.health(event),
+            _ => {}
+        }
+        // The ring was too small, or the kernel looked away: what was not counted proves nothing.
+        let lost = |name| event.details.get(name).is_some_and(|n: &String| n != "0");
+        if event.what == "engine-health" && (lost("submissions_dropped") || lost("completions_overflowed")) {
+            let text = format!("the engine lost count of its operations: {}", event.text);
+            self.findings.push(Finding::new(Class::Unproven, text, nowhere(self.number)));
+        }
+        if let Some(waited) = &mut self.segment.waited {
+            match event.what.as_str() {
+                "steady" => *waited = Waited::Steady,
+                "not-steady" => *waited = Waited::Not(event.text.clone()),
+                _ => {}
+            }
         }
         if self.events.len() < EVENTS {
             self.events.push(event);
         } else {
             self.events_left_out += 1;
+        }
+    }
+
+    /// What a target says of its own health: the first time is before, the last is after. It grows no list, and more damage
+    /// to its medium than before is an error of the device.
+    fn health(&mut self, mut event: Event) {
+        let target = event.details.remove("target").and_then(|index| index.parse::<usize>().ok());
+        let Some((target, health)) = target.and_then(|at| Some((at, self.health.get_mut(at)?))) else { return };
+        let health =
+            health.get_or_insert_with(|| Health { before: event.details.clone(), after: event.details.clone() });
+        health.after = event.details;
+        let errors = |of: &BTreeMap<String, String>| of.get("media errors").and_then(|n| n.parse::<u128>().ok());
+        let (Some(before), Some(after)) = (errors(&health.before), errors(&health.after)) else { return };
+        if after > before {
+            let name = &self.header.targets[target].name;
+            let text = format!("{name} counts {after} errors of its medium, {before} before the run");
+            self.findings.push(Finding::of_step(Class::Errors, text, self.number));
         }
     }
 
@@ -536,6 +651,7 @@ impl StepFold {
     /// What a segment's end says, and whether its closing line agrees with what was found.
     fn check_segment(&mut self) {
         self.place_events();
+        self.check_steady();
         let Some(close) = self.segment.closed.take() else { return };
         let told = if close.text.is_empty() { String::new() } else { format!(": {}", close.text) };
         let finding = match close.reason {
@@ -579,6 +695,25 @@ impl StepFold {
         self.segment.closed = Some(close);
     }
 
+    /// A certification that was to begin with a steady load and did not proves nothing; any other run says so.
+    fn check_steady(&mut self) {
+        let kind = self.segment.phase.and_then(|phase| self.segment.phases.get(usize::from(phase)));
+        if kind.is_none_or(|(kind, _)| *kind != PhaseKind::Measure) {
+            return;
+        }
+        let why = match self.segment.waited.take() {
+            None | Some(Waited::Steady) => return,
+            Some(Waited::Not(why)) => why,
+            Some(Waited::Untold) => "the log does not say that it was".to_owned(),
+        };
+        if self.header.step.is_some() {
+            let text = format!("never reached a steady state before it was measured: {why}");
+            self.findings.push(Finding::of_step(Class::Unproven, text, self.number));
+        } else {
+            self.warnings.push(format!("measured without having reached a steady state: {why}"));
+        }
+    }
+
     /// Something in the log contradicts itself: what is open proves nothing.
     fn spoil(&mut self, text: String) {
         self.contradictions += 1;
@@ -593,6 +728,7 @@ impl StepFold {
 
     /// Ends the step: closes what is open and says how the last segment ended.
     pub(crate) fn end(&mut self) -> Option<CloseReason> {
+        self.spoil_changed();
         for index in 0..self.judged.len() {
             if let Some(window) = self.judged[index].windows.close(&self.layout) {
                 self.window(index, window);

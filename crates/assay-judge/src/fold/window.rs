@@ -21,6 +21,8 @@ pub struct Window {
     pub complete: bool,
     /// Why nothing in it counts, when that is so.
     pub invalid: Option<String>,
+    /// How many intervals it holds.
+    pub intervals: u64,
     /// One for each flow.
     pub flows: Vec<Cell>,
     /// One for each stream: its flows added up.
@@ -33,6 +35,7 @@ struct Open {
     reached: u64,
     hole: bool,
     invalid: Option<String>,
+    intervals: u64,
     flows: Vec<Cell>,
 }
 
@@ -88,6 +91,7 @@ impl Windows {
             self.open = Some(self.begin(index, at, follows, carried, layout));
         }
         let open = self.open.as_mut().expect("opened just above when there was none");
+        open.intervals += 1;
         open.reached = open.reached.max(at.saturating_add(interval.end_ns.saturating_sub(interval.start_ns)));
         for (cell, flow) in open.flows.iter_mut().zip(&interval.flows) {
             if let Err(bucket) = cell.add_interval(flow) {
@@ -102,7 +106,14 @@ impl Windows {
         let late = at > index.saturating_mul(self.length_ns).saturating_add(layout.tolerance_ns());
         let mut flows = vec![Cell::new(layout.thresholds.buckets()); layout.flows.len()];
         flows.iter_mut().zip(carried).for_each(|(cell, carried)| cell.carried_in = *carried);
-        Open { index, reached: at, hole: repeated || (late && !follows), invalid: self.invalid_ahead.take(), flows }
+        Open {
+            index,
+            reached: at,
+            hole: repeated || (late && !follows),
+            invalid: self.invalid_ahead.take(),
+            intervals: 0,
+            flows,
+        }
     }
 
     /// Something is missing behind what was added last: the open window is not complete unless it had ended there.
@@ -152,6 +163,7 @@ impl Windows {
             end_ns,
             complete: whole && !open.hole,
             invalid: open.invalid,
+            intervals: open.intervals,
             flows: open.flows,
             streams,
         })

@@ -1,15 +1,19 @@
 //! A judgement as text. Renderers take plain data and a writer; none of them decides anything.
 //!
-//! `text` is the summary at the end of a run, at most 40 lines of 80 columns for an ordinary one; `table` lists every slice;
+//! `text` is the summary at the end of a run, at most 40 lines of 80 columns; `table` lists every slice;
 //! `json` is the versioned result.
 
+mod escape;
 pub mod html;
 mod junit;
 mod markdown;
 mod page;
 mod slices;
+mod spark;
+mod steady;
 mod summary;
 
+pub(crate) use escape::escaped;
 pub use html::html;
 pub use junit::junit;
 pub use markdown::markdown;

@@ -154,13 +154,14 @@ fn left_out(page: &mut Page, slices: &[Slice]) {
     let how = match (over, odd) {
         (0, 0) => "all within".to_owned(),
         (over, 0) => format!("{over} over"),
-        (over, odd) => format!("{over} over, {odd} that do not count"),
+        (over, odd) => format!("{over} over, {odd} not counted"),
     };
     let slice = if slices.len() == 1 { "slice" } else { "slices" };
     page.line(format!("    … {} more {slice}, {how}", slices.len()));
 }
 
-/// Which slices get a row: all when they fit; otherwise the first ones, the worst, the first broken and the last.
+/// Which slices get a row: all when they fit; otherwise the first broken one, the worst, the first that does not count, the last
+/// and as many of the first ones as there is room for.
 fn keep(slices: &[Slice], stream: &str, target: Option<&str>, threshold: Option<Span>, rows: usize) -> Vec<usize> {
     if slices.len() <= rows {
         return (0..slices.len()).collect();
@@ -172,11 +173,21 @@ fn keep(slices: &[Slice], stream: &str, target: Option<&str>, threshold: Option<
     let broken = slices.iter().position(|slice| !slice.within);
     let odd = slices.iter().position(|slice| !slice.complete || !slice.valid);
     let last = slices.len().checked_sub(1);
-    // Each row kept in the middle may cost a line that says what was left out before it.
-    let mut kept: BTreeSet<usize> = [worst, broken, odd, last].into_iter().flatten().collect();
-    let first = rows.saturating_sub(2 * kept.len()).max(1);
-    kept.extend(0..first.min(slices.len()));
+    let mut kept = BTreeSet::new();
+    for index in [broken, worst, odd, last].into_iter().flatten().chain(0..rows) {
+        kept.insert(index);
+        if kept.len() > 1 && lines(&kept, slices.len()) > rows {
+            kept.remove(&index);
+        }
+    }
     kept.into_iter().collect()
+}
+
+/// Lines of a table that shows the slices `kept` of `of`: one for each, and one wherever some were left out.
+fn lines(kept: &BTreeSet<usize>, of: usize) -> usize {
+    let ends = kept.iter().copied().chain([of]);
+    let begins = std::iter::once(0).chain(kept.iter().map(|index| index + 1));
+    kept.len() + begins.zip(ends).filter(|(begin, end)| begin < end).count()
 }
 
 /// The exact share over all complete slices, and the largest of any.
@@ -243,4 +254,18 @@ pub fn by_target(part: &Part, stream: &str) -> Page {
         page.line(format!("      … {} more targets, all with less", rows.len() - TARGETS));
     }
     page
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_left_out_costs_a_line_wherever_it_lies() {
+        for (kept, of, expected) in
+            [(&[5][..], 12, 3), (&[0, 5, 11], 12, 5), (&[0, 1, 2], 3, 3), (&[0, 1], 12, 3), (&[11], 12, 2)]
+        {
+            assert_eq!(lines(&kept.iter().copied().collect(), of), expected, "{kept:?} of {of}");
+        }
+    }
 }

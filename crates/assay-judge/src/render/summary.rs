@@ -1,16 +1,17 @@
 //! The summary at the end of a run: the verdict first, then what decided it, then the figures, then what to do next.
 
-use crate::judgement::{CriterionOutcome, Judgement, Outcome, Part, StreamTotals, TimesSummary};
+use crate::judgement::{CriterionOutcome, Integrity, Judgement, Outcome, Part, StreamTotals, TimesSummary};
 use crate::render::page::{Page, cut};
 use crate::render::slices::{by_target, one, shown_streams};
+use crate::render::{spark, steady};
 use crate::verdict::Verdict;
 use assay_base::{Bytes, Span};
 use std::fmt;
 
-/// Lines of an ordinary summary.
+/// The most lines of a summary.
 const LINES: usize = 40;
 /// The least lines a table of slices takes.
-const LEAST_TABLE: usize = 12;
+const LEAST_TABLE: usize = 10;
 /// Criteria, streams, steps and warnings that are listed.
 const LISTED: usize = 8;
 const WARNINGS: usize = 3;
@@ -20,28 +21,60 @@ pub fn text(judgement: &Judgement, out: &mut dyn fmt::Write) -> fmt::Result {
     text_for(judgement, "LOG", out)
 }
 
+/// How much a summary says. One that would be too long is made again, tighter, until it fits.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Room {
+    /// Everything.
+    Ample,
+    /// Every list and text is cut to what comes first in it.
+    Tight,
+    /// And what stands slice by slice is only named.
+    NoSlices,
+}
+
+impl Room {
+    /// Of a list or a text, so many lines.
+    fn of(self, ample: usize, tight: usize) -> usize {
+        if self == Room::Ample { ample } else { tight }
+    }
+}
+
 /// The summary of the log at `log`, which the next command names.
 pub fn text_for(judgement: &Judgement, log: &str, out: &mut dyn fmt::Write) -> fmt::Result {
-    let part = &judgement.part;
-    let mut page = Page::default();
-    head(&mut page, judgement);
-    steps(&mut page, judgement);
-    page.blank();
-    criteria(&mut page, part);
-    let mut tail = Page::default();
-    percentiles(&mut tail, part);
-    tail.blank();
-    figures(&mut tail, part);
-    warnings(&mut tail, judgement);
-    tail.line(format!("next: {}  (exit code {})", next(judgement.verdict, log), judgement.verdict.exit_code()));
-    page.blank();
-    tables(&mut page, part, LINES.saturating_sub(tail.len() + 1));
-    page.blank();
-    page.append(tail);
+    let mut page = composed(judgement, log, Room::Ample);
+    for room in [Room::Tight, Room::NoSlices] {
+        if page.len() > LINES {
+            page = composed(judgement, log, room);
+        }
+    }
     page.write(out)
 }
 
-fn head(page: &mut Page, judgement: &Judgement) {
+fn composed(judgement: &Judgement, log: &str, room: Room) -> Page {
+    let part = &judgement.part;
+    let mut page = Page::default();
+    head(&mut page, judgement, room);
+    steps(&mut page, judgement, room);
+    page.blank();
+    criteria(&mut page, part, room);
+    let mut tail = Page::default();
+    percentiles(&mut tail, part, room);
+    by_slice(&mut tail, spark::line(part), room);
+    tail.blank();
+    figures(&mut tail, part, room);
+    warnings(&mut tail, judgement, room);
+    tail.line(format!("next: {}  (exit code {})", next(judgement.verdict, log), judgement.verdict.exit_code()));
+    page.blank();
+    match room {
+        Room::Ample | Room::Tight => tables(&mut page, part, LINES.saturating_sub(tail.len() + 1)),
+        Room::NoSlices => page.line("(the slices: assay judge --table)"),
+    }
+    page.blank();
+    page.append(tail);
+    page
+}
+
+fn head(page: &mut Page, judgement: &Judgement, room: Room) {
     let part = &judgement.part;
     let targets = match part.targets.as_slice() {
         [] => "no target".to_owned(),
@@ -50,13 +83,13 @@ fn head(page: &mut Page, judgement: &Judgement) {
     };
     let what = format!("{} at {} on {targets}, {}", judgement.name, judgement.load, length(part));
     page.line(format!("{:<10}  {what}", judgement.verdict.to_string()));
-    page.words("            ", &judgement.reason, 4);
+    page.words("            ", &judgement.reason, room.of(4, 3));
     if judgement.watermarks.is_empty() {
         return;
     }
     let quick = judgement.watermarks.iter().any(|mark| mark.starts_with("QUICK"));
     let note = if quick { ": quick look, not a certification" } else { "" };
-    page.words("            ", &format!("{}{note}", judgement.watermarks.join(", ")), 2);
+    page.words("            ", &format!("{}{note}", judgement.watermarks.join(", ")), room.of(2, 1));
 }
 
 fn length(part: &Part) -> String {
@@ -69,12 +102,17 @@ fn length(part: &Part) -> String {
     }
 }
 
-fn steps(page: &mut Page, judgement: &Judgement) {
+fn steps(page: &mut Page, judgement: &Judgement, room: Room) {
     if judgement.steps.is_empty() {
         return;
     }
     page.blank();
-    for step in judgement.steps.iter().take(LISTED) {
+    // The last ones are those that the verdict hangs on.
+    let left_out = judgement.steps.len().saturating_sub(room.of(LISTED, 3));
+    if left_out > 0 {
+        page.line(format!("… {left_out} earlier steps"));
+    }
+    for step in &judgement.steps[left_out..] {
         let title = cut(&step.title, 36);
         let line = format!(
             "step {}  {title:<36}  {:>7}  {:<10}  {}",
@@ -87,20 +125,26 @@ fn steps(page: &mut Page, judgement: &Judgement) {
     }
 }
 
-fn criteria(page: &mut Page, part: &Part) {
+fn criteria(page: &mut Page, part: &Part, room: Room) {
     page.line(format!("{:<12}{:<37}{:>9} {:>9}  {}", "", "criterion", "bound", "measured", "where"));
-    for criterion in part.criteria.iter().take(LISTED) {
+    // Where only some are listed, those that decide come first.
+    let listed = room.of(LISTED, LISTED / 2);
+    let mut criteria: Vec<&CriterionOutcome> = part.criteria.iter().collect();
+    if criteria.len() > listed {
+        criteria.sort_by_key(|criterion| criterion.outcome == Outcome::Pass);
+    }
+    for criterion in criteria.into_iter().take(listed) {
         let measured = criterion.measured.as_ref().map_or("-", |figure| figure.text.as_str());
         let title = cut(&criterion.title, 36);
         let mark = mark(criterion.outcome);
         page.line(format!("{mark:<12}{title:<37}{:>9} {measured:>9}  {}", criterion.bound, place(criterion, part)));
     }
-    if part.criteria.len() > LISTED {
-        page.line(format!("            … {} more criteria", part.criteria.len() - LISTED));
+    if part.criteria.len() > listed {
+        page.line(format!("            … {} more criteria", part.criteria.len() - listed));
     }
     let mut notes: Vec<&String> = part.criteria.iter().filter_map(|criterion| criterion.note.as_ref()).collect();
     notes.dedup();
-    notes.iter().take(2).for_each(|note| page.line(format!("            {note}")));
+    notes.iter().take(room.of(2, 1)).for_each(|note| page.line(format!("            {note}")));
 }
 
 fn mark(outcome: Outcome) -> &'static str {
@@ -141,12 +185,12 @@ fn tables(page: &mut Page, part: &Part, most: usize) {
     }
 }
 
-fn percentiles(page: &mut Page, part: &Part) {
+fn percentiles(page: &mut Page, part: &Part, room: Room) {
     page.line(format!("{:<31}{:>9}{:>9}{:>9}{:>9}{:>9}", "", "mean", "p50", "p99", "p99.9", "max"));
     // Over all targets where there are several, else the one there is.
     let mut seen: Vec<&str> = Vec::new();
     for stream in &part.streams {
-        if seen.contains(&stream.name.as_str()) || seen.len() >= LISTED / 2 {
+        if seen.contains(&stream.name.as_str()) || seen.len() >= room.of(LISTED / 2, 2) || is_idle(stream) {
             continue;
         }
         seen.push(&stream.name);
@@ -161,8 +205,14 @@ fn times(name: &str, times: &TimesSummary) -> String {
     format!("{name:<31}{}", values.map(cell).concat())
 }
 
+/// What stands slice by slice beside the table.
+fn by_slice(page: &mut Page, lines: impl IntoIterator<Item = String>, room: Room) {
+    let most = if room == Room::NoSlices { 0 } else { room.of(usize::MAX, 2) };
+    lines.into_iter().take(most).for_each(|line| page.line(line));
+}
+
 /// In flight, lag, CPU; errors; bytes.
-fn figures(page: &mut Page, part: &Part) {
+fn figures(page: &mut Page, part: &Part, room: Room) {
     let together = || part.streams.iter().filter(|stream| is_whole(part, stream));
     let most = |of: fn(&StreamTotals) -> u64| together().map(of).max().unwrap_or(0);
     let lag = together().filter_map(|stream| stream.lag.p99_ns).max();
@@ -180,9 +230,31 @@ fn figures(page: &mut Page, part: &Part) {
         human(own),
         cpu.unwrap_or_default()
     );
-    page.words("", &load, 2);
+    page.words("", &load, room.of(2, 1));
     page.words("", &format!("{}; {}", rates(part), errors(part)), 2);
     page.line(bytes(part));
+    by_slice(page, steady::lines(part), room);
+    integrity(page, part, room);
+}
+
+/// What was verified, and the first places that are damaged.
+fn integrity(page: &mut Page, part: &Part, room: Room) {
+    let Some(integrity) = &part.integrity else { return };
+    let Integrity { verified_reads, unverified_reads, damaged, places } = integrity;
+    let found = match damaged {
+        0 => "every one as written".to_owned(),
+        n => format!("DAMAGED: {n} place{}", if *n == 1 { "" } else { "s" }),
+    };
+    let open = match unverified_reads {
+        0 => String::new(),
+        n => format!(" ({n} more could not be: never written, or being written)"),
+    };
+    page.words("", &format!("{verified_reads} reads verified{open}, {found}"), 2);
+    let listed = room.of(LISTED, 1);
+    places.iter().take(listed).for_each(|place| page.words("  ", &place.text(), room.of(2, 1)));
+    if *damaged > listed as u64 {
+        page.line("  … more in the JSON and the run log");
+    }
 }
 
 /// True for the entry of a stream over all targets, or the only one it has.
@@ -190,8 +262,13 @@ fn is_whole(part: &Part, stream: &StreamTotals) -> bool {
     stream.target.is_none() || part.streams.iter().filter(|other| other.name == stream.name).count() == 1
 }
 
+/// True for a stream that has no part in what is measured, such as reading back.
+fn is_idle(stream: &StreamTotals) -> bool {
+    stream.rate_asked.is_none() && stream.counts.issued == 0 && stream.counts.scheduled == 0
+}
+
 fn rates(part: &Part) -> String {
-    let whole = part.streams.iter().filter(|stream| is_whole(part, stream));
+    let whole = part.streams.iter().filter(|stream| is_whole(part, stream) && !is_idle(stream));
     let rate = |stream: &StreamTotals| {
         let achieved = stream.rate_achieved?;
         let asked = stream.rate_asked.map(|asked| format!(" of {asked:.1}")).unwrap_or_default();
@@ -221,12 +298,13 @@ fn bytes(part: &Part) -> String {
     format!("read {}, wrote {}{full}, warm-up included", Bytes::new(read).human(), Bytes::new(written).human())
 }
 
-fn warnings(page: &mut Page, judgement: &Judgement) {
-    for warning in judgement.warnings.iter().take(WARNINGS) {
-        page.words("warning: ", warning, 2);
+fn warnings(page: &mut Page, judgement: &Judgement, room: Room) {
+    let listed = room.of(WARNINGS, 1);
+    for warning in judgement.warnings.iter().take(listed) {
+        page.words("warning: ", warning, room.of(2, 1));
     }
-    if judgement.warnings.len() > WARNINGS {
-        page.line(format!("warning: {} more in the JSON", judgement.warnings.len() - WARNINGS));
+    if judgement.warnings.len() > listed {
+        page.line(format!("warning: {} more in the JSON", judgement.warnings.len() - listed));
     }
     if let Some(damage) = judgement.damage.first() {
         let more = if judgement.damage.len() > 1 {
@@ -234,9 +312,9 @@ fn warnings(page: &mut Page, judgement: &Judgement) {
         } else {
             String::new()
         };
-        page.words("damage: ", &format!("line {}: {}{more}", damage.line, damage.what), 2);
+        page.words("damage: ", &format!("line {}: {}{more}", damage.line, damage.what), room.of(2, 1));
     }
-    for gap in judgement.part.gaps.iter().take(2) {
+    for gap in judgement.part.gaps.iter().take(room.of(2, 1)) {
         page.words(
             "gap: ",
             &format!("at {} ({}), went on {}", Span::from_ns(gap.at_ns).human(), gap.before, gap.resumed),

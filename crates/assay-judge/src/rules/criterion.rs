@@ -67,6 +67,11 @@ impl Tracker {
         self.own_window.then_some(self.window_ns)
     }
 
+    /// Windows that proved nothing so far.
+    pub fn unproven(&self) -> u64 {
+        self.unproven
+    }
+
     /// Judges one window; false when the criterion is broken in it.
     pub fn observe(&mut self, window: &Window, layout: &Layout) -> bool {
         self.complete += u64::from(window.complete);

@@ -166,6 +166,8 @@ fn totals(size: Size, stream: usize, target: Option<usize>) -> StreamTotals {
         service: summary(operations, scale * 0.9),
         lag: TimesSummary { operations, mean_ns: Some(3_210), max_ns: Some(812_000), ..TimesSummary::default() },
         own_lag: TimesSummary { operations, mean_ns: Some(2_980), max_ns: Some(402_000), ..TimesSummary::default() },
+        own_lag_counts: Vec::new(),
+        blocked_submit: None,
     }
 }
 
@@ -308,6 +310,7 @@ fn targets(size: Size) -> Vec<TargetTotals> {
                 salted_bytes: 3_840_755_982_336,
                 zeroed_bytes: 3_840_755_982_336,
                 verified_blocks: 1024,
+                ..Preparation::default()
             }),
         },
         written_bytes: 177_000_000_000,
@@ -321,8 +324,30 @@ fn targets(size: Size) -> Vec<TargetTotals> {
             own_bytes: 4_000_000,
             mismatch: 0.0004,
         }),
+        health: None,
     };
     (0..size.targets).map(target).collect()
+}
+
+fn steadiness(size: Size) -> Vec<Steadiness> {
+    let window = |slope| SteadyWindow {
+        start_ns: size.hours * HOUR - 300 * SECOND,
+        end_ns: size.hours * HOUR,
+        average: 140_000.0,
+        excursion: 0.083,
+        slope,
+        steady: slope < 0.1,
+    };
+    let of = |(index, slope)| Steadiness {
+        stream: stream_name(index),
+        measure: "mean response".into(),
+        round_ns: 60 * SECOND,
+        rounds: size.hours * 60,
+        steady_from_ns: (index == 0).then_some(600 * SECOND),
+        last: Some(window(slope)),
+        changes: vec![Change { at_ns: 5 * HOUR + 720 * SECOND, before: 96_800.0, after: 140_000.0 }],
+    };
+    [(0, 0.012), (1, 0.31)].into_iter().take(size.streams).map(of).collect()
 }
 
 fn part(size: Size) -> Part {
@@ -337,10 +362,13 @@ fn part(size: Size) -> Part {
         planned_ns: size.hours * HOUR,
         measured_ns: size.hours * HOUR,
         slice_ns: HOUR,
-        intervals: Intervals { planned: size.hours * 3600, present: size.hours * 3600 },
+        intervals: Intervals { planned: size.hours * 3600, present: size.hours * 3600, valid: size.hours * 3600 },
         segments: 1,
+        clocks: None,
+        signer: None,
         closed: None,
         contradictions: 0,
+        environment_changes: 0,
         criteria: criteria(size),
         slices: slices(size),
         slices_left_out: 0,
@@ -360,12 +388,14 @@ fn part(size: Size) -> Part {
         ]),
         host: text_map(&[("cpu", "AMD EPYC 7543"), ("kernel", "6.1.0-25-amd64"), ("name", "rack7<b>-12")]),
         targets: targets(size),
+        integrity: None,
         gaps: Vec::new(),
         events: vec![
             event(size.hours * HOUR / 3, "io-error", &format!("read failed with EIO on {HOSTILE_IMAGE}")),
             event(5 * HOUR, "environment", "temperature of the device rose from 41 °C to 78 °C"),
         ],
         events_left_out: 0,
+        steadiness: steadiness(size),
         series: series(size),
         plan: serde_json::json!({ "name": "orders volume", "model": "act-storage", "streams": (0..size.streams).map(stream_name).collect::<Vec<_>>(), "note": HOSTILE_SCRIPT }),
         plan_blake3: None,

@@ -67,6 +67,8 @@ pub fn header(hours: u64, targets: u64) -> Header {
         format: 1,
         tool: "assay 0.1.0 (test)".into(),
         created: "1970-01-01T00:00:00Z".into(),
+        clocks: None,
+        signer: None,
         name: "orders volume".into(),
         step: None,
         continues: false,
@@ -77,8 +79,13 @@ pub fn header(hours: u64, targets: u64) -> Header {
         slice_ns: HOUR,
         interval_ns: MINUTE,
         phases: vec![
-            PhaseHead { name: "warm-up".into(), kind: PhaseKind::WarmUp, span_ns: 2 * MINUTE },
-            PhaseHead { name: "measure".into(), kind: PhaseKind::Measure, span_ns: hours * HOUR },
+            PhaseHead { name: "warm-up".into(), kind: PhaseKind::WarmUp, span_ns: 2 * MINUTE, steady_round_ns: None },
+            PhaseHead {
+                name: "measure".into(),
+                kind: PhaseKind::Measure,
+                span_ns: hours * HOUR,
+                steady_round_ns: None,
+            },
         ],
         streams: vec![StreamHead {
             name: "reads".into(),
@@ -201,7 +208,7 @@ impl Scenario {
             self.recorder.lagged(flow, Span::from_us(own(n) + minute.queue_us), Span::from_us(own(n)));
         }
         for _ in 0..minute.errors {
-            self.recorder.failed(flow, Errno::EIO);
+            self.recorder.failed(flow, Errno::EIO, Failure { part: 3, response: Span::from_ms(20) });
         }
         let ok = completed - minute.errors - minute.short;
         for n in 0..ok {
@@ -220,8 +227,13 @@ impl Scenario {
         completed
     }
 
-    pub fn event(mut self, what: &str, text: &str) -> Scenario {
-        let event = Event { at_ns: self.at_ns, what: what.into(), text: text.into(), details: BTreeMap::new() };
+    pub fn event(self, what: &str, text: &str) -> Scenario {
+        self.event_with(what, text, &[])
+    }
+
+    pub fn event_with(mut self, what: &str, text: &str, details: &[(&str, &str)]) -> Scenario {
+        let details = details.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
+        let event = Event { at_ns: self.at_ns, what: what.into(), text: text.into(), details };
         self.writer.write(&Entry::Event(event)).unwrap();
         self
     }

@@ -7,17 +7,24 @@ use assay_base::Prng;
 pub struct Uniform {
     size: u64,
     align: u64,
+    /// The exponent of an alignment that is a power of two, as most are: a division takes long.
+    shift: Option<u32>,
 }
 
 impl Uniform {
     /// Offsets in a target of `size` bytes, multiples of `align`; the caller makes sure that its largest operation fits.
     pub fn new(size: u64, align: u64) -> Uniform {
-        Uniform { size, align: align.max(1) }
+        let align = align.max(1);
+        Uniform { size, align, shift: align.is_power_of_two().then(|| align.ilog2()) }
     }
 
     #[inline]
     pub(super) fn next(&self, len: u32, prng: &mut Prng) -> u64 {
-        prng.below(self.size.saturating_sub(u64::from(len)) / self.align + 1) * self.align
+        let last = self.size.saturating_sub(u64::from(len));
+        match self.shift {
+            Some(shift) => prng.below((last >> shift) + 1) << shift,
+            None => prng.below(last / self.align + 1) * self.align,
+        }
     }
 }
 

@@ -5,6 +5,9 @@
 
 use assay_base::{Instant, Prng, Rate, math};
 
+/// Gaps drawn at a time.
+const GAPS: usize = 8;
+
 /// See the module.
 #[derive(Clone, Debug)]
 pub struct Poisson {
@@ -12,6 +15,10 @@ pub struct Poisson {
     due: Instant,
     elapsed_ns: f64,
     mean_ns: f64,
+    /// From each of the next operations to the one behind it, and the first not yet used. Drawn several at a time: their
+    /// logarithms are independent, which processors use.
+    gaps_ns: [f64; GAPS],
+    gap: usize,
     prng: Prng,
 }
 
@@ -21,7 +28,9 @@ impl Poisson {
         if rate.is_zero() {
             return None;
         }
-        let mut poisson = Poisson { start, due: start, elapsed_ns: 0.0, mean_ns: 1e9 / rate.as_f64(), prng };
+        let mean_ns = 1e9 / rate.as_f64();
+        let mut poisson =
+            Poisson { start, due: start, elapsed_ns: 0.0, mean_ns, gaps_ns: [0.0; GAPS], gap: GAPS, prng };
         poisson.advance();
         Some(poisson)
     }
@@ -33,9 +42,20 @@ impl Poisson {
 
     #[inline]
     pub(super) fn advance(&mut self) {
-        self.elapsed_ns -= math::ln(self.prng.unit()) * self.mean_ns;
-        // A float beyond u64 saturates, which is later than any run lasts.
-        self.due = Instant::from_ns(self.start.as_ns().saturating_add(self.elapsed_ns as u64));
+        if self.gap == GAPS {
+            self.draw();
+        }
+        self.elapsed_ns += self.gaps_ns[self.gap];
+        self.gap += 1;
+        // A float beyond i64, into which a processor converts at once, saturates: later than any run lasts.
+        self.due = Instant::from_ns(self.start.as_ns().saturating_add(self.elapsed_ns as i64 as u64));
+    }
+
+    #[inline(never)]
+    fn draw(&mut self) {
+        self.gaps_ns = std::array::from_fn(|_| self.prng.unit());
+        self.gaps_ns.iter_mut().for_each(|gap| *gap = -math::ln(*gap) * self.mean_ns);
+        self.gap = 0;
     }
 }
 

@@ -1,8 +1,7 @@
 //! What every workload file may say, whatever its model, and how a plan is made of it.
 
-use crate::load::Multiple;
-use crate::plan::{Plan, Stream};
-use assay_base::{Criterion, Span};
+use crate::plan::{Plan, Stream, WarmUp};
+use assay_base::{Criterion, Multiple, Span};
 
 /// Hour-long judging windows, as ACT's criteria have them.
 const SLICE: Span = Span::from_secs(3600);
@@ -35,12 +34,13 @@ macro_rules! workload_file {
             model: String,
             description: Option<String>,
             duration: Option<assay_base::Span>,
-            warm_up: Option<assay_base::Span>,
+            warm_up: Option<toml::Spanned<super::warm_up::WarmUpKeys>>,
             slice: Option<toml::Spanned<assay_base::Span>>,
             interval: Option<toml::Spanned<assay_base::Span>>,
             max_lag: Option<assay_base::Span>,
             in_flight_bound: Option<toml::Spanned<u32>>,
             scheduler: Option<String>,
+            verify: Option<bool>,
             seed: Option<u64>,
             #[serde(default)]
             criterion: Vec<toml::Spanned<super::criteria::CriterionKeys>>,
@@ -52,12 +52,13 @@ macro_rules! workload_file {
                     name: self.name.take(),
                     description: self.description.take(),
                     duration: self.duration,
-                    warm_up: self.warm_up,
+                    warm_up: self.warm_up.take(),
                     slice: self.slice.take(),
                     interval: self.interval.take(),
                     max_lag: self.max_lag,
                     in_flight_bound: self.in_flight_bound.take(),
                     scheduler: self.scheduler.take(),
+                    verify: self.verify,
                     seed: self.seed,
                     criterion: std::mem::take(&mut self.criterion),
                 }
@@ -72,12 +73,13 @@ pub(super) struct Common {
     pub name: Option<String>,
     pub description: Option<String>,
     pub duration: Option<Span>,
-    pub warm_up: Option<Span>,
+    pub warm_up: Option<toml::Spanned<super::warm_up::WarmUpKeys>>,
     pub slice: Option<toml::Spanned<Span>>,
     pub interval: Option<toml::Spanned<Span>>,
     pub max_lag: Option<Span>,
     pub in_flight_bound: Option<toml::Spanned<u32>>,
     pub scheduler: Option<String>,
+    pub verify: Option<bool>,
     pub seed: Option<u64>,
     pub criterion: Vec<toml::Spanned<super::criteria::CriterionKeys>>,
 }
@@ -98,7 +100,7 @@ pub struct Workload {
     /// Targets the workload itself names (an ACT configuration does).
     pub targets: Vec<String>,
     /// Before measuring.
-    pub warm_up: Span,
+    pub warm_up: WarmUp,
     /// Measured time.
     pub duration: Span,
     /// Judging window.
@@ -111,6 +113,8 @@ pub struct Workload {
     pub in_flight_bound: u32,
     /// I/O scheduler that the devices are given for the run, by the kernel's name for it.
     pub scheduler: Option<String>,
+    /// See [`Plan::verify`].
+    pub verify: bool,
     /// The file's own seed.
     pub seed: Option<u64>,
     /// What decides the verdict.
@@ -127,13 +131,15 @@ pub struct Adjust {
     /// `--for`: measured time.
     pub measure: Option<Span>,
     /// `--warm-up`.
-    pub warm_up: Option<Span>,
+    pub warm_up: Option<WarmUp>,
     /// `--slice`.
     pub slice: Option<Span>,
     /// The run's seed, when the file has none or it is overridden.
     pub seed: u64,
     /// Number of targets.
     pub targets: u16,
+    /// `--verify`.
+    pub verify: bool,
 }
 
 impl Workload {
@@ -151,13 +157,14 @@ impl Workload {
             streams,
             per_target: true,
             targets: Vec::new(),
-            warm_up: Span::ZERO,
+            warm_up: WarmUp::For(Span::ZERO),
             duration: DURATION,
             slice: SLICE,
             interval: INTERVAL,
             max_lag: MAX_LAG,
             in_flight_bound: IN_FLIGHT_BOUND,
             scheduler: None,
+            verify: false,
             seed: None,
             criteria: criteria(SLICE),
             notes: Vec::new(),
@@ -175,19 +182,30 @@ impl Workload {
             Some(Stream { arrival, ..stream.clone() })
         };
         let streams: Option<Vec<Stream>> = self.streams.iter().map(onto).collect();
-        let streams = streams.ok_or_else(|| format!("at {load} the rates are too large to be represented"))?;
+        let mut streams = streams.ok_or_else(|| format!("at {load} the rates are too large to be represented"))?;
         let measure = adjust.measure.unwrap_or(self.duration);
         let warm_up = adjust.warm_up.unwrap_or(self.warm_up);
-        if measure.is_zero() || measure > LONGEST || warm_up > LONGEST {
+        let before = warm_up.longest();
+        if measure.is_zero() || measure > LONGEST || before > LONGEST {
             return Err(format!(
-                "a run of {measure} after {warm_up} of warm-up cannot be measured; ask for 1s to {LONGEST}"
+                "a run of {measure} after {before} of warm-up cannot be measured; ask for 1s to {LONGEST}"
             ));
         }
+        super::warm_up::fits(warm_up, self.interval)?;
         let mut notes = self.notes.clone();
         if load != Multiple::ONE && streams.iter().any(|stream| stream.arrival.rate().is_none()) {
             notes.push("closed-loop streams have no rate and are not multiplied by --load".into());
         }
         let slice = adjust.slice.unwrap_or(self.slice);
+        let mut phases = Plan::phases(warm_up, measure);
+        let verify = self.verify || adjust.verify;
+        if let Some((stream, phase)) = Plan::read_back(&streams).filter(|_| verify) {
+            if streams.iter().any(|other| other.name == stream.name) {
+                return Err(format!("a workload that verifies has a stream {} of its own: rename yours", stream.name));
+            }
+            streams.push(stream);
+            phases.push(phase);
+        }
         Ok(Plan {
             name: self.name.clone(),
             model: self.model.to_owned(),
@@ -195,12 +213,13 @@ impl Workload {
             seed: adjust.seed,
             targets,
             streams,
-            phases: Plan::phases(warm_up, measure),
+            phases,
             criteria: self.criteria.iter().map(|criterion| self.rewindowed(criterion, slice)).collect(),
             slice,
             interval: self.interval,
             max_lag: self.max_lag,
             in_flight_bound: self.in_flight_bound,
+            verify,
             notes,
         })
     }
@@ -236,9 +255,9 @@ impl Workload {
         self.name = common.name.unwrap_or(self.name);
         self.description = common.description.unwrap_or_default();
         self.duration = common.duration.unwrap_or(self.duration);
-        self.warm_up = common.warm_up.unwrap_or(self.warm_up);
         self.max_lag = common.max_lag.unwrap_or(self.max_lag);
         self.scheduler = common.scheduler;
+        self.verify = common.verify.unwrap_or(false);
         self.seed = common.seed;
         if let Some(slice) = common.slice {
             let slice = *slice.get_ref();
@@ -246,6 +265,16 @@ impl Workload {
             self.slice = slice;
         }
         self.interval = common.interval.map_or(self.interval, |interval| *interval.get_ref());
+        if let Some(keys) = &common.warm_up {
+            self.warm_up = keys.get_ref().meant();
+            super::warm_up::fits(self.warm_up, self.interval).map_err(|what| {
+                source.fault(
+                    keys.span(),
+                    what,
+                    "write for example { until = \"steady\", limit = \"2h\", round = \"1min\" }",
+                )
+            })?;
+        }
         if !common.criterion.is_empty() {
             self.criteria = super::criteria::read(source, &common.criterion, &self)?;
         }

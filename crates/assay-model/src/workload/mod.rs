@@ -5,6 +5,7 @@ mod act;
 mod common;
 mod criteria;
 mod streams;
+mod warm_up;
 
 pub use common::{Adjust, LARGEST_BOUND, Workload};
 

@@ -1,8 +1,8 @@
 //! Good files lower to the right plan; bad ones are refused with place and remedy.
 
 use super::*;
-use crate::load::Multiple;
 use crate::plan::Arrival;
+use assay_base::Multiple;
 use assay_base::{Rate, Span};
 
 const ORDERS: &str = r#"name  = "orders volume"

@@ -1,23 +1,27 @@
 //! Consent for a drop-in, whose command line has no place for it: tokens from the environment, or typed at the terminal.
 
 use crate::cli::Access;
+use crate::confirm::at_terminal;
 use crate::failure::{Failure, code};
 use crate::targets::{Named, Targets, Wish};
-use std::io::{BufRead, IsTerminal, Write};
+use std::io::{BufRead, Write};
 
 /// The tokens of the devices that may be destroyed, separated by commas.
 const VARIABLE: &str = "ASSAY_DESTROY_DATA";
 /// Where the run log is kept; without it a drop-in keeps none.
 const RUN_DIR: &str = "ASSAY_RUN_DIR";
 
-/// Opens the targets by the same gate as everything else. When it refuses and a person sits at the terminal, the person is
-/// shown why and asked for the token.
+/// Opens the targets by the same gate as everything else. When it refuses, no token was given and a person sits at the
+/// terminal, the person is shown why and asked for the token.
 pub fn open(named: &[(String, Named)], wish: Wish<'_>, mut access: Access) -> Result<Targets, Failure> {
     access.destroy_data = tokens(&variable(VARIABLE).unwrap_or_default());
     match Targets::open(named, wish, &access) {
-        Err(refused) if refused.code == code::REFUSED && wish.writes && at_terminal() => {
+        Err(refused)
+            if refused.code == code::REFUSED && wish.writes && access.destroy_data.is_empty() && at_terminal() =>
+        {
             refused.print();
             access.destroy_data.extend(ask());
+            access.typed = true;
             Targets::open(named, wish, &access)
         }
         Err(refused) if refused.code == code::REFUSED => Err(refused.advised(&format!(
@@ -39,10 +43,6 @@ fn variable(name: &str) -> Option<String> {
 
 fn tokens(text: &str) -> Vec<String> {
     text.split([',', ' ']).filter(|token| !token.is_empty()).map(str::to_owned).collect()
-}
-
-fn at_terminal() -> bool {
-    std::io::stdin().is_terminal() && std::io::stderr().is_terminal()
 }
 
 #[allow(clippy::disallowed_macros, reason = "the binary asks")]

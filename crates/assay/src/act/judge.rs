@@ -6,6 +6,7 @@ use assay_formats::act::import;
 use assay_formats::act::log::LogError;
 use assay_judge::judgement::{Part, TimesSummary};
 use assay_judge::{Fold, Judgement, Options};
+use assay_record::Entry;
 use std::fs::File;
 use std::io::{BufReader, Read};
 use std::path::Path;
@@ -24,6 +25,15 @@ pub fn is_one(log: &Path) -> bool {
 
 /// Judges it.
 pub fn judge(log: &Path, options: Options) -> Result<Judgement, Failure> {
+    judge_heard(log, options, &mut |_| Ok(()))
+}
+
+/// Judges it; `hear` is told of each entry as well.
+pub fn judge_heard(
+    log: &Path,
+    options: Options,
+    hear: &mut dyn FnMut(&Entry) -> Result<(), String>,
+) -> Result<Judgement, Failure> {
     if options.judge_on == Some(Measure::Response) {
         return Err(Failure::usage("a log of ACT knows no response times; judge it without --judge response"));
     }
@@ -31,7 +41,13 @@ pub fn judge(log: &Path, options: Options) -> Result<Judgement, Failure> {
     let slice = options.slice.unwrap_or(SLICE);
     let mut fold = Fold::new(options);
     let input = BufReader::with_capacity(1 << 20, file);
-    import::entries(&log.display().to_string(), input, slice, &mut |entry| fold.entry(entry)).map_err(unreadable)?;
+    let mut heard = Ok(());
+    let mut both = |entry: Entry| {
+        heard = std::mem::replace(&mut heard, Ok(())).and_then(|()| hear(&entry));
+        fold.entry(entry);
+    };
+    import::entries(&log.display().to_string(), input, slice, &mut both).map_err(unreadable)?;
+    heard.map_err(|why| Failure::workload(format!("{}: {why}", log.display())))?;
     let judgement = fold.finish().map_err(|e| Failure::workload(format!("{}: {e}", log.display())))?;
     Ok(without_the_unknown(judgement))
 }

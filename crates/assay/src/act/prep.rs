@@ -28,7 +28,9 @@ pub fn run(args: &[String]) -> Result<u8, Failure> {
     }
     let named = targets::named(args)?;
     let smallest = |block: u32| u64::from(block.max(4096));
-    let wish = Wish { writes: true, smallest: &smallest, log_dir: Path::new(".") };
+    // Preparing keeps no log, only its records: those must not lie on what is overwritten.
+    let records = Records::host();
+    let wish = Wish { writes: true, smallest: &smallest, log_dir: records.dir() };
     let opened = consent::open(&named, wish, Access::default())?;
     if opened.real().is_empty() {
         return Err(Failure::usage(format!("{device} holds no data and needs no preparation")));
@@ -39,8 +41,7 @@ pub fn run(args: &[String]) -> Result<u8, Failure> {
     say(&text::size_line(device, size));
     let done = Arc::new(AtomicU64::new(0));
     let mut progress = Progress::shared(done.clone());
-    let how = prepare::Wish { zero: true, engine: Choice::Auto, run: seed(None, &named) as u32 };
-    let records = Records::host();
+    let how = prepare::Wish { zero: true, afresh: false, engine: Choice::Auto, run: seed(None, &named) as u32 };
     std::thread::scope(|scope| {
         let work = scope.spawn(|| prepare(opened.real(), args, how, Some(&records), &mut progress, &stop));
         let mut dots = Dots { device, row: text::dots(size), printed: 0 };

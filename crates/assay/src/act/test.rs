@@ -105,6 +105,8 @@ fn test(conf: &Conf, cpus: u32) -> Result<u8, Failure> {
         watermarks: vec![format!("RUN AS {}: ACT's rates, steady arrivals", conf.kind.program())],
         prepared: prepared(&opened),
         measured_before_ns: None,
+        signer: None,
+        readings: None,
     };
     drive(&plan, &opened, &how, &mut log, &mut Progress::new(true), &stop)?;
     Ok(ended.get())

@@ -13,9 +13,9 @@ use crate::signals::{self, StopCell};
 use crate::signing::Signer;
 use crate::targets::{self, Named, Real, Targets, Wish};
 use crate::workloads;
-use assay_base::{Bytes, Span};
+use assay_base::{Bytes, Multiple, Span};
+use assay_model::Plan;
 use assay_model::workload::{Adjust, Workload};
-use assay_model::{Multiple, Plan};
 use assay_record::{CloseReason, Preparation, StepHead};
 use std::path::{Path, PathBuf};
 
@@ -60,7 +60,8 @@ pub fn certify(args: &cli::Certify) -> Result<u8, Failure> {
     let mut progress = Progress::new(false);
     let named = targets::named(&args.targets)?;
     let opened = open(args, &named, &workload, &planned)?;
-    let outcome = Certifying { args, workload: &workload, named: &named, opened: &opened, stop: &stop }
+    let id = signer.as_ref().map(Signer::id);
+    let outcome = Certifying { args, workload: &workload, named: &named, opened: &opened, stop: &stop, signer: id }
         .run(&planned, &mut progress);
     for problem in opened.remove_scratch() {
         progress.say(&problem);
@@ -106,6 +107,8 @@ struct Certifying<'a> {
     named: &'a [(String, Named)],
     opened: &'a Targets,
     stop: &'a StopCell,
+    /// Id of the key that will sign the result.
+    signer: Option<String>,
 }
 
 impl Certifying<'_> {
@@ -140,6 +143,8 @@ impl Certifying<'_> {
                 watermarks: self.watermarks(&plan, measured_before_ns),
                 prepared: prepared.clone(),
                 measured_before_ns,
+                signer: self.signer.clone(),
+                readings: None,
             };
             let reason = drive(&plan, self.opened, &how, &mut log, progress, self.stop)?;
             if reason != CloseReason::Completed {
@@ -199,10 +204,11 @@ impl Certifying<'_> {
         let adjust = Adjust {
             load: Some(step.load),
             measure: step.measure,
-            warm_up: pace.warm_up,
+            warm_up: pace.warm_up(self.workload),
             slice: pace.slice,
             seed,
             targets: step.targets,
+            verify: pace.verify,
         };
         self.workload.plan(&adjust).map_err(Failure::workload)
     }
@@ -227,6 +233,7 @@ impl Certifying<'_> {
         progress.say(&format!("preparing {} ({})", names.join(", "), Bytes::new(total).human()));
         let wish = prepare::Wish {
             zero: false,
+            afresh: false,
             engine: self.args.access.engine,
             run: run::seed(None, self.named_or_scratch()) as u32,
         };

@@ -1,12 +1,13 @@
 //! `assay compare A B …`: runs side by side, with what is noise and what is not.
 
-use super::{print, print_json};
-use crate::cli;
+use super::print_json;
 use crate::failure::{Failure, code};
+use crate::{act, certificate, cli};
 use crate::{logfile, rundir};
+use assay_judge::Judgement;
 use assay_judge::compare::{Run, Sampled, compare, html, text};
 use assay_judge::{Fold, Options};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// Compares the logs; the exit code is 0 whenever they could be compared.
 pub fn compared(args: &cli::Compare) -> Result<u8, Failure> {
@@ -36,7 +37,7 @@ pub fn compared(args: &cli::Compare) -> Result<u8, Failure> {
     } else {
         let mut page = String::new();
         text(&comparison, &labels, &mut page).map_err(bug)?;
-        print(&page);
+        super::show(&page);
     }
     Ok(code::DONE)
 }
@@ -56,8 +57,15 @@ fn labels(args: &cli::Compare) -> Result<Vec<String>, Failure> {
     Ok(labels)
 }
 
+/// A run log, a certificate with its log beside it, or a log that ACT wrote.
 fn read(path: &Path, label: &str) -> Result<Run, Failure> {
+    let path = &of_certificate(path)?;
     let wrong = |why: String| Failure::workload(format!("{}: {why}", path.display()));
+    if act::judge::is_one(path) {
+        let mut sampled = Sampled::of_service_only();
+        let judgement = act::judge::judge_heard(path, Options::default(), &mut |entry| sampled.entry(entry))?;
+        return Ok(Run { label: label.to_owned(), judgement, sampled });
+    }
     let mut reader = logfile::read(path)?;
     let (mut fold, mut sampled) = (Fold::new(Options::default()), Sampled::default());
     while let Some(entry) = reader.next_entry().map_err(|e| wrong(e.to_string()))? {
@@ -71,4 +79,20 @@ fn read(path: &Path, label: &str) -> Result<Run, Failure> {
     }
     let judgement = fold.finish().map_err(|e| wrong(e.to_string()))?;
     Ok(Run { label: label.to_owned(), judgement, sampled })
+}
+
+/// The log that a verdict.json is of, which must be the one it was made of; any other path is itself.
+fn of_certificate(path: &Path) -> Result<PathBuf, Failure> {
+    if path.extension().is_none_or(|extension| extension != "json") {
+        return Ok(path.to_path_buf());
+    }
+    let wrong = |why: String| Failure::workload(format!("{}: {why}", path.display()));
+    let text = std::fs::read(path).map_err(|e| wrong(e.to_string()))?;
+    let certificate: Judgement = serde_json::from_slice(&text).map_err(|e| wrong(format!("no certificate: {e}")))?;
+    let log = path.with_file_name("run.jsonl");
+    let sum = certificate::sum_of(logfile::open(&log)?).map_err(|e| wrong(e.to_string()))?;
+    if certificate.log.is_none_or(|made_of| made_of.blake3 != sum) {
+        return Err(wrong(format!("{} is not the log it was made of; see assay verify", log.display())));
+    }
+    Ok(log)
 }

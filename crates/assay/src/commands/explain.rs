@@ -4,12 +4,13 @@ use super::run::plan;
 use super::{print, print_json};
 use crate::cli;
 use crate::failure::{Failure, code};
+use crate::integrity;
 use crate::targets::{self, Named};
 use crate::workloads;
 use assay_base::{Bytes, Direction};
 use assay_device::probe;
 use assay_device::safety::Roots;
-use assay_model::{Address, Plan, Stream};
+use assay_model::{Address, PhaseKind, Plan, Stream};
 use std::fmt::Write;
 
 /// Block size that sizes are shown for when no target tells its own.
@@ -113,6 +114,7 @@ fn text(plan: &Plan, named: &[(String, Named)], sizes: &[Option<(u64, u32)>]) ->
             Address::Uniform { align } if align.get() > 0 => format!("uniform over multiples of {align}"),
             Address::Uniform { .. } => "uniform over blocks".to_owned(),
             Address::Sequential => "sequential, wraps".to_owned(),
+            Address::Written => "all that was written, once".to_owned(),
         };
         writeln!(
             out,
@@ -129,7 +131,12 @@ fn text(plan: &Plan, named: &[(String, Named)], sizes: &[Option<(u64, u32)>]) ->
     )?;
     writeln!(out, "\nphases")?;
     for phase in &plan.phases {
-        writeln!(out, "  {:10} {}", phase.name, phase.span)?;
+        let span = match (phase.kind, phase.steady_round) {
+            (PhaseKind::ReadBack, _) => "until all is read".to_owned(),
+            (_, Some(round)) => format!("until steady over rounds of {round}, at most {}", phase.span),
+            (PhaseKind::WarmUp | PhaseKind::Measure, None) => phase.span.to_string(),
+        };
+        writeln!(out, "  {:10} {span}", phase.name)?;
     }
     let (read, written, total) = totals(plan, block);
     let human = |bytes: f64| Bytes::new(bytes as u64).human();
@@ -150,6 +157,9 @@ fn text(plan: &Plan, named: &[(String, Named)], sizes: &[Option<(u64, u32)>]) ->
             }
             writeln!(out)?;
         }
+    }
+    if let Some(how) = integrity::describe(plan, block) {
+        writeln!(out, "verify: {how}")?;
     }
     writeln!(out, "\ncriteria, in every window of their own length")?;
     writeln!(out, "  delivered load at least 99.9% of the schedule per {}", plan.slice)?;

@@ -1,6 +1,6 @@
 //! `assay judge`: the verdict from a log alone.
 
-use super::{print, result};
+use super::{print, result, show};
 use crate::cli;
 use crate::failure::Failure;
 use crate::rundir;
@@ -10,11 +10,10 @@ use assay_judge::Options;
 pub fn judge(args: &cli::Judge) -> Result<u8, Failure> {
     let options = Options { judge_on: args.judge_on, slice: args.slice, ..Options::default() };
     let judgement = result::judge_with(&rundir::log_in(&args.log), options)?;
-    let document = match (args.json, args.table) {
-        (true, _) => result::json(&judgement)?,
-        (false, true) => result::table(&judgement)?,
-        (false, false) => result::text(&judgement, &args.log.display().to_string())?,
-    };
-    print(&document);
+    match (args.json, args.table) {
+        (true, _) => print(&result::json(&judgement)?),
+        (false, true) => show(&result::table(&judgement)?),
+        (false, false) => show(&result::text(&judgement, &args.log.display().to_string())?),
+    }
     Ok(judgement.verdict.exit_code())
 }

@@ -3,28 +3,18 @@
 //! The search is a machine of the judge's room; this runs what it asks for, each load in a directory of its own below the
 //! run directory, and keeps the path in `limit.json`, from which an interrupted search goes on.
 
-use super::{print, print_json, result, run};
-use crate::act::scheduler::Schedulers;
+use super::several::{Several, keep, kept};
+use super::{print_json, show};
 use crate::cli;
-use crate::drive::{Drive, drive, limits};
 use crate::failure::Failure;
-use crate::logfile::LogFile;
 use crate::progress::Progress;
-use crate::rundir;
-use crate::signals::{self, StopCell};
-use crate::targets::{self, Named, Targets, Wish};
-use crate::workloads;
-use assay_base::Span;
-use assay_judge::limit::{Multiple, Next, Observation, Outcome, Search};
+use assay_base::{Multiple, Span};
+use assay_judge::limit::{Next, Observation, Outcome, Search};
 use assay_judge::{Judgement, Verdict};
-use assay_model::workload::Workload;
 use serde::{Deserialize, Serialize};
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
 
-/// Length of one run when the command line gives none: "Running ACT for six hours will give you a good idea whether your
-/// device can pass" (ACT README, "Determining Expected Performance at Higher Throughput").
-const RUN: Span = Span::from_secs(6 * 3600);
 /// Characters of the longest bar.
 const BAR: usize = 40;
 
@@ -55,95 +45,68 @@ struct Run {
 /// Searches, shows the path, leaves it in the run directory. Exit code 0 when a load was found that passes, 10 when not even
 /// the lowest does, otherwise that of the run that proved nothing.
 pub fn limit(args: &cli::Limit) -> Result<u8, Failure> {
-    let workload = workloads::find(&args.workload)?;
-    let names = if args.targets.is_empty() { workload.targets.clone() } else { args.targets.clone() };
-    if names.is_empty() {
-        return Err(Failure::usage("limit needs a target: a device, a file or sim:flash"));
-    }
-    let named = targets::named(&names)?;
-    let pace = cli::Pace { measure: Some(args.pace.measure.unwrap_or(RUN)), ..args.pace.clone() };
-    let first = run::plan(&workload, &named, Some(load(args.from)?), &pace)?;
-    let planned =
-        rundir::planned(args.output.resume.as_deref().or(args.output.out.as_deref()), &format!("limit-{}", first.name));
-    let smallest = |block| first.smallest_target(block);
-    let wish = Wish { writes: first.writes(), smallest: &smallest, log_dir: &planned };
-    let opened = Targets::open(&named, wish, &args.access)?;
-    let stop = signals::watch().map_err(|e| Failure::host(format!("signals cannot be watched: {e}")))?;
-    let _scheduler = Schedulers::set(workload.scheduler.as_deref(), &opened)?;
-    let fresh = Trail {
-        schema: 1,
-        workload: first.name.clone(),
-        targets: names,
-        run_ns: first.measured().as_ns(),
-        seed: first.seed,
-        outcome: None,
-        runs: Vec::new(),
-    };
-    let (dir, path) = match &args.output.resume {
-        Some(dir) => (dir.clone(), kept(dir, &fresh)?),
-        None => (rundir::create(&planned, args.output.out.is_some())?, fresh),
-    };
+    let task = (args.workload.as_str(), args.targets.as_slice());
+    let several = Several::open("limit", task, &args.pace, &args.access, &args.output)?;
+    let dir = several.directory()?;
     let mut progress = Progress::new(false);
-    let mut searching = Searching {
-        args,
-        workload: &workload,
-        named: &named,
-        pace: &pace,
-        opened: &opened,
-        stop: &stop,
-        dir: &dir,
-        path,
-    };
+    let mut searching = Searching::begin(&several, &args.search, dir.clone(), args.output.resume.is_some())?;
     let outcome = searching.run(&mut progress)?;
     if args.output.json {
         print_json(&searching.path)?;
     } else {
-        print(&searching.text(outcome).map_err(|_| Failure::bug("a path that cannot be shown"))?);
-        progress.say(&format!("path in {}", dir.join("limit.json").display()));
+        show(&searching.text(outcome).map_err(|_| Failure::bug("a path that cannot be shown"))?);
+        progress.say(&format!("path in {}", dir.join(FILE).display()));
     }
-    Ok(match outcome {
+    Ok(code(outcome))
+}
+
+/// The exit code of a search.
+pub fn code(outcome: Outcome) -> u8 {
+    match outcome {
         Outcome::Between { .. } | Outcome::NeverFailed { .. } => crate::failure::code::DONE,
         Outcome::NeverPassed { .. } => Verdict::Fail.exit_code(),
         Outcome::Stopped { verdict, .. } => verdict.exit_code(),
-    })
-}
-
-fn load(multiple: Multiple) -> Result<assay_model::Multiple, Failure> {
-    let load = assay_model::Multiple::ratio(multiple.as_hundredths(), 100);
-    load.ok_or_else(|| Failure::usage(format!("{multiple} is no load")))
-}
-
-/// The path an earlier search left, which must be of the same search.
-fn kept(dir: &Path, ours: &Trail) -> Result<Trail, Failure> {
-    let file = dir.join("limit.json");
-    let unusable =
-        |why: &dyn std::fmt::Display| Failure::usage(format!("{} cannot be continued: {why}", file.display()));
-    let text = std::fs::read_to_string(&file).map_err(|e| unusable(&e))?;
-    let kept: Trail = serde_json::from_str(&text).map_err(|e| unusable(&e))?;
-    if kept.workload != ours.workload || kept.targets != ours.targets || kept.run_ns != ours.run_ns {
-        return Err(unusable(
-            &"it is of another workload, other targets or another length; repeat the command it was started with",
-        ));
     }
-    Ok(kept)
 }
 
-struct Searching<'a> {
-    args: &'a cli::Limit,
-    workload: &'a Workload,
-    named: &'a [(String, Named)],
-    pace: &'a cli::Pace,
-    opened: &'a Targets,
-    stop: &'a StopCell,
-    dir: &'a Path,
+/// Name of the path's file.
+const FILE: &str = "limit.json";
+
+/// A search and where its path is kept.
+pub struct Searching<'a> {
+    several: &'a Several<'a>,
+    search: &'a cli::Search,
+    dir: PathBuf,
     path: Trail,
 }
 
-impl Searching<'_> {
-    fn run(&mut self, progress: &mut Progress) -> Result<Outcome, Failure> {
+impl<'a> Searching<'a> {
+    /// Begins in `dir`, or goes on with the path that an earlier search left there.
+    pub fn begin(
+        several: &'a Several<'a>,
+        search: &'a cli::Search,
+        dir: PathBuf,
+        resumed: bool,
+    ) -> Result<Searching<'a>, Failure> {
+        let fresh = Trail {
+            schema: 1,
+            workload: several.plan.name.clone(),
+            targets: several.names.clone(),
+            run_ns: several.plan.measured().as_ns(),
+            seed: several.plan.seed,
+            outcome: None,
+            runs: Vec::new(),
+        };
+        let path = if resumed { earlier(&dir, &fresh)? } else { fresh };
+        Ok(Searching { several, search, dir, path })
+    }
+
+    /// Searches to the end.
+    pub fn run(&mut self, progress: &mut Progress) -> Result<Outcome, Failure> {
         let seen = |run: &Run| Observation { multiple: run.load, verdict: run.verdict };
-        let search = Search::start(self.args.from, self.args.resolution).resume(self.path.runs.iter().map(seen));
-        let mut search = match self.args.to {
+        let cli::Search { from, to, resolution } = *self.search;
+        let search = Search::start(from, resolution).resume(self.path.runs.iter().map(seen));
+        let mut search = match to {
             Some(to) => search.up_to(to),
             None => search,
         };
@@ -164,24 +127,10 @@ impl Searching<'_> {
 
     /// One run of the path.
     fn one(&mut self, multiple: Multiple, progress: &mut Progress) -> Result<Verdict, Failure> {
-        let pace = cli::Pace { seed: Some(self.path.seed), ..self.pace.clone() };
-        let plan = run::plan(self.workload, self.named, Some(load(multiple)?), &pace)?;
         let number = self.path.runs.len() + 1;
-        let dir = rundir::create(&self.dir.join(format!("{number:02}-{multiple}")), false)?;
-        let mut log = LogFile::create(&dir.join("run.jsonl"))?;
         progress.title(&format!("run {number}"));
-        let how = Drive {
-            engine: self.args.access.engine,
-            workers: self.args.output.workers,
-            spin: self.args.output.spin,
-            limits: limits(&self.args.output),
-            step: None,
-            watermarks: crate::header::short(plan.measured(), self.workload.duration).into_iter().collect(),
-            prepared: run::prepared(self.opened),
-            measured_before_ns: None,
-        };
-        drive(&plan, self.opened, &how, &mut log, progress, self.stop)?;
-        let judgement = result::leave(&dir, self.args.output.judge_on)?;
+        let name = format!("{number:02}-{multiple}");
+        let (judgement, dir) = self.several.run(&self.dir, &name, (multiple, self.path.seed), progress)?;
         progress.say(&format!("run {number}: {multiple} {}", judgement.verdict));
         self.path.runs.push(run_of(multiple, &judgement, dir));
         self.keep()?;
@@ -189,13 +138,7 @@ impl Searching<'_> {
     }
 
     fn keep(&self) -> Result<(), Failure> {
-        let file = self.dir.join("limit.json");
-        let half = self.dir.join("limit.json.new");
-        let write = || {
-            std::fs::write(&half, serde_json::to_vec_pretty(&self.path)?)?;
-            std::fs::rename(&half, &file)
-        };
-        write().map_err(|e: std::io::Error| Failure::host(format!("{} cannot be written: {e}", file.display())))
+        keep(&self.dir.join(FILE), &self.path)
     }
 
     /// The path as a table in the order of the runs, and as bars in the order of the loads.
@@ -224,15 +167,22 @@ impl Searching<'_> {
         }
         let mut sorted: Vec<&Run> = self.path.runs.iter().collect();
         sorted.sort_by_key(|run| run.load);
-        let highest = sorted.last().map_or(1, |run| run.load.as_hundredths().max(1));
+        let highest = sorted.last().map_or(1.0, |run| run.load.as_f64());
         writeln!(out, "\nload")?;
         for run in sorted {
-            let length = (run.load.as_hundredths() as u128 * BAR as u128 / u128::from(highest)).max(1) as usize;
+            let length = ((run.load.as_f64() / highest * BAR as f64) as usize).clamp(1, BAR);
             let mark = if run.verdict == Verdict::Pass { "=" } else { "x" };
             writeln!(out, "{:>9}  {:BAR$}  {}", run.load.to_string(), mark.repeat(length), run.verdict)?;
         }
         Ok(out)
     }
+}
+
+/// The path an earlier search left, which must be of the same search.
+fn earlier(dir: &Path, ours: &Trail) -> Result<Trail, Failure> {
+    kept(&dir.join(FILE), |kept: &Trail| {
+        kept.workload == ours.workload && kept.targets == ours.targets && kept.run_ns == ours.run_ns
+    })
 }
 
 fn run_of(load: Multiple, judgement: &Judgement, directory: PathBuf) -> Run {

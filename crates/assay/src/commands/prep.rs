@@ -27,7 +27,12 @@ pub fn prep(args: &cli::Prep) -> Result<u8, Failure> {
     }
     let stop = signals::watch().map_err(|e| Failure::host(format!("signals cannot be watched: {e}")))?;
     let mut progress = Progress::new(false);
-    let how = prepare::Wish { zero: !args.skip_zero, engine: args.access.engine, run: run::seed(None, &named) as u32 };
+    let how = prepare::Wish {
+        zero: !args.skip_zero,
+        afresh: args.discard,
+        engine: args.access.engine,
+        run: run::seed(None, &named) as u32,
+    };
     let records = prepare(opened.real(), &args.targets, how, Some(&kept), &mut progress, &stop)?;
     if args.json {
         print_json(&records)?;

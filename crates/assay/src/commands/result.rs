@@ -3,7 +3,7 @@
 use crate::act;
 use crate::certificate;
 use crate::cli::Output;
-use crate::commands::{print, print_json};
+use crate::commands::{print_json, show};
 use crate::failure::Failure;
 use crate::logfile;
 use crate::progress::Progress;
@@ -22,7 +22,7 @@ pub fn finish(dir: &Path, output: &Output, progress: &Progress, signer: Option<&
     if output.json {
         print_json(&judgement)?;
     } else {
-        print(&text(&judgement, &dir.display().to_string())?);
+        show(&text(&judgement, &dir.display().to_string())?);
         progress.say(&format!("results in {}: run.jsonl, verdict.json, report.html", dir.display()));
     }
     Ok(judgement.verdict.exit_code())

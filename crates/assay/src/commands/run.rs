@@ -15,8 +15,8 @@ use crate::signing::Signer;
 use crate::targets::{self, Named, Targets, Wish};
 use crate::workloads;
 use assay_base::Span;
-use assay_model::Plan;
 use assay_model::workload::{Adjust, Workload};
+use assay_model::{PhaseKind, Plan};
 use std::path::Path;
 
 /// Runs it, judges it, leaves log, verdict and report in the run directory.
@@ -47,6 +47,8 @@ pub fn run(args: &cli::Run) -> Result<u8, Failure> {
         watermarks: crate::header::short(plan.measured(), workload.duration).into_iter().collect(),
         prepared: prepared(&opened),
         measured_before_ns: None,
+        signer: signer.as_ref().map(Signer::id),
+        readings: None,
     };
     let (dir, mut log, plan) = match &args.output.resume {
         None => {
@@ -87,7 +89,7 @@ pub fn rest(plan: &Plan, held: Option<&Held>, dir: &Path) -> Result<Rest, Failur
         return Err(Failure::usage(format!("{dir} is complete: there is nothing to resume; see assay judge {dir}")));
     }
     let decisive = |plan: &serde_json::Value| {
-        ["streams", "criteria", "targets", "load", "slice", "interval"].map(|key| plan[key].clone())
+        ["streams", "criteria", "targets", "load", "slice", "interval", "verify"].map(|key| plan[key].clone())
     };
     let ours = serde_json::to_value(plan).map_err(|e| Failure::bug(format!("a plan that is not JSON: {e}")))?;
     if decisive(&ours) != decisive(&held.first.plan) {
@@ -97,8 +99,9 @@ pub fn rest(plan: &Plan, held: Option<&Held>, dir: &Path) -> Result<Rest, Failur
         return Err(other(&format!("it measures {}", Span::from_ns(held.planned_ns))));
     }
     let at_ns = held.resume_at_ns();
-    let warm_up = plan.length().saturating_sub(plan.measured());
-    let phases = Plan::phases(warm_up, Span::from_ns(held.planned_ns - at_ns));
+    let read_back = plan.phases.iter().filter(|phase| phase.kind == PhaseKind::ReadBack).cloned();
+    let measure = Span::from_ns(held.planned_ns - at_ns);
+    let phases = Plan::phases(plan.warm_up(), measure).into_iter().chain(read_back).collect();
     // The same seed would repeat the operations that were already measured.
     let seed = held.first.seed.wrapping_add(held.segments.wrapping_mul(1_000_003));
     Ok(Rest { plan: Plan { phases, seed, ..plan.clone() }, at_ns })
@@ -108,16 +111,17 @@ pub fn rest(plan: &Plan, held: Option<&Held>, dir: &Path) -> Result<Rest, Failur
 pub fn plan(
     workload: &Workload,
     named: &[(String, Named)],
-    load: Option<assay_model::Multiple>,
+    load: Option<assay_base::Multiple>,
     pace: &cli::Pace,
 ) -> Result<Plan, Failure> {
     let adjust = Adjust {
         load,
         measure: pace.measure,
-        warm_up: pace.warm_up,
+        warm_up: pace.warm_up(workload),
         slice: pace.slice,
         seed: seed(pace.seed.or(workload.seed), named),
         targets: named.len().max(1) as u16,
+        verify: pace.verify,
     };
     workload.plan(&adjust).map_err(Failure::workload)
 }
@@ -138,6 +142,5 @@ pub fn seed(asked: Option<u64>, named: &[(String, Named)]) -> u64 {
 /// What is recorded of the targets' preparation.
 pub fn prepared(targets: &Targets) -> Vec<Option<assay_record::Preparation>> {
     let records = Records::host();
-    let find = |real: &targets::Real| records.find(&real.identity(), real.target.geometry().size)?.preparation();
-    targets.real().iter().map(find).collect()
+    targets.real().iter().map(|real| records.preparation(real)).collect()
 }

@@ -41,13 +41,24 @@ fn answer(
         let text = std::fs::read_to_string(signed).map_err(|e| format!("{}: {e}", signed.display()))?;
         signing::check(key, &text, &bytes)?;
     }
+    if let (Some(key), Some(signer)) = (key, crate::certificate::signer(&bytes)) {
+        let named = signing::id_of(key);
+        if signer != named {
+            return Err(format!("it names {signer} as the key that signs it, this is {named}"));
+        }
+    }
     let log = File::open(log).map_err(|e| format!("the log {}: {e}", log.display()))?;
     Ok(examine(&bytes, log))
 }
 
 fn read(path: &Path) -> Result<Vec<u8>, String> {
     let told = |why: &dyn std::fmt::Display| format!("{}: {why}", path.display());
-    let file = File::open(path).map_err(|e| told(&e))?;
+    let file = File::open(path).map_err(|e| match e.kind() {
+        std::io::ErrorKind::NotFound => {
+            told(&"there is no certificate: a run that was cut off has none until it is resumed; `assay judge` reads its log")
+        }
+        _ => told(&e),
+    })?;
     let mut bytes = Vec::new();
     file.take(LARGEST + 1).read_to_end(&mut bytes).map_err(|e| told(&e))?;
     if bytes.len() as u64 > LARGEST {

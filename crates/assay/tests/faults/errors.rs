@@ -47,6 +47,17 @@ fn injected_errors_are_the_reported_errors_in_a_hundred_thousand_operations() {
         let json = rig.place.assay(&["judge", "run", "--json"]).json();
         let told = |stream: usize| json["streams"][stream]["errors"][name].as_u64().unwrap();
         assert_eq!(told(0) + told(1), truth.errors[&errno], "JSON has them by errno: {}", json["streams"]);
+        let at = |stream: usize| &json["streams"][stream]["failed_at"];
+        let parts =
+            [0, 1].map(|stream| at(stream).as_object().unwrap().values().map(|n| n.as_u64().unwrap()).sum::<u64>());
+        assert_eq!(
+            parts.iter().sum::<u64>(),
+            truth.errors[&errno],
+            "and by the part of the target: {}",
+            json["streams"]
+        );
+        let words = said.out.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(words.contains("% of the target, after up to"), "{words}");
         let told = log.events.iter().filter(|event| event.what == "io-error").count() as u64;
         assert_eq!(told, truth.failed().min(1000), "the first thousand one by one");
     }
@@ -64,6 +75,9 @@ fn short_reads_are_counted_and_fail() {
         let short = rig.fault.truth().short;
         assert!(short > 5, "{}", rig.fault.truth());
         assert_eq!(log.stream("reads").short, short, "{engine}");
+        let told: Vec<_> = log.events.iter().filter(|event| event.what == "short-io").collect();
+        assert_eq!(told.len() as u64, short);
+        assert!(told.iter().all(|event| event.text.ends_with("when the rest was asked for")), "{told:?}");
         assert!(said.out.contains("short") && errors(&log).is_empty(), "{}", said.out);
     }
 }

@@ -19,7 +19,9 @@ mod devices;
 
 mod rig;
 
+mod change;
 mod errors;
+mod integrity;
 mod lag;
 mod log;
 mod stuck;

@@ -70,6 +70,30 @@ fn without_locked_memory_the_run_falls_back_or_says_what_to_raise() {
 }
 
 #[test]
+fn too_few_files_are_told_before_anything_is_opened() {
+    let place = Place::new();
+    for files in [10, 16, 27] {
+        let args = ["run", "act-storage", "disk", "--create", "64MiB", "--for", "1s", "--out", "run"];
+        let mut command = place.command(&args);
+        let limit = move || {
+            let few = libc::rlimit { rlim_cur: files, rlim_max: files };
+            // SAFETY: the call concerns the child's only thread, between fork and exec, and does not allocate.
+            if unsafe { libc::setrlimit(libc::RLIMIT_NOFILE, &raw const few) } == 0 {
+                Ok(())
+            } else {
+                Err(std::io::Error::last_os_error())
+            }
+        };
+        // SAFETY: the closure makes a system call only.
+        unsafe { command.pre_exec(limit) };
+        let said = Said::of(command.output().unwrap(), &args);
+        assert_eq!(said.code, Some(5), "{files}: {}", said.err);
+        assert!(said.err.contains("ulimit -n 28"), "{}", said.err);
+        assert!(!place.path("disk").exists() && !place.path("run").exists(), "nothing was made");
+    }
+}
+
+#[test]
 fn a_run_goes_on_when_nobody_listens_to_its_messages() {
     let _alone = alone();
     let place = Place::new();

@@ -4,6 +4,14 @@ use super::bed::{Log, Place, Said};
 use super::devices::{Counted, Disk, LOOKED_AT, Loop, Seen, Trace, Zram};
 use assay_base::Direction::{Read, Write};
 
+/// What was read before the run to compare the ways to the target, as the log has it: "144 of 4096 bytes on a target".
+fn compared(log: &Log) -> Counted {
+    let numbers: Vec<u64> =
+        log.header.engine["reads before the run"].split(' ').filter_map(|word| word.parse().ok()).collect();
+    let [reads, bytes] = numbers[..] else { panic!("{:?}", log.header.engine) };
+    Counted { reads, read_bytes: reads * bytes, ..Counted::default() }
+}
+
 /// The same part in a thousand that the project promises.
 fn agrees(what: &str, own: u64, counted: u64) {
     assert!(own.abs_diff(counted) as f64 <= own as f64 / 1000.0, "{what}: the log has {own}, the device {counted}");
@@ -26,7 +34,7 @@ fn accounted(place: &Place, disk: &dyn Disk, load: &str, time: &str) -> Log {
     let (said, log) = place.run(&[&command[..], &consent].concat());
     let counted = disk.counted() - before;
     clean(&said, &log, place);
-    compare(&log, disk, counted, gate);
+    compare(&log, disk, counted - compared(&log), gate);
     log
 }
 
@@ -89,7 +97,9 @@ fn loop_device_counts_what_the_log_counts_at_1x_and_the_kernel_sees_act_sizes_an
     sizes(&log, 1536);
     let Some(trace) = trace else { return };
     let seen = trace.seen();
-    let (large, records): (Vec<Seen>, Vec<Seen>) = seen.into_iter().partition(|seen| seen.sectors == 256);
+    // The reads of 4 KiB that compare the ways to the target may be carried by threads that look like a worker's.
+    let load = seen.into_iter().filter(|seen| seen.write || seen.sectors != 8);
+    let (large, records): (Vec<Seen>, Vec<Seen>) = load.partition(|seen| seen.sectors == 256);
     agrees("records in the trace", log.stream("reads").ok, records.len() as u64);
     let expected = log.stream("large-block-reads").ok + log.stream("large-block-writes").ok;
     agrees("large blocks in the trace", expected, large.len() as u64);

@@ -95,7 +95,7 @@ pub struct Running {
 }
 
 impl Running {
-    fn is_alive(&mut self) -> bool {
+    pub fn is_alive(&mut self) -> bool {
         self.child.as_mut().unwrap().try_wait().unwrap().is_none()
     }
 

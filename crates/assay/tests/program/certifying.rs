@@ -48,6 +48,23 @@ fn quick_makes_prepares_tests_and_removes_a_scratch_file() {
 }
 
 #[test]
+fn a_quick_look_can_verify_its_data() {
+    let place = Place::new();
+    let said =
+        place.assay(&["certify", "--quick", "--verify", "--for", "1s", "--warm-up", "0s", "--slice", "1s", "--json"]);
+    let steps = said.json()["steps"].as_array().unwrap().clone();
+    assert_eq!(steps.len(), 2, "{}", said.err);
+    for step in &steps {
+        let integrity = &step["integrity"];
+        assert_eq!(integrity["damaged"], 0, "{integrity}");
+        // Large blocks that were written, read back at the least.
+        assert!(integrity["verified_reads"].as_u64().unwrap() >= 10, "{integrity}");
+        assert_eq!(step["closed"], "completed");
+    }
+    assert_eq!(place.left(&["assay-runs"]), [""; 0]);
+}
+
+#[test]
 fn a_quick_look_that_is_interrupted_removes_its_scratch_file_too() {
     let place = Place::new();
     let running = place.start(&["certify", "--quick", "--for", "10min", "--warm-up", "0s"], 1);
@@ -114,6 +131,52 @@ fn salted(backing: &std::path::Path, size: u64) {
 /// The data of blocks without their stamps, each once.
 fn bodies(blocks: &[(u64, Vec<u8>)]) -> HashSet<&[u8]> {
     blocks.iter().map(|(_, block)| &block[16..]).collect()
+}
+
+#[test]
+fn a_file_in_the_working_directory_is_prepared_too() {
+    let place = Place::new();
+    let said = place.assay(&["prep", "made.dat", "--create", "8MiB", "--json"]);
+    assert_eq!(said.code, Some(0), "{}", said.err);
+    let usable = 8 << 20;
+    assert_eq!(said.json()[0]["salted_bytes"], usable);
+    // Behind them lies the file's label.
+    let blocks = written_blocks(&place.path("made.dat"));
+    assert!(blocks[..2048].iter().all(|(_, block)| Stamp::read(block).is_some()) && blocks.len() == 2049);
+    let drop_in = place.command(&["as", "act_prep", "made.dat"]).output().unwrap();
+    assert!(drop_in.status.success(), "{}", String::from_utf8_lossy(&drop_in.stderr));
+    let (said, log) = place.run(&["run", "random-read", "made.dat", "--for", "1s"]);
+    said.is_of_verdict(&place.path("run"));
+    assert_eq!(log.header.targets[0].prepared.as_ref().unwrap().salted_bytes, usable, "its preparation is known");
+    let discarded = place.assay(&["prep", "made.dat", "--discard"]);
+    assert_eq!(discarded.code, Some(5), "{}", discarded.err);
+    assert!(discarded.err.contains("only block devices") && discarded.err.contains("without --discard"));
+}
+
+#[test]
+fn discarding_comes_first_and_what_was_written_before_does_not_count() {
+    let place = Place::new();
+    let size = 16 << 20;
+    let Some(disk) = Loop::over(&place, "disk.img", size) else { return };
+    let token = disk.token(&place);
+    let prep = ["prep", disk.path(), "--destroy-data", &token, "--skip-zero", "--json"];
+    assert_eq!(place.assay(&prep).code, Some(0));
+    // As if it had been interrupted in the middle.
+    let record = fs::read_dir(place.path("state/assay/prepared")).unwrap().next().unwrap().unwrap().path();
+    let mut kept: Value = serde_json::from_str(&fs::read_to_string(&record).unwrap()).unwrap();
+    (kept["finished"], kept["salted_bytes"]) = (Value::Null, (size / 2).into());
+    fs::write(&record, kept.to_string()).unwrap();
+    let discards = || {
+        let text = fs::read_to_string(format!("/sys/block/{}/stat", disk.name())).unwrap();
+        text.split_whitespace().nth(11).map_or(0, |n| n.parse::<u64>().unwrap())
+    };
+    let before = discards();
+    disk.until_free();
+    let said = place.assay(&[&prep[..], &["--discard"]].concat());
+    assert_eq!(said.code, Some(0), "{}", said.err);
+    assert!(discards() > before, "the device was discarded");
+    assert_eq!(said.json()[0]["salted_bytes"], size);
+    salted(&disk.backing, size);
 }
 
 #[test]

@@ -77,7 +77,7 @@ pub trait Disk {
 }
 
 /// A device's own counters.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Default, Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Counted {
     pub reads: u64,
     pub read_bytes: u64,

@@ -40,6 +40,9 @@ fn explain_prints_the_plan() {
         reads.contains("reads only: nothing is destroyed") && reads.contains("target sim:flash: 894 GiB"),
         "{reads}"
     );
+    let verified = place.assay(&["explain", "act-storage", "--verify"]).out;
+    let told = ["verify: 512B sealed at a time, 8 B of memory for every 128KiB", "read-back", "until all is read"];
+    assert!(told.iter().all(|told| verified.contains(told)), "{verified}");
     assert!(place.left(&[]).is_empty(), "it does no I/O");
 }
 

@@ -12,14 +12,21 @@
 
 mod bed;
 mod devices;
+#[path = "../../../assay-device/tests/safety_common/live.rs"]
+#[allow(dead_code, reason = "the gate's own tests use more of it")]
+mod live;
 
 mod accounting;
 mod certifying;
 mod content;
 mod documents;
 mod engines;
+mod environment;
 mod judging;
 mod procedure;
+mod protected;
 mod refusals;
 mod signals;
 mod simulated;
+mod terminal;
+mod watching;

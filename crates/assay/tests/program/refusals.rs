@@ -58,6 +58,8 @@ fn workloads_and_logs_that_cannot_be_read() {
     for (arguments, code, says) in [
         (&["run", "none.toml", "sim:flash"][..], WORKLOAD, &["none.toml", "No such file", "act-storage"][..]),
         (&["run", "directory", "sim:flash"], WORKLOAD, &["directory"]),
+        (&["run", "act-storage", "sim:flash", "--verify"], WORKLOAD, &["sim:flash", "no data", "leave out verify"]),
+        (&["run", "act-storage", "null:1GiB", "--verify"], WORKLOAD, &["null:1GiB", "no data", "leave out verify"]),
         (&["explain", "none.toml"], WORKLOAD, &["none.toml", "random-read"]),
         (&["workloads", "none"], WORKLOAD, &["none", "act-storage"]),
         (&["judge", "none"], WORKLOAD, &["none", "run.jsonl"]),
@@ -73,7 +75,7 @@ fn workloads_and_logs_that_cannot_be_read() {
 fn bad_arguments() {
     let place = Place::new();
     fs::create_dir(place.path("taken")).unwrap();
-    let table: [(&[&str], &[&str]); 17] = [
+    let table: [(&[&str], &[&str]); 24] = [
         (&["run", "act-storage"], &["needs a target", "sim:flash"]),
         (&["run", "act-storage", "sim:flsh"], &["sim:flsh", "sim:flash-worn"]),
         (&["run", "act-storage", "sim:flash?iop=5"], &["iop", "did you mean iops?"]),
@@ -90,7 +92,17 @@ fn bad_arguments() {
             &["run", "random-read", "sim:flash", "--for", "5s", "--out", "taken"],
             &["taken", "never overwritten", "--out"],
         ),
-        (&["run", "random-read", "sim:flash", "--engine", "aio"], &["--engine", "io_uring or threads"]),
+        (&["limit", "act-storage", "sim:flash", "--out", "taken"], &["taken", "never overwritten", "--out"]),
+        (
+            &["limit", "act-storage", "new.dat", "--create", "64MiB", "--out", "taken"],
+            &["taken", "never overwritten", "--out"],
+        ),
+        (&["run", "act-storage", "sim:flash", "--stuck", "0s"], &["--stuck", "100ms to 1h"]),
+        (&["run", "act-storage", "sim:flash", "--stuck", "99ms"], &["--stuck", "100ms to 1h"]),
+        (&["limit", "act-storage", "sim:flash", "--stuck", "2h"], &["--stuck", "100ms to 1h"]),
+        (&["certify", "sim:flash", "--drain", "0s"], &["--drain", "100ms to 1h"]),
+        (&["run", "act-storage", "sim:flash", "--drain", "5"], &["--drain", "the unit is missing"]),
+        (&["run", "random-read", "sim:flash", "--engine", "aio"], &["--engine", "auto, io_uring, threads or inline"]),
         (&["run", "act-storage", "sim:flash", "--override", "S4"], &["S4", "no override"]),
         (&["certify"], &["certify needs a device", "--quick"]),
         (&["frobnicate"], &["frobnicate"]),

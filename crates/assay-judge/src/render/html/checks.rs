@@ -5,7 +5,7 @@
 
 use super::figures::{count, percent, time};
 use super::part::of;
-use crate::judgement::{CriterionOutcome, Outcome, Part, TargetTotals};
+use crate::judgement::{CriterionOutcome, DamagedPlace, Outcome, Part, TargetTotals};
 use assay_base::Bytes;
 
 /// Above this a difference between the block device's counters and our own is worth a word, and above `FAR_OFF` the run
@@ -53,6 +53,7 @@ pub(crate) fn checks(part: &Part) -> Vec<Check> {
         prepared(part),
         blanks(part),
     ]);
+    checks.extend(integrity(part));
     checks.extend(generator(part));
     checks
 }
@@ -168,6 +169,22 @@ fn blanks(part: &Part) -> Check {
     };
     let found = if sampled == 0 { "no reads looked at".to_owned() } else { of(blank, sampled) + " reads looked at" };
     check(mark, "Reads of blank blocks", found, "The device may answer them without looking.")
+}
+
+fn integrity(part: &Part) -> Option<Check> {
+    let integrity = part.integrity.as_ref()?;
+    let seen = integrity.verified_reads.saturating_add(integrity.unverified_reads);
+    let mut found = of(integrity.verified_reads, seen) + " reads verified";
+    if integrity.damaged > 0 {
+        let places: Vec<String> = integrity.places.iter().map(DamagedPlace::text).collect();
+        found += &format!("; {} damaged places: {}", count(integrity.damaged), places.join("; "));
+    }
+    let mark = match (integrity.damaged, integrity.verified_reads) {
+        (0, 0) => Mark::Note,
+        (0, _) => Mark::Good,
+        _ => Mark::Bad,
+    };
+    Some(check(mark, "Integrity of the data", found, "What was written must be what is read."))
 }
 
 fn generator(part: &Part) -> Option<Check> {

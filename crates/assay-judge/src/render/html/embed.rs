@@ -6,6 +6,7 @@
 use crate::Judgement;
 use crate::judgement::{Part, Series};
 use base64::{Engine, engine::general_purpose::STANDARD};
+use serde::Serialize;
 use sha2::{Digest, Sha256};
 
 /// The chart library, version 1.6.32.
@@ -21,16 +22,14 @@ pub const STYLE: &str = include_str!("../../../templates/report.css");
 /// page should stay under 5 MB, which mail takes.
 const MOST_JSON: usize = 2_000_000;
 
-/// Content of the policy's `meta` tag.
-pub fn policy() -> String {
-    let hash = |text: &str| format!("'sha256-{}'", STANDARD.encode(Sha256::digest(text)));
-    format!(
-        "default-src 'none'; script-src {} {}; style-src {} {}; base-uri 'none'; form-action 'none'",
-        hash(CHARTS),
-        hash(SCRIPT),
-        hash(CHARTS_STYLE),
-        hash(STYLE)
-    )
+/// Content of the `meta` tag of a page that has these scripts and styles and no others.
+pub fn policy(scripts: &[&str], styles: &[&str]) -> String {
+    let hashes = |texts: &[&str]| match texts {
+        [] => " 'none'".to_owned(),
+        texts => texts.iter().map(|text| format!(" 'sha256-{}'", STANDARD.encode(Sha256::digest(text)))).collect(),
+    };
+    let (scripts, styles) = (hashes(scripts), hashes(styles));
+    format!("default-src 'none'; script-src{scripts}; style-src{styles}; base-uri 'none'; form-action 'none'")
 }
 
 /// The judgement as it is embedded.
@@ -95,8 +94,8 @@ fn parts(judgement: &mut Judgement) -> impl Iterator<Item = &mut Part> {
 
 /// In JSON `<`, `>` and `&` occur within strings only, where an escape says the same; so neither `</script>` nor `<!--` can
 /// end or comment out the element. The two line separators are escaped because old JavaScript takes them for line ends.
-fn json(judgement: &Judgement) -> Result<String, serde_json::Error> {
-    let plain = serde_json::to_string(judgement)?;
+pub fn json<T: Serialize>(document: &T) -> Result<String, serde_json::Error> {
+    let plain = serde_json::to_string(document)?;
     let mut safe = String::with_capacity(plain.len());
     for c in plain.chars() {
         match c {

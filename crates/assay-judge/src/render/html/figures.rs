@@ -6,7 +6,7 @@ use assay_base::{Bytes, Span};
 use std::fmt;
 
 /// Shown where a figure was not counted.
-const ABSENT: &str = "–";
+pub const ABSENT: &str = "–";
 
 /// A cell of a table: its text, where it comes from, and whether it is over its bound.
 #[derive(Clone, Debug, Default, PartialEq)]

@@ -5,8 +5,8 @@
 //! is escaped for its element, and the page's policy runs nothing but the scripts known here (`embed`).
 
 mod checks;
-mod embed;
-mod figures;
+pub(crate) mod embed;
+pub(crate) mod figures;
 mod multiples;
 mod part;
 mod slices;
@@ -21,10 +21,11 @@ use std::fmt;
 /// Writes the report of `judgement` to `out`. `Err` only when `out` refuses or a figure has no JSON form.
 pub fn html(judgement: &Judgement, out: &mut dyn fmt::Write) -> fmt::Result {
     let embedded = embed::embed(judgement).map_err(|_| fmt::Error)?;
+    let (scripts, styles) = ([embed::CHARTS, embed::SCRIPT], [embed::CHARTS_STYLE, embed::STYLE]);
     let page = Page {
-        policy: embed::policy(),
-        styles: [embed::CHARTS_STYLE, embed::STYLE],
-        scripts: [embed::CHARTS, embed::SCRIPT],
+        policy: embed::policy(&scripts, &styles),
+        styles,
+        scripts,
         judgement,
         badge: Badge::of(judgement.verdict),
         deciding: judgement.deciding.as_ref().map(deciding_text),
@@ -33,8 +34,12 @@ pub fn html(judgement: &Judgement, out: &mut dyn fmt::Write) -> fmt::Result {
         parts: parts(judgement),
         embedded,
     };
-    let mut sink = Sink(out);
-    page.render_into(&mut sink).map_err(|_| fmt::Error)
+    write(&page, out)
+}
+
+/// Writes a page.
+pub(crate) fn write(page: &impl Template, out: &mut dyn fmt::Write) -> fmt::Result {
+    page.render_into(&mut Sink(out)).map_err(|_| fmt::Error)
 }
 
 /// askama writes into sized writers only.
@@ -71,14 +76,14 @@ fn parts(judgement: &Judgement) -> Vec<PartView<'_>> {
 /// A verdict in colour, sign and words.
 #[derive(Clone, Copy)]
 pub(crate) struct Badge {
-    class: &'static str,
-    sign: &'static str,
-    word: &'static str,
+    pub class: &'static str,
+    pub sign: &'static str,
+    pub word: &'static str,
     meaning: &'static str,
 }
 
 impl Badge {
-    fn of(verdict: Verdict) -> Badge {
+    pub fn of(verdict: Verdict) -> Badge {
         let (class, sign, word, meaning) = match verdict {
             Verdict::Pass => {
                 ("pass", "✓", "PASS", "every bound held in every slice, and the load asked for was delivered")
@@ -92,14 +97,14 @@ impl Badge {
 }
 
 /// A fact that limits what the result proves.
-struct Watermark<'a> {
-    mark: &'a str,
-    meaning: &'a str,
+pub(crate) struct Watermark<'a> {
+    pub mark: &'a str,
+    pub meaning: &'a str,
 }
 
 impl Watermark<'_> {
     /// Most say what they mean (`SHORT: 3h measured`); the plain ones are explained here.
-    fn new(text: &str) -> Watermark<'_> {
+    pub fn new(text: &str) -> Watermark<'_> {
         let (mark, meaning) = text.split_once(": ").unwrap_or((text, ""));
         let meaning = match (mark, meaning) {
             ("QUICK", "") => "quick look, not a certification",

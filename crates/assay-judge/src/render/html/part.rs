@@ -5,7 +5,10 @@ use super::figures::{Cell, clock, count};
 use super::slices::{self, SliceTable};
 use super::targets::{self, TargetRow, TargetTable};
 use super::{Badge, multiples};
-use crate::judgement::{CriterionOutcome, Figure, Gap, Outcome, Part, StreamSeries, StreamTotals, TimesSummary};
+use crate::judgement::{
+    CriterionOutcome, Figure, Gap, Outcome, Part, Steadiness, StreamSeries, StreamTotals, TimesSummary,
+};
+use crate::render::steady;
 use crate::{Judgement, Verdict};
 use assay_base::{Bound, Criterion, Measure, Span};
 
@@ -35,6 +38,7 @@ pub(crate) struct PartView<'a> {
     pub checks: Vec<Check>,
     pub warnings: &'a [String],
     pub happenings: Vec<Happening<'a>>,
+    pub steadiness: Vec<SteadyRow<'a>>,
     pub plan: String,
 }
 
@@ -89,6 +93,40 @@ pub(crate) struct StreamCharts<'a> {
     pub bands: bool,
     pub heat: bool,
     pub nines: bool,
+}
+
+/// Whether a stream was steady, and how its level changed.
+pub(crate) struct SteadyRow<'a> {
+    pub it: &'a Steadiness,
+    pub round: String,
+    pub from: String,
+    pub last: Option<LastRounds>,
+    pub changes: Vec<String>,
+}
+
+/// The last five rounds.
+pub(crate) struct LastRounds {
+    pub steady: bool,
+    pub average: String,
+    pub excursion: String,
+    pub slope: String,
+}
+
+impl SteadyRow<'_> {
+    fn new(it: &Steadiness) -> SteadyRow<'_> {
+        SteadyRow {
+            round: Span::from_ns(it.round_ns).human(),
+            from: it.steady_from_ns.map_or("never".to_owned(), clock),
+            last: it.last.as_ref().map(|last| LastRounds {
+                steady: last.steady,
+                average: steady::level(it, last.average),
+                excursion: format!("{:.1}%", last.excursion * 100.0),
+                slope: format!("{:+.1}%", last.slope * 100.0),
+            }),
+            changes: it.changes.iter().map(|at| format!("{}: {}", clock(at.at_ns), steady::change(it, at))).collect(),
+            it,
+        }
+    }
 }
 
 /// Something at a moment.
@@ -147,6 +185,7 @@ impl<'a> PartView<'a> {
             checks: checks::checks(part),
             warnings,
             happenings: happenings(part),
+            steadiness: part.steadiness.iter().map(SteadyRow::new).collect(),
             plan: serde_json::to_string_pretty(&part.plan).unwrap_or_default(),
         }
     }

@@ -1,11 +1,12 @@
 //! The load as a multiple of a model's 1x: `30x`, `1.5x`. An exact fraction, so that 1.5x of 2000/s is 3000/s.
 
-use assay_base::Rate;
+use crate::Rate;
+use std::cmp::Ordering;
 use std::fmt;
 use std::str::FromStr;
 
 /// A positive multiple, exact to six decimal places.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Multiple {
     rate: Rate,
 }
@@ -25,6 +26,18 @@ impl Multiple {
         Some(Multiple { rate })
     }
 
+    /// `n` millionths; `None` for none.
+    pub fn from_millionths(n: u64) -> Option<Multiple> {
+        Multiple::ratio(n, 1_000_000)
+    }
+
+    /// Whole millionths in it, at most `u64::MAX`: what a search counts in.
+    pub fn as_millionths(self) -> u64 {
+        let (numerator, denominator) = self.as_ratio();
+        let millionths = u128::from(numerator) * 1_000_000 / u128::from(denominator);
+        u64::try_from(millionths).unwrap_or(u64::MAX)
+    }
+
     /// Numerator and denominator in lowest terms.
     pub fn as_ratio(self) -> (u64, u64) {
         self.rate.as_ratio()
@@ -39,6 +52,19 @@ impl Multiple {
     /// For display and ratios only.
     pub fn as_f64(self) -> f64 {
         self.rate.as_f64()
+    }
+}
+
+impl Ord for Multiple {
+    fn cmp(&self, other: &Multiple) -> Ordering {
+        let ((a, b), (c, d)) = (self.as_ratio(), other.as_ratio());
+        (u128::from(a) * u128::from(d)).cmp(&(u128::from(c) * u128::from(b)))
+    }
+}
+
+impl PartialOrd for Multiple {
+    fn partial_cmp(&self, other: &Multiple) -> Option<Ordering> {
+        Some(self.cmp(other))
     }
 }
 
@@ -71,6 +97,11 @@ mod tests {
         for bad in ["30", "x", "0x", "-1x", "1e3x", "", "30 times", "99999999999999999999x"] {
             assert!(bad.parse::<Multiple>().is_err(), "{bad}");
         }
+        let order = ["0.000001x", "0.5x", "1x", "400/17x", "30x"].map(|text| text.parse::<Multiple>().unwrap());
+        assert!(order.is_sorted() && order[0] < order[1], "{order:?}");
+        assert_eq!(order.map(Multiple::as_millionths), [1, 500_000, 1_000_000, 23_529_411, 30_000_000]);
+        assert_eq!(Multiple::from_millionths(1_500_000), "1.5x".parse().ok());
+        assert_eq!((Multiple::from_millionths(0), Multiple::whole(u64::MAX).as_millionths()), (None, u64::MAX));
         assert_eq!("1.5x".parse::<Multiple>().unwrap().of(Rate::per_second(2000)), Some(Rate::per_second(3000)));
     }
 }

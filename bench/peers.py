@@ -1,0 +1,147 @@
+"""Runs the program and its peers on the same targets and prints ratios of medians. Imported by the benchmarks, not run."""
+
+import atexit
+import json
+import os
+import shutil
+import statistics
+import subprocess
+import tempfile
+
+os.chdir(os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
+ASSAY = os.environ.get("ASSAY", "target/release/assay")
+SMOKE = os.environ.get("SCALE") == "smoke"
+ROUNDS = 1 if SMOKE else int(os.environ.get("ROUNDS", "5"))
+SECONDS = 1 if SMOKE else 3
+MIB = 64 if SMOKE else 1024
+WORK = tempfile.mkdtemp(prefix="assay-bench.")
+_ENDS = []
+
+
+def _clean():
+    for end in reversed(_ENDS):
+        end()
+    shutil.rmtree(WORK, ignore_errors=True)
+
+
+atexit.register(_clean)
+
+
+def line(what, a, b, rounds):
+    print(f"| {what} | {a:.4g} | {b:.4g} | {a / b if b else float('nan'):.3f} | {rounds} |", flush=True)
+
+
+def skip(what, why):
+    print(f"| {what} | skipped: {why} | | | |", flush=True)
+
+
+def ratios(name, sides, measures):
+    """Runs the two functions of `sides` alternately; one line for each (label, key of A, key of B) of `measures`."""
+    rounds = [(sides[0](), sides[1]()) for _ in range(ROUNDS)]
+    for label, key_a, key_b in measures:
+        a = statistics.median(pair[0][key_a] for pair in rounds)
+        b = statistics.median(pair[1][key_b] for pair in rounds)
+        line(f"{name}, {label}", a, b, len(rounds))
+    return rounds
+
+
+def fill(path):
+    """Data that is there: a hole would not be read at all."""
+    subprocess.run(["dd", "if=/dev/urandom", f"of={path}", "bs=1M", f"count={MIB}", "conv=notrunc", "status=none"], check=True)
+    subprocess.run(["sync", path], check=True)
+
+
+def file(directory=None):
+    path = os.path.join(directory or WORK, "assay-bench.data")
+    fill(path)
+    if directory:
+        _ENDS.append(lambda: os.unlink(path))
+    return path
+
+
+def loop():
+    """A loop device with direct I/O, or None without the right to make one."""
+    path = os.path.join(WORK, "loop.data")
+    fill(path)
+    made = subprocess.run(["losetup", "-f", "--show", "--direct-io=on", path], capture_output=True, text=True)
+    if made.returncode:
+        return None
+    device = made.stdout.strip()
+    _ENDS.append(lambda: subprocess.run(["losetup", "-d", device]))
+    return device
+
+
+def zram():
+    """A device in memory, or None."""
+    try:
+        number = open("/sys/class/zram-control/hot_add").read().strip()
+        open(f"/sys/block/zram{number}/disksize", "w").write(f"{MIB}M")
+    except OSError:
+        return None
+
+    def remove():
+        open(f"/sys/block/zram{number}/reset", "w").write("1")
+        open("/sys/class/zram-control/hot_remove", "w").write(number)
+
+    _ENDS.append(remove)
+    fill(f"/dev/zram{number}")
+    return f"/dev/zram{number}"
+
+
+def assay(target, load, *extra):
+    """One run of one stream of 4 KiB random reads; `load` is its rate and arrival, or its in_flight."""
+    out = os.path.join(WORK, "run")
+    shutil.rmtree(out, ignore_errors=True)
+    workload = os.path.join(WORK, "w.toml")
+    with open(workload, "w") as text:
+        text.write(
+            f'model = "streams"\nduration = "{SECONDS}s"\nslice = "{SECONDS}s"\nin_flight_bound = 256\n[[stream]]\nname = "r"\n'
+            f'direction = "read"\nsize = "4KiB"\n{load}\n[[criterion]]\nstream = "r"\nshare_over = "1s"\nat_most = "50%"\n'
+        )
+    said = subprocess.run([ASSAY, "run", workload, target, "--out", out, "--json", *extra], capture_output=True, text=True)
+    if not said.stdout:
+        raise SystemExit(said.stderr)
+    stream = json.loads(said.stdout)["streams"][0]
+    cpu, engine = 0, {}
+    for text in open(os.path.join(out, "run.jsonl")):
+        entry = json.loads(text)
+        engine = entry.get("engine", engine)
+        cpu += (entry.get("host") or {}).get("cpu_ns", 0) if "flows" in entry else 0
+    operations = max(stream["operations"], 1)
+    us = lambda kind, key: (stream[kind].get(key) or 0) / 1e3
+    return {
+        "rate": stream["rate_achieved"],
+        "operations": operations,
+        "scheduled": stream["scheduled"],
+        "issued": stream["issued"],
+        "p50": us("service", "p50_ns"),
+        "p99": us("service", "p99_ns"),
+        "lag": us("lag", "p99_ns"),
+        "cpu": cpu / 1e3 / operations,
+        "engine": engine.get("engine", "?"),
+    }
+
+
+def has_fio():
+    return shutil.which("fio") is not None
+
+
+def fio(target, *options):
+    """fio with io_uring and everything that makes it fast."""
+    command = ["fio", "--name=peer", f"--filename={target}", f"--size={MIB}M", "--direct=1", "--rw=randread", "--bs=4k",
+               "--ioengine=io_uring", "--fixedbufs", "--registerfiles", "--norandommap", "--readonly", "--time_based",
+               f"--runtime={SECONDS}", "--output-format=json", *options]
+    said = subprocess.run(command, capture_output=True, text=True)
+    job = json.loads(said.stdout[said.stdout.index("{"):])["jobs"][0]
+    read = job["read"]
+    operations = max(read["total_ios"], 1)
+    percentile = read["clat_ns"].get("percentile", {})
+    cpu = lambda *keys: sum(job[key] for key in keys) / 100 * job["job_runtime"] * 1e3 / operations
+    return {
+        "rate": read["iops"],
+        "operations": operations,
+        "p50": percentile.get("50.000000", 0) / 1e3,
+        "p99": percentile.get("99.000000", 0) / 1e3,
+        "cpu": cpu("usr_cpu", "sys_cpu"),
+        "user": cpu("usr_cpu"),
+    }

@@ -1,0 +1,34 @@
+//! One operation as one system call of the calling thread.
+
+use crate::clock::Clock;
+use crate::open::Target;
+use assay_base::{Completion, Direction, Errno, Op, Ticket};
+use rustix::io::{IoSlice, ReadWriteFlags, pread, pwrite, pwritev2};
+
+/// Carries `op` out at `offset` of its file, on `data`, between two readings of the clock. The call is submission and
+/// completion in one: `accepted` equals `issued`, because a call that blocks is the device's time in any case.
+#[inline]
+pub(crate) fn carry_out(
+    target: &Target,
+    clock: Clock,
+    ticket: Ticket,
+    op: &Op,
+    offset: u64,
+    data: &mut [u8],
+) -> Completion {
+    let fd = target.fd();
+    let issued = clock.now();
+    let moved = loop {
+        let moved = match (op.direction, op.durable) {
+            (Direction::Read, _) => pread(fd, &mut *data, offset),
+            (Direction::Write, false) => pwrite(fd, data, offset),
+            (Direction::Write, true) => pwritev2(fd, &[IoSlice::new(data)], offset, ReadWriteFlags::DSYNC),
+        };
+        if moved != Err(rustix::io::Errno::INTR) {
+            break moved;
+        }
+    };
+    let completed = clock.now();
+    let result = moved.map(|n| n as u32).map_err(|e| Errno(e.raw_os_error()));
+    Completion { ticket, result, issued, accepted: issued, completed }
+}

@@ -1,0 +1,123 @@
+//! Operations by pread and pwrite of the worker itself, one at a time: the shortest way to a device that answers within the
+//! call.
+//!
+//! A device in memory (zram, ram, pmem) does its work in the thread that asks. io_uring hands each of its operations to a
+//! kernel thread, which costs tens of microseconds and counts as the device's; the plain call takes under two. For a device
+//! that sleeps this engine is wrong: there would never be more than one operation in flight, and one that hangs would hang
+//! the worker.
+//!
+//! Operations are carried out by `poll`, in the order of their submission, each with stamps of its own. Use it with one slot
+//! for each target: then what waits for another waits for a full queue, which is the device's time and not the generator's.
+
+use crate::arena::Arena;
+use crate::call::carry_out;
+use crate::clock::{Clock, sharpen_sleeps};
+use crate::facts::{EngineError, EngineFacts, Slots};
+use crate::open::Target;
+use assay_base::{Completion, Device, Done, Errno, Geometry, Instant, Op, Span, Ticket};
+use rustix::thread::{Timespec, nanosleep};
+
+/// The inline engine.
+pub struct Inline {
+    targets: Vec<Target>,
+    arena: Arena,
+    clock: Clock,
+    /// Submitted and not carried out.
+    queued: Vec<(Ticket, Op, u64)>,
+    /// Which tickets are between submit and completion.
+    flying: Vec<bool>,
+    /// Refused without a system call.
+    found: Done,
+    /// Has not slept yet.
+    fresh: bool,
+    facts: EngineFacts,
+}
+
+impl Inline {
+    /// An engine over `targets` with a buffer for each slot. Fails when there is no memory for them.
+    pub fn new(targets: Vec<Target>, slots: Slots, clock: Clock) -> Result<Inline, EngineError> {
+        let count = slots.count as usize;
+        Ok(Inline {
+            targets,
+            arena: Arena::new(slots)?,
+            clock,
+            queued: Vec::with_capacity(count),
+            flying: vec![false; count],
+            found: Done::with_capacity(count),
+            fresh: true,
+            facts: EngineFacts {
+                name: "inline",
+                flags: Vec::new(),
+                registered_files: false,
+                registered_buffers: false,
+                threads: 0,
+                slots,
+                clock: clock.source(),
+                notes: Vec::new(),
+            },
+        })
+    }
+
+    /// What the log says of this engine.
+    pub fn describe(&self) -> &EngineFacts {
+        &self.facts
+    }
+
+    fn admit(&self, op: &Op) -> Result<u64, Errno> {
+        if op.len > self.facts.slots.bytes {
+            return Err(Errno(libc::EINVAL));
+        }
+        self.targets.get(usize::from(op.target)).ok_or(Errno(libc::EINVAL))?.place(op)
+    }
+}
+
+impl Device for Inline {
+    fn geometry(&self, target: u16) -> Geometry {
+        self.targets[usize::from(target)].geometry()
+    }
+
+    fn buffer(&mut self, ticket: Ticket) -> &mut [u8] {
+        assert!(!self.flying[ticket.0 as usize], "the buffer of a submitted operation is not touched");
+        self.arena.slot(ticket)
+    }
+
+    #[inline]
+    fn submit(&mut self, now: Instant, ticket: Ticket, op: &Op) {
+        assert!(!self.flying[ticket.0 as usize], "a ticket is used again only after its completion");
+        match self.admit(op) {
+            Ok(offset) => {
+                self.flying[ticket.0 as usize] = true;
+                self.queued.push((ticket, *op, offset));
+            }
+            Err(e) => {
+                self.found.push(Completion { ticket, result: Err(e), issued: now, accepted: now, completed: now });
+            }
+        }
+    }
+
+    fn poll(&mut self, _now: Instant, done: &mut Done) {
+        done.append(&mut self.found);
+        for (ticket, op, offset) in self.queued.drain(..) {
+            let data = &mut self.arena.slot(ticket)[..op.len as usize];
+            done.push(carry_out(&self.targets[usize::from(op.target)], self.clock, ticket, &op, offset, data));
+            self.flying[ticket.0 as usize] = false;
+        }
+    }
+
+    fn next_wakeup(&self) -> Option<Instant> {
+        None
+    }
+
+    fn wait(&mut self, span: Span) {
+        if !self.found.is_empty() || !self.queued.is_empty() || span.is_zero() {
+            return;
+        }
+        if std::mem::take(&mut self.fresh) {
+            sharpen_sleeps();
+        }
+        let ns = span.as_ns();
+        let time = Timespec { tv_sec: (ns / 1_000_000_000) as i64, tv_nsec: (ns % 1_000_000_000) as i64 };
+        // A signal ends the sleep early: the caller looks at its clock anyway.
+        let _ = nanosleep(&time);
+    }
+}

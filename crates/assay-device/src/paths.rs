@@ -1,0 +1,181 @@
+//! Which way to a target is the truer one: io_uring against a plain read, one operation at a time.
+//!
+//! io_uring hands operations of some devices to kernel threads (those that cannot promise not to sleep: zram, FUSE). What
+//! that costs is measured as the device's time. So both ways are tried at the start, alternately, and the difference stands
+//! in the log.
+
+use crate::arena::Arena;
+use crate::call::carry_out;
+use crate::clock::Clock;
+use crate::facts::Slots;
+use crate::open::Target;
+use crate::safety::{DevNum, Roots};
+use crate::uring::Uring;
+use assay_base::{Completion, Device, Direction, Done, Op, Prng, Span, Ticket};
+use rustix::thread::{Timespec, nanosleep};
+
+/// Bytes of a read, or a block where that is larger.
+const BYTES: u32 = 4096;
+/// Reads in a row on each way; the first of them is not counted, because it follows a change.
+const ROW: usize = 9;
+/// Rows on each way.
+const ROWS: usize = 8;
+/// The pause before each read, as between operations of a thousand or two a second: without it the kernel's threads are still
+/// awake from the read before, and the way through them looks shorter than it is.
+const PAUSE: Span = Span::from_us(500);
+/// No new row is begun after this.
+const LONGEST: Span = Span::from_ms(200);
+/// A target that does not answer for so long is not asked again.
+const PATIENCE: Span = Span::from_secs(1);
+
+/// Median service times of reads at queue depth 1.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Paths {
+    /// Through io_uring.
+    pub uring: Span,
+    /// By pread.
+    pub pread: Span,
+    /// How many reads on each way they are of.
+    pub reads: usize,
+    /// All reads that were made.
+    pub carried: usize,
+    /// Bytes of each.
+    pub bytes: u32,
+}
+
+impl Paths {
+    /// By how much io_uring is the longer way.
+    pub fn excess(&self) -> Span {
+        self.uring.saturating_sub(self.pread)
+    }
+}
+
+/// Reads `target` at random places on both ways, at the calling thread's priority. `None` when io_uring is refused, when the target is too small, fails, or
+/// does not answer: then the run itself will tell.
+pub fn compare(target: &Target, clock: Clock, prng: &mut Prng) -> Option<Paths> {
+    let geometry = target.geometry();
+    let len = BYTES.max(geometry.block);
+    let places = geometry.size / u64::from(len);
+    let slots = Slots { count: 1, bytes: len };
+    let mut arena = Arena::new(slots).ok()?;
+    let mut ring = Uring::new(vec![target.clone()], slots, clock).ok()?;
+    let (mut uring, mut pread) = (Vec::new(), Vec::new());
+    let begin = clock.now();
+    let mut rows = 0;
+    for _ in 0..ROWS {
+        if places == 0 || clock.now().since(begin) > LONGEST {
+            break;
+        }
+        rows += 1;
+        let mut op = || {
+            let offset = prng.below(places) * u64::from(len);
+            Op { target: 0, direction: Direction::Read, durable: false, offset, len }
+        };
+        // io_uring first: a target that hangs is left alone, which a plain call could not do.
+        for nth in 0..ROW {
+            pause();
+            keep(&mut uring, nth, through(&mut ring, clock, &op())?)?;
+        }
+        for nth in 0..ROW {
+            let op = op();
+            let place = target.place(&op).ok()?;
+            pause();
+            let data = &mut arena.slot(Ticket(0))[..len as usize];
+            keep(&mut pread, nth, carry_out(target, clock, Ticket(0), &op, place, data))?;
+        }
+    }
+    let (reads, carried) = (uring.len(), 2 * rows * ROW);
+    Some(Paths { uring: median(&mut uring)?, pread: median(&mut pread)?, reads, carried, bytes: len })
+}
+
+fn pause() {
+    // Cut short by a signal it is a shorter pause.
+    let _ = nanosleep(&Timespec { tv_sec: 0, tv_nsec: PAUSE.as_ns() as i64 });
+}
+
+fn keep(times: &mut Vec<Span>, nth: usize, completion: Completion) -> Option<()> {
+    completion.result.ok()?;
+    if nth > 0 {
+        times.push(completion.completed.since(completion.issued));
+    }
+    Some(())
+}
+
+fn through(ring: &mut Uring, clock: Clock, op: &Op) -> Option<Completion> {
+    let mut done = Done::new();
+    let begin = clock.now();
+    ring.submit(begin, Ticket(0), op);
+    loop {
+        let now = clock.now();
+        ring.poll(now, &mut done);
+        if let Some(completion) = done.pop() {
+            return Some(completion);
+        }
+        if now.since(begin) > PATIENCE {
+            return None;
+        }
+        ring.wait(PATIENCE);
+    }
+}
+
+fn median(times: &mut [Span]) -> Option<Span> {
+    times.sort_unstable();
+    times.get(times.len() / 2).copied()
+}
+
+/// Whether a block device does its work in the thread that asks, so that one operation at a time is all there is: the
+/// kernel's devices in memory. The kernel knows (`BLK_FEAT_SYNCHRONOUS` in include/linux/blkdev.h) and does not tell; so it
+/// goes by name (`zram`, `ram`, `pmem`) and by the lack of request queues (`mq` in sysfs).
+pub fn answers_in_the_call(roots: &Roots, number: DevNum) -> bool {
+    let Some(device) = roots.device_dir(number) else { return false };
+    let name = device.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+    let kind = name.trim_end_matches(|c: char| c.is_ascii_digit());
+    matches!(kind, "zram" | "ram" | "pmem") && device.join("queue").is_dir() && !device.join("mq").exists()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testbed::{scratch, target};
+
+    #[test]
+    fn both_ways_are_measured_and_nothing_is_changed() {
+        let file = scratch(1 << 20);
+        let before = std::fs::read(file.path()).unwrap();
+        let paths = compare(&target(file.path(), 1 << 20, false), Clock::start(), &mut Prng::seeded(1)).unwrap();
+        assert!(paths.reads >= ROW - 1 && paths.reads <= ROWS * (ROW - 1), "{paths:?}");
+        assert!(!paths.uring.is_zero() && !paths.pread.is_zero(), "{paths:?}");
+        assert_eq!(std::fs::read(file.path()).unwrap(), before);
+    }
+
+    #[test]
+    fn a_target_too_small_or_that_fails_is_not_measured() {
+        let file = scratch(2048);
+        assert_eq!(compare(&target(file.path(), 2048, false), Clock::start(), &mut Prng::seeded(1)), None);
+        let shrunk = scratch(8192);
+        let seen = target(shrunk.path(), 8192, false);
+        let directory =
+            Target::over(std::fs::File::open(std::env::temp_dir()).unwrap().into(), 0, seen.geometry(), false);
+        assert_eq!(compare(&directory, Clock::start(), &mut Prng::seeded(1)), None, "EISDIR");
+    }
+
+    #[test]
+    fn devices_in_memory_are_told_from_others() {
+        let tree = tempfile::tempdir().unwrap();
+        let [proc, sys, dev] = ["proc", "sys", "dev"].map(|name| tree.path().join(name));
+        let roots = Roots { proc, sys, dev };
+        let made = |name: &str, parts: &[&str], minor: u32| {
+            let device = tree.path().join("sys/devices/virtual/block").join(name);
+            parts.iter().for_each(|part| std::fs::create_dir_all(device.join(part)).unwrap());
+            std::fs::create_dir_all(tree.path().join("sys/dev/block")).unwrap();
+            std::os::unix::fs::symlink(&device, tree.path().join(format!("sys/dev/block/252:{minor}"))).unwrap();
+            answers_in_the_call(&roots, DevNum { major: 252, minor })
+        };
+        assert!(made("zram0", &["queue"], 0));
+        assert!(made("ram15", &["queue"], 1));
+        assert!(!made("zram1", &["queue", "mq"], 2), "request queues");
+        assert!(!made("dm-0", &["queue"], 3));
+        assert!(!made("loop0", &["queue", "mq"], 4));
+        assert!(!answers_in_the_call(&roots, DevNum { major: 9, minor: 9 }));
+    }
+}

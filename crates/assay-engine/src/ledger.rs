@@ -1,0 +1,145 @@
+//! What a run has written where: for each unit of each target one word, shared by all workers.
+//!
+//! The words are made before the run begins, so that nothing is allocated while it goes on.
+
+use crate::unit::Unit;
+use assay_base::Geometry;
+use assay_model::Plan;
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
+
+/// The most units that one operation touches.
+pub(crate) fn stride(plan: &Plan, block: u32) -> u64 {
+    plan.largest_operation(block).div_ceil(plan.unit(block)) + 1
+}
+
+/// What is known of all targets of one run.
+#[derive(Debug)]
+pub struct Ledger {
+    books: Vec<Book>,
+    /// Workers that still write.
+    writing: AtomicU32,
+    /// A worker ended otherwise than by its schedule.
+    cut: AtomicBool,
+}
+
+/// One target.
+#[derive(Debug)]
+pub(crate) struct Book {
+    /// Its mark in every seal.
+    pub mark: u32,
+    /// Bytes of a granule.
+    pub granule: u32,
+    /// Usable bytes.
+    size: u64,
+    /// Bytes of a unit are two to this power.
+    shift: u32,
+    units: Box<[AtomicU64]>,
+    /// Bytes of one reading back, and the place where it goes on.
+    chunk: u64,
+    next: AtomicU64,
+}
+
+/// One target of a plan that verifies.
+#[derive(Clone, Copy, Debug)]
+pub struct Verified {
+    /// Size and block size.
+    pub geometry: Geometry,
+    /// Number that identifies it in every seal: the same in later runs on the same target.
+    pub mark: u32,
+}
+
+impl Ledger {
+    /// Memory that a run on such targets takes for its words, in bytes: those of the targets, and the copies that operations
+    /// in flight keep. `None` when a target's blocks are none that can be sealed.
+    pub fn bytes(plan: &Plan, targets: &[Geometry]) -> Option<u64> {
+        let of = |geometry: &Geometry| {
+            plan.granule(geometry.block)?;
+            let units = geometry.size.div_ceil(plan.unit(geometry.block));
+            let copies = u64::from(plan.in_flight_bound).checked_mul(stride(plan, geometry.block))?;
+            units.checked_add(copies)?.checked_mul(size_of::<u64>() as u64)
+        };
+        targets.iter().try_fold(0u64, |sum, geometry| sum.checked_add(of(geometry)?))
+    }
+
+    /// The ledger of a run of `workers` workers; `None` as for [`Ledger::bytes`].
+    pub fn new(plan: &Plan, targets: &[Verified], workers: u32) -> Option<Ledger> {
+        let book = |target: &Verified| {
+            let Geometry { size, block } = target.geometry;
+            let unit = plan.unit(block);
+            Some(Book {
+                mark: target.mark,
+                granule: plan.granule(block)? as u32,
+                size,
+                shift: unit.trailing_zeros(),
+                units: (0..size.div_ceil(unit)).map(|_| AtomicU64::new(0)).collect(),
+                chunk: plan.largest_operation(block),
+                next: AtomicU64::new(0),
+            })
+        };
+        let books = targets.iter().map(book).collect::<Option<_>>()?;
+        Some(Ledger { books, writing: AtomicU32::new(workers), cut: AtomicBool::new(false) })
+    }
+
+    pub(crate) fn book(&self, target: u16) -> &Book {
+        &self.books[usize::from(target)]
+    }
+
+    /// A worker has ended writing, and, if not `whole`, left something in flight or undone. True for the last of them all,
+    /// when everything can be read back.
+    pub(crate) fn written(&self, whole: bool) -> bool {
+        if !whole {
+            self.cut.store(true, Ordering::Release);
+        }
+        self.writing.fetch_sub(1, Ordering::AcqRel) == 1 && !self.cut.load(Ordering::Acquire)
+    }
+}
+
+impl Book {
+    /// Index of the unit that holds byte `offset`.
+    #[inline]
+    pub fn index(&self, offset: u64) -> usize {
+        (offset >> self.shift) as usize
+    }
+
+    /// Indexes of the units of an operation.
+    #[inline]
+    pub fn indexes(&self, offset: u64, len: u64) -> std::ops::RangeInclusive<usize> {
+        self.index(offset)..=self.index(offset + len - 1)
+    }
+
+    /// The state of a unit.
+    #[inline]
+    pub fn get(&self, index: usize) -> Unit {
+        Unit::from_word(self.units[index].load(Ordering::Acquire))
+    }
+
+    /// Changes a unit, and gives its new state.
+    #[inline]
+    pub fn change(&self, index: usize, rule: impl Fn(Unit) -> Unit) -> Unit {
+        let word = &self.units[index];
+        let mut held = word.load(Ordering::Acquire);
+        loop {
+            let new = rule(Unit::from_word(held));
+            match word.compare_exchange_weak(held, new.word(), Ordering::AcqRel, Ordering::Acquire) {
+                Ok(_) => return new,
+                Err(now) => held = now,
+            }
+        }
+    }
+
+    /// The next stretch to read back: offset and length. Looks at no more than `most` stretches; `Err(true)` when there is
+    /// more to look at, `Err(false)` when nothing is left.
+    pub fn next_written(&self, most: u64) -> Result<(u64, u32), bool> {
+        for _ in 0..most {
+            let offset = self.next.fetch_add(self.chunk, Ordering::Relaxed);
+            if offset >= self.size {
+                return Err(false);
+            }
+            let len = self.chunk.min(self.size - offset);
+            if self.indexes(offset, len).any(|index| self.get(index).was_written()) {
+                return Ok((offset, len as u32));
+            }
+        }
+        Err(true)
+    }
+}

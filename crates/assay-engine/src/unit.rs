@@ -1,0 +1,223 @@
+//! What is known of one unit of a target: how often the run has written it, and which of those writes a read may find.
+//!
+//! Writes to one unit may be in flight together; then the device may keep any of them, or sectors of several, and each is
+//! right. Such writes form a *group*, which begins with a write that is alone and ends when none is in flight. Once one write
+//! of a group has completed nothing older than the group may be found any more. A write that failed may have left anything;
+//! the unit is *unknown* until a write of a later group completes.
+//!
+//! All of it fits a word, so that workers share a target's units without locks, and the rules are functions from word to word.
+
+/// The state of a unit. The default is a unit that this run has never written.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub(crate) struct Unit(u64);
+
+/// What of a generation read may be said.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Age {
+    /// It may be found.
+    Current,
+    /// A write that completed before the read was issued has replaced it.
+    Stale,
+    /// Too much was in flight, or failed.
+    Unknown,
+}
+
+/// Fields of the word: 32 bits generation; 10 bits how many generations older than that one may be found; 10 bits writes of
+/// the group; 9 bits writes in flight; and three flags.
+const DISTANCE: Field = Field { at: 32, bits: 10 };
+const GROUP: Field = Field { at: 42, bits: 10 };
+const FLYING: Field = Field { at: 52, bits: 9 };
+const UNKNOWN: Field = Field { at: 61, bits: 1 };
+/// A write of this group failed, or there were too many to count.
+const SPOILED: Field = Field { at: 62, bits: 1 };
+const TOLD: Field = Field { at: 63, bits: 1 };
+
+#[derive(Clone, Copy)]
+struct Field {
+    at: u32,
+    bits: u32,
+}
+
+impl Field {
+    const fn most(self) -> u64 {
+        (1 << self.bits) - 1
+    }
+    const fn mask(self) -> u64 {
+        self.most() << self.at
+    }
+    const fn of(self, word: u64) -> u64 {
+        word >> self.at & self.most()
+    }
+    const fn set(self, word: u64, value: u64) -> u64 {
+        word & !self.mask() | value << self.at
+    }
+}
+
+impl Unit {
+    /// The state that `word` holds.
+    pub const fn from_word(word: u64) -> Unit {
+        Unit(word)
+    }
+
+    /// As a word.
+    pub const fn word(self) -> u64 {
+        self.0
+    }
+
+    /// How many writes this run has issued; wraps.
+    #[inline]
+    pub const fn generation(self) -> u32 {
+        self.0 as u32
+    }
+
+    /// Whether this run has issued a write.
+    pub const fn was_written(self) -> bool {
+        self.generation() != 0
+    }
+
+    /// A write is about to be handed over; its generation is that of the result.
+    #[inline]
+    pub fn issue(self) -> Unit {
+        let generation = self.generation().wrapping_add(1).max(1);
+        let alone = FLYING.of(self.0) == 0;
+        let group = if alone { 1 } else { GROUP.of(self.0) + 1 };
+        let distance = DISTANCE.of(self.0) + 1;
+        let too_many = group > GROUP.most() || distance > DISTANCE.most();
+        let mut word = self.0 & !u64::from(u32::MAX) | u64::from(generation);
+        word = GROUP.set(word, group.min(GROUP.most()));
+        word = DISTANCE.set(word, distance.min(DISTANCE.most()));
+        word = FLYING.set(word, (FLYING.of(word) + 1).min(FLYING.most()));
+        word = TOLD.set(word, 0);
+        if alone || too_many {
+            word = SPOILED.set(word, u64::from(too_many));
+        }
+        if too_many {
+            word = UNKNOWN.set(word, 1);
+        }
+        Unit(word)
+    }
+
+    /// A write came back, in full or not.
+    #[inline]
+    pub fn settle(self, in_full: bool) -> Unit {
+        let flying = FLYING.of(self.0);
+        // With the counter at its end nobody knows any more how many there are: it stays there, and so does the group.
+        let left = if flying == FLYING.most() { flying } else { flying.saturating_sub(1) };
+        let word = FLYING.set(self.0, left);
+        if !in_full {
+            return Unit(UNKNOWN.set(SPOILED.set(word, 1), 1));
+        }
+        if SPOILED.of(word) == 1 {
+            return Unit(word);
+        }
+        Unit(UNKNOWN.set(DISTANCE.set(word, GROUP.of(word).saturating_sub(1)), 0))
+    }
+
+    /// A damage here was told; the next write begins anew.
+    pub const fn tell(self) -> Unit {
+        Unit(TOLD.set(self.0, 1))
+    }
+
+    /// Whether a damage here was told since it was last written.
+    pub const fn was_told(self) -> bool {
+        TOLD.of(self.0) == 1
+    }
+
+    /// Whether a write of this run must be found by a read issued now: what was there before the run may not.
+    #[inline]
+    pub const fn is_held(self) -> bool {
+        UNKNOWN.of(self.0) == 0 && DISTANCE.of(self.0) < self.generation() as u64
+    }
+
+    /// Whether a read that was issued at `self` and has come back at `now` may have met data in the making: of several
+    /// writes, or of one that failed.
+    #[inline]
+    pub const fn is_unsettled(self, now: Unit) -> bool {
+        self.0 & (UNKNOWN.mask() | FLYING.mask() | DISTANCE.mask()) != 0 || self.generation() != now.generation()
+    }
+
+    /// Whether `found` may be read from a unit that was in this state when the read was issued and is `now`.
+    #[inline]
+    pub fn age(self, now: Unit, found: u32) -> Age {
+        let newest = now.generation();
+        if UNKNOWN.of(self.0) == 1 {
+            return Age::Unknown;
+        }
+        let oldest = self.generation().wrapping_sub(DISTANCE.of(self.0) as u32);
+        if found.wrapping_sub(oldest) <= newest.wrapping_sub(oldest) { Age::Current } else { Age::Stale }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Runs a history and gives the state: `w` issues a write, `.` completes one, `x` fails one.
+    fn after(history: &str) -> Unit {
+        history.chars().fold(Unit::default(), |unit, event| match event {
+            'w' => unit.issue(),
+            '.' => unit.settle(true),
+            _ => unit.settle(false),
+        })
+    }
+
+    #[test]
+    fn what_a_read_may_find() {
+        use Age::{Current, Stale, Unknown};
+        // (before the read is issued, while it is in flight, ages of generations 0 to 4, held, unsettled)
+        for (before, during, ages, held, unsettled) in [
+            ("", "", [Current, Stale, Stale, Stale, Stale], false, false),
+            ("w", "", [Current, Current, Stale, Stale, Stale], false, true),
+            ("", "w.", [Current, Current, Stale, Stale, Stale], false, true),
+            ("w.", "", [Stale, Current, Stale, Stale, Stale], true, false),
+            ("w.w.", "", [Stale, Stale, Current, Stale, Stale], true, false),
+            ("w.w", ".", [Stale, Current, Current, Stale, Stale], true, true),
+            ("w.", "w.", [Stale, Current, Current, Stale, Stale], true, true),
+            // Two at once: either stays, also after both have completed.
+            ("w.ww", "", [Stale, Current, Current, Current, Stale], true, true),
+            ("w.ww.", "", [Stale, Stale, Current, Current, Stale], true, true),
+            ("w.ww..", "", [Stale, Stale, Current, Current, Stale], true, true),
+            ("w.ww..w.", "", [Stale, Stale, Stale, Stale, Current], true, false),
+            // A failure leaves anything until a later group has completed.
+            ("w.wx", "", [Unknown; 5], false, true),
+            ("w.wwx.", "", [Unknown; 5], false, true),
+            ("w.wxw", "", [Unknown; 5], false, true),
+            ("w.wxw.", "", [Stale, Stale, Stale, Current, Stale], true, false),
+        ] {
+            let issued = after(before);
+            let now = after(&format!("{before}{during}"));
+            let case = format!("{before}|{during}");
+            assert_eq!(std::array::from_fn(|found| issued.age(now, found as u32)), ages, "{case}");
+            assert_eq!((issued.is_held(), issued.is_unsettled(now)), (held, unsettled), "{case}");
+        }
+    }
+
+    #[test]
+    fn counters_at_their_ends_make_it_unknown_not_wrong() {
+        // More in one group than can be counted: unknown until a later group.
+        let crowd = format!("w.{}", "ww.".repeat(2000));
+        assert_eq!(after(&crowd).age(after(&crowd), 1), Age::Unknown);
+        // More in flight than can be counted: unknown for ever.
+        let mut unit = Unit::default();
+        (0..600).for_each(|_| unit = unit.issue());
+        (0..600).for_each(|_| unit = unit.settle(true));
+        unit = unit.issue().settle(true);
+        assert!(unit.is_unsettled(unit), "{unit:?}");
+        assert_ne!(unit.age(unit, unit.generation()), Age::Stale);
+    }
+
+    #[test]
+    fn generations_wrap_over_zero() {
+        let mut unit = Unit::from_word(u64::from(u32::MAX) - 1).issue().settle(true);
+        assert_eq!((unit.generation(), unit.age(unit, u32::MAX)), (u32::MAX, Age::Current));
+        unit = unit.issue().settle(true);
+        assert_eq!(unit.generation(), 1, "0 is what was never written");
+        assert_eq!((unit.age(unit, 1), unit.age(unit, u32::MAX)), (Age::Current, Age::Stale));
+    }
+
+    #[test]
+    fn a_damage_is_told_once_for_each_write() {
+        let unit = after("w.").tell();
+        assert!(unit.was_told() && unit.is_held() && !unit.issue().was_told());
+    }
+}

@@ -1,0 +1,276 @@
+//! Seals what one worker writes and holds what it reads against the ledger.
+//!
+//! A read is right when each granule of it carries its own place, a checksum that fits, and a generation that a read issued
+//! when this one was may find. Nothing is said of a granule that no run has sealed, nor of one that was being written meanwhile.
+
+use crate::ledger::{Book, Ledger, stride};
+use crate::unit::{Age, Unit};
+use assay_base::{Errno, Geometry, Op, Stamp, Ticket};
+use assay_model::Plan;
+use assay_model::content::Content;
+use assay_model::seal::{self, Extent, Seal};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+/// One worker's part.
+#[derive(Debug)]
+pub(crate) struct Verifier {
+    ledger: Arc<Ledger>,
+    run: u32,
+    /// Units of each operation in flight, as they were when it was handed over.
+    noted: Box<[Unit]>,
+    stride: usize,
+}
+
+/// What became of a read.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Answer {
+    /// Every granule is right.
+    Right,
+    /// None is wrong, and of some nothing can be said.
+    Open,
+    /// The first that is wrong is so in this way.
+    Wrong(Errno),
+}
+
+/// A place that holds something else than it should.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Damage {
+    pub kind: Errno,
+    pub offset: u64,
+    pub bytes: u64,
+    /// Generation that was written last when the read was issued; 0 for never in this run.
+    expected: u32,
+    found: Option<Seal>,
+    /// The seal that was found is of this run.
+    ours: bool,
+}
+
+impl Verifier {
+    /// The part of a worker with `slots` slots in run `run` of `plan`.
+    pub fn new(
+        plan: &Plan,
+        ledger: Arc<Ledger>,
+        run: u32,
+        slots: usize,
+        targets: impl Iterator<Item = Geometry>,
+    ) -> Verifier {
+        let stride = targets.map(|geometry| stride(plan, geometry.block)).max().unwrap_or(1) as usize;
+        Verifier { ledger, run, noted: vec![Unit::default(); slots * stride].into(), stride }
+    }
+
+    /// What is shared with the other workers.
+    pub fn ledger(&self) -> &Ledger {
+        &self.ledger
+    }
+
+    /// A read is about to be handed over.
+    #[inline]
+    pub fn reading(&mut self, ticket: Ticket, op: &Op) {
+        let book = self.ledger.book(op.target);
+        let noted = &mut self.noted[ticket.0 as usize * self.stride..];
+        for (noted, index) in noted.iter_mut().zip(book.indexes(op.offset, u64::from(op.len))) {
+            *noted = book.get(index);
+        }
+    }
+
+    /// A write is about to be handed over: it gets its generation, and `buffer` its data.
+    #[inline]
+    pub fn writing(&mut self, ticket: Ticket, op: &Op, content: &mut Content, buffer: &mut [u8]) {
+        let book = self.ledger.book(op.target);
+        let noted = &mut self.noted[ticket.0 as usize * self.stride..];
+        for (noted, index) in noted.iter_mut().zip(book.indexes(op.offset, u64::from(op.len))) {
+            *noted = book.change(index, Unit::issue);
+        }
+        let first = book.index(op.offset);
+        let seal = Seal {
+            run: self.run,
+            generation: 0,
+            target: book.mark,
+            offset: op.offset,
+            granule: book.granule,
+            within: 0,
+            length: op.len,
+        };
+        content.fill_sealed(seal, buffer, |at| noted[book.index(at) - first].generation());
+    }
+
+    /// A write came back, in full or not.
+    #[inline]
+    pub fn written(&self, target: u16, offset: u64, len: u32, in_full: bool) {
+        let book = self.ledger.book(target);
+        for index in book.indexes(offset, u64::from(len)) {
+            book.change(index, |unit| unit.settle(in_full));
+        }
+    }
+
+    /// Looks at what a read brought. Damages that were not told before are added to `told`. `data` are as before afterwards.
+    #[inline]
+    pub fn read(&self, ticket: Ticket, target: u16, offset: u64, data: &mut [u8], told: &mut Vec<Damage>) -> Answer {
+        let book = self.ledger.book(target);
+        let noted = &self.noted[ticket.0 as usize * self.stride..];
+        let first = book.index(offset);
+        let mut answer = Answer::Right;
+        let offsets = (offset..).step_by(book.granule as usize);
+        for (block, at) in data.chunks_exact_mut(book.granule as usize).zip(offsets) {
+            let index = book.index(at);
+            let (unit, now) = (noted[index - first], book.get(index));
+            if self.is_right(book, block, at, unit, now) {
+                continue;
+            }
+            match (self.granule(book, block, at, unit, now), answer) {
+                (Answer::Wrong(kind), _) => {
+                    let damage = self.damage(kind, book, block, at, unit);
+                    self.tell(book, index, damage, told);
+                    if !matches!(answer, Answer::Wrong(_)) {
+                        answer = Answer::Wrong(kind);
+                    }
+                }
+                (Answer::Open, Answer::Right) => answer = Answer::Open,
+                _ => {}
+            }
+        }
+        if answer == Answer::Wrong(Errno::LOST) && self.explain_torn(book, noted, offset, data, told) {
+            answer = Answer::Wrong(Errno::TORN);
+        }
+        answer
+    }
+
+    /// The usual case, and nothing else: written by this run, in its place, in time, unchanged.
+    #[inline]
+    fn is_right(&self, book: &Book, block: &mut [u8], at: u64, unit: Unit, now: Unit) -> bool {
+        let fits = |seal: Seal| {
+            (seal.run, seal.target, seal.offset, seal.granule) == (self.run, book.mark, at, book.granule)
+                && unit.age(now, seal.generation) == Age::Current
+        };
+        Seal::read(block).is_some_and(fits) && seal::sound(block)
+    }
+
+    #[cold]
+    fn granule(&self, book: &Book, block: &mut [u8], at: u64, unit: Unit, now: Unit) -> Answer {
+        let found = Seal::read(block).filter(|seal| seal.granule == book.granule);
+        let sealed_here = |seal: &Seal| (seal.target, seal.offset) == (book.mark, at);
+        if let Some(seal) = found.filter(|_| seal::sound(block)) {
+            if seal.run == self.run {
+                return match unit.age(now, seal.generation) {
+                    _ if !sealed_here(&seal) => Answer::Wrong(Errno::MISDIRECTED),
+                    Age::Current => Answer::Right,
+                    Age::Unknown => Answer::Open,
+                    Age::Stale => Answer::Wrong(Errno::LOST),
+                };
+            }
+            return match () {
+                () if unit.is_held() => Answer::Wrong(Errno::LOST),
+                // The same bytes under another name: a partition, or a copy.
+                () if seal.target != book.mark => Answer::Open,
+                () if seal.offset != at => Answer::Wrong(Errno::MISDIRECTED),
+                () => Answer::Right,
+            };
+        }
+        if unit.is_unsettled(now) {
+            return Answer::Open;
+        }
+        if !unit.is_held() {
+            // Of an earlier run, perhaps with later writes over a part of it.
+            let earlier = found.filter(sealed_here).filter(|_| !seal::overwritten(block));
+            return earlier.map_or(Answer::Open, |seal| match seal::extent(block, seal.run, seal.generation) {
+                Extent::Whole => Answer::Wrong(Errno::CORRUPT),
+                Extent::Part | Extent::Nothing => Answer::Wrong(Errno::TORN),
+            });
+        }
+        let headed = found.is_some_and(|seal| (seal.run, seal.generation) == (self.run, unit.generation()));
+        Answer::Wrong(match seal::extent(block, self.run, unit.generation()) {
+            Extent::Whole => Errno::CORRUPT,
+            Extent::Part => Errno::TORN,
+            Extent::Nothing if headed => Errno::CORRUPT,
+            Extent::Nothing if Stamp::read(block).is_some() || block.iter().all(|byte| *byte == 0) => Errno::LOST,
+            Extent::Nothing => Errno::FOREIGN,
+        })
+    }
+
+    fn damage(&self, kind: Errno, book: &Book, block: &[u8], offset: u64, unit: Unit) -> Damage {
+        let found = Seal::read(block);
+        let ours = found.is_some_and(|seal| seal.run == self.run);
+        Damage { kind, offset, bytes: u64::from(book.granule), expected: unit.generation(), found, ours }
+    }
+
+    /// Adds a damage, unless it was told since the place was last written. What belongs together is one.
+    fn tell(&self, book: &Book, index: usize, damage: Damage, told: &mut Vec<Damage>) {
+        let write = |damage: &Damage| damage.found.map(|seal| seal.write());
+        let joins = |last: &&mut Damage| {
+            last.offset + last.bytes == damage.offset
+                && (last.kind, last.expected, write(last)) == (damage.kind, damage.expected, write(&damage))
+        };
+        if let Some(last) = told.last_mut().filter(joins) {
+            last.bytes += damage.bytes;
+        } else if !book.get(index).was_told() {
+            told.push(damage);
+        }
+        book.change(index, Unit::tell);
+    }
+
+    /// A lost granule beside one that the same write did leave is a torn write.
+    fn explain_torn(&self, book: &Book, noted: &[Unit], offset: u64, data: &[u8], told: &mut [Damage]) -> bool {
+        let first = book.index(offset);
+        let mut any = false;
+        let offsets = (offset..).step_by(book.granule as usize);
+        for (block, at) in data.chunks_exact(book.granule as usize).zip(offsets) {
+            let newest = noted[book.index(at) - first].generation();
+            let here = (self.run, newest, at);
+            let left = Seal::read(block).filter(|seal| (seal.run, seal.generation, seal.offset) == here);
+            let Some((begin, length)) = left.map(|seal| seal.write()) else { continue };
+            let covered = |damage: &&mut Damage| {
+                damage.kind == Errno::LOST && (begin..begin.saturating_add(length)).contains(&damage.offset)
+            };
+            for damage in told.iter_mut().filter(covered) {
+                damage.kind = Errno::TORN;
+                any = true;
+            }
+        }
+        any
+    }
+}
+
+impl Damage {
+    /// The sentence.
+    pub fn text(&self) -> String {
+        let Damage { kind, offset, bytes, expected, found, ours } = *self;
+        let wanted = match expected {
+            0 => "an earlier run's data".to_owned(),
+            n => format!("generation {n}"),
+        };
+        let holds = match (found, ours) {
+            (Some(seal), true) => format!("generation {}", seal.generation),
+            (Some(_), false) => "an earlier run's data".to_owned(),
+            (None, _) => "what was there before".to_owned(),
+        };
+        let what = match kind {
+            Errno::LOST => format!("hold {holds} where {wanted} was written"),
+            Errno::MISDIRECTED => {
+                let place = found.map_or(0, |seal| seal.offset);
+                format!("hold what was written to {place} ({holds}), where {wanted} belongs")
+            }
+            Errno::TORN => format!("hold only a part of {wanted}"),
+            Errno::CORRUPT => format!("hold {wanted}, changed"),
+            _ => format!("hold foreign data where {wanted} was written"),
+        };
+        format!("{kind}: {bytes} bytes at {offset} {what}")
+    }
+
+    /// The figures, by name.
+    pub fn details(&self) -> BTreeMap<String, String> {
+        let Damage { kind, offset, bytes, expected, found, .. } = *self;
+        let mut details = BTreeMap::from([
+            ("damage".to_owned(), kind.to_string()),
+            ("offset".to_owned(), offset.to_string()),
+            ("bytes".to_owned(), bytes.to_string()),
+            ("generation".to_owned(), expected.to_string()),
+        ]);
+        if let Some(Seal { run, generation, offset, .. }) = found {
+            details.insert("found_generation".to_owned(), generation.to_string());
+            details.insert("found_offset".to_owned(), offset.to_string());
+            details.insert("found_run".to_owned(), format!("{run:08x}"));
+        }
+        details
+    }
+}

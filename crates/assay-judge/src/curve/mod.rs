@@ -1,0 +1,192 @@
+//! Throughput against response, point by point: the knee of the curve and the overall response time.
+//!
+//! Plain data over judgements: each point is one run of the same workload at a share of a maximum. A point belongs to the
+//! curve when its run proves something and delivered the load that was asked for; the others are listed and left out.
+//!
+//! *The knee* is the point of the greatest power, throughput divided by mean response (L. Kleinrock, "Power and deterministic
+//! rules of thumb for probabilistic problems in computer communications", ICC 1979): below it the throughput grows by a
+//! greater factor than the response, above it by a smaller one. It needs no parameter and no units, and it does not move when
+//! the curve is measured further, as methods that normalise to the measured range do. Where the power still grows at the
+//! highest point there is no knee within the curve.
+//!
+//! *The overall response time* is the area under the curve of mean response over throughput, by trapezoids, divided by the
+//! highest throughput: the form of the figure that SPEC SFS 2008 reports under this name. Below the lowest point its response
+//! is taken. Load and rules are not those of SPEC or SPC: it is not comparable with audited results.
+
+mod render;
+
+pub use render::{html, text};
+
+use crate::judgement::{Judgement, Outcome, StreamTotals};
+use crate::verdict::Verdict;
+use assay_base::{Multiple, Share};
+use serde::{Deserialize, Serialize};
+
+/// The version of the JSON shape.
+pub const SCHEMA: u32 = 1;
+
+/// What every rendering of the overall response time says beside it.
+pub const NOT_COMPARABLE: &str = "not comparable with audited results";
+
+/// A curve, complete or not.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Curve {
+    /// [`SCHEMA`].
+    pub schema: u32,
+    /// The workload's name.
+    pub workload: String,
+    /// As they were named.
+    pub targets: Vec<String>,
+    /// Whose throughput and response: over all targets.
+    pub stream: String,
+    /// The seed of every run.
+    pub seed: u64,
+    /// Measured time of each run.
+    pub run_ns: u64,
+    /// The load of 100 %; absent until it is found.
+    pub maximum: Option<Multiple>,
+    /// True where it was searched for, false where it was given.
+    pub searched: bool,
+    /// What limits what it shows (`SIMULATED`, `SHORT` …), over all runs.
+    pub watermarks: Vec<String>,
+    /// The shares that were asked for, ascending.
+    pub asked: Vec<Share>,
+    /// Those that were run, ascending.
+    pub points: Vec<Point>,
+    /// Index into `points`; absent where the power still grows at the highest one, or where there are fewer than three.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub knee: Option<usize>,
+    /// Absent without a point of the curve.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub overall_response_ns: Option<u64>,
+}
+
+/// One run.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Point {
+    /// Of the maximum.
+    pub share: Share,
+    /// The same as a multiple of the workload's 1x.
+    pub load: Multiple,
+    /// What the run came to.
+    pub verdict: Verdict,
+    /// Why.
+    pub reason: String,
+    /// True when the load that was asked for was delivered, so that the point belongs to the curve.
+    pub delivered: bool,
+    /// Operations per second that were asked for.
+    pub rate_asked: Option<f64>,
+    /// Operations per second that completed.
+    pub rate_achieved: Option<f64>,
+    /// Mean response.
+    pub mean_ns: Option<u64>,
+    /// Median.
+    pub p50_ns: Option<u64>,
+    /// 99 %.
+    pub p99_ns: Option<u64>,
+    /// 99.9 %.
+    pub p99_9_ns: Option<u64>,
+    /// Where its log lies, below the directory of the curve.
+    pub directory: String,
+}
+
+impl Curve {
+    /// Adds the run of a point, in the place of an earlier one at the same share.
+    pub fn add_run(&mut self, share: Share, load: Multiple, judgement: &Judgement, directory: String) {
+        for watermark in &judgement.watermarks {
+            if !self.watermarks.contains(watermark) {
+                self.watermarks.push(watermark.clone());
+            }
+        }
+        self.add(Point::of(share, load, judgement, &self.stream, directory));
+    }
+
+    /// Adds a point, in the place of an earlier one at the same share, and folds the curve anew.
+    pub fn add(&mut self, point: Point) {
+        self.points.retain(|known| known.share != point.share);
+        self.points.push(point);
+        self.points.sort_by_key(|point| point.share.as_ppb());
+        self.knee = self.find_knee();
+        self.overall_response_ns = self.overall_response();
+    }
+
+    /// The shares still to run, ascending: those that were not run, were cut short, or proved nothing.
+    pub fn left(&self) -> Vec<Share> {
+        let proves = |share: &Share| {
+            let run = self.points.iter().find(|point| point.share == *share);
+            run.is_some_and(|point| matches!(point.verdict, Verdict::Pass | Verdict::Fail))
+        };
+        self.asked.iter().copied().filter(|share| !proves(share)).collect()
+    }
+
+    /// INCOMPLETE while a point is missing or cut short, otherwise the worst of its points.
+    pub fn verdict(&self) -> Verdict {
+        let cut = self.points.len() < self.asked.len()
+            || self.points.iter().any(|point| point.verdict == Verdict::Incomplete);
+        let worst = self.points.iter().map(|point| point.verdict).max().unwrap_or(Verdict::Incomplete);
+        if cut { Verdict::Incomplete } else { worst }
+    }
+
+    /// Index, throughput and mean response of the points that belong to the curve, by throughput.
+    fn line(&self) -> Vec<(usize, f64, f64)> {
+        let place = |(index, point): (usize, &Point)| {
+            let (rate, mean) = (point.rate_achieved?, point.mean_ns? as f64);
+            point.belongs().then_some((index, rate, mean)).filter(|_| rate > 0.0 && mean > 0.0)
+        };
+        let mut line: Vec<_> = self.points.iter().enumerate().filter_map(place).collect();
+        line.sort_by(|a, b| a.1.total_cmp(&b.1));
+        line
+    }
+
+    fn find_knee(&self) -> Option<usize> {
+        let line = self.line();
+        let power = |place: &&(usize, f64, f64)| place.1 / place.2;
+        let knee = line.iter().max_by(|a, b| power(a).total_cmp(&power(b)))?;
+        (line.len() >= 3 && line.last()?.0 != knee.0).then_some(knee.0)
+    }
+
+    fn overall_response(&self) -> Option<u64> {
+        let line = self.line();
+        let (first, last) = (line.first()?, line.last()?);
+        let steps = line.windows(2).map(|pair| (pair[1].1 - pair[0].1) * (pair[0].2 + pair[1].2) / 2.0);
+        Some(((first.1 * first.2 + steps.sum::<f64>()) / last.1).round() as u64)
+    }
+}
+
+impl Point {
+    /// The point of `stream` in the run that was judged.
+    fn of(share: Share, load: Multiple, judgement: &Judgement, stream: &str, directory: String) -> Point {
+        let part = &judgement.part;
+        let built_in = part.criteria.iter().find(|criterion| criterion.stream.is_none());
+        let totals = totals(judgement, stream);
+        let response = totals.map(|totals| &totals.response);
+        Point {
+            share,
+            load,
+            verdict: judgement.verdict,
+            reason: judgement.reason.clone(),
+            delivered: built_in.is_some_and(|criterion| criterion.outcome == Outcome::Pass),
+            rate_asked: totals.and_then(|totals| totals.rate_asked),
+            rate_achieved: totals.and_then(|totals| totals.rate_achieved),
+            mean_ns: response.and_then(|times| times.mean_ns),
+            p50_ns: response.and_then(|times| times.p50_ns),
+            p99_ns: response.and_then(|times| times.p99_ns),
+            p99_9_ns: response.and_then(|times| times.p99_9_ns),
+            directory,
+        }
+    }
+
+    /// True when it belongs to the curve.
+    pub fn belongs(&self) -> bool {
+        self.delivered && matches!(self.verdict, Verdict::Pass | Verdict::Fail)
+    }
+}
+
+/// The totals of a stream over all targets, or of the only one.
+fn totals<'a>(judgement: &'a Judgement, stream: &str) -> Option<&'a StreamTotals> {
+    let mine = || judgement.part.streams.iter().filter(|totals| totals.name == stream);
+    mine().find(|totals| totals.target.is_none()).or_else(|| mine().next())
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,128 @@
+use super::*;
+
+fn share(percent: u64) -> Share {
+    Share::from_percent(percent)
+}
+
+/// A point of a queue: what it completed and what an operation waited.
+fn point(percent: u64, rate: f64, mean_ns: u64) -> Point {
+    Point {
+        share: share(percent),
+        load: Multiple::ratio(percent, 10).unwrap(),
+        verdict: Verdict::Pass,
+        reason: "held".into(),
+        delivered: true,
+        rate_asked: Some(rate),
+        rate_achieved: Some(rate),
+        mean_ns: Some(mean_ns),
+        p50_ns: Some(mean_ns),
+        p99_ns: Some(mean_ns * 3),
+        p99_9_ns: Some(mean_ns * 5),
+        directory: format!("{percent}"),
+    }
+}
+
+pub(super) fn curve(points: impl IntoIterator<Item = Point>) -> Curve {
+    let mut curve = Curve {
+        schema: SCHEMA,
+        workload: "orders".into(),
+        targets: vec!["sim:flash".into()],
+        stream: "reads".into(),
+        seed: 1,
+        run_ns: 60_000_000_000,
+        maximum: Some(Multiple::whole(10)),
+        searched: false,
+        watermarks: vec!["SIMULATED".into()],
+        asked: Vec::new(),
+        points: Vec::new(),
+        knee: None,
+        overall_response_ns: None,
+    };
+    for point in points {
+        curve.asked.push(point.share);
+        curve.add(point);
+    }
+    curve
+}
+
+/// M/M/1 with a service of 1 ms, utilised by `percent`: the mean response is 1 ms / (1 − u) (Kleinrock, Queueing Systems I).
+pub(super) fn queue(percents: &[u64]) -> Curve {
+    curve(percents.iter().map(|&percent| point(percent, percent as f64 * 10.0, 100_000_000 / (100 - percent))))
+}
+
+#[test]
+fn the_knee_of_a_single_server_queue_is_at_half_of_its_capacity() {
+    // Power u (1 − u) is greatest at u = 1/2, whatever else is measured.
+    for percents in [&[10, 30, 50, 70, 90][..], &[10, 20, 40, 50, 60, 80, 95, 99], &[50, 90, 10]] {
+        let curve = queue(percents);
+        assert_eq!(curve.points[curve.knee.unwrap()].share, share(50), "{percents:?}");
+    }
+    assert_eq!(queue(&[10, 20, 40]).knee, None, "the power still grows");
+    assert_eq!(queue(&[50, 90]).knee, None, "two points have no shape");
+    assert_eq!(queue(&[]).knee, None);
+}
+
+#[test]
+fn the_overall_response_is_the_area_over_the_throughput() {
+    // 0 to 100/s at 1 ms, 100 to 300/s from 1 to 2 ms, 300 to 400/s from 2 to 6 ms: (100 + 300 + 400) / 400 ms.
+    let curve = curve([point(100, 400.0, 6_000_000), point(25, 100.0, 1_000_000), point(75, 300.0, 2_000_000)]);
+    assert_eq!(curve.overall_response_ns, Some(2_000_000));
+    assert_eq!(self::curve([point(10, 100.0, 7_000)]).overall_response_ns, Some(7_000));
+    assert_eq!(self::curve([]).overall_response_ns, None);
+}
+
+#[test]
+fn what_was_not_delivered_or_proves_nothing_is_no_point_of_the_curve() {
+    let whole = queue(&[10, 50, 90]);
+    for spoilt in [
+        Point { delivered: false, verdict: Verdict::Fail, ..point(100, 700.0, 10_000_000_000) },
+        Point { verdict: Verdict::Invalid, ..point(100, 999.0, 1) },
+        Point { rate_achieved: None, mean_ns: None, ..point(100, 0.0, 0) },
+    ] {
+        let mut more = whole.clone();
+        more.add(spoilt);
+        assert_eq!((more.knee, more.overall_response_ns), (whole.knee, whole.overall_response_ns));
+        assert_eq!(more.points.len(), 4, "it is listed all the same");
+    }
+}
+
+#[test]
+fn what_is_left_to_run() {
+    let mut curve = queue(&[10, 50]);
+    assert_eq!((curve.left(), curve.verdict()), (vec![], Verdict::Pass));
+    curve.asked.push(share(90));
+    assert_eq!((curve.left(), curve.verdict()), (vec![share(90)], Verdict::Incomplete));
+    for verdict in [Verdict::Incomplete, Verdict::Invalid] {
+        curve.add(Point { verdict, ..point(90, 900.0, 1_000) });
+        assert_eq!((curve.left(), curve.verdict()), (vec![share(90)], verdict), "it is run again");
+    }
+    curve.add(Point { verdict: Verdict::Fail, ..point(90, 900.0, 1_000) });
+    assert_eq!((curve.left(), curve.verdict()), (vec![], Verdict::Fail));
+    assert_eq!(curve.points.len(), 3, "a run takes the place of the one before it");
+}
+
+#[test]
+fn json_reads_back() {
+    let curve = queue(&[10, 50, 90]);
+    let text = serde_json::to_string(&curve).unwrap();
+    assert!(text.contains("\"share\":\"50%\"") && text.contains("\"load\":\"5x\""), "{text}");
+    assert_eq!(serde_json::from_str::<Curve>(&text).unwrap(), curve);
+}
+
+#[test]
+fn text_fits_the_screen_and_marks_the_knee() {
+    let mut curve = queue(&[10, 30, 50, 70, 90, 95]);
+    curve.add(Point { delivered: false, verdict: Verdict::Fail, ..point(100, 700.0, 10_000_000_000) });
+    curve.targets = vec!["sim:\u{1b}[31m".into()];
+    let mut text = String::new();
+    super::text(&curve, &mut text).unwrap();
+    assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
+    assert!(text.lines().count() <= 40 && !text.contains('\u{1b}'), "{text}");
+    let knees: Vec<&str> = text.lines().filter(|line| line.ends_with("<- knee")).collect();
+    assert!(knees.len() == 1 && knees[0].trim_start().starts_with("50%"), "{text}");
+    assert!(text.contains("SIMULATED"), "{text}");
+    assert!(text.contains("not comparable with audited results"), "{text}");
+    for mark in ["m", "9"] {
+        assert!(text.lines().filter(|line| line.contains('|')).any(|line| line.contains(mark)), "{text}");
+    }
+}

@@ -1,0 +1,215 @@
+//! Where the level of a series changed: penalised least squares, with a penalty that grows with the series' own long-run
+//! variance, so that neighbouring values that are alike are not taken for changes.
+//!
+//! *Segments*: those that minimise the squared distance from their means plus a penalty for each, found exactly by PELT (R.
+//! Killick, P. Fearnhead, I. A. Eckley, "Optimal detection of changepoints with a linear computational cost", JASA 107 (2012)).
+//! Least squares stays consistent for dependent values when the penalty is scaled by their long-run variance (M. Lavielle, E.
+//! Moulines, "Least-squares estimation of an unknown number of shifts in a time series", J. Time Series Analysis 21 (2000)).
+//!
+//! *Long-run variance*: from the median of the differences between neighbouring blocks' means, which a few shifts do not move
+//! (W. B. Wu, Z. Zhao, "Inference of trends in time series", J. R. Stat. Soc. B 69 (2007)); a block is twice the cube root of the
+//! series' length, and no segment is shorter than one.
+//!
+//! The same is asked of each change once more with the variance of its own two sides.
+//!
+//! *Penalty*: [`PENALTY`] × variance × ln n. Its factor was chosen so that of series without a change (independent and
+//! autocorrelated, 60 to 2000 values) less than one in twenty shows one; a test repeats that.
+
+use assay_base::math::ln;
+
+/// See the module.
+const PENALTY: f64 = 5.0;
+/// Shortest series that is looked at.
+const SHORTEST: usize = 30;
+/// Below this spread (a thousandth, the values being logarithms) a difference is one of counting.
+const LEAST_SPREAD: f64 = 1e-3;
+/// Half of all normal values lie within so many standard deviations.
+const MEDIAN: f64 = 0.674_489_750_196_081_7;
+
+/// Indices at which a new level begins, ascending; none for a series too short to tell. Values are positive: it is their
+/// ratios that count.
+pub fn changes(values: &[f64]) -> Vec<usize> {
+    let n = values.len();
+    if n < SHORTEST || values.iter().any(|value| !(value.is_normal() && *value > 0.0)) {
+        return Vec::new();
+    }
+    let logs = without_spikes(&values.iter().map(|value| ln(*value)).collect::<Vec<f64>>());
+    let block = block(n);
+    let variance = long_run_variance(&logs, block).max(LEAST_SPREAD * LEAST_SPREAD);
+    let found = segments(&logs, PENALTY * variance * ln(n as f64), block);
+    outstanding(&logs, found, variance, block)
+}
+
+/// Those of the changes that stand out from the noise on their own sides as well: a drive that becomes slower often becomes
+/// less even too, and the variance of the whole is that of its calmer part. What stands out least goes first; its two sides
+/// then are one.
+fn outstanding(values: &[f64], mut found: Vec<usize>, variance: f64, block: usize) -> Vec<usize> {
+    let mean = |side: &[f64]| side.iter().sum::<f64>() / side.len() as f64;
+    // Six blocks on a side, whatever else changes in them: their median bears one step.
+    let around = |at: usize| {
+        let (before, after) = (at.saturating_sub(6 * block), (at + 6 * block).min(values.len()));
+        let sides = [&values[before..at], &values[at..after]].into_iter().filter(|side| side.len() >= 4 * block);
+        sides.map(|side| long_run_variance(side, block)).fold(variance, f64::max)
+    };
+    loop {
+        let bounds: Vec<usize> = [0].into_iter().chain(found.iter().copied()).chain([values.len()]).collect();
+        let gain = |at: usize| {
+            let (left, right) = (&values[bounds[at]..bounds[at + 1]], &values[bounds[at + 1]..bounds[at + 2]]);
+            let (apart, n, m) = (mean(right) - mean(left), left.len() as f64, right.len() as f64);
+            apart * apart * n * m / (n + m) / around(bounds[at + 1])
+        };
+        match (0..found.len()).map(|at| (at, gain(at))).min_by(|a, b| a.1.total_cmp(&b.1)) {
+            Some((at, gain)) if gain < PENALTY * ln(values.len() as f64) => drop(found.remove(at)),
+            _ => return found,
+        }
+    }
+}
+
+/// Each value's median with the two on either side, which takes out what lasts for two values and leaves steps where they
+/// are (J. W. Tukey, "Exploratory Data Analysis", 1977).
+fn without_spikes(values: &[f64]) -> Vec<f64> {
+    let median = |at: usize| {
+        let mut around: Vec<f64> = values[at.saturating_sub(2)..(at + 3).min(values.len())].to_vec();
+        around.sort_by(f64::total_cmp);
+        around[around.len() / 2]
+    };
+    (0..values.len()).map(median).collect()
+}
+
+/// Twice the cube root of `n`.
+fn block(n: usize) -> usize {
+    let root = (1..).find(|root| root * root * root >= n).unwrap_or(n);
+    2 * root
+}
+
+fn long_run_variance(values: &[f64], block: usize) -> f64 {
+    let means: Vec<f64> =
+        values.chunks_exact(block).map(|block| block.iter().sum::<f64>() / block.len() as f64).collect();
+    let mut apart: Vec<f64> = means.windows(2).map(|pair| (pair[1] - pair[0]).abs()).collect();
+    apart.sort_by(f64::total_cmp);
+    // The upper median, and one difference more, because few differences are easily all small.
+    let Some(median) = apart.get((apart.len() / 2 + 1).min(apart.len().saturating_sub(1))) else {
+        return f64::INFINITY;
+    };
+    let deviation = median / MEDIAN;
+    deviation * deviation / 2.0 * block as f64
+}
+
+/// PELT over the squared distance from the mean.
+fn segments(values: &[f64], penalty: f64, shortest: usize) -> Vec<usize> {
+    let n = values.len();
+    let mut sums = vec![(0.0, 0.0); n + 1];
+    for (index, value) in values.iter().enumerate() {
+        let (sum, squares) = sums[index];
+        sums[index + 1] = (sum + value, squares + value * value);
+    }
+    let cost = |from: usize, to: usize| {
+        let (sum, squares) = (sums[to].0 - sums[from].0, sums[to].1 - sums[from].1);
+        squares - sum * sum / (to - from) as f64
+    };
+    let mut best = vec![f64::INFINITY; n + 1];
+    let mut before = vec![0; n + 1];
+    best[0] = -penalty;
+    let (mut candidates, mut tried) = (vec![0], Vec::new());
+    for to in shortest..=n {
+        // A segment that ends here begins at least its shortest length before.
+        let begin = to - shortest;
+        if begin >= shortest {
+            candidates.push(begin);
+        }
+        tried.clear();
+        tried.extend(candidates.iter().map(|&from| (best[from] + cost(from, to), from)));
+        let (least, from) = tried.iter().copied().min_by(|a, b| a.0.total_cmp(&b.0)).unwrap_or((f64::INFINITY, 0));
+        (best[to], before[to]) = (least + penalty, from);
+        // What is worse by a whole penalty is never chosen later either.
+        candidates.clear();
+        candidates.extend(tried.iter().filter(|(value, _)| *value <= least + penalty).map(|(_, from)| from));
+    }
+    let mut found = Vec::new();
+    let mut at = before[n];
+    while at > 0 {
+        found.push(at);
+        at = before[at];
+    }
+    found.reverse();
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use assay_base::Prng;
+
+    /// Sum of twelve uniform draws less six: nearly normal, variance 1.
+    fn normal(prng: &mut Prng) -> f64 {
+        (0..12).map(|_| prng.unit()).sum::<f64>() - 6.0
+    }
+
+    /// A series around 100 with an autocorrelation of `rho` between neighbours, spread by `spread` of its level.
+    fn series(seed: u64, n: usize, rho: f64, spread: f64) -> Vec<f64> {
+        let mut prng = Prng::seeded(seed);
+        let mut state = normal(&mut prng);
+        let next = |_| {
+            state = rho * state + (1.0 - rho * rho).sqrt() * normal(&mut prng);
+            100.0 * (spread * state).exp()
+        };
+        (0..n).map(next).collect()
+    }
+
+    #[test]
+    fn without_a_change_hardly_one_is_found_however_alike_neighbours_are() {
+        for (n, rho) in [(60, 0.0), (60, 0.5), (300, 0.0), (300, 0.7), (1000, 0.8), (2000, 0.0), (2000, 0.8)] {
+            let of = 40_000 / n.max(200) as u64;
+            let found = (0..of).filter(|seed| !changes(&series(1 + *seed, n, rho, 0.1)).is_empty()).count();
+            assert!(found * 20 <= of as usize, "{found} of {of} series of {n} values, autocorrelation {rho}");
+        }
+    }
+
+    #[test]
+    fn a_change_of_a_third_is_found_where_it_is() {
+        for (n, rho) in [(120, 0.0), (300, 0.5), (2000, 0.0), (2000, 0.8)] {
+            let mut right = 0;
+            for seed in 0..50 {
+                let mut values = series(100 + seed, n, rho, 0.05);
+                let at = n / 3 + seed as usize % 10;
+                values[at..].iter_mut().for_each(|value| *value *= 1.31);
+                let found = changes(&values);
+                right += usize::from(found.len() == 1 && found[0].abs_diff(at) <= 2);
+            }
+            assert!(right >= 45, "{right} of 50 with {n} values, autocorrelation {rho}");
+        }
+    }
+
+    #[test]
+    fn there_and_back_are_two_and_a_spike_is_none() {
+        let mut values = series(5, 600, 0.3, 0.05);
+        values[200..300].iter_mut().for_each(|value| *value *= 0.7);
+        values[450..452].iter_mut().for_each(|value| *value *= 100.0);
+        let found = changes(&values);
+        assert!(found.len() == 2 && found[0].abs_diff(200) <= 2 && found[1].abs_diff(300) <= 2, "{found:?}");
+    }
+
+    #[test]
+    fn where_it_becomes_slower_and_less_even_the_new_noise_is_no_change() {
+        for seed in 0..20 {
+            let mut values = series(seed, 600, 0.3, 0.01);
+            let uneven = series(100 + seed, 230, 0.3, 0.12);
+            values[370..].iter_mut().zip(uneven).for_each(|(value, uneven)| *value = 4.0 * uneven);
+            let found = changes(&values);
+            assert!(found.len() == 1 && found[0].abs_diff(370) <= 2, "{seed}: {found:?}");
+        }
+    }
+
+    #[test]
+    fn what_cannot_tell_tells_nothing() {
+        assert!(changes(&[]).is_empty() && changes(&[1.0; 29]).is_empty());
+        assert!(changes(&[7.0; 500]).is_empty(), "no change, no noise");
+        let mut step = vec![7.0; 250];
+        step.extend([8.0; 250]);
+        assert_eq!(changes(&step), [250]);
+        for bad in [0.0, -1.0, f64::NAN, f64::INFINITY, 1e-310] {
+            step[3] = bad;
+            assert!(changes(&step).is_empty(), "{bad}");
+        }
+    }
+}

@@ -1,0 +1,131 @@
+//! What happened to the machine's time while the run went on, from the readings beside each interval.
+//!
+//! CLOCK_BOOTTIME grows more than CLOCK_MONOTONIC while the machine sleeps, CLOCK_REALTIME more or less than CLOCK_BOOTTIME when
+//! somebody sets it: corrections of a time-keeping daemon bend all of them alike (time(7), adjtimex(2)). No length of
+//! an operation is taken from them.
+
+use crate::judgement::{ClockEvent, Clocks};
+use assay_base::Span;
+use assay_record::ClockSample;
+
+/// The readings of one sample are not of one instant: smaller differences are nothing.
+const NOISE_NS: i128 = 10_000_000;
+/// A daemon bends CLOCK_MONOTONIC by up to 500 ppm against the raw clock (adjtimex(2)); twice that is another clock's time.
+const BENT_PPM: i128 = 1000;
+/// Events kept.
+const EVENTS: usize = 100;
+
+/// What a reading tells beside the one before.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Told {
+    /// Nothing special.
+    Nothing,
+    /// The wall clock was set: worth a note.
+    Set(String),
+    /// The machine slept: what was measured meanwhile proves nothing.
+    Slept(String),
+    /// The clocks contradict each other, which those of one machine do not.
+    Contradiction(String),
+}
+
+/// Follows the readings of a step.
+#[derive(Debug, Default)]
+pub struct ClockFold {
+    clocks: Option<Clocks>,
+    last: Option<ClockSample>,
+}
+
+impl ClockFold {
+    /// A segment begins: what lies between it and the one before is a gap.
+    pub fn begin(&mut self, start: Option<ClockSample>) {
+        self.last = start;
+        if let (None, Some(start)) = (&self.clocks, start) {
+            self.clocks = Some(Clocks { start, end: start, events: Vec::new() });
+        }
+    }
+
+    /// The readings collected with an interval that ended at `end_ns` on the run's time line; `at_ns` is where events of now
+    /// stand in measured time.
+    pub fn observe(&mut self, sample: ClockSample, end_ns: u64, at_ns: u64) -> Told {
+        let clocks = self.clocks.get_or_insert(Clocks { start: sample, end: sample, events: Vec::new() });
+        clocks.end = sample;
+        let Some(before) = self.last.replace(sample) else { return Told::Nothing };
+        let since = |now: u64, then: u64| i128::from(now) - i128::from(then);
+        let ran = since(sample.at_ns, before.at_ns);
+        let (mono, boot) = (since(sample.mono_ns, before.mono_ns), since(sample.boot_ns, before.boot_ns));
+        let real = since(sample.real_ns, before.real_ns);
+        let (slept, set) = (boot - mono, real - boot);
+        let contradicts =
+            |what: String| Told::Contradiction(format!("the clocks beside it contradict each other: {what}"));
+        if i128::from(sample.at_ns) + NOISE_NS < i128::from(end_ns) {
+            return contradicts("they were read before it ended".to_owned());
+        }
+        if ran < 0 || mono < 0 || slept < -NOISE_NS || (ran - mono).abs() > NOISE_NS + ran * BENT_PPM / 1_000_000 {
+            return contradicts(format!(
+                "the run went on by {ran} ns, CLOCK_MONOTONIC by {mono} ns, CLOCK_BOOTTIME by {boot} ns"
+            ));
+        }
+        let mut event = |what: &str, by: i128| {
+            let by_ns = by.clamp(i64::MIN.into(), i64::MAX.into()) as i64;
+            if clocks.events.len() < EVENTS {
+                clocks.events.push(ClockEvent { at_ns, what: what.to_owned(), by_ns });
+            }
+            // To the millisecond: the clocks are read one after the other, and an hour is to be called so.
+            Span::from_ms((by_ns.unsigned_abs() + 500_000) / 1_000_000).human()
+        };
+        if slept > NOISE_NS {
+            let by = event("slept", slept);
+            return Told::Slept(format!("the machine slept for {by}"));
+        }
+        if set.abs() > NOISE_NS {
+            let by = event("wall-clock-set", set);
+            let way = if set > 0 { "forward" } else { "back" };
+            return Told::Set(format!(
+                "the wall clock was set {way} by {by} during the run; no length of time is taken from it"
+            ));
+        }
+        Told::Nothing
+    }
+
+    /// What was seen; `None` where no clock was read.
+    pub fn finish(self) -> Option<Clocks> {
+        self.clocks
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const S: u64 = 1_000_000_000;
+
+    fn at(at: u64, mono: u64, boot: u64, real: u64) -> ClockSample {
+        ClockSample { at_ns: at, mono_ns: mono, boot_ns: boot, real_ns: real }
+    }
+
+    #[test]
+    fn sleep_setting_and_contradiction_are_told_apart() {
+        let hour = 3600 * S;
+        let ppm = S / 2000;
+        for (what, next, end, expected) in [
+            ("as it should be", at(2 * S, 101 * S, 201 * S, 901 * S), 2 * S, "nothing"),
+            ("bent by a daemon", at(2 * S, 101 * S + ppm, 201 * S + ppm, 901 * S + ppm), 2 * S, "nothing"),
+            ("set forward", at(2 * S, 101 * S, 201 * S, 901 * S + hour), 2 * S, "set forward by 1 h"),
+            ("set back", at(2 * S, 101 * S, 201 * S, 901 * S - 20_000_000), 2 * S, "set back by 20 ms"),
+            ("slept", at(2 * S, 101 * S, 206 * S, 906 * S), 2 * S, "slept for 5 s"),
+            ("read too early", at(2 * S, 101 * S, 201 * S, 901 * S), 3 * S, "before it ended"),
+            ("another clock", at(2 * S, 102 * S, 202 * S, 902 * S), 2 * S, "contradict"),
+            ("back in time", at(2 * S, 99 * S, 199 * S, 899 * S), 2 * S, "contradict"),
+            ("unslept", at(2 * S, 101 * S, 200 * S, 900 * S), 2 * S, "contradict"),
+            ("the largest numbers", at(u64::MAX, u64::MAX, 0, u64::MAX), 2 * S, "contradict"),
+        ] {
+            let mut fold = ClockFold::default();
+            fold.begin(Some(at(S, 100 * S, 200 * S, 900 * S)));
+            let told = match fold.observe(next, end, 7) {
+                Told::Nothing => "nothing".to_owned(),
+                Told::Set(text) | Told::Slept(text) | Told::Contradiction(text) => text,
+            };
+            assert!(told.contains(expected), "{what}: {told}");
+        }
+    }
+}

@@ -1,0 +1,182 @@
+//! Whether the measured time was steady, and where its level changed: folded while the log is read.
+
+use crate::fold::changes::changes;
+use crate::fold::layout::Layout;
+use crate::judgement::{Change, Steadiness, SteadyWindow};
+use assay_base::steady::{ROUNDS, Rounds};
+use assay_record::{Header, Interval};
+
+/// Most values a series of one stream has.
+const VALUES: u64 = 1000;
+/// A round where the plan names none: SNIA's own are of a minute; a shorter run has five.
+const ROUND_NS: u64 = 60_000_000_000;
+/// Streams that are looked at; a workload has fewer.
+const STREAMS: usize = 16;
+/// The least change that is worth a word, and how many are told.
+const LEAST: f64 = 0.05;
+const MOST: usize = 20;
+
+/// One stretch of one stream.
+#[derive(Clone, Copy, Debug, Default)]
+struct Value {
+    begin_ns: u64,
+    length_ns: u64,
+    operations: u64,
+    response_ns: u128,
+}
+
+impl Value {
+    fn add(&mut self, other: &Value) {
+        self.length_ns = self.length_ns.saturating_add(other.length_ns);
+        self.operations = self.operations.saturating_add(other.operations);
+        self.response_ns = self.response_ns.saturating_add(other.response_ns);
+    }
+
+    /// Mean response in nanoseconds, or operations per second.
+    fn level(&self, open_loop: bool) -> Option<f64> {
+        match open_loop {
+            true => (self.operations > 0).then(|| self.response_ns as f64 / self.operations as f64),
+            false => (self.length_ns > 0).then(|| self.operations as f64 * 1e9 / self.length_ns as f64),
+        }
+    }
+}
+
+#[derive(Debug)]
+struct Watched {
+    rounds: Rounds,
+    begin_ns: Vec<u64>,
+    steady_from_ns: Option<u64>,
+    last: Option<SteadyWindow>,
+    values: Vec<Value>,
+}
+
+/// Watches every stream of a step.
+#[derive(Debug)]
+pub struct SteadyFold {
+    round_ns: u64,
+    width_ns: u64,
+    streams: Vec<Watched>,
+}
+
+impl SteadyFold {
+    /// Rounds are those of a warm-up that waited, else a minute, or a fifth of a shorter run.
+    pub fn new(header: &Header, layout: &Layout) -> SteadyFold {
+        let asked = header.phases.iter().find_map(|phase| phase.steady_round_ns);
+        let fifth = (layout.planned_ns / ROUNDS as u64).min(ROUND_NS) / layout.interval_ns * layout.interval_ns;
+        let round_ns = asked.unwrap_or(fifth).max(layout.interval_ns);
+        let watched = |head: &assay_record::StreamHead| Watched {
+            rounds: Rounds::new(round_ns, head.is_open_loop()),
+            begin_ns: Vec::new(),
+            steady_from_ns: None,
+            last: None,
+            values: Vec::new(),
+        };
+        let width_ns = (layout.planned_ns / VALUES).next_multiple_of(layout.interval_ns).max(layout.interval_ns);
+        SteadyFold { round_ns, width_ns, streams: layout.streams.iter().take(STREAMS).map(watched).collect() }
+    }
+
+    /// Adds an interval that begins at `at` in measured time. What is drained behind the planned end is no load.
+    pub fn add(&mut self, at: u64, interval: &Interval, layout: &Layout) {
+        if at >= layout.planned_ns {
+            return;
+        }
+        let length_ns = interval.end_ns.saturating_sub(interval.start_ns);
+        for (watched, flows) in self.streams.iter_mut().zip(&layout.of_stream) {
+            let mut value = Value { begin_ns: at, length_ns, ..Value::default() };
+            for flow in flows.iter().filter_map(|flow| interval.flows.get(*flow)) {
+                let (operations, response_ns) = (flow.ok, u128::from(flow.response.sum_ns));
+                value.add(&Value { operations, response_ns, ..Value::default() });
+            }
+            watched.round(&value, self.round_ns);
+            let full = watched.values.len() as u64 > VALUES;
+            let open = watched.values.last_mut();
+            match open.filter(|open| full || at / self.width_ns == open.begin_ns / self.width_ns) {
+                Some(open) => open.add(&value),
+                None => watched.values.push(value),
+            }
+        }
+    }
+
+    /// Begins new rounds after an interruption.
+    pub fn resume(&mut self) {
+        for watched in &mut self.streams {
+            watched.rounds.restart();
+            watched.begin_ns.clear();
+        }
+    }
+
+    /// What was found, a line for each stream that did something for a round.
+    pub fn finish(self, layout: &Layout) -> Vec<Steadiness> {
+        let round_ns = self.round_ns;
+        let tell = |(watched, head): (Watched, &assay_record::StreamHead)| {
+            let open_loop = head.is_open_loop();
+            let idle = watched.values.iter().all(|value| value.operations == 0);
+            (watched.rounds.ended() > 0 && !idle).then(|| Steadiness {
+                stream: head.name.clone(),
+                measure: if open_loop { "mean response" } else { "throughput" }.to_owned(),
+                round_ns,
+                rounds: watched.rounds.ended(),
+                steady_from_ns: watched.steady_from_ns,
+                last: watched.last,
+                changes: levels(&watched.values, open_loop),
+            })
+        };
+        self.streams.into_iter().zip(&layout.streams).filter_map(tell).collect()
+    }
+}
+
+impl Watched {
+    fn round(&mut self, value: &Value, round_ns: u64) {
+        if self.begin_ns.len() > ROUNDS {
+            self.begin_ns.remove(0);
+        }
+        let fresh = self.begin_ns.last().is_none_or(|begin| value.begin_ns >= begin.saturating_add(round_ns));
+        if fresh {
+            self.begin_ns.push(value.begin_ns);
+        }
+        if !self.rounds.add(value.length_ns, value.operations, value.response_ns) {
+            return;
+        }
+        self.last = self.rounds.window().map(|window| SteadyWindow {
+            start_ns: self.begin_ns.iter().rev().nth(ROUNDS - 1).copied().unwrap_or(0),
+            end_ns: value.begin_ns.saturating_add(value.length_ns),
+            average: window.average,
+            excursion: window.excursion,
+            slope: window.slope,
+            steady: window.is_steady(),
+        });
+        if let Some(last) = self.last.as_ref().filter(|last| last.steady) {
+            self.steady_from_ns.get_or_insert(last.start_ns);
+        }
+    }
+}
+
+/// The changes of level that are worth a word, in order of time.
+fn levels(values: &[Value], open_loop: bool) -> Vec<Change> {
+    let placed: Vec<(usize, f64)> =
+        values.iter().enumerate().filter_map(|(at, value)| Some((at, value.level(open_loop)?))).collect();
+    let series: Vec<f64> = placed.iter().map(|(_, level)| *level).collect();
+    let mut bounds: Vec<usize> = changes(&series).into_iter().map(|index| placed[index].0).collect();
+    bounds.insert(0, 0);
+    bounds.push(values.len());
+    let level = |from: usize, to: usize| {
+        let mut sum = Value::default();
+        values[from..to].iter().for_each(|value| sum.add(value));
+        sum.level(open_loop).unwrap_or(0.0)
+    };
+    let told = |bounds: &[usize], at: usize| Change {
+        at_ns: values[bounds[at]].begin_ns,
+        before: level(bounds[at - 1], bounds[at]),
+        after: level(bounds[at], bounds[at + 1]),
+    };
+    // The smallest goes first, so that two small steps in one direction may still be one that counts.
+    loop {
+        let found = (1..bounds.len().saturating_sub(1)).map(|at| (at, told(&bounds, at)));
+        let least = found.min_by(|a, b| a.1.size().total_cmp(&b.1.size()));
+        match least {
+            Some((at, change)) if change.size() < LEAST || bounds.len() > MOST + 2 => drop(bounds.remove(at)),
+            _ => break,
+        }
+    }
+    (1..bounds.len().saturating_sub(1)).map(|at| told(&bounds, at)).collect()
+}

@@ -1,0 +1,48 @@
+//! One line along the measured time: a column for each slice, of what the first criterion judges.
+
+use crate::judgement::{CriterionOutcome, Outcome, Part, Slice, SliceTimes};
+use crate::render::cut;
+use assay_base::{Bound, Criterion, Measure, Span};
+
+/// From nothing to the whole height.
+const LEVELS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
+/// Most columns; of more slices several share one, and the highest shows.
+const COLUMNS: usize = 48;
+
+/// `reads > 1 ms ▁▁▁▁▁█▁ each 1 h, █ 8.00%`; `None` where there is nothing to follow. The height is the
+/// bound's, or the highest slice's where that is over it.
+pub(crate) fn line(part: &Part) -> Option<String> {
+    let judged = |outcome: &&CriterionOutcome| outcome.stream.is_some() && outcome.outcome != Outcome::NotApplied;
+    let outcome = part.criteria.iter().find(judged)?;
+    let criterion: Criterion = outcome.criterion.parse().ok()?;
+    let values: Vec<Option<f64>> = part.slices.iter().map(|slice| value(slice, outcome, &criterion)).collect();
+    if values.len() < 2 {
+        return None;
+    }
+    let highest = values.iter().flatten().copied().fold(0.0, f64::max);
+    let top = highest.max(crate::rules::value::limit(&criterion.bound));
+    let each = values.len().div_ceil(COLUMNS);
+    let column = |slices: &[Option<f64>]| {
+        let most = slices.iter().flatten().copied().reduce(f64::max)?;
+        let level = (most / top * (LEVELS.len() - 1) as f64).round();
+        LEVELS.get(level as usize).copied()
+    };
+    let columns: String = values.chunks(each).map(|slices| column(slices).unwrap_or('·')).collect();
+    let length = Span::from_ns(part.slice_ns.saturating_mul(each as u64)).human();
+    let top = match criterion.bound {
+        Bound::MeanAtMost(_) => Span::from_ns(top as u64).human(),
+        Bound::Over { .. } | Bound::OverAtMost { .. } => format!("{:.2}%", top * 100.0),
+    };
+    let stream = cut(outcome.stream.as_deref().unwrap_or_default(), 16);
+    let what = criterion.threshold().map_or("mean".to_owned(), |threshold| format!("> {}", threshold.human()));
+    Some(format!("{stream} {what} {columns} each {length}, {} {top}", LEVELS[LEVELS.len() - 1]))
+}
+
+fn value(slice: &Slice, outcome: &CriterionOutcome, criterion: &Criterion) -> Option<f64> {
+    let stream = slice.stream(outcome.stream.as_deref()?, None)?;
+    let times: &SliceTimes = if outcome.measure == Some(Measure::Service) { &stream.service } else { &stream.response };
+    match criterion.threshold() {
+        Some(threshold) => times.share_over(threshold),
+        None => times.mean_ns.map(|ns| ns as f64),
+    }
+}

@@ -1,0 +1,182 @@
+//! `assay curve`: throughput against response, a run for each share of a maximum that is given or searched for.
+//!
+//! The figures are the judge's (`assay_judge::curve`); this runs the points, keeps them in `curve.json` after each, and from
+//! there an interrupted curve goes on. A point that proves nothing is run once more.
+
+use super::limit::{Searching, code};
+use super::print_json;
+use super::several::{Several, keep, kept};
+use crate::cli::{self, Maximum};
+use crate::failure::Failure;
+use crate::progress::Progress;
+use assay_base::{Multiple, Share};
+use assay_judge::Verdict;
+use assay_judge::curve::{Curve, SCHEMA, html, text};
+use assay_judge::limit::Outcome;
+use assay_model::Plan;
+use std::path::Path;
+
+/// Name of the curve's file, and of its page.
+const FILE: &str = "curve.json";
+const PAGE: &str = "curve.html";
+/// Where the search for the maximum lies.
+const SEARCH: &str = "maximum";
+
+/// Runs the points, shows the curve, leaves it in the run directory. The exit code is that of its worst point, or of the
+/// search that found no maximum.
+pub fn curve(args: &cli::Curve) -> Result<u8, Failure> {
+    let asked = shares(&args.points)?;
+    let task = (args.workload.as_str(), args.targets.as_slice());
+    let several = Several::open("curve", task, &args.pace, &args.access, &args.output)?;
+    let stream = stream(&several.plan, args.stream.as_deref())?;
+    let given = args.max.map(|max| maximum(max, &several.plan, &stream)).transpose()?;
+    let fresh = Curve {
+        schema: SCHEMA,
+        workload: several.plan.name.clone(),
+        targets: several.names.clone(),
+        stream,
+        seed: several.plan.seed,
+        run_ns: several.plan.measured().as_ns(),
+        maximum: given,
+        searched: given.is_none(),
+        watermarks: Vec::new(),
+        asked,
+        points: Vec::new(),
+        knee: None,
+        overall_response_ns: None,
+    };
+    let resumed = args.output.resume.as_deref();
+    let mut curve = resumed.map_or(Ok(fresh.clone()), |dir| earlier(dir, &fresh))?;
+    let dir = several.directory()?;
+    let mut progress = Progress::new(false);
+    keep(&dir.join(FILE), &curve)?;
+    let found = if curve.maximum.is_none() { search(args, &several, &dir, &mut curve, &mut progress)? } else { None };
+    if curve.maximum.is_some() {
+        points(&several, &dir, &mut curve, &mut progress)?;
+    }
+    show(&curve, &dir, args.output.json, &progress)?;
+    Ok(match found {
+        Some(outcome) if curve.maximum.is_none() => code(outcome),
+        _ => curve.verdict().exit_code(),
+    })
+}
+
+/// The shares that were asked for, ascending, each once.
+fn shares(points: &[Share]) -> Result<Vec<Share>, Failure> {
+    let mut shares = points.to_vec();
+    shares.sort_by_key(|share| share.as_ppb());
+    shares.dedup();
+    if shares.first().is_none_or(|share| share.as_ppb() == 0) {
+        return Err(Failure::usage("a point at 0% offers nothing; name shares such as --points 10%,50%,100%"));
+    }
+    Ok(shares)
+}
+
+/// Whose throughput and response are shown. Loads multiply rates, so it must have one.
+fn stream(plan: &Plan, asked: Option<&str>) -> Result<String, Failure> {
+    let judged = plan.criteria.first().map(|criterion| criterion.stream.as_str());
+    let open = |name: &str| plan.streams.iter().any(|it| it.name == name && it.arrival.rate().is_some());
+    let first = || plan.streams.iter().find(|it| it.arrival.rate().is_some()).map(|it| it.name.as_str());
+    let name = asked.or(judged.filter(|name| open(name))).or_else(first);
+    let with_rate = || plan.streams.iter().filter(|it| it.arrival.rate().is_some());
+    let names = || with_rate().map(|it| it.name.clone()).collect::<Vec<_>>().join(", ");
+    match name {
+        Some(name) if open(name) => Ok(name.to_owned()),
+        Some(name) => Err(Failure::usage(format!("there is no stream {name} with a rate; there are: {}", names()))),
+        None => Err(Failure::workload(
+            "every stream of the workload is a closed loop, which has no rate to multiply; give a stream a rate",
+        )),
+    }
+}
+
+/// The load at which the stream has the asked rate.
+fn maximum(max: Maximum, plan: &Plan, stream: &str) -> Result<Multiple, Failure> {
+    let rate = match max {
+        Maximum::Load(load) => return Ok(load),
+        Maximum::Rate(rate) => rate,
+    };
+    let one = plan.streams.iter().find(|it| it.name == stream).and_then(|it| it.arrival.rate());
+    let (ours, theirs) = (one.unwrap_or(rate).as_ratio(), rate.as_ratio());
+    let load = theirs.0.checked_mul(ours.1).zip(theirs.1.checked_mul(ours.0));
+    load.and_then(|(n, d)| Multiple::ratio(n, d))
+        .ok_or_else(|| Failure::usage(format!("{rate} of {stream} is no load that can be represented")))
+}
+
+/// The curve an earlier call left, which must be of the same task.
+fn earlier(dir: &Path, ours: &Curve) -> Result<Curve, Failure> {
+    kept(&dir.join(FILE), |kept: &Curve| {
+        let same = kept.workload == ours.workload && kept.targets == ours.targets && kept.run_ns == ours.run_ns;
+        let maximum = kept.searched == ours.searched && (ours.searched || kept.maximum == ours.maximum);
+        same && maximum && kept.stream == ours.stream && kept.asked == ours.asked
+    })
+}
+
+/// Searches for the maximum, or goes on with a search that was interrupted.
+fn search(
+    args: &cli::Curve,
+    several: &Several<'_>,
+    dir: &Path,
+    curve: &mut Curve,
+    progress: &mut Progress,
+) -> Result<Option<Outcome>, Failure> {
+    let below = dir.join(SEARCH);
+    let resumed = below.join("limit.json").exists();
+    std::fs::create_dir_all(&below)
+        .map_err(|e| Failure::host(format!("the run directory {} cannot be made: {e}", below.display())))?;
+    let outcome = Searching::begin(several, &args.search, below, resumed)?.run(progress)?;
+    match outcome {
+        Outcome::Between { passes, .. } | Outcome::NeverFailed { passes } => curve.maximum = Some(passes),
+        Outcome::NeverPassed { .. } | Outcome::Stopped { .. } => progress.say(&format!("no maximum: it {outcome}")),
+    }
+    keep(&dir.join(FILE), curve)?;
+    Ok(Some(outcome))
+}
+
+/// Runs what is left of the points; ends early when one was cut short.
+fn points(several: &Several<'_>, dir: &Path, curve: &mut Curve, progress: &mut Progress) -> Result<(), Failure> {
+    let Some(maximum) = curve.maximum else { return Ok(()) };
+    for share in curve.left() {
+        let load = part(maximum, share).ok_or_else(|| Failure::usage(format!("{share} of {maximum} is no load")))?;
+        for attempt in 1..=2 {
+            progress.title(&share.to_string());
+            let number = curve.asked.iter().position(|asked| *asked == share).map_or(0, |index| index + 1);
+            let name = format!("{number:02}-{load}");
+            let (judgement, at) = several.run(dir, &name, (load, curve.seed), progress)?;
+            progress.say(&format!("{share}: {load} {}", judgement.verdict));
+            let at = at.strip_prefix(dir).unwrap_or(&at).display().to_string();
+            curve.add_run(share, load, &judgement, at);
+            keep(&dir.join(FILE), curve)?;
+            match judgement.verdict {
+                Verdict::Incomplete => return Ok(()),
+                Verdict::Invalid if attempt == 1 => {}
+                _ => break,
+            }
+        }
+    }
+    Ok(())
+}
+
+/// A share of a load, to the millionth; `None` when nothing is left of it.
+fn part(maximum: Multiple, share: Share) -> Option<Multiple> {
+    let millionths = u128::from(maximum.as_millionths()) * u128::from(share.as_ppb()) / 1_000_000_000;
+    Multiple::from_millionths(u64::try_from(millionths).ok()?)
+}
+
+fn show(curve: &Curve, dir: &Path, json: bool, progress: &Progress) -> Result<(), Failure> {
+    let bug = |_| Failure::bug("a curve that cannot be shown");
+    let mut page = String::new();
+    html(curve, &mut page).map_err(bug)?;
+    let path = dir.join(PAGE);
+    std::fs::write(&path, page).map_err(|e| Failure::host(format!("{} cannot be written: {e}", path.display())))?;
+    if json {
+        return print_json(curve);
+    }
+    let mut shown = String::new();
+    text(curve, &mut shown).map_err(bug)?;
+    super::show(&shown);
+    if curve.verdict() == Verdict::Incomplete {
+        progress.say(&format!("cut short; go on with the same command and --resume {}", dir.display()));
+    }
+    progress.say(&format!("curve in {}: {FILE}, {PAGE}, and a run directory for each point", dir.display()));
+    Ok(())
+}

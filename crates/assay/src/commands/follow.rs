@@ -1,0 +1,63 @@
+//! `assay watch`: what a run in another terminal, or in none, is doing; and its result once it has ended.
+
+use super::{print, result};
+use crate::cli;
+use crate::failure::Failure;
+use crate::logfile::{self, is_being_written};
+use crate::progress::Progress;
+use crate::rundir;
+use assay_record::{Entry, Reader};
+use std::fs::File;
+use std::io::{self, BufReader, Read};
+use std::time::Duration;
+
+/// Between two looks at a log that has not grown.
+const LOOK: Duration = Duration::from_millis(200);
+
+/// Follows the run in a directory to its end and prints its result; the exit code is the verdict's.
+pub fn watch(args: &cli::Watch) -> Result<u8, Failure> {
+    let path = rundir::log_in(&args.dir);
+    let dir = args.dir.display();
+    let file = logfile::open(&path)?;
+    let mut progress = Progress::new(false);
+    let mut reader = Reader::new(BufReader::with_capacity(1 << 16, Growing { file }));
+    let failed = |e: io::Error| Failure::host(format!("the log {} cannot be followed: {e}", path.display()));
+    while let Some(item) = reader.next_entry().map_err(failed)? {
+        match item {
+            Ok(Entry::Header(head)) => {
+                if let Some(step) = &head.step {
+                    progress.title(&format!("step {} of {}, {}", step.number, step.of, step.title));
+                }
+                progress.start(&head);
+            }
+            Ok(Entry::Interval(interval)) => progress.interval(&interval),
+            Ok(Entry::Event(event)) => progress.event(&event),
+            Ok(Entry::Histograms(_)) => {}
+            Ok(Entry::Close(_)) => progress.finish(),
+            Err(damage) => progress.say(&damage.to_string()),
+        }
+    }
+    progress.finish();
+    let judgement = result::judge(&path, None)?;
+    print(&result::text(&judgement, &dir.to_string())?);
+    Ok(judgement.verdict.exit_code())
+}
+
+/// A file that has not ended while somebody writes it.
+struct Growing {
+    file: File,
+}
+
+impl Read for Growing {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        loop {
+            // Asked first: what was written before the writer went away is still read.
+            let grows = is_being_written(&self.file);
+            let n = self.file.read(buffer)?;
+            if n > 0 || !grows {
+                return Ok(n);
+            }
+            std::thread::park_timeout(LOOK);
+        }
+    }
+}

@@ -1,0 +1,129 @@
+//! Several runs of one workload on the same targets, each in a directory of its own: what `limit` and `curve` have in common.
+
+use super::{result, run};
+use crate::act::scheduler::Schedulers;
+use crate::cli;
+use crate::drive::{Drive, drive, limits};
+use crate::failure::Failure;
+use crate::logfile::LogFile;
+use crate::progress::Progress;
+use crate::rundir;
+use crate::signals::{self, StopCell};
+use crate::targets::{self, Named, Targets, Wish};
+use crate::workloads;
+use assay_base::{Multiple, Span};
+use assay_judge::Judgement;
+use assay_model::Plan;
+use assay_model::workload::Workload;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use std::path::{Path, PathBuf};
+
+/// Length of one run when the command line gives none: "Running ACT for six hours will give you a good idea whether your
+/// device can pass" (ACT README, "Determining Expected Performance at Higher Throughput").
+const RUN: Span = Span::from_secs(6 * 3600);
+
+/// What stays the same from run to run. The targets are opened once, after every rule was asked.
+pub struct Several<'a> {
+    access: &'a cli::Access,
+    output: &'a cli::Output,
+    pace: cli::Pace,
+    workload: Workload,
+    named: Vec<(String, Named)>,
+    opened: Targets,
+    stop: StopCell,
+    /// The targets as they were named.
+    pub names: Vec<String>,
+    /// The plan at 1x.
+    pub plan: Plan,
+    planned: PathBuf,
+    _scheduler: Schedulers,
+}
+
+impl<'a> Several<'a> {
+    /// Opens the targets for `verb`. `pace.measure` without a value is six hours.
+    pub fn open(
+        verb: &str,
+        (workload, targets): (&str, &[String]),
+        pace: &cli::Pace,
+        access: &'a cli::Access,
+        output: &'a cli::Output,
+    ) -> Result<Several<'a>, Failure> {
+        let workload = workloads::find(workload)?;
+        let names = if targets.is_empty() { workload.targets.clone() } else { targets.to_vec() };
+        if names.is_empty() {
+            return Err(Failure::usage(format!("{verb} needs a target: a device, a file or sim:flash")));
+        }
+        let named = targets::named(&names)?;
+        let pace = cli::Pace { measure: Some(pace.measure.unwrap_or(RUN)), ..pace.clone() };
+        let plan = run::plan(&workload, &named, None, &pace)?;
+        rundir::refuse_taken(output.out.as_deref())?;
+        let given = output.resume.as_deref().or(output.out.as_deref());
+        let planned = rundir::planned(given, &format!("{verb}-{}", plan.name));
+        let smallest = |block| plan.smallest_target(block);
+        let wish = Wish { writes: plan.writes(), smallest: &smallest, log_dir: &planned };
+        let opened = Targets::open(&named, wish, access)?;
+        let stop = signals::watch().map_err(|e| Failure::host(format!("signals cannot be watched: {e}")))?;
+        let _scheduler = Schedulers::set(workload.scheduler.as_deref(), &opened)?;
+        Ok(Several { access, output, pace, workload, named, opened, stop, names, plan, planned, _scheduler })
+    }
+
+    /// The directory of all runs: the one that is continued, or a new one.
+    pub fn directory(&self) -> Result<PathBuf, Failure> {
+        match &self.output.resume {
+            Some(dir) => Ok(dir.clone()),
+            None => rundir::create(&self.planned, self.output.out.is_some()),
+        }
+    }
+
+    /// One run at `load` with this seed, in a new directory `below/name`, judged.
+    pub fn run(
+        &self,
+        below: &Path,
+        name: &str,
+        (load, seed): (Multiple, u64),
+        progress: &mut Progress,
+    ) -> Result<(Judgement, PathBuf), Failure> {
+        let pace = cli::Pace { seed: Some(seed), ..self.pace.clone() };
+        let plan = run::plan(&self.workload, &self.named, Some(load), &pace)?;
+        let dir = rundir::create(&below.join(name), false)?;
+        let mut log = LogFile::create(&dir.join("run.jsonl"))?;
+        let how = Drive {
+            engine: self.access.engine,
+            workers: self.output.workers,
+            spin: self.output.spin,
+            limits: limits(self.output),
+            step: None,
+            watermarks: crate::header::short(plan.measured(), self.workload.duration).into_iter().collect(),
+            prepared: run::prepared(&self.opened),
+            measured_before_ns: None,
+            signer: None,
+            readings: None,
+        };
+        drive(&plan, &self.opened, &how, &mut log, progress, &self.stop)?;
+        Ok((result::leave(&dir, self.output.judge_on)?, dir))
+    }
+}
+
+/// Writes a document whole or not at all.
+pub fn keep<T: Serialize>(file: &Path, document: &T) -> Result<(), Failure> {
+    let half = file.with_extension("json.new");
+    let write = || {
+        std::fs::write(&half, serde_json::to_vec_pretty(document)?)?;
+        std::fs::rename(&half, file)
+    };
+    write().map_err(|e: std::io::Error| Failure::host(format!("{} cannot be written: {e}", file.display())))
+}
+
+/// Reads what an earlier call kept; `same` says whether it is of the same task.
+pub fn kept<T: DeserializeOwned>(file: &Path, same: impl Fn(&T) -> bool) -> Result<T, Failure> {
+    let unusable =
+        |why: &dyn std::fmt::Display| Failure::usage(format!("{} cannot be continued: {why}", file.display()));
+    let text = std::fs::read_to_string(file).map_err(|e| unusable(&e))?;
+    let kept: T = serde_json::from_str(&text).map_err(|e| unusable(&e))?;
+    if !same(&kept) {
+        let why = "it is of another workload, other targets or another length; repeat the command it was started with";
+        return Err(unusable(&why));
+    }
+    Ok(kept)
+}

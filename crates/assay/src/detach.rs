@@ -1,0 +1,89 @@
+//! `--detach`: the same command in the background, which no closed terminal ends.
+
+use crate::failure::Failure;
+use std::ffi::OsString;
+use std::fs::File;
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::time::Duration;
+
+/// Between two looks whether the run has begun.
+const LOOK: Duration = Duration::from_millis(50);
+
+/// Starts this program again with the same arguments but `--detach`, waits until its run has begun, and says how to come back.
+/// `dir` is its run directory; one that `chosen` names is added to the arguments. The exit code is 0 once it runs, and the
+/// program's own when it ended before that.
+pub fn detach(dir: &Path, chosen: bool) -> Result<u8, Failure> {
+    let said = beside(dir);
+    // A log that is continued is there before.
+    let before = logged(dir);
+    let mut child = start(dir, chosen, &said)?;
+    loop {
+        let ended = child.try_wait().map_err(|e| Failure::host(format!("the run cannot be waited for: {e}")))?;
+        if logged(dir) > before && ended.is_none() {
+            break;
+        }
+        if let Some(status) = ended {
+            return over(status, &said);
+        }
+        std::thread::park_timeout(LOOK);
+    }
+    let (pid, said) = (child.id(), said.display());
+    // A search has a log for each of its runs, and says itself how it goes on.
+    let look = match dir.join("run.jsonl").exists() {
+        true => format!("assay watch {}", dir.display()),
+        false => format!("tail -f {said}"),
+    };
+    let dir = dir.display();
+    crate::commands::print(&format!(
+        "running in {dir} as process {pid}; what it says goes to {said}\n  {look}   shows it, and its result in the end\n  kill {pid}   ends it in good order\n"
+    ));
+    Ok(crate::failure::code::DONE)
+}
+
+/// Bytes in the logs of a run, or of those that a search or a curve has made so far, each in a directory of its own.
+fn logged(dir: &Path) -> u64 {
+    let length = |dir: &Path| dir.join("run.jsonl").metadata().map_or(0, |log| log.len());
+    let inside = std::fs::read_dir(dir).into_iter().flatten().flatten().map(|entry| length(&entry.path()));
+    length(dir) + inside.sum::<u64>()
+}
+
+/// Where its words go: a file next to its run directory, which it makes itself.
+fn beside(dir: &Path) -> PathBuf {
+    let mut name = dir.as_os_str().to_owned();
+    name.push(".txt");
+    PathBuf::from(name)
+}
+
+fn start(dir: &Path, chosen: bool, said: &Path) -> Result<Child, Failure> {
+    let failed = |e: std::io::Error| Failure::host(format!("the run cannot be started in the background: {e}"));
+    let file = || -> std::io::Result<File> {
+        if let Some(parent) = said.parent() {
+            std::fs::create_dir_all(parent)?;
+        }
+        File::options().append(true).create(true).open(said)
+    };
+    let file = file().map_err(|e| Failure::host(format!("{} cannot be made: {e}", said.display())))?;
+    let mut args: Vec<OsString> = std::env::args_os().skip(1).filter(|arg| arg != "--detach").collect();
+    if chosen {
+        args.extend(["--out".into(), dir.as_os_str().to_owned()]);
+    }
+    let program = std::env::current_exe().map_err(failed)?;
+    let errors = file.try_clone().map_err(failed)?;
+    // A process group of its own: a terminal's hang-up and its Ctrl-C go to the foreground group only.
+    let mut command = Command::new(program);
+    command.args(args).stdin(Stdio::null()).stdout(file).stderr(errors).process_group(0);
+    command.spawn().map_err(failed)
+}
+
+/// It ended before its run began, or so soon that there was nothing to watch.
+fn over(status: ExitStatus, said: &Path) -> Result<u8, Failure> {
+    let text = std::fs::read_to_string(said).unwrap_or_default();
+    let _ = std::fs::remove_file(said);
+    crate::failure::tell(text.trim_end());
+    match status.code() {
+        Some(code) => Ok(code as u8),
+        None => Err(Failure::host(format!("the run in the background was ended: {status}"))),
+    }
+}

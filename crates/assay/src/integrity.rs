@@ -1,0 +1,112 @@
+//! What a run that verifies needs of its targets and of this machine's memory.
+
+use crate::failure::Failure;
+use crate::targets::Targets;
+use assay_base::{Bytes, Geometry};
+use assay_device::probe;
+use assay_device::safety::Roots;
+use assay_engine::{Ledger, Verified};
+use assay_model::Plan;
+use std::sync::Arc;
+
+/// One part in so many of the memory may be taken for what was written where. The rest is for buffers, the kernel and others.
+const SHARE_OF_MEMORY: u64 = 4;
+
+/// Refuses what cannot be verified, before anything is written.
+pub fn possible(plan: &Plan, targets: &Targets) -> Result<(), Failure> {
+    let why = match targets {
+        _ if !plan.verify => return Ok(()),
+        Targets::Simulated(_) => "a simulated device has times and no data",
+        Targets::Null(_) => "it keeps no data",
+        Targets::Real(_) => {
+            let geometries: Vec<Geometry> =
+                (0..usize::from(plan.targets)).map(|index| targets.geometry(index)).collect();
+            let host = probe::host(&Roots::host());
+            let memory = [host.memory, host.cgroup.memory].into_iter().flatten().min().unwrap_or(u64::MAX);
+            return fits(plan, &geometries, memory);
+        }
+    };
+    Err(Failure::workload(format!(
+        "{} cannot be verified: {why}\n  = take a device or a file, or leave out verify",
+        targets.name(0)
+    )))
+}
+
+/// The ledger of a run of `plan` on `targets`, which is possible; `None` when it does not verify.
+pub fn ledger(plan: &Plan, targets: &Targets, workers: usize) -> Option<Arc<Ledger>> {
+    if !plan.verify {
+        return None;
+    }
+    let target = |index| Verified { geometry: targets.geometry(index), mark: mark(targets, index) };
+    let all: Vec<Verified> = (0..usize::from(plan.targets)).map(target).collect();
+    Ledger::new(plan, &all, workers as u32).map(Arc::new)
+}
+
+fn fits(plan: &Plan, targets: &[Geometry], memory: u64) -> Result<(), Failure> {
+    let need = Ledger::bytes(plan, targets).ok_or_else(no_granule)?;
+    if need <= memory / SHARE_OF_MEMORY {
+        return Ok(());
+    }
+    let units: Vec<String> = targets.iter().map(|target| Bytes::new(plan.unit(target.block)).to_string()).collect();
+    Err(Failure::host(format!(
+        "verifying would take {} of memory (8 bytes for every {} of the targets), a {SHARE_OF_MEMORY}th of this machine's is {}\n  = align the writes to their size (address = {{ uniform = \"128KiB\" }}), take smaller targets, or leave out verify",
+        Bytes::new(need).human(),
+        units.first().map_or("", String::as_str),
+        Bytes::new(memory / SHARE_OF_MEMORY).human()
+    )))
+}
+
+fn no_granule() -> Failure {
+    Failure::workload("a target whose blocks are no power of two cannot be verified; leave out verify")
+}
+
+/// How a plan verifies on targets with blocks of `block` bytes, for people.
+pub fn describe(plan: &Plan, block: u32) -> Option<String> {
+    let granule = plan.granule(block).filter(|_| plan.verify)?;
+    let size = |bytes| Bytes::new(bytes).to_string();
+    Some(format!("{} sealed at a time, 8 B of memory for every {}", size(granule), size(plan.unit(block))))
+}
+
+/// The number in every seal of a target: the same for the same device, or for the same file.
+fn mark(targets: &Targets, index: usize) -> u32 {
+    let identity = targets.real().get(index).map_or_else(|| targets.name(index).to_owned(), |real| real.identity());
+    let sum = blake3::hash(identity.as_bytes());
+    sum.as_bytes()[..4].iter().fold(0, |mark, byte| mark << 8 | u32::from(*byte))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use assay_model::workload::{Adjust, read};
+
+    #[test]
+    fn memory_is_asked_for_before_anything_is_written() {
+        let plan = |address: &str| {
+            let file = format!(
+                "model = \"streams\"\nverify = true\n[[stream]]\nname = \"w\"\ndirection = \"write\"\nsize = \"128KiB\"\naddress = {address}\nrate = \"1/s\""
+            );
+            read("t", &file).unwrap().plan(&Adjust { targets: 1, ..Adjust::default() }).unwrap()
+        };
+        let terabyte = |block| [Geometry { size: 1 << 40, block }];
+        let gib = 1u64 << 30;
+        // (address, block, memory, fits)
+        for (address, block, memory, ok) in [
+            ("{ uniform = \"128KiB\" }", 512, gib, true),
+            ("\"sequential\"", 512, gib, true),
+            ("\"uniform\"", 4096, gib, false),
+            ("\"uniform\"", 4096, 9 * gib, true),
+            ("\"uniform\"", 512, 9 * gib, false),
+        ] {
+            let fits = fits(&plan(address), &terabyte(block), memory);
+            assert_eq!(fits.is_ok(), ok, "{address} {block} {memory}: {fits:?}");
+            if let Err(failure) = fits {
+                assert_eq!(failure.code, crate::failure::code::HOST);
+                assert!(format!("{failure:?}").contains("of memory (8 bytes for every"), "{failure:?}");
+            }
+        }
+        assert_eq!(
+            fits(&plan("\"uniform\""), &[Geometry { size: 1 << 30, block: 520 }], gib).unwrap_err().code,
+            crate::failure::code::WORKLOAD
+        );
+    }
+}

@@ -1,0 +1,119 @@
+//! Exports read by the tools they are made for: fio-plot draws what `fio-json` holds, and HdrHistogram's own reader for Python
+//! adds the interval log up to what the judgement says. Both come from PyPI into an environment of their own; where that is
+//! not to be had the test says so and leaves them out.
+#![allow(clippy::unwrap_used, clippy::disallowed_macros, reason = "a test, which must say what it skipped")]
+
+use serde_json::Value;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+fn assay(dir: &Path, line: &str) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_assay")).args(line.split(' ')).current_dir(dir).output().unwrap()
+}
+
+fn told(output: &Output) -> String {
+    String::from_utf8_lossy(&[output.stdout.as_slice(), &output.stderr].concat()).into_owned()
+}
+
+/// An environment with these packages, made once and kept with the build; `None`, said aloud, where it cannot be made.
+fn tools(packages: &[&str]) -> Option<PathBuf> {
+    let home = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("python-{}", packages.join("-")));
+    let done = home.join("installed");
+    if !done.exists() {
+        let made = Command::new("python3").args(["-m", "venv", "--clear"]).arg(&home).output();
+        let install = || {
+            let options = ["install", "--quiet", "--disable-pip-version-check", "--retries", "1", "--timeout", "20"];
+            Command::new(home.join("bin/pip")).args(options).args(packages).output()
+        };
+        let installed = made.is_ok_and(|made| made.status.success()) && install().is_ok_and(|it| it.status.success());
+        if !installed {
+            eprintln!(
+                "skipped: {} could not be had from PyPI, the exports were NOT tried with it",
+                packages.join(", ")
+            );
+            return None;
+        }
+        std::fs::write(&done, packages.join("\n")).unwrap();
+    }
+    Some(home.join("bin"))
+}
+
+#[test]
+fn fio_plot_draws_the_export() {
+    let Some(bin) = tools(&["fio-plot"]) else { return };
+    let dir = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
+    let dir = dir.path();
+    let workload = |depth: u32| {
+        format!(
+            "model = \"streams\"\nname = \"reads\"\nin_flight_bound = {depth}\n[[stream]]\nname = \"reads\"\ndirection = \"read\"\n\
+             size = \"4KiB\"\nin_flight = {depth}\n"
+        )
+    };
+    for target in ["flash", "disk"] {
+        std::fs::create_dir(dir.join(target)).unwrap();
+        for depth in [1, 2, 4] {
+            std::fs::write(dir.join("w.toml"), workload(depth)).unwrap();
+            let run = assay(dir, &format!("run w.toml sim:{target} --for 5s --slice 5s --out run-{target}-{depth}"));
+            assert_eq!(run.status.code(), Some(0), "{}", told(&run));
+            let export = assay(dir, &format!("export run-{target}-{depth} --to fio-json"));
+            std::fs::write(dir.join(target).join(format!("randread-{depth}-1.json")), &export.stdout).unwrap();
+        }
+    }
+    for (name, arguments) in [
+        ("bars", "-i flash -l -d 1 2 4 -n 1"),
+        ("latency-histogram", "-i flash -H -d 4 -n 1"),
+        ("jobs", "-i flash -N -d 4 -n 1"),
+        ("surface", "-i flash -L -t lat -d 1 2 4 -n 1"),
+        ("comparison", "-i flash disk -C -d 4 -n 1"),
+    ] {
+        let picture = dir.join(format!("{name}.png"));
+        let output = Command::new(bin.join("fio-plot"))
+            .args(arguments.split(' '))
+            .args(["-T", name, "-r", "randread", "-o"])
+            .arg(&picture)
+            .current_dir(dir)
+            .env("MPLCONFIGDIR", dir)
+            .output()
+            .unwrap();
+        let drawn = std::fs::read(&picture).unwrap_or_default();
+        assert!(drawn.starts_with(b"\x89PNG") && drawn.len() > 20_000, "{name}: {}", told(&output));
+    }
+}
+
+/// Adds the log up by tag: operations, and the 99th percentile in nanoseconds.
+const READ: &str = r#"
+import json, math, sys
+from hdrh.histogram import HdrHistogram
+from hdrh.log import HistogramLogReader
+sums = {}
+reader = HistogramLogReader(sys.argv[1], HdrHistogram(1, 3600 * 10**9, 3))
+while True:
+    one = reader.get_next_interval_histogram()
+    if one is None:
+        break
+    sums.setdefault(one.get_tag(), HdrHistogram(1, 3600 * 10**9, 3)).add(one)
+def p99(it):
+    # Its rank is rounded, ours is the next one: a quarter below a rank is rounded to it.
+    n = it.get_total_count()
+    return it.get_value_at_percentile((math.ceil(0.99 * n) - 0.25) / n * 100)
+print(json.dumps({tag: [it.get_total_count(), p99(it)] for tag, it in sums.items()}))
+"#;
+
+#[test]
+fn the_interval_log_adds_up_in_hdrhistograms_reader() {
+    let Some(bin) = tools(&["hdrhistogram"]) else { return };
+    let dir = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
+    let dir = dir.path();
+    assay(dir, "run act-storage sim:flash --for 35s --slice 35s --load 0.5x --out run");
+    std::fs::write(dir.join("run.hlog"), assay(dir, "export run --to hlog").stdout).unwrap();
+    let read = Command::new(bin.join("python")).args(["-c", READ, "run.hlog"]).current_dir(dir).output().unwrap();
+    let sums: Value = serde_json::from_slice(&read.stdout).unwrap_or_else(|_| panic!("{}", told(&read)));
+    let judged: Value = serde_json::from_slice(&std::fs::read(dir.join("run/verdict.json")).unwrap()).unwrap();
+    let streams = judged["streams"].as_array().unwrap();
+    assert_eq!(sums.as_object().unwrap().len(), streams.len(), "{sums}");
+    for stream in streams {
+        let response = &stream["response"];
+        let expected = [response["operations"].clone(), response["p99_ns"].clone()];
+        assert_eq!(sums[stream["name"].as_str().unwrap()], serde_json::json!(expected), "{}", stream["name"]);
+    }
+}

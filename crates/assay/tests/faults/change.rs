@@ -1,0 +1,36 @@
+//! A disk that becomes slower in the middle of a run: the report says so, and when.
+
+use super::rig::{DISK, Rig, steady, workload};
+
+#[test]
+fn a_disk_that_slows_down_is_told_with_its_moment() {
+    let Some(rig) = Rig::full() else { return };
+    rig.fault.set("read_delay=2ms");
+    let reads = workload("24s", ("1s", "50%"), &[&steady("read", 100)]).replacen(
+        "\n[[stream]]",
+        "interval = \"200ms\"\n\n[[stream]]",
+        1,
+    );
+    rig.place.write("workload.toml", &reads);
+    let running = rig.place.start(&["run", "workload.toml", DISK], 60);
+    rig.fault.set("read_delay=6ms");
+    // By the log itself: so many intervals had been written when the delay was set.
+    let written = std::fs::read_to_string(rig.place.path("run/run.jsonl")).unwrap();
+    let before = written.matches("\"kind\":\"interval\"").count();
+    let said = running.end();
+    let log = rig.judged(&said, "PASS");
+    let start = log.intervals.iter().find(|interval| interval.phase == 0).unwrap().start_ns;
+    let set = log.intervals[before].start_ns - start;
+    let json: serde_json::Value =
+        serde_json::from_slice(&std::fs::read(rig.place.path("run/verdict.json")).unwrap()).unwrap();
+    let changes = json["steadiness"][0]["changes"].as_array().unwrap();
+    let largest = changes.iter().max_by(|a, b| size(a).total_cmp(&size(b))).unwrap_or_else(|| panic!("{json}"));
+    let at = largest["at_ns"].as_u64().unwrap();
+    assert!(at.abs_diff(set) <= 1_000_000_000, "set at {set} ns, told for {at} ns: {changes:?}");
+    assert!(size(largest) > 1.5, "from 2 ms to 6 ms: {largest}");
+    assert!(said.out.contains(": mean response of reads rose"), "{}", said.out);
+}
+
+fn size(change: &serde_json::Value) -> f64 {
+    change["after"].as_f64().unwrap() / change["before"].as_f64().unwrap() - 1.0
+}

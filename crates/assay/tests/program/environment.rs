@@ -1,0 +1,117 @@
+//! What a certificate says of the world around the run, and what becomes of a run whose world changes.
+
+use super::bed::Place;
+use super::devices::{Disk, Loop, passed_over};
+use serde_json::Value;
+use std::fs;
+use std::os::unix::fs::FileExt;
+
+fn verdict(place: &Place, dir: &str) -> Value {
+    serde_json::from_str(&fs::read_to_string(place.path(dir).join("verdict.json")).unwrap()).unwrap()
+}
+
+#[test]
+fn a_queue_that_is_changed_in_the_middle_proves_nothing() {
+    let place = Place::new();
+    let Some(disk) = Loop::over(&place, "disk.img", 16 << 20) else { return };
+    let file = format!("/sys/block/{}/queue/nr_requests", disk.name());
+    let before = disk.queue("nr_requests");
+    let other = if before == "64" { "32" } else { "64" };
+    // Nothing that a busy machine could break: a broken bound would outweigh what is looked for.
+    let calm = "model = \"streams\"\nduration = \"4s\"\nslice = \"1s\"\nmax_lag = \"0s\"\n[[stream]]\nname = \"reads\"\n\
+        direction = \"read\"\nsize = \"4KiB\"\nin_flight = 1\npause = \"20ms\"\n[[criterion]]\nstream = \"reads\"\n\
+        share_over = \"10s\"\nat_most = \"99%\"\n";
+    place.write("calm.toml", calm);
+    let running = place.start(&["run", "calm.toml", disk.path()], 1);
+    if fs::write(&file, other).is_err() {
+        return passed_over("this kernel does not change a loop device's queue");
+    }
+    let said = running.end();
+    assert_eq!(said.is_of_verdict(&place.path("run")), "INVALID", "{}", said.out);
+    let told = format!("queue length of {} was {before} and is {other} now", disk.path());
+    assert!(said.out.contains(&told), "{}", said.out);
+    let json = verdict(&place, "run");
+    assert_eq!(json["environment_changes"], 1);
+    assert!(json["intervals"]["valid"].as_u64() < json["intervals"]["present"].as_u64());
+    assert!(json["events"].as_array().unwrap().iter().any(|event| event["what"] == "environment-changed"));
+}
+
+#[test]
+fn everything_a_certificate_must_say_is_said_or_said_to_be_absent() {
+    let place = Place::new();
+    let Some(disk) = Loop::over(&place, "disk.img", 16 << 20) else { return };
+    let token = disk.token(&place);
+    let said = place.assay(&["prep", disk.path(), "--destroy-data", &token]);
+    assert_eq!(said.code, Some(0), "{}", said.err);
+    disk.until_free();
+    let run = |dir: &str| {
+        let consent = ["--destroy-data", &token, "--for", "2s", "--load", "0.1x", "--out", dir];
+        let said = place.assay(&[&["run", "act-storage", disk.path()], &consent[..]].concat());
+        said.is_of_verdict(&place.path(dir));
+        disk.until_free();
+        verdict(&place, dir)
+    };
+    let json = run("first");
+    for fact in [
+        "kernel",
+        "kernel command line",
+        "governor",
+        "transparent huge pages",
+        "numa nodes",
+        "virtualised",
+        "clocksource",
+    ] {
+        assert!(json["host"][fact].as_str().is_some_and(|told| !told.is_empty()), "{fact}: {}", json["host"]);
+    }
+    let target = &json["targets"][0];
+    for fact in [
+        "model",
+        "serial",
+        "wwid",
+        "firmware",
+        "scheduler",
+        "nr_requests",
+        "write cache",
+        "fua",
+        "rotational",
+        "diskseq",
+        "pci link",
+    ] {
+        assert!(target["facts"][fact].as_str().is_some_and(|told| !told.is_empty()), "{fact}: {}", target["facts"]);
+    }
+    assert_eq!(target["facts"]["serial"], "absent", "a loop device has none");
+    for when in ["before", "after"] {
+        assert!(target["health"][when]["smart"].as_str().unwrap().starts_with("absent"), "{target}");
+    }
+    let clocks = &json["clocks"];
+    for clock in ["at_ns", "real_ns", "boot_ns", "mono_ns"] {
+        let went = clocks["end"][clock].as_u64().unwrap() - clocks["start"][clock].as_u64().unwrap();
+        assert!(went >= 2_000_000_000, "{clock}: {clocks}");
+    }
+    assert_eq!(clocks["events"], serde_json::json!([]));
+    // What was in flight at the end may have had an interval of its own.
+    let intervals = ["planned", "present", "valid"].map(|which| json["intervals"][which].as_u64().unwrap());
+    assert!(intervals[0] == 2 && intervals[1] >= 2 && intervals[2] <= intervals[1], "{intervals:?}");
+    let reads = &json["streams"][0];
+    assert!(reads["blocked_submit"]["max_ns"].as_u64().unwrap() > 0, "{reads}");
+    let lag: u64 = reads["own_lag_counts"].as_array().unwrap().iter().map(|pair| pair[1].as_u64().unwrap()).sum();
+    assert_eq!(Some(lag), reads["operations"].as_u64(), "each operation is in the histogram of own lag");
+    for member in ["cpu_ns", "run_queue_ns", "steal_ns"] {
+        assert!(json["generator"][member].is_u64(), "{}", json["generator"]);
+    }
+    assert!(json["engine"]["program"].as_str().unwrap().starts_with("BLAKE3"));
+    let prepared = &target["prepared"];
+    for member in ["begun", "finished", "tool", "record_blake3"] {
+        assert!(prepared[member].is_string(), "{prepared}");
+    }
+    assert_eq!(prepared["foreign_bytes"], 0);
+
+    // What we write ourselves is nobody else's; what another writes is, to the byte.
+    assert_eq!(run("second")["targets"][0]["prepared"]["foreign_bytes"], 0);
+    let foreign = fs::OpenOptions::new().write(true).open(disk.path()).unwrap();
+    foreign.write_all_at(&[0; 8192], 1 << 20).unwrap();
+    foreign.sync_all().unwrap();
+    drop(foreign);
+    disk.until_free();
+    assert_eq!(run("third")["targets"][0]["prepared"]["foreign_bytes"], 8192);
+}

@@ -1,0 +1,171 @@
+//! A person at a terminal, which is a pseudo-terminal here: asked once more before a device loses its data, and able to say no.
+
+use super::bed::{Place, until};
+use super::devices::{Disk, Loop};
+use std::fs::File;
+use std::io::{Read, Write};
+use std::os::fd::FromRawFd;
+use std::os::unix::process::CommandExt;
+use std::process::{Child, Command, Stdio};
+use std::sync::{Arc, Mutex};
+
+/// A program whose keyboard and messages are a terminal.
+struct Seated {
+    child: Child,
+    keyboard: File,
+    shown: Arc<Mutex<String>>,
+}
+
+impl Seated {
+    fn at(mut command: Command) -> Seated {
+        let (mut master, mut slave) = (0, 0);
+        // SAFETY: both numbers are written by the call; name, settings and size are left to the system.
+        let made = unsafe {
+            libc::openpty(&raw mut master, &raw mut slave, std::ptr::null_mut(), std::ptr::null(), std::ptr::null())
+        };
+        assert_eq!(made, 0, "a pseudo-terminal");
+        // SAFETY: both are open and nobody else's.
+        let (master, slave) = unsafe { (File::from_raw_fd(master), File::from_raw_fd(slave)) };
+        command.stdin(slave.try_clone().unwrap()).stderr(slave).stdout(Stdio::null());
+        let seat = || {
+            // SAFETY: system calls only, between fork and exec: a session of its own with this terminal, so that Ctrl-C is a
+            // signal to it.
+            let seated = unsafe { libc::setsid() >= 0 && libc::ioctl(0, libc::TIOCSCTTY, 0) == 0 };
+            if seated { Ok(()) } else { Err(std::io::Error::last_os_error()) }
+        };
+        // SAFETY: see above.
+        unsafe { command.pre_exec(seat) };
+        let child = command.spawn().unwrap();
+        drop(command);
+        let shown = Arc::new(Mutex::new(String::new()));
+        let (mut screen, text) = (master.try_clone().unwrap(), shown.clone());
+        std::thread::spawn(move || {
+            let mut bytes = [0; 4096];
+            // The terminal gives EIO once nobody has its other end open.
+            while let Ok(n) = screen.read(&mut bytes) {
+                text.lock().unwrap().push_str(&String::from_utf8_lossy(&bytes[..n]));
+            }
+        });
+        Seated { child, keyboard: master, shown }
+    }
+
+    fn shown(&self) -> String {
+        self.shown.lock().unwrap().clone()
+    }
+
+    fn sees(&mut self, words: &str) {
+        until(words, || {
+            let gone = self.child.try_wait().unwrap();
+            assert!(gone.is_none() || self.shown().contains(words), "ended without \"{words}\": {}", self.shown());
+            self.shown().contains(words)
+        });
+    }
+
+    fn types(&mut self, text: &str) {
+        self.keyboard.write_all(text.as_bytes()).unwrap();
+    }
+
+    fn ends(&mut self) -> (Option<i32>, String) {
+        until("its end", || self.child.try_wait().unwrap().is_some());
+        (self.child.wait().unwrap().code(), self.shown())
+    }
+}
+
+const CTRL_C: &str = "\x03";
+const RUN: [&str; 5] = ["run", "act-storage", "--for", "1s", "--out"];
+
+fn tail(token: &str) -> &str {
+    &token[token.len() - 4..]
+}
+
+#[test]
+fn one_device_is_confirmed_by_four_characters() {
+    let place = Place::new();
+    let Some(disk) = Loop::over(&place, "disk.img", 16 << 20) else { return };
+    let token = disk.token(&place);
+    let consent = ["--destroy-data", &token];
+    let before = disk.counted();
+    // Neither another answer nor none, nor Ctrl-C, nor the end of the input lets it write.
+    for answer in ["0000\n", "\n", "yes\n", CTRL_C, "\x04"] {
+        let mut seated = Seated::at(place.command(&[&RUN[..], &["run", disk.path()], &consent].concat()));
+        seated.sees("Type the last 4 of the token");
+        assert!(seated.shown().contains("All data will be lost") && seated.shown().contains(disk.path()));
+        seated.types(answer);
+        let (code, shown) = seated.ends();
+        assert_eq!(code, Some(4), "{answer:?}: {shown}");
+        assert!(shown.contains("nothing was written"), "{answer:?}: {shown}");
+        disk.until_free();
+    }
+    // A terminal alone is no consent.
+    let mut seated = Seated::at(place.command(&[&RUN[..], &["run", disk.path()]].concat()));
+    let (code, shown) = seated.ends();
+    assert!(code == Some(4) && shown.contains("consent") && !shown.contains("Type"), "{shown}");
+    assert_eq!((disk.counted() - before).writes, 0);
+    assert_eq!(place.left(&["disk.img"]), [""; 0]);
+
+    let mut seated = Seated::at(place.command(&[&RUN[..], &["run", disk.path()], &consent].concat()));
+    seated.sees("Type the last 4");
+    seated.types(&format!("{}\n", tail(&token).to_uppercase()));
+    let (code, shown) = seated.ends();
+    assert!(matches!(code, Some(0 | 10 | 11)), "{code:?}: {shown}");
+    assert!((disk.counted() - before).writes > 0 && place.path("run/verdict.json").exists());
+    // Reading destroys nothing, and asks nothing.
+    disk.until_free();
+    let mut seated = Seated::at(place.command(&["run", "random-read", disk.path(), "--for", "1s", "--out", "read"]));
+    let (code, shown) = seated.ends();
+    assert!(matches!(code, Some(0 | 10 | 11)) && !shown.contains("Type the last"), "{code:?}: {shown}");
+}
+
+#[test]
+fn before_several_devices_lose_their_data_there_are_ten_seconds() {
+    let place = Place::new();
+    let disks = ["one.img", "two.img"].map(|name| Loop::over(&place, name, 16 << 20));
+    let [Some(one), Some(two)] = disks else { return };
+    let tokens = [one.token(&place), two.token(&place)];
+    let consent = tokens.join(",");
+    let command =
+        [&RUN[..], &["run", one.path(), two.path(), "new.dat", "--create", "16MiB", "--destroy-data", &consent]];
+    let confirmed = |ended: bool| {
+        let mut seated = Seated::at(place.command(&command.concat()));
+        for (disk, token) in [(&one, &tokens[0]), (&two, &tokens[1])] {
+            seated.sees(&format!("Type the last 4 of the token of {}", disk.path()));
+            seated.types(&format!("{}\n", tail(token)));
+        }
+        seated.sees("2 devices begins in 10s; Ctrl-C ends it");
+        if ended {
+            seated.types(CTRL_C);
+        }
+        seated.ends()
+    };
+    let before = [one.counted(), two.counted()];
+    let (code, shown) = confirmed(true);
+    assert_eq!(code, Some(4), "{shown}");
+    assert!(shown.contains("ended before the first write; nothing was written"), "{shown}");
+    assert_eq!([one.counted() - before[0], two.counted() - before[1]].map(|counted| counted.writes), [0, 0]);
+    assert_eq!(place.left(&["one.img", "two.img"]), [""; 0], "the file that it had made is gone");
+    one.until_free();
+    two.until_free();
+    let (code, shown) = confirmed(false);
+    assert!(matches!(code, Some(0 | 10 | 11)), "{code:?}: {shown}");
+    assert!((two.counted() - before[1]).writes > 0);
+}
+
+#[test]
+fn a_drop_in_asks_for_the_token_once() {
+    let place = Place::new();
+    let Some(disk) = Loop::over(&place, "disk.img", 16 << 20) else { return };
+    let token = disk.token(&place);
+    let command = || place.command(&["as", "act_prep", disk.path()]);
+    let mut seated = Seated::at(command());
+    seated.sees("type their tokens");
+    seated.types(&format!("{token}\n"));
+    let (code, shown) = seated.ends();
+    assert!(code == Some(0) && !shown.contains("Type the last"), "{code:?}: {shown}");
+    disk.until_free();
+    let mut given = command();
+    given.env("ASSAY_DESTROY_DATA", &token);
+    let mut seated = Seated::at(given);
+    seated.sees("Type the last 4 of the token");
+    seated.types("no\n");
+    assert_eq!(seated.ends().0, Some(4));
+}
