@@ -2,7 +2,8 @@
 
 mod common;
 
-use assay_judge::{Judgement, render};
+use assay_judge::judgement::*;
+use assay_judge::{Judgement, Verdict, render};
 use assay_record::CloseReason;
 use common::*;
 
@@ -73,6 +74,58 @@ fn other_ends_fit_too() {
     let empty = text(&Scenario::new(header(1, 1)).judge());
     fits(&empty);
     assert!(empty.starts_with("INCOMPLETE") && !empty.contains('%') | empty.contains("< 5%"), "{empty}");
+}
+
+/// Whatever there is too much of, the summary keeps to its 40 lines and says first what decided.
+#[test]
+fn a_summary_with_too_much_of_everything_fits() {
+    let long = "the device was slower than what was asked of it, and longer than a line is wide, ".repeat(9);
+    let mut judged = Scenario::new(header(48, 4)).run(BAD).completed().judge();
+    let mut tight = 0;
+    for many in 0..12 {
+        let repeat = |of: &str| vec![of.to_owned(); many];
+        judged.reason = long.clone();
+        (judged.watermarks, judged.warnings) = (repeat("SIMULATED: and so on"), repeat(&long));
+        judged.damage = vec![Damaged { line: 7, offset: 7, what: long.clone(), torn_tail: false }; many];
+        let broken = judged.part.criteria[1].clone();
+        let noted = CriterionOutcome { note: Some(long.clone()), ..broken };
+        judged.part.criteria.extend(vec![noted; many]);
+        let stream = judged.part.streams[0].clone();
+        judged.part.streams.extend((0..many).map(|n| StreamTotals { name: format!("{n}{long}"), ..stream.clone() }));
+        judged.part.gaps =
+            vec![Gap { at_ns: HOUR, before: "interrupted".into(), resumed: "1970-01-01T01:00:00Z".into() }; many];
+        let place = DamagedPlace { target: long.clone(), damage: "torn".into(), ..DamagedPlace::default() };
+        judged.part.integrity = Some(Integrity {
+            verified_reads: 1_000_000_000,
+            unverified_reads: many as u64,
+            damaged: many as u64,
+            places: vec![place; many],
+        });
+        let changes = vec![Change { before: 1.0, after: 2.0, ..Change::default() }; many];
+        judged.part.steadiness = vec![Steadiness { stream: long.clone(), changes, ..Steadiness::default() }; many];
+        let part = Part { criteria: Vec::new(), ..judged.part.clone() };
+        let step = Step {
+            number: 1,
+            of: 12,
+            title: long.clone(),
+            verdict: Verdict::Fail,
+            reason: long.clone(),
+            deciding: None,
+            load: "30x".into(),
+            warnings: Vec::new(),
+            part,
+        };
+        judged.steps = vec![step; many];
+        let got = text(&judged);
+        fits(&got);
+        tight += usize::from(got.contains("assay judge --table"));
+        assert!(got.starts_with("FAIL") && got.trim_end().ends_with("(exit code 10)"), "{got}");
+        assert!(
+            got.lines().any(|line| line.starts_with("FAIL        reads response over 1 ms")),
+            "what was broken is listed:\n{got}"
+        );
+    }
+    assert!(tight > 0, "not one of them was too long");
 }
 
 #[test]
