@@ -6,6 +6,7 @@
 pub mod header;
 pub mod interval;
 pub mod log;
+pub mod packed;
 pub mod recorder;
 pub mod thresholds;
 pub mod times;
@@ -18,6 +19,7 @@ pub use interval::{
     Timing,
 };
 pub use log::{Damage, Entry, Reader, Writer};
+pub use packed::{Filled, Unpacker};
 pub use recorder::{Failure, Frame, Recorder};
 pub use thresholds::Thresholds;
 pub use times::Times;

@@ -2,25 +2,19 @@
 //!
 //! A value above an hour is counted as overflow, never clamped into the top bucket. An empty histogram has no percentiles.
 
+use crate::packed::{Filled, Unpacker, pack};
 use assay_base::Span;
-use base64::Engine as _;
-use base64::engine::general_purpose::STANDARD;
 use hdrhistogram::Histogram;
-use hdrhistogram::serialization::{Deserializer, Serializer, V2DeflateSerializer};
-use std::io::Read as _;
 
 /// The longest length that has a bucket: one hour, in nanoseconds.
 pub const LONGEST_NS: u64 = 3_600_000_000_000;
-
-/// Longest base64 text of one histogram that is decoded: far above what the fixed range can need.
-const LONGEST_TEXT: usize = 1 << 20;
 
 /// Cells of the first, exact stretch: 2048 is the smallest power of two that resolves three digits.
 const FIRST: u64 = 2048;
 /// Cells of each further stretch, in which a cell is twice as wide as in the one before.
 const HALF: u64 = FIRST / 2;
 /// Cells up to [`LONGEST_NS`].
-const CELLS: usize = cell_of(LONGEST_NS) + 1;
+pub(crate) const CELLS: usize = cell_of(LONGEST_NS) + 1;
 
 /// The cell of a length: HdrHistogram's layout for 1 ns and three digits.
 #[inline]
@@ -76,7 +70,7 @@ impl Times {
 
     /// True when nothing was counted.
     pub fn is_empty(&self) -> bool {
-        self.overflow == 0 && self.cells.iter().all(|n| *n == 0)
+        self.overflow == 0 && self.filled().next().is_none()
     }
 
     /// How many lengths were counted, those above an hour included.
@@ -86,7 +80,7 @@ impl Times {
 
     /// How many were not longer than an hour.
     fn within(&self) -> u64 {
-        self.cells.iter().fold(0, |sum, n| sum.saturating_add(*n))
+        self.filled().fold(0, |sum, (_, n)| sum.saturating_add(n))
     }
 
     /// How many were longer than an hour.
@@ -97,83 +91,71 @@ impl Times {
     /// The length that the share `quantile` (0 to 1) of all does not exceed, to 3 significant digits (the largest length of
     /// its cell); `None` when nothing was counted or when it lies above an hour.
     pub fn quantile(&self, quantile: f64) -> Option<Span> {
-        let rank = (quantile * self.count() as f64).ceil().max(1.0) as u64;
-        let mut below = 0u64;
-        let cell = self.cells.iter().position(|n| {
-            below = below.saturating_add(*n);
-            below >= rank
-        })?;
-        let (first, width) = lengths_of(cell);
-        Some(Span::from_ns(first + (width - 1)))
+        let [length] = self.quantiles([quantile]);
+        length
+    }
+
+    /// [`Times::quantile`] of each of `quantiles`, which ascend, in one pass.
+    pub fn quantiles<const N: usize>(&self, quantiles: [f64; N]) -> [Option<Span>; N] {
+        let count = self.count() as f64;
+        let (mut filled, mut below, mut reached) = (self.filled(), 0u64, None);
+        quantiles.map(|quantile| {
+            let rank = (quantile * count).ceil().max(1.0) as u64;
+            while below < rank {
+                let (cell, n) = filled.next()?;
+                below = below.saturating_add(n);
+                reached = Some(Span::from_ns(Times::largest_of(cell)));
+            }
+            reached
+        })
     }
 
     /// The same as HdrHistogram's own, for exports.
     pub fn histogram(&self) -> Histogram<u64> {
         let mut histogram = empty();
-        for (cell, n) in self.cells.iter().enumerate().filter(|(_, n)| **n > 0) {
-            histogram.record_n(lengths_of(cell).0, *n).expect("every cell lies within the bounds");
+        for (cell, n) in self.filled() {
+            histogram.record_n(lengths_of(cell as usize).0, n).expect("every cell lies within the bounds");
         }
         histogram
     }
 
+    /// The cells that are not empty, ascending. Most are empty, so they are passed over many at a time.
+    fn filled(&self) -> impl Iterator<Item = (u32, u64)> {
+        const STRETCH: usize = 64;
+        let stretches = self.cells.chunks(STRETCH).enumerate();
+        let filled = stretches.filter(|(_, cells)| cells.iter().fold(0, |any, n| any | n) != 0);
+        filled.flat_map(|(at, cells)| {
+            let begin = (at * STRETCH) as u32;
+            (begin..).zip(cells.iter().copied()).filter(|(_, n)| *n > 0)
+        })
+    }
+
     /// V2 deflate of HdrHistogram in base64; overflow is not in it and stands beside it in the log.
     pub fn to_text(&self) -> String {
-        let mut bytes = Vec::new();
-        V2DeflateSerializer::new().serialize(&self.histogram(), &mut bytes).expect("writing to memory does not fail");
-        STANDARD.encode(bytes)
+        pack(self.filled())
     }
 
     /// The reverse of [`Times::to_text`]; the error says what is wrong with the text.
     pub fn from_text(text: &str, overflow: u64) -> Result<Times, String> {
-        if text.len() > LONGEST_TEXT {
-            return Err(format!("a histogram of {} bytes is longer than any real one", text.len()));
-        }
-        let bytes = STANDARD.decode(text).map_err(|e| format!("histogram is not base64: {e}"))?;
-        let plain = unpacked(&bytes).map_err(|why| format!("not a histogram: {why}"))?;
-        let read: Histogram<u64> =
-            Deserializer::new().deserialize(&mut plain.as_slice()).map_err(|e| format!("not a histogram: {e}"))?;
-        let mut times = Times { overflow, ..Times::default() };
-        let mut counted = empty();
-        counted.add(&read).map_err(|e| format!("histogram has other bounds: {e}"))?;
-        for step in counted.iter_recorded() {
-            let cell = times.cells.get_mut(cell_of(step.value_iterated_to())).ok_or("histogram has other bounds")?;
-            *cell = cell.saturating_add(step.count_since_last_iteration());
-        }
+        let mut times = Times::default();
+        times.add_filled(&Unpacker::default().unpack(text, overflow)?);
         Ok(times)
     }
-}
 
-/// What opens the packed and the unpacked form, and how long the latter's head is.
-const PACKED: u32 = 0x1c84_9314;
-const UNPACKED: u32 = 0x1c84_9313;
-const HEAD: usize = 40;
-/// Longest unpacked form: nine bytes for each cell, and the head.
-const LONGEST_BYTES: usize = 9 * CELLS + HEAD;
+    /// Adds all of `filled`.
+    pub fn add_filled(&mut self, filled: &Filled) {
+        for (cell, n) in filled.cells() {
+            let cell = &mut self.cells[cell as usize];
+            *cell = cell.saturating_add(n);
+        }
+        self.overflow = self.overflow.saturating_add(filled.overflow);
+    }
 
-/// The unpacked form, after its numbers were looked at: the library makes room for as much as the head asks.
-fn unpacked(packed: &[u8]) -> Result<Vec<u8>, &'static str> {
-    let number = |bytes: &[u8], at: usize| {
-        let four = bytes.get(at..at + 4).and_then(|four| four.try_into().ok());
-        four.map(u32::from_be_bytes).ok_or("its head is cut")
-    };
-    let wide = |bytes: &[u8], at| Ok((u64::from(number(bytes, at)?) << 32) | u64::from(number(bytes, at + 4)?));
-    if number(packed, 0)? != PACKED || number(packed, 4)? as usize != packed.len() - 8 {
-        return Err("not HdrHistogram's V2 deflate");
+    /// The largest length that falls into a cell.
+    pub fn largest_of(cell: u32) -> u64 {
+        let (first, width) = lengths_of(cell as usize);
+        first + (width - 1)
     }
-    let mut plain = Vec::new();
-    let inflated = flate2::read::ZlibDecoder::new(&packed[8..]).take(LONGEST_BYTES as u64 + 1).read_to_end(&mut plain);
-    inflated.map_err(|_| "it does not unpack")?;
-    if plain.len() > LONGEST_BYTES {
-        return Err("it unpacks to more than any histogram holds");
-    }
-    if number(&plain, 0)? != UNPACKED || number(&plain, 4)? as usize != plain.len().saturating_sub(HEAD) {
-        return Err("its length is not what its head says");
-    }
-    let (digits, lowest, highest) = (number(&plain, 12)?, wide(&plain, 16)?, wide(&plain, 24)?);
-    if (digits, lowest, highest) != (3, 1, LONGEST_NS) {
-        return Err("it has other bounds than 1 ns to 1 h with 3 digits");
-    }
-    Ok(plain)
 }
 
 fn empty() -> Histogram<u64> {
@@ -205,43 +187,6 @@ mod tests {
             ours,
             theirs.iter_recorded().map(|s| (s.value_iterated_to(), s.count_at_value())).collect::<Vec<_>>()
         );
-    }
-
-    /// A packed histogram whose head says these things, with `zeros` behind it.
-    fn packed(declared: u32, digits: u32, lowest: u64, highest: u64, zeros: usize) -> String {
-        let mut plain = Vec::new();
-        for number in [UNPACKED, declared, 0, digits] {
-            plain.extend(number.to_be_bytes());
-        }
-        plain.extend(lowest.to_be_bytes());
-        plain.extend(highest.to_be_bytes());
-        plain.extend(1f64.to_be_bytes());
-        plain.resize(plain.len() + zeros, 0);
-        let mut deflated = flate2::write::ZlibEncoder::new(Vec::new(), flate2::Compression::best());
-        std::io::Write::write_all(&mut deflated, &plain).unwrap();
-        let deflated = deflated.finish().unwrap();
-        let mut bytes = PACKED.to_be_bytes().to_vec();
-        bytes.extend((deflated.len() as u32).to_be_bytes());
-        bytes.extend(deflated);
-        STANDARD.encode(bytes)
-    }
-
-    #[test]
-    fn huge_numbers_in_a_head_make_no_room() {
-        for (declared, digits, lowest, highest, zeros, why) in [
-            (u32::MAX, 3, 1, LONGEST_NS, 4, "its length is not"),
-            (4, 3, 1, u64::MAX, 4, "other bounds"),
-            (4, 5, 1, LONGEST_NS, 4, "other bounds"),
-            (4, 3, 0, LONGEST_NS, 4, "other bounds"),
-            // Half a gigabyte of zeros in half a megabyte.
-            (500 << 20, 3, 1, LONGEST_NS, 500 << 20, "more than any histogram"),
-        ] {
-            let text = packed(declared, digits, lowest, highest, zeros);
-            assert!(text.len() < LONGEST_TEXT, "{} bytes", text.len());
-            let told = Times::from_text(&text, 0).unwrap_err();
-            assert!(told.contains(why), "{why}: {told}");
-        }
-        assert_eq!(Times::from_text(&packed(2, 3, 1, LONGEST_NS, 2), 0).unwrap(), Times::default());
     }
 
     #[test]

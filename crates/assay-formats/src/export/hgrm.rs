@@ -5,7 +5,7 @@
 
 use super::{Sink, is_measured, stream_of, unwritten, wanted};
 use crate::act::log::Unit;
-use assay_record::{Header, Histograms, Interval, Times};
+use assay_record::{Header, Histograms, Interval, Times, Unpacker};
 use std::fmt::Write;
 
 /// Reporting ticks per half distance, HdrHistogram's default.
@@ -18,6 +18,7 @@ pub struct Hgrm {
     scale: f64,
     header: Option<Header>,
     sum: Times,
+    unpacker: Unpacker,
 }
 
 impl Hgrm {
@@ -27,7 +28,7 @@ impl Hgrm {
             Unit::Milliseconds => 1e6,
             Unit::Microseconds => 1e3,
         };
-        Hgrm { stream, scale, header: None, sum: Times::default() }
+        Hgrm { stream, scale, header: None, sum: Times::default(), unpacker: Unpacker::default() }
     }
 }
 
@@ -50,7 +51,7 @@ impl Sink for Hgrm {
         for flow in &histograms.flows {
             let stream = stream_of(header, usize::from(flow.flow))?;
             if Some(&header.streams[stream].name) == self.stream.as_ref() {
-                self.sum.add(&Times::from_text(&flow.response, flow.overflow[0])?);
+                self.sum.add_filled(&self.unpacker.unpack(&flow.response, flow.overflow[0])?);
             }
         }
         Ok(())

@@ -3,7 +3,7 @@
 //! nanoseconds; the column of the largest value is in milliseconds, as the original writes it.
 
 use super::{Sink, is_measured, stream_of, unwritten};
-use assay_record::{Header, Histograms, Interval, Times};
+use assay_record::{Header, Histograms, Interval, Times, Unpacker};
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
@@ -59,10 +59,11 @@ impl Sink for Hlog {
         }
         let zero = *self.first_ns.get_or_insert(begin);
         let mut sums: BTreeMap<usize, Times> = BTreeMap::new();
+        let mut unpacker = Unpacker::default();
         for flow in &histograms.flows {
             let stream = stream_of(header, usize::from(flow.flow))?;
             // Lengths above an hour cannot be said here.
-            sums.entry(stream).or_default().add(&Times::from_text(&flow.response, 0)?);
+            sums.entry(stream).or_default().add_filled(&unpacker.unpack(&flow.response, 0)?);
         }
         let seconds = |ns: u64| ns as f64 / 1e9;
         for (stream, times) in sums {

@@ -8,6 +8,7 @@
 
 use super::sample::{OPERATIONS, Series, quantile_of};
 use assay_base::Prng;
+use assay_record::Times;
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -59,7 +60,7 @@ pub fn quantile(a: Option<&Series>, b: Option<&Series>, quantile: f64) -> Answer
     let (Some(a), Some(b)) = (a, b) else { return Answer::CannotTell };
     let mean = |unit: &BTreeMap<u32, u64>| {
         let (sum, n) = unit.iter().fold((0.0, 0u64), |(sum, n), (cell, count)| {
-            (sum + crate::fold::distribution::largest_of(*cell as usize) as f64 * *count as f64, n + count)
+            (sum + Times::largest_of(*cell) as f64 * *count as f64, n + count)
         });
         if n == 0 { 0.0 } else { (sum / n as f64).ln_1p() }
     };

@@ -1,9 +1,8 @@
 //! What is kept of a log for a comparison: for each stream a series of units in order of time, each with its distribution
 //! and its exact counts over thresholds. At most [`UNITS`] of them: when there are more, neighbours are joined in pairs.
 
-use crate::fold::distribution::{largest_of, unpack};
 use assay_base::Measure;
-use assay_record::{Entry, Header, Histograms, Interval, PhaseKind, Thresholds};
+use assay_record::{Entry, Header, Histograms, Interval, PhaseKind, Thresholds, Times, Unpacker};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Units kept of each stream.
@@ -112,7 +111,7 @@ pub fn quantile_of(cells: impl Iterator<Item = (u32, u64)> + Clone, quantile: f6
         seen += n;
         seen >= rank
     });
-    cell.map(|(cell, _)| largest_of(cell as usize) as f64)
+    cell.map(|(cell, _)| Times::largest_of(cell) as f64)
 }
 
 impl Sampled {
@@ -189,14 +188,14 @@ impl Sampled {
     fn histograms(&mut self, histograms: &Histograms) -> Result<(), String> {
         let Some(header) = self.measured(histograms.phase) else { return Ok(()) };
         let mut sums: BTreeMap<Key, BTreeMap<u32, u64>> = BTreeMap::new();
+        let mut unpacker = Unpacker::default();
         for flow in &histograms.flows {
             let Some((step, stream)) = Self::key_of(header, usize::from(flow.flow)) else { continue };
             for (service, text) in [(false, &flow.response), (true, &flow.service)] {
                 if self.service_only && !service {
                     continue;
                 }
-                let filled = unpack(text, flow.overflow[usize::from(service)])?;
-                let cells = filled.cells().map(|(cell, n)| (cell as u32, n)).collect();
+                let cells = unpacker.unpack(text, flow.overflow[usize::from(service)])?.cells().collect();
                 let key = (step, stream.clone(), service);
                 let sum = sums.remove(&key).unwrap_or_default();
                 sums.insert(key, joined(sum, &cells));

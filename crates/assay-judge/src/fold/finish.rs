@@ -1,7 +1,6 @@
 //! Ends a step: adds up its findings, lets the heaviest decide, and makes plain data of what was folded.
 
 use crate::fold::cell::{Cell, Lengths};
-use crate::fold::distribution::Distribution;
 use crate::fold::layout::Layout;
 use crate::fold::step::StepFold;
 use crate::judgement::{
@@ -11,7 +10,7 @@ use crate::rules::disk;
 use crate::rules::finding::{Class, Finding, deciding};
 use crate::verdict::Verdict;
 use assay_base::{Criterion, Span};
-use assay_record::CloseReason;
+use assay_record::{CloseReason, Times};
 
 /// The quantiles of a chart by nines.
 const NINES: [f64; 17] = [
@@ -251,7 +250,7 @@ fn totals(
     stream: usize,
     target: Option<&str>,
     cell: &Cell,
-    times: Option<&[Distribution; 3]>,
+    times: Option<&[Times; 3]>,
     maxima: (u64, u64),
 ) -> StreamTotals {
     let (head, layout) = (&fold.layout.streams[stream], &fold.layout);
@@ -286,11 +285,11 @@ fn counted(lengths: &Lengths, layout: &Layout) -> Vec<(u64, u64)> {
     from.zip(lengths.counts.iter().copied()).filter(|(_, n)| *n > 0).collect()
 }
 
-fn summary(lengths: &Lengths, times: Option<&Distribution>, layout: &Layout) -> TimesSummary {
+fn summary(lengths: &Lengths, times: Option<&Times>, layout: &Layout) -> TimesSummary {
     let slice = lengths.slice_times(&layout.thresholds, &layout.shown);
     // A histogram knows three digits; the largest is known exactly, and nothing is above it.
     let value = |quantile| Some(times?.quantile(quantile)?.as_ns().min(lengths.max_ns));
-    let counted = times.map_or(0, Distribution::count);
+    let counted = times.map_or(0, Times::count);
     let resolved = |quantile: &&f64| counted > 0 && (1.0 - **quantile) * counted as f64 >= 1.0;
     let mut nines: Vec<(f64, u64)> = NINES.iter().filter(resolved).filter_map(|&q| Some((q, value(q)?))).collect();
     nines.extend((counted > 0).then_some((1.0, lengths.max_ns)));

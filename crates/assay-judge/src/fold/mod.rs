@@ -3,7 +3,6 @@
 pub mod cell;
 pub mod changes;
 pub mod clocks;
-pub mod distribution;
 pub mod failures;
 pub mod finish;
 pub mod integrity;

@@ -2,11 +2,10 @@
 //! has to be thinned afterwards and percentiles are never averaged.
 
 use crate::fold::cell::{failed, sparse_total};
-use crate::fold::distribution::{Distribution, Filled};
 use crate::fold::layout::Layout;
 use crate::judgement::{Bands, FlowSeries, Heat, Series, StreamSeries};
 use assay_base::Span;
-use assay_record::{Interval, Timing};
+use assay_record::{Filled, Interval, Times, Timing};
 
 /// Most points of a line.
 const POINTS: u64 = 2000;
@@ -53,7 +52,7 @@ pub struct SeriesFold {
     width_ns: u64,
     point: Option<(u64, u64, Vec<Point>)>,
     band_ns: u64,
-    band: Option<(u64, Vec<Option<Distribution>>)>,
+    band: Option<(u64, Vec<Option<Times>>)>,
     column_ns: u64,
     column: Option<(u64, Vec<Vec<u64>>)>,
 }
@@ -174,7 +173,7 @@ impl SeriesFold {
         }
         let streams = self.series.streams.len();
         let (_, bands) = self.band.get_or_insert_with(|| (begin, vec![None; streams]));
-        bands[stream].get_or_insert_default().add(times);
+        bands[stream].get_or_insert_default().add_filled(times);
     }
 
     fn close_band(&mut self) {
@@ -182,8 +181,8 @@ impl SeriesFold {
         for (line, times) in self.series.streams.iter_mut().zip(bands) {
             let Bands { at_ns, p50_ns, p99_ns, p99_9_ns } = &mut line.bands;
             at_ns.push(begin);
-            for (column, quantile) in [(p50_ns, 0.5), (p99_ns, 0.99), (p99_9_ns, 0.999)] {
-                let value = times.as_ref().and_then(|times| times.quantile(quantile));
+            let values = times.map_or([None; 3], |times| times.quantiles([0.5, 0.99, 0.999]));
+            for (column, value) in [p50_ns, p99_ns, p99_9_ns].into_iter().zip(values) {
                 column.push(value.map(Span::as_ns));
             }
         }

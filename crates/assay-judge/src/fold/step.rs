@@ -3,7 +3,6 @@
 
 use crate::fold::cell::{Cell, carried_out, failed};
 use crate::fold::clocks::{ClockFold, Told};
-use crate::fold::distribution::{Distribution, Filled, unpack};
 use crate::fold::failures::Failures;
 use crate::fold::integrity::IntegrityFold;
 use crate::fold::layout::Layout;
@@ -16,7 +15,7 @@ use crate::rules::criterion::Tracker;
 use crate::rules::finding::{Class, Finding, nowhere};
 use crate::rules::load::LoadTracker;
 use assay_base::{Criterion, Span};
-use assay_record::{Close, CloseReason, Event, Header, Histograms, Interval, PhaseKind};
+use assay_record::{Close, CloseReason, Event, Filled, Header, Histograms, Interval, PhaseKind, Times, Unpacker};
 use std::collections::BTreeMap;
 
 /// Slices kept in full; beyond them only broken ones are.
@@ -98,8 +97,9 @@ pub struct StepFold {
     pub(crate) totals: Vec<Cell>,
     pub(crate) maxima: Vec<(u64, u64)>,
     pub(crate) stream_maxima: Vec<(u64, u64)>,
-    pub(crate) flow_times: Vec<Option<[Distribution; 3]>>,
-    pub(crate) stream_times: Vec<Option<[Distribution; 3]>>,
+    pub(crate) flow_times: Vec<Option<[Times; 3]>>,
+    pub(crate) stream_times: Vec<Option<[Times; 3]>>,
+    unpacker: Unpacker,
     pub(crate) slices: Vec<Slice>,
     pub(crate) slices_left_out: u64,
     pub(crate) series: SeriesFold,
@@ -210,6 +210,7 @@ impl StepFold {
             stream_maxima: vec![(0, 0); layout.streams.len()],
             flow_times: vec![None; layout.flows.len()],
             stream_times: vec![None; layout.streams.len()],
+            unpacker: Unpacker::default(),
             target_sums: vec![TargetSums::default(); layout.targets.len()],
             segment: Segment::new(&header),
             cursor: header.measured_before_ns,
@@ -573,7 +574,12 @@ impl StepFold {
                 .get(index)
                 .ok_or_else(|| format!("distributions of flow {index}, which is not there"))?;
             let [response, service, lag] = flow.overflow;
-            let times = [unpack(&flow.response, response)?, unpack(&flow.service, service)?, unpack(&flow.lag, lag)?];
+            let unpacker = &mut self.unpacker;
+            let times = [
+                unpacker.unpack(&flow.response, response)?,
+                unpacker.unpack(&flow.service, service)?,
+                unpacker.unpack(&flow.lag, lag)?,
+            ];
             let stream = usize::from(head.stream);
             self.series.add_times(at, stream, &times[0]);
             let alone = self.layout.of_stream[stream].len() == 1;
@@ -794,9 +800,9 @@ fn slice_streams(window: &Window, layout: &Layout) -> Vec<SliceStream> {
     entries
 }
 
-fn add_times(sum: &mut Option<[Distribution; 3]>, times: &[Filled; 3]) {
+fn add_times(sum: &mut Option<[Times; 3]>, times: &[Filled; 3]) {
     let sum = sum.get_or_insert_with(Default::default);
-    sum.iter_mut().zip(times).for_each(|(sum, times)| sum.add(times));
+    sum.iter_mut().zip(times).for_each(|(sum, times)| sum.add_filled(times));
 }
 
 fn add(sum: &mut u64, n: u64) {

@@ -1,0 +1,300 @@
+//! Distributions as text: HdrHistogram's V2 deflate in base64.
+//!
+//! After a head come the counts of the cells as zigzag LEB128, of which a negative one skips as many empty cells. A log of two
+//! days holds some 300 000 distributions, each with a few hundred filled cells of 33 000: neither way makes a table of them.
+
+use crate::times::{CELLS, LONGEST_NS};
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use miniz_oxide::deflate::compress_to_vec_zlib;
+use miniz_oxide::inflate::TINFLStatus;
+use miniz_oxide::inflate::core::{DecompressorOxide, decompress, inflate_flags};
+use std::fmt;
+
+/// zlib's usual level.
+const LEVEL: u8 = 6;
+/// Longest base64 text of one distribution that is decoded: far above what the fixed range can need.
+const LONGEST_TEXT: usize = 1 << 20;
+/// What opens the packed and the unpacked form, and how long the latter's head is.
+const PACKED: u32 = 0x1c84_9314;
+const UNPACKED: u32 = 0x1c84_9313;
+const HEAD: usize = 40;
+/// Longest unpacked form: nine bytes for each cell, and the head.
+const LONGEST_BYTES: usize = 9 * CELLS + HEAD;
+/// More operations than any run makes; sums of so many distributions cannot overflow.
+const MOST_OPERATIONS: u64 = 1 << 44;
+
+/// The filled cells of one distribution, and how many lengths lay above an hour.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Filled {
+    pub(crate) cells: Vec<(u32, u64)>,
+    pub(crate) overflow: u64,
+}
+
+impl Filled {
+    /// Cells and how many lengths lie in each, ascending; those above an hour are in none.
+    pub fn cells(&self) -> impl Iterator<Item = (u32, u64)> {
+        self.cells.iter().copied()
+    }
+}
+
+/// The text of counts by cell, ascending.
+pub(crate) fn pack(cells: impl Iterator<Item = (u32, u64)>) -> String {
+    let mut plain = Vec::new();
+    for number in [UNPACKED, 0, 0, 3] {
+        plain.extend(number.to_be_bytes());
+    }
+    plain.extend(1u64.to_be_bytes());
+    plain.extend(LONGEST_NS.to_be_bytes());
+    plain.extend(1f64.to_be_bytes());
+    let mut next = 0;
+    for (cell, n) in cells {
+        // One empty cell is a zero, several are skipped.
+        match cell - next {
+            0 => {}
+            1 => varint(zigzag(0), &mut plain),
+            empty => varint(zigzag(-i64::from(empty)), &mut plain),
+        }
+        varint(zigzag(i64::try_from(n).unwrap_or(i64::MAX)), &mut plain);
+        next = cell + 1;
+    }
+    // Without any, the first cell is said to be empty.
+    if next == 0 {
+        varint(zigzag(0), &mut plain);
+    }
+    let length = (plain.len() - HEAD) as u32;
+    plain[4..8].copy_from_slice(&length.to_be_bytes());
+    let deflated = compress_to_vec_zlib(&plain, LEVEL);
+    let mut packed = Vec::with_capacity(deflated.len() + 8);
+    packed.extend(PACKED.to_be_bytes());
+    packed.extend((deflated.len() as u32).to_be_bytes());
+    packed.extend(deflated);
+    STANDARD.encode(packed)
+}
+
+fn zigzag(n: i64) -> u64 {
+    ((n << 1) ^ (n >> 63)) as u64
+}
+
+/// Seven bits a byte, the ninth byte whole.
+fn varint(mut value: u64, bytes: &mut Vec<u8>) {
+    for _ in 0..8 {
+        if value < 0x80 {
+            return bytes.push(value as u8);
+        }
+        bytes.push(value as u8 | 0x80);
+        value >>= 7;
+    }
+    bytes.push(value as u8);
+}
+
+/// Unpacks one text after the other in the same memory: to make and clear it would take as long as unpacking.
+pub struct Unpacker {
+    inflate: Box<DecompressorOxide>,
+    packed: Vec<u8>,
+    /// One byte longer than anything that is taken, to tell what is too long.
+    plain: Box<[u8]>,
+}
+
+impl Default for Unpacker {
+    fn default() -> Unpacker {
+        let plain = vec![0; LONGEST_BYTES + 1].into();
+        Unpacker { inflate: Box::default(), packed: Vec::new(), plain }
+    }
+}
+
+impl fmt::Debug for Unpacker {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Unpacker").finish_non_exhaustive()
+    }
+}
+
+impl Unpacker {
+    /// The distribution that `Times::to_text` wrote, with the `overflow` that stood beside it; the error says what is wrong.
+    pub fn unpack(&mut self, text: &str, overflow: u64) -> Result<Filled, String> {
+        if text.len() > LONGEST_TEXT {
+            return Err(format!("a distribution of {} bytes is longer than any real one", text.len()));
+        }
+        if overflow > MOST_OPERATIONS {
+            return Err("a distribution of more operations than any run makes".to_owned());
+        }
+        self.packed.clear();
+        STANDARD.decode_vec(text, &mut self.packed).map_err(|e| format!("a distribution is not base64: {e}"))?;
+        let counts = self.inflate().map_err(|why| format!("not a distribution: {why}"))?;
+        Ok(Filled { cells: filled(counts)?, overflow })
+    }
+
+    /// Makes the unpacked form, looks at the numbers of its head and gives what follows it.
+    fn inflate(&mut self) -> Result<&[u8], &'static str> {
+        let packed = &self.packed;
+        if word(packed, 0)? != PACKED || word(packed, 4)? as usize != packed.len() - 8 {
+            return Err("not HdrHistogram's V2 deflate");
+        }
+        use inflate_flags::{TINFL_FLAG_PARSE_ZLIB_HEADER, TINFL_FLAG_USING_NON_WRAPPING_OUTPUT_BUF};
+        let flags = TINFL_FLAG_PARSE_ZLIB_HEADER | TINFL_FLAG_USING_NON_WRAPPING_OUTPUT_BUF;
+        self.inflate.init();
+        let (status, _, length) = decompress(&mut self.inflate, &packed[8..], &mut self.plain, 0, flags);
+        if length > LONGEST_BYTES {
+            return Err("it unpacks to more than any histogram holds");
+        }
+        if status != TINFLStatus::Done {
+            return Err("it does not unpack");
+        }
+        let plain = &self.plain[..length];
+        if word(plain, 0)? != UNPACKED || word(plain, 4)? as usize != length.saturating_sub(HEAD) {
+            return Err("its length is not what its head says");
+        }
+        let (offset, digits, lowest, highest) = (word(plain, 8)?, word(plain, 12)?, wide(plain, 16)?, wide(plain, 24)?);
+        if (offset, digits, lowest, highest) != (0, 3, 1, LONGEST_NS) {
+            return Err("it has other bounds than 1 ns to 1 h with 3 digits");
+        }
+        plain.get(HEAD..).ok_or("its head is cut")
+    }
+}
+
+fn word(bytes: &[u8], at: usize) -> Result<u32, &'static str> {
+    let four = bytes.get(at..at + 4).and_then(|four| four.try_into().ok());
+    four.map(u32::from_be_bytes).ok_or("its head is cut")
+}
+
+fn wide(bytes: &[u8], at: usize) -> Result<u64, &'static str> {
+    Ok((u64::from(word(bytes, at)?) << 32) | u64::from(word(bytes, at + 4)?))
+}
+
+fn filled(mut bytes: &[u8]) -> Result<Vec<(u32, u64)>, String> {
+    let (mut cells, mut at, mut total) = (Vec::new(), 0usize, 0u64);
+    while !bytes.is_empty() {
+        let n = signed(&mut bytes).ok_or("a distribution ends within a number")?;
+        let skip = usize::try_from(n.unsigned_abs()).unwrap_or(CELLS);
+        if n <= 0 {
+            at = at.saturating_add(skip.max(1));
+            continue;
+        }
+        total = total.saturating_add(n.unsigned_abs());
+        if at >= CELLS || total > MOST_OPERATIONS {
+            return Err("a distribution larger than any run makes".into());
+        }
+        cells.push((at as u32, n.unsigned_abs()));
+        at += 1;
+    }
+    Ok(cells)
+}
+
+/// A zigzag number of seven bits a byte, the ninth byte whole.
+fn signed(bytes: &mut &[u8]) -> Option<i64> {
+    let mut value = 0u64;
+    for place in 0..9 {
+        let (&byte, rest) = bytes.split_first()?;
+        *bytes = rest;
+        if place == 8 {
+            value |= u64::from(byte) << 56;
+            break;
+        }
+        value |= u64::from(byte & 0x7f) << (7 * place);
+        if byte & 0x80 == 0 {
+            break;
+        }
+    }
+    Some((value >> 1) as i64 ^ -((value & 1) as i64))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Times;
+    use hdrhistogram::serialization::{Deserializer, Serializer as _, V2DeflateSerializer};
+
+    /// Times of every magnitude: `n` of them.
+    fn some(prng: &mut assay_base::Prng, n: u64) -> Times {
+        let mut times = Times::default();
+        (0..n).for_each(|_| times.record(prng.next_u64() >> (22 + prng.below(42))));
+        times
+    }
+
+    #[test]
+    fn it_writes_and_reads_what_the_library_does() {
+        let mut prng = assay_base::Prng::seeded(5);
+        let mut unpacker = Unpacker::default();
+        for round in 0..20 {
+            let times = some(&mut prng, round * 100);
+            let text = times.to_text();
+            let mut theirs = Vec::new();
+            V2DeflateSerializer::new().serialize(&times.histogram(), &mut theirs).unwrap();
+            assert_eq!(STANDARD.decode(&text).unwrap(), theirs, "round {round}");
+            let theirs: hdrhistogram::Histogram<u64> = Deserializer::new().deserialize(&mut theirs.as_slice()).unwrap();
+            let theirs: Vec<(u64, u64)> =
+                theirs.iter_recorded().map(|s| (s.value_iterated_to(), s.count_at_value())).collect();
+            let filled = unpacker.unpack(&text, times.overflow()).unwrap();
+            let ours: Vec<(u64, u64)> = filled.cells().map(|(cell, n)| (Times::largest_of(cell), n)).collect();
+            assert_eq!(ours, theirs, "round {round}");
+        }
+    }
+
+    #[test]
+    fn numbers_of_every_length() {
+        for n in (0..62).flat_map(|bits| [(1i64 << bits) - 1, 1 << bits, -(1 << bits)]).chain([i64::MAX, i64::MIN]) {
+            let mut bytes = Vec::new();
+            varint(zigzag(n), &mut bytes);
+            let mut rest = bytes.as_slice();
+            assert_eq!((signed(&mut rest), rest.len()), (Some(n), 0), "{n}: {bytes:?}");
+        }
+    }
+
+    /// A packed histogram whose head says these things, with `zeros` behind it.
+    fn packed(declared: u32, digits: u32, lowest: u64, highest: u64, zeros: usize) -> String {
+        let mut plain = Vec::new();
+        for number in [UNPACKED, declared, 0, digits] {
+            plain.extend(number.to_be_bytes());
+        }
+        plain.extend(lowest.to_be_bytes());
+        plain.extend(highest.to_be_bytes());
+        plain.extend(1f64.to_be_bytes());
+        plain.resize(plain.len() + zeros, 0);
+        let deflated = compress_to_vec_zlib(&plain, 9);
+        let mut bytes = PACKED.to_be_bytes().to_vec();
+        bytes.extend((deflated.len() as u32).to_be_bytes());
+        bytes.extend(deflated);
+        STANDARD.encode(bytes)
+    }
+
+    #[test]
+    fn huge_numbers_in_a_head_make_no_room() {
+        let mut unpacker = Unpacker::default();
+        for (declared, digits, lowest, highest, zeros, why) in [
+            (u32::MAX, 3, 1, LONGEST_NS, 4, "its length is not"),
+            (4, 3, 1, u64::MAX, 4, "other bounds"),
+            (4, 5, 1, LONGEST_NS, 4, "other bounds"),
+            (4, 3, 0, LONGEST_NS, 4, "other bounds"),
+            // Half a gigabyte of zeros in half a megabyte.
+            (500 << 20, 3, 1, LONGEST_NS, 500 << 20, "more than any histogram"),
+        ] {
+            let text = packed(declared, digits, lowest, highest, zeros);
+            assert!(text.len() < LONGEST_TEXT, "{} bytes", text.len());
+            let told = unpacker.unpack(&text, 0).unwrap_err();
+            assert!(told.contains(why), "{why}: {told}");
+        }
+        // What was refused leaves nothing behind.
+        assert_eq!(unpacker.unpack(&packed(2, 3, 1, LONGEST_NS, 2), 0).unwrap(), Filled::default());
+    }
+
+    #[test]
+    fn damaged_text_is_refused_or_read_and_never_panics() {
+        let mut times = Times::default();
+        [0, 1, 999, 123_456_789, LONGEST_NS].iter().for_each(|&ns| times.record(ns));
+        let text = times.to_text();
+        let mut unpacker = Unpacker::default();
+        for at in 0..text.len() {
+            for flip in [1u8, 4, 16] {
+                let mut bad = text.clone().into_bytes();
+                bad[at] ^= flip;
+                let _ = unpacker.unpack(&String::from_utf8_lossy(&bad), 0);
+            }
+        }
+        for bad in ["", "!!", "AAAA"] {
+            assert!(unpacker.unpack(bad, 0).is_err(), "{bad}");
+        }
+        assert!(unpacker.unpack(&text, u64::MAX).is_err());
+        let kept = unpacker.unpack(&text, 0).unwrap();
+        assert_eq!(kept.cells().count(), 5);
+    }
+}
