@@ -20,9 +20,6 @@ const BYTES: u32 = 4096;
 const ROW: usize = 9;
 /// Rows on each way.
 const ROWS: usize = 8;
-/// The pause before each read, as between operations of a thousand or two a second: without it the kernel's threads are still
-/// awake from the read before, and the way through them looks shorter than it is.
-const PAUSE: Span = Span::from_us(500);
 /// No new row is begun after this.
 const LONGEST: Span = Span::from_ms(200);
 /// A target that does not answer for so long is not asked again.
@@ -50,9 +47,9 @@ impl Paths {
     }
 }
 
-/// Reads `target` at random places on both ways, at the calling thread's priority. `None` when io_uring is refused, when the target is too small, fails, or
-/// does not answer: then the run itself will tell.
-pub fn compare(target: &Target, clock: Clock, prng: &mut Prng) -> Option<Paths> {
+/// Reads `target` at random places on both ways, at the calling thread's priority, with a pause before each read. `None` when
+/// io_uring is refused, when the target is too small, fails, or does not answer: then the run itself will tell.
+pub fn compare(target: &Target, pause: Span, clock: Clock, prng: &mut Prng) -> Option<Paths> {
     let geometry = target.geometry();
     let len = BYTES.max(geometry.block);
     let places = geometry.size / u64::from(len);
@@ -73,13 +70,13 @@ pub fn compare(target: &Target, clock: Clock, prng: &mut Prng) -> Option<Paths> 
         };
         // io_uring first: a target that hangs is left alone, which a plain call could not do.
         for nth in 0..ROW {
-            pause();
+            rest(pause);
             keep(&mut uring, nth, through(&mut ring, clock, &op())?)?;
         }
         for nth in 0..ROW {
             let op = op();
             let place = target.place(&op).ok()?;
-            pause();
+            rest(pause);
             let data = &mut arena.slot(Ticket(0))[..len as usize];
             keep(&mut pread, nth, carry_out(target, clock, Ticket(0), &op, place, data))?;
         }
@@ -88,9 +85,9 @@ pub fn compare(target: &Target, clock: Clock, prng: &mut Prng) -> Option<Paths> 
     Some(Paths { uring: median(&mut uring)?, pread: median(&mut pread)?, reads, carried, bytes: len })
 }
 
-fn pause() {
-    // Cut short by a signal it is a shorter pause.
-    let _ = nanosleep(&Timespec { tv_sec: 0, tv_nsec: PAUSE.as_ns() as i64 });
+fn rest(pause: Span) {
+    // Cut short by a signal it is a shorter pause. It is less than a second.
+    let _ = nanosleep(&Timespec { tv_sec: 0, tv_nsec: pause.as_ns().min(999_999_999) as i64 });
 }
 
 fn keep(times: &mut Vec<Span>, nth: usize, completion: Completion) -> Option<()> {
@@ -142,7 +139,9 @@ mod tests {
     fn both_ways_are_measured_and_nothing_is_changed() {
         let file = scratch(1 << 20);
         let before = std::fs::read(file.path()).unwrap();
-        let paths = compare(&target(file.path(), 1 << 20, false), Clock::start(), &mut Prng::seeded(1)).unwrap();
+        let paths =
+            compare(&target(file.path(), 1 << 20, false), Span::from_us(100), Clock::start(), &mut Prng::seeded(1))
+                .unwrap();
         assert!(paths.reads >= ROW - 1 && paths.reads <= ROWS * (ROW - 1), "{paths:?}");
         assert!(!paths.uring.is_zero() && !paths.pread.is_zero(), "{paths:?}");
         assert_eq!(std::fs::read(file.path()).unwrap(), before);
@@ -151,12 +150,15 @@ mod tests {
     #[test]
     fn a_target_too_small_or_that_fails_is_not_measured() {
         let file = scratch(2048);
-        assert_eq!(compare(&target(file.path(), 2048, false), Clock::start(), &mut Prng::seeded(1)), None);
+        assert_eq!(
+            compare(&target(file.path(), 2048, false), Span::from_us(100), Clock::start(), &mut Prng::seeded(1)),
+            None
+        );
         let shrunk = scratch(8192);
         let seen = target(shrunk.path(), 8192, false);
         let directory =
             Target::over(std::fs::File::open(std::env::temp_dir()).unwrap().into(), 0, seen.geometry(), false);
-        assert_eq!(compare(&directory, Clock::start(), &mut Prng::seeded(1)), None, "EISDIR");
+        assert_eq!(compare(&directory, Span::ZERO, Clock::start(), &mut Prng::seeded(1)), None, "EISDIR");
     }
 
     #[test]

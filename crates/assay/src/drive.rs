@@ -1,7 +1,7 @@
 //! Runs one plan: workers on their threads, or one in virtual time, and the collecting of what they record into the log.
 
 use crate::cli::Output;
-use crate::engine::{Chosen, Workers, choose, self_benchmark};
+use crate::engine::{Case, Chosen, Priority, Workers, choose, in_memory, measured, possible, self_benchmark};
 use crate::failure::Failure;
 use crate::header::{self, Around};
 use crate::integrity;
@@ -328,18 +328,9 @@ impl Real<'_> {
         let workers = self.workers();
         let clock = Clock::start();
         let alone = self_benchmark(clock);
+        possible(self.plan, self.how.engine)?;
         let chosen = match self.targets {
-            // In a thread like a worker's: the kernel's threads behind io_uring inherit its priority, which decides how fast
-            // they wake.
-            Targets::Real(all) => std::thread::scope(|scope| {
-                let body = || {
-                    self.priority();
-                    choose(self.plan, all, self.how.engine, workers, clock)
-                };
-                let thread = std::thread::Builder::new().name("compare".to_owned()).spawn_scoped(scope, body);
-                let thread = thread.map_err(|e| Failure::host(format!("no thread could be started: {e}")))?;
-                thread.join().map_err(|_| Failure::bug("comparing the ways to the target failed"))?
-            })?,
+            Targets::Real(all) => self.choose(all, workers, clock)?,
             _ => Chosen::asked(self.how.engine, workers.usual),
         };
         let (chosen, workers) = (&chosen, chosen.workers);
@@ -354,8 +345,7 @@ impl Real<'_> {
                 let part = Part { index: index as u64, of: workers as u64 };
                 let (tell, ledger) = (tell.clone(), ledger.clone());
                 let thread = std::thread::Builder::new().name(format!("worker-{index}"));
-                let body =
-                    move || self.worker(part, chosen.choice, clock, Marked { run, ledger }, &tell, &going, spent);
+                let body = move || self.worker(part, chosen, clock, Marked { run, ledger }, &tell, &going, spent);
                 thread
                     .spawn_scoped(scope, body)
                     .map_err(|e| Failure::host(format!("worker {index} of {workers} could not be started: {e}")))?;
@@ -395,6 +385,36 @@ impl Real<'_> {
         })
     }
 
+    /// Compares the ways to the targets, in threads like a worker's: the kernel's threads that carry its operations inherit its
+    /// priority or wait behind it, which decides how fast they wake.
+    fn choose(&self, targets: &[crate::targets::Real], workers: Workers, clock: Clock) -> Result<Chosen, Failure> {
+        let case = Case {
+            plan: self.plan,
+            asked: self.how.engine,
+            workers,
+            in_memory: in_memory(targets),
+            in_real_time: self.may_be_real_time(),
+        };
+        let mut granted = true;
+        choose(case, |priority| {
+            // Where real-time priority is refused there is only one.
+            if priority == Priority::Normal && !granted {
+                return Ok(Vec::new());
+            }
+            std::thread::scope(|scope| {
+                let body = || {
+                    let in_real_time = priority == Priority::Workers && self.priority(None).starts_with("SCHED");
+                    (in_real_time, measured(self.plan, targets, workers, clock))
+                };
+                let thread = std::thread::Builder::new().name("compare".to_owned()).spawn_scoped(scope, body);
+                let thread = thread.map_err(|e| Failure::host(format!("no thread could be started: {e}")))?;
+                let compared = thread.join().map_err(|_| Failure::bug("comparing the ways to the target failed"))?;
+                granted &= compared.0 || priority == Priority::Normal;
+                Ok(compared.1)
+            })
+        })
+    }
+
     /// What the targets say of their health. A disk that hangs is not asked.
     fn health(&self, clock: Clock, log: &mut LogFile) {
         for (target, real) in self.targets.real().iter().take(usize::from(self.plan.targets)).enumerate() {
@@ -407,14 +427,20 @@ impl Real<'_> {
 
     /// An open loop sleeps most of the time, and must not be late when it wakes; a closed loop would keep others from the
     /// processor.
-    fn priority(&self) -> String {
+    fn may_be_real_time(&self) -> bool {
         let mut own = self.plan.streams.iter().filter(|stream| stream.address != Address::Written);
-        if own.any(|stream| matches!(stream.arrival, Arrival::Closed { .. })) {
-            return "normal".to_owned();
-        }
-        match usage::real_time(PRIORITY) {
-            Ok(()) => format!("SCHED_FIFO {PRIORITY}"),
-            Err(errno) => format!("normal: real-time priority was refused with {errno}"),
+        !own.any(|stream| matches!(stream.arrival, Arrival::Closed { .. }))
+    }
+
+    /// Gives the calling thread the priority of a worker, which is normal for a reason.
+    fn priority(&self, normal: Option<&str>) -> String {
+        match normal {
+            _ if !self.may_be_real_time() => "normal".to_owned(),
+            Some(why) => format!("normal: {why}"),
+            None => match usage::real_time(PRIORITY) {
+                Ok(()) => format!("SCHED_FIFO {PRIORITY}"),
+                Err(errno) => format!("normal: real-time priority was refused with {errno}"),
+            },
         }
     }
 
@@ -435,17 +461,18 @@ impl Real<'_> {
     fn worker(
         &self,
         part: Part,
-        choice: Choice,
+        chosen: &Chosen,
         clock: Clock,
         marked: Marked,
         tell: &Sender<Told>,
         going: &Receiver<Instant>,
         spent: Receiver<Frame>,
     ) {
+        let choice = chosen.choice;
         let bound = self.bound(part, choice);
         let device = match self.device(bound, choice, clock) {
             Ok((device, facts)) => {
-                let _ = tell.send(Told::Ready(facts, self.priority()));
+                let _ = tell.send(Told::Ready(facts, self.priority(chosen.normal.as_deref())));
                 device
             }
             Err(failure) => {
