@@ -130,18 +130,22 @@ def fio(target, *options):
     """fio with io_uring and everything that makes it fast."""
     command = ["fio", "--name=peer", f"--filename={target}", f"--size={MIB}M", "--direct=1", "--rw=randread", "--bs=4k",
                "--ioengine=io_uring", "--fixedbufs", "--registerfiles", "--norandommap", "--readonly", "--time_based",
-               f"--runtime={SECONDS}", "--output-format=json", *options]
+               f"--runtime={SECONDS}", "--lat_percentiles=1", "--clat_percentiles=1",
+               "--output-format=json", *options]
     said = subprocess.run(command, capture_output=True, text=True)
     job = json.loads(said.stdout[said.stdout.index("{"):])["jobs"][0]
     read = job["read"]
     operations = max(read["total_ios"], 1)
     percentile = read["clat_ns"].get("percentile", {})
+    whole = read["lat_ns"].get("percentile", {})
     cpu = lambda *keys: sum(job[key] for key in keys) / 100 * job["job_runtime"] * 1e3 / operations
     return {
         "rate": read["iops"],
         "operations": operations,
         "p50": percentile.get("50.000000", 0) / 1e3,
         "p99": percentile.get("99.000000", 0) / 1e3,
+        "lat p50": whole.get("50.000000", 0) / 1e3,
+        "lat p99": whole.get("99.000000", 0) / 1e3,
         "cpu": cpu("usr_cpu", "sys_cpu"),
         "user": cpu("usr_cpu"),
     }

@@ -311,14 +311,17 @@ fn the_scheduler_is_set_for_the_run_and_put_back() {
         let mut command = Command::new(assay());
         command.arg("run").arg(&conf).args(["--destroy-data", &device.token()]).arg("--out").arg(&out);
         command.args(seconds.iter().flat_map(|time| ["--for", time]));
-        let child = start(&mut command);
-        std::thread::sleep(Duration::from_millis(800));
-        assert_eq!(current(&std::fs::read_to_string(&file).unwrap()), other, "while it runs");
+        let mut child = start(&mut command);
+        while current(&std::fs::read_to_string(&file).unwrap()) != other {
+            assert!(child.try_wait().unwrap().is_none(), "it ended without having set the scheduler");
+            std::thread::sleep(Duration::from_millis(10));
+        }
         if seconds.is_none() {
             assert!(Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap().success());
         }
         let output = child.wait_with_output().unwrap();
-        assert!([0, 10, 12].contains(&output.status.code().unwrap()), "{}", text(&output.stderr));
+        // Any verdict will do, that of a busy machine (11) too.
+        assert!([0, 10, 11, 12].contains(&output.status.code().unwrap()), "{}", text(&output.stderr));
         assert_eq!(current(&std::fs::read_to_string(&file).unwrap()), before, "after it");
         let log = std::fs::read_to_string(out.join("run.jsonl")).unwrap();
         assert!(log.contains(&format!("{other} for this run, {before} before and after")), "recorded");
