@@ -14,6 +14,7 @@ pub mod judgement;
 pub mod limit;
 pub mod render;
 pub mod verdict;
+mod words;
 
 pub use judge::{Fold, JudgeError, Options, judge};
 pub use judgement::Judgement;

@@ -160,6 +160,59 @@ fn a_curve_is_drawn_and_its_hostile_names_stay_text() {
     assert_ne!(light, dark);
 }
 
+/// A run for a comparison, with a name that would be a script.
+fn compared(label: &str, slow: u64) -> assay_judge::compare::Run {
+    let minute = |minute, flow| common::Minute { slow: slow + minute % 3, ..common::good(minute, flow) };
+    let log = common::Scenario::new(common::header(8, 1)).run(minute).completed().bytes();
+    let mut sampled = assay_judge::compare::Sampled::default();
+    let mut reader = assay_record::Reader::new(&log[..]);
+    while let Some(entry) = reader.next_entry().unwrap() {
+        sampled.entry(&entry.unwrap()).unwrap();
+    }
+    let judgement = assay_judge::judge(assay_record::Reader::new(&log[..]), &assay_judge::Options::default()).unwrap();
+    assay_judge::compare::Run { label: label.to_owned(), judgement, sampled }
+}
+
+#[test]
+fn a_comparison_says_what_its_json_says() {
+    let Some(browser) = Browser::find() else { return };
+    let labels = ["array A", "<img src=x onerror=alert(1)>"].map(str::to_owned);
+    let runs = [compared(&labels[0], 10), compared(&labels[1], 30)];
+    let comparison = assay_judge::compare::compare(&runs, false).unwrap();
+    let mut page = String::new();
+    assay_judge::compare::html(&comparison, &labels, &mut page).unwrap();
+    let seen = browser.open("compare", &page);
+    assert_eq!(seen.console, Vec::<String>::new());
+    assert!(!seen.dom.contains("<img") && !seen.dom.contains("<script"));
+    assert!(seen.dom.contains("&lt;img src=x onerror=alert(1)&gt;"));
+    // Every value of every figure, in the row of its name.
+    let json = serde_json::to_value(&comparison).unwrap();
+    let mut shown = 0;
+    for stream in json["streams"].as_array().unwrap() {
+        let title = format!("{}, {}", stream["stream"].as_str().unwrap(), stream["measure"].as_str().unwrap());
+        let table = seen.dom.split(&format!("<h2>{title}</h2>")).nth(1).unwrap().split("</table>").next().unwrap();
+        for figure in stream["figures"].as_array().unwrap() {
+            let row = table.split(&format!("<th scope=\"row\">{}</th>", figure["what"].as_str().unwrap())).nth(1);
+            let row = row.unwrap().split("</tr>").next().unwrap();
+            for (cell, value) in row.split("<td class=\"n\">").skip(1).zip(figure["values"].as_array().unwrap()) {
+                let (told, half) = read(cell.split('<').next().unwrap()).unwrap();
+                let value = value.as_f64().unwrap();
+                assert!(
+                    (told - value).abs() <= half.max(value * 0.005),
+                    "{title} {}: {told} for {value}",
+                    figure["what"]
+                );
+                shown += 1;
+            }
+        }
+    }
+    assert!(shown >= 16, "{shown} values");
+    assert!(seen.dom.contains("<b>DIFFERS"), "three times as many slow operations are no noise");
+    let [light, phone] =
+        [("compare", 1280), ("compare-phone", 390)].map(|(name, width)| browser.screenshot(name, &page, width, false));
+    assert!(light.len() > 10_000 && phone.len() > 10_000);
+}
+
 #[test]
 fn a_hostile_name_stays_text() {
     let Some(browser) = Browser::find() else { return };

@@ -50,7 +50,7 @@ fn the_same_drive_twice_and_a_slower_one() {
     let last = result["comparison"]["ranking"].as_array().unwrap().last().unwrap().clone();
     assert_eq!(last["label"], "Disk");
     let page = std::fs::read_to_string(dir.join("c.html")).unwrap();
-    assert!(page.contains("<td>Disk</td>") && !page.contains("<script"));
+    assert!(page.contains("<th scope=\"row\">Disk</th>") && !page.contains("<script"));
     assert!(told(&assay(dir, "compare a slow")).contains("DIFFERS"));
 
     let refused = assay(dir, "compare a 2x");

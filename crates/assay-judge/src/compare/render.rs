@@ -1,17 +1,20 @@
-//! A comparison as text and as one HTML page without a script. Names are hostile input: cleaned here, escaped there.
+//! A comparison as text and as one HTML page without a script. Names are hostile input: cleaned here, escaped in the
+//! template.
 
-use super::{Answer, Comparison, Figure};
+use super::{Answer, Comparison, Figure, Ranked};
 use crate::judgement::Outcome;
-use crate::render::html::embed::{self, STYLE as REPORT};
-use crate::render::{Page, cut, escaped};
+use crate::render::html::embed::{self, STYLE};
+use crate::render::html::{Badge, write};
+use crate::render::{Page, cut};
+use askama::Template;
 use assay_base::Span;
-use std::fmt::{self, Write};
+use std::fmt;
 
 /// Columns of a value.
 const VALUE: usize = 22;
 
 /// The tables, for a terminal.
-pub fn text(comparison: &Comparison, labels: &[String], out: &mut dyn Write) -> fmt::Result {
+pub fn text(comparison: &Comparison, labels: &[String], out: &mut dyn fmt::Write) -> fmt::Result {
     let mut page = Page::default();
     for difference in &comparison.plans_differ {
         page.words("NOT THE SAME PLAN  ", difference, 4);
@@ -87,54 +90,67 @@ fn answer(figure: &Figure, answer: &Answer) -> String {
     }
 }
 
-/// What this page has beside the report's own style.
-const STYLE: &str = "td{font-variant-numeric:tabular-nums}td:not(:first-child),th:not(:first-child){text-align:right}\
-.differs{font-weight:700}.noise{color:var(--soft)}";
-
 /// One page: nothing in it is fetched and nothing in it runs.
-pub fn html(comparison: &Comparison, labels: &[String], out: &mut dyn Write) -> fmt::Result {
-    write!(
-        out,
-        "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">\n\
-         <meta http-equiv=\"Content-Security-Policy\" content=\"{}\">\n\
-         <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
-         <meta name=\"color-scheme\" content=\"light dark\"><title>Comparison</title>\n\
-         <style>{REPORT}</style><style>{STYLE}</style></head><body>\n\
-         <p class=\"product\">Assay comparison</p><h1>Comparison</h1>\n",
-        embed::policy(&[], &[REPORT, STYLE])
-    )?;
-    for difference in &comparison.plans_differ {
-        writeln!(out, "<p class=\"differs\">Not the same plan: {}</p>", escaped(difference))?;
-    }
-    writeln!(out, "<div class=\"scroll\"><table><tr><th>run</th><th>rank</th><th>verdict</th><th>p99</th></tr>")?;
-    for ranked in &comparison.ranking {
-        let p99 = ranked.p99_ns.map_or("-".to_owned(), |ns| Span::from_ns(ns).human());
-        let label = escaped(&ranked.label);
-        writeln!(out, "<tr><td>{label}</td><td>{}</td><td>{}</td><td>{p99}</td></tr>", ranked.rank, ranked.verdict)?;
-    }
-    let head: String = labels.iter().map(|label| format!("<th>{}</th>", escaped(label))).collect();
-    writeln!(out, "</table></div>\n<h2>Criteria</h2>\n<div class=\"scroll\"><table><tr><th>criterion</th>{head}</tr>")?;
-    for row in &comparison.criteria {
-        let cells: String = row.runs.iter().map(|run| format!("<td>{}</td>", escaped(&outcome(run)))).collect();
-        writeln!(out, "<tr><td>{}</td>{cells}</tr>", escaped(&titled(row.step, &row.criterion)))?;
-    }
-    writeln!(out, "</table></div>")?;
-    for row in &comparison.streams {
-        let name = escaped(&titled(row.step, &row.stream));
-        writeln!(out, "<h2>{name}, {}</h2>\n<div class=\"scroll\"><table><tr><th></th>{head}</tr>", row.measure)?;
-        for figure in &row.figures {
-            write!(out, "<tr><td>{}</td>", escaped(&figure.what))?;
-            for (index, v) in figure.values.iter().enumerate() {
-                write!(out, "<td>{}", value(figure, *v))?;
-                if let Some(found) = index.checked_sub(1).and_then(|other| figure.against_first.get(other)) {
-                    let class = if matches!(found, Answer::Differs { .. }) { "differs" } else { "noise" };
-                    write!(out, "<br><span class=\"{class}\">{}</span>", escaped(&answer(figure, found)))?;
-                }
-                write!(out, "</td>")?;
-            }
-            writeln!(out, "</tr>")?;
-        }
-        writeln!(out, "</table></div>")?;
-    }
-    writeln!(out, "<p class=\"note\">{}</p>\n</body></html>", escaped(&comparison.method))
+pub fn html(comparison: &Comparison, labels: &[String], out: &mut dyn fmt::Write) -> fmt::Result {
+    let ranking = comparison.ranking.iter().map(|ranked| RankedRow {
+        ranked,
+        badge: Badge::of(ranked.verdict),
+        p99: ranked.p99_ns.map_or("-".to_owned(), |ns| Span::from_ns(ns).human()),
+    });
+    let criteria = comparison.criteria.iter();
+    let criteria = criteria.map(|row| (titled(row.step, &row.criterion), row.runs.iter().map(outcome).collect()));
+    let streams = comparison.streams.iter().map(|row| StreamTable {
+        title: format!("{}, {}", titled(row.step, &row.stream), row.measure),
+        figures: row.figures.iter().map(|figure| (figure.what.as_str(), cells(figure))).collect(),
+    });
+    let view = View {
+        policy: embed::policy(&[], &[STYLE]),
+        styles: [STYLE],
+        comparison,
+        labels,
+        ranking: ranking.collect(),
+        criteria: criteria.collect(),
+        streams: streams.collect(),
+    };
+    write(&view, out)
+}
+
+/// Each run's value, and what it is against the first run's.
+fn cells(figure: &Figure) -> Vec<Cell> {
+    let found = std::iter::once(None).chain(figure.against_first.iter().map(Some));
+    let cell = |(v, found): (&Option<f64>, Option<&Answer>)| Cell {
+        value: value(figure, *v),
+        against_first: found.map(|found| answer(figure, found)),
+        differs: matches!(found, Some(Answer::Differs { .. })),
+    };
+    figure.values.iter().zip(found).map(cell).collect()
+}
+
+#[derive(Template)]
+#[template(path = "compare.html")]
+struct View<'a> {
+    policy: String,
+    styles: [&'static str; 1],
+    comparison: &'a Comparison,
+    labels: &'a [String],
+    ranking: Vec<RankedRow<'a>>,
+    criteria: Vec<(String, Vec<String>)>,
+    streams: Vec<StreamTable<'a>>,
+}
+
+struct RankedRow<'a> {
+    ranked: &'a Ranked,
+    badge: Badge,
+    p99: String,
+}
+
+struct StreamTable<'a> {
+    title: String,
+    figures: Vec<(&'a str, Vec<Cell>)>,
+}
+
+struct Cell {
+    value: String,
+    against_first: Option<String>,
+    differs: bool,
 }

@@ -158,6 +158,6 @@ fn names_stay_text() {
     let (mut page, mut terminal) = (String::new(), String::new());
     html(&comparison, &labels, &mut page).unwrap();
     text(&comparison, &labels, &mut terminal).unwrap();
-    assert!(!page.contains("<script") && page.contains("&lt;script&gt;") && !terminal.contains('\u{1b}'));
+    assert!(!page.contains("<script") && page.contains("&#60;script&#62;") && !terminal.contains('\u{1b}'));
     assert!(terminal.contains("DIFFERS x1."), "{terminal}");
 }

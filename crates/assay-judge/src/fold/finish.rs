@@ -9,8 +9,10 @@ use crate::judgement::{
 use crate::rules::disk;
 use crate::rules::finding::{Class, Finding, deciding};
 use crate::verdict::Verdict;
+use crate::words::{change, clock};
 use assay_base::{Criterion, Span};
-use assay_record::{CloseReason, Times};
+use assay_record::{CloseReason, Event, Times};
+use std::collections::BTreeMap;
 
 /// The quantiles of a chart by nines.
 const NINES: [f64; 17] = [
@@ -48,7 +50,11 @@ pub fn finish(mut fold: StepFold) -> Finished {
             Some(finding) => finding.is_placed().then(|| finding.deciding.clone()),
             None => None,
         };
-        let reason = decides.map_or_else(|| pass_reason(&part, stress), |finding| finding.text);
+        let reason = match decides {
+            None => pass_reason(&part, stress),
+            Some(finding) if finding.class == Class::Broken => finding.text + &meanwhile(&part, &finding.deciding),
+            Some(finding) => finding.text,
+        };
         (verdict, reason, place, part, header)
     };
     let step = head.step.as_ref();
@@ -305,6 +311,20 @@ fn summary(lengths: &Lengths, times: Option<&Times>, layout: &Layout) -> TimesSu
         over: slice.over,
         nines,
     }
+}
+
+/// What else changed in the window that decided: the largest change of level, and what happened by its kind. Empty for nothing.
+fn meanwhile(part: &Part, window: &Deciding) -> String {
+    let within = |at_ns: u64| (window.start_ns..window.end_ns).contains(&at_ns);
+    let changes = part.steadiness.iter().flat_map(|it| it.changes.iter().map(move |at| (it, at)));
+    let largest = changes.filter(|(_, at)| within(at.at_ns)).max_by(|a, b| a.1.size().total_cmp(&b.1.size()));
+    let changed = largest.map(|(it, at)| format!("{} at {}", change(it, at), clock(at.at_ns)));
+    let mut kinds: BTreeMap<&str, u64> = BTreeMap::new();
+    let told = |event: &&Event| within(event.at_ns) && !matches!(event.what.as_str(), "health" | "warning" | "steady");
+    part.events.iter().filter(told).for_each(|event| *kinds.entry(event.what.as_str()).or_default() += 1);
+    let happened = kinds.iter().map(|(what, n)| format!("{n} × {what}"));
+    let all: Vec<String> = changed.into_iter().chain(happened).collect();
+    if all.is_empty() { String::new() } else { format!("; meanwhile {}", all.join(", ")) }
 }
 
 /// Why it passed, and what came closest to its bound.

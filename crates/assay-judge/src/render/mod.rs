@@ -3,7 +3,6 @@
 //! `text` is the summary at the end of a run, at most 40 lines of 80 columns; `table` lists every slice;
 //! `json` is the versioned result.
 
-mod escape;
 pub mod html;
 mod junit;
 mod markdown;
@@ -13,7 +12,6 @@ mod spark;
 mod steady;
 mod summary;
 
-pub(crate) use escape::escaped;
 pub use html::html;
 pub use junit::junit;
 pub use markdown::markdown;

@@ -61,7 +61,7 @@ fn composed(judgement: &Judgement, log: &str, room: Room) -> Page {
     percentiles(&mut tail, part, room);
     by_slice(&mut tail, spark::line(part), room);
     tail.blank();
-    figures(&mut tail, part, room);
+    figures(&mut tail, (part, &judgement.reason), room);
     warnings(&mut tail, judgement, room);
     tail.line(format!("next: {}  (exit code {})", next(judgement.verdict, log), judgement.verdict.exit_code()));
     page.blank();
@@ -212,7 +212,7 @@ fn by_slice(page: &mut Page, lines: impl IntoIterator<Item = String>, room: Room
 }
 
 /// In flight, lag, CPU; errors; bytes.
-fn figures(page: &mut Page, part: &Part, room: Room) {
+fn figures(page: &mut Page, (part, reason): (&Part, &str), room: Room) {
     let together = || part.streams.iter().filter(|stream| is_whole(part, stream));
     let most = |of: fn(&StreamTotals) -> u64| together().map(of).max().unwrap_or(0);
     let lag = together().filter_map(|stream| stream.lag.p99_ns).max();
@@ -233,7 +233,7 @@ fn figures(page: &mut Page, part: &Part, room: Room) {
     page.words("", &load, room.of(2, 1));
     page.words("", &format!("{}; {}", rates(part), errors(part)), 2);
     page.line(bytes(part));
-    by_slice(page, steady::lines(part), room);
+    by_slice(page, steady::lines(part, reason), room);
     integrity(page, part, room);
 }
 

@@ -114,13 +114,6 @@ pub fn count(n: u64) -> String {
     text
 }
 
-/// A place in measured time: `5:12:00`, with milliseconds where it is not a whole second.
-pub fn clock(ns: u64) -> String {
-    let (seconds, ms) = (ns / 1_000_000_000, ns / 1_000_000 % 1000);
-    let text = format!("{}:{:02}:{:02}", seconds / 3600, seconds / 60 % 60, seconds % 60);
-    if ms == 0 { text } else { format!("{text}.{ms:03}") }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -133,7 +126,6 @@ mod tests {
             ["0.00%", "<0.01%", "2.70%", "100.00%"]
         );
         assert_eq!([per_second(1999.96), per_second(0.04)], ["2,000.0/s", "0.0/s"]);
-        assert_eq!([clock(0), clock(18_720_000_000_000), clock(1_500_000_000)], ["0:00:00", "5:12:00", "0:00:01.500"]);
     }
 
     #[test]

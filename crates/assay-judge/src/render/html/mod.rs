@@ -13,6 +13,7 @@ mod slices;
 mod targets;
 
 use crate::judgement::{Damaged, Deciding};
+use crate::words::clock;
 use crate::{Judgement, Verdict};
 use askama::Template;
 use part::PartView;
@@ -122,7 +123,7 @@ fn deciding_text(deciding: &Deciding) -> String {
     if deciding.step > 1 {
         place.push(format!("step {}", deciding.step));
     }
-    let stretch = format!("{} to {}", figures::clock(deciding.start_ns), figures::clock(deciding.end_ns));
+    let stretch = format!("{} to {}", clock(deciding.start_ns), clock(deciding.end_ns));
     let window = match deciding.window_ns {
         None => "slice".to_owned(),
         Some(ns) => format!("{} window", assay_base::Span::from_ns(ns).human()),

@@ -1,14 +1,14 @@
 //! One run, or one step of a certificate, as the page shows it: criteria, streams, charts, and what the other modules build.
 
 use super::checks::{self, Check};
-use super::figures::{Cell, clock, count};
+use super::figures::{Cell, count};
 use super::slices::{self, SliceTable};
 use super::targets::{self, TargetRow, TargetTable};
 use super::{Badge, multiples};
 use crate::judgement::{
     CriterionOutcome, Figure, Gap, Outcome, Part, Steadiness, StreamSeries, StreamTotals, TimesSummary,
 };
-use crate::render::steady;
+use crate::words::{change, clock, level};
 use crate::{Judgement, Verdict};
 use assay_base::{Bound, Criterion, Measure, Span};
 
@@ -119,11 +119,11 @@ impl SteadyRow<'_> {
             from: it.steady_from_ns.map_or("never".to_owned(), clock),
             last: it.last.as_ref().map(|last| LastRounds {
                 steady: last.steady,
-                average: steady::level(it, last.average),
+                average: level(it, last.average),
                 excursion: format!("{:.1}%", last.excursion * 100.0),
                 slope: format!("{:+.1}%", last.slope * 100.0),
             }),
-            changes: it.changes.iter().map(|at| format!("{}: {}", clock(at.at_ns), steady::change(it, at))).collect(),
+            changes: it.changes.iter().map(|at| format!("{}: {}", clock(at.at_ns), change(it, at))).collect(),
             it,
         }
     }

@@ -3,9 +3,10 @@
 //!
 //! The average is ACT's: the mean of the slices' shares, each slice weighing the same. It decides nothing.
 
-use super::figures::{Cell, clock, percent};
+use super::figures::{Cell, percent};
 use super::part::bounds;
 use crate::judgement::{Part, Slice, SliceStream, SliceTimes};
+use crate::words::clock;
 use assay_base::{Bound, Measure, Span};
 use std::collections::BTreeSet;
 

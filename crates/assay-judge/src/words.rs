@@ -1,0 +1,43 @@
+//! Times and changes in words, for reasons and every rendering alike.
+
+use crate::judgement::{Change, Steadiness};
+use assay_base::Span;
+
+/// A place in measured time: `5:12:00`, with milliseconds where it is not a whole second.
+pub(crate) fn clock(ns: u64) -> String {
+    let (seconds, ms) = (ns / 1_000_000_000, ns / 1_000_000 % 1000);
+    let text = format!("{}:{:02}:{:02}", seconds / 3600, seconds / 60 % 60, seconds % 60);
+    if ms == 0 { text } else { format!("{text}.{ms:03}") }
+}
+
+/// `96.8 µs`, or `1200.0/s`.
+pub(crate) fn level(steadiness: &Steadiness, value: f64) -> String {
+    match steadiness.measure.as_str() {
+        "throughput" => format!("{value:.1}/s"),
+        _ => Span::from_ns(value as u64).human(),
+    }
+}
+
+/// `mean response of reads rose 45% (96.8 µs to 140 µs)`.
+pub(crate) fn change(steadiness: &Steadiness, change: &Change) -> String {
+    let share = change.after / change.before - 1.0;
+    format!(
+        "{} of {} {} {:.0}% ({} to {})",
+        steadiness.measure,
+        steadiness.stream,
+        if share < 0.0 { "fell" } else { "rose" },
+        share.abs() * 100.0,
+        level(steadiness, change.before),
+        level(steadiness, change.after)
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn places_in_measured_time() {
+        assert_eq!([clock(0), clock(18_720_000_000_000), clock(1_500_000_000)], ["0:00:00", "5:12:00", "0:00:01.500"]);
+    }
+}
