@@ -1,8 +1,7 @@
 // Draws a curve over the JSON the page carries. Without it the page lacks the chart and nothing else.
 (() => {
   "use strict";
-  const root = document.documentElement;
-  root.classList.add("scripted");
+  const { root, time, colour, axis, oneTwoFive } = common;
   const curve = JSON.parse(document.getElementById("curve").textContent);
   const belongs = (point) => point.delivered && ["PASS", "FAIL"].includes(point.verdict);
   const points = curve.points.filter(belongs).sort((a, b) => a.rate_achieved - b.rate_achieved);
@@ -10,24 +9,8 @@
   const place = document.querySelector("figure[data-chart] .plot");
   let chart, errors = 0;
 
-  const digits = (v) => (v >= 99.95 || Math.abs(v - Math.round(v)) < 0.005 ? v.toFixed(0) : v >= 9.995 ? v.toFixed(1) : v.toFixed(2));
-  const UNITS = [["h", 3600e9], ["min", 60e9], ["s", 1e9], ["ms", 1e6], ["µs", 1e3]];
-  const time = (ns) => {
-    if (ns == null) return "–";
-    const unit = UNITS.find(([, size]) => ns >= size);
-    return unit ? `${digits(ns / unit[1])} ${unit[0]}` : `${Math.round(ns)} ns`;
-  };
   const rate = (n) => (n == null ? "–" : `${n.toLocaleString("en", { maximumFractionDigits: 1 })}/s`);
-  const colour = (name) => getComputedStyle(root).getPropertyValue(`--${name}`).trim();
-  const axis = (more) => ({ stroke: colour("soft"), grid: { stroke: colour("grid"), width: 1 }, ticks: { stroke: colour("grid"), width: 1 }, font: "12px system-ui, sans-serif", ...more });
   const line = (label, stroke) => ({ label, stroke: colour(stroke), width: 1.5, points: { show: true, size: 7, fill: colour(stroke) }, value: (u, v) => time(v) });
-  const oneTwoFive = (u, index, min, max) => {
-    const ticks = [];
-    for (let power = 10 ** Math.floor(Math.log10(min)); power <= max; power *= 10) {
-      ticks.push(...[1, 2, 5].map((n) => n * power).filter((v) => v >= min && v <= max));
-    }
-    return ticks;
-  };
 
   function marked(u) {
     if (!knee) return;

@@ -2,8 +2,7 @@
 // Texts of the log go through textContent and canvas only; uPlot does the same with its labels.
 (() => {
   "use strict";
-  const root = document.documentElement;
-  root.classList.add("scripted");
+  const { root, time, colour, axis, oneTwoFive } = common;
   const judgement = JSON.parse(document.getElementById("judgement").textContent);
   const drawn = new Map(); // figure → chart
   const painted = new Set(); // those that reached the canvas
@@ -11,13 +10,6 @@
   let errors = 0;
 
   // ---- texts ----------------------------------------------------------------------------------------------------------
-  const digits = (v) => (v >= 99.95 || Math.abs(v - Math.round(v)) < 0.005 ? v.toFixed(0) : v >= 9.995 ? v.toFixed(1) : v.toFixed(2));
-  const UNITS = [["h", 3600e9], ["min", 60e9], ["s", 1e9], ["ms", 1e6], ["µs", 1e3]];
-  const time = (ns) => {
-    if (ns == null) return "–";
-    const unit = UNITS.find(([, size]) => ns >= size);
-    return unit ? `${digits(ns / unit[1])} ${unit[0]}` : `${Math.round(ns)} ns`;
-  };
   const percent = (share) => (share == null ? "–" : `${(share * 100).toFixed(2)}%`);
   const rate = (n) => (n == null ? "–" : n.toLocaleString("en", { maximumFractionDigits: 1 }));
   const two = (n) => String(n).padStart(2, "0");
@@ -25,20 +17,11 @@
   const seconds = (list) => list.map((ns) => ns / 1e9);
 
   // ---- parts common to all charts ---------------------------------------------------------------------------------------
-  const colour = (name) => getComputedStyle(root).getPropertyValue(`--${name}`).trim();
   const TICKS = [0.001, 0.01, 0.1, 1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 10800, 21600, 43200, 86400];
-  const axis = (more) => ({ stroke: colour("soft"), grid: { stroke: colour("grid"), width: 1 }, ticks: { stroke: colour("grid"), width: 1 }, font: "12px system-ui, sans-serif", ...more });
   const timeAxis = () => axis({ incrs: TICKS, space: 70, values: (u, ticks) => ticks.map(clock) });
   const line = (label, stroke, value, more) => ({ label, stroke: colour(stroke), width: 1.5, points: { show: false }, value: (u, v) => value(v), ...more });
   const position = { label: "at", value: (u, v) => (v == null ? "–" : clock(v)) };
-// Ticks at 1, 2 and 5 of each power of ten; where there are many, the powers alone are labelled.
-  const oneTwoFive = (u, index, min, max) => {
-    const ticks = [];
-    for (let power = 10 ** Math.floor(Math.log10(min)); power <= max; power *= 10) {
-      ticks.push(...[1, 2, 5].map((n) => n * power).filter((v) => v >= min && v <= max));
-    }
-    return ticks;
-  };
+  // Where there are many ticks, the powers of ten alone are labelled.
   const labels = (u, ticks) => ticks.map((v) => (ticks.length <= 7 || /^10*$/.test(Math.round(v)) ? time(v) : null));
   const latencyAxis = () => axis({ size: 64, splits: oneTwoFive, filter: (u, ticks) => ticks, values: labels });
 

@@ -9,7 +9,7 @@ use assay_base::Span;
 use std::fmt;
 
 /// Draws the chart of the page.
-const SCRIPT: &str = include_str!("../../templates/curve.js");
+const SCRIPT: &str = concat!(include_str!("../../templates/common.js"), include_str!("../../templates/curve.js"));
 /// Columns and rows of the drawing in a terminal, without its axes.
 const COLUMNS: usize = 66;
 const ROWS: usize = 12;

@@ -12,6 +12,7 @@ mod bed;
 mod traced;
 
 use bed::{Loop, assay, config, dropin, run, text, unhindered};
+use std::io::Read;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
@@ -262,29 +263,40 @@ fn start(command: &mut Command) -> Child {
     command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
 }
 
+/// What it has said up to these words: from then on the load runs.
+fn said_up_to(child: &mut Child, words: &str) -> String {
+    let out = child.stdout.as_mut().unwrap();
+    let (mut said, mut byte) = (Vec::new(), [0]);
+    while !said.ends_with(words.as_bytes()) {
+        assert_eq!(out.read(&mut byte).unwrap(), 1, "it ended before \"{words}\": {}", text(&said));
+        said.push(byte[0]);
+    }
+    text(&said)
+}
+
 #[test]
 fn a_signal_ends_at_a_whole_block_and_errors_are_told() {
     let Some(device) = Loop::of(64 << 20) else { return };
     let dir = tempfile::tempdir().unwrap();
     let keys = "test-duration-sec: 60\nread-reqs-per-sec: 200\n";
     let conf = config(dir.path(), &[&device], keys);
-    let child = start(dropin("act_storage", &[&device]).arg(&conf));
-    std::thread::sleep(Duration::from_millis(1500));
+    let mut child = start(dropin("act_storage", &[&device]).arg(&conf));
+    let begin = said_up_to(&mut child, "after 1 sec:");
     assert!(Command::new("kill").args(["-TERM", &child.id().to_string()]).status().unwrap().success());
     let output = child.wait_with_output().unwrap();
     assert_eq!(output.status.code(), Some(12), "{}", text(&output.stderr));
-    let out = text(&output.stdout);
-    assert!(out.contains("after 1 sec:") && out.ends_with("\n\n") && !out.contains("after 3 sec"), "{out}");
+    let out = begin + &text(&output.stdout);
+    assert!(out.contains("after 1 sec:") && out.ends_with("\n\n") && !out.contains("after 5 sec"), "{out}");
 
-    let keys = "test-duration-sec: 2\nread-reqs-per-sec: 200\n";
+    let keys = "test-duration-sec: 3\nread-reqs-per-sec: 200\n";
     let conf = config(dir.path(), &[&device], keys);
-    let child = start(dropin("act_storage", &[&device]).arg(&conf));
-    std::thread::sleep(Duration::from_millis(700));
+    let mut child = start(dropin("act_storage", &[&device]).arg(&conf));
+    let begin = said_up_to(&mut child, "after 1 sec:");
     // The second half of the device is lost under it.
     let file = std::fs::File::options().write(true).open(&device.file).unwrap();
     file.set_len(32 << 20).unwrap();
     let output = child.wait_with_output().unwrap();
-    let out = text(&output.stdout);
+    let out = begin + &text(&output.stdout);
     assert_eq!(output.status.code(), Some(10), "errors are no success: {}", text(&output.stderr));
     assert!(out.contains(&format!("ERROR: reading {}: 5 'Input/output error'\n", device.name())), "{out}");
     assert!(text(&output.stderr).contains("operations failed"), "{}", text(&output.stderr));
