@@ -13,6 +13,10 @@ pub trait Host {
     /// merely not scheduled does not.
     fn voluntary_switches(&self) -> u64;
 
+    /// The part of this stretch in which no thread of the program ran, if there was one: it was stopped or frozen, which a
+    /// thread within a call cannot tell from a call that blocks. Asked at every step, so it must be cheap.
+    fn stood_still(&self, from: Instant, to: Instant) -> Option<(Instant, Instant)>;
+
     /// Whether the run is to end, and how: asked at every step, so it must be cheap.
     fn stop(&self) -> Option<Stop>;
 }
@@ -124,8 +128,13 @@ impl Lateness {
 pub fn run_real<D: Device>(worker: &mut Worker<D>, host: &impl Host, sink: &mut impl Sink, waiting: Waiting) {
     let mut lateness = Lateness::new(waiting.spin, host.now());
     let mut idle = false;
+    let mut last = host.now();
     loop {
         let now = host.now();
+        if let Some((from, to)) = host.stood_still(last, now) {
+            worker.stopped(from, to);
+        }
+        last = now;
         lateness.count(now, idle);
         match host.stop() {
             Some(Stop::Drain(reason)) => worker.stop(now, reason),

@@ -145,6 +145,8 @@ pub struct Worker<D> {
     /// When draining gives up; `None` while the schedule runs.
     drain_until: Option<Instant>,
     blocked_until: Instant,
+    /// The latest stretch in which no thread of the program ran.
+    stopped: (Instant, Instant),
     /// Issuing need not wait for completions to be looked at: every flow follows a schedule, on a device that is
     /// [sure](Device::is_sure).
     ahead: bool,
@@ -233,6 +235,7 @@ impl<D: Device> Worker<D> {
             schedule_end,
             drain_until: None,
             blocked_until: start,
+            stopped: (start, start),
             ahead,
             // Before all: a worker in real time is asked before its run begins.
             reached: Instant::ZERO,
@@ -301,6 +304,24 @@ impl<D: Device> Worker<D> {
     /// Says that handing over blocked until `until`: what waited meanwhile waited for the device.
     pub fn blocked(&mut self, until: Instant) {
         self.blocked_until = self.blocked_until.max(until);
+    }
+
+    /// Says that no thread of the program ran from `from` to `to`: what was due before the end waited for the generator, and
+    /// whoever it waited for besides, that long the device does not answer for.
+    pub fn stopped(&mut self, from: Instant, to: Instant) {
+        self.stopped = (from, to);
+    }
+
+    /// Until when the device held back an operation to a target that was due at `due` and goes out `now`.
+    #[inline]
+    fn held(&self, target: u16, now: Instant, due: Instant) -> Instant {
+        let held = self.lanes[usize::from(target)].full_until.max(self.blocked_until);
+        let (from, to) = self.stopped;
+        if due >= to {
+            return held;
+        }
+        // So early that at least the stop remains as own lag.
+        held.min(due + now.since(due).saturating_sub(to.since(due.max(from))))
     }
 
     /// Stops issuing; what is in flight is drained for at most the limit's time.
@@ -726,8 +747,7 @@ impl<D: Device> Worker<D> {
 
     #[cold]
     fn lag_stop(&mut self, now: Instant, due: Instant, index: usize) {
-        let held = self.lanes[usize::from(self.flows[index].target)].full_until.max(self.blocked_until);
-        let own = now.since(due.max(held));
+        let own = now.since(due.max(self.held(self.flows[index].target, now, due)));
         let (reason, who) = if own.as_ns() * 2 > now.since(due).as_ns() {
             (CloseReason::GeneratorLag, "the generator did not get to issue them")
         } else {
@@ -745,6 +765,7 @@ impl<D: Device> Worker<D> {
 
     #[inline]
     fn submit(&mut self, now: Instant, index: usize, due: Instant, op: Op) {
+        let held = self.held(op.target, now, due);
         let flow = &mut self.flows[index];
         flow.pull();
         let end = if index < self.read_back { self.schedule_end } else { Instant::FAR };
@@ -780,7 +801,7 @@ impl<D: Device> Worker<D> {
             offset: op.offset,
             intended: due,
             submitted: now,
-            held: lane.full_until.max(self.blocked_until),
+            held,
         };
         self.recorder.cell(index).issued += 1;
         self.totals.issued += 1;

@@ -7,6 +7,7 @@ use crate::header::{self, Around};
 use crate::integrity;
 use crate::logfile::LogFile;
 use crate::progress::Progress;
+use crate::pulse::Pulse;
 use crate::records::{Mark, Records};
 use crate::rundir;
 use crate::signals::StopCell;
@@ -96,7 +97,9 @@ pub fn drive(
             let specs = all.iter().take(usize::from(plan.targets)).map(|(_, spec)| spec.clone()).collect();
             simulated(plan, targets, how, Bank::new(plan.seed, specs), log, progress, stop)
         }
-        _ => Real { plan, targets, how, stop, phase_end: AtomicU64::new(0) }.run(log, progress),
+        _ => {
+            Real { plan, targets, how, stop, phase_end: AtomicU64::new(0), pulse: Pulse::default() }.run(log, progress)
+        }
     };
     if result.is_err() {
         log.forget_unbegun();
@@ -306,6 +309,7 @@ struct Real<'a> {
     stop: &'a StopCell,
     /// When the phase that waits ends, in nanoseconds of the run's time line; 0 until it is decided.
     phase_end: AtomicU64,
+    pulse: Pulse,
 }
 
 /// What marks the data of a run, and what is known of them when it verifies.
@@ -338,6 +342,13 @@ impl Real<'_> {
         let (tell, told) = channel();
         let run = (self.plan.seed ^ clock_seed()) as u32;
         std::thread::scope(|scope| {
+            let body = || {
+                self.priority(chosen.normal.as_deref());
+                self.pulse.run(|| clock.now());
+            };
+            let beating = std::thread::Builder::new().name("pulse".to_owned()).spawn_scoped(scope, body);
+            let beating = beating.map_err(|e| Failure::host(format!("no thread could be started: {e}")))?;
+            let _beating = self.pulse.until_dropped(beating.thread());
             let mut lines = Vec::new();
             for index in 0..workers {
                 let (go, going) = channel();
@@ -490,7 +501,7 @@ impl Real<'_> {
             let _ = tell.send(Told::Unable(too_large()));
             return;
         };
-        let host = Machine { clock, stop: self.stop };
+        let host = Machine { clock, pulse: &self.pulse, stop: self.stop };
         let mut line = Line { index, tell, spent, phase_end: &self.phase_end };
         let waiting = Waiting { spin: self.spin(), inline: choice == Choice::Inline };
         run_real(&mut worker, &host, &mut line, waiting);
@@ -745,6 +756,7 @@ impl Meters {
 /// What a worker asks of this machine.
 struct Machine<'a> {
     clock: Clock,
+    pulse: &'a Pulse,
     stop: &'a StopCell,
 }
 
@@ -755,6 +767,10 @@ impl Host for Machine<'_> {
     }
     fn voluntary_switches(&self) -> u64 {
         usage::voluntary_switches()
+    }
+    #[inline]
+    fn stood_still(&self, from: Instant, to: Instant) -> Option<(Instant, Instant)> {
+        self.pulse.stood_still(from, to)
     }
     #[inline]
     fn stop(&self) -> Option<Stop> {

@@ -219,6 +219,9 @@ impl Host for Brief {
     fn voluntary_switches(&self) -> u64 {
         0
     }
+    fn stood_still(&self, _: Instant, _: Instant) -> Option<(Instant, Instant)> {
+        None
+    }
     fn stop(&self) -> Option<Stop> {
         (self.clock.now() >= self.end).then_some(Stop::Drain(CloseReason::Interrupted))
     }

@@ -17,6 +17,7 @@ mod integrity;
 mod logfile;
 mod prepare;
 mod progress;
+mod pulse;
 mod records;
 mod resume;
 mod rundir;

@@ -1,42 +1,56 @@
 //! What is reported against the disk's own account: percentiles of service, and the share that a stall makes.
 
 use super::bed::Log;
-use super::rig::{DISK, Rig, closed, steady, trials, workload};
+use super::rig::{DISK, Rig, SIZE, closed, steady, trials, workload};
 use serde_json::Value;
 use std::fs::OpenOptions;
 use std::os::unix::fs::{FileExt, OpenOptionsExt};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 const QUANTILES: [(&str, f64); 3] = [("p50_ns", 0.5), ("p99_ns", 0.99), ("p99_9_ns", 0.999)];
 
 /// Differences of reported percentiles from the disk's own, as multiples of what is allowed: 1 % and 50 µs, and the way.
-fn apart(rig: &Rig, json: &Value, way_ns: f64) -> Vec<(&'static str, f64)> {
+fn apart(rig: &Rig, json: &Value, way_ns: [f64; 3]) -> Vec<(&'static str, f64)> {
     let truth = rig.fault.truth();
-    let one = |(name, q): (&'static str, f64)| {
+    let one = |((name, q), way): ((&'static str, f64), f64)| {
         let told = json["streams"][0]["service"][name].as_u64().unwrap() as f64;
         let own = truth.quantile(q).unwrap() as f64;
-        (name, (told - own).abs() / (own * 0.01 + 50_000.0 + way_ns))
+        (name, (told - own).abs() / (own * 0.01 + 50_000.0 + way))
     };
-    QUANTILES.map(one).to_vec()
+    QUANTILES.into_iter().zip(way_ns).map(one).collect()
 }
 
-/// What a plain read of the file takes in the median longer than the disk says, in nanoseconds: the kernel's way to the disk's
-/// process and back, which no generator can go round and which differs from machine to machine and from minute to minute.
-fn way(rig: &Rig) -> f64 {
-    const READS: usize = 200;
-    let disk = OpenOptions::new().read(true).custom_flags(libc::O_DIRECT).open(rig.place.path(DISK)).unwrap();
-    rig.fault.set("reset=1 read_delay=2ms");
-    // Direct reads ask for aligned memory.
-    let mut room = vec![0u8; 8192];
-    let begin = room.as_ptr().align_offset(4096);
-    let mut taken: Vec<u64> = Vec::new();
-    for offset in (0..READS as u64).map(|n| n * 4096) {
-        let before = Instant::now();
-        disk.read_exact_at(&mut room[begin..begin + 4096], offset).unwrap();
-        taken.push(before.elapsed().as_nanos() as u64);
-    }
+/// What plain reads, `depth` threads of them, take longer than the disk says at each quantile, in nanoseconds: the kernel's
+/// way to the disk's process and back, which no generator can go round, and which differs from machine to machine and from
+/// minute to minute.
+fn way(rig: &Rig, depth: usize, faults: &str) -> [f64; 3] {
+    const LONG: Duration = Duration::from_millis(1500);
+    rig.fault.set(&format!("reset=1 {faults}"));
+    let reads = || {
+        let disk = OpenOptions::new().read(true).custom_flags(libc::O_DIRECT).open(rig.place.path(DISK)).unwrap();
+        // Direct reads ask for aligned memory.
+        let mut room = vec![0u8; 8192];
+        let align = room.as_ptr().align_offset(4096);
+        let begin = Instant::now();
+        let mut taken = Vec::new();
+        while begin.elapsed() < LONG {
+            let before = Instant::now();
+            let offset = taken.len() as u64 * 4096 % SIZE;
+            disk.read_exact_at(&mut room[align..align + 4096], offset).unwrap();
+            taken.push(before.elapsed().as_nanos() as u64);
+        }
+        taken
+    };
+    let mut taken: Vec<u64> = std::thread::scope(|scope| {
+        let threads: Vec<_> = (0..depth).map(|_| scope.spawn(reads)).collect();
+        threads.into_iter().flat_map(|thread| thread.join().unwrap()).collect()
+    });
     taken.sort_unstable();
-    taken[READS / 2].saturating_sub(rig.fault.truth().quantile(0.5).unwrap()) as f64
+    let truth = rig.fault.truth();
+    QUANTILES.map(|(_, q)| {
+        let rank = ((taken.len() as f64 * q).ceil() as usize).clamp(1, taken.len()) - 1;
+        taken[rank].saturating_sub(truth.quantile(q).unwrap()) as f64
+    })
 }
 
 #[test]
@@ -48,10 +62,10 @@ fn percentiles_are_the_disks_own_at_queue_depth_1_and_32() {
     ] {
         let mut best = f64::INFINITY;
         let mut seen = Vec::new();
-        // A machine with other work is late now and then: the best of several.
-        for _ in 0..trials() {
+        // A machine with other work is late now and then: the best of several, of which the first good one is enough.
+        for _ in 0..trials().max(6) {
             let Some(rig) = Rig::full() else { return };
-            let way = way(&rig);
+            let way = way(&rig, depth as usize, faults);
             rig.place.write("workload.toml", &workload(span, ("1s", "50%"), &[&closed("read", depth)]));
             let begun = rig.place.begin(&["run", "workload.toml", DISK, "--out", "run", "--json"]);
             // From the beginning of the load; the gate has looked at the disk before.
@@ -59,7 +73,7 @@ fn percentiles_are_the_disks_own_at_queue_depth_1_and_32() {
             let said = begun.end();
             rig.judged(&said, "PASS");
             let apart = apart(&rig, &said.json(), way);
-            eprintln!("queue depth {depth}, the way {:.0} µs: {apart:?}", way / 1e3);
+            eprintln!("queue depth {depth}, the way {:.0?} µs: {apart:?}", way.map(|ns| ns / 1e3));
             best = best.min(apart.iter().map(|(_, share)| *share).fold(0.0, f64::max));
             seen.push(apart);
             if best <= 1.0 {

@@ -1,0 +1,137 @@
+//! Whether the program stood still as a whole: stopped by a signal, frozen with its control group, without a processor.
+//!
+//! A worker that comes back late from a call cannot tell whether the device held it or nobody let it run: in both cases the
+//! kernel says that it waited. A thread beside it, which waits for no device, can: it wakes every few milliseconds, and where
+//! it was late too, the time is the generator's own.
+
+use assay_base::{Instant, Span};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::thread::Thread;
+use std::time::Duration;
+
+/// Between two beats.
+const PERIOD: Span = Span::from_ms(20);
+/// A beat that comes later after the last one than this was late; shorter calls are not looked at.
+const LATE: Span = Span::from_ms(60);
+
+/// The beats, in nanoseconds of the run's clock.
+#[derive(Debug, Default)]
+pub struct Pulse {
+    last: AtomicU64,
+    /// The latest stretch without a beat.
+    still_from: AtomicU64,
+    still_to: AtomicU64,
+    over: AtomicBool,
+}
+
+impl Pulse {
+    /// Beats in the calling thread until what [`Pulse::until_dropped`] gave is dropped.
+    pub fn run(&self, now: impl Fn() -> Instant) {
+        self.beat(now());
+        while !self.over.load(Ordering::Relaxed) {
+            std::thread::park_timeout(Duration::from_nanos(PERIOD.as_ns()));
+            self.beat(now());
+        }
+    }
+
+    /// Ends the beating of `thread` when dropped.
+    pub fn until_dropped<'a>(&'a self, thread: &Thread) -> Beating<'a> {
+        Beating { pulse: self, thread: thread.clone() }
+    }
+
+    fn beat(&self, now: Instant) {
+        let last = self.last.load(Ordering::Relaxed);
+        if last > 0 && now.as_ns().saturating_sub(last) > LATE.as_ns() {
+            self.still_from.store(last, Ordering::Relaxed);
+            self.still_to.store(now.as_ns(), Ordering::Relaxed);
+        }
+        // Whoever sees this beat sees the stretch before it.
+        self.last.store(now.as_ns(), Ordering::Release);
+    }
+
+    /// The part of `from` to `to` in which there was no beat where one was due.
+    #[inline]
+    pub fn stood_still(&self, from: Instant, to: Instant) -> Option<(Instant, Instant)> {
+        if to.since(from) <= LATE { None } else { self.still_within(from, to) }
+    }
+
+    #[cold]
+    fn still_within(&self, from: Instant, to: Instant) -> Option<(Instant, Instant)> {
+        let last = Instant::from_ns(self.last.load(Ordering::Acquire));
+        let known = [&self.still_from, &self.still_to].map(|ns| Instant::from_ns(ns.load(Ordering::Relaxed)));
+        // Woken before the beating thread: its next beat has not come yet.
+        let open = [last, if to.since(last) > LATE { to } else { last }];
+        let within = |[begin, end]: [Instant; 2]| (begin.max(from), end.min(to));
+        let length = |(begin, end): &(Instant, Instant)| end.since(*begin);
+        let longest = [known, open].map(within).into_iter().max_by_key(length)?;
+        (longest.0 < longest.1).then_some(longest)
+    }
+}
+
+/// A thread that beats.
+#[derive(Debug)]
+pub struct Beating<'a> {
+    pulse: &'a Pulse,
+    thread: Thread,
+}
+
+impl Drop for Beating<'_> {
+    fn drop(&mut self) {
+        self.pulse.over.store(true, Ordering::Relaxed);
+        self.thread.unpark();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(ms: u64) -> Instant {
+        Instant::from_ns(ms * 1_000_000)
+    }
+
+    fn beating(until_ms: u64) -> Pulse {
+        let pulse = Pulse::default();
+        (20..=until_ms).step_by(20).for_each(|ms| pulse.beat(at(ms)));
+        pulse
+    }
+
+    #[test]
+    fn a_device_that_blocks_leaves_the_beat_alone() {
+        let pulse = beating(3000);
+        assert_eq!(pulse.stood_still(at(1000), at(3010)), None);
+    }
+
+    #[test]
+    fn a_stop_is_seen_whoever_wakes_first() {
+        // Stopped from 1,005 to 3,000 ms, within a call that began at 1,001.
+        let pulse = beating(1000);
+        let stop = Some((at(1001), at(3000)));
+        assert_eq!(pulse.stood_still(at(1001), at(3000)), stop, "the worker first");
+        pulse.beat(at(3001));
+        assert_eq!(pulse.stood_still(at(1001), at(3000)), stop, "the beat first");
+        (3020..=9000).step_by(20).for_each(|ms| pulse.beat(at(ms)));
+        assert_eq!(pulse.stood_still(at(1001), at(3000)), stop, "and later");
+        assert_eq!(pulse.stood_still(at(4000), at(8000)), None, "a later call has nothing to do with it");
+        assert_eq!(pulse.stood_still(at(2900), at(4000)), Some((at(2900), at(3001))), "only what lies within");
+    }
+
+    #[test]
+    fn short_calls_are_not_looked_at() {
+        assert_eq!(beating(1000).stood_still(at(5000), at(5050)), None);
+    }
+
+    #[test]
+    fn it_beats_until_it_is_ended() {
+        let pulse = Pulse::default();
+        let clock = assay_device::clock::Clock::start();
+        std::thread::scope(|scope| {
+            let beating = scope.spawn(|| pulse.run(|| clock.now()));
+            let first = pulse.last.load(Ordering::Acquire);
+            while pulse.last.load(Ordering::Acquire) == first {
+                std::thread::yield_now();
+            }
+            drop(pulse.until_dropped(beating.thread()));
+        });
+    }
+}
