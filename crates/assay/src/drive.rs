@@ -309,6 +309,7 @@ struct Real<'a> {
     stop: &'a StopCell,
     /// When the phase that waits ends, in nanoseconds of the run's time line; 0 until it is decided.
     phase_end: AtomicU64,
+    /// Tells a stop of the whole program from a device that blocks.
     pulse: Pulse,
 }
 

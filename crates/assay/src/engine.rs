@@ -38,7 +38,7 @@ pub struct Chosen {
     pub choice: Choice,
     /// How many workers carry it.
     pub workers: usize,
-    /// Why the workers have no real-time priority although they might; empty where they have it.
+    /// Why the workers have no real-time priority although they might; `None` where nothing speaks against it.
     pub normal: Option<String>,
     /// What the log says of how it was chosen.
     pub facts: BTreeMap<String, String>,
