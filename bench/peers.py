@@ -7,6 +7,8 @@ import shutil
 import statistics
 import subprocess
 import tempfile
+import threading
+import time
 
 os.chdir(os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
 ASSAY = os.environ.get("ASSAY", "target/release/assay")
@@ -88,6 +90,46 @@ def zram():
     return f"/dev/zram{number}"
 
 
+# Processor time is what the whole program took, threads of the kernel that io_uring makes for it included, within this part of a
+# run (of its time, since the program was started): both sides have begun by then, and neither has ended. What a program says of
+# itself may be its submitting thread's alone, as fio's usr_cpu and sys_cpu are.
+WINDOW = (0.45, 0.95)
+
+
+def _ticks(root):
+    """Processor time of a process and all below it, in seconds: outside the kernel, and altogether."""
+    parents, ticks = {}, {}
+    for pid in filter(str.isdigit, os.listdir("/proc")):
+        try:
+            fields = open(f"/proc/{pid}/stat").read().rsplit(")", 1)[1].split()
+        except OSError:
+            continue
+        parents[int(pid)], ticks[int(pid)] = int(fields[1]), (int(fields[11]), int(fields[12]))
+    family = {root}
+    while grown := {pid for pid, parent in parents.items() if parent in family} - family:
+        family |= grown
+    user, system = (sum(ticks.get(pid, (0, 0))[kind] for pid in family) / os.sysconf("SC_CLK_TCK") for kind in (0, 1))
+    return user, user + system
+
+
+def said_by(command):
+    """What a command wrote to its output, and how much of a processor it took: (outside the kernel, altogether)."""
+    begun = time.monotonic()
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    told = {}
+    reader = threading.Thread(target=lambda: told.update(zip(("out", "err"), process.communicate())))
+    reader.start()
+    looks = []
+    for at in WINDOW:
+        reader.join(max(0, begun + at * SECONDS - time.monotonic()))
+        looks.append((time.monotonic(), _ticks(process.pid)))
+    reader.join()
+    if not told["out"]:
+        raise SystemExit(told["err"])
+    (since, before), (until, after) = looks
+    return told["out"], [max(b - a, 0) / (until - since) for a, b in zip(before, after)]
+
+
 def assay(target, load, *extra):
     """One run of one stream of 4 KiB random reads; `load` is its rate and arrival, or its in_flight."""
     out = os.path.join(WORK, "run")
@@ -98,15 +140,10 @@ def assay(target, load, *extra):
             f'model = "streams"\nduration = "{SECONDS}s"\nslice = "{SECONDS}s"\nin_flight_bound = 256\n[[stream]]\nname = "r"\n'
             f'direction = "read"\nsize = "4KiB"\n{load}\n[[criterion]]\nstream = "r"\nshare_over = "1s"\nat_most = "50%"\n'
         )
-    said = subprocess.run([ASSAY, "run", workload, target, "--out", out, "--json", *extra], capture_output=True, text=True)
-    if not said.stdout:
-        raise SystemExit(said.stderr)
-    stream = json.loads(said.stdout)["streams"][0]
-    cpu, engine = 0, {}
-    for text in open(os.path.join(out, "run.jsonl")):
-        entry = json.loads(text)
-        engine = entry.get("engine", engine)
-        cpu += (entry.get("host") or {}).get("cpu_ns", 0) if "flows" in entry else 0
+    said, cpu = said_by([ASSAY, "run", workload, target, "--out", out, "--json", *extra])
+    stream = json.loads(said)["streams"][0]
+    with open(os.path.join(out, "run.jsonl")) as log:
+        engine = json.loads(log.readline()).get("engine", {})
     operations = max(stream["operations"], 1)
     us = lambda kind, key: (stream[kind].get(key) or 0) / 1e3
     return {
@@ -117,7 +154,8 @@ def assay(target, load, *extra):
         "p50": us("service", "p50_ns"),
         "p99": us("service", "p99_ns"),
         "lag": us("lag", "p99_ns"),
-        "cpu": cpu / 1e3 / operations,
+        "user": cpu[0] * 1e6 / max(stream["rate_achieved"], 1),
+        "cpu": cpu[1] * 1e6 / max(stream["rate_achieved"], 1),
         "engine": engine.get("engine", "?"),
     }
 
@@ -132,13 +170,12 @@ def fio(target, *options):
                "--ioengine=io_uring", "--fixedbufs", "--registerfiles", "--norandommap", "--readonly", "--time_based",
                f"--runtime={SECONDS}", "--lat_percentiles=1", "--clat_percentiles=1",
                "--output-format=json", *options]
-    said = subprocess.run(command, capture_output=True, text=True)
-    job = json.loads(said.stdout[said.stdout.index("{"):])["jobs"][0]
+    said, cpu = said_by(command)
+    job = json.loads(said[said.index("{"):])["jobs"][0]
     read = job["read"]
     operations = max(read["total_ios"], 1)
     percentile = read["clat_ns"].get("percentile", {})
     whole = read["lat_ns"].get("percentile", {})
-    cpu = lambda *keys: sum(job[key] for key in keys) / 100 * job["job_runtime"] * 1e3 / operations
     return {
         "rate": read["iops"],
         "operations": operations,
@@ -146,6 +183,6 @@ def fio(target, *options):
         "p99": percentile.get("99.000000", 0) / 1e3,
         "lat p50": whole.get("50.000000", 0) / 1e3,
         "lat p99": whole.get("99.000000", 0) / 1e3,
-        "cpu": cpu("usr_cpu", "sys_cpu"),
-        "user": cpu("usr_cpu"),
+        "user": cpu[0] * 1e6 / max(read["iops"], 1),
+        "cpu": cpu[1] * 1e6 / max(read["iops"], 1),
     }

@@ -45,6 +45,12 @@ impl fmt::Display for JudgeError {
     }
 }
 
+impl From<io::Error> for JudgeError {
+    fn from(error: io::Error) -> JudgeError {
+        JudgeError::Io(error)
+    }
+}
+
 impl std::error::Error for JudgeError {
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
         match self {
@@ -57,11 +63,8 @@ impl std::error::Error for JudgeError {
 /// Judges a whole log.
 pub fn judge<R: BufRead>(mut reader: Reader<R>, options: &Options) -> Result<Judgement, JudgeError> {
     let mut fold = Fold::new(options.clone());
-    while let Some(item) = reader.next_entry().map_err(JudgeError::Io)? {
-        match item {
-            Ok(entry) => fold.entry(entry),
-            Err(damage) => fold.damage(damage),
-        }
+    while let Some(item) = reader.next_entry()? {
+        fold.item(&item);
     }
     fold.finish()
 }
@@ -97,10 +100,18 @@ impl Fold {
         }
     }
 
+    /// The next entry, or damage.
+    pub fn item(&mut self, item: &Result<Entry, Damage>) {
+        match item {
+            Ok(entry) => self.entry(entry),
+            Err(damage) => self.damage(damage.clone()),
+        }
+    }
+
     /// The next entry.
-    pub fn entry(&mut self, entry: Entry) {
+    pub fn entry(&mut self, entry: &Entry) {
         if let Entry::Header(header) = entry {
-            return self.header(*header);
+            return self.header((**header).clone());
         }
         let Some(step) = &mut self.current else {
             self.met.get_or_insert_with(|| "it does not begin with a header".to_owned());
@@ -108,14 +119,14 @@ impl Fold {
         };
         match entry {
             Entry::Header(_) => {}
-            Entry::Interval(interval) => step.interval(&interval),
+            Entry::Interval(interval) => step.interval(interval),
             Entry::Histograms(line) => {
-                if let Err(why) = step.histograms(&line) {
+                if let Err(why) = step.histograms(line) {
                     self.unreadable(why);
                 }
             }
-            Entry::Event(event) => step.event(event),
-            Entry::Close(close) => step.close(close),
+            Entry::Event(event) => step.event(event.clone()),
+            Entry::Close(close) => step.close(close.clone()),
         }
     }
 

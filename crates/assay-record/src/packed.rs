@@ -7,12 +7,12 @@ use crate::times::{CELLS, LONGEST_NS};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use miniz_oxide::deflate::compress_to_vec_zlib;
-use miniz_oxide::inflate::TINFLStatus;
-use miniz_oxide::inflate::core::{DecompressorOxide, decompress, inflate_flags};
 use std::fmt;
+use zlib_rs::{Inflate, InflateFlush, Status};
 
-/// zlib's usual level.
+/// zlib's usual level, and its largest window.
 const LEVEL: u8 = 6;
+const WINDOW_BITS: u8 = 15;
 /// Longest base64 text of one distribution that is decoded: far above what the fixed range can need.
 const LONGEST_TEXT: usize = 1 << 20;
 /// What opens the packed and the unpacked form, and how long the latter's head is.
@@ -90,16 +90,18 @@ fn varint(mut value: u64, bytes: &mut Vec<u8>) {
 
 /// Unpacks one text after the other in the same memory: to make and clear it would take as long as unpacking.
 pub struct Unpacker {
-    inflate: Box<DecompressorOxide>,
+    inflate: Inflate,
     packed: Vec<u8>,
     /// One byte longer than anything that is taken, to tell what is too long.
     plain: Box<[u8]>,
+    cells: Box<[(u32, u64)]>,
 }
 
 impl Default for Unpacker {
     fn default() -> Unpacker {
         let plain = vec![0; LONGEST_BYTES + 1].into();
-        Unpacker { inflate: Box::default(), packed: Vec::new(), plain }
+        let cells = vec![(0, 0); CELLS + 1].into();
+        Unpacker { inflate: Inflate::new(true, WINDOW_BITS), packed: Vec::new(), plain, cells }
     }
 }
 
@@ -120,24 +122,23 @@ impl Unpacker {
         }
         self.packed.clear();
         STANDARD.decode_vec(text, &mut self.packed).map_err(|e| format!("a distribution is not base64: {e}"))?;
-        let counts = self.inflate().map_err(|why| format!("not a distribution: {why}"))?;
-        Ok(Filled { cells: filled(counts)?, overflow })
+        let length = self.inflate().map_err(|why| format!("not a distribution: {why}"))?;
+        Ok(Filled { cells: filled(&self.plain[HEAD..length], &mut self.cells)?.to_vec(), overflow })
     }
 
-    /// Makes the unpacked form, looks at the numbers of its head and gives what follows it.
-    fn inflate(&mut self) -> Result<&[u8], &'static str> {
+    /// Makes the unpacked form, looks at the numbers of its head and says how long it is.
+    fn inflate(&mut self) -> Result<usize, &'static str> {
         let packed = &self.packed;
         if word(packed, 0)? != PACKED || word(packed, 4)? as usize != packed.len() - 8 {
             return Err("not HdrHistogram's V2 deflate");
         }
-        use inflate_flags::{TINFL_FLAG_PARSE_ZLIB_HEADER, TINFL_FLAG_USING_NON_WRAPPING_OUTPUT_BUF};
-        let flags = TINFL_FLAG_PARSE_ZLIB_HEADER | TINFL_FLAG_USING_NON_WRAPPING_OUTPUT_BUF;
-        self.inflate.init();
-        let (status, _, length) = decompress(&mut self.inflate, &packed[8..], &mut self.plain, 0, flags);
+        self.inflate.reset(true);
+        let status = self.inflate.decompress(&packed[8..], &mut self.plain, InflateFlush::Finish);
+        let length = self.inflate.total_out() as usize;
         if length > LONGEST_BYTES {
             return Err("it unpacks to more than any histogram holds");
         }
-        if status != TINFLStatus::Done {
+        if !matches!(status, Ok(Status::StreamEnd)) {
             return Err("it does not unpack");
         }
         let plain = &self.plain[..length];
@@ -148,7 +149,7 @@ impl Unpacker {
         if (offset, digits, lowest, highest) != (0, 3, 1, LONGEST_NS) {
             return Err("it has other bounds than 1 ns to 1 h with 3 digits");
         }
-        plain.get(HEAD..).ok_or("its head is cut")
+        Ok(length)
     }
 }
 
@@ -161,27 +162,49 @@ fn wide(bytes: &[u8], at: usize) -> Result<u64, &'static str> {
     Ok((u64::from(word(bytes, at)?) << 32) | u64::from(word(bytes, at + 4)?))
 }
 
-fn filled(mut bytes: &[u8]) -> Result<Vec<(u32, u64)>, String> {
-    let (mut cells, mut at, mut total) = (Vec::new(), 0usize, 0u64);
+/// The cells that `bytes` count, within the memory of `cells`. Whether a number counts or skips cannot be foreseen, so that it
+/// decides no branch: each is written down, and what was none is overwritten.
+fn filled<'a>(mut bytes: &[u8], cells: &'a mut [(u32, u64)]) -> Result<&'a [(u32, u64)], &'static str> {
+    const END: u64 = CELLS as u64;
+    let (mut at, mut length) = (0, 0);
+    let (mut total, mut any, mut beyond) = (0u64, 0, false);
     while !bytes.is_empty() {
         let n = signed(&mut bytes).ok_or("a distribution ends within a number")?;
-        let skip = usize::try_from(n.unsigned_abs()).unwrap_or(CELLS);
-        if n <= 0 {
-            at = at.saturating_add(skip.max(1));
-            continue;
-        }
-        total = total.saturating_add(n.unsigned_abs());
-        if at >= CELLS || total > MOST_OPERATIONS {
-            return Err("a distribution larger than any run makes".into());
-        }
-        cells.push((at as u32, n.unsigned_abs()));
-        at += 1;
+        let counts = n > 0;
+        let count = n.max(0).unsigned_abs();
+        // There is room: each that counts lies behind the one before.
+        cells[length] = (at as u32, count);
+        length += usize::from(counts & (at < END));
+        beyond |= counts & (at == END);
+        any |= count;
+        total = total.wrapping_add(count);
+        at = (at + if counts { 1 } else { n.unsigned_abs().max(1) }).min(END);
     }
-    Ok(cells)
+    // The sum did not wrap where none of its parts is too large.
+    if beyond || any > MOST_OPERATIONS || total > MOST_OPERATIONS {
+        return Err("a distribution larger than any run makes");
+    }
+    Ok(&cells[..length])
 }
 
-/// A zigzag number of seven bits a byte, the ninth byte whole.
+/// A zigzag number of seven bits a byte, the ninth byte whole. Nearly all are one or two bytes long; which of the two cannot be
+/// foreseen, so that it decides no branch.
+#[inline]
 fn signed(bytes: &mut &[u8]) -> Option<i64> {
+    let Some(&[low, high]) = bytes.first_chunk() else { return signed_of_several(bytes) };
+    if low & high & 0x80 != 0 {
+        return signed_of_several(bytes);
+    }
+    let second = usize::from(low >> 7);
+    *bytes = &bytes[1 + second..];
+    Some(of_zigzag(u64::from(low & 0x7f) | ((u64::from(high) << 7) * second as u64)))
+}
+
+fn of_zigzag(value: u64) -> i64 {
+    (value >> 1) as i64 ^ -((value & 1) as i64)
+}
+
+fn signed_of_several(bytes: &mut &[u8]) -> Option<i64> {
     let mut value = 0u64;
     for place in 0..9 {
         let (&byte, rest) = bytes.split_first()?;
@@ -195,7 +218,7 @@ fn signed(bytes: &mut &[u8]) -> Option<i64> {
             break;
         }
     }
-    Some((value >> 1) as i64 ^ -((value & 1) as i64))
+    Some(of_zigzag(value))
 }
 
 #[cfg(test)]
@@ -238,6 +261,30 @@ mod tests {
             let mut rest = bytes.as_slice();
             assert_eq!((signed(&mut rest), rest.len()), (Some(n), 0), "{n}: {bytes:?}");
         }
+    }
+
+    #[test]
+    fn what_no_run_makes_is_refused_and_all_else_is_counted() {
+        let read = |numbers: &[i64]| {
+            let mut bytes = Vec::new();
+            numbers.iter().for_each(|n| varint(zigzag(*n), &mut bytes));
+            let mut cells = vec![(0, 0); CELLS + 1];
+            filled(&bytes, &mut cells).map(<[_]>::to_vec)
+        };
+        let last = CELLS as i64 - 1;
+        let most = MOST_OPERATIONS as i64;
+        assert_eq!(read(&[0, 5, -3, 0, 7]), Ok(vec![(1, 5), (6, 7)]));
+        assert_eq!(read(&[-last, most]), Ok(vec![(last as u32, most as u64)]));
+        assert_eq!(read(&vec![1; CELLS]).map(|cells| cells.len()), Ok(CELLS));
+        for beyond in
+            [&vec![1; CELLS + 9][..], &[-last, 1, 1], &[-last - 1, 1], &[i64::MIN, 1], &[i64::MIN, i64::MIN, 1]]
+        {
+            assert!(read(beyond).is_err(), "{:?}", beyond.first_chunk::<2>());
+        }
+        for much in [&[most, 1][..], &[most + 1], &[i64::MAX, i64::MAX, 3]] {
+            assert!(read(much).is_err(), "{much:?}");
+        }
+        assert_eq!(read(&[i64::MIN, i64::MIN]), Ok(Vec::new()), "where nothing is counted nothing is beyond");
     }
 
     /// A packed histogram whose head says these things, with `zeros` behind it.

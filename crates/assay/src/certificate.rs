@@ -5,7 +5,7 @@
 //! equal is asked whether the run was a certification at all: the published procedure, whole, on a prepared device, without
 //! anything that limits it. Whoever can write both files can make a pair that fits; against that there are signatures.
 
-use crate::{header, rundir, workloads};
+use crate::{ahead, header, rundir, workloads};
 use assay_base::Multiple;
 use assay_judge::judgement::{LogSum, Part};
 use assay_judge::{Fold, JudgeError, Judgement, Options, Verdict};
@@ -93,22 +93,18 @@ impl<R: Read> Read for Hashing<R> {
 }
 
 /// Judges a log in one pass, in which its bytes are summed too: what is judged is what is summed.
-pub fn judge(log: impl Read, options: &Options) -> Result<Judged, JudgeError> {
+pub fn judge(log: impl Read + Send, options: &Options) -> Result<Judged, JudgeError> {
     let mut hashing = Hashing::new(log);
     let mut reader = Reader::new(BufReader::with_capacity(1 << 20, &mut hashing));
     let mut fold = Fold::new(options.clone());
     let mut heads = Vec::new();
-    while let Some(item) = reader.next_entry().map_err(JudgeError::Io)? {
-        match item {
-            Ok(entry) => {
-                if let Entry::Header(header) = &entry {
-                    heads.push((**header).clone());
-                }
-                fold.entry(entry);
-            }
-            Err(damage) => fold.damage(damage),
+    ahead::each(&mut reader, |item| -> Result<(), JudgeError> {
+        if let Ok(Entry::Header(header)) = item {
+            heads.push((**header).clone());
         }
-    }
+        fold.item(item);
+        Ok(())
+    })??;
     drop(reader);
     Ok(Judged { judgement: fold.finish()?.sealed(hashing.sum(), sum), heads })
 }
@@ -119,11 +115,11 @@ pub fn signer(certificate: &[u8]) -> Option<String> {
 }
 
 /// Holds a certificate against its log.
-pub fn examine(certificate: &[u8], log: impl Read) -> Standing {
+pub fn examine(certificate: &[u8], log: impl Read + Send) -> Standing {
     compare(certificate, log).unwrap_or_else(Standing::Untrusted)
 }
 
-fn compare(certificate: &[u8], log: impl Read) -> Result<Standing, String> {
+fn compare(certificate: &[u8], log: impl Read + Send) -> Result<Standing, String> {
     let claimed: Judgement = serde_json::from_slice(certificate)
         .map_err(|e| format!("it is not a certificate: {e}; name the verdict.json of a run"))?;
     let Some(claimed_sum) = &claimed.log else {

@@ -4,6 +4,7 @@
 //! `drive` runs a plan, `targets` opens what it runs on, `rundir` keeps what was measured.
 
 mod act;
+mod ahead;
 mod certificate;
 mod cli;
 mod commands;

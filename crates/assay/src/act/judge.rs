@@ -44,7 +44,7 @@ pub fn judge_heard(
     let mut heard = Ok(());
     let mut both = |entry: Entry| {
         heard = std::mem::replace(&mut heard, Ok(())).and_then(|()| hear(&entry));
-        fold.entry(entry);
+        fold.entry(&entry);
     };
     import::entries(&log.display().to_string(), input, slice, &mut both).map_err(unreadable)?;
     heard.map_err(|why| Failure::workload(format!("{}: {why}", log.display())))?;

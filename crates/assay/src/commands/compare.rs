@@ -2,7 +2,7 @@
 
 use super::print_json;
 use crate::failure::{Failure, code};
-use crate::{act, certificate, cli};
+use crate::{act, ahead, certificate, cli};
 use crate::{logfile, rundir};
 use assay_judge::Judgement;
 use assay_judge::compare::{Run, Sampled, compare, html, text};
@@ -68,15 +68,14 @@ fn read(path: &Path, label: &str) -> Result<Run, Failure> {
     }
     let mut reader = logfile::read(path)?;
     let (mut fold, mut sampled) = (Fold::new(Options::default()), Sampled::default());
-    while let Some(entry) = reader.next_entry().map_err(|e| wrong(e.to_string()))? {
-        match entry {
-            Ok(entry) => {
-                sampled.entry(&entry).map_err(&wrong)?;
-                fold.entry(entry);
-            }
-            Err(damage) => fold.damage(damage),
+    let read = ahead::each(&mut reader, |item| {
+        if let Ok(entry) = item {
+            sampled.entry(entry)?;
         }
-    }
+        fold.item(item);
+        Ok(())
+    });
+    read.map_err(|e| wrong(e.to_string()))?.map_err(wrong)?;
     let judgement = fold.finish().map_err(|e| wrong(e.to_string()))?;
     Ok(Run { label: label.to_owned(), judgement, sampled })
 }

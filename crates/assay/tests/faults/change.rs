@@ -13,7 +13,7 @@ fn a_disk_that_slows_down_is_told_with_its_moment() {
     );
     rig.place.write("workload.toml", &reads);
     let running = rig.place.start(&["run", "workload.toml", DISK], 60);
-    rig.fault.set("read_delay=6ms");
+    rig.fault.set("read_delay=20ms");
     // By the log itself: so many intervals had been written when the delay was set.
     let written = std::fs::read_to_string(rig.place.path("run/run.jsonl")).unwrap();
     let before = written.matches("\"kind\":\"interval\"").count();
@@ -23,12 +23,13 @@ fn a_disk_that_slows_down_is_told_with_its_moment() {
     let set = log.intervals[before].start_ns - start;
     let json: serde_json::Value =
         serde_json::from_slice(&std::fs::read(rig.place.path("run/verdict.json")).unwrap()).unwrap();
-    let changes = json["steadiness"][0]["changes"].as_array().unwrap();
+    let changes = json["steadiness"][0]["changes"].as_array().unwrap_or_else(|| panic!("no change told: {json}"));
     let largest = changes.iter().max_by(|a, b| size(a).total_cmp(&size(b))).unwrap_or_else(|| panic!("{json}"));
     let at = largest["at_ns"].as_u64().unwrap();
     assert!(at.abs_diff(set) <= 1_000_000_000, "set at {set} ns, told for {at} ns: {changes:?}");
-    // Three times as long on the disk; how long the way to it and back takes beside that is the machine's affair.
-    assert!(size(largest) > 0.5, "from 2 ms to 6 ms: {largest}");
+    // Ten times as long on the disk, so that a busy machine's own share of a response hides it nowhere; how long the way to
+    // it and back takes beside that is the machine's affair.
+    assert!(size(largest) > 1.0, "from 2 ms to 20 ms: {largest}");
     assert!(said.out.contains(": mean response of reads rose"), "{}", said.out);
 }
 
