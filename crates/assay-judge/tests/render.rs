@@ -76,6 +76,24 @@ fn other_ends_fit_too() {
     assert!(empty.starts_with("INCOMPLETE") && !empty.contains('%') | empty.contains("< 5%"), "{empty}");
 }
 
+/// Rows of a table go before words of a warning.
+#[test]
+fn warnings_stand_whole_beside_a_long_table() {
+    let told =
+        "the generator was late by itself in 12 of 48 slices, by 8 ms at most, so that what is below that is not proof";
+    for many in 1..=3 {
+        let mut judged = Scenario::new(header(48, 4)).run(BAD).completed().judge();
+        judged.reason =
+            "reads response over 8 ms was 2.3 %, allowed 1 % in slice 17, and more of the same in others".into();
+        judged.watermarks = vec!["SIMULATED".into()];
+        judged.warnings = vec![told.into(); many];
+        let got = text(&judged);
+        fits(&got);
+        assert_eq!(got.split_whitespace().filter(|word| *word == "proof").count(), many, "{got}");
+        assert!(got.contains("\nslice "), "and a table:\n{got}");
+    }
+}
+
 /// Whatever there is too much of, the summary keeps to its 40 lines and says first what decided.
 #[test]
 fn a_summary_with_too_much_of_everything_fits() {

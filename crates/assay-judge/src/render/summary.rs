@@ -10,8 +10,9 @@ use std::fmt;
 
 /// The most lines of a summary.
 const LINES: usize = 40;
-/// The least lines a table of slices takes.
+/// The least lines a table of slices takes: with a few rows, and with one.
 const LEAST_TABLE: usize = 10;
+const LEANEST_TABLE: usize = 8;
 /// Criteria, streams, steps and warnings that are listed.
 const LISTED: usize = 8;
 const WARNINGS: usize = 3;
@@ -21,30 +22,42 @@ pub fn text(judgement: &Judgement, out: &mut dyn fmt::Write) -> fmt::Result {
     text_for(judgement, "LOG", out)
 }
 
-/// How much a summary says. One that would be too long is made again, tighter, until it fits.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Room {
-    /// Everything.
-    Ample,
+/// How much a summary says. One that would be too long is made again with less, until it fits.
+#[derive(Clone, Copy)]
+struct Room {
+    /// The least lines that a table of slices takes; without any it is only named.
+    table: Option<usize>,
+    /// Lines of what else stands slice by slice.
+    by_slice: usize,
+    /// The worst slice of each target.
+    targets: bool,
     /// Every list and text is cut to what comes first in it.
-    Tight,
-    /// And what stands slice by slice is only named.
-    NoSlices,
+    tight: bool,
 }
+
+/// From everything to what must be said. A verdict is explained by texts first: of the slices some go before a text is cut.
+const ROOMS: [Room; 5] = [
+    Room { table: Some(LEAST_TABLE), by_slice: usize::MAX, targets: true, tight: false },
+    Room { table: Some(LEANEST_TABLE), by_slice: 2, targets: true, tight: false },
+    Room { table: Some(LEANEST_TABLE), by_slice: 2, targets: false, tight: false },
+    Room { table: Some(LEANEST_TABLE), by_slice: 2, targets: false, tight: true },
+    Room { table: None, by_slice: 0, targets: false, tight: true },
+];
 
 impl Room {
     /// Of a list or a text, so many lines.
     fn of(self, ample: usize, tight: usize) -> usize {
-        if self == Room::Ample { ample } else { tight }
+        if self.tight { tight } else { ample }
     }
 }
 
 /// The summary of the log at `log`, which the next command names.
 pub fn text_for(judgement: &Judgement, log: &str, out: &mut dyn fmt::Write) -> fmt::Result {
-    let mut page = composed(judgement, log, Room::Ample);
-    for room in [Room::Tight, Room::NoSlices] {
-        if page.len() > LINES {
-            page = composed(judgement, log, room);
+    let mut page = Page::default();
+    for room in ROOMS {
+        page = composed(judgement, log, room);
+        if page.len() <= LINES {
+            break;
         }
     }
     page.write(out)
@@ -65,9 +78,9 @@ fn composed(judgement: &Judgement, log: &str, room: Room) -> Page {
     warnings(&mut tail, judgement, room);
     tail.line(format!("next: {}  (exit code {})", next(judgement.verdict, log), judgement.verdict.exit_code()));
     page.blank();
-    match room {
-        Room::Ample | Room::Tight => tables(&mut page, part, LINES.saturating_sub(tail.len() + 1)),
-        Room::NoSlices => page.line("(the slices: assay judge --table)"),
+    match room.table {
+        Some(least) => tables(&mut page, part, LINES.saturating_sub(tail.len() + 1), least, room.targets),
+        None => page.line("(the slices: assay judge --table)"),
     }
     page.blank();
     page.append(tail);
@@ -168,18 +181,18 @@ fn place(criterion: &CriterionOutcome, part: &Part) -> String {
     window.into_iter().chain(figure.target.clone()).collect::<Vec<_>>().join(", ")
 }
 
-fn tables(page: &mut Page, part: &Part, most: usize) {
+fn tables(page: &mut Page, part: &Part, most: usize, least: usize, with_targets: bool) {
     let streams = shown_streams(part);
     for (index, stream) in streams.iter().enumerate() {
-        let targets = by_target(part, stream);
+        let targets = if with_targets { by_target(part, stream) } else { Page::default() };
         let room = most.saturating_sub(page.len() + targets.len() + 1);
-        if index > 0 && room < LEAST_TABLE {
+        if index > 0 && room < least {
             page.line(format!("(tables of {} more streams: assay judge --table)", streams.len() - index));
             return;
         }
         page.blank();
         let share = if streams.len() - index > 1 { room / (streams.len() - index) } else { room };
-        page.append(one(part, stream, None, share.max(LEAST_TABLE)));
+        page.append(one(part, stream, None, share.max(least)));
         page.blank();
         page.append(targets);
     }
@@ -207,8 +220,7 @@ fn times(name: &str, times: &TimesSummary) -> String {
 
 /// What stands slice by slice beside the table.
 fn by_slice(page: &mut Page, lines: impl IntoIterator<Item = String>, room: Room) {
-    let most = if room == Room::NoSlices { 0 } else { room.of(usize::MAX, 2) };
-    lines.into_iter().take(most).for_each(|line| page.line(line));
+    lines.into_iter().take(room.by_slice).for_each(|line| page.line(line));
 }
 
 /// In flight, lag, CPU; errors; bytes.
@@ -299,9 +311,9 @@ fn bytes(part: &Part) -> String {
 }
 
 fn warnings(page: &mut Page, judgement: &Judgement, room: Room) {
-    let listed = room.of(WARNINGS, 1);
+    let (listed, lines) = (room.of(WARNINGS, 1), if room.table.is_some() { 2 } else { 1 });
     for warning in judgement.warnings.iter().take(listed) {
-        page.words("warning: ", warning, room.of(2, 1));
+        page.words("warning: ", warning, lines);
     }
     if judgement.warnings.len() > listed {
         page.line(format!("warning: {} more in the JSON", judgement.warnings.len() - listed));
