@@ -1,0 +1,496 @@
+//! A run in real time: workers on their threads, each with its engine, and the thread that collects what they record.
+
+use super::meters::Meters;
+use super::{Beside, Collector, Drive, around, too_large};
+use crate::engine::{Case, Chosen, Priority, Workers, choose, in_memory, measured, possible, self_benchmark};
+use crate::failure::Failure;
+use crate::logfile::LogFile;
+use crate::progress::Progress;
+use crate::pulse::Pulse;
+use crate::signals::StopCell;
+use crate::targets::{self, Targets};
+use crate::watch::{self, Watch};
+use crate::{header, integrity};
+use assay_base::{Bytes, Instant, Span};
+use assay_device::clock::Clock;
+use assay_device::facts::{EngineError, EngineFacts, Health, Slots};
+use assay_device::null::Null;
+use assay_device::select::{AnyDevice, Choice, select};
+use assay_device::usage;
+use assay_engine::shell::{Sink, Spin, Stop, Waiting};
+use assay_engine::{Host, Ledger, Merger, Setup, Totals, Worker, run_real};
+use assay_model::arrival::Part;
+use assay_model::{Address, Arrival, Plan};
+use assay_record::{CloseReason, Entry, Event, Frame};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::thread::{Builder, Scope, ScopedJoinHandle};
+use std::time::Duration;
+
+/// Operations per second that one worker is given before a second one is started. Measured: one worker carries more than
+/// 200,000 a second on a device that can; above that a second one leaves room.
+const RATE_OF_A_WORKER: f64 = 150_000.0;
+/// Real-time priority of workers: above everything normal, below the kernel's own interrupt threads (50).
+const PRIORITY: i32 = 10;
+/// Between the moment all workers are ready and the beginning of the schedule.
+const LEAD: Span = Span::from_ms(20);
+/// Spinning before an operation is due, when not told otherwise; `docs/decisions/0015-waiting.md` has the measurements.
+const SPIN: Spin = Spin::Learned(Span::from_us(50));
+
+/// A run in real time.
+pub struct Real<'a> {
+    plan: &'a Plan,
+    targets: &'a Targets,
+    how: &'a Drive,
+    stop: &'a StopCell,
+    /// When the phase that waits ends, in nanoseconds of the run's time line; 0 until it is decided.
+    phase_end: AtomicU64,
+    /// Tells a stop of the whole program from a device that blocks.
+    pulse: Pulse,
+}
+
+/// What marks the data of a run, and what is known of them when it verifies.
+struct Marked {
+    run: u32,
+    ledger: Option<Arc<Ledger>>,
+}
+
+/// What workers tell the collecting thread.
+enum Told {
+    Ready(EngineFacts, String),
+    Unable(Failure),
+    Frame(usize, Frame),
+    Event(Event),
+    Finished(usize, CloseReason, Totals, Instant),
+}
+
+/// Starts a thread.
+fn spawn<'scope, T: Send + 'scope>(
+    scope: &'scope Scope<'scope, '_>,
+    name: String,
+    body: impl FnOnce() -> T + Send + 'scope,
+) -> Result<ScopedJoinHandle<'scope, T>, Failure> {
+    let failed = |e| Failure::host(format!("the thread {name} could not be started: {e}"));
+    Builder::new().name(name.clone()).spawn_scoped(scope, body).map_err(failed)
+}
+
+impl<'a> Real<'a> {
+    /// `plan` on `targets`, until it is over or `stop` says so.
+    pub fn new(plan: &'a Plan, targets: &'a Targets, how: &'a Drive, stop: &'a StopCell) -> Real<'a> {
+        Real { plan, targets, how, stop, phase_end: AtomicU64::new(0), pulse: Pulse::default() }
+    }
+
+    /// Runs it into `log`.
+    pub fn run(&self, log: &mut LogFile, progress: &mut Progress) -> Result<CloseReason, Failure> {
+        let workers = self.workers();
+        let clock = Clock::start();
+        let alone = self_benchmark(clock);
+        possible(self.plan, self.how.engine)?;
+        let chosen = match self.targets {
+            Targets::Real(all) => self.choose(all, workers, clock)?,
+            _ => Chosen::asked(self.how.engine, workers.usual),
+        };
+        let (chosen, workers) = (&chosen, chosen.workers);
+        let ledger = integrity::ledger(self.plan, self.targets, workers);
+        let (tell, told) = channel();
+        let run = (self.plan.seed ^ clock_seed()) as u32;
+        std::thread::scope(|scope| {
+            let body = || {
+                self.priority(chosen.normal.as_deref());
+                self.pulse.run(|| clock.now());
+            };
+            let beating = spawn(scope, "pulse".to_owned(), body)?;
+            let _beating = self.pulse.until_dropped(beating.thread());
+            let mut lines = Vec::new();
+            for index in 0..workers {
+                let (go, going) = channel();
+                let (spend, spent) = channel();
+                let part = Part { index: index as u64, of: workers as u64 };
+                let (tell, ledger) = (tell.clone(), ledger.clone());
+                let body = move || self.worker(part, chosen, clock, Marked { run, ledger }, &tell, &going, spent);
+                spawn(scope, format!("worker-{index}"), body)?;
+                lines.push((go, spend));
+            }
+            drop(tell);
+            let (facts, priority) = ready(&told, workers)?;
+            let readings = self.how.readings.unwrap_or(watch::machine);
+            let watch = Watch::new(clock, readings, self.targets.disks(usize::from(self.plan.targets)));
+            let mut engine = self.engine(&facts, workers, clock);
+            engine.insert("scheduling".to_owned(), priority);
+            engine.extend(chosen.facts.clone());
+            if let Some(rate) = alone {
+                engine.insert(
+                    "self-benchmark".to_owned(),
+                    format!(
+                        "{:.1} million operations a second by one worker on a device that does nothing",
+                        rate / 1e6
+                    ),
+                );
+            }
+            let around = around(self.plan, self.targets, self.how, engine, watch.clocks());
+            let mut collector = Collector::begin(self.plan, header::header(self.plan, around), log, progress);
+            self.health(clock, collector.log);
+            let start = clock.now() + LEAD;
+            for (go, _) in &lines {
+                // A worker that has died meanwhile is found out about when its frames do not come.
+                let _ = go.send(start);
+            }
+            let spenders: Vec<Sender<Frame>> = lines.into_iter().map(|(_, spend)| spend).collect();
+            if let Some(text) = chosen.warning.clone() {
+                let (what, details) = ("warning".to_owned(), BTreeMap::new());
+                collector.event(Event { at_ns: clock.now().as_ns(), what, text, details });
+            }
+            let meters = Meters::new(self.plan, self.targets);
+            Collecting { real: self, told, spenders, meters, watch, clock }.run(&mut collector)
+        })
+    }
+
+    /// Compares the ways to the targets, in threads like a worker's: the kernel's threads that carry its operations inherit its
+    /// priority or wait behind it, which decides how fast they wake.
+    fn choose(&self, targets: &[targets::Real], workers: Workers, clock: Clock) -> Result<Chosen, Failure> {
+        let case = Case {
+            plan: self.plan,
+            asked: self.how.engine,
+            workers,
+            in_memory: in_memory(targets),
+            in_real_time: self.may_be_real_time(),
+        };
+        let mut granted = true;
+        choose(case, |priority| {
+            // Where real-time priority is refused there is only one.
+            if priority == Priority::Normal && !granted {
+                return Ok(Vec::new());
+            }
+            std::thread::scope(|scope| {
+                let body = || {
+                    let in_real_time = priority == Priority::Workers && self.priority(None).starts_with("SCHED");
+                    (in_real_time, measured(self.plan, targets, workers, clock))
+                };
+                let compared = spawn(scope, "compare".to_owned(), body)?
+                    .join()
+                    .map_err(|_| Failure::bug("comparing the ways to the target failed"))?;
+                granted &= compared.0 || priority == Priority::Normal;
+                Ok(compared.1)
+            })
+        })
+    }
+
+    /// What the targets say of their health. A disk that hangs is not asked.
+    fn health(&self, clock: Clock, log: &mut LogFile) {
+        for (target, real) in self.targets.real().iter().take(usize::from(self.plan.targets)).enumerate() {
+            let mut details = real.health();
+            details.insert("target".to_owned(), target.to_string());
+            let text = format!("health of {}", self.targets.name(target));
+            log.write(&Entry::Event(Event { at_ns: clock.now().as_ns(), what: "health".to_owned(), text, details }));
+        }
+    }
+
+    /// An open loop sleeps most of the time, and must not be late when it wakes; a closed loop would keep others from the
+    /// processor.
+    fn may_be_real_time(&self) -> bool {
+        let mut own = self.plan.streams.iter().filter(|stream| stream.address != Address::Written);
+        !own.any(|stream| matches!(stream.arrival, Arrival::Closed { .. }))
+    }
+
+    /// Gives the calling thread the priority of a worker, which is normal for a reason.
+    fn priority(&self, normal: Option<&str>) -> String {
+        match normal {
+            _ if !self.may_be_real_time() => "normal".to_owned(),
+            Some(why) => format!("normal: {why}"),
+            None => match usage::real_time(PRIORITY) {
+                Ok(()) => format!("SCHED_FIFO {PRIORITY}"),
+                Err(errno) => format!("normal: real-time priority was refused with {errno}"),
+            },
+        }
+    }
+
+    fn workers(&self) -> Workers {
+        let rate: f64 =
+            self.plan.streams.iter().filter_map(|stream| stream.arrival.rate()).map(|rate| rate.as_f64()).sum();
+        let processors = std::thread::available_parallelism().map_or(1, usize::from);
+        let needed = ((rate / RATE_OF_A_WORKER).ceil() as usize).clamp(1, processors);
+        let allowed = |n: usize| n.min(self.plan.in_flight_bound as usize).max(1);
+        match self.how.workers {
+            Some(asked) => Workers { usual: allowed(asked.into()), most: allowed(asked.into()) },
+            None => Workers { usual: allowed(needed), most: allowed(processors) },
+        }
+    }
+
+    /// The body of a worker's thread. The engine is made here, because a ring belongs to the thread that made it.
+    #[allow(clippy::too_many_arguments, reason = "a thread's whole world")]
+    fn worker(
+        &self,
+        part: Part,
+        chosen: &Chosen,
+        clock: Clock,
+        marked: Marked,
+        tell: &Sender<Told>,
+        going: &Receiver<Instant>,
+        spent: Receiver<Frame>,
+    ) {
+        let choice = chosen.choice;
+        let bound = self.bound(part, choice);
+        let device = match self.device(bound, choice, clock) {
+            Ok((device, facts)) => {
+                let _ = tell.send(Told::Ready(facts, self.priority(chosen.normal.as_deref())));
+                device
+            }
+            Err(failure) => {
+                let _ = tell.send(Told::Unable(failure));
+                return;
+            }
+        };
+        // The other end hangs up when another worker could not be made ready.
+        let Ok(start) = going.recv() else { return };
+        let index = part.index as usize;
+        let Marked { run, ledger } = marked;
+        let (thresholds, limits) = (header::thresholds(self.plan), self.how.limits);
+        let setup = Setup { part, thresholds, bound, start, run, limits, ledger };
+        let Some(mut worker) = Worker::new(self.plan, device, setup) else {
+            let _ = tell.send(Told::Unable(too_large()));
+            return;
+        };
+        let host = Machine { clock, pulse: &self.pulse, stop: self.stop };
+        let mut line = Line { index, tell, spent, phase_end: &self.phase_end };
+        let waiting = Waiting { spin: self.spin(), inline: choice == Choice::Inline };
+        run_real(&mut worker, &host, &mut line, waiting);
+        for event in troubles(clock.now(), worker.device().health()) {
+            let _ = tell.send(Told::Event(event));
+        }
+        let _ = tell.send(Told::Finished(index, worker.reason(), worker.totals(), clock.now()));
+    }
+
+    fn spin(&self) -> Spin {
+        self.how.spin.map_or(SPIN, Spin::Fixed)
+    }
+
+    /// Operations one worker has in flight at most on each target: its share of the plan's bound.
+    fn bound(&self, part: Part, choice: Choice) -> u32 {
+        if choice == Choice::Inline { 1 } else { Worker::<AnyDevice>::bound(self.plan, part) }
+    }
+
+    /// The engine of one worker, with slots for its bound on every target.
+    fn device(&self, bound: u32, choice: Choice, clock: Clock) -> Result<(AnyDevice, EngineFacts), Failure> {
+        let count = bound * u32::from(self.plan.targets);
+        let blocks = (0..usize::from(self.plan.targets)).map(|index| self.targets.geometry(index).block);
+        let largest = blocks.map(|block| self.plan.largest_operation(block)).max().unwrap_or(0);
+        let bytes = u32::try_from(largest).map_err(|_| Failure::workload("an operation of more than 4 GiB"))?;
+        let slots = Slots { count, bytes };
+        let device = match self.targets {
+            Targets::Real(all) => {
+                let all = all.iter().take(usize::from(self.plan.targets)).map(|real| real.target.clone()).collect();
+                select(choice, all, slots, clock)
+            }
+            Targets::Null(all) => {
+                let null = Null::new(all.iter().map(|(_, geometry)| *geometry).collect()).in_real_time();
+                let null = if self.plan.writes() { null.with_buffers(slots) } else { Ok(null) };
+                null.map(AnyDevice::Null)
+            }
+            Targets::Simulated(_) => unreachable!("simulated targets run in virtual time"),
+        };
+        let device = device.map_err(|e| self.unable(e))?;
+        let facts = device.describe();
+        Ok((device, facts))
+    }
+
+    fn unable(&self, error: EngineError) -> Failure {
+        match error {
+            EngineError::Slots { most, .. } => Failure::host(format!(
+                "{error}\n  = use more --workers, or write in_flight_bound = {} in the workload",
+                most / u32::from(self.plan.targets).max(1)
+            )),
+            error => Failure::host(error),
+        }
+    }
+
+    fn engine(&self, facts: &EngineFacts, workers: usize, clock: Clock) -> BTreeMap<String, String> {
+        let yes = |b: bool| if b { "yes" } else { "no" }.to_owned();
+        let spin = match self.spin() {
+            Spin::Fixed(span) => span.to_string(),
+            Spin::Learned(most) => format!("as long as sleeps end late, at most {most} and a quarter of the time"),
+        };
+        let bound = if facts.name == "inline" { workers as u32 } else { self.plan.in_flight_bound };
+        let mut engine = BTreeMap::from([
+            ("engine".to_owned(), facts.name.to_owned()),
+            ("workers".to_owned(), workers.to_string()),
+            ("in-flight bound".to_owned(), format!("{bound} on each target")),
+            ("buffer of a slot".to_owned(), Bytes::new(facts.slots.bytes.into()).to_string()),
+            ("clock".to_owned(), clock.source().to_owned()),
+            ("spin".to_owned(), spin),
+        ]);
+        engine.extend(header::program().map(|sum| ("program".to_owned(), format!("BLAKE3 {sum}"))));
+        if facts.name == "io_uring" {
+            engine.insert("ring flags".to_owned(), facts.flags.join(" "));
+            engine.insert("registered files".to_owned(), yes(facts.registered_files));
+            engine.insert("registered buffers".to_owned(), yes(facts.registered_buffers));
+        }
+        let verified = integrity::describe(self.plan, self.targets.geometry(0).block);
+        engine.extend(verified.map(|how| ("verify".to_owned(), how)));
+        if facts.threads > 0 {
+            engine.insert("threads".to_owned(), facts.threads.to_string());
+        }
+        if !facts.notes.is_empty() {
+            engine.insert("notes".to_owned(), facts.notes.join("; "));
+        }
+        engine
+    }
+}
+
+/// What went wrong between the engine and the kernel, for the log.
+fn troubles(now: Instant, health: Health) -> impl Iterator<Item = Event> {
+    let refused = health.refused.map(|errno| {
+        let text = format!("io_uring_enter gave {errno}: nothing more could be handed over; try --engine threads");
+        let details = BTreeMap::from([("errno".to_owned(), errno.0.to_string())]);
+        Event { at_ns: now.as_ns(), what: "engine-failed".to_owned(), text, details }
+    });
+    let counts = [
+        ("submit_retries", health.submit_retries),
+        ("submissions_dropped", health.submissions_dropped.into()),
+        ("completions_overflowed", health.completions_overflowed.into()),
+    ];
+    let troubled = counts.iter().any(|(_, n)| *n > 0).then(|| {
+        let [retries, dropped, overflowed] = counts.map(|(_, n)| n);
+        let text = format!(
+            "{retries} submissions had to be repeated, {dropped} were dropped and {overflowed} completions found no room"
+        );
+        let details = counts.iter().map(|(name, n)| ((*name).to_owned(), n.to_string())).collect();
+        Event { at_ns: now.as_ns(), what: "engine-health".to_owned(), text, details }
+    });
+    refused.into_iter().chain(troubled)
+}
+
+/// A number that differs between runs, for marking data.
+fn clock_seed() -> u64 {
+    let now = assay_device::clock::wall().duration_since(std::time::UNIX_EPOCH);
+    now.map_or(0, |since| since.as_nanos() as u64)
+}
+
+/// Waits until all workers have their engines.
+fn ready(told: &Receiver<Told>, workers: usize) -> Result<(EngineFacts, String), Failure> {
+    let mut facts = None;
+    for _ in 0..workers {
+        match told.recv() {
+            Ok(Told::Ready(engine, priority)) => facts = Some((engine, priority)),
+            Ok(Told::Unable(failure)) => return Err(failure),
+            _ => return Err(Failure::bug("a worker ended before it began")),
+        }
+    }
+    facts.ok_or_else(|| Failure::bug("a run without workers"))
+}
+
+/// The collecting side of a real run.
+struct Collecting<'a> {
+    real: &'a Real<'a>,
+    told: Receiver<Told>,
+    spenders: Vec<Sender<Frame>>,
+    meters: Meters,
+    watch: Watch,
+    clock: Clock,
+}
+
+/// How often the live display moves.
+const TICK: Duration = Duration::from_millis(250);
+
+impl Collecting<'_> {
+    fn run(mut self, collector: &mut Collector<'_>) -> Result<CloseReason, Failure> {
+        let mut merger = Merger::new(self.spenders.len());
+        let mut reason = CloseReason::Completed;
+        let mut totals = Totals::default();
+        let mut end = Instant::ZERO;
+        let mut running = self.spenders.len();
+        while running > 0 {
+            match self.told.recv_timeout(TICK) {
+                Ok(Told::Frame(worker, frame)) => merger.push(worker, frame),
+                Ok(Told::Event(event)) => collector.event(event),
+                Ok(Told::Finished(worker, how, carried, at)) => {
+                    merger.finish(worker);
+                    totals += carried;
+                    end = end.max(at);
+                    running -= 1;
+                    if how != CloseReason::Completed {
+                        reason = if reason == CloseReason::Completed { how } else { reason };
+                        // One worker alone is not the load: the others end with it.
+                        self.real.stop.ask(how);
+                    }
+                }
+                Ok(Told::Unable(failure)) => return Err(failure),
+                Ok(Told::Ready(..)) => {}
+                Err(RecvTimeoutError::Timeout) => collector.progress.tick(),
+                Err(RecvTimeoutError::Disconnected) => {
+                    return Err(Failure::bug("a worker died; the run log up to here is valid"));
+                }
+            }
+            while let Some(merged) = merger.pop() {
+                self.watch.changes().into_iter().for_each(|event| collector.event(event));
+                let (disks, host) = self.meters.sample();
+                let beside = Beside { disks, host: Some(host), clocks: self.watch.clocks() };
+                collector.interval(&merged.frame, beside);
+                if let Some(at) = collector.phase_end {
+                    self.real.phase_end.store(at.as_ns(), Ordering::Release);
+                }
+                for (worker, frame) in merged.spent.into_iter().chain([(merged.owner, merged.frame)]) {
+                    let _ = self.spenders[worker].send(frame);
+                }
+                if collector.log.failure().is_some() {
+                    self.real.stop.ask(CloseReason::LogFailed);
+                }
+            }
+        }
+        if reason == CloseReason::Completed && totals.stuck == 0 {
+            self.real.health(self.clock, collector.log);
+        }
+        collector.close(reason, end, totals);
+        Ok(reason)
+    }
+}
+
+/// What a worker asks of this machine.
+struct Machine<'a> {
+    clock: Clock,
+    pulse: &'a Pulse,
+    stop: &'a StopCell,
+}
+
+impl Host for Machine<'_> {
+    #[inline]
+    fn now(&self) -> Instant {
+        self.clock.now()
+    }
+    fn voluntary_switches(&self) -> u64 {
+        usage::voluntary_switches()
+    }
+    #[inline]
+    fn stood_still(&self, from: Instant, to: Instant) -> Option<(Instant, Instant)> {
+        self.pulse.stood_still(from, to)
+    }
+    #[inline]
+    fn stop(&self) -> Option<Stop> {
+        self.stop.get()
+    }
+}
+
+/// A worker's line to the collecting thread.
+struct Line<'a> {
+    index: usize,
+    tell: &'a Sender<Told>,
+    spent: Receiver<Frame>,
+    phase_end: &'a AtomicU64,
+}
+
+impl Sink for Line<'_> {
+    fn frame(&mut self, frame: Frame) {
+        let _ = self.tell.send(Told::Frame(self.index, frame));
+    }
+    fn event(&mut self, event: Event) {
+        let _ = self.tell.send(Told::Event(event));
+    }
+    fn spent(&mut self) -> Option<Frame> {
+        self.spent.try_recv().ok()
+    }
+    fn phase_end(&mut self) -> Option<Instant> {
+        let at = self.phase_end.load(Ordering::Acquire);
+        (at != 0).then(|| Instant::from_ns(at))
+    }
+}
