@@ -37,7 +37,7 @@ pub enum Command {
     Curve(Curve),
     /// Clean and salt targets, so that reads read what was written
     Prep(Prep),
-    /// Print the plan: streams, rates, bytes written, time, what will be destroyed. Does no I/O
+    /// Print the plan: streams, rates, bytes written, time, what will be destroyed, or refused. Writes nothing
     Explain(Explain),
     /// Slices, criteria and verdict from any log it knows
     Judge(Judge),

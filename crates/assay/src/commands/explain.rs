@@ -1,4 +1,5 @@
-//! `assay explain`: the plan, with derived rates, bytes and what will be destroyed. Nothing is opened for I/O.
+//! `assay explain`: the plan, with derived rates, bytes and what will be destroyed, or why it will not be. Targets that a plan
+//! writes are looked at as `assay devices` looks at them.
 
 use super::run::plan;
 use super::{print, print_json};
@@ -9,7 +10,7 @@ use crate::targets::{self, Named};
 use crate::workloads;
 use assay_base::{Bytes, Direction};
 use assay_device::probe;
-use assay_device::safety::Roots;
+use assay_device::safety::{Gate, Roots};
 use assay_model::{Address, PhaseKind, Plan, Stream};
 use std::fmt::Write;
 
@@ -173,10 +174,19 @@ fn text(plan: &Plan, named: &[(String, Named)], sizes: &[Option<(u64, u32)>]) ->
     plan.notes.iter().try_for_each(|note| writeln!(out, "  note: {note}"))?;
     if plan.writes() {
         writeln!(out, "\nALL DATA ON THE TARGETS WILL BE DESTROYED")?;
+        named.iter().filter_map(|(_, named)| refusal(named)).try_for_each(|why| writeln!(out, "  but {why}"))?;
     } else {
         writeln!(out, "\nreads only: nothing is destroyed")?;
     }
     Ok(out)
+}
+
+/// Why the target would not be written as it stands.
+fn refusal(named: &Named) -> Option<String> {
+    let Named::Path(path) = named else { return None };
+    let exam = Gate::host().examine(path);
+    let rule = exam.rules.iter().find(|rule| !rule.ok).filter(|_| !exam.accepted)?;
+    Some(format!("{} is refused as it stands, rule {}: {}", path.display(), rule.id, rule.evidence))
 }
 
 fn closed(stream: &Stream) -> String {

@@ -220,7 +220,11 @@ fn a_mounted_device_is_refused_whatever_was_consented_and_stays_as_it_is() {
     let place = Place::new();
     let Some(disk) = Loop::over(&place, "disk.img", 64 << 20) else { return };
     let token = disk.token(&place);
+    let explained = || place.assay(&["explain", "act-storage", disk.path()]).out;
+    assert!(explained().ends_with("ALL DATA ON THE TARGETS WILL BE DESTROYED\n"), "{}", explained());
     let Some(mounted) = Mounted::ext4(&disk, place.path("mounted")) else { return };
+    let refusal = format!("  but {} is refused as it stands, rule S2: ", disk.path());
+    assert!(explained().contains(&refusal) && explained().contains("is mounted on"), "{}", explained());
     fs::write(place.path("mounted/precious"), "data").unwrap();
     for arguments in writers(disk.path(), &token) {
         refused(&place.assay(&arguments), REFUSED, &["mounted", "nothing was written"]);
