@@ -2,7 +2,7 @@
 
 use super::meters::Meters;
 use super::{Beside, Collector, Drive, around, too_large};
-use crate::engine::{Case, Chosen, Priority, Workers, choose, in_memory, measured, possible, self_benchmark};
+use crate::engine::{Case, Chosen, Priority, Workers, choose, gap, in_memory, measured, possible, self_benchmark};
 use crate::failure::Failure;
 use crate::logfile::LogFile;
 use crate::progress::Progress;
@@ -34,6 +34,9 @@ use std::time::Duration;
 const RATE_OF_A_WORKER: f64 = 150_000.0;
 /// Real-time priority of workers: above everything normal, below the kernel's own interrupt threads (50).
 const PRIORITY: i32 = 10;
+/// A worker whose operations are closer together never sleeps, because a sleep takes longer, and the kernel stops a real-time
+/// thread that never sleeps for some 50 ms of each second. Measured, as said in `docs/decisions/0015-waiting.md`.
+const SLEEPLESS: Span = Span::from_us(15);
 /// Between the moment all workers are ready and the beginning of the schedule.
 const LEAD: Span = Span::from_ms(20);
 /// Spinning before an operation is due, when not told otherwise; `docs/decisions/0015-waiting.md` has the measurements.
@@ -155,7 +158,7 @@ impl<'a> Real<'a> {
             asked: self.how.engine,
             workers,
             in_memory: in_memory(targets),
-            in_real_time: self.may_be_real_time(),
+            in_real_time: self.normal_by_load().is_none(),
         };
         let mut granted = true;
         choose(case, |priority| {
@@ -187,19 +190,23 @@ impl<'a> Real<'a> {
         }
     }
 
-    /// An open loop sleeps most of the time, and must not be late when it wakes; a closed loop would keep others from the
-    /// processor.
-    fn may_be_real_time(&self) -> bool {
+    /// Why the workers have normal priority, by what the load is. An open loop sleeps most of the time, and must not be late
+    /// when it wakes; a closed loop would keep others from the processor, and one that is too dense is kept from it itself.
+    fn normal_by_load(&self) -> Option<&'static str> {
         let mut own = self.plan.streams.iter().filter(|stream| stream.address != Address::Written);
-        !own.any(|stream| matches!(stream.arrival, Arrival::Closed { .. }))
+        if own.any(|stream| matches!(stream.arrival, Arrival::Closed { .. })) {
+            return Some("normal");
+        }
+        let dense = gap(self.plan, self.workers().usual).is_some_and(|gap| gap < SLEEPLESS);
+        dense.then_some("normal: operations so close together leave a worker no time to sleep")
     }
 
     /// Gives the calling thread the priority of a worker, which is normal for a reason.
     fn priority(&self, normal: Option<&str>) -> String {
-        match normal {
-            _ if !self.may_be_real_time() => "normal".to_owned(),
-            Some(why) => format!("normal: {why}"),
-            None => match usage::real_time(PRIORITY) {
+        match (self.normal_by_load(), normal) {
+            (Some(by_load), _) => by_load.to_owned(),
+            (None, Some(why)) => format!("normal: {why}"),
+            (None, None) => match usage::real_time(PRIORITY) {
                 Ok(()) => format!("SCHED_FIFO {PRIORITY}"),
                 Err(errno) => format!("normal: real-time priority was refused with {errno}"),
             },
