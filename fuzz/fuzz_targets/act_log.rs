@@ -17,7 +17,7 @@ fuzz_target!(|bytes: &[u8]| {
     let mut entries = 0u32;
     let read = import::entries("fuzz.log", bytes, Span::from_secs(10), &mut |entry| {
         entries += 1;
-        fold.entry(entry);
+        fold.entry(&entry);
     });
     if let (Ok(()), Ok(judgement)) = (read, fold.finish()) {
         let mut text = String::new();
