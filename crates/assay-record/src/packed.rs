@@ -122,35 +122,35 @@ impl Unpacker {
         }
         self.packed.clear();
         STANDARD.decode_vec(text, &mut self.packed).map_err(|e| format!("a distribution is not base64: {e}"))?;
-        let length = self.inflate().map_err(|why| format!("not a distribution: {why}"))?;
-        Ok(Filled { cells: filled(&self.plain[HEAD..length], &mut self.cells)?.to_vec(), overflow })
+        let Unpacker { inflate, packed, plain, cells } = self;
+        let counts = inflated(inflate, packed, plain).map_err(|why| format!("not a distribution: {why}"))?;
+        Ok(Filled { cells: filled(counts, cells)?.to_vec(), overflow })
     }
+}
 
-    /// Makes the unpacked form, looks at the numbers of its head and says how long it is.
-    fn inflate(&mut self) -> Result<usize, &'static str> {
-        let packed = &self.packed;
-        if word(packed, 0)? != PACKED || word(packed, 4)? as usize != packed.len() - 8 {
-            return Err("not HdrHistogram's V2 deflate");
-        }
-        self.inflate.reset(true);
-        let status = self.inflate.decompress(&packed[8..], &mut self.plain, InflateFlush::Finish);
-        let length = self.inflate.total_out() as usize;
-        if length > LONGEST_BYTES {
-            return Err("it unpacks to more than any histogram holds");
-        }
-        if !matches!(status, Ok(Status::StreamEnd)) {
-            return Err("it does not unpack");
-        }
-        let plain = &self.plain[..length];
-        if word(plain, 0)? != UNPACKED || word(plain, 4)? as usize != length.saturating_sub(HEAD) {
-            return Err("its length is not what its head says");
-        }
-        let (offset, digits, lowest, highest) = (word(plain, 8)?, word(plain, 12)?, wide(plain, 16)?, wide(plain, 24)?);
-        if (offset, digits, lowest, highest) != (0, 3, 1, LONGEST_NS) {
-            return Err("it has other bounds than 1 ns to 1 h with 3 digits");
-        }
-        Ok(length)
+/// Makes the unpacked form in `plain`, looks at the numbers of its head and gives what follows it.
+fn inflated<'a>(inflate: &mut Inflate, packed: &[u8], plain: &'a mut [u8]) -> Result<&'a [u8], &'static str> {
+    if word(packed, 0)? != PACKED || word(packed, 4)? as usize != packed.len() - 8 {
+        return Err("not HdrHistogram's V2 deflate");
     }
+    inflate.reset(true);
+    let status = inflate.decompress(&packed[8..], plain, InflateFlush::Finish);
+    let length = inflate.total_out() as usize;
+    if length > LONGEST_BYTES {
+        return Err("it unpacks to more than any histogram holds");
+    }
+    if !matches!(status, Ok(Status::StreamEnd)) {
+        return Err("it does not unpack");
+    }
+    let plain = &plain[..length];
+    if word(plain, 0)? != UNPACKED || word(plain, 4)? as usize != length.saturating_sub(HEAD) {
+        return Err("its length is not what its head says");
+    }
+    let (offset, digits, lowest, highest) = (word(plain, 8)?, word(plain, 12)?, wide(plain, 16)?, wide(plain, 24)?);
+    if (offset, digits, lowest, highest) != (0, 3, 1, LONGEST_NS) {
+        return Err("it has other bounds than 1 ns to 1 h with 3 digits");
+    }
+    plain.get(HEAD..).ok_or("its head is cut")
 }
 
 fn word(bytes: &[u8], at: usize) -> Result<u32, &'static str> {
@@ -297,11 +297,29 @@ mod tests {
         plain.extend(highest.to_be_bytes());
         plain.extend(1f64.to_be_bytes());
         plain.resize(plain.len() + zeros, 0);
-        let deflated = compress_to_vec_zlib(&plain, 9);
+        deflated(&plain)
+    }
+
+    /// The text of a histogram whose unpacked form is `plain`.
+    fn deflated(plain: &[u8]) -> String {
+        let deflated = compress_to_vec_zlib(plain, 9);
         let mut bytes = PACKED.to_be_bytes().to_vec();
         bytes.extend((deflated.len() as u32).to_be_bytes());
         bytes.extend(deflated);
         STANDARD.encode(bytes)
+    }
+
+    #[test]
+    fn a_head_that_is_cut_anywhere_is_refused() {
+        let mut head = Vec::new();
+        [UNPACKED, 0, 0, 3].iter().for_each(|n| head.extend(n.to_be_bytes()));
+        [1, LONGEST_NS, 1f64.to_bits()].iter().for_each(|n| head.extend(n.to_be_bytes()));
+        let mut unpacker = Unpacker::default();
+        assert_eq!(unpacker.unpack(&deflated(&head), 0).unwrap(), Filled::default(), "whole, and nothing behind it");
+        for length in 0..HEAD {
+            let told = unpacker.unpack(&deflated(&head[..length]), 0).unwrap_err();
+            assert!(told.contains("not a distribution"), "{length}: {told}");
+        }
     }
 
     #[test]
