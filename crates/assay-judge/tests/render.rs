@@ -76,6 +76,27 @@ fn other_ends_fit_too() {
     assert!(empty.starts_with("INCOMPLETE") && !empty.contains('%') | empty.contains("< 5%"), "{empty}");
 }
 
+/// Neither the exit code nor the processor time is cut off, however long the path and however little room there is.
+#[test]
+fn the_exit_code_and_the_processor_time_are_always_there() {
+    let mut judged = Scenario::new(header(48, 4)).run(BAD).completed().judge();
+    judged.part.generator = Some(GeneratorCost { cpu_ns: 1, sampled_ns: 3, ..GeneratorCost::default() });
+    judged.warnings = vec!["it is a long way to the end of the line, and to that of the next one too".into(); 3];
+    for stream in &mut judged.part.streams {
+        stream.lag.p99_ns = Some(5_240_000);
+        stream.own_lag.max_ns = Some(16_500_000);
+        (stream.in_flight_max, stream.waiting_max) = (256, 140_000);
+    }
+    for log in ["run", &"/a/long/way".repeat(12)] {
+        let mut got = String::new();
+        render::text_for(&judged, log, &mut got).unwrap();
+        fits(&got);
+        assert!(got.trim_end().ends_with("(exit code 10)"), "{got}");
+        let words = got.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(words.contains("own lag max 16.5 ms, CPU 33% of one"), "{got}");
+    }
+}
+
 /// Rows of a table go before words of a warning.
 #[test]
 fn warnings_stand_whole_beside_a_long_table() {

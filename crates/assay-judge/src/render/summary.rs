@@ -1,7 +1,7 @@
 //! The summary at the end of a run: the verdict first, then what decided it, then the figures, then what to do next.
 
 use crate::judgement::{CriterionOutcome, Integrity, Judgement, Outcome, Part, StreamTotals, TimesSummary};
-use crate::render::page::{Page, cut};
+use crate::render::page::{Page, WIDTH, cut};
 use crate::render::slices::{by_target, one, shown_streams};
 use crate::render::{spark, steady};
 use crate::verdict::Verdict;
@@ -31,17 +31,19 @@ struct Room {
     by_slice: usize,
     /// The worst slice of each target.
     targets: bool,
+    /// Lines of a warning.
+    warning: usize,
     /// Every list and text is cut to what comes first in it.
     tight: bool,
 }
 
 /// From everything to what must be said. A verdict is explained by texts first: of the slices some go before a text is cut.
 const ROOMS: [Room; 5] = [
-    Room { table: Some(LEAST_TABLE), by_slice: usize::MAX, targets: true, tight: false },
-    Room { table: Some(LEANEST_TABLE), by_slice: 2, targets: true, tight: false },
-    Room { table: Some(LEANEST_TABLE), by_slice: 2, targets: false, tight: false },
-    Room { table: Some(LEANEST_TABLE), by_slice: 2, targets: false, tight: true },
-    Room { table: None, by_slice: 0, targets: false, tight: true },
+    Room { table: Some(LEAST_TABLE), by_slice: usize::MAX, targets: true, warning: 2, tight: false },
+    Room { table: Some(LEANEST_TABLE), by_slice: 2, targets: true, warning: 2, tight: false },
+    Room { table: Some(LEANEST_TABLE), by_slice: 2, targets: false, warning: 2, tight: false },
+    Room { table: Some(LEANEST_TABLE), by_slice: 2, targets: false, warning: 2, tight: true },
+    Room { table: None, by_slice: 0, targets: false, warning: 1, tight: true },
 ];
 
 impl Room {
@@ -76,7 +78,7 @@ fn composed(judgement: &Judgement, log: &str, room: Room) -> Page {
     tail.blank();
     figures(&mut tail, (part, &judgement.reason), room);
     warnings(&mut tail, judgement, room);
-    tail.line(format!("next: {}  (exit code {})", next(judgement.verdict, log), judgement.verdict.exit_code()));
+    last(&mut tail, judgement.verdict, log);
     page.blank();
     match room.table {
         Some(least) => tables(&mut page, part, LINES.saturating_sub(tail.len() + 1), least, room.targets),
@@ -242,7 +244,7 @@ fn figures(page: &mut Page, (part, reason): (&Part, &str), room: Room) {
         human(own),
         cpu.unwrap_or_default()
     );
-    page.words("", &load, room.of(2, 1));
+    page.words("", &load, 2);
     page.words("", &format!("{}; {}", rates(part), errors(part)), 2);
     page.line(bytes(part));
     by_slice(page, steady::lines(part, reason), room);
@@ -311,9 +313,9 @@ fn bytes(part: &Part) -> String {
 }
 
 fn warnings(page: &mut Page, judgement: &Judgement, room: Room) {
-    let (listed, lines) = (room.of(WARNINGS, 1), if room.table.is_some() { 2 } else { 1 });
+    let listed = room.of(WARNINGS, 1);
     for warning in judgement.warnings.iter().take(listed) {
-        page.words("warning: ", warning, lines);
+        page.words("warning: ", warning, room.warning);
     }
     if judgement.warnings.len() > listed {
         page.line(format!("warning: {} more in the JSON", judgement.warnings.len() - listed));
@@ -333,6 +335,16 @@ fn warnings(page: &mut Page, judgement: &Judgement, room: Room) {
             1,
         );
     }
+}
+
+/// What to do next, and the exit code, which a long path does not push off the line.
+fn last(page: &mut Page, verdict: Verdict, log: &str) {
+    let (command, code) = (format!("next: {}", next(verdict, log)), format!("(exit code {})", verdict.exit_code()));
+    if command.chars().count() + 2 + code.len() <= WIDTH {
+        return page.line(format!("{command}  {code}"));
+    }
+    page.line(command);
+    page.line(code);
 }
 
 fn next(verdict: Verdict, log: &str) -> String {
