@@ -146,11 +146,9 @@ def assay(target, load, *extra):
     stream = json.loads(said)["streams"][0]
     with open(os.path.join(out, "run.jsonl")) as log:
         engine = json.loads(log.readline()).get("engine", {})
-    operations = max(stream["operations"], 1)
     us = lambda kind, key: (stream[kind].get(key) or 0) / 1e3
     return {
         "rate": stream["rate_achieved"],
-        "operations": operations,
         "scheduled": stream["scheduled"],
         "issued": stream["issued"],
         "p50": us("service", "p50_ns"),
@@ -175,12 +173,10 @@ def fio(target, *options):
     said, cpu = said_by(command)
     job = json.loads(said[said.index("{"):])["jobs"][0]
     read = job["read"]
-    operations = max(read["total_ios"], 1)
     percentile = read["clat_ns"].get("percentile", {})
     whole = read["lat_ns"].get("percentile", {})
     return {
         "rate": read["iops"],
-        "operations": operations,
         "p50": percentile.get("50.000000", 0) / 1e3,
         "p99": percentile.get("99.000000", 0) / 1e3,
         "lat p50": whole.get("50.000000", 0) / 1e3,

@@ -94,10 +94,14 @@ pub fn measured(plan: &Plan, targets: &[Real], workers: Workers, clock: Clock) -
     compared.filter_map(|real| paths::compare(&real.target, pause, clock, &mut prng)).collect()
 }
 
+/// Operations per second that are scheduled, over all streams; 0 for a load without a rate.
+pub fn rate(plan: &Plan) -> f64 {
+    plan.streams.iter().filter_map(|stream| stream.arrival.rate()).map(|rate| rate.as_f64()).sum()
+}
+
 /// The mean time between operations of one worker; `None` for a load without a rate.
 pub fn gap(plan: &Plan, workers: usize) -> Option<Span> {
-    let rates = plan.streams.iter().filter_map(|stream| stream.arrival.rate());
-    let rate: f64 = rates.map(|rate| rate.as_f64()).sum();
+    let rate = rate(plan);
     (rate > 0.0).then(|| Span::from_ns((workers as f64 / rate * 1e9) as u64))
 }
 

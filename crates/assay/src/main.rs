@@ -25,6 +25,7 @@ mod rundir;
 mod signals;
 mod signing;
 mod targets;
+mod threads;
 mod watch;
 mod workloads;
 

@@ -10,6 +10,7 @@ use crate::records::{Mark, Record, Records};
 use crate::rundir;
 use crate::signals::StopCell;
 use crate::targets::Real;
+use crate::threads::spawn;
 use assay_base::{Completion, Device, Direction, Done, Geometry, Op, Prng, Share, Span, Stamp, Ticket, stamp};
 use assay_device::clock::Clock;
 use assay_device::facts::Slots;
@@ -60,8 +61,7 @@ pub fn prepare(
         for (real, record) in all.iter().zip(begun) {
             let (done, records) = (&done, records);
             let body = move || Preparing { real, record, wish, records, done, stop }.run();
-            let thread = std::thread::Builder::new().name("prepare".into()).spawn_scoped(scope, body);
-            threads.push(thread.map_err(|e| Failure::host(format!("a thread could not be started: {e}")))?);
+            threads.push(spawn(scope, "prepare".to_owned(), body)?);
         }
         while threads.iter().any(|thread| !thread.is_finished()) {
             progress.bytes("preparing", done.load(Ordering::Relaxed), total, since);

@@ -103,9 +103,11 @@ pub fn html(comparison: &Comparison, labels: &[String], out: &mut dyn fmt::Write
         title: format!("{}, {}", titled(row.step, &row.stream), row.measure),
         figures: row.figures.iter().map(|figure| (figure.what.as_str(), cells(figure))).collect(),
     });
+    let (scripts, styles) = ([], [STYLE]);
     let view = View {
-        policy: embed::policy(&[], &[STYLE]),
-        styles: [STYLE],
+        policy: embed::policy(&scripts, &styles),
+        scripts,
+        styles,
         comparison,
         labels,
         ranking: ranking.collect(),
@@ -130,6 +132,7 @@ fn cells(figure: &Figure) -> Vec<Cell> {
 #[template(path = "compare.html")]
 struct View<'a> {
     policy: String,
+    scripts: [&'static str; 0],
     styles: [&'static str; 1],
     comparison: &'a Comparison,
     labels: &'a [String],

@@ -185,7 +185,7 @@ fn text(plan: &Plan, named: &[(String, Named)], sizes: &[Option<(u64, u32)>]) ->
 fn refusal(named: &Named) -> Option<String> {
     let Named::Path(path) = named else { return None };
     let exam = Gate::host().examine(path);
-    let rule = exam.rules.iter().find(|rule| !rule.ok).filter(|_| !exam.accepted)?;
+    let rule = exam.rules.iter().find(|rule| !rule.passes())?;
     Some(format!("{} is refused as it stands, rule {}: {}", path.display(), rule.id, rule.evidence))
 }
 

@@ -2,13 +2,14 @@
 
 use super::meters::Meters;
 use super::{Beside, Collector, Drive, around, too_large};
-use crate::engine::{Case, Chosen, Priority, Workers, choose, gap, in_memory, measured, possible, self_benchmark};
+use crate::engine::{self, Case, Chosen, Priority, Workers, choose, in_memory, measured, possible, self_benchmark};
 use crate::failure::Failure;
 use crate::logfile::LogFile;
 use crate::progress::Progress;
 use crate::pulse::Pulse;
 use crate::signals::StopCell;
 use crate::targets::{self, Targets};
+use crate::threads::spawn;
 use crate::watch::{self, Watch};
 use crate::{header, integrity};
 use assay_base::{Bytes, Instant, Span};
@@ -26,7 +27,6 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
-use std::thread::{Builder, Scope, ScopedJoinHandle};
 use std::time::Duration;
 
 /// Operations per second that one worker is given before a second one is started. Measured: one worker carries more than
@@ -67,16 +67,6 @@ enum Told {
     Frame(usize, Frame),
     Event(Event),
     Finished(usize, CloseReason, Totals, Instant),
-}
-
-/// Starts a thread.
-fn spawn<'scope, T: Send + 'scope>(
-    scope: &'scope Scope<'scope, '_>,
-    name: String,
-    body: impl FnOnce() -> T + Send + 'scope,
-) -> Result<ScopedJoinHandle<'scope, T>, Failure> {
-    let failed = |e| Failure::host(format!("the thread {name} could not be started: {e}"));
-    Builder::new().name(name.clone()).spawn_scoped(scope, body).map_err(failed)
 }
 
 impl<'a> Real<'a> {
@@ -197,7 +187,7 @@ impl<'a> Real<'a> {
         if own.any(|stream| matches!(stream.arrival, Arrival::Closed { .. })) {
             return Some("normal");
         }
-        let dense = gap(self.plan, self.workers().usual).is_some_and(|gap| gap < SLEEPLESS);
+        let dense = engine::gap(self.plan, self.workers().usual).is_some_and(|gap| gap < SLEEPLESS);
         dense.then_some("normal: operations so close together leave a worker no time to sleep")
     }
 
@@ -214,10 +204,8 @@ impl<'a> Real<'a> {
     }
 
     fn workers(&self) -> Workers {
-        let rate: f64 =
-            self.plan.streams.iter().filter_map(|stream| stream.arrival.rate()).map(|rate| rate.as_f64()).sum();
         let processors = std::thread::available_parallelism().map_or(1, usize::from);
-        let needed = ((rate / RATE_OF_A_WORKER).ceil() as usize).clamp(1, processors);
+        let needed = ((engine::rate(self.plan) / RATE_OF_A_WORKER).ceil() as usize).clamp(1, processors);
         let allowed = |n: usize| n.min(self.plan.in_flight_bound as usize).max(1);
         match self.how.workers {
             Some(asked) => Workers { usual: allowed(asked.into()), most: allowed(asked.into()) },
