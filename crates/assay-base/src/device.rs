@@ -60,6 +60,15 @@ pub trait Device {
         false
     }
 
+    /// Carries an operation and says at once when it completes and how; `poll` brings it back only if the caller has it
+    /// [kept](Device::keep). `None`, always where the device is not [sure](Device::is_sure): it must be submitted.
+    fn foretell(&mut self, _now: Instant, _op: &Op) -> Option<(Instant, Result<u32, Errno>)> {
+        None
+    }
+
+    /// Keeps what was foretold, and takes up its ticket, until `poll` brings it back in its time.
+    fn keep(&mut self, _foretold: Completion) {}
+
     /// Waits at most `span` for a completion to appear; returns at once where time is virtual.
     fn wait(&mut self, span: Span);
 }

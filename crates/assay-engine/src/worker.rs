@@ -96,6 +96,8 @@ struct Slot {
     blank_check: bool,
     /// Its rest is on the way: it came back short once.
     rest: bool,
+    /// It was counted as completed when it was issued: it only takes up its slot until then.
+    counted: bool,
     len: u32,
     offset: u64,
     intended: Instant,
@@ -122,6 +124,24 @@ struct Lane {
     /// When a slot last became free of all being taken.
     full_until: Instant,
     failures: u32,
+    /// When operations complete, or have completed, that were counted when they were issued and have no slot.
+    early: Vec<Instant>,
+}
+
+impl Lane {
+    /// Whether operations without a slot may be as many as there are slots left for them, seen from `now`.
+    #[inline]
+    fn may_be_full(&mut self, now: Instant) -> bool {
+        self.early.len() >= self.free.len() && self.forgets_too_few(now)
+    }
+
+    /// Forgets what has completed by `now`; true when half of the slots or more would be needed for the rest, so that forgetting is done only once for many
+    /// operations.
+    #[cold]
+    fn forgets_too_few(&mut self, now: Instant) -> bool {
+        self.early.retain(|completed| *completed > now);
+        self.early.len() * 2 >= self.free.len()
+    }
 }
 
 /// See the module.
@@ -172,8 +192,6 @@ pub struct Worker<D> {
 const SAMPLE_EVERY: u64 = 64;
 /// Bytes looked at.
 const SAMPLE_BYTES: usize = 64;
-/// Operations issued ahead in one step: few enough for what is known of them to stay near the processor.
-const AHEAD: u64 = 64;
 /// Stretches of a target looked at in one step for something to read back.
 const LOOKED_AT: u64 = 1 << 16;
 
@@ -197,6 +215,7 @@ impl<D: Device> Worker<D> {
             free: (0..bound).rev().map(|i| Ticket(target * bound + i)).collect(),
             full_until: start,
             failures: 0,
+            early: Vec::new(),
         };
         let empty = Slot {
             flow: 0,
@@ -204,6 +223,7 @@ impl<D: Device> Worker<D> {
             stuck: false,
             blank_check: false,
             rest: false,
+            counted: false,
             len: 0,
             offset: 0,
             intended: start,
@@ -274,7 +294,11 @@ impl<D: Device> Worker<D> {
         if now >= self.schedule_end && self.drain_until.is_none() {
             self.begin_drain(now);
         }
-        let next = if self.may_run_ahead() { self.issue_ahead(now) } else { self.issue(now) };
+        let ahead = if self.may_run_ahead() { self.issue_ahead(now) } else { None };
+        let next = match ahead {
+            Some(next) => next,
+            None => self.issue(now.max(self.reached)),
+        };
         self.finish_if_drained(now);
         let device = match self.reached > now {
             true => Instant::FAR,
@@ -420,6 +444,9 @@ impl<D: Device> Worker<D> {
         let slot = self.slots[ticket.0 as usize];
         assert!(slot.live, "a ticket completes once for each submission");
         let index = usize::from(slot.flow);
+        if slot.counted {
+            return self.free(now, self.flows[index].target, ticket);
+        }
         if completion.result == Ok(slot.len) && !slot.rest {
             let (intended, own) = self.back(now, &slot, completion);
             let response = completion.completed.since(intended);
@@ -443,8 +470,6 @@ impl<D: Device> Worker<D> {
     /// Frees the slot of an operation that came back, and returns when it was wanted and how much of its lag was our own.
     #[inline(always)]
     fn back(&mut self, now: Instant, slot: &Slot, completion: &Completion) -> (Instant, Span) {
-        let ticket = completion.ticket;
-        self.slots[ticket.0 as usize].live = false;
         let index = usize::from(slot.flow);
         let flow = &mut self.flows[index];
         flow.returned(completion.completed);
@@ -465,15 +490,22 @@ impl<D: Device> Worker<D> {
         let own = completion.issued.since(intended.max(slot.held)).min(lag);
         self.recorder.lagged(index, lag, own);
         self.recorder.submitted(index, completion.accepted.since(completion.issued));
+        self.free(now, target, completion.ticket);
+        if completion.result.is_ok() {
+            self.lanes[usize::from(target)].failures = 0;
+        }
+        (intended, own)
+    }
+
+    /// Gives a slot back.
+    #[inline(always)]
+    fn free(&mut self, now: Instant, target: u16, ticket: Ticket) {
+        self.slots[ticket.0 as usize].live = false;
         let lane = &mut self.lanes[usize::from(target)];
         if lane.free.is_empty() {
             lane.full_until = now;
         }
         lane.free.push(ticket);
-        if completion.result.is_ok() {
-            lane.failures = 0;
-        }
-        (intended, own)
     }
 
     /// Submits the rest of an operation that moved only some of its bytes, from its last whole block on; once for each
@@ -673,25 +705,76 @@ impl<D: Device> Worker<D> {
             && self.lanes.iter().all(|lane| !lane.free.is_empty())
     }
 
-    /// Issues what is due from `now` on as if each came in its own step, up to the end of the interval at most and while
-    /// there are slots. What completes meanwhile is found later, and carries its own time. Returns when to go on.
-    fn issue_ahead(&mut self, now: Instant) -> Instant {
-        let end = self.totals.issued + AHEAD;
+    /// Issues what is due from `now` on, each operation in its time, up to the end of the interval at most and while there are
+    /// slots. What completes within the interval is counted at once; the rest is found later, and carries its own time.
+    /// Returns when to go on; `None` where something has waited, which is issued from event to event.
+    #[inline(never)]
+    fn issue_ahead(&mut self, now: Instant) -> Option<Instant> {
         self.reached = now;
         loop {
             let (index, due) = self.soonest();
             if due >= self.boundary {
-                return due;
+                // All of it has completed by then.
+                self.lanes.iter_mut().for_each(|lane| lane.early.clear());
+                return Some(due);
             }
-            self.reached = self.reached.max(due);
-            if self.falls_behind(self.reached, due, index) {
-                return Instant::FAR;
+            if due < self.reached {
+                self.settle_early();
+                return None;
             }
+            self.reached = due;
             let op = self.flows[index].generator.operation();
-            let target = usize::from(op.target);
-            self.submit(self.reached, index, due, op);
-            if self.totals.issued == end || self.lanes[target].free.is_empty() {
-                return self.reached;
+            self.carry(due, index, op);
+            if self.lanes[usize::from(op.target)].may_be_full(due) {
+                self.settle_early();
+                return Some(due);
+            }
+        }
+    }
+
+    /// Issues an operation that is due now on a device that is sure.
+    #[inline]
+    fn carry(&mut self, now: Instant, index: usize, op: Op) {
+        match self.device.foretell(now, &op) {
+            Some((completed, Ok(len))) if len == op.len && completed <= self.boundary => {
+                self.pull(index);
+                self.flows[index].in_flight -= 1;
+                self.recorder.cell(index).issued += 1;
+                self.recorder.prompt(index, len, completed.since(now));
+                self.totals.issued += 1;
+                self.totals.completed += 1;
+                let lane = &mut self.lanes[usize::from(op.target)];
+                lane.failures = 0;
+                lane.early.push(completed);
+            }
+            foretold => self.carry_on(now, index, op, foretold),
+        }
+    }
+
+    /// Gives a slot to an operation that is not over within the interval.
+    #[cold]
+    fn carry_on(&mut self, now: Instant, index: usize, op: Op, foretold: Option<(Instant, Result<u32, Errno>)>) {
+        let ticket = self.take_slot(now, index, now, &op);
+        match foretold {
+            Some((completed, result)) => {
+                self.device.keep(Completion { ticket, result, issued: now, accepted: now, completed });
+            }
+            None => self.device.submit(now, ticket, &op),
+        }
+    }
+
+    /// Gives slots to what was counted early and is still in flight: from here on it counts who is in flight when.
+    #[cold]
+    fn settle_early(&mut self) {
+        let now = self.reached;
+        for target in 0..self.lanes.len() {
+            let lane = &mut self.lanes[target];
+            let Some(flow) = self.flows.iter().position(|flow| usize::from(flow.target) == target) else { continue };
+            for completed in lane.early.drain(..).filter(|completed| *completed > now) {
+                let ticket = lane.free.pop().expect("there are no more of them than free slots");
+                let slot = &mut self.slots[ticket.0 as usize];
+                *slot = Slot { flow: flow as u16, live: true, counted: true, stuck: false, submitted: now, ..*slot };
+                self.device.keep(Completion { ticket, result: Ok(0), issued: now, accepted: now, completed });
             }
         }
     }
@@ -763,13 +846,28 @@ impl<D: Device> Worker<D> {
         self.stop(now, reason);
     }
 
-    #[inline]
+    // Not within `step`: there both would have too few registers (15 % on the null device).
+    #[inline(never)]
     fn submit(&mut self, now: Instant, index: usize, due: Instant, op: Op) {
-        let held = self.held(op.target, now, due);
+        let ticket = self.take_slot(now, index, due, &op);
+        self.device.submit(now, ticket, &op);
+    }
+
+    /// Takes an operation off its flow's schedule.
+    #[inline(always)]
+    fn pull(&mut self, index: usize) {
         let flow = &mut self.flows[index];
         flow.pull();
         let end = if index < self.read_back { self.schedule_end } else { Instant::FAR };
         self.due[index] = flow.due(end);
+    }
+
+    /// Makes a slot ready for an operation of a flow and counts it as issued.
+    #[inline(always)]
+    fn take_slot(&mut self, now: Instant, index: usize, due: Instant, op: &Op) -> Ticket {
+        let held = self.held(op.target, now, due);
+        self.pull(index);
+        let flow = &mut self.flows[index];
         let lane = &mut self.lanes[usize::from(op.target)];
         let ticket = lane.free.pop().expect("earliest() only names flows whose target has a free slot");
         let mut blank_check = false;
@@ -779,13 +877,13 @@ impl<D: Device> Worker<D> {
                 if let Some(buffer) = buffer.get_mut(..op.len as usize) {
                     match &mut self.verifier {
                         None => content.fill(op.offset, buffer),
-                        Some(verifier) => verifier.writing(ticket, &op, content, buffer),
+                        Some(verifier) => verifier.writing(ticket, op, content, buffer),
                     }
                 }
             }
             None => {
                 if let Some(verifier) = &mut self.verifier {
-                    verifier.reading(ticket, &op);
+                    verifier.reading(ticket, op);
                 }
                 self.reads += 1;
                 blank_check = self.reads.is_multiple_of(SAMPLE_EVERY) && op.offset.is_multiple_of(stamp::EVERY);
@@ -797,6 +895,7 @@ impl<D: Device> Worker<D> {
             stuck: false,
             blank_check,
             rest: false,
+            counted: false,
             len: op.len,
             offset: op.offset,
             intended: due,
@@ -805,7 +904,7 @@ impl<D: Device> Worker<D> {
         };
         self.recorder.cell(index).issued += 1;
         self.totals.issued += 1;
-        self.device.submit(now, ticket, &op);
+        ticket
     }
 
     fn close_interval(&mut self, end: Instant, last: bool) {

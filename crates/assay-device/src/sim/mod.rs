@@ -28,7 +28,7 @@ mod spec;
 
 pub use spec::{Spec, SpecError};
 
-use assay_base::{Device, Direction, Done, Errno, Geometry, Instant, Op, Prng, Span, Ticket};
+use assay_base::{Completion, Device, Direction, Done, Errno, Geometry, Instant, Op, Prng, Span, Ticket};
 use faults::{AT_ONCE, Trouble};
 use pending::Pending;
 
@@ -165,6 +165,19 @@ impl Device for Bank {
     /// True when no target has trouble.
     fn is_sure(&self) -> bool {
         self.targets.iter().all(|target| target.trouble.is_none())
+    }
+
+    #[inline]
+    fn foretell(&mut self, now: Instant, op: &Op) -> Option<(Instant, Result<u32, Errno>)> {
+        let target = &mut self.targets[usize::from(op.target)];
+        debug_assert!(target.trouble.is_none(), "only a device that is sure is asked");
+        let (completed, result) = target.serve(now.as_ns(), op)?;
+        Some((Instant::from_ns(completed), result))
+    }
+
+    fn keep(&mut self, foretold: Completion) {
+        let Completion { ticket, result, issued, completed, .. } = foretold;
+        self.pending.push(ticket, issued, completed.as_ns(), result);
     }
 
     /// Returns at once: nobody waits in virtual time.

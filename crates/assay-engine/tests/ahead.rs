@@ -1,0 +1,123 @@
+//! On a device that is sure, operations are issued ahead and counted before they complete: every frame is the same as when
+//! the worker goes from event to event.
+
+#![allow(clippy::unwrap_used, reason = "a test panics to fail")]
+
+use assay_base::{Completion, Device, Done, Errno, Geometry, Instant, Op, Span, Ticket};
+use assay_device::sim::{Bank, Spec};
+use assay_engine::{Limits, Setup, Totals, Worker, run_virtual, shell::Sink};
+use assay_model::{Plan, arrival::Part, workload};
+use assay_record::{CloseReason, Event, Frame, Histograms, Interval, Thresholds};
+
+/// A bank that says that it is sure or does not, and counts what it was asked to foretell.
+struct Asked<'a> {
+    bank: Bank,
+    sure: bool,
+    foretold: &'a mut u64,
+}
+
+impl Device for Asked<'_> {
+    fn geometry(&self, target: u16) -> Geometry {
+        self.bank.geometry(target)
+    }
+    fn buffer(&mut self, ticket: Ticket) -> &mut [u8] {
+        self.bank.buffer(ticket)
+    }
+    fn submit(&mut self, now: Instant, ticket: Ticket, op: &Op) {
+        self.bank.submit(now, ticket, op);
+    }
+    fn poll(&mut self, now: Instant, done: &mut Done) {
+        self.bank.poll(now, done);
+    }
+    fn next_wakeup(&self) -> Option<Instant> {
+        self.bank.next_wakeup()
+    }
+    fn is_sure(&self) -> bool {
+        self.sure && self.bank.is_sure()
+    }
+    fn foretell(&mut self, now: Instant, op: &Op) -> Option<(Instant, Result<u32, Errno>)> {
+        *self.foretold += 1;
+        self.bank.foretell(now, op)
+    }
+    fn keep(&mut self, foretold: Completion) {
+        self.bank.keep(foretold);
+    }
+    fn wait(&mut self, _: Span) {}
+}
+
+#[derive(Default)]
+struct Kept {
+    intervals: Vec<Interval>,
+    histograms: Vec<Histograms>,
+    events: Vec<Event>,
+}
+
+impl Sink for Kept {
+    fn frame(&mut self, frame: Frame) {
+        self.intervals.push(frame.interval());
+        self.histograms.extend(frame.histograms());
+    }
+    fn event(&mut self, event: Event) {
+        self.events.push(event);
+    }
+    fn spent(&mut self) -> Option<Frame> {
+        None
+    }
+}
+
+fn run(plan: &Plan, device: Asked<'_>) -> (Kept, Totals, CloseReason) {
+    let part = Part { index: 0, of: 1 };
+    let bound = Worker::<Asked<'_>>::bound(plan, part);
+    let limits = Limits { drain: Span::from_ms(3), ..Limits::default() };
+    let setup =
+        Setup { part, thresholds: Thresholds::new([]), bound, start: Instant::ZERO, run: 7, limits, ledger: None };
+    let mut worker = Worker::new(plan, device, setup).unwrap();
+    let mut kept = Kept::default();
+    run_virtual(&mut worker, Instant::ZERO, &mut kept, || false);
+    (kept, worker.totals(), worker.reason())
+}
+
+#[test]
+fn frames_are_the_same_as_from_event_to_event() {
+    let drives = ["sim:flash", "sim:flash?channels=1&read=2ms&spread=100%", "sim:disk"];
+    let mut full = 0;
+    for (drive, targets, rate, bound) in [
+        (0, 1, 20_000, 1024),
+        (0, 1, 20_000, 1),
+        (0, 1, 20_000, 3),
+        (0, 1, 200_000, 64),
+        // Beyond what the drive carries: the queue fills and stays full.
+        (0, 1, 500_000, 100),
+        (0, 3, 90_000, 5),
+        (1, 1, 400, 2),
+        (1, 2, 2_000, 1000),
+        (2, 1, 90, 1000),
+        (2, 2, 400, 16),
+    ] {
+        for arrival in ["steady", "poisson"] {
+            let file = format!(
+                "model = \"streams\"\nduration = \"3s\"\nwarm_up = \"1500ms\"\nmax_lag = \"700ms\"\nin_flight_bound = {bound}
+                [[stream]]\nname = \"r\"\ndirection = \"read\"\nsize = \"4KiB\"\nrate = \"{rate}/s\"\narrival = \"{arrival}\"
+                [[stream]]\nname = \"w\"\ndirection = \"write\"\nsize = \"128KiB\"\nrate = \"{}/s\"\narrival = \"{arrival}\"",
+                rate / 50
+            );
+            let adjust = workload::Adjust { targets, seed: 3, ..workload::Adjust::default() };
+            let plan = workload::read("t", &file).unwrap().plan(&adjust).unwrap();
+            let asked = |sure| {
+                let specs = vec![drives[drive].parse::<Spec>().unwrap(); usize::from(targets)];
+                let mut foretold = 0;
+                (run(&plan, Asked { bank: Bank::new(5, specs), sure, foretold: &mut foretold }), foretold)
+            };
+            let ((ahead, carried, reason), foretold) = asked(true);
+            let ((plain, totals, why), none) = asked(false);
+            let case = format!("{} x {targets}, {rate}/s {arrival}, {bound} in flight", drives[drive]);
+            assert_eq!((carried, reason), (totals, why), "{case}");
+            assert_eq!(ahead.events.len(), plain.events.len(), "{case}");
+            assert!(ahead.intervals == plain.intervals, "intervals: {case}");
+            assert!(ahead.histograms == plain.histograms, "distributions: {case}");
+            assert!(foretold > 0 && none == 0, "{case}");
+            full += u64::from(foretold < totals.issued);
+        }
+    }
+    assert!(full >= 10, "lanes were full in {full} cases only");
+}
