@@ -129,6 +129,7 @@ pub fn run_real<D: Device>(worker: &mut Worker<D>, host: &impl Host, sink: &mut 
     let mut lateness = Lateness::new(waiting.spin, host.now());
     let mut idle = false;
     let mut last = host.now();
+    let mut switches = Switches(None);
     loop {
         let now = host.now();
         if let Some((from, to)) = host.stood_still(last, now) {
@@ -145,18 +146,23 @@ pub fn run_real<D: Device>(worker: &mut Worker<D>, host: &impl Host, sink: &mut 
             None => {}
         }
         let Step { wake, issued, done } = worker.step(now);
+        let mut before = now;
         if issued {
-            send(worker, host, waiting.inline);
+            before = send(worker, host, waiting.inline, now, &mut switches);
         }
-        pass_on(worker, sink, now);
+        if worker.has_news() {
+            hand_over(worker, sink, now);
+            switches = Switches(None);
+            before = host.now();
+        }
         if done {
             return;
         }
-        let before = host.now();
         let sleep = wake.since(before).saturating_sub(lateness.ahead());
         idle = sleep.is_zero() && !issued;
         if !sleep.is_zero() {
             worker.wait(sleep);
+            switches = Switches(None);
             let (ended, after) = (before + sleep, host.now());
             // One that a completion ended says nothing about lateness.
             if after >= ended {
@@ -166,18 +172,39 @@ pub fn run_real<D: Device>(worker: &mut Worker<D>, host: &impl Host, sink: &mut 
     }
 }
 
-/// Hands over what was issued; when that blocked, the worker is told.
-fn send<D: Device>(worker: &mut Worker<D>, host: &impl Host, inline: bool) {
-    if inline {
-        worker.send(host.now());
-        return worker.blocked(host.now());
+/// How often the worker had given up its processor when that was last asked, for as long as it has not waited since: asking
+/// is a system call, and a queue that is kept full is handed over to many times between two waits.
+struct Switches(Option<u64>);
+
+impl Switches {
+    fn known(&mut self, host: &impl Host) -> u64 {
+        *self.0.get_or_insert_with(|| host.voluntary_switches())
     }
-    let (before, switches) = (host.now(), host.voluntary_switches());
-    worker.send(before);
+
+    /// Whether there was one since they were last known.
+    fn grew(&mut self, host: &impl Host) -> bool {
+        let before = self.0.replace(host.voluntary_switches());
+        before != self.0
+    }
+}
+
+/// Hands over what was issued since `now`; when that blocked, the worker is told. Returns when it was done.
+fn send<D: Device>(
+    worker: &mut Worker<D>,
+    host: &impl Host,
+    inline: bool,
+    now: Instant,
+    switches: &mut Switches,
+) -> Instant {
+    if !inline {
+        switches.known(host);
+    }
+    worker.send(now);
     let after = host.now();
-    if after.since(before) > BLOCKING && host.voluntary_switches() != switches {
+    if inline || after.since(now) > BLOCKING && switches.grew(host) {
         worker.blocked(after);
     }
+    after
 }
 
 /// Runs `worker` to its end in virtual time, which jumps from event to event. The device must say when it will next have
@@ -186,7 +213,7 @@ pub fn run_virtual<D: Device>(worker: &mut Worker<D>, start: Instant, sink: &mut
     let mut now = start;
     loop {
         let Step { wake, done, .. } = worker.step(now);
-        if pass_on(worker, sink, now) && stop() {
+        if worker.has_news() && hand_over(worker, sink, now) && stop() {
             worker.stop(now, CloseReason::Interrupted);
         }
         if done {
@@ -198,13 +225,7 @@ pub fn run_virtual<D: Device>(worker: &mut Worker<D>, start: Instant, sink: &mut
     }
 }
 
-/// True when an interval ended.
-#[inline]
-fn pass_on<D: Device>(worker: &mut Worker<D>, sink: &mut impl Sink, now: Instant) -> bool {
-    worker.has_news() && hand_over(worker, sink, now)
-}
-
-/// Happens once an interval.
+/// Gives the sink what a worker has recorded, once an interval; true when one ended.
 #[cold]
 fn hand_over<D: Device>(worker: &mut Worker<D>, sink: &mut impl Sink, now: Instant) -> bool {
     let mut any = false;
