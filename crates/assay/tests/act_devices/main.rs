@@ -192,7 +192,9 @@ fn safety_is_not_relaxed() {
         assert!(said.contains("ASSAY_DESTROY_DATA") && said.contains("no token was given"), "{said}");
     }
     // A file system in use, with the right token all the same.
-    assert!(Command::new("mkfs.ext4").arg("-q").arg(&device.path).status().unwrap().success());
+    // Made whole at once: else the kernel writes the rest of it once it is mounted.
+    let whole = ["-q", "-E", "lazy_itable_init=0,lazy_journal_init=0"];
+    assert!(Command::new("mkfs.ext4").args(whole).arg(&device.path).status().unwrap().success());
     let mounted = dir.path().join("mnt");
     std::fs::create_dir(&mounted).unwrap();
     assert!(Command::new("mount").arg(&device.path).arg(&mounted).status().unwrap().success());
