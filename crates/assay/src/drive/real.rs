@@ -34,13 +34,14 @@ use std::time::Duration;
 const RATE_OF_A_WORKER: f64 = 150_000.0;
 /// Real-time priority of workers: above everything normal, below the kernel's own interrupt threads (50).
 const PRIORITY: i32 = 10;
-/// A worker whose operations are closer together never sleeps, because a sleep takes longer, and the kernel stops a real-time
-/// thread that never sleeps for some 50 ms of each second. Measured, as said in `docs/decisions/0015-waiting.md`.
-const SLEEPLESS: Span = Span::from_us(15);
+/// A worker whose operations are closer together in the mean does not sleep between them: sleeps that end late would bunch them, and
+/// save a tenth of the processor time. The kernel stops a real-time thread that never sleeps for some 50 ms of each second, so such a
+/// worker has normal priority. `docs/decisions/0015-waiting.md` has the measurements.
+const SLEEPLESS: Span = Span::from_us(30);
 /// Between the moment all workers are ready and the beginning of the schedule.
 const LEAD: Span = Span::from_ms(20);
-/// Spinning before an operation is due, when not told otherwise; `docs/decisions/0015-waiting.md` has the measurements.
-const SPIN: Spin = Spin::Learned(Span::from_us(50));
+/// Longest spinning before an operation is due, when not told otherwise.
+const SPIN: Span = Span::from_us(50);
 
 /// A run in real time.
 pub struct Real<'a> {
@@ -91,7 +92,7 @@ impl<'a> Real<'a> {
         let run = (self.plan.seed ^ clock_seed()) as u32;
         std::thread::scope(|scope| {
             let body = || {
-                self.priority(chosen.normal.as_deref());
+                self.priority(workers, chosen.normal.as_deref());
                 self.pulse.run(|| clock.now());
             };
             let beating = spawn(scope, "pulse".to_owned(), body)?;
@@ -148,7 +149,7 @@ impl<'a> Real<'a> {
             asked: self.how.engine,
             workers,
             in_memory: in_memory(targets),
-            in_real_time: self.normal_by_load().is_none(),
+            in_real_time: self.normal_by_load(workers.usual).is_none(),
         };
         let mut granted = true;
         choose(case, |priority| {
@@ -158,7 +159,8 @@ impl<'a> Real<'a> {
             }
             std::thread::scope(|scope| {
                 let body = || {
-                    let in_real_time = priority == Priority::Workers && self.priority(None).starts_with("SCHED");
+                    let in_real_time =
+                        priority == Priority::Workers && self.priority(workers.usual, None).starts_with("SCHED");
                     (in_real_time, measured(self.plan, targets, workers, clock))
                 };
                 let compared = spawn(scope, "compare".to_owned(), body)?
@@ -182,18 +184,21 @@ impl<'a> Real<'a> {
 
     /// Why the workers have normal priority, by what the load is. An open loop sleeps most of the time, and must not be late
     /// when it wakes; a closed loop would keep others from the processor, and one that is too dense is kept from it itself.
-    fn normal_by_load(&self) -> Option<&'static str> {
+    fn normal_by_load(&self, workers: usize) -> Option<&'static str> {
         let mut own = self.plan.streams.iter().filter(|stream| stream.address != Address::Written);
         if own.any(|stream| matches!(stream.arrival, Arrival::Closed { .. })) {
             return Some("normal");
         }
-        let dense = engine::gap(self.plan, self.workers().usual).is_some_and(|gap| gap < SLEEPLESS);
-        dense.then_some("normal: operations so close together leave a worker no time to sleep")
+        self.is_sleepless(workers).then_some("normal: operations so close together leave a worker no time to sleep")
+    }
+
+    fn is_sleepless(&self, workers: usize) -> bool {
+        engine::gap(self.plan, workers).is_some_and(|gap| gap < SLEEPLESS)
     }
 
     /// Gives the calling thread the priority of a worker, which is normal for a reason.
-    fn priority(&self, normal: Option<&str>) -> String {
-        match (self.normal_by_load(), normal) {
+    fn priority(&self, workers: usize, normal: Option<&str>) -> String {
+        match (self.normal_by_load(workers), normal) {
             (Some(by_load), _) => by_load.to_owned(),
             (None, Some(why)) => format!("normal: {why}"),
             (None, None) => match usage::real_time(PRIORITY) {
@@ -229,7 +234,7 @@ impl<'a> Real<'a> {
         let bound = self.bound(part, choice);
         let device = match self.device(bound, choice, clock) {
             Ok((device, facts)) => {
-                let _ = tell.send(Told::Ready(facts, self.priority(chosen.normal.as_deref())));
+                let _ = tell.send(Told::Ready(facts, self.priority(chosen.workers, chosen.normal.as_deref())));
                 device
             }
             Err(failure) => {
@@ -249,7 +254,7 @@ impl<'a> Real<'a> {
         };
         let host = Machine { clock, pulse: &self.pulse, stop: self.stop };
         let mut line = Line { index, tell, spent, phase_end: &self.phase_end };
-        let waiting = Waiting { spin: self.spin(), inline: choice == Choice::Inline };
+        let waiting = Waiting { spin: self.spin(chosen.workers), inline: choice == Choice::Inline };
         run_real(&mut worker, &host, &mut line, waiting);
         for event in troubles(clock.now(), worker.device().health()) {
             let _ = tell.send(Told::Event(event));
@@ -257,8 +262,12 @@ impl<'a> Real<'a> {
         let _ = tell.send(Told::Finished(index, worker.reason(), worker.totals(), clock.now()));
     }
 
-    fn spin(&self) -> Spin {
-        self.how.spin.map_or(SPIN, Spin::Fixed)
+    fn spin(&self, workers: usize) -> Spin {
+        match self.how.spin {
+            Some(asked) => Spin::Fixed(asked),
+            None if self.is_sleepless(workers) => Spin::Fixed(SPIN),
+            None => Spin::Learned(SPIN),
+        }
     }
 
     /// Operations one worker has in flight at most on each target: its share of the plan's bound.
@@ -302,7 +311,8 @@ impl<'a> Real<'a> {
 
     fn engine(&self, facts: &EngineFacts, workers: usize, clock: Clock) -> BTreeMap<String, String> {
         let yes = |b: bool| if b { "yes" } else { "no" }.to_owned();
-        let spin = match self.spin() {
+        let spin = match self.spin(workers) {
+            Spin::Fixed(span) if self.how.spin.is_none() => format!("{span}, because operations are so close together"),
             Spin::Fixed(span) => span.to_string(),
             Spin::Learned(most) => format!("as long as sleeps end late, at most {most} and a quarter of the time"),
         };

@@ -116,11 +116,11 @@ fn everything_a_certificate_must_say_is_said_or_said_to_be_absent() {
     assert_eq!(run("third")["targets"][0]["prepared"]["foreign_bytes"], 8192);
 }
 
-/// The kernel stops a real-time thread that never sleeps, so that a dense load has none.
+/// Sleeps would bunch the operations of a dense load; and the kernel stops a real-time thread that never sleeps.
 #[test]
-fn a_load_that_leaves_no_time_to_sleep_is_carried_at_normal_priority() {
+fn a_load_that_leaves_no_time_to_sleep_is_spun_through_at_normal_priority() {
     let place = Place::new();
-    let scheduling = |dir: &str, rate: &str| {
+    let waiting = |dir: &str, rate: &str| {
         let load = format!(
             "model = \"streams\"\n[[stream]]\nname = \"r\"\ndirection = \"read\"\nsize = \"4KiB\"\nrate = \"{rate}\"\narrival = \"steady\"\n"
         );
@@ -128,9 +128,11 @@ fn a_load_that_leaves_no_time_to_sleep_is_carried_at_normal_priority() {
         place.assay(&["run", "load.toml", "null:1GiB", "--for", "1s", "--out", dir]).is_of_verdict(&place.path(dir));
         let log = fs::read_to_string(place.path(dir).join("run.jsonl")).unwrap();
         let head: Value = serde_json::from_str(log.lines().next().unwrap()).unwrap();
-        head["engine"]["scheduling"].as_str().unwrap().to_owned()
+        ["scheduling", "spin"].map(|key| head["engine"][key].as_str().unwrap().to_owned())
     };
-    let (dense, calm) = (scheduling("dense", "100000/s"), scheduling("calm", "1000/s"));
+    let ([dense, spun], [calm, spins]) = (waiting("dense", "40000/s"), waiting("calm", "30000/s"));
     assert!(dense.starts_with("normal: ") && dense.contains("no time to sleep"), "{dense}");
+    assert_eq!(spun, "50us, because operations are so close together");
     assert!(!calm.contains("no time to sleep"), "{calm}");
+    assert!(spins.starts_with("as long as sleeps end late"), "{spins}");
 }
