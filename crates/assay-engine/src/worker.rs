@@ -106,6 +106,13 @@ struct Slot {
     held: Instant,
 }
 
+impl Slot {
+    /// Whether its operation is in flight, not counted as completed and not known to be stuck.
+    fn is_missed(&self) -> bool {
+        self.live && !self.counted && !self.stuck
+    }
+}
+
 /// What is known of a short operation while its rest is on the way.
 #[derive(Clone, Copy, Debug)]
 struct Begun {
@@ -135,8 +142,8 @@ impl Lane {
         self.early.len() >= self.free.len() && self.forgets_too_few(now)
     }
 
-    /// Forgets what has completed by `now`; true when half of the slots or more would be needed for the rest, so that forgetting is done only once for many
-    /// operations.
+    /// Forgets what has completed by `now`; true when half of the slots or more would be needed for the rest, so that it is
+    /// done once for many operations.
     #[cold]
     fn forgets_too_few(&mut self, now: Instant) -> bool {
         self.early.retain(|completed| *completed > now);
@@ -846,7 +853,7 @@ impl<D: Device> Worker<D> {
         self.stop(now, reason);
     }
 
-    // Not within `step`: there both would have too few registers (15 % on the null device).
+    /// Issues an operation. Not within `step`, where both would have too few registers (15 % on the null device).
     #[inline(never)]
     fn submit(&mut self, now: Instant, index: usize, due: Instant, op: Op) {
         let ticket = self.take_slot(now, index, due, &op);
@@ -927,7 +934,7 @@ impl<D: Device> Worker<D> {
     fn find_stuck(&mut self, now: Instant) {
         for at in 0..self.slots.len() {
             let slot = self.slots[at];
-            if slot.live && !slot.stuck && now.since(slot.submitted) >= self.limits.stuck {
+            if slot.is_missed() && now.since(slot.submitted) >= self.limits.stuck {
                 self.slots[at].stuck = true;
                 self.flows[usize::from(slot.flow)].stuck += 1;
                 let text = format!("an operation has been in flight for {}", now.since(slot.submitted).human());
@@ -948,7 +955,7 @@ impl<D: Device> Worker<D> {
             return;
         }
         // What is given up is stuck by definition, whether it was noticed before or not.
-        for slot in self.slots.iter_mut().filter(|slot| slot.live && !slot.stuck) {
+        for slot in self.slots.iter_mut().filter(|slot| slot.is_missed()) {
             slot.stuck = true;
             self.flows[usize::from(slot.flow)].stuck += 1;
         }
