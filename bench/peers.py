@@ -84,8 +84,17 @@ def zram():
         return None
 
     def remove():
-        open(f"/sys/block/zram{number}/reset", "w").write("1")
-        open("/sys/class/zram-control/hot_remove", "w").write(number)
+        # Somebody may look at the device for a moment; then it is busy.
+        for last in [False] * 20 + [True]:
+            try:
+                for path, value in ((f"/sys/block/zram{number}/reset", "1"), ("/sys/class/zram-control/hot_remove", number)):
+                    with open(path, "w") as control:
+                        control.write(value)
+                return
+            except OSError:
+                if last:
+                    raise
+                time.sleep(0.1)
 
     _ENDS.append(remove)
     fill(f"/dev/zram{number}")
