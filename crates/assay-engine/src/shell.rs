@@ -148,7 +148,7 @@ pub fn run_real<D: Device>(worker: &mut Worker<D>, host: &impl Host, sink: &mut 
         let Step { wake, issued, done } = worker.step(now);
         let mut before = now;
         if issued {
-            before = send(worker, host, waiting.inline, now, &mut switches);
+            before = send(worker, host, waiting.inline, &mut switches);
         }
         if worker.has_news() {
             hand_over(worker, sink, now);
@@ -177,8 +177,8 @@ pub fn run_real<D: Device>(worker: &mut Worker<D>, host: &impl Host, sink: &mut 
 struct Switches(Option<u64>);
 
 impl Switches {
-    fn known(&mut self, host: &impl Host) -> u64 {
-        *self.0.get_or_insert_with(|| host.voluntary_switches())
+    fn ask_once(&mut self, host: &impl Host) {
+        self.0.get_or_insert_with(|| host.voluntary_switches());
     }
 
     /// Whether there was one since they were last known.
@@ -188,20 +188,15 @@ impl Switches {
     }
 }
 
-/// Hands over what was issued since `now`; when that blocked, the worker is told. Returns when it was done.
-fn send<D: Device>(
-    worker: &mut Worker<D>,
-    host: &impl Host,
-    inline: bool,
-    now: Instant,
-    switches: &mut Switches,
-) -> Instant {
+/// Hands over what was issued; when that blocked, the worker is told. Returns when it was done.
+fn send<D: Device>(worker: &mut Worker<D>, host: &impl Host, inline: bool, switches: &mut Switches) -> Instant {
     if !inline {
-        switches.known(host);
+        switches.ask_once(host);
     }
-    worker.send(now);
+    let before = host.now();
+    worker.send(before);
     let after = host.now();
-    if inline || after.since(now) > BLOCKING && switches.grew(host) {
+    if inline || after.since(before) > BLOCKING && switches.grew(host) {
         worker.blocked(after);
     }
     after

@@ -301,11 +301,7 @@ impl<D: Device> Worker<D> {
         if now >= self.schedule_end && self.drain_until.is_none() {
             self.begin_drain(now);
         }
-        let ahead = if self.may_run_ahead() { self.issue_ahead(now) } else { None };
-        let next = match ahead {
-            Some(next) => next,
-            None => self.issue(now.max(self.reached)),
-        };
+        let next = if self.may_run_ahead(now) { self.issue_ahead(now) } else { self.issue(now) };
         self.finish_if_drained(now);
         let device = match self.reached > now {
             true => Instant::FAR,
@@ -703,38 +699,36 @@ impl<D: Device> Worker<D> {
     }
 
     /// Whether issuing may go on before completions are looked at. Not while frames wait to be taken: who takes them may end
-    /// the run or the phase at this moment.
+    /// the run or the phase at this moment. Nor while operations wait.
     #[inline]
-    fn may_run_ahead(&self) -> bool {
+    fn may_run_ahead(&self, now: Instant) -> bool {
         self.ahead
             && self.drain_until.is_none()
             && !self.has_news()
             && self.lanes.iter().all(|lane| !lane.free.is_empty())
+            && self.soonest().1 >= now
     }
 
     /// Issues what is due from `now` on, each operation in its time, up to the end of the interval at most and while there are
     /// slots. What completes within the interval is counted at once; the rest is found later, and carries its own time.
-    /// Returns when to go on; `None` where something has waited, which is issued from event to event.
+    /// Returns when to go on.
     #[inline(never)]
-    fn issue_ahead(&mut self, now: Instant) -> Option<Instant> {
+    fn issue_ahead(&mut self, now: Instant) -> Instant {
         self.reached = now;
         loop {
             let (index, due) = self.soonest();
             if due >= self.boundary {
                 // All of it has completed by then.
                 self.lanes.iter_mut().for_each(|lane| lane.early.clear());
-                return Some(due);
+                return due;
             }
-            if due < self.reached {
-                self.settle_early();
-                return None;
-            }
+            debug_assert!(due >= self.reached, "nothing waits, and times of a schedule ascend");
             self.reached = due;
             let op = self.flows[index].generator.operation();
             self.carry(due, index, op);
             if self.lanes[usize::from(op.target)].may_be_full(due) {
                 self.settle_early();
-                return Some(due);
+                return due;
             }
         }
     }

@@ -138,7 +138,8 @@ pub struct Output {
     /// Worker threads, each with its own ring; chosen by the load when not given
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=256))]
     pub workers: Option<u16>,
-    /// Before an operation is due, spin for this long instead of sleeping; as long as sleeps end late when not given
+    /// Before an operation is due, spin for this long instead of sleeping; when not given, as long as sleeps end late, and
+    /// 50us where a worker's operations are less than 30us apart
     #[arg(long, value_name = "TIME")]
     pub spin: Option<Span>,
     /// At the end, wait at most this long for operations in flight, 100ms to 1h [default: 30s]
