@@ -248,8 +248,9 @@ impl Trace {
         let number = fs::read_to_string(format!("/sys/block/{}/dev", disk.name())).unwrap();
         let (major, minor) = number.trim().split_once(':').unwrap();
         let device = (major.parse::<u32>().unwrap() << 20) | minor.parse::<u32>().unwrap();
-        // The gate looks at the device too, from the main thread; only the workers are the load.
-        let filter = format!("dev == {device} && (comm ~ \"worker-*\" || comm ~ \"iou-*\")");
+        // The gate looks at the device too, from the main thread; only the workers are the load. What finds the device's queue
+        // full comes again from a thread of the kernel (`iou-wrk`): it is one operation.
+        let filter = format!("dev == {device} && comm ~ \"worker-*\"");
         let event = trace.instance.join("events/block/block_bio_queue");
         fs::write(trace.instance.join("buffer_size_kb"), "8192").unwrap();
         fs::write(event.join("filter"), filter).unwrap();
