@@ -4,7 +4,8 @@
 //! `ok` + errors + `short` plus what is carried out. Closed-loop flows schedule an operation when they issue it.
 
 use crate::times::Times;
-use serde::{Deserialize, Serialize};
+use serde::de::{SeqAccess, Visitor};
+use serde::{Deserialize, Deserializer, Serialize};
 use std::collections::BTreeMap;
 
 /// Scalars of one interval over all flows; the flow's index is its place in `Header::flows`.
@@ -105,17 +106,25 @@ pub struct FailureTimes {
 }
 
 impl FlowInterval {
-    /// Failed operations of every kind of error.
+    /// Failed operations of every kind of error. A log may claim any numbers; no sum of them overflows.
     pub fn failed(&self) -> u64 {
-        self.errors.values().sum()
+        self.errors.values().fold(0, |sum, n| sum.saturating_add(*n))
     }
+
+    /// Operations that came to an end, well or not.
+    pub fn ended(&self) -> u64 {
+        self.ok.saturating_add(self.short).saturating_add(self.failed())
+    }
+
     /// What the next interval inherits.
     pub fn carried_out(&self) -> u64 {
-        self.in_flight + self.waiting + self.stuck
+        self.in_flight.saturating_add(self.waiting).saturating_add(self.stuck)
     }
+
     /// True when the accounting identity holds with `carried_in` from the interval before.
     pub fn balances(&self, carried_in: u64) -> bool {
-        carried_in + self.scheduled == self.ok + self.failed() + self.short + self.carried_out()
+        let sum = |of: &[u64]| of.iter().map(|n| u128::from(*n)).sum::<u128>();
+        sum(&[carried_in, self.scheduled]) == sum(&[self.ok, self.failed(), self.short, self.carried_out()])
     }
 }
 
@@ -129,7 +138,7 @@ pub struct Timing {
     #[serde(rename = "max")]
     pub max_ns: u64,
     /// Exact counts between thresholds, `[bucket, count, bucket, count, …]`, the empty ones left out.
-    #[serde(rename = "n", default, skip_serializing_if = "Vec::is_empty")]
+    #[serde(rename = "n", default, skip_serializing_if = "Vec::is_empty", deserialize_with = "roomy")]
     pub counts: Vec<u64>,
 }
 
@@ -236,6 +245,27 @@ impl FlowHistograms {
             Times::from_text(&self.lag, self.overflow[2])?,
         ])
     }
+}
+
+/// A list with room for a few pairs from the beginning: a log of two days holds millions of such.
+fn roomy<'a, D: Deserializer<'a>>(from: D) -> Result<Vec<u64>, D::Error> {
+    struct Numbers;
+    impl<'a> Visitor<'a> for Numbers {
+        type Value = Vec<u64>;
+
+        fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+            f.write_str("a list of numbers")
+        }
+
+        fn visit_seq<A: SeqAccess<'a>>(self, mut seq: A) -> Result<Vec<u64>, A::Error> {
+            let mut numbers = Vec::with_capacity(16);
+            while let Some(number) = seq.next_element()? {
+                numbers.push(number);
+            }
+            Ok(numbers)
+        }
+    }
+    from.deserialize_seq(Numbers)
 }
 
 fn is_zero(n: &u64) -> bool {

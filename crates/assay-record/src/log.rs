@@ -217,7 +217,9 @@ fn decode(line: &mut [u8]) -> Result<(u64, Entry), String> {
 }
 
 fn parse<T: DeserializeOwned>(body: &[u8]) -> Result<T, String> {
-    serde_json::from_slice(body).map_err(|e| format!("not what it should hold: {e}"))
+    // Looked at once as a whole, the text is not looked at again for each name in it.
+    let text = std::str::from_utf8(body).map_err(|e| format!("not text: {e}"))?;
+    serde_json::from_str(text).map_err(|e| format!("not what it should hold: {e}"))
 }
 
 /// A header of a later format is refused by its number before its members are looked at.
@@ -317,13 +319,24 @@ mod tests {
 
     #[test]
     fn members_that_are_missing_or_out_of_place_are_damage() {
-        for body in
-            [r#""kind":"close""#, r#""kind":"#, r#""seq":6"#, r#""seq":6,"kind":""#, r#""seq":,"kind":"event",}"#]
-        {
-            let crc = format!("{:08x}", crc32c::crc32c(body.as_bytes()));
-            let line = format!("{{\"crc\":\"{crc}\",{body}\n");
-            let (entries, damage) = read(&[sample(), line.into_bytes()].concat());
-            assert_eq!((entries.len(), damage.len()), (6, 1), "{body}: {damage:?}");
+        let event = |name: &[u8]| {
+            let begin = br#""seq":6,"kind":"event","at_ns":0,"what":""#;
+            [begin, name, br#"","text":"","details":{}}"#].concat()
+        };
+        let (good, not_utf_8) = (event(b"warning"), event(b"warning\xff"));
+        for (body, entry) in [
+            (&br#""kind":"close""#[..], 0),
+            (br#""kind":"#, 0),
+            (br#""seq":6"#, 0),
+            (br#""seq":6,"kind":""#, 0),
+            (br#""seq":,"kind":"event",}"#, 0),
+            (&good, 1),
+            (&not_utf_8, 0),
+        ] {
+            let crc = format!("{:08x}", crc32c::crc32c(body));
+            let line = [br#"{"crc":""#, crc.as_bytes(), br#"","#, body, b"\n"].concat();
+            let (entries, damage) = read(&[sample(), line].concat());
+            assert_eq!((entries.len(), damage.len()), (6 + entry, 1 - entry), "{damage:?}");
         }
     }
 

@@ -100,7 +100,7 @@ pub struct Unpacker {
 impl Default for Unpacker {
     fn default() -> Unpacker {
         let plain = vec![0; LONGEST_BYTES + 1].into();
-        let cells = vec![(0, 0); CELLS + 1].into();
+        let cells = vec![(0, 0); CELLS + TOGETHER].into();
         Unpacker { inflate: Inflate::new(true, WINDOW_BITS), packed: Vec::new(), plain, cells }
     }
 }
@@ -114,6 +114,13 @@ impl fmt::Debug for Unpacker {
 impl Unpacker {
     /// The distribution that `Times::to_text` wrote, with the `overflow` that stood beside it; the error says what is wrong.
     pub fn unpack(&mut self, text: &str, overflow: u64) -> Result<Filled, String> {
+        let mut filled = Filled::default();
+        self.unpack_into(text, overflow, &mut filled)?;
+        Ok(filled)
+    }
+
+    /// The same in the memory of one that is no longer wanted, which an error leaves as it was.
+    pub fn unpack_into(&mut self, text: &str, overflow: u64, into: &mut Filled) -> Result<(), String> {
         if text.len() > LONGEST_TEXT {
             return Err(format!("a distribution of {} bytes is longer than any real one", text.len()));
         }
@@ -124,7 +131,11 @@ impl Unpacker {
         STANDARD.decode_vec(text, &mut self.packed).map_err(|e| format!("a distribution is not base64: {e}"))?;
         let Unpacker { inflate, packed, plain, cells } = self;
         let counts = inflated(inflate, packed, plain).map_err(|why| format!("not a distribution: {why}"))?;
-        Ok(Filled { cells: filled(counts, cells)?.to_vec(), overflow })
+        let cells = filled(counts, cells)?;
+        into.cells.clear();
+        into.cells.extend_from_slice(cells);
+        into.overflow = overflow;
+        Ok(())
     }
 }
 
@@ -162,63 +173,82 @@ fn wide(bytes: &[u8], at: usize) -> Result<u64, &'static str> {
     Ok((u64::from(word(bytes, at)?) << 32) | u64::from(word(bytes, at + 4)?))
 }
 
-/// The cells that `bytes` count, within the memory of `cells`. Whether a number counts or skips cannot be foreseen, so that it
-/// decides no branch: each is written down, and what was none is overwritten.
+/// The cells that `bytes` count, within the memory of `cells`. Nearly all numbers are one byte long, so eight such are taken
+/// together; where there is a longer one or the end is near, they are taken one by one.
+#[inline(never)] // What changes with every number finds its register.
 fn filled<'a>(mut bytes: &[u8], cells: &'a mut [(u32, u64)]) -> Result<&'a [(u32, u64)], &'static str> {
-    const END: u64 = CELLS as u64;
-    let (mut at, mut length) = (0, 0);
-    let (mut total, mut any, mut beyond) = (0u64, 0, false);
+    const LONGER: u64 = 0x8080_8080_8080_8080;
+    const LARGER: &str = "a distribution larger than any run makes";
+    let (mut length, mut next) = (0, Next::default());
     while !bytes.is_empty() {
-        let n = signed(&mut bytes).ok_or("a distribution ends within a number")?;
-        let counts = n > 0;
-        let count = n.max(0).unsigned_abs();
-        // There is room: each that counts lies behind the one before.
-        cells[length] = (at as u32, count);
-        length += usize::from(counts & (at < END));
-        beyond |= counts & (at == END);
-        any |= count;
-        total = total.wrapping_add(count);
-        at = (at + if counts { 1 } else { n.unsigned_abs().max(1) }).min(END);
-    }
-    // The sum did not wrap where none of its parts is too large.
-    if beyond || any > MOST_OPERATIONS || total > MOST_OPERATIONS {
-        return Err("a distribution larger than any run makes");
-    }
-    Ok(&cells[..length])
-}
-
-/// A zigzag number of seven bits a byte, the ninth byte whole. Nearly all are one or two bytes long; which of the two cannot be
-/// foreseen, so that it decides no branch.
-#[inline]
-fn signed(bytes: &mut &[u8]) -> Option<i64> {
-    let Some(&[low, high]) = bytes.first_chunk() else { return signed_of_several(bytes) };
-    if low & high & 0x80 != 0 {
-        return signed_of_several(bytes);
-    }
-    let second = usize::from(low >> 7);
-    *bytes = &bytes[1 + second..];
-    Some(of_zigzag(u64::from(low & 0x7f) | ((u64::from(high) << 7) * second as u64)))
-}
-
-fn of_zigzag(value: u64) -> i64 {
-    (value >> 1) as i64 ^ -((value & 1) as i64)
-}
-
-fn signed_of_several(bytes: &mut &[u8]) -> Option<i64> {
-    let mut value = 0u64;
-    for place in 0..9 {
-        let (&byte, rest) = bytes.split_first()?;
-        *bytes = rest;
-        if place == 8 {
-            value |= u64::from(byte) << 56;
-            break;
+        let room = cells[length..].first_chunk_mut().ok_or(LARGER)?;
+        match bytes.first_chunk::<TOGETHER>() {
+            Some(eight) if u64::from_le_bytes(*eight) & LONGER == 0 => {
+                length += next.take(room, eight.map(u64::from));
+                bytes = &bytes[TOGETHER..];
+            }
+            _ => {
+                length += next.take(room, [number(&mut bytes)?]);
+                // Only long numbers are large: kept within bounds here, the sums cannot overflow.
+                next.cell = next.cell.min(CELLS as u64);
+                if next.total > MOST_OPERATIONS {
+                    return Err(LARGER);
+                }
+            }
         }
+    }
+    // Cells ascend.
+    let cells = &cells[..length];
+    let beyond = cells.last().is_some_and(|(cell, _)| *cell as usize >= CELLS);
+    if beyond || next.total > MOST_OPERATIONS { Err(LARGER) } else { Ok(cells) }
+}
+
+/// Numbers that are taken together.
+const TOGETHER: usize = 8;
+
+/// Where counting stands: the next cell, and the sum of all counts.
+#[derive(Default)]
+struct Next {
+    cell: u64,
+    total: u64,
+}
+
+impl Next {
+    /// Takes numbers in zigzag, at most [`TOGETHER`]: an even one counts in its cell, or says that it is empty; an odd one skips
+    /// cells. Which of them comes cannot be foreseen, so that it decides no branch: each is written down, and what was none is
+    /// overwritten. Gives how many were filled.
+    #[inline]
+    fn take<const N: usize>(&mut self, room: &mut [(u32, u64); TOGETHER], numbers: [u64; N]) -> usize {
+        let mut length = 0;
+        for zigzag in numbers {
+            let (half, odd) = (zigzag >> 1, (zigzag & 1).wrapping_neg());
+            let count = half & !odd;
+            room[length % TOGETHER] = (self.cell as u32, count);
+            length += usize::from(count > 0);
+            self.total += count;
+            self.cell += 1 + (half & odd);
+        }
+        length
+    }
+}
+
+/// A number of seven bits a byte, the ninth byte whole.
+fn number(bytes: &mut &[u8]) -> Result<u64, &'static str> {
+    let mut value = 0u64;
+    for place in 0..8 {
+        let byte = first(bytes)?;
         value |= u64::from(byte & 0x7f) << (7 * place);
         if byte & 0x80 == 0 {
-            break;
+            return Ok(value);
         }
     }
-    Some(of_zigzag(value))
+    Ok(value | u64::from(first(bytes)?) << 56)
+}
+
+fn first(bytes: &mut &[u8]) -> Result<u8, &'static str> {
+    let (&byte, rest) = bytes.split_first().ok_or("a distribution ends within a number")?;
+    *bytes = rest;
+    Ok(byte)
 }
 
 #[cfg(test)]
@@ -259,7 +289,7 @@ mod tests {
             let mut bytes = Vec::new();
             varint(zigzag(n), &mut bytes);
             let mut rest = bytes.as_slice();
-            assert_eq!((signed(&mut rest), rest.len()), (Some(n), 0), "{n}: {bytes:?}");
+            assert_eq!((number(&mut rest), rest.len()), (Ok(zigzag(n)), 0), "{n}: {bytes:?}");
         }
     }
 
@@ -268,7 +298,7 @@ mod tests {
         let read = |numbers: &[i64]| {
             let mut bytes = Vec::new();
             numbers.iter().for_each(|n| varint(zigzag(*n), &mut bytes));
-            let mut cells = vec![(0, 0); CELLS + 1];
+            let mut cells = vec![(0, 0); CELLS + TOGETHER];
             filled(&bytes, &mut cells).map(<[_]>::to_vec)
         };
         let last = CELLS as i64 - 1;

@@ -5,7 +5,7 @@
 //! equal is asked whether the run was a certification at all: the published procedure, whole, on a prepared device, without
 //! anything that limits it. Whoever can write both files can make a pair that fits; against that there are signatures.
 
-use crate::{ahead, header, rundir, workloads};
+use crate::{ahead, header, logfile, rundir, workloads};
 use assay_base::Multiple;
 use assay_judge::judgement::{LogSum, Part};
 use assay_judge::{Fold, JudgeError, Judgement, Options, Verdict};
@@ -95,7 +95,7 @@ impl<R: Read> Read for Hashing<R> {
 /// Judges a log in one pass, in which its bytes are summed too: what is judged is what is summed.
 pub fn judge(log: impl Read + Send, options: &Options) -> Result<Judged, JudgeError> {
     let mut hashing = Hashing::new(log);
-    let mut reader = Reader::new(BufReader::with_capacity(1 << 20, &mut hashing));
+    let mut reader = Reader::new(BufReader::with_capacity(logfile::READ_AT_ONCE, &mut hashing));
     let mut fold = Fold::new(options.clone());
     let mut heads = Vec::new();
     ahead::each(&mut reader, |item| -> Result<(), JudgeError> {

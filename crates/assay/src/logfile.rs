@@ -220,9 +220,12 @@ pub fn is_being_written(file: &File) -> bool {
     held
 }
 
+/// Bytes of a log that are read at once: they are still in the processor's cache when they are summed and parsed.
+pub const READ_AT_ONCE: usize = 128 << 10;
+
 /// Opens a log for reading.
 pub fn read(path: &Path) -> Result<Reader<BufReader<File>>, Failure> {
-    Ok(Reader::new(BufReader::with_capacity(1 << 20, open(path)?)))
+    Ok(Reader::new(BufReader::with_capacity(READ_AT_ONCE, open(path)?)))
 }
 
 /// Opens the file of a log.

@@ -228,16 +228,6 @@ pub fn add_parts(sum: &mut BTreeMap<u64, u64>, parts: impl Iterator<Item = (u64,
     }
 }
 
-/// Failed operations of an interval, which may hold any numbers.
-pub fn failed(flow: &FlowInterval) -> u64 {
-    flow.errors.values().fold(0, |sum, n| sum.saturating_add(*n))
-}
-
-/// What an interval leaves to the next, which may be any number.
-pub fn carried_out(flow: &FlowInterval) -> u64 {
-    flow.in_flight.saturating_add(flow.waiting).saturating_add(flow.stuck)
-}
-
 /// Sum of counts.
 pub fn total(counts: &[u64]) -> u64 {
     counts.iter().fold(0, |sum, n| sum.saturating_add(*n))

@@ -1,7 +1,7 @@
 //! Thin lines for charts, folded while the log is read: the width of a point follows from the planned time, so that nothing
 //! has to be thinned afterwards and percentiles are never averaged.
 
-use crate::fold::cell::{failed, sparse_total};
+use crate::fold::cell::sparse_total;
 use crate::fold::layout::Layout;
 use crate::judgement::{Bands, FlowSeries, Heat, Series, StreamSeries};
 use assay_base::Span;
@@ -112,7 +112,7 @@ impl SeriesFold {
                 scheduled: flow.scheduled,
                 ok: flow.ok,
                 over,
-                errors: failed(flow).saturating_add(flow.short),
+                errors: flow.failed().saturating_add(flow.short),
                 lagged: sparse_total(&flow.lag.counts),
                 lag_ns: u128::from(flow.lag.sum_ns),
                 lag_max_ns: flow.lag.max_ns,

@@ -1,7 +1,7 @@
 //! Folds the segments of one step: places every interval in measured time, checks that the counts add up, and hands windows
 //! to the rules as they end.
 
-use crate::fold::cell::{Cell, carried_out, failed};
+use crate::fold::cell::Cell;
 use crate::fold::clocks::{ClockFold, Told};
 use crate::fold::failures::Failures;
 use crate::fold::integrity::IntegrityFold;
@@ -15,7 +15,9 @@ use crate::rules::criterion::Tracker;
 use crate::rules::finding::{Class, Finding, nowhere};
 use crate::rules::load::LoadTracker;
 use assay_base::{Criterion, Span};
-use assay_record::{Close, CloseReason, Event, Filled, Header, Histograms, Interval, PhaseKind, Times, Unpacker};
+use assay_record::{
+    Close, CloseReason, Event, Filled, FlowInterval, Header, Histograms, Interval, PhaseKind, Times, Unpacker,
+};
 use std::collections::BTreeMap;
 
 /// Slices kept in full; beyond them only broken ones are.
@@ -100,6 +102,8 @@ pub struct StepFold {
     pub(crate) flow_times: Vec<Option<[Times; 3]>>,
     pub(crate) stream_times: Vec<Option<[Times; 3]>>,
     unpacker: Unpacker,
+    /// The latest three distributions.
+    unpacked: [Filled; 3],
     pub(crate) slices: Vec<Slice>,
     pub(crate) slices_left_out: u64,
     pub(crate) series: SeriesFold,
@@ -188,7 +192,12 @@ impl Segment {
 impl StepFold {
     /// Begins a step; the error says what in its header cannot be.
     pub fn new(number: u32, header: Header, options: &Options) -> Result<StepFold, String> {
-        let criteria = options.criteria.clone().unwrap_or_else(|| header.criteria.clone());
+        let mut criteria = options.criteria.clone().unwrap_or_else(|| header.criteria.clone());
+        if let Some(slice) = options.slice {
+            // One that is judged on the log's slices is judged on these instead.
+            let follows = |criterion: &&mut Criterion| criterion.window.map(Span::as_ns) == Some(header.slice_ns);
+            criteria.iter_mut().filter(follows).for_each(|criterion| criterion.window = Some(slice));
+        }
         let layout = Layout::new(&header, &criteria)?;
         let slice_ns = options.slice.map_or(header.slice_ns, Span::as_ns).max(1);
         let stress = header.step.as_ref().is_some_and(|step| step.stress);
@@ -211,6 +220,7 @@ impl StepFold {
             flow_times: vec![None; layout.flows.len()],
             stream_times: vec![None; layout.streams.len()],
             unpacker: Unpacker::default(),
+            unpacked: Default::default(),
             target_sums: vec![TargetSums::default(); layout.targets.len()],
             segment: Segment::new(&header),
             cursor: header.measured_before_ns,
@@ -383,7 +393,7 @@ impl StepFold {
             }
             let segment = &mut self.segment;
             segment.issued = segment.issued.saturating_add(flow.issued);
-            let ended = flow.ok.saturating_add(flow.short).saturating_add(failed(flow));
+            let ended = flow.ended();
             segment.completed = segment.completed.saturating_add(ended);
             self.errors(index, interval);
             self.integrity.add(flow);
@@ -395,7 +405,7 @@ impl StepFold {
             let text = format!("the log does not add up: interval {}, {stream} on {target}: {why}", interval.index);
             self.spoil(text);
         }
-        self.segment.carried = Some(interval.flows.iter().map(carried_out).collect());
+        self.segment.carried = Some(interval.flows.iter().map(FlowInterval::carried_out).collect());
         carried.unwrap_or_else(|| vec![0; interval.flows.len()])
     }
 
@@ -443,7 +453,7 @@ impl StepFold {
                 add(&mut sums.sampled, flow.sampled);
                 add(&mut sums.blank, flow.blank);
                 if disk.is_some() {
-                    add(&mut sums.own_operations, flow.ok.saturating_add(flow.short).saturating_add(failed(flow)));
+                    add(&mut sums.own_operations, flow.ended());
                     add(&mut sums.own_bytes, flow.bytes);
                 }
             }
@@ -573,20 +583,18 @@ impl StepFold {
                 .flows
                 .get(index)
                 .ok_or_else(|| format!("distributions of flow {index}, which is not there"))?;
-            let [response, service, lag] = flow.overflow;
-            let unpacker = &mut self.unpacker;
-            let times = [
-                unpacker.unpack(&flow.response, response)?,
-                unpacker.unpack(&flow.service, service)?,
-                unpacker.unpack(&flow.lag, lag)?,
-            ];
+            let texts = [&flow.response, &flow.service, &flow.lag];
+            for ((into, text), overflow) in self.unpacked.iter_mut().zip(texts).zip(flow.overflow) {
+                self.unpacker.unpack_into(text, overflow, into)?;
+            }
+            let times = &self.unpacked;
             let stream = usize::from(head.stream);
             self.series.add_times(at, stream, &times[0]);
             let alone = self.layout.of_stream[stream].len() == 1;
             if !alone && self.layout.flows.len() <= FLOW_TIMES {
-                add_times(&mut self.flow_times[index], &times);
+                add_times(&mut self.flow_times[index], times);
             }
-            add_times(&mut self.stream_times[stream], &times);
+            add_times(&mut self.stream_times[stream], times);
         }
         Ok(())
     }

@@ -183,15 +183,15 @@ pub fn sum<'a>(flows: impl Iterator<Item = &'a Cell>, layout: &Layout) -> Cell {
 
 /// True when the interval's counts agree with each other: what came in is what went out, and every length was counted.
 pub fn adds_up(flow: &FlowInterval, carried_in: Option<u64>) -> Result<(), String> {
-    use crate::fold::cell::{carried_out, failed, sparse_total};
-    let out = [flow.ok, failed(flow), flow.short, carried_out(flow)].iter().map(|n| u128::from(*n)).sum::<u128>();
+    use crate::fold::cell::sparse_total;
+    let out = [flow.ok, flow.failed(), flow.short, flow.carried_out()].iter().map(|n| u128::from(*n)).sum::<u128>();
     if let Some(carried) = carried_in {
         let into = u128::from(carried) + u128::from(flow.scheduled);
         if into != out {
             return Err(format!("{carried} carried in and {} scheduled, but {out} accounted for", flow.scheduled));
         }
     }
-    let back = flow.ok.saturating_add(flow.short).saturating_add(failed(flow));
+    let back = flow.ended();
     for (what, timing, whole) in
         [("response", &flow.response, flow.ok), ("service", &flow.service, flow.ok), ("lag", &flow.lag, back)]
     {
