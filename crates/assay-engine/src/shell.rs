@@ -145,10 +145,13 @@ pub fn run_real<D: Device>(worker: &mut Worker<D>, host: &impl Host, sink: &mut 
             }
             None => {}
         }
+        if !waiting.inline {
+            switches.ask_once(host);
+        }
         let Step { wake, issued, done } = worker.step(now);
         let mut before = now;
         if issued {
-            before = send(worker, host, waiting.inline, &mut switches);
+            before = send(worker, host, waiting.inline, &mut switches, now);
         }
         if worker.has_news() {
             hand_over(worker, sink, now);
@@ -188,27 +191,38 @@ impl Switches {
     }
 }
 
-/// Hands over what was issued; when that blocked, the worker is told. Returns when it was done.
-fn send<D: Device>(worker: &mut Worker<D>, host: &impl Host, inline: bool, switches: &mut Switches) -> Instant {
-    if !inline {
-        switches.ask_once(host);
-    }
+/// Hands over what was issued in the step that began at `stepped`, of which many have been handed over there; when that or this
+/// blocked, the worker is told. Returns when it was done.
+fn send<D: Device>(
+    worker: &mut Worker<D>,
+    host: &impl Host,
+    inline: bool,
+    switches: &mut Switches,
+    stepped: Instant,
+) -> Instant {
+    let mut blocks = |from: Instant, until: Instant| until.since(from) > BLOCKING && switches.grew(host);
     let before = host.now();
+    if !inline && blocks(stepped, before) {
+        worker.blocked(stepped, before);
+    }
     worker.send(before);
     let after = host.now();
-    if inline || after.since(before) > BLOCKING && switches.grew(host) {
-        worker.blocked(after);
+    if inline || blocks(before, after) {
+        worker.blocked(before, after);
     }
     after
 }
 
 /// Runs `worker` to its end in virtual time, which jumps from event to event. The device must say when it will next have
-/// something. `stop` is asked after each interval.
+/// something. `stop` is asked after each step, so it must be cheap: an interval of a great load takes long.
 pub fn run_virtual<D: Device>(worker: &mut Worker<D>, start: Instant, sink: &mut impl Sink, stop: impl Fn() -> bool) {
     let mut now = start;
     loop {
         let Step { wake, done, .. } = worker.step(now);
-        if worker.has_news() && hand_over(worker, sink, now) && stop() {
+        if worker.has_news() {
+            hand_over(worker, sink, now);
+        }
+        if stop() {
             worker.stop(now, CloseReason::Interrupted);
         }
         if done {
@@ -220,9 +234,9 @@ pub fn run_virtual<D: Device>(worker: &mut Worker<D>, start: Instant, sink: &mut
     }
 }
 
-/// Gives the sink what a worker has recorded, once an interval; true when one ended.
+/// Gives the sink what a worker has recorded, once an interval.
 #[cold]
-fn hand_over<D: Device>(worker: &mut Worker<D>, sink: &mut impl Sink, now: Instant) -> bool {
+fn hand_over<D: Device>(worker: &mut Worker<D>, sink: &mut impl Sink, now: Instant) {
     let mut any = false;
     for event in worker.take_events() {
         sink.event(event);
@@ -237,7 +251,6 @@ fn hand_over<D: Device>(worker: &mut Worker<D>, sink: &mut impl Sink, now: Insta
     if let Some(at) = sink.phase_end().filter(|_| any) {
         worker.end_phase(now, at);
     }
-    any
 }
 
 #[cfg(test)]

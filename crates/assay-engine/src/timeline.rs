@@ -114,6 +114,11 @@ impl Timeline {
         self.index
     }
 
+    /// Whether intervals were closed whose distributions have not gone to the log.
+    pub fn is_within_group(&self) -> bool {
+        self.group > 0
+    }
+
     /// Begin of the open interval.
     pub fn open_since(&self) -> Instant {
         self.start

@@ -3,8 +3,8 @@
 //! Order inside a step: reap, close the intervals that have ended, issue what is due. An operation keeps its intended time
 //! however long it waits for a slot; nothing is dropped and nothing is forgiven.
 //!
-//! Whose lag it is: the time an operation waited for a full queue, or while a submit blocked, is the device's; the rest of
-//! `issued − intended` is the generator's own.
+//! Whose lag it is: the time an operation waited while the queue was full, or while a submit blocked, is the device's; the rest
+//! of `issued − intended` is the generator's own.
 
 use crate::flow::Flow;
 use crate::ledger::Ledger;
@@ -102,7 +102,7 @@ struct Slot {
     offset: u64,
     intended: Instant,
     submitted: Instant,
-    /// Until when the device held the operation back.
+    /// When it would have gone out but for the device.
     held: Instant,
 }
 
@@ -124,12 +124,38 @@ struct Begun {
     accepted: Instant,
 }
 
+/// A stretch in which operations were held back.
+#[derive(Clone, Copy, Debug)]
+struct Stretch {
+    from: Instant,
+    until: Instant,
+}
+
+impl Stretch {
+    /// The part of it that one that was due at `due` waited through.
+    #[inline]
+    fn behind(&self, due: Instant) -> Span {
+        self.until.since(self.from.max(due))
+    }
+
+    /// Where a stretch that begins `now` begins when one that was due at `due` begins it: if that waited through this stretch
+    /// too, both are one, without what lay between them.
+    #[inline]
+    fn going_on(&self, due: Instant, now: Instant) -> Instant {
+        if due < self.until { self.from + now.since(self.until) } else { now }
+    }
+}
+
 /// The slots of one target.
 #[derive(Debug)]
 struct Lane {
     free: Vec<Ticket>,
-    /// When a slot last became free of all being taken.
-    full_until: Instant,
+    /// When all slots were taken last; while they are, its end is not known.
+    full: Stretch,
+    /// When the worker found that they no longer were, and when the last that it found then had completed.
+    seen: Instant,
+    busy_until: Instant,
+    slots: usize,
     failures: u32,
     /// When operations complete, or have completed, that were counted when they were issued and have no slot.
     early: Vec<Instant>,
@@ -171,9 +197,10 @@ pub struct Worker<D> {
     boundary: Instant,
     /// When draining gives up; `None` while the schedule runs.
     drain_until: Option<Instant>,
-    blocked_until: Instant,
+    /// The latest stretch in which handing over blocked.
+    blocked: Stretch,
     /// The latest stretch in which no thread of the program ran.
-    stopped: (Instant, Instant),
+    stopped: Stretch,
     /// Issuing need not wait for completions to be looked at: every flow follows a schedule, on a device that is
     /// [sure](Device::is_sure).
     ahead: bool,
@@ -199,6 +226,8 @@ pub struct Worker<D> {
 const SAMPLE_EVERY: u64 = 64;
 /// Bytes looked at.
 const SAMPLE_BYTES: usize = 64;
+/// Operations issued ahead in one step at most: between two it is asked whether the run is to end.
+const AHEAD: u32 = 1 << 18;
 /// Stretches of a target looked at in one step for something to read back.
 const LOOKED_AT: u64 = 1 << 16;
 
@@ -220,7 +249,10 @@ impl<D: Device> Worker<D> {
         let read_back = plan.flows().position(|flow| written(&flow)).unwrap_or(flows.len());
         let lane = |target: u32| Lane {
             free: (0..bound).rev().map(|i| Ticket(target * bound + i)).collect(),
-            full_until: start,
+            full: Stretch { from: start, until: start },
+            seen: start,
+            busy_until: start,
+            slots: bound as usize,
             failures: 0,
             early: Vec::new(),
         };
@@ -242,7 +274,9 @@ impl<D: Device> Worker<D> {
         let verifier = ledger.map(|ledger| Verifier::new(plan, ledger, run, slots, geometries));
         let timeline = Timeline::new(plan, start);
         let schedule_end = timeline.end();
-        let ahead = device.is_sure() && verifier.is_none() && flows.iter().all(Flow::is_open_loop);
+        // What is counted early has completed when draining gives up: it completes within the interval.
+        let waits = plan.max_lag.is_zero() || limits.drain >= plan.interval;
+        let ahead = device.is_sure() && verifier.is_none() && waits && flows.iter().all(Flow::is_open_loop);
         Some(Worker {
             due: flows
                 .iter()
@@ -261,8 +295,8 @@ impl<D: Device> Worker<D> {
             max_lag: plan.max_lag,
             schedule_end,
             drain_until: None,
-            blocked_until: start,
-            stopped: (start, start),
+            blocked: Stretch { from: start, until: start },
+            stopped: Stretch { from: start, until: start },
             ahead,
             // Before all: a worker in real time is asked before its run begins.
             reached: Instant::ZERO,
@@ -297,6 +331,7 @@ impl<D: Device> Worker<D> {
         self.reap(now);
         while self.boundary <= now {
             self.close_interval(self.boundary, false);
+            self.look_at_full_lanes(now);
         }
         if now >= self.schedule_end && self.drain_until.is_none() {
             self.begin_drain(now);
@@ -328,27 +363,25 @@ impl<D: Device> Worker<D> {
         self.device.poll(now, &mut self.done);
     }
 
-    /// Says that handing over blocked until `until`: what waited meanwhile waited for the device.
-    pub fn blocked(&mut self, until: Instant) {
-        self.blocked_until = self.blocked_until.max(until);
+    /// Says that handing over blocked from `from` to `until`: what waited meanwhile waited for the device.
+    pub fn blocked(&mut self, from: Instant, until: Instant) {
+        self.blocked = Stretch { from, until };
     }
 
-    /// Says that no thread of the program ran from `from` to `to`: what was due before the end waited for the generator, and
+    /// Says that no thread of the program ran from `from` to `until`: what was due before the end waited for the generator, and
     /// whoever it waited for besides, that long the device does not answer for.
-    pub fn stopped(&mut self, from: Instant, to: Instant) {
-        self.stopped = (from, to);
+    pub fn stopped(&mut self, from: Instant, until: Instant) {
+        self.stopped = Stretch { from, until };
     }
 
-    /// Until when the device held back an operation to a target that was due at `due` and goes out `now`.
+    /// When an operation to a target that was due at `due` and goes out `now` would have gone out but for the device. Before
+    /// the queue was full or handing over blocked, it waited for the generator; what had to wait in a queue that filled up
+    /// only then, because the generator was late, waited for both, and the device answers for its part.
     #[inline]
     fn held(&self, target: u16, now: Instant, due: Instant) -> Instant {
-        let held = self.lanes[usize::from(target)].full_until.max(self.blocked_until);
-        let (from, to) = self.stopped;
-        if due >= to {
-            return held;
-        }
-        // So early that at least the stop remains as own lag.
-        held.min(due + now.since(due).saturating_sub(to.since(due.max(from))))
+        let held = self.lanes[usize::from(target)].full.behind(due).max(self.blocked.behind(due));
+        // So early that at least a stop remains as own lag.
+        due + held.min(now.since(due).saturating_sub(self.stopped.behind(due)))
     }
 
     /// Stops issuing; what is in flight is drained for at most the limit's time.
@@ -448,7 +481,7 @@ impl<D: Device> Worker<D> {
         assert!(slot.live, "a ticket completes once for each submission");
         let index = usize::from(slot.flow);
         if slot.counted {
-            return self.free(now, self.flows[index].target, ticket);
+            return self.free(now, self.flows[index].target, completion);
         }
         if completion.result == Ok(slot.len) && !slot.rest {
             let (intended, own) = self.back(now, &slot, completion);
@@ -490,10 +523,13 @@ impl<D: Device> Worker<D> {
         let intended = if open_loop || !flow.pause().is_zero() { slot.intended } else { completion.issued };
         self.totals.completed += 1;
         let lag = completion.issued.since(intended);
-        let own = completion.issued.since(intended.max(slot.held)).min(lag);
+        // One before it in the same step may have blocked.
+        let behind =
+            Stretch { until: self.blocked.until.min(completion.issued), ..self.blocked }.behind(slot.submitted);
+        let own = completion.issued.since(intended.max(slot.held + behind)).min(lag);
         self.recorder.lagged(index, lag, own);
         self.recorder.submitted(index, completion.accepted.since(completion.issued));
-        self.free(now, target, completion.ticket);
+        self.free(now, target, completion);
         if completion.result.is_ok() {
             self.lanes[usize::from(target)].failures = 0;
         }
@@ -502,13 +538,19 @@ impl<D: Device> Worker<D> {
 
     /// Gives a slot back.
     #[inline(always)]
-    fn free(&mut self, now: Instant, target: u16, ticket: Ticket) {
-        self.slots[ticket.0 as usize].live = false;
+    fn free(&mut self, now: Instant, target: u16, completion: &Completion) {
+        self.slots[completion.ticket.0 as usize].live = false;
         let lane = &mut self.lanes[usize::from(target)];
         if lane.free.is_empty() {
-            lane.full_until = now;
+            (lane.seen, lane.busy_until) = (now, lane.full.from);
         }
-        lane.free.push(ticket);
+        lane.free.push(completion.ticket);
+        if lane.seen == now {
+            lane.busy_until = lane.busy_until.max(completion.completed.min(now));
+            // Of several that are found together, where they are all there were, the last tells how long the device was busy:
+            // that the worker came to look later is its own affair. Otherwise the device had enough to do.
+            lane.full.until = if lane.free.len() == lane.slots { lane.busy_until } else { now };
+        }
     }
 
     /// Submits the rest of an operation that moved only some of its bytes, from its last whole block on; once for each
@@ -709,13 +751,13 @@ impl<D: Device> Worker<D> {
             && self.soonest().1 >= now
     }
 
-    /// Issues what is due from `now` on, each operation in its time, up to the end of the interval at most and while there are
-    /// slots. What completes within the interval is counted at once; the rest is found later, and carries its own time.
+    /// Issues what is due from `now` on, each operation in its time, up to the end of the interval at most, not too many at once,
+    /// and while there are slots. What completes within the interval is counted at once; the rest is found later, and carries its own time.
     /// Returns when to go on.
     #[inline(never)]
     fn issue_ahead(&mut self, now: Instant) -> Instant {
         self.reached = now;
-        loop {
+        for left in (0..AHEAD).rev() {
             let (index, due) = self.soonest();
             if due >= self.boundary {
                 // All of it has completed by then.
@@ -726,11 +768,12 @@ impl<D: Device> Worker<D> {
             self.reached = due;
             let op = self.flows[index].generator.operation();
             self.carry(due, index, op);
-            if self.lanes[usize::from(op.target)].may_be_full(due) {
+            if left == 0 || self.lanes[usize::from(op.target)].may_be_full(due) {
                 self.settle_early();
-                return due;
+                break;
             }
         }
+        self.reached
     }
 
     /// Issues an operation that is due now on a device that is sure.
@@ -829,6 +872,24 @@ impl<D: Device> Worker<D> {
         true
     }
 
+    /// The lag rule for those that have no slot: where none comes free, nothing else asks for them.
+    #[cold]
+    fn look_at_full_lanes(&mut self, now: Instant) {
+        if self.drain_until.is_some() {
+            return;
+        }
+        for index in 0..self.due.len() {
+            let due = self.due[index];
+            let lane = &mut self.lanes[usize::from(self.flows[index].target)];
+            if due < now && lane.free.is_empty() {
+                lane.full.until = now;
+                if self.falls_behind(now, due, index) {
+                    return;
+                }
+            }
+        }
+    }
+
     #[cold]
     fn lag_stop(&mut self, now: Instant, due: Instant, index: usize) {
         let own = now.since(due.max(self.held(self.flows[index].target, now, due)));
@@ -871,6 +932,9 @@ impl<D: Device> Worker<D> {
         let flow = &mut self.flows[index];
         let lane = &mut self.lanes[usize::from(op.target)];
         let ticket = lane.free.pop().expect("earliest() only names flows whose target has a free slot");
+        if lane.free.is_empty() {
+            lane.full.from = lane.full.going_on(due, now).min(self.blocked.going_on(due, now));
+        }
         let mut blank_check = false;
         match &mut flow.content {
             Some(content) => {
@@ -942,7 +1006,9 @@ impl<D: Device> Worker<D> {
         let Some(until) = self.drain_until else { return };
         let in_flight: u64 = self.flows.iter().map(|flow| flow.in_flight).sum();
         let backlog = self.due.iter().any(|due| *due != Instant::FAR);
-        if (in_flight > 0 || backlog) && now < until {
+        // What was counted when it was issued is waited for as well: until then the run goes on.
+        let counted = self.ahead && self.slots.iter().any(|slot| slot.live && slot.counted);
+        if (in_flight > 0 || backlog || counted) && now < until {
             return;
         }
         if self.begins_read_back(now, in_flight == 0 && !backlog) {
@@ -954,12 +1020,17 @@ impl<D: Device> Worker<D> {
             self.flows[usize::from(slot.flow)].stuck += 1;
         }
         self.totals.stuck = in_flight;
-        if now > self.timeline.open_since() || in_flight > 0 {
+        if self.has_open_interval(now) || in_flight > 0 {
             self.close_interval(now, true);
         }
         let Totals { issued, completed, stuck } = self.totals;
         assert_eq!(issued, completed + stuck, "every operation that was issued completed or is stuck");
         self.finished = true;
+    }
+
+    /// Whether something is left to close at `now`: time, or distributions that wait for their group's last interval.
+    fn has_open_interval(&self, now: Instant) -> bool {
+        now > self.timeline.open_since() || self.timeline.is_within_group()
     }
 
     /// The schedule is over and nothing is in flight (`drained`). The last worker of all reads back what all have written.
@@ -970,7 +1041,7 @@ impl<D: Device> Worker<D> {
         if !verifier.ledger().written(whole) || self.read_back == self.flows.len() {
             return false;
         }
-        if now > self.timeline.open_since() {
+        if self.has_open_interval(now) {
             self.close_interval(now, true);
         }
         self.timeline.read_back();
