@@ -41,7 +41,7 @@ fuzz:
 fuzz-smoke:
 	scripts/fuzz $(or $(FUZZ_SECONDS),12)
 
-# What must hold over repeated trials (whose lag it is, stalls) twenty times instead of three: about ten minutes.
+# What must hold over repeated trials (whose lag it is, stalls) twenty times instead of twice: about ten minutes.
 campaign:
 	ASSAY_CAMPAIGN=20 $(CARGO) test -p assay --test faults -- --nocapture lag:: times::
 

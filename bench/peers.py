@@ -141,6 +141,11 @@ def said_by(command):
     return told["out"], [max(b - a, 0) / (until - since) for a, b in zip(before, after)]
 
 
+def per_operation(cpu, rate):
+    """Microseconds of a processor for each of `rate` operations a second: outside the kernel, and altogether."""
+    return {"user": cpu[0] * 1e6 / max(rate, 1), "cpu": cpu[1] * 1e6 / max(rate, 1)}
+
+
 def assay(target, load, *extra):
     """One run of one stream of 4 KiB random reads; `load` is its rate and arrival, or its in_flight."""
     out = os.path.join(WORK, "run")
@@ -168,10 +173,8 @@ def assay(target, load, *extra):
         "p99": us("service", "p99_ns"),
         "since accepted": us("service", "p50_ns") - handing_over,
         "lag": us("lag", "p99_ns"),
-        "user": cpu[0] * 1e6 / max(stream["rate_achieved"], 1),
-        "cpu": cpu[1] * 1e6 / max(stream["rate_achieved"], 1),
         "engine": engine.get("engine", "?"),
-    }
+    } | per_operation(cpu, stream["rate_achieved"])
 
 
 def has_fio():
@@ -195,6 +198,4 @@ def fio(target, *options):
         "p99": percentile.get("99.000000", 0) / 1e3,
         "lat p50": whole.get("50.000000", 0) / 1e3,
         "lat p99": whole.get("99.000000", 0) / 1e3,
-        "user": cpu[0] * 1e6 / max(read["iops"], 1),
-        "cpu": cpu[1] * 1e6 / max(read["iops"], 1),
-    }
+    } | per_operation(cpu, read["iops"])

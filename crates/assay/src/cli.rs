@@ -218,9 +218,9 @@ pub struct Run {
 /// How the highest load that passes is searched for.
 #[derive(Args, Debug, Clone, Copy)]
 pub struct Search {
-    /// The load to begin with
-    #[arg(long, value_name = "LOAD", default_value = "10x")]
-    pub from: Multiple,
+    /// The load to begin with [default: 10x, or --to where that is lower]
+    #[arg(long, value_name = "LOAD")]
+    pub from: Option<Multiple>,
     /// Never go above this
     #[arg(long, value_name = "LOAD")]
     pub to: Option<Multiple>,

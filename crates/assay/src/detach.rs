@@ -3,6 +3,7 @@
 use crate::failure::Failure;
 use std::ffi::OsString;
 use std::fs::File;
+use std::io::ErrorKind;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
@@ -12,20 +13,22 @@ use std::time::Duration;
 const LOOK: Duration = Duration::from_millis(50);
 
 /// Starts this program again with the same arguments but `--detach`, waits until its run has begun, and says how to come back.
-/// `dir` is its run directory; one that `chosen` names is added to the arguments. The exit code is 0 once it runs, and the
+/// `dir` is its run directory; one that was `chosen` here is added to the arguments. The exit code is 0 once it runs, and the
 /// program's own when it ended before that.
 pub fn detach(dir: &Path, chosen: bool) -> Result<u8, Failure> {
     let said = beside(dir);
+    // Only what goes on has spoken before.
+    let fresh = !dir.exists();
     // A log that is continued is there before.
     let before = logged(dir);
-    let mut child = start(dir, chosen, &said)?;
+    let mut child = start(dir, chosen, &said, fresh)?;
     loop {
         let ended = child.try_wait().map_err(|e| Failure::host(format!("the run cannot be waited for: {e}")))?;
         if logged(dir) > before && ended.is_none() {
             break;
         }
         if let Some(status) = ended {
-            return over(status, &said);
+            return over(status, &said, fresh);
         }
         std::thread::park_timeout(LOOK);
     }
@@ -56,15 +59,21 @@ fn beside(dir: &Path) -> PathBuf {
     PathBuf::from(name)
 }
 
-fn start(dir: &Path, chosen: bool, said: &Path) -> Result<Child, Failure> {
+fn start(dir: &Path, chosen: bool, said: &Path, fresh: bool) -> Result<Child, Failure> {
     let failed = |e: std::io::Error| Failure::host(format!("the run cannot be started in the background: {e}"));
     let file = || -> std::io::Result<File> {
         if let Some(parent) = said.parent() {
             std::fs::create_dir_all(parent)?;
         }
-        File::options().append(true).create(true).open(said)
+        File::options().append(true).create(true).create_new(fresh).open(said)
     };
-    let file = file().map_err(|e| Failure::host(format!("{} cannot be made: {e}", said.display())))?;
+    let file = file().map_err(|e| match e.kind() {
+        ErrorKind::AlreadyExists => Failure::usage(format!(
+            "{} is there already, and what the run says would go to it; name another --out",
+            said.display()
+        )),
+        _ => Failure::host(format!("{} cannot be made: {e}", said.display())),
+    })?;
     let mut args: Vec<OsString> = std::env::args_os().skip(1).filter(|arg| arg != "--detach").collect();
     if chosen {
         args.extend(["--out".into(), dir.as_os_str().to_owned()]);
@@ -78,9 +87,11 @@ fn start(dir: &Path, chosen: bool, said: &Path) -> Result<Child, Failure> {
 }
 
 /// It ended before its run began, or so soon that there was nothing to watch.
-fn over(status: ExitStatus, said: &Path) -> Result<u8, Failure> {
+fn over(status: ExitStatus, said: &Path, fresh: bool) -> Result<u8, Failure> {
     let text = std::fs::read_to_string(said).unwrap_or_default();
-    let _ = std::fs::remove_file(said);
+    if fresh {
+        let _ = std::fs::remove_file(said);
+    }
     crate::failure::tell(text.trim_end());
     match status.code() {
         Some(code) => Ok(code as u8),

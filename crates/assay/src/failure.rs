@@ -74,5 +74,10 @@ impl Failure {
 
 /// A line on standard error. A run of two days does not end because nobody listens any more: `eprintln!` would panic.
 pub fn tell(line: &str) {
-    let _ = writeln!(std::io::stderr().lock(), "{line}");
+    let _ = writeln!(std::io::stderr().lock(), "{}", harmless(line));
+}
+
+/// Text for a terminal, in which names and paths may hold anything: no control character of theirs reaches it.
+pub fn harmless(text: &str) -> String {
+    text.chars().map(|c| if c.is_control() && !matches!(c, '\n' | '\t') { '\u{fffd}' } else { c }).collect()
 }

@@ -111,7 +111,9 @@ impl Records {
 
     fn path(&self, identity: &str) -> PathBuf {
         let safe: String = identity.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '_' }).collect();
-        self.dir.join(format!("{}.json", safe.trim_start_matches('_')))
+        // Names that are the same in these letters are told apart by a sum.
+        let sum = blake3::hash(identity.as_bytes()).to_hex();
+        self.dir.join(format!("{}-{}.json", safe.trim_start_matches('_'), &sum[..8]))
     }
 
     /// The record of a target of this identity and size, if there is one.
@@ -184,6 +186,10 @@ mod tests {
         assert_eq!(records.find("/tmp/x y", 4096), Some(record.clone()));
         assert_eq!(records.find("/tmp/x y", 8192), None);
         assert_eq!(records.find("/tmp/x_y", 4096), None, "names that only look alike are other targets");
+        let alike = Record { identity: "/tmp/x_y".into(), ..record.clone() };
+        records.keep(&alike).unwrap();
+        let found = [records.find("/tmp/x y", 4096), records.find("/tmp/x_y", 4096)];
+        assert_eq!(found, [Some(record.clone()), Some(alike)], "and each keeps its own");
         assert_eq!(record.preparation(), None, "not finished");
         let finished = Record { finished: Some("2026-11-21T00:00:00Z".into()), ..record };
         let sum = |record: &Record| record.preparation().unwrap().record_blake3.unwrap();

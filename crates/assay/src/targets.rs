@@ -11,6 +11,7 @@ use assay_device::sim::Spec;
 use assay_device::{probe, usage};
 use assay_record::TargetHead;
 use std::collections::BTreeMap;
+use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
 /// All targets of a run; they are of one family, because they share one time line.
@@ -102,7 +103,24 @@ pub fn named(names: &[String]) -> Result<Vec<(String, Named)>, Failure> {
     if all.len() > 1024 {
         return Err(Failure::usage("more than 1024 targets"));
     }
+    let mut seen = BTreeMap::new();
+    for (name, named) in &all {
+        if let Named::Path(path) = named
+            && let Some(before) = seen.insert(what_is_at(path), name)
+        {
+            return Err(Failure::usage(format!("{before} and {name} are the same target: name it once")));
+        }
+    }
     Ok(all)
+}
+
+/// What tells a target from others, by whatever name: a device's number, a file's place; the path where there is nothing yet.
+fn what_is_at(path: &Path) -> (u64, u64, PathBuf) {
+    match path.metadata() {
+        Ok(found) if found.file_type().is_block_device() => (found.rdev(), u64::MAX, PathBuf::new()),
+        Ok(found) => (found.dev(), found.ino(), PathBuf::new()),
+        Err(_) => (0, 0, path.to_owned()),
+    }
 }
 
 /// What a plan asks of its targets.
@@ -314,7 +332,13 @@ impl Real {
             ..Request::new(path)
         };
         let gate = Gate::host();
-        let made = wish.writes && access.create.is_some() && !path.exists();
+        let made = access.create.is_some() && !path.exists();
+        if made && !wish.writes {
+            return Err(Failure::usage(format!(
+                "{name} is not there, and --create makes no file for a workload that only reads: it would hold nothing to read; \
+                 make it with assay prep {name} --create SIZE"
+            )));
+        }
         let pass = match access.create {
             Some(size) if made => {
                 gate.create_scratch(&request, size.get()).map(Pass::Write).map_err(Failure::refused)?

@@ -20,6 +20,10 @@ pub const LARGEST_BOUND: u32 = 16_384;
 pub const MOST_STREAMS: usize = 256;
 /// Longest run: a year.
 const LONGEST: Span = Span::from_secs(366 * 86_400);
+/// Longest interval: a log that says nothing for longer is not judged.
+const LONGEST_INTERVAL: Span = Span::from_secs(3600);
+/// Shortest slice and interval.
+const SHORTEST: Span = Span::from_ms(10);
 
 /// Defines a file's struct: the model's own keys and the common ones, so that unknown keys can be refused by name.
 macro_rules! workload_file {
@@ -197,6 +201,7 @@ impl Workload {
             notes.push("closed-loop streams have no rate and are not multiplied by --load".into());
         }
         let slice = adjust.slice.unwrap_or(self.slice);
+        self.holds_intervals(slice, measure)?;
         let mut phases = Plan::phases(warm_up, measure);
         let verify = self.verify || adjust.verify;
         if let Some((stream, phase)) = Plan::read_back(&streams).filter(|_| verify) {
@@ -224,6 +229,22 @@ impl Workload {
         })
     }
 
+    /// Slices are judged by whole intervals.
+    fn holds_intervals(&self, slice: Span, measure: Span) -> Result<(), String> {
+        let interval = self.interval;
+        if slice < SHORTEST || slice > LONGEST {
+            return Err(format!("a slice of {slice} cannot be judged; ask for {SHORTEST} to {LONGEST}"));
+        }
+        if slice < measure && !slice.as_ns().is_multiple_of(interval.as_ns()) {
+            let next = interval.as_ns().saturating_mul(slice.as_ns() / interval.as_ns() + 1);
+            return Err(format!(
+                "a slice of {slice} is no multiple of the interval, {interval}: ask for one that is, such as {}",
+                Span::from_ns(next)
+            ));
+        }
+        Ok(())
+    }
+
     /// A criterion whose window was the file's slice follows the slice when the command line changes it.
     fn rewindowed(&self, criterion: &Criterion, slice: Span) -> Criterion {
         let window = criterion.window.map(|window| if window == self.slice { slice } else { window });
@@ -232,13 +253,12 @@ impl Workload {
 
     /// Takes over the common keys.
     pub(super) fn with(mut self, source: super::Source<'_>, common: Common) -> Result<Workload, assay_base::Fault> {
-        let spanned = |at: &Option<toml::Spanned<Span>>| at.as_ref().map(|at| (at.span(), *at.get_ref()));
-        for (span, value) in [spanned(&common.slice), spanned(&common.interval)].into_iter().flatten() {
-            if value < Span::from_ms(10) || value > LONGEST {
+        for (at, longest) in [(&common.slice, LONGEST), (&common.interval, LONGEST_INTERVAL)] {
+            if let Some(at) = at.as_ref().filter(|at| *at.get_ref() < SHORTEST || *at.get_ref() > longest) {
                 return Err(source.fault(
-                    span,
-                    format!("{value} is no length of time to record or judge over"),
-                    "write 10ms to 366d",
+                    at.span(),
+                    format!("{} is no length of time to record or judge over", at.get_ref()),
+                    format!("write {SHORTEST} to {longest}"),
                 ));
             }
         }

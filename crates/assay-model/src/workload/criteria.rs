@@ -51,6 +51,28 @@ fn one(source: Source<'_>, table: &Spanned<CriterionKeys>, workload: &Workload) 
             return Err(source.fault(table.span(), "this criterion has no bound, or more than one", remedy));
         }
     };
+    let empty = |key: &str| Err(source.fault(table.span(), format!("{key} of 0 can never hold"), "write more than 0"));
+    match bound {
+        Bound::OverAtMost { over, .. } | Bound::Over { over, .. } if over.is_zero() => return empty("share_over"),
+        Bound::MeanAtMost(mean) if mean.is_zero() => return empty("mean_at_most"),
+        Bound::Over { below, .. } if below.as_ppb() == 0 => return empty("below"),
+        Bound::OverAtMost { at_most: share, .. } | Bound::Over { below: share, .. }
+            if share > Share::from_percent(100) =>
+        {
+            return Err(source.fault(
+                table.span(),
+                format!("a share of {share} can never be broken"),
+                "write at most 100%",
+            ));
+        }
+        _ => {}
+    }
+    if let Some(window) =
+        keys.window.filter(|window| window.is_zero() || !window.as_ns().is_multiple_of(workload.interval.as_ns()))
+    {
+        let what = format!("a window of {window} is no multiple of the interval, {}", workload.interval);
+        return Err(source.fault(table.span(), what, "write one that is, or a shorter interval"));
+    }
     let window = Some(keys.window.unwrap_or(workload.slice));
     Ok(Criterion { stream: stream.clone(), measure: keys.measure.unwrap_or(Measure::Response), bound, window })
 }

@@ -26,11 +26,7 @@ pub fn compared(args: &cli::Compare) -> Result<u8, Failure> {
     if let Some(path) = &args.html {
         let mut page = String::new();
         html(&comparison, &labels, &mut page).map_err(bug)?;
-        let file = std::fs::File::options().write(true).create_new(true).open(path);
-        let written = file.and_then(|mut file| std::io::Write::write_all(&mut file, page.as_bytes()));
-        written.map_err(|e| {
-            Failure::host(format!("{} cannot be written: {e}; existing files are never overwritten", path.display()))
-        })?;
+        super::write_new(path, &page)?;
     }
     if args.json {
         print_json(&serde_json::json!({ "labels": labels, "comparison": comparison }))?;

@@ -3,7 +3,7 @@
 //! The figures are the judge's (`assay_judge::curve`); this runs the points, keeps them in `curve.json` after each, and from
 //! there an interrupted curve goes on. A point that proves nothing is run once more.
 
-use super::limit::{Searching, code};
+use super::limit::{Searching, beginning, code};
 use super::print_json;
 use super::several::{Several, keep, kept};
 use crate::cli::{self, Maximum};
@@ -26,6 +26,7 @@ const SEARCH: &str = "maximum";
 /// search that found no maximum.
 pub fn curve(args: &cli::Curve) -> Result<u8, Failure> {
     let asked = shares(&args.points)?;
+    beginning(&args.search)?;
     let task = (args.workload.as_str(), args.targets.as_slice());
     let several = Several::open("curve", task, &args.pace, &args.access, &args.output)?;
     let stream = stream(&several.plan, args.stream.as_deref())?;

@@ -2,7 +2,7 @@
 //! writes are looked at as `assay devices` looks at them.
 
 use super::run::plan;
-use super::{print, print_json};
+use super::{print_json, show};
 use crate::cli;
 use crate::failure::{Failure, code};
 use crate::integrity;
@@ -41,7 +41,7 @@ pub fn explain(args: &cli::Explain) -> Result<u8, Failure> {
         value["derived"] = derived(&plan, block(&sizes));
         print_json(&value)?;
     } else {
-        print(&text(&plan, &named, &sizes).map_err(|_| Failure::bug("a plan that cannot be shown"))?);
+        show(&text(&plan, &named, &sizes).map_err(|_| Failure::bug("a plan that cannot be shown"))?);
     }
     Ok(code::DONE)
 }

@@ -45,6 +45,7 @@ struct Run {
 /// Searches, shows the path, leaves it in the run directory. Exit code 0 when a load was found that passes, 10 when not even
 /// the lowest does, otherwise that of the run that proved nothing.
 pub fn limit(args: &cli::Limit) -> Result<u8, Failure> {
+    beginning(&args.search)?;
     let task = (args.workload.as_str(), args.targets.as_slice());
     let several = Several::open("limit", task, &args.pace, &args.access, &args.output)?;
     let dir = several.directory()?;
@@ -58,6 +59,21 @@ pub fn limit(args: &cli::Limit) -> Result<u8, Failure> {
         progress.say(&format!("path in {}", dir.join(FILE).display()));
     }
     Ok(code(outcome))
+}
+
+/// The load a search begins with, unless it is told another.
+const BEGINNING: Multiple = Multiple::whole(10);
+
+/// The load a search begins with.
+pub fn beginning(search: &cli::Search) -> Result<Multiple, Failure> {
+    match (search.from, search.to) {
+        (Some(from), Some(to)) if from > to => {
+            Err(Failure::usage(format!("--to {to} is below --from {from}, where the search begins")))
+        }
+        (Some(from), _) => Ok(from),
+        (None, Some(to)) if to < BEGINNING => Ok(to),
+        (None, _) => Ok(BEGINNING),
+    }
 }
 
 /// The exit code of a search.
@@ -104,8 +120,8 @@ impl<'a> Searching<'a> {
     /// Searches to the end.
     pub fn run(&mut self, progress: &mut Progress) -> Result<Outcome, Failure> {
         let seen = |run: &Run| Observation { multiple: run.load, verdict: run.verdict };
-        let cli::Search { from, to, resolution } = *self.search;
-        let search = Search::start(from, resolution).resume(self.path.runs.iter().map(seen));
+        let cli::Search { to, resolution, .. } = *self.search;
+        let search = Search::start(beginning(self.search)?, resolution).resume(self.path.runs.iter().map(seen));
         let mut search = match to {
             Some(to) => search.up_to(to),
             None => search,

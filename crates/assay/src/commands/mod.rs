@@ -22,17 +22,39 @@ mod workloads;
 use crate::act;
 use crate::cli::{Cli, Command, Output};
 use crate::detach;
-use crate::failure::Failure;
+use crate::failure::{Failure, harmless};
 use crate::rundir;
+use std::fs::File;
+use std::io::{ErrorKind, Write};
+use std::path::Path;
+use std::sync::OnceLock;
 
 /// Does what the command line asks; the number is the exit code.
 pub fn run(cli: Cli) -> Result<u8, Failure> {
-    if let Some((name, output)) = in_background(&cli.command) {
+    let made = run_of(&cli.command);
+    if let Some((name, output)) = made.filter(|(_, output)| output.detach) {
         let given = output.resume.as_deref().or(output.out.as_deref());
         rundir::refuse_taken(output.out.as_deref())?;
-        return detach::detach(&rundir::planned(given, &name), given.is_none());
+        return detach::detach(&rundir::planned(given, &stem(name)), given.is_none());
     }
-    match cli.command {
+    // A run's result is in its directory as well.
+    let kept = made.is_some();
+    let code = carry_out(cli.command)?;
+    match UNWRITTEN.get() {
+        None => Ok(code),
+        Some(e) => {
+            let lost = Failure::host(format!("standard output could not be written to the end: {e}"));
+            if kept {
+                lost.print();
+                return Ok(code);
+            }
+            Err(lost)
+        }
+    }
+}
+
+fn carry_out(command: Command) -> Result<u8, Failure> {
+    match command {
         Command::Certify(args) => certify::certify(&args),
         Command::Run(args) => run::run(&args),
         Command::Limit(args) => limit::limit(&args),
@@ -54,31 +76,55 @@ pub fn run(cli: Cli) -> Result<u8, Failure> {
     }
 }
 
-/// What is to run in the background, and what it is called.
-fn in_background(command: &Command) -> Option<(String, &Output)> {
-    let (name, output) = match command {
-        Command::Certify(args) => ("certify", &args.output),
-        Command::Run(args) => (args.workload.as_str(), &args.output),
-        Command::Limit(args) => (args.workload.as_str(), &args.output),
-        Command::Curve(args) => (args.workload.as_str(), &args.output),
-        _ => return None,
-    };
-    let name =
-        std::path::Path::new(name).file_stem().map_or_else(String::new, |stem| stem.to_string_lossy().into_owned());
-    output.detach.then_some((name, output))
+/// Of a command that makes a run directory: what it runs, and where to.
+fn run_of(command: &Command) -> Option<(&str, &Output)> {
+    match command {
+        Command::Certify(args) => Some(("certify", &args.output)),
+        Command::Run(args) => Some((&args.workload, &args.output)),
+        Command::Limit(args) => Some((&args.workload, &args.output)),
+        Command::Curve(args) => Some((&args.workload, &args.output)),
+        _ => None,
+    }
 }
 
-/// Prints the asked-for document. A reader that has gone away (`| head`) is no error.
+/// What a workload is called, which may be a file.
+fn stem(name: &str) -> String {
+    Path::new(name).file_stem().map_or_else(String::new, |stem| stem.to_string_lossy().into_owned())
+}
+
+/// Why standard output is not whole.
+static UNWRITTEN: OnceLock<std::io::Error> = OnceLock::new();
+
+/// Prints the asked-for document. A reader that has gone away (`| head`) is no error; any other is the command's, told at its
+/// end.
 pub fn print(text: &str) {
-    use std::io::Write;
-    let _ = std::io::stdout().lock().write_all(text.as_bytes());
+    let mut out = std::io::stdout().lock();
+    if let Err(e) = out.write_all(text.as_bytes()).and_then(|()| out.flush())
+        && e.kind() != ErrorKind::BrokenPipe
+    {
+        let _ = UNWRITTEN.set(e);
+    }
+}
+
+/// Writes a document to a new file. What is there is never overwritten, and nothing that is cut stays.
+pub fn write_new(path: &Path, text: &str) -> Result<(), Failure> {
+    let failed = |why: &dyn std::fmt::Display| Failure::host(format!("{} cannot be written: {why}", path.display()));
+    let mut file = File::options().write(true).create_new(true).open(path).map_err(|e| match e.kind() {
+        ErrorKind::AlreadyExists => failed(&"it is there already, and existing files are never overwritten"),
+        _ => failed(&e),
+    })?;
+    file.write_all(text.as_bytes()).map_err(|e| {
+        let _ = std::fs::remove_file(path);
+        failed(&e)
+    })
 }
 
 /// Prints text for people: in ASCII where the locale has no more.
 pub fn show(text: &str) {
+    let text = harmless(text);
     match utf8() {
-        true => print(text),
-        false => print(&plain(text)),
+        true => print(&text),
+        false => print(&plain(&text)),
     }
 }
 

@@ -137,7 +137,7 @@ fn a_thin_disk_that_is_full_fails_and_says_so() {
         // 256 MiB promised, at most 24 there.
         let Some(thin) = Loop::over(&place, "small/thin.img", 256 << 20) else { return };
         let token = thin.token(&place);
-        place.write("workload.toml", &workload("20s", ("1s", "50%"), &[&closed("write", 8)]));
+        place.write("workload.toml", &workload("6s", ("1s", "50%"), &[&closed("write", 8)]));
         let (said, log) = place.run(&["run", "workload.toml", thin.path(), "--destroy-data", &token]);
         assert_eq!(said.is_of_verdict(&place.path("run")), "FAIL", "{}", said.out);
         log.adds_up();

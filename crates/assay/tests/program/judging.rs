@@ -31,6 +31,17 @@ fn judge_says_what_the_run_said_in_text_and_in_json() {
 }
 
 #[test]
+fn another_slice_cuts_the_windows_of_the_criteria_too() {
+    let place = Place::new();
+    passed(&place, true);
+    for (slice, windows) in [(&[][..], 3), (&["--slice", "10s"], 6), (&["--slice", "60s"], 1)] {
+        let json = place.assay(&[&["judge", "run", "--json"], slice].concat()).json();
+        let counts: Vec<&Value> = json["criteria"].as_array().unwrap().iter().map(|told| &told["windows"]).collect();
+        assert!(counts.len() > 1 && counts.iter().all(|n| **n == windows), "{slice:?}: {counts:?}");
+    }
+}
+
+#[test]
 fn the_log_alone_is_enough() {
     let place = Place::new();
     let told = passed(&place, true);

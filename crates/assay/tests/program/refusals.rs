@@ -241,3 +241,115 @@ fn a_mounted_device_is_refused_whatever_was_consented_and_stays_as_it_is() {
     assert!(before == fs::read(&disk.backing).unwrap(), "not a byte was changed");
     assert_eq!(place.left(&["disk.img", "mounted"]), [""; 0]);
 }
+
+#[test]
+fn lengths_that_could_not_be_judged_are_refused_before_anything_runs() {
+    let place = Place::new();
+    let streams =
+        "\n[[stream]]\nname = \"r\"\ndirection = \"read\"\nsize = \"4KiB\"\nrate = \"10/s\"\narrival = \"steady\"\n";
+    let file = |keys: &str, criterion: &str| {
+        let text = format!("model = \"streams\"\n{keys}{streams}[[criterion]]\nstream = \"r\"\n{criterion}\n");
+        place.write("w.toml", &text);
+        place.assay(&["run", "w.toml", "sim:flash", "--for", "10s", "--out", "run"])
+    };
+    let good = "share_over = \"1ms\"\nbelow = \"5%\"";
+    for (keys, criterion, what) in [
+        ("interval = \"2h\"\n", good, "no length of time"),
+        ("slice = \"1500ms\"\n", good, "no multiple of the interval"),
+        ("", "share_over = \"1ms\"\nbelow = \"0%\"", "can never hold"),
+        ("", "share_over = \"1ms\"\nbelow = \"150%\"", "can never be broken"),
+        ("", "share_over = \"0s\"\nbelow = \"5%\"", "can never hold"),
+        ("", "mean_at_most = \"0s\"", "can never hold"),
+        ("", "mean_at_most = \"1ms\"\nwindow = \"0s\"", "no multiple of the interval"),
+        ("", "mean_at_most = \"1ms\"\nwindow = \"1500ms\"", "no multiple of the interval"),
+    ] {
+        refused(&file(keys, criterion), WORKLOAD, &[what]);
+    }
+    for slice in ["0s", "1ns", "1500ms"] {
+        let said = place.assay(&["run", "random-read", "sim:flash", "--for", "5s", "--slice", slice, "--out", "run"]);
+        refused(&said, WORKLOAD, &["slice"]);
+    }
+    assert_eq!(place.left(&["w.toml"]), [""; 0]);
+    assert_eq!(file("slice = \"2s\"\n", good).code, Some(0));
+}
+
+#[test]
+fn a_search_that_would_begin_above_its_end_is_refused() {
+    let place = Place::new();
+    let said = place.assay(&["limit", "random-read", "sim:flash", "--from", "100x", "--to", "10x", "--for", "1s"]);
+    refused(&said, USAGE, &["--to 10x is below --from 100x"]);
+    assert_eq!(place.left(&[]), [""; 0]);
+}
+
+#[test]
+fn one_target_under_two_names_is_refused() {
+    let place = Place::new();
+    fs::write(place.path("a"), [1; 8192]).unwrap();
+    std::os::unix::fs::symlink("a", place.path("b")).unwrap();
+    for other in ["a", "./a", "b"] {
+        for verb in [&["run", "random-read"][..], &["prep"]] {
+            let said = place.assay(&[verb, &["a", other]].concat());
+            refused(&said, USAGE, &["are the same target"]);
+        }
+    }
+    assert_eq!(place.left(&["a", "b"]), [""; 0]);
+}
+
+#[test]
+fn no_file_is_made_for_what_only_reads() {
+    let place = Place::new();
+    let said = place.assay(&["run", "random-read", "new.dat", "--create", "64MiB", "--for", "1s"]);
+    refused(&said, USAGE, &["new.dat is not there", "only reads", "assay prep new.dat --create SIZE"]);
+    assert_eq!(place.left(&[]), [""; 0]);
+    let made = place.assay(&["prep", "new.dat", "--create", "1MiB"]);
+    assert_eq!(made.code, Some(0), "{made:?}");
+}
+
+/// What it says would go to a file that is somebody's.
+#[test]
+fn a_file_beside_the_run_directory_is_left_alone() {
+    let place = Place::new();
+    place.write("run.txt", "mine");
+    let line = ["run", "random-read", "null:1GiB", "--for", "1s", "--slice", "1s", "--out", "run", "--detach"];
+    let said = place.assay(&line);
+    refused(&said, USAGE, &["run.txt is there already"]);
+    assert_eq!(
+        (place.left(&[]), fs::read_to_string(place.path("run.txt")).unwrap()),
+        (vec!["run.txt".into()], "mine".into())
+    );
+}
+
+/// A document that is cut is told; a run's result is in its directory.
+#[test]
+fn a_full_standard_output_is_told() {
+    let place = Place::new();
+    let full = |args: &[&str]| {
+        let full = fs::OpenOptions::new().write(true).open("/dev/full").unwrap();
+        Said::of(place.command(args).stdout(full).output().unwrap(), args)
+    };
+    let said = full(&["workloads"]);
+    refused(&said, HOST, &["standard output"]);
+    let run = ["run", "random-read", "sim:flash", "--for", "2s", "--slice", "1s", "--out", "run"];
+    let said = full(&run);
+    assert!(said.err.contains("standard output"), "{said:?}");
+    said.is_of_verdict(&place.path("run"));
+    for more in [&["judge", "run"][..], &["export", "run", "--to", "csv"]] {
+        assert_eq!(full(more).code, Some(HOST), "{more:?}");
+    }
+}
+
+/// Names and paths are others' words.
+#[test]
+fn control_characters_of_names_do_not_reach_a_terminal() {
+    let place = Place::new();
+    let workload = WORKING.replace("\"x\"", "\"a\\u001b[31mb\"");
+    place.write("x.toml", &workload);
+    for said in [
+        place.assay(&["explain", "x.toml", "sim:flash"]),
+        place.assay(&["run", "x.toml", "sim:flash", "--for", "2s", "--slice", "1s"]),
+        place.assay(&["run", "x.toml", "/no\u{1b}[31mfile"]),
+    ] {
+        assert!(said.out.contains("[31m") || said.err.contains("[31m"), "{said:?}");
+        assert!(!said.out.contains('\u{1b}') && !said.err.contains('\u{1b}'), "{said:?}");
+    }
+}

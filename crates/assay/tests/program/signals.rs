@@ -42,6 +42,25 @@ fn an_interrupted_run_that_broke_nothing_is_incomplete() {
     }
 }
 
+/// In virtual time an interval of a great load takes minutes.
+#[test]
+fn a_simulated_run_is_interrupted_within_an_interval() {
+    let place = Place::new();
+    let stream = "name = \"r\"\ndirection = \"read\"\nsize = \"4KiB\"\nrate = \"200000/s\"\narrival = \"poisson\"";
+    place.write(
+        "w.toml",
+        &format!("model = \"streams\"\nduration = \"100h\"\ninterval = \"1h\"\n[[stream]]\n{stream}\n"),
+    );
+    let running = place.start(&["run", "w.toml", "sim:flash"], 0);
+    running.signal(libc::SIGTERM);
+    let said = running.end();
+    said.is_of_verdict(&place.path("run"));
+    let log = Log::of(&place.path("run"));
+    assert_eq!(log.close.as_ref().unwrap().reason, CloseReason::Interrupted);
+    log.adds_up();
+    assert!(log.intervals.iter().all(|interval| interval.end_ns < 3_600_000_000_000), "{}", log.intervals.len());
+}
+
 #[test]
 fn a_second_sigint_does_not_wait() {
     let place = Place::new();
