@@ -10,6 +10,7 @@ use crate::probe::{self, HostFingerprint};
 use crate::safety::{DevNum, Gate, Identity, Roots, RuleId, attribute, names_in, number};
 use crate::uring::Uring;
 use crate::usage;
+use assay_base::Bytes;
 use std::path::Path;
 
 /// Bytes that a ring locks with ACT's largest operation (128 KiB) in every slot of the default bound (512).
@@ -73,6 +74,10 @@ fn check(id: &'static str, target: Option<&str>, found: Found) -> Check {
     Check { id, target: target.map(str::to_owned), ok, evidence, remedy }
 }
 
+fn human(bytes: u64) -> String {
+    Bytes::new(bytes).human()
+}
+
 fn bad(evidence: impl Into<String>, remedy: impl Into<String>) -> Found {
     Err((evidence.into(), remedy.into()))
 }
@@ -132,10 +137,13 @@ const MEMORY: u64 = 256 << 20;
 fn memory_limit(print: &HostFingerprint) -> Found {
     match print.cgroup.memory {
         Some(limit) if limit < MEMORY => bad(
-            format!("the control group allows {limit} bytes of memory: a run that needs more is killed in the middle"),
+            format!(
+                "the control group allows {} of memory: a run that needs more is killed in the middle",
+                human(limit)
+            ),
             "systemctl set-property --runtime UNIT MemoryMax=infinity (docker run without --memory)",
         ),
-        limit => Ok(limit.map_or("not limited by a control group".into(), |bytes| format!("{bytes} bytes allowed"))),
+        limit => Ok(limit.map_or("not limited by a control group".into(), |bytes| format!("{} allowed", human(bytes)))),
     }
 }
 
@@ -208,9 +216,10 @@ fn free_space(tried: &Tried) -> Found {
     let (dir, free) = &tried.free;
     match free {
         Ok(free) if *free < LOG => {
-            bad(format!("{free} bytes in {dir}; two days of log need {LOG}"), "name another place with --out DIR")
+            let what = format!("{} in {dir}; two days of log need {}", human(*free), human(LOG));
+            bad(what, "name another place with --out DIR")
         }
-        Ok(free) => Ok(format!("{free} bytes in {dir}")),
+        Ok(free) => Ok(format!("{} in {dir}", human(*free))),
         Err(why) => bad(format!("unknown in {dir}: {why}"), "name another place with --out DIR"),
     }
 }
@@ -218,11 +227,15 @@ fn free_space(tried: &Tried) -> Found {
 fn memlock(print: &HostFingerprint) -> Found {
     match print.memlock {
         Some(limit) if limit < LOCKED => bad(
-            format!("{limit} bytes may be locked; {LOCKED} are needed for 512 operations of 128 KiB in flight"),
+            format!(
+                "{} may be locked; {} are needed for 512 operations of 128 KiB in flight",
+                human(limit),
+                human(LOCKED)
+            ),
             "ulimit -l unlimited (LimitMEMLOCK=infinity in a unit, docker run --ulimit memlock=-1)",
         ),
         Some(u64::MAX) => Ok("unlimited".into()),
-        Some(limit) => Ok(format!("{limit} bytes")),
+        Some(limit) => Ok(human(limit)),
         None => Ok("the kernel does not tell".into()),
     }
 }
@@ -303,10 +316,15 @@ fn write_cache(print: &probe::TargetFingerprint, disk: &str) -> Found {
     match print.write_cache.as_deref() {
         None => Ok("the kernel does not tell".into()),
         Some("write back") => {
-            let command = if disk.starts_with("nvme") { "nvme set-feature -f 6 -v 0" } else { "hdparm -W 0" };
+            let off = match disk.get(..2) {
+                Some("nv") => format!("nvme set-feature -f 6 -v 0 /dev/{disk}"),
+                Some("sd") => format!("hdparm -W 0 /dev/{disk}"),
+                // A virtual disk's is the host's, a loop device's the file's below.
+                _ => format!("switch it off where /dev/{disk} comes from"),
+            };
             bad(
                 "write back: writes are answered from a volatile cache, and a loss of power loses them",
-                format!("{command} /dev/{disk}, if production runs without it; otherwise leave it and say so"),
+                format!("{off}, if production runs without it; otherwise leave it and say so"),
             )
         }
         Some(other) => Ok(other.to_owned()),

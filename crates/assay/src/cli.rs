@@ -111,6 +111,15 @@ pub struct Pace {
     pub verify: bool,
 }
 
+/// How long a worker may spin. Longer than a second is no waiting for a timer any more.
+fn spin(text: &str) -> Result<Span, String> {
+    let span: Span = text.parse().map_err(|e: assay_base::UnitError| e.to_string())?;
+    match span <= Span::from_secs(1) {
+        true => Ok(span),
+        false => Err("write 0s to 1s".to_owned()),
+    }
+}
+
 /// How long a device is waited for. With less than this every device is stuck, with more a hung one is never found out.
 fn patience(text: &str) -> Result<Span, String> {
     let span: Span = text.parse().map_err(|e: assay_base::UnitError| e.to_string())?;
@@ -139,8 +148,8 @@ pub struct Output {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=256))]
     pub workers: Option<u16>,
     /// Before an operation is due, spin for this long instead of sleeping; when not given, as long as sleeps end late, and
-    /// 50us where a worker's operations are less than 30us apart
-    #[arg(long, value_name = "TIME")]
+    /// 50us where a worker's operations are less than 30us apart; at most 1s
+    #[arg(long, value_name = "TIME", value_parser = spin)]
     pub spin: Option<Span>,
     /// At the end, wait at most this long for operations in flight, 100ms to 1h [default: 30s]
     #[arg(long, value_name = "TIME", value_parser = patience)]
@@ -416,9 +425,9 @@ pub struct Export {
     /// The format
     #[arg(long, value_name = "FORMAT")]
     pub to: Format,
-    /// Unit of an act-log's histograms and of hgrm's values
-    #[arg(long, value_name = "UNIT", default_value = "ms")]
-    pub unit: Unit,
+    /// Unit of an act-log's histograms and of hgrm's values [default: ms]
+    #[arg(long, value_name = "UNIT")]
+    pub unit: Option<Unit>,
     /// Which step of a certification
     #[arg(long, value_name = "N")]
     pub step: Option<u32>,
@@ -449,9 +458,10 @@ pub enum Format {
 }
 
 /// Units of ACT's histograms.
-#[derive(Clone, Copy, Debug, clap::ValueEnum)]
+#[derive(Clone, Copy, Debug, Default, clap::ValueEnum)]
 pub enum Unit {
     /// Milliseconds
+    #[default]
     Ms,
     /// Microseconds
     Us,
@@ -483,7 +493,7 @@ pub struct Devices {
 #[command(after_help = "Exit code: 0 whenever it could look, whatever it found; `--json` has `ok` for scripts.")]
 pub struct Doctor {
     /// Devices or files to look at as well; nothing is opened for writing
-    pub targets: Vec<PathBuf>,
+    pub targets: Vec<String>,
     /// Where the run log would lie, for the free space [default: the working directory]
     #[arg(long, value_name = "DIR")]
     pub out: Option<PathBuf>,

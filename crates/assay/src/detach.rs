@@ -12,10 +12,11 @@ use std::time::Duration;
 /// Between two looks whether the run has begun.
 const LOOK: Duration = Duration::from_millis(50);
 
-/// Starts this program again with the same arguments but `--detach`, waits until its run has begun, and says how to come back.
+/// Starts this program again with the same arguments but `--detach`, waits until its run has begun, and says, in JSON if asked,
+/// how to come back.
 /// `dir` is its run directory; one that was `chosen` here is added to the arguments. The exit code is 0 once it runs, and the
 /// program's own when it ended before that.
-pub fn detach(dir: &Path, chosen: bool) -> Result<u8, Failure> {
+pub fn detach(dir: &Path, chosen: bool, json: bool) -> Result<u8, Failure> {
     let said = beside(dir);
     // Only what goes on has spoken before.
     let fresh = !dir.exists();
@@ -32,7 +33,12 @@ pub fn detach(dir: &Path, chosen: bool) -> Result<u8, Failure> {
         }
         std::thread::park_timeout(LOOK);
     }
-    let (pid, said) = (child.id(), said.display());
+    let pid = child.id();
+    if json {
+        crate::commands::print_json(&serde_json::json!({ "dir": dir, "process": pid, "said": said }))?;
+        return Ok(crate::failure::code::DONE);
+    }
+    let said = said.display();
     // A search has a log for each of its runs, and says itself how it goes on.
     let look = match dir.join("run.jsonl").exists() {
         true => format!("assay watch {}", dir.display()),

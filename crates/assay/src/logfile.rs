@@ -4,8 +4,10 @@
 use crate::failure::Failure;
 use crate::resume::Scan;
 use assay_record::{Close, Entry, Event, Reader, Writer};
+use rustix::fs::OFlags;
 use std::fs::File;
 use std::io::{self, BufReader, Write};
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
 /// An open run log.
@@ -230,12 +232,32 @@ pub fn read(path: &Path) -> Result<Reader<BufReader<File>>, Failure> {
 
 /// Opens the file of a log.
 pub fn open(path: &Path) -> Result<File, Failure> {
-    File::open(path).map_err(|e| {
-        Failure::workload(format!(
-            "the log {} cannot be read: {e}\n  = name a run directory or the run.jsonl in it",
-            path.display()
-        ))
-    })
+    let unreadable = |why: &dyn std::fmt::Display, advice: &str| {
+        Failure::workload(format!("the log {} cannot be read: {why}", path.display())).advised(advice)
+    };
+    // A pipe is not waited for.
+    let file =
+        File::options().read(true).custom_flags(OFlags::NONBLOCK.bits() as i32).open(path).map_err(
+            |e| match several_in(path.parent()) {
+                Some(run) => {
+                    unreadable(&e, &format!("a search or a curve has a log for each of its runs; name one: {run}"))
+                }
+                None => unreadable(&e, "name a run directory or the run.jsonl in it"),
+            },
+        )?;
+    match file.metadata() {
+        // What never ends would be read for ever.
+        Ok(meta) if !meta.is_file() => Err(unreadable(&"it is no file", "name a run directory or the run.jsonl in it")),
+        _ => Ok(file),
+    }
+}
+
+/// One of the runs of a search or a curve, if `dir` is its directory.
+fn several_in(dir: Option<&Path>) -> Option<String> {
+    let entries = std::fs::read_dir(dir?).ok()?.flatten();
+    let mut runs: Vec<_> = entries.map(|entry| entry.path()).filter(|run| run.join("run.jsonl").is_file()).collect();
+    runs.sort();
+    runs.pop().map(|run| run.display().to_string())
 }
 
 #[cfg(test)]

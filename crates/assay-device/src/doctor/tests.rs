@@ -74,7 +74,7 @@ fn each_thing_wrong_is_found_alone_and_has_its_remedy() {
             "cpupower",
         ),
         ("real-time", vec![], &low, "EPERM", "cap_sys_nice"),
-        ("free-space", vec![], &full, "1000 bytes", "--out"),
+        ("free-space", vec![], &full, "1000 B", "--out"),
         ("free-space", vec![], &unknown, "ENOENT", "--out"),
         (
             "memlock",

@@ -18,12 +18,12 @@ use std::os::fd::AsFd;
 /// Asks S2 to S14 and consent. `None`: it could not be opened.
 pub(super) fn inquire(inquiry: &mut Inquiry<'_>, subject: &Subject, device: DevNum) -> Option<Opened> {
     let opened = open_when_free(inquiry, subject, device);
-    let claimed = opened.is_ok();
+    let (claimed, busy) = (opened.is_ok(), is_busy(&opened));
     let who = opened.as_ref().err().map(|_| holders_in_words(inquiry.roots, device)).unwrap_or_default();
     inquiry.answer(RuleId::S2, opened.as_ref().map(|_| "granted exclusively".into()).map_err(|e| format!("{e}{who}")));
     let file = opened.ok().or_else(|| still_readable(inquiry, subject));
     let shape = file.as_ref().and_then(|file| size_and_blocks(inquiry, file, device));
-    let held = in_use(inquiry, device, claimed) || !claimed;
+    let held = in_use(inquiry, device, claimed) || busy;
     match (&file, &shape) {
         (Some(file), Some(shape)) if claimed && !(held && inquiry.mode == Mode::Look) => {
             inquiry.contents(file, shape.size);
@@ -54,8 +54,7 @@ pub(super) fn from_trees(inquiry: &mut Inquiry<'_>, device: DevNum, claimed: boo
 fn open_when_free(inquiry: &Inquiry<'_>, subject: &Subject, device: DevNum) -> Result<File, String> {
     let mut opened = open(inquiry, subject);
     for _ in 1..super::openers::LOOKS {
-        let busy = matches!(&opened, Err(why) if why.contains("(EBUSY)"));
-        if !busy || !holders_in_words(inquiry.roots, device).is_empty() {
+        if !is_busy(&opened) || !holders_in_words(inquiry.roots, device).is_empty() {
             break;
         }
         super::openers::wait_a_little();
@@ -64,11 +63,16 @@ fn open_when_free(inquiry: &Inquiry<'_>, subject: &Subject, device: DevNum) -> R
     opened
 }
 
+/// Whether the kernel said that somebody has it.
+fn is_busy(opened: &Result<File, String>) -> bool {
+    matches!(opened, Err(why) if why.contains("(EBUSY)"))
+}
+
 /// S2. To look, the device is claimed for a moment only, since nothing else tells a claim held in another namespace.
 fn open(inquiry: &Inquiry<'_>, subject: &Subject) -> Result<File, String> {
     let told = |e: Errno| match e {
         Errno::BUSY => "the kernel says it is in use (EBUSY), by a mount anywhere or by the kernel itself".to_owned(),
-        Errno::ACCESS => format!("cannot open it: {e}; run as root"),
+        Errno::ACCESS | Errno::PERM => format!("cannot open it: {e}; run as root"),
         e => format!("cannot open it: {e}"),
     };
     match inquiry.mode {

@@ -63,9 +63,10 @@ fn lowered(name: &str, conf: &Conf, rates: Rates, pace: Pace) -> Result<Workload
         );
     }
     let (model, streams) = match conf.kind {
-        Kind::Storage => ("act-storage", storage(conf, rates, pace).streams()?),
-        Kind::Index => ("act-index", index(conf, pace).streams()?),
+        Kind::Storage => ("act-storage", storage(conf, rates, pace).streams()),
+        Kind::Index => ("act-index", index(conf, pace).streams()),
     };
+    let streams = streams.map_err(|why| why.to_string())?;
     let reads = streams.iter().any(|stream| stream.name == "reads");
     let criteria = |window| if reads { standard_criteria(window) } else { Vec::new() };
     let mut workload = Workload::new(name, model, streams, criteria);

@@ -41,6 +41,9 @@ pub struct Curve {
     pub stream: String,
     /// The seed of every run.
     pub seed: u64,
+    /// Sum of what makes its workload another one; absent in those of earlier versions.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub plan_blake3: Option<String>,
     /// Measured time of each run.
     pub run_ns: u64,
     /// The load of 100 %; absent until it is found.

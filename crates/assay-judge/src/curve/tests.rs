@@ -29,6 +29,7 @@ pub(super) fn curve(points: impl IntoIterator<Item = Point>) -> Curve {
         targets: vec!["sim:flash".into()],
         stream: "reads".into(),
         seed: 1,
+        plan_blake3: None,
         run_ns: 60_000_000_000,
         maximum: Some(Multiple::whole(10)),
         searched: false,

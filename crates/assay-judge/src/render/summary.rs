@@ -8,8 +8,8 @@ use crate::verdict::Verdict;
 use assay_base::{Bytes, Span};
 use std::fmt;
 
-/// The most lines of a summary.
-const LINES: usize = 40;
+/// The most lines of a summary: a terminal of forty has room for it, for where the results are, and for the prompt.
+const LINES: usize = 38;
 /// The least lines a table of slices takes: with a few rows, and with one.
 const LEAST_TABLE: usize = 10;
 const LEANEST_TABLE: usize = 8;
@@ -78,7 +78,7 @@ fn composed(judgement: &Judgement, log: &str, room: Room) -> Page {
     tail.blank();
     figures(&mut tail, (part, &judgement.reason), room);
     warnings(&mut tail, judgement, room);
-    last(&mut tail, judgement.verdict, log);
+    last(&mut tail, judgement, log);
     page.blank();
     match room.table {
         Some(least) => tables(&mut page, part, LINES.saturating_sub(tail.len() + 1), least, room.targets),
@@ -102,9 +102,12 @@ fn head(page: &mut Page, judgement: &Judgement, room: Room) {
     if judgement.watermarks.is_empty() {
         return;
     }
-    let quick = judgement.watermarks.iter().any(|mark| mark.starts_with("QUICK"));
-    let note = if quick { ": quick look, not a certification" } else { "" };
+    let note = if is_quick(judgement) { ": quick look, not a certification" } else { "" };
     page.words("            ", &format!("{}{note}", judgement.watermarks.join(", ")), room.of(2, 1));
+}
+
+fn is_quick(judgement: &Judgement) -> bool {
+    judgement.watermarks.iter().any(|mark| mark.starts_with("QUICK"))
 }
 
 fn length(part: &Part) -> String {
@@ -338,8 +341,9 @@ fn warnings(page: &mut Page, judgement: &Judgement, room: Room) {
 }
 
 /// What to do next, and the exit code, which a long path does not push off the line.
-fn last(page: &mut Page, verdict: Verdict, log: &str) {
-    let (command, code) = (format!("next: {}", next(verdict, log)), format!("(exit code {})", verdict.exit_code()));
+fn last(page: &mut Page, judgement: &Judgement, log: &str) {
+    let code = format!("(exit code {})", judgement.verdict.exit_code());
+    let command = format!("next: {}", next(judgement, log));
     if command.chars().count() + 2 + code.len() <= WIDTH {
         return page.line(format!("{command}  {code}"));
     }
@@ -347,10 +351,12 @@ fn last(page: &mut Page, verdict: Verdict, log: &str) {
     page.line(code);
 }
 
-fn next(verdict: Verdict, log: &str) -> String {
-    match verdict {
+fn next(judgement: &Judgement, log: &str) -> String {
+    match judgement.verdict {
         Verdict::Pass | Verdict::Fail => format!("assay report {log}"),
         Verdict::Invalid => "assay doctor".to_owned(),
+        // It takes a minute, and its scratch file is gone.
+        Verdict::Incomplete if is_quick(judgement) => "the same command again".to_owned(),
         Verdict::Incomplete => format!("the same command with --resume {log}"),
     }
 }

@@ -1,6 +1,6 @@
 //! act-index: 4 KiB reads and writes of an index kept on flash ("All Flash"), with defragmentation's share.
 
-use super::{Pace, amplification};
+use super::{Impossible, Pace, TOO_LARGE, amplification, first_broken, shared_rules};
 use crate::plan::{Address, Stream};
 use crate::size::Size;
 use assay_base::{Bytes, Direction, Rate, Share};
@@ -42,17 +42,10 @@ impl Default for Index {
 impl Index {
     /// Lowers to streams: service reads (one for each read and each replicated write), cache reads and cache writes.
     /// The error says which input is impossible.
-    pub fn streams(&self) -> Result<Vec<Stream>, String> {
-        if self.replication_factor == 0 {
-            return Err("the replication factor must be at least 1".into());
-        }
-        if self.defrag_below >= Share::WHOLE {
-            return Err("the defragmentation threshold must be below 100%".into());
-        }
-        if self.read_rate.is_zero() && self.write_rate.is_zero() {
-            return Err("reads and writes can't both be zero".into());
-        }
-        let (service, cache) = self.derive().ok_or("the rates are too large to be represented")?;
+    pub fn streams(&self) -> Result<Vec<Stream>, Impossible> {
+        let idle = self.read_rate.is_zero() && self.write_rate.is_zero();
+        first_broken(&shared_rules(self.replication_factor, self.defrag_below, idle))?;
+        let (service, cache) = self.derive().ok_or(TOO_LARGE)?;
         let stream = |(name, direction, rate, per_target): (&str, Direction, Rate, bool)| Stream {
             name: name.to_owned(),
             direction,

@@ -17,6 +17,39 @@ pub const READ_RATE: Rate = Rate::per_second(2000);
 /// Writes per second and device at 1x.
 pub const WRITE_RATE: Rate = Rate::per_second(1000);
 
+/// Why inputs cannot be a load: the key that has to be another, and what is wrong with it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Impossible {
+    /// As workload files have it.
+    pub key: &'static str,
+    /// A sentence without its full stop.
+    pub what: &'static str,
+}
+
+impl std::fmt::Display for Impossible {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(self.what)
+    }
+}
+
+/// Rates that are none any more.
+const TOO_LARGE: Impossible = Impossible { key: "write_rate", what: "the rates are too large to be represented" };
+
+/// What is impossible of the first that is broken.
+fn first_broken(rules: &[(bool, &'static str, &'static str)]) -> Result<(), Impossible> {
+    let broken = rules.iter().find(|(broken, ..)| *broken);
+    broken.map_or(Ok(()), |&(_, key, what)| Err(Impossible { key, what }))
+}
+
+/// Rules of both models: copies, defragmentation, and whether nothing would be done at all.
+fn shared_rules(copies: u32, defrag_below: Share, idle: bool) -> [(bool, &'static str, &'static str); 3] {
+    [
+        (copies == 0, "replication_factor", "the replication factor must be at least 1"),
+        (defrag_below >= Share::WHOLE, "defrag_below", "the defragmentation threshold must be below 100%"),
+        (idle, "write_rate", "reads and writes can't both be zero"),
+    ]
+}
+
 /// How derived rates are computed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]

@@ -1,6 +1,6 @@
 //! act-storage: record reads, and large-block writes and reads as the server's write buffers and defragmentation make them.
 
-use super::{Pace, Rates, amplification};
+use super::{Impossible, Pace, Rates, TOO_LARGE, amplification, first_broken, shared_rules};
 use crate::plan::{Address, Arrival, Stream};
 use crate::size::Size;
 use assay_base::{Bytes, Direction, Rate, Share, Span};
@@ -72,9 +72,9 @@ impl Default for Storage {
 
 impl Storage {
     /// Lowers to streams; the error says which input is impossible and what it may be.
-    pub fn streams(&self) -> Result<Vec<Stream>, String> {
+    pub fn streams(&self) -> Result<Vec<Stream>, Impossible> {
         self.check()?;
-        let derived = self.derive().ok_or("the rates are too large to be represented")?;
+        let derived = self.derive().ok_or(TOO_LARGE)?;
         let mut streams = Vec::new();
         let mut stream = |name: &str, direction, size, address, arrival, per_target| {
             let durable = self.durable && direction == Direction::Write;
@@ -121,35 +121,37 @@ impl Storage {
         Size { from: up(from), to: up(to) }
     }
 
-    fn check(&self) -> Result<(), String> {
+    fn check(&self) -> Result<(), Impossible> {
         let Size { from, to } = self.record;
-        let whole = Share::WHOLE;
-        let rules = [
-            (from.get() == 0 || from > LARGEST, "the record size must be from 1B to 8MiB"),
+        let large = self.large_block;
+        first_broken(&[
+            (from.get() == 0 || from > LARGEST, "record", "the record size must be from 1B to 8MiB"),
             (
-                !self.large_block.get().is_power_of_two() || self.large_block > LARGEST || self.large_block.get() < 512,
+                !large.get().is_power_of_two() || large > LARGEST || large.get() < 512,
+                "large_block",
                 "the large block must be a power of two from 512B to 8MiB",
             ),
             (
-                to < from || to > self.large_block,
+                to < from || to > large,
+                "record",
                 "the largest record must be at least the smallest and fit a large block",
             ),
-            (self.replication_factor == 0, "the replication factor must be at least 1"),
-            (self.update > whole, "the update share must be at most 100%"),
-            (self.defrag_below >= whole, "the defragmentation threshold must be below 100%"),
-            (self.compress_to > whole, "data can compress to at most 100%"),
+            (self.update > Share::WHOLE, "update", "the update share must be at most 100%"),
+            (self.compress_to > Share::WHOLE, "compress_to", "data can compress to at most 100%"),
             (
                 self.commit_min.get() > 0 && !self.commit_min.get().is_power_of_two(),
+                "commit_min",
                 "the smallest committed write must be a power of two",
             ),
-            (self.commit_min > self.large_block, "the smallest committed write must fit a large block"),
-            (self.commit_to_device && !self.durable, "commit_to_device needs durable writes: remove durable = false"),
+            (self.commit_min > large, "commit_min", "the smallest committed write must fit a large block"),
             (
-                self.read_rate.is_zero() && self.write_rate.is_zero() && !self.tomb_raider,
-                "reads and writes can't both be zero",
+                self.commit_to_device && !self.durable,
+                "durable",
+                "commit_to_device needs durable writes: remove durable = false",
             ),
-        ];
-        rules.iter().find(|(broken, _)| *broken).map_or(Ok(()), |(_, rule)| Err((*rule).to_owned()))
+        ])?;
+        let idle = self.read_rate.is_zero() && self.write_rate.is_zero() && !self.tomb_raider;
+        first_broken(&shared_rules(self.replication_factor, self.defrag_below, idle))
     }
 
     fn derive(&self) -> Option<Derived> {
@@ -259,7 +261,7 @@ mod tests {
             (Storage { commit_to_device: true, durable: false, ..base() }, "durable"),
             (Storage { read_rate: Rate::ZERO, write_rate: Rate::ZERO, ..base() }, "both be zero"),
         ] {
-            assert!(storage.streams().unwrap_err().contains(why), "{why}");
+            assert!(storage.streams().unwrap_err().what.contains(why), "{why}");
         }
     }
 }

@@ -3,7 +3,7 @@
 use super::Source;
 use super::common::{Workload, workload_file};
 use super::streams::SizeKeys;
-use crate::act::{Index, Pace, Rates, Storage, standard_criteria};
+use crate::act::{Impossible, Index, Pace, Rates, Storage, standard_criteria};
 use crate::plan::Stream;
 use assay_base::{Bytes, Fault, Rate, Share, Span};
 
@@ -68,8 +68,12 @@ pub(super) fn read_index(source: Source<'_>) -> Result<Workload, Fault> {
 }
 
 /// The standard criteria judge reads; a load without any is judged on being delivered.
-fn workload(source: Source<'_>, model: &'static str, streams: Result<Vec<Stream>, String>) -> Result<Workload, Fault> {
-    let streams = streams.map_err(|why| Fault::whole(source.file, why, ""))?;
+fn workload(
+    source: Source<'_>,
+    model: &'static str,
+    streams: Result<Vec<Stream>, Impossible>,
+) -> Result<Workload, Fault> {
+    let streams = streams.map_err(|why| source.fault_of(why.key, why.what))?;
     let reads = streams.iter().any(|stream| stream.name == "reads");
     Ok(Workload::new(model, model, streams, |window| if reads { standard_criteria(window) } else { Vec::new() }))
 }

@@ -12,6 +12,7 @@ pub use common::{Adjust, LARGEST_BOUND, Workload};
 use assay_base::Fault;
 use assay_base::fault::nearest;
 use serde::de::DeserializeOwned;
+use std::collections::BTreeMap;
 
 /// Longest workload file that is read, in bytes.
 pub const LONGEST: usize = 1 << 20;
@@ -60,6 +61,15 @@ struct Source<'a> {
 impl Source<'_> {
     fn fault(&self, span: std::ops::Range<usize>, what: impl Into<String>, remedy: impl Into<String>) -> Fault {
         Fault::at(self.file, self.text, span, what, remedy)
+    }
+
+    /// A fault of what a key of the file says; of the file as a whole where it leaves that key out.
+    fn fault_of(&self, key: &str, what: &str) -> Fault {
+        let keys: BTreeMap<String, toml::Spanned<toml::Value>> = toml::from_str(self.text).unwrap_or_default();
+        match keys.get(key) {
+            Some(value) => self.fault(value.span(), what, ""),
+            None => Fault::whole(self.file, what, ""),
+        }
     }
 
     fn parse<T: DeserializeOwned>(&self) -> Result<T, Fault> {

@@ -87,7 +87,13 @@ fn bad_files_are_refused_with_place_and_remedy() {
         ("model = ".into(), "orders.toml:1:", ""),
         ("model = \"streams\"\nmodel = \"streams\"".into(), "orders.toml:2:1", "duplicate"),
         ("\u{feff}\0".into(), "orders.toml:1", ""),
-        ("model = \"act-storage\"\nrecord = \"0B\"".into(), "--> orders.toml", "record size"),
+        ("model = \"act-storage\"\nrecord = \"0B\"".into(), "orders.toml:2:10", "record size"),
+        (
+            "model = \"act-storage\"\nread_rate = \"0/s\"\nwrite_rate = \"0/s\"".into(),
+            "orders.toml:3:14",
+            "both be zero",
+        ),
+        ("model = \"act-index\"\ndefrag_below = \"100%\"".into(), "orders.toml:2:16", "below 100%"),
         ("model = \"act-storage\"\nrecrod = \"1KiB\"".into(), "orders.toml:2:1", "did you mean record?"),
         (
             "model = \"act-storage\"\nread_rate = \"18446744073709551615/s\"\nupdate = \"50%\"".into(),

@@ -1,13 +1,13 @@
 //! Judging a log that ACT wrote, with the same rules as ours. What such a log cannot tell is not shown.
 
 use crate::failure::Failure;
+use crate::logfile;
 use assay_base::{Measure, Span};
 use assay_formats::act::import;
 use assay_formats::act::log::LogError;
 use assay_judge::judgement::{Part, TimesSummary};
 use assay_judge::{Fold, Judgement, Options};
 use assay_record::Entry;
-use std::fs::File;
 use std::io::{BufReader, Read};
 use std::path::Path;
 
@@ -19,8 +19,8 @@ const SLICE: Span = Span::from_secs(3600);
 /// Whether the file is a log of ACT.
 pub fn is_one(log: &Path) -> bool {
     let mut start = Vec::new();
-    let read = File::open(log).and_then(|file| file.take(START).read_to_end(&mut start));
-    read.is_ok() && import::looks_like(&start)
+    let read = logfile::open(log).map(|file| file.take(START).read_to_end(&mut start));
+    matches!(read, Ok(Ok(_))) && import::looks_like(&start)
 }
 
 /// Judges it.
@@ -37,7 +37,7 @@ pub fn judge_heard(
     if options.judge_on == Some(Measure::Response) {
         return Err(Failure::usage("a log of ACT knows no response times; judge it without --judge response"));
     }
-    let file = File::open(log).map_err(|e| Failure::workload(format!("{} cannot be read: {e}", log.display())))?;
+    let file = logfile::open(log)?;
     let slice = options.slice.unwrap_or(SLICE);
     let mut fold = Fold::new(options);
     let input = BufReader::with_capacity(1 << 20, file);

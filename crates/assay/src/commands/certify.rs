@@ -124,7 +124,7 @@ impl Certifying<'_> {
                 if held.is_over() {
                     continue;
                 }
-                let rest = run::rest(&plan, Some(held), &dir)?;
+                let rest = run::rest(&plan, Some(held), &dir, self.args.pace.seed.is_some())?;
                 (plan, measured_before_ns) = (rest.plan, Some(rest.at_ns));
             }
             let head = StepHead {

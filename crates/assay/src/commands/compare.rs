@@ -48,6 +48,9 @@ fn labels(args: &cli::Compare) -> Result<Vec<String>, Failure> {
         let at = args.logs.iter().position(|given| given == Path::new(log)).ok_or_else(|| {
             Failure::usage(format!("\"{}\" is none of the logs that are compared", log.escape_debug()))
         })?;
+        if labels.iter().enumerate().any(|(other, label)| other != at && label == name) {
+            return Err(Failure::usage(format!("two of the logs would be called \"{}\"", name.escape_debug())));
+        }
         labels[at] = name.to_owned();
     }
     Ok(labels)

@@ -37,6 +37,7 @@ pub fn curve(args: &cli::Curve) -> Result<u8, Failure> {
         targets: several.names.clone(),
         stream,
         seed: several.plan.seed,
+        plan_blake3: Some(several.plan_sum.clone()),
         run_ns: several.plan.measured().as_ns(),
         maximum: given,
         searched: given.is_none(),
@@ -47,7 +48,7 @@ pub fn curve(args: &cli::Curve) -> Result<u8, Failure> {
         overall_response_ns: None,
     };
     let resumed = args.output.resume.as_deref();
-    let mut curve = resumed.map_or(Ok(fresh.clone()), |dir| earlier(dir, &fresh))?;
+    let mut curve = resumed.map_or(Ok(fresh.clone()), |dir| earlier(dir, &fresh, &several))?;
     let dir = several.directory()?;
     let mut progress = Progress::new(false);
     keep(&dir.join(FILE), &curve)?;
@@ -104,10 +105,11 @@ fn maximum(max: Maximum, plan: &Plan, stream: &str) -> Result<Multiple, Failure>
 }
 
 /// The curve an earlier call left, which must be of the same task.
-fn earlier(dir: &Path, ours: &Curve) -> Result<Curve, Failure> {
+fn earlier(dir: &Path, ours: &Curve, several: &Several<'_>) -> Result<Curve, Failure> {
     kept(&dir.join(FILE), |kept: &Curve| {
         let same = kept.workload == ours.workload && kept.targets == ours.targets && kept.run_ns == ours.run_ns;
         let maximum = kept.searched == ours.searched && (ours.searched || kept.maximum == ours.maximum);
+        let same = same && several.goes_on(kept.plan_blake3.as_deref(), kept.seed);
         same && maximum && kept.stream == ours.stream && kept.asked == ours.asked
     })
 }

@@ -3,6 +3,7 @@
 use super::{print, print_json};
 use crate::cli;
 use crate::failure::{Failure, code};
+use crate::targets::{self, Named};
 use assay_device::doctor::{self, Check};
 use assay_device::safety::Roots;
 use std::path::Path;
@@ -11,7 +12,16 @@ use std::path::Path;
 pub fn doctor(args: &cli::Doctor) -> Result<u8, Failure> {
     let roots = Roots::host();
     let mut checks = doctor::host(&roots, &doctor::try_out(args.out.as_deref().unwrap_or(Path::new("."))));
-    checks.extend(args.targets.iter().flat_map(|path| doctor::target(&roots, path)));
+    checks.extend(targets::named(&args.targets)?.into_iter().flat_map(|(name, named)| match named {
+        Named::Path(path) => doctor::target(&roots, &path),
+        Named::Simulated(_) | Named::Null(_) => vec![Check {
+            id: "target",
+            target: Some(name),
+            ok: true,
+            evidence: "there is no disk behind it".to_owned(),
+            remedy: None,
+        }],
+    }));
     if args.json {
         let one = |check: &Check| serde_json::json!({ "id": check.id, "target": check.target, "ok": check.ok, "evidence": check.evidence, "remedy": check.remedy });
         let checks: Vec<_> = checks.iter().map(one).collect();

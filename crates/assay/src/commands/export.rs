@@ -16,6 +16,11 @@ pub fn export(args: &cli::Export) -> Result<u8, Failure> {
     if args.stream.is_some() && !matches!(args.to, Format::Hgrm) {
         return Err(Failure::usage("--stream is for --to hgrm; the other formats hold every stream"));
     }
+    if args.unit.is_some() && !matches!(args.to, Format::Hgrm | Format::ActLog) {
+        return Err(Failure::usage(
+            "--unit is for --to hgrm and --to act-log; the other formats have units of their own",
+        ));
+    }
     match args.to {
         Format::ActLog => act::export::act_log(args),
         Format::Json => judged(args, render::json),
@@ -46,7 +51,7 @@ fn sink(args: &cli::Export, header: &Header) -> Box<dyn Sink> {
         Format::Csv => Box::new(Csv::default()),
         Format::Hgrm => Box::new(Hgrm::new(
             args.stream.clone(),
-            match args.unit {
+            match args.unit.unwrap_or_default() {
                 cli::Unit::Ms => Unit::Milliseconds,
                 cli::Unit::Us => Unit::Microseconds,
             },

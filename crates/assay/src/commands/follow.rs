@@ -21,6 +21,7 @@ pub fn watch(args: &cli::Watch) -> Result<u8, Failure> {
     let file = logfile::open(&path)?;
     let mut progress = Progress::new(false);
     let mut reader = Reader::new(BufReader::with_capacity(1 << 16, Growing { file }));
+    let mut begun = false;
     let failed = |e: io::Error| Failure::host(format!("the log {} cannot be followed: {e}", path.display()));
     while let Some(item) = reader.next_entry().map_err(failed)? {
         match item {
@@ -29,11 +30,13 @@ pub fn watch(args: &cli::Watch) -> Result<u8, Failure> {
                     progress.title(&format!("step {} of {}, {}", step.number, step.of, step.title));
                 }
                 progress.start(&head);
+                begun = true;
             }
             Ok(Entry::Interval(interval)) => progress.interval(&interval),
             Ok(Entry::Event(event)) => progress.event(&event),
             Ok(Entry::Histograms(_)) => {}
             Ok(Entry::Close(_)) => progress.finish(),
+            Err(damage) if !begun => return Err(Failure::workload(format!("{}: {damage}", path.display()))),
             Err(damage) => progress.say(&damage.to_string()),
         }
     }

@@ -26,6 +26,8 @@ struct Trail {
     targets: Vec<String>,
     run_ns: u64,
     seed: u64,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    plan_blake3: Option<String>,
     outcome: Option<Outcome>,
     runs: Vec<Run>,
 }
@@ -110,10 +112,11 @@ impl<'a> Searching<'a> {
             targets: several.names.clone(),
             run_ns: several.plan.measured().as_ns(),
             seed: several.plan.seed,
+            plan_blake3: Some(several.plan_sum.clone()),
             outcome: None,
             runs: Vec::new(),
         };
-        let path = if resumed { earlier(&dir, &fresh)? } else { fresh };
+        let path = if resumed { earlier(&dir, &fresh, several)? } else { fresh };
         Ok(Searching { several, search, dir, path })
     }
 
@@ -195,9 +198,10 @@ impl<'a> Searching<'a> {
 }
 
 /// The path an earlier search left, which must be of the same search.
-fn earlier(dir: &Path, ours: &Trail) -> Result<Trail, Failure> {
+fn earlier(dir: &Path, ours: &Trail, several: &Several<'_>) -> Result<Trail, Failure> {
     kept(&dir.join(FILE), |kept: &Trail| {
-        kept.workload == ours.workload && kept.targets == ours.targets && kept.run_ns == ours.run_ns
+        let same = kept.workload == ours.workload && kept.targets == ours.targets && kept.run_ns == ours.run_ns;
+        same && several.goes_on(kept.plan_blake3.as_deref(), kept.seed)
     })
 }
 

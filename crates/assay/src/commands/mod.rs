@@ -35,7 +35,7 @@ pub fn run(cli: Cli) -> Result<u8, Failure> {
     if let Some((name, output)) = made.filter(|(_, output)| output.detach) {
         let given = output.resume.as_deref().or(output.out.as_deref());
         rundir::refuse_taken(output.out.as_deref())?;
-        return detach::detach(&rundir::planned(given, &stem(name)), given.is_none());
+        return detach::detach(&rundir::planned(given, &stem(name)), given.is_none(), output.json);
     }
     // A run's result is in its directory as well.
     let kept = made.is_some();

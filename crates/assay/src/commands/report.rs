@@ -7,7 +7,9 @@ use crate::rundir;
 
 /// Writes the report.
 pub fn report(args: &cli::Report) -> Result<u8, Failure> {
-    let judgement = result::judge(&rundir::log_in(&args.log), args.judge_on)?;
+    let log = rundir::log_in(&args.log);
+    result::tell_if_it_goes_on(&log);
+    let judgement = result::judge(&log, args.judge_on)?;
     let html = result::html(&judgement)?;
     match &args.out {
         Some(path) => write_new(path, &html)?,

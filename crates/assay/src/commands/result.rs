@@ -4,7 +4,7 @@ use crate::act;
 use crate::certificate;
 use crate::cli::Output;
 use crate::commands::{print_json, show};
-use crate::failure::Failure;
+use crate::failure::{Failure, tell};
 use crate::logfile;
 use crate::progress::Progress;
 use crate::signing::Signer;
@@ -55,6 +55,16 @@ pub fn judge_with(log: &Path, options: Options) -> Result<Judgement, Failure> {
     }
     let judged = certificate::judge(logfile::open(log)?, &options);
     Ok(judged.map_err(|e| Failure::workload(format!("{}: {e}", log.display())))?.judgement)
+}
+
+/// Says of a log that is to be judged that its run goes on, if so: it looks like one that was cut short.
+pub fn tell_if_it_goes_on(log: &Path) {
+    if logfile::open(log).is_ok_and(|file| logfile::is_being_written(&file)) {
+        let dir = log.parent().unwrap_or(log).display();
+        tell(&format!(
+            "note: this run goes on; what follows is made of what it has measured so far (assay watch {dir} follows it)"
+        ));
+    }
 }
 
 /// The judgement as text.

@@ -59,7 +59,7 @@ pub fn run(args: &cli::Run) -> Result<u8, Failure> {
         Some(dir) => {
             let path = rundir::log_in(dir);
             let scan = resume::scan(&path)?;
-            let rest = rest(&plan, scan.steps.last(), dir)?;
+            let rest = rest(&plan, scan.steps.last(), dir, args.pace.seed.is_some())?;
             how.measured_before_ns = Some(rest.at_ns);
             (dir.clone(), LogFile::append(&path, &scan)?, rest.plan)
         }
@@ -68,6 +68,16 @@ pub fn run(args: &cli::Run) -> Result<u8, Failure> {
     drop(scheduler);
     drop(opened);
     result::finish(&dir, &args.output, &progress, signer.as_ref())
+}
+
+/// A plan as the log has it.
+pub fn json_of(plan: &Plan) -> Result<serde_json::Value, Failure> {
+    serde_json::to_value(plan).map_err(|e| Failure::bug(format!("a plan that is not JSON: {e}")))
+}
+
+/// What makes a run another one, whatever its length and seed.
+pub fn decisive(plan: &serde_json::Value) -> [serde_json::Value; 7] {
+    ["streams", "criteria", "targets", "load", "slice", "interval", "verify"].map(|key| plan[key].clone())
 }
 
 /// What is left of an interrupted step.
@@ -79,8 +89,9 @@ pub struct Rest {
     pub at_ns: u64,
 }
 
-/// The rest of `plan`, of which a log already holds `held`.
-pub fn rest(plan: &Plan, held: Option<&Held>, dir: &Path) -> Result<Rest, Failure> {
+/// The rest of `plan`, of which a log already holds `held`. Its seed goes on from the first segment's, which must be the plan's
+/// where it was `asked` for.
+pub fn rest(plan: &Plan, held: Option<&Held>, dir: &Path, asked: bool) -> Result<Rest, Failure> {
     let dir = dir.display();
     let other =
         |what: &str| Failure::usage(format!("{dir} holds another run: {what}; repeat the command it was started with"));
@@ -88,12 +99,11 @@ pub fn rest(plan: &Plan, held: Option<&Held>, dir: &Path) -> Result<Rest, Failur
     if held.is_over() {
         return Err(Failure::usage(format!("{dir} is complete: there is nothing to resume; see assay judge {dir}")));
     }
-    let decisive = |plan: &serde_json::Value| {
-        ["streams", "criteria", "targets", "load", "slice", "interval", "verify"].map(|key| plan[key].clone())
-    };
-    let ours = serde_json::to_value(plan).map_err(|e| Failure::bug(format!("a plan that is not JSON: {e}")))?;
-    if decisive(&ours) != decisive(&held.first.plan) {
+    if decisive(&json_of(plan)?) != decisive(&held.first.plan) {
         return Err(other("its streams, load, targets or criteria differ"));
+    }
+    if asked && plan.seed != held.first.seed {
+        return Err(other(&format!("its seed is {}", held.first.seed)));
     }
     if plan.measured().as_ns() != held.planned_ns {
         return Err(other(&format!("it measures {}", Span::from_ns(held.planned_ns))));

@@ -36,6 +36,8 @@ pub struct Several<'a> {
     pub names: Vec<String>,
     /// The plan at 1x.
     pub plan: Plan,
+    /// Sum of what makes it another one.
+    pub plan_sum: String,
     planned: PathBuf,
     _scheduler: Schedulers,
 }
@@ -57,6 +59,8 @@ impl<'a> Several<'a> {
         let named = targets::named(&names)?;
         let pace = cli::Pace { measure: Some(pace.measure.unwrap_or(RUN)), ..pace.clone() };
         let plan = run::plan(&workload, &named, None, &pace)?;
+        let decisive = serde_json::json!(run::decisive(&run::json_of(&plan)?));
+        let plan_sum = blake3::hash(decisive.to_string().as_bytes()).to_hex().to_string();
         rundir::refuse_taken(output.out.as_deref())?;
         let given = output.resume.as_deref().or(output.out.as_deref());
         let planned = rundir::planned(given, &format!("{verb}-{}", plan.name));
@@ -65,7 +69,12 @@ impl<'a> Several<'a> {
         let opened = Targets::open(&named, wish, access)?;
         let stop = signals::watch().map_err(|e| Failure::host(format!("signals cannot be watched: {e}")))?;
         let _scheduler = Schedulers::set(workload.scheduler.as_deref(), &opened)?;
-        Ok(Several { access, output, pace, workload, named, opened, stop, names, plan, planned, _scheduler })
+        Ok(Several { access, output, pace, workload, named, opened, stop, names, plan, plan_sum, planned, _scheduler })
+    }
+
+    /// Whether what was kept with this sum of its plan and this seed is of the same task. An earlier version kept no sum.
+    pub fn goes_on(&self, plan_sum: Option<&str>, seed: u64) -> bool {
+        plan_sum.is_none_or(|sum| sum == self.plan_sum) && (self.pace.seed.is_none() || self.plan.seed == seed)
     }
 
     /// The directory of all runs: the one that is continued, or a new one.
@@ -122,7 +131,8 @@ pub fn kept<T: DeserializeOwned>(file: &Path, same: impl Fn(&T) -> bool) -> Resu
     let text = std::fs::read_to_string(file).map_err(|e| unusable(&e))?;
     let kept: T = serde_json::from_str(&text).map_err(|e| unusable(&e))?;
     if !same(&kept) {
-        let why = "it is of another workload, other targets or another length; repeat the command it was started with";
+        let why =
+            "it is of another workload, other targets, another length or seed; repeat the command it was started with";
         return Err(unusable(&why));
     }
     Ok(kept)

@@ -16,7 +16,10 @@ pub fn workloads(args: &cli::Workloads) -> Result<u8, Failure> {
                 names()
             ))
         })?;
-        print(text);
+        match args.json {
+            true => print_json(&serde_json::json!({ "name": name, "text": text }))?,
+            false => print(text),
+        }
         return Ok(code::DONE);
     }
     let mut rows = Vec::new();
