@@ -12,6 +12,9 @@ use std::collections::BinaryHeap;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 
+/// What a disk that is there holds: something, as after use, so that it is not taken for one that was never written.
+const WRITTEN: u8 = 0x5a;
+
 /// The last stretch before an answer is due is spun.
 const SPIN: Duration = Duration::from_micros(100);
 
@@ -77,7 +80,7 @@ impl Service {
     pub fn new(size: u64) -> Service {
         let state = State {
             faults: Faults::default(),
-            memory: vec![0; size as usize],
+            memory: vec![WRITTEN; size as usize],
             truth: Truth::default(),
             taken: [0; 2],
             seq: 0,

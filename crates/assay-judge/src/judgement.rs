@@ -547,6 +547,7 @@ pub struct DamagedPlace {
 
 /// Counters of a block device against what was issued to it, over the intervals that have them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct DiskTotals {
     /// Reads and writes the device completed.
     pub operations: u64,
@@ -556,8 +557,47 @@ pub struct DiskTotals {
     pub own_operations: u64,
     /// Bytes of those.
     pub own_bytes: u64,
-    /// Difference as a share of the run's own, by operations or bytes, whichever is closer.
+    /// Reads the device completed.
+    pub reads: DiskCount,
+    /// Writes the device completed.
+    pub writes: DiskCount,
+    /// Reads the run completed meanwhile.
+    pub own_reads: DiskCount,
+    /// Writes the run completed meanwhile.
+    pub own_writes: DiskCount,
+    /// The largest difference as a share of the run's own, of all and of what is missing of either direction; each by
+    /// operations or bytes, whichever is closer.
     pub mismatch: f64,
+}
+
+/// So many operations, and their bytes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct DiskCount {
+    /// How many.
+    pub operations: u64,
+    /// Bytes of those.
+    pub bytes: u64,
+}
+
+impl DiskCount {
+    /// Both added up.
+    pub fn plus(self, other: DiskCount) -> DiskCount {
+        DiskCount {
+            operations: self.operations.saturating_add(other.operations),
+            bytes: self.bytes.saturating_add(other.bytes),
+        }
+    }
+}
+
+impl DiskTotals {
+    /// Reads and writes of the device.
+    pub fn all(&self) -> DiskCount {
+        self.reads.plus(self.writes)
+    }
+    /// Reads and writes of the run.
+    pub fn own_all(&self) -> DiskCount {
+        self.own_reads.plus(self.own_writes)
+    }
 }
 
 /// The generator's own cost over the measured time.

@@ -4,8 +4,10 @@ mod common;
 
 use assay_base::{Measure, Span};
 use assay_judge::judgement::Outcome;
-use assay_judge::{Options, Verdict};
-use assay_record::{CloseReason, DiskCounters, Entry, Event, StepHead};
+use assay_judge::{Options, Verdict, render};
+use assay_record::{
+    CloseReason, DiskCounters, Entry, Event, PhaseHead, PhaseKind, Reader, StepHead, TargetHead, Writer,
+};
 use common::*;
 
 const BAD: Minute = Minute {
@@ -259,13 +261,87 @@ fn a_short_run_is_judged_over_what_it_planned() {
 
 #[test]
 fn the_drain_belongs_to_the_last_slice() {
-    let mut scenario = Scenario::new(header(2, 1)).warm_up().minutes(0..119, good);
-    scenario.interval(1, MINUTE, &|_| Minute { waiting: 300, in_flight: 10, queue_us: 50, ..Minute::default() });
-    scenario.interval(1, 7_000_000_000, &|_| Minute { unscheduled: 70, ..Minute::default() });
-    let judged = scenario.completed().judge();
+    // Of 36,000 in the slice 36 may wait when the load ends. What waits then is not delivered because it is drained later.
+    for (waiting, verdict) in [(30, Verdict::Pass), (300, Verdict::Fail)] {
+        let mut scenario = Scenario::new(header(2, 1)).warm_up().minutes(0..119, good);
+        scenario.interval(1, MINUTE, &|_| Minute { waiting, in_flight: 10, queue_us: 50, ..Minute::default() });
+        scenario.interval(1, 7_000_000_000, &|_| Minute { unscheduled: 70, queue_us: 50, ..Minute::default() });
+        scenario.interval(1, MINUTE, &|_| Minute { unscheduled: PER_MINUTE, ..Minute::default() });
+        let judged = scenario.completed().judge();
+        assert_eq!(judged.verdict, verdict, "{}", judged.reason);
+        let part = &judged.part;
+        assert_eq!(part.slices.len(), 2);
+        assert_eq!(part.slices[1].streams[0].counts.operations, 36_000);
+        assert_eq!((part.intervals.planned, part.intervals.present, part.intervals.valid), (120, 120, 120));
+        let achieved = part.streams[0].rate_achieved.unwrap() * 7200.0;
+        assert_eq!(achieved.round() as u64, 72_000 - waiting - 10, "what was drained was not in time");
+    }
+}
+
+#[test]
+fn a_slice_that_was_seen_whole_counts_though_it_is_measured_again() {
+    let cut = |behave: fn(u64, usize) -> Minute, again: fn(u64, usize) -> Minute| {
+        let mut head = header(3, 1);
+        head.continues = true;
+        head.measured_before_ns = 2 * HOUR;
+        head.phases[1].span_ns = HOUR;
+        let first = Scenario::new(header(3, 1)).run(behave).close(CloseReason::Interrupted, "SIGINT while it drained");
+        first.segment(head).warm_up().minutes(0..60, again).completed().judge()
+    };
+    let late: fn(u64, usize) -> Minute = |minute, flow| if minute >= 120 { BAD } else { good(minute, flow) };
+    let judged = cut(late, good);
+    assert_eq!(judged.verdict, Verdict::Fail, "{}", judged.reason);
+    let judged = cut(good, |_, _| BAD);
+    assert_eq!(judged.verdict, Verdict::Fail, "{}", judged.reason);
+    let judged = cut(good, good);
     assert_eq!(judged.verdict, Verdict::Pass, "{}", judged.reason);
-    assert_eq!(judged.part.slices.len(), 2);
-    assert_eq!(judged.part.slices[1].streams[0].counts.operations, 36_000);
+    assert_eq!(judged.part.intervals.valid, 180);
+}
+
+#[test]
+fn a_step_goes_on_with_what_it_began_with() {
+    type Change = fn(&mut TargetHead);
+    let changes: [(Change, Verdict); 4] = [
+        (|_| {}, Verdict::Pass),
+        (|target| target.size_bytes *= 2, Verdict::Invalid),
+        (|target| target.name = "sim:other".into(), Verdict::Invalid),
+        (|target| drop(target.facts.insert("serial".into(), "S2".into())), Verdict::Invalid),
+    ];
+    for (change, verdict) in changes {
+        let mut first = header(2, 1);
+        first.targets[0].facts.insert("serial".into(), "S1".into());
+        let mut head = first.clone();
+        head.continues = true;
+        head.measured_before_ns = HOUR;
+        head.phases[1].span_ns = HOUR;
+        change(&mut head.targets[0]);
+        let first = Scenario::new(first).warm_up().minutes(0..60, good).close(CloseReason::Interrupted, "SIGINT");
+        let judged = first.segment(head).warm_up().minutes(0..60, good).completed().judge();
+        assert_eq!(judged.verdict, verdict, "{}", judged.reason);
+    }
+}
+
+/// A run that falls behind before anything went out says nothing of the device.
+#[test]
+fn a_device_that_was_asked_nothing_has_not_failed() {
+    let closed = Scenario::new(header(1, 1)).close(CloseReason::DeviceLag, "behind by 10 s").judge();
+    assert_eq!(closed.verdict, Verdict::Invalid, "{}", closed.reason);
+}
+
+#[test]
+fn reads_of_what_was_never_written_prove_nothing() {
+    for (blank, verdict) in [(0, Verdict::Pass), (9, Verdict::Pass), (10, Verdict::Invalid), (100, Verdict::Invalid)] {
+        let bytes = Scenario::new(header(1, 1)).run(good).completed().bytes();
+        let (mut reader, mut writer) = (Reader::new(bytes.as_slice()), Writer::new(Vec::new(), 0));
+        while let Some(Ok(mut entry)) = reader.next_entry().unwrap() {
+            if let Entry::Interval(interval) = &mut entry {
+                (interval.flows[0].sampled, interval.flows[0].blank) = (100, blank);
+            }
+            writer.write(&entry).unwrap();
+        }
+        let judged = judge_bytes(&writer.into_inner());
+        assert_eq!((judged.verdict, judged.warnings.len()), (verdict, usize::from(blank == 9)), "{}", judged.reason);
+    }
 }
 
 #[test]
@@ -332,6 +408,24 @@ fn a_certificate_is_as_good_as_its_worst_step() {
     let judged = Scenario::new(step(1, false)).run(good).completed().judge();
     assert_eq!(judged.verdict, Verdict::Incomplete);
     assert!(judged.reason.contains("step 2 of 2 is not in the log"), "{}", judged.reason);
+    let mut suites = String::new();
+    render::junit(&judged, &mut suites).unwrap();
+    assert!(suites.contains("<error type=\"INCOMPLETE\""), "{suites}");
+}
+
+#[test]
+fn reading_back_does_not_hide_that_the_load_was_never_steady() {
+    for (steady, verdict) in [("steady", Verdict::Pass), ("not-steady", Verdict::Invalid)] {
+        let mut head = header(1, 1);
+        head.step = Some(StepHead { number: 1, of: 1, title: "load test".into(), stress: false });
+        head.phases[0].steady_round_ns = Some(MINUTE);
+        let back = PhaseKind::WarmUp;
+        head.phases.push(PhaseHead { name: "read-back".into(), kind: back, span_ns: HOUR, steady_round_ns: None });
+        let mut scenario = Scenario::new(head).warm_up().event(steady, "no five rounds").minutes(0..60, good);
+        scenario.interval(2, MINUTE, &|_| Minute { unscheduled: PER_MINUTE, ..Minute::default() });
+        let judged = scenario.completed().judge();
+        assert_eq!(judged.verdict, verdict, "{}", judged.reason);
+    }
 }
 
 #[test]

@@ -163,6 +163,16 @@ pub struct TargetHead {
     pub prepared: Option<Preparation>,
 }
 
+impl TargetHead {
+    /// Whether it is the same as `before`, as far as both tell: of the same kind and size, and with the serial numbers that
+    /// it had; under the same name as well, since a disk's partitions have its numbers.
+    pub fn is_still(&self, before: &TargetHead) -> bool {
+        let shape = |head: &TargetHead| (head.name.clone(), head.kind.clone(), head.size_bytes, head.block_bytes);
+        let numbers = |head: &TargetHead| ["wwid", "serial", "model"].map(|fact| head.facts.get(fact).cloned());
+        shape(self) == shape(before) && numbers(self) == numbers(before)
+    }
+}
+
 /// Who wrote the target full before the test, and when.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Preparation {

@@ -11,7 +11,8 @@ use assay_judge::judgement::{LogSum, Part};
 use assay_judge::{Fold, JudgeError, Judgement, Options, Verdict};
 use assay_model::Plan;
 use assay_model::workload::Adjust;
-use assay_record::{CloseReason, Entry, Header, PhaseKind, Reader};
+use assay_record::{CloseReason, Entry, Header, PhaseKind, Reader, TargetHead};
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, BufReader, Read};
 
 /// Larger certificates are not read.
@@ -200,7 +201,10 @@ fn lacks(judgement: &Judgement, heads: &[Header]) -> Option<String> {
     if let Some(why) = steps.iter().enumerate().find_map(|(index, head)| of_step(index, head, &steps)) {
         return Some(why);
     }
-    let of = steps[0].step.as_ref().map_or(0, |step| step.of as usize);
+    let Some(first) = steps.first() else {
+        return Some("it continues a run that is not there".into());
+    };
+    let of = first.step.as_ref().map_or(0, |step| step.of as usize);
     if judgement.verdict == Verdict::Pass && steps.len() != of {
         return Some(format!("{} of {of} steps were run", steps.len()));
     }
@@ -209,7 +213,7 @@ fn lacks(judgement: &Judgement, heads: &[Header]) -> Option<String> {
         steps => steps.iter().map(|step| &step.part).collect(),
     };
     let numbered = (1..).zip(parts.into_iter().zip(&steps));
-    untouched(steps[0]).or_else(|| {
+    untouched(&steps).or_else(|| exchanged(heads)).or_else(|| {
         numbered.into_iter().find_map(|(number, (part, head))| {
             let why = surroundings(part).or_else(|| schedule(part, head))?;
             Some(format!("step {number}: {why}"))
@@ -217,9 +221,20 @@ fn lacks(judgement: &Judgement, heads: &[Header]) -> Option<String> {
     })
 }
 
-/// Whether only this program wrote to the targets since they were prepared.
-fn untouched(first: &Header) -> Option<String> {
-    first.targets.iter().find_map(|target| {
+/// Whether a target is another one in one step than in an earlier one, or behind an interruption.
+fn exchanged(heads: &[Header]) -> Option<String> {
+    let mut seen: BTreeMap<&str, &TargetHead> = BTreeMap::new();
+    heads.iter().flat_map(|head| &head.targets).find_map(|target| {
+        let first = seen.entry(&target.name).or_insert(target);
+        (!target.is_still(first)).then(|| format!("{} is not the same device in all of its steps", target.name))
+    })
+}
+
+/// Whether only this program wrote to the targets from their preparation to the first step that has them.
+fn untouched(steps: &[&Header]) -> Option<String> {
+    let mut seen = BTreeSet::new();
+    let first = steps.iter().flat_map(|head| &head.targets).filter(|target| seen.insert(&target.name));
+    first.into_iter().find_map(|target| {
         let prepared = target.prepared.as_ref()?;
         let name = &target.name;
         match prepared.foreign_bytes {
@@ -232,11 +247,14 @@ fn untouched(first: &Header) -> Option<String> {
     })
 }
 
-/// Whether the machine was one and the same from beginning to end, and its clocks were looked at.
+/// Whether the data were there, the machine was one and the same from beginning to end, and its clocks were looked at.
 fn surroundings(part: &Part) -> Option<String> {
     let Some(clocks) = &part.clocks else {
         return Some("the machine's clocks were not recorded".into());
     };
+    if let Some(target) = part.targets.iter().find(|target| target.blank_reads > 0) {
+        return Some(format!("reads of {} met blocks that were never written", target.head.name));
+    }
     if part.environment_changes > 0 {
         return Some("the machine changed during the run".into());
     }
@@ -287,6 +305,15 @@ fn of_step(index: usize, head: &Header, steps: &[&Header]) -> Option<String> {
     };
     if !targets_fit {
         return other("it has another number of steps or targets");
+    }
+    let names = |head: &Header| head.targets.iter().map(|target| target.name.clone()).collect::<BTreeSet<_>>();
+    let same = match number {
+        1 | 2 => names(head) == names(steps[0]),
+        3 => names(steps[0]).is_subset(&names(head)),
+        _ => names(head) == names(steps[2]),
+    };
+    if !same {
+        return other("it has other targets than the steps before it");
     }
     if let Some(target) = head.targets.iter().find(|target| target.kind != "block device") {
         return other(&format!("{} is a {}, not a block device", target.name, target.kind));

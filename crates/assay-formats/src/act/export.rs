@@ -69,7 +69,8 @@ impl Histograms {
             .flows
             .iter()
             .map(|flow| {
-                let stream = &header.streams[usize::from(flow.stream)];
+                // A log from outside may name a stream that is not there; it has no histogram.
+                let Some(stream) = header.streams.get(usize::from(flow.stream)) else { return Vec::new() };
                 let cache = index && stream.name == CACHE_READS;
                 let name = if cache { "reads" } else { stream.name.as_str() };
                 let mut places = vec![all.place(name)];

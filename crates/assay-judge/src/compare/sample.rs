@@ -103,12 +103,12 @@ impl Series {
 
 /// The quantile of counts by cell, ascending; `None` when nothing was counted.
 pub fn quantile_of(cells: impl Iterator<Item = (u32, u64)> + Clone, quantile: f64) -> Option<f64> {
-    let total: u64 = cells.clone().map(|(_, n)| n).sum();
+    let total = cells.clone().fold(0u64, |sum, (_, n)| sum.saturating_add(n));
     let rank = (quantile * total as f64).ceil().max(1.0) as u64;
-    let mut seen = 0;
+    let mut seen = 0u64;
     let mut cells = cells;
     let cell = cells.find(|(_, n)| {
-        seen += n;
+        seen = seen.saturating_add(*n);
         seen >= rank
     });
     cell.map(|(cell, _)| Times::largest_of(cell) as f64)
@@ -172,11 +172,15 @@ impl Sampled {
                 let key = (step, stream.clone(), service);
                 let Some(series) = self.series.get(&key).filter(|_| service || !self.service_only) else { continue };
                 let sum = sums.entry(key).or_default();
-                *sum.entry(OPERATIONS).or_default() += flow.ok;
+                let mut add = |cell: u32, n: u64| {
+                    let counted = sum.entry(cell).or_default();
+                    *counted = counted.saturating_add(n);
+                };
+                add(OPERATIONS, flow.ok);
                 for (index, threshold) in series.thresholds.iter().enumerate() {
                     let Ok(bucket) = bounds.bounds().binary_search(threshold) else { continue };
                     let over = timing.counts.chunks_exact(2).filter(|pair| pair[0] > bucket as u64);
-                    *sum.entry(index as u32 + 1).or_default() += over.map(|pair| pair[1]).sum::<u64>();
+                    add(index as u32 + 1, over.fold(0, |sum, pair| sum.saturating_add(pair[1])));
                 }
             }
         }

@@ -107,7 +107,7 @@ pub struct Cell {
     pub failed_at: BTreeMap<u64, u64>,
     /// At the end of the last interval.
     pub in_flight: u64,
-    /// At the end of the last interval.
+    /// At the end of the last interval; of a window, the last within the planned time.
     pub waiting: u64,
     /// At the end of the last interval.
     pub stuck: u64,

@@ -10,11 +10,11 @@ use crate::fold::series::SeriesFold;
 use crate::fold::steady::SteadyFold;
 use crate::fold::window::{Window, Windows, adds_up};
 use crate::judge::Options;
-use crate::judgement::{Deciding, Gap, GeneratorCost, Health, Slice, SliceStream};
+use crate::judgement::{Deciding, DiskCount, DiskTotals, Gap, GeneratorCost, Health, Slice, SliceStream};
 use crate::rules::criterion::Tracker;
 use crate::rules::finding::{Class, Finding, nowhere};
 use crate::rules::load::LoadTracker;
-use assay_base::{Criterion, Span};
+use assay_base::{Criterion, Errno, Span};
 use assay_record::{
     Close, CloseReason, Event, Filled, FlowInterval, Header, Histograms, Interval, PhaseKind, Times, Unpacker,
 };
@@ -34,14 +34,8 @@ pub struct TargetSums {
     pub read_bytes: u64,
     /// Bytes the run moved.
     pub written_bytes: u64,
-    /// Reads and writes of the device.
-    pub disk_operations: u64,
-    /// Bytes of those.
-    pub disk_bytes: u64,
-    /// What the run completed in the intervals with counters.
-    pub own_operations: u64,
-    /// Bytes of those.
-    pub own_bytes: u64,
+    /// The device's counters and the run's own in the intervals with counters.
+    pub disk: DiskTotals,
     /// Reads whose data were looked at.
     pub sampled: u64,
     /// Those that met a block that was never written.
@@ -75,6 +69,8 @@ struct Segment {
     stuck: u64,
     whole: bool,
     closed: Option<Close>,
+    /// A phase that is judged was reached.
+    measured: bool,
     /// Set where the warm-up was to last until the load is steady; says what became of that.
     waited: Option<Waited>,
 }
@@ -97,6 +93,8 @@ pub struct StepFold {
     pub(crate) judged: Vec<Judged>,
     pub(crate) load: LoadTracker,
     pub(crate) totals: Vec<Cell>,
+    /// Of each flow, what completed within the planned time.
+    pub(crate) in_time: Vec<u64>,
     pub(crate) maxima: Vec<(u64, u64)>,
     pub(crate) stream_maxima: Vec<(u64, u64)>,
     pub(crate) flow_times: Vec<Option<[Times; 3]>>,
@@ -160,6 +158,7 @@ impl Segment {
             stuck: 0,
             whole: true,
             closed: None,
+            measured: false,
             waited: header.phases.iter().any(|phase| phase.steady_round_ns.is_some()).then_some(Waited::Untold),
         }
     }
@@ -184,6 +183,7 @@ impl Segment {
             self.phase = Some(interval.phase);
         }
         let (kind, _) = *self.phases.get(usize::from(interval.phase))?;
+        self.measured |= kind == PhaseKind::Measure;
         let offset = interval.start_ns.saturating_sub(self.phase_start);
         (kind == PhaseKind::Measure).then(|| self.phase_base.saturating_add(offset))
     }
@@ -215,6 +215,7 @@ impl StepFold {
             series: SeriesFold::new(&layout, threshold.unwrap_or(Span::from_ms(1))),
             steady: SteadyFold::new(&header, &layout),
             totals: vec![Cell::new(layout.thresholds.buckets()); layout.flows.len()],
+            in_time: vec![0; layout.flows.len()],
             maxima: vec![(0, 0); layout.flows.len()],
             stream_maxima: vec![(0, 0); layout.streams.len()],
             flow_times: vec![None; layout.flows.len()],
@@ -257,7 +258,12 @@ impl StepFold {
         let same = header.flows == self.header.flows
             && header.thresholds_ns == self.header.thresholds_ns
             && header.streams == self.header.streams
-            && header.interval_ns == self.header.interval_ns;
+            && header.interval_ns == self.header.interval_ns
+            && header.targets.len() == self.header.targets.len();
+        let other = self.header.targets.iter().zip(&header.targets).find(|(before, now)| !now.is_still(before));
+        if let Some((before, _)) = other.filter(|_| same) {
+            return Err(format!("continues a step with something else than it began with as {}", before.name));
+        }
         if !same {
             return Err("continues a step with other streams, targets or thresholds".into());
         }
@@ -266,8 +272,12 @@ impl StepFold {
         self.gaps.push(gap);
         self.check_segment();
         let at = header.measured_before_ns;
-        for judged in &mut self.judged {
-            judged.windows.resume(self.cursor, at, self.layout.tolerance_ns());
+        for index in 0..self.judged.len() {
+            // What was seen in a whole window stays seen, also where it is measured once more.
+            if let Some(window) = self.judged[index].windows.close_whole(&self.layout) {
+                self.window(index, window);
+            }
+            self.judged[index].windows.resume(self.cursor, at, self.layout.tolerance_ns());
         }
         (self.cursor, self.follows) = (at, false);
         self.steady.resume();
@@ -307,7 +317,7 @@ impl StepFold {
         }
         let at = self.segment.place(interval, joins);
         self.place_events();
-        self.intervals += u64::from(at.is_some());
+        self.intervals += u64::from(at.is_some_and(|at| at < self.layout.planned_ns));
         let carried = self.account(interval);
         self.sum_targets(interval);
         if let Some(at) = at {
@@ -397,6 +407,11 @@ impl StepFold {
             segment.completed = segment.completed.saturating_add(ended);
             self.errors(index, interval);
             self.integrity.add(flow);
+            let damage = Errno::DAMAGE.map(|kind| kind.to_string());
+            if flow.damaged > 0 && !flow.errors.keys().any(|name| damage.contains(name)) {
+                let why = format!("{} damaged places and no read that met one", flow.damaged);
+                fault.get_or_insert((index, why));
+            }
         }
         self.segment.stuck = interval.flows.iter().fold(0, |sum, flow| sum.saturating_add(flow.stuck));
         if let Some((index, why)) = fault {
@@ -441,8 +456,9 @@ impl StepFold {
             let disk = interval.disks.iter().find(|disk| usize::from(disk.target) == index);
             if let Some(disk) = disk {
                 sums.counted = true;
-                add(&mut sums.disk_operations, disk.reads.saturating_add(disk.writes));
-                add(&mut sums.disk_bytes, disk.read_bytes.saturating_add(disk.written_bytes));
+                let count = |operations, bytes| DiskCount { operations, bytes };
+                sums.disk.reads = sums.disk.reads.plus(count(disk.reads, disk.read_bytes));
+                sums.disk.writes = sums.disk.writes.plus(count(disk.writes, disk.written_bytes));
             }
             for (head, flow) in self.layout.flows.iter().zip(&interval.flows) {
                 if usize::from(head.target) != index {
@@ -453,8 +469,8 @@ impl StepFold {
                 add(&mut sums.sampled, flow.sampled);
                 add(&mut sums.blank, flow.blank);
                 if disk.is_some() {
-                    add(&mut sums.own_operations, flow.ended());
-                    add(&mut sums.own_bytes, flow.bytes);
+                    let own = if writes { &mut sums.disk.own_writes } else { &mut sums.disk.own_reads };
+                    *own = own.plus(DiskCount { operations: flow.ended(), bytes: flow.bytes });
                 }
             }
         }
@@ -473,7 +489,7 @@ impl StepFold {
                 self.window(index, window);
             }
         }
-        self.totals(interval);
+        self.totals(at, interval);
         self.series.add(at, interval, &self.layout);
         self.steady.add(at, interval, &self.layout);
         if let Some(host) = &interval.host {
@@ -493,11 +509,15 @@ impl StepFold {
         self.follows = true;
     }
 
-    fn totals(&mut self, interval: &Interval) {
+    fn totals(&mut self, at: u64, interval: &Interval) {
+        let drains = at >= self.layout.planned_ns;
         let mut by_stream = vec![(0u64, 0u64); self.layout.streams.len()];
         for (index, flow) in interval.flows.iter().enumerate() {
             // A bucket that does not exist was reported by the windows.
             let _ = self.totals[index].add_interval(flow);
+            if !drains {
+                add(&mut self.in_time[index], flow.ok);
+            }
             let most = &mut self.maxima[index];
             *most = (most.0.max(flow.in_flight), most.1.max(flow.waiting));
             let sums = &mut by_stream[usize::from(self.layout.flows[index].stream)];
@@ -531,25 +551,33 @@ impl StepFold {
             }
         }
         if is_slice {
-            within &= self.load.observe(&window, &self.layout);
-            if window.complete && window.invalid.is_none() {
+            let seen = self.load.observe(&window, &self.layout);
+            within &= seen.within;
+            let flaw = match () {
+                () if !within || window.invalid.is_some() => None,
+                () if !seen.proves => Some("the load was not offered"),
+                () if pushed => Some("over a bound by the generator's own lag"),
+                () => None,
+            };
+            if window.complete && window.invalid.is_none() && flaw.is_none() && !window.repeated {
                 self.valid_intervals += window.intervals;
             }
-            self.keep_slice(&window, within, pushed && within);
+            self.keep_slice(&window, within, flaw);
         }
     }
 
-    /// `pushed`: a bound was broken, but not without the generator's own lag.
-    fn keep_slice(&mut self, window: &Window, within: bool, pushed: bool) {
+    /// `flaw`: why it proves nothing, though its window does not say so.
+    fn keep_slice(&mut self, window: &Window, within: bool, flaw: Option<&str>) {
         let full = self.slices.len() >= SLICES;
-        if full && (within && !pushed || self.slices.len() >= 2 * SLICES) {
+        if full && (within && flaw.is_none() || self.slices.len() >= 2 * SLICES) {
             self.slices_left_out += 1;
             return;
         }
         let length = window.end_ns.saturating_sub(window.start_ns);
         let note = match () {
             () if !window.complete => Some("not complete, does not count".to_owned()),
-            () if pushed && window.invalid.is_none() => Some("over a bound by the generator's own lag".to_owned()),
+            () if flaw.is_some() => flaw.map(str::to_owned),
+            () if window.repeated => Some("measured once more".to_owned()),
             () if length < self.judged[0].windows.length_ns() => {
                 Some(format!("{} long", Span::from_ns(length).human()))
             }
@@ -560,7 +588,7 @@ impl StepFold {
             start_ns: window.start_ns,
             end_ns: window.end_ns,
             complete: window.complete,
-            valid: window.invalid.is_none() && !pushed,
+            valid: window.invalid.is_none() && flaw.is_none(),
             within: within || !window.complete,
             note,
             streams: slice_streams(window, &self.layout),
@@ -670,6 +698,9 @@ impl StepFold {
         let told = if close.text.is_empty() { String::new() } else { format!(": {}", close.text) };
         let finding = match close.reason {
             CloseReason::TargetLost => Some((Class::Errors, format!("the target was lost{told}"))),
+            CloseReason::DeviceLag if self.segment.issued == 0 => {
+                Some((Class::Unproven, format!("nothing was issued before the schedule fell behind{told}")))
+            }
             CloseReason::DeviceLag => {
                 Some((Class::Broken, format!("the load was not held: the device let the schedule fall behind{told}")))
             }
@@ -711,8 +742,7 @@ impl StepFold {
 
     /// A certification that was to begin with a steady load and did not proves nothing; any other run says so.
     fn check_steady(&mut self) {
-        let kind = self.segment.phase.and_then(|phase| self.segment.phases.get(usize::from(phase)));
-        if kind.is_none_or(|(kind, _)| *kind != PhaseKind::Measure) {
+        if !self.segment.measured {
             return;
         }
         let why = match self.segment.waited.take() {

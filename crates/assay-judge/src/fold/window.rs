@@ -1,7 +1,7 @@
 //! Cuts the measured time into windows of one length and gives each away when it ends.
 //!
 //! One window is open at a time, so memory does not grow with the run. The last window takes in everything that starts at
-//! or after the planned end (the drain). A window is complete when its intervals follow each other from its beginning to its
+//! or after the planned end (the drain). What was not issued by the planned end stays so. A window is complete when its intervals follow each other from its beginning to its
 //! end without a hole.
 
 use crate::fold::cell::Cell;
@@ -21,8 +21,10 @@ pub struct Window {
     pub complete: bool,
     /// Why nothing in it counts, when that is so.
     pub invalid: Option<String>,
-    /// How many intervals it holds.
+    /// How many intervals of the planned time it holds.
     pub intervals: u64,
+    /// It was given before, and measured afresh behind an interruption.
+    pub repeated: bool,
     /// One for each flow.
     pub flows: Vec<Cell>,
     /// One for each stream: its flows added up.
@@ -34,6 +36,7 @@ struct Open {
     index: u64,
     reached: u64,
     hole: bool,
+    repeated: bool,
     invalid: Option<String>,
     intervals: u64,
     flows: Vec<Cell>,
@@ -91,11 +94,17 @@ impl Windows {
             self.open = Some(self.begin(index, at, follows, carried, layout));
         }
         let open = self.open.as_mut().expect("opened just above when there was none");
-        open.intervals += 1;
+        let drains = at >= self.planned_ns;
+        open.intervals += u64::from(!drains);
         open.reached = open.reached.max(at.saturating_add(interval.end_ns.saturating_sub(interval.start_ns)));
         for (cell, flow) in open.flows.iter_mut().zip(&interval.flows) {
+            let waiting = cell.waiting;
             if let Err(bucket) = cell.add_interval(flow) {
                 open.invalid.get_or_insert(format!("a count for bucket {bucket}, which does not exist"));
+            }
+            if drains {
+                // What waited when the load ended was not delivered in time, however well it is worked off behind it.
+                cell.waiting = cell.waiting.max(waiting);
             }
         }
         ended
@@ -109,7 +118,8 @@ impl Windows {
         Open {
             index,
             reached: at,
-            hole: repeated || (late && !follows),
+            hole: late && !follows,
+            repeated,
             invalid: self.invalid_ahead.take(),
             intervals: 0,
             flows,
@@ -122,6 +132,18 @@ impl Windows {
         if let Some(open) = &mut self.open {
             open.hole |= open.reached.saturating_add(layout.tolerance_ns()) < end_of(open.index, length, planned);
         }
+    }
+
+    /// Ends the open window if nothing of it is missing: an interruption behind it takes nothing away.
+    pub fn close_whole(&mut self, layout: &Layout) -> Option<Window> {
+        let (length, planned) = (self.length_ns, self.planned_ns);
+        let whole = |open: &Open| {
+            !open.hole && open.reached.saturating_add(layout.tolerance_ns()) >= end_of(open.index, length, planned)
+        };
+        if self.bridges_gaps || !self.open.as_ref().is_some_and(whole) {
+            return None;
+        }
+        self.close(layout)
     }
 
     /// The run goes on at `at`, after an interruption at `from`. A window that begins there is measured afresh.
@@ -164,6 +186,7 @@ impl Windows {
             complete: whole && !open.hole,
             invalid: open.invalid,
             intervals: open.intervals,
+            repeated: open.repeated,
             flows: open.flows,
             streams,
         })

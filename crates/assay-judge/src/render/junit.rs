@@ -1,5 +1,5 @@
-//! The judgement as JUnit XML, for whatever shows test results: a suite for each step, a case for each criterion, and one
-//! for the verdict itself, so that a step that failed for another reason (errors of the device, a cut log) does not look green.
+//! The judgement as JUnit XML, for whatever shows test results: a suite for it and for each step, a case for each criterion,
+//! and one for the verdict itself, so that a step that failed for another reason (errors of the device, a cut log) does not look green.
 
 use crate::judgement::{CriterionOutcome, Judgement, Outcome, Part};
 use crate::verdict::Verdict;
@@ -10,28 +10,26 @@ struct Suite<'a> {
     title: String,
     verdict: Verdict,
     reason: &'a str,
-    part: &'a Part,
+    /// None for what is said of all steps together.
+    part: Option<&'a Part>,
 }
 
 /// Writes the document.
 pub fn junit(judgement: &Judgement, out: &mut dyn Write) -> fmt::Result {
-    let suites: Vec<Suite> = match judgement.steps.as_slice() {
-        [] => vec![Suite {
-            title: format!("{} at {}", judgement.name, judgement.load),
-            verdict: judgement.verdict,
-            reason: &judgement.reason,
-            part: &judgement.part,
-        }],
-        steps => steps
-            .iter()
-            .map(|step| Suite {
-                title: format!("step {}: {} at {}", step.number, step.title, step.load),
-                verdict: step.verdict,
-                reason: &step.reason,
-                part: &step.part,
-            })
-            .collect(),
+    // Steps that passed do not make a whole: one may not be there.
+    let whole = Suite {
+        title: format!("{} at {}", judgement.name, judgement.load),
+        verdict: judgement.verdict,
+        reason: &judgement.reason,
+        part: judgement.steps.is_empty().then_some(&judgement.part),
     };
+    let steps = judgement.steps.iter().map(|step| Suite {
+        title: format!("step {}: {} at {}", step.number, step.title, step.load),
+        verdict: step.verdict,
+        reason: &step.reason,
+        part: Some(&step.part),
+    });
+    let suites: Vec<Suite> = std::iter::once(whole).chain(steps).collect();
     writeln!(out, "<?xml version=\"1.0\" encoding=\"UTF-8\"?>")?;
     writeln!(out, "<testsuites name=\"{}\">", escaped(&judgement.name))?;
     suites.iter().try_for_each(|suite| write_suite(judgement, suite, out))?;
@@ -39,7 +37,7 @@ pub fn junit(judgement: &Judgement, out: &mut dyn Write) -> fmt::Result {
 }
 
 fn write_suite(judgement: &Judgement, suite: &Suite, out: &mut dyn Write) -> fmt::Result {
-    let all = &suite.part.criteria;
+    let all = suite.part.map_or(&[][..], |part| &part.criteria);
     let having = |outcomes: &[Outcome]| all.iter().filter(|criterion| outcomes.contains(&criterion.outcome)).count();
     let failures = having(&[Outcome::Fail]) + usize::from(suite.verdict == Verdict::Fail);
     let unproved = matches!(suite.verdict, Verdict::Invalid | Verdict::Incomplete);
@@ -50,13 +48,13 @@ fn write_suite(judgement: &Judgement, suite: &Suite, out: &mut dyn Write) -> fmt
         escaped(&suite.title),
         all.len() + 1,
         having(&[Outcome::NotApplied]),
-        suite.part.measured_ns as f64 / 1e9,
+        suite.part.map_or(0.0, |part| part.measured_ns as f64 / 1e9),
         escaped(&judgement.created),
     )?;
     writeln!(out, "    <properties>")?;
     let seed = judgement.seed.to_string();
     let facts = [("tool", judgement.tool.as_str()), ("model", &judgement.model), ("seed", &seed)];
-    let targets = suite.part.targets.iter().map(|target| ("target", target.head.name.as_str()));
+    let targets = suite.part.iter().flat_map(|part| &part.targets).map(|target| ("target", target.head.name.as_str()));
     let marks = judgement.watermarks.iter().map(|mark| ("watermark", mark.as_str()));
     for (name, value) in facts.into_iter().chain(targets).chain(marks) {
         writeln!(out, "      <property name=\"{name}\" value=\"{}\"/>", escaped(value))?;

@@ -8,8 +8,8 @@ use crate::verdict::Verdict;
 use assay_base::{Bytes, Span};
 use std::fmt;
 
-/// The most lines of a summary: a terminal of forty has room for it, for where the results are, and for the prompt.
-const LINES: usize = 38;
+/// The most lines of a summary.
+const LINES: usize = 40;
 /// The least lines a table of slices takes: with a few rows, and with one.
 const LEAST_TABLE: usize = 10;
 const LEANEST_TABLE: usize = 8;

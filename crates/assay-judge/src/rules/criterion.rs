@@ -74,7 +74,7 @@ impl Tracker {
 
     /// Judges one window; false when the criterion is broken in it.
     pub fn observe(&mut self, window: &Window, layout: &Layout) -> bool {
-        self.complete += u64::from(window.complete);
+        self.complete += u64::from(window.complete && !window.repeated);
         let Some(stream) = self.stream.filter(|_| window.complete) else { return true };
         if window.invalid.is_some() {
             self.unproven += 1;

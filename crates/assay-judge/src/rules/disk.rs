@@ -1,6 +1,6 @@
 //! What the block devices counted against what was issued: the check that no cache stood between and nobody else was there.
 
-use crate::judgement::{Deciding, DiskTotals, TargetTotals};
+use crate::judgement::{Deciding, DiskCount, DiskTotals, TargetTotals};
 use crate::rules::finding::{Class, Finding, nowhere};
 use crate::rules::value::percent;
 
@@ -11,35 +11,73 @@ const REFUSE: f64 = 0.5;
 /// Fewer operations than this are too few to compare.
 const LEAST_OPERATIONS: u64 = 100;
 
-/// The difference as a share of the run's own, by operations or by bytes, whichever is closer: the kernel splits and
-/// merges operations, and counts bytes in sectors.
+/// A difference as a share of the run's own, and what it is of.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Difference {
+    what: &'static str,
+    theirs: u64,
+    own: u64,
+    share: f64,
+}
+
+impl Difference {
+    /// By operations or by bytes, whichever is closer: the kernel splits and merges operations, and counts bytes in sectors.
+    fn of(what: [&'static str; 2], theirs: DiskCount, own: DiskCount) -> Option<Difference> {
+        Difference::both(what, theirs, own).min_by(|a, b| a.share.total_cmp(&b.share))
+    }
+
+    /// What is missing of `own`, if by both: merging makes operations fewer and no bytes. Where both say so, the larger: of small
+    /// and large operations a cache may have answered all the small ones, which are few bytes.
+    fn missing(what: [&'static str; 2], theirs: DiskCount, own: DiskCount) -> Option<Difference> {
+        let less = Difference::both(what, theirs, own).all(|found| found.theirs < found.own && found.share > WARN);
+        Difference::both(what, theirs, own).filter(|_| less).max_by(|a, b| a.share.total_cmp(&b.share))
+    }
+
+    fn both(what: [&'static str; 2], theirs: DiskCount, own: DiskCount) -> impl Iterator<Item = Difference> {
+        let by = |what, theirs: u64, own: u64| {
+            (own > 0).then(|| Difference { what, theirs, own, share: theirs.abs_diff(own) as f64 / own as f64 })
+        };
+        [by(what[0], theirs.operations, own.operations), by(what[1], theirs.bytes, own.bytes)].into_iter().flatten()
+    }
+}
+
+/// The largest difference: of reads and writes together, and of either alone where the device counted less than the run made.
+/// What a cache answers of the one must not hide behind the other; what others do besides is held against all of it.
+fn difference(disk: &DiskTotals) -> Option<Difference> {
+    let together = Difference::of(["operations", "bytes"], disk.all(), disk.own_all());
+    let alone = [
+        (["reads", "bytes read"], disk.reads, disk.own_reads),
+        (["writes", "bytes written"], disk.writes, disk.own_writes),
+    ];
+    let alone = alone.into_iter().filter(|(_, _, own)| own.operations >= LEAST_OPERATIONS);
+    let missing = alone.filter_map(|(what, theirs, own)| Difference::missing(what, theirs, own));
+    together.into_iter().chain(missing).max_by(|a, b| a.share.total_cmp(&b.share))
+}
+
+/// The largest difference as a share of the run's own.
 pub fn mismatch(disk: &DiskTotals) -> f64 {
-    let by = |theirs: u64, own: u64| (own > 0).then(|| theirs.abs_diff(own) as f64 / own as f64);
-    let both = [by(disk.operations, disk.own_operations), by(disk.bytes, disk.own_bytes)];
-    both.into_iter()
-        .flatten()
-        .fold(None, |least: Option<f64>, share| Some(least.map_or(share, |l| l.min(share))))
-        .unwrap_or(0.0)
+    difference(disk).map_or(0.0, |found| found.share)
 }
 
 /// What the comparison says of each target.
 pub fn check(targets: &[TargetTotals], step: u32) -> (Vec<Finding>, Vec<String>) {
     let (mut findings, mut warnings) = (Vec::new(), Vec::new());
     for target in targets {
-        let Some(disk) = target.disk.filter(|disk| disk.own_operations >= LEAST_OPERATIONS) else { continue };
+        let Some(disk) = target.disk.filter(|disk| disk.own_all().operations >= LEAST_OPERATIONS) else { continue };
+        let Some(found) = difference(&disk) else { continue };
         let name = &target.head.name;
         let text = format!(
-            "{name}: its block device counted {} operations where the run made {} (a difference of {})",
-            disk.operations,
-            disk.own_operations,
-            percent(disk.mismatch)
+            "{name}: its block device counted {} {} where the run made {} (a difference of {})",
+            found.theirs,
+            found.what,
+            found.own,
+            percent(found.share)
         );
-        if disk.mismatch > REFUSE {
-            let cause =
-                if disk.operations < disk.own_operations { "something cached" } else { "somebody else used it" };
+        if found.share > REFUSE {
+            let cause = if found.theirs < found.own { "something cached" } else { "somebody else used it" };
             let deciding = Deciding { target: Some(name.clone()), ..nowhere(step) };
             findings.push(Finding::new(Class::Between, format!("{text}: {cause}"), deciding));
-        } else if disk.mismatch > WARN {
+        } else if found.share > WARN {
             warnings.push(text);
         }
     }
@@ -50,17 +88,33 @@ pub fn check(targets: &[TargetTotals], step: u32) -> (Vec<Finding>, Vec<String>)
 mod tests {
     use super::*;
 
+    fn count(operations: u64, bytes: u64) -> DiskCount {
+        DiskCount { operations, bytes }
+    }
+
     #[test]
     fn the_closer_of_operations_and_bytes_counts() {
-        for (operations, bytes, own_operations, own_bytes, expected) in [
-            (100, 1000, 100, 1000, 0.0),
-            (200, 1010, 100, 1000, 0.01),
-            (0, 0, 100, 1000, 1.0),
-            (5, 5, 0, 0, 0.0),
-            (u64::MAX, u64::MAX, 1, 1, u64::MAX as f64 - 1.0),
+        for (theirs, own, expected) in [
+            (count(100, 1000), count(100, 1000), 0.0),
+            (count(200, 1010), count(100, 1000), 0.01),
+            (count(0, 0), count(100, 1000), 1.0),
+            (count(5, 5), count(0, 0), 0.0),
+            (count(u64::MAX, u64::MAX), count(1, 1), u64::MAX as f64 - 1.0),
         ] {
-            let disk = DiskTotals { operations, bytes, own_operations, own_bytes, mismatch: 0.0 };
+            let disk = DiskTotals { reads: theirs, own_reads: own, ..DiskTotals::default() };
             assert_eq!(mismatch(&disk), expected, "{disk:?}");
         }
+    }
+
+    /// ACT's load: every judged read from a cache, and large blocks, which are twice the bytes, from the device.
+    #[test]
+    fn cached_reads_do_not_hide_behind_writes() {
+        let writes = count(2_344, 307_000_000);
+        let large = count(2_344, 307_000_000);
+        let own_reads = count(200_000 + large.operations, 307_200_000 + large.bytes);
+        let disk = DiskTotals { reads: large, writes, own_reads, own_writes: writes, ..DiskTotals::default() };
+        assert!(mismatch(&disk) > 0.98, "half of the bytes that were read, and nearly all reads: {}", mismatch(&disk));
+        let merged = DiskTotals { reads: count(30_000, own_reads.bytes), ..disk };
+        assert!(mismatch(&merged) < WARN, "merged reads are read all the same: {}", mismatch(&merged));
     }
 }

@@ -10,11 +10,13 @@ use crate::fold::window::{Window, sum};
 use crate::judgement::{CriterionOutcome, Deciding, Figure, Outcome};
 use crate::rules::criterion::place;
 use crate::rules::finding::{Class, Finding};
-use crate::rules::value::percent;
-use assay_base::Span;
+use crate::rules::value::share_text;
+use assay_base::{Share, Span};
 
 /// One part in this many of the schedule may be left waiting at the end of a slice: 0.1 %.
 const LEFT_WAITING: u64 = 1000;
+/// The share that must be issued.
+const LEAST: Share = Share::from_ppb(999_000_000);
 /// Fewer operations than this in a slice, none of them completed, say nothing about the device.
 const TOO_FEW: u64 = 10;
 
@@ -37,6 +39,15 @@ pub struct LoadTracker {
     pub findings: Vec<Finding>,
     /// What a reader should know.
     pub warnings: Vec<String>,
+}
+
+/// What one slice came to.
+#[derive(Clone, Copy, Debug)]
+pub struct Seen {
+    /// The load was delivered, as far as it is the device's.
+    pub within: bool,
+    /// The load was offered, so that the slice says something.
+    pub proves: bool,
 }
 
 impl LoadTracker {
@@ -82,11 +93,17 @@ impl LoadTracker {
     }
 
     /// Judges one slice.
-    pub fn observe(&mut self, window: &Window, layout: &Layout) -> bool {
+    pub fn observe(&mut self, window: &Window, layout: &Layout) -> Seen {
+        let before = self.unproven;
+        let within = self.holds(window, layout);
+        Seen { within, proves: self.unproven == before }
+    }
+
+    fn holds(&mut self, window: &Window, layout: &Layout) -> bool {
         if !window.complete {
             return true;
         }
-        self.complete += 1;
+        self.complete += u64::from(!window.repeated);
         if let Some(why) = &window.invalid {
             self.unproven += 1;
             self.find(
@@ -169,7 +186,7 @@ impl LoadTracker {
             end_ns: window.end_ns,
             target,
             value,
-            text: percent(value),
+            text: share_text(value, LEAST),
             operations: cell.scheduled,
             within,
             generator,

@@ -88,7 +88,11 @@ impl Value {
                 share_text(self.as_f64(), *limit)
             }
             (Value::Share { .. }, _) => percent(self.as_f64()),
-            (Value::Mean { .. }, _) => Span::from_ns(self.as_f64() as u64).human(),
+            (Value::Mean { .. }, bound) => {
+                let (mean, limit) = (Span::from_ns(self.as_f64() as u64), Span::from_ns(limit(bound) as u64));
+                let alike = mean.human() == limit.human() && self.as_f64() != limit.as_ns() as f64;
+                if alike { format!("{:.3} ns", self.as_f64()) } else { mean.human() }
+            }
         }
     }
 }
@@ -107,9 +111,16 @@ pub fn percent(share: f64) -> String {
 }
 
 /// As [`percent`], with more digits where two would read as the bound itself.
-fn share_text(share: f64, limit: Share) -> String {
+pub fn share_text(share: f64, limit: Share) -> String {
     let text = percent(share);
     if text == percent(limit.as_f64()) && share != limit.as_f64() { format!("{:.5}%", share * 100.0) } else { text }
+}
+
+/// A bound's own digits, where three are too few for it.
+fn exact(span: Span) -> String {
+    let short = span.human();
+    let same = short.replace(' ', "").replace('µ', "u").parse() == Ok(span);
+    if same { short } else { span.to_string() }
 }
 
 /// The bound in words: `< 5%`.
@@ -117,7 +128,7 @@ pub fn bound_text(bound: &Bound) -> String {
     match bound {
         Bound::Over { below, .. } => format!("< {below}"),
         Bound::OverAtMost { at_most, .. } => format!("<= {at_most}"),
-        Bound::MeanAtMost(span) => format!("<= {}", span.human()),
+        Bound::MeanAtMost(span) => format!("<= {}", exact(*span)),
     }
 }
 

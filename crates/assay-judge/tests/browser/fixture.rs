@@ -318,11 +318,10 @@ fn targets(size: Size) -> Vec<TargetTotals> {
         sampled_reads: 0,
         blank_reads: 0,
         disk: Some(DiskTotals {
-            operations: 1_000_400,
-            bytes: 4_000_000,
-            own_operations: 1_000_000,
-            own_bytes: 4_000_000,
+            reads: DiskCount { operations: 1_000_400, bytes: 4_000_000 },
+            own_reads: DiskCount { operations: 1_000_000, bytes: 4_000_000 },
             mismatch: 0.0004,
+            ..DiskTotals::default()
         }),
         health: None,
     };

@@ -151,7 +151,8 @@ fn a_thin_disk_that_is_full_fails_and_says_so() {
 fn without_faults_the_same_disk_passes() {
     let Some(rig) = Rig::empty() else { return };
     let both = workload("2s", ("1s", "50%"), &[&steady("read", 500), &steady("write", 100)]);
-    let (said, _) = rig.run(&both, &["--create", "64MiB"]);
+    rig.prepare();
+    let (said, _) = rig.run(&both, &[]);
     let log = rig.judged(&said, "PASS");
     assert!(errors(&log).is_empty() && rig.place.path(DISK).exists());
 }

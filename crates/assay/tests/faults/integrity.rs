@@ -155,7 +155,8 @@ fn failed_writes_leave_nothing_to_be_blamed_for() {
 #[test]
 fn a_later_run_checks_what_an_earlier_one_has_written() {
     let Some(rig) = Rig::empty() else { return };
-    let (said, _) = rig.run(&once(), &["--create", "64MiB"]);
+    rig.prepare();
+    let (said, _) = rig.run(&once(), &[]);
     assert_eq!(said.code, Some(0), "{}{}", said.out, said.err);
     std::fs::rename(rig.place.path("run"), rig.place.path("first")).unwrap();
     let disk = std::fs::OpenOptions::new().read(true).write(true).open(rig.place.path(DISK)).unwrap();

@@ -66,6 +66,12 @@ impl Rig {
         }
     }
 
+    /// Makes the disk of one that is empty, full of data: reads of what was never written would prove nothing.
+    pub fn prepare(&self) {
+        let said = self.place.assay(&["prep", DISK, "--create", "64MiB", "--skip-zero"]);
+        assert_eq!(said.code, Some(0), "{said:?}");
+    }
+
     /// Runs a workload on the disk to its end.
     pub fn run(&self, workload: &str, more: &[&str]) -> (Said, Log) {
         self.place.write("workload.toml", workload);
