@@ -53,6 +53,8 @@ fn an_interrupted_certification_goes_on_where_it_stopped_and_marks_the_gap() {
     assert!(cut.out.contains("--resume run"), "it says how to go on:\n{}", cut.out);
     let other = place.assay(&["certify", "sim:flash", "sim:flash", "--at", "0.4x", "--for", "6h", "--resume", "run"]);
     assert_eq!(other.code, Some(2), "another load is another certification");
+    let other = place.assay(&[&command[..], &["--resume", "run", "--seed", "77"]].concat());
+    assert!(other.code == Some(2) && other.err.contains("its seed is 1"), "{}", other.err);
     let resumed = place.assay(&[&command[..], &["--resume", "run", "--json"]].concat());
     let json = resumed.json();
     assert_eq!((resumed.code, json["verdict"].as_str()), (Some(0), Some("PASS")), "{}", resumed.err);
@@ -92,6 +94,10 @@ fn limit_finds_the_known_capacity_within_two_percent_and_goes_on_after_an_interr
         kept["runs"].as_array_mut().unwrap().truncate(4);
         std::fs::create_dir(place.path("cut")).unwrap();
         place.write("cut/limit.json", &kept.to_string());
+        for changed in [&["--seed", "77"][..], &["--verify"]] {
+            let other = place.assay(&[&command[..], changed, &["--resume", "cut"]].concat());
+            assert!(other.code == Some(2) && other.err.contains("cannot be continued"), "{}", other.err);
+        }
         let resumed = place.assay(&[&command[..], &["--resume", "cut"]].concat()).json();
         assert_eq!(resumed["outcome"], json["outcome"]);
         assert_eq!(resumed["runs"].as_array().unwrap().len(), json["runs"].as_array().unwrap().len());

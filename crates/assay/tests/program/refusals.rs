@@ -353,3 +353,48 @@ fn control_characters_of_names_do_not_reach_a_terminal() {
         assert!(!said.out.contains('\u{1b}') && !said.err.contains('\u{1b}'), "{said:?}");
     }
 }
+
+#[test]
+fn what_is_no_log_is_told_at_once() {
+    let place = Place::new();
+    let zero = "/dev/zero";
+    place.write("verdict.json", &"{}\n".repeat(1000));
+    std::fs::create_dir_all(place.path("search/01-1x")).unwrap();
+    place.write("search/01-1x/run.jsonl", "");
+    let cases = [
+        (&["judge", zero][..], "it is no file"),
+        (&["report", zero], "it is no file"),
+        (&["watch", zero], "it is no file"),
+        (&["compare", zero, zero], "it is no file"),
+        (&["watch", "verdict.json"], "not a line of a run log"),
+        (&["judge", "search"], "search/01-1x"),
+        (&["watch", "search"], "search/01-1x"),
+    ];
+    for (args, what) in cases {
+        let said = place.assay(args);
+        refused(&said, WORKLOAD, &[what]);
+        assert!(said.err.lines().count() < 5, "{}", said.err);
+    }
+}
+
+#[test]
+fn options_that_would_mean_nothing_are_refused() {
+    let place = Place::new();
+    let run = ["run", "random-read", "sim:flash", "--for", "4s", "--slice", "2s", "--out", "a"];
+    assert_eq!(place.assay(&run).code, Some(0));
+    let other = ["run", "random-read", "sim:flash", "--for", "4s", "--slice", "2s", "--out", "b"];
+    assert_eq!(place.assay(&other).code, Some(0));
+    for (args, what) in [
+        (&["export", "a", "--to", "csv", "--unit", "us"][..], "--unit is for"),
+        (&["run", "random-read", "sim:flash", "--spin", "2s"], "0s to 1s"),
+        (&["compare", "a", "b", "--label", "b=a"], "would be called"),
+        (&["judge", "a", "--slice", "0s"], "holds nothing"),
+        (&["judge", "a", "--slice", "1500ms"], "no multiple of the log's interval, 1s"),
+    ] {
+        refused(&place.assay(args), USAGE, &[what]);
+    }
+    assert_eq!(place.assay(&["judge", "a", "--slice", "1s"]).code, Some(0));
+    assert_eq!(place.assay(&["doctor", "sim:flash"]).code, Some(0));
+    let text = place.assay(&["workloads", "act-index", "--json"]).json();
+    assert!(text["text"].as_str().unwrap().contains("act-index"), "{text}");
+}

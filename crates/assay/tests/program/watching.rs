@@ -79,9 +79,21 @@ fn searches_and_curves_go_on_in_the_background_too() {
 }
 
 #[test]
+fn what_a_detached_run_is_can_be_read_by_a_program() {
+    let place = Place::new();
+    let json = place.assay(&[&RUN[..], &["--json", "--out", "run"]].concat()).json();
+    assert_eq!((json["dir"].as_str(), json["said"].is_string()), (Some("run"), true), "{json}");
+    let pid = json["process"].as_i64().unwrap() as i32;
+    until("its end", || !is_alive(pid));
+    assert!(place.path("run/verdict.json").exists());
+}
+
+#[test]
 fn a_run_that_was_killed_is_told_from_one_that_goes_on() {
     let place = Place::new();
     let mut running = place.start(&["run", "random-read", "null:1GiB", "--for", "10min"], 2);
+    let judged = place.assay(&["judge", "run"]);
+    assert!(judged.err.contains("this run goes on") && judged.err.contains("assay watch run"), "{}", judged.err);
     let second = place.assay(&["run", "random-read", "null:1GiB", "--for", "10min", "--resume", "run"]);
     assert_eq!(second.code, Some(5), "{}", second.err);
     assert!(second.err.contains("another run is writing it"), "{}", second.err);
