@@ -296,6 +296,7 @@ fn a_slice_that_was_seen_whole_counts_though_it_is_measured_again() {
     let judged = cut(good, good);
     assert_eq!(judged.verdict, Verdict::Pass, "{}", judged.reason);
     assert_eq!(judged.part.intervals.valid, 180);
+    assert!(judged.reason.contains("in all 3 slices"), "{}", judged.reason);
 }
 
 #[test]

@@ -12,7 +12,7 @@ use crate::verdict::Verdict;
 use crate::words::{change, clock};
 use assay_base::{Criterion, Span};
 use assay_record::{CloseReason, Event, Times};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// The quantiles of a chart by nines.
 const NINES: [f64; 17] = [
@@ -342,7 +342,9 @@ fn meanwhile(part: &Part, window: &Deciding) -> String {
 
 /// Why it passed, and what came closest to its bound.
 fn pass_reason(part: &Part, stress: bool) -> String {
-    let slices = part.slices.len() as u64 + part.slices_left_out;
+    // One may have been measured twice.
+    let kept: BTreeSet<u64> = part.slices.iter().map(|slice| slice.number).collect();
+    let slices = kept.len() as u64 + part.slices_left_out;
     let over = match slices {
         1 => format!("over the measured {}", Span::from_ns(part.planned_ns).human()),
         n => format!("in all {n} slices of {}", Span::from_ns(part.slice_ns).human()),
