@@ -22,7 +22,8 @@ use assay_engine::{Limits, Settled, Settling, Setup, Totals, Worker, run_virtual
 use assay_model::Plan;
 use assay_model::arrival::Part;
 use assay_record::{
-    ClockSample, Close, CloseReason, DiskCounters, Entry, Event, Frame, Header, HostSample, Interval, StepHead,
+    ClockSample, Close, CloseReason, DiskCounters, Entry, Event, FlowInterval, Frame, Header, HostSample, Interval,
+    StepHead,
 };
 use real::Real;
 use std::collections::BTreeMap;
@@ -67,12 +68,13 @@ pub fn drive(
     progress: &mut Progress,
     stop: &StopCell,
 ) -> Result<CloseReason, Failure> {
-    let ready = integrity::possible(plan, targets).and_then(|()| log.reserve(room(plan, targets, how)));
+    let ready = integrity::possible(plan, targets)
+        .and_then(|()| log.reserve(room(plan, targets, how)))
+        .and_then(|()| targets.recheck());
     if let Err(failure) = ready {
         log.forget_unbegun();
         return Err(failure);
     }
-    targets.recheck()?;
     let marks: Vec<Option<Mark>> = targets.real().iter().map(Mark::of).collect();
     let result = match targets {
         Targets::Simulated(all) => {
@@ -151,6 +153,8 @@ struct Collector<'a> {
     log: &'a mut LogFile,
     progress: &'a mut Progress,
     intervals: u64,
+    /// What the intervals so far hold.
+    written: Totals,
     /// Where the warm-up waits.
     settling: Option<Settling>,
     /// When it ends, once that is decided.
@@ -170,12 +174,17 @@ impl<'a> Collector<'a> {
     fn begin(plan: &Plan, header: Header, log: &'a mut LogFile, progress: &'a mut Progress) -> Collector<'a> {
         progress.start(&header);
         log.write(&Entry::Header(Box::new(header)));
-        Collector { log, progress, intervals: 0, settling: Settling::new(plan), phase_end: None }
+        let (settling, written) = (Settling::new(plan), Totals::default());
+        Collector { log, progress, intervals: 0, written, settling, phase_end: None }
     }
 
     fn interval(&mut self, frame: &Frame, beside: Beside) {
         let Beside { disks, host, clocks } = beside;
         let interval = Interval { disks, host, clocks, ..frame.interval() };
+        let sum = |of: fn(&FlowInterval) -> u64| interval.flows.iter().map(of).sum::<u64>();
+        self.written.issued += sum(|flow| flow.issued);
+        self.written.completed += sum(FlowInterval::ended);
+        self.written.stuck = sum(|flow| flow.stuck);
         self.progress.interval(&interval);
         let settled = self.settling.as_mut().and_then(|settling| settling.interval(&interval));
         self.log.write(&Entry::Interval(interval));
@@ -194,7 +203,8 @@ impl<'a> Collector<'a> {
         self.log.write(&Entry::Event(event));
     }
 
-    fn close(&mut self, reason: CloseReason, at: Instant, totals: Totals) {
+    /// `died` is what is known of a worker that did.
+    fn close(&mut self, reason: CloseReason, died: Option<&str>, at: Instant, totals: Totals) {
         let text = match reason {
             CloseReason::Completed => "all phases ran to their end",
             CloseReason::Interrupted => "a signal asked for the end",
@@ -202,7 +212,7 @@ impl<'a> Collector<'a> {
             CloseReason::GeneratorLag => "the generator did not keep up with the load within max_lag",
             CloseReason::TargetLost => "a target was lost",
             CloseReason::LogFailed => "the log could not be kept",
-            CloseReason::EngineFailed => "the engine could not submit",
+            CloseReason::EngineFailed => died.unwrap_or("the engine could not submit"),
         };
         let Totals { issued, completed, stuck } = totals;
         self.log.close(Close {
@@ -273,7 +283,7 @@ fn simulated(
     let mut sink = Direct { collector: &mut collector, spent: Vec::new(), last: Instant::ZERO };
     run_virtual(&mut worker, Instant::ZERO, &mut sink, || stop.is_set());
     let end = sink.last;
-    collector.close(worker.reason(), end, worker.totals());
+    collector.close(worker.reason(), None, end, worker.totals());
     Ok(worker.reason())
 }
 

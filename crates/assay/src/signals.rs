@@ -1,4 +1,5 @@
-//! Signals, and every other reason to end a run early, as one cell that workers look at.
+//! Signals, and every other reason to end a run early, as cells that workers look at: one for what is asked of the program,
+//! which ends all its runs, and one of each run for its own reasons.
 
 use assay_engine::shell::Stop;
 use assay_record::CloseReason;

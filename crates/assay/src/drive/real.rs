@@ -24,6 +24,7 @@ use assay_model::arrival::Part;
 use assay_model::{Address, Arrival, Plan};
 use assay_record::{CloseReason, Entry, Event, Frame};
 use std::collections::BTreeMap;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
@@ -48,7 +49,10 @@ pub struct Real<'a> {
     plan: &'a Plan,
     targets: &'a Targets,
     how: &'a Drive,
+    /// The end that was asked for from outside, of this run and of those after it.
     stop: &'a StopCell,
+    /// The end that this run has a reason of its own for, which is none for the next one.
+    own: StopCell,
     /// When the phase that waits ends, in nanoseconds of the run's time line; 0 until it is decided.
     phase_end: AtomicU64,
     /// Tells a stop of the whole program from a device that blocks.
@@ -68,12 +72,15 @@ enum Told {
     Frame(usize, Frame),
     Event(Event),
     Finished(usize, CloseReason, Totals, Instant),
+    /// By a panic, with its words.
+    Died(usize, String),
 }
 
 impl<'a> Real<'a> {
     /// `plan` on `targets`, until it is over or `stop` says so.
     pub fn new(plan: &'a Plan, targets: &'a Targets, how: &'a Drive, stop: &'a StopCell) -> Real<'a> {
-        Real { plan, targets, how, stop, phase_end: AtomicU64::new(0), pulse: Pulse::default() }
+        let (own, phase_end, pulse) = (StopCell::default(), AtomicU64::new(0), Pulse::default());
+        Real { plan, targets, how, stop, own, phase_end, pulse }
     }
 
     /// Runs it into `log`.
@@ -97,13 +104,17 @@ impl<'a> Real<'a> {
             };
             let beating = spawn(scope, "pulse".to_owned(), body)?;
             let _beating = self.pulse.until_dropped(beating.thread());
+            let _leaving = Leaving(&self.own);
             let mut lines = Vec::new();
             for index in 0..workers {
                 let (go, going) = channel();
                 let (spend, spent) = channel();
                 let part = Part { index: index as u64, of: workers as u64 };
                 let (tell, ledger) = (tell.clone(), ledger.clone());
-                let body = move || self.worker(part, chosen, clock, Marked { run, ledger }, &tell, &going, spent);
+                let body = move || {
+                    let work = || self.worker(part, chosen, clock, Marked { run, ledger }, &tell, &going, spent);
+                    tell_of_death(index, &tell, work);
+                };
                 spawn(scope, format!("worker-{index}"), body)?;
                 lines.push((go, spend));
             }
@@ -252,7 +263,7 @@ impl<'a> Real<'a> {
             let _ = tell.send(Told::Unable(too_large()));
             return;
         };
-        let host = Machine { clock, pulse: &self.pulse, stop: self.stop };
+        let host = Machine { clock, pulse: &self.pulse, stop: self.stop, own: &self.own };
         let mut line = Line { index, tell, spent, phase_end: &self.phase_end };
         let waiting = Waiting { spin: self.spin(chosen.workers), inline: choice == Choice::Inline };
         run_real(&mut worker, &host, &mut line, waiting);
@@ -379,10 +390,33 @@ fn ready(told: &Receiver<Told>, workers: usize) -> Result<(EngineFacts, String),
         match told.recv() {
             Ok(Told::Ready(engine, priority)) => facts = Some((engine, priority)),
             Ok(Told::Unable(failure)) => return Err(failure),
+            Ok(Told::Died(worker, why)) => return Err(Failure::bug(death(worker, &why))),
             _ => return Err(Failure::bug("a worker ended before it began")),
         }
     }
     facts.ok_or_else(|| Failure::bug("a run without workers"))
+}
+
+/// Does a worker's `work` and tells the collecting thread if it ends by a panic: that thread would wait for its frames for ever.
+fn tell_of_death(worker: usize, tell: &Sender<Told>, work: impl FnOnce()) {
+    if let Err(panic) = catch_unwind(AssertUnwindSafe(work)) {
+        let words = panic.downcast_ref::<&str>().map(|text| (*text).to_owned());
+        let words = words.or_else(|| panic.downcast_ref::<String>().cloned()).unwrap_or_default();
+        let _ = tell.send(Told::Died(worker, words));
+    }
+}
+
+fn death(worker: usize, why: &str) -> String {
+    format!("worker {worker} died, which is a bug in assay: {why}")
+}
+
+/// Asks the workers to end when the collecting thread leaves, however that comes: nobody would write down what they do.
+struct Leaving<'a>(&'a StopCell);
+
+impl Drop for Leaving<'_> {
+    fn drop(&mut self) {
+        self.0.ask(CloseReason::EngineFailed);
+    }
 }
 
 /// The collecting side of a real run.
@@ -404,8 +438,9 @@ impl Collecting<'_> {
         let mut reason = CloseReason::Completed;
         let mut totals = Totals::default();
         let mut end = Instant::ZERO;
-        let mut running = self.spenders.len();
-        while running > 0 {
+        let mut died = None;
+        let mut running = vec![true; self.spenders.len()];
+        while running.contains(&true) {
             match self.told.recv_timeout(TICK) {
                 Ok(Told::Frame(worker, frame)) => merger.push(worker, frame),
                 Ok(Told::Event(event)) => collector.event(event),
@@ -413,15 +448,25 @@ impl Collecting<'_> {
                     merger.finish(worker);
                     totals += carried;
                     end = end.max(at);
-                    running -= 1;
+                    running[worker] = false;
                     if how != CloseReason::Completed {
                         reason = if reason == CloseReason::Completed { how } else { reason };
                         // One worker alone is not the load: the others end with it.
-                        self.real.stop.ask(how);
+                        self.real.own.ask(how);
                     }
                 }
+                Ok(Told::Died(worker, why)) if running[worker] => {
+                    // It is not finished: what the others do without its part is not the load, and is not written down.
+                    let now = self.clock.now();
+                    let (what, text, details) = ("engine-failed".to_owned(), death(worker, &why), BTreeMap::new());
+                    collector.event(Event { at_ns: now.as_ns(), what, text: text.clone(), details });
+                    reason = if reason == CloseReason::Completed { CloseReason::EngineFailed } else { reason };
+                    (died, end) = (died.or(Some(text)), end.max(now));
+                    running[worker] = false;
+                    self.real.own.ask(CloseReason::EngineFailed);
+                }
                 Ok(Told::Unable(failure)) => return Err(failure),
-                Ok(Told::Ready(..)) => {}
+                Ok(Told::Ready(..) | Told::Died(..)) => {}
                 Err(RecvTimeoutError::Timeout) => collector.progress.tick(),
                 Err(RecvTimeoutError::Disconnected) => {
                     return Err(Failure::bug("a worker died; the run log up to here is valid"));
@@ -439,14 +484,16 @@ impl Collecting<'_> {
                     let _ = self.spenders[worker].send(frame);
                 }
                 if collector.log.failure().is_some() {
-                    self.real.stop.ask(CloseReason::LogFailed);
+                    self.real.own.ask(CloseReason::LogFailed);
                 }
             }
         }
         if reason == CloseReason::Completed && totals.stuck == 0 {
             self.real.health(self.clock, collector.log);
         }
-        collector.close(reason, end, totals);
+        // Nobody knows the totals of a worker that died, nor what the others did after it: the intervals are what there is.
+        let totals = if died.is_some() { collector.written } else { totals };
+        collector.close(reason, died.as_deref(), end, totals);
         Ok(reason)
     }
 }
@@ -456,6 +503,7 @@ struct Machine<'a> {
     clock: Clock,
     pulse: &'a Pulse,
     stop: &'a StopCell,
+    own: &'a StopCell,
 }
 
 impl Host for Machine<'_> {
@@ -472,7 +520,8 @@ impl Host for Machine<'_> {
     }
     #[inline]
     fn stop(&self) -> Option<Stop> {
-        self.stop.get()
+        // A second signal hurries, whatever the run's own reason was.
+        self.stop.get().or_else(|| self.own.get())
     }
 }
 
@@ -499,3 +548,7 @@ impl Sink for Line<'_> {
         (at != 0).then(|| Instant::from_ns(at))
     }
 }
+
+#[cfg(test)]
+#[path = "real_tests.rs"]
+mod tests;

@@ -1,14 +1,37 @@
 //! Whose lag it is, over repeated trials: a starved generator is INVALID and never FAIL; a stalled device is FAIL and never
 //! INVALID (see `times`).
 
-use super::bed::Place;
+use super::bed::{Log, Place};
 use super::devices::passed_over;
 use super::rig::{DISK, Rig, is_root, steady, trials, workload};
+use assay_record::CloseReason;
+use serde_json::Value;
 use std::fs;
 use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
 use std::process::Command;
 use std::time::Duration;
+
+/// Four at a time of 10 ms each are 400 a second: the search's second load is ended by its lag, and that ends no other.
+#[test]
+fn a_load_that_cannot_be_carried_ends_its_own_run_only() {
+    let Some(rig) = Rig::full() else { return };
+    rig.fault.set("read_delay=10ms");
+    let reads = workload("2s", ("5s", "5%"), &[&steady("read", 50)]);
+    let reads = reads.replacen("duration", "in_flight_bound = 4\nmax_lag = \"100ms\"\nduration", 1);
+    rig.place.write("workload.toml", &reads);
+    let search = ["--from", "5x", "--resolution", "2x", "--for", "2s", "--out", "search", "--json"];
+    let path = rig.place.assay(&[&["limit", "workload.toml", DISK][..], &search].concat()).json();
+    let runs = path["runs"].as_array().unwrap();
+    let log = |run: &Value| Log::of(&rig.place.path(run["directory"].as_str().unwrap()));
+    assert_eq!(log(&runs[1]).close.unwrap().reason, CloseReason::DeviceLag, "{path}");
+    assert!(runs.len() > 2, "something lies between: {path}");
+    for run in runs {
+        let log = log(run);
+        log.adds_up();
+        assert!(log.close.unwrap().issued > 100, "{run}");
+    }
+}
 
 /// Stopped wherever it is: with the engine `inline` half of the time within a call to the device, which by itself looks as if
 /// the device had blocked; and with eight in flight at most what was due meanwhile waits for a full queue besides.

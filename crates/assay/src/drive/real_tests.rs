@@ -1,0 +1,122 @@
+//! Our own mistakes while the load goes on: a worker that dies, a collecting thread that does. Both end the run, at once and
+//! for themselves only.
+
+use super::*;
+use crate::certificate;
+use crate::drive::drive;
+use crate::failure::code;
+use crate::logfile::Listen;
+use crate::targets::{Named, named};
+use assay_judge::{Options, Verdict};
+use assay_model::workload::Adjust;
+use assay_record::{FlowInterval, Recorder};
+
+/// An hour of a light load on nothing.
+fn hour() -> (Plan, Targets) {
+    let Named::Null(geometry) = named(&["null:1GiB".to_owned()]).unwrap().remove(0).1 else { panic!("nothing") };
+    let (measure, load) = (Some(Span::from_secs(3600)), "0.01x".parse().ok());
+    let adjust = Adjust { measure, load, targets: 1, seed: 1, ..Adjust::default() };
+    let plan = crate::workloads::find("random-read").unwrap().plan(&adjust).unwrap();
+    (plan, Targets::Null(vec![("null".to_owned(), geometry)]))
+}
+
+fn how() -> Drive {
+    Drive { prepared: vec![None], workers: Some(2), ..Drive::default() }
+}
+
+/// One second of one worker, all of whose operations came back.
+fn frame(recorder: &mut Recorder, index: u64, ok: u64) -> Frame {
+    let cell = recorder.cell(0);
+    (cell.scheduled, cell.issued) = (ok, ok);
+    (0..ok).for_each(|_| recorder.prompt(0, 4096, Span::from_us(100)));
+    recorder.take(index, index * 1_000_000_000, (index + 1) * 1_000_000_000, 0, false)
+}
+
+#[test]
+fn what_was_measured_before_a_worker_died_is_closed_and_judged() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("run.jsonl");
+    let ((plan, targets), how, stop, clock) = (hour(), how(), StopCell::default(), Clock::start());
+    let real = Real::new(&plan, &targets, &how, &stop);
+    let mut recorder = Recorder::new(header::thresholds(&plan), 1);
+    let (tell, told) = channel();
+    for index in 0..3 {
+        tell.send(Told::Frame(0, frame(&mut recorder, index, 10))).unwrap();
+    }
+    tell.send(Told::Frame(1, frame(&mut recorder, 0, 5))).unwrap();
+    tell_of_death(1, &tell, || panic!("on purpose"));
+    let totals = Totals { issued: 30, completed: 30, stuck: 0 };
+    tell.send(Told::Finished(0, CloseReason::EngineFailed, totals, Instant::from_ns(3_000_000_000))).unwrap();
+
+    let (mut log, mut progress) = (LogFile::create(&path).unwrap(), Progress::new(true));
+    let around = around(&plan, &targets, &how, BTreeMap::new(), None);
+    let mut collector = Collector::begin(&plan, header::header(&plan, around), &mut log, &mut progress);
+    let spenders = vec![channel().0, channel().0];
+    let watch = Watch::new(clock, |_| None, Vec::new());
+    let collecting = Collecting { real: &real, told, spenders, meters: Meters::new(&plan, &targets), watch, clock };
+    // `tell` is still there: nothing but the word of its death says that no frame comes any more.
+    assert_eq!(collecting.run(&mut collector).unwrap(), CloseReason::EngineFailed);
+    assert!(real.own.is_set() && !stop.is_set(), "the others are asked to end, later runs are not");
+    drop((log, tell));
+
+    let mut reader = crate::logfile::read(&path).unwrap();
+    let (mut issued, mut close) = (Vec::new(), None);
+    while let Some(entry) = reader.next_entry().unwrap() {
+        match entry.unwrap() {
+            Entry::Interval(it) => issued.push(it.flows.iter().map(|flow: &FlowInterval| flow.issued).sum::<u64>()),
+            Entry::Close(it) => close = Some(it),
+            _ => {}
+        }
+    }
+    let close = close.unwrap();
+    assert_eq!(issued, [15], "the one interval that both had a part in");
+    assert_eq!((close.reason, close.issued, close.completed), (CloseReason::EngineFailed, 15, 15));
+    assert!(close.text.contains("worker 1 died") && close.text.contains("on purpose"), "{}", close.text);
+    let judged = certificate::judge(std::fs::File::open(&path).unwrap(), &Options::default()).unwrap().judgement;
+    assert_eq!((judged.verdict, judged.part.contradictions), (Verdict::Invalid, 0), "{}", judged.reason);
+    assert!(judged.reason.contains("worker 1 died"), "{}", judged.reason);
+}
+
+#[test]
+fn a_worker_that_dies_before_it_is_ready_is_not_waited_for() {
+    let (tell, told) = channel();
+    tell_of_death(1, &tell, || panic!("on purpose"));
+    let failure = ready(&told, 2).unwrap_err();
+    assert_eq!(failure.code, code::BUG);
+    drop(tell);
+}
+
+/// Dies of the first interval it hears of.
+#[derive(Debug)]
+struct Fragile;
+
+impl Listen for Fragile {
+    fn hear(&mut self, entry: &Entry) {
+        assert!(!matches!(entry, Entry::Interval(_)), "on purpose");
+    }
+}
+
+#[test]
+fn workers_end_with_the_thread_that_collects() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut log = LogFile::create(&dir.path().join("run.jsonl")).unwrap().heard_by(Box::new(Fragile));
+    let ((plan, targets), stop, mut progress) = (hour(), StopCell::default(), Progress::new(true));
+    let run = AssertUnwindSafe(|| drive(&plan, &targets, &how(), &mut log, &mut progress, &stop));
+    // Without a word to them it would return in an hour.
+    assert!(catch_unwind(run).is_err() && !stop.is_set());
+}
+
+#[test]
+fn nothing_is_left_of_a_run_whose_target_became_another_before_it_began() {
+    let dir = tempfile::tempdir().unwrap();
+    let at = |name: &str| dir.path().join(name);
+    let target = targets::Real::scratch(&at("scratch"), Bytes::new(64 << 20), &at("run")).unwrap();
+    std::fs::write(at("other"), "").unwrap();
+    std::fs::rename(at("other"), at("scratch")).unwrap();
+    std::fs::create_dir(at("run")).unwrap();
+    let mut log = LogFile::create(&at("run/run.jsonl")).unwrap();
+    let ((plan, _), stop, mut progress) = (hour(), StopCell::default(), Progress::new(true));
+    let failure = drive(&plan, &Targets::Real(vec![target]), &how(), &mut log, &mut progress, &stop).unwrap_err();
+    assert_eq!(failure.code, code::REFUSED);
+    assert!(!at("run").exists());
+}
