@@ -144,7 +144,9 @@ impl Shared {
     }
 
     fn finish(&self, ticket: Ticket) {
-        let place = self.tail.fetch_add(1, Ordering::Relaxed) as usize & (self.finished.len() - 1);
+        // The worker freed this place with a plain store. One of the tickets that finished since that was handed over after
+        // it: there are no more tickets than places. This makes it come before the store below, which it must not undo.
+        let place = self.tail.fetch_add(1, Ordering::AcqRel) as usize & (self.finished.len() - 1);
         self.finished[place].store(ticket.0 + 1, Ordering::SeqCst);
         if self.bell.load(Ordering::SeqCst) == 1 && self.bell.swap(0, Ordering::SeqCst) == 1 {
             let _ = futex::wake(&self.bell, futex::Flags::PRIVATE, 1);
