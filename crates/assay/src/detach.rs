@@ -1,9 +1,11 @@
 //! `--detach`: the same command in the background, which no closed terminal ends.
 
 use crate::failure::Failure;
+use rustix::fs::OFlags;
 use std::ffi::OsString;
 use std::fs::File;
 use std::io::ErrorKind;
+use std::os::unix::fs::OpenOptionsExt;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
@@ -17,9 +19,10 @@ const LOOK: Duration = Duration::from_millis(50);
 /// `dir` is its run directory; one that was `chosen` here is added to the arguments. The exit code is 0 once it runs, and the
 /// program's own when it ended before that.
 pub fn detach(dir: &Path, chosen: bool, json: bool) -> Result<u8, Failure> {
-    let said = beside(dir);
-    // Only what goes on has spoken before.
+    // Only what goes on has spoken before, and has a directory that is its own.
     let fresh = !dir.exists();
+    let said = if fresh { beside(dir) } else { dir.join("said.txt") };
+    let spoken = said.symlink_metadata().ok().map(|meta| meta.len());
     // A log that is continued is there before.
     let before = logged(dir);
     let mut child = start(dir, chosen, &said, fresh)?;
@@ -29,7 +32,7 @@ pub fn detach(dir: &Path, chosen: bool, json: bool) -> Result<u8, Failure> {
             break;
         }
         if let Some(status) = ended {
-            return over(status, &said, fresh);
+            return over(status, &said, spoken);
         }
         std::thread::park_timeout(LOOK);
     }
@@ -58,7 +61,7 @@ fn logged(dir: &Path) -> u64 {
     length(dir) + inside.sum::<u64>()
 }
 
-/// Where its words go: a file next to its run directory, which it makes itself.
+/// Where the words of a new run go: a file next to its run directory, which it makes itself.
 fn beside(dir: &Path) -> PathBuf {
     let mut name = dir.as_os_str().to_owned();
     name.push(".txt");
@@ -71,7 +74,10 @@ fn start(dir: &Path, chosen: bool, said: &Path, fresh: bool) -> Result<Child, Fa
         if let Some(parent) = said.parent() {
             std::fs::create_dir_all(parent)?;
         }
-        File::options().append(true).create(true).create_new(fresh).open(said)
+        let options = &mut File::options();
+        // What somebody else has put there is not written to.
+        options.custom_flags(OFlags::NOFOLLOW.bits() as i32);
+        options.append(true).create(true).create_new(fresh).open(said)
     };
     let file = file().map_err(|e| match e.kind() {
         ErrorKind::AlreadyExists => Failure::usage(format!(
@@ -92,10 +98,11 @@ fn start(dir: &Path, chosen: bool, said: &Path, fresh: bool) -> Result<Child, Fa
     command.spawn().map_err(failed)
 }
 
-/// It ended before its run began, or so soon that there was nothing to watch.
-fn over(status: ExitStatus, said: &Path, fresh: bool) -> Result<u8, Failure> {
-    let text = std::fs::read_to_string(said).unwrap_or_default();
-    if fresh {
+/// It ended before its run began, or so soon that there was nothing to watch. What had been `spoken` before is not its.
+fn over(status: ExitStatus, said: &Path, spoken: Option<u64>) -> Result<u8, Failure> {
+    let bytes = std::fs::read(said).unwrap_or_default();
+    let text = String::from_utf8_lossy(bytes.get(spoken.unwrap_or(0) as usize..).unwrap_or_default());
+    if spoken.is_none() {
         let _ = std::fs::remove_file(said);
     }
     crate::failure::tell(text.trim_end());

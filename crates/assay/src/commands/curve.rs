@@ -56,11 +56,14 @@ pub fn curve(args: &cli::Curve) -> Result<u8, Failure> {
     if curve.maximum.is_some() {
         points(&several, &dir, &mut curve, &mut progress)?;
     }
-    show(&curve, &dir, args.output.json, &progress)?;
-    Ok(match found {
+    let code = match found {
         Some(outcome) if curve.maximum.is_none() => code(outcome),
         _ => curve.verdict().exit_code(),
-    })
+    };
+    // A search that ended without a maximum has no points either, and nothing that could go on.
+    let cut = code == Verdict::Incomplete.exit_code();
+    show(&curve, &dir, (args.output.json, cut), &progress)?;
+    Ok(code)
 }
 
 /// The shares that were asked for, ascending, each once.
@@ -165,7 +168,7 @@ fn part(maximum: Multiple, share: Share) -> Option<Multiple> {
     Multiple::from_millionths(u64::try_from(millionths).ok()?)
 }
 
-fn show(curve: &Curve, dir: &Path, json: bool, progress: &Progress) -> Result<(), Failure> {
+fn show(curve: &Curve, dir: &Path, (json, cut): (bool, bool), progress: &Progress) -> Result<(), Failure> {
     let bug = |_| Failure::bug("a curve that cannot be shown");
     let mut page = String::new();
     html(curve, &mut page).map_err(bug)?;
@@ -177,7 +180,7 @@ fn show(curve: &Curve, dir: &Path, json: bool, progress: &Progress) -> Result<()
     let mut shown = String::new();
     text(curve, &mut shown).map_err(bug)?;
     super::show(&shown);
-    if curve.verdict() == Verdict::Incomplete {
+    if cut {
         progress.say(&format!("cut short; go on with the same command and --resume {}", dir.display()));
     }
     progress.say(&format!("curve in {}: {FILE}, {PAGE}, and a run directory for each point", dir.display()));

@@ -116,12 +116,8 @@ impl<'a> Several<'a> {
 
 /// Writes a document whole or not at all.
 pub fn keep<T: Serialize>(file: &Path, document: &T) -> Result<(), Failure> {
-    let half = file.with_extension("json.new");
-    let write = || {
-        std::fs::write(&half, serde_json::to_vec_pretty(document)?)?;
-        std::fs::rename(&half, file)
-    };
-    write().map_err(|e: std::io::Error| Failure::host(format!("{} cannot be written: {e}", file.display())))
+    let write = || rundir::replace(file, &serde_json::to_vec_pretty(document)?);
+    write().map_err(|e| Failure::host(format!("{} cannot be written: {e}", file.display())))
 }
 
 /// Reads what an earlier call kept; `same` says whether it is of the same task.

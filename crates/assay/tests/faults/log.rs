@@ -6,6 +6,32 @@ use super::devices::passed_over;
 use super::rig::alone;
 use std::process::Command;
 
+/// What `limit.json` holds reaches the disk before its name does, and the name before the search goes on.
+#[test]
+fn the_path_of_a_search_survives_a_power_cut() {
+    let _alone = alone();
+    let place = Place::new();
+    let args = "limit act-storage sim:flash --from 10x --to 20x --for 1s --slice 1s --out search";
+    let plain = place.command(&args.split(' ').collect::<Vec<_>>());
+    let mut traced = Command::new("strace");
+    traced.args(["-f", "-qq", "-y", "-o", "trace", "-e", "trace=fsync,rename,renameat,renameat2"]);
+    traced.arg(plain.get_program()).args(plain.get_args());
+    traced.current_dir(place.path("")).env("XDG_STATE_HOME", place.path("state"));
+    let Ok(output) = traced.output() else { return passed_over("no strace here") };
+    let Ok(trace) = std::fs::read_to_string(place.path("trace")) else {
+        return passed_over("strace may not trace here");
+    };
+    assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
+    let step = |line: &str| match () {
+        () if line.contains("fsync(") && line.contains("/limit.json.new>") => Some("data"),
+        () if line.contains("rename") && line.contains("limit.json.new") => Some("name"),
+        () if line.contains("fsync(") && line.contains("/search>") => Some("directory"),
+        () => None,
+    };
+    let steps: Vec<_> = trace.lines().filter_map(step).collect();
+    assert!(!steps.is_empty() && steps.chunks(3).all(|kept| kept == ["data", "name", "directory"]), "{trace}");
+}
+
 /// Runs with the calls of one kind on the run log failing from the n-th on, as `inject` says.
 fn run_with(place: &Place, inject: &str) -> Option<Said> {
     let args = ["run", "random-read", "null:1GiB", "--for", "10min", "--out", "run"];

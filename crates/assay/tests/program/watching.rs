@@ -61,6 +61,35 @@ fn a_detached_run_survives_its_terminal_and_ends_in_good_order_by_a_signal() {
 }
 
 #[test]
+fn a_run_that_goes_on_in_the_background_speaks_in_its_own_directory() {
+    let place = Place::new();
+    let run = ["run", "random-read", "null:1GiB", "--for", "3s", "--slice", "1s"];
+    let running = place.start(&run, 2);
+    running.signal(libc::SIGINT);
+    running.end();
+    // Somebody else's, beside it; and a trap within it.
+    place.write("run.txt", "notes");
+    place.write("theirs", "notes");
+    std::os::unix::fs::symlink(place.path("theirs"), place.path("run/said.txt")).unwrap();
+    let resume = [&run[..], &["--resume", "run", "--detach"]].concat();
+    let trapped = place.assay(&resume);
+    assert_eq!(trapped.code, Some(5), "{}", trapped.err);
+    assert!(trapped.err.contains("run/said.txt"), "{}", trapped.err);
+    std::fs::remove_file(place.path("run/said.txt")).unwrap();
+    let said = place.assay(&resume);
+    assert_eq!(said.code, Some(0), "{}", said.err);
+    assert!(said.out.contains("what it says goes to run/said.txt"), "{}", said.out);
+    let pid = process(&said);
+    until("its end", || !is_alive(pid));
+    let read = |name: &str| std::fs::read_to_string(place.path(name)).unwrap();
+    assert!(read("run/said.txt").contains("results in run"), "{}", read("run/said.txt"));
+    assert_eq!((read("run.txt"), read("theirs")), ("notes".to_owned(), "notes".to_owned()));
+    let again = place.assay(&resume);
+    assert_eq!(again.code, Some(2), "{}", again.err);
+    assert!(!again.err.contains("results in"), "only what is new: {}", again.err);
+}
+
+#[test]
 fn searches_and_curves_go_on_in_the_background_too() {
     for verb in [
         &["limit", "random-read", "null:1GiB", "--from", "1x"][..],
