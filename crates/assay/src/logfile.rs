@@ -2,7 +2,8 @@
 //! collects, never by one that issues operations. Its room on the disk is reserved before the run begins.
 
 use crate::failure::Failure;
-use crate::resume::Scan;
+use crate::resume::{self, Held, Scan};
+use crate::rundir;
 use assay_record::{Close, Entry, Event, Reader, Writer};
 use rustix::fs::OFlags;
 use std::fs::File;
@@ -18,6 +19,11 @@ pub struct LogFile {
     writer: Option<Writer<Box<dyn Keep>>>,
     listener: Option<Box<dyn Listen>>,
     unsynced: u32,
+    /// Where the run is, by the end of its last interval, and where it was when the file was last made durable; nanoseconds.
+    at_ns: u64,
+    synced_ns: u64,
+    /// Whether the next interval may come later than a line may wait.
+    slow: bool,
     /// Lines that a power cut leaves.
     durable: u64,
     failed: Option<String>,
@@ -63,8 +69,9 @@ pub trait Listen: std::fmt::Debug {
     fn hear(&mut self, entry: &Entry);
 }
 
-/// Lines after which the file is made durable; with an interval of a second, ten seconds.
+/// Lines after which the file is made durable, and time of the run, which counts where intervals are long.
 const SYNC_EVERY: u32 = 10;
+const SYNC_AFTER_NS: u64 = 10_000_000_000;
 
 impl LogFile {
     /// A new log at `path`, where nothing may be yet.
@@ -73,14 +80,22 @@ impl LogFile {
         let file = file.map_err(|e| Failure::host(format!("the run log {} cannot be made: {e}", path.display())))?;
         mark_as_written(&file);
         // The name itself must survive a power cut too.
-        if let Some(dir) = path.parent().and_then(|dir| File::open(dir).ok()) {
-            let _ = dir.sync_all();
-        }
+        let _ = rundir::sync_name(path);
         Ok(LogFile::new(path, Some(Writer::new(Box::new(file), 0))))
     }
 
     fn new(path: &Path, writer: Option<Writer<Box<dyn Keep>>>) -> LogFile {
-        LogFile { path: path.to_path_buf(), writer, listener: None, unsynced: 0, durable: 0, failed: None }
+        LogFile {
+            path: path.to_path_buf(),
+            writer,
+            listener: None,
+            unsynced: 0,
+            at_ns: 0,
+            synced_ns: 0,
+            slow: false,
+            durable: 0,
+            failed: None,
+        }
     }
 
     /// A log that nobody keeps.
@@ -117,36 +132,26 @@ impl LogFile {
         if free < bytes { Err(io::ErrorKind::StorageFull.into()) } else { Ok(()) }
     }
 
-    /// A log that is continued behind its last whole line; an unfinished one is cut off.
-    pub fn append(path: &Path, scan: &Scan) -> Result<LogFile, Failure> {
-        let open = || {
-            let file = File::options().append(true).open(path)?;
-            if !mark_as_written(&file) {
-                return Err(io::Error::other("another run is writing it"));
-            }
-            if scan.torn > 0 {
-                file.set_len(scan.length)?;
-            }
-            Ok(file)
-        };
-        let file = open().map_err(|e: io::Error| {
-            Failure::host(format!("the run log {} cannot be continued: {e}", path.display()))
-        })?;
-        let mut log = LogFile::new(path, Some(Writer::new(Box::new(file) as Box<dyn Keep>, scan.next_seq)));
-        if scan.torn > 0 {
-            let text = format!("{} bytes of an unfinished line were given up", scan.torn);
-            log.write(&Entry::Event(Event { at_ns: 0, what: "torn-tail".into(), text, details: Default::default() }));
-        }
-        Ok(log)
-    }
-
     /// Appends a line. After a failure nothing more is written; what was written before stays.
     pub fn write(&mut self, entry: &Entry) {
         if let Some(listener) = &mut self.listener {
             listener.hear(entry);
         }
         let Some(writer) = self.writer.as_mut().filter(|_| self.failed.is_none()) else { return };
-        let urgent = !matches!(entry, Entry::Interval(_) | Entry::Histograms(_));
+        let urgent = match entry {
+            Entry::Interval(interval) => {
+                self.at_ns = interval.end_ns;
+                self.slow = interval.end_ns.saturating_sub(interval.start_ns) >= SYNC_AFTER_NS;
+                self.at_ns.saturating_sub(self.synced_ns) >= SYNC_AFTER_NS
+            }
+            Entry::Histograms(_) => self.slow,
+            // Every segment has a time line of its own.
+            Entry::Header(_) => {
+                self.at_ns = 0;
+                true
+            }
+            Entry::Event(_) | Entry::Close(_) => true,
+        };
         let written = writer.write(entry).and_then(|()| {
             self.unsynced += 1;
             if urgent || self.unsynced >= SYNC_EVERY { self.sync() } else { Ok(()) }
@@ -162,7 +167,7 @@ impl LogFile {
     }
 
     fn sync(&mut self) -> io::Result<()> {
-        self.unsynced = 0;
+        (self.unsynced, self.synced_ns) = (0, self.at_ns);
         let Some(writer) = &self.writer else { return Ok(()) };
         writer.get_ref().sync()?;
         self.durable = writer.seq();
@@ -200,6 +205,56 @@ impl LogFile {
     }
 }
 
+/// A log that is to be continued. It was locked before it was read, so that what was read is all there is; nothing of it has
+/// changed yet.
+#[derive(Debug)]
+pub struct Unfinished {
+    path: PathBuf,
+    file: File,
+    scan: Scan,
+}
+
+impl Unfinished {
+    /// Opens and reads it, unless another run is writing it.
+    pub fn open(path: &Path) -> Result<Unfinished, Failure> {
+        // What is no log at all is refused as by everybody who reads one.
+        open(path)?;
+        let locked = || {
+            let file = File::options().read(true).append(true).open(path)?;
+            match mark_as_written(&file) {
+                true => Ok(file),
+                false => Err(io::Error::other("another run is writing it")),
+            }
+        };
+        let file = locked().map_err(|e| cannot_go_on(path, &e))?;
+        let scan = resume::scan(&file, path)?;
+        Ok(Unfinished { path: path.to_path_buf(), file, scan })
+    }
+
+    /// What it holds.
+    pub fn steps(&self) -> &[Held] {
+        &self.scan.steps
+    }
+
+    /// The log, continued behind its last whole line; an unfinished one is cut off.
+    pub fn go_on(self) -> Result<LogFile, Failure> {
+        let Unfinished { path, file, scan } = self;
+        if scan.torn > 0 {
+            file.set_len(scan.length).map_err(|e| cannot_go_on(&path, &e))?;
+        }
+        let mut log = LogFile::new(&path, Some(Writer::new(Box::new(file) as Box<dyn Keep>, scan.next_seq)));
+        if scan.torn > 0 {
+            let text = format!("{} bytes of an unfinished line were given up", scan.torn);
+            log.write(&Entry::Event(Event { at_ns: 0, what: "torn-tail".into(), text, details: Default::default() }));
+        }
+        Ok(log)
+    }
+}
+
+fn cannot_go_on(path: &Path, why: &io::Error) -> Failure {
+    Failure::host(format!("the run log {} cannot be continued: {why}", path.display()))
+}
+
 /// Holds the lock that says that a log is being written; the kernel lets go of it when its holder ends, however that comes.
 /// False when somebody else holds it. A file system without locks is none.
 fn mark_as_written(file: &File) -> bool {
@@ -227,7 +282,12 @@ pub const READ_AT_ONCE: usize = 128 << 10;
 
 /// Opens a log for reading.
 pub fn read(path: &Path) -> Result<Reader<BufReader<File>>, Failure> {
-    Ok(Reader::new(BufReader::with_capacity(READ_AT_ONCE, open(path)?)))
+    Ok(reader(open(path)?))
+}
+
+/// Reads a log from where `input` is.
+pub fn reader<R: io::Read>(input: R) -> Reader<BufReader<R>> {
+    Reader::new(BufReader::with_capacity(READ_AT_ONCE, input))
 }
 
 /// Opens the file of a log.

@@ -3,7 +3,8 @@
 
 use super::*;
 use assay_base::Prng;
-use assay_record::{FlowInterval, Interval};
+use assay_model::workload::Adjust;
+use assay_record::{FlowInterval, Histograms, Interval};
 use std::io::{BufRead, BufWriter};
 use std::process::{Command, Stdio};
 use std::sync::{Arc, Mutex};
@@ -265,6 +266,48 @@ fn power_cuts_leave_all_that_was_synced() {
     assert_eq!(cuts(false), 0, "lost after a sync");
     let lost = cuts(true);
     assert!(lost > 150, "the same check noticed a disk that does not sync in {lost} of 200");
+}
+
+#[test]
+fn long_intervals_are_durable_ten_seconds_later_as_well() {
+    const S: u64 = 1_000_000_000;
+    for (length, histograms, durable) in [
+        // The first ones wait for the tenth line.
+        (1, false, [0, 0, 0, 0]),
+        (4, false, [0, 0, 3, 3]),
+        (10, false, [1, 2, 3, 4]),
+        (3600, false, [1, 2, 3, 4]),
+        (3600, true, [2, 4, 6, 8]),
+    ] {
+        let mut log = Volatile::new(false, usize::MAX).log();
+        for (index, durable) in (0..).zip(durable) {
+            let interval = Interval {
+                index,
+                start_ns: index * length * S,
+                end_ns: (index + 1) * length * S,
+                ..Interval::default()
+            };
+            log.write(&Entry::Interval(interval));
+            if histograms {
+                log.write(&Entry::Histograms(Histograms::default()));
+            }
+            assert_eq!(log.durable(), durable, "interval {index} of {length} s");
+        }
+    }
+}
+
+#[test]
+fn the_time_line_of_a_new_segment_is_its_own() {
+    const S: u64 = 1_000_000_000;
+    let mut log = Volatile::new(false, usize::MAX).log();
+    let plan = crate::workloads::find("random-read").unwrap().plan(&Adjust::default()).unwrap();
+    let header = crate::header::header(&plan, crate::header::Around::default());
+    let at = |s: u64| Entry::Interval(Interval { start_ns: s * S, end_ns: (s + 4) * S, ..Interval::default() });
+    log.write(&at(3600));
+    log.write(&Entry::Header(Box::new(header)));
+    assert_eq!(log.durable(), 2);
+    (0..3).for_each(|index| log.write(&at(4 * index)));
+    assert_eq!(log.durable(), 5);
 }
 
 #[test]

@@ -1,13 +1,14 @@
 //! `assay certify`: the main job. Probe, prepare (quick) or require preparation, the steps of the procedure, one verdict.
 
+use super::run::Asked;
 use super::{result, run};
 use crate::cli;
 use crate::drive::{Drive, drive, limits};
 use crate::failure::Failure;
-use crate::logfile::LogFile;
+use crate::logfile::{LogFile, Unfinished};
 use crate::prepare::{self, prepare};
 use crate::progress::Progress;
-use crate::resume::{self, Held};
+use crate::resume::Held;
 use crate::rundir;
 use crate::signals::{self, StopCell};
 use crate::signing::Signer;
@@ -17,6 +18,7 @@ use assay_base::{Bytes, Multiple, Span};
 use assay_model::Plan;
 use assay_model::workload::{Adjust, Workload};
 use assay_record::{CloseReason, Preparation, StepHead};
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::path::{Path, PathBuf};
 
 /// What a quick look's scratch file takes: enough to be larger than a drive's own cache, little enough to be written in
@@ -61,12 +63,13 @@ pub fn certify(args: &cli::Certify) -> Result<u8, Failure> {
     let named = targets::named(&args.targets)?;
     let opened = open(args, &named, &workload, &planned)?;
     let id = signer.as_ref().map(Signer::id);
-    let outcome = Certifying { args, workload: &workload, named: &named, opened: &opened, stop: &stop, signer: id }
-        .run(&planned, &mut progress);
+    let certifying = Certifying { args, workload: &workload, named: &named, opened: &opened, stop: &stop, signer: id };
+    // A scratch file is not left behind by a mistake of ours either.
+    let outcome = catch_unwind(AssertUnwindSafe(|| certifying.run(&planned, &mut progress)));
     for problem in opened.remove_scratch() {
         progress.say(&problem);
     }
-    let dir = outcome?;
+    let dir = outcome.unwrap_or_else(|panic| resume_unwind(panic))?;
     result::finish(&dir, &args.output, &progress, signer.as_ref())
 }
 
@@ -113,26 +116,19 @@ struct Certifying<'a> {
 
 impl Certifying<'_> {
     fn run(&self, planned: &Path, progress: &mut Progress) -> Result<PathBuf, Failure> {
-        let steps = self.steps()?;
-        let prepared = if self.args.quick { self.prepare(progress)? } else { self.require_preparation()? };
-        let (dir, mut log, held) = self.log(planned)?;
         let seed = run::seed(self.args.pace.seed.or(self.workload.seed), self.named_or_scratch());
-        for (index, step) in steps.iter().enumerate() {
-            let mut plan = self.plan(step, seed + index as u64)?;
+        let tasks = self.tasks(seed)?;
+        let prepared = if self.args.quick { self.prepare(progress)? } else { self.require_preparation()? };
+        let (dir, mut log, held) = self.log(planned, &tasks)?;
+        for (index, (head, mut plan)) in tasks.into_iter().enumerate() {
             let mut measured_before_ns = None;
             if let Some(held) = held.get(index) {
                 if held.is_over() {
                     continue;
                 }
-                let rest = run::rest(&plan, Some(held), &dir, self.args.pace.seed.is_some())?;
+                let rest = self.asked(&head, &plan).rest(Some(held), &dir)?;
                 (plan, measured_before_ns) = (rest.plan, Some(rest.at_ns));
             }
-            let head = StepHead {
-                number: index as u32 + 1,
-                of: steps.len() as u32,
-                title: step.title.clone(),
-                stress: step.stress,
-            };
             progress.title(&format!("step {} of {}, {}", head.number, head.of, head.title));
             let how = Drive {
                 engine: self.args.access.engine,
@@ -155,22 +151,37 @@ impl Certifying<'_> {
     }
 
     /// A new log, or the one that is continued and what it already holds.
-    fn log(&self, planned: &Path) -> Result<(PathBuf, LogFile, Vec<Held>), Failure> {
+    fn log(&self, planned: &Path, tasks: &[(StepHead, Plan)]) -> Result<(PathBuf, LogFile, Vec<Held>), Failure> {
         let Some(dir) = &self.args.output.resume else {
             let dir = rundir::create(planned, self.args.output.out.is_some())?;
             let log = LogFile::create(&dir.join("run.jsonl"))?;
             return Ok((dir, log, Vec::new()));
         };
-        let path = rundir::log_in(dir);
-        let scan = resume::scan(&path)?;
-        let steps = self.steps()?.len();
-        if scan.steps.len() == steps && scan.steps.iter().all(Held::is_over) {
-            let dir = dir.display();
-            return Err(Failure::usage(format!(
-                "{dir} is complete: there is nothing to resume; see assay judge {dir}"
-            )));
+        let log = Unfinished::open(&rundir::log_in(dir))?;
+        let held = log.steps().to_vec();
+        if held.len() == tasks.len() && held.iter().all(Held::is_over) {
+            return Err(run::complete(dir));
         }
-        Ok((dir.clone(), LogFile::append(&path, &scan)?, scan.steps))
+        // Those that are over as well: what follows is judged together with them.
+        for ((head, plan), held) in tasks.iter().zip(&held) {
+            self.asked(head, plan).same(held, dir)?;
+        }
+        Ok((dir.clone(), log.go_on()?, held))
+    }
+
+    fn asked<'a>(&'a self, head: &'a StepHead, plan: &'a Plan) -> Asked<'a> {
+        Asked { plan, step: Some(head), targets: self.opened, seed: self.args.pace.seed.is_some() }
+    }
+
+    /// The steps as the log names them, each with its plan.
+    fn tasks(&self, seed: u64) -> Result<Vec<(StepHead, Plan)>, Failure> {
+        let steps = self.steps()?;
+        let of = steps.len() as u32;
+        let task = |(step, number): (Step, u32)| {
+            let plan = self.plan(&step, seed + u64::from(number - 1))?;
+            Ok((StepHead { number, of, title: step.title, stress: step.stress }, plan))
+        };
+        steps.into_iter().zip(1..).map(task).collect()
     }
 
     /// A scratch file is a real target as far as seeds go.

@@ -5,7 +5,7 @@ use crate::act::scheduler::Schedulers;
 use crate::cli;
 use crate::drive::{Drive, drive, limits};
 use crate::failure::Failure;
-use crate::logfile::LogFile;
+use crate::logfile::{LogFile, Unfinished};
 use crate::progress::Progress;
 use crate::records::Records;
 use crate::resume::{self, Held};
@@ -17,6 +17,7 @@ use crate::workloads;
 use assay_base::Span;
 use assay_model::workload::{Adjust, Workload};
 use assay_model::{PhaseKind, Plan};
+use assay_record::StepHead;
 use std::path::Path;
 
 /// Runs it, judges it, leaves log, verdict and report in the run directory.
@@ -33,9 +34,11 @@ pub fn run(args: &cli::Run) -> Result<u8, Failure> {
     let planned = rundir::planned(args.output.resume.as_deref().or(args.output.out.as_deref()), &plan.name);
     let smallest = |block| plan.smallest_target(block);
     let wish = Wish { writes: plan.writes(), smallest: &smallest, log_dir: &planned };
+    // Put back after everything else: to set it waits for what is in flight, for ever where a disk hangs.
+    let scheduler;
     let opened = Targets::open(&named, wish, &args.access)?;
     let stop = signals::watch().map_err(|e| Failure::host(format!("signals cannot be watched: {e}")))?;
-    let scheduler = Schedulers::set(workload.scheduler.as_deref(), &opened)?;
+    scheduler = Schedulers::set(workload.scheduler.as_deref(), &opened)?;
     plan.notes.extend(scheduler.notes());
     let mut progress = Progress::new(false);
     let mut how = Drive {
@@ -57,16 +60,14 @@ pub fn run(args: &cli::Run) -> Result<u8, Failure> {
             (dir, log, plan)
         }
         Some(dir) => {
-            let path = rundir::log_in(dir);
-            let scan = resume::scan(&path)?;
-            let rest = rest(&plan, scan.steps.last(), dir, args.pace.seed.is_some())?;
+            let log = Unfinished::open(&rundir::log_in(dir))?;
+            let asked = Asked { plan: &plan, step: None, targets: &opened, seed: args.pace.seed.is_some() };
+            let rest = asked.rest(log.steps().last(), dir)?;
             how.measured_before_ns = Some(rest.at_ns);
-            (dir.clone(), LogFile::append(&path, &scan)?, rest.plan)
+            (dir.clone(), log.go_on()?, rest.plan)
         }
     };
     drive(&plan, &opened, &how, &mut log, &mut progress, &stop)?;
-    drop(scheduler);
-    drop(opened);
     result::finish(&dir, &args.output, &progress, signer.as_ref())
 }
 
@@ -89,32 +90,71 @@ pub struct Rest {
     pub at_ns: u64,
 }
 
-/// The rest of `plan`, of which a log already holds `held`. Its seed goes on from the first segment's, which must be the plan's
-/// where it was `asked` for.
-pub fn rest(plan: &Plan, held: Option<&Held>, dir: &Path, asked: bool) -> Result<Rest, Failure> {
+/// What a command would run, to be held against what a log holds.
+#[derive(Debug)]
+pub struct Asked<'a> {
+    /// The plan of the whole step.
+    pub plan: &'a Plan,
+    /// Step of a certification.
+    pub step: Option<&'a StepHead>,
+    /// The targets, of which the plan takes the first.
+    pub targets: &'a Targets,
+    /// Whether the plan's seed was asked for; otherwise the log's is as good.
+    pub seed: bool,
+}
+
+impl Asked<'_> {
+    /// Refuses where the log in `dir` holds another run.
+    pub fn same(&self, held: &Held, dir: &Path) -> Result<(), Failure> {
+        let plan = self.plan;
+        let step = |head: Option<&StepHead>| {
+            head.map_or("a run of its own".to_owned(), |step| {
+                format!("step {} of {}, {}", step.number, step.of, step.title)
+            })
+        };
+        if self.step != held.first.step.as_ref() {
+            return Err(other(dir, &format!("it is {}", step(held.first.step.as_ref()))));
+        }
+        if decisive(&json_of(plan)?) != decisive(&held.first.plan) {
+            return Err(other(dir, "its streams, load, targets or criteria differ"));
+        }
+        if self.seed && plan.seed != held.first.seed {
+            return Err(other(dir, &format!("its seed is {}", held.first.seed)));
+        }
+        if plan.measured().as_ns() != held.planned_ns {
+            return Err(other(dir, &format!("it measures {}", Span::from_ns(held.planned_ns))));
+        }
+        let ours = self.targets.heads(usize::from(plan.targets));
+        let differs = held.first.targets.iter().zip(&ours).find_map(|(was, is)| resume::other_target(was, is));
+        differs.map_or(Ok(()), |what| Err(other(dir, &what)))
+    }
+
+    /// The rest of the plan, of which the log in `dir` already holds `held`. Its seed goes on from the first segment's.
+    pub fn rest(&self, held: Option<&Held>, dir: &Path) -> Result<Rest, Failure> {
+        let held = held.ok_or_else(|| other(dir, "it is empty"))?;
+        if held.is_over() {
+            return Err(complete(dir));
+        }
+        self.same(held, dir)?;
+        let at_ns = held.resume_at_ns();
+        let read_back = self.plan.phases.iter().filter(|phase| phase.kind == PhaseKind::ReadBack).cloned();
+        let measure = Span::from_ns(held.planned_ns - at_ns);
+        let phases = Plan::phases(self.plan.warm_up(), measure).into_iter().chain(read_back).collect();
+        // The same seed would repeat the operations that were already measured.
+        let seed = held.first.seed.wrapping_add(held.segments.wrapping_mul(1_000_003));
+        Ok(Rest { plan: Plan { phases, seed, ..self.plan.clone() }, at_ns })
+    }
+}
+
+/// Nothing of the run in `dir` is left.
+pub fn complete(dir: &Path) -> Failure {
     let dir = dir.display();
-    let other =
-        |what: &str| Failure::usage(format!("{dir} holds another run: {what}; repeat the command it was started with"));
-    let held = held.ok_or_else(|| other("it is empty"))?;
-    if held.is_over() {
-        return Err(Failure::usage(format!("{dir} is complete: there is nothing to resume; see assay judge {dir}")));
-    }
-    if decisive(&json_of(plan)?) != decisive(&held.first.plan) {
-        return Err(other("its streams, load, targets or criteria differ"));
-    }
-    if asked && plan.seed != held.first.seed {
-        return Err(other(&format!("its seed is {}", held.first.seed)));
-    }
-    if plan.measured().as_ns() != held.planned_ns {
-        return Err(other(&format!("it measures {}", Span::from_ns(held.planned_ns))));
-    }
-    let at_ns = held.resume_at_ns();
-    let read_back = plan.phases.iter().filter(|phase| phase.kind == PhaseKind::ReadBack).cloned();
-    let measure = Span::from_ns(held.planned_ns - at_ns);
-    let phases = Plan::phases(plan.warm_up(), measure).into_iter().chain(read_back).collect();
-    // The same seed would repeat the operations that were already measured.
-    let seed = held.first.seed.wrapping_add(held.segments.wrapping_mul(1_000_003));
-    Ok(Rest { plan: Plan { phases, seed, ..plan.clone() }, at_ns })
+    Failure::usage(format!("{dir} is complete: there is nothing to resume; see assay judge {dir}"))
+}
+
+fn other(dir: &Path, what: &str) -> Failure {
+    let dir = dir.display();
+    Failure::usage(format!("{dir} holds another run: {what}; repeat the command it was started with"))
 }
 
 /// The plan of a workload on these targets, with what the command line changes.

@@ -55,6 +55,14 @@ fn an_interrupted_certification_goes_on_where_it_stopped_and_marks_the_gap() {
     assert_eq!(other.code, Some(2), "another load is another certification");
     let other = place.assay(&[&command[..], &["--resume", "run", "--seed", "77"]].concat());
     assert!(other.code == Some(2) && other.err.contains("its seed is 1"), "{}", other.err);
+    let log = std::fs::read(place.path("run/run.jsonl")).unwrap();
+    let elsewhere = command.map(|word| if word == "sim:flash" { "sim:flash?seed=2" } else { word });
+    let elsewhere = place.assay(&[&elsewhere[..], &["--resume", "run"]].concat());
+    assert_eq!(elsewhere.code, Some(2), "and so is another device: {}", elsewhere.err);
+    assert!(elsewhere.err.contains("sim:flash?seed=2"), "{}", elsewhere.err);
+    let alone = place.assay(&["run", "act-storage", "sim:flash", "--load", "0.02x", "--for", "6h", "--resume", "run"]);
+    assert_eq!(alone.code, Some(2), "and a run is no step: {}", alone.err);
+    assert!(std::fs::read(place.path("run/run.jsonl")).unwrap() == log, "nobody wrote");
     let resumed = place.assay(&[&command[..], &["--resume", "run", "--json"]].concat());
     let json = resumed.json();
     assert_eq!((resumed.code, json["verdict"].as_str()), (Some(0), Some("PASS")), "{}", resumed.err);
@@ -65,6 +73,53 @@ fn an_interrupted_certification_goes_on_where_it_stopped_and_marks_the_gap() {
     assert!(slices.iter().all(|slice| slice["complete"] == true), "the slice that was cut was measured afresh");
     let again = place.assay(&[&command[..], &["--resume", "run"]].concat());
     assert!(again.code == Some(2) && again.err.contains("nothing to resume"), "{}", again.err);
+}
+
+/// Also where the step that is left has another target than the one that is over.
+#[test]
+fn a_certification_goes_on_only_with_the_devices_it_began_with() {
+    let place = Place::new();
+    let command = ["certify", "sim:flash", "--at", "0.02x", "--for", "2min", "--slice", "1min"];
+    let (_, log) = place.run(&command);
+    assert_eq!(log.header.step.unwrap().of, 2);
+    // What is left when the machine died between the steps.
+    let path = place.path("run/run.jsonl");
+    let text = std::fs::read_to_string(&path).unwrap();
+    let first = text.split_inclusive('\n').take_while(|line| !line.contains("\"number\":2,"));
+    let first: String = first.collect();
+    assert!(first.len() < text.len());
+    std::fs::write(&path, &first).unwrap();
+    for other in ["sim:flash?seed=2", "sim:flash?iops=200000"] {
+        let said = place
+            .assay(&[&command.map(|it| if it == "sim:flash" { other } else { it })[..], &["--resume", "run"]].concat());
+        assert_eq!(said.code, Some(2), "{}", said.err);
+        assert!(said.err.contains(other), "{}", said.err);
+    }
+    let louder =
+        place.assay(&["certify", "sim:flash", "--at", "2x", "--for", "2min", "--slice", "1min", "--resume", "run"]);
+    assert_eq!(louder.code, Some(2), "another load for the rest: {}", louder.err);
+    assert_eq!(std::fs::read_to_string(&path).unwrap(), first);
+    assert_eq!(place.assay(&[&command[..], &["--resume", "run"]].concat()).code, Some(0));
+}
+
+#[test]
+fn a_curve_without_a_maximum_is_not_said_to_go_on() {
+    let place = Place::new();
+    let said = place.assay(&[
+        "curve",
+        "act-storage",
+        "sim:flash",
+        "--from",
+        "10000x",
+        "--for",
+        "1s",
+        "--slice",
+        "1s",
+        "--out",
+        "curve",
+    ]);
+    assert_eq!(said.code, Some(10), "{}", said.err);
+    assert!(said.err.contains("no maximum") && !said.err.contains("--resume"), "{}", said.err);
 }
 
 /// What a simulated flash can carry follows from its parameters.

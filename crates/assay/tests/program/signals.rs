@@ -3,6 +3,9 @@
 use super::bed::{Log, Place, Running, until};
 use super::devices::{Disk, Frozen, Loop, Mounted};
 use assay_record::CloseReason;
+use std::fs;
+use std::io::Write;
+use std::os::fd::AsRawFd;
 
 /// Ten minutes of load on a file, of which the test sees a few seconds.
 fn begun(place: &Place) -> Running {
@@ -74,7 +77,8 @@ fn a_second_sigint_does_not_wait() {
     assert!(log.damage.is_empty(), "{:?}", log.damage);
 }
 
-/// The device lies on a file system that is frozen under it: what is in flight does not come back.
+/// The device lies on a file system that is frozen under it: what is in flight does not come back, and its scheduler, which was
+/// set for the run, cannot be put back until it does.
 #[test]
 fn of_a_hung_device_the_first_sigint_waits_and_the_second_does_not() {
     let place = Place::new();
@@ -82,7 +86,8 @@ fn of_a_hung_device_the_first_sigint_waits_and_the_second_does_not() {
     let Some(_mounted) = Mounted::ext4(&low, place.path("mounted")) else { return };
     let Some(disk) = Loop::over(&place, "mounted/disk.img", 128 << 20) else { return };
     let token = disk.token(&place);
-    let run = ["run", "act-storage", disk.path(), "--for", "10min", "--destroy-data", &token];
+    place.write("w.toml", "model = \"act-storage\"\nduration = \"24h\"\nscheduler = \"mq-deadline\"\n");
+    let run = ["run", "w.toml", disk.path(), "--for", "10min", "--destroy-data", &token];
     let running = place.start(&run, 1);
     let Some(frozen) = Frozen::at(place.path("mounted")) else { return };
     let pause = || std::thread::sleep(std::time::Duration::from_secs(1));
@@ -100,6 +105,7 @@ fn of_a_hung_device_the_first_sigint_waits_and_the_second_does_not() {
     // The kernel keeps the process until the device answers; that is not the program's to change.
     drop(frozen);
     assert_ne!(running.end().is_of_verdict(&place.path("run")), "PASS");
+    assert!(disk.queue("scheduler").contains("[none]"), "put back: {}", disk.queue("scheduler"));
 }
 
 #[test]
@@ -110,6 +116,68 @@ fn a_virtual_run_is_interrupted_too() {
     let said = running.end();
     assert_eq!(said.is_of_verdict(&place.path("run")), "INCOMPLETE");
     Log::of(&place.path("run")).adds_up();
+}
+
+/// Three seconds on nothing, interrupted in the first.
+const CUT: [&str; 7] = ["run", "random-read", "null:1GiB", "--for", "3s", "--slice", "1s"];
+
+fn cut(place: &Place) {
+    let running = place.start(&CUT, 2);
+    running.signal(libc::SIGINT);
+    assert_eq!(running.end().code, Some(12));
+}
+
+#[test]
+fn a_log_that_is_continued_is_read_only_once_nobody_writes_it_any_more() {
+    let place = Place::new();
+    cut(&place);
+    let path = place.path("run/run.jsonl");
+    let whole = fs::read(&path).unwrap();
+    loop {
+        // The run that ends is in the middle of its last line.
+        let (written, rest) = whole.split_at(whole.len() - 10);
+        fs::write(&path, written).unwrap();
+        let mut log = fs::OpenOptions::new().append(true).open(&path).unwrap();
+        // SAFETY: a descriptor of ours.
+        assert_eq!(unsafe { libc::flock(log.as_raw_fd(), libc::LOCK_EX) }, 0);
+        let second = place.begin(&[&CUT[..], &["--resume", "run"]].concat());
+        std::thread::sleep(std::time::Duration::from_millis(200));
+        log.write_all(rest).unwrap();
+        drop(log);
+        let said = second.end();
+        if said.code == Some(5) {
+            // This machine was too busy to write a line in time, and the second run did not wait for it for ever.
+            assert!(said.err.contains("another run is writing it"), "{}", said.err);
+            continue;
+        }
+        said.is_of_verdict(&place.path("run"));
+        break;
+    }
+    let log = Log::of(&place.path("run"));
+    assert!(log.damage.is_empty(), "{:?}", log.damage);
+    assert!(log.events.iter().all(|event| event.what != "torn-tail"), "{:?}", log.events);
+    assert!(fs::read(&path).unwrap().starts_with(&whole), "what the first run wrote is there");
+}
+
+#[test]
+fn a_run_goes_on_only_on_the_target_it_began_on() {
+    let place = Place::new();
+    let begun = ["run", "act-storage", "scratch.dat", "--for", "10s", "--slice", "1s"];
+    let running = place.start(&[&begun[..], &["--create", "64MiB"]].concat(), 2);
+    running.signal(libc::SIGINT);
+    running.end();
+    let log = place.path("run/run.jsonl");
+    // An unfinished line is given up by the run that goes on, not by one that is refused.
+    fs::OpenOptions::new().append(true).open(&log).unwrap().write_all(b"{\"kind").unwrap();
+    let whole = fs::read(&log).unwrap();
+    fs::copy(place.path("scratch.dat"), place.path("copy.dat")).unwrap();
+    for (other, size, differs) in [("larger.dat", "128MiB", "the size of"), ("copy.dat", "64MiB", "the place of")] {
+        let on_other = begun.map(|word| if word == "scratch.dat" { other } else { word });
+        let said = place.assay(&[&on_other[..], &["--create", size, "--resume", "run"]].concat());
+        assert_eq!(said.code, Some(2), "{}", said.err);
+        assert!(said.err.contains(differs) && said.err.contains(other), "{}", said.err);
+        assert!(fs::read(&log).unwrap() == whole, "the log is what it was");
+    }
 }
 
 #[test]
