@@ -164,12 +164,28 @@ pub struct TargetHead {
 }
 
 impl TargetHead {
-    /// Whether it is the same as `before`, as far as both tell: of the same kind and size, and with the serial numbers that
-    /// it had; under the same name as well, since a disk's partitions have its numbers.
-    pub fn is_still(&self, before: &TargetHead) -> bool {
-        let shape = |head: &TargetHead| (head.name.clone(), head.kind.clone(), head.size_bytes, head.block_bytes);
-        let numbers = |head: &TargetHead| ["wwid", "serial", "model"].map(|fact| head.facts.get(fact).cloned());
-        shape(self) == shape(before) && numbers(self) == numbers(before)
+    /// What tells it from `was`, the target that a log was made on, in words; `None` where they are the same. A device is known by
+    /// what it says of itself, whatever its name is today; a file, which has only its disk's words, and what says nothing by its
+    /// place.
+    pub fn differs_from(&self, was: &TargetHead) -> Option<String> {
+        const ABSENT: &str = "absent";
+        let told = |head: &TargetHead, name: &str| head.facts.get(name).cloned().unwrap_or_else(|| ABSENT.to_owned());
+        let is_told = |head: &TargetHead| ["serial", "wwid"].iter().any(|name| told(head, name) != ABSENT);
+        let speaks = [was, self].into_iter().any(|head| head.kind == "block device" && is_told(head));
+        let place =
+            |head: &TargetHead| if head.facts.contains_key("path") { told(head, "path") } else { head.name.clone() };
+        let facts = |head: &TargetHead| {
+            [
+                ("kind", head.kind.clone()),
+                ("size", format!("{} bytes", head.size_bytes)),
+                ("block size", format!("{} bytes", head.block_bytes)),
+                ("serial", told(head, "serial")),
+                ("wwid", told(head, "wwid")),
+                ("place", if speaks { String::new() } else { place(head) }),
+            ]
+        };
+        let ((what, before), (_, now)) = facts(was).into_iter().zip(facts(self)).find(|(before, now)| before != now)?;
+        Some(format!("the {what} of its target {} is {before}, that of {} is {now}", was.name, self.name))
     }
 }
 
@@ -250,4 +266,48 @@ pub enum CloseReason {
     LogFailed,
     /// The engine could not submit.
     EngineFailed,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn target(name: &str, facts: &[(&str, &str)]) -> TargetHead {
+        let facts = facts.iter().map(|(name, fact)| ((*name).to_owned(), (*fact).to_owned())).collect();
+        let (name, kind) = (name.to_owned(), "block device".to_owned());
+        TargetHead { name, kind, size_bytes: 1 << 30, block_bytes: 512, facts, prepared: None }
+    }
+
+    #[test]
+    fn targets_are_told_apart_by_what_they_say_of_themselves() {
+        let sda = target("sda", &[("path", "/dev/sda"), ("serial", "A1"), ("wwid", "absent")]);
+        let loop0 = target("/dev/loop0", &[("path", "/dev/loop0"), ("serial", "absent"), ("wwid", "absent")]);
+        let sim = target("sim:flash", &[]);
+        let moved = target("sdb", &[("path", "/dev/sdb"), ("serial", "A1"), ("wwid", "absent")]);
+        let other = target("sda", &[("path", "/dev/sda"), ("serial", "B2"), ("wwid", "absent")]);
+        let silent = target("sda", &[("path", "/dev/sda"), ("serial", "absent"), ("wwid", "absent")]);
+        let linked = target("disk", &[("path", "/dev/loop0"), ("serial", "absent"), ("wwid", "absent")]);
+        let loop1 = target("/dev/loop0", &[("path", "/dev/loop1"), ("serial", "absent"), ("wwid", "absent")]);
+        let file = TargetHead { kind: "file".into(), ..sda.clone() };
+        let elsewhere = TargetHead { kind: "file".into(), ..moved.clone() };
+        for (was, is, differs) in [
+            (&file, elsewhere, Some("place")),
+            (&sda, sda.clone(), None),
+            (&sda, moved, None),
+            (&sda, other, Some("serial")),
+            (&sda, silent, Some("serial")),
+            (&sda, TargetHead { size_bytes: 2 << 30, ..sda.clone() }, Some("size")),
+            (&sda, TargetHead { block_bytes: 4096, ..sda.clone() }, Some("block size")),
+            (&sda, TargetHead { kind: "file".into(), ..sda.clone() }, Some("kind")),
+            (&loop0, linked, None),
+            (&loop0, loop1, Some("place")),
+            (&sim, target("sim:flash?seed=2", &[]), Some("place")),
+        ] {
+            let told = is.differs_from(was);
+            assert_eq!(told.is_some(), differs.is_some(), "{told:?}");
+            let (told, differs) =
+                (told.unwrap_or_default(), differs.map_or(String::new(), |it| format!("the {it} of its target")));
+            assert!(told.starts_with(&differs), "{told}");
+        }
+    }
 }

@@ -226,7 +226,7 @@ fn exchanged(heads: &[Header]) -> Option<String> {
     let mut seen: BTreeMap<&str, &TargetHead> = BTreeMap::new();
     heads.iter().flat_map(|head| &head.targets).find_map(|target| {
         let first = seen.entry(&target.name).or_insert(target);
-        (!target.is_still(first)).then(|| format!("{} is not the same device in all of its steps", target.name))
+        target.differs_from(first)
     })
 }
 

@@ -5,7 +5,7 @@
 
 use crate::failure::Failure;
 use crate::logfile;
-use assay_record::{CloseReason, Entry, Header, PhaseKind, TargetHead};
+use assay_record::{CloseReason, Entry, Header, PhaseKind};
 use std::fs::File;
 use std::path::Path;
 
@@ -49,30 +49,6 @@ pub struct Scan {
     pub length: u64,
     /// Bytes of an unfinished last line, which are given up.
     pub torn: u64,
-}
-
-/// What tells the target that a log was made on from the one that is there now, in words; `None` where they are the same. A
-/// device is known by what it says of itself, whatever its name is today; a file, which has only its disk's words, and what says
-/// nothing by its place.
-pub fn other_target(was: &TargetHead, is: &TargetHead) -> Option<String> {
-    const ABSENT: &str = "absent";
-    let told = |head: &TargetHead, name: &str| head.facts.get(name).cloned().unwrap_or_else(|| ABSENT.to_owned());
-    let is_told = |head: &TargetHead| ["serial", "wwid"].iter().any(|name| told(head, name) != ABSENT);
-    let speaks = [was, is].iter().any(|head| head.kind == "block device" && is_told(head));
-    let place =
-        |head: &TargetHead| if head.facts.contains_key("path") { told(head, "path") } else { head.name.clone() };
-    let facts = |head: &TargetHead| {
-        [
-            ("kind", head.kind.clone()),
-            ("size", format!("{} bytes", head.size_bytes)),
-            ("block size", format!("{} bytes", head.block_bytes)),
-            ("serial", told(head, "serial")),
-            ("wwid", told(head, "wwid")),
-            ("place", if speaks { String::new() } else { place(head) }),
-        ]
-    };
-    let ((what, before), (_, now)) = facts(was).into_iter().zip(facts(is)).find(|(before, now)| before != now)?;
-    Some(format!("the {what} of its target {} is {before}, that of {} is {now}", was.name, is.name))
 }
 
 /// Reads through a log that was opened at `path` and not yet read. Damage in its middle cannot be continued.
@@ -144,50 +120,6 @@ impl Segment {
                 let planned_ns = measured.map(|phase| phase.span_ns).sum();
                 steps.push(Held { first: header, planned_ns, measured_ns: 0, closed: None, segments: 1 });
             }
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn target(name: &str, facts: &[(&str, &str)]) -> TargetHead {
-        let facts = facts.iter().map(|(name, fact)| ((*name).to_owned(), (*fact).to_owned())).collect();
-        let (name, kind) = (name.to_owned(), "block device".to_owned());
-        TargetHead { name, kind, size_bytes: 1 << 30, block_bytes: 512, facts, prepared: None }
-    }
-
-    #[test]
-    fn targets_are_told_apart_by_what_they_say_of_themselves() {
-        let sda = target("sda", &[("path", "/dev/sda"), ("serial", "A1"), ("wwid", "absent")]);
-        let loop0 = target("/dev/loop0", &[("path", "/dev/loop0"), ("serial", "absent"), ("wwid", "absent")]);
-        let sim = target("sim:flash", &[]);
-        let moved = target("sdb", &[("path", "/dev/sdb"), ("serial", "A1"), ("wwid", "absent")]);
-        let other = target("sda", &[("path", "/dev/sda"), ("serial", "B2"), ("wwid", "absent")]);
-        let silent = target("sda", &[("path", "/dev/sda"), ("serial", "absent"), ("wwid", "absent")]);
-        let linked = target("disk", &[("path", "/dev/loop0"), ("serial", "absent"), ("wwid", "absent")]);
-        let loop1 = target("/dev/loop0", &[("path", "/dev/loop1"), ("serial", "absent"), ("wwid", "absent")]);
-        let file = TargetHead { kind: "file".into(), ..sda.clone() };
-        let elsewhere = TargetHead { kind: "file".into(), ..moved.clone() };
-        for (was, is, differs) in [
-            (&file, elsewhere, Some("place")),
-            (&sda, sda.clone(), None),
-            (&sda, moved, None),
-            (&sda, other, Some("serial")),
-            (&sda, silent, Some("serial")),
-            (&sda, TargetHead { size_bytes: 2 << 30, ..sda.clone() }, Some("size")),
-            (&sda, TargetHead { block_bytes: 4096, ..sda.clone() }, Some("block size")),
-            (&sda, TargetHead { kind: "file".into(), ..sda.clone() }, Some("kind")),
-            (&loop0, linked, None),
-            (&loop0, loop1, Some("place")),
-            (&sim, target("sim:flash?seed=2", &[]), Some("place")),
-        ] {
-            let told = other_target(was, &is);
-            assert_eq!(told.is_some(), differs.is_some(), "{told:?}");
-            let (told, differs) =
-                (told.unwrap_or_default(), differs.map_or(String::new(), |it| format!("the {it} of its target")));
-            assert!(told.starts_with(&differs), "{told}");
         }
     }
 }

@@ -260,9 +260,9 @@ impl StepFold {
             && header.streams == self.header.streams
             && header.interval_ns == self.header.interval_ns
             && header.targets.len() == self.header.targets.len();
-        let other = self.header.targets.iter().zip(&header.targets).find(|(before, now)| !now.is_still(before));
-        if let Some((before, _)) = other.filter(|_| same) {
-            return Err(format!("continues a step with something else than it began with as {}", before.name));
+        let other = self.header.targets.iter().zip(&header.targets).find_map(|(was, now)| now.differs_from(was));
+        if let Some(differs) = other.filter(|_| same) {
+            return Err(format!("continues a step with something else than it began with: {differs}"));
         }
         if !same {
             return Err("continues a step with other streams, targets or thresholds".into());
@@ -707,7 +707,7 @@ impl StepFold {
             CloseReason::GeneratorLag => {
                 Some((Class::Unproven, format!("the generator let the schedule fall behind{told}")))
             }
-            CloseReason::EngineFailed => Some((Class::Unproven, format!("the engine could not submit{told}"))),
+            CloseReason::EngineFailed => Some((Class::Unproven, format!("the engine failed{told}"))),
             CloseReason::Completed | CloseReason::Interrupted | CloseReason::LogFailed => None,
         };
         if let Some((class, text)) = finding {

@@ -8,7 +8,7 @@ use crate::failure::Failure;
 use crate::logfile::{LogFile, Unfinished};
 use crate::progress::Progress;
 use crate::records::Records;
-use crate::resume::{self, Held};
+use crate::resume::Held;
 use crate::rundir;
 use crate::signals;
 use crate::signing::Signer;
@@ -125,7 +125,7 @@ impl Asked<'_> {
             return Err(other(dir, &format!("it measures {}", Span::from_ns(held.planned_ns))));
         }
         let ours = self.targets.heads(usize::from(plan.targets));
-        let differs = held.first.targets.iter().zip(&ours).find_map(|(was, is)| resume::other_target(was, is));
+        let differs = held.first.targets.iter().zip(&ours).find_map(|(was, is)| is.differs_from(was));
         differs.map_or(Ok(()), |what| Err(other(dir, &what)))
     }
 
