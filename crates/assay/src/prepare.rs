@@ -15,6 +15,7 @@ use assay_base::{Completion, Device, Direction, Done, Geometry, Op, Prng, Share,
 use assay_device::clock::Clock;
 use assay_device::facts::Slots;
 use assay_device::select::{AnyDevice, Choice, select};
+use assay_engine::shell::Stop;
 use assay_model::content::Content;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -23,6 +24,8 @@ const WRITE: u64 = 1 << 20;
 const DEPTH: u32 = 16;
 /// Blocks read back at the end.
 const SAMPLES: u64 = 256;
+/// Blocks looked at before a record is believed: few enough for a second of a slow disk.
+const LOOKS: u64 = 64;
 /// Bytes between two savings of the record.
 const SAVE_EVERY: u64 = 4 << 30;
 
@@ -31,7 +34,7 @@ const SAVE_EVERY: u64 = 4 << 30;
 pub struct Wish {
     /// Whether zeros are written first.
     pub zero: bool,
-    /// Whether it begins again where an earlier preparation was interrupted: what that wrote is gone.
+    /// Whether everything is discarded first; what an earlier, interrupted preparation wrote is gone with it.
     pub afresh: bool,
     /// How operations are carried.
     pub engine: Choice,
@@ -56,6 +59,17 @@ pub fn prepare(
         begun.iter().map(|record| record.salted_bytes + if wish.zero { record.zeroed_bytes } else { 0 }).sum();
     let total = sizes.iter().sum::<u64>() * passes - before.min(sizes.iter().sum::<u64>() * passes);
     let since = progress.now();
+    if wish.afresh {
+        // A file says that it is not discarded before anything has changed.
+        all.iter().filter(|real| real.disk.is_none()).try_for_each(Real::discard)?;
+    }
+    // From here on no finished record says of a target what no longer holds, whatever ends this program.
+    if let Some(records) = records {
+        begun.iter().try_for_each(|record| records.keep(record))?;
+    }
+    if wish.afresh {
+        discard(all, stop)?;
+    }
     std::thread::scope(|scope| {
         let mut threads = Vec::new();
         for (real, record) in all.iter().zip(begun) {
@@ -81,15 +95,30 @@ fn rest() {
     std::thread::sleep(std::time::Duration::from_millis(100));
 }
 
+/// Discards all targets, each of which may take minutes.
+fn discard(all: &[Real], stop: &StopCell) -> Result<(), Failure> {
+    for real in all {
+        if stop.is_set() {
+            return Err(interrupted(&real.name));
+        }
+        real.discard()?;
+    }
+    Ok(())
+}
+
+fn interrupted(target: &str) -> Failure {
+    Failure::incomplete(format!("preparing {target} was interrupted; call it again and it goes on"))
+}
+
 /// The record to go on from: the unfinished one of this target, or a new one.
 fn begin(real: &Real, name: &str, wish: Wish, records: Option<&Records>) -> Record {
-    let (identity, size_bytes) = (real.identity(), real.target.geometry().size);
-    let kept = records.filter(|_| !wish.afresh).and_then(|records| records.find(&identity, size_bytes));
-    let unfinished = kept.filter(|record| record.finished.is_none());
+    let kept = records.filter(|_| !wish.afresh).and_then(|records| records.of(real));
+    let unfinished = kept.filter(|record| record.finished.is_none() && record.zeroed_bytes + record.salted_bytes > 0);
     unfinished.unwrap_or_else(|| Record {
-        identity,
+        identity: real.identity(),
+        file: real.file(),
         target: name.to_owned(),
-        size_bytes,
+        size_bytes: real.target.geometry().size,
         run: wish.run,
         zeroed_bytes: 0,
         salted_bytes: 0,
@@ -124,7 +153,7 @@ impl Preparing<'_> {
         self.record.verified_blocks = self.verify(&mut device, clock)?;
         self.record.finished = Some(rundir::timestamp());
         self.record.mark = Mark::of(self.real);
-        self.save()?;
+        self.keep()?;
         Ok(self.record)
     }
 
@@ -136,8 +165,18 @@ impl Preparing<'_> {
         Content::new(Prng::child(u64::from(*run), &own), *run, Share::WHOLE)
     }
 
-    fn save(&self) -> Result<(), Failure> {
+    fn keep(&self) -> Result<(), Failure> {
         self.records.map_or(Ok(()), |records| records.keep(&self.record))
+    }
+
+    /// Keeps the record once the device has what it says: after a power cut a preparation goes on from there.
+    fn save(&self) -> Result<(), Failure> {
+        self.real.sync().map_err(|e| self.failed(&format!("its cache was not emptied: {e}")))?;
+        self.keep()
+    }
+
+    fn interrupted(&self) -> Failure {
+        interrupted(&self.record.target)
     }
 
     /// One pass over the whole target from where its record stands: zeros, or `salt`.
@@ -151,6 +190,10 @@ impl Preparing<'_> {
         }
         let mut done = Done::new();
         while !fill.is_over(self.stop.is_set()) {
+            if at_once(self.stop) {
+                // What was last saved stands; a device that hangs would not let its cache be emptied.
+                return Err(self.interrupted());
+            }
             let now = clock.now();
             while let Some((ticket, op)) = fill.next(self.stop.is_set()) {
                 if let Some(content) = &mut salt {
@@ -175,10 +218,7 @@ impl Preparing<'_> {
         }
         self.save()?;
         if self.stop.is_set() && fill.written() < self.record.size_bytes {
-            return Err(Failure::incomplete(format!(
-                "preparing {} was interrupted; call it again and it goes on",
-                self.record.target
-            )));
+            return Err(self.interrupted());
         }
         Ok(())
     }
@@ -187,11 +227,20 @@ impl Preparing<'_> {
         Failure::failed(format!("preparing {} failed: {why}", self.record.target))
     }
 
+    /// The target does not hold what its record says it does: nothing of it counts, or each later call would go on from there
+    /// and fail again.
+    fn forget(&mut self, failure: Failure) -> Failure {
+        (self.record.zeroed_bytes, self.record.salted_bytes) = (0, 0);
+        match self.keep() {
+            Ok(()) => failure.advised("nothing that was written counts now: call it again and it begins anew"),
+            // The next call meets that first, and says so.
+            Err(_) => failure,
+        }
+    }
+
     /// Reads blocks spread over the whole target; each must open with this preparation's stamp. Returns their number.
-    fn verify(&self, device: &mut AnyDevice, clock: Clock) -> Result<u64, Failure> {
-        let Geometry { size, block } = device.geometry(0);
-        let len = stamp::EVERY.max(u64::from(block)) as u32;
-        let blocks = size / u64::from(len);
+    fn verify(&mut self, device: &mut AnyDevice, clock: Clock) -> Result<u64, Failure> {
+        let (len, blocks) = blocks(device.geometry(0));
         let mut prng = Prng::seeded(u64::from(self.record.run));
         for sample in 0..SAMPLES.min(blocks) {
             // The first and the last block always, the others anywhere.
@@ -200,31 +249,70 @@ impl Preparing<'_> {
                 1 => blocks - 1,
                 _ => prng.below(blocks),
             };
-            let op = Op { target: 0, direction: Direction::Read, durable: false, offset: at * u64::from(len), len };
-            let completion = once(device, clock, &op);
-            if completion.result != Ok(len) {
-                return Err(self.failed(&format!("reading back at {} gave {:?}", op.offset, completion.result)));
-            }
+            let offset = at * u64::from(len);
+            let completion =
+                read(device, clock, offset, len, || at_once(self.stop)).ok_or_else(|| self.interrupted())?;
             let found = Stamp::read(device.buffer(Ticket(0)));
-            if found.map(|stamp| stamp.run) != Some(self.record.run) {
-                return Err(self.failed(&format!("at {} something else was read than was written", op.offset)));
-            }
+            let wrong = match completion.result {
+                Ok(moved) if moved != len => format!("reading back at {offset} gave {moved} of {len} bytes"),
+                Err(errno) => format!("reading back at {offset} gave {errno}"),
+                Ok(_) if found.map(|stamp| stamp.run) != Some(self.record.run) => {
+                    format!("at {offset} something else was read than was written")
+                }
+                Ok(_) => continue,
+            };
+            let failure = self.failed(&wrong);
+            return Err(self.forget(failure));
         }
         Ok(SAMPLES.min(blocks))
     }
 }
 
-/// Carries one operation and waits for it.
-fn once(device: &mut AnyDevice, clock: Clock, op: &Op) -> Completion {
+/// A second signal waits for nothing.
+fn at_once(stop: &StopCell) -> bool {
+    matches!(stop.get(), Some(Stop::Now(_)))
+}
+
+/// Length of the blocks that are read back, each of which opens with a stamp, and how many there are.
+fn blocks(Geometry { size, block }: Geometry) -> (u32, u64) {
+    let len = stamp::EVERY.max(u64::from(block));
+    (len as u32, size / len)
+}
+
+/// Reads one block into the first buffer; `None` when `given_up` did not let it wait for that.
+fn read(
+    device: &mut AnyDevice,
+    clock: Clock,
+    offset: u64,
+    len: u32,
+    given_up: impl Fn() -> bool,
+) -> Option<Completion> {
     let mut done = Done::new();
-    device.submit(clock.now(), Ticket(0), op);
+    let op = Op { target: 0, direction: Direction::Read, durable: false, offset, len };
+    device.submit(clock.now(), Ticket(0), &op);
     loop {
         device.poll(clock.now(), &mut done);
         match done.pop() {
-            Some(completion) => return completion,
+            Some(completion) => return Some(completion),
+            None if given_up() => return None,
             None => device.wait(Span::from_ms(100)),
         }
     }
+}
+
+/// Offsets of blocks that hold nothing but zeros, of some evenly spread over the whole target. What cannot be read is not among
+/// them: a run will meet it.
+pub fn blank(real: &Real) -> Vec<u64> {
+    let (len, blocks) = blocks(real.target.geometry());
+    let (clock, slots) = (Clock::start(), Slots { count: 1, bytes: len });
+    let Ok(mut device) = select(Choice::Inline, vec![real.target.clone()], slots, clock) else { return Vec::new() };
+    let looks = LOOKS.min(blocks);
+    let places = (0..looks).map(|look| look * (blocks - 1) / (looks - 1).max(1) * u64::from(len));
+    let is_blank = |offset: &u64| {
+        let completion = read(&mut device, clock, *offset, len, || false);
+        completion.is_some_and(|done| done.result == Ok(len)) && device.buffer(Ticket(0)).iter().all(|byte| *byte == 0)
+    };
+    places.filter(is_blank).collect()
 }
 
 /// Which write comes next, and how far everything is written. Pure.
@@ -242,16 +330,14 @@ impl Fill {
         Fill { size, next: from.min(size) / WRITE * WRITE, in_flight: vec![None; DEPTH as usize] }
     }
 
-    /// The next write, unless all are on their way or `stop` asks for the end. The last is durable: it makes the device
-    /// empty its cache.
+    /// The next write, unless all are on their way or `stop` asks for the end.
     fn next(&mut self, stop: bool) -> Option<(Ticket, Op)> {
         if self.next >= self.size || stop {
             return None;
         }
         let free = self.in_flight.iter().position(Option::is_none)?;
         let len = WRITE.min(self.size - self.next) as u32;
-        let durable = self.next + u64::from(len) == self.size;
-        let op = Op { target: 0, direction: Direction::Write, durable, offset: self.next, len };
+        let op = Op { target: 0, direction: Direction::Write, durable: false, offset: self.next, len };
         self.in_flight[free] = Some((self.next, len));
         self.next += u64::from(len);
         Some((Ticket(free as u32), op))
@@ -301,7 +387,7 @@ mod tests {
             written += complete(&mut fill, ticket, op.len).unwrap();
         }
         assert_eq!((written, fill.written(), fill.is_over(false)), (size, size, true));
-        assert!(last.unwrap().durable && last.unwrap().len == 512 * 3);
+        assert_eq!(last.unwrap().len, 512 * 3);
     }
 
     #[test]

@@ -4,12 +4,15 @@
 //! begun and not finished is how an interrupted preparation goes on where it stopped.
 
 use crate::certificate::sum;
-use crate::failure::Failure;
+use crate::failure::{Failure, tell};
+use crate::prepare;
 use crate::targets::Real;
 use assay_device::probe::disk_stat;
 use assay_device::safety::Roots;
 use assay_record::Preparation;
 use serde::{Deserialize, Serialize};
+use std::fs::{self, File};
+use std::io::Write;
 use std::path::{Path, PathBuf};
 
 /// What is known of one target's preparation.
@@ -17,6 +20,9 @@ use std::path::{Path, PathBuf};
 pub struct Record {
     /// Consent token of the device, or the file's path.
     pub identity: String,
+    /// Which file it was, since another one can have the path now: inode and birth. Absent for devices.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub file: Option<String>,
     /// The target as it was named.
     pub target: String,
     /// Its size in bytes; a record for another size is no record of this target.
@@ -116,24 +122,43 @@ impl Records {
         self.dir.join(format!("{}-{}.json", safe.trim_start_matches('_'), &sum[..8]))
     }
 
-    /// The record of a target of this identity and size, if there is one.
-    pub fn find(&self, identity: &str, size_bytes: u64) -> Option<Record> {
-        let text = std::fs::read_to_string(self.path(identity)).ok()?;
-        let record: Record = serde_json::from_str(&text).ok()?;
-        (record.identity == identity && record.size_bytes == size_bytes).then_some(record)
+    /// The record of a target, if there is one.
+    pub fn of(&self, real: &Real) -> Option<Record> {
+        self.find(&real.identity(), real.file().as_deref(), real.target.geometry().size)
     }
 
-    /// What a log says of the preparation of a target, with what others wrote to it since.
+    fn find(&self, identity: &str, file: Option<&str>, size_bytes: u64) -> Option<Record> {
+        let text = fs::read_to_string(self.path(identity)).ok()?;
+        let record: Record = serde_json::from_str(&text).ok()?;
+        let same = record.identity == identity && record.file.as_deref() == file && record.size_bytes == size_bytes;
+        same.then_some(record)
+    }
+
+    /// What a log says of the preparation of a target, with what others wrote to it since. A record is believed only as far as
+    /// the target bears it out: all that this program ever writes to a prepared one opens with a stamp, so a block of zeros was
+    /// discarded or zeroed by somebody.
     pub fn preparation(&self, real: &Real) -> Option<Preparation> {
-        let record = self.find(&real.identity(), real.target.geometry().size)?;
+        let record = self.of(real)?;
+        let preparation = record.preparation()?;
+        let blank = prepare::blank(real);
+        if let Some(at) = blank.first() {
+            tell(&format!(
+                "warning: {0}: {1} of the blocks looked at hold nothing, the first at byte {at}; the preparation of {2} does not \
+                 count\n  = prepare it again: assay prep {0}",
+                real.name,
+                blank.len(),
+                preparation.finished
+            ));
+            return None;
+        }
         let foreign_bytes = record.mark.as_ref().and_then(|mark| mark.until(&Mark::of(real)?));
-        Some(Preparation { foreign_bytes, ..record.preparation()? })
+        Some(Preparation { foreign_bytes, ..preparation })
     }
 
     /// What this program writes itself is nobody else's: takes what a run wrote since `before` into the record of a target.
     /// Without a record there is nothing to take it into.
     pub fn wrote(&self, real: &Real, before: Option<&Mark>) {
-        let Some(mut record) = self.find(&real.identity(), real.target.geometry().size) else { return };
+        let Some(mut record) = self.of(real) else { return };
         let since = before.zip(Mark::of(real)).and_then(|(before, now)| before.until(&now));
         let (Some(mark), Some(since)) = (&mut record.mark, since) else { return };
         mark.written_bytes = mark.written_bytes.saturating_add(since);
@@ -141,14 +166,22 @@ impl Records {
         let _ = self.keep(&record);
     }
 
-    /// Writes a record; the old one stays until the new one is complete.
+    /// Writes a record; the old one stays until the new one is complete. Either is there whole, also after a power cut.
     pub fn keep(&self, record: &Record) -> Result<(), Failure> {
         let path = self.path(&record.identity);
         let write = || {
-            std::fs::create_dir_all(&self.dir)?;
+            fs::create_dir_all(&self.dir)?;
             let half = path.with_extension("new");
-            std::fs::write(&half, serde_json::to_vec_pretty(record)?)?;
-            std::fs::rename(&half, &path)
+            // One that was left half written, or that somebody laid there as a link, is not written through.
+            match fs::remove_file(&half) {
+                Err(e) if e.kind() != std::io::ErrorKind::NotFound => return Err(e),
+                _ => {}
+            }
+            let mut file = File::create_new(&half)?;
+            file.write_all(&serde_json::to_vec_pretty(record)?)?;
+            file.sync_all()?;
+            fs::rename(&half, &path)?;
+            File::open(&self.dir)?.sync_all()
         };
         write().map_err(|e: std::io::Error| {
             Failure::host(format!("the preparation record {} cannot be written: {e}", path.display()))
@@ -158,7 +191,7 @@ impl Records {
 
 fn is_root() -> bool {
     // Root alone may write there; what counts is whether we can.
-    std::fs::metadata("/proc/self").is_ok_and(|meta| std::os::unix::fs::MetadataExt::uid(&meta) == 0)
+    fs::metadata("/proc/self").is_ok_and(|meta| std::os::unix::fs::MetadataExt::uid(&meta) == 0)
 }
 
 #[cfg(test)]
@@ -171,6 +204,7 @@ mod tests {
         let records = Records { dir: dir.path().join("deep/er") };
         let record = Record {
             identity: "/tmp/x y".into(),
+            file: Some("inode 12 of 1.5".into()),
             target: "x".into(),
             size_bytes: 4096,
             run: 1,
@@ -183,12 +217,16 @@ mod tests {
             mark: None,
         };
         records.keep(&record).unwrap();
-        assert_eq!(records.find("/tmp/x y", 4096), Some(record.clone()));
-        assert_eq!(records.find("/tmp/x y", 8192), None);
-        assert_eq!(records.find("/tmp/x_y", 4096), None, "names that only look alike are other targets");
+        let find = |identity: &str, size| records.find(identity, Some("inode 12 of 1.5"), size);
+        assert_eq!(find("/tmp/x y", 4096), Some(record.clone()));
+        assert_eq!(find("/tmp/x y", 8192), None);
+        assert_eq!(find("/tmp/x_y", 4096), None, "names that only look alike are other targets");
+        for file in [None, Some("inode 12 of 2.5"), Some("inode 13 of 1.5")] {
+            assert_eq!(records.find("/tmp/x y", file, 4096), None, "another file of the same path");
+        }
         let alike = Record { identity: "/tmp/x_y".into(), ..record.clone() };
         records.keep(&alike).unwrap();
-        let found = [records.find("/tmp/x y", 4096), records.find("/tmp/x_y", 4096)];
+        let found = [find("/tmp/x y", 4096), find("/tmp/x_y", 4096)];
         assert_eq!(found, [Some(record.clone()), Some(alike)], "and each keeps its own");
         assert_eq!(record.preparation(), None, "not finished");
         let finished = Record { finished: Some("2026-11-21T00:00:00Z".into()), ..record };
@@ -200,6 +238,26 @@ mod tests {
             "what is written later changes nothing of it"
         );
         assert_ne!(sum(&Record { run: 2, ..finished.clone() }), sum(&finished));
+    }
+
+    #[test]
+    fn what_lies_in_the_way_of_a_record_is_not_written_through() {
+        let dir = tempfile::tempdir().unwrap();
+        let records = Records { dir: dir.path().join("records") };
+        let precious = dir.path().join("precious");
+        fs::write(&precious, "mine").unwrap();
+        fs::create_dir(&records.dir).unwrap();
+        std::os::unix::fs::symlink(&precious, records.path("x").with_extension("new")).unwrap();
+        let record: Record = serde_json::from_value(serde_json::json!({
+            "identity": "x", "target": "x", "size_bytes": 4096, "run": 1, "zeroed_bytes": 0, "salted_bytes": 0,
+            "verified_blocks": 0, "finished": null
+        }))
+        .unwrap();
+        records.keep(&record).unwrap();
+        assert_eq!(fs::read_to_string(&precious).unwrap(), "mine");
+        assert_eq!(records.find("x", None, 4096), Some(record));
+        let left: Vec<_> = fs::read_dir(&records.dir).unwrap().map(|entry| entry.unwrap().path()).collect();
+        assert_eq!(left, [records.path("x")]);
     }
 
     #[test]

@@ -11,6 +11,8 @@ use assay_device::sim::Spec;
 use assay_device::{probe, usage};
 use assay_record::TargetHead;
 use std::collections::BTreeMap;
+use std::fs::File;
+use std::os::fd::BorrowedFd;
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
@@ -28,7 +30,8 @@ pub enum Targets {
 /// One device or file.
 #[derive(Debug)]
 pub struct Real {
-    name: String,
+    /// As the user named it.
+    pub name: String,
     pub target: Target,
     pub access: Pass,
     /// The block device whose counters tell what reached it; `None` for files, which share theirs.
@@ -55,6 +58,13 @@ impl Pass {
         match self {
             Pass::Write(permit) => permit.describe(),
             Pass::Read(pass) => pass.describe(),
+        }
+    }
+
+    fn fd(&self) -> BorrowedFd<'_> {
+        match self {
+            Pass::Write(permit) => permit.fd(),
+            Pass::Read(pass) => pass.fd(),
         }
     }
 }
@@ -288,18 +298,6 @@ impl Targets {
         Ok(())
     }
 
-    /// Discards every target.
-    pub fn discard(&self) -> Result<(), Failure> {
-        for real in self.real() {
-            if let Pass::Write(permit) = &real.access {
-                permit.discard().map_err(|e| {
-                    Failure::host(format!("{} was not discarded: {e}\n  = prepare it without --discard", real.name))
-                })?;
-            }
-        }
-        Ok(())
-    }
-
     /// Removes the scratch files this run made.
     pub fn remove_scratch(self) -> Vec<String> {
         self.remove(|real| real.scratch)
@@ -406,14 +404,24 @@ impl Real {
         self.access.describe().diskseq
     }
 
+    /// Discards all of it, as far as the device can.
+    pub fn discard(&self) -> Result<(), Failure> {
+        let Pass::Write(permit) = &self.access else { return Ok(()) };
+        permit.discard().map_err(|e| {
+            Failure::host(format!("{} was not discarded: {e}\n  = prepare it without --discard", self.name))
+        })
+    }
+
+    /// Returns when all that was written has left the device's cache. A durable write does not do for that: a device that can
+    /// write around its cache (FUA) does so with this one write alone.
+    pub fn sync(&self) -> std::io::Result<()> {
+        Ok(rustix::fs::fdatasync(self.access.fd())?)
+    }
+
     /// What its disk says of its health.
     pub fn health(&self) -> BTreeMap<String, String> {
-        let fd = match &self.access {
-            Pass::Write(permit) => permit.fd(),
-            Pass::Read(pass) => pass.fd(),
-        };
         match self.disk {
-            Some(number) => probe::health(&Roots::host(), number, fd),
+            Some(number) => probe::health(&Roots::host(), number, self.access.fd()),
             None => BTreeMap::from([("smart".to_owned(), "absent: a file has none".to_owned())]),
         }
     }
@@ -430,5 +438,17 @@ impl Real {
     pub fn identity(&self) -> String {
         let exam = self.access.describe();
         exam.token.clone().unwrap_or_else(|| exam.real.display().to_string())
+    }
+
+    /// What tells a file from another that had or gets its path: the inode's number, and when it was made, since a number is
+    /// given again. `None` for devices. Where the file system keeps no such time, the number is all there is.
+    pub fn file(&self) -> Option<String> {
+        if self.disk.is_some() {
+            return None;
+        }
+        let found = File::from(self.access.fd().try_clone_to_owned().ok()?).metadata().ok()?;
+        let made = found.created().ok().and_then(|time| time.duration_since(std::time::UNIX_EPOCH).ok());
+        let made = made.map(|made| format!(" of {}.{:09}", made.as_secs(), made.subsec_nanos())).unwrap_or_default();
+        Some(format!("inode {}{made}", found.ino()))
     }
 }

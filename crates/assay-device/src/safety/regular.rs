@@ -2,7 +2,7 @@
 
 use super::gate::{Inquiry, Mode, Opened, log_disk};
 use super::label::{self, LABEL_LEN};
-use super::openers::{Inode, Wanted, openers, settled};
+use super::openers::{Inode, LOOKS, Wanted, openers, settled, wait_a_little};
 use super::permit::{Seal, Shape};
 use super::roots::DevNum;
 use super::rule::RuleId;
@@ -184,14 +184,20 @@ fn in_words(marks: &[Watermark]) -> String {
     }
 }
 
-/// S13 for a file.
+/// S13 for a file. The kernel closes what io_uring held of an ended run only a moment after its end: as long as no process is
+/// seen to have the file, that may be all there is.
 fn lock(inquiry: &Inquiry<'_>, file: &File, inode: Inode) -> Result<String, String> {
-    match rustix::fs::flock(file, FlockOperation::NonBlockingLockExclusive) {
-        Ok(()) => Ok("locked".into()),
-        Err(Errno::WOULDBLOCK) => {
-            let seen = openers(inquiry.roots, &Wanted { devices: Vec::new(), inodes: vec![inode] });
-            Err(format!("another run has locked it: {}", seen.text()))
+    for look in 0.. {
+        match rustix::fs::flock(file, FlockOperation::NonBlockingLockExclusive) {
+            Ok(()) => break,
+            Err(Errno::WOULDBLOCK) => {}
+            Err(e) => return Err(format!("it cannot be locked: {e}")),
         }
-        Err(e) => Err(format!("it cannot be locked: {e}")),
+        let seen = openers(inquiry.roots, &Wanted { devices: Vec::new(), inodes: vec![inode] });
+        if look == LOOKS || !seen.found.is_empty() {
+            return Err(format!("another run has locked it: {}", seen.text()));
+        }
+        wait_a_little();
     }
+    Ok("locked".into())
 }

@@ -23,7 +23,7 @@ pub fn create(path: &Path, size: u64) -> Result<Permit, Refusal> {
 }
 
 impl Gate {
-    /// Makes a scratch file at `request.path` with `size` usable bytes (rounded up to 4 KiB), reserves its space, labels it
+    /// Makes a scratch file at `request.path` with `size` usable bytes (rounded up to 4 KiB), labels it, reserves its space
     /// and admits it. When anything fails nothing is left behind.
     ///
     /// # Errors
@@ -42,10 +42,11 @@ impl Gate {
         room(request.path, whole).map_err(|why| refused(RuleId::S10, why))?;
         let file = make(request.path).map_err(|e| refused(RuleId::S10, taken(request.path, e)))?;
         let made = Made { path: request.path.to_path_buf(), file, keep: false };
-        reserve(&made.file, whole)
-            .map_err(|e| refused(RuleId::S10, format!("{whole} bytes could not be reserved: {e}")))?;
+        // The label comes first: a file whose making is cut short is still known for ours, and the refusal says what it lacks.
         write_label(&made.file, whole)
             .map_err(|e| refused(RuleId::S10, format!("the label could not be written: {e}")))?;
+        reserve(&made.file, whole)
+            .map_err(|e| refused(RuleId::S10, format!("{whole} bytes could not be reserved: {e}")))?;
         self.admit(request).map(|permit| made.hand_over(permit))
     }
 }
@@ -97,25 +98,26 @@ fn room(path: &Path, whole: u64) -> Result<(), String> {
     }
 }
 
-/// By fallocate, or where the file system has none, by writing zeros.
+/// By fallocate, or where the file system has none, by writing zeros up to the label.
 fn reserve(file: &File, whole: u64) -> io::Result<()> {
     match rustix::fs::fallocate(file, FallocateFlags::empty(), 0, whole) {
-        Ok(()) => Ok(()),
+        Ok(()) => {}
         Err(Errno::OPNOTSUPP | Errno::NOSYS) => {
-            let zeros = vec![0; 1 << 20];
-            (0..whole).step_by(zeros.len()).try_for_each(|at| {
-                let len = (whole - at).min(zeros.len() as u64) as usize;
+            let (zeros, usable) = (vec![0; 1 << 20], whole - LABEL_LEN);
+            (0..usable).step_by(zeros.len()).try_for_each(|at| {
+                let len = (usable - at).min(zeros.len() as u64) as usize;
                 file.write_all_at(&zeros[..len], at)
             })?;
-            file.sync_all()
         }
-        Err(e) => Err(e.into()),
+        Err(e) => return Err(e.into()),
     }
+    file.sync_all()
 }
 
 fn write_label(file: &File, whole: u64) -> io::Result<()> {
     let mut block = Aligned::new(LABEL_LEN as usize);
     block.bytes().copy_from_slice(&label::label(whole));
-    file.write_all_at(block.bytes(), whole - LABEL_LEN)?;
-    file.sync_all()
+    // Some file systems in user space write nothing behind the end.
+    file.set_len(whole)?;
+    file.write_all_at(block.bytes(), whole - LABEL_LEN)
 }

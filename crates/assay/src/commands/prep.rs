@@ -12,6 +12,8 @@ use assay_base::Bytes;
 
 /// Prepares the targets in parallel and keeps a record of each.
 pub fn prep(args: &cli::Prep) -> Result<u8, Failure> {
+    // From the beginning: discarding takes minutes, and a Ctrl-C meanwhile means all of it.
+    let stop = signals::watch().map_err(|e| Failure::host(format!("signals cannot be watched: {e}")))?;
     let named = targets::named(&args.targets)?;
     let smallest = |block: u32| u64::from(block.max(4096));
     // Preparing keeps no log, only its records: those must not lie on what is overwritten.
@@ -22,10 +24,6 @@ pub fn prep(args: &cli::Prep) -> Result<u8, Failure> {
         return Err(Failure::usage("simulated and null targets hold no data and need no preparation"));
     }
     opened.recheck()?;
-    if args.discard {
-        opened.discard()?;
-    }
-    let stop = signals::watch().map_err(|e| Failure::host(format!("signals cannot be watched: {e}")))?;
     let mut progress = Progress::new(false);
     let how = prepare::Wish {
         zero: !args.skip_zero,

@@ -23,6 +23,7 @@ mod documents;
 mod engines;
 mod environment;
 mod judging;
+mod preparing;
 mod procedure;
 mod protected;
 mod refusals;

@@ -1,19 +1,21 @@
 //! A person at a terminal, which is a pseudo-terminal here: asked once more before a device loses its data, and able to say no.
 
 use super::bed::{Place, until};
-use super::devices::{Disk, Loop};
+use super::devices::{Disk, Frozen, Loop, Mounted};
 use std::fs::File;
 use std::io::{Read, Write};
 use std::os::fd::FromRawFd;
 use std::os::unix::process::CommandExt;
 use std::process::{Child, Command, Stdio};
 use std::sync::{Arc, Mutex};
+use std::thread::JoinHandle;
 
 /// A program whose keyboard and messages are a terminal.
 struct Seated {
     child: Child,
     keyboard: File,
     shown: Arc<Mutex<String>>,
+    screen: JoinHandle<()>,
 }
 
 impl Seated {
@@ -38,15 +40,15 @@ impl Seated {
         let child = command.spawn().unwrap();
         drop(command);
         let shown = Arc::new(Mutex::new(String::new()));
-        let (mut screen, text) = (master.try_clone().unwrap(), shown.clone());
-        std::thread::spawn(move || {
+        let (mut other, text) = (master.try_clone().unwrap(), shown.clone());
+        let screen = std::thread::spawn(move || {
             let mut bytes = [0; 4096];
             // The terminal gives EIO once nobody has its other end open.
-            while let Ok(n) = screen.read(&mut bytes) {
+            while let Ok(n) = other.read(&mut bytes) {
                 text.lock().unwrap().push_str(&String::from_utf8_lossy(&bytes[..n]));
             }
         });
-        Seated { child, keyboard: master, shown }
+        Seated { child, keyboard: master, shown, screen }
     }
 
     fn shown(&self) -> String {
@@ -66,7 +68,7 @@ impl Seated {
     }
 
     fn ends(&mut self) -> (Option<i32>, String) {
-        until("its end", || self.child.try_wait().unwrap().is_some());
+        until("its end", || self.child.try_wait().unwrap().is_some() && self.screen.is_finished());
         (self.child.wait().unwrap().code(), self.shown())
     }
 }
@@ -168,4 +170,51 @@ fn a_drop_in_asks_for_the_token_once() {
     seated.sees("Type the last 4 of the token");
     seated.types("no\n");
     assert_eq!(seated.ends().0, Some(4));
+}
+
+/// The device lies on a file system that is frozen under it: neither a discard nor a write comes back.
+#[test]
+fn a_preparation_hears_ctrl_c_while_the_device_discards_and_the_second_while_it_hangs() {
+    let place = Place::new();
+    let Some(low) = Loop::over(&place, "low.img", 256 << 20) else { return };
+    let Some(_mounted) = Mounted::ext4(&low, place.path("mounted")) else { return };
+    // Of a file that has no blocks yet there would be nothing to discard.
+    std::fs::write(place.path("mounted/disk.img"), vec![0; 64 << 20]).unwrap();
+    let Some(disk) = Loop::over(&place, "mounted/disk.img", 64 << 20) else { return };
+    let token = disk.token(&place);
+    let begin = |more: &[&str]| {
+        let command = place.command(&[&["prep", disk.path(), "--destroy-data", &token], more].concat());
+        let mut seated = Seated::at(command);
+        seated.sees("Type the last 4");
+        seated
+    };
+    let records = place.path("state/assay/prepared");
+    let recorded = || std::fs::read_dir(&records).is_ok_and(|mut all| all.next().is_some());
+
+    let mut seated = begin(&["--discard"]);
+    let Some(frozen) = Frozen::at(place.path("mounted")) else { return };
+    seated.types(&format!("{}\n", tail(&token)));
+    until("the discard", recorded);
+    seated.types(CTRL_C);
+    // The terminal shows the key when the signal is on its way.
+    seated.sees("^C");
+    drop(frozen);
+    let (code, shown) = seated.ends();
+    assert!(code == Some(12) && shown.contains("interrupted"), "{code:?}: {shown}");
+    disk.until_free();
+
+    let mut seated = begin(&[]);
+    let Some(frozen) = Frozen::at(place.path("mounted")) else { return };
+    seated.types(&format!("{}\n", tail(&token)));
+    let in_flight = || std::fs::read_to_string(format!("/sys/block/{}/inflight", disk.name())).unwrap();
+    until("writes that hang", || in_flight().split_whitespace().nth(1) != Some("0"));
+    seated.types(CTRL_C);
+    // Two signals that are not yet taken are one; and each Ctrl-C makes the terminal forget what it has not shown yet.
+    std::thread::sleep(std::time::Duration::from_secs(1));
+    let once = seated.shown();
+    assert!(!once.contains("interrupted"), "it waits for what is in flight: {once}");
+    seated.types(CTRL_C);
+    until("its end while the device still hangs", || seated.shown().contains("interrupted"));
+    drop(frozen);
+    assert_eq!(seated.ends().0, Some(12));
 }
