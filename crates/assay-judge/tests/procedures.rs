@@ -102,7 +102,7 @@ fn verdicts() {
         ("target lost", good, TargetLost, Verdict::Fail, "target was lost"),
         ("device lag", good, DeviceLag, Verdict::Fail, "load was not held"),
         ("generator lag", good, GeneratorLag, Verdict::Invalid, "the generator let"),
-        ("engine failed", good, EngineFailed, Verdict::Invalid, "engine could not"),
+        ("engine failed", good, EngineFailed, Verdict::Invalid, "the engine failed"),
         (
             "slow because of own lag",
             |m, f| Minute { pushed: if m >= 60 { 9 } else { 0 }, slow: 45, ..good(m, f) },

@@ -5,14 +5,13 @@
 
 use crate::certificate::sum;
 use crate::failure::{Failure, tell};
-use crate::prepare;
 use crate::targets::Real;
+use crate::{prepare, rundir};
 use assay_device::probe::disk_stat;
 use assay_device::safety::Roots;
 use assay_record::Preparation;
 use serde::{Deserialize, Serialize};
-use std::fs::{self, File};
-use std::io::Write;
+use std::fs;
 use std::path::{Path, PathBuf};
 
 /// What is known of one target's preparation.
@@ -55,14 +54,15 @@ pub struct Mark {
     pub boot: String,
     /// Of the disk: another one counts anew.
     pub diskseq: Option<u64>,
-    /// Bytes written.
+    /// Bytes written, and discarded, which are gone as well.
     pub written_bytes: u64,
 }
 
 impl Mark {
     /// The counter of a block device now; `None` where there is none.
     pub fn of(real: &Real) -> Option<Mark> {
-        let written_bytes = disk_stat(&Roots::host(), real.disk?)?.write_sectors.checked_mul(512)?;
+        let stat = disk_stat(&Roots::host(), real.disk?)?;
+        let written_bytes = stat.write_sectors.checked_add(stat.discard_sectors.unwrap_or(0))?.checked_mul(512)?;
         let boot = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").ok()?.trim().to_owned();
         Some(Mark { boot, diskseq: real.diskseq(), written_bytes })
     }
@@ -171,17 +171,7 @@ impl Records {
         let path = self.path(&record.identity);
         let write = || {
             fs::create_dir_all(&self.dir)?;
-            let half = path.with_extension("new");
-            // One that was left half written, or that somebody laid there as a link, is not written through.
-            match fs::remove_file(&half) {
-                Err(e) if e.kind() != std::io::ErrorKind::NotFound => return Err(e),
-                _ => {}
-            }
-            let mut file = File::create_new(&half)?;
-            file.write_all(&serde_json::to_vec_pretty(record)?)?;
-            file.sync_all()?;
-            fs::rename(&half, &path)?;
-            File::open(&self.dir)?.sync_all()
+            rundir::replace(&path, &serde_json::to_vec_pretty(record)?)
         };
         write().map_err(|e: std::io::Error| {
             Failure::host(format!("the preparation record {} cannot be written: {e}", path.display()))

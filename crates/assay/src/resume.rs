@@ -5,6 +5,7 @@
 
 use crate::failure::Failure;
 use crate::logfile;
+use assay_base::Span;
 use assay_record::{CloseReason, Entry, Header, PhaseKind};
 use std::fs::File;
 use std::path::Path;
@@ -30,12 +31,25 @@ impl Held {
         !matches!(self.closed, None | Some(CloseReason::Interrupted | CloseReason::LogFailed))
     }
 
-    /// Where it goes on: at the beginning of a slice, with at least one slice to run.
+    /// Where it goes on: where a slice and every window of a criterion begin, so that each is measured whole, with at least one
+    /// slice to run.
     pub fn resume_at_ns(&self) -> u64 {
-        let slice = self.first.slice_ns.max(1);
-        let whole = self.measured_ns / slice * slice;
-        if whole >= self.planned_ns { self.planned_ns.saturating_sub(1) / slice * slice } else { whole }
+        let windows = self.first.criteria.iter().filter_map(|criterion| criterion.window).map(Span::as_ns);
+        let mut within = windows.filter(|window| (1..self.planned_ns).contains(window));
+        let all = within.try_fold(self.first.slice_ns.max(1), common_multiple);
+        // Where they meet only behind the end, it begins anew.
+        let Some(step) = all else { return 0 };
+        self.measured_ns.min(self.planned_ns.saturating_sub(1)) / step * step
     }
+}
+
+/// The least common multiple; `None` where it is too large.
+fn common_multiple(a: u64, b: u64) -> Option<u64> {
+    let (mut divisor, mut rest) = (a, b);
+    while rest > 0 {
+        (divisor, rest) = (rest, divisor % rest);
+    }
+    (a / divisor).checked_mul(b)
 }
 
 /// What a log holds.
@@ -120,6 +134,36 @@ impl Segment {
                 let planned_ns = measured.map(|phase| phase.span_ns).sum();
                 steps.push(Held { first: header, planned_ns, measured_ns: 0, closed: None, segments: 1 });
             }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use assay_model::workload::Adjust;
+
+    #[test]
+    fn it_goes_on_where_all_windows_begin() {
+        let second = 1_000_000_000;
+        let plan = crate::workloads::find("random-read").unwrap().plan(&Adjust::default()).unwrap();
+        let header = crate::header::header(&plan, crate::header::Around::default());
+        for (slice, windows, measured, at) in [
+            (30, &[][..], 45, 30),
+            (30, &["60s"], 45, 0),
+            (30, &["60s"], 65, 60),
+            (30, &["60s", "40s"], 130, 120),
+            (30, &["60s", "40s"], 119, 0),
+            (30, &["1h"], 45, 30),
+            (30, &[], 240, 210),
+            (1000, &[], 100, 0),
+        ] {
+            let criterion = |window: &&str| format!("r response over 1ms below 5% per {window}").parse().unwrap();
+            let criteria = windows.iter().map(criterion).collect();
+            let first = Header { slice_ns: slice * second, criteria, ..header.clone() };
+            let (planned_ns, measured_ns) = (240 * second, measured * second);
+            let held = Held { first, planned_ns, measured_ns, closed: None, segments: 1 };
+            assert_eq!(held.resume_at_ns(), at * second, "{slice} {windows:?} {measured}");
         }
     }
 }

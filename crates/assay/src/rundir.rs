@@ -66,7 +66,12 @@ pub fn create(planned: &Path, given: bool) -> Result<PathBuf, Failure> {
 pub fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
     let mut half = path.as_os_str().to_owned();
     half.push(".new");
-    let mut file = File::create(&half)?;
+    // One that was left half written, or that somebody laid there as a link, is not written through.
+    match std::fs::remove_file(&half) {
+        Err(e) if e.kind() != io::ErrorKind::NotFound => return Err(e),
+        _ => {}
+    }
+    let mut file = File::create_new(&half)?;
     file.write_all(bytes)?;
     // A name that reaches the disk before the data is that of an empty file.
     file.sync_all()?;
