@@ -237,7 +237,7 @@ mod tests {
         let precious = dir.path().join("precious");
         fs::write(&precious, "mine").unwrap();
         fs::create_dir(&records.dir).unwrap();
-        std::os::unix::fs::symlink(&precious, records.path("x").with_extension("new")).unwrap();
+        std::os::unix::fs::symlink(&precious, records.path("x").with_extension("json.new")).unwrap();
         let record: Record = serde_json::from_value(serde_json::json!({
             "identity": "x", "target": "x", "size_bytes": 4096, "run": 1, "zeroed_bytes": 0, "salted_bytes": 0,
             "verified_blocks": 0, "finished": null
