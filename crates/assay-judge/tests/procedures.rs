@@ -331,8 +331,18 @@ fn a_device_that_was_asked_nothing_has_not_failed() {
 
 #[test]
 fn reads_of_what_was_never_written_prove_nothing() {
-    for (blank, verdict) in [(0, Verdict::Pass), (9, Verdict::Pass), (10, Verdict::Invalid), (100, Verdict::Invalid)] {
-        let bytes = Scenario::new(header(1, 1)).run(good).completed().bytes();
+    let cases = [
+        ("file", 0, Verdict::Pass, 0),
+        ("file", 9, Verdict::Pass, 1),
+        ("file", 10, Verdict::Invalid, 0),
+        ("block device", 100, Verdict::Invalid, 0),
+        ("simulated", 100, Verdict::Pass, 0),
+        ("null", 100, Verdict::Pass, 0),
+    ];
+    for (kind, blank, verdict, warnings) in cases {
+        let mut head = header(1, 1);
+        head.targets[0].kind = kind.into();
+        let bytes = Scenario::new(head).run(good).completed().bytes();
         let (mut reader, mut writer) = (Reader::new(bytes.as_slice()), Writer::new(Vec::new(), 0));
         while let Some(Ok(mut entry)) = reader.next_entry().unwrap() {
             if let Entry::Interval(interval) = &mut entry {
@@ -341,7 +351,7 @@ fn reads_of_what_was_never_written_prove_nothing() {
             writer.write(&entry).unwrap();
         }
         let judged = judge_bytes(&writer.into_inner());
-        assert_eq!((judged.verdict, judged.warnings.len()), (verdict, usize::from(blank == 9)), "{}", judged.reason);
+        assert_eq!((judged.verdict, judged.warnings.len()), (verdict, warnings), "{kind}: {}", judged.reason);
     }
 }
 

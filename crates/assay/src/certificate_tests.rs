@@ -268,7 +268,7 @@ fn what_limits_a_run_keeps_it_from_being_a_certification() {
     fn part(judged: &mut Judgement) -> &mut Part {
         &mut judged.steps[1].part
     }
-    let changes: [(&str, Change); 28] = [
+    let changes: [(&str, Change); 33] = [
         ("SIMULATED", |_, judged| judged.watermarks.push("SIMULATED: no device was tested".into())),
         ("QUICK", |heads, _| heads[1].watermarks.push("QUICK: quick look".into())),
         ("S7 was overridden", |heads, _| heads[0].watermarks.push("NON-CERTIFIABLE: rule S7 was overridden".into())),
@@ -291,6 +291,22 @@ fn what_limits_a_run_keeps_it_from_being_a_certification() {
         ("not known whether others wrote", |heads, _| {
             heads[0].targets[0].prepared.as_mut().unwrap().foreign_bytes = None;
         }),
+        ("met blocks that were never written", |_, judged| {
+            let mut target = judged.part.targets[0].clone();
+            target.blank_reads = 1;
+            part(judged).targets.push(target);
+        }),
+        ("other targets than the steps before", |heads, _| heads[1].targets[0].name += "x"),
+        ("the serial of its target", |heads, _| {
+            heads[1].targets[0].facts.insert("serial".into(), "another".into());
+        }),
+        ("the size of its target", |heads, _| {
+            let mut again = heads[1].clone();
+            again.continues = true;
+            again.targets[0].size_bytes -= 512;
+            heads.push(again);
+        }),
+        ("continues a run that is not there", |heads, _| heads.iter_mut().for_each(|head| head.continues = true)),
         ("clocks were not recorded", |_, judged| part(judged).clocks = None),
         ("step 2: the machine changed", |_, judged| part(judged).environment_changes = 1),
         ("longer than the time that went by", |_, judged| part(judged).clocks.as_mut().unwrap().end.at_ns = 5),
@@ -311,6 +327,25 @@ fn what_limits_a_run_keeps_it_from_being_a_certification() {
         let Standing::Record(why) = &standing else { panic!("change {number}: {standing:?}") };
         assert!(why.contains(words), "change {number}: {why}");
         assert_eq!(standing.exit_code(), 3);
+    }
+}
+
+/// The first step has one device; the others come in the third.
+#[test]
+fn nobody_wrote_to_any_of_the_devices() {
+    let good = heads(3, "30x");
+    let judged = judgement(Verdict::Pass, &good);
+    assert_eq!(standing(&judged, &good), Standing::Pass);
+    for device in 0..3 {
+        let mut heads = good.clone();
+        let first = heads.iter_mut().find(|head| head.targets.len() > device).unwrap();
+        first.targets[device].prepared.as_mut().unwrap().foreign_bytes = Some(512);
+        let Standing::Record(why) = standing(&judged, &heads) else { panic!("device {device}") };
+        assert!(why.contains("others wrote 512 bytes"), "{why}");
+        // What the run itself wrote is known only at its beginning.
+        let mut heads = good.clone();
+        heads[3].targets[device].prepared.as_mut().unwrap().foreign_bytes = Some(512);
+        assert_eq!(standing(&judged, &heads), Standing::Pass);
     }
 }
 

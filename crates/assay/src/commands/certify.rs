@@ -178,7 +178,7 @@ impl Certifying<'_> {
         let steps = self.steps()?;
         let of = steps.len() as u32;
         let task = |(step, number): (Step, u32)| {
-            let plan = self.plan(&step, seed + u64::from(number - 1))?;
+            let plan = self.plan(&step, seed.wrapping_add(u64::from(number - 1)))?;
             Ok((StepHead { number, of, title: step.title, stress: step.stress }, plan))
         };
         steps.into_iter().zip(1..).map(task).collect()
