@@ -322,6 +322,22 @@ fn a_step_goes_on_with_what_it_began_with() {
     }
 }
 
+/// A second's slice: 50 ms of its schedule may wait for the generator at its end, none of it for the device.
+#[test]
+fn a_generator_that_is_a_moment_late_at_the_end_has_offered_the_load() {
+    for (waiting, own_us, verdict) in [(25, 100, Verdict::Pass), (40, 100, Verdict::Invalid), (25, 0, Verdict::Fail)] {
+        let mut short = header(1, 1);
+        (short.slice_ns, short.phases[1].span_ns, short.interval_ns) = (1_000_000_000, 1_000_000_000, 1_000_000_000);
+        let mut scenario = Scenario::new(short).warm_up();
+        // At 600 a second; 10 of an interval of a second are the schedule's own.
+        let busy = Minute { waiting, own_us, queue_us: 10, ..Minute::default() };
+        scenario.interval_of(600, 1, 1_000_000_000, &|_| busy);
+        scenario.interval(1, 1_000_000_000, &|_| Minute { unscheduled: 10, own_us, queue_us: 10, ..Minute::default() });
+        let judged = scenario.completed().judge();
+        assert_eq!(judged.verdict, verdict, "{waiting}: {}", judged.reason);
+    }
+}
+
 /// A run that falls behind before anything went out says nothing of the device.
 #[test]
 fn a_device_that_was_asked_nothing_has_not_failed() {

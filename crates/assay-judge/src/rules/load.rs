@@ -17,6 +17,9 @@ use assay_base::{Share, Span};
 const LEFT_WAITING: u64 = 1000;
 /// The share that must be issued.
 const LEAST: Share = Share::from_ppb(999_000_000);
+/// What the generator is behind by no more than this at the end of a slice is on its way, and its lag is judged as such: in a
+/// slice of a second 0.1 % are a millisecond, which any machine is late by now and then.
+const JITTER: Span = Span::from_ms(50);
 /// Fewer operations than this in a slice, none of them completed, say nothing about the device.
 const TOO_FEW: u64 = 10;
 
@@ -177,9 +180,13 @@ impl LoadTracker {
         }
         // An operation due in the very last instant is on its way, not withheld.
         let waiting = cell.waiting.saturating_sub(flows as u64).min(cell.scheduled);
+        let own = lag_is_the_generators(cell);
+        let length = window.end_ns.saturating_sub(window.start_ns);
+        let late = u128::from(waiting) * u128::from(length) <= u128::from(cell.scheduled) * u128::from(JITTER.as_ns());
+        let waiting = if own && late { 0 } else { waiting };
         let within = waiting <= cell.scheduled / LEFT_WAITING;
         let value = 1.0 - waiting as f64 / cell.scheduled as f64;
-        let generator = !within && lag_is_the_generators(cell);
+        let generator = !within && own;
         let figure = Figure {
             window: window.number,
             start_ns: window.start_ns,

@@ -180,7 +180,11 @@ impl Scenario {
     }
 
     pub fn interval(&mut self, phase: u16, length_ns: u64, behave: &dyn Fn(usize) -> Minute) {
-        let scheduled = PER_MINUTE * length_ns / MINUTE;
+        self.interval_of(PER_MINUTE * length_ns / MINUTE, phase, length_ns, behave);
+    }
+
+    /// One in which so many operations are scheduled.
+    pub fn interval_of(&mut self, scheduled: u64, phase: u16, length_ns: u64, behave: &dyn Fn(usize) -> Minute) {
         let mut moved = 0;
         for flow in 0..self.carried.len() {
             moved += self.flow(flow, scheduled, &behave(flow));

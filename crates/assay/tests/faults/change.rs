@@ -13,13 +13,13 @@ fn a_disk_that_slows_down_is_told_with_its_moment() {
             Err(why) => seen.push(why),
         }
     }
-    panic!("from 2 ms to 60 ms: {}", seen.join("\n\n"));
+    panic!("from 2 ms to 300 ms: {}", seen.join("\n\n"));
 }
 
 /// A run whose disk becomes slower in the middle; an error says what was told instead.
 fn slowed_down(rig: &Rig) -> Result<(), String> {
     rig.fault.set("read_delay=2ms");
-    let reads = workload("24s", ("1s", "50%"), &[&steady("read", 100)]).replacen(
+    let reads = workload("24s", ("1s", "50%"), &[&steady("read", 50)]).replacen(
         "\n[[stream]]",
         "interval = \"200ms\"\n\n[[stream]]",
         1,
@@ -28,7 +28,7 @@ fn slowed_down(rig: &Rig) -> Result<(), String> {
     let running = rig.place.start(&["run", "workload.toml", DISK], 60);
     // So much longer on the disk that a busy machine's own share of a response hides it nowhere; how long the way to it and
     // back takes beside that is the machine's affair.
-    rig.fault.set("read_delay=60ms");
+    rig.fault.set("read_delay=300ms");
     // By the log itself: so many intervals had been written when the delay was set.
     let written = std::fs::read_to_string(rig.place.path("run/run.jsonl")).unwrap();
     let before = written.matches("\"kind\":\"interval\"").count();

@@ -137,7 +137,9 @@ fn a_thin_disk_that_is_full_fails_and_says_so() {
         // 256 MiB promised, at most 24 there.
         let Some(thin) = Loop::over(&place, "small/thin.img", 256 << 20) else { return };
         let token = thin.token(&place);
-        place.write("workload.toml", &workload("6s", ("1s", "50%"), &[&closed("write", 8)]));
+        // Some hundred of them fill it, which a busy machine carries too.
+        let writes = workload("6s", ("1s", "50%"), &[&closed("write", 8)]).replace("4KiB", "64KiB");
+        place.write("workload.toml", &writes);
         let (said, log) = place.run(&["run", "workload.toml", thin.path(), "--destroy-data", &token]);
         assert_eq!(said.is_of_verdict(&place.path("run")), "FAIL", "{}", said.out);
         log.adds_up();

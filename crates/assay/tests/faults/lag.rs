@@ -29,7 +29,7 @@ fn a_load_that_cannot_be_carried_ends_its_own_run_only() {
     for run in runs {
         let log = log(run);
         log.adds_up();
-        assert!(log.close.unwrap().issued > 100, "{run}");
+        assert!(log.close.unwrap().issued > 0, "{run}");
     }
 }
 
