@@ -24,8 +24,8 @@ fn a_load_that_cannot_be_carried_ends_its_own_run_only() {
     let path = rig.place.assay(&[&["limit", "workload.toml", DISK][..], &search].concat()).json();
     let runs = path["runs"].as_array().unwrap();
     let log = |run: &Value| Log::of(&rig.place.path(run["directory"].as_str().unwrap()));
-    assert_eq!(log(&runs[1]).close.unwrap().reason, CloseReason::DeviceLag, "{path}");
-    assert!(runs.len() > 2, "something lies between: {path}");
+    let ended = runs.iter().position(|run| log(run).close.unwrap().reason == CloseReason::DeviceLag);
+    assert!(ended.is_some_and(|at| at + 1 < runs.len()), "one is ended, and something lies between: {path}");
     for run in runs {
         let log = log(run);
         log.adds_up();
