@@ -565,8 +565,8 @@ pub struct DiskTotals {
     pub own_reads: DiskCount,
     /// Writes the run completed meanwhile.
     pub own_writes: DiskCount,
-    /// The largest difference as a share of the run's own, of all and of what is missing of either direction; each by
-    /// operations or bytes, whichever is closer.
+    /// The largest difference as a share of the run's own: of all by operations or bytes, whichever is closer, and of what is
+    /// missing of either direction by both, whichever is farther.
     pub mismatch: f64,
 }
 

@@ -467,6 +467,15 @@ pub enum Unit {
     Us,
 }
 
+impl From<Unit> for assay_formats::act::log::Unit {
+    fn from(unit: Unit) -> Self {
+        match unit {
+            Unit::Ms => Self::Milliseconds,
+            Unit::Us => Self::Microseconds,
+        }
+    }
+}
+
 /// `assay as`
 #[derive(Args, Debug)]
 pub struct As {

@@ -292,22 +292,21 @@ pub fn reader<R: io::Read>(input: R) -> Reader<BufReader<R>> {
 
 /// Opens the file of a log.
 pub fn open(path: &Path) -> Result<File, Failure> {
-    let unreadable = |why: &dyn std::fmt::Display, advice: &str| {
-        Failure::workload(format!("the log {} cannot be read: {why}", path.display())).advised(advice)
+    let unreadable = |why: &dyn std::fmt::Display| {
+        // A directory was named that has none of its own.
+        let within = path.ends_with("run.jsonl").then(|| several_in(path.parent())).flatten();
+        let advice = within.map_or("name a run directory or the run.jsonl in it".to_owned(), |run| {
+            format!("a search or a curve has a log for each of its runs; name one: {run}")
+        });
+        Failure::workload(format!("the log {} cannot be read: {why}", path.display())).advised(&advice)
     };
     // A pipe is not waited for.
-    let file =
-        File::options().read(true).custom_flags(OFlags::NONBLOCK.bits() as i32).open(path).map_err(
-            |e| match several_in(path.parent()) {
-                Some(run) => {
-                    unreadable(&e, &format!("a search or a curve has a log for each of its runs; name one: {run}"))
-                }
-                None => unreadable(&e, "name a run directory or the run.jsonl in it"),
-            },
-        )?;
+    let options = &mut File::options();
+    let file = options.read(true).custom_flags(OFlags::NONBLOCK.bits() as i32).open(path);
+    let file = file.map_err(|e| unreadable(&e))?;
     match file.metadata() {
         // What never ends would be read for ever.
-        Ok(meta) if !meta.is_file() => Err(unreadable(&"it is no file", "name a run directory or the run.jsonl in it")),
+        Ok(meta) if !meta.is_file() => Err(unreadable(&"it is no file")),
         _ => Ok(file),
     }
 }

@@ -52,8 +52,7 @@ impl Failures {
 
     /// What makes them a FAIL.
     pub fn rule(&self) -> &'static str {
-        let damage = Errno::DAMAGE.map(|kind| kind.to_string());
-        let damaged = !self.errors.is_empty() && self.errors.keys().all(|name| damage.contains(name));
+        let damaged = !self.errors.is_empty() && self.errors.keys().all(|name| is_damage(name));
         match damaged && self.short == 0 && self.stuck == 0 {
             true => "what was written must be read",
             false => "an I/O error never passes",
@@ -82,6 +81,11 @@ impl Failures {
         let longest = Span::from_ns(self.longest_ns).human();
         format!(" between {:.1} % and {:.1} % of the target, after up to {longest}", percent(*first), percent(last + 1))
     }
+}
+
+/// Whether an error of this name is a read of damaged data.
+pub fn is_damage(name: &str) -> bool {
+    Errno::DAMAGE.iter().any(|kind| kind.to_string() == name)
 }
 
 fn of_the_device(flow: &FlowInterval) -> impl Iterator<Item = (&String, u64)> {

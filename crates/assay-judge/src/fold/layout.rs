@@ -81,6 +81,11 @@ impl Layout {
         &self.targets[usize::from(self.flows[flow].target)]
     }
 
+    /// Whether what begins at `at` in measured time only works off what was asked for within the planned time.
+    pub fn drains(&self, at: u64) -> bool {
+        at >= self.planned_ns
+    }
+
     /// How far a time may be off its place before something is missing.
     pub fn tolerance_ns(&self) -> u64 {
         self.interval_ns / 2

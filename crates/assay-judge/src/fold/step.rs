@@ -3,7 +3,7 @@
 
 use crate::fold::cell::Cell;
 use crate::fold::clocks::{ClockFold, Told};
-use crate::fold::failures::Failures;
+use crate::fold::failures::{Failures, is_damage};
 use crate::fold::integrity::IntegrityFold;
 use crate::fold::layout::Layout;
 use crate::fold::series::SeriesFold;
@@ -14,7 +14,7 @@ use crate::judgement::{Deciding, DiskCount, DiskTotals, Gap, GeneratorCost, Heal
 use crate::rules::criterion::Tracker;
 use crate::rules::finding::{Class, Finding, nowhere};
 use crate::rules::load::LoadTracker;
-use assay_base::{Criterion, Errno, Span};
+use assay_base::{Criterion, Span};
 use assay_record::{
     Close, CloseReason, Event, Filled, FlowInterval, Header, Histograms, Interval, PhaseKind, Times, Unpacker,
 };
@@ -317,7 +317,7 @@ impl StepFold {
         }
         let at = self.segment.place(interval, joins);
         self.place_events();
-        self.intervals += u64::from(at.is_some_and(|at| at < self.layout.planned_ns));
+        self.intervals += u64::from(at.is_some_and(|at| !self.layout.drains(at)));
         let carried = self.account(interval);
         self.sum_targets(interval);
         if let Some(at) = at {
@@ -407,8 +407,7 @@ impl StepFold {
             segment.completed = segment.completed.saturating_add(ended);
             self.errors(index, interval);
             self.integrity.add(flow);
-            let damage = Errno::DAMAGE.map(|kind| kind.to_string());
-            if flow.damaged > 0 && !flow.errors.keys().any(|name| damage.contains(name)) {
+            if flow.damaged > 0 && !flow.errors.keys().any(|name| is_damage(name)) {
                 let why = format!("{} damaged places and no read that met one", flow.damaged);
                 fault.get_or_insert((index, why));
             }
@@ -501,8 +500,7 @@ impl StepFold {
             cost.resident_bytes_max = cost.resident_bytes_max.max(host.resident_bytes);
         }
         // What is drained behind the planned end was asked for before it: it is no time in which load was offered.
-        let planned = self.layout.planned_ns.saturating_sub(at);
-        if planned > 0 || self.measured_ns == 0 {
+        if !self.layout.drains(at) || self.measured_ns == 0 {
             add(&mut self.measured_ns, length);
         }
         self.cursor = at.saturating_add(length);
@@ -510,7 +508,7 @@ impl StepFold {
     }
 
     fn totals(&mut self, at: u64, interval: &Interval) {
-        let drains = at >= self.layout.planned_ns;
+        let drains = self.layout.drains(at);
         let mut by_stream = vec![(0u64, 0u64); self.layout.streams.len()];
         for (index, flow) in interval.flows.iter().enumerate() {
             // A bucket that does not exist was reported by the windows.

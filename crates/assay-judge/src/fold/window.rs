@@ -34,12 +34,20 @@ pub struct Window {
 #[derive(Debug)]
 struct Open {
     index: u64,
+    /// Planned end in measured time.
+    end_ns: u64,
     reached: u64,
     hole: bool,
     repeated: bool,
     invalid: Option<String>,
     intervals: u64,
     flows: Vec<Cell>,
+}
+
+impl Open {
+    fn has_ended(&self, layout: &Layout) -> bool {
+        self.reached.saturating_add(layout.tolerance_ns()) >= self.end_ns
+    }
 }
 
 /// Windows of one length.
@@ -94,7 +102,7 @@ impl Windows {
             self.open = Some(self.begin(index, at, follows, carried, layout));
         }
         let open = self.open.as_mut().expect("opened just above when there was none");
-        let drains = at >= self.planned_ns;
+        let drains = layout.drains(at);
         open.intervals += u64::from(!drains);
         open.reached = open.reached.max(at.saturating_add(interval.end_ns.saturating_sub(interval.start_ns)));
         for (cell, flow) in open.flows.iter_mut().zip(&interval.flows) {
@@ -117,6 +125,7 @@ impl Windows {
         flows.iter_mut().zip(carried).for_each(|(cell, carried)| cell.carried_in = *carried);
         Open {
             index,
+            end_ns: index.saturating_add(1).saturating_mul(self.length_ns).min(self.planned_ns),
             reached: at,
             hole: late && !follows,
             repeated,
@@ -128,22 +137,15 @@ impl Windows {
 
     /// Something is missing behind what was added last: the open window is not complete unless it had ended there.
     pub fn hole(&mut self, layout: &Layout) {
-        let (length, planned) = (self.length_ns, self.planned_ns);
         if let Some(open) = &mut self.open {
-            open.hole |= open.reached.saturating_add(layout.tolerance_ns()) < end_of(open.index, length, planned);
+            open.hole |= !open.has_ended(layout);
         }
     }
 
     /// Ends the open window if nothing of it is missing: an interruption behind it takes nothing away.
     pub fn close_whole(&mut self, layout: &Layout) -> Option<Window> {
-        let (length, planned) = (self.length_ns, self.planned_ns);
-        let whole = |open: &Open| {
-            !open.hole && open.reached.saturating_add(layout.tolerance_ns()) >= end_of(open.index, length, planned)
-        };
-        if self.bridges_gaps || !self.open.as_ref().is_some_and(whole) {
-            return None;
-        }
-        self.close(layout)
+        let whole = self.open.as_ref().is_some_and(|open| !open.hole && open.has_ended(layout));
+        if whole && !self.bridges_gaps { self.close(layout) } else { None }
     }
 
     /// The run goes on at `at`, after an interruption at `from`. A window that begins there is measured afresh.
@@ -175,15 +177,13 @@ impl Windows {
         let open = self.open.take()?;
         self.last_given = Some(self.last_given.map_or(open.index, |last| last.max(open.index)));
         let start_ns = open.index.saturating_mul(self.length_ns);
-        let end_ns = end_of(open.index, self.length_ns, self.planned_ns);
-        let whole = open.reached.saturating_add(layout.tolerance_ns()) >= end_ns;
         let streams =
             layout.of_stream.iter().map(|flows| sum(flows.iter().map(|&flow| &open.flows[flow]), layout)).collect();
         Some(Window {
             number: open.index.saturating_add(1),
             start_ns,
-            end_ns,
-            complete: whole && !open.hole,
+            end_ns: open.end_ns,
+            complete: open.has_ended(layout) && !open.hole,
             invalid: open.invalid,
             intervals: open.intervals,
             repeated: open.repeated,
@@ -191,10 +191,6 @@ impl Windows {
             streams,
         })
     }
-}
-
-fn end_of(index: u64, length_ns: u64, planned_ns: u64) -> u64 {
-    index.saturating_add(1).saturating_mul(length_ns).min(planned_ns)
 }
 
 /// Adds up flows.

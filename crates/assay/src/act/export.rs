@@ -13,10 +13,7 @@ use assay_record::Entry;
 pub fn act_log(args: &cli::Export) -> Result<u8, Failure> {
     let path = rundir::log_in(&args.log);
     let wrong = |why: String| Failure::workload(format!("{}: {why}", path.display()));
-    let unit = match args.unit.unwrap_or_default() {
-        cli::Unit::Ms => Unit::Milliseconds,
-        cli::Unit::Us => Unit::Microseconds,
-    };
+    let unit = Unit::from(args.unit.unwrap_or_default());
     let mut reader = logfile::read(&path)?;
     let mut export: Option<Export> = None;
     let mut steps = 0;

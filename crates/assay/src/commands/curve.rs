@@ -110,9 +110,9 @@ fn maximum(max: Maximum, plan: &Plan, stream: &str) -> Result<Multiple, Failure>
 /// The curve an earlier call left, which must be of the same task.
 fn earlier(dir: &Path, ours: &Curve, several: &Several<'_>) -> Result<Curve, Failure> {
     kept(&dir.join(FILE), |kept: &Curve| {
-        let same = kept.workload == ours.workload && kept.targets == ours.targets && kept.run_ns == ours.run_ns;
+        let task = (kept.workload.as_str(), kept.targets.as_slice());
+        let same = several.goes_on(task, kept.run_ns, kept.plan_blake3.as_deref(), kept.seed);
         let maximum = kept.searched == ours.searched && (ours.searched || kept.maximum == ours.maximum);
-        let same = same && several.goes_on(kept.plan_blake3.as_deref(), kept.seed);
         same && maximum && kept.stream == ours.stream && kept.asked == ours.asked
     })
 }

@@ -49,13 +49,7 @@ fn sink(args: &cli::Export, header: &Header) -> Box<dyn Sink> {
     let started = header.created.parse::<jiff::Timestamp>().ok();
     match args.to {
         Format::Csv => Box::new(Csv::default()),
-        Format::Hgrm => Box::new(Hgrm::new(
-            args.stream.clone(),
-            match args.unit.unwrap_or_default() {
-                cli::Unit::Ms => Unit::Milliseconds,
-                cli::Unit::Us => Unit::Microseconds,
-            },
-        )),
+        Format::Hgrm => Box::new(Hgrm::new(args.stream.clone(), Unit::from(args.unit.unwrap_or_default()))),
         Format::Hlog => Box::new(Hlog::new(started.map(|at| at.as_millisecond() as f64 / 1000.0))),
         _ => Box::new(Fio::new(started.map(jiff::Timestamp::as_second))),
     }

@@ -116,7 +116,7 @@ impl<'a> Searching<'a> {
             outcome: None,
             runs: Vec::new(),
         };
-        let path = if resumed { earlier(&dir, &fresh, several)? } else { fresh };
+        let path = if resumed { earlier(&dir, several)? } else { fresh };
         Ok(Searching { several, search, dir, path })
     }
 
@@ -198,10 +198,9 @@ impl<'a> Searching<'a> {
 }
 
 /// The path an earlier search left, which must be of the same search.
-fn earlier(dir: &Path, ours: &Trail, several: &Several<'_>) -> Result<Trail, Failure> {
+fn earlier(dir: &Path, several: &Several<'_>) -> Result<Trail, Failure> {
     kept(&dir.join(FILE), |kept: &Trail| {
-        let same = kept.workload == ours.workload && kept.targets == ours.targets && kept.run_ns == ours.run_ns;
-        same && several.goes_on(kept.plan_blake3.as_deref(), kept.seed)
+        several.goes_on((&kept.workload, &kept.targets), kept.run_ns, kept.plan_blake3.as_deref(), kept.seed)
     })
 }
 

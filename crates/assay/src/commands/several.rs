@@ -72,9 +72,12 @@ impl<'a> Several<'a> {
         Ok(Several { access, output, pace, workload, named, opened, stop, names, plan, plan_sum, planned, _scheduler })
     }
 
-    /// Whether what was kept with this sum of its plan and this seed is of the same task. An earlier version kept no sum.
-    pub fn goes_on(&self, plan_sum: Option<&str>, seed: u64) -> bool {
-        plan_sum.is_none_or(|sum| sum == self.plan_sum) && (self.pace.seed.is_none() || self.plan.seed == seed)
+    /// Whether what an earlier call kept is of the same task: the workload and its targets, the length of a run, the sum of the
+    /// plan, which an earlier version did not keep, and the seed, where one was asked for.
+    pub fn goes_on(&self, (workload, targets): (&str, &[String]), run_ns: u64, plan: Option<&str>, seed: u64) -> bool {
+        (workload, targets, run_ns) == (&self.plan.name, &self.names, self.plan.measured().as_ns())
+            && plan.is_none_or(|sum| sum == self.plan_sum)
+            && (self.pace.seed.is_none() || self.plan.seed == seed)
     }
 
     /// The directory of all runs: the one that is continued, or a new one.
