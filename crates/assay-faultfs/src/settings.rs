@@ -17,7 +17,7 @@ pub struct Faults {
     pub write_error_every: u64,
     /// The error they fail with (`errno=EIO`).
     pub errno: i32,
-    /// Every so many reads return half (`short_every=50`).
+    /// Every so many reads return half (`short_every=50`); not the rest of one, which begins in the middle of a block.
     pub short_every: u64,
     /// Every so many writes store one byte wrongly (`corrupt_every=100`).
     pub corrupt_every: u64,

@@ -33,7 +33,8 @@ fn slowed_down(rig: &Rig) -> Result<(), String> {
     let written = std::fs::read_to_string(rig.place.path("run/run.jsonl")).unwrap();
     let before = written.matches("\"kind\":\"interval\"").count();
     let said = running.end();
-    let log = rig.judged(&said, "PASS");
+    // Whatever the verdict is: the machine may stand still besides.
+    let (_, log) = rig.ended(&said);
     let start = log.intervals.iter().find(|interval| interval.phase == 0).unwrap().start_ns;
     let set = log.intervals[before].start_ns - start;
     let verdict = std::fs::read(rig.place.path("run/verdict.json")).unwrap();

@@ -2,7 +2,7 @@
 //! else is.
 
 use super::bed::{Log, Said};
-use super::rig::{DISK, Rig, workload};
+use super::rig::{DISK, Rig, tried, workload};
 use serde_json::Value;
 use std::collections::BTreeSet;
 use std::os::unix::fs::FileExt;
@@ -120,24 +120,33 @@ fn both_places_of_a_misdirected_write_are_explained() {
 #[test]
 fn a_sound_disk_has_no_findings_however_much_overlaps() {
     for engine in ["io_uring", "threads"] {
-        let Some(rig) = Rig::empty() else { return };
-        let range = |direction: &str, name: &str, in_flight: u32| {
-            format!("name = \"{name}\"\ndirection = \"{direction}\"\nin_flight = {in_flight}")
-        };
-        let text = workload("3s", ("10s", "50%"), &[&range("read", "r", 16), &range("write", "w", 16)]);
-        let text = verified(&text.replace("size = \"4KiB\"", "size = { from = \"4KiB\", to = \"64KiB\" }"));
-        rig.place.write("workload.toml", &text);
-        let args = ["--create", "1MiB", "--engine", engine, "--workers", "2"];
-        let running = rig.place.start(&[&["run", "workload.toml", DISK][..], &args].concat(), 1);
-        // Operations of different lengths: what is issued later may be there earlier.
-        rig.fault.set("reset=1 read_delay=200us write_delay=200us tail=20%:3ms");
-        let said = running.end();
-        let log = rig.judged(&said, "PASS");
-        assert_eq!(damages(&log), [], "{engine}");
-        let back: Vec<_> = log.intervals.iter().filter(|interval| interval.phase == 1).collect();
-        assert!(back.iter().map(|interval| interval.flows[2].verified).sum::<u64>() > 0, "{engine}: it was read back");
-        let verdict = rig.place.assay(&["judge", "run", "--json"]).json();
-        assert!(verdict["integrity"]["verified_reads"].as_u64().unwrap() > 100, "{engine}: {}", verdict["integrity"]);
+        tried(|| {
+            let Some(rig) = Rig::empty() else { return };
+            let range = |direction: &str, name: &str, in_flight: u32| {
+                format!("name = \"{name}\"\ndirection = \"{direction}\"\nin_flight = {in_flight}")
+            };
+            let text = workload("3s", ("10s", "50%"), &[&range("read", "r", 16), &range("write", "w", 16)]);
+            let text = verified(&text.replace("size = \"4KiB\"", "size = { from = \"4KiB\", to = \"64KiB\" }"));
+            rig.place.write("workload.toml", &text);
+            let args = ["--create", "1MiB", "--engine", engine, "--workers", "2"];
+            let running = rig.place.start(&[&["run", "workload.toml", DISK][..], &args].concat(), 1);
+            // Operations of different lengths: what is issued later may be there earlier.
+            rig.fault.set("reset=1 read_delay=200us write_delay=200us tail=20%:3ms");
+            let said = running.end();
+            let log = rig.judged(&said, "PASS");
+            assert_eq!(damages(&log), [], "{engine}");
+            let back: Vec<_> = log.intervals.iter().filter(|interval| interval.phase == 1).collect();
+            assert!(
+                back.iter().map(|interval| interval.flows[2].verified).sum::<u64>() > 0,
+                "{engine}: it was read back"
+            );
+            let verdict = rig.place.assay(&["judge", "run", "--json"]).json();
+            assert!(
+                verdict["integrity"]["verified_reads"].as_u64().unwrap() > 100,
+                "{engine}: {}",
+                verdict["integrity"]
+            );
+        });
     }
 }
 
@@ -154,23 +163,25 @@ fn failed_writes_leave_nothing_to_be_blamed_for() {
 
 #[test]
 fn a_later_run_checks_what_an_earlier_one_has_written() {
-    let Some(rig) = Rig::empty() else { return };
-    rig.prepare();
-    let (said, _) = rig.run(&once(), &[]);
-    assert_eq!(said.code, Some(0), "{}{}", said.out, said.err);
-    std::fs::rename(rig.place.path("run"), rig.place.path("first")).unwrap();
-    let disk = std::fs::OpenOptions::new().read(true).write(true).open(rig.place.path(DISK)).unwrap();
-    let mut byte = [0];
-    disk.read_exact_at(&mut byte, 5 * BLOCK + 99).unwrap();
-    disk.write_all_at(&[byte[0] ^ 1], 5 * BLOCK + 99).unwrap();
-    drop(disk);
-    let reads = "name = \"reads\"\ndirection = \"read\"\nin_flight = 1\naddress = \"sequential\"";
-    let (said, _) = rig.run(&verified(&workload("2s", ("1s", "50%"), &[reads])), &[]);
-    let log = rig.judged(&said, "FAIL");
-    let found = damages(&log);
-    assert_eq!(found, [("corrupt".to_owned(), 5 * BLOCK, Some(5 * BLOCK))]);
-    let read = log.stream("reads");
-    assert!(read.ok > 900, "the walk came by all that was written: {}", read.ok);
+    tried(|| {
+        let Some(rig) = Rig::empty() else { return };
+        rig.prepare();
+        let (said, _) = rig.run(&once(), &[]);
+        rig.judged(&said, "PASS");
+        std::fs::rename(rig.place.path("run"), rig.place.path("first")).unwrap();
+        let disk = std::fs::OpenOptions::new().read(true).write(true).open(rig.place.path(DISK)).unwrap();
+        let mut byte = [0];
+        disk.read_exact_at(&mut byte, 5 * BLOCK + 99).unwrap();
+        disk.write_all_at(&[byte[0] ^ 1], 5 * BLOCK + 99).unwrap();
+        drop(disk);
+        let reads = "name = \"reads\"\ndirection = \"read\"\nin_flight = 1\naddress = \"sequential\"";
+        let (said, _) = rig.run(&verified(&workload("2s", ("1s", "50%"), &[reads])), &[]);
+        let log = rig.judged(&said, "FAIL");
+        let found = damages(&log);
+        assert_eq!(found, [("corrupt".to_owned(), 5 * BLOCK, Some(5 * BLOCK))]);
+        let read = log.stream("reads");
+        assert!(read.ok > 900, "the walk came by all that was written: {}", read.ok);
+    });
 }
 
 #[test]
