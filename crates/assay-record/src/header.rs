@@ -181,6 +181,8 @@ impl TargetHead {
                 ("block size", format!("{} bytes", head.block_bytes)),
                 ("serial", told(head, "serial")),
                 ("wwid", told(head, "wwid")),
+                // A disk says the same for each of its partitions.
+                ("partition", told(head, "partition")),
                 ("place", if speaks { String::new() } else { place(head) }),
             ]
         };
@@ -285,6 +287,7 @@ mod tests {
         let sim = target("sim:flash", &[]);
         let moved = target("sdb", &[("path", "/dev/sdb"), ("serial", "A1"), ("wwid", "absent")]);
         let other = target("sda", &[("path", "/dev/sda"), ("serial", "B2"), ("wwid", "absent")]);
+        let part = |nth: &str| target("sda1", &[("path", "/dev/sda1"), ("serial", "A1"), ("partition", nth)]);
         let silent = target("sda", &[("path", "/dev/sda"), ("serial", "absent"), ("wwid", "absent")]);
         let linked = target("disk", &[("path", "/dev/loop0"), ("serial", "absent"), ("wwid", "absent")]);
         let loop1 = target("/dev/loop0", &[("path", "/dev/loop1"), ("serial", "absent"), ("wwid", "absent")]);
@@ -296,6 +299,8 @@ mod tests {
             (&sda, moved, None),
             (&sda, other, Some("serial")),
             (&sda, silent, Some("serial")),
+            (&part("1 from sector 2048"), part("1 from sector 2048"), None),
+            (&part("1 from sector 2048"), part("2 from sector 4096"), Some("partition")),
             (&sda, TargetHead { size_bytes: 2 << 30, ..sda.clone() }, Some("size")),
             (&sda, TargetHead { block_bytes: 4096, ..sda.clone() }, Some("block size")),
             (&sda, TargetHead { kind: "file".into(), ..sda.clone() }, Some("kind")),

@@ -294,9 +294,9 @@ pub fn reader<R: io::Read>(input: R) -> Reader<BufReader<R>> {
 pub fn open(path: &Path) -> Result<File, Failure> {
     let unreadable = |why: &dyn std::fmt::Display| {
         // A directory was named that has none of its own.
-        let within = path.ends_with("run.jsonl").then(|| several_in(path.parent())).flatten();
+        let within = path.parent().filter(|_| path.ends_with("run.jsonl")).and_then(|dir| runs_in(dir).pop());
         let advice = within.map_or("name a run directory or the run.jsonl in it".to_owned(), |run| {
-            format!("a search or a curve has a log for each of its runs; name one: {run}")
+            format!("a search or a curve has a log for each of its runs; name one: {}", run.display())
         });
         Failure::workload(format!("the log {} cannot be read: {why}", path.display())).advised(&advice)
     };
@@ -311,12 +311,12 @@ pub fn open(path: &Path) -> Result<File, Failure> {
     }
 }
 
-/// One of the runs of a search or a curve, if `dir` is its directory.
-fn several_in(dir: Option<&Path>) -> Option<String> {
-    let entries = std::fs::read_dir(dir?).ok()?.flatten();
+/// The runs of a search or a curve, if `dir` is its directory, by name.
+pub fn runs_in(dir: &Path) -> Vec<PathBuf> {
+    let entries = std::fs::read_dir(dir).into_iter().flatten().flatten();
     let mut runs: Vec<_> = entries.map(|entry| entry.path()).filter(|run| run.join("run.jsonl").is_file()).collect();
     runs.sort();
-    runs.pop().map(|run| run.display().to_string())
+    runs
 }
 
 #[cfg(test)]

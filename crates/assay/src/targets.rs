@@ -252,6 +252,11 @@ impl Targets {
         (0..n).map(|index| self.head(index)).collect()
     }
 
+    /// What tells them from those that a log was made on, in words.
+    pub fn differ_from(&self, were: &[TargetHead]) -> Option<String> {
+        were.iter().zip(self.heads(were.len())).find_map(|(was, is)| is.differs_from(was))
+    }
+
     fn head(&self, index: usize) -> TargetHead {
         let Geometry { size, block } = self.geometry(index);
         let (kind, facts) = match self {
@@ -382,6 +387,7 @@ impl Real {
             ("diskseq", text(print.diskseq)),
             ("file system", print.file_system),
             ("device", print.device),
+            ("partition", print.partition),
             ("physical block", text(print.physical_block)),
             ("scheduler", print.scheduler),
             ("nr_requests", text(print.nr_requests)),

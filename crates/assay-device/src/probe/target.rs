@@ -16,6 +16,8 @@ pub struct TargetFingerprint {
     pub file_system: Option<String>,
     /// The kernel's name of the device: `nvme0n1p2`.
     pub device: Option<String>,
+    /// Which part of its disk it is, where it is one: `2 from sector 2048`, in the kernel's sectors of 512 bytes.
+    pub partition: Option<String>,
     /// Device number, `MAJ:MIN`.
     pub number: Option<String>,
     /// Model.
@@ -81,6 +83,7 @@ fn describe_device(found: &mut TargetFingerprint, identity: Identity) {
         ["device/numa_node", "device/device/numa_node"].iter().find_map(|n| number(&identity.disk_dir.join(n)));
     found.size = identity.size;
     found.device = Some(identity.name);
+    found.partition = identity.partition.map(|(number, start)| format!("{number} from sector {start}"));
     found.model = identity.model;
     found.serial = identity.serial;
     found.wwid = identity.wwid;

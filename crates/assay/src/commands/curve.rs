@@ -109,12 +109,14 @@ fn maximum(max: Maximum, plan: &Plan, stream: &str) -> Result<Multiple, Failure>
 
 /// The curve an earlier call left, which must be of the same task.
 fn earlier(dir: &Path, ours: &Curve, several: &Several<'_>) -> Result<Curve, Failure> {
-    kept(&dir.join(FILE), |kept: &Curve| {
+    let curve = kept(&dir.join(FILE), |kept: &Curve| {
         let task = (kept.workload.as_str(), kept.targets.as_slice());
         let same = several.goes_on(task, kept.run_ns, kept.plan_blake3.as_deref(), kept.seed);
         let maximum = kept.searched == ours.searched && (ours.searched || kept.maximum == ours.maximum);
         same && maximum && kept.stream == ours.stream && kept.asked == ours.asked
-    })
+    })?;
+    several.same_targets(dir)?;
+    Ok(curve)
 }
 
 /// Searches for the maximum, or goes on with a search that was interrupted.

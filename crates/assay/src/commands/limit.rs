@@ -199,9 +199,11 @@ impl<'a> Searching<'a> {
 
 /// The path an earlier search left, which must be of the same search.
 fn earlier(dir: &Path, several: &Several<'_>) -> Result<Trail, Failure> {
-    kept(&dir.join(FILE), |kept: &Trail| {
+    let trail = kept(&dir.join(FILE), |kept: &Trail| {
         several.goes_on((&kept.workload, &kept.targets), kept.run_ns, kept.plan_blake3.as_deref(), kept.seed)
-    })
+    })?;
+    several.same_targets(dir)?;
+    Ok(trail)
 }
 
 fn run_of(load: Multiple, judgement: &Judgement, directory: PathBuf) -> Run {

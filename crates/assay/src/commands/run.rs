@@ -124,9 +124,7 @@ impl Asked<'_> {
         if plan.measured().as_ns() != held.planned_ns {
             return Err(other(dir, &format!("it measures {}", Span::from_ns(held.planned_ns))));
         }
-        let ours = self.targets.heads(usize::from(plan.targets));
-        let differs = held.first.targets.iter().zip(&ours).find_map(|(was, is)| is.differs_from(was));
-        differs.map_or(Ok(()), |what| Err(other(dir, &what)))
+        self.targets.differ_from(&held.first.targets).map_or(Ok(()), |what| Err(other(dir, &what)))
     }
 
     /// The rest of the plan, of which the log in `dir` already holds `held`. Its seed goes on from the first segment's.
@@ -152,7 +150,8 @@ pub fn complete(dir: &Path) -> Failure {
     Failure::usage(format!("{dir} is complete: there is nothing to resume; see assay judge {dir}"))
 }
 
-fn other(dir: &Path, what: &str) -> Failure {
+/// A directory that cannot be continued.
+pub fn other(dir: &Path, what: &str) -> Failure {
     let dir = dir.display();
     Failure::usage(format!("{dir} holds another run: {what}; repeat the command it was started with"))
 }

@@ -5,7 +5,7 @@ use crate::act::scheduler::Schedulers;
 use crate::cli;
 use crate::drive::{Drive, drive, limits};
 use crate::failure::Failure;
-use crate::logfile::LogFile;
+use crate::logfile::{self, LogFile};
 use crate::progress::Progress;
 use crate::rundir;
 use crate::signals::{self, StopCell};
@@ -15,6 +15,7 @@ use assay_base::{Multiple, Span};
 use assay_judge::Judgement;
 use assay_model::Plan;
 use assay_model::workload::Workload;
+use assay_record::Entry;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use std::path::{Path, PathBuf};
@@ -78,6 +79,16 @@ impl<'a> Several<'a> {
         (workload, targets, run_ns) == (&self.plan.name, &self.names, self.plan.measured().as_ns())
             && plan.is_none_or(|sum| sum == self.plan_sum)
             && (self.pace.seed.is_none() || self.plan.seed == seed)
+    }
+
+    /// Refuses where the runs in `dir` were made on other devices than the names stand for today.
+    pub fn same_targets(&self, dir: &Path) -> Result<(), Failure> {
+        for run in logfile::runs_in(dir) {
+            if let Some(Ok(Entry::Header(head))) = logfile::read(&run.join("run.jsonl"))?.next_entry().ok().flatten() {
+                self.opened.differ_from(&head.targets).map_or(Ok(()), |what| Err(run::other(&run, &what)))?;
+            }
+        }
+        Ok(())
     }
 
     /// The directory of all runs: the one that is continued, or a new one.

@@ -68,6 +68,7 @@ fn everything_a_certificate_must_say_is_said_or_said_to_be_absent() {
         "model",
         "serial",
         "wwid",
+        "partition",
         "firmware",
         "scheduler",
         "nr_requests",

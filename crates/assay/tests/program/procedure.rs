@@ -122,6 +122,36 @@ fn a_curve_without_a_maximum_is_not_said_to_go_on() {
     assert!(said.err.contains("no maximum") && !said.err.contains("--resume"), "{}", said.err);
 }
 
+/// The same name may stand for another device tomorrow.
+#[test]
+fn searches_and_curves_go_on_only_with_the_devices_they_began_with() {
+    let place = Place::new();
+    for name in ["one", "other"] {
+        assert_eq!(place.assay(&["prep", name, "--create", "64MiB", "--skip-zero"]).code, Some(0));
+    }
+    let link = |to: &str| {
+        let _ = std::fs::remove_file(place.path("disk"));
+        std::os::unix::fs::symlink(place.path(to), place.path("disk")).unwrap();
+    };
+    for (verb, file) in [
+        (&["limit", "random-read", "disk", "--from", "1x", "--to", "1x"][..], "limit.json"),
+        (&["curve", "random-read", "disk", "--max", "1x", "--points", "50%,100%"], "curve.json"),
+    ] {
+        link("one");
+        let command = [verb, &["--for", "1s", "--slice", "1s"]].concat();
+        place.assay(&[&command[..], &["--out", "many"]].concat());
+        let kept = std::fs::read(place.path("many").join(file)).unwrap();
+        link("other");
+        let said = place.assay(&[&command[..], &["--resume", "many"]].concat());
+        assert!(said.code == Some(2) && said.err.contains("the place of its target disk is"), "{}", said.err);
+        assert_eq!(std::fs::read(place.path("many").join(file)).unwrap(), kept, "nobody wrote");
+        link("one");
+        let said = place.assay(&[&command[..], &["--resume", "many"]].concat());
+        assert!(!said.err.contains("another run"), "{}", said.err);
+        std::fs::remove_dir_all(place.path("many")).unwrap();
+    }
+}
+
 /// What a simulated flash can carry follows from its parameters.
 fn capacity(target: &str) -> f64 {
     let spec: Spec = target.parse().unwrap();
