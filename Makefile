@@ -50,5 +50,5 @@ bench:
 
 # Each benchmark as small as it gets, with the tests' own build: that it works, never how fast.
 bench-smoke:
-	$(CARGO) build --quiet -p assay
+	$(CARGO) test --quiet --workspace --no-run
 	ASSAY=$${CARGO_TARGET_DIR:-target}/debug/assay SCALE=smoke bench/run $${CARGO_TARGET_DIR:-target}/bench-smoke.md

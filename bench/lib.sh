@@ -33,4 +33,11 @@ make_loop() {
 # The consent token of a device.
 token() { "$ASSAY" devices "$1" --json | python3 -c 'import json, sys; print(json.load(sys.stdin)[0]["token"] or "")'; }
 
+# example NAME ARGUMENT…: an example of assay-model; as small as it gets, the one that the tests have built beside the program.
+example() {
+  local built=${ASSAY%/*}/examples/$1
+  if [ "$SCALE" = smoke ] && [ -x "$built" ]; then "$built" "${@:2}"
+  else cargo run --release --quiet -p assay-model --example "$1" -- "${@:2}"; fi
+}
+
 skip() { echo "| $1 | skipped: $2 | | | |"; exit 0; }
