@@ -97,6 +97,18 @@ fn the_exit_code_and_the_processor_time_are_always_there() {
     }
 }
 
+/// What is to be typed next can be copied, whatever the directory is called.
+#[test]
+fn a_name_is_one_word_for_a_shell() {
+    let judged = Scenario::new(header(2, 1)).run(good).completed().judge();
+    for (log, word) in [("a/run-1", "a/run-1"), ("run dir", "'run dir'"), ("it's", "'it'\\''s'"), ("läufe", "läufe")]
+    {
+        let mut got = String::new();
+        render::text_for(&judged, log, &mut got).unwrap();
+        assert!(got.contains(&format!("next: assay report {word}  (exit code 0)")), "{got}");
+    }
+}
+
 /// Rows of a table go before words of a warning.
 #[test]
 fn warnings_stand_whole_beside_a_long_table() {

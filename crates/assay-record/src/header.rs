@@ -184,6 +184,8 @@ impl TargetHead {
                 // A disk says the same for each of its partitions.
                 ("partition", told(head, "partition")),
                 ("place", if speaks { String::new() } else { place(head) }),
+                // Another one can have its path by now.
+                ("file", told(head, "file")),
             ]
         };
         let ((what, before), (_, now)) = facts(was).into_iter().zip(facts(self)).find(|(before, now)| before != now)?;
@@ -293,7 +295,14 @@ mod tests {
         let loop1 = target("/dev/loop0", &[("path", "/dev/loop1"), ("serial", "absent"), ("wwid", "absent")]);
         let file = TargetHead { kind: "file".into(), ..sda.clone() };
         let elsewhere = TargetHead { kind: "file".into(), ..moved.clone() };
+        let made = |when: &str| {
+            let mut made = file.clone();
+            made.facts.insert("file".into(), when.into());
+            made
+        };
         for (was, is, differs) in [
+            (&made("inode 5 of 1.5"), made("inode 5 of 1.5"), None),
+            (&made("inode 5 of 1.5"), made("inode 5 of 2.5"), Some("file")),
             (&file, elsewhere, Some("place")),
             (&sda, sda.clone(), None),
             (&sda, moved, None),

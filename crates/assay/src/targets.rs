@@ -385,6 +385,7 @@ impl Real {
             ("wwid", print.wwid),
             ("firmware", print.firmware),
             ("diskseq", text(print.diskseq)),
+            ("file", self.file()),
             ("file system", print.file_system),
             ("device", print.device),
             ("partition", print.partition),

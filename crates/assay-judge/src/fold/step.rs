@@ -380,7 +380,7 @@ impl StepFold {
             self.spoil(format!("the log does not add up: interval {} comes twice or too late", interval.index));
             return;
         }
-        self.judged.iter_mut().for_each(|judged| judged.windows.hole(&self.layout));
+        self.judged.iter_mut().for_each(|judged| judged.windows.hole());
         let last = interval.index.saturating_sub(1);
         let text = if next == last {
             format!("interval {next} is missing")
@@ -480,7 +480,7 @@ impl StepFold {
         let tolerance = self.layout.tolerance_ns();
         let joins = self.follows && at <= self.cursor.saturating_add(tolerance);
         if at > self.cursor.saturating_add(tolerance) {
-            self.judged.iter_mut().for_each(|judged| judged.windows.hole(&self.layout));
+            self.judged.iter_mut().for_each(|judged| judged.windows.hole());
         }
         for index in 0..self.judged.len() {
             let ended = self.judged[index].windows.add(at, joins, interval, carried, &self.layout);

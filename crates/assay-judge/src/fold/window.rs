@@ -45,8 +45,9 @@ struct Open {
 }
 
 impl Open {
-    fn has_ended(&self, layout: &Layout) -> bool {
-        self.reached.saturating_add(layout.tolerance_ns()) >= self.end_ns
+    /// To the nanosecond, as intervals end on their schedule unless the run was ended: a part of one is no whole slice.
+    fn has_ended(&self) -> bool {
+        self.reached >= self.end_ns
     }
 }
 
@@ -136,15 +137,15 @@ impl Windows {
     }
 
     /// Something is missing behind what was added last: the open window is not complete unless it had ended there.
-    pub fn hole(&mut self, layout: &Layout) {
+    pub fn hole(&mut self) {
         if let Some(open) = &mut self.open {
-            open.hole |= !open.has_ended(layout);
+            open.hole |= !open.has_ended();
         }
     }
 
     /// Ends the open window if nothing of it is missing: an interruption behind it takes nothing away.
     pub fn close_whole(&mut self, layout: &Layout) -> Option<Window> {
-        let whole = self.open.as_ref().is_some_and(|open| !open.hole && open.has_ended(layout));
+        let whole = self.open.as_ref().is_some_and(|open| !open.hole && open.has_ended());
         if whole && !self.bridges_gaps { self.close(layout) } else { None }
     }
 
@@ -183,7 +184,7 @@ impl Windows {
             number: open.index.saturating_add(1),
             start_ns,
             end_ns: open.end_ns,
-            complete: open.has_ended(layout) && !open.hole,
+            complete: open.has_ended() && !open.hole,
             invalid: open.invalid,
             intervals: open.intervals,
             repeated: open.repeated,

@@ -351,7 +351,14 @@ fn last(page: &mut Page, judgement: &Judgement, log: &str) {
     page.line(code);
 }
 
+/// A name as a shell takes it for one word.
+fn for_a_shell(name: &str) -> String {
+    let plain = |c: char| c.is_alphanumeric() || "/._-+,:=@%".contains(c);
+    if name.chars().all(plain) { name.to_owned() } else { format!("'{}'", name.replace('\'', "'\\''")) }
+}
+
 fn next(judgement: &Judgement, log: &str) -> String {
+    let log = for_a_shell(log);
     match judgement.verdict {
         Verdict::Pass | Verdict::Fail => format!("assay report {log}"),
         Verdict::Invalid => "assay doctor".to_owned(),

@@ -1,7 +1,7 @@
 //! What every workload file may say, whatever its model, and how a plan is made of it.
 
 use crate::plan::{Plan, Stream, WarmUp};
-use assay_base::{Criterion, Multiple, Span};
+use assay_base::{Criterion, Multiple, Rate, Span};
 
 /// Hour-long judging windows, as ACT's criteria have them.
 const SLICE: Span = Span::from_secs(3600);
@@ -22,6 +22,9 @@ pub const MOST_STREAMS: usize = 256;
 const LONGEST: Span = Span::from_secs(366 * 86_400);
 /// Longest interval: a log that says nothing for longer is not judged.
 const LONGEST_INTERVAL: Span = Span::from_secs(3600);
+/// Most operations a second of all streams together: more than any array carries, and few enough that those of an interval, all
+/// of which are drawn, are counted within a second or two.
+const MOST_RATE: f64 = 1e8;
 /// Shortest slice and interval.
 const SHORTEST: Span = Span::from_ms(10);
 
@@ -187,6 +190,10 @@ impl Workload {
         };
         let streams: Option<Vec<Stream>> = self.streams.iter().map(onto).collect();
         let mut streams = streams.ok_or_else(|| format!("at {load} the rates are too large to be represented"))?;
+        let rate: f64 = streams.iter().filter_map(|stream| stream.arrival.rate()).map(Rate::as_f64).sum();
+        if rate > MOST_RATE {
+            return Err(format!("at {load} {rate:.0} operations a second are asked for; ask for at most {MOST_RATE}"));
+        }
         let measure = adjust.measure.unwrap_or(self.duration);
         let warm_up = adjust.warm_up.unwrap_or(self.warm_up);
         let before = warm_up.longest();

@@ -269,6 +269,9 @@ fn lengths_that_could_not_be_judged_are_refused_before_anything_runs() {
         let said = place.assay(&["run", "random-read", "sim:flash", "--for", "5s", "--slice", slice, "--out", "run"]);
         refused(&said, WORKLOAD, &["slice"]);
     }
+    // A slip of the finger is no load: its arrivals alone could not be counted in a lifetime.
+    let said = place.assay(&["run", "act-storage", "sim:flash", "--for", "1s", "--load", "99999999999x"]);
+    refused(&said, WORKLOAD, &["operations a second are asked for", "at most 100000000"]);
     assert_eq!(place.left(&["w.toml"]), [""; 0]);
     assert_eq!(file("slice = \"2s\"\n", good).code, Some(0));
 }

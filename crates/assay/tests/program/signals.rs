@@ -178,6 +178,11 @@ fn a_run_goes_on_only_on_the_target_it_began_on() {
         assert!(said.err.contains(differs) && said.err.contains(other), "{}", said.err);
         assert!(fs::read(&log).unwrap() == whole, "the log is what it was");
     }
+    // Another file of the same name and size.
+    fs::rename(place.path("copy.dat"), place.path("scratch.dat")).unwrap();
+    let said = place.assay(&[&begun[..], &["--resume", "run"]].concat());
+    assert!(said.code == Some(2) && said.err.contains("the file of its target scratch.dat is inode"), "{}", said.err);
+    assert!(fs::read(&log).unwrap() == whole, "the log is what it was");
 }
 
 #[test]
