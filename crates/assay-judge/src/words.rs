@@ -1,7 +1,13 @@
-//! Times and changes in words, for reasons and every rendering alike.
+//! Times, changes and names in words, for reasons and every rendering alike.
 
 use crate::judgement::{Change, Steadiness};
 use assay_base::Span;
+
+/// A name of a file or target as a shell takes it for one word, for commands that are shown to be typed.
+pub fn for_a_shell(name: &str) -> String {
+    let plain = |c: char| c.is_alphanumeric() || "/._-+,:=@%".contains(c);
+    if name.chars().all(plain) { name.to_owned() } else { format!("'{}'", name.replace('\'', "'\\''")) }
+}
 
 /// A place in measured time: `5:12:00`, with milliseconds where it is not a whole second.
 pub(crate) fn clock(ns: u64) -> String {

@@ -303,24 +303,21 @@ fn a_slice_that_was_seen_whole_counts_though_it_is_measured_again() {
 fn a_slice_that_lacks_a_part_of_its_last_interval_is_not_whole() {
     // A signal comes when it comes: the last interval is as long as it is.
     for ms in [600, 30_000, 40_000, 59_999] {
-        let length = ms * 1_000_000;
-        let mut first = Scenario::new(header(2, 1)).warm_up().minutes(0..119, good);
-        first.interval(1, length, &|_| Minute::default());
-        let first = first.close(CloseReason::Interrupted, "SIGINT");
-        let bytes = first.bytes();
-        let judged = judge_bytes(&bytes);
+        let cut = || {
+            let mut first = Scenario::new(header(2, 1)).warm_up().minutes(0..119, good);
+            first.interval(1, ms * 1_000_000, &|_| Minute::default());
+            first.close(CloseReason::Interrupted, "SIGINT")
+        };
+        let judged = cut().judge();
         assert_eq!(judged.verdict, Verdict::Incomplete, "{ms} ms of a minute: {}", judged.reason);
         let complete: Vec<bool> = judged.part.slices.iter().map(|slice| slice.complete).collect();
         assert_eq!(complete, [true, false], "{ms} ms");
 
-        let mut first = Scenario::new(header(2, 1)).warm_up().minutes(0..119, good);
-        first.interval(1, length, &|_| Minute::default());
         let mut head = header(2, 1);
         head.continues = true;
         head.measured_before_ns = HOUR;
         head.phases[1].span_ns = HOUR;
-        let judged = first.close(CloseReason::Interrupted, "SIGINT").segment(head).warm_up().minutes(0..60, good);
-        let judged = judged.completed().judge();
+        let judged = cut().segment(head).warm_up().minutes(0..60, good).completed().judge();
         assert_eq!(judged.verdict, Verdict::Pass, "{ms} ms of a minute: {}", judged.reason);
         assert!(judged.reason.contains("in all 2 slices"), "{}", judged.reason);
     }

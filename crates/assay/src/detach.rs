@@ -1,6 +1,7 @@
 //! `--detach`: the same command in the background, which no closed terminal ends.
 
 use crate::failure::Failure;
+use assay_judge::for_a_shell;
 use rustix::fs::OFlags;
 use std::ffi::OsString;
 use std::fs::File;
@@ -44,8 +45,8 @@ pub fn detach(dir: &Path, chosen: bool, json: bool) -> Result<u8, Failure> {
     let said = said.display();
     // A search has a log for each of its runs, and says itself how it goes on.
     let look = match dir.join("run.jsonl").exists() {
-        true => format!("assay watch {}", dir.display()),
-        false => format!("tail -f {said}"),
+        true => format!("assay watch {}", for_a_shell(&dir.to_string_lossy())),
+        false => format!("tail -f {}", for_a_shell(&said.to_string())),
     };
     let dir = dir.display();
     crate::commands::print(&format!(

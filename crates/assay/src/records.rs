@@ -9,6 +9,7 @@ use crate::targets::Real;
 use crate::{prepare, rundir};
 use assay_device::probe::disk_stat;
 use assay_device::safety::Roots;
+use assay_judge::for_a_shell;
 use assay_record::Preparation;
 use serde::{Deserialize, Serialize};
 use std::fs;
@@ -144,10 +145,11 @@ impl Records {
         if let Some(at) = blank.first() {
             tell(&format!(
                 "warning: {0}: {1} of the blocks looked at hold nothing, the first at byte {at}; the preparation of {2} does not \
-                 count\n  = prepare it again: assay prep {0}",
+                 count\n  = prepare it again: assay prep {3}",
                 real.name,
                 blank.len(),
-                preparation.finished
+                preparation.finished,
+                for_a_shell(&real.name)
             ));
             return None;
         }

@@ -9,6 +9,7 @@ use assay_device::open::Target;
 use assay_device::safety::{DevNum, Examination, Gate, Kind, Needs, Permit, ReadPass, Request, Roots};
 use assay_device::sim::Spec;
 use assay_device::{probe, usage};
+use assay_judge::for_a_shell;
 use assay_record::TargetHead;
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -339,7 +340,8 @@ impl Real {
         if made && !wish.writes {
             return Err(Failure::usage(format!(
                 "{name} is not there, and --create makes no file for a workload that only reads: it would hold nothing to read; \
-                 make it with assay prep {name} --create SIZE"
+                 make it with assay prep {} --create SIZE",
+                for_a_shell(name)
             )));
         }
         let pass = match access.create {

@@ -5,6 +5,7 @@ use crate::render::page::{Page, WIDTH, cut};
 use crate::render::slices::{by_target, one, shown_streams};
 use crate::render::{spark, steady};
 use crate::verdict::Verdict;
+use crate::words::for_a_shell;
 use assay_base::{Bytes, Span};
 use std::fmt;
 
@@ -349,12 +350,6 @@ fn last(page: &mut Page, judgement: &Judgement, log: &str) {
     }
     page.line(command);
     page.line(code);
-}
-
-/// A name as a shell takes it for one word.
-fn for_a_shell(name: &str) -> String {
-    let plain = |c: char| c.is_alphanumeric() || "/._-+,:=@%".contains(c);
-    if name.chars().all(plain) { name.to_owned() } else { format!("'{}'", name.replace('\'', "'\\''")) }
 }
 
 fn next(judgement: &Judgement, log: &str) -> String {

@@ -15,6 +15,7 @@ use crate::signing::Signer;
 use crate::targets::{self, Named, Real, Targets, Wish};
 use crate::workloads;
 use assay_base::{Bytes, Multiple, Span};
+use assay_judge::for_a_shell;
 use assay_model::Plan;
 use assay_model::workload::{Adjust, Workload};
 use assay_record::{CloseReason, Preparation, StepHead};
@@ -259,7 +260,8 @@ impl Certifying<'_> {
             if prepared.is_none() {
                 let name = self.opened.name(index);
                 return Err(Failure::refused(format!(
-                    "{name} has not been prepared, and reads of blocks that were never written prove nothing\n  = run first: assay prep {name} --destroy-data TOKEN"
+                    "{name} has not been prepared, and reads of blocks that were never written prove nothing\n  = run first: assay prep {} --destroy-data TOKEN",
+                    for_a_shell(name)
                 )));
             }
         }

@@ -10,9 +10,9 @@ use crate::cli::{self, Maximum};
 use crate::failure::Failure;
 use crate::progress::Progress;
 use assay_base::{Multiple, Share};
-use assay_judge::Verdict;
 use assay_judge::curve::{Curve, SCHEMA, html, text};
 use assay_judge::limit::Outcome;
+use assay_judge::{Verdict, for_a_shell};
 use assay_model::Plan;
 use std::path::Path;
 
@@ -183,7 +183,8 @@ fn show(curve: &Curve, dir: &Path, (json, cut): (bool, bool), progress: &Progres
     text(curve, &mut shown).map_err(bug)?;
     super::show(&shown);
     if cut {
-        progress.say(&format!("cut short; go on with the same command and --resume {}", dir.display()));
+        let dir = for_a_shell(&dir.to_string_lossy());
+        progress.say(&format!("cut short; go on with the same command and --resume {dir}"));
     }
     progress.say(&format!("curve in {}: {FILE}, {PAGE}, and a run directory for each point", dir.display()));
     Ok(())

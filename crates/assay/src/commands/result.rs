@@ -9,7 +9,7 @@ use crate::logfile;
 use crate::progress::Progress;
 use crate::signing::Signer;
 use assay_base::Measure;
-use assay_judge::{Judgement, Options};
+use assay_judge::{Judgement, Options, for_a_shell};
 use std::path::Path;
 
 /// Judges the log in `dir`, writes verdict.json and report.html, signs where that was asked for, prints the result; the exit
@@ -60,7 +60,7 @@ pub fn judge_with(log: &Path, options: Options) -> Result<Judgement, Failure> {
 /// Says of a log that is to be judged that its run goes on, if so: it looks like one that was cut short.
 pub fn tell_if_it_goes_on(log: &Path) {
     if logfile::open(log).is_ok_and(|file| logfile::is_being_written(&file)) {
-        let dir = log.parent().unwrap_or(log).display();
+        let dir = for_a_shell(&log.parent().unwrap_or(log).to_string_lossy());
         tell(&format!(
             "note: this run goes on; what follows is made of what it has measured so far (assay watch {dir} follows it)"
         ));

@@ -15,6 +15,7 @@ use crate::signing::Signer;
 use crate::targets::{self, Named, Targets, Wish};
 use crate::workloads;
 use assay_base::Span;
+use assay_judge::for_a_shell;
 use assay_model::workload::{Adjust, Workload};
 use assay_model::{PhaseKind, Plan};
 use assay_record::StepHead;
@@ -146,8 +147,8 @@ impl Asked<'_> {
 
 /// Nothing of the run in `dir` is left.
 pub fn complete(dir: &Path) -> Failure {
-    let dir = dir.display();
-    Failure::usage(format!("{dir} is complete: there is nothing to resume; see assay judge {dir}"))
+    let typed = for_a_shell(&dir.to_string_lossy());
+    Failure::usage(format!("{} is complete: there is nothing to resume; see assay judge {typed}", dir.display()))
 }
 
 /// A directory that cannot be continued.
