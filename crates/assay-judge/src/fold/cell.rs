@@ -111,6 +111,8 @@ pub struct Cell {
     pub waiting: u64,
     /// At the end of the last interval.
     pub stuck: u64,
+    /// Stuck where earlier segments ended: they never came back.
+    pub stuck_before: u64,
     /// completed − intended.
     pub response: Lengths,
     /// completed − issued.
@@ -155,13 +157,26 @@ impl Cell {
         Timing::add_to(&flow.forgiven, &mut self.forgiven)
     }
 
+    /// Adds what failed, of an interval whose other counts are not known.
+    pub fn add_failures(&mut self, lost: &FlowInterval) {
+        lost.errors.iter().for_each(|(name, n)| self.add_error(name, *n));
+        self.short = self.short.saturating_add(lost.short);
+        self.stuck = self.stuck.max(lost.stuck);
+    }
+
+    /// Ends a segment: what is stuck stays so, whatever the next one counts.
+    pub fn end_segment(&mut self) {
+        self.stuck_before = self.stuck_before.saturating_add(std::mem::take(&mut self.stuck));
+    }
+
     /// Adds another flow over the same stretch.
     pub fn merge(&mut self, other: &Cell) {
         self.add_scalars(other.scheduled, other.issued, other.ok, other.bytes, other.short);
         other.errors.iter().for_each(|(name, n)| self.add_error(name, *n));
         add_parts(&mut self.failed_at, other.failed_at.iter().map(|(part, n)| (*part, *n)));
-        let ends = [&mut self.carried_in, &mut self.in_flight, &mut self.waiting, &mut self.stuck];
-        let theirs = [other.carried_in, other.in_flight, other.waiting, other.stuck];
+        let ends =
+            [&mut self.carried_in, &mut self.in_flight, &mut self.waiting, &mut self.stuck, &mut self.stuck_before];
+        let theirs = [other.carried_in, other.in_flight, other.waiting, other.stuck, other.stuck_before];
         ends.into_iter().zip(theirs).for_each(|(mine, theirs)| *mine = mine.saturating_add(theirs));
         self.response.add(&other.response);
         self.service.add(&other.service);
@@ -210,7 +225,7 @@ impl Cell {
             failed_at: self.failed_at.clone(),
             in_flight: self.in_flight,
             waiting: self.waiting,
-            stuck: self.stuck,
+            stuck: self.stuck.saturating_add(self.stuck_before),
         }
     }
 }

@@ -10,4 +10,5 @@ pub mod layout;
 pub mod series;
 pub mod steady;
 pub mod step;
+pub mod told;
 pub mod window;

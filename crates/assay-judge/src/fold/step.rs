@@ -8,6 +8,7 @@ use crate::fold::integrity::IntegrityFold;
 use crate::fold::layout::Layout;
 use crate::fold::series::SeriesFold;
 use crate::fold::steady::SteadyFold;
+use crate::fold::told::{Told as Failed, Uncounted};
 use crate::fold::window::{Window, Windows, adds_up};
 use crate::judge::Options;
 use crate::judgement::{Deciding, DiskCount, DiskTotals, Gap, GeneratorCost, Health, Slice, SliceStream};
@@ -73,6 +74,8 @@ struct Segment {
     measured: bool,
     /// Set where the warm-up was to last until the load is steady; says what became of that.
     waited: Option<Waited>,
+    /// Failures that events tell of.
+    failed: Failed,
 }
 
 /// What became of waiting for a steady load.
@@ -160,7 +163,15 @@ impl Segment {
             closed: None,
             measured: false,
             waited: header.phases.iter().any(|phase| phase.steady_round_ns.is_some()).then_some(Waited::Untold),
+            failed: Failed::default(),
         }
+    }
+
+    /// Whether what happened at `at_ns`, which is not before the last interval, happened while it was measured. A phase that may
+    /// end early is taken to last until its first interval.
+    fn is_measured(&self, at_ns: u64) -> bool {
+        let warm_up = self.phases.iter().take_while(|(kind, _)| *kind != PhaseKind::Measure);
+        self.measured || at_ns >= warm_up.fold(0u64, |sum, (_, span)| sum.saturating_add(*span))
     }
 
     /// A moment of the run's time line in measured time; `None` before the first interval.
@@ -271,13 +282,16 @@ impl StepFold {
         let gap = Gap { at_ns: self.cursor, before: before.to_owned(), resumed: header.created.clone() };
         self.gaps.push(gap);
         self.check_segment();
+        self.totals.iter_mut().for_each(Cell::end_segment);
         let at = header.measured_before_ns;
         for index in 0..self.judged.len() {
             // What was seen in a whole window stays seen, also where it is measured once more.
             if let Some(window) = self.judged[index].windows.close_whole(&self.layout) {
                 self.window(index, window);
             }
-            self.judged[index].windows.resume(self.cursor, at, self.layout.tolerance_ns());
+            if let Some(window) = self.judged[index].windows.resume(self.cursor, at, &self.layout) {
+                self.cut(index, &window);
+            }
         }
         (self.cursor, self.follows) = (at, false);
         self.steady.resume();
@@ -405,7 +419,8 @@ impl StepFold {
             segment.issued = segment.issued.saturating_add(flow.issued);
             let ended = flow.ended();
             segment.completed = segment.completed.saturating_add(ended);
-            self.errors(index, interval);
+            self.segment.failed.interval(index, flow);
+            self.errors(index, interval.start_ns, flow);
             self.integrity.add(flow);
             if flow.damaged > 0 && !flow.errors.keys().any(|name| is_damage(name)) {
                 let why = format!("{} damaged places and no read that met one", flow.damaged);
@@ -424,13 +439,12 @@ impl StepFold {
     }
 
     /// An error, a short or a stuck operation decides, in whatever phase; each flow has one finding, which counts on.
-    fn errors(&mut self, index: usize, interval: &Interval) {
-        let flow = &interval.flows[index];
+    fn errors(&mut self, index: usize, start_ns: u64, flow: &FlowInterval) {
         let next = self.findings.len();
         if !self.failures.contains_key(&index) && !Failures::in_interval(flow) {
             return;
         }
-        let failures = self.failures.entry(index).or_insert_with(|| Failures::first(next, interval.start_ns));
+        let failures = self.failures.entry(index).or_insert_with(|| Failures::first(next, start_ns));
         failures.add(flow);
         let stream = self.layout.streams[usize::from(self.layout.flows[index].stream)].name.clone();
         let target = self.layout.target_of(index).to_owned();
@@ -532,6 +546,12 @@ impl StepFold {
         if self.judged[index].windows.length_ns() >= self.judged[0].windows.length_ns() {
             self.load.check_own_lag(&mut window, is_slice, &self.layout);
         }
+        if !window.complete && self.is_broken_already(index, &window) {
+            if is_slice {
+                self.keep_slice(&window, false, None);
+            }
+            return;
+        }
         let (mut within, mut pushed) = (true, false);
         for (_, tracker) in &mut self.judged[index].trackers {
             let before = tracker.unproven();
@@ -564,6 +584,25 @@ impl StepFold {
         }
     }
 
+    /// A window that was cut short and is measured afresh: what it showed stays true.
+    fn cut(&mut self, index: usize, window: &Window) {
+        if self.is_broken_already(index, window) && index == 0 {
+            self.keep_slice(window, false, None);
+        }
+    }
+
+    /// Whether a window that was cut short broke a criterion, whatever the rest of it would have been.
+    fn is_broken_already(&mut self, index: usize, window: &Window) -> bool {
+        if self.stress || self.load.is_held_back(window, &self.layout) {
+            return false;
+        }
+        let mut broken = false;
+        for (_, tracker) in &mut self.judged[index].trackers {
+            broken |= !tracker.observe_cut(window, &self.layout);
+        }
+        broken
+    }
+
     /// `flaw`: why it proves nothing, though its window does not say so.
     fn keep_slice(&mut self, window: &Window, within: bool, flaw: Option<&str>) {
         let full = self.slices.len() >= SLICES;
@@ -573,6 +612,7 @@ impl StepFold {
         }
         let length = window.end_ns.saturating_sub(window.start_ns);
         let note = match () {
+            () if !window.complete && !within => Some("not complete, and broken already".to_owned()),
             () if !window.complete => Some("not complete, does not count".to_owned()),
             () if flaw.is_some() => flaw.map(str::to_owned),
             () if window.repeated => Some("measured once more".to_owned()),
@@ -587,7 +627,7 @@ impl StepFold {
             end_ns: window.end_ns,
             complete: window.complete,
             valid: window.invalid.is_none() && flaw.is_none(),
-            within: within || !window.complete,
+            within,
             note,
             streams: slice_streams(window, &self.layout),
         });
@@ -628,6 +668,7 @@ impl StepFold {
     /// Keeps an event.
     pub fn event(&mut self, event: Event) {
         self.integrity.event(&event, &self.layout.targets);
+        self.segment.failed.event(&event, self.layout.flows.len());
         match event.what.as_str() {
             "warning" | "environment" => self.warn(event.text.clone()),
             "environment-changed" => self.environment(&event.text),
@@ -688,9 +729,25 @@ impl StepFold {
         self.segment.closed = Some(close);
     }
 
+    /// What failed in intervals that the log lost, as far as events tell of it: that decides as well as what was counted.
+    fn count_told(&mut self) {
+        let (uncounted, lost) = std::mem::take(&mut self.segment.failed).end();
+        for Uncounted { flow, first_ns, interval } in uncounted {
+            self.errors(flow, first_ns, &interval);
+            self.integrity.add(&interval);
+            if self.segment.is_measured(first_ns) {
+                self.totals[flow].add_failures(&interval);
+            }
+        }
+        if let Some(told) = lost.filter(|_| self.segment.closed.is_none()) {
+            self.findings.push(Finding::of_step(Class::Errors, format!("the target was lost: {told}"), self.number));
+        }
+    }
+
     /// What a segment's end says, and whether its closing line agrees with what was found.
     fn check_segment(&mut self) {
         self.place_events();
+        self.count_told();
         self.check_steady();
         let Some(close) = self.segment.closed.take() else { return };
         let told = if close.text.is_empty() { String::new() } else { format!(": {}", close.text) };

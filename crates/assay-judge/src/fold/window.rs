@@ -23,6 +23,8 @@ pub struct Window {
     pub invalid: Option<String>,
     /// How many intervals of the planned time it holds.
     pub intervals: u64,
+    /// Some of its time was measured twice, and both times are in its counts.
+    pub mixed: bool,
     /// It was given before, and measured afresh behind an interruption.
     pub repeated: bool,
     /// One for each flow.
@@ -41,6 +43,7 @@ struct Open {
     repeated: bool,
     invalid: Option<String>,
     intervals: u64,
+    mixed: bool,
     flows: Vec<Cell>,
 }
 
@@ -132,6 +135,7 @@ impl Windows {
             repeated,
             invalid: self.invalid_ahead.take(),
             intervals: 0,
+            mixed: false,
             flows,
         }
     }
@@ -149,19 +153,24 @@ impl Windows {
         if whole && !self.bridges_gaps { self.close(layout) } else { None }
     }
 
-    /// The run goes on at `at`, after an interruption at `from`. A window that begins there is measured afresh.
-    pub fn resume(&mut self, from: u64, at: u64, tolerance: u64) {
+    /// The run goes on at `at`, after an interruption at `from`. A window that begins there is measured afresh: what there is of
+    /// it is given back.
+    pub fn resume(&mut self, from: u64, at: u64, layout: &Layout) -> Option<Window> {
         if self.bridges_gaps {
-            return;
+            return None;
         }
+        let tolerance = layout.tolerance_ns();
         let at_beginning = at % self.length_ns <= tolerance || self.length_ns - at % self.length_ns <= tolerance;
         let here = (at.saturating_add(tolerance)) / self.length_ns;
-        let Some(open) = &mut self.open else { return };
+        let open = self.open.as_mut()?;
         if at_beginning && open.index >= here {
-            self.open = None;
-        } else if !at_beginning || from.abs_diff(at) > tolerance {
-            open.hole = true;
+            return self.open.take().map(|open| self.window(open, layout));
         }
+        if !at_beginning || from.abs_diff(at) > tolerance {
+            open.hole = true;
+            open.mixed |= at < open.reached;
+        }
+        None
     }
 
     /// What is open proves nothing, and why.
@@ -177,20 +186,24 @@ impl Windows {
     pub fn close(&mut self, layout: &Layout) -> Option<Window> {
         let open = self.open.take()?;
         self.last_given = Some(self.last_given.map_or(open.index, |last| last.max(open.index)));
-        let start_ns = open.index.saturating_mul(self.length_ns);
+        Some(self.window(open, layout))
+    }
+
+    fn window(&self, open: Open, layout: &Layout) -> Window {
         let streams =
             layout.of_stream.iter().map(|flows| sum(flows.iter().map(|&flow| &open.flows[flow]), layout)).collect();
-        Some(Window {
+        Window {
             number: open.index.saturating_add(1),
-            start_ns,
+            start_ns: open.index.saturating_mul(self.length_ns),
             end_ns: open.end_ns,
             complete: open.has_ended() && !open.hole,
             invalid: open.invalid,
             intervals: open.intervals,
+            mixed: open.mixed,
             repeated: open.repeated,
             flows: open.flows,
             streams,
-        })
+        }
     }
 }
 

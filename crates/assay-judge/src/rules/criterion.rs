@@ -5,6 +5,7 @@ use crate::fold::layout::Layout;
 use crate::fold::window::Window;
 use crate::judgement::{CriterionOutcome, Deciding, Figure, Outcome};
 use crate::rules::finding::{Class, Finding};
+use crate::rules::unfinished::at_least;
 use crate::rules::value::{Value, bound_text, title};
 use assay_base::{Criterion, Measure, Span};
 
@@ -25,6 +26,8 @@ pub struct Tracker {
     held_before: u64,
     first_broken: Option<Figure>,
     first_generator: Option<Figure>,
+    /// The first that was broken already when it was cut short.
+    first_cut: Option<Figure>,
     worst: Option<Figure>,
     targets: Vec<Option<Figure>>,
 }
@@ -52,6 +55,7 @@ impl Tracker {
             held_before: 0,
             first_broken: None,
             first_generator: None,
+            first_cut: None,
             worst: None,
             targets: vec![None; layout.targets.len()],
         }
@@ -70,6 +74,26 @@ impl Tracker {
     /// Windows that proved nothing so far.
     pub fn unproven(&self) -> u64 {
         self.unproven
+    }
+
+    /// Judges a window that was cut short; false when the criterion is broken in it, whatever its rest would have brought.
+    pub fn observe_cut(&mut self, window: &Window, layout: &Layout) -> bool {
+        let counts = !window.complete && !window.mixed && window.invalid.is_none();
+        let Some(stream) = self.stream.filter(|_| counts) else { return true };
+        let flows = &layout.of_stream[stream];
+        let alone = flows.iter().filter(|_| flows.len() > 1);
+        let alone = alone.map(|&flow| (&window.flows[flow], Some(layout.target_of(flow)), flows.len()));
+        let together = (&window.streams[stream], None, 1);
+        let broken = [together].into_iter().chain(alone).find_map(|(cell, target, shares)| {
+            let what = (self.measure, &self.criterion.bound);
+            let value = at_least(cell, what, window, (&layout.streams[stream], shares), &layout.thresholds)?;
+            let text = format!("at least {}", value.text(&self.criterion.bound));
+            let figure = self.figure_of(value, text, target, window);
+            (!figure.within).then_some(figure)
+        });
+        let holds = broken.is_none();
+        self.first_cut = self.first_cut.take().or(broken);
+        holds
     }
 
     /// Judges one window; false when the criterion is broken in it.
@@ -97,20 +121,24 @@ impl Tracker {
     fn figure(&self, cell: &Cell, target: Option<&str>, window: &Window, layout: &Layout) -> Option<Figure> {
         let bound = &self.criterion.bound;
         let value = Value::of(cell, self.measure, bound, &layout.thresholds)?;
-        let within = value.is_within(bound);
+        let figure = self.figure_of(value, value.text(bound), target, window);
         let generator =
-            !within && value.without_own_lag(cell, self.measure, bound, &layout.thresholds).is_within(bound);
-        Some(Figure {
+            !figure.within && value.without_own_lag(cell, self.measure, bound, &layout.thresholds).is_within(bound);
+        Some(Figure { generator, ..figure })
+    }
+
+    fn figure_of(&self, value: Value, text: String, target: Option<&str>, window: &Window) -> Figure {
+        Figure {
             window: window.number,
             start_ns: window.start_ns,
             end_ns: window.end_ns,
             target: target.map(str::to_owned),
             value: value.as_f64(),
-            text: value.text(bound),
+            text,
             operations: value.operations(),
-            within,
-            generator,
-        })
+            within: value.is_within(&self.criterion.bound),
+            generator: false,
+        }
     }
 
     fn keep(&mut self, together: Figure, alone: Vec<(usize, Figure)>) -> bool {
@@ -161,6 +189,14 @@ impl Tracker {
                 place(figure, planned, self.own_ns()),
                 figure.text,
                 self.extent(planned)
+            );
+            findings.push(Finding::new(Class::Broken, text, self.deciding(figure, step)));
+        }
+        if let Some(figure) = self.first_cut.as_ref().filter(|_| self.first_broken.is_none()) {
+            let text = format!(
+                "{}, which was cut short: {name} was {} whatever the rest would have been, bound {bound}",
+                place(figure, planned.max(2), self.own_ns()),
+                figure.text,
             );
             findings.push(Finding::new(Class::Broken, text, self.deciding(figure, step)));
         }
@@ -218,7 +254,7 @@ impl Tracker {
     pub fn outcome(self, planned: u64, stress: bool) -> CriterionOutcome {
         let outcome = match () {
             () if stress => Outcome::NotApplied,
-            () if self.broken > 0 => Outcome::Fail,
+            () if self.broken > 0 || self.first_cut.is_some() => Outcome::Fail,
             () if self.unproven > 0 || self.stream.is_none() => Outcome::Invalid,
             () if self.complete < planned => Outcome::Incomplete,
             () if self.windows == 0 => Outcome::Invalid,
@@ -235,7 +271,7 @@ impl Tracker {
             outcome,
             windows: self.windows,
             broken: self.broken,
-            measured: self.first_broken.or(self.first_generator).or_else(|| self.worst.clone()),
+            measured: self.first_broken.or(self.first_cut).or(self.first_generator).or_else(|| self.worst.clone()),
             worst: self.worst,
             targets: self.targets.into_iter().flatten().collect(),
             note: self.note,

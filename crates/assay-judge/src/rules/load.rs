@@ -95,6 +95,14 @@ impl LoadTracker {
         }
     }
 
+    /// Whether the generator held back so much of what there is of a window that was cut short that the whole one would prove
+    /// nothing.
+    pub fn is_held_back(&self, window: &Window, layout: &Layout) -> bool {
+        let all = sum(window.streams.iter(), layout);
+        let p99 = all.own_lag.p99_between(&layout.thresholds);
+        self.threshold.zip(p99).is_some_and(|(threshold, (lower, _))| lower >= threshold.as_ns())
+    }
+
     /// Judges one slice.
     pub fn observe(&mut self, window: &Window, layout: &Layout) -> Seen {
         let before = self.unproven;

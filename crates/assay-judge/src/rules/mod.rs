@@ -4,4 +4,5 @@ pub mod criterion;
 pub mod disk;
 pub mod finding;
 pub mod load;
+pub mod unfinished;
 pub mod value;

@@ -143,6 +143,12 @@ impl Scenario {
         Scenario { writer: self.writer, disks: self.disks, ..Scenario::new_with(header, thresholds) }
     }
 
+    /// A segment behind what was written before.
+    pub fn segment_of(self, before: Vec<u8>, header: Header) -> Scenario {
+        let lines = before.iter().filter(|byte| **byte == b'\n').count() as u64;
+        Scenario { writer: Writer::new(before, lines), ..self }.segment(header)
+    }
+
     fn new_with(header: Header, thresholds: Thresholds) -> Scenario {
         let flows = header.flows.len();
         Scenario {

@@ -1,0 +1,44 @@
+//! What a slice that was cut short proves all the same: that it was broken.
+//!
+//! An operation over a threshold stays over it, whatever the rest of the slice brings. So as soon as those that are over make
+//! the bound's share of *all* operations that the whole slice can hold, the slice is broken. How many it can hold is known
+//! where the schedule says it; a closed loop has none, and a part of its slice proves nothing.
+
+use crate::fold::cell::Cell;
+use crate::fold::window::Window;
+use crate::rules::value::Value;
+use assay_base::{Bound, Measure};
+use assay_record::{StreamHead, Thresholds};
+
+/// The value of `cell`, a part of `window`, without the generator's own lag and over all operations that the whole window can
+/// hold: the final value is at least this. `shares` is among how many flows the stream's schedule is divided, of which `cell`
+/// holds one or all.
+pub fn at_least(
+    cell: &Cell,
+    (measure, bound): (Measure, &Bound),
+    window: &Window,
+    (head, shares): (&StreamHead, usize),
+    thresholds: &Thresholds,
+) -> Option<Value> {
+    let most = most(cell, window, head, shares)?;
+    let value = Value::of(cell, measure, bound, thresholds)?.without_own_lag(cell, measure, bound, thresholds);
+    Some(match value {
+        Value::Share { over, of } => Value::Share { over, of: of.max(most) },
+        Value::Mean { sum_ns, of } => Value::Mean { sum_ns, of: of.max(most) },
+    })
+}
+
+/// The most operations that can complete in the whole window: those that were carried into it and those that its schedule holds.
+/// A Poisson count is within six standard deviations of its mean. How much of the schedule is there already is of no use: while
+/// an interrupted run waits for what is in flight, time goes on without one.
+fn most(cell: &Cell, window: &Window, head: &StreamHead, shares: usize) -> Option<u64> {
+    let length = window.end_ns.saturating_sub(window.start_ns);
+    let expected = head.rate?.as_f64() * length as f64 / 1e9 / shares.max(1) as f64;
+    let planned = match head.arrival.as_str() {
+        "steady" => expected + 2.0,
+        "poisson" => expected + 6.0 * expected.sqrt() + 16.0,
+        _ => return None,
+    };
+    // More than the counter holds is its largest value.
+    Some(cell.carried_in.saturating_add(cell.scheduled.max(planned.ceil() as u64)))
+}

@@ -1,0 +1,306 @@
+//! What was recorded decides, wherever it stands: logs of failing devices, cut anywhere and continued by good ones, are never
+//! PASS. Cut at every line and at random bytes; `ASSAY_CAMPAIGN=20` takes twenty times as many bytes.
+
+mod common;
+
+use assay_base::Prng;
+use assay_judge::judgement::Outcome;
+use assay_judge::{Verdict, render};
+use assay_record::{CloseReason, Entry, Header, PhaseHead, PhaseKind, Reader, Writer};
+use common::*;
+
+const TEN: u64 = 10 * MINUTE;
+
+/// Three slices of ten minutes on two targets.
+fn head() -> Header {
+    let mut head = header(1, 2);
+    head.slice_ns = TEN;
+    head.phases[0].span_ns = MINUTE;
+    head.phases[1].span_ns = 3 * TEN;
+    head.criteria = criteria(&["reads response over 1ms below 5% per 10min"]);
+    head
+}
+
+/// The header of a segment that goes on at `at_ns`.
+fn behind(at_ns: u64) -> Header {
+    let mut head = Header { continues: true, measured_before_ns: at_ns, ..head() };
+    head.phases[1].span_ns = 3 * TEN - at_ns;
+    head
+}
+
+/// Details of an event about flow 1.
+fn details(of: &[(&'static str, &'static str)]) -> Vec<(&'static str, &'static str)> {
+    [&[("flow", "1"), ("target", "1"), ("offset", "8192"), ("bytes", "4096")], of].concat()
+}
+
+/// The intervals from `from` on, every operation of which goes well.
+fn sound(scenario: Scenario, minutes: u64) -> Scenario {
+    let mut scenario = scenario;
+    for _ in 0..minutes {
+        scenario.interval(1, MINUTE, &|_| Minute { slow: 10, ..Minute::default() });
+    }
+    scenario
+}
+
+/// One interval in which flow 1 is so.
+fn one(mut scenario: Scenario, bad: Minute) -> Scenario {
+    scenario.interval(1, MINUTE, &|flow| if flow == 1 { bad } else { Minute { slow: 10, ..Minute::default() } });
+    scenario
+}
+
+/// What a device did in minute 15 of the measured time: events, then the interval that counts them.
+struct Fault {
+    name: &'static str,
+    events: &'static [(&'static str, &'static [(&'static str, &'static str)])],
+    interval: Minute,
+    /// The report names it so.
+    told: &'static str,
+}
+
+const GOOD: Minute = Minute {
+    slow: 10,
+    own_us: 0,
+    pushed: 0,
+    queue_us: 0,
+    errors: 0,
+    short: 0,
+    stuck: 0,
+    waiting: 0,
+    in_flight: 0,
+    unscheduled: 0,
+};
+
+const FAULTS: [Fault; 4] = [
+    Fault {
+        name: "errors",
+        events: &[("io-error", &[("errno", "5")]), ("io-error", &[("errno", "5")]), ("io-error", &[("errno", "5")])],
+        interval: Minute { errors: 3, ..GOOD },
+        told: "3 EIO",
+    },
+    Fault {
+        name: "short",
+        events: &[("short-io", &[]), ("short-io", &[])],
+        interval: Minute { short: 2, ..GOOD },
+        told: "2 short",
+    },
+    Fault { name: "stuck", events: &[("stuck", &[])], interval: Minute { stuck: 1, ..GOOD }, told: "1 stuck" },
+    Fault {
+        name: "gone",
+        events: &[("io-error", &[("errno", "19")]), ("target-lost", &[("errno", "19")])],
+        interval: Minute { errors: 2, ..GOOD },
+        told: "1 ENODEV",
+    },
+];
+
+impl Fault {
+    fn events(&self, scenario: Scenario) -> Scenario {
+        let tell = |scenario: Scenario, (what, more): &(&str, &[(&'static str, &'static str)])| {
+            scenario.event_with(what, "an operation failed", &details(more))
+        };
+        self.events.iter().fold(scenario, tell)
+    }
+}
+
+/// A log cut behind `bytes` of it and continued as the program does: the torn line given up, from the slice that was cut.
+fn resumed(log: &[u8], bytes: usize) -> Scenario {
+    let kept = log[..bytes].iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1);
+    let mut reader = Reader::new(&log[..kept]);
+    let (mut before, mut measured, mut measuring) = (0, 0, None);
+    let mut kinds: Vec<PhaseKind> = Vec::new();
+    while let Some(Ok(entry)) = reader.next_entry().unwrap() {
+        match entry {
+            Entry::Header(head) => {
+                (before, measuring) = (head.measured_before_ns, None);
+                measured = before;
+                kinds = head.phases.iter().map(|phase: &PhaseHead| phase.kind).collect();
+            }
+            Entry::Interval(interval) if kinds[usize::from(interval.phase)] == PhaseKind::Measure => {
+                let start = *measuring.get_or_insert(interval.start_ns);
+                measured = before + interval.end_ns - start;
+            }
+            _ => {}
+        }
+    }
+    let at = measured.min(3 * TEN - 1) / TEN * TEN;
+    let mut scenario = Scenario::new(head());
+    scenario.writer = Writer::new(log[..kept].to_vec(), reader.next_seq());
+    if kept < bytes {
+        scenario = scenario.event("torn-tail", "bytes of an unfinished line were given up");
+    }
+    scenario.segment(behind(at))
+}
+
+/// The rest of a continued run, without a fault.
+fn to_the_end(scenario: Scenario) -> Vec<u8> {
+    let minutes = scenario.header.phases[1].span_ns / MINUTE;
+    sound(scenario.warm_up(), minutes).completed().bytes()
+}
+
+/// How many times as many random cuts as usual.
+fn campaign() -> u64 {
+    std::env::var("ASSAY_CAMPAIGN").ok().and_then(|n| n.parse().ok()).unwrap_or(1)
+}
+
+/// Every end of a line behind `from`, and random bytes behind it.
+fn cuts(log: &[u8], from: usize, prng: &mut Prng) -> Vec<usize> {
+    let lines = (from..log.len()).filter(|at| log[*at] == b'\n').map(|at| at + 1);
+    let bytes = (0..20 * campaign()).map(|_| from + prng.below((log.len() - from) as u64) as usize);
+    [from].into_iter().chain(lines).chain(bytes.collect::<Vec<_>>()).collect()
+}
+
+#[test]
+fn what_failed_in_an_interval_that_was_lost_has_failed() {
+    for fault in &FAULTS {
+        let told = fault.events(sound(Scenario::new(head()).warm_up(), 15));
+        let from = told.writer.get_ref().len();
+        let first = sound(one(told, fault.interval), 14).completed().bytes();
+        let whole = judge_bytes(&first);
+        assert_eq!(whole.verdict, Verdict::Fail, "{}: {}", fault.name, whole.reason);
+        let mut prng = Prng::seeded(5);
+        for cut in cuts(&first, from, &mut prng) {
+            let alone = judge_bytes(&first[..cut]);
+            assert_eq!(alone.verdict, Verdict::Fail, "{} cut at {cut}: {}", fault.name, alone.reason);
+            let again = to_the_end(resumed(&first, cut));
+            let judged = judge_bytes(&again);
+            assert_eq!(judged.verdict, Verdict::Fail, "{} cut at {cut}, continued: {}", fault.name, judged.reason);
+            assert!(judged.reason.contains(fault.told) || fault.name == "gone", "{cut}: {}", judged.reason);
+            let mut text = String::new();
+            render::text(&judged, &mut text).unwrap();
+            assert!(!text.contains("no errors while measured"), "{} cut at {cut}: {text}", fault.name);
+            // Cut once more behind the first interruption, and continued once more.
+            let second = cut + prng.below((again.len() - cut) as u64) as usize;
+            let judged = judge_bytes(&to_the_end(resumed(&again, second)));
+            assert_eq!(judged.verdict, Verdict::Fail, "{} cut at {cut} and {second}: {}", fault.name, judged.reason);
+        }
+    }
+}
+
+/// The same events and counters make the same sentence, wherever the log was cut behind them: nothing is counted twice.
+#[test]
+fn what_an_interval_counts_is_not_counted_again() {
+    for fault in &FAULTS[..3] {
+        let told = fault.events(sound(Scenario::new(head()).warm_up(), 15));
+        let lost = told.bytes();
+        let told = fault.events(sound(Scenario::new(head()).warm_up(), 15));
+        let counted = one(told, fault.interval).bytes();
+        let [lost, counted] = [lost, counted].map(|log| judge_bytes(&log));
+        for judged in [&lost, &counted] {
+            assert!(judged.reason.contains(fault.told), "{}: {}", fault.name, judged.reason);
+            let reads = &judged.part.streams[0].counts;
+            let n = reads.errors.values().sum::<u64>() + reads.short + reads.stuck;
+            assert_eq!(n, fault.events.len() as u64, "{}: {reads:?}", fault.name);
+        }
+    }
+}
+
+#[test]
+fn damage_in_an_interval_that_was_lost_is_damage() {
+    let damage =
+        |kind| details(&[("damage", kind), ("generation", "3"), ("found_generation", "2"), ("found_offset", "8192")]);
+    let verifying = Header { plan: serde_json::json!({"seed": 7, "verify": true}), ..head() };
+    let first = sound(Scenario::new(verifying).warm_up(), 15);
+    let first = first.event_with("damage", "lost", &damage("lost")).event_with("damage", "torn", &damage("torn"));
+    let (log, cut) = (first.writer.get_ref().clone(), first.writer.get_ref().len());
+    for log in [log.clone(), to_the_end(resumed(&log, cut))] {
+        let judged = judge_bytes(&log);
+        assert_eq!(judged.verdict, Verdict::Fail, "{}", judged.reason);
+        assert!(
+            judged.reason.contains("1 lost, 1 torn") && judged.reason.contains("must be read"),
+            "{}",
+            judged.reason
+        );
+        assert_eq!(judged.part.integrity.as_ref().map(|it| (it.damaged, it.places.len())), Some((2, 2)));
+        let mut text = String::new();
+        render::text(&judged, &mut text).unwrap();
+        assert!(!text.contains("every one as written") && text.contains("DAMAGED: 2 places"), "{text}");
+    }
+}
+
+/// What warms up has to be right as well, but it is not said to have happened while measured.
+#[test]
+fn errors_of_a_lost_warm_up_decide() {
+    let event = |scenario: Scenario| scenario.event_with("io-error", "EIO", &details(&[("errno", "5")]));
+    let lost = event(Scenario::new(head())).bytes();
+    let judged = judge_bytes(&to_the_end(resumed(&lost, lost.len())));
+    assert_eq!(judged.verdict, Verdict::Fail, "{}", judged.reason);
+    assert!(judged.part.streams[0].counts.errors.is_empty());
+}
+
+/// Events that a hostile or another program wrote: their figures may be anything.
+#[test]
+fn failures_that_say_nothing_of_themselves_fail_as_well() {
+    for details in [&[][..], &[("flow", "x")], &[("flow", "99"), ("errno", "99999999999999999999")], &[("errno", "-3")]]
+    {
+        for what in ["io-error", "short-io", "stuck", "damage"] {
+            let judged = sound(Scenario::new(head()).warm_up(), 30).event_with(what, "?", details).completed().judge();
+            assert_eq!(judged.verdict, Verdict::Fail, "{what} {details:?}: {}", judged.reason);
+        }
+    }
+    let judged = sound(Scenario::new(head()).warm_up(), 30).event("late-completion", "?").completed().judge();
+    assert_eq!(judged.verdict, Verdict::Pass, "no failure by itself: {}", judged.reason);
+}
+
+/// Each line: minutes of the second slice with every operation of target 1 slow, and whether those that are over make the
+/// bound's share of all that the slice can hold: 5 % of both targets' 12,002, or of target 1's 6,002.
+#[test]
+fn a_slice_that_was_broken_already_when_it_was_cut_is_broken() {
+    for (slow, own_us, arrival, broken) in [
+        (500, 0, "steady", false),
+        (502, 0, "steady", true),
+        // Lag of the generator alone makes none of them.
+        (0, 1900, "steady", false),
+        // A Poisson slice can hold 12,002 and six standard deviations, 657.
+        (502, 0, "poisson", false),
+        (600, 0, "poisson", true),
+        // Of a closed loop nobody knows how much a slice can hold.
+        (1000, 0, "closed", false),
+    ] {
+        let mut first = head();
+        first.streams[0].arrival = arrival.into();
+        if arrival == "closed" {
+            first.streams[0].rate = None;
+        }
+        let bad = Minute { slow, own_us, ..Minute::default() };
+        let log = one(sound(Scenario::new(first.clone()).warm_up(), 10), bad).bytes();
+        let again = resumed(&log, log.len());
+        let mut head = again.header.clone();
+        head.streams = first.streams.clone();
+        let continued = Scenario::new(first).segment_of(log.clone(), head);
+        for (log, rest) in [(log, Verdict::Incomplete), (to_the_end(continued), Verdict::Pass)] {
+            let judged = judge_bytes(&log);
+            let expected = if broken { Verdict::Fail } else { rest };
+            assert_eq!(judged.verdict, expected, "{slow} {own_us} {arrival}: {}", judged.reason);
+            if !broken {
+                continue;
+            }
+            let words =
+                "in slice 2 (10 min to 20 min) on sim:b, which was cut short: reads response over 1 ms was at least 5.";
+            assert!(judged.reason.starts_with(words), "{}", judged.reason);
+            let criterion = &judged.part.criteria[1];
+            assert_eq!(criterion.outcome, Outcome::Fail);
+            assert!(criterion.measured.as_ref().unwrap().text.starts_with("at least 5."));
+            let cut: Vec<_> = judged.part.slices.iter().filter(|slice| !slice.complete).collect();
+            assert_eq!((cut.len(), cut[0].within, cut[0].number), (1, false, 2));
+        }
+    }
+}
+
+/// Every operation of a minute is slow, and the log is cut anywhere behind it: broken, unless the slice was measured to its end.
+#[test]
+fn a_hang_stays_wherever_the_log_is_cut_behind_it() {
+    let slow = one(sound(Scenario::new(head()).warm_up(), 14), Minute { slow: 1000, ..Minute::default() });
+    let from = slow.writer.get_ref().len();
+    let log = sound(slow, 15).completed().bytes();
+    let mut prng = Prng::seeded(6);
+    for cut in cuts(&log, from, &mut prng) {
+        for log in [log[..cut].to_vec(), to_the_end(resumed(&log, cut))] {
+            let judged = judge_bytes(&log);
+            assert_eq!(judged.verdict, Verdict::Fail, "cut at {cut}: {}", judged.reason);
+        }
+    }
+    // An interruption in good order, in the drain of which time goes on without a schedule.
+    let mut drained = one(sound(Scenario::new(head()).warm_up(), 14), Minute { slow: 450, ..Minute::default() });
+    drained.interval_of(0, 1, 3 * MINUTE, &|_| Minute::default());
+    let judged = drained.close(CloseReason::Interrupted, "SIGINT").judge();
+    assert_eq!(judged.verdict, Verdict::Incomplete, "the rest of the schedule counts: {}", judged.reason);
+}
