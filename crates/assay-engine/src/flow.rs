@@ -1,5 +1,6 @@
 //! One flow as a worker sees it: what comes next and when, and how much of the schedule has been counted.
 
+use crate::look::Looks;
 use assay_base::{Instant, Span};
 use assay_model::arrival::Schedule;
 use assay_model::content::Content;
@@ -27,6 +28,8 @@ pub(crate) struct Flow {
     /// A copy of the schedule that ran ahead of the one operations are taken from, and the number it has reached: kept while
     /// the flow is behind, so that each operation is counted once in the interval of its intended time.
     ahead: Option<(Schedule, u64)>,
+    /// Which reads are looked at.
+    pub looks: Looks,
 }
 
 impl Flow {
@@ -43,6 +46,7 @@ impl Flow {
             pulled: 0,
             counted: 0,
             ahead: None,
+            looks: Looks::default(),
         }
     }
 

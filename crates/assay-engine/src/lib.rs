@@ -6,6 +6,7 @@
 
 mod flow;
 mod ledger;
+mod look;
 pub mod merge;
 pub mod settle;
 pub mod shell;
@@ -15,6 +16,7 @@ mod verify;
 mod worker;
 
 pub use ledger::{Ledger, Verified};
+pub use look::BLANK_CHECK;
 pub use merge::Merger;
 pub use settle::{Settled, Settling};
 pub use shell::{Host, run_real, run_virtual};

@@ -8,9 +8,10 @@
 
 use crate::flow::Flow;
 use crate::ledger::Ledger;
+use crate::look;
 use crate::timeline::Timeline;
 use crate::verify::{Answer, Damage, Verifier};
-use assay_base::{Completion, Device, Direction, Done, Errno, Instant, Op, Prng, Span, Ticket, stamp};
+use assay_base::{Completion, Device, Direction, Done, Errno, Instant, Op, Prng, Span, Ticket};
 use assay_model::arrival::Part;
 use assay_model::content::Content;
 use assay_model::plan::{FOR_CONTENT, Generator, READ_BACK_DEPTH};
@@ -210,7 +211,6 @@ pub struct Worker<D> {
     finished: bool,
     totals: Totals,
     failures_told: u32,
-    reads: u64,
     verifier: Option<Verifier>,
     damages: Vec<Damage>,
     /// The first flow that reads back; they are the last.
@@ -222,10 +222,6 @@ pub struct Worker<D> {
     events: Vec<Event>,
 }
 
-/// Every so many reads one is looked at.
-const SAMPLE_EVERY: u64 = 64;
-/// Bytes looked at.
-const SAMPLE_BYTES: usize = 64;
 /// Operations issued ahead in one step at most: between two it is asked whether the run is to end.
 const AHEAD: u32 = 1 << 18;
 /// Stretches of a target looked at in one step for something to read back.
@@ -304,7 +300,6 @@ impl<D: Device> Worker<D> {
             finished: false,
             totals: Totals::default(),
             failures_told: 0,
-            reads: 0,
             verifier,
             damages: Vec::new(),
             read_back,
@@ -490,7 +485,7 @@ impl<D: Device> Worker<D> {
                 let service = completion.completed.since(completion.issued);
                 self.recorder.completed(index, slot.len, response, service, own);
                 if slot.blank_check {
-                    self.sample(index, ticket);
+                    self.sample(index, ticket, &slot);
                 }
             }
         } else if !self.takes_rest(now, &slot, completion) {
@@ -667,10 +662,10 @@ impl<D: Device> Worker<D> {
         }
     }
 
-    fn sample(&mut self, flow: usize, ticket: Ticket) {
+    fn sample(&mut self, flow: usize, ticket: Ticket, slot: &Slot) {
         let data = self.device.buffer(ticket);
-        let Some(head) = data.get(..SAMPLE_BYTES) else { return };
-        let blank = head.iter().all(|byte| *byte == 0);
+        let Some(seen) = look::seen(slot.offset, slot.len, data) else { return };
+        let blank = seen.iter().all(|byte| *byte == 0);
         let cell = self.recorder.cell(flow);
         cell.sampled += 1;
         cell.blank += u64::from(blank);
@@ -950,8 +945,7 @@ impl<D: Device> Worker<D> {
                 if let Some(verifier) = &mut self.verifier {
                     verifier.reading(ticket, op);
                 }
-                self.reads += 1;
-                blank_check = self.reads.is_multiple_of(SAMPLE_EVERY) && op.offset.is_multiple_of(stamp::EVERY);
+                blank_check = flow.looks.at(op.offset, op.len);
             }
         }
         self.slots[ticket.0 as usize] = Slot {
@@ -975,6 +969,7 @@ impl<D: Device> Worker<D> {
     fn close_interval(&mut self, end: Instant, last: bool) {
         self.find_stuck(end);
         for (index, flow) in self.flows.iter_mut().enumerate() {
+            flow.looks.begin();
             let (scheduled, waiting) = flow.count_until(end.min(self.schedule_end));
             let cell = self.recorder.cell(index);
             cell.scheduled += scheduled;

@@ -3,6 +3,7 @@
 use crate::fold::finish::{Finished, finish};
 use crate::fold::step::StepFold;
 use crate::judgement::{Damaged, Judgement, SCHEMA};
+use crate::rules::disk;
 use crate::rules::finding::{Class, Finding};
 use crate::verdict::Verdict;
 use assay_base::{Criterion, Measure, Span};
@@ -77,6 +78,8 @@ pub struct Fold {
     current: Option<StepFold>,
     finished: Vec<Finished>,
     watermarks: Vec<String>,
+    /// Names of the targets so far.
+    targets: BTreeSet<String>,
     damage: Vec<Damaged>,
     damage_left_out: u64,
     /// Damage before the first step, and what it is.
@@ -93,6 +96,7 @@ impl Fold {
             current: None,
             finished: Vec::new(),
             watermarks: Vec::new(),
+            targets: BTreeSet::new(),
             damage: Vec::new(),
             damage_left_out: 0,
             early: None,
@@ -137,6 +141,7 @@ impl Fold {
             }
         }
         self.head.get_or_insert_with(|| header.clone());
+        let foreign = self.foreign(&header);
         let same_step = |step: &StepFold| step.header.step == header.step;
         if header.continues && self.current.as_ref().is_some_and(same_step) {
             let resumed = self.current.as_mut().map_or(Ok(()), |step| step.resume(&header));
@@ -147,10 +152,17 @@ impl Fold {
         match StepFold::new(number, header, &self.options) {
             Ok(mut step) => {
                 step.findings.extend(self.early.take());
+                step.foreign(foreign);
                 self.current = Some(step);
             }
             Err(why) => self.unreadable(format!("the header describes what cannot be: {why}")),
         }
+    }
+
+    /// What others wrote to targets that come up for the first time: later the run itself has written to them.
+    fn foreign(&mut self, header: &Header) -> Vec<String> {
+        let fresh = header.targets.iter().filter(|target| self.targets.insert(target.name.clone()));
+        fresh.filter_map(disk::foreign).collect()
     }
 
     /// A line that is whole and yet makes no sense: damage like any other.

@@ -4,7 +4,7 @@ mod meters;
 mod real;
 
 use crate::cli::Output;
-use crate::failure::Failure;
+use crate::failure::{Failure, tell};
 use crate::header::{self, Around};
 use crate::integrity;
 use crate::logfile::LogFile;
@@ -91,10 +91,17 @@ pub fn drive(
         targets.real().iter().zip(&marks).for_each(|(real, before)| records.wrote(real, before.as_ref()));
     }
     match (result, log.failure()) {
-        (Ok(_), Some(why)) => Err(Failure::incomplete(format!(
-            "the run log {} could not be kept: {why}; what it holds up to there is valid",
-            log.path().display()
-        ))),
+        (Ok(_), Some(why)) if log.is_empty() => {
+            Err(Failure::incomplete(format!("the run log {} could not be kept: {why}", log.path().display())))
+        }
+        // What it holds is valid, and is judged.
+        (Ok(_), Some(why)) => {
+            tell(&format!(
+                "error: the run log {} could not be kept: {why}; what follows is made of what it holds up to there",
+                log.path().display()
+            ));
+            Ok(CloseReason::LogFailed)
+        }
         (result, _) => result,
     }
 }

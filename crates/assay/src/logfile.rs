@@ -24,6 +24,8 @@ pub struct LogFile {
     synced_ns: u64,
     /// Whether the next interval may come later than a line may wait.
     slow: bool,
+    /// Events were written that are not durable yet.
+    told: bool,
     /// Lines that a power cut leaves.
     durable: u64,
     failed: Option<String>,
@@ -93,6 +95,7 @@ impl LogFile {
             at_ns: 0,
             synced_ns: 0,
             slow: false,
+            told: false,
             durable: 0,
             failed: None,
         }
@@ -132,7 +135,9 @@ impl LogFile {
         if free < bytes { Err(io::ErrorKind::StorageFull.into()) } else { Ok(()) }
     }
 
-    /// Appends a line. After a failure nothing more is written; what was written before stays.
+    /// Appends a line. After a failure nothing more is written; what was written before stays. An event is with the operating
+    /// system when this returns, so that no kill of this program loses it, and durable with [`settle`](LogFile::settle) or the
+    /// next line: of a thousand that come together the last must not wait for a thousand syncs.
     pub fn write(&mut self, entry: &Entry) {
         if let Some(listener) = &mut self.listener {
             listener.hear(entry);
@@ -142,15 +147,19 @@ impl LogFile {
             Entry::Interval(interval) => {
                 self.at_ns = interval.end_ns;
                 self.slow = interval.end_ns.saturating_sub(interval.start_ns) >= SYNC_AFTER_NS;
-                self.at_ns.saturating_sub(self.synced_ns) >= SYNC_AFTER_NS
+                self.told || self.at_ns.saturating_sub(self.synced_ns) >= SYNC_AFTER_NS
             }
             Entry::Histograms(_) => self.slow,
+            Entry::Event(_) => {
+                self.told = true;
+                false
+            }
             // Every segment has a time line of its own.
             Entry::Header(_) => {
                 self.at_ns = 0;
                 true
             }
-            Entry::Event(_) | Entry::Close(_) => true,
+            Entry::Close(_) => true,
         };
         let written = writer.write(entry).and_then(|()| {
             self.unsynced += 1;
@@ -161,13 +170,23 @@ impl LogFile {
         }
     }
 
+    /// Makes durable the events that were written: nobody waits to write another line.
+    pub fn settle(&mut self) {
+        if !self.told || self.failed.is_some() {
+            return;
+        }
+        if let Err(e) = self.sync() {
+            self.failed = Some(e.to_string());
+        }
+    }
+
     /// Appends the closing line.
     pub fn close(&mut self, close: Close) {
         self.write(&Entry::Close(close));
     }
 
     fn sync(&mut self) -> io::Result<()> {
-        (self.unsynced, self.synced_ns) = (0, self.at_ns);
+        (self.unsynced, self.synced_ns, self.told) = (0, self.at_ns, false);
         let Some(writer) = &self.writer else { return Ok(()) };
         writer.get_ref().sync()?;
         self.durable = writer.seq();
@@ -197,6 +216,11 @@ impl LogFile {
     /// Why the log could not be kept, if so.
     pub fn failure(&self) -> Option<&str> {
         self.failed.as_deref()
+    }
+
+    /// Whether it holds no whole line.
+    pub fn is_empty(&self) -> bool {
+        self.writer.as_ref().is_none_or(|writer| writer.seq() == 0)
     }
 
     /// Where it is.

@@ -296,6 +296,28 @@ fn long_intervals_are_durable_ten_seconds_later_as_well() {
     }
 }
 
+/// What failed is told in an event, and its counter comes later: a kill must not find the event in our own memory.
+#[test]
+fn an_event_is_written_at_once_and_durable_when_nothing_waits() {
+    let disk = Volatile::new(false, usize::MAX);
+    let mut log = disk.log();
+    let event = Event { at_ns: 1, what: "io-error".into(), text: String::new(), details: Default::default() };
+    let event = Entry::Event(event);
+    for lines in 1..=3 {
+        log.write(&event);
+        let written = disk.0.lock().unwrap().written.iter().filter(|byte| **byte == b'\n').count();
+        assert_eq!((written, log.durable()), (lines, 0));
+    }
+    log.settle();
+    assert_eq!(log.durable(), 3);
+    log.settle();
+    log.write(&event);
+    log.write(&interval(0));
+    assert_eq!(log.durable(), 5, "the next line makes it durable as well");
+    (0..12).for_each(|_| log.write(&event));
+    assert!(log.durable() >= 15, "of very many no more than ten lines wait: {}", log.durable());
+}
+
 #[test]
 fn the_time_line_of_a_new_segment_is_its_own() {
     const S: u64 = 1_000_000_000;

@@ -72,10 +72,12 @@ pub fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
         _ => {}
     }
     let mut file = File::create_new(&half)?;
-    file.write_all(bytes)?;
     // A name that reaches the disk before the data is that of an empty file.
-    file.sync_all()?;
-    std::fs::rename(&half, path)?;
+    let written = file.write_all(bytes).and_then(|()| file.sync_all()).and_then(|()| std::fs::rename(&half, path));
+    if written.is_err() {
+        let _ = std::fs::remove_file(&half);
+    }
+    written?;
     sync_name(path)
 }
 

@@ -10,7 +10,7 @@ use crate::rules::disk;
 use crate::rules::finding::{Class, Finding, deciding};
 use crate::verdict::Verdict;
 use crate::words::{change, clock};
-use assay_base::{Criterion, Span};
+use assay_base::{Criterion, Direction, Span};
 use assay_record::{CloseReason, Event, Times};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -49,6 +49,7 @@ pub fn finish(mut fold: StepFold) -> Finished {
             false => warnings.push(blank(target)),
         }
     }
+    unseen(&fold, &mut findings);
     missing(&fold, ended, &mut findings);
     unverified(&fold, ended, &mut findings, &mut warnings);
     gather(&mut fold, &mut findings, &mut warnings);
@@ -83,6 +84,26 @@ pub fn finish(mut fold: StepFold) -> Finished {
             warnings,
             part,
         },
+    }
+}
+
+/// Reads of which none was looked at may all have met blocks that were never written. Only where the header says what is looked
+/// at: logs written before looked at fewer reads, and at none of a slow stream.
+fn unseen(fold: &StepFold, findings: &mut Vec<Finding>) {
+    if !fold.header.engine.contains_key("blank check") {
+        return;
+    }
+    for (flow, (read, seen)) in fold.looked.iter().enumerate() {
+        let head = &fold.layout.streams[usize::from(fold.layout.flows[flow].stream)];
+        if head.direction == Direction::Read && *read > 0 && *seen == 0 {
+            let text = format!(
+                "{} on {}: of none of its {read} reads it is known whether they met blocks that were ever written: none reached the \
+                 beginning of a block of 4 KiB",
+                head.name,
+                fold.layout.target_of(flow)
+            );
+            findings.push(Finding::of_step(Class::Unproven, text, fold.number));
+        }
     }
 }
 

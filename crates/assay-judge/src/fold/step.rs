@@ -115,6 +115,8 @@ pub struct StepFold {
     unplaced: usize,
     pub(crate) gaps: Vec<Gap>,
     pub(crate) target_sums: Vec<TargetSums>,
+    /// Of each flow that reads: how many completed, and of how many the data were looked at.
+    pub(crate) looked: Vec<(u64, u64)>,
     pub(crate) cost: Option<GeneratorCost>,
     pub(crate) measured_ns: u64,
     /// Intervals of the measured phase.
@@ -234,6 +236,7 @@ impl StepFold {
             unpacker: Unpacker::default(),
             unpacked: Default::default(),
             target_sums: vec![TargetSums::default(); layout.targets.len()],
+            looked: vec![(0, 0); layout.flows.len()],
             segment: Segment::new(&header),
             cursor: header.measured_before_ns,
             follows: header.measured_before_ns == 0,
@@ -299,6 +302,18 @@ impl StepFold {
         self.clocks.begin(header.clocks);
         self.segment = Segment::new(header);
         Ok(())
+    }
+
+    /// Others wrote to its targets since they were prepared: a certification then proves nothing of what was prepared, and any
+    /// other run says so.
+    pub fn foreign(&mut self, told: Vec<String>) {
+        match self.header.step {
+            Some(_) => {
+                let found = told.into_iter().map(|text| Finding::of_step(Class::Unproven, text, self.number));
+                self.findings.extend(found);
+            }
+            None => told.into_iter().for_each(|text| self.warn(text)),
+        }
     }
 
     /// Lines are missing or unreadable here.
@@ -422,6 +437,8 @@ impl StepFold {
             self.segment.failed.interval(index, flow);
             self.errors(index, interval.start_ns, flow);
             self.integrity.add(flow);
+            let (read, seen) = &mut self.looked[index];
+            (*read, *seen) = (read.saturating_add(flow.ok), seen.saturating_add(flow.sampled));
             if flow.damaged > 0 && !flow.errors.keys().any(|name| is_damage(name)) {
                 let why = format!("{} damaged places and no read that met one", flow.damaged);
                 fault.get_or_insert((index, why));
@@ -591,14 +608,27 @@ impl StepFold {
         }
     }
 
-    /// Whether a window that was cut short broke a criterion, whatever the rest of it would have been.
+    /// Whether a window that was cut short broke a criterion, whatever the rest of it would have been. Where the generator held
+    /// back too much it proves nothing, as a whole one would.
     fn is_broken_already(&mut self, index: usize, window: &Window) -> bool {
-        if self.stress || self.load.is_held_back(window, &self.layout) {
+        if self.stress {
             return false;
         }
+        let held_back = self.load.is_held_back(window, &self.layout);
         let mut broken = false;
         for (_, tracker) in &mut self.judged[index].trackers {
-            broken |= !tracker.observe_cut(window, &self.layout);
+            let Some(figure) = tracker.broken_by(window, &self.layout) else { continue };
+            if held_back {
+                let text = format!(
+                    "{} was {} when it was cut short, but the generator held back 1% of all operations",
+                    tracker.criterion(),
+                    figure.text
+                );
+                self.findings.push(Finding::of_step(Class::Unproven, text, self.number));
+            } else {
+                broken = true;
+                tracker.cut(figure);
+            }
         }
         broken
     }

@@ -76,24 +76,26 @@ impl Tracker {
         self.unproven
     }
 
-    /// Judges a window that was cut short; false when the criterion is broken in it, whatever its rest would have brought.
-    pub fn observe_cut(&mut self, window: &Window, layout: &Layout) -> bool {
+    /// How a window that was cut short is broken, whatever its rest would have brought.
+    pub fn broken_by(&self, window: &Window, layout: &Layout) -> Option<Figure> {
         let counts = !window.complete && !window.mixed && window.invalid.is_none();
-        let Some(stream) = self.stream.filter(|_| counts) else { return true };
+        let stream = self.stream.filter(|_| counts)?;
         let flows = &layout.of_stream[stream];
         let alone = flows.iter().filter(|_| flows.len() > 1);
         let alone = alone.map(|&flow| (&window.flows[flow], Some(layout.target_of(flow)), flows.len()));
         let together = (&window.streams[stream], None, 1);
-        let broken = [together].into_iter().chain(alone).find_map(|(cell, target, shares)| {
+        [together].into_iter().chain(alone).find_map(|(cell, target, shares)| {
             let what = (self.measure, &self.criterion.bound);
             let value = at_least(cell, what, window, (&layout.streams[stream], shares), &layout.thresholds)?;
             let text = format!("at least {}", value.text(&self.criterion.bound));
             let figure = self.figure_of(value, text, target, window);
             (!figure.within).then_some(figure)
-        });
-        let holds = broken.is_none();
-        self.first_cut = self.first_cut.take().or(broken);
-        holds
+        })
+    }
+
+    /// A window that was cut short is broken so.
+    pub fn cut(&mut self, figure: Figure) {
+        self.first_cut.get_or_insert(figure);
     }
 
     /// Judges one window; false when the criterion is broken in it.

@@ -3,6 +3,8 @@
 use crate::judgement::{Deciding, DiskCount, DiskTotals, TargetTotals};
 use crate::rules::finding::{Class, Finding, nowhere};
 use crate::rules::value::percent;
+use assay_base::Bytes;
+use assay_record::TargetHead;
 
 /// Above this share a difference is a warning.
 const WARN: f64 = 0.05;
@@ -57,6 +59,18 @@ fn difference(disk: &DiskTotals) -> Option<Difference> {
 /// The largest difference as a share of the run's own.
 pub fn mismatch(disk: &DiskTotals) -> f64 {
     difference(disk).map_or(0.0, |found| found.share)
+}
+
+/// What others wrote to a target between its preparation and the run, in words; `None` where nobody did or it is not known.
+pub fn foreign(target: &TargetHead) -> Option<String> {
+    let prepared = target.prepared.as_ref()?;
+    let bytes = prepared.foreign_bytes.filter(|bytes| *bytes > 0)?;
+    Some(format!(
+        "{}: others wrote {} to it after its preparation of {}, and what they wrote is read as if it had been prepared; prepare it again",
+        target.name,
+        Bytes::new(bytes).human(),
+        prepared.finished
+    ))
 }
 
 /// What the comparison says of each target.

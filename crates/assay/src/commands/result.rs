@@ -7,40 +7,53 @@ use crate::commands::{print_json, show};
 use crate::failure::{Failure, tell};
 use crate::logfile;
 use crate::progress::Progress;
+use crate::rundir;
 use crate::signing::Signer;
 use assay_base::Measure;
 use assay_judge::{Judgement, Options, for_a_shell};
 use std::path::Path;
 
 /// Judges the log in `dir`, writes verdict.json and report.html, signs where that was asked for, prints the result; the exit
-/// code is the verdict's.
+/// code is the verdict's, also where the results cannot be left: the log is what counts.
 pub fn finish(dir: &Path, output: &Output, progress: &Progress, signer: Option<&Signer>) -> Result<u8, Failure> {
-    let judgement = leave(dir, output.judge_on)?;
-    if let Some(signer) = signer {
+    let (judgement, left) = leave(dir, output.judge_on)?;
+    if let Some(signer) = signer.filter(|_| left) {
         signer.sign(&dir.join("verdict.json"), &judgement)?;
     }
     if output.json {
         print_json(&judgement)?;
     } else {
         show(&text(&judgement, &dir.display().to_string())?);
-        progress.say(&format!("results in {}: run.jsonl, verdict.json, report.html", dir.display()));
+        if left {
+            progress.say(&format!("results in {}: run.jsonl, verdict.json, report.html", dir.display()));
+        }
     }
     Ok(judgement.verdict.exit_code())
 }
 
-/// Judges the log in `dir` and leaves verdict.json and report.html beside it. Those of an interrupted run are replaced when
-/// it was continued: they are made of the log, which is only ever appended to.
-pub fn leave(dir: &Path, judge_on: Option<Measure>) -> Result<Judgement, Failure> {
+/// Judges the log in `dir` and leaves verdict.json and report.html beside it; false where they could not be written, which is
+/// said. Those of an interrupted run are replaced when it was continued: they are made of the log, which is only ever
+/// appended to.
+pub fn leave(dir: &Path, judge_on: Option<Measure>) -> Result<(Judgement, bool), Failure> {
     let judgement = judge(&dir.join("run.jsonl"), judge_on)?;
-    let write = |name: &str, text: &str| {
-        let path = dir.join(name);
-        std::fs::write(&path, text).map_err(|e| Failure::host(format!("{} cannot be written: {e}", path.display())))
-    };
     // A signature of what stood here before is none of this.
     let _ = std::fs::remove_file(crate::signing::beside(&dir.join("verdict.json")));
-    write("verdict.json", &json(&judgement)?)?;
-    write("report.html", &html(&judgement)?)?;
-    Ok(judgement)
+    let verdict = leave_one(dir, "verdict.json", &json(&judgement)?);
+    let report = leave_one(dir, "report.html", &html(&judgement)?);
+    Ok((judgement, verdict && report))
+}
+
+/// A result is there whole or not at all: neither half of it nor that of an earlier part of the run is taken for it.
+fn leave_one(dir: &Path, name: &str, text: &str) -> bool {
+    let path = dir.join(name);
+    let Err(e) = rundir::replace(&path, text.as_bytes()) else { return true };
+    let _ = std::fs::remove_file(&path);
+    let typed = for_a_shell(&dir.to_string_lossy());
+    tell(&format!(
+        "error: {} cannot be written: {e}\n  = the run log holds all of it; with room on its disk: assay judge {typed}, assay report {typed}",
+        path.display()
+    ));
+    false
 }
 
 /// Judges a log.

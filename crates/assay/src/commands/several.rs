@@ -124,7 +124,8 @@ impl<'a> Several<'a> {
             readings: None,
         };
         drive(&plan, &self.opened, &how, &mut log, progress, &self.stop)?;
-        Ok((result::leave(&dir, self.output.judge_on)?, dir))
+        let (judgement, _) = result::leave(&dir, self.output.judge_on)?;
+        Ok((judgement, dir))
     }
 }
 

@@ -19,7 +19,7 @@ use assay_device::null::Null;
 use assay_device::select::{AnyDevice, Choice, select};
 use assay_device::usage;
 use assay_engine::shell::{Sink, Spin, Stop, Waiting};
-use assay_engine::{Host, Ledger, Merger, Setup, Totals, Worker, run_real};
+use assay_engine::{BLANK_CHECK, Host, Ledger, Merger, Setup, Totals, Worker, run_real};
 use assay_model::arrival::Part;
 use assay_model::{Address, Arrival, Plan};
 use assay_record::{CloseReason, Entry, Event, Frame};
@@ -344,6 +344,9 @@ impl<'a> Real<'a> {
         }
         let verified = integrity::describe(self.plan, self.targets.geometry(0).block);
         engine.extend(verified.map(|how| ("verify".to_owned(), how)));
+        if matches!(self.targets, Targets::Real(_)) {
+            engine.insert("blank check".to_owned(), BLANK_CHECK.to_owned());
+        }
         if facts.threads > 0 {
             engine.insert("threads".to_owned(), facts.threads.to_string());
         }
@@ -433,6 +436,15 @@ struct Collecting<'a> {
 const TICK: Duration = Duration::from_millis(250);
 
 impl Collecting<'_> {
+    /// What a worker tells next. What was told before is made durable while nothing waits: a failed operation is in the file as soon
+    /// as it is known, long before the interval that counts it has ended.
+    fn next(&self, collector: &mut Collector<'_>) -> Result<Told, RecvTimeoutError> {
+        self.told.try_recv().or_else(|_| {
+            collector.log.settle();
+            self.told.recv_timeout(TICK)
+        })
+    }
+
     fn run(mut self, collector: &mut Collector<'_>) -> Result<CloseReason, Failure> {
         let mut merger = Merger::new(self.spenders.len());
         let mut reason = CloseReason::Completed;
@@ -441,7 +453,7 @@ impl Collecting<'_> {
         let mut died = None;
         let mut running = vec![true; self.spenders.len()];
         while running.contains(&true) {
-            match self.told.recv_timeout(TICK) {
+            match self.next(collector) {
                 Ok(Told::Frame(worker, frame)) => merger.push(worker, frame),
                 Ok(Told::Event(event)) => collector.event(event),
                 Ok(Told::Finished(worker, how, carried, at)) => {

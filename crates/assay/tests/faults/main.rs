@@ -19,6 +19,7 @@ mod devices;
 
 mod rig;
 
+mod campaign;
 mod change;
 mod errors;
 mod integrity;

@@ -1,0 +1,115 @@
+//! Which reads are looked at, and where: does the block begin with zeros, so that it was never written?
+//!
+//! All that this program writes opens with a stamp at every aligned block of 4 KiB, and nothing else about its content is
+//! certain: what was asked to be compressible is zeros behind its first part. So a read is looked at where an aligned block
+//! begins in it. At low rates every read is, so that a run of seconds has some; at high rates one of many.
+
+use assay_base::stamp;
+
+/// So many of each interval are looked at first.
+const FIRST: u32 = 16;
+/// Then one of so many.
+const EVERY: u32 = 64;
+/// Bytes that are looked at.
+const BYTES: usize = 64;
+
+/// The rule in words, as the header of a log says it.
+pub const BLANK_CHECK: &str =
+    "of each stream and worker the first 16 reads of an interval in which a block of 4 KiB begins, then one in 64";
+
+/// The reads of one flow.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Looks {
+    /// Looked at in this interval.
+    taken: u32,
+    /// Reads before the next one.
+    unseen: u32,
+}
+
+impl Looks {
+    /// Whether a read of `len` bytes at `offset` is looked at.
+    #[inline]
+    pub fn at(&mut self, offset: u64, len: u32) -> bool {
+        if self.unseen > 0 {
+            self.unseen -= 1;
+            return false;
+        }
+        self.now(offset, len)
+    }
+
+    /// Where no block begins in it, the next one is looked at instead: in small reads it seldom does.
+    #[inline(never)]
+    fn now(&mut self, offset: u64, len: u32) -> bool {
+        if place(offset, len).is_none() {
+            return false;
+        }
+        self.taken = self.taken.saturating_add(1);
+        self.unseen = if self.taken < FIRST { 0 } else { EVERY - 1 };
+        true
+    }
+
+    /// An interval begins.
+    pub fn begin(&mut self) {
+        *self = Looks::default();
+    }
+}
+
+/// Where in a read the first aligned block begins, if enough of it is there.
+fn place(offset: u64, len: u32) -> Option<usize> {
+    let at = (stamp::EVERY - offset % stamp::EVERY) % stamp::EVERY;
+    (at + BYTES as u64 <= u64::from(len)).then_some(at as usize)
+}
+
+/// What is looked at of a read's data; `None` where they are not all there.
+pub(crate) fn seen(offset: u64, len: u32, data: &[u8]) -> Option<&[u8]> {
+    let at = place(offset, len)?;
+    data.get(at..at + BYTES)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Of `reads` reads of `len` bytes at every `step` bytes, how many are looked at.
+    fn looked_at(looks: &mut Looks, reads: u64, step: u64, len: u32) -> u64 {
+        (0..reads).filter(|n| looks.at(n * step, len)).count() as u64
+    }
+
+    #[test]
+    fn slow_and_small_reads_are_looked_at_too() {
+        for (reads, step, len, looked) in [
+            (15, 4096, 4096, 15),
+            (16, 4096, 4096, 16),
+            (16 + 640, 4096, 4096, 16 + 10),
+            // One of eight begins a block, and each of those in its turn is looked at.
+            (60, 512, 512, 8),
+            (1000, 512, 512, 16 + 13),
+            // A block begins in the middle of a read, if not in its last bytes.
+            (8, 4096 - 64, 4096, 8),
+            (10, 1536, 1536, 4),
+            (10, 8192, 131_072, 10),
+            (10, 4096, 63, 0),
+        ] {
+            assert_eq!(looked_at(&mut Looks::default(), reads, step, len), looked, "{reads} of {len} at {step}");
+        }
+        let mut looks = Looks::default();
+        looked_at(&mut looks, 50, 4096, 4096);
+        looks.begin();
+        assert_eq!(looked_at(&mut looks, 20, 4096, 4096), 16, "each interval has its own");
+    }
+
+    #[test]
+    fn it_is_the_beginning_of_a_block_that_is_looked_at() {
+        let data: Vec<u8> = (0..8192u32).map(|n| (n / 64) as u8).collect();
+        for (offset, len, first) in [(0, 4096, Some(0)), (4096, 512, Some(0)), (512, 4096, Some(56)), (512, 512, None)]
+        {
+            assert_eq!(
+                seen(offset, len, &data).map(|seen| (seen.len(), seen[0])),
+                first.map(|n| (64, n)),
+                "{offset} {len}"
+            );
+        }
+        assert_eq!(seen(512, 4096, &data[..3600]), None, "not all there");
+        assert!(seen(u64::MAX - 4095, 4096, &data).is_some());
+    }
+}
