@@ -4,6 +4,7 @@
 //! One [`Worker`] serves one thread with one [`assay_base::Device`]. [`shell`] drives it in real or in virtual time, and
 //! [`merge`] adds what several workers recorded; [`settle`] decides when a warm-up that waits may end.
 
+mod blame;
 mod flow;
 mod ledger;
 mod look;

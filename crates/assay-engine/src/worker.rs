@@ -2,10 +2,8 @@
 //!
 //! Order inside a step: reap, close the intervals that have ended, issue what is due. An operation keeps its intended time
 //! however long it waits for a slot; nothing is dropped and nothing is forgiven.
-//!
-//! Whose lag it is: the time an operation waited while the queue was full, or while a submit blocked, is the device's; the rest
-//! of `issued − intended` is the generator's own.
 
+use crate::blame::{Full, HeldBack, Stretch};
 use crate::flow::Flow;
 use crate::ledger::Ledger;
 use crate::look;
@@ -125,37 +123,11 @@ struct Begun {
     accepted: Instant,
 }
 
-/// A stretch in which operations were held back.
-#[derive(Clone, Copy, Debug)]
-struct Stretch {
-    from: Instant,
-    until: Instant,
-}
-
-impl Stretch {
-    /// The part of it that one that was due at `due` waited through.
-    #[inline]
-    fn behind(&self, due: Instant) -> Span {
-        self.until.since(self.from.max(due))
-    }
-
-    /// Where a stretch that begins `now` begins when one that was due at `due` begins it: if that waited through this stretch
-    /// too, both are one, without what lay between them.
-    #[inline]
-    fn going_on(&self, due: Instant, now: Instant) -> Instant {
-        if due < self.until { self.from + now.since(self.until) } else { now }
-    }
-}
-
 /// The slots of one target.
 #[derive(Debug)]
 struct Lane {
     free: Vec<Ticket>,
-    /// When all slots were taken last; while they are, its end is not known.
-    full: Stretch,
-    /// When the worker found that they no longer were, and when the last that it found then had completed.
-    seen: Instant,
-    busy_until: Instant,
+    full: Full,
     slots: usize,
     failures: u32,
     /// When operations complete, or have completed, that were counted when they were issued and have no slot.
@@ -198,10 +170,7 @@ pub struct Worker<D> {
     boundary: Instant,
     /// When draining gives up; `None` while the schedule runs.
     drain_until: Option<Instant>,
-    /// The latest stretch in which handing over blocked.
-    blocked: Stretch,
-    /// The latest stretch in which no thread of the program ran.
-    stopped: Stretch,
+    held_back: HeldBack,
     /// Issuing need not wait for completions to be looked at: every flow follows a schedule, on a device that is
     /// [sure](Device::is_sure).
     ahead: bool,
@@ -245,9 +214,7 @@ impl<D: Device> Worker<D> {
         let read_back = plan.flows().position(|flow| written(&flow)).unwrap_or(flows.len());
         let lane = |target: u32| Lane {
             free: (0..bound).rev().map(|i| Ticket(target * bound + i)).collect(),
-            full: Stretch { from: start, until: start },
-            seen: start,
-            busy_until: start,
+            full: Full::new(start),
             slots: bound as usize,
             failures: 0,
             early: Vec::new(),
@@ -291,8 +258,7 @@ impl<D: Device> Worker<D> {
             max_lag: plan.max_lag,
             schedule_end,
             drain_until: None,
-            blocked: Stretch { from: start, until: start },
-            stopped: Stretch { from: start, until: start },
+            held_back: HeldBack::new(start),
             ahead,
             // Before all: a worker in real time is asked before its run begins.
             reached: Instant::ZERO,
@@ -360,23 +326,19 @@ impl<D: Device> Worker<D> {
 
     /// Says that handing over blocked from `from` to `until`: what waited meanwhile waited for the device.
     pub fn blocked(&mut self, from: Instant, until: Instant) {
-        self.blocked = Stretch { from, until };
+        self.held_back.blocked = Stretch { from, until };
     }
 
     /// Says that no thread of the program ran from `from` to `until`: what was due before the end waited for the generator, and
     /// whoever it waited for besides, that long the device does not answer for.
     pub fn stopped(&mut self, from: Instant, until: Instant) {
-        self.stopped = Stretch { from, until };
+        self.held_back.stopped = Stretch { from, until };
     }
 
-    /// When an operation to a target that was due at `due` and goes out `now` would have gone out but for the device. Before
-    /// the queue was full or handing over blocked, it waited for the generator; what had to wait in a queue that filled up
-    /// only then, because the generator was late, waited for both, and the device answers for its part.
+    /// When an operation to a target that was due at `due` and goes out `now` would have gone out but for the device.
     #[inline]
     fn held(&self, target: u16, now: Instant, due: Instant) -> Instant {
-        let held = self.lanes[usize::from(target)].full.behind(due).max(self.blocked.behind(due));
-        // So early that at least a stop remains as own lag.
-        due + held.min(now.since(due).saturating_sub(self.stopped.behind(due)))
+        self.held_back.but_for_the_device(&self.lanes[usize::from(target)].full, now, due)
     }
 
     /// Stops issuing; what is in flight is drained for at most the limit's time.
@@ -518,10 +480,7 @@ impl<D: Device> Worker<D> {
         let intended = if open_loop || !flow.pause().is_zero() { slot.intended } else { completion.issued };
         self.totals.completed += 1;
         let lag = completion.issued.since(intended);
-        // One before it in the same step may have blocked.
-        let behind =
-            Stretch { until: self.blocked.until.min(completion.issued), ..self.blocked }.behind(slot.submitted);
-        let own = completion.issued.since(intended.max(slot.held + behind)).min(lag);
+        let own = self.held_back.own(intended, slot.held, slot.submitted, completion.issued);
         self.recorder.lagged(index, lag, own);
         self.recorder.submitted(index, completion.accepted.since(completion.issued));
         self.free(now, target, completion);
@@ -536,16 +495,9 @@ impl<D: Device> Worker<D> {
     fn free(&mut self, now: Instant, target: u16, completion: &Completion) {
         self.slots[completion.ticket.0 as usize].live = false;
         let lane = &mut self.lanes[usize::from(target)];
-        if lane.free.is_empty() {
-            (lane.seen, lane.busy_until) = (now, lane.full.from);
-        }
+        let was_full = lane.free.is_empty();
         lane.free.push(completion.ticket);
-        if lane.seen == now {
-            lane.busy_until = lane.busy_until.max(completion.completed.min(now));
-            // Of several that are found together, where they are all there were, the last tells how long the device was busy:
-            // that the worker came to look later is its own affair. Otherwise the device had enough to do.
-            lane.full.until = if lane.free.len() == lane.slots { lane.busy_until } else { now };
-        }
+        lane.full.freed(now, completion.completed, was_full, lane.free.len() == lane.slots);
     }
 
     /// Submits the rest of an operation that moved only some of its bytes, from its last whole block on; once for each
@@ -877,7 +829,7 @@ impl<D: Device> Worker<D> {
             let due = self.due[index];
             let lane = &mut self.lanes[usize::from(self.flows[index].target)];
             if due < now && lane.free.is_empty() {
-                lane.full.until = now;
+                lane.full.goes_on(now);
                 if self.falls_behind(now, due, index) {
                     return;
                 }
@@ -928,7 +880,7 @@ impl<D: Device> Worker<D> {
         let lane = &mut self.lanes[usize::from(op.target)];
         let ticket = lane.free.pop().expect("earliest() only names flows whose target has a free slot");
         if lane.free.is_empty() {
-            lane.full.from = lane.full.going_on(due, now).min(self.blocked.going_on(due, now));
+            lane.full.begins(now, due, &self.held_back.blocked);
         }
         let mut blank_check = false;
         match &mut flow.content {
