@@ -182,9 +182,14 @@ impl Inquiry<'_> {
         let signature = found_signature(file, usable);
         self.answer(RuleId::S7, signature);
         let found = match content::look(file, usable) {
-            Ok(Content { foreign: None, read, ours }) => Ok(format!(
+            Ok(Content { foreign: None, read, ours, of_act }) => Ok(format!(
                 "{read} bytes sampled, {}",
-                if ours { "zero or written by an earlier run" } else { "all zero" }
+                match (ours, of_act) {
+                    (false, false) => "all zero",
+                    (true, false) => "zero or written by an earlier run",
+                    (false, true) => "zero or written by ACT, whose generator is known again",
+                    (true, true) => "zero, written by an earlier run, or by ACT, whose generator is known again",
+                }
             )),
             Ok(Content { foreign: Some(at), .. }) => Err(format!("unknown data near byte {at}")),
             Err(e) => Err(format!("its content could not be read: {e}")),

@@ -15,6 +15,7 @@ mod block;
 mod content;
 mod family;
 mod gate;
+mod generator;
 mod identity;
 mod kernel;
 pub mod label;
