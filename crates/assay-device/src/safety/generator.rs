@@ -25,7 +25,9 @@ pub fn of_act(data: &[u8]) -> Vec<bool> {
         sectors[*sector] &= proven;
     }
     // A part of a word at the very end cannot be checked.
-    if !data.len().is_multiple_of(8) && let Some(last) = sectors.last_mut() {
+    if !data.len().is_multiple_of(8)
+        && let Some(last) = sectors.last_mut()
+    {
         *last = false;
     }
     sectors
@@ -110,7 +112,10 @@ mod tests {
             ("the same byte, even", vec![0x5a; 4096]),
             ("the same byte, odd", vec![0xa5; 4096]),
             ("counting", (1..=512u64).flat_map(u64::to_le_bytes).collect()),
-            ("counting by two, one odd", (1..=512u64).flat_map(|n| (2 * n + u64::from(n == 200)).to_le_bytes()).collect()),
+            (
+                "counting by two, one odd",
+                (1..=512u64).flat_map(|n| (2 * n + u64::from(n == 200)).to_le_bytes()).collect(),
+            ),
             ("too short", buffer(&mut Act(5, 6), 1024, 0)),
             ("inverted", unlike),
             ("big-endian", buffer(&mut Act(5, 6), 4096, 0).chunks(8).flat_map(|w| w.iter().rev().copied()).collect()),

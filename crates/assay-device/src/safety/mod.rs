@@ -26,6 +26,7 @@ mod roots;
 mod rule;
 pub mod scratch;
 mod signature;
+mod standing;
 mod subject;
 mod usage;
 mod watermark;
@@ -36,6 +37,7 @@ pub use openers::Inode;
 pub use permit::{Permit, ReadPass, Shape};
 pub use roots::{DevNum, Roots};
 pub use rule::{Refusal, RuleAnswer, RuleId};
+pub use standing::{Marks, Standing, difference, lasts};
 pub use subject::Kind;
 pub use watermark::Watermark;
 

@@ -218,7 +218,8 @@ mod tests {
 
     #[test]
     fn the_entry_of_a_partition_is_not_what_it_holds() {
-        let entry = "DEVNAME=/proc/12/fd/3\nPART_ENTRY_SCHEME=gpt\nPART_ENTRY_NAME=data\\ TYPE=x\nPART_ENTRY_NUMBER=1\n";
+        let entry =
+            "DEVNAME=/proc/12/fd/3\nPART_ENTRY_SCHEME=gpt\nPART_ENTRY_NAME=data\\ TYPE=x\nPART_ENTRY_NUMBER=1\n";
         for (more, holds, told) in [
             ("", None, true),
             ("TYPE=ext4\n", Some("TYPE=ext4"), true),
@@ -228,6 +229,10 @@ mod tests {
             let text = format!("{entry}{more}");
             assert_eq!((content(&text), told_of_the_entry(&text)), (holds, told), "{more}");
         }
-        assert_eq!((content("DEVNAME=/dev/x\n"), told_of_the_entry("DEVNAME=/dev/x\n")), (None, false), "nothing is no answer");
+        assert_eq!(
+            (content("DEVNAME=/dev/x\n"), told_of_the_entry("DEVNAME=/dev/x\n")),
+            (None, false),
+            "nothing is no answer"
+        );
     }
 }
