@@ -5,8 +5,8 @@
 mod safety_common;
 
 use assay_base::stamp::Stamp;
-use assay_device::safety::{Gate, Needs, Request, RuleId::*, Watermark};
-use safety_common::live::{Loop, have, root, run, skip, sum, turn};
+use assay_device::safety::{Gate, Needs, Request, RuleId::*, Standing, Watermark};
+use safety_common::live::{Holder, Loop, have, root, run, skip, sum, turn};
 use safety_common::offer::{admit, dir, examine, protected};
 use std::os::unix::fs::FileExt;
 
@@ -182,4 +182,79 @@ fn devices_that_cannot_be_written() {
         }
         Err(why) => skip(&why),
     }
+}
+
+/// What ACT writes: the outputs of its generator, from any seed.
+fn acts(seed: (u64, u64), bytes: usize) -> Vec<u8> {
+    let (mut a, mut b) = seed;
+    let mut draw = || {
+        let mut next = a ^ (a << 23);
+        next ^= b ^ (next >> 17) ^ (b >> 26);
+        (a, b) = (b, next);
+        a.wrapping_add(b)
+    };
+    (0..bytes / 8).flat_map(|_| draw().to_le_bytes()).collect()
+}
+
+#[test]
+fn a_device_that_act_wrote_is_known_and_what_lies_among_it_is_not() {
+    if !root() {
+        return;
+    }
+    let (_turn, dir) = (turn(), dir());
+    let size = 16 * MIB + 512;
+    let device = Loop::blank(dir.path(), "act", size);
+    // Each thread of act_prep has its seed and its eighth; a test writes blocks with others; the tail stays zero.
+    for part in 0..8 {
+        device.write(part * 2 * MIB, &acts((part + 1, 77), 2 * MIB as usize));
+    }
+    device.write(5 * MIB, &acts((99, 1), 128 << 10));
+    let exam = examine(device.path());
+    let said = exam.rules.iter().find(|answer| answer.id == S8).unwrap();
+    assert!(exam.accepted && said.evidence.contains("written by ACT"), "{said:?}");
+    assert!(admit(device.path(), &[]).unwrap().overrides().is_empty());
+    assert_eq!(Gate::host().admit(&Request::new(device.path())).unwrap_err().rule, Consent, "known is not agreed to");
+    device.write(16 * MIB, b"somebody's");
+    protected("foreign data behind ACT's", device.path(), &[&device.image], S8, "unknown data");
+    device.write(16 * MIB, &[0; 512]);
+    device.write(300 * 512, &[0x55; 512]);
+    protected("foreign data among ACT's", device.path(), &[&device.image], S8, "near byte 153600");
+}
+
+#[test]
+fn a_consent_given_earlier_is_of_one_device_and_of_what_was_seen_on_it() {
+    if !root() {
+        return;
+    }
+    let (_turn, dir) = (turn(), dir());
+    let device = Loop::blank(dir.path(), "device", 8 * MIB);
+    device.write(0, b"XFSB");
+    let seen = examine(device.path());
+    let evidence = |id| seen.rules.iter().find(|answer| answer.id == id).unwrap().evidence.clone();
+    let given = Standing {
+        marks: seen.marks.clone(),
+        overrides: vec![(S7, evidence(S7)), (S8, evidence(S8))],
+        words: "by the consent of yesterday".into(),
+    };
+    let offer =
+        |standing: Standing| Gate::host().admit(&Request { standing: &[standing], ..Request::new(device.path()) });
+    let permit = offer(given.clone()).unwrap();
+    assert_eq!(permit.overrides(), [S7, S8]);
+    let told = permit.describe().rules.iter().find(|answer| answer.id == Consent).unwrap();
+    assert_eq!(told.evidence, "by the consent of yesterday");
+    drop(permit);
+    // Of nobody, of another device, without the overrides, of another signature.
+    let other = |change: &dyn Fn(&mut Standing)| {
+        let mut standing = given.clone();
+        change(&mut standing);
+        offer(standing).unwrap_err().rule
+    };
+    assert_eq!(other(&|it| it.marks.clear()), S7);
+    assert_eq!(other(&|it| drop(it.marks.insert("serial".into(), "S1".into()))), S7);
+    assert_eq!(other(&|it| drop(it.marks.insert("size in bytes".into(), "1".into()))), S7);
+    assert_eq!(other(&|it| it.overrides.truncate(1)), S8);
+    assert_eq!(other(&|it| it.overrides[0].1 = "ext4 at byte 1080".into()), S7);
+    // It is no consent to take it from a process.
+    let _open = Holder::shell(&format!("exec 3<{}; echo held; read x", device.dev));
+    assert_eq!(other(&|it| it.overrides.push((S6, String::new()))), S6);
 }

@@ -1,6 +1,6 @@
 //! The rules of block devices, in order, on the held descriptor.
 
-use super::family::{Family, Loop};
+use super::family::{Family, Loop, Member};
 use super::gate::{Inquiry, Mode, Opened};
 use super::identity::Identity;
 use super::openers::{Inode, LOOKS, Openers, Wanted, in_first_namespace, openers, settled, wait_a_little};
@@ -101,7 +101,7 @@ fn unread(inquiry: &mut Inquiry<'_>, held: bool) {
 fn holders_in_words(roots: &Roots, device: DevNum) -> String {
     let Some(family) = Family::of(roots, device) else { return String::new() };
     let mut found = usage::uses(roots, &family, device).unwrap_or_default();
-    let openers = openers(roots, &wanted(&family));
+    let openers = openers(roots, &wanted(&family, device));
     found.extend(openers.found.iter().map(ToString::to_string));
     match found.is_empty() {
         true => String::new(),
@@ -177,18 +177,35 @@ fn in_use(inquiry: &mut Inquiry<'_>, device: DevNum, claimed: bool) -> bool {
     inquiry.answer(RuleId::S4, found);
     let found = usage::system_on(inquiry.roots, &family, inquiry.request.log_dir, claimed);
     inquiry.answer(RuleId::S5, found);
-    let seen = settled(inquiry.roots, &wanted(&family));
+    let seen = settled(inquiry.roots, &wanted(&family, device));
     held |= !seen.found.is_empty();
     let found = others(inquiry, seen);
     inquiry.answer(RuleId::S6, found);
+    neighbours(inquiry, &family, device);
     held
 }
 
-fn wanted(family: &Family) -> Wanted {
-    let devices = family.members.iter().map(|m| (m.number, format!("/dev/{}", m.name))).collect();
+/// Who has other partitions of the same disk open: no byte is shared with them, and so nothing is refused, but the drive is.
+fn neighbours(inquiry: &mut Inquiry<'_>, family: &Family, device: DevNum) {
+    let devices: Vec<_> = family.neighbours_of(device).into_iter().map(printed).collect();
+    if !devices.is_empty() {
+        let found = openers(inquiry.roots, &Wanted { devices, ..Wanted::default() }).found;
+        inquiry.exam.watermarks.extend(found.iter().map(|opener| Watermark::Neighbour(opener.to_string())));
+    }
+}
+
+fn printed(member: &Member) -> (DevNum, String) {
+    (member.number, format!("/dev/{}", member.name))
+}
+
+/// All of the family but what is beside a partition.
+fn wanted(family: &Family, device: DevNum) -> Wanted {
+    let beside: Vec<DevNum> = family.neighbours_of(device).into_iter().map(|member| member.number).collect();
+    let devices = family.members.iter().filter(|m| !beside.contains(&m.number)).map(printed).collect();
+    let disk = family.near.iter().find(|m| m.number != device && !beside.contains(&m.number)).map(|m| m.number);
     let beneath = family.loops.iter().filter(|l| family.member(l.number).is_some()).filter_map(|l| l.backing);
     let files = beneath.filter(|b| b.block.is_none());
-    Wanted { devices, inodes: files.map(|b| Inode { device: b.device, inode: b.inode }).collect() }
+    Wanted { devices, inodes: files.map(|b| Inode { device: b.device, inode: b.inode }).collect(), disk }
 }
 
 /// S6.
@@ -265,27 +282,33 @@ fn same_backing(a: &Loop, b: &Loop) -> bool {
     }
 }
 
-/// S13: the lock by which udev, systemd-repart and other runs of this program agree, always on the whole disk.
+/// S13: the lock by which udev, systemd-repart and other runs of this program agree. A whole disk is locked for this run
+/// alone. A partition is too, and its disk is locked together with runs on other partitions: against whoever wants all of it.
 fn lock(inquiry: &mut Inquiry<'_>, file: &File, device: DevNum) -> Result<Option<File>, ()> {
     let found = whole_disk(inquiry.roots, device).and_then(|disk| {
-        let held = disk.as_ref().unwrap_or(file);
-        let done = (0..LOOKS).map(|_| try_lock(held)).find(|done| *done != Err(Errno::WOULDBLOCK));
-        done.unwrap_or(Err(Errno::WOULDBLOCK)).map_err(|e| match e {
-            Errno::WOULDBLOCK => format!("another run has locked it{}", holders_in_words(inquiry.roots, device)),
-            e => format!("it cannot be locked: {e}"),
-        })?;
+        let told = |e: Errno, what: &str| match e {
+            Errno::WOULDBLOCK => format!("another run has locked {what}{}", holders_in_words(inquiry.roots, device)),
+            e => format!("{what} cannot be locked: {e}"),
+        };
+        if let Some(disk) = &disk {
+            try_lock(disk, FlockOperation::NonBlockingLockShared).map_err(|e| told(e, "the whole disk"))?;
+        }
+        try_lock(file, FlockOperation::NonBlockingLockExclusive).map_err(|e| told(e, "it"))?;
         Ok(disk)
     });
     inquiry.answer(RuleId::S13, found.as_ref().map(|_| "locked".into()).map_err(Clone::clone));
     found.map_err(|_| ())
 }
 
-fn try_lock(file: &File) -> Result<(), Errno> {
-    let done = rustix::fs::flock(file, FlockOperation::NonBlockingLockExclusive);
-    if done == Err(Errno::WOULDBLOCK) {
-        wait_a_little();
+/// Again for a while where somebody has it, such as udev, which gives it back.
+fn try_lock(file: &File, how: FlockOperation) -> Result<(), Errno> {
+    for _ in 1..LOOKS {
+        match rustix::fs::flock(file, how) {
+            Err(Errno::WOULDBLOCK) => wait_a_little(),
+            done => return done,
+        }
     }
-    done
+    rustix::fs::flock(file, how)
 }
 
 /// The node of the disk a partition lies on, verified by its number. `None` for a whole disk.
@@ -311,9 +334,10 @@ fn consent(inquiry: &mut Inquiry<'_>, size: u64) {
         token.as_ref().is_some_and(|t| inquiry.request.tokens.iter().any(|given| given.eq_ignore_ascii_case(t)));
     let serial = inquiry.exam.serial.as_deref();
     let by_name = inquiry.request.expect.is_some_and(|e| Some(e.serial.as_str()) == serial && e.size == size);
-    let found = match (by_token, by_name) {
-        (true, _) => Ok("by token".into()),
-        (_, true) => Ok("by serial number and size".into()),
+    let found = match (by_token, by_name, inquiry.standing()) {
+        (true, ..) => Ok("by token".into()),
+        (_, true, _) => Ok("by serial number and size".into()),
+        (.., Some(given)) => Ok(given.words.clone()),
         _ if inquiry.request.tokens.is_empty() => Err("its data would be lost and no token was given".into()),
         _ => Err("none of the tokens given is that of this device".into()),
     };

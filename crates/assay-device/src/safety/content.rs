@@ -1,6 +1,6 @@
-//! What a medium holds (rule S8): its first and last MiB and 62 samples between, each either zero or ours.
+//! What a medium holds (rule S8): its first and last MiB and 62 samples between, each either zero, ours, or of ACT's generator.
 
-use super::label;
+use super::{generator, label};
 use std::fs::File;
 use std::io;
 use std::os::unix::fs::FileExt;
@@ -8,6 +8,8 @@ use std::os::unix::fs::FileExt;
 const EDGE: u64 = 1 << 20;
 const SAMPLES: u64 = 62;
 const BLOCK: u64 = 4096;
+/// What is read on either side of a sample that may be ACT's: enough for data of which no more than a twentieth is random.
+const AROUND: u64 = 32 << 10;
 
 /// A buffer whose bytes begin on a page, as direct I/O wants.
 pub struct Aligned {
@@ -51,12 +53,14 @@ pub fn read_at_most(file: &File, buffer: &mut [u8], offset: u64) -> io::Result<u
 /// What was found.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Content {
-    /// The first byte seen that is neither zero nor ours.
+    /// The first byte seen that is neither zero nor ours nor ACT's.
     pub foreign: Option<u64>,
     /// Bytes looked at.
     pub read: u64,
     /// Whether any of it carries our stamp.
     pub ours: bool,
+    /// Whether any of it comes from ACT's generator.
+    pub of_act: bool,
 }
 
 /// Looks at the first `size` bytes of the file.
@@ -64,25 +68,44 @@ pub struct Content {
 /// # Errors
 /// A part could not be read, or the medium ends before `size`.
 pub fn look(file: &File, size: u64) -> io::Result<Content> {
-    let mut content = Content { foreign: None, read: 0, ours: false };
+    let mut content = Content { foreign: None, read: 0, ours: false, of_act: false };
     for (offset, len) in places(size) {
-        let mut buffer = Aligned::new((len as usize).next_multiple_of(BLOCK as usize));
-        let got = read_at_most(file, buffer.bytes(), offset)?;
-        if (got as u64) < len {
-            return Err(io::Error::other(format!(
-                "it ends at byte {}, before its size of {size}",
-                offset + got as u64
-            )));
-        }
+        let mut buffer = read_all(file, size, offset, len)?;
         let data = &buffer.bytes()[..len as usize];
         content.read += len;
         content.ours |= data.chunks(BLOCK as usize).any(label::is_stamped);
-        if let Some(at) = label::first_foreign(data) {
-            content.foreign = Some(offset + at as u64);
+        let foreign: Vec<usize> = label::foreign(data).collect();
+        if foreign.is_empty() {
+            continue;
+        }
+        content.of_act = true;
+        if let Some(at) = not_of_act(file, size, offset, &foreign)? {
+            content.foreign = Some(offset + at);
             break;
         }
     }
     Ok(content)
+}
+
+/// The first of these sectors, told by their places behind `offset`, that does not come from ACT's generator. What is around
+/// them is read too: a sector alone proves nothing.
+fn not_of_act(file: &File, size: u64, offset: u64, sectors: &[usize]) -> io::Result<Option<u64>> {
+    let (first, last) = (sectors.first().copied().unwrap_or(0) as u64, sectors.last().copied().unwrap_or(0) as u64);
+    let from = (offset + first / BLOCK * BLOCK).saturating_sub(AROUND);
+    let to = (offset + last + BLOCK).saturating_add(AROUND).min(size);
+    let len = to - from;
+    let known = generator::of_act(&read_all(file, size, from, len)?.bytes()[..len as usize]);
+    let is_known = |at: u64| known.get(((offset + at - from) / 512) as usize) == Some(&true);
+    Ok(sectors.iter().map(|at| *at as u64).find(|at| !is_known(*at)))
+}
+
+fn read_all(file: &File, size: u64, offset: u64, len: u64) -> io::Result<Aligned> {
+    let mut buffer = Aligned::new((len as usize).next_multiple_of(BLOCK as usize));
+    let got = read_at_most(file, buffer.bytes(), offset)? as u64;
+    match got < len {
+        true => Err(io::Error::other(format!("it ends at byte {}, before its size of {size}", offset + got))),
+        false => Ok(buffer),
+    }
 }
 
 /// Block-aligned offsets and lengths of what is read: both ends, and samples evenly spread between them.

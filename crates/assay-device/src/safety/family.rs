@@ -94,14 +94,14 @@ impl Family {
             if family.members.contains(&member) {
                 continue;
             }
-            todo.extend(family.neighbours(roots, &member));
+            todo.extend(family.linked(roots, &member));
             family.members.push(member);
         }
         family.members.sort();
         Some(family)
     }
 
-    fn neighbours(&self, roots: &Roots, member: &Member) -> Vec<Member> {
+    fn linked(&self, roots: &Roots, member: &Member) -> Vec<Member> {
         let linked = ["holders", "slaves"].into_iter().flat_map(|kind| {
             let dir = member.dir.join(kind);
             names_in(&dir).into_iter().filter_map(move |name| dir.join(name).canonicalize().ok())
@@ -110,6 +110,14 @@ impl Family {
         let above = self.loops.iter().filter(|l| l.backing.and_then(|b| b.block) == Some(member.number));
         let by_number = beneath.chain(above.map(|l| l.number)).filter_map(|number| roots.device_dir(number));
         linked.chain(by_number).flat_map(|dir| with_partitions(&disk_of(&dir))).collect()
+    }
+
+    /// Where `device` is a partition: the other partitions of its disk. They share the drive with it and no byte.
+    pub fn neighbours_of(&self, device: DevNum) -> Vec<&Member> {
+        let is_partition = |member: &&Member| member.dir.join("partition").exists();
+        let itself = self.near.iter().find(|member| member.number == device);
+        let others = self.near.iter().filter(|member| member.number != device).filter(is_partition);
+        if itself.filter(is_partition).is_some() { others.collect() } else { Vec::new() }
     }
 
     /// The member with this number.

@@ -9,6 +9,7 @@ use super::permit::{Permit, ReadPass, Seal, Shape};
 use super::regular;
 use super::roots::{DevNum, Roots};
 use super::rule::{Refusal, RuleAnswer, RuleId};
+use super::standing::{Marks, Standing};
 use super::subject::{Kind, Subject};
 use super::watermark::Watermark;
 use super::{signature, usage};
@@ -42,6 +43,8 @@ pub struct Request<'a> {
     pub path: &'a Path,
     /// Consent tokens (`--destroy-data`).
     pub tokens: &'a [String],
+    /// Consents given earlier; the one of this device counts.
+    pub standing: &'a [Standing],
     /// Consent by serial number and size.
     pub expect: Option<&'a Expect>,
     /// Rules a person overrides.
@@ -58,7 +61,16 @@ impl<'a> Request<'a> {
     /// A wish with no consent, no override and no needs.
     pub fn new(path: &'a Path) -> Request<'a> {
         let needs = Needs::default();
-        Request { path, tokens: &[], expect: None, overrides: &[], needs, log_dir: None, in_container: false }
+        Request {
+            path,
+            tokens: &[],
+            standing: &[],
+            expect: None,
+            overrides: &[],
+            needs,
+            log_dir: None,
+            in_container: false,
+        }
     }
 }
 
@@ -83,6 +95,8 @@ pub struct Examination {
     pub by_id: Vec<String>,
     /// The consent token, for a block device.
     pub token: Option<String>,
+    /// What the token is made of.
+    pub marks: Marks,
     /// Disk sequence number.
     pub diskseq: Option<u64>,
     /// Answers, in the order asked.
@@ -105,6 +119,7 @@ impl Examination {
             wwid: None,
             by_id: Vec::new(),
             token: None,
+            marks: Marks::new(),
             diskseq: None,
             rules: Vec::new(),
             watermarks: Vec::new(),
@@ -148,12 +163,20 @@ impl Inquiry<'_> {
     /// Enters the answer of a rule; true when the gate may go on.
     pub fn answer(&mut self, id: RuleId, found: Result<String, String>) -> bool {
         let mut answer = RuleAnswer::new(id, found);
-        answer.overridden = !answer.ok && answer.overridable && self.request.overrides.contains(&id);
+        let said = |standing: &&Standing| standing.overrides(id, &answer.evidence);
+        let overridden = self.request.overrides.contains(&id) || self.standing().filter(said).is_some();
+        answer.overridden = !answer.ok && answer.overridable && overridden;
         if answer.overridden {
             self.exam.watermarks.push(Watermark::Overridden(id));
         }
         self.exam.rules.push(answer);
         self.exam.rules.last().is_some_and(RuleAnswer::passes)
+    }
+
+    /// The consent given earlier for this very device.
+    pub fn standing(&self) -> Option<&Standing> {
+        let is_of_this = |given: &&Standing| !given.marks.is_empty() && given.marks == self.exam.marks;
+        self.request.standing.iter().find(is_of_this)
     }
 
     /// S3, as far as size and alignment go.
@@ -182,9 +205,14 @@ impl Inquiry<'_> {
         let signature = found_signature(file, usable);
         self.answer(RuleId::S7, signature);
         let found = match content::look(file, usable) {
-            Ok(Content { foreign: None, read, ours }) => Ok(format!(
+            Ok(Content { foreign: None, read, ours, of_act }) => Ok(format!(
                 "{read} bytes sampled, {}",
-                if ours { "zero or written by an earlier run" } else { "all zero" }
+                match (ours, of_act) {
+                    (false, false) => "all zero",
+                    (true, false) => "zero or written by an earlier run",
+                    (false, true) => "zero or written by ACT, whose generator is known again",
+                    (true, true) => "zero, written by an earlier run, or by ACT, whose generator is known again",
+                }
             )),
             Ok(Content { foreign: Some(at), .. }) => Err(format!("unknown data near byte {at}")),
             Err(e) => Err(format!("its content could not be read: {e}")),
@@ -234,6 +262,15 @@ impl Gate {
     /// Asks every rule of `path` without writing and without keeping it open.
     pub fn examine(&self, path: &Path) -> Examination {
         self.inquire(Request::new(path), Mode::Look).0
+    }
+
+    /// The same of a wish: what of it could be admitted, if a person agrees and no other run has it.
+    ///
+    /// # Errors
+    /// The rules that do not hold.
+    pub fn look(&self, request: &Request<'_>) -> Result<Examination, Refusal> {
+        let exam = self.inquire(*request, Mode::Look).0;
+        if exam.accepted { Ok(exam) } else { Err(refusal(exam)) }
     }
 
     /// What the trees alone say of a device number (S4, S5, S9, S11), without opening any device.
@@ -343,6 +380,7 @@ impl Gate {
 fn introduce(inquiry: &mut Inquiry<'_>, number: DevNum) {
     let Some(identity) = Identity::read(inquiry.roots, number) else { return };
     inquiry.exam.token = Some(identity.token(inquiry.roots));
+    inquiry.exam.marks = identity.marks(inquiry.roots);
     inquiry.exam.by_id = identity::aliases(inquiry.roots, &identity.name);
     inquiry.exam.size = identity.size;
     inquiry.exam.diskseq = identity.diskseq;

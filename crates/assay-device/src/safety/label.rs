@@ -35,22 +35,20 @@ pub fn is_stamped(block: &[u8]) -> bool {
     block.starts_with(&MAGIC)
 }
 
-/// The first byte that is neither zero nor ours in data read from a 4 KiB-aligned offset.
+/// Where the sectors begin that are neither zero nor ours, in data read from a 4 KiB-aligned offset.
 ///
 /// A payload may begin at any sector, so the blocks are walked by sectors: from a stamp to the end of its 4 KiB block
 /// everything is ours, since a payload that goes on into the next block stamps that one too.
-pub fn first_foreign(data: &[u8]) -> Option<usize> {
+pub fn foreign(data: &[u8]) -> impl Iterator<Item = usize> {
     let zero = [0u8; SECTOR];
-    for (b, block) in data.chunks(EVERY as usize).enumerate() {
+    data.chunks(EVERY as usize).enumerate().flat_map(move |(b, block)| {
         let mut ours = false;
-        for (s, sector) in block.chunks(SECTOR).enumerate() {
+        block.chunks(SECTOR).enumerate().filter_map(move |(s, sector)| {
             ours |= is_stamped(sector);
-            if !ours && sector != &zero[..sector.len()] {
-                return Some(b * EVERY as usize + s * SECTOR);
-            }
-        }
-    }
-    None
+            let foreign = !ours && sector != &zero[..sector.len()];
+            foreign.then_some(b * EVERY as usize + s * SECTOR)
+        })
+    })
 }
 
 #[cfg(test)]
@@ -65,19 +63,19 @@ mod tests {
             data[at..at + 8].copy_from_slice(&MAGIC);
             data
         };
-        let mut foreign = vec![0u8; 8192];
-        foreign[5000] = 1;
+        let mut unknown = vec![0u8; 8192];
+        unknown[5000] = 1;
         let mut second = stamped(0, 8192);
         second[4096] = 0;
         for (what, data, expected) in [
             ("zeros", vec![0; 8192], None),
-            ("one byte", foreign, Some(4608)),
+            ("one byte", unknown, Some(4608)),
             ("a block of ours", stamped(0, 4096), None),
             ("a record in mid-block", stamped(1536, 1536), None),
             ("ours, going on without a stamp", second, Some(4096)),
             ("a short tail", vec![1; 100], Some(0)),
         ] {
-            assert_eq!(first_foreign(&data), expected, "{what}");
+            assert_eq!(foreign(&data).next(), expected, "{what}");
         }
     }
 

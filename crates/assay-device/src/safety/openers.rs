@@ -25,6 +25,9 @@ pub struct Wanted {
     pub devices: Vec<(DevNum, String)>,
     /// Regular files.
     pub inodes: Vec<Inode>,
+    /// The disk of a partition. A run on another of its partitions has it open only to hold the lock of [`holds_its_lock`],
+    /// which is no use of it.
+    pub disk: Option<DevNum>,
 }
 
 /// A process that has it open.
@@ -129,13 +132,29 @@ fn matches(wanted: &Wanted, link: &Path) -> Option<PathBuf> {
         Ok(meta) => {
             let kind = rustix::fs::FileType::from_raw_mode(meta.mode());
             let inode = Inode { device: DevNum::of(meta.dev()), inode: meta.ino() };
+            let number = DevNum::of(meta.rdev());
             let block = kind == rustix::fs::FileType::BlockDevice;
-            wanted.inodes.contains(&inode) || (block && wanted.devices.iter().any(|d| d.0 == DevNum::of(meta.rdev())))
+            let is_lock = || wanted.disk == Some(number) && holds_its_lock(link);
+            wanted.inodes.contains(&inode) || (block && wanted.devices.iter().any(|d| d.0 == number) && !is_lock())
         }
         Err(_) => wanted.devices.iter().any(|d| Path::new(&d.1) == printed),
     };
     same.then_some(printed)
 }
+
+/// Whether an open file serves nothing but a shared lock: open for reading, locked by flock, and not alone (proc(5), fdinfo).
+fn holds_its_lock(link: &Path) -> bool {
+    let Some((process, number)) = link.parent().and_then(Path::parent).zip(link.file_name()) else { return false };
+    let Some(info) = attribute(&process.join("fdinfo").join(number)) else { return false };
+    let flags = info.lines().find_map(|line| u32::from_str_radix(line.strip_prefix("flags:")?.trim(), 8).ok());
+    let reads_only = flags.is_some_and(|flags| flags & O_ACCMODE == 0);
+    let locks: Vec<&str> = info.lines().filter(|line| line.starts_with("lock:")).collect();
+    let shared = |line: &&str| line.contains(" FLOCK ") && line.contains(" READ ");
+    reads_only && !locks.is_empty() && locks.iter().all(shared)
+}
+
+/// The bits that tell reading from writing; 0 is reading only (include/uapi/asm-generic/fcntl.h).
+const O_ACCMODE: u32 = 3;
 
 /// The number of the first process namespace (PROC_PID_INIT_INO, include/linux/proc_ns.h).
 const FIRST_PID_NAMESPACE: &str = "pid:[4026531836]";

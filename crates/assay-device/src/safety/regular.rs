@@ -149,7 +149,7 @@ fn program_or_log(inquiry: &Inquiry<'_>, subject: &Subject) -> Result<String, St
 /// S6 for a file. Processes of other users cannot be seen without root; the label says that the data is ours, so that
 /// costs nobody anything.
 fn others(inquiry: &Inquiry<'_>, inode: Inode) -> Result<String, String> {
-    let seen = settled(inquiry.roots, &Wanted { devices: Vec::new(), inodes: vec![inode] });
+    let seen = settled(inquiry.roots, &Wanted { inodes: vec![inode], ..Wanted::default() });
     match seen.found.is_empty() {
         true => Ok(format!("none of {} processes, {} not seen", seen.seen, seen.hidden)),
         false => Err(seen.text()),
@@ -193,7 +193,7 @@ fn lock(inquiry: &Inquiry<'_>, file: &File, inode: Inode) -> Result<String, Stri
             Err(Errno::WOULDBLOCK) => {}
             Err(e) => return Err(format!("it cannot be locked: {e}")),
         }
-        let seen = openers(inquiry.roots, &Wanted { devices: Vec::new(), inodes: vec![inode] });
+        let seen = openers(inquiry.roots, &Wanted { inodes: vec![inode], ..Wanted::default() });
         if look == LOOKS || !seen.found.is_empty() {
             return Err(format!("another run has locked it: {}", seen.text()));
         }

@@ -46,7 +46,7 @@ rules! {
     S5 "S5" "it does not hold the system, the log directory or this program" "choose another device; this rule has no override";
     S6 "S6" "no other process has it open" "stop that process; if it is known to be harmless: --override S6";
     S7 "S7" "no file system, RAID, volume or partition table on it" "if its data may go: wipefs -a on it, or --override S7";
-    S8 "S8" "blank, or written by an earlier run" "if its data may go: blkdiscard or wipe it, or --override S8";
+    S8 "S8" "blank, or written by an earlier run or by ACT" "if its data may go: blkdiscard or wipe it, or --override S8";
     S9 "S9" "reachable by one path only" "name the multipath device instead of one of its paths, or detach the second path";
     S10 "S10" "a file this program made, with its space reserved" "name a file that does not exist yet, with --create SIZE; none is made over somebody's file";
     S11 "S11" "what it stands on is known" "choose a target on local storage";

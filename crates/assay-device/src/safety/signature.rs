@@ -184,8 +184,8 @@ pub fn blkid(fd_path: &str) -> Option<Result<(), String>> {
         Ok(out) if out.status.code() == Some(2) => Ok(()),
         Ok(out) => {
             let text = String::from_utf8_lossy(&out.stdout);
-            let kind = ["TYPE=", "PTTYPE=", "USAGE="].iter().find_map(|key| text.lines().find(|l| l.starts_with(key)));
-            let what = match (out.status.code(), kind) {
+            let what = match (out.status.code(), content(&text)) {
+                (Some(0), None) if told_of_the_entry(&text) => return Some(Ok(())),
                 (Some(0), Some(kind)) => format!("found {kind}"),
                 (Some(8), _) => "found more than one signature".to_owned(),
                 (code, _) => format!("ended with {code:?}"),
@@ -194,4 +194,45 @@ pub fn blkid(fd_path: &str) -> Option<Result<(), String>> {
         }
         Err(e) => Err(format!("{program} could not be run: {e}")),
     })
+}
+
+/// The line of `blkid -p -o export` that names what the medium holds. Of a partition it also tells the entry of the table the
+/// partition stands in (`PART_ENTRY_…`): that table lies elsewhere on the disk, and is nothing the partition holds.
+fn content(text: &str) -> Option<&str> {
+    let known = ["TYPE=", "PTTYPE=", "USAGE="].iter().find_map(|key| text.lines().find(|line| line.starts_with(key)));
+    known.or_else(|| text.lines().find(|line| !line.is_empty() && !is_about_the_device(line)))
+}
+
+fn is_about_the_device(line: &str) -> bool {
+    line.starts_with("DEVNAME=") || line.starts_with("PART_ENTRY_")
+}
+
+/// Whether there is a reason why `blkid` ended as if it had found something.
+fn told_of_the_entry(text: &str) -> bool {
+    text.lines().any(|line| line.starts_with("PART_ENTRY_"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_entry_of_a_partition_is_not_what_it_holds() {
+        let entry =
+            "DEVNAME=/proc/12/fd/3\nPART_ENTRY_SCHEME=gpt\nPART_ENTRY_NAME=data\\ TYPE=x\nPART_ENTRY_NUMBER=1\n";
+        for (more, holds, told) in [
+            ("", None, true),
+            ("TYPE=ext4\n", Some("TYPE=ext4"), true),
+            ("UUID=1\nPTTYPE=dos\n", Some("PTTYPE=dos"), true),
+            ("AMBIVALENT=yes\n", Some("AMBIVALENT=yes"), true),
+        ] {
+            let text = format!("{entry}{more}");
+            assert_eq!((content(&text), told_of_the_entry(&text)), (holds, told), "{more}");
+        }
+        assert_eq!(
+            (content("DEVNAME=/dev/x\n"), told_of_the_entry("DEVNAME=/dev/x\n")),
+            (None, false),
+            "nothing is no answer"
+        );
+    }
 }

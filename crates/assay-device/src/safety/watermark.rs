@@ -29,6 +29,8 @@ pub enum Watermark {
     LogOnTarget,
     /// Not every process of the host could be seen.
     Container,
+    /// Somebody has another partition of the same drive open: who, and which.
+    Neighbour(String),
     /// A person overrode this rule.
     Overridden(RuleId),
 }
@@ -46,6 +48,7 @@ impl fmt::Display for Watermark {
             Watermark::Buffered => f.write_str("no direct I/O: the page cache answers too"),
             Watermark::LogOnTarget => f.write_str("the run log lies on the same disk"),
             Watermark::Container => f.write_str("run in a container that sees only its own processes"),
+            Watermark::Neighbour(who) => write!(f, "another load may share the drive: {who}"),
             Watermark::Overridden(rule) => write!(f, "rule {rule} was overridden"),
         }
     }

@@ -1,0 +1,75 @@
+//! Standing consent: what a person said earlier of one device, kept outside this crate, and held here against the device as it
+//! is now. It stands for a consent token and for overrides of S7 and S8, and for nothing else.
+
+use super::rule::RuleId;
+use std::collections::BTreeMap;
+
+/// What tells a device from every other, by name: model, serial, size, start of a partition and so on.
+pub type Marks = BTreeMap<String, String>;
+
+/// An earlier consent. Whether it is still in time is for its keeper to say.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Standing {
+    /// The device it was given for.
+    pub marks: Marks,
+    /// Rules that were overridden, each with what was found then.
+    pub overrides: Vec<(RuleId, String)>,
+    /// When it was given and until when, for evidence and log.
+    pub words: String,
+}
+
+impl Standing {
+    /// Whether it overrides `rule`, which found `evidence`. A signature has to be the one that was seen; unknown data changes
+    /// with every test.
+    pub(super) fn overrides(&self, rule: RuleId, evidence: &str) -> bool {
+        self.overrides.iter().any(|(id, seen)| *id == rule && lasts(rule) && (rule != RuleId::S7 || seen == evidence))
+    }
+}
+
+/// Whether an override of this rule can be given in advance. That another process has the device open (S6) is known only when
+/// the time has come.
+pub fn lasts(rule: RuleId) -> bool {
+    matches!(rule, RuleId::S7 | RuleId::S8)
+}
+
+/// What is different between two devices, in words; `None` for the same one.
+pub fn difference(then: &Marks, now: &Marks) -> Option<String> {
+    let names: std::collections::BTreeSet<&String> = then.keys().chain(now.keys()).collect();
+    let changed = names.into_iter().find(|name| then.get(*name) != now.get(*name))?;
+    let told = |marks: &Marks| marks.get(changed).cloned().unwrap_or_else(|| "absent".to_owned());
+    Some(format!("its {changed} was {} and is {} now", told(then), told(now)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_override_is_of_what_was_seen() {
+        let overrides =
+            vec![(RuleId::S7, "xfs at byte 0".into()), (RuleId::S8, "near 0".into()), (RuleId::S6, "p".into())];
+        let standing = Standing { marks: Marks::new(), overrides, words: String::new() };
+        for (rule, evidence, overridden) in [
+            (RuleId::S7, "xfs at byte 0", true),
+            (RuleId::S7, "ext4 at byte 1080", false),
+            (RuleId::S8, "near 512", true),
+            (RuleId::S6, "p", false),
+            (RuleId::S4, "near 0", false),
+        ] {
+            assert_eq!(standing.overrides(rule, evidence), overridden, "{rule} {evidence}");
+        }
+    }
+
+    #[test]
+    fn the_first_difference_is_named() {
+        let marks =
+            |pairs: &[(&str, &str)]| pairs.iter().map(|(k, v)| ((*k).to_owned(), (*v).to_owned())).collect::<Marks>();
+        let first = marks(&[("serial", "S1"), ("size", "100")]);
+        assert_eq!(difference(&first, &first), None);
+        let size = difference(&first, &marks(&[("serial", "S1"), ("size", "200")]));
+        assert_eq!(size.as_deref(), Some("its size was 100 and is 200 now"));
+        let gone = difference(&first, &marks(&[("size", "100")]));
+        assert_eq!(gone.as_deref(), Some("its serial was S1 and is absent now"));
+        assert!(difference(&marks(&[]), &first).is_some());
+    }
+}
