@@ -8,6 +8,7 @@ mod arena;
 mod call;
 pub mod clock;
 pub mod doctor;
+pub mod durable;
 pub mod facts;
 pub mod inline;
 pub mod null;
@@ -21,6 +22,8 @@ pub mod threads;
 pub mod uring;
 pub mod usage;
 
+#[cfg(test)]
+mod requests_tests;
 #[cfg(test)]
 mod testbed;
 #[cfg(test)]

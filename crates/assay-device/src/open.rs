@@ -4,6 +4,7 @@
 //! what was true at opening; what does not pass is answered with an error and never submitted. An open file for writing can
 //! only come from `safety`: there is no public way to make a target from a bare descriptor.
 
+use crate::durable::Durable;
 use assay_base::{Direction, Errno, Geometry, Op};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::Arc;
@@ -15,6 +16,7 @@ pub struct Target {
     base: u64,
     geometry: Geometry,
     writable: bool,
+    durable: Durable,
 }
 
 impl Target {
@@ -26,7 +28,12 @@ impl Target {
             base.checked_add(geometry.size).is_some_and(|end| i64::try_from(end).is_ok()),
             "file offsets fit an i64"
         );
-        Target { fd: Arc::new(fd), base, geometry, writable }
+        Target { fd: Arc::new(fd), base, geometry, writable, durable: Durable::default() }
+    }
+
+    /// The same target, whose durable writes are these.
+    pub(crate) fn written(self, durable: Durable) -> Target {
+        Target { durable, ..self }
     }
 
     /// Usable bytes and block size.
@@ -37,6 +44,11 @@ impl Target {
     /// Whether writes are carried out at all.
     pub fn is_writable(&self) -> bool {
         self.writable
+    }
+
+    /// What a durable write to it is.
+    pub fn durable(&self) -> Durable {
+        self.durable
     }
 
     /// The open file, for the engines.

@@ -1,13 +1,16 @@
 //! What the engines' tests stand on: real files and loop devices, refused system calls, and child processes with less rights.
 
 use crate::clock::Clock;
+use crate::durable::Durable;
 use crate::facts::Slots;
 use crate::inline::Inline;
 use crate::open::Target;
+use crate::safety::Roots;
 use crate::threads::Threads;
 use crate::uring::Uring;
 use assay_base::{Completion, Device, Direction, Done, Geometry, Op, Span, Ticket};
 use std::fs::{File, OpenOptions};
+use std::os::fd::AsFd;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -42,7 +45,9 @@ pub(crate) fn open(path: &Path, write: bool) -> File {
 
 /// The first `size` bytes of `path` as a target of 512-byte blocks.
 pub(crate) fn target(path: &Path, size: u64, write: bool) -> Target {
-    Target::over(open(path, write).into(), 0, Geometry { size, block: 512 }, write)
+    let file = open(path, write);
+    let durable = Durable::of(&Roots::host(), file.as_fd());
+    Target::over(file.into(), 0, Geometry { size, block: 512 }, write).written(durable)
 }
 
 /// A loop device over a sparse file; detached when dropped. `None` without root or without loop devices.

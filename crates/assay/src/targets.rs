@@ -396,6 +396,7 @@ impl Real {
             ("nr_requests", text(print.nr_requests)),
             ("write cache", print.write_cache),
             ("fua", flag(print.fua)),
+            ("durable write", self.target.is_writable().then(|| self.target.durable().to_string())),
             ("rotational", flag(print.rotational)),
             ("pci link", print.pci_link),
         ];

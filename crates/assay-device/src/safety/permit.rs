@@ -10,6 +10,7 @@ use super::roots::{DevNum, Roots};
 use super::rule::{Refusal, RuleAnswer, RuleId};
 use super::subject::{Kind, kind};
 use super::watermark::Watermark;
+use crate::durable::Durable;
 use crate::open::Target;
 use assay_base::Geometry;
 use std::fmt;
@@ -212,7 +213,8 @@ impl Permit {
     /// No descriptor is left.
     pub fn target(&self) -> io::Result<Target> {
         let fd = self.file.as_fd().try_clone_to_owned()?;
-        Ok(Target::over(fd, 0, self.geometry(), true))
+        let durable = Durable::of(&self.roots, self.file.as_fd());
+        Ok(Target::over(fd, 0, self.geometry(), true).written(durable))
     }
 
     /// Removes the scratch file, if this process created it and the name still leads to it. `Ok(false)`: it was there

@@ -10,7 +10,11 @@
 //! Failing submissions (EAGAIN, EBUSY, EINTR, ENOMEM) are repeated at each poll, without blocking it, for [`PATIENCE`]; then, or
 //! at any other error, the ring counts as broken: what was not accepted completes as not submitted, and so does everything
 //! submitted later; [`Uring::refused_with`] says why. What the kernel did accept is still waited for. Buffers of operations that never came back stay mapped.
+//!
+//! A durable write to a device with a volatile cache is two entries, the write and a linked `fdatasync`, and completes with the
+//! second: see [`crate::durable`]. Both go in one enter, because the kernel ends a link with the enter that carries it.
 
+mod flight;
 mod setup;
 #[cfg(test)]
 mod tests;
@@ -20,8 +24,9 @@ use crate::clock::{Clock, sharpen_sleeps};
 use crate::facts::{EngineError, EngineFacts, Health, Slots};
 use crate::open::Target;
 use assay_base::{Completion, Device, Direction, Done, Errno, Geometry, Instant, Op, Span, Ticket};
+use flight::{Flight, Part};
 use io_uring::squeue::{Entry, Flags};
-use io_uring::types::{Fd, SubmitArgs, Timespec};
+use io_uring::types::{Fd, FsyncFlags, SubmitArgs, Timespec};
 use io_uring::{EnterFlags, IoUring, opcode};
 use setup::errno;
 use std::mem::ManuallyDrop;
@@ -46,10 +51,11 @@ pub struct Uring {
     clock: Clock,
     /// State of each ticket.
     flights: Vec<Flight>,
-    /// Tickets in the submission queue, in its order.
-    queued: Vec<Ticket>,
+    /// The ticket of each entry in the submission queue, in its order.
+    queued: Vec<(Ticket, Part)>,
     /// Completions found but not yet fetched by `poll`.
     found: Done,
+    /// Entries that the kernel has and has not brought back.
     in_kernel: u32,
     /// No thread has used it yet.
     unbound: bool,
@@ -59,14 +65,6 @@ pub struct Uring {
     patience: Span,
     health: Health,
     facts: EngineFacts,
-}
-
-/// One ticket's stamps; `flying` from submit to completion.
-#[derive(Clone, Copy, Default)]
-struct Flight {
-    issued: Instant,
-    accepted: Instant,
-    flying: bool,
 }
 
 impl Uring {
@@ -83,7 +81,7 @@ impl Uring {
             file_flags: if granted.files { Flags::FIXED_FILE } else { Flags::empty() },
             slots_per_buffer: granted.slots_per_buffer,
             flights: vec![Flight::default(); slots.count as usize],
-            queued: Vec::with_capacity(slots.count as usize),
+            queued: Vec::with_capacity(2 * slots.count as usize),
             found: Done::with_capacity(slots.count as usize),
             in_kernel: 0,
             unbound: true,
@@ -141,7 +139,44 @@ impl Uring {
             (Direction::Read, None) => opcode::Read::new(fd, at, len).offset(offset).build(),
             (Direction::Write, None) => opcode::Write::new(fd, at, len).offset(offset).rw_flags(flags).build(),
         };
-        entry.flags(self.file_flags).user_data(u64::from(ticket.0))
+        entry.flags(self.file_flags).user_data(Part::Transfer.user_data(ticket))
+    }
+
+    /// The entry of the flush behind a durable write of `ticket`.
+    fn flush_behind(&self, ticket: Ticket, target: u16) -> Entry {
+        let flush = opcode::Fsync::new(self.handles[usize::from(target)]).flags(FsyncFlags::DATASYNC).build();
+        flush.flags(self.file_flags).user_data(Part::Flush.user_data(ticket))
+    }
+
+    /// Queues the entries of `op`, which goes to `offset` of its file.
+    #[inline]
+    fn queue(&mut self, ticket: Ticket, op: &Op, offset: u64) {
+        let entry = self.entry(ticket, op, offset);
+        if op.durable
+            && self.targets[usize::from(op.target)].durable().flushes_after()
+            && op.direction == Direction::Write
+        {
+            self.flights[ticket.0 as usize] = Flight::of(op, 2);
+            self.push(ticket, Part::Transfer, &entry.flags(self.file_flags | Flags::IO_LINK));
+            self.push(ticket, Part::Flush, &self.flush_behind(ticket, op.target));
+        } else {
+            self.flights[ticket.0 as usize] = Flight::of(op, 1);
+            self.push(ticket, Part::Transfer, &entry);
+        }
+    }
+
+    #[inline]
+    fn push(&mut self, ticket: Ticket, part: Part, entry: &Entry) {
+        // SAFETY: the entry points to the ticket's slot, which stays mapped and untouched until its completion.
+        unsafe { self.ring.submission().push(entry) }.expect("the queue holds the entries of all tickets");
+        self.queued.push((ticket, part));
+    }
+
+    /// How many entries the next enter carries: a batch, and not half of a durable write.
+    #[inline]
+    fn batch(&self) -> usize {
+        let count = self.queued.len().min(BATCH);
+        count + usize::from(matches!(self.queued.get(count), Some((_, Part::Flush))))
     }
 
     /// The offset in its file if the kernel may see `op` at all.
@@ -187,11 +222,11 @@ impl Uring {
             return false;
         }
         let issued = self.clock.now();
-        let outcome = self.enter(self.queued.len().min(BATCH));
+        let outcome = self.enter(self.batch());
         let accepted = self.clock.now();
         let taken = *outcome.as_ref().unwrap_or(&0);
-        for ticket in self.queued.drain(..taken) {
-            self.flights[ticket.0 as usize] = Flight { issued, accepted, flying: true };
+        for (ticket, _) in self.queued.drain(..taken) {
+            self.flights[ticket.0 as usize].enter(issued, accepted);
         }
         self.in_kernel += taken as u32;
         if taken > 0 {
@@ -216,25 +251,21 @@ impl Uring {
     /// Nothing is handed over any more. The entries left in the queue are never entered again.
     fn give_up(&mut self, errno: Errno, issued: Instant, accepted: Instant) {
         self.health.refused = Some(errno);
-        for ticket in self.queued.drain(..) {
-            self.flights[ticket.0 as usize].flying = false;
-            let result = Err(Errno::NOT_SUBMITTED);
-            self.found.push(Completion { ticket, result, issued, accepted, completed: accepted });
+        for (ticket, part) in self.queued.drain(..) {
+            let flight = &mut self.flights[ticket.0 as usize];
+            flight.enter(issued, accepted);
+            self.found.extend(flight.ended(ticket, part, Err(Errno::NOT_SUBMITTED), accepted));
         }
     }
 
     /// Takes what lies in the completion queue; it was there at `completed`.
     fn reap(&mut self, completed: Instant) {
         for entry in self.ring.completion() {
-            let ticket = Ticket(entry.user_data() as u32);
-            let flight = &mut self.flights[ticket.0 as usize];
-            assert!(flight.flying, "the kernel completes an operation once");
-            flight.flying = false;
+            let (ticket, part) = Part::of(entry.user_data());
             self.in_kernel -= 1;
             let moved = entry.result();
             let result = if moved < 0 { Err(Errno(-moved)) } else { Ok(moved as u32) };
-            let (issued, accepted) = (flight.issued, flight.accepted);
-            self.found.push(Completion { ticket, result, issued, accepted, completed });
+            self.found.extend(self.flights[ticket.0 as usize].ended(ticket, part, result, completed));
         }
     }
 
@@ -280,17 +311,11 @@ impl Device for Uring {
 
     #[inline]
     fn submit(&mut self, now: Instant, ticket: Ticket, op: &Op) {
-        let flight = &mut self.flights[ticket.0 as usize];
-        assert!(!flight.flying, "a ticket is used again only after its completion");
+        assert!(!self.flights[ticket.0 as usize].flying, "a ticket is used again only after its completion");
         match self.admit(op) {
             Ok(offset) => {
-                let entry = self.entry(ticket, op, offset);
-                self.flights[ticket.0 as usize].flying = true;
-                // SAFETY: the entry points to the ticket's slot, which stays mapped and untouched until its completion.
-                unsafe { self.ring.submission().push(&entry) }
-                    .expect("the queue holds as many entries as there are tickets");
-                self.queued.push(ticket);
-                if self.queued.len() == BATCH {
+                self.queue(ticket, op, offset);
+                if self.queued.len() >= BATCH {
                     self.flush();
                 }
             }

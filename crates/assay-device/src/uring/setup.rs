@@ -59,13 +59,15 @@ const CHOICES: [Flags; 3] = [
     Flags { names: &[], set: |_| {}, starts_disabled: false },
 ];
 
-/// Makes a ring for `arena.slots().count` operations in flight and registers targets and memory with it.
+/// Makes a ring for `arena.slots().count` operations in flight, each of two entries where durable writes are flushed after, and registers targets and memory with it.
 pub(super) fn ring(targets: &[Target], arena: &Arena) -> Result<(IoUring, Granted), EngineError> {
     let count = arena.slots().count;
-    if count == 0 || count > SLOTS_MOST {
-        return Err(EngineError::Slots { engine: "io_uring", asked: count, most: SLOTS_MOST });
+    let flushes = targets.iter().any(|target| target.is_writable() && target.durable().flushes_after());
+    let most = if flushes { SLOTS_MOST / 2 } else { SLOTS_MOST };
+    if count == 0 || count > most {
+        return Err(EngineError::Slots { engine: "io_uring", asked: count, most });
     }
-    let (ring, choice) = first_granted(count)?;
+    let (ring, choice) = first_granted(if flushes { 2 * count } else { count })?;
     if !ring.params().is_feature_ext_arg() || !ring.params().is_feature_nodrop() {
         return Err(EngineError::Lacking { feature: "waiting with a timeout (EXT_ARG, Linux 5.11)" });
     }
@@ -77,6 +79,9 @@ pub(super) fn ring(targets: &[Target], arena: &Arena) -> Result<(IoUring, Grante
     }
     let files = register_files(&ring, targets, &mut notes);
     let slots_per_buffer = register_buffers(&ring, arena, &mut notes);
+    if flushes {
+        flush_side_by_side(&ring, count, &mut notes);
+    }
     let granted = Granted {
         flags: choice.names.to_vec(),
         starts_disabled: choice.starts_disabled,
@@ -117,6 +122,15 @@ pub(super) fn errno(error: &io::Error) -> Errno {
 
 fn lacks_memory(error: &io::Error) -> bool {
     errno(error) == Errno(libc::ENOMEM)
+}
+
+/// A flush takes up a thread of the kernel, of which a ring has four for each processor unless told otherwise (Linux 5.15):
+/// with as many as there are slots none waits for another, as none does in a thread of its own.
+fn flush_side_by_side(ring: &IoUring, count: u32, notes: &mut Vec<String>) {
+    if let Err(e) = ring.submitter().register_iowq_max_workers(&mut [count, 0]) {
+        let why = errno(&e);
+        notes.push(format!("the flushes behind durable writes may wait for each other: {why} (Linux 5.15)"));
+    }
 }
 
 fn register_files(ring: &IoUring, targets: &[Target], notes: &mut Vec<String>) -> bool {

@@ -99,6 +99,20 @@ fn submissions_refused_for_long_complete_as_not_submitted() {
 }
 
 #[test]
+fn a_durable_write_refused_with_its_flush_completes_once() {
+    let Some(device) = Loop::of(1 << 20) else { return };
+    apart(move || {
+        let mut uring = Uring::new(vec![target(&device.path, 1 << 20, true)], slots(4), Clock::start()).unwrap();
+        uring.patience = Span::from_ms(20);
+        refuse(libc::SYS_io_uring_enter, libc::EAGAIN);
+        let ops = [0, 8192].map(|offset| Op { durable: true, ..op(Write, offset, 8192) });
+        let done = carry(&mut uring, &ops);
+        assert!(done.len() == 2 && done.iter().all(|c| c.result == Err(Errno::NOT_SUBMITTED)), "{done:?}");
+        assert_eq!(uring.in_kernel, 0);
+    });
+}
+
+#[test]
 fn a_submission_refused_for_a_moment_is_repeated() {
     let (mut uring, _file) = ring(8192, 4);
     uring.refused(Errno(libc::EAGAIN), Instant::ZERO, Instant::ZERO);

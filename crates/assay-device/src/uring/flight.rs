@@ -1,0 +1,146 @@
+//! What is known of one ticket between submission and completion: its stamps, and the queue entries it still waits for.
+
+use assay_base::{Completion, Errno, Instant, Op, Ticket};
+
+/// One queue entry of an operation.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Part {
+    /// The read or write itself.
+    Transfer,
+    /// The flush that a durable write is followed by.
+    Flush,
+}
+
+/// Marks the entry of a flush in the kernel's user data, above the ticket.
+const FLUSH: u64 = 1 << 32;
+
+impl Part {
+    /// What the kernel gives back with the completion.
+    pub(super) fn user_data(self, ticket: Ticket) -> u64 {
+        u64::from(ticket.0) | if self == Part::Flush { FLUSH } else { 0 }
+    }
+
+    /// Whose completion it is.
+    pub(super) fn of(user_data: u64) -> (Ticket, Part) {
+        (Ticket(user_data as u32), if user_data & FLUSH == 0 { Part::Transfer } else { Part::Flush })
+    }
+}
+
+/// One ticket.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Flight {
+    /// From submit to completion.
+    pub(super) flying: bool,
+    /// Whether the kernel has taken an entry of it: then its stamps stand.
+    entered: bool,
+    /// Entries that have not come back.
+    open: u8,
+    len: u32,
+    issued: Instant,
+    accepted: Instant,
+    moved: Result<u32, Errno>,
+    flushed: Result<u32, Errno>,
+}
+
+impl Default for Flight {
+    fn default() -> Flight {
+        Flight {
+            flying: false,
+            entered: false,
+            open: 0,
+            len: 0,
+            issued: Instant::ZERO,
+            accepted: Instant::ZERO,
+            moved: Ok(0),
+            flushed: Ok(0),
+        }
+    }
+}
+
+impl Flight {
+    /// An operation of `open` entries that was queued.
+    pub(super) fn of(op: &Op, open: u8) -> Flight {
+        Flight { flying: true, open, len: op.len, ..Flight::default() }
+    }
+
+    /// The kernel took an entry of it. The times of the first one count.
+    pub(super) fn enter(&mut self, issued: Instant, accepted: Instant) {
+        if !self.entered {
+            (self.entered, self.issued, self.accepted) = (true, issued, accepted);
+        }
+    }
+
+    /// Takes the outcome of an entry; the completion of the operation when it was the last.
+    pub(super) fn ended(
+        &mut self,
+        ticket: Ticket,
+        part: Part,
+        result: Result<u32, Errno>,
+        completed: Instant,
+    ) -> Option<Completion> {
+        assert!(self.flying && self.open > 0, "the kernel completes an operation once");
+        match part {
+            Part::Transfer => self.moved = result,
+            Part::Flush => self.flushed = result,
+        }
+        self.open -= 1;
+        if self.open > 0 {
+            return None;
+        }
+        self.flying = false;
+        Some(Completion { ticket, result: self.result(), issued: self.issued, accepted: self.accepted, completed })
+    }
+
+    /// The kernel cancels the flush behind a write that failed or was short: then the write's own outcome is the operation's.
+    fn result(&self) -> Result<u32, Errno> {
+        match (self.moved, self.flushed) {
+            (Ok(moved), Err(Errno(libc::ECANCELED))) if moved < self.len => Ok(moved),
+            (Ok(_), Err(errno)) => Err(errno),
+            (moved, _) => moved,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use assay_base::Direction;
+
+    const EIO: Result<u32, Errno> = Err(Errno::EIO);
+    const CANCELED: Result<u32, Errno> = Err(Errno(libc::ECANCELED));
+
+    #[test]
+    fn a_durable_write_ends_with_its_flush_and_as_the_worse_of_the_two() {
+        let op = Op { target: 0, direction: Direction::Write, durable: true, offset: 0, len: 4096 };
+        let [at, later, latest] = [10, 20, 30].map(Instant::from_ns);
+        for (moved, flushed, result) in [
+            (Ok(4096), Ok(0), Ok(4096)),
+            (Ok(4096), EIO, EIO),
+            (Ok(4096), CANCELED, CANCELED),
+            (Ok(512), CANCELED, Ok(512)),
+            (EIO, CANCELED, EIO),
+            (Ok(4096), Err(Errno::NOT_SUBMITTED), Err(Errno::NOT_SUBMITTED)),
+        ] {
+            // The kernel may tell of the two in either order where memory for the flush was short.
+            for order in [[Part::Transfer, Part::Flush], [Part::Flush, Part::Transfer]] {
+                let mut flight = Flight::of(&op, 2);
+                flight.enter(at, later);
+                flight.enter(later, latest);
+                let of = |part| if part == Part::Transfer { moved } else { flushed };
+                assert_eq!(flight.ended(Ticket(3), order[0], of(order[0]), later), None);
+                let ended = flight.ended(Ticket(3), order[1], of(order[1]), latest).unwrap();
+                assert_eq!((ended.result, ended.issued, ended.accepted), (result, at, later), "{moved:?} {flushed:?}");
+                assert!(ended.completed == latest && !flight.flying);
+            }
+        }
+    }
+
+    #[test]
+    fn the_kernels_user_data_names_ticket_and_part() {
+        for ticket in [0, 7, u32::MAX].map(Ticket) {
+            for part in [Part::Transfer, Part::Flush] {
+                assert_eq!(Part::of(part.user_data(ticket)), (ticket, part));
+            }
+        }
+    }
+}
