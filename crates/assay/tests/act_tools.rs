@@ -7,6 +7,9 @@
     reason = "tests drive the program as its users do"
 )]
 
+mod act_logs;
+
+use act_logs::Ideal;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
@@ -214,7 +217,8 @@ fn verdicts_of_logs_that_act_wrote() {
         ("act-edge/gap-errors", "FAIL", "EIO"),
         ("act-old/run-3.0", "FAIL", "over 1 ms"),
         ("act-old/run-5.2-index", "PASS", ""),
-        ("act/storage-threads320", "INVALID", "97.75% of the scheduled reads"),
+        ("act-old/run-5.0-storage", "PASS", "closest: reads response over 1.02 ms 0.18%"),
+        ("act/storage-threads320", "PASS", "1920 of 2000 reads a second, because ACT divides a rate by 320 threads"),
         ("act/storage-lag-largeblock", "FAIL", "large block writes can't keep up"),
     ] {
         let Some(path) = golden().into_iter().map(|root| root.join(case).join("log.txt")).find(|path| path.is_file())
@@ -237,6 +241,154 @@ fn verdicts_of_logs_that_act_wrote() {
     }
     let response = assay(&["judge", log("act/storage-1x").to_str().unwrap(), "--judge", "response"]);
     assert_eq!(response.status.code(), Some(2));
+}
+
+/// What `assay judge` says of a log, with its JSON.
+fn judged(log: &str, more: &[&str]) -> (serde_json::Value, String) {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("log.txt");
+    std::fs::write(&path, log).unwrap();
+    let path = path.to_str().unwrap();
+    let json = assay(&[&["judge", path, "--json"], more].concat());
+    let plain = assay(&[&["judge", path], more].concat());
+    let json = serde_json::from_slice(&json.stdout).unwrap_or_else(|_| panic!("{}", text(&json.stderr)));
+    (json, text(&plain.stdout))
+}
+
+#[test]
+fn whatever_act_does_by_its_own_arithmetic_on_an_ideal_device_passes() {
+    // A random split of reads and writes, twenty days.
+    for seed in 1..=20 {
+        let (json, _) = judged(&Ideal { commit: true, seed, ..Ideal::default() }.text(), &[]);
+        assert_eq!(json["verdict"], "PASS", "seed {seed}: {}", json["reason"]);
+        assert_eq!((&json["load"], json["slices"].as_array().unwrap().len()), (&"1x".into(), 24));
+    }
+    let short = Ideal { seconds: 7200, interval: 10, ..Ideal::default() };
+    let index = Ideal { index: true, ..short.clone() };
+    for (what, ideal, said) in [
+        ("one device", short.clone(), &["log at 1x on /dev/nvme0n1"][..]),
+        ("an index device", index.clone(), &["log at 1x on /dev/nvme0n1"]),
+        // Each defect by its name, and the load is not called what it was not.
+        (
+            "an index on two devices",
+            Ideal { devices: 2, reads: 4000, writes: 2000, ..index.clone() },
+            &["log at 1x as ACT offers it on 2 targets", "2000 of 4000 cache reads"],
+        ),
+        (
+            "an index on three devices",
+            Ideal { devices: 3, reads: 6000, writes: 3000, ..index.clone() },
+            &["on 3 targets", "one part in 3"],
+        ),
+        (
+            "36 processors",
+            Ideal { service_threads: 180, ..short.clone() },
+            &["log at 1x as ACT offers it", "1980 of 2000 reads a second"],
+        ),
+        (
+            "committed writes and 180 threads, two devices",
+            Ideal { service_threads: 180, commit: true, devices: 2, ..short.clone() },
+            &["2880 of 3000 reads and writes a second", "on 2 targets"],
+        ),
+        // One large block in ten seconds: its rate is printed as 0.11 and is 0.106.
+        ("almost no writes", Ideal { writes: 4, ..short.clone() }, &["its own load"]),
+        ("almost no reads", Ideal { reads: 40, writes: 30_000, commit: true, ..short.clone() }, &[]),
+    ] {
+        let (json, plain) = judged(&ideal.text(), &[]);
+        assert_eq!(json["verdict"], "PASS", "{what}: {}", json["reason"]);
+        let all = json["watermarks"].to_string() + &plain;
+        said.iter().for_each(|said| assert!(all.contains(said), "{what}: {said} in\n{all}"));
+        assert_eq!(said.iter().any(|said| said.contains("as ACT offers it")) && !all.contains("OFFERED LESS"), false);
+    }
+}
+
+#[test]
+fn a_load_that_act_did_not_deliver_passes_by_no_arithmetic() {
+    let short = Ideal { seconds: 7200, interval: 10, ..Ideal::default() };
+    let commit = Ideal { commit: true, ..short.clone() };
+    let index = Ideal { index: true, devices: 2, reads: 4000, writes: 2000, ..short.clone() };
+    for (what, ideal) in [
+        ("99.5 % of all", Ideal { done: (0.995, 0.995), ..commit.clone() }),
+        ("99.5 % of the reads", Ideal { done: (0.995, 1.0), ..commit.clone() }),
+        ("writes in place of reads", Ideal { done: (0.5, 2.0), ..commit }),
+        ("99.5 % of the large blocks", Ideal { done: (1.0, 0.995), writes: 100_000, ..short.clone() }),
+        ("half of an index's one part in two", Ideal { done: (1.0, 0.5), ..index.clone() }),
+        ("99 % of an index's reads", Ideal { done: (0.99, 1.0), ..index }),
+        ("half, with any number of threads", Ideal { done: (0.5, 1.0), service_threads: 180, ..short }),
+    ] {
+        let (json, _) = judged(&ideal.text(), &[]);
+        assert!(["INVALID", "FAIL"].contains(&json["verdict"].as_str().unwrap()), "{what}: {}", json["reason"]);
+        assert!(json["reason"].as_str().unwrap().contains("scheduled") || what.contains("in place"), "{what}: {json}");
+    }
+}
+
+#[test]
+fn what_is_behind_the_last_whole_slice_is_not_judged_and_a_slice_is_whole_intervals() {
+    // Two seconds behind an hour in which everything takes too long.
+    let tail = Ideal { seconds: 3602, interval: 1, slow_from: 3600, ..Ideal::default() };
+    let (json, plain) = judged(&tail.text(), &[]);
+    assert_eq!(json["verdict"], "PASS", "{}", json["reason"]);
+    assert_eq!((json["slices"].as_array().unwrap().len(), &json["planned_ns"]), (1, &3_600_000_000_000u64.into()));
+    assert!(json["watermarks"].to_string().contains("the last 2s are no whole slice"), "{}", json["watermarks"]);
+    assert!(plain.contains("REST"), "{plain}");
+    // In a whole slice it counts, and an error counts anywhere.
+    let (json, _) = judged(&tail.text(), &["--slice", "2s"]);
+    assert_eq!((&json["verdict"], json["slices"].as_array().unwrap().len()), (&"FAIL".into(), 1801));
+    let failed =
+        tail.text().replace("after 3602 sec:", "ERROR: reading /dev/nvme0n1: 5 'Input/output error'\nafter 3602 sec:");
+    let (json, _) = judged(&failed, &[]);
+    assert_eq!(json["verdict"], "FAIL", "{}", json["reason"]);
+    // A log that ends in its rest has not ended.
+    let cut = tail.text();
+    let (json, _) = judged(&cut[..cut.find("after 3602").unwrap()], &[]);
+    assert_eq!(json["verdict"], "INCOMPLETE", "{}", json["reason"]);
+    // Seven seconds do not divide an hour: the analyzer makes slices of 3605 s.
+    let sevens = Ideal { seconds: 7210, interval: 7, ..Ideal::default() };
+    let (json, _) = judged(&sevens.text(), &[]);
+    assert_eq!(
+        (&json["verdict"], &json["slice_ns"]),
+        (&"PASS".into(), &3_605_000_000_000u64.into()),
+        "{}",
+        json["reason"]
+    );
+    // Shorter than a slice is one slice, as before.
+    let (json, _) = judged(&Ideal { seconds: 100, interval: 1, ..Ideal::default() }.text(), &[]);
+    assert_eq!((&json["verdict"], json["slices"].as_array().unwrap().len()), (&"PASS".into(), 1), "{}", json["reason"]);
+}
+
+#[test]
+fn what_act_5_measured_from_its_queues_is_response() {
+    for (case, name, device) in [
+        ("run-3.0", "reads", "device-reads"),
+        ("run-5.0-storage", "reads", "device-reads"),
+        ("run-5.2-index", "trans-reads", "device-reads"),
+    ] {
+        let Some(path) = golden()
+            .into_iter()
+            .map(|root| root.join("act-old").join(case).join("log.txt"))
+            .find(|path| path.is_file())
+        else {
+            continue;
+        };
+        let path = path.to_str().unwrap();
+        let of = |more: &[&str]| assay(&[&["judge", path], more].concat());
+        let shown = text(&of(&[]).stdout);
+        let head = format!("      {:<21}   {device} service", format!("{name} response"));
+        assert!(shown.contains(&head) && !shown.contains("device-trans"), "{case}: {head} in\n{shown}");
+        assert!(
+            shown.contains(&format!("{name} response over 1")) && !shown.contains(&format!("{name} service over")),
+            "{shown}"
+        );
+        let row = shown.lines().skip_while(|line| !line.starts_with("-----")).nth(1).unwrap();
+        assert!(!row.contains('-') && row.split_whitespace().count() >= 7, "{case}: {row}");
+        let json: serde_json::Value = serde_json::from_slice(&of(&["--json"]).stdout).unwrap();
+        let stream = json["streams"].as_array().unwrap().iter().find(|s| s["name"] == name).unwrap();
+        assert_eq!(stream["service"]["operations"], 0);
+        assert!(stream["response"]["operations"].as_u64().unwrap() > 40_000, "{stream}");
+        // Service is judged on what the devices took.
+        let service = text(&of(&["--judge", "service"]).stdout);
+        assert!(service.contains(&format!("{device} service over 1")), "{service}");
+        assert_ne!(of(&["--judge", "response"]).status.code(), Some(2));
+    }
 }
 
 #[test]

@@ -4,19 +4,25 @@
 //! stays untold, and what follows from that is said in the header's watermarks:
 //!
 //! - 6.x knows how long the device took (service) and nothing of the time before (response). Up to 5.x `reads` is measured from
-//!   the moment a request was queued. Neither is response as it is meant here; the criteria are judged on what there is.
-//! - The planned load is that of the log's derived configuration. Operations that are behind it are counted as waiting. The
-//!   cause is the device where ACT's large-block or cache threads spent half of their time with it; service threads that are
-//!   behind may be too few, so that nothing is proven.
+//!   the moment a request was queued, which is response ([`counts_waiting`]), and `device-reads` is service. The criteria are
+//!   judged on what there is.
+//! - The planned load is what the arithmetic of the ACT that wrote the log makes of its configuration ([`schedule`]); where
+//!   that is less than the configuration asks for, a watermark says so. Operations that are behind it are counted as waiting.
+//!   The cause is the device where ACT's large-block or cache threads spent half of their time with it; service threads that
+//!   are behind may be too few, so that nothing is proven.
+//! - What is behind the last whole slice is not judged, as in ACT's analyzer; an error in it counts.
 //! - Buckets of microseconds do not have a boundary at 1 ms: 1024 µs stands for it, 8192 µs for 8 ms, 65536 µs for 64 ms.
 //! - There are no sums and no largest values: [`KNOWS_NO_MEANS`] is what the reader of a judgement is told.
 
+mod schedule;
+
 use super::log::{BUCKETS, Block, Event as Line, EventKind, Header as Head, Item, Log, LogError, Program, Unit};
-use assay_base::{Bound, Criterion, Direction, Errno, Measure, Multiple, Rate, Share, Span};
+use assay_base::{Bound, Criterion, Direction, Errno, Measure, Multiple, Share, Span};
 use assay_record::{
     Close, CloseReason, Entry, Event, FlowHead, FlowInterval, Header, Interval, PhaseHead, PhaseKind, StreamHead,
     TargetHead, Timing,
 };
+use schedule::Schedule;
 use std::collections::BTreeMap;
 use std::io::BufRead;
 
@@ -28,6 +34,10 @@ const DAY: Span = Span::from_secs(86_400);
 const LARGEST: u32 = 40;
 /// The target of histograms over several devices.
 const TOGETHER: &str = "all devices";
+/// The kind of that target, which is no device.
+pub const TOGETHER_KIND: &str = "devices";
+/// The phase behind the last whole slice, where there is one. It is not judged.
+const REST: &str = "behind the last whole slice";
 /// Lines without measurement that become events; the others are counted.
 const EVENTS: usize = 1000;
 
@@ -68,8 +78,6 @@ struct Flow {
     /// As the log names it.
     name: String,
     write: bool,
-    /// Planned, per second.
-    rate: Option<Rate>,
     /// Threads of ACT that carry it.
     threads: Option<u64>,
     /// Whether these serve nothing but the drives.
@@ -91,6 +99,7 @@ struct Import {
     head: Head,
     header: Header,
     flows: Vec<Flow>,
+    schedule: Schedule,
     planned: Span,
     after: Span,
     intervals: u64,
@@ -106,12 +115,14 @@ impl Import {
         let head = log.header().clone();
         let names = if log.names().is_empty() { &head.listed } else { log.names() };
         let flows: Vec<Flow> = names.iter().map(|name| flow(&head, name)).collect();
+        let schedule = Schedule::new(&head, names);
         let planned = planned(&head);
-        let header = header(&head, &flows, planned, slice);
+        let header = header(&head, &flows, &schedule, planned, whole_intervals(&head, slice));
         Import {
             head,
             header,
             flows,
+            schedule,
             planned,
             after: Span::ZERO,
             intervals: 0,
@@ -186,22 +197,30 @@ impl Import {
         let length = Span::from_ns(block.after.as_ns().saturating_sub(self.after.as_ns()));
         let regular = self.head.interval.as_ns().max(1);
         let index = (block.after.as_ns() / regular).saturating_sub(1).max(self.next_index);
-        let mut flows = Vec::new();
-        let unit = self.head.unit;
-        for flow in &mut self.flows {
-            let none = [0; BUCKETS];
+        let mut all = Vec::new();
+        for flow in &self.flows {
             let known = log.names().iter().position(|name| *name == flow.name);
             let reading = block.readings.iter().find(|reading| Some(reading.histogram) == known);
-            let buckets = reading.map_or(&none, |reading| &reading.buckets);
+            let buckets = reading.map_or([0; BUCKETS], |reading| reading.buckets);
             if buckets.iter().zip(&flow.buckets).any(|(now, before)| now < before) {
                 let message = format!("the counts of {} go back", flow.name);
                 return Err(log.fault_here(message, "give the log of one run, unchanged"));
             }
-            flows.push(flow.advance(buckets, block.after, length, unit));
+            all.push(buckets);
         }
+        let flows = self.advance(&all, block.after, length);
         let interval = self.interval(index, block.after, flows);
         sink(Entry::Interval(interval));
         Ok(())
+    }
+
+    /// The histograms of the interval of `length` up to `after`, at whose end the log counts `buckets`.
+    fn advance(&mut self, buckets: &[[u64; BUCKETS]], after: Span, length: Span) -> Vec<FlowInterval> {
+        let ended: Vec<u64> = self.flows.iter().zip(buckets).map(|(flow, buckets)| flow.ended_with(buckets)).collect();
+        let behind = self.schedule.behind(after, &ended);
+        let unit = self.head.unit;
+        let flows = self.flows.iter_mut().zip(buckets).zip(behind);
+        flows.map(|((flow, buckets), behind)| flow.advance(buckets, behind, length, unit)).collect()
     }
 
     /// The interval up to `end`, which is taken for reached.
@@ -209,16 +228,18 @@ impl Import {
         let start_ns = std::mem::replace(&mut self.after, end).as_ns();
         self.next_index = index + 1;
         self.intervals += 1;
-        Interval { index, start_ns, end_ns: end.as_ns(), phase: 0, flows, ..Interval::default() }
+        let judged = self.header.phases[0].span_ns;
+        let phase = u16::from(self.header.phases.len() > 1 && start_ns >= judged);
+        Interval { index, start_ns, end_ns: end.as_ns(), phase, flows, ..Interval::default() }
     }
 
     /// A log that was cut has no closing line here either.
     fn end(&mut self, sink: &mut dyn FnMut(Entry)) {
         if self.flows.iter().any(|flow| !flow.errors.is_empty()) {
             // Errors behind the last block.
-            let (after, unit) = (self.after, self.head.unit);
-            let flows = self.flows.iter_mut().map(|flow| flow.advance(&flow.buckets.clone(), after, Span::ZERO, unit));
-            let flows = flows.collect();
+            let buckets: Vec<_> = self.flows.iter().map(|flow| flow.buckets).collect();
+            let after = self.after;
+            let flows = self.advance(&buckets, after, Span::ZERO);
             sink(Entry::Interval(self.interval(self.next_index, after, flows)));
         }
         let reason = match self.stopped {
@@ -242,17 +263,22 @@ impl Import {
 }
 
 impl Flow {
-    /// The interval of `length` up to `after`, at whose end the log counts `buckets`.
-    fn advance(&mut self, buckets: &[u64; BUCKETS], after: Span, length: Span, unit: Unit) -> FlowInterval {
+    /// Operations that have ended when the log counts `buckets`, with those that failed since the last block.
+    fn ended_with(&self, buckets: &[u64; BUCKETS]) -> u64 {
+        let ok = buckets.iter().zip(&self.buckets).fold(0u64, |sum, (now, before)| sum.saturating_add(now - before));
+        self.errors.values().fold(self.ended.saturating_add(ok), |sum, n| sum.saturating_add(*n))
+    }
+
+    /// The interval of `length` at whose end the log counts `buckets` and `behind` are due and have not ended.
+    fn advance(&mut self, buckets: &[u64; BUCKETS], behind: u64, length: Span, unit: Unit) -> FlowInterval {
         let new: Vec<u64> = buckets.iter().zip(&self.buckets).map(|(now, before)| now - before).collect();
         self.buckets = *buckets;
         let errors = std::mem::take(&mut self.errors);
         let ok = new.iter().fold(0u64, |sum, n| sum.saturating_add(*n));
         let ended = errors.values().fold(ok, |sum, n| sum.saturating_add(*n));
         self.ended = self.ended.saturating_add(ended);
-        let planned = self.rate.map_or(0, |rate| rate.operations_in(after));
         let before = self.scheduled;
-        self.scheduled = planned.max(self.ended).max(before);
+        self.scheduled = self.ended.saturating_add(behind).max(before);
         // Each of ACT's threads may have one on its way.
         let behind = self.scheduled - self.ended;
         let in_flight = behind.min(self.threads.unwrap_or(0));
@@ -328,7 +354,6 @@ fn flow(head: &Head, name: &str) -> Flow {
     Flow {
         name: name.to_owned(),
         write: name.ends_with("writes"),
-        rate: rate(head, name),
         threads,
         bound_to_drives: name.starts_with("large-block-")
             || (head.program == Program::Index && matches!(name, "writes" | "device-writes")),
@@ -359,49 +384,16 @@ fn load(head: &Head, devices: u64) -> String {
     let rates = number("read-reqs-per-sec").zip(number("write-reqs-per-sec"));
     let even = rates.filter(|(reads, writes)| *reads == writes.saturating_mul(2));
     let multiple = even.and_then(|(reads, _)| Multiple::ratio(reads, devices.saturating_mul(2000)));
-    multiple.map_or_else(|| "its own load".to_owned(), |multiple| multiple.to_string())
+    let named = multiple.map_or_else(|| "its own load".to_owned(), |multiple| multiple.to_string());
+    if schedule::shortfalls(head).is_empty() { named } else { format!("{named} as ACT offers it") }
 }
 
-/// The rate a log's derived configuration gives a histogram over all devices; from 5.x on.
-fn rate(head: &Head, name: &str) -> Option<Rate> {
-    // A log of ours: its arrivals are independent, their number varies, and our own log judges the load better.
-    if head.derived.iter().any(|(key, _)| key == super::export::WRITTEN_BY) {
-        return None;
-    }
-    let derived = |key: &str| {
-        let text = head.derived.iter().find(|(known, _)| known == key).map(|(_, value)| value.as_str())?;
-        format!("{text}/s").parse::<Rate>().ok().filter(|rate| !rate.is_zero())
-    };
-    let item = |key: &str| head.item(key).and_then(|text| text.parse::<u32>().ok()).map(u64::from);
-    match (head.program, name) {
-        // Up to 4.x nothing is derived in the log.
-        (Program::Act, "reads" | "device-reads") => {
-            let updates = item("write-reqs-per-sec").unwrap_or(0) * item("update-pct").unwrap_or(0) / 100;
-            Some(Rate::per_second(item("read-reqs-per-sec")?.saturating_add(updates))).filter(|rate| !rate.is_zero())
-        }
-        (Program::Storage, "reads") => derived("internal-read-reqs-per-sec"),
-        (Program::Storage, "writes") => derived("internal-write-reqs-per-sec"),
-        (Program::Storage, "large-block-reads") => derived("large-block-reads-per-sec"),
-        (Program::Storage, "large-block-writes") => derived("large-block-writes-per-sec"),
-        // Up to 5.x there are device-reads besides, and service reads have another name.
-        (Program::Storage, "device-reads") => derived("internal-read-reqs-per-sec"),
-        (Program::Index, "trans-reads") => derived("trans-thread-reads-per-sec"),
-        (Program::Index, "writes" | "device-writes") => derived("cache-thread-reads-and-writes-per-sec"),
-        (Program::Index, "reads" | "device-reads") => {
-            let cache = derived("cache-thread-reads-and-writes-per-sec").unwrap_or(Rate::ZERO);
-            let service = derived("service-thread-reads-per-sec").or(derived("trans-thread-reads-per-sec"));
-            service.unwrap_or(Rate::ZERO).plus(cache).filter(|rate| !rate.is_zero())
-        }
-        _ => None,
-    }
-}
-
-fn header(head: &Head, flows: &[Flow], planned: Span, slice: Span) -> Header {
+fn header(head: &Head, flows: &[Flow], schedule: &Schedule, planned: Span, slice: Span) -> Header {
     let names: Vec<String> = device_names(head);
     let several = names.len() != 1;
     let mut targets: Vec<TargetHead> = Vec::new();
     if several {
-        targets.push(TargetHead { name: TOGETHER.to_owned(), kind: "devices".to_owned(), ..TargetHead::default() });
+        targets.push(TargetHead { name: TOGETHER.to_owned(), kind: TOGETHER_KIND.to_owned(), ..TargetHead::default() });
     }
     targets.extend(names.iter().map(|name| {
         let line = head.devices.iter().find(|line| line.name == *name);
@@ -418,11 +410,11 @@ fn header(head: &Head, flows: &[Flow], planned: Span, slice: Span) -> Header {
         let place = device.and_then(|device| names.iter().position(|name| name == device));
         place.map_or(0, |place| place + usize::from(several)) as u16
     };
-    let stream = |flow: &Flow| StreamHead {
+    let stream = |(index, flow): (usize, &Flow)| StreamHead {
         name: flow.name.clone(),
         direction: if flow.write { Direction::Write } else { Direction::Read },
-        arrival: if flow.rate.is_some() { "steady".to_owned() } else { "unknown".to_owned() },
-        rate: flow.rate,
+        arrival: if schedule.rate(index).is_some() { "steady".to_owned() } else { "unknown".to_owned() },
+        rate: schedule.rate(index),
         size: size(head, &flow.name),
         per_target: false,
     };
@@ -447,13 +439,8 @@ fn header(head: &Head, flows: &[Flow], planned: Span, slice: Span) -> Header {
         load: load(head, names.len().max(1) as u64),
         slice_ns: slice.as_ns(),
         interval_ns: head.interval.as_ns(),
-        phases: vec![PhaseHead {
-            name: "measure".to_owned(),
-            kind: PhaseKind::Measure,
-            span_ns: planned.as_ns(),
-            steady_round_ns: None,
-        }],
-        streams: flows.iter().map(stream).collect(),
+        phases: phases(planned, slice),
+        streams: flows.iter().enumerate().map(stream).collect(),
         flows: placed.collect(),
         targets,
         thresholds_ns: (0..=LARGEST).map(|e| head.unit.span().as_ns() << e).collect(),
@@ -463,7 +450,7 @@ fn header(head: &Head, flows: &[Flow], planned: Span, slice: Span) -> Header {
             .and_then(|n| n.parse::<u64>().ok())
             .unwrap_or(0)
             .saturating_mul(1_000_000_000),
-        watermarks: watermarks(head, planned),
+        watermarks: watermarks(head, planned, slice),
         engine: BTreeMap::from([("engine".to_owned(), format!("ACT {}", head.version))]),
         host: BTreeMap::new(),
         plan: plan(head),
@@ -504,7 +491,7 @@ fn criteria(head: &Head, flows: &[Flow], several: bool, slice: Span) -> Vec<Crit
     for flow in flows.iter().filter(|flow| judged(&flow.name)) {
         criteria.extend(over.into_iter().zip(below).map(|(over, below)| Criterion {
             stream: flow.name.clone(),
-            measure: Measure::Service,
+            measure: if head.major < 6 && queued(&flow.name) { Measure::Response } else { Measure::Service },
             bound: Bound::Over { over, below },
             window: Some(slice),
         }));
@@ -512,15 +499,54 @@ fn criteria(head: &Head, flows: &[Flow], several: bool, slice: Span) -> Vec<Crit
     criteria
 }
 
-fn watermarks(head: &Head, planned: Span) -> Vec<String> {
+/// What is judged, and what is behind the last whole slice. A test that is shorter than a slice is one.
+fn phases(planned: Span, slice: Span) -> Vec<PhaseHead> {
+    let phase = |name: &str, kind, span_ns| PhaseHead { name: name.to_owned(), kind, span_ns, steady_round_ns: None };
+    let judged = judged(planned, slice).as_ns();
+    let mut phases = vec![phase("measure", PhaseKind::Measure, judged)];
+    if judged < planned.as_ns() {
+        phases.push(phase(REST, PhaseKind::WarmUp, planned.as_ns() - judged));
+    }
+    phases
+}
+
+/// The whole slices of `planned`; all of it where it is shorter than one.
+fn judged(planned: Span, slice: Span) -> Span {
+    let (planned, slice) = (planned.as_ns(), slice.as_ns().max(1));
+    Span::from_ns(if planned < slice { planned } else { planned / slice * slice })
+}
+
+/// A slice is rounded up to whole report intervals, as ACT's analyzer does.
+fn whole_intervals(head: &Head, slice: Span) -> Span {
+    let interval = head.interval.as_ns().max(1);
+    Span::from_ns(slice.as_ns().max(1).div_ceil(interval).saturating_mul(interval))
+}
+
+/// Whether the lengths of `stream` in the log that `header` was made of hold the time in ACT's queues: response, not service.
+/// That is so up to 5.x of what is not named after a device.
+pub fn counts_waiting(header: &Header, stream: &str) -> bool {
+    let version = header.tool.strip_prefix("ACT ").and_then(|version| version.split('.').next()?.parse::<u32>().ok());
+    version.is_some_and(|major| major < 6) && queued(stream)
+}
+
+fn queued(stream: &str) -> bool {
+    matches!(stream, "reads" | "writes" | "trans-reads")
+}
+
+fn watermarks(head: &Head, planned: Span, slice: Span) -> Vec<String> {
     let measured = match head.major {
         6.. => "service time only; what users waited (response) is unknown".to_owned(),
-        _ => "reads are measured from the moment they were queued, device-reads from the moment they were issued"
-            .to_owned(),
+        _ => "response begins when ACT queued a request; service is that of the device histograms".to_owned(),
     };
     let mut marks = vec![format!("ACT {} LOG: {measured}", head.version)];
     if head.unit == Unit::Microseconds {
         marks.push("ACT LOG IN MICROSECONDS: judged at 1024, 8192 and 65536 µs".to_owned());
+    }
+    marks.extend(schedule::shortfalls(head));
+    let rest = planned.as_ns() - judged(planned, slice).as_ns();
+    if rest > 0 {
+        let rest = Span::from_ns(rest);
+        marks.push(format!("REST: the last {rest} are no whole slice and are not judged, as in ACT's analyzer"));
     }
     if planned < DAY {
         marks.push(format!("SHORT: {planned} planned, ACT's procedure asks for {DAY}"));

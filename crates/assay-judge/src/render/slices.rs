@@ -71,15 +71,16 @@ pub fn thresholds(part: &Part, stream: &str) -> Vec<Span> {
 /// One table of at most about `most` lines.
 pub fn one(part: &Part, stream: &str, target: Option<&str>, most: usize) -> Page {
     let columns = thresholds(part, stream);
+    let device = device_stream(part, stream);
     let marked = target.is_none_or(|target| broke_a_bound(part, stream, target));
     let mut page = Page::default();
-    heading(&mut page, stream, target, &columns);
+    heading(&mut page, part, stream, target, &columns);
     let rows = keep(&part.slices, stream, target, columns.first().copied(), most.saturating_sub(7));
     let mut next = 0;
     for index in rows.iter().copied().chain([part.slices.len()]) {
         left_out(&mut page, &part.slices[next..index]);
         if let Some(slice) = part.slices.get(index) {
-            row(&mut page, slice, stream, target, &columns, marked);
+            row(&mut page, slice, (stream, &device), target, &columns, marked);
         }
         next = index + 1;
     }
@@ -98,13 +99,20 @@ fn broke_a_bound(part: &Part, stream: &str, target: &str) -> bool {
     figures.any(|figure| figure.target.as_deref() == Some(target) && !figure.within)
 }
 
-fn heading(page: &mut Page, stream: &str, target: Option<&str>, columns: &[Span]) {
+/// The stream that holds the service of `stream`: a log of ACT up to 5.x has one of its own for that.
+fn device_stream(part: &Part, stream: &str) -> String {
+    let device = format!("device-{}", stream.trim_start_matches("trans-"));
+    if part.streams.iter().any(|entry| entry.name == device) { device } else { stream.to_owned() }
+}
+
+fn heading(page: &mut Page, part: &Part, stream: &str, target: Option<&str>, columns: &[Span]) {
     let width = columns.len() * 7;
     if let Some(target) = target {
         page.line(format!("{stream} on {target}"));
     }
     let name = cut(&format!("{stream} response"), width.max(16));
-    let device = format!("device-{stream} service");
+    let device = device_stream(part, stream);
+    let device = if device == stream { format!("device-{stream} service") } else { format!("{device} service") };
     page.line(format!("      {name:<w$}   {device}", w = width.max(16)));
     let unit = "%>(ms)";
     page.line(format!("      {unit:<w$}   {unit}", w = width.max(16)));
@@ -131,9 +139,17 @@ fn share(share: Option<f64>) -> String {
     share.map_or_else(|| format!("{:>7}", "-"), |share| format!("{:>7.2}", share * 100.0))
 }
 
-fn row(page: &mut Page, slice: &Slice, stream: &str, target: Option<&str>, columns: &[Span], marked: bool) {
+fn row(
+    page: &mut Page,
+    slice: &Slice,
+    (stream, device): (&str, &str),
+    target: Option<&str>,
+    columns: &[Span],
+    marked: bool,
+) {
     let Some(entry) = slice.stream(stream, target) else { return };
-    let (response, service) = (cells(&entry.response, columns), cells(&entry.service, columns));
+    let service = slice.stream(device, target).unwrap_or(entry);
+    let (response, service) = (cells(&entry.response, columns), cells(&service.service, columns));
     let mark = match () {
         () if !slice.complete => "  not complete",
         () if !slice.valid => "  proves nothing",
@@ -206,8 +222,11 @@ type Pair = [Vec<Option<f64>>; 2];
 fn ends(part: &Part, stream: &str, target: Option<&str>, columns: &[Span]) -> (Pair, Pair) {
     let entries: Vec<_> =
         part.slices.iter().filter(|slice| slice.complete).filter_map(|slice| slice.stream(stream, target)).collect();
+    let device = device_stream(part, stream);
+    let complete = part.slices.iter().filter(|slice| slice.complete);
+    let services = complete.filter_map(|slice| slice.stream(&device, target).or(slice.stream(stream, target)));
     let sides: [Vec<&SliceTimes>; 2] =
-        [entries.iter().map(|entry| &entry.response).collect(), entries.iter().map(|entry| &entry.service).collect()];
+        [entries.iter().map(|entry| &entry.response).collect(), services.map(|entry| &entry.service).collect()];
     let average = |times: &Vec<&SliceTimes>, span: &Span| {
         let over: u128 = times.iter().filter_map(|times| times.over.get(span)).map(|n| u128::from(*n)).sum();
         let of: u128 = times.iter().map(|times| u128::from(times.operations)).sum();

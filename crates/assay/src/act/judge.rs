@@ -2,12 +2,12 @@
 
 use crate::failure::Failure;
 use crate::logfile;
-use assay_base::{Measure, Span};
+use assay_base::{Criterion, Measure, Span};
 use assay_formats::act::import;
 use assay_formats::act::log::LogError;
 use assay_judge::judgement::{Part, TimesSummary};
 use assay_judge::{Fold, Judgement, Options};
-use assay_record::Entry;
+use assay_record::{Entry, Header};
 use std::io::{BufReader, Read};
 use std::path::Path;
 
@@ -34,22 +34,56 @@ pub fn judge_heard(
     options: Options,
     hear: &mut dyn FnMut(&Entry) -> Result<(), String>,
 ) -> Result<Judgement, Failure> {
-    if options.judge_on == Some(Measure::Response) {
-        return Err(Failure::usage("a log of ACT knows no response times; judge it without --judge response"));
-    }
     let file = logfile::open(log)?;
     let slice = options.slice.unwrap_or(SLICE);
-    let mut fold = Fold::new(options);
+    let asked = options.judge_on;
+    // The importer makes whole report intervals of a slice.
+    let mut fold = Fold::new(Options { slice: None, ..options });
     let input = BufReader::with_capacity(1 << 20, file);
-    let mut heard = Ok(());
-    let mut both = |entry: Entry| {
+    let (mut heard, mut head, mut unfit) = (Ok(()), None, None);
+    let mut both = |mut entry: Entry| {
+        if let Entry::Header(header) = &mut entry {
+            unfit = on_what_is_there(header, asked);
+            head = Some(header.clone());
+        }
         heard = std::mem::replace(&mut heard, Ok(())).and_then(|()| hear(&entry));
         fold.entry(&entry);
     };
     import::entries(&log.display().to_string(), input, slice, &mut both).map_err(unreadable)?;
+    if let Some(why) = unfit {
+        return Err(Failure::usage(why));
+    }
     heard.map_err(|why| Failure::workload(format!("{}: {why}", log.display())))?;
     let judgement = fold.finish().map_err(|e| Failure::workload(format!("{}: {e}", log.display())))?;
-    Ok(without_the_unknown(judgement))
+    Ok(without_the_unknown(judgement, head.as_deref()))
+}
+
+/// Lets the criteria of a log ask for what it holds when they are to be judged on another measure; says why, where it holds none
+/// of that.
+fn on_what_is_there(header: &mut Header, asked: Option<Measure>) -> Option<String> {
+    let asked = asked?;
+    let waits = |name: &str| import::counts_waiting(header, name);
+    let streams: Vec<String> = header.streams.iter().map(|stream| stream.name.clone()).collect();
+    let found = |criterion: &Criterion| match (asked, waits(&criterion.stream)) {
+        (Measure::Response, false) => None,
+        (Measure::Service, true) => {
+            let device = device_histogram(&criterion.stream);
+            streams.iter().any(|name| *name == device).then_some(device)
+        }
+        (Measure::Response, true) | (Measure::Service, false) => Some(criterion.stream.clone()),
+    };
+    let found: Vec<Option<String>> = header.criteria.iter().map(found).collect();
+    let kept = header.criteria.drain(..).zip(found);
+    let kept = kept.filter_map(|(criterion, stream)| Some(Criterion { stream: stream?, measure: asked, ..criterion }));
+    let kept: Vec<Criterion> = kept.collect();
+    let none = kept.is_empty() && !streams.is_empty();
+    header.criteria = kept;
+    none.then(|| format!("this log of {} knows no {asked} times; judge it without --judge {asked}", header.tool))
+}
+
+/// The histogram of what the device took, of the same operations.
+fn device_histogram(stream: &str) -> String {
+    format!("device-{}", stream.trim_start_matches("trans-"))
 }
 
 fn unreadable(error: LogError) -> Failure {
@@ -57,29 +91,39 @@ fn unreadable(error: LogError) -> Failure {
     Failure::workload(text.strip_prefix("error: ").unwrap_or(&text))
 }
 
-/// Takes out what the log does not know: response and lag, means, largest values.
-fn without_the_unknown(mut judgement: Judgement) -> Judgement {
+/// Takes out what the log does not know: response or service, lag, means, largest values; and the target that is no device.
+fn without_the_unknown(mut judgement: Judgement, head: Option<&Header>) -> Judgement {
     judgement.warnings.retain(|warning| !warning.starts_with("percentiles of "));
     judgement.warnings.push(import::KNOWS_NO_MEANS.to_owned());
-    clear(&mut judgement.part);
+    let waits = |stream: &str| head.is_some_and(|head| import::counts_waiting(head, stream));
+    clear(&mut judgement.part, &waits);
     for step in &mut judgement.steps {
-        clear(&mut step.part);
+        clear(&mut step.part, &waits);
     }
     judgement
 }
 
-fn clear(part: &mut Part) {
+fn clear(part: &mut Part, waits: &dyn Fn(&str) -> bool) {
+    part.targets.retain(|target| target.head.kind != import::TOGETHER_KIND);
     for stream in &mut part.streams {
-        (stream.service.mean_ns, stream.service.max_ns) = (None, None);
-        stream.service.nines.clear();
-        for unknown in [&mut stream.response, &mut stream.lag, &mut stream.own_lag] {
+        let (known, unknown) = match waits(&stream.name) {
+            true => (&mut stream.response, &mut stream.service),
+            false => (&mut stream.service, &mut stream.response),
+        };
+        (known.mean_ns, known.max_ns) = (None, None);
+        known.nines.clear();
+        for unknown in [unknown, &mut stream.lag, &mut stream.own_lag] {
             *unknown = TimesSummary::default();
         }
     }
     for slice in &mut part.slices {
         for stream in &mut slice.streams {
-            (stream.service.mean_ns, stream.service.max_ns) = (None, None);
-            stream.response = Default::default();
+            let (known, unknown) = match waits(&stream.stream) {
+                true => (&mut stream.response, &mut stream.service),
+                false => (&mut stream.service, &mut stream.response),
+            };
+            (known.mean_ns, known.max_ns) = (None, None);
+            *unknown = Default::default();
             stream.own_lag_p99_below_ns = None;
         }
     }

@@ -1,0 +1,262 @@
+//! When the operations of a log were due, by the arithmetic of the ACT that wrote it. A log is held against what its ACT set
+//! out to do; where that is less than its configuration asks for, [`shortfalls`] says so.
+//!
+//! From ACT's sources, 5.0 to 6.6:
+//!
+//! - A rate is divided by the number of threads in whole numbers, and each thread keeps the quotient. (Since 6.0 the service
+//!   threads of `act_storage`; before it the generators of reads and of writes, each for itself; always those of `act_index`.)
+//! - Since 6.0 a service thread decides at random whether its next operation is a read or a committed write. Only their sum has
+//!   a schedule. Either count wanders about its share, over a day by many times what a slice may lack.
+//! - The cache threads of `act_index` wait as if each had all the devices to serve: with n devices they do one n-th.
+//! - Large blocks per second are exact, and printed with two digits.
+
+use super::super::conf::{Conf, Kind};
+use super::super::log::{Header as Head, Program};
+use assay_base::{Bytes, Rate};
+
+/// Of so many parts a service thread draws one, to tell a read from a write (ACT's source).
+const SPLIT: u128 = 1 << 20;
+/// Standard deviations by which a count that is drawn may be below its mean.
+const SIGMAS: f64 = 6.0;
+
+/// What one histogram's schedule is made of.
+#[derive(Clone, Copy, PartialEq, Debug)]
+enum Due {
+    /// Not known.
+    Unknown,
+    /// Evenly, at this rate.
+    Even(Rate),
+    /// Drawn from a schedule of the second rate, with the first on average.
+    Drawn(Rate, Rate),
+}
+
+/// The schedules of a log's histograms.
+#[derive(Debug)]
+pub(super) struct Schedule {
+    due: Vec<Due>,
+}
+
+impl Schedule {
+    /// Of the histograms `names`.
+    pub(super) fn new(head: &Head, names: &[String]) -> Schedule {
+        let drawn = drawn(head);
+        let due = |name: &String| match (rate(head, name), drawn) {
+            (None, _) => Due::Unknown,
+            (Some(rate), Some(total)) if matches!(name.as_str(), "reads" | "writes") => Due::Drawn(rate, total),
+            (Some(rate), _) => Due::Even(rate),
+        };
+        Schedule { due: names.iter().map(due).collect() }
+    }
+
+    /// Mean rate of a histogram.
+    pub(super) fn rate(&self, flow: usize) -> Option<Rate> {
+        match self.due[flow] {
+            Due::Unknown => None,
+            Due::Even(rate) | Due::Drawn(rate, _) => Some(rate),
+        }
+    }
+
+    /// How many operations of each histogram were due `after` the start and have not ended, when so many have.
+    pub(super) fn behind(&self, after: assay_base::Span, ended: &[u64]) -> Vec<u64> {
+        let drawn: Vec<(usize, Rate, Rate)> = self
+            .due
+            .iter()
+            .enumerate()
+            .filter_map(|(index, due)| due.drawn().map(|(own, all)| (index, own, all)))
+            .collect();
+        let together = drawn.iter().fold(0u64, |sum, (index, ..)| sum.saturating_add(ended[*index]));
+        let of_one = |(due, ended): (&Due, &u64)| match *due {
+            Due::Unknown => 0,
+            Due::Even(rate) => rate.operations_in(after).saturating_sub(*ended),
+            Due::Drawn(own, all) if drawn.len() == 1 => least(own, all, after).saturating_sub(*ended),
+            Due::Drawn(own, all) => {
+                let missing = all.operations_in(after).saturating_sub(together);
+                (missing as f64 * own.as_f64() / all.as_f64()).round() as u64
+            }
+        };
+        self.due.iter().zip(ended).map(of_one).collect()
+    }
+}
+
+impl Due {
+    fn drawn(self) -> Option<(Rate, Rate)> {
+        if let Due::Drawn(own, all) = self { Some((own, all)) } else { None }
+    }
+}
+
+/// What a count drawn from `all` has reached by then, but for chance. (The other part of it stands in no histogram.)
+fn least(own: Rate, all: Rate, after: assay_base::Span) -> u64 {
+    let share = own.as_f64() / all.as_f64();
+    let of = all.operations_in(after) as f64;
+    (of * share - SIGMAS * (of * share * (1.0 - share)).sqrt()).max(0.0) as u64
+}
+
+/// The sum from which reads and writes are drawn, if the log's ACT does that.
+fn drawn(head: &Head) -> Option<Rate> {
+    let (reads, writes) = internal(head)?;
+    (head.program == Program::Storage && head.major >= 6 && reads > 0 && writes > 0)
+        .then(|| Rate::per_second(divided(reads.saturating_add(writes), threads(head))))
+}
+
+/// Reads and committed writes a second as `act_storage` derives them.
+fn internal(head: &Head) -> Option<(u64, u64)> {
+    Some((derived(head, "internal-read-reqs-per-sec")?, derived(head, "internal-write-reqs-per-sec")?))
+}
+
+/// A whole number of the derived configuration.
+fn derived(head: &Head, key: &str) -> Option<u64> {
+    written(head, key)?.parse().ok()
+}
+
+fn written<'a>(head: &'a Head, key: &str) -> Option<&'a str> {
+    head.derived.iter().find(|(known, _)| known == key).map(|(_, value)| value.as_str())
+}
+
+fn item(head: &Head, key: &str) -> Option<u64> {
+    head.item(key)?.parse::<u32>().ok().map(u64::from)
+}
+
+/// Service threads; one where the log names none.
+fn threads(head: &Head) -> u64 {
+    item(head, "service-threads").unwrap_or(1).max(1)
+}
+
+fn devices(head: &Head) -> u64 {
+    item(head, "num-devices").unwrap_or(head.devices.len() as u64).max(1)
+}
+
+/// What threads that each keep a whole quotient do together.
+fn divided(rate: u64, threads: u64) -> u64 {
+    rate / threads * threads
+}
+
+/// Threads of ACT 5.x that make reads, and those that make writes, where it has both.
+fn generators(head: &Head, reads: u64, writes: u64) -> (u64, u64) {
+    let all = threads(head);
+    if writes == 0 {
+        return (all, 1);
+    }
+    let of_reads = (u128::from(all) * u128::from(reads) / u128::from(reads + writes).max(1)) as u64;
+    let of_reads = of_reads.max(1);
+    (of_reads, all.saturating_sub(of_reads).max(1))
+}
+
+/// The rate a histogram had on average, over all devices.
+fn rate(head: &Head, name: &str) -> Option<Rate> {
+    // A log of ours: its arrivals are independent, their number varies, and our own log judges the load better.
+    if written(head, super::super::export::WRITTEN_BY).is_some() {
+        return None;
+    }
+    let found = match head.program {
+        // Up to 4.x nothing is derived in the log.
+        Program::Act if matches!(name, "reads" | "device-reads") => {
+            let updates = item(head, "write-reqs-per-sec").unwrap_or(0) * item(head, "update-pct").unwrap_or(0) / 100;
+            Rate::per_second(item(head, "read-reqs-per-sec")?.saturating_add(updates))
+        }
+        Program::Act => return None,
+        Program::Storage => storage(head, name)?,
+        Program::Index => index(head, name)?,
+    };
+    Some(found).filter(|rate| !rate.is_zero())
+}
+
+fn storage(head: &Head, name: &str) -> Option<Rate> {
+    let read = match name {
+        "large-block-reads" | "large-block-writes" => return large_blocks(head, name),
+        // Up to 5.x there are device histograms besides.
+        "reads" | "device-reads" => true,
+        "writes" | "device-writes" => false,
+        _ => return None,
+    };
+    let (reads, writes) = internal(head)?;
+    if head.major < 6 {
+        let (readers, writers) = generators(head, reads, writes);
+        return Some(Rate::per_second(if read { divided(reads, readers) } else { divided(writes, writers) }));
+    }
+    let all = u128::from(reads) + u128::from(writes);
+    let part = SPLIT * u128::from(reads) / all.max(1);
+    let drawn = divided(u64::try_from(all).ok()?, threads(head));
+    Rate::ratio(u128::from(drawn) * if read { part } else { SPLIT - part }, SPLIT)
+}
+
+/// Large blocks as ACT computes them, where that is what the log shows rounded; otherwise what it shows.
+fn large_blocks(head: &Head, name: &str) -> Option<Rate> {
+    let shown = written(head, &format!("{name}-per-sec"))?;
+    let computed = computed(head, name).filter(|rate| format!("{:.2}", rate.as_f64()) == shown);
+    computed.or_else(|| format!("{shown}/s").parse().ok())
+}
+
+fn computed(head: &Head, name: &str) -> Option<Rate> {
+    let number = |key| head.item(key)?.parse::<u32>().ok();
+    let conf = Conf {
+        write_reqs_per_sec: number("write-reqs-per-sec")?,
+        replication_factor: number("replication-factor").unwrap_or(1),
+        record_bytes: Bytes::new(number("record-bytes")?.into()),
+        record_bytes_range_max: number("record-bytes-range-max")
+            .filter(|max| *max > 0)
+            .map(|max| Bytes::new(max.into())),
+        large_block: Bytes::from_kib(number("large-block-op-kbytes")?.into()),
+        ..Conf::new(Kind::Storage)
+    };
+    let below = u128::from(number("defrag-lwm-pct")?.min(99));
+    let committed = head.item("commit-to-device").is_some_and(|flag| flag.starts_with('y'));
+    // Committed writes are done one by one; what defragmentation moves alone is written in large blocks.
+    let amplified = if committed && name == "large-block-writes" { below } else { 100 };
+    let kept = u128::from(conf.records_per_large_block()) * (100 - below);
+    Rate::ratio(u128::from(conf.replicated_writes()) * amplified, kept)
+}
+
+fn index(head: &Head, name: &str) -> Option<Rate> {
+    let cache =
+        Rate::ratio(derived(head, "cache-thread-reads-and-writes-per-sec").unwrap_or(0).into(), devices(head).into())?;
+    match name {
+        "writes" | "device-writes" => Some(cache),
+        // Up to 5.x service reads have another name, and those of the device are all.
+        "trans-reads" => Some(Rate::per_second(divided(service_reads(head)?, threads(head)))),
+        "reads" | "device-reads" => {
+            Rate::per_second(divided(service_reads(head).unwrap_or(0), threads(head))).plus(cache)
+        }
+        _ => None,
+    }
+}
+
+fn service_reads(head: &Head) -> Option<u64> {
+    derived(head, "service-thread-reads-per-sec").or_else(|| derived(head, "trans-thread-reads-per-sec"))
+}
+
+/// What the log's ACT offers less than its configuration asks for, by defects of its own.
+pub(super) fn shortfalls(head: &Head) -> Vec<String> {
+    let mut found = Vec::new();
+    let mut in_whole_numbers = |what: &str, asked: u64, threads: u64| {
+        let offered = divided(asked, threads);
+        if offered < asked {
+            found.push(format!(
+                "ACT OFFERED LESS THAN ITS CONFIG: {offered} of {asked} {what} a second, because ACT divides a rate by \
+                 {threads} threads in whole numbers"
+            ));
+        }
+    };
+    match (head.program, internal(head), service_reads(head)) {
+        (Program::Storage, Some((reads, writes)), _) if head.major >= 6 => {
+            let what = if writes == 0 { "reads" } else { "reads and writes" };
+            in_whole_numbers(what, reads.saturating_add(writes), threads(head));
+        }
+        (Program::Storage, Some((reads, writes)), _) => {
+            let (readers, writers) = generators(head, reads, writes);
+            in_whole_numbers("reads", reads, readers);
+            in_whole_numbers("writes", writes, writers);
+        }
+        (Program::Index, _, Some(reads)) => in_whole_numbers("service reads", reads, threads(head)),
+        _ => {}
+    }
+    let cache = derived(head, "cache-thread-reads-and-writes-per-sec").unwrap_or(0);
+    let n = devices(head);
+    if head.program == Program::Index && cache > 0 && n > 1 {
+        found.push(format!(
+            "ACT OFFERED LESS THAN ITS CONFIG: {:.0} of {cache} cache reads, and as many writes, a second, because act_index \
+             with {n} devices does one part in {n} of them",
+            cache as f64 / n as f64
+        ));
+    }
+    found
+}
