@@ -2,11 +2,11 @@
 
 mod common;
 
-use assay_base::{Measure, Span};
+use assay_base::{Direction, Measure, Span};
 use assay_judge::judgement::Outcome;
 use assay_judge::{Options, Verdict, render};
 use assay_record::{
-    CloseReason, DiskCounters, Entry, Event, PhaseHead, PhaseKind, Reader, StepHead, TargetHead, Writer,
+    CloseReason, DiskCounters, Entry, Event, PhaseHead, PhaseKind, Preparation, Reader, StepHead, TargetHead, Writer,
 };
 use common::*;
 
@@ -393,6 +393,67 @@ fn reads_of_what_was_never_written_prove_nothing() {
         let judged = judge_bytes(&writer.into_inner());
         assert_eq!((judged.verdict, judged.warnings.len()), (verdict, warnings), "{kind}: {}", judged.reason);
     }
+}
+
+/// Only where the header says that reads are looked at: an older log did not look at slow streams.
+#[test]
+fn reads_of_which_none_was_looked_at_prove_nothing() {
+    for (told, direction, sampled, verdict) in [
+        (true, Direction::Read, 0, Verdict::Invalid),
+        (true, Direction::Read, 1, Verdict::Pass),
+        (true, Direction::Write, 0, Verdict::Pass),
+        (false, Direction::Read, 0, Verdict::Pass),
+    ] {
+        let mut head = header(1, 2);
+        head.streams[0].direction = direction;
+        if told {
+            head.engine.insert("blank check".into(), "the first of each interval".into());
+        }
+        let bytes = Scenario::new(head).run(good).completed().bytes();
+        let (mut reader, mut writer) = (Reader::new(bytes.as_slice()), Writer::new(Vec::new(), 0));
+        while let Some(Ok(mut entry)) = reader.next_entry().unwrap() {
+            if let Entry::Interval(interval) = &mut entry {
+                (interval.flows[0].sampled, interval.flows[1].sampled) = (9, u64::from(interval.index == 7) * sampled);
+            }
+            writer.write(&entry).unwrap();
+        }
+        let judged = judge_bytes(&writer.into_inner());
+        assert_eq!(judged.verdict, verdict, "{told} {direction} {sampled}: {}", judged.reason);
+        let named = judged.reason.contains("reads on sim:b: of none of its 37200 reads");
+        assert_eq!(named, verdict == Verdict::Invalid, "{}", judged.reason);
+    }
+}
+
+/// What others wrote between preparation and run: a warning, and no certification. Later headers of the same target hold what
+/// the run itself wrote before it was killed.
+#[test]
+fn what_others_wrote_to_a_prepared_target_is_said() {
+    let prepared = |head: &mut assay_record::Header, foreign_bytes| {
+        head.targets[0].prepared =
+            Some(Preparation { finished: "2026-11-21T00:00:00Z".into(), foreign_bytes, ..Preparation::default() });
+    };
+    for (foreign, said) in [(None, false), (Some(0), false), (Some(1 << 30), true)] {
+        let mut head = header(1, 1);
+        prepared(&mut head, foreign);
+        let plain = Scenario::new(head.clone()).run(good).completed().judge();
+        assert_eq!(plain.verdict, Verdict::Pass, "{}", plain.reason);
+        let warned = plain.warnings.iter().any(|told| told.starts_with("sim:a: others wrote 1 GiB to it after"));
+        assert_eq!(warned, said, "{:?}", plain.warnings);
+        head.step = Some(StepHead { number: 1, of: 1, title: "load test".into(), stress: false });
+        let certified = Scenario::new(head).run(good).completed().judge();
+        let expected = if said { Verdict::Invalid } else { Verdict::Pass };
+        assert_eq!(certified.verdict, expected, "{}", certified.reason);
+    }
+    let (mut first, mut second) = (step(1, false), step(2, true));
+    prepared(&mut first, Some(0));
+    prepared(&mut second, Some(1 << 20));
+    let mut behind = first.clone();
+    (behind.continues, behind.measured_before_ns) = (true, 0);
+    prepared(&mut behind, Some(1 << 20));
+    let cut = Scenario::new(first).warm_up().minutes(0..9, good).segment(behind).run(good).completed();
+    let judged = cut.segment(second).run(good).completed().judge();
+    assert_eq!(judged.verdict, Verdict::Pass, "{}", judged.reason);
+    assert!(!judged.warnings.iter().any(|told| told.contains("others wrote")), "{:?}", judged.warnings);
 }
 
 #[test]

@@ -285,6 +285,19 @@ fn a_slice_that_was_broken_already_when_it_was_cut_is_broken() {
     }
 }
 
+/// Where the generator held back one operation in a hundred besides, such a slice proves nothing, as a whole one would; it is
+/// no more to be passed than that.
+#[test]
+fn a_cut_slice_that_was_broken_while_the_generator_was_late_proves_nothing() {
+    let bad = Minute { slow: 1000, own_us: 1100, ..Minute::default() };
+    let log = one(sound(Scenario::new(head()).warm_up(), 10), bad).bytes();
+    for log in [log.clone(), to_the_end(resumed(&log, log.len()))] {
+        let judged = judge_bytes(&log);
+        assert_eq!(judged.verdict, Verdict::Invalid, "{}", judged.reason);
+        assert!(judged.reason.contains("when it was cut short, but the generator held back"), "{}", judged.reason);
+    }
+}
+
 /// Every operation of a minute is slow, and the log is cut anywhere behind it: broken, unless the slice was measured to its end.
 #[test]
 fn a_hang_stays_wherever_the_log_is_cut_behind_it() {

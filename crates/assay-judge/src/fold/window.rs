@@ -235,3 +235,93 @@ pub fn adds_up(flow: &FlowInterval, carried_in: Option<u64>) -> Result<(), Strin
     }
     Ok(())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use assay_record::Thresholds;
+    use std::collections::BTreeSet;
+
+    /// Intervals of 10, so that 5 are within tolerance, and windows of 100.
+    fn layout() -> Layout {
+        Layout {
+            streams: Vec::new(),
+            flows: Vec::new(),
+            targets: Vec::new(),
+            of_stream: Vec::new(),
+            thresholds: Thresholds::new([]),
+            shown: BTreeSet::new(),
+            interval_ns: 10,
+            planned_ns: 1000,
+        }
+    }
+
+    /// Windows in which what lies between two moments was measured.
+    fn measured(length: Option<u64>, from: u64, to: u64) -> Windows {
+        let mut windows = Windows::new(length, 1000);
+        let interval = Interval { start_ns: from, end_ns: to, ..Interval::default() };
+        windows.add(from, true, &interval, &[], &layout());
+        windows
+    }
+
+    /// What is given back, and of what stays open whether it is complete and whether it was mixed.
+    fn resumed(windows: &mut Windows, from: u64, at: u64) -> (Option<u64>, Option<(bool, bool)>) {
+        let back = windows.resume(from, at, &layout()).map(|window| window.number);
+        (back, windows.close(&layout()).map(|window| (window.complete, window.mixed)))
+    }
+
+    #[test]
+    fn a_window_in_which_a_run_goes_on_is_measured_afresh_from_its_beginning_or_not_whole() {
+        let given_back = (Some(2), None);
+        let stays = |complete, mixed| (None, Some((complete, mixed)));
+        // Measured up to, interrupted at, going on at.
+        for (reached, from, at, expected) in [
+            (150, 150, 100, given_back),
+            (150, 150, 103, given_back),
+            (150, 150, 105, given_back),
+            (150, 150, 97, given_back),
+            (150, 150, 95, given_back),
+            (200, 200, 100, given_back),
+            // In the middle of the window, and in the middle of the one before it.
+            (150, 150, 106, stays(false, true)),
+            (150, 150, 94, stays(false, true)),
+            (150, 150, 149, stays(false, true)),
+            (150, 150, 150, stays(false, false)),
+            (150, 150, 151, stays(false, false)),
+            // At the beginning of a later one: what had ended is whole if nothing is missing before that.
+            (150, 150, 200, stays(false, false)),
+            (200, 200, 200, stays(true, false)),
+            (200, 205, 200, stays(true, false)),
+            (200, 195, 200, stays(true, false)),
+            (200, 206, 200, stays(false, false)),
+            (200, 200, 300, stays(false, false)),
+            (200, 200, 206, stays(false, false)),
+            (200, 200, 194, stays(false, true)),
+        ] {
+            let mut windows = measured(Some(100), 100, reached);
+            assert_eq!(resumed(&mut windows, from, at), expected, "reached {reached}, from {from} at {at}");
+        }
+        let mut twice = measured(Some(100), 100, 150);
+        assert!(twice.resume(150, 120, &layout()).is_none());
+        assert_eq!(resumed(&mut twice, 150, 130), (None, Some((false, true))), "what was mixed stays mixed");
+        assert_eq!(resumed(&mut Windows::new(Some(100), 1000), 150, 100), (None, None), "none is open");
+    }
+
+    #[test]
+    fn the_window_of_the_whole_run_bears_interruptions() {
+        for at in [0, 100, 450, 500] {
+            let mut windows = measured(None, 0, 1000);
+            assert_eq!(resumed(&mut windows, 500, at), (None, Some((true, false))), "{at}");
+        }
+    }
+
+    #[test]
+    fn what_is_given_back_was_not_given() {
+        let mut windows = measured(Some(100), 100, 150);
+        assert!(windows.resume(150, 100, &layout()).is_some_and(|window| !window.complete));
+        let interval = Interval { start_ns: 100, end_ns: 200, ..Interval::default() };
+        windows.add(100, false, &interval, &[], &layout());
+        let again = windows.close(&layout()).unwrap();
+        assert!(again.complete && !again.repeated, "measured afresh, it counts for the first time");
+    }
+}
