@@ -216,3 +216,45 @@ fn without_room_for_the_log_nothing_begins() {
     let said = assay(place, &["run", "random-read", "sim:flash", "--for", "20s", "--out", "short"]);
     assert_eq!(said.status.code(), Some(0), "{}", text(&said.stderr));
 }
+
+/// The disk of the log fills up while a run goes on. Its log has its room; its results have none, and the verdict is the
+/// log's all the same.
+#[test]
+fn without_room_for_the_results_the_verdict_is_said_all_the_same() {
+    use std::io::Write;
+    let Some(small) = Small::mounted("1m") else {
+        let _ = writeln!(std::io::stderr(), "skipped: mounting needs root");
+        return;
+    };
+    let place = small.0.path();
+    for json in [true, false] {
+        let name = if json { "machine" } else { "person" };
+        let mut args = vec!["run", "random-read", "null:1GiB", "--for", "2s", "--slice", "1s", "--out", name];
+        args.extend(json.then_some("--json"));
+        let mut run = Command::new(env!("CARGO_BIN_EXE_assay"));
+        run.args(args).current_dir(place).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let run = run.spawn().unwrap();
+        let log = place.join(name).join("run.jsonl");
+        while fs::metadata(&log).map_or(0, |meta| meta.len()) < 1000 {
+            std::thread::yield_now();
+        }
+        let mut filler = fs::File::create(place.join("filler")).unwrap();
+        while filler.write_all(&[1; 4096]).is_ok() {}
+        let said = run.wait_with_output().unwrap();
+        let (out, err) = (text(&said.stdout), text(&said.stderr));
+        let told = match json {
+            true => serde_json::from_str::<Value>(&out).unwrap()["verdict"].as_str().unwrap().to_owned(),
+            false => out.split_whitespace().next().unwrap().to_owned(),
+        };
+        let code = ["PASS", "FAIL", "INVALID", "INCOMPLETE"].into_iter().zip([0, 10, 11, 12]).find(|it| it.0 == told);
+        assert_eq!(said.status.code(), code.map(|it| it.1), "{out}{err}");
+        for file in ["verdict.json", "report.html"] {
+            assert!(err.contains(&format!("{file} cannot be written: No space left")), "{err}");
+        }
+        assert!(err.contains(&format!("assay judge {name}")), "{err}");
+        let left: Vec<_> = fs::read_dir(place.join(name)).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+        assert_eq!(left, ["run.jsonl"], "nothing that is empty or half");
+        fs::remove_file(place.join("filler")).unwrap();
+        assert_eq!(assay(place, &["judge", name]).status.code(), said.status.code(), "the log is whole");
+    }
+}

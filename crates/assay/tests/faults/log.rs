@@ -78,5 +78,7 @@ fn a_log_that_cannot_be_kept_ends_the_run_incomplete() {
         assert!(log.damage.iter().all(|damage| damage.torn_tail), "{inject}: {:?}", log.damage);
         log.intervals_add_up();
         assert_eq!(place.assay(&["judge", "run"]).code, Some(12), "{inject}");
+        assert!(said.out.starts_with("INCOMPLETE"), "what it holds is judged: {}", said.out);
+        assert_eq!(said.is_of_verdict(&place.path("run")), "INCOMPLETE");
     }
 }

@@ -26,6 +26,24 @@ fn no_two_blocks_that_a_run_wrote_are_alike() {
     assert_eq!(bodies.len(), blocks.len(), "and data of its own, the stamp left out");
 }
 
+/// A device that was never written answers without looking. Few reads, and reads smaller than a block, find that out as well.
+#[test]
+fn slow_and_small_reads_find_out_that_nothing_was_ever_written() {
+    for (size, rate) in [("4KiB", 15), ("512B", 60)] {
+        let place = Place::new();
+        let Some(disk) = Loop::over(&place, "disk.img", 64 << 20) else { return };
+        let stream =
+            format!("[[stream]]\nname = \"r\"\ndirection = \"read\"\nsize = \"{size}\"\nrate = \"{rate}/s\"\n");
+        place.write("slow.toml", &format!("model = \"streams\"\nduration = \"3s\"\nslice = \"3s\"\n{stream}"));
+        let (said, log) = place.run(&["run", "slow.toml", disk.path()]);
+        assert_eq!(said.is_of_verdict(&place.path("run")), "INVALID", "{size} at {rate}/s: {}", said.out);
+        let words = said.out.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(words.contains("met blocks that were never written"), "{words}");
+        let sampled: u64 = log.intervals.iter().map(|interval| interval.flows[0].sampled).sum();
+        assert!(sampled > 3, "{sampled} of {}", log.flow(0).ok);
+    }
+}
+
 fn stamp(at: u64, block: &[u8]) -> Stamp {
     Stamp::read(block).unwrap_or_else(|| panic!("no stamp at {at}: {:02x?}", &block[..16]))
 }

@@ -114,7 +114,11 @@ fn everything_a_certificate_must_say_is_said_or_said_to_be_absent() {
     foreign.sync_all().unwrap();
     drop(foreign);
     disk.until_free();
-    assert_eq!(run("third")["targets"][0]["prepared"]["foreign_bytes"], 8192);
+    let third = run("third");
+    assert_eq!(third["targets"][0]["prepared"]["foreign_bytes"], 8192);
+    let warned =
+        third["warnings"].as_array().unwrap().iter().any(|told| told.to_string().contains("others wrote 8 KiB"));
+    assert!(warned, "{}", third["warnings"]);
 }
 
 /// Sleeps would bunch the operations of a dense load; and the kernel stops a real-time thread that never sleeps.
