@@ -149,6 +149,10 @@ pub fn run_real<D: Device>(worker: &mut Worker<D>, host: &impl Host, sink: &mut 
             switches.ask_once(host);
         }
         let Step { wake, issued, done } = worker.step(now);
+        // What failed is told before anything else is done: a hand-over may hang, and whoever kills the program then must find it.
+        if worker.has_told() {
+            worker.take_events().for_each(|event| sink.event(event));
+        }
         let mut before = now;
         if issued {
             before = send(worker, host, waiting.inline, &mut switches, now);

@@ -392,6 +392,12 @@ impl<D: Device> Worker<D> {
         !self.frames.is_empty() || !self.events.is_empty()
     }
 
+    /// Whether something happened since events were last taken.
+    #[inline]
+    pub fn has_told(&self) -> bool {
+        !self.events.is_empty()
+    }
+
     /// Frames of intervals that have ended since the last call, oldest first.
     pub fn take_frames(&mut self) -> std::vec::Drain<'_, Frame> {
         self.frames.drain(..)

@@ -1,0 +1,109 @@
+//! What failed is told before the next operation is handed over: that may hang, and what kills the program then must find it.
+
+#![allow(clippy::unwrap_used, reason = "a test panics to fail")]
+
+use assay_base::{Completion, Device, Done, Errno, Geometry, Instant, Op, Span, Ticket};
+use assay_engine::shell::{Host, Sink, Spin, Stop, Waiting};
+use assay_engine::{Limits, Setup, Worker, run_real};
+use assay_model::{arrival::Part, workload};
+use assay_record::{Event, Frame, Thresholds};
+use std::cell::{Cell, RefCell};
+
+/// Its time, and what happened in it, in its order.
+#[derive(Default)]
+struct World {
+    ns: Cell<u64>,
+    order: RefCell<Vec<&'static str>>,
+}
+
+impl World {
+    fn pass(&self, ns: u64) -> Instant {
+        self.ns.set(self.ns.get() + ns);
+        Instant::from_ns(self.ns.get())
+    }
+    fn note(&self, what: &'static str) {
+        self.order.borrow_mut().push(what);
+    }
+}
+
+impl Host for &World {
+    fn now(&self) -> Instant {
+        self.pass(100)
+    }
+    fn voluntary_switches(&self) -> u64 {
+        0
+    }
+    fn stood_still(&self, _: Instant, _: Instant) -> Option<(Instant, Instant)> {
+        None
+    }
+    fn stop(&self) -> Option<Stop> {
+        None
+    }
+}
+
+/// Handing over is carrying out: each operation takes 5 ms and fails.
+struct Failing<'a>(&'a World, Vec<Ticket>);
+
+impl Device for Failing<'_> {
+    fn geometry(&self, _: u16) -> Geometry {
+        Geometry { size: 1 << 20, block: 512 }
+    }
+    fn buffer(&mut self, _: Ticket) -> &mut [u8] {
+        &mut []
+    }
+    fn submit(&mut self, _: Instant, ticket: Ticket, _: &Op) {
+        self.1.push(ticket);
+    }
+    fn poll(&mut self, _: Instant, done: &mut Done) {
+        for ticket in std::mem::take(&mut self.1) {
+            self.0.note("handed over");
+            let issued = self.0.pass(1);
+            let completed = self.0.pass(5_000_000);
+            done.push(Completion { ticket, result: Err(Errno::EIO), issued, accepted: completed, completed });
+        }
+    }
+    fn next_wakeup(&self) -> Option<Instant> {
+        None
+    }
+    fn wait(&mut self, span: Span) {
+        self.0.pass(span.as_ns());
+    }
+}
+
+struct Told<'a>(&'a World);
+
+impl Sink for Told<'_> {
+    fn frame(&mut self, _: Frame) {
+        self.0.note("counted");
+    }
+    fn event(&mut self, event: Event) {
+        self.0.note(if event.what == "io-error" { "told" } else { "something else" });
+    }
+    fn spent(&mut self) -> Option<Frame> {
+        None
+    }
+}
+
+#[test]
+fn a_failure_is_told_before_the_next_operation_is_handed_over() {
+    let text = "model = \"streams\"\nduration = \"100ms\"\nslice = \"100ms\"\ninterval = \"50ms\"\n[[stream]]\nname = \"r\"\n\
+                direction = \"read\"\nsize = \"4KiB\"\nrate = \"1000/s\"\narrival = \"steady\"\n";
+    let plan = workload::read("w.toml", text).unwrap().plan(&workload::Adjust::default()).unwrap();
+    let world = World::default();
+    let setup = Setup {
+        part: Part { index: 0, of: 1 },
+        thresholds: Thresholds::new([]),
+        bound: 1,
+        start: Instant::ZERO,
+        run: 1,
+        limits: Limits::default(),
+        ledger: None,
+    };
+    let mut worker = Worker::new(&plan, Failing(&world, Vec::new()), setup).unwrap();
+    let waiting = Waiting { spin: Spin::Fixed(Span::ZERO), inline: true };
+    run_real(&mut worker, &&world, &mut Told(&world), waiting);
+    let order = world.order.into_inner();
+    let handed: Vec<&str> = order.iter().copied().filter(|what| *what != "counted").collect();
+    assert!(handed.len() > 20 && order.contains(&"counted"), "{order:?}");
+    assert!(handed.chunks(2).all(|pair| pair == ["handed over", "told"]), "{order:?}");
+}
