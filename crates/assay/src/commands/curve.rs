@@ -14,7 +14,7 @@ use assay_judge::curve::{Curve, SCHEMA, html, text};
 use assay_judge::limit::Outcome;
 use assay_judge::{Verdict, for_a_shell};
 use assay_model::Plan;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// Name of the curve's file, and of its page.
 const FILE: &str = "curve.json";
@@ -143,6 +143,7 @@ fn search(
 /// Runs what is left of the points; ends early when one was cut short.
 fn points(several: &Several<'_>, dir: &Path, curve: &mut Curve, progress: &mut Progress) -> Result<(), Failure> {
     let Some(maximum) = curve.maximum else { return Ok(()) };
+    take_in_failed(several, dir, maximum, curve);
     for share in curve.left() {
         let load = part(maximum, share).ok_or_else(|| Failure::usage(format!("{share} of {maximum} is no load")))?;
         for attempt in 1..=2 {
@@ -162,6 +163,19 @@ fn points(several: &Several<'_>, dir: &Path, curve: &mut Curve, progress: &mut P
         }
     }
     Ok(())
+}
+
+/// A point that had failed when the curve was cut short by a kill has failed.
+fn take_in_failed(several: &Several<'_>, dir: &Path, maximum: Multiple, curve: &mut Curve) {
+    let known: Vec<PathBuf> = curve.points.iter().map(|point| dir.join(&point.directory)).collect();
+    let known: Vec<&Path> = known.iter().map(PathBuf::as_path).collect();
+    for (load, judgement, at) in several.failed_unkept(dir, &known) {
+        let share = curve.left().into_iter().find(|share| part(maximum, *share) == Some(load));
+        if let Some(share) = share {
+            let at = at.strip_prefix(dir).unwrap_or(&at).display().to_string();
+            curve.add_run(share, load, &judgement, at);
+        }
+    }
 }
 
 /// A share of a load, to the millionth; `None` when nothing is left of it.

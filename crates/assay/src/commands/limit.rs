@@ -117,7 +117,19 @@ impl<'a> Searching<'a> {
             runs: Vec::new(),
         };
         let path = if resumed { earlier(&dir, several)? } else { fresh };
-        Ok(Searching { several, search, dir, path })
+        let mut searching = Searching { several, search, dir, path };
+        if resumed {
+            searching.take_in_failed()?;
+        }
+        Ok(searching)
+    }
+
+    /// A load that had failed when the search was killed has failed.
+    fn take_in_failed(&mut self) -> Result<(), Failure> {
+        let known: Vec<&Path> = self.path.runs.iter().map(|run| run.directory.as_path()).collect();
+        let failed = self.several.failed_unkept(&self.dir, &known);
+        self.path.runs.extend(failed.into_iter().map(|(load, judgement, dir)| run_of(load, &judgement, dir)));
+        self.keep()
     }
 
     /// Searches to the end.

@@ -12,7 +12,7 @@ use crate::signals::{self, StopCell};
 use crate::targets::{self, Named, Targets, Wish};
 use crate::workloads;
 use assay_base::{Multiple, Span};
-use assay_judge::Judgement;
+use assay_judge::{Judgement, Verdict};
 use assay_model::Plan;
 use assay_model::workload::Workload;
 use assay_record::Entry;
@@ -97,6 +97,22 @@ impl<'a> Several<'a> {
             Some(dir) => Ok(dir.clone()),
             None => rundir::create(&self.planned, self.output.out.is_some()),
         }
+    }
+
+    /// Runs that an earlier call began below `dir` and was killed in, before it could keep their verdict, and that failed by what
+    /// their logs hold: each with its load. `known` are the directories of those whose verdict was kept. What did not fail is run
+    /// again.
+    pub fn failed_unkept(&self, dir: &Path, known: &[&Path]) -> Vec<(Multiple, Judgement, PathBuf)> {
+        let is_known = |run: &Path| known.iter().any(|known| known.file_name() == run.file_name());
+        let mut failed = Vec::new();
+        for run in logfile::runs_in(dir).into_iter().filter(|run| !is_known(run)) {
+            // One that was killed before its first line was whole says nothing.
+            let Ok((judgement, _)) = result::leave(&run, self.output.judge_on) else { continue };
+            if let (Verdict::Fail, Ok(load)) = (judgement.verdict, judgement.load.parse()) {
+                failed.push((load, judgement, run));
+            }
+        }
+        failed
     }
 
     /// One run at `load` with this seed, in a new directory `below/name`, judged.

@@ -4,6 +4,7 @@
 use crate::bed::Place;
 use assay_base::{Direction, Rate};
 use assay_device::sim::Spec;
+use assay_record::{Entry, Event, Writer};
 use serde_json::Value;
 
 /// The whole procedure: four steps of a day each on four devices, one of which degrades after five hours. A fiftieth of 1x
@@ -186,5 +187,38 @@ fn limit_finds_the_known_capacity_within_two_percent_and_goes_on_after_an_interr
         let resumed = place.assay(&[&command[..], &["--resume", "cut"]].concat()).json();
         assert_eq!(resumed["outcome"], json["outcome"]);
         assert_eq!(resumed["runs"].as_array().unwrap().len(), json["runs"].as_array().unwrap().len());
+    }
+}
+
+/// Killed before its verdict was kept, a run that had failed is not simply run again.
+#[test]
+fn a_load_that_had_failed_when_a_search_or_a_curve_was_killed_has_failed() {
+    for (verb, file, runs) in [
+        (&["limit", "random-read", "sim:flash", "--from", "1x", "--to", "1x"][..], "limit.json", "runs"),
+        (&["curve", "random-read", "sim:flash", "--max", "1x", "--points", "100%"], "curve.json", "points"),
+    ] {
+        let place = Place::new();
+        let command = [verb, &["--for", "2s", "--slice", "1s", "--warm-up", "0s", "--json"]].concat();
+        let whole = place.assay(&[&command[..], &["--out", "many"]].concat());
+        assert_eq!(whole.code, Some(0), "{}{}", whole.out, whole.err);
+        for failed in [false, true] {
+            // As it was when the run went on: its log cut, and its verdict nowhere.
+            let mut kept = whole.json();
+            (kept[runs], kept["outcome"]) = (serde_json::json!([]), Value::Null);
+            place.write(&format!("many/{file}"), &kept.to_string());
+            let log = place.path("many/01-1x/run.jsonl");
+            let text = std::fs::read_to_string(&log).unwrap();
+            let lines: Vec<&str> = text.split_inclusive('\n').take(2).collect();
+            let mut writer = Writer::new(lines.concat().into_bytes(), lines.len() as u64);
+            if failed {
+                let details = [("flow", "0"), ("errno", "5")].map(|(name, value)| (name.to_owned(), value.to_owned()));
+                let (what, text) = ("io-error".to_owned(), "an operation failed with EIO".to_owned());
+                writer.write(&Entry::Event(Event { at_ns: 1, what, text, details: details.into() })).unwrap();
+            }
+            std::fs::write(&log, writer.into_inner()).unwrap();
+            let said = place.assay(&[&command[..], &["--resume", "many"]].concat());
+            assert_eq!(said.code, Some(if failed { 10 } else { 0 }), "{verb:?}: {}{}", said.out, said.err);
+            assert_eq!(said.out.contains("1 EIO"), failed, "{}", said.out);
+        }
     }
 }
