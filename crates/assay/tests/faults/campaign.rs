@@ -93,7 +93,7 @@ struct Tally {
     failed: AtomicU64,
     invalid: AtomicU64,
     passed: AtomicU64,
-    /// `kill -9` behind a fault of which the log knows nothing.
+    /// Of those that passed: killed so soon after the disk gave what may not pass that the log knows nothing of it.
     unseen: AtomicU64,
 }
 
@@ -142,7 +142,7 @@ fn moment(seed: u64, tally: &Tally) -> Option<()> {
     }
     tally.moments.fetch_add(1, Relaxed);
     tally.owed.fetch_add(u64::from(owed), Relaxed);
-    tally.unseen.fetch_add(u64::from(!owed && fault.is_in(&account)), Relaxed);
+    tally.unseen.fetch_add(u64::from(said.code == Some(0) && fault.is_in(&account)), Relaxed);
     let outcome = match said.code {
         Some(0) => &tally.passed,
         Some(10) => &tally.failed,
