@@ -5,6 +5,7 @@ use crate::certificate;
 use crate::cli::Output;
 use crate::commands::{print_json, show};
 use crate::failure::{Failure, tell};
+use crate::files;
 use crate::logfile;
 use crate::progress::Progress;
 use crate::signing::Signer;
@@ -28,16 +29,34 @@ pub fn finish(dir: &Path, output: &Output, progress: &Progress, signer: Option<&
     Ok(judgement.verdict.exit_code())
 }
 
+/// What the end of a run leaves in its directory, beside the log.
+const LEFT: [&str; 3] = ["verdict.json", "verdict.json.minisig", "report.html"];
+
+/// Refuses a directory in which the end of the run could not leave its files, before the run goes on.
+pub fn may_be_left(dir: &Path) -> Result<(), Failure> {
+    replaceable(dir, &LEFT)
+}
+
+/// Refuses a directory in which one of these files of ours could not be written.
+pub fn replaceable(dir: &Path, names: &[&str]) -> Result<(), Failure> {
+    names.iter().map(|name| dir.join(name)).try_for_each(|path| {
+        files::check(&path).map_err(|e| Failure::host(format!("{} cannot be written: {e}", path.display())))
+    })
+}
+
 /// Judges the log in `dir` and leaves verdict.json and report.html beside it. Those of an interrupted run are replaced when
 /// it was continued: they are made of the log, which is only ever appended to.
 pub fn leave(dir: &Path, judge_on: Option<Measure>) -> Result<Judgement, Failure> {
     let judgement = judge(&dir.join("run.jsonl"), judge_on)?;
     let write = |name: &str, text: &str| {
         let path = dir.join(name);
-        std::fs::write(&path, text).map_err(|e| Failure::host(format!("{} cannot be written: {e}", path.display())))
+        files::replace(&path, text.as_bytes())
+            .map_err(|e| Failure::host(format!("{} cannot be written: {e}", path.display())))
     };
     // A signature of what stood here before is none of this.
-    let _ = std::fs::remove_file(crate::signing::beside(&dir.join("verdict.json")));
+    let signature = crate::signing::beside(&dir.join("verdict.json"));
+    files::remove(&signature)
+        .map_err(|e| Failure::host(format!("{} cannot be removed: {e}", signature.display())))?;
     write("verdict.json", &json(&judgement)?)?;
     write("report.html", &html(&judgement)?)?;
     Ok(judgement)
