@@ -48,6 +48,9 @@ pub struct Tried {
     pub free: (String, Result<u64, String>),
 }
 
+/// A thread that asks one question.
+const STACK: usize = 128 << 10;
+
 /// Tries what can only be tried. Everything is given back at once.
 pub fn try_out(log_dir: &Path) -> Tried {
     let slots = Slots { count: 8, bytes: 4096 };
@@ -57,8 +60,8 @@ pub fn try_out(log_dir: &Path) -> Tried {
         if facts.notes.is_empty() { flags } else { format!("{flags}; {}", facts.notes.join("; ")) }
     });
     // In a thread of its own: the priority ends with it.
-    let asked = std::thread::spawn(|| usage::real_time(1).map_err(|e| e.to_string())).join();
-    let real_time = asked.unwrap_or_else(|_| Err("the thread that asked did not come back".into()));
+    let asked = std::thread::Builder::new().stack_size(STACK).spawn(|| usage::real_time(1).map_err(|e| e.to_string()));
+    let real_time = asked.map_err(|e| e.to_string()).and_then(|asked| asked.join().unwrap_or_else(|_| Err("the thread that asked did not come back".into())));
     let free = usage::free_bytes(log_dir).map_err(|e| e.to_string());
     Tried { ring, real_time, free: (log_dir.display().to_string(), free) }
 }

@@ -100,7 +100,16 @@ fn whole_disk_partitions_and_siblings() {
     let blank = admit(&part(2), &[]).unwrap();
     assert_eq!(blank.describe().token.as_ref().map(String::len), Some(8));
     protected("the disk of an admitted partition", disk.path(), &[&image], S2, "EBUSY");
+    assert!(!lockable(disk.path()), "the lock by which udev and repart agree is on the whole disk");
     drop(blank);
+    assert!(lockable(disk.path()), "and goes with the permit");
+    let locked = Holder::start(Command::new("flock").args([&disk.dev, "-c", "echo held; read x"]));
+    let process = format!("process {} ", locked.child.id());
+    // Who holds the lock has the disk open as well; that alone can be overridden, the lock cannot.
+    let refusal = admit(&part(2), &[S6]).expect_err("a partition of a locked disk");
+    assert_eq!(refusal.rule, S13, "{refusal}");
+    assert!(refusal.to_string().contains("another run has locked it") && refusal.to_string().contains(&process));
+    drop(locked);
     let tokens: Vec<_> = [disk.path(), &part(1), &part(2)].iter().map(|path| examine(path).token).collect();
     assert!(tokens[0] != tokens[1] && tokens[1] != tokens[2] && tokens[0] != tokens[2]);
     run(&["mkfs.ext4", "-q", "-F", part(1).to_str().unwrap()]).unwrap();
@@ -108,6 +117,12 @@ fn whole_disk_partitions_and_siblings() {
     protected("the disk of a mounted partition", disk.path(), &[&image], S2, "is mounted on");
     protected("a mounted partition", &part(1), &[&image], S2, "is mounted on");
     protected("the sibling of a mounted partition", &part(2), &[&image], S4, "is mounted on");
+}
+
+/// Whether nobody holds the lock of this device; it is given back at once.
+fn lockable(device: &Path) -> bool {
+    let node = std::fs::File::open(device).unwrap();
+    rustix::fs::flock(&node, rustix::fs::FlockOperation::NonBlockingLockExclusive).is_ok()
 }
 
 #[test]

@@ -19,4 +19,4 @@ mod words;
 pub use judge::{Fold, JudgeError, Options, judge};
 pub use judgement::Judgement;
 pub use verdict::Verdict;
-pub use words::for_a_shell;
+pub use words::{for_a_shell, printable};

@@ -9,6 +9,13 @@ pub fn for_a_shell(name: &str) -> String {
     if name.chars().all(plain) { name.to_owned() } else { format!("'{}'", name.replace('\'', "'\\''")) }
 }
 
+/// Control characters, and those that turn the direction of text, are shown as a mark.
+pub fn printable(c: char) -> char {
+    let turns =
+        matches!(c, '\u{61c}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{2069}' | '\u{feff}');
+    if c.is_control() || turns { '\u{fffd}' } else { c }
+}
+
 /// A place in measured time: `5:12:00`, with milliseconds where it is not a whole second.
 pub(crate) fn clock(ns: u64) -> String {
     let (seconds, ms) = (ns / 1_000_000_000, ns / 1_000_000 % 1000);

@@ -28,7 +28,7 @@ pub fn each<R: BufRead + Send, E>(
                 }
             }
         };
-        std::thread::Builder::new().name("reader".to_owned()).spawn_scoped(scope, body)?;
+        crate::threads::builder("reader").spawn_scoped(scope, body)?;
         for batch in told {
             let batch = batch?;
             if let Err(stop) = batch.iter().try_for_each(&mut each) {

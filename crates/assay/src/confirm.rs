@@ -81,13 +81,15 @@ fn plain(text: &dyn std::fmt::Display) -> String {
 /// Lines from the keyboard, read aside: a signal is seen meanwhile.
 fn typing() -> Receiver<String> {
     let (tell, told) = channel();
-    std::thread::spawn(move || {
+    let body = move || {
         for line in std::io::stdin().lock().lines().map_while(Result::ok) {
             if tell.send(line).is_err() {
                 break;
             }
         }
-    });
+    };
+    // Without it there is no answer, which is no consent.
+    drop(crate::threads::builder("typing").spawn(body));
     told
 }
 

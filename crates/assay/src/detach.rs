@@ -1,12 +1,11 @@
 //! `--detach`: the same command in the background, which no closed terminal ends.
 
 use crate::failure::Failure;
+use crate::files;
 use assay_judge::for_a_shell;
-use rustix::fs::OFlags;
 use std::ffi::OsString;
 use std::fs::File;
 use std::io::ErrorKind;
-use std::os::unix::fs::OpenOptionsExt;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
@@ -14,6 +13,9 @@ use std::time::Duration;
 
 /// Between two looks whether the run has begun.
 const LOOK: Duration = Duration::from_millis(50);
+
+/// What ends so soon has not said more.
+const SAID_AT_MOST: u64 = 64 << 20;
 
 /// Starts this program again with the same arguments but `--detach`, waits until its run has begun, and says, in JSON if asked,
 /// how to come back.
@@ -75,14 +77,14 @@ fn start(dir: &Path, chosen: bool, said: &Path, fresh: bool) -> Result<Child, Fa
         if let Some(parent) = said.parent() {
             std::fs::create_dir_all(parent)?;
         }
-        let options = &mut File::options();
-        // What somebody else has put there is not written to.
-        options.custom_flags(OFlags::NOFOLLOW.bits() as i32);
-        options.append(true).create(true).create_new(fresh).open(said)
+        match said.symlink_metadata() {
+            Ok(_) if !fresh => files::go_on(said),
+            _ => files::begin(said),
+        }
     };
     let file = file().map_err(|e| match e.kind() {
-        ErrorKind::AlreadyExists => Failure::usage(format!(
-            "{} is there already, and what the run says would go to it; name another --out",
+        ErrorKind::AlreadyExists if fresh => Failure::usage(format!(
+            "{} is there already, and what the run says would go to it; name another --out: {e}",
             said.display()
         )),
         _ => Failure::host(format!("{} cannot be made: {e}", said.display())),
@@ -101,7 +103,7 @@ fn start(dir: &Path, chosen: bool, said: &Path, fresh: bool) -> Result<Child, Fa
 
 /// It ended before its run began, or so soon that there was nothing to watch. What had been `spoken` before is not its.
 fn over(status: ExitStatus, said: &Path, spoken: Option<u64>) -> Result<u8, Failure> {
-    let bytes = std::fs::read(said).unwrap_or_default();
+    let bytes = files::read(said, SAID_AT_MOST).unwrap_or_default();
     let text = String::from_utf8_lossy(bytes.get(spoken.unwrap_or(0) as usize..).unwrap_or_default());
     if spoken.is_none() {
         let _ = std::fs::remove_file(said);

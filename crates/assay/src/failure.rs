@@ -1,5 +1,6 @@
 //! How a command fails: one clear message and an exit code.
 
+use assay_judge::printable;
 use std::fmt::Display;
 use std::io::Write;
 
@@ -77,7 +78,13 @@ pub fn tell(line: &str) {
     let _ = writeln!(std::io::stderr().lock(), "{}", harmless(line));
 }
 
-/// Text for a terminal, in which names and paths may hold anything: no control character of theirs reaches it.
+/// Text for a terminal, in which names and paths may hold anything: no control character of theirs reaches it, and none that
+/// turns the direction of text.
 pub fn harmless(text: &str) -> String {
-    text.chars().map(|c| if c.is_control() && !matches!(c, '\n' | '\t') { '\u{fffd}' } else { c }).collect()
+    text.chars().map(|c| if matches!(c, '\n' | '\t') { c } else { printable(c) }).collect()
+}
+
+/// The same for what stands within a line: a name with a line break in it is still one line.
+pub fn one_line(text: impl Display) -> String {
+    text.to_string().chars().map(printable).collect()
 }

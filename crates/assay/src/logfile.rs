@@ -2,13 +2,11 @@
 //! collects, never by one that issues operations. Its room on the disk is reserved before the run begins.
 
 use crate::failure::Failure;
+use crate::files;
 use crate::resume::{self, Held, Scan};
-use crate::rundir;
 use assay_record::{Close, Entry, Event, Reader, Writer};
-use rustix::fs::OFlags;
 use std::fs::File;
 use std::io::{self, BufReader, Write};
-use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
 /// An open run log.
@@ -78,11 +76,9 @@ const SYNC_AFTER_NS: u64 = 10_000_000_000;
 impl LogFile {
     /// A new log at `path`, where nothing may be yet.
     pub fn create(path: &Path) -> Result<LogFile, Failure> {
-        let file = File::options().append(true).create_new(true).open(path);
-        let file = file.map_err(|e| Failure::host(format!("the run log {} cannot be made: {e}", path.display())))?;
+        let file = files::begin(path)
+            .map_err(|e| Failure::host(format!("the run log {} cannot be made: {e}", path.display())))?;
         mark_as_written(&file);
-        // The name itself must survive a power cut too.
-        let _ = rundir::sync_name(path);
         Ok(LogFile::new(path, Some(Writer::new(Box::new(file), 0))))
     }
 
@@ -244,7 +240,7 @@ impl Unfinished {
         // What is no log at all is refused as by everybody who reads one.
         open(path)?;
         let locked = || {
-            let file = File::options().read(true).append(true).open(path)?;
+            let file = files::go_on(path)?;
             match mark_as_written(&file) {
                 true => Ok(file),
                 false => Err(io::Error::other("another run is writing it")),
@@ -324,13 +320,10 @@ pub fn open(path: &Path) -> Result<File, Failure> {
         });
         Failure::workload(format!("the log {} cannot be read: {why}", path.display())).advised(&advice)
     };
-    // A pipe is not waited for.
-    let options = &mut File::options();
-    let file = options.read(true).custom_flags(OFlags::NONBLOCK.bits() as i32).open(path);
-    let file = file.map_err(|e| unreadable(&e))?;
+    let file = files::open(path).map_err(|e| unreadable(&e))?;
     match file.metadata() {
-        // What never ends would be read for ever.
-        Ok(meta) if !meta.is_file() => Err(unreadable(&"it is no file")),
+        // It is read more than once, and asked for its lock.
+        Ok(meta) if !meta.is_file() => Err(unreadable(&"it is no file but a pipe")),
         _ => Ok(file),
     }
 }

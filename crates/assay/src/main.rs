@@ -13,6 +13,7 @@ mod detach;
 mod drive;
 mod engine;
 mod failure;
+mod files;
 mod header;
 mod integrity;
 mod logfile;
@@ -34,18 +35,18 @@ use failure::{Failure, code};
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    let outcome = std::panic::catch_unwind(|| match act::called_as() {
+    let outcome = threads::on_a_stack_of_its_own(|| match act::called_as() {
         Some((tool, args)) => tool.run(&args),
         None => commands::run(cli::Cli::parse()),
     });
     let code = match outcome {
-        Ok(Ok(code)) => code,
-        Ok(Err(failure)) => {
+        Some(Ok(code)) => code,
+        Some(Err(failure)) => {
             failure.print();
             failure.code
         }
         // The panic's own message has been printed already.
-        Err(_) => {
+        None => {
             Failure::bug("this is a bug in assay; the run log up to here is valid").print();
             code::BUG
         }

@@ -6,7 +6,7 @@
 use crate::certificate::sum;
 use crate::failure::{Failure, tell};
 use crate::targets::Real;
-use crate::{prepare, rundir};
+use crate::{files, prepare};
 use assay_device::probe::disk_stat;
 use assay_device::safety::Roots;
 use assay_judge::for_a_shell;
@@ -91,6 +91,9 @@ impl Record {
     }
 }
 
+/// A larger file is none of ours.
+const LARGEST: u64 = 1 << 20;
+
 /// Where records are kept.
 #[derive(Clone, Debug)]
 pub struct Records {
@@ -129,7 +132,7 @@ impl Records {
     }
 
     fn find(&self, identity: &str, file: Option<&str>, size_bytes: u64) -> Option<Record> {
-        let text = fs::read_to_string(self.path(identity)).ok()?;
+        let text = files::text(&self.path(identity), LARGEST).ok()?;
         let record: Record = serde_json::from_str(&text).ok()?;
         let same = record.identity == identity && record.file.as_deref() == file && record.size_bytes == size_bytes;
         same.then_some(record)
@@ -173,7 +176,7 @@ impl Records {
         let path = self.path(&record.identity);
         let write = || {
             fs::create_dir_all(&self.dir)?;
-            rundir::replace(&path, &serde_json::to_vec_pretty(record)?)
+            files::replace(&path, &serde_json::to_vec_pretty(record)?)
         };
         write().map_err(|e: std::io::Error| {
             Failure::host(format!("the preparation record {} cannot be written: {e}", path.display()))

@@ -2,8 +2,6 @@
 
 use crate::failure::Failure;
 use assay_device::clock;
-use std::fs::File;
-use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 /// The present as RFC 3339 in UTC.
@@ -60,31 +58,6 @@ pub fn create(planned: &Path, given: bool) -> Result<PathBuf, Failure> {
         }
     }
     Err(Failure::host(format!("{} and a thousand names like it are taken", planned.display())))
-}
-
-/// Writes a file whole or not at all, whenever the power goes: what was there before stays until then.
-pub fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
-    let mut half = path.as_os_str().to_owned();
-    half.push(".new");
-    // One that was left half written, or that somebody laid there as a link, is not written through.
-    match std::fs::remove_file(&half) {
-        Err(e) if e.kind() != io::ErrorKind::NotFound => return Err(e),
-        _ => {}
-    }
-    let mut file = File::create_new(&half)?;
-    // A name that reaches the disk before the data is that of an empty file.
-    let written = file.write_all(bytes).and_then(|()| file.sync_all()).and_then(|()| std::fs::rename(&half, path));
-    if written.is_err() {
-        let _ = std::fs::remove_file(&half);
-    }
-    written?;
-    sync_name(path)
-}
-
-/// Makes durable the name of a file, which its directory holds.
-pub fn sync_name(path: &Path) -> io::Result<()> {
-    let dir = path.parent().filter(|dir| !dir.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    File::open(dir)?.sync_all()
 }
 
 /// The log in a path that is a log or a run directory.

@@ -58,7 +58,7 @@ pub fn watch() -> std::io::Result<StopCell> {
     let cell = StopCell::default();
     let mut signals = signal_hook::iterator::Signals::new([SIGINT, SIGTERM, SIGHUP])?;
     let shared = cell.clone();
-    std::thread::Builder::new().name("signals".into()).spawn(move || {
+    crate::threads::builder("signals").spawn(move || {
         signals.forever().for_each(|_| shared.signal());
     })?;
     Ok(cell)

@@ -2,10 +2,14 @@
 //! here. The key is read before a run begins, because its password may have to be typed.
 
 use crate::failure::Failure;
+use crate::{certificate, files};
 use assay_judge::Judgement;
 use minisign::{PublicKey, PublicKeyBox, SecretKey, SecretKeyBox, SignatureBox};
 use std::io::Cursor;
 use std::path::{Path, PathBuf};
+
+/// Larger files are no keys and no signatures.
+pub const LARGEST: u64 = 1 << 20;
 
 /// A secret key, ready to sign.
 pub struct Signer {
@@ -26,7 +30,7 @@ impl Signer {
                 path.display()
             ))
         };
-        let text = std::fs::read_to_string(path).map_err(|e| unusable(&e))?;
+        let text = files::text(path, LARGEST).map_err(|e| unusable(&e))?;
         let boxed = || SecretKeyBox::from_string(&text);
         // Without a password first: only an encrypted key asks for one.
         let plain = boxed().and_then(SecretKeyBox::into_unencrypted_secret_key);
@@ -47,12 +51,13 @@ impl Signer {
         let failed = |why: &dyn std::fmt::Display| {
             Failure::host(format!("{} was not signed with {}: {why}", path.display(), self.path.display()))
         };
-        let bytes = std::fs::read(path).map_err(|e| failed(&e))?;
+        let bytes = files::read(path, certificate::LARGEST).map_err(|e| failed(&e))?;
         let log = judgement.log.as_ref().map_or("none", |log| log.blake3.as_str());
         let comment = format!("assay {} log-blake3:{log}", judgement.verdict);
         let signature = minisign::sign(None, &self.key, Cursor::new(bytes), Some(&comment), None);
         let text = signature.map_err(|e| failed(&e))?.into_string();
-        std::fs::write(beside(path), text).map_err(|e| failed(&e))
+        let beside = beside(path);
+        files::replace(&beside, text.as_bytes()).map_err(|e| failed(&format!("{}: {e}", beside.display())))
     }
 }
 
@@ -79,7 +84,7 @@ pub fn public_key(text: &str) -> Result<PublicKey, Failure> {
         return Ok(key);
     }
     let read = || {
-        let boxed = PublicKeyBox::from_string(&std::fs::read_to_string(text).map_err(|e| e.to_string())?);
+        let boxed = PublicKeyBox::from_string(&files::text(Path::new(text), LARGEST).map_err(|e| e.to_string())?);
         boxed.and_then(PublicKeyBox::into_public_key).map_err(|e| e.to_string())
     };
     read().map_err(|why: String| {

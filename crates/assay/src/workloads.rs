@@ -52,7 +52,7 @@ fn read(file: &str, text: &str) -> Result<Workload, Failure> {
 /// A workload file; never more than a workload can have.
 fn bytes_of(path: &Path) -> Result<Vec<u8>, Failure> {
     use std::io::Read;
-    let file = std::fs::File::open(path).map_err(|e| unreadable(path, &e))?;
+    let file = crate::files::open(path).map_err(|e| unreadable(path, &e))?;
     let mut bytes = Vec::new();
     file.take(workload::LONGEST as u64 + 1).read_to_end(&mut bytes).map_err(|e| unreadable(path, &e))?;
     Ok(bytes)

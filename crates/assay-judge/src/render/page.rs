@@ -1,5 +1,6 @@
 //! Lines of at most 80 columns. Names come from the log and may hold anything: control characters do not reach a terminal.
 
+use crate::words::printable;
 use std::fmt;
 
 /// Columns of a line.
@@ -73,12 +74,6 @@ impl Page {
     pub fn write(&self, out: &mut dyn fmt::Write) -> fmt::Result {
         self.lines.iter().try_for_each(|line| writeln!(out, "{line}"))
     }
-}
-
-/// Control characters, and those that turn the direction of text, are shown as a mark.
-fn printable(c: char) -> char {
-    let turns = matches!(c, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{2069}' | '\u{feff}');
-    if c.is_control() || turns { '\u{fffd}' } else { c }
 }
 
 /// `text` cut to `width` columns.

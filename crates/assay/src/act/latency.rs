@@ -2,13 +2,14 @@
 
 use super::say;
 use crate::failure::{Failure, tell};
+use crate::files;
 use assay_formats::act::latency;
-use std::fs::File;
 use std::io::{self, BufRead, BufReader};
+use std::path::Path;
 
 /// Prints what `act_latency.py` prints; where that would end in a traceback, one line on standard error says why.
 pub fn run(args: &[String]) -> Result<u8, Failure> {
-    let mut open = |name: &str| -> io::Result<Box<dyn BufRead>> { Ok(Box::new(BufReader::new(File::open(name)?))) };
+    let mut open = |name: &str| -> io::Result<Box<dyn BufRead>> { Ok(Box::new(BufReader::new(files::open(Path::new(name))?))) };
     let mut out = String::new();
     let ended = latency::run(args, &mut open, &mut out).map_err(|_| Failure::bug("a table that cannot be written"))?;
     say(&out);

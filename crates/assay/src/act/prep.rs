@@ -9,6 +9,7 @@ use crate::progress::Progress;
 use crate::records::Records;
 use crate::signals;
 use crate::targets::{self, Wish};
+use crate::threads::spawn;
 use assay_device::select::Choice;
 use assay_formats::act::prep as text;
 use std::path::Path;
@@ -43,7 +44,8 @@ pub fn run(args: &[String]) -> Result<u8, Failure> {
     let mut progress = Progress::shared(done.clone());
     let how = prepare::Wish { zero: true, afresh: false, engine: Choice::Auto, run: seed(None, &named) as u32 };
     std::thread::scope(|scope| {
-        let work = scope.spawn(|| prepare(opened.real(), args, how, Some(&records), &mut progress, &stop));
+        let body = || prepare(opened.real(), args, how, Some(&records), &mut progress, &stop);
+        let work = spawn(scope, "prepare".to_owned(), body)?;
         let mut dots = Dots { device, row: text::dots(size), printed: 0 };
         watch(&work, &done, &mut dots);
         let result = work.join().unwrap_or_else(|_| Err(Failure::bug("preparing panicked")));

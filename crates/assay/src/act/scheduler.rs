@@ -3,6 +3,7 @@
 //! nothing can be put back, and the next run finds the scheduler that was set; the kernel does not tell who set it.
 
 use crate::failure::{Failure, tell};
+use crate::files;
 use crate::targets::Targets;
 use assay_device::safety::DevNum;
 use std::path::{Path, PathBuf};
@@ -56,7 +57,7 @@ impl Schedulers {
         })?;
         let before = current(&offered);
         if before != name {
-            std::fs::write(file, &name).map_err(|e| failed("set", e))?;
+            files::set(file, &name).map_err(|e| failed("set", e))?;
         }
         let old = if name == wanted { String::new() } else { format!(" ({wanted} in older kernels)") };
         self.notes.push(format!("scheduler of {target}: {name}{old} for this run, {before} before and after"));
@@ -73,7 +74,7 @@ impl Schedulers {
 impl Drop for Schedulers {
     fn drop(&mut self) {
         for Changed { file, before, restore } in &self.changed {
-            if let (true, Err(e)) = (restore, std::fs::write(file, before)) {
+            if let (true, Err(e)) = (restore, files::set(file, before)) {
                 tell(&format!("warning: {} could not be set back to {before}: {e}", file.display()));
             }
         }

@@ -6,6 +6,7 @@ use crate::cli::Access;
 use crate::commands::run::{prepared, seed};
 use crate::drive::{Drive, drive};
 use crate::failure::Failure;
+use crate::files;
 use crate::logfile::LogFile;
 use crate::progress::Progress;
 use crate::rundir;
@@ -19,6 +20,9 @@ use assay_formats::act::lower;
 use assay_model::workload::Adjust;
 use std::os::unix::fs::FileTypeExt;
 use std::path::Path;
+
+/// Larger files are no configs.
+const LARGEST: u64 = 16 << 20;
 
 /// Where no target can be: stands for the log directory of a run whose log is not kept.
 const NOWHERE: &str = "/proc";
@@ -48,7 +52,7 @@ fn config(kind: Kind, args: &[String], cpus: u32) -> Result<Box<Conf>, (String, 
         let _ = conf::write_usage(kind, &mut banner);
         return Err((banner, MINUS_ONE));
     };
-    let text = std::fs::read(path).map_err(|e| {
+    let text = files::read(Path::new(path), LARGEST).map_err(|e| {
         let (number, text) = errno(&e);
         (banner + &conf::open_failed(path, number, &text), MINUS_ONE)
     })?;

@@ -158,6 +158,7 @@ impl Certifying<'_> {
             let log = LogFile::create(&dir.join("run.jsonl"))?;
             return Ok((dir, log, Vec::new()));
         };
+        result::may_be_left(dir)?;
         let log = Unfinished::open(&rundir::log_in(dir))?;
         let held = log.steps().to_vec();
         if held.len() == tasks.len() && held.iter().all(Held::is_over) {

@@ -3,7 +3,7 @@
 use super::print_json;
 use crate::failure::{Failure, code};
 use crate::{act, ahead, certificate, cli};
-use crate::{logfile, rundir};
+use crate::{files, logfile, rundir};
 use assay_judge::Judgement;
 use assay_judge::compare::{Run, Sampled, compare, html, text};
 use assay_judge::{Fold, Options};
@@ -85,7 +85,7 @@ fn of_certificate(path: &Path) -> Result<PathBuf, Failure> {
         return Ok(path.to_path_buf());
     }
     let wrong = |why: String| Failure::workload(format!("{}: {why}", path.display()));
-    let text = std::fs::read(path).map_err(|e| wrong(e.to_string()))?;
+    let text = files::read(path, certificate::LARGEST).map_err(|e| wrong(e.to_string()))?;
     let certificate: Judgement = serde_json::from_slice(&text).map_err(|e| wrong(format!("no certificate: {e}")))?;
     let log = path.with_file_name("run.jsonl");
     let sum = certificate::sum_of(logfile::open(&log)?).map_err(|e| wrong(e.to_string()))?;

@@ -4,10 +4,11 @@
 //! there an interrupted curve goes on. A point that proves nothing is run once more.
 
 use super::limit::{Searching, beginning, code};
-use super::print_json;
+use super::{print_json, result};
 use super::several::{Several, keep, kept};
 use crate::cli::{self, Maximum};
 use crate::failure::Failure;
+use crate::files;
 use crate::progress::Progress;
 use assay_base::{Multiple, Share};
 use assay_judge::curve::{Curve, SCHEMA, html, text};
@@ -50,6 +51,7 @@ pub fn curve(args: &cli::Curve) -> Result<u8, Failure> {
     let resumed = args.output.resume.as_deref();
     let mut curve = resumed.map_or(Ok(fresh.clone()), |dir| earlier(dir, &fresh, &several))?;
     let dir = several.directory()?;
+    result::replaceable(&dir, &[FILE, PAGE])?;
     let mut progress = Progress::new(false);
     keep(&dir.join(FILE), &curve)?;
     let found = if curve.maximum.is_none() { search(args, &several, &dir, &mut curve, &mut progress)? } else { None };
@@ -129,7 +131,7 @@ fn search(
 ) -> Result<Option<Outcome>, Failure> {
     let below = dir.join(SEARCH);
     let resumed = below.join("limit.json").exists();
-    std::fs::create_dir_all(&below)
+    files::directory(&below)
         .map_err(|e| Failure::host(format!("the run directory {} cannot be made: {e}", below.display())))?;
     let outcome = Searching::begin(several, &args.search, below, resumed)?.run(progress)?;
     match outcome {
@@ -189,7 +191,7 @@ fn show(curve: &Curve, dir: &Path, (json, cut): (bool, bool), progress: &Progres
     let mut page = String::new();
     html(curve, &mut page).map_err(bug)?;
     let path = dir.join(PAGE);
-    std::fs::write(&path, page).map_err(|e| Failure::host(format!("{} cannot be written: {e}", path.display())))?;
+    files::replace(&path, page.as_bytes()).map_err(|e| Failure::host(format!("{} cannot be written: {e}", path.display())))?;
     if json {
         return print_json(curve);
     }

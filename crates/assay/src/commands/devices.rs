@@ -2,7 +2,7 @@
 
 use super::{print, print_json};
 use crate::cli;
-use crate::failure::{Failure, code};
+use crate::failure::{Failure, code, one_line};
 use assay_base::Bytes;
 use assay_device::probe;
 use assay_device::safety::{Examination, Gate, Roots, RuleAnswer};
@@ -44,16 +44,16 @@ fn json(exam: &Examination) -> serde_json::Value {
 
 fn shown(exam: &Examination, all: bool) -> String {
     let size = exam.size.map_or_else(|| "-".into(), |size| Bytes::new(size).human());
-    let model = exam.model.as_deref().unwrap_or("-");
+    let model = exam.model.as_deref().map_or("-".into(), one_line);
     let token = exam.token.as_deref().unwrap_or("-");
     let answer = if exam.accepted { "accepted" } else { "refused" };
-    let mut text = format!("{:20} {size:>12}  {answer:8}  token {token:8}  {model}\n", exam.given.display());
+    let mut text = format!("{:20} {size:>12}  {answer:8}  token {token:8}  {model}\n", one_line(exam.given.display()));
     for rule in exam.rules.iter().filter(|rule| all || !rule.ok) {
         let mark = if rule.ok { "ok" } else { "no" };
-        text += &format!("    {:4} {mark}  {}\n", rule.id.to_string(), rule.evidence);
+        text += &format!("    {:4} {mark}  {}\n", rule.id.to_string(), one_line(&rule.evidence));
     }
     for mark in &exam.watermarks {
-        text += &format!("    not certifiable: {mark}\n");
+        text += &format!("    not certifiable: {}\n", one_line(mark));
     }
     text
 }

@@ -2,7 +2,7 @@
 
 use super::{print, print_json};
 use crate::cli;
-use crate::failure::{Failure, code};
+use crate::failure::{Failure, code, one_line};
 use crate::targets::{self, Named};
 use assay_device::doctor::{self, Check};
 use assay_device::safety::Roots;
@@ -47,13 +47,13 @@ fn shown(checks: &[Check]) -> String {
     };
     for (index, check) in ill.iter().enumerate() {
         let remedy = check.remedy.as_deref().unwrap_or_default();
-        text += &format!("\n{}. {}: {}\n   {remedy}\n", index + 1, name(check), check.evidence);
+        text += &format!("\n{}. {}: {}\n   {remedy}\n", index + 1, name(check), one_line(&check.evidence));
     }
     if !well.is_empty() {
         text += "\nas it should be:\n";
     }
     for check in well {
-        text += &format!("   {}: {}\n", name(check), check.evidence);
+        text += &format!("   {}: {}\n", name(check), one_line(&check.evidence));
     }
     text
 }

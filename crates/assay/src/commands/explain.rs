@@ -4,7 +4,7 @@
 use super::run::plan;
 use super::{print_json, show};
 use crate::cli;
-use crate::failure::{Failure, code};
+use crate::failure::{Failure, code, one_line};
 use crate::integrity;
 use crate::targets::{self, Named};
 use crate::workloads;
@@ -12,7 +12,6 @@ use assay_base::{Bytes, Direction};
 use assay_device::probe;
 use assay_device::safety::{Gate, Roots};
 use assay_model::{Address, PhaseKind, Plan, Stream};
-use std::fmt::Write;
 
 /// Block size that sizes are shown for when no target tells its own.
 const USUAL_BLOCK: u32 = 512;
@@ -41,7 +40,7 @@ pub fn explain(args: &cli::Explain) -> Result<u8, Failure> {
         value["derived"] = derived(&plan, block(&sizes));
         print_json(&value)?;
     } else {
-        show(&text(&plan, &named, &sizes).map_err(|_| Failure::bug("a plan that cannot be shown"))?);
+        show(&text(&plan, &named, &sizes));
     }
     Ok(code::DONE)
 }
@@ -91,21 +90,67 @@ fn derived(plan: &Plan, block: u32) -> serde_json::Value {
     })
 }
 
-fn text(plan: &Plan, named: &[(String, Named)], sizes: &[Option<(u64, u32)>]) -> Result<String, std::fmt::Error> {
-    let mut out = String::new();
+/// Lines of the plan. Names in it are somebody's words: none of them makes a line of its own.
+#[derive(Default)]
+struct Lines(String);
+
+impl Lines {
+    fn add(&mut self, line: impl std::fmt::Display) {
+        self.0 += &one_line(line);
+        self.0.push('\n');
+    }
+
+    /// With an empty line before it.
+    fn head(&mut self, line: impl std::fmt::Display) {
+        self.0.push('\n');
+        self.add(line);
+    }
+}
+
+fn text(plan: &Plan, named: &[(String, Named)], sizes: &[Option<(u64, u32)>]) -> String {
+    let mut out = Lines::default();
     let block = block(sizes);
-    writeln!(
-        out,
-        "{} ({}), load {} on {} target{}, seed {}",
-        plan.name,
-        plan.model,
-        plan.load,
-        plan.targets,
-        if plan.targets == 1 { "" } else { "s" },
-        plan.seed
-    )?;
-    writeln!(out, "\nstreams, over all targets together")?;
-    writeln!(out, "  {:20} {:9} {:>14} {:>18} {:>12}  address", "name", "", "rate", "size", "bytes/s")?;
+    let targets = if plan.targets == 1 { "target" } else { "targets" };
+    out.add(format_args!(
+        "{} ({}), load {} on {} {targets}, seed {}",
+        plan.name, plan.model, plan.load, plan.targets, plan.seed
+    ));
+    streams(plan, block, &mut out);
+    out.head("phases");
+    for phase in &plan.phases {
+        let span = match (phase.kind, phase.steady_round) {
+            (PhaseKind::ReadBack, _) => "until all is read".to_owned(),
+            (_, Some(round)) => format!("until steady over rounds of {round}, at most {}", phase.span),
+            (PhaseKind::WarmUp | PhaseKind::Measure, None) => phase.span.to_string(),
+        };
+        out.add(format_args!("  {:10} {span}", phase.name));
+    }
+    bytes(plan, named, sizes, &mut out);
+    if let Some(how) = integrity::describe(plan, block) {
+        out.add(format_args!("verify: {how}"));
+    }
+    out.head("criteria, in every window of their own length");
+    out.add(format_args!("  delivered load at least 99.9% of the schedule per {}", plan.slice));
+    plan.criteria.iter().for_each(|criterion| out.add(format_args!("  {criterion}")));
+    let lag = if plan.max_lag.is_zero() {
+        "never for lag".to_owned()
+    } else {
+        format!("when the schedule is {} behind", plan.max_lag)
+    };
+    out.add(format_args!("  stops {lag}; at most {} in flight on each target", plan.in_flight_bound));
+    plan.notes.iter().for_each(|note| out.add(format_args!("  note: {note}")));
+    if plan.writes() {
+        out.head("ALL DATA ON THE TARGETS WILL BE DESTROYED");
+        named.iter().filter_map(|(_, named)| refusal(named)).for_each(|why| out.add(format_args!("  but {why}")));
+    } else {
+        out.head("reads only: nothing is destroyed");
+    }
+    out.0
+}
+
+fn streams(plan: &Plan, block: u32, out: &mut Lines) {
+    out.head("streams, over all targets together");
+    out.add(format_args!("  {:20} {:9} {:>14} {:>18} {:>12}  address", "name", "", "rate", "size", "bytes/s"));
     for stream in &plan.streams {
         let rate = stream.arrival.rate().map_or_else(|| closed(stream), |rate| format!("{:.3}/s", rate.as_f64()));
         let bytes =
@@ -117,68 +162,33 @@ fn text(plan: &Plan, named: &[(String, Named)], sizes: &[Option<(u64, u32)>]) ->
             Address::Sequential => "sequential, wraps".to_owned(),
             Address::Written => "all that was written, once".to_owned(),
         };
-        writeln!(
-            out,
-            "  {:20} {direction:9} {rate:>14} {:>18} {bytes:>12}  {address}",
-            stream.name,
-            stream.size.to_string()
-        )?;
+        let (name, size) = (&stream.name, stream.size.to_string());
+        out.add(format_args!("  {name:20} {direction:9} {rate:>14} {size:>18} {bytes:>12}  {address}"));
     }
     let arrivals: std::collections::BTreeSet<&str> = plan.streams.iter().map(|stream| stream.arrival.name()).collect();
-    writeln!(
-        out,
-        "  arrival: {}; (D) durable, on stable media when complete",
-        arrivals.into_iter().collect::<Vec<_>>().join(", ")
-    )?;
-    writeln!(out, "\nphases")?;
-    for phase in &plan.phases {
-        let span = match (phase.kind, phase.steady_round) {
-            (PhaseKind::ReadBack, _) => "until all is read".to_owned(),
-            (_, Some(round)) => format!("until steady over rounds of {round}, at most {}", phase.span),
-            (PhaseKind::WarmUp | PhaseKind::Measure, None) => phase.span.to_string(),
-        };
-        writeln!(out, "  {:10} {span}", phase.name)?;
-    }
-    let (read, written, total) = totals(plan, block);
+    let arrivals = arrivals.into_iter().collect::<Vec<_>>().join(", ");
+    out.add(format_args!("  arrival: {arrivals}; (D) durable, on stable media when complete"));
+}
+
+fn bytes(plan: &Plan, named: &[(String, Named)], sizes: &[Option<(u64, u32)>], out: &mut Lines) {
+    let (read, written, total) = totals(plan, block(sizes));
     let human = |bytes: f64| Bytes::new(bytes as u64).human();
-    writeln!(
-        out,
-        "\nread {}/s, written {}/s, {} written in {}",
+    out.head(format_args!(
+        "read {}/s, written {}/s, {} written in {}",
         human(read),
         human(written),
         human(total),
         plan.length()
-    )?;
+    ));
     for ((name, _), size) in named.iter().zip(sizes) {
-        if let Some((size, block)) = size {
-            write!(out, "target {name}: {}, blocks of {block} B", Bytes::new(*size).human())?;
-            if plan.writes() && *size > 0 {
-                let day = written / f64::from(plan.targets) * 86_400.0 / *size as f64;
-                write!(out, ", {day:.1} drive writes a day")?;
-            }
-            writeln!(out)?;
+        let Some((size, block)) = size else { continue };
+        let mut day = String::new();
+        if plan.writes() && *size > 0 {
+            let writes = written / f64::from(plan.targets) * 86_400.0 / *size as f64;
+            day = format!(", {writes:.1} drive writes a day");
         }
+        out.add(format_args!("target {name}: {}, blocks of {block} B{day}", Bytes::new(*size).human()));
     }
-    if let Some(how) = integrity::describe(plan, block) {
-        writeln!(out, "verify: {how}")?;
-    }
-    writeln!(out, "\ncriteria, in every window of their own length")?;
-    writeln!(out, "  delivered load at least 99.9% of the schedule per {}", plan.slice)?;
-    plan.criteria.iter().try_for_each(|criterion| writeln!(out, "  {criterion}"))?;
-    let lag = if plan.max_lag.is_zero() {
-        "never for lag".to_owned()
-    } else {
-        format!("when the schedule is {} behind", plan.max_lag)
-    };
-    writeln!(out, "  stops {lag}; at most {} in flight on each target", plan.in_flight_bound)?;
-    plan.notes.iter().try_for_each(|note| writeln!(out, "  note: {note}"))?;
-    if plan.writes() {
-        writeln!(out, "\nALL DATA ON THE TARGETS WILL BE DESTROYED")?;
-        named.iter().filter_map(|(_, named)| refusal(named)).try_for_each(|why| writeln!(out, "  but {why}"))?;
-    } else {
-        writeln!(out, "\nreads only: nothing is destroyed")?;
-    }
-    Ok(out)
 }
 
 /// Why the target would not be written as it stands.

@@ -4,9 +4,9 @@
 //! run directory, and keeps the path in `limit.json`, from which an interrupted search goes on.
 
 use super::several::{Several, keep, kept};
-use super::{print_json, show};
+use super::{print_json, result, show};
 use crate::cli;
-use crate::failure::Failure;
+use crate::failure::{Failure, one_line};
 use crate::progress::Progress;
 use assay_base::{Multiple, Span};
 use assay_judge::limit::{Next, Observation, Outcome, Search};
@@ -116,6 +116,7 @@ impl<'a> Searching<'a> {
             outcome: None,
             runs: Vec::new(),
         };
+        result::replaceable(&dir, &[FILE])?;
         let path = if resumed { earlier(&dir, several)? } else { fresh };
         let mut searching = Searching { several, search, dir, path };
         if resumed {
@@ -179,14 +180,14 @@ impl<'a> Searching<'a> {
         writeln!(
             out,
             "{} on {}, {} a run\n",
-            self.path.workload,
-            self.path.targets.join(", "),
+            one_line(&self.path.workload),
+            one_line(self.path.targets.join(", ")),
             Span::from_ns(self.path.run_ns)
         )?;
         writeln!(out, "run       load  verdict     response p99  measured")?;
         let p99 = |run: &Run| run.response_p99_ns.map_or_else(|| "-".into(), |ns| Span::from_ns(ns).human());
         for (index, run) in self.path.runs.iter().enumerate() {
-            let measured = run.measured.as_deref().unwrap_or(&run.reason);
+            let measured = one_line(run.measured.as_deref().unwrap_or(&run.reason));
             writeln!(
                 out,
                 "{:>3}  {:>9}  {:10}  {:>12}  {measured}",

@@ -3,6 +3,7 @@
 use super::print;
 use crate::cli::{self, Cli};
 use crate::failure::{Failure, code};
+use crate::files;
 use clap::CommandFactory;
 use std::path::Path;
 
@@ -40,6 +41,6 @@ fn page(command: &clap::Command, name: &str) -> Result<String, Failure> {
 /// Pages are made, not written: one that is there already is replaced.
 fn write(dir: &Path, name: &str, page: &str) -> Result<(), Failure> {
     let path = dir.join(format!("{name}.1"));
-    let written = std::fs::create_dir_all(dir).and_then(|()| std::fs::write(&path, page));
+    let written = std::fs::create_dir_all(dir).and_then(|()| files::replace(&path, page.as_bytes()));
     written.map_err(|e| Failure::host(format!("the manual page {} cannot be written: {e}", path.display())))
 }

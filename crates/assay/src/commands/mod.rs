@@ -23,8 +23,8 @@ use crate::act;
 use crate::cli::{Cli, Command, Output};
 use crate::detach;
 use crate::failure::{Failure, harmless};
+use crate::files;
 use crate::rundir;
-use std::fs::File;
 use std::io::{ErrorKind, Write};
 use std::path::Path;
 use std::sync::OnceLock;
@@ -109,14 +109,7 @@ pub fn print(text: &str) {
 /// Writes a document to a new file. What is there is never overwritten, and nothing that is cut stays.
 pub fn write_new(path: &Path, text: &str) -> Result<(), Failure> {
     let failed = |why: &dyn std::fmt::Display| Failure::host(format!("{} cannot be written: {why}", path.display()));
-    let mut file = File::options().write(true).create_new(true).open(path).map_err(|e| match e.kind() {
-        ErrorKind::AlreadyExists => failed(&"it is there already, and existing files are never overwritten"),
-        _ => failed(&e),
-    })?;
-    file.write_all(text.as_bytes()).map_err(|e| {
-        let _ = std::fs::remove_file(path);
-        failed(&e)
-    })
+    files::create(path, text.as_bytes()).map_err(|e| failed(&e))
 }
 
 /// Prints text for people: in ASCII where the locale has no more.

@@ -2,7 +2,7 @@
 
 use super::{print, print_json, run};
 use crate::cli;
-use crate::failure::{Failure, code};
+use crate::failure::{Failure, code, one_line};
 use crate::prepare::{self, prepare};
 use crate::progress::Progress;
 use crate::records::Records;
@@ -39,7 +39,7 @@ pub fn prep(args: &cli::Prep) -> Result<u8, Failure> {
             let human = |bytes| Bytes::new(bytes).human();
             print(&format!(
                 "{}: {} zeroed, {} salted, {} sampled blocks verified\n",
-                record.target,
+                one_line(&record.target),
                 human(record.zeroed_bytes),
                 human(record.salted_bytes),
                 record.verified_blocks

@@ -5,9 +5,9 @@ use crate::certificate;
 use crate::cli::Output;
 use crate::commands::{print_json, show};
 use crate::failure::{Failure, tell};
+use crate::files;
 use crate::logfile;
 use crate::progress::Progress;
-use crate::rundir;
 use crate::signing::Signer;
 use assay_base::Measure;
 use assay_judge::{Judgement, Options, for_a_shell};
@@ -31,23 +31,42 @@ pub fn finish(dir: &Path, output: &Output, progress: &Progress, signer: Option<&
     Ok(judgement.verdict.exit_code())
 }
 
+/// What the end of a run leaves in its directory, beside the log.
+const LEFT: [&str; 3] = ["verdict.json", "verdict.json.minisig", "report.html"];
+
+/// Refuses a directory in which the end of the run could not leave its files, before the run goes on.
+pub fn may_be_left(dir: &Path) -> Result<(), Failure> {
+    replaceable(dir, &LEFT)
+}
+
+/// Refuses a directory in which one of these files of ours could not be written.
+pub fn replaceable(dir: &Path, names: &[&str]) -> Result<(), Failure> {
+    names.iter().map(|name| dir.join(name)).try_for_each(|path| {
+        files::check(&path).map_err(|e| Failure::host(format!("{} cannot be written: {e}", path.display())))
+    })
+}
+
 /// Judges the log in `dir` and leaves verdict.json and report.html beside it; false where they could not be written, which is
 /// said. Those of an interrupted run are replaced when it was continued: they are made of the log, which is only ever
 /// appended to.
 pub fn leave(dir: &Path, judge_on: Option<Measure>) -> Result<(Judgement, bool), Failure> {
     let judgement = judge(&dir.join("run.jsonl"), judge_on)?;
     // A signature of what stood here before is none of this.
-    let _ = std::fs::remove_file(crate::signing::beside(&dir.join("verdict.json")));
+    let signature = crate::signing::beside(&dir.join("verdict.json"));
+    let unsigned = files::remove(&signature);
+    if let Err(e) = &unsigned {
+        tell(&format!("error: {} cannot be removed: {e}", signature.display()));
+    }
     let verdict = leave_one(dir, "verdict.json", &json(&judgement)?);
     let report = leave_one(dir, "report.html", &html(&judgement)?);
-    Ok((judgement, verdict && report))
+    Ok((judgement, unsigned.is_ok() && verdict && report))
 }
 
 /// A result is there whole or not at all: neither half of it nor that of an earlier part of the run is taken for it.
 fn leave_one(dir: &Path, name: &str, text: &str) -> bool {
     let path = dir.join(name);
-    let Err(e) = rundir::replace(&path, text.as_bytes()) else { return true };
-    let _ = std::fs::remove_file(&path);
+    let Err(e) = files::replace(&path, text.as_bytes()) else { return true };
+    let _ = files::remove(&path);
     let typed = for_a_shell(&dir.to_string_lossy());
     tell(&format!(
         "error: {} cannot be written: {e}\n  = the run log holds all of it; with room on its disk: assay judge {typed}, assay report {typed}",

@@ -61,6 +61,7 @@ pub fn run(args: &cli::Run) -> Result<u8, Failure> {
             (dir, log, plan)
         }
         Some(dir) => {
+            result::may_be_left(dir)?;
             let log = Unfinished::open(&rundir::log_in(dir))?;
             let asked = Asked { plan: &plan, step: None, targets: &opened, seed: args.pace.seed.is_some() };
             let rest = asked.rest(log.steps().last(), dir)?;

@@ -5,6 +5,7 @@ use crate::act::scheduler::Schedulers;
 use crate::cli;
 use crate::drive::{Drive, drive, limits};
 use crate::failure::Failure;
+use crate::files;
 use crate::logfile::{self, LogFile};
 use crate::progress::Progress;
 use crate::rundir;
@@ -145,9 +146,12 @@ impl<'a> Several<'a> {
     }
 }
 
+/// A larger document is none of ours.
+const LARGEST: u64 = 256 << 20;
+
 /// Writes a document whole or not at all.
 pub fn keep<T: Serialize>(file: &Path, document: &T) -> Result<(), Failure> {
-    let write = || rundir::replace(file, &serde_json::to_vec_pretty(document)?);
+    let write = || files::replace(file, &serde_json::to_vec_pretty(document)?);
     write().map_err(|e| Failure::host(format!("{} cannot be written: {e}", file.display())))
 }
 
@@ -155,7 +159,7 @@ pub fn keep<T: Serialize>(file: &Path, document: &T) -> Result<(), Failure> {
 pub fn kept<T: DeserializeOwned>(file: &Path, same: impl Fn(&T) -> bool) -> Result<T, Failure> {
     let unusable =
         |why: &dyn std::fmt::Display| Failure::usage(format!("{} cannot be continued: {why}", file.display()));
-    let text = std::fs::read_to_string(file).map_err(|e| unusable(&e))?;
+    let text = files::text(file, LARGEST).map_err(|e| unusable(&e))?;
     let kept: T = serde_json::from_str(&text).map_err(|e| unusable(&e))?;
     if !same(&kept) {
         let why =

@@ -3,10 +3,9 @@
 use super::{print, print_json};
 use crate::certificate::{LARGEST, Standing, examine};
 use crate::cli;
-use crate::failure::Failure;
+use crate::failure::{Failure, one_line};
+use crate::files;
 use crate::signing;
-use std::fs::File;
-use std::io::Read;
 use std::path::{Path, PathBuf};
 
 /// Answers in words and by the exit code; what cannot be read is not to be trusted either.
@@ -38,7 +37,7 @@ fn answer(
 ) -> Result<Standing, String> {
     let bytes = read(certificate)?;
     if let Some(key) = key {
-        let text = std::fs::read_to_string(signed).map_err(|e| format!("{}: {e}", signed.display()))?;
+        let text = files::text(signed, signing::LARGEST).map_err(|e| format!("{}: {e}", signed.display()))?;
         signing::check(key, &text, &bytes)?;
     }
     if let (Some(key), Some(signer)) = (key, crate::certificate::signer(&bytes)) {
@@ -47,24 +46,18 @@ fn answer(
             return Err(format!("it names {signer} as the key that signs it, this is {named}"));
         }
     }
-    let log = File::open(log).map_err(|e| format!("the log {}: {e}", log.display()))?;
+    let log = files::open(log).map_err(|e| format!("the log {}: {e}", log.display()))?;
     Ok(examine(&bytes, log))
 }
 
 fn read(path: &Path) -> Result<Vec<u8>, String> {
     let told = |why: &dyn std::fmt::Display| format!("{}: {why}", path.display());
-    let file = File::open(path).map_err(|e| match e.kind() {
+    files::read(path, LARGEST).map_err(|e| match e.kind() {
         std::io::ErrorKind::NotFound => {
             told(&"there is no certificate: a run that was cut off has none until it is resumed; `assay judge` reads its log")
         }
         _ => told(&e),
-    })?;
-    let mut bytes = Vec::new();
-    file.take(LARGEST + 1).read_to_end(&mut bytes).map_err(|e| told(&e))?;
-    if bytes.len() as u64 > LARGEST {
-        return Err(told(&"larger than any certificate"));
-    }
-    Ok(bytes)
+    })
 }
 
 fn tell(args: &cli::Verify, standing: &Standing, signature: &str) -> Result<(), Failure> {
@@ -86,7 +79,7 @@ fn tell(args: &cli::Verify, standing: &Standing, signature: &str) -> Result<(), 
         Standing::Record(_) => "no certification, though true to its log",
         Standing::Untrusted(_) => "not to be trusted",
     };
-    let mut text = format!("{}: {head}: {why}\n", path.display());
+    let mut text = format!("{}: {head}: {}\n", one_line(path.display()), one_line(why));
     text += match signature {
         "none" => "signature: none; whoever can write both files can make a pair that fits\n",
         "not checked" => "signature: not checked; name the signer's key with --key\n",
