@@ -4,6 +4,7 @@ use crate::failure::Failure;
 use assay_device::clock;
 use std::fs::File;
 use std::io::{self, Write};
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
 /// The present as RFC 3339 in UTC.
@@ -64,6 +65,11 @@ pub fn create(planned: &Path, given: bool) -> Result<PathBuf, Failure> {
 
 /// Writes a file whole or not at all, whenever the power goes: what was there before stays until then.
 pub fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    replace_with(path, bytes, 0o666)
+}
+
+/// The same, made with these permissions, of which the process's mask is taken away.
+pub fn replace_with(path: &Path, bytes: &[u8], mode: u32) -> io::Result<()> {
     let mut half = path.as_os_str().to_owned();
     half.push(".new");
     // One that was left half written, or that somebody laid there as a link, is not written through.
@@ -71,7 +77,7 @@ pub fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
         Err(e) if e.kind() != io::ErrorKind::NotFound => return Err(e),
         _ => {}
     }
-    let mut file = File::create_new(&half)?;
+    let mut file = File::options().write(true).create_new(true).mode(mode).open(&half)?;
     file.write_all(bytes)?;
     // A name that reaches the disk before the data is that of an empty file.
     file.sync_all()?;

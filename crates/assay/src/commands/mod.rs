@@ -2,6 +2,7 @@
 
 mod certify;
 mod compare;
+mod consent;
 mod curve;
 mod devices;
 mod doctor;
@@ -69,6 +70,7 @@ fn carry_out(command: Command) -> Result<u8, Failure> {
         Command::Export(args) => export::export(&args),
         Command::As(args) => act::named(&args.words),
         Command::Devices(args) => devices::devices(&args),
+        Command::Consent(args) => consent::consent(&args),
         Command::Doctor(args) => doctor::doctor(&args),
         Command::Workloads(args) => workloads::workloads(&args),
         Command::Completions(args) => manual::completions(&args),

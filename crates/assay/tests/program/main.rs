@@ -18,6 +18,7 @@ mod live;
 
 mod accounting;
 mod certifying;
+mod consents;
 mod content;
 mod documents;
 mod engines;
