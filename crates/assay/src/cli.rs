@@ -53,6 +53,8 @@ pub enum Command {
     Export(Export),
     /// A drop-in for another tool, with its own arguments and output: act_storage, act_index, act_prep, act_latency
     As(As),
+    /// The names of ACT's tools in a directory, each leading to this program; act_latency.py also for `python3 act_latency.py`
+    Links(Links),
     /// Candidates for testing, the answer of each safety rule, and the consent tokens
     Devices(Devices),
     /// Agree in advance that a drop-in overwrites a device, for two days or as long as you say; list and take back
@@ -487,6 +489,13 @@ pub struct As {
     /// The tool and its own arguments
     #[arg(required = true, num_args = 1.., trailing_var_arg = true, allow_hyphen_values = true, value_name = "TOOL [ARGS]")]
     pub words: Vec<String>,
+}
+
+/// `assay links`
+#[derive(Args, Debug)]
+pub struct Links {
+    /// Where to; made if it is not there. Nothing that is there is replaced
+    pub dir: PathBuf,
 }
 
 /// `assay devices`

@@ -121,7 +121,10 @@ pub fn named(names: &[String]) -> Result<Vec<(String, Named)>, Failure> {
         if let Named::Path(path) = named
             && let Some(before) = seen.insert(what_is_at(path), name)
         {
-            return Err(Failure::usage(format!("{before} and {name} are the same target: name it once")));
+            // As of rule S9: one medium by two names would count as two.
+            return Err(Failure::refused(format!(
+                "{before} and {name} are the same target: name it once; nothing was written"
+            )));
         }
     }
     Ok(all)
