@@ -52,7 +52,8 @@ impl Multiple {
     /// How many times `other` it is; `None` when that does not fit.
     pub fn per(self, other: Multiple) -> Option<Multiple> {
         let ((a, b), (c, d)) = (self.as_ratio(), other.as_ratio());
-        let rate = Rate::ratio(u128::from(a) * u128::from(d), u128::from(b) * u128::from(c)).filter(|rate| !rate.is_zero())?;
+        let rate =
+            Rate::ratio(u128::from(a) * u128::from(d), u128::from(b) * u128::from(c)).filter(|rate| !rate.is_zero())?;
         Some(Multiple { rate })
     }
 

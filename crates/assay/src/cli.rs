@@ -215,9 +215,10 @@ pub struct Certify {
 pub struct Run {
     /// A workload file, or the name of a shipped one (`assay workloads`)
     pub workload: String,
-    /// What to run it on
+    /// What to run it on; more workloads before that run at the same time, each stream under its workload's name
+    #[arg(value_name = "WORKLOAD... TARGETS")]
     pub targets: Vec<String>,
-    /// The load as a multiple of the workload's 1x
+    /// The load as a multiple of the workload's 1x; for an ACT config, of ACT's: 2000 reads and 1000 writes a second on each device
     #[arg(long, value_name = "LOAD")]
     pub load: Option<Multiple>,
     /// Sign verdict.json with this minisign secret key; read before anything else is done
@@ -335,9 +336,10 @@ pub struct Prep {
 pub struct Explain {
     /// A workload file, or the name of a shipped one
     pub workload: String,
-    /// What it would run on; nothing is opened for writing
+    /// What it would run on; nothing is opened for writing. More workloads before that are joined, as in run
+    #[arg(value_name = "WORKLOAD... TARGETS")]
     pub targets: Vec<String>,
-    /// The load as a multiple of the workload's 1x
+    /// The load as a multiple of the workload's 1x; for an ACT config, of ACT's: 2000 reads and 1000 writes a second on each device
     #[arg(long, value_name = "LOAD")]
     pub load: Option<Multiple>,
     #[command(flatten)]

@@ -25,7 +25,9 @@ pub fn native(name: &str, conf: &Conf, notes: &[Note]) -> Result<Workload, Strin
     workload.notes.extend(remarks(conf));
     workload.notes.push(
         match workload.standard {
-            Some(_) => "1x is ACT's: 2000 reads and 1000 writes a second on each device; the load is that many times it",
+            Some(_) => {
+                "1x is ACT's: 2000 reads and 1000 writes a second on each device; the load is that many times it"
+            }
             None => "its reads and writes are in another proportion than ACT's 1x, two to one: 1x is this config",
         }
         .to_owned(),
@@ -242,13 +244,19 @@ mod tests {
             (6000, 1000, 1, Some(2), "2x", 12_000),
             (6000, 0, 2, None, "1x", 6000),
         ] {
-            let text = format!("device-names: a\nread-reqs-per-sec: {reads}\nwrite-reqs-per-sec: {writes}\ntest-duration-sec: 9\n");
+            let text = format!(
+                "device-names: a\nread-reqs-per-sec: {reads}\nwrite-reqs-per-sec: {writes}\ntest-duration-sec: 9\n"
+            );
             let (conf, notes) = conf::read("t.conf", &text, None).unwrap();
             let load_asked = asked.map(assay_base::Multiple::whole);
             for workload in [native("t", &conf, &notes).unwrap(), like_act(&conf, 2).unwrap()] {
                 let plan = workload.plan(&Adjust { targets, load: load_asked, ..Adjust::default() }).unwrap();
                 let got = (plan.load.to_string(), plan.streams[0].arrival.rate());
-                assert_eq!(got, (load.to_owned(), Some(Rate::per_second(rate))), "{reads} {writes} on {targets} at {asked:?}");
+                assert_eq!(
+                    got,
+                    (load.to_owned(), Some(Rate::per_second(rate))),
+                    "{reads} {writes} on {targets} at {asked:?}"
+                );
             }
         }
     }

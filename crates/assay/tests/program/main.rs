@@ -24,6 +24,7 @@ mod documents;
 mod engines;
 mod environment;
 mod judging;
+mod namespaces;
 mod preparing;
 mod procedure;
 mod protected;
