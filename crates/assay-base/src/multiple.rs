@@ -49,6 +49,19 @@ impl Multiple {
         rate.scaled(numerator, denominator)
     }
 
+    /// How many times `other` it is; `None` when that does not fit.
+    pub fn per(self, other: Multiple) -> Option<Multiple> {
+        let ((a, b), (c, d)) = (self.as_ratio(), other.as_ratio());
+        let rate =
+            Rate::ratio(u128::from(a) * u128::from(d), u128::from(b) * u128::from(c)).filter(|rate| !rate.is_zero())?;
+        Some(Multiple { rate })
+    }
+
+    /// The sum of two; `None` when it does not fit.
+    pub fn plus(self, other: Multiple) -> Option<Multiple> {
+        self.rate.plus(other.rate).map(|rate| Multiple { rate })
+    }
+
     /// For display and ratios only.
     pub fn as_f64(self) -> f64 {
         self.rate.as_f64()
@@ -103,5 +116,9 @@ mod tests {
         assert_eq!(Multiple::from_millionths(1_500_000), "1.5x".parse().ok());
         assert_eq!((Multiple::from_millionths(0), Multiple::whole(u64::MAX).as_millionths()), (None, u64::MAX));
         assert_eq!("1.5x".parse::<Multiple>().unwrap().of(Rate::per_second(2000)), Some(Rate::per_second(3000)));
+        let (three, thirty) = (Multiple::whole(3), Multiple::whole(30));
+        assert_eq!((thirty.per(three), three.per(thirty)), (Some(Multiple::whole(10)), "0.1x".parse().ok()));
+        assert_eq!(three.plus(thirty), Some(Multiple::whole(33)));
+        assert_eq!((Multiple::whole(u64::MAX).per(order[0]), Multiple::whole(u64::MAX).plus(three)), (None, None));
     }
 }

@@ -7,10 +7,12 @@ pub mod act;
 pub mod address;
 pub mod arrival;
 pub mod content;
+mod merge;
 pub mod plan;
 pub mod seal;
 pub mod size;
 pub mod workload;
 
+pub use merge::merge;
 pub use plan::{Address, Arrival, Phase, PhaseKind, Plan, Stream, WarmUp};
 pub use size::Size;

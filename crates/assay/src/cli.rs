@@ -1,7 +1,7 @@
 //! What the user typed. Every option is said once here; what it means is decided in `commands`.
 
 use assay_base::{Bytes, Measure, Multiple, Rate, Share, Span};
-use assay_device::safety::RuleId;
+use assay_device::safety::{RuleId, Standing, lasts};
 use assay_device::select::Choice;
 use assay_model::WarmUp;
 use clap::{Args, Parser, Subcommand};
@@ -53,8 +53,12 @@ pub enum Command {
     Export(Export),
     /// A drop-in for another tool, with its own arguments and output: act_storage, act_index, act_prep, act_latency
     As(As),
+    /// The names of ACT's tools in a directory, each leading to this program; act_latency.py also for `python3 act_latency.py`
+    Links(Links),
     /// Candidates for testing, the answer of each safety rule, and the consent tokens
     Devices(Devices),
+    /// Agree in advance that a drop-in overwrites a device, for two days or as long as you say; list and take back
+    Consent(Consent),
     /// What on this host would spoil a result, and the command that mends it
     Doctor(Doctor),
     /// The workloads that come with the program
@@ -86,6 +90,9 @@ pub struct Access {
     /// The tokens were typed at the terminal, for a drop-in.
     #[arg(skip)]
     pub typed: bool,
+    /// Consents given in advance, for a drop-in.
+    #[arg(skip)]
+    pub standing: Vec<Standing>,
 }
 
 /// Options of everything that runs a plan.
@@ -208,9 +215,10 @@ pub struct Certify {
 pub struct Run {
     /// A workload file, or the name of a shipped one (`assay workloads`)
     pub workload: String,
-    /// What to run it on
+    /// What to run it on; more workloads before that run at the same time, each stream under its workload's name
+    #[arg(value_name = "WORKLOAD... TARGETS")]
     pub targets: Vec<String>,
-    /// The load as a multiple of the workload's 1x
+    /// The load as a multiple of the workload's 1x; for an ACT config, of ACT's: 2000 reads and 1000 writes a second on each device
     #[arg(long, value_name = "LOAD")]
     pub load: Option<Multiple>,
     /// Sign verdict.json with this minisign secret key; read before anything else is done
@@ -328,9 +336,10 @@ pub struct Prep {
 pub struct Explain {
     /// A workload file, or the name of a shipped one
     pub workload: String,
-    /// What it would run on; nothing is opened for writing
+    /// What it would run on; nothing is opened for writing. More workloads before that are joined, as in run
+    #[arg(value_name = "WORKLOAD... TARGETS")]
     pub targets: Vec<String>,
-    /// The load as a multiple of the workload's 1x
+    /// The load as a multiple of the workload's 1x; for an ACT config, of ACT's: 2000 reads and 1000 writes a second on each device
     #[arg(long, value_name = "LOAD")]
     pub load: Option<Multiple>,
     #[command(flatten)]
@@ -484,6 +493,13 @@ pub struct As {
     pub words: Vec<String>,
 }
 
+/// `assay links`
+#[derive(Args, Debug)]
+pub struct Links {
+    /// Where to; made if it is not there. Nothing that is there is replaced
+    pub dir: PathBuf,
+}
+
 /// `assay devices`
 #[derive(Args, Debug)]
 pub struct Devices {
@@ -495,6 +511,57 @@ pub struct Devices {
     /// Print as JSON
     #[arg(long)]
     pub json: bool,
+}
+
+/// `assay consent`
+#[derive(Args, Debug)]
+#[command(after_help = "\
+The drop-ins (act_storage, act_index, act_prep) take no options of ours: they write to a device that root agreed to lose here, also under sudo
+and in the background. A consent is of one device as it is now: not of its replacement, not of another size or partition, and for a virtual or
+nameless one not beyond the next boot. It never covers what is mounted, in use or of the system. Other verbs take --destroy-data.")]
+pub struct Consent {
+    /// The devices that may be overwritten; with --list and --revoke: only of these
+    pub targets: Vec<String>,
+    /// Override a safety rule as well: S7 (the signature that is there now) or S8 (unknown data)
+    #[arg(long = "override", value_name = "RULE", value_delimiter = ',', value_parser = in_advance)]
+    pub overrides: Vec<RuleId>,
+    /// How long it lasts, 1min to 30d
+    #[arg(long = "for", value_name = "TIME", default_value = "48h", value_parser = lasting)]
+    pub length: Span,
+    /// The devices' tokens (from `assay devices`), where no terminal is there to ask at
+    #[arg(long, value_name = "TOKEN", value_delimiter = ',')]
+    pub destroy_data: Vec<String>,
+    /// This is a container: processes outside it cannot be seen, go on all the same
+    #[arg(long)]
+    pub in_container: bool,
+    /// Show what was agreed to, and whether it still counts
+    #[arg(long, conflicts_with_all = ["overrides", "destroy_data", "revoke"])]
+    pub list: bool,
+    /// Take back what was agreed to, all of it where no device is named
+    #[arg(long, conflicts_with_all = ["overrides", "destroy_data"])]
+    pub revoke: bool,
+    /// Print as JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+fn in_advance(text: &str) -> Result<RuleId, String> {
+    match text.parse::<RuleId>()? {
+        rule if lasts(rule) => Ok(rule),
+        rule => Err(format!(
+            "{rule} ({}) is known only when the time has come; S7 and S8 can be overridden in advance",
+            rule.meaning()
+        )),
+    }
+}
+
+/// Less is over before it is of use, more is forgotten.
+fn lasting(text: &str) -> Result<Span, String> {
+    let span: Span = text.parse().map_err(|e: assay_base::UnitError| e.to_string())?;
+    match (Span::from_secs(60)..=Span::from_secs(30 * 86_400)).contains(&span) {
+        true => Ok(span),
+        false => Err("write 1min to 30d".to_owned()),
+    }
 }
 
 /// `assay doctor`

@@ -6,6 +6,7 @@ use crate::signals;
 use assay_base::{Instant, Span};
 use assay_device::clock::Clock;
 use assay_device::safety::Examination;
+use assay_judge::for_a_shell;
 use std::io::{BufRead, IsTerminal, Write};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::time::Duration;
@@ -17,39 +18,87 @@ const ASKED: usize = 4;
 /// How soon Ctrl-C is seen.
 const TICK: Duration = Duration::from_millis(50);
 
-/// Whether a person can be asked.
-pub fn at_terminal() -> bool {
-    std::io::stdin().is_terminal() && std::io::stderr().is_terminal()
+/// Who is at the other end of input and messages.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Seat {
+    /// A person who can answer.
+    Person,
+    /// A terminal, but its shell has put this program into the background: to read would stop it.
+    Background,
+    /// No terminal: a script, a service.
+    Nobody,
 }
 
-/// Shows the devices and asks for each; `typed`: their tokens were typed by this person a moment ago, which is answer enough.
+/// Whether a person can be asked.
+pub fn seat() -> Seat {
+    let (input, messages) = (std::io::stdin(), std::io::stderr());
+    if !(input.is_terminal() && messages.is_terminal()) {
+        return Seat::Nobody;
+    }
+    match rustix::termios::tcgetpgrp(&input) {
+        Ok(foreground) if foreground != rustix::process::getpgrp() => Seat::Background,
+        // A terminal that is not this session's has no jobs: whoever reads from it gets its lines.
+        Ok(_) | Err(_) => Seat::Person,
+    }
+}
+
+/// Shows the devices and asks for each that was not agreed to earlier; `typed`: their tokens were typed by this person a moment
+/// ago, which is answer enough.
 pub fn confirm(devices: &[&Examination], typed: bool) -> Result<(), Failure> {
-    if devices.is_empty() || !at_terminal() {
+    let devices: Vec<&Examination> = devices.iter().copied().filter(|device| !device.agreed_earlier).collect();
+    if devices.is_empty() {
         return Ok(());
     }
-    let stop = signals::watch().map_err(|e| Failure::host(format!("signals cannot be watched: {e}")))?;
-    tell("All data will be lost on:");
-    devices
-        .iter()
-        .for_each(|device| tell(&format!("  {} -> {}", plain(&device.given.display()), plain(&device.subject()))));
-    if !typed {
-        let lines = typing();
-        for device in devices {
-            let Question { of, answer } = question(device);
-            ask(&format!("Type the last {} of {of} of {}: ", answer.len(), plain(&device.given.display())));
-            let given = line(&lines, || stop.is_set())?;
-            if !given.trim().eq_ignore_ascii_case(&answer) {
-                return Err(Failure::refused(format!(
-                    "{} was not confirmed; nothing was written\n  = {of} ends in other characters than were typed",
-                    plain(&device.given.display())
-                )));
-            }
-        }
+    match seat() {
+        Seat::Nobody => return Ok(()),
+        Seat::Background => return Err(nobody_answers(&devices)),
+        Seat::Person => {}
     }
+    let stop = signals::watch().map_err(|e| Failure::host(format!("signals cannot be watched: {e}")))?;
+    ask_each(&devices, typed, || stop.is_set())?;
     match devices.len() {
         1 => Ok(()),
         count => window(count, || stop.is_set()),
     }
+}
+
+/// The same question where nothing is written yet.
+pub fn agree(devices: &[&Examination]) -> Result<(), Failure> {
+    let stop = signals::watch().map_err(|e| Failure::host(format!("signals cannot be watched: {e}")))?;
+    ask_each(devices, false, || stop.is_set())
+}
+
+fn nobody_answers(devices: &[&Examination]) -> Failure {
+    let names: Vec<String> = devices.iter().map(|device| for_a_shell(&device.given.to_string_lossy())).collect();
+    Failure::refused(format!(
+        "this runs in the background of a terminal, where nobody can be asked whether {} may be overwritten; nothing was written\n  = \
+         a drop-in: agree first with assay consent {}\n  = assay itself: start it in the foreground, with --detach if it shall go on by itself",
+        names.join(" and "),
+        names.join(" ")
+    ))
+}
+
+fn ask_each(devices: &[&Examination], typed: bool, stopped: impl Fn() -> bool) -> Result<(), Failure> {
+    tell("All data will be lost on:");
+    devices
+        .iter()
+        .for_each(|device| tell(&format!("  {} -> {}", plain(&device.given.display()), plain(&device.subject()))));
+    if typed {
+        return Ok(());
+    }
+    let lines = typing();
+    for device in devices {
+        let Question { of, answer } = question(device);
+        ask(&format!("Type the last {} of {of} of {}: ", answer.len(), plain(&device.given.display())));
+        let given = line(&lines, &stopped)?;
+        if !given.trim().eq_ignore_ascii_case(&answer) {
+            return Err(Failure::refused(format!(
+                "{} was not confirmed; nothing was written\n  = {of} ends in other characters than were typed",
+                plain(&device.given.display())
+            )));
+        }
+    }
+    Ok(())
 }
 
 /// What is asked of a device, and the right answer.

@@ -1,5 +1,6 @@
 //! How a command fails: one clear message and an exit code.
 
+use assay_device::safety::{Refusal, RuleId};
 use assay_judge::printable;
 use std::fmt::Display;
 use std::io::Write;
@@ -30,41 +31,60 @@ pub struct Failure {
     /// See [`code`].
     pub code: u8,
     message: String,
+    refusal: Option<Box<Refusal>>,
 }
 
 impl Failure {
+    fn new(code: u8, message: impl Display) -> Failure {
+        Failure { code, message: message.to_string(), refusal: None }
+    }
+
     /// The command line does not make sense.
     pub fn usage(message: impl Display) -> Failure {
-        Failure { code: code::USAGE, message: message.to_string() }
+        Failure::new(code::USAGE, message)
     }
     /// The workload or a log cannot be used.
     pub fn workload(message: impl Display) -> Failure {
-        Failure { code: code::WORKLOAD, message: message.to_string() }
+        Failure::new(code::WORKLOAD, message)
+    }
+    /// The user is refused, for the safety of data.
+    pub fn refused(message: impl Display) -> Failure {
+        Failure::new(code::REFUSED, message)
     }
     /// The safety gate says no.
-    pub fn refused(message: impl Display) -> Failure {
-        Failure { code: code::REFUSED, message: message.to_string() }
+    pub fn gate(refusal: Refusal) -> Failure {
+        Failure { refusal: Some(Box::new(refusal.clone())), ..Failure::refused(refusal) }
     }
     /// The host is not able.
     pub fn host(message: impl Display) -> Failure {
-        Failure { code: code::HOST, message: message.to_string() }
+        Failure::new(code::HOST, message)
     }
     /// Cut short; can be continued.
     pub fn incomplete(message: impl Display) -> Failure {
-        Failure { code: code::INCOMPLETE, message: message.to_string() }
+        Failure::new(code::INCOMPLETE, message)
     }
     /// The target failed its test.
     pub fn failed(message: impl Display) -> Failure {
-        Failure { code: code::FAILED, message: message.to_string() }
+        Failure::new(code::FAILED, message)
     }
     /// Our own mistake.
     pub fn bug(message: impl Display) -> Failure {
-        Failure { code: code::BUG, message: message.to_string() }
+        Failure::new(code::BUG, message)
     }
 
     /// The same with one more line of advice.
     pub fn advised(self, advice: &str) -> Failure {
         Failure { message: format!("{}\n  = {advice}", self.message), ..self }
+    }
+
+    /// What the safety gate said, where it did.
+    pub fn refusal(&self) -> Option<&Refusal> {
+        self.refusal.as_deref()
+    }
+
+    /// Whether nothing but a person's consent is missing.
+    pub fn lacks_consent_alone(&self) -> bool {
+        self.refusal().is_some_and(|refusal| refusal.rule == RuleId::Consent && refusal.also.is_empty())
     }
 
     /// Tells the user.

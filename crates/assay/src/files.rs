@@ -33,7 +33,17 @@ const PIPES: u64 = 0x5049_5045;
 pub fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
     let (dir, name) = Dir::of(path)?;
     let before = dir.ordinary(name)?;
-    dir.put(name, bytes, before.as_ref())
+    dir.put(name, bytes, before.map(|stat| Mode::from_raw_mode(stat.st_mode)), before.is_some())
+}
+
+/// The same, with these permissions.
+///
+/// # Errors
+/// As [`replace`].
+pub fn replace_with(path: &Path, bytes: &[u8], mode: u32) -> io::Result<()> {
+    let (dir, name) = Dir::of(path)?;
+    let over = dir.ordinary(name)?.is_some();
+    dir.put(name, bytes, Some(Mode::from_raw_mode(mode)), over)
 }
 
 /// Makes a new file of `bytes`, whole and durable. What is there already is never overwritten.
@@ -41,10 +51,22 @@ pub fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
 /// # Errors
 /// Something has the name, or what the kernel said. Then nothing is left.
 pub fn create(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    new(path, bytes, None)
+}
+
+/// The same, with these permissions.
+///
+/// # Errors
+/// As [`create`].
+pub fn create_with(path: &Path, bytes: &[u8], mode: u32) -> io::Result<()> {
+    new(path, bytes, Some(Mode::from_raw_mode(mode)))
+}
+
+fn new(path: &Path, bytes: &[u8], mode: Option<Mode>) -> io::Result<()> {
     let (dir, name) = Dir::of(path)?;
     match dir.stat(name)? {
         Some(stat) => Err(dir.taken(name, &stat)),
-        None => dir.put(name, bytes, None),
+        None => dir.put(name, bytes, mode, false),
     }
 }
 
@@ -225,15 +247,15 @@ impl Dir {
     }
 
     /// Writes under a name of its own and takes the name when all is durable; `over` is the file that may be replaced.
-    fn put(&self, name: &OsStr, bytes: &[u8], over: Option<&Stat>) -> io::Result<()> {
+    fn put(&self, name: &OsStr, bytes: &[u8], mode: Option<Mode>, over: bool) -> io::Result<()> {
         let mut half = Half::new(self)?;
-        if let Some(before) = over {
-            rustix::fs::fchmod(&half.file, Mode::from_raw_mode(before.st_mode))?;
+        if let Some(mode) = mode {
+            rustix::fs::fchmod(&half.file, mode)?;
         }
         half.file.write_all(bytes)?;
         // A name that reaches the disk before the data is that of an empty file.
         half.file.sync_all()?;
-        half.take(name, over.is_some())?;
+        half.take(name, over)?;
         self.sync()
     }
 

@@ -9,6 +9,7 @@ mod certificate;
 mod cli;
 mod commands;
 mod confirm;
+mod consents;
 mod detach;
 mod drive;
 mod engine;

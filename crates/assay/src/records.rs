@@ -102,16 +102,8 @@ pub struct Records {
 
 impl Records {
     /// The records of this host and user.
-    #[allow(clippy::disallowed_methods, reason = "the binary reads the environment")]
     pub fn host() -> Records {
-        let variable = |name| std::env::var(name).ok().filter(|value| value.starts_with('/')).map(PathBuf::from);
-        let own = || variable("HOME").map(|home| home.join(".local/state"));
-        let state = match variable("XDG_STATE_HOME") {
-            Some(state) => state,
-            None if Path::new("/var/lib").metadata().is_ok_and(|_| is_root()) => PathBuf::from("/var/lib"),
-            None => own().unwrap_or_else(std::env::temp_dir),
-        };
-        Records { dir: state.join("assay/prepared") }
+        Records { dir: state().join("assay/prepared") }
     }
 
     /// The directory they are kept in.
@@ -181,6 +173,18 @@ impl Records {
         write().map_err(|e: std::io::Error| {
             Failure::host(format!("the preparation record {} cannot be written: {e}", path.display()))
         })
+    }
+}
+
+/// Where this host and user keep what outlives a run.
+#[allow(clippy::disallowed_methods, reason = "the binary reads the environment")]
+pub fn state() -> PathBuf {
+    let variable = |name| std::env::var(name).ok().filter(|value| value.starts_with('/')).map(PathBuf::from);
+    let own = || variable("HOME").map(|home| home.join(".local/state"));
+    match variable("XDG_STATE_HOME") {
+        Some(state) => state,
+        None if Path::new("/var/lib").metadata().is_ok_and(|_| is_root()) => PathBuf::from("/var/lib"),
+        None => own().unwrap_or_else(std::env::temp_dir),
     }
 }
 

@@ -6,7 +6,9 @@ use crate::failure::Failure;
 use crate::header;
 use assay_base::{Bytes, Geometry};
 use assay_device::open::Target;
-use assay_device::safety::{DevNum, Examination, Gate, Kind, Needs, Permit, ReadPass, Request, Roots};
+use assay_device::safety::{
+    DevNum, Examination, Gate, Kind, Needs, Permit, ReadPass, Request, Roots, RuleAnswer, RuleId,
+};
 use assay_device::sim::Spec;
 use assay_device::{probe, usage};
 use assay_judge::for_a_shell;
@@ -119,7 +121,10 @@ pub fn named(names: &[String]) -> Result<Vec<(String, Named)>, Failure> {
         if let Named::Path(path) = named
             && let Some(before) = seen.insert(what_is_at(path), name)
         {
-            return Err(Failure::usage(format!("{before} and {name} are the same target: name it once")));
+            // As of rule S9: one medium by two names would count as two.
+            return Err(Failure::refused(format!(
+                "{before} and {name} are the same target: name it once; nothing was written"
+            )));
         }
     }
     Ok(all)
@@ -248,6 +253,16 @@ impl Targets {
         }
     }
 
+    /// Those whose writing was agreed to in advance, each with the words of that.
+    pub fn agreed_earlier(&self) -> impl Iterator<Item = (&str, &str)> {
+        let consent = |exam: &'_ Examination| exam.rules.iter().position(|rule| rule.id == RuleId::Consent);
+        self.real().iter().filter_map(move |real| {
+            let exam = real.access.describe();
+            let at = consent(exam).filter(|_| exam.agreed_earlier)?;
+            Some((real.name.as_str(), exam.rules[at].evidence.as_str()))
+        })
+    }
+
     /// What the log says of each of the first `n`.
     pub fn heads(&self, n: usize) -> Vec<TargetHead> {
         (0..n).map(|index| self.head(index)).collect()
@@ -298,7 +313,7 @@ impl Targets {
     pub fn recheck(&self) -> Result<(), Failure> {
         for real in self.real() {
             if let Pass::Write(permit) = &real.access {
-                permit.recheck().map_err(Failure::refused)?;
+                permit.recheck().map_err(Failure::gate)?;
             }
         }
         Ok(())
@@ -329,6 +344,7 @@ impl Real {
     fn open(name: &str, path: &Path, wish: Wish<'_>, access: &Access) -> Result<Real, Failure> {
         let request = Request {
             tokens: &access.destroy_data,
+            standing: &access.standing,
             overrides: &access.overrides,
             needs: Needs { extent: 0, alignment: 0 },
             log_dir: Some(wish.log_dir),
@@ -345,11 +361,9 @@ impl Real {
             )));
         }
         let pass = match access.create {
-            Some(size) if made => {
-                gate.create_scratch(&request, size.get()).map(Pass::Write).map_err(Failure::refused)?
-            }
-            _ if wish.writes => gate.admit(&request).map(Pass::Write).map_err(Failure::refused)?,
-            _ => gate.admit_read(&request).map(Pass::Read).map_err(Failure::refused)?,
+            Some(size) if made => gate.create_scratch(&request, size.get()).map(Pass::Write).map_err(Failure::gate)?,
+            _ if wish.writes => gate.admit(&request).map(Pass::Write).map_err(Failure::gate)?,
+            _ => gate.admit_read(&request).map(Pass::Read).map_err(Failure::gate)?,
         };
         Ok(Real { made, ..Real::with(name, pass, false)? })
     }
@@ -357,7 +371,7 @@ impl Real {
     /// A scratch file that the run makes and removes.
     pub fn scratch(path: &Path, size: Bytes, log_dir: &Path) -> Result<Real, Failure> {
         let request = Request { log_dir: Some(log_dir), ..Request::new(path) };
-        let permit = Gate::host().create_scratch(&request, size.get()).map_err(Failure::refused)?;
+        let permit = Gate::host().create_scratch(&request, size.get()).map_err(Failure::gate)?;
         Real::with(&path.display().to_string(), Pass::Write(permit), true)
     }
 
@@ -400,7 +414,9 @@ impl Real {
             ("rotational", flag(print.rotational)),
             ("pci link", print.pci_link),
         ];
-        let facts = facts.into_iter().map(header::told).collect();
+        let told = |rule: &&RuleAnswer| rule.id == RuleId::Consent;
+        let consent = exam.rules.iter().find(told).map(|rule| ("consent".to_owned(), rule.evidence.clone()));
+        let facts = facts.into_iter().map(header::told).chain(consent).collect();
         let kind = match (self.disk, self.scratch) {
             (Some(_), _) => "block device",
             (None, true) => "scratch file",

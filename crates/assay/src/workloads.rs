@@ -26,6 +26,22 @@ pub fn find(name: &str) -> Result<Workload, Failure> {
     read(name, &text)
 }
 
+/// The workloads and the targets among the words of a command line: `first` is a workload, and so are those that follow it
+/// directly and look like one. What is taken for a workload by mistake is not written to.
+pub fn among<'a>(first: &'a str, rest: &'a [String]) -> (Vec<&'a str>, &'a [String]) {
+    let more = rest.iter().take_while(|word| is_one(word)).count();
+    (std::iter::once(first).chain(rest[..more].iter().map(String::as_str)).collect(), &rest[more..])
+}
+
+/// A shipped name, a name that ends as those of workloads do, or a file that holds one.
+fn is_one(word: &str) -> bool {
+    let path = Path::new(word);
+    let named = path.extension().is_some_and(|end| end == "conf" || end == "toml");
+    let holds =
+        || path.is_file() && bytes_of(path).is_ok_and(|bytes| conf::looks_like(&String::from_utf8_lossy(&bytes)));
+    SHIPPED.iter().any(|(name, _)| *name == word) || named || holds()
+}
+
 /// Whether a file is an ACT config: its keys tell, and where none does, its name.
 fn is_act(name: &str, bytes: &[u8]) -> bool {
     let text = String::from_utf8_lossy(bytes);

@@ -429,6 +429,87 @@ fn an_exported_log_gives_the_same_numbers_to_the_analyzer() {
     }
 }
 
+/// 93 of 20000 are 0.465 %, which ACT's analyzer rounds up.
+#[test]
+fn judge_rounds_as_the_analyzer_does() {
+    let dir = tempfile::tempdir().unwrap();
+    let head = text(&std::fs::read(log("act/storage-1x")).unwrap());
+    let head = head.split("after ").next().unwrap().to_owned();
+    let block = "after 10 sec:\nreads (20000 total)\n (00: 0000019907) (01: 0000000093)\n\n";
+    let path = dir.path().join("log.txt");
+    std::fs::write(&path, head + block).unwrap();
+    let path = path.to_str().unwrap();
+    let table = text(&assay(&["as", "act_latency", "-l", path, "-t", "10", "-h", "reads"]).stdout);
+    assert_eq!(averages(&table)[0], 0.47, "{table}");
+    let shown = text(&assay(&["judge", path, "--slice", "10s", "--table"]).stdout);
+    let row = shown.lines().find(|line| line.trim_start().starts_with("1 ")).unwrap_or_else(|| panic!("{shown}"));
+    assert!(row.contains(" 0.47 ") && !row.contains("0.46"), "{shown}");
+}
+
+#[test]
+fn a_directory_is_refused_as_c_reads_it_and_processors_are_all_that_are_online() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().to_str().unwrap();
+    let as_config = assay(&["as", "act_storage", path]);
+    let said = text(&as_config.stdout);
+    assert!(said.ends_with("ERROR: invalid or missing configuration of 'device-names'\n"), "{said}");
+    assert_eq!(as_config.status.code(), Some(255));
+    let conf = dir.path().join("act.conf");
+    std::fs::write(&conf, format!("device-names: {path}\ntest-duration-sec: 1\nread-reqs-per-sec: 1000\n")).unwrap();
+    let conf = conf.to_str().unwrap();
+    let as_device = assay(&["as", "act_storage", conf]);
+    let said = text(&as_device.stdout);
+    assert!(said.ends_with(&format!("ERROR: open device {path} errno 21 'Is a directory'\n")), "{said}");
+    assert_eq!(as_device.status.code(), Some(255));
+    let first =
+        Command::new("taskset").args(["-c", "0", env!("CARGO_BIN_EXE_assay"), "as", "act_storage", conf]).output();
+    if let Some(bound) = first.ok().filter(|output| output.status.code() == Some(255)) {
+        assert_eq!(text(&bound.stdout), said, "threads by the machine, not by what this process may use");
+    }
+    std::fs::write(conf, "device-names: a,./a\nservice-threads: 8\ntest-duration-sec: 1\nread-reqs-per-sec: 1000\nfile-size-mbytes: 16\n").unwrap();
+    std::fs::write(dir.path().join("a"), [0; 8192]).unwrap();
+    let twice = Command::new(env!("CARGO_BIN_EXE_assay"))
+        .args(["as", "act_storage", conf])
+        .current_dir(dir.path())
+        .output()
+        .unwrap();
+    assert_eq!(twice.status.code(), Some(4), "{}", text(&twice.stderr));
+    assert!(text(&twice.stderr).contains("the same target"));
+}
+
+#[test]
+fn links_answer_however_the_tools_are_started() {
+    let dir = tempfile::tempdir().unwrap();
+    let bin = dir.path().join("act/bin");
+    let made = assay(&["links", bin.to_str().unwrap()]);
+    assert_eq!(made.status.code(), Some(0), "{}", text(&made.stderr));
+    assert_eq!(assay(&["links", bin.to_str().unwrap()]).status.code(), Some(0), "again changes nothing");
+    let home = log("act/storage-1x").parent().unwrap().to_owned();
+    let expected = assay(&["as", "act_latency", "-l", home.join("log.txt").to_str().unwrap(), "-t", "10"]).stdout;
+    let script = bin.join("act_latency.py");
+    std::os::unix::fs::symlink(&script, dir.path().join("elsewhere.py")).unwrap();
+    let elsewhere = dir.path().join("elsewhere.py");
+    for (program, before) in [
+        (script.as_path(), None),
+        (Path::new("python3"), Some(&script)),
+        (Path::new("python3"), Some(&elsewhere)),
+        (&bin.join("act_latency"), None),
+    ] {
+        let mut command = Command::new(program);
+        command.args(before).arg("-l").arg(home.join("log.txt")).args(["-t", "10"]);
+        let output = command.output().unwrap();
+        assert_eq!(text(&output.stdout), text(&expected), "{command:?}: {}", text(&output.stderr));
+    }
+    for tool in ["act_storage", "act_index", "act_prep"] {
+        let usage = Command::new(bin.join(tool)).output().unwrap();
+        assert!(text(&usage.stdout).contains(&format!("usage: {tool}")), "{tool}");
+    }
+    std::fs::remove_file(bin.join("act_prep")).unwrap();
+    std::fs::write(bin.join("act_prep"), "the original").unwrap();
+    assert_eq!(assay(&["links", bin.to_str().unwrap()]).status.code(), Some(2));
+    assert_eq!(std::fs::read_to_string(bin.join("act_prep")).unwrap(), "the original");
+}
+
 #[test]
 fn the_manual_shows_what_the_program_prints() {
     let manual = std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/act.md")).unwrap();

@@ -334,10 +334,12 @@ fn consent(inquiry: &mut Inquiry<'_>, size: u64) {
         token.as_ref().is_some_and(|t| inquiry.request.tokens.iter().any(|given| given.eq_ignore_ascii_case(t)));
     let serial = inquiry.exam.serial.as_deref();
     let by_name = inquiry.request.expect.is_some_and(|e| Some(e.serial.as_str()) == serial && e.size == size);
-    let found = match (by_token, by_name, inquiry.standing()) {
-        (true, ..) => Ok("by token".into()),
-        (_, true, _) => Ok("by serial number and size".into()),
-        (.., Some(given)) => Ok(given.words.clone()),
+    let earlier = inquiry.standing().map(|given| given.words.clone());
+    inquiry.exam.agreed_earlier = earlier.is_some();
+    let found = match (earlier, by_token, by_name) {
+        (Some(words), ..) => Ok(words),
+        (_, true, _) => Ok("by token".into()),
+        (.., true) => Ok("by serial number and size".into()),
         _ if inquiry.request.tokens.is_empty() => Err("its data would be lost and no token was given".into()),
         _ => Err("none of the tokens given is that of this device".into()),
     };

@@ -105,6 +105,8 @@ pub struct Examination {
     pub watermarks: Vec<Watermark>,
     /// Whether every rule that was asked passes.
     pub accepted: bool,
+    /// Whether a consent given earlier is what lets it be written.
+    pub agreed_earlier: bool,
 }
 
 impl Examination {
@@ -124,6 +126,7 @@ impl Examination {
             rules: Vec::new(),
             watermarks: Vec::new(),
             accepted: false,
+            agreed_earlier: false,
         }
     }
 
@@ -262,6 +265,13 @@ impl Gate {
     /// Asks every rule of `path` without writing and without keeping it open.
     pub fn examine(&self, path: &Path) -> Examination {
         self.inquire(Request::new(path), Mode::Look).0
+    }
+
+    /// Who a device is, by sysfs alone: no rule but S0 and S1 is asked, and nothing is opened.
+    pub fn introduce(&self, path: &Path) -> Examination {
+        let mut inquiry = self.inquiry(Request::new(path), Mode::Look);
+        self.subject(&mut inquiry);
+        inquiry.close()
     }
 
     /// The same of a wish: what of it could be admitted, if a person agrees and no other run has it.

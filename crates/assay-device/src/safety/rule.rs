@@ -133,16 +133,28 @@ impl Refusal {
     }
 }
 
-impl fmt::Display for Refusal {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        writeln!(f, "refused {}: rule {}: {}", self.given.display(), self.rule, self.evidence)?;
+impl Refusal {
+    /// The rules that do not hold.
+    pub fn rules(&self) -> impl Iterator<Item = RuleId> {
+        std::iter::once(self.rule).chain(self.also.iter().map(|answer| answer.id))
+    }
+
+    /// What was found, without what to do about it.
+    pub fn found(&self) -> String {
+        let mut text = format!("refused {}: rule {}: {}", self.given.display(), self.rule, self.evidence);
         if !self.subject.is_empty() {
-            writeln!(f, "  it is {}", self.subject)?;
+            text += &format!("\n  it is {}", self.subject);
         }
         for answer in &self.also {
-            writeln!(f, "  also rule {}: {}", answer.id, answer.evidence)?;
+            text += &format!("\n  also rule {}: {}", answer.id, answer.evidence);
         }
-        write!(f, "  to do: {}; nothing was written", self.remedy())
+        text
+    }
+}
+
+impl fmt::Display for Refusal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}\n  to do: {}; nothing was written", self.found(), self.remedy())
     }
 }
 

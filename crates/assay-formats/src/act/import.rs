@@ -382,8 +382,8 @@ fn bytes(head: &Head, name: &str) -> u64 {
 fn load(head: &Head, devices: u64) -> String {
     let number = |key: &str| head.item(key).and_then(|text| text.parse::<u64>().ok());
     let rates = number("read-reqs-per-sec").zip(number("write-reqs-per-sec"));
-    let even = rates.filter(|(reads, writes)| *reads == writes.saturating_mul(2));
-    let multiple = even.and_then(|(reads, _)| Multiple::ratio(reads, devices.saturating_mul(2000)));
+    let together = rates.and_then(|(reads, writes)| assay_model::act::standard(reads, writes));
+    let multiple = together.and_then(|together| together.per(Multiple::whole(devices)));
     let named = multiple.map_or_else(|| "its own load".to_owned(), |multiple| multiple.to_string());
     if schedule::shortfalls(head).is_empty() { named } else { format!("{named} as ACT offers it") }
 }

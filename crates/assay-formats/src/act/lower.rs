@@ -7,7 +7,7 @@
 use super::conf::{Conf, Kind};
 use crate::fault::Note;
 use assay_base::{Bytes, Rate, Share, Span};
-use assay_model::act::{Index, Pace, Rates, Storage, standard_criteria};
+use assay_model::act::{Index, Pace, Rates, Storage, standard, standard_criteria};
 use assay_model::size::Size;
 use assay_model::workload::Workload;
 
@@ -23,6 +23,15 @@ pub fn native(name: &str, conf: &Conf, notes: &[Note]) -> Result<Workload, Strin
     workload.interval = conf.report_interval.min(INTERVAL_MAX);
     workload.notes.extend(notes.iter().map(|note| note.to_string().trim_start_matches("note: ").to_owned()));
     workload.notes.extend(remarks(conf));
+    workload.notes.push(
+        match workload.standard {
+            Some(_) => {
+                "1x is ACT's: 2000 reads and 1000 writes a second on each device; the load is that many times it"
+            }
+            None => "its reads and writes are in another proportion than ACT's 1x, two to one: 1x is this config",
+        }
+        .to_owned(),
+    );
     Ok(workload)
 }
 
@@ -71,6 +80,7 @@ fn lowered(name: &str, conf: &Conf, rates: Rates, pace: Pace) -> Result<Workload
     let criteria = |window| if reads { standard_criteria(window) } else { Vec::new() };
     let mut workload = Workload::new(name, model, streams, criteria);
     workload.per_target = false;
+    workload.standard = standard(conf.read_reqs_per_sec.into(), conf.write_reqs_per_sec.into());
     workload.targets.clone_from(&conf.device_names);
     workload.max_lag = conf.max_lag;
     workload.scheduler.clone_from(&conf.scheduler_mode);
@@ -216,6 +226,38 @@ mod tests {
             let (conf, _) = conf::read("t.conf", &format!("{BASE}{more}"), None).unwrap();
             let workload = like_act(&conf, 2).unwrap();
             assert_eq!((workload.in_flight_bound, workload.duration), (bound, Span::from_secs(seconds)), "{more}");
+        }
+    }
+
+    /// The multiple is ACT's: 2000 reads and 1000 writes a second on each device. `--load` names another one of it.
+    #[test]
+    fn the_load_of_a_config_is_acts_multiple() {
+        for (reads, writes, targets, asked, load, rate) in [
+            (6000, 3000, 1, None, "3x", 6000),
+            (6000, 3000, 1, Some(30), "30x", 60_000),
+            (6000, 3000, 3, None, "1x", 6000),
+            (6000, 3000, 3, Some(30), "30x", 180_000),
+            (3000, 1500, 1, None, "1.5x", 3000),
+            (2000, 1000, 3, None, "1/3x", 2000),
+            // In another proportion it is no multiple of ACT's.
+            (6000, 1000, 1, None, "1x", 6000),
+            (6000, 1000, 1, Some(2), "2x", 12_000),
+            (6000, 0, 2, None, "1x", 6000),
+        ] {
+            let text = format!(
+                "device-names: a\nread-reqs-per-sec: {reads}\nwrite-reqs-per-sec: {writes}\ntest-duration-sec: 9\n"
+            );
+            let (conf, notes) = conf::read("t.conf", &text, None).unwrap();
+            let load_asked = asked.map(assay_base::Multiple::whole);
+            for workload in [native("t", &conf, &notes).unwrap(), like_act(&conf, 2).unwrap()] {
+                let plan = workload.plan(&Adjust { targets, load: load_asked, ..Adjust::default() }).unwrap();
+                let got = (plan.load.to_string(), plan.streams[0].arrival.rate());
+                assert_eq!(
+                    got,
+                    (load.to_owned(), Some(Rate::per_second(rate))),
+                    "{reads} {writes} on {targets} at {asked:?}"
+                );
+            }
         }
     }
 

@@ -91,8 +91,8 @@ fn slices_of(part: &Part, stream: &str, out: &mut dyn Write) -> fmt::Result {
         write!(out, "| {} |", slice.number)?;
         for times in [&figures.response, &figures.service] {
             for threshold in &thresholds {
-                let share = times.share_over(*threshold);
-                write!(out, " {} |", share.map_or("-".into(), |share| format!("{:.2}", share * 100.0)))?;
+                let percent = times.percent_over(*threshold);
+                write!(out, " {} |", percent.map_or("-".into(), |percent| format!("{percent:.2}")))?;
             }
         }
         let word = if !slice.within {

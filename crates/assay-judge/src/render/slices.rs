@@ -1,6 +1,6 @@
 //! The table of slices × thresholds, as ACT's README prints it: response and service side by side, avg and max below.
 
-use crate::judgement::{Judgement, Part, Slice, SliceTimes};
+use crate::judgement::{Judgement, Part, Slice, SliceTimes, percent_of};
 use crate::render::page::{Page, cut};
 use assay_base::Span;
 use std::collections::BTreeSet;
@@ -132,11 +132,11 @@ fn milliseconds(span: Span) -> String {
 }
 
 fn cells(times: &SliceTimes, columns: &[Span]) -> String {
-    columns.iter().map(|span| share(times.share_over(*span))).collect()
+    columns.iter().map(|span| percent(times.percent_over(*span))).collect()
 }
 
-fn share(share: Option<f64>) -> String {
-    share.map_or_else(|| format!("{:>7}", "-"), |share| format!("{:>7.2}", share * 100.0))
+fn percent(percent: Option<f64>) -> String {
+    percent.map_or_else(|| format!("{:>7}", "-"), |percent| format!("{percent:>7.2}"))
 }
 
 fn row(
@@ -206,13 +206,13 @@ fn lines(kept: &BTreeSet<usize>, of: usize) -> usize {
     kept.len() + begins.zip(ends).filter(|(begin, end)| begin < end).count()
 }
 
-/// The exact share over all complete slices, and the largest of any.
+/// The exact share over all complete slices, and the largest of any, in percent.
 fn totals(page: &mut Page, part: &Part, stream: &str, target: Option<&str>, columns: &[Span]) {
     let (average, largest) = ends(part, stream, target, columns);
     rule(page, columns);
     let w = (columns.len() * 7).max(16);
     for (name, [response, service]) in [("avg", average), ("max", largest)] {
-        let text = |values: Vec<Option<f64>>| values.into_iter().map(share).collect::<String>();
+        let text = |values: Vec<Option<f64>>| values.into_iter().map(percent).collect::<String>();
         page.line(format!("{name:>5} {:<w$}   {}", text(response), text(service)));
     }
 }
@@ -230,10 +230,10 @@ fn ends(part: &Part, stream: &str, target: Option<&str>, columns: &[Span]) -> (P
     let average = |times: &Vec<&SliceTimes>, span: &Span| {
         let over: u128 = times.iter().filter_map(|times| times.over.get(span)).map(|n| u128::from(*n)).sum();
         let of: u128 = times.iter().map(|times| u128::from(times.operations)).sum();
-        (of > 0).then(|| over as f64 / of as f64)
+        percent_of(over, of)
     };
     let largest = |times: &Vec<&SliceTimes>, span: &Span| {
-        times.iter().filter_map(|times| times.share_over(*span)).max_by(f64::total_cmp)
+        times.iter().filter_map(|times| times.percent_over(*span)).max_by(f64::total_cmp)
     };
     (
         sides.each_ref().map(|times| columns.iter().map(|span| average(times, span)).collect()),
@@ -261,7 +261,7 @@ pub fn by_target(part: &Part, stream: &str) -> Page {
     let w = (columns.len() * 7).max(16);
     page.line("max of any slice, by target:");
     for (name, [response, service]) in rows.iter().take(TARGETS) {
-        let text = |values: &Vec<Option<f64>>| values.iter().map(|value| share(*value)).collect::<String>();
+        let text = |values: &Vec<Option<f64>>| values.iter().map(|value| percent(*value)).collect::<String>();
         page.line(format!(
             "      {:<w$}   {}  {}",
             text(response),

@@ -9,13 +9,20 @@ pub use index::Index;
 pub use storage::Storage;
 
 use crate::plan::Arrival;
-use assay_base::{Bound, Criterion, Measure, Rate, Share, Span};
+use assay_base::{Bound, Criterion, Measure, Multiple, Rate, Share, Span};
 use serde::{Deserialize, Serialize};
 
 /// Reads per second and device at 1x.
 pub const READ_RATE: Rate = Rate::per_second(2000);
 /// Writes per second and device at 1x.
 pub const WRITE_RATE: Rate = Rate::per_second(1000);
+
+/// Rates as a multiple of 1x on one device; `None` where reads and writes are not in its proportion.
+pub fn standard(reads: u64, writes: u64) -> Option<Multiple> {
+    let ((one_read, _), (one_write, _)) = (READ_RATE.as_ratio(), WRITE_RATE.as_ratio());
+    let alike = u128::from(reads) * u128::from(one_write) == u128::from(writes) * u128::from(one_read);
+    Multiple::ratio(reads, one_read).filter(|_| alike)
+}
 
 /// Why inputs cannot be a load: the key that has to be another, and what is wrong with it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -104,6 +104,8 @@ pub struct Workload {
     pub streams: Vec<Stream>,
     /// Whether the rates of `streams` are for each target.
     pub per_target: bool,
+    /// What the rates of `streams` are of the model's 1x on one target; `None` where they are themselves what 1x means.
+    pub standard: Option<Multiple>,
     /// Targets the workload itself names (an ACT configuration does).
     pub targets: Vec<String>,
     /// Before measuring.
@@ -133,7 +135,7 @@ pub struct Workload {
 /// What the command line changes about a workload.
 #[derive(Clone, Debug, Default)]
 pub struct Adjust {
-    /// `--load`.
+    /// `--load`, a multiple of what 1x means for the workload.
     pub load: Option<Multiple>,
     /// `--for`: measured time.
     pub measure: Option<Span>,
@@ -163,6 +165,7 @@ impl Workload {
             model,
             streams,
             per_target: true,
+            standard: None,
             targets: Vec::new(),
             warm_up: WarmUp::For(Span::ZERO),
             duration: DURATION,
@@ -180,11 +183,13 @@ impl Workload {
 
     /// The plan of a run; the error says what does not fit together.
     pub fn plan(&self, adjust: &Adjust) -> Result<Plan, String> {
-        let load = adjust.load.unwrap_or(Multiple::ONE);
         let targets = adjust.targets.max(1);
+        let own = self.own_load(targets);
+        let load = adjust.load.unwrap_or(own);
+        let times = load.per(own).ok_or_else(|| format!("{load} is too far from the workload's own {own}"))?;
         let spread = if self.per_target { u64::from(targets) } else { 1 };
         let onto = |stream: &Stream| {
-            let arrival = stream.arrival.scaled(load)?;
+            let arrival = stream.arrival.scaled(times)?;
             let arrival = Multiple::ratio(spread, 1).and_then(|spread| arrival.scaled(spread))?;
             Some(Stream { arrival, ..stream.clone() })
         };
@@ -204,7 +209,7 @@ impl Workload {
         }
         super::warm_up::fits(warm_up, self.interval)?;
         let mut notes = self.notes.clone();
-        if load != Multiple::ONE && streams.iter().any(|stream| stream.arrival.rate().is_none()) {
+        if times != Multiple::ONE && streams.iter().any(|stream| stream.arrival.rate().is_none()) {
             notes.push("closed-loop streams have no rate and are not multiplied by --load".into());
         }
         let slice = adjust.slice.unwrap_or(self.slice);
@@ -234,6 +239,14 @@ impl Workload {
             verify,
             notes,
         })
+    }
+
+    /// The load of the workload as it stands, on so many targets: 1x, unless its rates are known as another multiple of the
+    /// model's 1x.
+    fn own_load(&self, targets: u16) -> Multiple {
+        let shared = if self.per_target { 1 } else { u64::from(targets) };
+        let of_each = |standard: Multiple| standard.per(Multiple::whole(shared));
+        self.standard.and_then(of_each).unwrap_or(Multiple::ONE)
     }
 
     /// Slices are judged by whole intervals.

@@ -7,7 +7,7 @@ mod criteria;
 mod streams;
 mod warm_up;
 
-pub use common::{Adjust, LARGEST_BOUND, Workload};
+pub use common::{Adjust, LARGEST_BOUND, MOST_STREAMS, Workload};
 
 use assay_base::Fault;
 use assay_base::fault::nearest;

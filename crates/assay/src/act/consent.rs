@@ -1,9 +1,13 @@
-//! Consent for a drop-in, whose command line has no place for it: tokens from the environment, or typed at the terminal.
+//! Consent for a drop-in, whose command line has no place for it: given in advance (`assay consent`), as tokens from the
+//! environment, or typed at the terminal.
 
 use crate::cli::Access;
-use crate::confirm::at_terminal;
-use crate::failure::{Failure, code};
+use crate::confirm::{Seat, seat};
+use crate::consents::{self, Consents, Kept};
+use crate::failure::{Failure, tell};
 use crate::targets::{Named, Targets, Wish};
+use assay_device::safety::{Gate, Refusal, RuleId, lasts};
+use assay_judge::for_a_shell;
 use std::io::{BufRead, Write};
 
 /// The tokens of the devices that may be destroyed, separated by commas.
@@ -11,24 +15,60 @@ const VARIABLE: &str = "ASSAY_DESTROY_DATA";
 /// Where the run log is kept; without it a drop-in keeps none.
 const RUN_DIR: &str = "ASSAY_RUN_DIR";
 
-/// Opens the targets by the same gate as everything else. When it refuses, no token was given and a person sits at the
-/// terminal, the person is shown why and asked for the token.
+/// Opens the targets by the same gate as everything else. When nothing but consent is missing, no token was given and a person
+/// sits at the terminal, the person is shown what it is and asked for the token.
 pub fn open(named: &[(String, Named)], wish: Wish<'_>, mut access: Access) -> Result<Targets, Failure> {
     access.destroy_data = tokens(&variable(VARIABLE).unwrap_or_default());
-    match Targets::open(named, wish, &access) {
-        Err(refused)
-            if refused.code == code::REFUSED && wish.writes && access.destroy_data.is_empty() && at_terminal() =>
-        {
+    let kept = if wish.writes { Consents::host().all(consents::now()) } else { Vec::new() };
+    access.standing = kept.iter().filter_map(|kept| kept.standing.clone().ok()).collect();
+    let opened = match Targets::open(named, wish, &access) {
+        Err(refused) if refused.lacks_consent_alone() && access.destroy_data.is_empty() && seat() == Seat::Person => {
             refused.print();
             access.destroy_data.extend(ask());
             access.typed = true;
             Targets::open(named, wish, &access)
         }
-        Err(refused) if refused.code == code::REFUSED => Err(refused.advised(&format!(
-            "a drop-in takes the tokens (`assay devices` prints them) from {VARIABLE}=TOKEN[,TOKEN]"
-        ))),
         other => other,
+    };
+    match opened {
+        Ok(opened) => {
+            opened.agreed_earlier().for_each(|(name, words)| tell(&format!("assay: {name} is written {words}")));
+            Ok(opened)
+        }
+        Err(failure) => Err(match failure.refusal() {
+            Some(refusal) if wish.writes => in_a_drop_ins_words(refusal, &kept),
+            _ => failure,
+        }),
     }
+}
+
+/// A refusal whose advice can be followed: there is no option to give.
+fn in_a_drop_ins_words(refusal: &Refusal, kept: &[Kept]) -> Failure {
+    let name = for_a_shell(&refusal.given.to_string_lossy());
+    let overridden: Vec<String> = refusal.rules().filter(|rule| lasts(*rule)).map(|rule| rule.to_string()).collect();
+    let for_good = refusal.rules().find(|rule| *rule != RuleId::Consent && !lasts(*rule));
+    let to_do = match (for_good, overridden.as_slice()) {
+        (Some(RuleId::S6), _) => "stop that process".to_owned(),
+        (Some(rule), _) => rule.remedy().to_owned(),
+        (None, []) => format!("if its data may go, agree once: assay consent {name}"),
+        (None, rules) => format!("if its data may go, agree once: assay consent {name} --override {}", rules.join(",")),
+    };
+    let mut failure = Failure::refused(format!("{}\n  to do: {to_do}; nothing was written", refusal.found()));
+    if for_good.is_none() {
+        let exam = Gate::host().introduce(&refusal.given);
+        for why in kept.iter().filter_map(|kept| kept.why_not(&exam)) {
+            failure = failure.advised(&why);
+        }
+        if seat() == Seat::Background {
+            failure = failure.advised("nobody can be asked in the background of a terminal");
+        }
+        if overridden.is_empty() {
+            failure = failure.advised(&format!(
+                "a script may give the tokens (`assay devices` prints them) in {VARIABLE}=TOKEN[,TOKEN], which sudo does not pass on"
+            ));
+        }
+    }
+    failure
 }
 
 /// The run directory that was asked for.

@@ -52,10 +52,15 @@ fn config(kind: Kind, args: &[String], cpus: u32) -> Result<Box<Conf>, (String, 
         let _ = conf::write_usage(kind, &mut banner);
         return Err((banner, MINUS_ONE));
     };
-    let text = files::read(Path::new(path), LARGEST).map_err(|e| {
-        let (number, text) = errno(&e);
-        (banner + &conf::open_failed(path, number, &text), MINUS_ONE)
-    })?;
+    let text = match files::read(Path::new(path), LARGEST) {
+        Ok(text) => text,
+        // C opens a directory, and reads nothing from it.
+        Err(_) if Path::new(path).is_dir() => Vec::new(),
+        Err(e) => {
+            let (number, text) = errno(&e);
+            return Err((banner + &conf::open_failed(path, number, &text), MINUS_ONE));
+        }
+    };
     match conf::read_like_act(&text, kind, cpus) {
         Outcome::Refused { stdout, exit } => Err((stdout, exit)),
         Outcome::Accepted { conf, stdout } => {
@@ -77,6 +82,7 @@ fn unusable(conf: &Conf) -> Option<String> {
         }
         Ok(found) if found.file_type().is_block_device() => None,
         Ok(found) if found.is_file() => Some(write::size_unknown(name)),
+        Ok(found) if found.is_dir() => Some(write::open_device_failed(name, 21, "Is a directory")),
         // Direct I/O is refused by everything else.
         Ok(_) => Some(write::open_device_failed(name, 22, "Invalid argument")),
     })

@@ -1,13 +1,12 @@
 //! `assay explain`: the plan, with derived rates, bytes and what will be destroyed, or why it will not be. Targets that a plan
 //! writes are looked at as `assay devices` looks at them.
 
-use super::run::plan;
+use super::run::Asking;
 use super::{print_json, show};
 use crate::cli;
 use crate::failure::{Failure, code, one_line};
 use crate::integrity;
 use crate::targets::{self, Named};
-use crate::workloads;
 use assay_base::{Bytes, Direction};
 use assay_device::probe;
 use assay_device::safety::{Gate, Roots};
@@ -18,10 +17,9 @@ const USUAL_BLOCK: u32 = 512;
 
 /// Prints the plan.
 pub fn explain(args: &cli::Explain) -> Result<u8, Failure> {
-    let workload = workloads::find(&args.workload)?;
-    let names = if args.targets.is_empty() { workload.targets.clone() } else { args.targets.clone() };
-    let named = targets::named(&names)?;
-    let plan = plan(&workload, &named, args.load, &args.pace)?;
+    let asked = Asking::of(&args.workload, &args.targets)?;
+    let named = targets::named(&asked.names)?;
+    let plan = asked.plan(&named, args.load, &args.pace)?;
     let sizes: Vec<Option<(u64, u32)>> = named.iter().map(|(_, named)| size_of(named)).collect();
     if let Some((name, _)) = named
         .iter()
@@ -150,7 +148,8 @@ fn text(plan: &Plan, named: &[(String, Named)], sizes: &[Option<(u64, u32)>]) ->
 
 fn streams(plan: &Plan, block: u32, out: &mut Lines) {
     out.head("streams, over all targets together");
-    out.add(format_args!("  {:20} {:9} {:>14} {:>18} {:>12}  address", "name", "", "rate", "size", "bytes/s"));
+    let wide = plan.streams.iter().map(|stream| stream.name.chars().count()).max().unwrap_or(0).max(20);
+    out.add(format_args!("  {:wide$} {:9} {:>14} {:>18} {:>12}  address", "name", "", "rate", "size", "bytes/s"));
     for stream in &plan.streams {
         let rate = stream.arrival.rate().map_or_else(|| closed(stream), |rate| format!("{:.3}/s", rate.as_f64()));
         let bytes =
@@ -163,7 +162,7 @@ fn streams(plan: &Plan, block: u32, out: &mut Lines) {
             Address::Written => "all that was written, once".to_owned(),
         };
         let (name, size) = (&stream.name, stream.size.to_string());
-        out.add(format_args!("  {name:20} {direction:9} {rate:>14} {size:>18} {bytes:>12}  {address}"));
+        out.add(format_args!("  {name:wide$} {direction:9} {rate:>14} {size:>18} {bytes:>12}  {address}"));
     }
     let arrivals: std::collections::BTreeSet<&str> = plan.streams.iter().map(|stream| stream.arrival.name()).collect();
     let arrivals = arrivals.into_iter().collect::<Vec<_>>().join(", ");

@@ -2,6 +2,7 @@
 
 mod certify;
 mod compare;
+mod consent;
 mod curve;
 mod devices;
 mod doctor;
@@ -10,6 +11,7 @@ mod export;
 mod follow;
 mod judge;
 mod limit;
+mod links;
 mod manual;
 mod prep;
 mod report;
@@ -68,7 +70,9 @@ fn carry_out(command: Command) -> Result<u8, Failure> {
         Command::Compare(args) => compare::compared(&args),
         Command::Export(args) => export::export(&args),
         Command::As(args) => act::named(&args.words),
+        Command::Links(args) => links::links(&args),
         Command::Devices(args) => devices::devices(&args),
+        Command::Consent(args) => consent::consent(&args),
         Command::Doctor(args) => doctor::doctor(&args),
         Command::Workloads(args) => workloads::workloads(&args),
         Command::Completions(args) => manual::completions(&args),

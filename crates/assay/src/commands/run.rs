@@ -17,20 +17,19 @@ use crate::workloads;
 use assay_base::Span;
 use assay_judge::for_a_shell;
 use assay_model::workload::{Adjust, Workload};
-use assay_model::{PhaseKind, Plan};
+use assay_model::{PhaseKind, Plan, merge};
 use assay_record::StepHead;
 use std::path::Path;
 
 /// Runs it, judges it, leaves log, verdict and report in the run directory.
 pub fn run(args: &cli::Run) -> Result<u8, Failure> {
     let signer = Signer::asked(args.sign.as_deref())?;
-    let workload = workloads::find(&args.workload)?;
-    let names = if args.targets.is_empty() { workload.targets.clone() } else { args.targets.clone() };
-    if names.is_empty() {
+    let asked = Asking::of(&args.workload, &args.targets)?;
+    if asked.names.is_empty() {
         return Err(Failure::usage("run needs a target: a device, a file, sim:flash or null:1GiB"));
     }
-    let named = targets::named(&names)?;
-    let mut plan = plan(&workload, &named, args.load, &args.pace)?;
+    let named = targets::named(&asked.names)?;
+    let mut plan = asked.plan(&named, args.load, &args.pace)?;
     rundir::refuse_taken(args.output.out.as_deref())?;
     let planned = rundir::planned(args.output.resume.as_deref().or(args.output.out.as_deref()), &plan.name);
     let smallest = |block| plan.smallest_target(block);
@@ -39,7 +38,7 @@ pub fn run(args: &cli::Run) -> Result<u8, Failure> {
     let scheduler;
     let opened = Targets::open(&named, wish, &args.access)?;
     let stop = signals::watch().map_err(|e| Failure::host(format!("signals cannot be watched: {e}")))?;
-    scheduler = Schedulers::set(workload.scheduler.as_deref(), &opened)?;
+    scheduler = Schedulers::set(asked.scheduler()?, &opened)?;
     plan.notes.extend(scheduler.notes());
     let mut progress = Progress::new(false);
     let mut how = Drive {
@@ -48,7 +47,7 @@ pub fn run(args: &cli::Run) -> Result<u8, Failure> {
         spin: args.output.spin,
         limits: limits(&args.output),
         step: None,
-        watermarks: crate::header::short(plan.measured(), workload.duration).into_iter().collect(),
+        watermarks: crate::header::short(plan.measured(), asked.duration()).into_iter().collect(),
         prepared: prepared(&opened),
         measured_before_ns: None,
         signer: signer.as_ref().map(Signer::id),
@@ -71,6 +70,66 @@ pub fn run(args: &cli::Run) -> Result<u8, Failure> {
     };
     drive(&plan, &opened, &how, &mut log, &mut progress, &stop)?;
     result::finish(&dir, &args.output, &progress, signer.as_ref())
+}
+
+/// Workloads and the targets they are to run on, as a command line names them.
+#[derive(Debug)]
+pub struct Asking {
+    workloads: Vec<Workload>,
+    /// The targets: those that are named, or the workload's own.
+    pub names: Vec<String>,
+}
+
+impl Asking {
+    /// Reads the workloads, of which there may be several in front of the targets.
+    pub fn of(first: &str, rest: &[String]) -> Result<Asking, Failure> {
+        let (words, targets) = workloads::among(first, rest);
+        let workloads = words.into_iter().map(workloads::find).collect::<Result<Vec<_>, _>>()?;
+        let names = if targets.is_empty() { workloads[0].targets.clone() } else { targets.to_vec() };
+        let alike = |workload: &Workload| {
+            let all = |names: &[String]| names.iter().cloned().collect::<std::collections::BTreeSet<_>>();
+            all(&workload.targets) == all(&workloads[0].targets)
+        };
+        if targets.is_empty() && !workloads.iter().all(alike) {
+            return Err(Failure::usage(
+                "the workloads name different devices\n  = name those that all shall run on behind them, or start a run for each",
+            ));
+        }
+        Ok(Asking { workloads, names })
+    }
+
+    /// The plan of all of them together.
+    pub fn plan(
+        &self,
+        named: &[(String, Named)],
+        load: Option<assay_base::Multiple>,
+        pace: &cli::Pace,
+    ) -> Result<Plan, Failure> {
+        if let [workload] = self.workloads.as_slice() {
+            return plan(workload, named, load, pace);
+        }
+        if load.is_some() {
+            return Err(Failure::usage("--load is of one workload; of several, each has the load that its file says"));
+        }
+        let seed = seed(pace.seed.or(self.workloads[0].seed), named);
+        let pace = cli::Pace { seed: Some(seed), ..pace.clone() };
+        let plans = self.workloads.iter().map(|workload| plan(workload, named, None, &pace));
+        merge(plans.collect::<Result<_, _>>()?).map_err(Failure::workload)
+    }
+
+    /// The I/O scheduler they ask for.
+    fn scheduler(&self) -> Result<Option<&str>, Failure> {
+        let first = self.workloads[0].scheduler.as_deref();
+        match self.workloads.iter().all(|workload| workload.scheduler.as_deref() == first) {
+            true => Ok(first),
+            false => Err(Failure::workload("the workloads ask for different I/O schedulers, and a device has one")),
+        }
+    }
+
+    /// The longest that any of them shall be measured.
+    fn duration(&self) -> Span {
+        self.workloads.iter().map(|workload| workload.duration).max().unwrap_or(Span::ZERO)
+    }
 }
 
 /// A plan as the log has it.

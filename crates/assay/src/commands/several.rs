@@ -60,7 +60,7 @@ impl<'a> Several<'a> {
         }
         let named = targets::named(&names)?;
         let pace = cli::Pace { measure: Some(pace.measure.unwrap_or(RUN)), ..pace.clone() };
-        let plan = run::plan(&workload, &named, None, &pace)?;
+        let plan = run::plan(&workload, &named, Some(Multiple::ONE), &pace)?;
         let decisive = serde_json::json!(run::decisive(&run::json_of(&plan)?));
         let plan_sum = blake3::hash(decisive.to_string().as_bytes()).to_hex().to_string();
         rundir::refuse_taken(output.out.as_deref())?;

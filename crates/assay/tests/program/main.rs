@@ -18,11 +18,13 @@ mod live;
 
 mod accounting;
 mod certifying;
+mod consents;
 mod content;
 mod documents;
 mod engines;
 mod environment;
 mod judging;
+mod namespaces;
 mod preparing;
 mod procedure;
 mod protected;

@@ -15,7 +15,7 @@ type Writer = fn(&Place, target: &str, token: &str) -> Command;
 
 /// All of them. A verb that can be given consent and is not here fails `every_verb_that_takes_consent_is_in_the_table`.
 /// Each at 1x for a second, 24 large-block writes: at a tenth of it every tenth run writes nothing.
-const WRITERS: [(&str, Writer); 12] = [
+const WRITERS: [(&str, Writer); 13] = [
     ("prep", |place, target, token| with(place, token, &["prep", target, "--skip-zero"])),
     ("prep --discard", |place, target, token| with(place, token, &["prep", target, "--skip-zero", "--discard"])),
     ("certify", |place, target, token| {
@@ -44,6 +44,16 @@ const WRITERS: [(&str, Writer); 12] = [
         drop_in(place, token, &["act_index", conf(place, target).to_str().unwrap()])
     }),
     ("as act_prep", |place, target, token| drop_in(place, token, &["act_prep", target])),
+    ("as act_prep --agreed-before", |place, target, token| {
+        let agree = "\"$0\" consent \"$1\" --destroy-data \"$2\" >&2 && exec \"$0\" as act_prep \"$1\"";
+        let mut command = Command::new("/bin/sh");
+        command.args(["-c", agree, env!("CARGO_BIN_EXE_assay"), target, token]);
+        command
+            .current_dir(place.path("."))
+            .env("XDG_STATE_HOME", place.path("state"))
+            .stdin(std::process::Stdio::null());
+        command
+    }),
 ];
 
 fn with(place: &Place, token: &str, words: &[&str]) -> Command {
@@ -82,6 +92,8 @@ fn every_verb_that_takes_consent_is_in_the_table() {
     let told = place.assay(&["as", "nothing"]).err;
     let tools = told.split(|c: char| !(c.is_alphanumeric() || c == '_')).filter(|word| word.starts_with("act_"));
     writing.extend(tools.filter(|tool| *tool != "act_latency").map(|tool| format!("as {tool}")));
+    // It agrees and writes to no target; what follows from it is in the table.
+    writing.retain(|verb| verb != "consent");
     let first = |name: &str| name.split(" --").next().unwrap().replace(" act.conf", "");
     let mut table: Vec<String> = WRITERS.iter().map(|(name, _)| first(name)).collect();
     table.sort();

@@ -292,7 +292,7 @@ fn one_target_under_two_names_is_refused() {
     for other in ["a", "./a", "b"] {
         for verb in [&["run", "random-read"][..], &["prep"]] {
             let said = place.assay(&[verb, &["a", other]].concat());
-            refused(&said, USAGE, &["are the same target"]);
+            refused(&said, REFUSED, &["are the same target"]);
         }
     }
     assert_eq!(place.left(&["a", "b"]), [""; 0]);

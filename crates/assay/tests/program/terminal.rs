@@ -11,7 +11,7 @@ use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 
 /// A program whose keyboard and messages are a terminal.
-struct Seated {
+pub struct Seated {
     child: Child,
     keyboard: File,
     shown: Arc<Mutex<String>>,
@@ -19,7 +19,7 @@ struct Seated {
 }
 
 impl Seated {
-    fn at(mut command: Command) -> Seated {
+    pub fn at(mut command: Command) -> Seated {
         let (mut master, mut slave) = (0, 0);
         // SAFETY: both numbers are written by the call; name, settings and size are left to the system.
         let made = unsafe {
@@ -51,11 +51,11 @@ impl Seated {
         Seated { child, keyboard: master, shown, screen }
     }
 
-    fn shown(&self) -> String {
+    pub fn shown(&self) -> String {
         self.shown.lock().unwrap().clone()
     }
 
-    fn sees(&mut self, words: &str) {
+    pub fn sees(&mut self, words: &str) {
         until(words, || {
             let gone = self.child.try_wait().unwrap();
             assert!(gone.is_none() || self.shown().contains(words), "ended without \"{words}\": {}", self.shown());
@@ -63,11 +63,11 @@ impl Seated {
         });
     }
 
-    fn types(&mut self, text: &str) {
+    pub fn types(&mut self, text: &str) {
         self.keyboard.write_all(text.as_bytes()).unwrap();
     }
 
-    fn ends(&mut self) -> (Option<i32>, String) {
+    pub fn ends(&mut self) -> (Option<i32>, String) {
         until("its end", || self.child.try_wait().unwrap().is_some() && self.screen.is_finished());
         (self.child.wait().unwrap().code(), self.shown())
     }

@@ -1,0 +1,182 @@
+//! Several plans as one: the namespaces of a drive under load at the same time. Each keeps its streams and its criteria, whose
+//! names begin with the plan's; what is one for the whole run has to be the same in all of them.
+
+use crate::plan::{Phase, Plan, READ_BACK, Stream};
+use assay_base::{Criterion, Multiple};
+
+/// Joins plans for the same targets and seed.
+///
+/// # Errors
+/// What they do not agree on, and what to do.
+pub fn merge(plans: Vec<Plan>) -> Result<Plan, String> {
+    let names: Vec<String> = plans.iter().map(|plan| prefix(&plan.name)).collect();
+    if let Some(twice) = (1..names.len()).find(|at| names[..*at].contains(&names[*at])) {
+        return Err(format!("two of the workloads are called {}: give one of the files another name", names[twice]));
+    }
+    let mut plans = plans.into_iter().zip(names);
+    let (first, name) = plans.next().ok_or("there is no workload")?;
+    let mut whole = renamed(first, &name);
+    for (plan, name) in plans {
+        agree(&whole, &plan)?;
+        add(&mut whole, renamed(plan, &name))?;
+    }
+    if let Some((stream, phase)) = Plan::read_back(&whole.streams).filter(|_| whole.verify) {
+        whole.streams.push(stream);
+        whole.phases.push(phase);
+    }
+    Ok(whole)
+}
+
+/// A plan's name as the beginning of a stream's.
+fn prefix(name: &str) -> String {
+    name.chars().map(|c| if c.is_ascii_alphanumeric() || "-_.".contains(c) { c } else { '-' }).collect()
+}
+
+/// What is measured, without reading back, which is done once for all.
+fn judged(plan: &Plan) -> Vec<&Phase> {
+    plan.phases.iter().filter(|phase| phase.name != READ_BACK).collect()
+}
+
+fn agree(whole: &Plan, plan: &Plan) -> Result<(), String> {
+    let (a, b) = (&whole.name, &plan.name);
+    let differ = |what: &str, one: String, other: String, remedy: &str| {
+        Err(format!("{what} of {a} is {one} and of {b} {other}, and one run has only one: {remedy}"))
+    };
+    if whole.measured() != plan.measured() {
+        return differ(
+            "the duration",
+            whole.measured().to_string(),
+            plan.measured().to_string(),
+            "--for TIME gives both the same",
+        );
+    }
+    if judged(whole) != judged(plan) {
+        let longest = |plan: &Plan| plan.warm_up().longest().to_string();
+        return differ("the warm-up", longest(whole), longest(plan), "--warm-up TIME gives both the same");
+    }
+    if whole.slice != plan.slice {
+        return differ(
+            "the slice",
+            whole.slice.to_string(),
+            plan.slice.to_string(),
+            "--slice TIME gives both the same",
+        );
+    }
+    if whole.max_lag != plan.max_lag {
+        return differ(
+            "the longest lag",
+            whole.max_lag.to_string(),
+            plan.max_lag.to_string(),
+            "write the same into both files",
+        );
+    }
+    Ok(())
+}
+
+fn renamed(plan: Plan, name: &str) -> Plan {
+    let stream = |stream: Stream| Stream { name: format!("{name}.{}", stream.name), ..stream };
+    let criterion = |criterion: Criterion| Criterion { stream: format!("{name}.{}", criterion.stream), ..criterion };
+    let own = plan.streams.into_iter().filter(|stream| stream.name != READ_BACK);
+    Plan {
+        streams: own.map(stream).collect(),
+        phases: plan.phases.into_iter().filter(|phase| phase.name != READ_BACK).collect(),
+        criteria: plan.criteria.into_iter().map(criterion).collect(),
+        notes: plan.notes.into_iter().map(|note| format!("{name}: {note}")).collect(),
+        ..plan
+    }
+}
+
+fn add(whole: &mut Plan, plan: Plan) -> Result<(), String> {
+    if whole.model != plan.model {
+        whole.model = "streams".to_owned();
+    }
+    whole.name = format!("{}+{}", whole.name, plan.name);
+    // Loads of one model on the same drive add up; of different ones there is no sum.
+    whole.load = if whole.model == plan.model { whole.load.plus(plan.load) } else { Some(Multiple::ONE) }
+        .ok_or("together the loads are too large to be represented")?;
+    // Of the same slice each interval is a part: so is the shorter one.
+    whole.interval = whole.interval.min(plan.interval);
+    whole.in_flight_bound =
+        whole.in_flight_bound.saturating_add(plan.in_flight_bound).min(crate::workload::LARGEST_BOUND);
+    whole.verify |= plan.verify;
+    whole.streams.extend(plan.streams);
+    whole.criteria.extend(plan.criteria);
+    whole.notes.extend(plan.notes);
+    let names: std::collections::BTreeSet<&str> = whole.streams.iter().map(|stream| stream.name.as_str()).collect();
+    if names.len() < whole.streams.len() {
+        return Err("two streams would have the same name: rename one of the files".to_owned());
+    }
+    if whole.streams.len() > crate::workload::MOST_STREAMS {
+        return Err(format!("together they have more than {} streams", crate::workload::MOST_STREAMS));
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::act::{Storage, standard_criteria};
+    use crate::workload::{Adjust, Workload};
+    use assay_base::Span;
+
+    fn plan(name: &str, change: impl FnOnce(&mut Workload), adjust: &Adjust) -> Plan {
+        let streams = Storage::default().streams().unwrap();
+        let mut workload = Workload::new(name, "act-storage", streams, standard_criteria);
+        change(&mut workload);
+        workload.plan(adjust).unwrap()
+    }
+
+    #[test]
+    fn streams_and_criteria_of_each_are_there_under_its_name() {
+        let adjust = Adjust { targets: 2, seed: 7, verify: true, ..Adjust::default() };
+        let (users, events) =
+            (plan("users", |_| {}, &adjust), plan("my events", |it| it.in_flight_bound = 40, &adjust));
+        let streams = users.streams.len();
+        let whole = merge(vec![users.clone(), events]).unwrap();
+        let names: Vec<&str> = whole.streams.iter().map(|stream| stream.name.as_str()).collect();
+        assert_eq!(names[0], "users.reads");
+        assert!(names.contains(&"my-events.large-block-writes"), "{names:?}");
+        assert_eq!((names.iter().filter(|name| **name == READ_BACK).count(), names.len()), (1, 2 * (streams - 1) + 1));
+        assert_eq!(whole.phases, users.phases);
+        let criteria: Vec<&str> = whole.criteria.iter().map(|criterion| criterion.stream.as_str()).collect();
+        assert_eq!(
+            criteria,
+            ["users.reads", "users.reads", "users.reads", "my-events.reads", "my-events.reads", "my-events.reads"]
+        );
+        assert_eq!((whole.name.as_str(), whole.load, whole.seed), ("users+my events", Multiple::whole(2), 7));
+        assert_eq!(whole.in_flight_bound, users.in_flight_bound + 40);
+    }
+
+    #[test]
+    fn what_is_one_for_the_run_is_the_same_in_all() {
+        let adjust = Adjust { targets: 1, ..Adjust::default() };
+        let first = plan("a", |_| {}, &adjust);
+        for (what, change) in [
+            ("the duration of a is 24h and of b 1h", (|it| it.duration = Span::from_secs(3600)) as fn(&mut Workload)),
+            ("the warm-up", |it| it.warm_up = crate::WarmUp::For(Span::from_secs(9))),
+            ("the slice", |it| it.slice = Span::from_secs(60)),
+            ("the longest lag", |it| it.max_lag = Span::ZERO),
+            ("two of the workloads are called a", |it| it.name = "a".into()),
+        ] {
+            let told = merge(vec![first.clone(), plan("b", change, &adjust)]).unwrap_err();
+            assert!(told.contains(what), "{what}: {told}");
+        }
+        let same = Adjust { measure: Some(Span::from_secs(60)), ..adjust };
+        let short = |name: &str| plan(name, |it| it.duration = Span::from_secs(3600), &same);
+        assert_eq!(merge(vec![short("a"), plan("b", |_| {}, &same)]).unwrap().measured(), Span::from_secs(60));
+        // `x` with `y.reads` and `x.y` with `reads`.
+        let odd = |name: &str, stream: &str| {
+            plan(
+                name,
+                |it| {
+                    it.criteria.clear();
+                    it.streams.truncate(1);
+                    it.streams[0].name = stream.into();
+                },
+                &same,
+            )
+        };
+        assert!(merge(vec![odd("x", "y.reads"), odd("x.y", "reads")]).unwrap_err().contains("the same name"));
+        assert!(merge(Vec::new()).is_err());
+    }
+}

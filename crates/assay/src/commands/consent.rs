@@ -1,0 +1,169 @@
+//! `assay consent`: what root agrees to lose in advance, for those who cannot be asked when the time comes.
+
+use super::{print_json, show};
+use crate::cli;
+use crate::confirm::{Seat, agree, seat};
+use crate::consents::{Consents, Given, Kept, now};
+use crate::failure::{Failure, code};
+use assay_base::Span;
+use assay_device::safety::{Examination, Gate, Kind, Request};
+use assay_judge::for_a_shell;
+use jiff::{SignedDuration, Timestamp};
+use std::path::Path;
+
+/// Gives consent, shows it, or takes it back.
+pub fn consent(args: &cli::Consent) -> Result<u8, Failure> {
+    if !rustix::process::geteuid().is_root() {
+        return Err(Failure::host(
+            "consents are root's, who alone can give, see and take them back\n  = run it with sudo",
+        ));
+    }
+    let store = Consents::host();
+    match (args.list, args.revoke) {
+        (true, _) => shown(&chosen(&store, &args.targets)?, args.json),
+        (_, true) => revoke(&store, args),
+        _ => give(&store, args),
+    }
+}
+
+fn give(store: &Consents, args: &cli::Consent) -> Result<u8, Failure> {
+    if args.targets.is_empty() {
+        return Err(Failure::usage(
+            "consent needs the devices that may be overwritten; --list shows what was agreed to",
+        ));
+    }
+    let exams = args.targets.iter().map(|target| admissible(target, args)).collect::<Result<Vec<_>, _>>()?;
+    agreed(&exams, args)?;
+    let (from, until) = until(args.length)?;
+    let mut given = Vec::new();
+    for exam in &exams {
+        let consent = Given::of(exam, from, until);
+        store.keep(exam.token.as_deref().unwrap_or_default(), &consent)?;
+        given.push(consent);
+    }
+    if args.json {
+        print_json(&given)?;
+        return Ok(code::DONE);
+    }
+    for (consent, exam) in given.iter().zip(&exams) {
+        show(&format!(
+            "{} may be overwritten by act_storage, act_index and act_prep until {}\n",
+            consent.target, consent.until
+        ));
+        consent.overrides.iter().for_each(|it| show(&format!("  overriding {}: {}\n", it.rule, it.seen)));
+        if exam.marks.contains_key("boot") {
+            show("  a virtual or nameless device: only until the next boot, and until it is set up anew\n");
+        }
+    }
+    show("take it back: assay consent --revoke\n");
+    Ok(code::DONE)
+}
+
+/// What every rule says of a device now, as far as it can be asked before the time.
+fn admissible(target: &str, args: &cli::Consent) -> Result<Examination, Failure> {
+    let path = Path::new(target);
+    let request = Request { overrides: &args.overrides, in_container: args.in_container, ..Request::new(path) };
+    let exam = Gate::host().look(&request).map_err(Failure::gate)?;
+    if matches!(exam.kind, Kind::Block(_)) {
+        return Ok(exam);
+    }
+    Err(Failure::usage(format!(
+        "{target} is no block device: a file is written only if this program made it, and then needs no consent"
+    )))
+}
+
+/// The question, at a terminal; the tokens where there is none.
+fn agreed(exams: &[Examination], args: &cli::Consent) -> Result<(), Failure> {
+    let all: Vec<&Examination> = exams.iter().collect();
+    let named = |exam: &&Examination| {
+        exam.token.as_ref().is_some_and(|token| args.destroy_data.iter().any(|given| given.eq_ignore_ascii_case(token)))
+    };
+    match seat() {
+        Seat::Person => agree(&all),
+        _ => match all.iter().find(|exam| !named(exam)) {
+            None => Ok(()),
+            Some(exam) => Err(Failure::refused(format!(
+                "nobody is here to be asked whether {} may be overwritten, and none of the tokens given is its own; nothing was agreed to\n  = \
+                 run it at a terminal, or add --destroy-data TOKEN (assay devices {} prints it)",
+                exam.given.display(),
+                for_a_shell(&exam.given.to_string_lossy())
+            ))),
+        },
+    }
+}
+
+fn until(length: Span) -> Result<(Timestamp, Timestamp), Failure> {
+    let from = now();
+    let length = SignedDuration::from_nanos(i64::try_from(length.as_ns()).unwrap_or(i64::MAX));
+    let until =
+        from.checked_add(length).map_err(|e| Failure::host(format!("the clock shows no time to count from: {e}")))?;
+    Ok((from, until))
+}
+
+/// All consents, or those of the devices named: by the name they were given for, or where it leads.
+fn chosen(store: &Consents, targets: &[String]) -> Result<Vec<Kept>, Failure> {
+    let mut all = store.all(now());
+    for target in targets {
+        if !all.iter().any(|kept| is_of(kept, target)) {
+            return Err(Failure::usage(format!("there is no consent for {target}; assay consent --list shows all")));
+        }
+    }
+    all.retain(|kept| targets.is_empty() || targets.iter().any(|target| is_of(kept, target)));
+    Ok(all)
+}
+
+fn is_of(kept: &Kept, target: &str) -> bool {
+    let real = Path::new(target).canonicalize().ok();
+    kept.given.as_ref().is_some_and(|given| given.target == target || Some(&given.path) == real.as_ref())
+}
+
+fn revoke(store: &Consents, args: &cli::Consent) -> Result<u8, Failure> {
+    let chosen = chosen(store, &args.targets)?;
+    for kept in &chosen {
+        store.revoke(kept)?;
+    }
+    let names: Vec<String> = chosen.iter().map(name).collect();
+    if args.json {
+        print_json(&serde_json::json!({ "revoked": names }))?;
+    } else if names.is_empty() {
+        show("there was no consent\n");
+    } else {
+        show(&format!("no longer agreed to: {}\n", names.join(", ")));
+    }
+    Ok(code::DONE)
+}
+
+fn name(kept: &Kept) -> String {
+    kept.given.as_ref().map_or_else(|| kept.file.display().to_string(), |given| given.target.clone())
+}
+
+fn shown(all: &[Kept], json: bool) -> Result<u8, Failure> {
+    let state = |kept: &Kept| match (&kept.standing, &kept.given) {
+        (Err(why), _) => Err(why.clone()),
+        // What is there now may be another device.
+        (Ok(_), Some(given)) => match Gate::host().introduce(&given.path) {
+            exam if exam.marks.is_empty() => Err(format!("{} is not there now", given.path.display())),
+            exam => kept.why_not(&exam).map_or(Ok(()), Err),
+        },
+        (Ok(_), None) => Ok(()),
+    };
+    if json {
+        let row = |kept: &Kept| serde_json::json!({ "file": kept.file, "consent": kept.given, "counts": state(kept).is_ok(), "why": state(kept).err() });
+        print_json(&all.iter().map(row).collect::<Vec<_>>())?;
+        return Ok(code::DONE);
+    }
+    if all.is_empty() {
+        show("nothing was agreed to\n");
+    }
+    for kept in all {
+        let of = kept
+            .given
+            .as_ref()
+            .map(|given| format!("from {} until {}, overrides {}", given.given, given.until, given.rules()));
+        show(&format!("{}  {}\n", name(kept), of.unwrap_or_else(|| "cannot be read".to_owned())));
+        if let Err(why) = state(kept) {
+            show(&format!("    does not count: {why}\n"));
+        }
+    }
+    Ok(code::DONE)
+}

@@ -1,0 +1,72 @@
+//! `assay links`: the names of ACT's tools in a directory, each leading here. `act_latency.py` is a script, since people start
+//! it as an argument of Python, which a program is not.
+
+use super::show;
+use crate::cli;
+use crate::failure::{Failure, code};
+use crate::files;
+use std::fs;
+use std::io;
+use std::os::unix::fs::symlink;
+use std::path::Path;
+
+/// Names that are links.
+const LINKS: [&str; 4] = ["act_storage", "act_index", "act_prep", "act_latency"];
+/// The name that is a script.
+const SCRIPT: &str = "act_latency.py";
+/// For the shell and for any Python: what the one executes is a text to the other. It starts the link beside it.
+const TEXT: &str = r#"#!/bin/sh
+# Made by assay links: starts assay in place of ACT's analyzer, called by its name or by python.
+''':'
+exec "$(dirname -- "$(readlink -f -- "$0")")/act_latency" "$@"
+'''
+import os
+import sys
+program = os.path.join(os.path.dirname(os.path.realpath(__file__)), "act_latency")
+os.execv(program, [program] + sys.argv[1:])
+"#;
+
+/// Makes what is not there yet. What is there and something else is never replaced.
+pub fn links(args: &cli::Links) -> Result<u8, Failure> {
+    let dir = &args.dir;
+    let failed = |path: &Path, e: io::Error| Failure::host(format!("{} cannot be made: {e}", path.display()));
+    let program =
+        std::env::current_exe().map_err(|e| Failure::host(format!("this program does not find itself: {e}")))?;
+    fs::create_dir_all(dir).map_err(|e| failed(dir, e))?;
+    let mut missing = Vec::new();
+    for name in LINKS.into_iter().chain([SCRIPT]) {
+        let path = dir.join(name);
+        match is_ours(&path, name, &program) {
+            Some(true) => {}
+            None => missing.push((name, path)),
+            Some(false) => {
+                return Err(Failure::usage(format!(
+                    "{} is there already and is something else, which is never replaced; name another directory",
+                    path.display()
+                )));
+            }
+        }
+    }
+    for (name, path) in &missing {
+        make(name, path, &program).map_err(|e| failed(path, e))?;
+    }
+    let names: Vec<&str> = LINKS.into_iter().chain([SCRIPT]).collect();
+    show(&format!("{} in {} are {}\n", names.join(", "), dir.display(), program.display()));
+    Ok(code::DONE)
+}
+
+/// Whether what is there is what would be made; `None` where nothing is.
+fn is_ours(path: &Path, name: &str, program: &Path) -> Option<bool> {
+    path.symlink_metadata().ok()?;
+    Some(match name {
+        SCRIPT => fs::read_to_string(path).is_ok_and(|text| text == TEXT),
+        _ => fs::read_link(path).is_ok_and(|to| to == program),
+    })
+}
+
+fn make(name: &str, path: &Path, program: &Path) -> io::Result<()> {
+    if name != SCRIPT {
+        return symlink(program, path);
+    }
+    files::create_with(path, TEXT.as_bytes(), 0o755)
+}

@@ -1,0 +1,307 @@
+//! Consents given in advance (`assay consent`): one file for each device, beside the preparation records, which root alone can
+//! write and read. Who can write such a file can have a device destroyed, so that nothing is believed of one that anybody else
+//! could have made: not another owner's, not through a link, not below a directory that others may change.
+
+use crate::failure::Failure;
+use crate::{files, records};
+use assay_device::clock;
+use assay_device::safety::{Examination, Marks, RuleId, Standing, difference, lasts};
+use jiff::Timestamp;
+use rustix::fs::{Mode, OFlags};
+use serde::{Deserialize, Serialize};
+use std::fs::{self, DirBuilder, File};
+use std::io::{self, Read};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt};
+use std::path::{Path, PathBuf};
+
+/// Longer than any of ours.
+const LONGEST: u64 = 64 << 10;
+/// Bits of a file's mode: who else may write it; who else may do anything with it; whether only owners remove from a directory.
+const OTHERS_WRITE: u32 = 0o022;
+const OTHERS: u32 = 0o077;
+const STICKY: u32 = 0o1000;
+
+/// A consent as its file has it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Given {
+    /// Version of this format.
+    pub schema: u32,
+    /// The device as it was named, and where that led.
+    pub target: String,
+    pub path: PathBuf,
+    /// What tells it from every other device.
+    pub marks: Marks,
+    /// Rules that are overridden, with what was seen.
+    pub overrides: Vec<Override>,
+    /// RFC 3339, both.
+    pub given: String,
+    pub until: String,
+}
+
+/// One overridden rule.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Override {
+    pub rule: String,
+    pub seen: String,
+}
+
+impl Given {
+    /// Of a device that was looked at, from `now` until `until`.
+    pub fn of(exam: &Examination, now: Timestamp, until: Timestamp) -> Given {
+        let overridden = exam.rules.iter().filter(|answer| answer.overridden);
+        Given {
+            schema: 1,
+            target: exam.given.display().to_string(),
+            path: exam.real.clone(),
+            marks: exam.marks.clone(),
+            overrides: overridden
+                .map(|answer| Override { rule: answer.id.to_string(), seen: answer.evidence.clone() })
+                .collect(),
+            given: text(now),
+            until: text(until),
+        }
+    }
+
+    /// `S7, S8`; `none`.
+    pub fn rules(&self) -> String {
+        let rules: Vec<&str> = self.overrides.iter().map(|it| it.rule.as_str()).collect();
+        if rules.is_empty() { "none".to_owned() } else { rules.join(", ") }
+    }
+
+    /// As the gate takes it, or why it does not count at `now`.
+    fn standing(&self, now: Timestamp) -> Result<Standing, String> {
+        let moment = |text: &str| text.parse::<Timestamp>().map_err(|_| format!("\"{text}\" in it is no time"));
+        let (given, until) = (moment(&self.given)?, moment(&self.until)?);
+        if self.schema != 1 {
+            return Err(format!("it is of version {}, which this program does not know", self.schema));
+        }
+        if now < given {
+            return Err(format!("it was given at {}, which is in the future: the clock was set back", self.given));
+        }
+        if now >= until {
+            return Err(format!("it ended at {}", self.until));
+        }
+        let rule = |it: &Override| match it.rule.parse::<RuleId>() {
+            Ok(rule) if lasts(rule) => Ok((rule, it.seen.clone())),
+            _ => Err(format!("{} cannot be overridden in advance", it.rule)),
+        };
+        let overrides = self.overrides.iter().map(rule).collect::<Result<_, _>>()?;
+        let words = format!("by the consent of {} until {}, overriding {}", self.given, self.until, self.rules());
+        Ok(Standing { marks: self.marks.clone(), overrides, words })
+    }
+}
+
+/// RFC 3339 in UTC, to the second.
+fn text(moment: Timestamp) -> String {
+    moment.strftime("%Y-%m-%dT%H:%M:%SZ").to_string()
+}
+
+/// The present.
+pub fn now() -> Timestamp {
+    Timestamp::try_from(clock::wall()).unwrap_or(Timestamp::UNIX_EPOCH)
+}
+
+/// A file of the store.
+#[derive(Debug)]
+pub struct Kept {
+    /// Where it lies.
+    pub file: PathBuf,
+    /// What it says, if it could be read.
+    pub given: Option<Given>,
+    /// What it is worth: a consent, or why not.
+    pub standing: Result<Standing, String>,
+}
+
+impl Kept {
+    /// Why it does not count for this device, if it looks as if it were of it: it has its path or its serial number.
+    pub fn why_not(&self, exam: &Examination) -> Option<String> {
+        let given = self.given.as_ref()?;
+        let alike =
+            given.path == exam.real || exam.serial.is_some() && given.marks.get("serial") == exam.serial.as_ref();
+        let why = match &self.standing {
+            Err(why) => Some(why.clone()),
+            Ok(_) => difference(&given.marks, &exam.marks).map(|what| format!("it is of another device: {what}")),
+        };
+        Some(format!("the consent of {} for {} does not count: {}", given.given, given.target, why?)).filter(|_| alike)
+    }
+}
+
+/// Where consents are kept.
+#[derive(Clone, Debug)]
+pub struct Consents {
+    dir: PathBuf,
+}
+
+impl Consents {
+    /// Those of this host.
+    pub fn host() -> Consents {
+        Consents { dir: records::state().join("assay/consent") }
+    }
+
+    /// All that are kept, in the order of their names; none where there is no such directory. One that others could have made
+    /// is there without its text.
+    pub fn all(&self, now: Timestamp) -> Vec<Kept> {
+        let Ok(entries) = fs::read_dir(&self.dir) else { return Vec::new() };
+        let mut files: Vec<PathBuf> = entries.flatten().map(|entry| entry.path()).collect();
+        files.retain(|path| path.extension().is_some_and(|end| end == "json"));
+        files.sort();
+        let place = trusted(&self.dir);
+        let kept = |file: PathBuf| match place.clone().and_then(|()| read(&file)) {
+            Ok(given) => Kept { file, standing: given.standing(now), given: Some(given) },
+            Err(why) => Kept { file, given: None, standing: Err(why) },
+        };
+        files.into_iter().map(kept).collect()
+    }
+
+    /// Keeps a consent; one for the same device is replaced.
+    pub fn keep(&self, token: &str, given: &Given) -> Result<PathBuf, Failure> {
+        let path = self.dir.join(format!("{token}.json"));
+        let write = || -> Result<(), String> {
+            let told = |e: io::Error| e.to_string();
+            if !rustix::process::geteuid().is_root() {
+                return Err("only root keeps consents".to_owned());
+            }
+            DirBuilder::new().recursive(true).mode(0o700).create(&self.dir).map_err(told)?;
+            trusted(&self.dir)?;
+            let bytes = serde_json::to_vec_pretty(given).map_err(|e| e.to_string())?;
+            files::replace_with(&path, &bytes, 0o600).map_err(told)
+        };
+        write().map_err(|why| Failure::host(format!("the consent {} cannot be kept: {why}", path.display())))?;
+        Ok(path)
+    }
+
+    /// Takes one back.
+    pub fn revoke(&self, kept: &Kept) -> Result<(), Failure> {
+        let done = files::remove(&kept.file);
+        done.map_err(|e| Failure::host(format!("the consent {} cannot be removed: {e}", kept.file.display())))
+    }
+}
+
+/// Whether nobody but root can change what lies in `dir`: it and all above it are root's, and others may not write there, or
+/// only add to it.
+fn trusted(dir: &Path) -> Result<(), String> {
+    if !rustix::process::geteuid().is_root() {
+        return Err("only root is bound by consents, and this is not run as root".to_owned());
+    }
+    let real = dir.canonicalize().map_err(|e| format!("{}: {e}", dir.display()))?;
+    for place in real.ancestors() {
+        let meta = place.symlink_metadata().map_err(|e| format!("{}: {e}", place.display()))?;
+        let open = meta.mode() & OTHERS_WRITE != 0 && (place == real || meta.mode() & STICKY == 0);
+        if meta.uid() != 0 || open {
+            return Err(format!("others than root may write in {}", place.display()));
+        }
+    }
+    Ok(())
+}
+
+/// What a file says, if it is root's alone.
+fn read(path: &Path) -> Result<Given, String> {
+    let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+    let file = rustix::fs::open(path, flags, Mode::empty())
+        .map(File::from)
+        .map_err(|e| format!("it cannot be opened: {e}"))?;
+    let meta = file.metadata().map_err(|e| e.to_string())?;
+    if !meta.is_file() || meta.uid() != 0 || meta.mode() & OTHERS != 0 || meta.nlink() != 1 {
+        return Err("it is not a file of root alone (mode 0600, one name)".to_owned());
+    }
+    let mut text = String::new();
+    file.take(LONGEST).read_to_string(&mut text).map_err(|e| format!("it cannot be read: {e}"))?;
+    serde_json::from_str(&text).map_err(|e| format!("it is damaged: {e}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::fs::{PermissionsExt, chown, symlink};
+
+    fn at(seconds: i64) -> Timestamp {
+        Timestamp::from_second(1_800_000_000 + seconds).unwrap()
+    }
+
+    fn given() -> Given {
+        Given {
+            schema: 1,
+            target: "/dev/disk/by-id/x".into(),
+            path: "/dev/sdx".into(),
+            marks: [("serial", "S1"), ("size in bytes", "100")].map(|(k, v)| (k.into(), v.into())).into(),
+            overrides: vec![Override { rule: "S8".into(), seen: "unknown data near byte 0".into() }],
+            given: text(at(0)),
+            until: text(at(3600)),
+        }
+    }
+
+    #[test]
+    fn a_consent_begins_ends_and_overrides_no_more_than_it_may() {
+        let standing = given().standing(at(10)).unwrap();
+        assert_eq!(standing.overrides, [(RuleId::S8, "unknown data near byte 0".to_owned())]);
+        assert!(standing.words.contains("overriding S8") && standing.words.contains(&text(at(3600))));
+        assert!(given().standing(at(0)).is_ok() && given().standing(at(3599)).is_ok());
+        let rule =
+            |rule: &str| Given { overrides: vec![Override { rule: rule.into(), seen: String::new() }], ..given() };
+        for (what, it, now, words) in [
+            ("over", given(), at(3600), "ended at"),
+            ("a clock set back", given(), at(-1), "set back"),
+            ("another version", Given { schema: 2, ..given() }, at(1), "version 2"),
+            ("no time", Given { until: "tomorrow".into(), ..given() }, at(1), "no time"),
+            ("in use", rule("S6"), at(1), "in advance"),
+            ("mounted", rule("S4"), at(1), "in advance"),
+            ("no rule", rule("S99"), at(1), "in advance"),
+        ] {
+            let why = it.standing(now).unwrap_err();
+            assert!(why.contains(words), "{what}: {why}");
+        }
+    }
+
+    #[test]
+    fn only_a_file_of_root_alone_is_believed() {
+        if !rustix::process::geteuid().is_root() {
+            return;
+        }
+        let dir = tempfile::tempdir_in(std::env::current_dir().unwrap()).unwrap();
+        let consents = Consents { dir: dir.path().join("state/assay/consent") };
+        assert!(consents.all(at(1)).is_empty());
+        let file = consents.keep("0badcafe", &given()).unwrap();
+        let believed = || {
+            let all = consents.all(at(1));
+            assert_eq!(all.len(), 1, "{all:?}");
+            all[0].standing.as_ref().map(|_| ()).map_err(Clone::clone)
+        };
+        let mode = |path: &Path, mode: u32| fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
+        assert_eq!(fs::metadata(&file).unwrap().mode() & 0o7777, 0o600);
+        assert_eq!(believed(), Ok(()));
+        // Kept again it is one still.
+        consents.keep("0badcafe", &given()).unwrap();
+        for open in [0o644, 0o620, 0o666] {
+            mode(&file, open);
+            assert!(believed().unwrap_err().contains("root alone"), "{open:o}");
+        }
+        mode(&file, 0o600);
+        chown(&file, Some(1000), None).unwrap();
+        assert!(believed().is_err(), "somebody's");
+        chown(&file, Some(0), None).unwrap();
+        let name = dir.path().join("another name");
+        fs::hard_link(&file, &name).unwrap();
+        assert!(believed().is_err(), "two names");
+        fs::remove_file(&file).unwrap();
+        symlink(&name, &file).unwrap();
+        assert!(believed().unwrap_err().contains("cannot be opened"), "a link");
+        fs::rename(&name, &file).unwrap();
+        assert_eq!(believed(), Ok(()));
+        for place in [consents.dir.clone(), dir.path().join("state/assay"), dir.path().join("state")] {
+            mode(&place, 0o777);
+            assert!(believed().unwrap_err().contains("others than root"), "{}", place.display());
+            mode(&place, 0o755);
+        }
+        mode(&dir.path().join("state"), 0o1777);
+        assert_eq!(believed(), Ok(()), "nobody removes root's from /tmp");
+        for text in ["", "{}", "[]", "{\"schema\":1}", "\0"] {
+            fs::write(&file, text).unwrap();
+            assert!(believed().unwrap_err().contains("damaged"), "{text:?}");
+        }
+        let kept = consents.all(at(1)).remove(0);
+        consents.revoke(&kept).unwrap();
+        assert!(consents.all(at(1)).is_empty());
+    }
+}

@@ -1,0 +1,259 @@
+//! Consent in advance: what a drop-in may write that nobody can be asked about, for how long, and what ends it.
+
+use super::bed::{Log, Place, Said};
+use super::devices::{Disk, Loop, Mounted, passed_over};
+use super::terminal::Seated;
+use std::fs;
+use std::os::unix::fs::{FileExt, PermissionsExt};
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
+
+/// A device of somebody's data, which no rule but consent to S8 lets be written.
+fn unknown(place: &Place, name: &str) -> Option<Loop> {
+    let disk = Loop::over(place, name, 16 << 20)?;
+    let file = fs::OpenOptions::new().write(true).open(disk.path()).unwrap();
+    file.write_all_at(b"somebody's", 0).unwrap();
+    file.sync_all().unwrap();
+    Some(disk)
+}
+
+fn conf(place: &Place, disk: &Loop) -> PathBuf {
+    let load = "test-duration-sec: 1\nread-reqs-per-sec: 100\nwrite-reqs-per-sec: 1000\nmax-lag-sec: 0\n";
+    place.write("act.conf", &format!("device-names: {}\n{load}", disk.path()))
+}
+
+fn agree(place: &Place, disk: &Loop, more: &[&str]) -> Said {
+    let token = disk.token(place);
+    place.assay(&[&["consent", disk.path(), "--destroy-data", &token], more].concat())
+}
+
+/// The one file of the store.
+fn file(place: &Place) -> PathBuf {
+    let mut all = fs::read_dir(place.path("state/assay/consent")).unwrap().map(|entry| entry.unwrap().path());
+    let file = all.next().expect("a consent");
+    assert!(all.next().is_none());
+    file
+}
+
+/// Asserts that act_prep refuses, with these words, and that nothing was written.
+fn refused(place: &Place, disk: &Loop, words: &[&str]) {
+    let before = fs::read(&disk.backing).unwrap();
+    let said = place.assay(&["as", "act_prep", disk.path()]);
+    assert_eq!((said.code, said.out.as_str()), (Some(4), ""), "{}", said.err);
+    for words in words {
+        assert!(said.err.contains(words), "{words} in: {}", said.err);
+    }
+    assert!(fs::read(&disk.backing).unwrap() == before, "bytes changed");
+}
+
+#[test]
+fn a_drop_in_writes_what_was_agreed_to_and_says_so() {
+    let place = Place::new();
+    let Some(disk) = unknown(&place, "disk.img") else { return };
+    let advice = format!("assay consent {} --override S8", disk.path());
+    refused(&place, &disk, &["rule S8", "also rule consent", &advice]);
+    assert!(
+        !place.assay(&["as", "act_prep", disk.path()]).err.contains("--destroy-data"),
+        "advice that can be followed"
+    );
+    // Each thing alone is not enough.
+    for (given, words) in [
+        (agree(&place, &disk, &[]), "rule S8"),
+        (place.assay(&["consent", disk.path(), "--override", "S8"]), "nobody is here to be asked"),
+        (
+            place.assay(&["consent", disk.path(), "--override", "S8", "--destroy-data", "00000000"]),
+            "none of the tokens",
+        ),
+    ] {
+        assert_eq!(given.code, Some(4), "{}", given.err);
+        assert!(given.err.contains(words), "{}", given.err);
+    }
+    for bad in [
+        &["--override", "S4"][..],
+        &["--override", "S6"],
+        &["--for", "1s"],
+        &["--for", "365d"],
+        &["--list", "--revoke"],
+    ] {
+        assert_eq!(agree(&place, &disk, bad).code, Some(2), "{bad:?}");
+    }
+    assert!(!place.path("state/assay/consent").exists(), "nothing was kept");
+
+    let given = agree(&place, &disk, &["--override", "S8", "--for", "2h"]);
+    assert_eq!(given.code, Some(0), "{}", given.err);
+    assert!(
+        given.out.contains(disk.path()) && given.out.contains("overriding S8: unknown data near byte 0"),
+        "{}",
+        given.out
+    );
+    assert_eq!(fs::metadata(file(&place)).unwrap().permissions().mode() & 0o7777, 0o600);
+    let listed = place.assay(&["consent", "--list", "--json"]).json();
+    assert!(listed[0]["counts"] == true && listed[0]["consent"]["target"] == disk.path(), "{listed}");
+
+    let mut command = place.command(&["as", "act_storage", conf(&place, &disk).to_str().unwrap()]);
+    let ran = Said::of(command.env("ASSAY_RUN_DIR", place.path("run")).output().unwrap(), &["act_storage"]);
+    assert_eq!(ran.code, Some(0), "{}", ran.err);
+    let named = format!("{} is written by the consent of ", disk.path());
+    assert!(ran.err.contains(&named) && ran.err.contains("overriding S8"), "{}", ran.err);
+    assert!(ran.out.contains("after 1 sec:"), "{}", ran.out);
+    let header = Log::of(&place.path("run")).header;
+    assert!(header.targets[0].facts["consent"].starts_with("by the consent of "), "{:?}", header.targets[0].facts);
+    assert!(header.watermarks.iter().any(|mark| mark.contains("rule S8 was overridden")), "{:?}", header.watermarks);
+    disk.until_free();
+    // Other verbs have a place for consent on their command line, and ask for it there.
+    let run = place.assay(&["run", "act-storage", disk.path(), "--for", "1s", "--out", "other"]);
+    assert!(run.code == Some(4) && run.err.contains("--destroy-data"), "{}", run.err);
+    disk.until_free();
+    assert_eq!(place.assay(&["consent", "--revoke", disk.path()]).code, Some(0));
+    refused(&place, &disk, &["assay consent"]);
+    assert_eq!(place.assay(&["consent", "--revoke", disk.path()]).code, Some(2), "there is none any more");
+}
+
+#[test]
+fn a_consent_ends_with_its_time_its_device_and_its_file() {
+    let place = Place::new();
+    let Some(disk) = unknown(&place, "disk.img") else { return };
+    let give = || assert_eq!(agree(&place, &disk, &["--override", "S8"]).code, Some(0));
+    let change = |from: &str, to: &str| {
+        let text = fs::read_to_string(file(&place)).unwrap();
+        let at = text.find(from).unwrap_or_else(|| panic!("{from} in {text}")) + from.len();
+        let end = at + text[at..].find('"').unwrap();
+        fs::write(file(&place), format!("{}{to}{}", &text[..at], &text[end..])).unwrap();
+    };
+    give();
+    change("\"until\": \"", "2026-01-01T00:00:00Z");
+    change("\"given\": \"", "2025-12-31T00:00:00Z");
+    refused(&place, &disk, &["does not count: it ended at 2026-01-01T00:00:00Z"]);
+    let listed = place.assay(&["consent", "--list"]).out;
+    assert!(listed.contains("does not count: it ended at"), "{listed}");
+    give();
+    change("\"given\": \"", "2999-01-01T00:00:00Z");
+    refused(&place, &disk, &["the clock was set back"]);
+    give();
+    change("\"size in bytes\": \"", "12345");
+    refused(&place, &disk, &["it is of another device: its size in bytes was 12345"]);
+    give();
+    change("\"rule\": \"", "S2");
+    refused(&place, &disk, &["cannot be overridden in advance"]);
+    give();
+    fs::set_permissions(file(&place), fs::Permissions::from_mode(0o644)).unwrap();
+    refused(&place, &disk, &["rule S8"]);
+    // It grows, as a device that is cut from an array does.
+    give();
+    fs::OpenOptions::new().write(true).open(&disk.backing).unwrap().set_len(32 << 20).unwrap();
+    assert!(Command::new("losetup").args(["-c", disk.path()]).status().unwrap().success());
+    refused(&place, &disk, &["its size in bytes was 16777216 and is 33554432 now"]);
+    // Another one in its place.
+    give();
+    let path = disk.path().to_owned();
+    drop(disk);
+    let other = place.path("other.img");
+    fs::write(&other, vec![0x55; 32 << 20]).unwrap();
+    if Command::new("losetup").args([&path, other.to_str().unwrap()]).status().unwrap().success() {
+        let said = place.assay(&["as", "act_prep", &path]);
+        let _ = Command::new("losetup").args(["-d", &path]).status();
+        assert!(said.code == Some(4) && said.err.contains("its disk sequence number was"), "{}", said.err);
+        assert!(fs::read(&other).unwrap().iter().all(|byte| *byte == 0x55));
+    }
+}
+
+#[test]
+fn no_consent_covers_what_is_in_use() {
+    let place = Place::new();
+    let Some(disk) = Loop::over(&place, "disk.img", 16 << 20) else { return };
+    assert_eq!(agree(&place, &disk, &[]).code, Some(0));
+    // The file system is new, and then it is mounted.
+    let whole = ["-q", "-E", "lazy_itable_init=0,lazy_journal_init=0", disk.path()];
+    if !Command::new("mkfs.ext4").args(whole).status().is_ok_and(|status| status.success()) {
+        return passed_over("no mkfs.ext4");
+    }
+    refused(&place, &disk, &["rule S7", "--override S7"]);
+    assert_eq!(agree(&place, &disk, &["--override", "S7,S8"]).code, Some(0));
+    let Some(mounted) = Mounted::ext4(&disk, place.path("mounted")) else { return };
+    refused(&place, &disk, &["rule S2", "is mounted on", "unmount it"]);
+    assert_eq!(agree(&place, &disk, &["--override", "S7,S8"]).code, Some(4), "nor is it agreed to");
+    drop(mounted);
+}
+
+/// A shell with jobs at a terminal, as a person has it; it says how its job ended.
+fn job(place: &Place, script: &str) -> (Option<i32>, String) {
+    let mut command = Command::new("bash");
+    command.args(["-c", &format!("set -m; {script} > out.txt & wait $!; echo \"ended with $?\" >&2")]);
+    command.current_dir(place.path(".")).env("XDG_STATE_HOME", place.path("state"));
+    command.env("ASSAY", env!("CARGO_BIN_EXE_assay"));
+    Seated::at(command).ends()
+}
+
+#[test]
+fn at_a_terminal_it_is_asked_once_and_then_runs_in_the_background() {
+    let place = Place::new();
+    let Some(disk) = Loop::over(&place, "disk.img", 16 << 20) else { return };
+    let prep = format!("\"$ASSAY\" as act_prep {}", disk.path());
+    // The job is neither stopped for a question nor does it write: with no consent, and with that of a script.
+    let token = disk.token(&place);
+    for script in [prep.clone(), format!("ASSAY_DESTROY_DATA={token} {prep}")] {
+        let (code, shown) = job(&place, &script);
+        assert!(code == Some(0) && shown.contains("ended with 4"), "{code:?} {shown}");
+        assert!(shown.contains("background of a terminal") && shown.contains("assay consent"), "{shown}");
+        disk.until_free();
+    }
+    assert!(fs::read(&disk.backing).unwrap().iter().all(|byte| *byte == 0), "nothing was written");
+    for (answer, code) in [("0000\n", 4), ("\x03", 4)] {
+        let mut seated = Seated::at(place.command(&["consent", disk.path()]));
+        seated.sees("Type the last 4 of the token");
+        seated.types(answer);
+        assert_eq!(seated.ends().0, Some(code));
+        assert!(!place.path("state/assay/consent").exists());
+    }
+    let mut seated = Seated::at(place.command(&["consent", disk.path()]));
+    seated.sees("Type the last 4 of the token");
+    seated.types(&format!("{}\n", &token[4..]));
+    let (code, shown) = seated.ends();
+    assert_eq!(code, Some(0), "{shown}");
+    let (code, shown) = job(&place, &prep);
+    assert!(code == Some(0) && shown.contains("ended with 0") && shown.contains("by the consent of"), "{shown}");
+    disk.until_free();
+    // In the foreground there is nothing to ask either.
+    let conf = conf(&place, &disk);
+    let mut seated = Seated::at(place.command(&["as", "act_storage", conf.to_str().unwrap()]));
+    let (code, shown) = seated.ends();
+    assert!(code == Some(0) && !shown.contains("Type"), "{code:?} {shown}");
+}
+
+#[test]
+fn it_passes_sudo_which_the_environment_does_not() {
+    let place = Place::new();
+    let Some(disk) = Loop::over(&place, "disk.img", 16 << 20) else { return };
+    let token = disk.token(&place);
+    let sudo = |seated: bool, ampersand: bool| {
+        let state = format!("XDG_STATE_HOME={}", place.path("state").display());
+        let words = ["sudo", "-n", &state, env!("CARGO_BIN_EXE_assay"), "as", "act_prep", disk.path()];
+        if seated {
+            let words = words.map(|word| format!("'{word}'")).join(" ");
+            let mut command = Command::new("bash");
+            let (job, wait) = if ampersand { ("set -m;", "& wait $!") } else { ("", "") };
+            command.args(["-c", &format!("{job} {words} > out.txt {wait}; echo \"ended with $?\" >&2")]);
+            command.current_dir(place.path(".")).env("ASSAY_DESTROY_DATA", &token);
+            return Seated::at(command).ends().1;
+        }
+        let mut command = Command::new(words[0]);
+        command.args(&words[1..]).env("ASSAY_DESTROY_DATA", &token).stdin(Stdio::null());
+        let Ok(output) = command.output() else { return String::new() };
+        format!("{}ended with {}", String::from_utf8_lossy(&output.stderr), output.status.code().unwrap_or(-1))
+    };
+    let first = sudo(false, false);
+    if first.is_empty() || first.contains("a password is required") || first.contains("not in the sudoers") {
+        return passed_over("no sudo to be had");
+    }
+    assert!(first.contains("no token was given") && first.contains("sudo does not pass on"), "{first}");
+    disk.until_free();
+    let background = sudo(true, true);
+    assert!(background.contains("ended with 4") && background.contains("background of a terminal"), "{background}");
+    disk.until_free();
+    assert_eq!(agree(&place, &disk, &[]).code, Some(0));
+    for (seated, ampersand) in [(false, false), (true, true), (true, false)] {
+        let shown = sudo(seated, ampersand);
+        assert!(shown.contains("ended with 0") && shown.contains("by the consent of"), "{seated} {ampersand}: {shown}");
+        disk.until_free();
+    }
+}
