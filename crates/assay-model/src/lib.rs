@@ -12,5 +12,5 @@ pub mod seal;
 pub mod size;
 pub mod workload;
 
-pub use plan::{Address, Arrival, Phase, PhaseKind, Plan, Stream, WarmUp};
+pub use plan::{Address, Arrival, Lane, Phase, PhaseKind, Plan, Stream, WarmUp};
 pub use size::Size;

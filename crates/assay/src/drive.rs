@@ -283,7 +283,7 @@ fn simulated(
         ("engine".to_owned(), "simulation".to_owned()),
         ("workers".to_owned(), "1".to_owned()),
         ("clock".to_owned(), "virtual".to_owned()),
-        ("in-flight bound".to_owned(), plan.in_flight_bound.to_string()),
+        ("in-flight bound".to_owned(), format!("{}{}", plan.in_flight_bound, plan.beside())),
     ]);
     let mut collector =
         Collector::begin(plan, header::header(plan, around(plan, targets, how, engine, None)), log, progress);

@@ -170,7 +170,7 @@ fn text(plan: &Plan, named: &[(String, Named)], sizes: &[Option<(u64, u32)>]) ->
     } else {
         format!("when the schedule is {} behind", plan.max_lag)
     };
-    writeln!(out, "  stops {lag}; at most {} in flight on each target", plan.in_flight_bound)?;
+    writeln!(out, "  stops {lag}; at most {} in flight on each target{}", plan.in_flight_bound, plan.beside())?;
     plan.notes.iter().try_for_each(|note| writeln!(out, "  note: {note}"))?;
     if plan.writes() {
         writeln!(out, "\nALL DATA ON THE TARGETS WILL BE DESTROYED")?;
