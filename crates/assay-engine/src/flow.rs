@@ -13,6 +13,8 @@ pub(crate) struct Flow {
     /// Fills what is written; `None` for reads.
     pub content: Option<Content>,
     pub target: u16,
+    /// Index of the slots that its operations take.
+    pub lane: usize,
     /// Handed over and not back.
     pub in_flight: u64,
     /// Of those, the ones beyond the stuck limit.
@@ -33,12 +35,13 @@ pub(crate) struct Flow {
 }
 
 impl Flow {
-    pub fn new(generator: Generator, content: Option<Content>, target: u16, start: Instant) -> Flow {
+    pub fn new(generator: Generator, content: Option<Content>, (target, lane): (u16, usize), start: Instant) -> Flow {
         let credits = generator.in_flight;
         Flow {
             generator,
             content,
             target,
+            lane,
             in_flight: 0,
             stuck: 0,
             credits,
@@ -138,7 +141,7 @@ mod tests {
         let plan = workload::read("t", &file).unwrap().plan(&adjust).unwrap();
         let geometry = Geometry { size: 1 << 20, block: 512 };
         let generator = Generator::new(&plan, 0, 0, geometry, Part { index: 0, of: 1 }, Instant::ZERO).unwrap();
-        Flow::new(generator, None, 0, Instant::ZERO)
+        Flow::new(generator, None, (0, 0), Instant::ZERO)
     }
 
     #[test]

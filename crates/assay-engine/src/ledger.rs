@@ -55,7 +55,7 @@ impl Ledger {
         let of = |geometry: &Geometry| {
             plan.granule(geometry.block)?;
             let units = geometry.size.div_ceil(plan.unit(geometry.block));
-            let copies = u64::from(plan.in_flight_bound).checked_mul(stride(plan, geometry.block))?;
+            let copies = plan.slots().checked_mul(stride(plan, geometry.block))?;
             units.checked_add(copies)?.checked_mul(size_of::<u64>() as u64)
         };
         targets.iter().try_fold(0u64, |sum, geometry| sum.checked_add(of(geometry)?))

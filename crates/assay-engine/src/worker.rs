@@ -44,7 +44,7 @@ pub struct Setup {
     pub part: Part,
     /// Boundaries of the exact counters.
     pub thresholds: Thresholds,
-    /// Operations in flight at most on each target.
+    /// Operations in flight at most on each target, of all streams that have no lane of their own.
     pub bound: u32,
     /// When the run begins on the time line.
     pub start: Instant,
@@ -123,13 +123,12 @@ struct Begun {
     accepted: Instant,
 }
 
-/// The slots of one target.
+/// Slots of one target that some streams share.
 #[derive(Debug)]
 struct Lane {
     free: Vec<Ticket>,
     full: Full,
     slots: usize,
-    failures: u32,
     /// When operations complete, or have completed, that were counted when they were issued and have no slot.
     early: Vec<Instant>,
 }
@@ -159,7 +158,10 @@ pub struct Worker<D> {
     slots: Vec<Slot>,
     /// Short operations whose rest is on the way.
     begun: Vec<Begun>,
+    /// All of the first target's, then of the second's.
     lanes: Vec<Lane>,
+    /// How many operations of each target failed in a row.
+    failures: Vec<u32>,
     recorder: Recorder,
     timeline: Timeline,
     limits: Limits,
@@ -193,31 +195,45 @@ pub struct Worker<D> {
 
 /// Operations issued ahead in one step at most: between two it is asked whether the run is to end.
 const AHEAD: u32 = 1 << 18;
+/// What is due so shortly before the end of the schedule is no backlog: the worker may have been asleep.
+const LAST_MOMENT: Span = Span::from_ms(1);
 /// Stretches of a target looked at in one step for something to read back.
 const LOOKED_AT: u64 = 1 << 16;
 
+/// A part's share of a bound, at least 1.
+fn share(bound: u32, part: Part) -> u32 {
+    let bound = u64::from(bound);
+    (bound / part.of + u64::from(part.index < bound % part.of)).max(1) as u32
+}
+
+/// The bounds of a target's lanes in the worker of `part`: first that of the lane which all share who have none of their own.
+fn bounds(plan: &Plan, part: Part, shared: u32) -> Vec<u32> {
+    std::iter::once(shared).chain(plan.lanes.iter().map(|lane| share(lane.in_flight_bound, part))).collect()
+}
+
 impl<D: Device> Worker<D> {
-    /// A worker for its part of `plan` on `device`, which has `bound × targets` slots; see [`Worker::bound`].
+    /// A worker for its part of `plan` on `device`, which has [`Worker::slots`].
     /// `None` when a rate does not fit.
     pub fn new(plan: &Plan, device: D, setup: Setup) -> Option<Worker<D>> {
         let Setup { part, thresholds, bound, start, run, limits, ledger } = setup;
+        let bounds = bounds(plan, part, bound);
         let flow = |(stream, target): (u16, u16)| {
             let generator = Generator::new(plan, stream, target, device.geometry(target), part, start)?;
             let spec = &plan.streams[usize::from(stream)];
             let path = [u64::from(stream), u64::from(target), part.index, FOR_CONTENT];
             let content = (spec.direction == Direction::Write)
                 .then(|| Content::new(Prng::child(plan.seed ^ u64::from(run), &path), run, spec.compress_to));
-            Some(Flow::new(generator, content, target, start))
+            let lane = usize::from(target) * bounds.len() + plan.lane_of(stream);
+            Some(Flow::new(generator, content, (target, lane), start))
         };
         let flows: Vec<Flow> = plan.flows().map(flow).collect::<Option<_>>()?;
         let written = |(stream, _): &(u16, u16)| plan.streams[usize::from(*stream)].address == Address::Written;
         let read_back = plan.flows().position(|flow| written(&flow)).unwrap_or(flows.len());
-        let lane = |target: u32| Lane {
-            free: (0..bound).rev().map(|i| Ticket(target * bound + i)).collect(),
-            full: Full::new(start),
-            slots: bound as usize,
-            failures: 0,
-            early: Vec::new(),
+        let mut tickets = (0..).map(Ticket);
+        let lane = |bound: u32| {
+            let mut free: Vec<Ticket> = tickets.by_ref().take(bound as usize).collect();
+            free.reverse();
+            Lane { free, full: Full::new(start), slots: bound as usize, early: Vec::new() }
         };
         let empty = Slot {
             flow: 0,
@@ -232,7 +248,7 @@ impl<D: Device> Worker<D> {
             submitted: start,
             held: start,
         };
-        let slots = bound as usize * usize::from(plan.targets);
+        let slots = bounds.iter().sum::<u32>() as usize * usize::from(plan.targets);
         let geometries = (0..plan.targets).map(|target| device.geometry(target));
         let verifier = ledger.map(|ledger| Verifier::new(plan, ledger, run, slots, geometries));
         let timeline = Timeline::new(plan, start);
@@ -251,7 +267,8 @@ impl<D: Device> Worker<D> {
             flows,
             device,
             slots: vec![empty; slots],
-            lanes: (0..u32::from(plan.targets)).map(lane).collect(),
+            lanes: (0..plan.targets).flat_map(|_| &bounds).copied().map(lane).collect(),
+            failures: vec![0; usize::from(plan.targets)],
             boundary: timeline.boundary(),
             timeline,
             limits,
@@ -276,10 +293,15 @@ impl<D: Device> Worker<D> {
         })
     }
 
-    /// In-flight bound of one target in the worker of `part`: its share of the plan's, at least 1.
+    /// In-flight bound of one target in the worker of `part`, of the streams without a lane of their own: its share of the plan's,
+    /// at least 1.
     pub fn bound(plan: &Plan, part: Part) -> u32 {
-        (u64::from(plan.in_flight_bound) / part.of + u64::from(part.index < u64::from(plan.in_flight_bound) % part.of))
-            .max(1) as u32
+        share(plan.in_flight_bound, part)
+    }
+
+    /// Operations in flight at most on each target in the worker of `part`, of all streams.
+    pub fn slots(plan: &Plan, part: Part, bound: u32) -> u32 {
+        bounds(plan, part, bound).iter().sum()
     }
 
     /// Reaps, closes intervals, issues.
@@ -308,14 +330,23 @@ impl<D: Device> Worker<D> {
         Step { wake: next.min(device).min(self.boundary).min(drained), issued, done: self.finished }
     }
 
-    /// The schedule is over. What was intended and still waits is issued all the same; closed loops issue nothing more.
+    /// The schedule is over. What still waits is not issued: the load ends at its end, and what was not delivered stays so. A
+    /// sleep ends late by some microseconds, so what was due in the last moment and has a slot goes out all the same.
     fn begin_drain(&mut self, now: Instant) {
         self.drain_until = Some(now + self.limits.drain);
-        for (due, flow) in self.due.iter_mut().zip(&self.flows) {
-            if !flow.is_open_loop() {
-                *due = Instant::FAR;
+        let moment = Instant::from_ns(self.schedule_end.as_ns().saturating_sub(LAST_MOMENT.as_ns()));
+        for index in 0..self.due.len() {
+            while self.flows[index].is_open_loop() && self.may_issue(index) && self.due[index] >= moment {
+                let (due, op) = (self.due[index], self.flows[index].generator.operation());
+                self.submit(now, index, due, op);
             }
+            self.due[index] = Instant::FAR;
         }
+    }
+
+    /// Whether a flow has an operation left and a slot for it.
+    fn may_issue(&self, index: usize) -> bool {
+        self.due[index] != Instant::FAR && !self.lanes[self.flows[index].lane].free.is_empty()
     }
 
     /// Hands what was issued to the device.
@@ -335,10 +366,10 @@ impl<D: Device> Worker<D> {
         self.held_back.stopped = Stretch { from, until };
     }
 
-    /// When an operation to a target that was due at `due` and goes out `now` would have gone out but for the device.
+    /// When an operation of a lane that was due at `due` and goes out `now` would have gone out but for the device.
     #[inline]
-    fn held(&self, target: u16, now: Instant, due: Instant) -> Instant {
-        self.held_back.but_for_the_device(&self.lanes[usize::from(target)].full, now, due)
+    fn held(&self, lane: usize, now: Instant, due: Instant) -> Instant {
+        self.held_back.but_for_the_device(&self.lanes[lane].full, now, due)
     }
 
     /// Stops issuing; what is in flight is drained for at most the limit's time.
@@ -444,7 +475,7 @@ impl<D: Device> Worker<D> {
         assert!(slot.live, "a ticket completes once for each submission");
         let index = usize::from(slot.flow);
         if slot.counted {
-            return self.free(now, self.flows[index].target, completion);
+            return self.free(now, self.flows[index].lane, completion);
         }
         if completion.result == Ok(slot.len) && !slot.rest {
             let (intended, own) = self.back(now, &slot, completion);
@@ -473,7 +504,7 @@ impl<D: Device> Worker<D> {
         let flow = &mut self.flows[index];
         flow.returned(completion.completed);
         let open_loop = flow.is_open_loop();
-        let target = flow.target;
+        let (target, lane) = (flow.target, flow.lane);
         if !open_loop {
             if self.drain_until.is_none() {
                 self.due[index] = flow.due(self.schedule_end);
@@ -489,18 +520,18 @@ impl<D: Device> Worker<D> {
         let own = self.held_back.own(intended, slot.held, slot.submitted, completion.issued);
         self.recorder.lagged(index, lag, own);
         self.recorder.submitted(index, completion.accepted.since(completion.issued));
-        self.free(now, target, completion);
+        self.free(now, lane, completion);
         if completion.result.is_ok() {
-            self.lanes[usize::from(target)].failures = 0;
+            self.failures[usize::from(target)] = 0;
         }
         (intended, own)
     }
 
     /// Gives a slot back.
     #[inline(always)]
-    fn free(&mut self, now: Instant, target: u16, completion: &Completion) {
+    fn free(&mut self, now: Instant, lane: usize, completion: &Completion) {
         self.slots[completion.ticket.0 as usize].live = false;
-        let lane = &mut self.lanes[usize::from(target)];
+        let lane = &mut self.lanes[lane];
         let was_full = lane.free.is_empty();
         lane.free.push(completion.ticket);
         lane.full.freed(now, completion.completed, was_full, lane.free.len() == lane.slots);
@@ -646,13 +677,11 @@ impl<D: Device> Worker<D> {
     fn failed(&mut self, now: Instant, slot: &Slot, errno: Errno) {
         self.tell(now, "io-error", format!("an operation failed with {errno}"), slot, Some(errno));
         let target = self.flows[usize::from(slot.flow)].target;
-        let lane = &mut self.lanes[usize::from(target)];
-        lane.failures += 1;
-        if lane.failures == self.limits.failures_in_a_row {
-            let text = format!(
-                "{} operations in a row failed, the last with {errno}: the target is taken for lost",
-                lane.failures
-            );
+        let failures = &mut self.failures[usize::from(target)];
+        *failures += 1;
+        if *failures == self.limits.failures_in_a_row {
+            let text =
+                format!("{} operations in a row failed, the last with {errno}: the target is taken for lost", failures);
             self.tell(now, "target-lost", text, slot, Some(errno));
             self.stop(now, CloseReason::TargetLost);
         }
@@ -721,7 +750,7 @@ impl<D: Device> Worker<D> {
             self.reached = due;
             let op = self.flows[index].generator.operation();
             self.carry(due, index, op);
-            if left == 0 || self.lanes[usize::from(op.target)].may_be_full(due) {
+            if left == 0 || self.lanes[self.flows[index].lane].may_be_full(due) {
                 self.settle_early();
                 break;
             }
@@ -740,9 +769,8 @@ impl<D: Device> Worker<D> {
                 self.recorder.prompt(index, len, completed.since(now));
                 self.totals.issued += 1;
                 self.totals.completed += 1;
-                let lane = &mut self.lanes[usize::from(op.target)];
-                lane.failures = 0;
-                lane.early.push(completed);
+                self.failures[usize::from(op.target)] = 0;
+                self.lanes[self.flows[index].lane].early.push(completed);
             }
             foretold => self.carry_on(now, index, op, foretold),
         }
@@ -764,9 +792,8 @@ impl<D: Device> Worker<D> {
     #[cold]
     fn settle_early(&mut self) {
         let now = self.reached;
-        for target in 0..self.lanes.len() {
-            let lane = &mut self.lanes[target];
-            let Some(flow) = self.flows.iter().position(|flow| usize::from(flow.target) == target) else { continue };
+        for (at, lane) in self.lanes.iter_mut().enumerate() {
+            let Some(flow) = self.flows.iter().position(|flow| flow.lane == at) else { continue };
             for completed in lane.early.drain(..).filter(|completed| *completed > now) {
                 let ticket = lane.free.pop().expect("there are no more of them than free slots");
                 let slot = &mut self.slots[ticket.0 as usize];
@@ -792,12 +819,12 @@ impl<D: Device> Worker<D> {
         }
     }
 
-    /// The flow whose next operation is due first, among those whose target has a free slot.
+    /// The flow whose next operation is due first, among those whose lane has a free slot.
     #[inline]
     fn earliest(&self) -> (usize, Instant) {
         let mut earliest = (0, Instant::FAR);
         for (index, due) in self.due.iter().enumerate() {
-            if *due < earliest.1 && !self.lanes[usize::from(self.flows[index].target)].free.is_empty() {
+            if *due < earliest.1 && !self.lanes[self.flows[index].lane].free.is_empty() {
                 earliest = (index, *due);
             }
         }
@@ -833,7 +860,7 @@ impl<D: Device> Worker<D> {
         }
         for index in 0..self.due.len() {
             let due = self.due[index];
-            let lane = &mut self.lanes[usize::from(self.flows[index].target)];
+            let lane = &mut self.lanes[self.flows[index].lane];
             if due < now && lane.free.is_empty() {
                 lane.full.goes_on(now);
                 if self.falls_behind(now, due, index) {
@@ -845,7 +872,7 @@ impl<D: Device> Worker<D> {
 
     #[cold]
     fn lag_stop(&mut self, now: Instant, due: Instant, index: usize) {
-        let own = now.since(due.max(self.held(self.flows[index].target, now, due)));
+        let own = now.since(due.max(self.held(self.flows[index].lane, now, due)));
         let (reason, who) = if own.as_ns() * 2 > now.since(due).as_ns() {
             (CloseReason::GeneratorLag, "the generator did not get to issue them")
         } else {
@@ -880,11 +907,11 @@ impl<D: Device> Worker<D> {
     /// Makes a slot ready for an operation of a flow and counts it as issued.
     #[inline(always)]
     fn take_slot(&mut self, now: Instant, index: usize, due: Instant, op: &Op) -> Ticket {
-        let held = self.held(op.target, now, due);
+        let held = self.held(self.flows[index].lane, now, due);
         self.pull(index);
         let flow = &mut self.flows[index];
-        let lane = &mut self.lanes[usize::from(op.target)];
-        let ticket = lane.free.pop().expect("earliest() only names flows whose target has a free slot");
+        let lane = &mut self.lanes[flow.lane];
+        let ticket = lane.free.pop().expect("earliest() only names flows whose lane has a free slot");
         if lane.free.is_empty() {
             lane.full.begins(now, due, &self.held_back.blocked);
         }

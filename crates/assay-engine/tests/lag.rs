@@ -192,7 +192,9 @@ fn carried_late(kind: Kind, rate: u64, bound: u32, away: Option<(u64, u64)>, lat
     let waiting = Waiting { spin: Spin::Fixed(Span::ZERO), inline: matches!(kind, Kind::Call { .. }) };
     let mut kept = Kept::default();
     run_real(&mut worker, &&world, &mut kept, waiting);
-    assert_eq!(worker.totals().issued, rate, "the whole schedule");
+    // What a device that is too slow leaves behind is not issued after the end.
+    let schedule: u64 = kept.intervals.iter().map(|interval| interval.flows[0].scheduled).sum();
+    assert!(schedule == rate && worker.totals().issued * 100 > rate * 80, "{} of {rate}", worker.totals().issued);
     let bucket = Thresholds::new([]).first_over(Span::from_ms(1)).unwrap() as u64;
     let over = |list: &[u64]| list.chunks(2).filter(|pair| pair[0] >= bucket).map(|pair| pair[1]).sum::<u64>();
     let at = |list: &[u64]| list.chunks(2).find(|pair| pair[0] == bucket).map_or(0, |pair| pair[1]);

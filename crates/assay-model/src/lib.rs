@@ -14,5 +14,5 @@ pub mod size;
 pub mod workload;
 
 pub use merge::merge;
-pub use plan::{Address, Arrival, Phase, PhaseKind, Plan, Stream, WarmUp};
+pub use plan::{Address, Arrival, Lane, Phase, PhaseKind, Plan, Stream, WarmUp};
 pub use size::Size;

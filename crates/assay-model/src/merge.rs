@@ -1,7 +1,7 @@
 //! Several plans as one: the namespaces of a drive under load at the same time. Each keeps its streams and its criteria, whose
 //! names begin with the plan's; what is one for the whole run has to be the same in all of them.
 
-use crate::plan::{Phase, Plan, READ_BACK, Stream};
+use crate::plan::{Lane, Phase, Plan, READ_BACK, Stream};
 use assay_base::{Criterion, Multiple};
 
 /// Joins plans for the same targets and seed.
@@ -76,9 +76,12 @@ fn agree(whole: &Plan, plan: &Plan) -> Result<(), String> {
 fn renamed(plan: Plan, name: &str) -> Plan {
     let stream = |stream: Stream| Stream { name: format!("{name}.{}", stream.name), ..stream };
     let criterion = |criterion: Criterion| Criterion { stream: format!("{name}.{}", criterion.stream), ..criterion };
+    let lane =
+        |lane: Lane| Lane { streams: lane.streams.iter().map(|stream| format!("{name}.{stream}")).collect(), ..lane };
     let own = plan.streams.into_iter().filter(|stream| stream.name != READ_BACK);
     Plan {
         streams: own.map(stream).collect(),
+        lanes: plan.lanes.into_iter().map(lane).collect(),
         phases: plan.phases.into_iter().filter(|phase| phase.name != READ_BACK).collect(),
         criteria: plan.criteria.into_iter().map(criterion).collect(),
         notes: plan.notes.into_iter().map(|note| format!("{name}: {note}")).collect(),
@@ -100,6 +103,7 @@ fn add(whole: &mut Plan, plan: Plan) -> Result<(), String> {
         whole.in_flight_bound.saturating_add(plan.in_flight_bound).min(crate::workload::LARGEST_BOUND);
     whole.verify |= plan.verify;
     whole.streams.extend(plan.streams);
+    whole.lanes.extend(plan.lanes);
     whole.criteria.extend(plan.criteria);
     whole.notes.extend(plan.notes);
     let names: std::collections::BTreeSet<&str> = whole.streams.iter().map(|stream| stream.name.as_str()).collect();
@@ -122,6 +126,7 @@ mod tests {
     fn plan(name: &str, change: impl FnOnce(&mut Workload), adjust: &Adjust) -> Plan {
         let streams = Storage::default().streams().unwrap();
         let mut workload = Workload::new(name, "act-storage", streams, standard_criteria);
+        workload.lanes = Storage::lanes(32);
         change(&mut workload);
         workload.plan(adjust).unwrap()
     }
@@ -145,6 +150,11 @@ mod tests {
         );
         assert_eq!((whole.name.as_str(), whole.load, whole.seed), ("users+my events", Multiple::whole(2), 7));
         assert_eq!(whole.in_flight_bound, users.in_flight_bound + 40);
+        // Slots of their own stay theirs.
+        let names = ["users.reads", "my-events.reads", "users.large-block-reads", "my-events.large-block-reads"];
+        let place = |name: &str| whole.streams.iter().position(|it| it.name == name).unwrap();
+        let lanes = names.map(|name| whole.lane_of(place(name) as u16));
+        assert!(lanes[..2] == [0, 0] && lanes[2] != 0 && lanes[3] != 0 && lanes[2] != lanes[3], "{lanes:?}");
     }
 
     #[test]

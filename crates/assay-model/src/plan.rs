@@ -34,11 +34,31 @@ pub struct Plan {
     pub max_lag: Span,
     /// Most operations in flight on one target. A full queue makes operations wait, and the wait counts.
     pub in_flight_bound: u32,
+    /// Streams that do not share it.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub lanes: Vec<Lane>,
     /// Whether written data are sealed and everything that is read is held against what was written.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub verify: bool,
     /// What the reader of a report must know about how this plan was made.
     pub notes: Vec<String>,
+}
+
+/// Streams whose operations have slots of their own on each target: those that a device holds for long do not take up the
+/// slots of others, as a thread of its own would not.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Lane {
+    /// By name.
+    pub streams: Vec<String>,
+    /// Most of their operations in flight on one target, beside the plan's bound for the streams without a lane of their own.
+    pub in_flight_bound: u32,
+}
+
+impl Lane {
+    /// For one stream.
+    pub fn of(stream: &str, in_flight_bound: u32) -> Lane {
+        Lane { streams: vec![stream.to_owned()], in_flight_bound }
+    }
 }
 
 /// A named flow of operations of one kind.
@@ -216,6 +236,29 @@ impl Plan {
             stream,
             Phase { name: READ_BACK.into(), kind: PhaseKind::ReadBack, span: Span::ZERO, steady_round: None },
         ))
+    }
+
+    /// The lane of a stream, by its index: 0 is the one that all share who have none of their own, and 1 is the first of `lanes`.
+    pub fn lane_of(&self, stream: u16) -> usize {
+        let name = &self.streams[usize::from(stream)].name;
+        self.lanes.iter().position(|lane| lane.streams.contains(name)).map_or(0, |own| own + 1)
+    }
+
+    /// Most operations in flight on one target, in all lanes.
+    pub fn slots(&self) -> u64 {
+        self.lanes.iter().fold(self.in_flight_bound.into(), |sum, lane| sum + u64::from(lane.in_flight_bound))
+    }
+
+    /// The lanes in words, to be said behind the bound: `, beside them 32 of large-block-reads`.
+    pub fn beside(&self) -> String {
+        let lanes = self.lanes.iter().map(|lane| format!("{} of {}", lane.in_flight_bound, lane.streams.join(" and ")));
+        let lanes: Vec<String> = lanes.collect();
+        if lanes.is_empty() { String::new() } else { format!(", beside them {}", lanes.join(", ")) }
+    }
+
+    /// The same plan for a worker that carries one operation at a time: there is nothing to share out.
+    pub fn in_one_lane(&self) -> Plan {
+        Plan { lanes: Vec::new(), ..self.clone() }
     }
 
     /// Length of all phases.

@@ -22,8 +22,8 @@ use assay_engine::{Limits, Settled, Settling, Setup, Totals, Worker, run_virtual
 use assay_model::Plan;
 use assay_model::arrival::Part;
 use assay_record::{
-    ClockSample, Close, CloseReason, DiskCounters, Entry, Event, FlowInterval, Frame, Header, HostSample, Interval,
-    StepHead,
+    ClockSample, Close, CloseReason, DiskCounters, Entry, Event, FlowHead, FlowInterval, Frame, Header, HostSample,
+    Interval, StepHead,
 };
 use real::Real;
 use std::collections::BTreeMap;
@@ -166,6 +166,9 @@ struct Collector<'a> {
     settling: Option<Settling>,
     /// When it ends, once that is decided.
     phase_end: Option<Instant>,
+    /// Each flow by its names, and the one whose schedule fell behind, if one did.
+    flows: Vec<String>,
+    lagged: Option<String>,
 }
 
 /// What was looked at beside the operations of an interval; nothing in simulation.
@@ -180,9 +183,14 @@ impl<'a> Collector<'a> {
     /// Opens a segment with its header.
     fn begin(plan: &Plan, header: Header, log: &'a mut LogFile, progress: &'a mut Progress) -> Collector<'a> {
         progress.start(&header);
+        let name = |flow: &FlowHead| {
+            let (stream, target) = (usize::from(flow.stream), usize::from(flow.target));
+            format!("{} on {}", header.streams[stream].name, header.targets[target].name)
+        };
+        let flows = header.flows.iter().map(name).collect();
         log.write(&Entry::Header(Box::new(header)));
         let (settling, written) = (Settling::new(plan), Totals::default());
-        Collector { log, progress, intervals: 0, written, settling, phase_end: None }
+        Collector { log, progress, intervals: 0, written, settling, phase_end: None, flows, lagged: None }
     }
 
     fn interval(&mut self, frame: &Frame, beside: Beside) {
@@ -207,7 +215,17 @@ impl<'a> Collector<'a> {
 
     fn event(&mut self, event: Event) {
         self.progress.event(&event);
+        if event.what == "lag-stop" && self.lagged.is_none() {
+            let flow = event.details.get("flow").and_then(|flow| flow.parse::<usize>().ok());
+            self.lagged = flow.and_then(|flow| self.flows.get(flow).cloned());
+        }
         self.log.write(&Entry::Event(event));
+    }
+
+    /// Who fell behind, and with what.
+    fn behind(&self, who: &str) -> String {
+        let what = self.lagged.as_deref().unwrap_or("the load");
+        format!("{who} did not keep up with {what} within max_lag")
     }
 
     /// `died` is what is known of a worker that did.
@@ -215,8 +233,8 @@ impl<'a> Collector<'a> {
         let text = match reason {
             CloseReason::Completed => "all phases ran to their end",
             CloseReason::Interrupted => "a signal asked for the end",
-            CloseReason::DeviceLag => "the device did not keep up with the load within max_lag",
-            CloseReason::GeneratorLag => "the generator did not keep up with the load within max_lag",
+            CloseReason::DeviceLag => &self.behind("the device"),
+            CloseReason::GeneratorLag => &self.behind("the generator"),
             CloseReason::TargetLost => "a target was lost",
             CloseReason::LogFailed => "the log could not be kept",
             CloseReason::EngineFailed => died.unwrap_or("the engine could not submit"),
@@ -283,7 +301,7 @@ fn simulated(
         ("engine".to_owned(), "simulation".to_owned()),
         ("workers".to_owned(), "1".to_owned()),
         ("clock".to_owned(), "virtual".to_owned()),
-        ("in-flight bound".to_owned(), plan.in_flight_bound.to_string()),
+        ("in-flight bound".to_owned(), format!("{}{}", plan.in_flight_bound, plan.beside())),
     ]);
     let mut collector =
         Collector::begin(plan, header::header(plan, around(plan, targets, how, engine, None)), log, progress);

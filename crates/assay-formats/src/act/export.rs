@@ -1,8 +1,8 @@
 //! From a run log of ours to a log in ACT's grammar, which the original analyzer reads.
 //!
 //! Histograms are service times, as those of ACT 6.x are. Only what was measured goes out: warm-up is left out, and the time
-//! of a block counts from the beginning of the measured phase. A block is written at every whole second; what has drained
-//! since the end of the schedule is in the last one.
+//! of a block counts from the beginning of the measured phase. A block is written at every whole second; what was still in
+//! flight at the end of the schedule is in none, as in ACT, which reports for the last time then.
 
 use super::conf::{Kind, write_banner};
 use super::log::write::{write_block, write_device, write_histogram_names};
@@ -30,8 +30,6 @@ pub struct Export {
     written: u64,
     /// The end of the plan, in seconds.
     planned: u64,
-    /// Time reached since the start.
-    reached_ns: u64,
 }
 
 /// Cumulative counts by histogram, and which flows of a log belong to which.
@@ -151,16 +149,8 @@ impl Export {
             .map(|(phase, _)| phase.span_ns)
             .sum();
         let histograms = Histograms::new(header, unit, &[]);
-        let export = Export {
-            unit,
-            histograms,
-            measured,
-            every,
-            start_ns: None,
-            written: 0,
-            planned: planned / second,
-            reached_ns: 0,
-        };
+        let export =
+            Export { unit, histograms, measured, every, start_ns: None, written: 0, planned: planned / second };
         export.head(header, out).map_err(|_| "the text could not be written".to_owned())?;
         Ok(export)
     }
@@ -200,32 +190,21 @@ impl Export {
             return Ok(());
         }
         let start = *self.start_ns.get_or_insert(interval.start_ns);
-        // The block at the end of the plan waits for what is drained.
-        self.flush(interval.start_ns.saturating_sub(start), out)?;
-        self.histograms.add(interval)?;
-        self.reached_ns = interval.end_ns.saturating_sub(start);
-        if self.reached_ns / 1_000_000_000 < self.planned {
-            self.flush(self.reached_ns, out)?;
+        let seconds = |ns: u64| ns.saturating_sub(start) / 1_000_000_000;
+        if seconds(interval.start_ns) >= self.planned {
+            return Ok(());
         }
-        Ok(())
+        self.flush(seconds(interval.start_ns), out)?;
+        self.histograms.add(interval)?;
+        self.flush(seconds(interval.end_ns), out)
     }
 
-    /// Writes the block that ends at `reached_ns`, if one does and the plan goes on after it.
-    fn flush(&mut self, reached_ns: u64, out: &mut dyn Write) -> Result<(), String> {
-        let seconds = reached_ns / 1_000_000_000 / self.every * self.every;
-        if seconds > self.written && seconds < self.planned {
+    /// Writes the block that ends where `reached` seconds are, if one does.
+    fn flush(&mut self, reached: u64, out: &mut dyn Write) -> Result<(), String> {
+        let seconds = reached / self.every * self.every;
+        if seconds > self.written && seconds <= self.planned {
             self.written = seconds;
             self.histograms.write(seconds, out).map_err(|_| "the text could not be written".to_owned())?;
-        }
-        Ok(())
-    }
-
-    /// Ends: a run that reached the end of its plan has its last block. One that was cut ends at its last whole block.
-    pub fn end(&mut self, out: &mut dyn Write) -> Result<(), String> {
-        let last = self.planned / self.every * self.every;
-        if self.reached_ns / 1_000_000_000 >= self.planned && last > self.written {
-            self.written = last;
-            self.histograms.write(last, out).map_err(|_| "the text could not be written".to_owned())?;
         }
         Ok(())
     }

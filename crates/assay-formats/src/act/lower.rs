@@ -2,14 +2,14 @@
 //!
 //! Two ways. [`native`] is what `assay run act.conf` means: exact rates, independent arrivals, no bound but the usual one.
 //! [`like_act`] is for a drop-in: the rates ACT derives, evenly spread arrivals, as many operations in flight as ACT has
-//! threads, a length that ends with a report. Rates of a config are for all devices together in both.
+//! threads, each kind of them apart, a length that ends with a report. Rates of a config are for all devices together in both.
 
 use super::conf::{Conf, Kind};
 use crate::fault::Note;
 use assay_base::{Bytes, Rate, Share, Span};
-use assay_model::act::{Index, Pace, Rates, Storage, standard, standard_criteria};
+use assay_model::act::{self, Index, Pace, Rates, Storage, standard, standard_criteria};
 use assay_model::size::Size;
-use assay_model::workload::Workload;
+use assay_model::workload::{LARGEST_BOUND, Workload};
 
 /// Between two lines of a run log, at most: what is cut short loses no more than that.
 const INTERVAL_MAX: Span = Span::from_secs(60);
@@ -19,6 +19,10 @@ const THREADS_PER_CPU: u32 = 5;
 /// The workload of `conf`, called `name`. The error says what cannot be run and what to write.
 pub fn native(name: &str, conf: &Conf, notes: &[Note]) -> Result<Workload, String> {
     let mut workload = lowered(name, conf, Rates::Exact, Pace::Poisson)?;
+    workload.lanes = match conf.kind {
+        Kind::Storage => Storage::lanes(act::storage::LARGE_IN_FLIGHT),
+        Kind::Index => Index::lanes(workload.in_flight_bound),
+    };
     workload.duration = conf.test_duration;
     workload.interval = conf.report_interval.min(INTERVAL_MAX);
     workload.notes.extend(notes.iter().map(|note| note.to_string().trim_start_matches("note: ").to_owned()));
@@ -42,24 +46,20 @@ pub fn like_act(conf: &Conf, cpus: u32) -> Result<Workload, String> {
     let reports = conf.test_duration.as_ns().div_ceil(conf.report_interval.as_ns().max(1));
     workload.duration = Span::from_ns(reports.saturating_mul(conf.report_interval.as_ns()));
     workload.interval = Span::from_secs(1);
-    workload.in_flight_bound = bound(conf, cpus);
+    let service = conf.service_threads.unwrap_or(cpus.saturating_mul(THREADS_PER_CPU));
+    workload.in_flight_bound = share(conf, service);
+    workload.lanes = match conf.kind {
+        // A thread for each device.
+        Kind::Storage => Storage::lanes(1),
+        Kind::Index => Index::lanes(share(conf, conf.cache_threads)),
+    };
     Ok(workload)
 }
 
-/// Operations in flight on one device: its share of ACT's service (and cache) threads, and the threads ACT gives it besides,
-/// one for large-block reads, one for large-block writes, one for the tomb raider.
-fn bound(conf: &Conf, cpus: u32) -> u32 {
-    let service = conf.service_threads.unwrap_or(cpus.saturating_mul(THREADS_PER_CPU));
+/// Operations in flight on one device where ACT has so many threads for all of them.
+fn share(conf: &Conf, threads: u32) -> u32 {
     let devices = conf.device_names.len().max(1) as u32;
-    let (shared, own) = match conf.kind {
-        Kind::Index => (service.saturating_add(conf.cache_threads), 0),
-        Kind::Storage => {
-            let writes = conf.write_reqs_per_sec != 0;
-            let own = u32::from(writes) + u32::from(writes && !conf.no_defrag_reads) + u32::from(conf.tomb_raider);
-            (service, own)
-        }
-    };
-    (shared.div_ceil(devices) + own).clamp(1, assay_model::workload::LARGEST_BOUND)
+    threads.div_ceil(devices).clamp(1, LARGEST_BOUND)
 }
 
 fn lowered(name: &str, conf: &Conf, rates: Rates, pace: Pace) -> Result<Workload, String> {
@@ -219,13 +219,30 @@ mod tests {
     fn a_drop_in_has_acts_rates_bound_and_length() {
         assert_eq!(streams("", true)[1], "large-block-reads 23.53 128KiB 100%");
         for (more, bound, seconds) in [
-            ("test-duration-sec: 10\nreport-interval-sec: 3", 7, 12),
-            ("service-threads: 41\ntest-duration-sec: 2\ntomb-raider: yes", 24, 2),
-            ("service-threads: 8\ncache-threads: 4\ntest-duration-sec: 1\nreport-interval-sec: 5", 6, 5),
+            (
+                "test-duration-sec: 10\nreport-interval-sec: 3",
+                "5, beside them 1 of large-block-reads, 1 of large-block-writes",
+                12,
+            ),
+            (
+                "service-threads: 41\ntest-duration-sec: 2\ntomb-raider: yes\nno-defrag-reads: yes",
+                "21, beside them 1 of large-block-writes, 1 of tomb-raider-reads",
+                2,
+            ),
+            (
+                "service-threads: 8\ncache-threads: 4\ntest-duration-sec: 1\nreport-interval-sec: 5",
+                "4, beside them 2 of cache-reads and writes",
+                5,
+            ),
         ] {
             let (conf, _) = conf::read("t.conf", &format!("{BASE}{more}"), None).unwrap();
             let workload = like_act(&conf, 2).unwrap();
-            assert_eq!((workload.in_flight_bound, workload.duration), (bound, Span::from_secs(seconds)), "{more}");
+            let plan = workload.plan(&Adjust { targets: 2, ..Adjust::default() }).unwrap();
+            assert_eq!(
+                (format!("{}{}", plan.in_flight_bound, plan.beside()).as_str(), workload.duration),
+                (bound, Span::from_secs(seconds)),
+                "{more}"
+            );
         }
     }
 

@@ -190,7 +190,7 @@ impl Job {
     }
 
     fn options(&self, header: &Header, stream: &StreamHead, ns: u64) -> Value {
-        let bound = header.engine.get("in-flight bound").cloned().unwrap_or_default();
+        let bound = header.engine.get("in-flight bound").and_then(|bound| bound.split(',').next()).unwrap_or_default();
         let file = header.targets.iter().map(|target| target.name.as_str()).collect::<Vec<_>>().join(":");
         let mut options = json!({
             "name": stream.name,

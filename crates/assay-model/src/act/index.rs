@@ -1,7 +1,7 @@
 //! act-index: 4 KiB reads and writes of an index kept on flash ("All Flash"), with defragmentation's share.
 
 use super::{Impossible, Pace, TOO_LARGE, amplification, first_broken, shared_rules};
-use crate::plan::{Address, Stream};
+use crate::plan::{Address, Lane, Stream};
 use crate::size::Size;
 use assay_base::{Bytes, Direction, Rate, Share};
 
@@ -40,6 +40,12 @@ impl Default for Index {
 }
 
 impl Index {
+    /// The lane of what ACT's cache threads do, apart from its service threads.
+    pub fn lanes(in_flight: u32) -> Vec<Lane> {
+        let streams = ["cache-reads", "writes"].map(str::to_owned).to_vec();
+        vec![Lane { streams, in_flight_bound: in_flight }]
+    }
+
     /// Lowers to streams: service reads (one for each read and each replicated write), cache reads and cache writes.
     /// The error says which input is impossible.
     pub fn streams(&self) -> Result<Vec<Stream>, Impossible> {

@@ -1,7 +1,7 @@
 //! act-storage: record reads, and large-block writes and reads as the server's write buffers and defragmentation make them.
 
 use super::{Impossible, Pace, Rates, TOO_LARGE, amplification, first_broken, shared_rules};
-use crate::plan::{Address, Arrival, Stream};
+use crate::plan::{Address, Arrival, Lane, Stream};
 use crate::size::Size;
 use assay_base::{Bytes, Direction, Rate, Share, Span};
 
@@ -70,7 +70,19 @@ impl Default for Storage {
     }
 }
 
+/// Streams that have a thread of their own for each device in ACT, so that none waits for another.
+const APART: [&str; 3] = ["large-block-reads", "large-block-writes", "tomb-raider-reads"];
+
+/// Slots of each of them where nothing else is asked for. At 100x and 10 ms for each block 24 are in flight.
+pub const LARGE_IN_FLIGHT: u32 = 32;
+
 impl Storage {
+    /// A lane for each of the streams of large blocks, with `in_flight` slots.
+    pub fn lanes(in_flight: u32) -> Vec<Lane> {
+        // The tomb raider is one walk over each device.
+        APART.iter().map(|name| Lane::of(name, if name.starts_with("tomb") { 1 } else { in_flight })).collect()
+    }
+
     /// Lowers to streams; the error says which input is impossible and what it may be.
     pub fn streams(&self) -> Result<Vec<Stream>, Impossible> {
         self.check()?;

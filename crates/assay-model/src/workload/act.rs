@@ -3,7 +3,7 @@
 use super::Source;
 use super::common::{Workload, workload_file};
 use super::streams::SizeKeys;
-use crate::act::{Impossible, Index, Pace, Rates, Storage, standard_criteria};
+use crate::act::{Impossible, Index, Pace, Rates, Storage, standard_criteria, storage};
 use crate::plan::Stream;
 use assay_base::{Bytes, Fault, Rate, Share, Span};
 
@@ -53,6 +53,7 @@ pub(super) fn read_storage(source: Source<'_>) -> Result<Workload, Fault> {
     inputs.pace = file.arrival.unwrap_or(inputs.pace);
     inputs.record = file.record.map_or(inputs.record, |size| size.size());
     let mut workload = workload(source, "act-storage", inputs.streams())?.with(source, common)?;
+    workload.lanes = Storage::lanes(storage::LARGE_IN_FLIGHT.min(workload.in_flight_bound));
     let how = if inputs.rates == Rates::Exact { "exact arithmetic" } else { "ACT 6.6's whole records per block" };
     workload.notes.push(format!("derived rates use {how}"));
     Ok(workload)
@@ -64,7 +65,9 @@ pub(super) fn read_index(source: Source<'_>) -> Result<Workload, Fault> {
     let mut inputs = Index::default();
     take!(file => inputs: read_rate, write_rate, replication_factor, defrag_below, durable);
     inputs.pace = file.arrival.unwrap_or(inputs.pace);
-    workload(source, "act-index", inputs.streams())?.with(source, common)
+    let mut workload = workload(source, "act-index", inputs.streams())?.with(source, common)?;
+    workload.lanes = Index::lanes(workload.in_flight_bound);
+    Ok(workload)
 }
 
 /// The standard criteria judge reads; a load without any is judged on being delivered.

@@ -1,6 +1,6 @@
 //! What every workload file may say, whatever its model, and how a plan is made of it.
 
-use crate::plan::{Plan, Stream, WarmUp};
+use crate::plan::{Lane, Plan, Stream, WarmUp};
 use assay_base::{Criterion, Multiple, Rate, Span};
 
 /// Hour-long judging windows, as ACT's criteria have them.
@@ -120,6 +120,8 @@ pub struct Workload {
     pub max_lag: Span,
     /// See [`Plan::in_flight_bound`].
     pub in_flight_bound: u32,
+    /// See [`Plan::lanes`].
+    pub lanes: Vec<Lane>,
     /// I/O scheduler that the devices are given for the run, by the kernel's name for it.
     pub scheduler: Option<String>,
     /// See [`Plan::verify`].
@@ -173,6 +175,7 @@ impl Workload {
             interval: INTERVAL,
             max_lag: MAX_LAG,
             in_flight_bound: IN_FLIGHT_BOUND,
+            lanes: Vec::new(),
             scheduler: None,
             verify: false,
             seed: None,
@@ -236,6 +239,7 @@ impl Workload {
             interval: self.interval,
             max_lag: self.max_lag,
             in_flight_bound: self.in_flight_bound,
+            lanes: self.lanes_of(),
             verify,
             notes,
         })
@@ -247,6 +251,16 @@ impl Workload {
         let shared = if self.per_target { 1 } else { u64::from(targets) };
         let of_each = |standard: Multiple| standard.per(Multiple::whole(shared));
         self.standard.and_then(of_each).unwrap_or(Multiple::ONE)
+    }
+
+    /// The lanes that have streams, and of them the streams there are.
+    fn lanes_of(&self) -> Vec<Lane> {
+        let is_there = |name: &String| self.streams.iter().any(|stream| stream.name == *name);
+        let there = |lane: &Lane| Lane {
+            streams: lane.streams.iter().filter(|name| is_there(name)).cloned().collect(),
+            ..*lane
+        };
+        self.lanes.iter().map(there).filter(|lane| !lane.streams.is_empty()).collect()
     }
 
     /// Slices are judged by whole intervals.

@@ -1,8 +1,8 @@
 //! `model = "streams"`: the streams themselves. Rates and in-flight numbers are for each target.
 
 use super::Source;
-use super::common::{MOST_STREAMS, Workload, workload_file};
-use crate::plan::{Address, Arrival, Stream};
+use super::common::{LARGEST_BOUND, MOST_STREAMS, Workload, workload_file};
+use crate::plan::{Address, Arrival, Lane, Stream};
 use crate::size::Size;
 use assay_base::{Bytes, Direction, Fault, Rate, Share, Span};
 use serde::Deserialize;
@@ -29,6 +29,7 @@ struct StreamKeys {
     address: Option<Spanned<AddressKeys>>,
     content: Option<ContentKeys>,
     durable: Option<bool>,
+    in_flight_bound: Option<Spanned<u32>>,
 }
 
 /// `size = "8KiB"` or `{ from = …, to = … }`.
@@ -113,15 +114,30 @@ pub(super) fn read(source: Source<'_>) -> Result<Workload, Fault> {
     if file.stream.len() > MOST_STREAMS {
         return Err(Fault::whole(source.file, "too many streams", format!("write at most {MOST_STREAMS}")));
     }
-    let mut streams: Vec<Stream> = Vec::new();
+    let (mut streams, mut lanes): (Vec<Stream>, Vec<Lane>) = Default::default();
     for table in &file.stream {
         let name = &table.get_ref().name;
         if streams.iter().any(|stream| stream.name == *name.get_ref()) {
             return Err(source.fault(name.span(), "two streams have this name", "give each its own"));
         }
         streams.push(stream(source, table)?);
+        lanes.extend(lane(source, table.get_ref())?);
     }
-    Workload::new(source.file, "streams", streams, |_| Vec::new()).with(source, file.common())
+    let workload = Workload::new(source.file, "streams", streams, |_| Vec::new());
+    Workload { lanes, ..workload }.with(source, file.common())
+}
+
+/// The lane of a stream with a bound of its own.
+fn lane(source: Source<'_>, keys: &StreamKeys) -> Result<Option<Lane>, Fault> {
+    let Some(bound) = &keys.in_flight_bound else { return Ok(None) };
+    let fault = |what, remedy: String| Err(source.fault(bound.span(), what, remedy));
+    if keys.rate.is_none() {
+        return fault("a closed loop (in_flight) has no other bound", "remove in_flight_bound".to_owned());
+    }
+    if !(1..=LARGEST_BOUND).contains(bound.get_ref()) {
+        return fault("the in-flight bound is out of range", format!("write 1 to {LARGEST_BOUND}"));
+    }
+    Ok(Some(Lane::of(keys.name.get_ref(), *bound.get_ref())))
 }
 
 fn stream(source: Source<'_>, table: &Spanned<StreamKeys>) -> Result<Stream, Fault> {
@@ -202,12 +218,12 @@ fn arrival(source: Source<'_>, table: &Spanned<StreamKeys>) -> Result<Arrival, F
                 "remove arrival, or write rate instead",
             ))
         }
-        (None, Some(in_flight), None) if (1..=super::common::LARGEST_BOUND).contains(in_flight.get_ref()) => {
+        (None, Some(in_flight), None) if (1..=LARGEST_BOUND).contains(in_flight.get_ref()) => {
             Ok(Arrival::Closed { in_flight: *in_flight.get_ref() })
         }
         (None, Some(in_flight), Some(pause)) if *in_flight.get_ref() == 1 => Ok(Arrival::Paced { pause }),
         (None, Some(in_flight), _) => {
-            let remedy = format!("write 1 to {}; a pause goes with in_flight = 1", super::common::LARGEST_BOUND);
+            let remedy = format!("write 1 to {}; a pause goes with in_flight = 1", LARGEST_BOUND);
             Err(source.fault(in_flight.span(), "not a number of operations in flight", remedy))
         }
         _ => Err(source.fault(

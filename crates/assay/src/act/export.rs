@@ -51,11 +51,10 @@ pub fn act_log(args: &cli::Export) -> Result<u8, Failure> {
             return Ok(code::DONE);
         }
     }
-    let mut export = export.ok_or_else(|| {
+    export.ok_or_else(|| {
         let step = args.step.map_or_else(|| "a run".to_owned(), |step| format!("step {step}"));
         wrong(format!("there is no {step} in it"))
     })?;
-    export.end(&mut text).map_err(&wrong)?;
     say(&text);
     Ok(code::DONE)
 }

@@ -76,14 +76,17 @@ impl Printer {
             self.start_ns = interval.start_ns;
         }
         self.failed += interval.flows.iter().map(|flow| flow.failed() + flow.short).sum::<u64>();
+        if interval.start_ns.saturating_sub(self.start_ns) / 1_000_000_000 >= self.planned {
+            // What was in flight at the end is in no report of ACT's either.
+            return;
+        }
         if let Some(histograms) = &mut self.histograms {
             // Our own counts are within our own buckets.
             let _ = histograms.add(interval);
         }
         self.reached = interval.end_ns.saturating_sub(self.start_ns) / 1_000_000_000;
         let second = interval.index + 1;
-        // The last block waits for what is still in flight.
-        if second < self.planned && second.is_multiple_of(self.every) && self.reached >= second {
+        if second <= self.planned && second.is_multiple_of(self.every) && self.reached >= second {
             self.block(second);
         }
     }
@@ -131,8 +134,7 @@ impl Printer {
 
     fn close(&mut self, close: &Close) {
         match close.reason {
-            CloseReason::Completed => self.block(self.planned),
-            CloseReason::Interrupted | CloseReason::LogFailed => {}
+            CloseReason::Completed | CloseReason::Interrupted | CloseReason::LogFailed => {}
             _ => self.block((self.reached + 1).div_ceil(self.every) * self.every),
         }
         if close.reason != CloseReason::Completed {

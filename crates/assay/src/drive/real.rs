@@ -23,6 +23,7 @@ use assay_engine::{BLANK_CHECK, Host, Ledger, Merger, Setup, Totals, Worker, run
 use assay_model::arrival::Part;
 use assay_model::{Address, Arrival, Plan};
 use assay_record::{CloseReason, Entry, Event, Frame};
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -243,7 +244,8 @@ impl<'a> Real<'a> {
     ) {
         let choice = chosen.choice;
         let bound = self.bound(part, choice);
-        let device = match self.device(bound, choice, clock) {
+        let slots = Worker::<AnyDevice>::slots(&self.carried(choice), part, bound);
+        let device = match self.device(slots, choice, clock) {
             Ok((device, facts)) => {
                 let _ = tell.send(Told::Ready(facts, self.priority(chosen.workers, chosen.normal.as_deref())));
                 device
@@ -259,7 +261,7 @@ impl<'a> Real<'a> {
         let Marked { run, ledger } = marked;
         let (thresholds, limits) = (header::thresholds(self.plan), self.how.limits);
         let setup = Setup { part, thresholds, bound, start, run, limits, ledger };
-        let Some(mut worker) = Worker::new(self.plan, device, setup) else {
+        let Some(mut worker) = Worker::new(&self.carried(choice), device, setup) else {
             let _ = tell.send(Told::Unable(too_large()));
             return;
         };
@@ -281,14 +283,20 @@ impl<'a> Real<'a> {
         }
     }
 
-    /// Operations one worker has in flight at most on each target: its share of the plan's bound.
+    /// Operations one worker has in flight at most on each target, of all streams without a lane of their own: its share of the
+    /// plan's bound.
     fn bound(&self, part: Part, choice: Choice) -> u32 {
         if choice == Choice::Inline { 1 } else { Worker::<AnyDevice>::bound(self.plan, part) }
     }
 
-    /// The engine of one worker, with slots for its bound on every target.
-    fn device(&self, bound: u32, choice: Choice, clock: Clock) -> Result<(AnyDevice, EngineFacts), Failure> {
-        let count = bound * u32::from(self.plan.targets);
+    /// The plan as an engine carries it: one that carries an operation at a time has one slot for all.
+    fn carried(&self, choice: Choice) -> Cow<'_, Plan> {
+        if choice == Choice::Inline { Cow::Owned(self.plan.in_one_lane()) } else { Cow::Borrowed(self.plan) }
+    }
+
+    /// The engine of one worker, with `slots` on every target.
+    fn device(&self, slots: u32, choice: Choice, clock: Clock) -> Result<(AnyDevice, EngineFacts), Failure> {
+        let count = slots * u32::from(self.plan.targets);
         let blocks = (0..usize::from(self.plan.targets)).map(|index| self.targets.geometry(index).block);
         let largest = blocks.map(|block| self.plan.largest_operation(block)).max().unwrap_or(0);
         let bytes = u32::try_from(largest).map_err(|_| Failure::workload("an operation of more than 4 GiB"))?;
@@ -314,10 +322,16 @@ impl<'a> Real<'a> {
         match error {
             EngineError::Slots { most, .. } => Failure::host(format!(
                 "{error}\n  = use more --workers, or write in_flight_bound = {} in the workload",
-                most / u32::from(self.plan.targets).max(1)
+                self.most_shared(most)
             )),
             error => Failure::host(error),
         }
+    }
+
+    /// The largest bound of the plan with which `most` operations on all targets are enough.
+    fn most_shared(&self, most: u32) -> u64 {
+        let own = self.plan.slots() - u64::from(self.plan.in_flight_bound);
+        u64::from(most / u32::from(self.plan.targets).max(1)).saturating_sub(own).max(1)
     }
 
     fn engine(&self, facts: &EngineFacts, workers: usize, clock: Clock) -> BTreeMap<String, String> {
@@ -327,11 +341,14 @@ impl<'a> Real<'a> {
             Spin::Fixed(span) => span.to_string(),
             Spin::Learned(most) => format!("as long as sleeps end late, at most {most} and a quarter of the time"),
         };
-        let bound = if facts.name == "inline" { workers as u32 } else { self.plan.in_flight_bound };
+        let bound = match facts.name {
+            "inline" => format!("{workers} on each target"),
+            _ => format!("{} on each target{}", self.plan.in_flight_bound, self.plan.beside()),
+        };
         let mut engine = BTreeMap::from([
             ("engine".to_owned(), facts.name.to_owned()),
             ("workers".to_owned(), workers.to_string()),
-            ("in-flight bound".to_owned(), format!("{bound} on each target")),
+            ("in-flight bound".to_owned(), bound),
             ("buffer of a slot".to_owned(), Bytes::new(facts.slots.bytes.into()).to_string()),
             ("clock".to_owned(), clock.source().to_owned()),
             ("spin".to_owned(), spin),

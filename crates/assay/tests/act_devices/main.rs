@@ -9,6 +9,7 @@
 )]
 
 mod bed;
+mod overload;
 mod traced;
 
 use bed::{Loop, assay, config, dropin, run, text, unhindered};
