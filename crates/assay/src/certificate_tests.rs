@@ -198,7 +198,7 @@ fn heads(all: u16, load: &str) -> Vec<Header> {
         };
         let title = String::new();
         let around = header::Around {
-            step: Some(StepHead { number, of, title, stress }),
+            step: Some(StepHead { number, of, title, stress, until_certain: false }),
             targets: (0..targets).map(target).collect(),
             ..header::Around::default()
         };
