@@ -114,15 +114,7 @@ fn unseen(fold: &StepFold, findings: &mut Vec<Finding>) {
 fn gather(fold: &mut StepFold, findings: &mut Vec<Finding>, warnings: &mut Vec<String>) {
     findings.append(&mut fold.load.findings);
     warnings.append(&mut fold.load.warnings);
-    if fold.stress {
-        return;
-    }
-    for judged in &fold.judged {
-        let planned = judged.windows.planned();
-        for (_, tracker) in &judged.trackers {
-            findings.extend(tracker.findings(planned, fold.number));
-        }
-    }
+    findings.extend(fold.of_criteria());
 }
 
 /// What was planned and is not there.

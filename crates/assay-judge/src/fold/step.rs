@@ -870,23 +870,29 @@ impl StepFold {
         self.segment.closed.as_ref().map(|close| close.reason)
     }
 
-    /// What the last segment's closing line says.
-    /// Whether what was found so far makes the step FAIL, if nothing else is found.
-    pub(crate) fn fails_already(&self) -> bool {
-        // What outweighs it is known from the first operations on: that something stands between the run and the device.
-        let trackers = self.judged.iter().filter(|_| !self.stress).flat_map(|judged| {
+    /// What the criteria found in the windows that have ended. In a stress step they do not count.
+    pub(crate) fn of_criteria(&self) -> Vec<Finding> {
+        let judged = self.judged.iter().filter(|_| !self.stress);
+        let of_one = judged.flat_map(|judged| {
             let planned = judged.windows.planned();
             judged.trackers.iter().flat_map(move |(_, tracker)| tracker.findings(planned, self.number))
         });
-        let mut found: Vec<Finding> = trackers.collect();
+        of_one.collect()
+    }
+
+    /// Whether what was found so far makes the step FAIL, if nothing else is found.
+    pub(crate) fn fails_already(&self) -> bool {
+        let mut found = self.of_criteria();
         found.extend(self.findings.iter().chain(&self.load.findings).cloned());
         if found.is_empty() {
             return false;
         }
+        // What outweighs it is known from the first operations on: that something stands between the run and the device.
         found.extend(disk::check(&targets(self), self.number).0);
         deciding(&found).map(Finding::verdict) == Some(Verdict::Fail)
     }
 
+    /// What the last segment's closing line says.
     pub(crate) fn closing_text(&self) -> String {
         self.segment.closed.as_ref().map(|close| close.text.clone()).unwrap_or_default()
     }

@@ -9,6 +9,7 @@
 )]
 
 mod bed;
+mod manual;
 mod traced;
 
 use bed::{Loop, assay, config, dropin, run, text, unhindered};
