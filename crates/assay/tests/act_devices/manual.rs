@@ -183,7 +183,7 @@ fn the_manuals_commands_work_as_they_are_typed() {
         ("prep-b.txt", format!("cleaning device {sdb}\n")),
         ("output.txt", format!("device-names: {sdb} {sdc}\n")),
         ("output.txt", "after 3 sec:\nreads (".to_owned()),
-        ("seen.txt", "after 1 sec:\n".to_owned()),
+        ("seen.txt", " sec:\nreads (".to_owned()),
         ("partial.txt", "%>(ms)".to_owned()),
         ("index.txt", "Index device IO test\n".to_owned()),
         ("index.txt", "after 3 sec:\nreads (".to_owned()),
