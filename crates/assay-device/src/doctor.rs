@@ -61,7 +61,9 @@ pub fn try_out(log_dir: &Path) -> Tried {
     });
     // In a thread of its own: the priority ends with it.
     let asked = std::thread::Builder::new().stack_size(STACK).spawn(|| usage::real_time(1).map_err(|e| e.to_string()));
-    let real_time = asked.map_err(|e| e.to_string()).and_then(|asked| asked.join().unwrap_or_else(|_| Err("the thread that asked did not come back".into())));
+    let real_time = asked
+        .map_err(|e| e.to_string())
+        .and_then(|asked| asked.join().unwrap_or_else(|_| Err("the thread that asked did not come back".into())));
     let free = usage::free_bytes(log_dir).map_err(|e| e.to_string());
     Tried { ring, real_time, free: (log_dir.display().to_string(), free) }
 }

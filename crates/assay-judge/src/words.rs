@@ -11,8 +11,7 @@ pub fn for_a_shell(name: &str) -> String {
 
 /// Control characters, and those that turn the direction of text, are shown as a mark.
 pub fn printable(c: char) -> char {
-    let turns =
-        matches!(c, '\u{61c}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{2069}' | '\u{feff}');
+    let turns = matches!(c, '\u{61c}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{2069}' | '\u{feff}');
     if c.is_control() || turns { '\u{fffd}' } else { c }
 }
 

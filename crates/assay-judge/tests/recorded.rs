@@ -1,6 +1,10 @@
 //! What was recorded decides, wherever it stands: logs of failing devices, cut anywhere and continued by good ones, are never
 //! PASS. Cut at every line and at random bytes; `ASSAY_CAMPAIGN=20` takes twenty times as many bytes.
-#![allow(clippy::unwrap_used, clippy::disallowed_methods, reason = "a test panics to fail, and is told how much to try")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::disallowed_methods,
+    reason = "a test panics to fail, and is told how much to try"
+)]
 
 mod common;
 

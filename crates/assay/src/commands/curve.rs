@@ -4,8 +4,8 @@
 //! there an interrupted curve goes on. A point that proves nothing is run once more.
 
 use super::limit::{Searching, beginning, code};
-use super::{print_json, result};
 use super::several::{Several, keep, kept};
+use super::{print_json, result};
 use crate::cli::{self, Maximum};
 use crate::failure::Failure;
 use crate::files;
@@ -191,7 +191,8 @@ fn show(curve: &Curve, dir: &Path, (json, cut): (bool, bool), progress: &Progres
     let mut page = String::new();
     html(curve, &mut page).map_err(bug)?;
     let path = dir.join(PAGE);
-    files::replace(&path, page.as_bytes()).map_err(|e| Failure::host(format!("{} cannot be written: {e}", path.display())))?;
+    files::replace(&path, page.as_bytes())
+        .map_err(|e| Failure::host(format!("{} cannot be written: {e}", path.display())))?;
     if json {
         return print_json(curve);
     }
