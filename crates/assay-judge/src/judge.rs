@@ -7,7 +7,7 @@ use crate::rules::disk;
 use crate::rules::finding::{Class, Finding};
 use crate::verdict::Verdict;
 use assay_base::{Criterion, Measure, Span};
-use assay_record::{Damage, Entry, Header, Reader};
+use assay_record::{CloseReason, Damage, Entry, Header, Reader};
 use std::collections::BTreeSet;
 use std::fmt;
 use std::io::{self, BufRead};
@@ -201,6 +201,12 @@ impl Fold {
         }
     }
 
+    /// Whether it is certain that the log will be judged FAIL, whatever follows: nothing outweighs what was seen.
+    pub fn fails_already(&self) -> bool {
+        let ended = self.finished.iter().any(|done| done.step.verdict == Verdict::Fail);
+        ended || self.current.as_ref().is_some_and(StepFold::fails_already)
+    }
+
     /// Ends the log. The error says why there is nothing to judge.
     pub fn finish(mut self) -> Result<Judgement, JudgeError> {
         self.finished.extend(self.current.take().map(finish));
@@ -232,6 +238,7 @@ impl Fold {
             let label = if several { format!("step {}: ", done.step.number) } else { String::new() };
             warnings.extend(done.step.warnings.iter().map(|warning| format!("{label}{warning}")));
         }
+        warnings.extend(left_undone(&finished, of).filter(|_| worst == Verdict::Fail));
         if self.damage_left_out > 0 {
             warnings.push(format!("{} more damaged places are not listed", self.damage_left_out));
         }
@@ -255,6 +262,23 @@ impl Fold {
             steps: if several { finished.into_iter().map(|done| done.step).collect() } else { Vec::new() },
         }
     }
+}
+
+/// What was not run because the verdict was certain, where the certification ends then.
+fn left_undone(finished: &[Finished], of: u32) -> Option<String> {
+    let last = finished.last().filter(|done| done.until_certain)?;
+    let part = &last.step.part;
+    let human = |ns| Span::from_ns(ns).human();
+    let cut = (part.closed != Some(CloseReason::Completed)).then(|| {
+        format!("step {} ended after {} of {}", last.step.number, human(part.measured_ns), human(part.planned_ns))
+    });
+    let behind = last.step.number < of;
+    let behind = behind.then(|| match of - last.step.number {
+        1 => format!("step {of} of {of} was not run"),
+        _ => format!("steps {} to {of} of {of} were not run", last.step.number + 1),
+    });
+    let all: Vec<String> = cut.into_iter().chain(behind).collect();
+    (!all.is_empty()).then(|| format!("FAIL was certain: {} (--keep-going runs all)", all.join(", ")))
 }
 
 /// Which of the planned steps the log does not hold.

@@ -500,7 +500,7 @@ fn service_instead_of_response() {
 fn step(number: u32, stress: bool) -> assay_record::Header {
     let mut head = header(1, 1);
     let title = if stress { "stress test, one device" } else { "load test, one device" };
-    head.step = Some(StepHead { number, of: 2, title: title.into(), stress });
+    head.step = Some(StepHead { number, of: 2, title: title.into(), stress, until_certain: false });
     head
 }
 
@@ -529,7 +529,7 @@ fn a_certificate_is_as_good_as_its_worst_step() {
 fn reading_back_does_not_hide_that_the_load_was_never_steady() {
     for (steady, verdict) in [("steady", Verdict::Pass), ("not-steady", Verdict::Invalid)] {
         let mut head = header(1, 1);
-        head.step = Some(StepHead { number: 1, of: 1, title: "load test".into(), stress: false });
+        head.step = Some(StepHead { number: 1, of: 1, title: "load test".into(), stress: false, until_certain: false });
         head.phases[0].steady_round_ns = Some(MINUTE);
         let back = PhaseKind::WarmUp;
         head.phases.push(PhaseHead { name: "read-back".into(), kind: back, span_ns: HOUR, steady_round_ns: None });

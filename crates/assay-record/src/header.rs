@@ -83,6 +83,9 @@ pub struct StepHead {
     pub title: String,
     /// True where latencies do not matter and only completion does.
     pub stress: bool,
+    /// True where the certification ends as soon as its verdict is certain.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub until_certain: bool,
 }
 
 /// A stretch of the run.

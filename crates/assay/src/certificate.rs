@@ -5,6 +5,7 @@
 //! equal is asked whether the run was a certification at all: the published procedure, whole, on a prepared device, without
 //! anything that limits it. Whoever can write both files can make a pair that fits; against that there are signatures.
 
+use crate::procedure::PROFILES;
 use crate::{ahead, header, logfile, rundir, workloads};
 use assay_base::Multiple;
 use assay_judge::judgement::{LogSum, Part};
@@ -17,9 +18,6 @@ use std::io::{self, BufReader, Read};
 
 /// Larger certificates are not read.
 pub const LARGEST: u64 = 256 << 20;
-
-/// The workload whose procedure is a certification.
-const PROFILE: &str = "act-storage";
 
 /// What a certificate is worth.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -330,6 +328,12 @@ fn of_step(index: usize, head: &Header, steps: &[&Header]) -> Option<String> {
     }
 }
 
+/// The workload whose procedure the log is held against: those of ACT's two models.
+fn profile(head: &Header) -> &'static str {
+    let published = PROFILES.into_iter().find(|profile| *profile == head.model);
+    published.unwrap_or(PROFILES[0])
+}
+
 /// The published plan of such a step.
 fn published(head: &Header, first_load: &str, stress: bool) -> Result<Plan, String> {
     let load: Multiple = first_load.parse().map_err(|_| format!("a load of {first_load}"))?;
@@ -340,7 +344,7 @@ fn published(head: &Header, first_load: &str, stress: bool) -> Result<Plan, Stri
     // A certification may verify what was written as well; it proves no less.
     let verify = head.plan["verify"] == true;
     let adjust = Adjust { load: Some(load), seed: head.seed, targets, verify, ..Adjust::default() };
-    let workload = workloads::find(PROFILE).map_err(|_| "its workload is not known here")?;
+    let workload = workloads::find(profile(head)).map_err(|_| "its workload is not known here")?;
     workload.plan(&adjust).map_err(|e| e.to_string())
 }
 
@@ -349,7 +353,7 @@ fn unlike(plan: &Plan, head: &Header) -> Option<String> {
     let published = serde_json::to_value(plan).ok()?;
     for key in ["model", "streams", "criteria", "targets", "load", "slice", "interval", "max_lag", "in_flight_bound"] {
         if published[key] != head.plan[key] {
-            return Some(format!("its {key} are not those of the published {PROFILE}"));
+            return Some(format!("its {key} are not those of the published {}", profile(head)));
         }
     }
     let measured = head.phases.iter().filter(|phase| phase.kind == PhaseKind::Measure);

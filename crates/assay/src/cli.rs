@@ -191,15 +191,20 @@ pub struct Watch {
 /// `assay certify`
 #[derive(Args, Debug)]
 pub struct Certify {
-    /// Devices to certify; none with --quick: a scratch file in the working directory
+    /// Devices to certify; none with --quick: a scratch file in the working directory. A workload may stand before them:
+    /// act-index, a file, or an ACT config, whose own devices are certified where no others are named [default: act-storage]
+    #[arg(value_name = "[WORKLOAD] TARGETS")]
     pub targets: Vec<String>,
     /// A first look in about a minute; not a certification
     #[arg(long)]
     pub quick: bool,
+    /// Run every step to its end, also when it is certain that the verdict will be FAIL
+    #[arg(long)]
+    pub keep_going: bool,
     /// Sign verdict.json with this minisign secret key; read before anything else is done
     #[arg(long, value_name = "KEY")]
     pub sign: Option<PathBuf>,
-    /// The load to certify for, as a multiple of 1x [default: 30x; with --quick 1x]
+    /// The load to certify for, as a multiple of 1x [default: 30x; with --quick, a file or a config 1x]
     #[arg(long, value_name = "LOAD")]
     pub at: Option<Multiple>,
     #[command(flatten)]

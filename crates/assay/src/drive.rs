@@ -228,16 +228,16 @@ impl<'a> Collector<'a> {
         format!("{who} did not keep up with {what} within max_lag")
     }
 
-    /// `died` is what is known of a worker that did.
-    fn close(&mut self, reason: CloseReason, died: Option<&str>, at: Instant, totals: Totals) {
+    /// `why` is what is known of a worker that died, or of why the end was asked for.
+    fn close(&mut self, reason: CloseReason, why: Option<&str>, at: Instant, totals: Totals) {
         let text = match reason {
             CloseReason::Completed => "all phases ran to their end",
-            CloseReason::Interrupted => "a signal asked for the end",
+            CloseReason::Interrupted => why.unwrap_or("a signal asked for the end"),
             CloseReason::DeviceLag => &self.behind("the device"),
             CloseReason::GeneratorLag => &self.behind("the generator"),
             CloseReason::TargetLost => "a target was lost",
             CloseReason::LogFailed => "the log could not be kept",
-            CloseReason::EngineFailed => died.unwrap_or("the engine could not submit"),
+            CloseReason::EngineFailed => why.unwrap_or("the engine could not submit"),
         };
         let Totals { issued, completed, stuck } = totals;
         self.log.close(Close {
@@ -308,7 +308,7 @@ fn simulated(
     let mut sink = Direct { collector: &mut collector, spent: Vec::new(), last: Instant::ZERO };
     run_virtual(&mut worker, Instant::ZERO, &mut sink, || stop.is_set());
     let end = sink.last;
-    collector.close(worker.reason(), None, end, worker.totals());
+    collector.close(worker.reason(), stop.why(), end, worker.totals());
     Ok(worker.reason())
 }
 

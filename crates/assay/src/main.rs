@@ -19,6 +19,7 @@ mod header;
 mod integrity;
 mod logfile;
 mod prepare;
+mod procedure;
 mod progress;
 mod pulse;
 mod records;

@@ -4,12 +4,12 @@
 use assay_engine::shell::Stop;
 use assay_record::CloseReason;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, Ordering};
+use std::sync::{Arc, OnceLock};
 
 /// Shared by all workers of a run and whoever may end it.
 #[derive(Clone, Debug, Default)]
-pub struct StopCell(Arc<AtomicU8>);
+pub struct StopCell(Arc<AtomicU8>, Arc<OnceLock<String>>);
 
 /// Reasons by the number the cell holds; 0 is none. The last one waits for nothing.
 const REASONS: [CloseReason; 7] = [
@@ -38,6 +38,19 @@ impl StopCell {
     pub fn ask(&self, reason: CloseReason) {
         let number = REASONS.iter().position(|known| *known == reason).map_or(1, |at| at as u8 + 1);
         let _ = self.0.compare_exchange(0, number, Ordering::Relaxed, Ordering::Relaxed);
+    }
+
+    /// Asks for the end before the plan's, and says why.
+    pub fn ask_because(&self, why: &str) {
+        if !self.is_set() {
+            let _ = self.1.set(why.to_owned());
+            self.ask(CloseReason::Interrupted);
+        }
+    }
+
+    /// Why the end was asked for, where that was said.
+    pub fn why(&self) -> Option<&str> {
+        self.1.get().map(String::as_str)
     }
 
     /// A signal: the first asks for the end, the second does not wait for what is in flight.

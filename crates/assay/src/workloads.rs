@@ -33,13 +33,15 @@ pub fn among<'a>(first: &'a str, rest: &'a [String]) -> (Vec<&'a str>, &'a [Stri
     (std::iter::once(first).chain(rest[..more].iter().map(String::as_str)).collect(), &rest[more..])
 }
 
-/// A shipped name, a name that ends as those of workloads do, or a file that holds one.
-fn is_one(word: &str) -> bool {
-    let path = Path::new(word);
-    let named = path.extension().is_some_and(|end| end == "conf" || end == "toml");
-    let holds =
-        || path.is_file() && bytes_of(path).is_ok_and(|bytes| conf::looks_like(&String::from_utf8_lossy(&bytes)));
-    SHIPPED.iter().any(|(name, _)| *name == word) || named || holds()
+/// Whether the first word of a command line that may begin with a workload is one: a shipped name, a name that ends as those of
+/// workloads and configurations do, or a file with ACT's keys. Anything else is a target.
+pub fn is_one(name: &str) -> bool {
+    let path = Path::new(name);
+    let ends = path.extension().is_some_and(|end| end == "toml" || end == "conf");
+    // A file that is as large as a target is not read.
+    let small = || path.metadata().is_ok_and(|meta| meta.is_file() && meta.len() <= workload::LONGEST as u64);
+    let has_keys = || bytes_of(path).is_ok_and(|bytes| conf::looks_like(&String::from_utf8_lossy(&bytes)));
+    SHIPPED.iter().any(|(shipped, _)| *shipped == name) || ends || (small() && has_keys())
 }
 
 /// Whether a file is an ACT config: its keys tell, and where none does, its name.

@@ -28,6 +28,8 @@ const BLANK_OF: u64 = 10;
 pub struct Finished {
     /// Its result.
     pub step: Step,
+    /// Whether the certification ends as soon as its verdict is certain.
+    pub until_certain: bool,
 }
 
 /// Ends a step.
@@ -73,6 +75,7 @@ pub fn finish(mut fold: StepFold) -> Finished {
     };
     let step = head.step.as_ref();
     Finished {
+        until_certain: step.is_some_and(|step| step.until_certain),
         step: Step {
             number: step.map_or(1, |step| step.number),
             of: step.map_or(1, |step| step.of),
@@ -111,15 +114,7 @@ fn unseen(fold: &StepFold, findings: &mut Vec<Finding>) {
 fn gather(fold: &mut StepFold, findings: &mut Vec<Finding>, warnings: &mut Vec<String>) {
     findings.append(&mut fold.load.findings);
     warnings.append(&mut fold.load.warnings);
-    if fold.stress {
-        return;
-    }
-    for judged in &fold.judged {
-        let planned = judged.windows.planned();
-        for (_, tracker) in &judged.trackers {
-            findings.extend(tracker.findings(planned, fold.number));
-        }
-    }
+    findings.extend(fold.of_criteria());
 }
 
 /// What was planned and is not there.
@@ -230,7 +225,7 @@ fn part(
     }
 }
 
-fn targets(fold: &StepFold) -> Vec<TargetTotals> {
+pub(crate) fn targets(fold: &StepFold) -> Vec<TargetTotals> {
     let total = |(index, (head, sums)): (usize, (&assay_record::TargetHead, &crate::fold::step::TargetSums))| {
         let (all, own) = (sums.disk.all(), sums.disk.own_all());
         let disk = DiskTotals {

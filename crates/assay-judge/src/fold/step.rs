@@ -4,6 +4,7 @@
 use crate::fold::cell::Cell;
 use crate::fold::clocks::{ClockFold, Told};
 use crate::fold::failures::{Failures, is_damage};
+use crate::fold::finish::targets;
 use crate::fold::integrity::IntegrityFold;
 use crate::fold::layout::Layout;
 use crate::fold::series::SeriesFold;
@@ -13,8 +14,10 @@ use crate::fold::window::{Window, Windows, adds_up};
 use crate::judge::Options;
 use crate::judgement::{Deciding, DiskCount, DiskTotals, Gap, GeneratorCost, Health, Slice, SliceStream};
 use crate::rules::criterion::Tracker;
-use crate::rules::finding::{Class, Finding, nowhere};
+use crate::rules::disk;
+use crate::rules::finding::{Class, Finding, deciding, nowhere};
 use crate::rules::load::LoadTracker;
+use crate::verdict::Verdict;
 use assay_base::{Criterion, Span};
 use assay_record::{
     Close, CloseReason, Event, Filled, FlowInterval, Header, Histograms, Interval, PhaseKind, Times, Unpacker,
@@ -865,6 +868,28 @@ impl StepFold {
         }
         self.check_segment();
         self.segment.closed.as_ref().map(|close| close.reason)
+    }
+
+    /// What the criteria found in the windows that have ended. In a stress step they do not count.
+    pub(crate) fn of_criteria(&self) -> Vec<Finding> {
+        let judged = self.judged.iter().filter(|_| !self.stress);
+        let of_one = judged.flat_map(|judged| {
+            let planned = judged.windows.planned();
+            judged.trackers.iter().flat_map(move |(_, tracker)| tracker.findings(planned, self.number))
+        });
+        of_one.collect()
+    }
+
+    /// Whether what was found so far makes the step FAIL, if nothing else is found.
+    pub(crate) fn fails_already(&self) -> bool {
+        let mut found = self.of_criteria();
+        found.extend(self.findings.iter().chain(&self.load.findings).cloned());
+        if found.is_empty() {
+            return false;
+        }
+        // What outweighs it is known from the first operations on: that something stands between the run and the device.
+        found.extend(disk::check(&targets(self), self.number).0);
+        deciding(&found).map(Finding::verdict) == Some(Verdict::Fail)
     }
 
     /// What the last segment's closing line says.

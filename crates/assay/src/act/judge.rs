@@ -68,7 +68,7 @@ fn on_what_is_there(header: &mut Header, asked: Option<Measure>) -> Option<Strin
         (Measure::Response, false) => None,
         (Measure::Service, true) => {
             let device = device_histogram(&criterion.stream);
-            streams.iter().any(|name| *name == device).then_some(device)
+            streams.contains(&device).then_some(device)
         }
         (Measure::Response, true) | (Measure::Service, false) => Some(criterion.stream.clone()),
     };

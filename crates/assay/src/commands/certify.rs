@@ -2,57 +2,43 @@
 
 use super::run::Asked;
 use super::{result, run};
+use crate::act::scheduler::Schedulers;
 use crate::cli;
 use crate::drive::{Drive, drive, limits};
 use crate::failure::Failure;
-use crate::logfile::{LogFile, Unfinished};
+use crate::logfile::{self, Listen, LogFile, Unfinished};
 use crate::prepare::{self, prepare};
+use crate::procedure::{Procedure, Step};
 use crate::progress::Progress;
 use crate::resume::Held;
 use crate::rundir;
 use crate::signals::{self, StopCell};
 use crate::signing::Signer;
 use crate::targets::{self, Named, Real, Targets, Wish};
-use crate::workloads;
-use assay_base::{Bytes, Multiple, Span};
-use assay_judge::for_a_shell;
+use assay_base::{Bytes, Span};
+use assay_judge::{Fold, Options, Verdict, for_a_shell};
 use assay_model::Plan;
 use assay_model::workload::{Adjust, Workload};
-use assay_record::{CloseReason, Preparation, StepHead};
+use assay_record::{CloseReason, Entry, Preparation, StepHead};
+use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::path::{Path, PathBuf};
+use std::rc::Rc;
 
 /// What a quick look's scratch file takes: enough to be larger than a drive's own cache, little enough to be written in
 /// seconds.
 const SCRATCH: Bytes = Bytes::new(1 << 30);
 /// Room that must stay free beside it.
 const KEPT_FREE: u64 = 512 << 20;
-/// ACT's customary load (README, "Process for Certifying Device(s) for 30x Performance").
-const FULL_LOAD: Multiple = Multiple::whole(30);
-/// The stress step runs at twice the load (README, Test 2: 60x after 30x).
-const STRESS: u64 = 2;
-/// Stress of a quick look, shorter than its load step.
-const QUICK_STRESS: Span = Span::from_secs(10);
-
-/// One step of the procedure.
-#[derive(Clone, Debug)]
-struct Step {
-    title: String,
-    stress: bool,
-    load: Multiple,
-    targets: u16,
-    measure: Option<Span>,
-}
-
 /// Runs the procedure.
 pub fn certify(args: &cli::Certify) -> Result<u8, Failure> {
-    if args.targets.is_empty() && !args.quick {
+    let (procedure, targets) = Procedure::of(&args.targets, args.quick, args.at)?;
+    if targets.is_empty() && !args.quick {
         return Err(Failure::usage(
             "certify needs a device; without one: assay certify --quick tests a scratch file here",
         ));
     }
     let signer = Signer::asked(args.sign.as_deref())?;
-    let workload = workloads::find(if args.quick { "act-storage-quick" } else { "act-storage" })?;
     if args.quick && args.output.resume.is_some() {
         return Err(Failure::usage("a quick look takes a minute: start it again instead of resuming it"));
     }
@@ -61,10 +47,15 @@ pub fn certify(args: &cli::Certify) -> Result<u8, Failure> {
     let planned = rundir::planned(out, if args.quick { "quick" } else { "certify" });
     let stop = signals::watch().map_err(|e| Failure::host(format!("signals cannot be watched: {e}")))?;
     let mut progress = Progress::new(false);
-    let named = targets::named(&args.targets)?;
-    let opened = open(args, &named, &workload, &planned)?;
+    let named = targets::named(&targets)?;
+    // Put back after everything else: to set it waits for what is in flight, for ever where a disk hangs.
+    let scheduler;
+    let opened = open(args, &named, &procedure.workload, &planned)?;
+    scheduler = Schedulers::set(procedure.workload.scheduler.as_deref(), &opened)?;
     let id = signer.as_ref().map(Signer::id);
-    let certifying = Certifying { args, workload: &workload, named: &named, opened: &opened, stop: &stop, signer: id };
+    let notes = scheduler.notes();
+    let certifying =
+        Certifying { args, procedure: &procedure, named: &named, opened: &opened, stop: &stop, signer: id, notes };
     // A scratch file is not left behind by a mistake of ours either.
     let outcome = catch_unwind(AssertUnwindSafe(|| certifying.run(&planned, &mut progress)));
     for problem in opened.remove_scratch() {
@@ -87,7 +78,7 @@ fn open(
     let plan =
         workload.plan(&Adjust { targets: named.len() as u16, ..Adjust::default() }).map_err(Failure::workload)?;
     let smallest = |block| plan.smallest_target(block);
-    Targets::open(named, Wish { writes: true, smallest: &smallest, log_dir: planned }, &args.access)
+    Targets::open(named, Wish { writes: plan.writes(), smallest: &smallest, log_dir: planned }, &args.access)
 }
 
 /// The usual size, or what fits.
@@ -107,26 +98,39 @@ fn scratch_size(dir: &Path) -> Result<Bytes, Failure> {
 
 struct Certifying<'a> {
     args: &'a cli::Certify,
-    workload: &'a Workload,
+    procedure: &'a Procedure,
     named: &'a [(String, Named)],
     opened: &'a Targets,
     stop: &'a StopCell,
     /// Id of the key that will sign the result.
     signer: Option<String>,
+    /// What was done to the targets' queues for the run.
+    notes: Vec<String>,
 }
 
 impl Certifying<'_> {
     fn run(&self, planned: &Path, progress: &mut Progress) -> Result<PathBuf, Failure> {
-        let seed = run::seed(self.args.pace.seed.or(self.workload.seed), self.named_or_scratch());
+        let seed = run::seed(self.args.pace.seed.or(self.procedure.workload.seed), self.named_or_scratch());
         let tasks = self.tasks(seed)?;
         let prepared = if self.args.quick { self.prepare(progress)? } else { self.require_preparation()? };
-        let (dir, mut log, held) = self.log(planned, &tasks)?;
-        for (index, (head, mut plan)) in tasks.into_iter().enumerate() {
+        let (dir, log, held, so_far) = self.log(planned, &tasks)?;
+        let mut certainty = None;
+        let mut log = match self.goes_to_the_end() {
+            true => log,
+            false => {
+                let (listener, told) = Certainty::new(so_far, self.stop);
+                certainty = Some(told);
+                log.heard_by(Box::new(listener))
+            }
+        };
+        for (index, (mut head, mut plan)) in tasks.into_iter().enumerate() {
             let mut measured_before_ns = None;
             if let Some(held) = held.get(index) {
                 if held.is_over() {
                     continue;
                 }
+                // A step stays the one it began as, also when it goes on to an end that it was not to reach.
+                head.until_certain = held.first.step.as_ref().is_some_and(|step| step.until_certain);
                 let rest = self.asked(&head, &plan).rest(Some(held), &dir)?;
                 (plan, measured_before_ns) = (rest.plan, Some(rest.at_ns));
             }
@@ -143,7 +147,14 @@ impl Certifying<'_> {
                 signer: self.signer.clone(),
                 readings: None,
             };
+            let more = how.step.as_ref().is_some_and(|step| step.number < step.of);
             let reason = drive(&plan, self.opened, &how, &mut log, progress, self.stop)?;
+            if let Some(certain) = &certainty
+                && (certain.get() || (more && reason == CloseReason::Completed && self.has_failed(&log)?))
+            {
+                progress.say("the verdict is certain: FAIL. What is left is not run; with --keep-going everything is");
+                break;
+            }
             if reason != CloseReason::Completed {
                 break;
             }
@@ -151,12 +162,23 @@ impl Certifying<'_> {
         Ok(dir)
     }
 
-    /// A new log, or the one that is continued and what it already holds.
-    fn log(&self, planned: &Path, tasks: &[(StepHead, Plan)]) -> Result<(PathBuf, LogFile, Vec<Held>), Failure> {
+    /// Whether the steps that are over decide: the last window of one ends with it.
+    fn has_failed(&self, log: &LogFile) -> Result<bool, Failure> {
+        Ok(result::judge(log.path(), self.args.output.judge_on)?.verdict == Verdict::Fail)
+    }
+
+    /// A quick look is over in a minute anyway.
+    fn goes_to_the_end(&self) -> bool {
+        self.args.keep_going || self.args.quick
+    }
+
+    /// A new log, or the one that is continued and what it already holds, folded.
+    fn log(&self, planned: &Path, tasks: &[(StepHead, Plan)]) -> Result<(PathBuf, LogFile, Vec<Held>, Fold), Failure> {
+        let mut fold = Fold::new(Options { judge_on: self.args.output.judge_on, ..Options::default() });
         let Some(dir) = &self.args.output.resume else {
             let dir = rundir::create(planned, self.args.output.out.is_some())?;
             let log = LogFile::create(&dir.join("run.jsonl"))?;
-            return Ok((dir, log, Vec::new()));
+            return Ok((dir, log, Vec::new(), fold));
         };
         result::may_be_left(dir)?;
         let log = Unfinished::open(&rundir::log_in(dir))?;
@@ -168,7 +190,17 @@ impl Certifying<'_> {
         for ((head, plan), held) in tasks.iter().zip(&held) {
             self.asked(head, plan).same(held, dir)?;
         }
-        Ok((dir.clone(), log.go_on()?, held))
+        if !self.goes_to_the_end() {
+            read_into(&mut fold, &rundir::log_in(dir))?;
+            if fold.fails_already() {
+                let typed = for_a_shell(&dir.to_string_lossy());
+                return Err(Failure::usage(format!(
+                    "{} is decided: its verdict is FAIL whatever follows; see assay judge {typed}, or go on with --keep-going",
+                    dir.display()
+                )));
+            }
+        }
+        Ok((dir.clone(), log.go_on()?, held, fold))
     }
 
     fn asked<'a>(&'a self, head: &'a StepHead, plan: &'a Plan) -> Asked<'a> {
@@ -177,11 +209,13 @@ impl Certifying<'_> {
 
     /// The steps as the log names them, each with its plan.
     fn tasks(&self, seed: u64) -> Result<Vec<(StepHead, Plan)>, Failure> {
-        let steps = self.steps()?;
+        let steps = self.procedure.steps(self.opened.len() as u16, self.args.pace.measure)?;
         let of = steps.len() as u32;
         let task = |(step, number): (Step, u32)| {
-            let plan = self.plan(&step, seed.wrapping_add(u64::from(number - 1)))?;
-            Ok((StepHead { number, of, title: step.title, stress: step.stress }, plan))
+            let mut plan = self.plan(&step, seed.wrapping_add(u64::from(number - 1)))?;
+            plan.notes.extend(self.notes.iter().cloned());
+            let until_certain = !self.goes_to_the_end();
+            Ok((StepHead { number, of, title: step.title, stress: step.stress, until_certain }, plan))
         };
         steps.into_iter().zip(1..).map(task).collect()
     }
@@ -191,46 +225,25 @@ impl Certifying<'_> {
         if self.named.is_empty() { std::slice::from_ref(&SCRATCH_NAME) } else { self.named }
     }
 
-    fn steps(&self) -> Result<Vec<Step>, Failure> {
-        let load = self.args.at.unwrap_or(if self.args.quick { Multiple::ONE } else { FULL_LOAD });
-        let (numerator, denominator) = load.as_ratio();
-        let stress = numerator.checked_mul(STRESS).and_then(|n| Multiple::ratio(n, denominator));
-        let stress = stress.ok_or_else(|| Failure::usage(format!("twice {load} is too large")))?;
-        let all = self.opened.len() as u16;
-        let quick_stress = self.args.quick.then_some(QUICK_STRESS);
-        let pair = |targets: u16, on: &str| {
-            let step = |title: String, stress, load, measure| Step { title, stress, load, targets, measure };
-            [
-                step(format!("load test at {load}, {on}"), false, load, self.args.pace.measure),
-                step(format!("stress test at {stress}, {on}"), true, stress, self.args.pace.measure.or(quick_stress)),
-            ]
-        };
-        let mut steps = pair(1, "one device").to_vec();
-        if all > 1 {
-            steps.extend(pair(all, &format!("all {all} devices")));
-        }
-        Ok(steps)
-    }
-
     fn plan(&self, step: &Step, seed: u64) -> Result<Plan, Failure> {
         let pace = &self.args.pace;
         let adjust = Adjust {
             load: Some(step.load),
             measure: step.measure,
-            warm_up: pace.warm_up(self.workload),
+            warm_up: pace.warm_up(&self.procedure.workload),
             slice: pace.slice,
             seed,
             targets: step.targets,
             verify: pace.verify,
         };
-        self.workload.plan(&adjust).map_err(Failure::workload)
+        self.procedure.workload.plan(&adjust).map_err(Failure::workload)
     }
 
     fn watermarks(&self, plan: &Plan, before_ns: Option<u64>) -> Vec<String> {
         if self.args.quick {
             return vec!["QUICK: quick look, not a certification".into()];
         }
-        crate::header::short(plan.measured() + Span::from_ns(before_ns.unwrap_or(0)), self.workload.duration)
+        crate::header::short(plan.measured() + Span::from_ns(before_ns.unwrap_or(0)), self.procedure.whole())
             .into_iter()
             .collect()
     }
@@ -267,6 +280,48 @@ impl Certifying<'_> {
             }
         }
         Ok(found)
+    }
+}
+
+/// Folds what a log already holds.
+fn read_into(fold: &mut Fold, log: &Path) -> Result<(), Failure> {
+    let mut reader = logfile::read(log)?;
+    let unreadable = |e| Failure::workload(format!("the log {} cannot be read: {e}", log.display()));
+    while let Some(item) = reader.next_entry().map_err(unreadable)? {
+        fold.item(&item);
+    }
+    Ok(())
+}
+
+/// Judges the log while it is written, and ends the run when nothing could change its verdict any more.
+#[derive(Debug)]
+struct Certainty {
+    fold: Fold,
+    stop: StopCell,
+    certain: Rc<Cell<bool>>,
+}
+
+impl Certainty {
+    /// Behind what `fold` knows. The cell says what was found.
+    fn new(fold: Fold, stop: &StopCell) -> (Certainty, Rc<Cell<bool>>) {
+        let certain = Rc::new(Cell::new(false));
+        (Certainty { fold, stop: stop.clone(), certain: certain.clone() }, certain)
+    }
+}
+
+impl Listen for Certainty {
+    fn hear(&mut self, entry: &Entry) {
+        // Distributions decide nothing, and are most of a log.
+        if matches!(entry, Entry::Histograms(_)) {
+            return;
+        }
+        self.fold.entry(entry);
+        if !self.certain.get() && self.fold.fails_already() {
+            self.certain.set(true);
+            if !matches!(entry, Entry::Close(_)) {
+                self.stop.ask_because("the verdict was certain: FAIL");
+            }
+        }
     }
 }
 

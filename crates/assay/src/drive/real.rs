@@ -522,7 +522,7 @@ impl Collecting<'_> {
         }
         // Nobody knows the totals of a worker that died, nor what the others did after it: the intervals are what there is.
         let totals = if died.is_some() { collector.written } else { totals };
-        collector.close(reason, died.as_deref(), end, totals);
+        collector.close(reason, died.as_deref().or(self.real.stop.why()), end, totals);
         Ok(reason)
     }
 }

@@ -9,6 +9,7 @@
 )]
 
 mod bed;
+mod manual;
 mod overload;
 mod traced;
 

@@ -25,9 +25,9 @@ fn eight_hours_on_four_devices_name_the_bad_one() {
 
 fn procedure(bad: &str, time: &str, hours: u64, slice: u64) {
     let place = Place::new();
-    let command =
-        ["certify", "sim:flash", "sim:flash?seed=2", bad, "sim:flash?seed=3", "--at", "0.02x", "--for", time, "--json"];
-    let (said, _) = place.run(&command);
+    let devices = ["sim:flash", "sim:flash?seed=2", bad, "sim:flash?seed=3"];
+    let times = ["--at", "0.02x", "--for", time, "--keep-going", "--json"];
+    let (said, _) = place.run(&[&["certify"], &devices[..], &times].concat());
     let json = said.json();
     assert_eq!((said.code, json["verdict"].as_str()), (Some(10), Some("FAIL")));
     let steps = json["steps"].as_array().unwrap();
@@ -41,6 +41,120 @@ fn procedure(bad: &str, time: &str, hours: u64, slice: u64) {
     let of = |name: &str| table.split(&format!("reads on {name}\n")).nth(1).unwrap().split("reads on ").next().unwrap();
     assert!(of(bad).contains("  over"), "{table}");
     assert!(!of("sim:flash?seed=2").contains("  over"), "a good device is not to blame:\n{table}");
+}
+
+/// A device that becomes bad after ten minutes: what follows the next ten can change nothing.
+#[test]
+fn a_certification_ends_when_its_verdict_is_certain() {
+    let place = Place::new();
+    let command =
+        ["certify", "sim:flash-worn?after=10min", "sim:flash", "--at", "0.02x", "--for", "1h", "--slice", "10min"];
+    let (said, log) = place.run(&[&command[..], &["--json"]].concat());
+    let json = said.json();
+    assert_eq!((said.code, json["verdict"].as_str()), (Some(10), Some("FAIL")), "{}", said.err);
+    assert!(said.err.contains("--keep-going"), "{}", said.err);
+    assert_eq!((json["deciding"]["slice"].as_u64(), json["planned_ns"].as_u64()), (Some(2), Some(3_600_000_000_000)));
+    let minutes = json["measured_ns"].as_f64().unwrap() / 6e10;
+    assert!((20.0..20.1).contains(&minutes), "it ended after {minutes} min");
+    let undone = "of 1 h, steps 2 to 4 of 4 were not run";
+    assert!(json["warnings"].to_string().contains(undone), "{}", json["warnings"]);
+    assert_eq!(log.close.unwrap().text, "the verdict was certain: FAIL");
+    assert!(place.assay(&["judge", "run"]).out.contains("step 1 of 4"), "{}", place.assay(&["judge", "run"]).out);
+    let report = std::fs::read_to_string(place.path("run/report.html")).unwrap();
+    assert!(report.contains(undone), "the report says so too");
+    // It is over, unless the rest is wanted all the same.
+    let over = place.assay(&[&command[..], &["--resume", "run"]].concat());
+    assert!(over.code == Some(2) && over.err.contains("--keep-going"), "{}", over.err);
+    let rest = place.assay(&[&command[..], &["--keep-going", "--resume", "run", "--json"]].concat());
+    let json = rest.json();
+    let verdicts: Vec<&str> =
+        json["steps"].as_array().unwrap().iter().map(|step| step["verdict"].as_str().unwrap()).collect();
+    assert_eq!(verdicts, ["FAIL", "PASS", "FAIL", "PASS"], "{}", rest.err);
+    assert!(!json["warnings"].to_string().contains("FAIL was certain"), "{}", json["warnings"]);
+}
+
+/// Where only the last slice of a step is bad, that step is whole and the others are not run.
+#[test]
+fn a_step_that_fails_at_its_very_end_is_the_last() {
+    let place = Place::new();
+    let (said, log) = place.run(&[
+        "certify",
+        "sim:flash-worn?after=10min",
+        "--at",
+        "0.02x",
+        "--for",
+        "20min",
+        "--slice",
+        "10min",
+        "--json",
+    ]);
+    let json = said.json();
+    assert_eq!((said.code, json["measured_ns"].as_u64()), (Some(10), Some(1_200_000_000_000)));
+    assert!(json["warnings"].to_string().contains("FAIL was certain: step 2 of 2 was not run"), "{}", json["warnings"]);
+    assert_eq!(log.close.unwrap().text, "all phases ran to their end");
+    // An error is certain at once; one that passes runs whatever it was asked for.
+    let (said, _) = Place::new().run(&["certify", "sim:flash?errors=1/100", "--at", "0.02x", "--for", "2h", "--json"]);
+    let json = said.json();
+    assert_eq!((said.code, json["verdict"].as_str()), (Some(10), Some("FAIL")), "{}", said.err);
+    assert!(json["measured_ns"].as_f64().unwrap() < 120e9, "{}", json["measured_ns"]);
+}
+
+/// Whatever has criteria can be certified: ACT's other model, a configuration of ACT, a file.
+#[test]
+fn any_workload_with_criteria_can_be_certified() {
+    let place = Place::new();
+    place.write(
+        "my-act.conf",
+        "device-names: sim:flash,sim:flash?seed=2\nread-reqs-per-sec: 80\nwrite-reqs-per-sec: 40\ntest-duration-sec: 120\n",
+    );
+    place.write("index.txt", "device-names: sim:flash\nread-reqs-per-sec: 40\nwrite-reqs-per-sec: 20\ncache-threads: 4\ntest-duration-sec: 120\n");
+    place.write(
+        "orders.toml",
+        "model = \"streams\"\nduration = \"2min\"\n[[stream]]\nname = \"orders\"\ndirection = \"write\"\nsize = \"8KiB\"\n\
+         rate = \"30/s\"\n[[criterion]]\nstream = \"orders\"\nshare_over = \"100ms\"\nat_most = \"5%\"\n",
+    );
+    let times = ["--for", "2min", "--slice", "1min"];
+    // Words, steps, model, load of the load step, reads or orders a second of each step.
+    for (words, model, load, rates) in [
+        (&["act-index", "sim:flash", "--at", "0.01x"][..], "act-index", "0.01x", &[50.0, 100.0][..]),
+        // A configuration's rates are for all its devices: one device has its part.
+        (&["my-act.conf"], "act-storage", "1x", &[40.0, 80.0, 80.0, 160.0]),
+        (&["my-act.conf", "sim:flash?seed=3"], "act-storage", "1x", &[40.0, 80.0]),
+        (&["index.txt", "--at", "2x"], "act-index", "2x", &[200.0, 400.0]),
+        (&["orders.toml", "sim:flash", "sim:flash"], "streams", "1x", &[30.0, 60.0, 60.0, 120.0]),
+    ] {
+        let place_of = Place::new();
+        for name in ["my-act.conf", "index.txt", "orders.toml"] {
+            std::fs::copy(place.path(name), place_of.path(name)).unwrap();
+        }
+        let (said, _) = place_of.run(&[&["certify"], words, &times, &["--keep-going", "--json"]].concat());
+        let json = said.json();
+        assert_eq!(json["verdict"], "PASS", "{words:?}: {} {}", json["reason"], said.err);
+        assert_eq!((json["model"].as_str(), json["steps"][0]["load"].as_str()), (Some(model), Some(load)), "{words:?}");
+        let first = if model == "streams" { &["orders"][..] } else { &["reads", "cache-reads"] };
+        let rate = |step: &Value| {
+            let streams = step["streams"].as_array().unwrap().iter();
+            let together = streams.filter(|s| first.contains(&s["name"].as_str().unwrap()));
+            // All targets together stand first.
+            let mut seen = std::collections::BTreeSet::new();
+            together
+                .filter(|s| seen.insert(s["name"].to_string()))
+                .map(|s| s["rate_asked"].as_f64().unwrap())
+                .sum::<f64>()
+        };
+        let found: Vec<f64> = json["steps"].as_array().unwrap().iter().map(rate).collect();
+        assert_eq!(found, rates, "{words:?}");
+    }
+    place.write("writes.conf", "device-names: sim:flash\nread-reqs-per-sec: 0\nwrite-reqs-per-sec: 40\n");
+    for (words, code, why) in [
+        (&["writes.conf"][..], 3, "no criteria"),
+        (&["missing.conf", "sim:flash"], 3, "cannot be read"),
+        (&["act-index", "--quick"], 2, "a quick look has a workload of its own"),
+        (&["act-index"], 2, "needs a device"),
+    ] {
+        let said = place.assay(&[&["certify"], words].concat());
+        assert!(said.code == Some(code) && said.err.contains(why), "{words:?}: {:?} {}", said.code, said.err);
+    }
 }
 
 #[test]

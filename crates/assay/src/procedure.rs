@@ -1,0 +1,122 @@
+//! The procedure of a certification: load and stress, on one target and on all, over any workload that has criteria.
+//!
+//! Source: ACT's README, "Process for Certifying Device(s)". It is written for `act-storage` at 30x; nothing in it depends on
+//! that workload, so that `act-index`, a configuration of ACT or a workload file takes its place.
+
+use crate::failure::Failure;
+use crate::workloads;
+use assay_base::{Multiple, Span};
+use assay_model::workload::Workload;
+
+/// ACT's customary load (README, "Process for Certifying Device(s) for 30x Performance").
+const FULL_LOAD: Multiple = Multiple::whole(30);
+/// The stress step runs at twice the load (README, Test 2: 60x after 30x).
+const STRESS: u64 = 2;
+/// Stress of a quick look, shorter than its load step.
+const QUICK_STRESS: Span = Span::from_secs(10);
+/// A test of the procedure for ACT's models (README, "Run ACT for 24 hrs").
+const DAY: Span = Span::from_secs(24 * 3600);
+/// Workloads of ACT whose 1x is the load that its multiples count.
+pub const PROFILES: [&str; 2] = ["act-storage", "act-index"];
+
+/// What is certified, and at which load.
+#[derive(Clone, Debug)]
+pub struct Procedure {
+    /// Its rates are for each target.
+    pub workload: Workload,
+    /// Load of the load step; the stress step has twice that.
+    load: Multiple,
+    quick: bool,
+}
+
+/// One step of the procedure.
+#[derive(Clone, Debug)]
+pub struct Step {
+    /// What it is called.
+    pub title: String,
+    /// Whether only completion counts.
+    pub stress: bool,
+    /// Multiple of the workload.
+    pub load: Multiple,
+    /// It runs on so many of the targets, the first.
+    pub targets: u16,
+    /// Measured time, where it is not the workload's own.
+    pub measure: Option<Span>,
+}
+
+impl Procedure {
+    /// From the words of a command line: a workload, which may be left out, and targets, which a configuration of ACT names too.
+    pub fn of(words: &[String], quick: bool, at: Option<Multiple>) -> Result<(Procedure, Vec<String>), Failure> {
+        let named = words.first().filter(|word| workloads::is_one(word));
+        let targets = &words[usize::from(named.is_some())..];
+        if let Some(name) = named.filter(|_| quick) {
+            return Err(Failure::usage(format!(
+                "a quick look has a workload of its own: leave out {name}, or look at it with assay run {} --for 1min",
+                assay_judge::for_a_shell(name)
+            )));
+        }
+        let profile = if quick { "act-storage-quick" } else { "act-storage" };
+        let name = named.map_or(profile, String::as_str);
+        let usual = if PROFILES.contains(&name) { FULL_LOAD } else { Multiple::ONE };
+        let workload = workloads::find(name)?;
+        let targets = if targets.is_empty() { workload.targets.clone() } else { targets.to_vec() };
+        let workload = for_each(workload, targets.len())?;
+        if workload.criteria.is_empty() {
+            let why =
+                format!("{name} has no criteria, so that nothing could be certified; write a [[criterion]], or reads");
+            return Err(Failure::workload(why));
+        }
+        Ok((Procedure { workload, load: at.unwrap_or(usual), quick }, targets))
+    }
+
+    /// Its steps on `all` targets. `measure` is the length that was asked for.
+    pub fn steps(&self, all: u16, measure: Option<Span>) -> Result<Vec<Step>, Failure> {
+        let load = self.load;
+        let (numerator, denominator) = load.as_ratio();
+        let stress = numerator.checked_mul(STRESS).and_then(|n| Multiple::ratio(n, denominator));
+        let stress = stress.ok_or_else(|| Failure::usage(format!("twice {load} is too large")))?;
+        let stress_time = measure.or(self.quick.then_some(QUICK_STRESS));
+        let pair = |targets: u16, on: &str| {
+            let step = |title: String, stress, load, measure| Step { title, stress, load, targets, measure };
+            let mut pair = vec![step(format!("load test at {load}, {on}"), false, load, measure)];
+            // A closed loop has no rate that could be doubled.
+            if self.workload.streams.iter().any(|stream| stream.arrival.rate().is_some()) {
+                pair.push(step(format!("stress test at {stress}, {on}"), true, stress, stress_time));
+            }
+            pair
+        };
+        let mut steps = pair(1, "one device");
+        if all > 1 {
+            steps.extend(pair(all, &format!("all {all} devices")));
+        }
+        Ok(steps)
+    }
+
+    /// How long a step of it measures unless it is shortened.
+    pub fn whole(&self) -> Span {
+        let act = self.workload.model.starts_with("act-");
+        if act && !self.quick { self.workload.duration.max(DAY) } else { self.workload.duration }
+    }
+}
+
+/// The same with rates for each target. Those of an ACT configuration are for all the devices that it names together, or, where
+/// it names none, for all the targets there are.
+fn for_each(workload: Workload, targets: usize) -> Result<Workload, Failure> {
+    if workload.per_target {
+        return Ok(workload);
+    }
+    let among = if workload.targets.is_empty() { targets } else { workload.targets.len() }.max(1) as u64;
+    let part = Multiple::ratio(1, among).ok_or_else(|| Failure::bug("a part that is no number"))?;
+    let mut streams = workload.streams.clone();
+    for stream in &mut streams {
+        let arrival = stream.arrival.scaled(part);
+        stream.arrival = arrival.ok_or_else(|| Failure::workload("its rates are too large to be divided"))?;
+    }
+    let mut notes = workload.notes.clone();
+    if among > 1 {
+        notes.push(format!(
+            "each device gets one part in {among} of the configuration's rates, which are for {among} devices"
+        ));
+    }
+    Ok(Workload { per_target: true, streams, notes, ..workload })
+}
