@@ -51,6 +51,7 @@ pub fn curve(args: &cli::Curve) -> Result<u8, Failure> {
     let mut curve = resumed.map_or(Ok(fresh.clone()), |dir| earlier(dir, &fresh, &several))?;
     let dir = several.directory()?;
     let mut progress = Progress::new(false);
+    progress.say(&several.length());
     keep(&dir.join(FILE), &curve)?;
     let found = if curve.maximum.is_none() { search(args, &several, &dir, &mut curve, &mut progress)? } else { None };
     if curve.maximum.is_some() {
@@ -88,9 +89,7 @@ fn stream(plan: &Plan, asked: Option<&str>) -> Result<String, Failure> {
     match name {
         Some(name) if open(name) => Ok(name.to_owned()),
         Some(name) => Err(Failure::usage(format!("there is no stream {name} with a rate; there are: {}", names()))),
-        None => Err(Failure::workload(
-            "every stream of the workload is a closed loop, which has no rate to multiply; give a stream a rate",
-        )),
+        None => Err(Failure::workload(Plan::ONLY_CLOSED_LOOPS)),
     }
 }
 
