@@ -11,6 +11,7 @@ mod commands;
 mod confirm;
 mod detach;
 mod drive;
+mod elsewhere;
 mod engine;
 mod failure;
 mod header;
@@ -29,14 +30,13 @@ mod threads;
 mod watch;
 mod workloads;
 
-use clap::Parser;
 use failure::{Failure, code};
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
     let outcome = std::panic::catch_unwind(|| match act::called_as() {
         Some((tool, args)) => tool.run(&args),
-        None => commands::run(cli::Cli::parse()),
+        None => commands::run(elsewhere::parse()),
     });
     let code = match outcome {
         Ok(Ok(code)) => code,
