@@ -89,7 +89,7 @@ fn the_exit_code_and_the_processor_time_are_always_there() {
     }
     for log in ["run", &"/a/long/way".repeat(12)] {
         let mut got = String::new();
-        render::text_for(&judged, log, &mut got).unwrap();
+        render::text_for(&judged, log, render::Reader::default(), &mut got).unwrap();
         fits(&got);
         assert!(got.trim_end().ends_with("(exit code 10)"), "{got}");
         let words = got.split_whitespace().collect::<Vec<_>>().join(" ");
@@ -104,7 +104,7 @@ fn a_name_is_one_word_for_a_shell() {
     for (log, word) in [("a/run-1", "a/run-1"), ("run dir", "'run dir'"), ("it's", "'it'\\''s'"), ("läufe", "läufe")]
     {
         let mut got = String::new();
-        render::text_for(&judged, log, &mut got).unwrap();
+        render::text_for(&judged, log, render::Reader::default(), &mut got).unwrap();
         assert!(got.contains(&format!("next: assay report {word}  (exit code 0)")), "{got}");
     }
 }
