@@ -23,6 +23,7 @@ mod pulse;
 mod records;
 mod resume;
 mod rundir;
+mod screen;
 mod signals;
 mod signing;
 mod targets;

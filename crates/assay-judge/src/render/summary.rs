@@ -102,7 +102,7 @@ fn head(page: &mut Page, judgement: &Judgement, room: Room) {
     if let Some(device) = device(part) {
         page.line(format!("            {device}"));
     }
-    page.words("            ", &judgement.reason, room.of(4, 3));
+    page.words("            ", &judgement.reason, room.of(4, if room.table.is_some() { 3 } else { 2 }));
     if judgement.watermarks.is_empty() {
         return;
     }
