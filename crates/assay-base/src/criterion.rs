@@ -34,8 +34,20 @@ impl FromStr for Measure {
         match text {
             "response" => Ok(Measure::Response),
             "service" => Ok(Measure::Service),
-            _ => Err(format!("\"{}\" is not a measure; write response or service", text.escape_debug())),
+            _ => Err(format!("\"{}\" is not a measure; write {}", text.escape_debug(), instead(text))),
         }
+    }
+}
+
+/// What to write instead of what is no measure. A percentile of at most a time is the same as a share over that time.
+fn instead(text: &str) -> String {
+    let percent = text.strip_prefix('p').and_then(|digits| format!("{digits}%").parse::<Share>().ok());
+    let rest = percent.and_then(|percent| Share::WHOLE.as_ppb().checked_sub(percent.as_ppb())).filter(|rest| *rest > 0);
+    match rest.map(Share::from_ppb) {
+        Some(rest) => format!(
+            "measure = \"response\" with share_over = \"5ms\" and at_most = \"{rest}\", which is a {text} of at most 5 ms"
+        ),
+        None => "response or service".to_owned(),
     }
 }
 
@@ -143,6 +155,14 @@ mod tests {
             "writes response mean at most 30ms per run",
         ] {
             assert_eq!(text.parse::<Criterion>().unwrap().to_string(), text);
+        }
+        for (bad, remedy) in [
+            ("latency", "response or service"),
+            ("p99", "at_most = \"1%\", which is a p99 of"),
+            ("p99.9", "at_most = \"0.1%\""),
+            ("p100", "response or service"),
+        ] {
+            assert!(bad.parse::<Measure>().unwrap_err().contains(remedy), "{bad}");
         }
         for bad in ["", "reads", "reads latency over 1ms below 5% per 1h", "reads response over 1 below 5% per 1h"] {
             assert!(bad.parse::<Criterion>().is_err(), "{bad}");

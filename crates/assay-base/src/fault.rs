@@ -30,6 +30,8 @@ pub struct Fault {
     pub source: String,
     /// What to do; may be empty.
     pub remedy: String,
+    /// The bytes of the text it is about; absent when it has no place.
+    pub span: Option<Range<usize>>,
 }
 
 impl Fault {
@@ -47,13 +49,14 @@ impl Fault {
             width: text[from..to.clamp(from, end)].chars().count().max(1),
             source: text[begin..end].trim_end_matches('\r').to_owned(),
             remedy: remedy.into(),
+            span: Some(span),
         }
     }
 
     /// A fault of the file as a whole.
     pub fn whole(file: &str, what: impl Into<String>, remedy: impl Into<String>) -> Fault {
         let (what, remedy) = (what.into(), remedy.into());
-        Fault { what, file: file.to_owned(), line: 0, column: 0, width: 0, source: String::new(), remedy }
+        Fault { what, file: file.to_owned(), line: 0, column: 0, width: 0, source: String::new(), remedy, span: None }
     }
 }
 

@@ -158,7 +158,10 @@ impl FromStr for Span {
         }
         let unit = match unit {
             "µs" => "us",
-            "m" => return Err(fault("\"m\" could mean minutes or milli")),
+            "m" if decimal(number, 1_000_000).is_some() => {
+                let meant = format!("{number}min, or {number}ms for milliseconds");
+                return Err(UnitError::new(text, "\"m\" could mean minutes or milli", meant));
+            }
             other => other,
         };
         if unit.is_empty() {

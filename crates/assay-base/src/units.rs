@@ -1,5 +1,6 @@
 //! Quantities with their units: sizes, rates, shares. Rates are exact fractions, so that no load is lost to rounding.
 
+use std::borrow::Cow;
 use std::fmt;
 use std::str::FromStr;
 
@@ -8,12 +9,12 @@ use std::str::FromStr;
 pub struct UnitError {
     text: String,
     what: &'static str,
-    expected: &'static str,
+    expected: Cow<'static, str>,
 }
 
 impl UnitError {
-    pub(crate) fn new(text: &str, what: &'static str, expected: &'static str) -> Self {
-        UnitError { text: text.chars().take(60).collect(), what, expected }
+    pub(crate) fn new(text: &str, what: &'static str, expected: impl Into<Cow<'static, str>>) -> Self {
+        UnitError { text: text.chars().take(60).collect(), what, expected: expected.into() }
     }
 }
 

@@ -9,6 +9,7 @@ mod rules;
 
 pub mod compare;
 pub mod curve;
+mod decisive;
 pub mod judge;
 pub mod judgement;
 pub mod limit;

@@ -1,4 +1,4 @@
-//! The search for the highest load that still passes: doubling until something fails, then bisecting.
+//! The search for the highest load that still passes: doubling while it passes, halving while it fails, then bisecting.
 //!
 //! A machine that runs nothing: it says which multiple to run next and is told the verdict. All it knows is the list of past
 //! observations, so a search that was interrupted goes on from that list.
@@ -55,7 +55,7 @@ pub enum Outcome {
         /// Passed.
         passes: Multiple,
     },
-    /// Already the lowest load fails.
+    /// Every load fails, down to one below which the resolution tells no loads apart.
     NeverPassed {
         /// Failed.
         fails: Multiple,
@@ -74,21 +74,21 @@ pub enum Outcome {
 /// The search.
 #[derive(Clone, Debug)]
 pub struct Search {
-    lowest: Multiple,
+    start: Multiple,
     resolution: Multiple,
     highest: Multiple,
     path: Vec<Observation>,
 }
 
 impl Search {
-    /// Begins at `lowest`; ends when pass and fail are no further than `resolution` apart.
-    pub fn start(lowest: Multiple, resolution: Multiple) -> Search {
-        Search { lowest, resolution, highest: Multiple::whole(u64::MAX), path: Vec::new() }
+    /// Begins at `start`; ends when pass and fail are no further than `resolution` apart.
+    pub fn start(start: Multiple, resolution: Multiple) -> Search {
+        Search { start, resolution, highest: Multiple::whole(u64::MAX), path: Vec::new() }
     }
 
     /// Never goes above `highest`.
     pub fn up_to(self, highest: Multiple) -> Search {
-        Search { highest: highest.max(self.lowest), ..self }
+        Search { highest: highest.max(self.start), ..self }
     }
 
     /// Goes on from past observations. One that was cut short is run again.
@@ -126,9 +126,8 @@ impl Search {
             return next;
         }
         match (self.highest_pass(), self.lowest_fail()) {
-            (None, None) => Next::RunAt(self.lowest),
-            (None, Some(fails)) if fails > self.lowest => Next::RunAt(self.lowest),
-            (None, Some(fails)) => Next::Done(Outcome::NeverPassed { fails }),
+            (None, None) => Next::RunAt(self.start),
+            (None, Some(fails)) => self.below(fails),
             (Some(passes), None) if passes >= self.highest => Next::Done(Outcome::NeverFailed { passes }),
             (Some(passes), None) => Next::RunAt(counted(passes.as_millionths().saturating_mul(2)).min(self.highest)),
             (Some(passes), Some(fails)) => self.between(passes, fails),
@@ -148,6 +147,16 @@ impl Search {
                 Some(if again { Next::Done(stopped) } else { Next::RunAt(last.multiple) })
             }
         }
+    }
+
+    /// Half of what failed, in whole steps of the resolution, down to a single step.
+    fn below(&self, fails: Multiple) -> Next {
+        let resolution = self.resolution.as_millionths().max(1);
+        if fails.as_millionths() <= resolution {
+            return Next::Done(Outcome::NeverPassed { fails });
+        }
+        let steps = (fails.as_millionths() / 2 / resolution).max(1);
+        Next::RunAt(counted(steps * resolution))
     }
 
     /// Bisects, in steps of the resolution above what passed.
@@ -184,7 +193,9 @@ impl fmt::Display for Outcome {
         match self {
             Outcome::Between { passes, fails } => write!(f, "holds {passes}, fails at {fails}"),
             Outcome::NeverFailed { passes } => write!(f, "holds {passes}, the highest that was to be tried"),
-            Outcome::NeverPassed { fails } => write!(f, "fails already at {fails}, the lowest that was to be tried"),
+            Outcome::NeverPassed { fails } => {
+                write!(f, "fails already at {fails}; a finer --resolution searches below it")
+            }
             Outcome::Stopped { at, verdict, passes: Some(passes) } => {
                 write!(f, "holds {passes}; the run at {at} was {verdict}, so nothing above is known")
             }
@@ -228,7 +239,13 @@ mod tests {
                                 "{lowest} {resolution} {limit}"
                             );
                         }
-                        Next::Done(Outcome::NeverPassed { .. }) => assert!(limit < lowest),
+                        Next::Done(Outcome::NeverPassed { fails }) => assert!(
+                            limit < resolution
+                                && hundredths(limit) < fails
+                                && fails <= hundredths(resolution.max(lowest))
+                                && fails.as_millionths() <= resolution * 10_000,
+                            "{lowest} {resolution} {limit} {fails}"
+                        ),
                         Next::Done(Outcome::NeverFailed { passes }) => {
                             assert!(limit >= 100_000_000 && passes == Multiple::whole(1_000_000))
                         }
@@ -237,6 +254,28 @@ mod tests {
                 }
             }
         }
+    }
+
+    #[test]
+    fn a_start_that_fails_is_searched_below() {
+        let below = |limit, start, resolution| {
+            let search = search(limit, start, resolution);
+            let path: Vec<u64> = search.path().iter().map(|seen| seen.multiple.as_millionths() / 10_000).collect();
+            (path, search.next())
+        };
+        let between =
+            |passes, fails| Next::Done(Outcome::Between { passes: hundredths(passes), fails: hundredths(fails) });
+        assert_eq!(below(650, 1000, 100), (vec![1000, 500, 700, 600], between(600, 700)));
+        assert_eq!(below(100, 1000, 100), (vec![1000, 500, 200, 100], between(100, 200)));
+        assert_eq!(below(25, 1000, 10), (vec![1000, 500, 250, 120, 60, 30, 10, 20], between(20, 30)));
+        let never = Next::Done(Outcome::NeverPassed { fails: hundredths(100) });
+        assert_eq!(below(99, 1000, 100), (vec![1000, 500, 200, 100], never));
+        let never = Next::Done(Outcome::NeverPassed { fails: hundredths(30) });
+        assert_eq!(
+            below(1, 30, 100),
+            (vec![30], never),
+            "a start below the resolution is the only load there is to try"
+        );
     }
 
     #[test]

@@ -89,17 +89,23 @@ fn a_certificate_has_a_summary_and_a_section_for_each_step() {
 }
 
 #[test]
-fn the_averages_are_acts() {
+fn a_slice_with_more_operations_weighs_more_here_and_in_the_terminal() {
     let mut judgement = fixture::passed();
-    let shares = [0.02, 0.04];
-    for (slice, share) in judgement.part.slices.iter_mut().zip(shares) {
-        let entry = &mut slice.streams[0];
-        let over = entry.response.over.values_mut().next().unwrap();
-        *over = (entry.response.operations as f64 * share) as u64;
+    judgement.part.slices.truncate(2);
+    let shares = [(1000, 20), (3000, 180)];
+    for (slice, (operations, over)) in judgement.part.slices.iter_mut().zip(shares) {
+        let times = &mut slice.streams[0].response;
+        times.operations = operations;
+        *times.over.values_mut().next().unwrap() = over;
     }
+    // Of 4000 operations 200; the mean of the slices' shares would be 4 %.
     let page = page(&judgement);
-    assert!(page.contains("<th colspan=\"3\" class=\"n\">avg</th><td class=\"n\">3.00%</td>"));
-    assert!(page.contains("<th colspan=\"3\" class=\"n\">max</th><td class=\"n\">4.00%</td>"));
+    assert!(page.contains("<th colspan=\"3\" class=\"n\">avg of all operations</th><td class=\"n\">5.00%</td>"));
+    assert!(page.contains("<th colspan=\"3\" class=\"n\">max</th><td class=\"n\">6.00%</td>"));
+    let mut terminal = String::new();
+    assay_judge::render::table(&judgement, &mut terminal).unwrap();
+    let end = |name: &str| terminal.lines().find(|line| line.trim_start().starts_with(name)).unwrap().to_owned();
+    assert!(end("avg").contains(" 5.00 ") && end("max").contains(" 6.00 "), "{terminal}");
 }
 
 #[test]

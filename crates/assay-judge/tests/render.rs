@@ -4,7 +4,7 @@ mod common;
 
 use assay_judge::judgement::*;
 use assay_judge::{Judgement, Verdict, render};
-use assay_record::CloseReason;
+use assay_record::{CloseReason, FlowHead, StepHead};
 use common::*;
 
 #[allow(clippy::unwrap_used, reason = "a helper of tests")]
@@ -76,6 +76,88 @@ fn other_ends_fit_too() {
     assert!(empty.starts_with("INCOMPLETE") && !empty.contains('%') | empty.contains("< 5%"), "{empty}");
 }
 
+/// Two streams with bounds of their own: the one that kept them must not look as if it were to blame. In a stress step no bound
+/// applies, and no slice is over.
+#[test]
+fn a_slice_is_over_for_the_stream_that_broke_its_bound() {
+    let head = || {
+        let mut head = header(2, 1);
+        let mut writes = head.streams[0].clone();
+        writes.name = "writes".into();
+        head.streams.push(writes);
+        let flow = FlowHead { stream: 1, ..head.flows[0].clone() };
+        head.flows.push(flow);
+        head.criteria =
+            criteria(&["reads response over 1ms below 5% per 1h", "writes response over 1ms below 50% per 1h"]);
+        head
+    };
+    let slow = |m, f| Minute { slow: if f == 0 { 200 } else { 100 }, ..good(m, f) };
+    let table = |judged: &Judgement| {
+        let mut got = String::new();
+        render::table(judged, &mut got).unwrap();
+        got
+    };
+    let judged = Scenario::new(head()).run(slow).completed().judge();
+    let got = table(&judged);
+    let (reads, writes) = got.split_once("writes response").unwrap();
+    assert_eq!(
+        (judged.verdict, reads.matches("  over").count(), writes.matches("  over").count()),
+        (Verdict::Fail, 2, 0),
+        "{got}"
+    );
+    let mut stress = head();
+    stress.step = Some(StepHead { number: 1, of: 1, title: "stress".into(), stress: true });
+    let judged = Scenario::new(stress).run(slow).completed().judge();
+    assert!(judged.verdict == Verdict::Pass && !table(&judged).contains("  over"), "{}", table(&judged));
+}
+
+#[test]
+fn the_head_says_what_was_tested_and_what_it_did() {
+    let mut head = header(2, 1);
+    head.targets[0].facts = [("model", "PM9A3"), ("serial", "S64F")].map(|(k, v)| (k.into(), v.into())).into();
+    let got = text(&Scenario::new(head).run(good).completed().judge());
+    let line = got.lines().nth(1).unwrap().trim();
+    assert!(line.starts_with("PM9A3 S64F, 1 GiB; 10 IOPS, ") && line.ends_with(" MB/s"), "{got}");
+}
+
+/// Streams are listed in the order of the plan; the worst one is among them wherever it stands there.
+#[test]
+fn the_worst_stream_is_never_left_out() {
+    let judged = Scenario::new(header(2, 1)).run(good).completed().judge();
+    let with = |worst: usize, deciding: Option<usize>| {
+        let mut judged = judged.clone();
+        let only = judged.part.streams[0].clone();
+        judged.part.streams = (0..9)
+            .map(|n| {
+                let mut stream = StreamTotals { name: format!("stream-{n}"), ..only.clone() };
+                stream.response.p99_ns = Some(if n == worst { 9_000_000 } else { 1_000_000 });
+                stream
+            })
+            .collect();
+        let place = |n| Deciding { stream: Some(format!("stream-{n}")), ..deciding_place() };
+        judged.deciding = deciding.map(place);
+        text(&judged)
+    };
+    for (worst, deciding, shown) in [(0, None, 0), (8, None, 8), (3, Some(7), 7), (8, Some(1), 1)] {
+        let got = with(worst, deciding);
+        assert!(got.contains(&format!("stream-{shown} response")) && got.contains("more streams"), "{got}");
+    }
+}
+
+fn deciding_place() -> Deciding {
+    Deciding {
+        step: 1,
+        slice: Some(1),
+        window_ns: None,
+        stream: None,
+        target: None,
+        measured: None,
+        bound: None,
+        start_ns: 0,
+        end_ns: HOUR,
+    }
+}
+
 /// Neither the exit code nor the processor time is cut off, however long the path and however little room there is.
 #[test]
 fn the_exit_code_and_the_processor_time_are_always_there() {
@@ -89,7 +171,7 @@ fn the_exit_code_and_the_processor_time_are_always_there() {
     }
     for log in ["run", &"/a/long/way".repeat(12)] {
         let mut got = String::new();
-        render::text_for(&judged, log, &mut got).unwrap();
+        render::text_for(&judged, log, render::Reader::default(), &mut got).unwrap();
         fits(&got);
         assert!(got.trim_end().ends_with("(exit code 10)"), "{got}");
         let words = got.split_whitespace().collect::<Vec<_>>().join(" ");
@@ -104,7 +186,7 @@ fn a_name_is_one_word_for_a_shell() {
     for (log, word) in [("a/run-1", "a/run-1"), ("run dir", "'run dir'"), ("it's", "'it'\\''s'"), ("läufe", "läufe")]
     {
         let mut got = String::new();
-        render::text_for(&judged, log, &mut got).unwrap();
+        render::text_for(&judged, log, render::Reader::default(), &mut got).unwrap();
         assert!(got.contains(&format!("next: assay report {word}  (exit code 0)")), "{got}");
     }
 }

@@ -206,6 +206,22 @@ pub enum PhaseKind {
 }
 
 impl Plan {
+    /// Why a plan without any rate has no other load than its own, and what to do.
+    pub const ONLY_CLOSED_LOOPS: &str = "every stream of the workload is a closed loop (in_flight), which has no rate to \
+                                         multiply; give a stream a rate";
+
+    /// Whether its load can be multiplied: some stream has a rate.
+    pub fn can_be_scaled(&self) -> bool {
+        self.streams.iter().any(|stream| stream.arrival.rate().is_some())
+    }
+
+    /// Streams of a direction whose rate is the target's own: closed loops, without a bound on what they move. Reading back
+    /// moves what was written, once, and is not among them.
+    pub fn unbounded(&self, direction: Direction) -> impl Iterator<Item = &Stream> {
+        let endless = move |stream: &&Stream| stream.arrival.rate().is_none() && stream.address != Address::Written;
+        self.streams.iter().filter(move |stream| stream.direction == direction).filter(endless)
+    }
+
     /// The phases of an ordinary run: warm-up, unless it is zero, and measure.
     pub fn phases(warm_up: WarmUp, measure: Span) -> Vec<Phase> {
         let (span, steady_round) = match warm_up {

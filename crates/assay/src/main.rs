@@ -12,6 +12,7 @@ mod confirm;
 mod consents;
 mod detach;
 mod drive;
+mod elsewhere;
 mod engine;
 mod failure;
 mod files;
@@ -25,6 +26,7 @@ mod pulse;
 mod records;
 mod resume;
 mod rundir;
+mod screen;
 mod signals;
 mod signing;
 mod targets;
@@ -32,14 +34,13 @@ mod threads;
 mod watch;
 mod workloads;
 
-use clap::Parser;
 use failure::{Failure, code};
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
     let outcome = threads::on_a_stack_of_its_own(|| match act::called_as() {
         Some((tool, args)) => tool.run(&args),
-        None => commands::run(cli::Cli::parse()),
+        None => commands::run(elsewhere::parse()),
     });
     let code = match outcome {
         Some(Ok(code)) => code,

@@ -200,6 +200,10 @@ impl Progress {
     }
 }
 
+fn sum(interval: &Interval, of: impl Fn(&FlowInterval) -> u64) -> u64 {
+    interval.flows.iter().map(of).fold(0, u64::saturating_add)
+}
+
 fn total(counts: &[u64]) -> u64 {
     counts.iter().fold(0, |sum, n| sum.saturating_add(*n))
 }
@@ -253,44 +257,60 @@ impl Running {
         self.phases.get(usize::from(interval.phase)).map_or_else(String::new, |(_, what)| what.clone())
     }
 
-    /// Asked and achieved rate, the first stream's 99th percentile and share over its smallest threshold, lag.
+    /// What must not be cut where the terminal is narrow stands first: failures and lag; then the asked and the achieved rate,
+    /// and the first stream's share over its smallest threshold and 99th percentile.
     fn line(&self, interval: &Interval) -> String {
+        let parts = [self.failed(interval), self.lag(interval), Some(self.rate(interval)), self.over(interval)];
+        parts.into_iter().flatten().chain(self.response(interval)).collect::<Vec<_>>().join("  ")
+    }
+
+    fn failed(&self, interval: &Interval) -> Option<String> {
+        let each = |flow: &FlowInterval| flow.errors.values().fold(flow.short, |sum, n| sum.saturating_add(*n));
+        let failed = sum(interval, each);
+        (failed > 0).then(|| format!("FAILED {failed}"))
+    }
+
+    fn lag(&self, interval: &Interval) -> Option<String> {
+        Some(format!("lag p99 <= {}", self.p99(&self.counts(interval, |flow| &flow.lag))?.human()))
+    }
+
+    fn rate(&self, interval: &Interval) -> String {
         let seconds = Span::from_ns(interval.end_ns.saturating_sub(interval.start_ns)).as_secs_f64().max(1e-9);
-        let sum = |of: fn(&FlowInterval) -> u64| interval.flows.iter().map(of).fold(0u64, u64::saturating_add);
-        let mut text =
-            format!("{:.0}/s of {:.0}/s", sum(|f| f.ok) as f64 / seconds, sum(|f| f.scheduled) as f64 / seconds);
-        let (criteria, streams) = (&self.head.criteria, &self.head.streams);
-        let first = streams.first().map(|stream| &stream.name);
-        let name = criteria.first().map(|criterion| &criterion.stream).or(first).cloned().unwrap_or_default();
-        let stream = streams.iter().position(|stream| stream.name == name).unwrap_or(0);
-        let counts = |of: fn(&FlowInterval) -> &Timing| {
-            let mut dense = vec![0; self.thresholds.buckets()];
-            let flows = self.head.flows.iter().zip(&interval.flows);
-            for (_, flow) in flows.filter(|(head, _)| usize::from(head.stream) == stream) {
-                // A log that is looked at may hold anything; the judge is the one to say so.
-                let _ = Timing::add_to(&of(flow).counts, &mut dense);
-            }
-            dense
-        };
-        let (response, lag) = (counts(|f| &f.response), counts(|f| &f.lag));
-        if let Some(p99) = self.p99(&response) {
-            text += &format!("  {name} p99 <= {}", p99.human());
+        let rate = |of: fn(&FlowInterval) -> u64| sum(interval, of) as f64 / seconds;
+        format!("{:.0}/s of {:.0}/s", rate(|flow| flow.ok), rate(|flow| flow.scheduled))
+    }
+
+    fn over(&self, interval: &Interval) -> Option<String> {
+        let name = self.first();
+        let mine = self.head.criteria.iter().filter(|criterion| criterion.stream == name);
+        let threshold = mine.filter_map(assay_base::Criterion::threshold).min()?;
+        let response = self.counts(interval, |flow| &flow.response);
+        let (over, all) = (self.thresholds.over(&response, threshold)?, total(&response));
+        (all > 0).then(|| format!("over {threshold}: {:.2} %", over as f64 * 100.0 / all as f64))
+    }
+
+    fn response(&self, interval: &Interval) -> Option<String> {
+        let p99 = self.p99(&self.counts(interval, |flow| &flow.response))?;
+        Some(format!("{} p99 <= {}", self.first(), p99.human()))
+    }
+
+    /// Name of the stream that is shown: the first criterion's, or the first.
+    fn first(&self) -> String {
+        let first = self.head.streams.first().map(|stream| &stream.name);
+        self.head.criteria.first().map(|criterion| &criterion.stream).or(first).cloned().unwrap_or_default()
+    }
+
+    /// Counts of the shown stream over all targets.
+    fn counts(&self, interval: &Interval, of: fn(&FlowInterval) -> &Timing) -> Vec<u64> {
+        let name = self.first();
+        let stream = self.head.streams.iter().position(|stream| stream.name == name).unwrap_or(0);
+        let mut dense = vec![0; self.thresholds.buckets()];
+        let flows = self.head.flows.iter().zip(&interval.flows);
+        for (_, flow) in flows.filter(|(head, _)| usize::from(head.stream) == stream) {
+            // A log that is looked at may hold anything; the judge is the one to say so.
+            let _ = Timing::add_to(&of(flow).counts, &mut dense);
         }
-        let threshold = criteria.iter().filter(|c| c.stream == name).filter_map(assay_base::Criterion::threshold).min();
-        if let Some((threshold, over)) = threshold.and_then(|t| Some((t, self.thresholds.over(&response, t)?))) {
-            let all = total(&response);
-            if all > 0 {
-                text += &format!("  over {threshold}: {:.2} %", over as f64 * 100.0 / all as f64);
-            }
-        }
-        if let Some(p99) = self.p99(&lag) {
-            text += &format!("  lag p99 <= {}", p99.human());
-        }
-        let failed = sum(|flow| flow.errors.values().fold(flow.short, |sum, n| sum.saturating_add(*n)));
-        if failed > 0 {
-            text += &format!("  FAILED {failed}");
-        }
-        text
+        dense
     }
 
     /// The boundary below which 99 % lie.

@@ -1,5 +1,6 @@
 //! Workloads that come with the program, and finding the one the user means.
 
+use crate::elsewhere;
 use crate::failure::Failure;
 use assay_formats::act::{conf, lower};
 use assay_model::workload::{self, Workload};
@@ -23,6 +24,9 @@ pub fn find(name: &str) -> Result<Workload, Failure> {
         return read_act(name, &bytes);
     }
     let text = String::from_utf8(bytes).map_err(|_| unreadable(Path::new(name), &"it is not text"))?;
+    if elsewhere::is_fio_job(&text) {
+        return Err(Failure::workload(format!("{name}: {}", elsewhere::FIO_JOB)));
+    }
     read(name, &text)
 }
 

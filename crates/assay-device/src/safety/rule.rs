@@ -38,7 +38,7 @@ macro_rules! rules {
 }
 
 rules! {
-    S0 "S0" "the name leads to something" "check the path; `assay devices` lists the candidates, and --create SIZE makes a file";
+    S0 "S0" "the name leads to something" "check the path; `assay devices` lists the devices; elsewhere than in /dev, --create SIZE makes a file";
     S1 "S1" "a block device or a regular file" "name a block device, a file, or leave the target out to test a scratch file";
     S2 "S2" "the kernel grants it exclusively" "unmount it, or stop what holds it, or run as root where rights are missing, or choose another device";
     S3 "S3" "it has a size, can be written, and its block size fits" "choose a writable target, or a workload whose sizes are multiples of its block size";

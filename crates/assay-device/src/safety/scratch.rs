@@ -39,6 +39,7 @@ impl Gate {
         let usable = size.max(1).checked_next_multiple_of(LABEL_LEN);
         let whole = usable.and_then(|size| size.checked_add(LABEL_LEN)).filter(|size| i64::try_from(*size).is_ok());
         let whole = whole.ok_or_else(|| refused(RuleId::S3, format!("no file can hold {size} bytes")))?;
+        self.among_devices(request.path).map_err(|why| refused(RuleId::S0, why))?;
         room(request.path, whole).map_err(|why| refused(RuleId::S10, why))?;
         let file = make(request.path).map_err(|e| refused(RuleId::S10, taken(request.path, e)))?;
         let made = Made { path: request.path.to_path_buf(), file, keep: false };
@@ -48,6 +49,20 @@ impl Gate {
         reserve(&made.file, whole)
             .map_err(|e| refused(RuleId::S10, format!("{whole} bytes could not be reserved: {e}")))?;
         self.admit(request).map(|permit| made.hand_over(permit))
+    }
+}
+
+impl Gate {
+    /// A name below `/dev` is meant to be a device. Where there is none, a file in its place would fill the machine's memory and
+    /// be taken for the device by whoever comes next. File systems mounted below it, such as `/dev/shm`, are others.
+    fn among_devices(&self, path: &Path) -> Result<(), String> {
+        let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
+        let device = |path: &Path| rustix::fs::stat(path).ok().map(|stat| stat.st_dev);
+        let dev = device(&self.roots.dev);
+        match dev.is_some() && dev == device(parent) {
+            true => Err(format!("there is no device {}, and no file is made among the devices", path.display())),
+            false => Ok(()),
+        }
     }
 }
 

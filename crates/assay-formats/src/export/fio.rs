@@ -6,7 +6,7 @@
 
 use super::{Sink, add, is_measured, stream_of, unwritten};
 use assay_base::Direction;
-use assay_record::{Header, Histograms, Interval, StreamHead, Times, Timing};
+use assay_record::{Header, Histograms, Interval, PhaseKind, StreamHead, Times, Timing};
 use serde_json::{Map, Value, json};
 use std::fmt::Write;
 
@@ -23,7 +23,10 @@ pub struct Fio {
     /// Wall clock in seconds since 1970, if known.
     started: Option<i64>,
     jobs: Vec<Job>,
+    /// Time in which the load was offered, in all segments and in this one: what completes later, while what is in flight is
+    /// waited for, is no rate of anything.
     measured_ns: u64,
+    segment_ns: u64,
     /// Processor time of the generator.
     cpu_ns: u64,
     done: Vec<Value>,
@@ -35,6 +38,8 @@ struct Job {
     operations: u64,
     issued: u64,
     bytes: u64,
+    /// Operations and bytes that completed while the load was offered.
+    in_time: (u64, u64),
     short: u64,
     failed: u64,
     /// Operations a second, and KiB a second, interval by interval.
@@ -98,6 +103,7 @@ impl Sink for Fio {
             return Err("the continued run has other streams than the one it continues".into());
         }
         self.header = Some(header.clone());
+        self.segment_ns = 0;
         Ok(())
     }
 
@@ -107,7 +113,11 @@ impl Sink for Fio {
             return Ok(());
         }
         let ns = interval.end_ns.saturating_sub(interval.start_ns);
-        self.measured_ns += ns;
+        let is_offered = self.segment_ns < offered_ns(header);
+        // A part of an interval, at an interruption, is too short for a rate.
+        let is_whole = ns >= header.interval_ns.min(offered_ns(header));
+        self.segment_ns = self.segment_ns.saturating_add(ns);
+        self.measured_ns += if is_offered { ns } else { 0 };
         self.cpu_ns += interval.host.map_or(0, |host| host.cpu_ns);
         let mut done = vec![(0u64, 0u64); self.jobs.len()];
         for (index, flow) in interval.flows.iter().enumerate() {
@@ -125,8 +135,9 @@ impl Sink for Fio {
                 *exact = (exact.0.saturating_add(timing.sum_ns), exact.1.max(timing.max_ns));
             }
         }
-        if ns > 0 {
-            for (job, (operations, bytes)) in self.jobs.iter_mut().zip(done) {
+        for (job, (operations, bytes)) in self.jobs.iter_mut().zip(done).filter(|_| is_offered && ns > 0) {
+            job.in_time = (job.in_time.0.saturating_add(operations), job.in_time.1.saturating_add(bytes));
+            if is_whole {
                 job.iops.add(operations as f64 * 1e9 / ns as f64);
                 job.kib.add(bytes as f64 / 1024.0 * 1e9 / ns as f64);
             }
@@ -211,7 +222,7 @@ impl Job {
 
     fn direction(&self, ns: u64) -> Value {
         let rate = |n: u64| if ns == 0 { 0.0 } else { n as f64 * 1e9 / ns as f64 };
-        let (iops, bytes) = (rate(self.operations), rate(self.bytes));
+        let (iops, bytes) = (rate(self.in_time.0), rate(self.in_time.1));
         json!({
             "io_bytes": self.bytes,
             "io_kbytes": self.bytes / 1024,
@@ -256,6 +267,12 @@ impl Job {
     }
 }
 
+/// How long a segment of the log offers its load while it is measured.
+fn offered_ns(header: &Header) -> u64 {
+    let measured = header.phases.iter().filter(|phase| phase.kind == PhaseKind::Measure);
+    measured.fold(0, |sum, phase| sum.saturating_add(phase.span_ns))
+}
+
 /// Percent of all lengths in fio's coarse cells of one unit: from the bound before up to this one.
 fn coarse(times: &Times, unit: u64) -> Value {
     let (count, histogram) = (times.count(), times.histogram());
@@ -273,4 +290,56 @@ fn coarse(times: &Times, unit: u64) -> Value {
         cells.insert(">=2000".into(), share(count - below(from)).into());
     }
     Value::Object(cells)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use assay_record::{Entry, FlowInterval, Reader};
+
+    /// The header of a kept log, of one flow that is measured for three seconds.
+    fn header() -> Header {
+        let log = include_bytes!("../../../assay-record/tests/golden/run-v1.jsonl");
+        let Ok(Entry::Header(mut header)) = Reader::new(&log[..]).next_entry().unwrap().unwrap() else {
+            panic!("no header")
+        };
+        header.streams.truncate(1);
+        header.flows.truncate(1);
+        header.interval_ns = 1_000_000_000;
+        header.phases.retain(|phase| phase.kind == PhaseKind::Measure);
+        header.phases.truncate(1);
+        header.phases[0].span_ns = 3_000_000_000;
+        *header
+    }
+
+    #[test]
+    fn what_completes_while_the_run_drains_and_what_an_interruption_cut_is_no_rate() {
+        let mut fio = Fio::new(None);
+        let mut out = String::new();
+        let interval = |index, start_ns, end_ns, ok| {
+            let flow = FlowInterval { ok, bytes: ok * 1024, issued: ok, ..FlowInterval::default() };
+            Interval { index, start_ns, end_ns, phase: 0, flows: vec![flow], ..Interval::default() }
+        };
+        fio.header(&header(), &mut out).unwrap();
+        // Cut after a second and a half; the rest is measured by a second segment, which drains for five microseconds.
+        for (index, start_ns, end_ns, ok) in [(0, 0, 1_000_000_000, 100), (1, 1_000_000_000, 1_500_000_000, 7)] {
+            fio.interval(&interval(index, start_ns, end_ns, ok), &mut out).unwrap();
+        }
+        let mut rest = Header { continues: true, ..header() };
+        rest.phases[0].span_ns = 1_500_000_000;
+        fio.header(&rest, &mut out).unwrap();
+        for (index, start_ns, end_ns, ok) in
+            [(0, 0, 1_000_000_000, 120), (1, 1_000_000_000, 1_500_000_000, 60), (2, 1_500_000_000, 1_500_005_000, 3)]
+        {
+            fio.interval(&interval(index, start_ns, end_ns, ok), &mut out).unwrap();
+        }
+        fio.end(&mut out).unwrap();
+        let json: Value = serde_json::from_str(&out).unwrap();
+        let job = &json["jobs"][0];
+        let side = if job["read"]["total_ios"] == 0 { &job["write"] } else { &job["read"] };
+        assert_eq!((side["iops_min"].as_u64(), side["iops_max"].as_u64()), (Some(100), Some(120)), "{side:#}");
+        assert_eq!((side["iops_samples"].as_u64(), side["iops_mean"].as_f64()), (Some(2), Some(110.0)));
+        assert_eq!((side["runtime"].as_u64(), side["total_ios"].as_u64()), (Some(3000), Some(290)));
+        assert!((side["iops"].as_f64().unwrap() - 287.0 / 3.0).abs() < 1e-9, "{side:#}");
+    }
 }

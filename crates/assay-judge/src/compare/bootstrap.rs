@@ -4,7 +4,11 @@
 //! likeness lasts: twice the integrated autocorrelation time of the units' means (window by Sokal's rule, M ≥ 5 τ), at least
 //! the cube root of their number and a 16th of it. Whole blocks are drawn with replacement in both runs, the figure is made of each draw, and
 //! the middle 95 % of the draws is the interval. It is widened by √(n / (n − 1)) and by Student's t for n blocks, because few
-//! blocks spread too little. Fewer than [`BLOCKS`] blocks tell nothing, and that is said.
+//! blocks spread too little.
+//!
+//! Fewer than [`BLOCKS`] blocks have no interval. Then only what is [`PLAIN`] is told: a figure ten times the other's, with
+//! enough operations on its far side in both runs. Levels of one device wander by percents from block to block, not tenfold;
+//! whether a smaller difference would come again is not known from so short a run, and that is said.
 
 use super::sample::{OPERATIONS, Series, quantile_of};
 use assay_base::Prng;
@@ -21,12 +25,18 @@ const BLOCKS: usize = 8;
 /// More blocks than these are not needed. Longer ones are safer: where few operations are over a threshold, their chance
 /// hides that the level wanders, and the autocorrelation time comes out too short.
 const ENOUGH: usize = 16;
+/// So many times the other's is a difference without any interval.
+const PLAIN: f64 = 10.0;
+/// So many operations must lie beyond a figure for it to be told from few blocks: fewer may be one hiccup.
+const BEYOND: f64 = 10.0;
 /// A cell of a distribution is 0.1 % wide: a ratio closer to 1 than two of them is no difference.
 const RESOLUTION: f64 = 0.002;
 
 /// How it is done, for the reader of the result.
 pub const METHOD: &str = "Block bootstrap over intervals, blocks of twice the autocorrelation time (at least a 16th of the run), \
-500 draws with seed 20261121, middle 95 %; a difference whose interval holds 1 (of a ratio) or 0 (of a share) is noise.";
+500 draws with seed 20261121, middle 95 %; a difference whose interval holds 1 (of a ratio) or 0 (of a share) is noise. \
+A run too short for that tells only a tenfold difference, with ten operations or more beyond the figure in each run. A run that \
+its lag ended is worse than one that was not.";
 
 /// What a comparison says.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -46,7 +56,12 @@ pub enum Answer {
         /// See [`Answer::Noise`].
         high: f64,
     },
-    /// Too few blocks, or nothing was counted.
+    /// This run was ended because the device fell too far behind the schedule, and the first was not: whatever it had measured
+    /// until then is not all that its users would have waited.
+    Worse,
+    /// The first run was ended so, and this one was not.
+    Better,
+    /// Too few blocks for a difference below tenfold, or nothing was counted.
     CannotTell,
 }
 
@@ -58,6 +73,7 @@ struct Blocks {
 /// The quantile's ratio, `b` over `a`.
 pub fn quantile(a: Option<&Series>, b: Option<&Series>, quantile: f64) -> Answer {
     let (Some(a), Some(b)) = (a, b) else { return Answer::CannotTell };
+    let plain = || plain_ratio(a, b, quantile);
     let mean = |unit: &BTreeMap<u32, u64>| {
         let (sum, n) = unit.iter().fold((0.0, 0u64), |(sum, n), (cell, count)| {
             (sum + Times::largest_of(*cell) as f64 * *count as f64, n + count)
@@ -69,7 +85,15 @@ pub fn quantile(a: Option<&Series>, b: Option<&Series>, quantile: f64) -> Answer
     let (a, b) = (blocks(&a.groups.all, &keys, mean), blocks(&b.groups.all, &keys, mean));
     let figure = |sum: &[u64]| quantile_of(keys.iter().copied().zip(sum.iter().copied()), quantile);
     let limits = interval(&a, &b, figure, |a, b| (b / a).ln());
-    judged(limits.map(|(low, high)| (low.exp(), high.exp())), 1.0, RESOLUTION)
+    judged(limits.map(|(low, high)| (low.exp(), high.exp())), 1.0, RESOLUTION).unwrap_or_else(plain)
+}
+
+/// The ratio of a quantile where it is plain.
+fn plain_ratio(a: &Series, b: &Series, quantile: f64) -> Answer {
+    let enough = |series: &Series| series.operations() as f64 * quantile.min(1.0 - quantile) >= BEYOND;
+    let ratio = a.quantile(quantile).zip(b.quantile(quantile)).map(|(a, b)| b / a.max(1.0));
+    let plain = ratio.filter(|ratio| enough(a) && enough(b) && (*ratio >= PLAIN || *ratio <= 1.0 / PLAIN));
+    plain.map_or(Answer::CannotTell, |ratio| Answer::Differs { low: ratio, high: ratio })
 }
 
 /// The difference of the shares over a threshold, `b` minus `a`.
@@ -84,15 +108,29 @@ pub fn share(a: Option<&Series>, b: Option<&Series>, threshold: u64) -> Answer {
         blocks(&series.intervals.all, &[OPERATIONS, key], mean)
     };
     let figure = |sum: &[u64]| (sum[0] > 0).then(|| sum[1] as f64 / sum[0] as f64);
-    judged(interval(&of(a, key_a), &of(b, key_b), figure, |a, b| b - a), 0.0, 0.0)
+    let limits = interval(&of(a, key_a), &of(b, key_b), figure, |a, b| b - a);
+    judged(limits, 0.0, 0.0).unwrap_or_else(|| plain_difference(a, b, threshold))
 }
 
-fn judged(limits: Option<(f64, f64)>, same: f64, resolution: f64) -> Answer {
-    match limits {
-        None => Answer::CannotTell,
-        Some((low, high)) if low > same + resolution || high < same - resolution => Answer::Differs { low, high },
-        Some((low, high)) => Answer::Noise { low, high },
+/// The difference of the shares over a threshold where it is plain: ten times as many, and ten times as many as one hiccup.
+fn plain_difference(a: &Series, b: &Series, threshold: u64) -> Answer {
+    let Some((share_a, share_b)) = a.share_over(threshold).zip(b.share_over(threshold)) else {
+        return Answer::CannotTell;
+    };
+    let (less, more) = if share_a < share_b { ((share_a, a), (share_b, b)) } else { ((share_b, b), (share_a, a)) };
+    // What the run with the smaller share would have had at the larger one's rate, had it been the same.
+    let enough = |series: &Series| series.operations() as f64 * more.0 >= PLAIN * BEYOND;
+    match enough(less.1) && enough(more.1) && more.0 >= PLAIN * less.0 {
+        true => Answer::Differs { low: share_b - share_a, high: share_b - share_a },
+        false => Answer::CannotTell,
     }
+}
+
+/// Whether the limits hold "no difference"; `None` without limits.
+fn judged(limits: Option<(f64, f64)>, same: f64, resolution: f64) -> Option<Answer> {
+    let (low, high) = limits?;
+    let differs = low > same + resolution || high < same - resolution;
+    Some(if differs { Answer::Differs { low, high } } else { Answer::Noise { low, high } })
 }
 
 /// The 95 % interval of `difference` between the figures of the two runs.

@@ -11,13 +11,14 @@ pub use bootstrap::{Answer, SEED};
 pub use render::{html, text};
 pub use sample::Sampled;
 
-use crate::judgement::{Judgement, Outcome};
+use crate::judgement::{Judgement, Outcome, Part};
 use crate::verdict::Verdict;
 use assay_base::{Measure, Span};
+use assay_record::CloseReason;
 use serde::Serialize;
 
 /// The version of the JSON shape.
-pub const SCHEMA: u32 = 2;
+pub const SCHEMA: u32 = 3;
 
 /// One run: what it is called here, what was judged, what was sampled.
 #[derive(Clone, Debug)]
@@ -39,12 +40,23 @@ pub struct Comparison {
     pub method: String,
     /// Where the plans differ; empty when they are the same.
     pub plans_differ: Vec<String>,
+    /// The watermarks of the runs that carry any, in the order given: what limits a run limits what is said of it here.
+    pub watermarks: Vec<Marked>,
     /// The runs, best first.
     pub ranking: Vec<Ranked>,
     /// Criteria by their text, with the outcome in each run, in the order given.
     pub criteria: Vec<CriterionRow>,
     /// Each stream of each step, in the order of the first run.
     pub streams: Vec<StreamRow>,
+}
+
+/// The watermarks of one run.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Marked {
+    /// Its label.
+    pub label: String,
+    /// All of them.
+    pub watermarks: Vec<String>,
 }
 
 /// A run in the ranking.
@@ -97,6 +109,26 @@ pub struct Figure {
     pub against_first: Vec<Answer>,
 }
 
+impl Run {
+    fn marked(&self) -> Option<Marked> {
+        let watermarks = self.judgement.watermarks.clone();
+        (!watermarks.is_empty()).then(|| Marked { label: self.label.clone(), watermarks })
+    }
+
+    /// The parts that were judged, by the number of their step.
+    fn parts(&self) -> impl Iterator<Item = (Option<u32>, &Part)> {
+        let steps = self.judgement.steps.iter().map(|step| (Some(step.number), &step.part));
+        let whole = self.judgement.steps.is_empty().then_some((None, &self.judgement.part));
+        steps.chain(whole)
+    }
+
+    /// Whether the device fell so far behind its schedule that a step (any step for `None`) was ended.
+    fn was_stopped(&self, step: Option<u32>) -> bool {
+        let mine = |at: Option<u32>| step.is_none() || at == step;
+        self.parts().any(|(at, part)| mine(at) && part.closed == Some(CloseReason::DeviceLag))
+    }
+}
+
 /// Compares the runs. `Err` lists where their plans differ, unless `anyway`.
 pub fn compare(runs: &[Run], anyway: bool) -> Result<Comparison, Vec<String>> {
     let Some(first) = runs.first() else { return Err(vec!["there is nothing to compare".into()]) };
@@ -119,6 +151,7 @@ pub fn compare(runs: &[Run], anyway: bool) -> Result<Comparison, Vec<String>> {
         schema: SCHEMA,
         method: bootstrap::METHOD.into(),
         plans_differ,
+        watermarks: runs.iter().filter_map(Run::marked).collect(),
         ranking: ranking(runs),
         criteria: criteria(runs),
         streams,
@@ -130,32 +163,38 @@ fn stream_row(runs: &[Run], step: Option<u32>, stream: &str, measure: Measure) -
     let mut figures = Vec::new();
     for (what, quantile) in [("p50", 0.5), ("p90", 0.9), ("p99", 0.99), ("p99.9", 0.999)] {
         let values = series.iter().map(|series| series.and_then(|s| s.quantile(quantile)));
-        let answer = |other: &Option<&sample::Series>| bootstrap::quantile(series[0], *other, quantile);
-        let against_first = series[1..].iter().map(answer).collect();
+        let against_first =
+            against_first(runs, step, measure, |at| bootstrap::quantile(series[0], series[at], quantile));
         figures.push(Figure { what: what.into(), share: false, values: values.collect(), against_first });
     }
     // Those of the first run that knows any.
     let thresholds = runs.iter().map(|run| run.sampled.thresholds(step, stream, measure)).find(|all| !all.is_empty());
     for threshold in thresholds.unwrap_or_default() {
         let values = series.iter().map(|series| series.and_then(|s| s.share_over(threshold)));
-        let answer = |other: &Option<&sample::Series>| bootstrap::share(series[0], *other, threshold);
-        let against_first = series[1..].iter().map(answer).collect();
+        let against_first = against_first(runs, step, measure, |at| bootstrap::share(series[0], series[at], threshold));
         let what = format!("over {}", Span::from_ns(threshold));
         figures.push(Figure { what, share: true, values: values.collect(), against_first });
     }
     StreamRow { step, stream: stream.to_owned(), measure, figures }
 }
 
+/// Each other run against the first. What users waited is worse where the device could not keep up at all; what the device took
+/// for what it did is compared as it is.
+fn against_first(runs: &[Run], step: Option<u32>, measure: Measure, answer: impl Fn(usize) -> Answer) -> Vec<Answer> {
+    let stopped = |at: usize| measure == Measure::Response && runs[at].was_stopped(step);
+    let of = |at: usize| match (stopped(0), stopped(at)) {
+        (false, true) => Answer::Worse,
+        (true, false) => Answer::Better,
+        _ => answer(at),
+    };
+    (1..runs.len()).map(of).collect()
+}
+
 /// Each criterion of the first run's steps, and what became of it in the others.
 fn criteria(runs: &[Run]) -> Vec<CriterionRow> {
     let mut rows: Vec<CriterionRow> = Vec::new();
     for (index, run) in runs.iter().enumerate() {
-        let judgement = &run.judgement;
-        let mut parts: Vec<_> = judgement.steps.iter().map(|step| (Some(step.number), &step.part)).collect();
-        if parts.is_empty() {
-            parts.push((None, &judgement.part));
-        }
-        for (step, outcome) in parts.iter().flat_map(|(step, part)| part.criteria.iter().map(move |c| (*step, c))) {
+        for (step, outcome) in run.parts().flat_map(|(step, part)| part.criteria.iter().map(move |c| (step, c))) {
             let criterion = format!("{} {}", outcome.title, outcome.bound);
             let known = rows.iter().position(|row| row.step == step && row.criterion == criterion);
             let at = known.unwrap_or_else(|| {
@@ -169,26 +208,25 @@ fn criteria(runs: &[Run]) -> Vec<CriterionRow> {
     rows
 }
 
-/// PASS before FAIL before what proves nothing; among equals the shorter p99 first.
+/// PASS before FAIL before what proves nothing; among equals one that its lag ended last, then the shorter p99 first.
 fn ranking(runs: &[Run]) -> Vec<Ranked> {
-    let weight = |verdict: Verdict| match verdict {
+    let weight = |run: &Run| match run.judgement.verdict {
         Verdict::Pass => 0,
-        Verdict::Fail => 1,
-        Verdict::Invalid | Verdict::Incomplete => 2,
+        Verdict::Fail => 1 + u8::from(run.was_stopped(None)),
+        Verdict::Invalid | Verdict::Incomplete => 3,
     };
     let p99 = |run: &Run| run.sampled.main().and_then(|series| series.quantile(0.99));
     let mut order: Vec<&Run> = runs.iter().collect();
     order.sort_by(|a, b| {
         let time = |run| p99(run).unwrap_or(f64::INFINITY);
-        weight(a.judgement.verdict).cmp(&weight(b.judgement.verdict)).then(time(a).total_cmp(&time(b)))
+        weight(a).cmp(&weight(b)).then(time(a).total_cmp(&time(b)))
     });
     let mut ranked: Vec<Ranked> = Vec::new();
     for (index, run) in order.iter().enumerate() {
         let before = index.checked_sub(1).map(|before| order[before]);
         let ties = before.is_some_and(|before| {
             let answer = bootstrap::quantile(before.sampled.main(), run.sampled.main(), 0.99);
-            weight(before.judgement.verdict) == weight(run.judgement.verdict)
-                && !matches!(answer, Answer::Differs { .. })
+            weight(before) == weight(run) && !matches!(answer, Answer::Differs { .. })
         });
         let rank = if ties { ranked[index - 1].rank } else { index + 1 };
         let (label, verdict) = (run.label.clone(), run.judgement.verdict);

@@ -28,6 +28,9 @@ pub fn text(comparison: &Comparison, labels: &[String], out: &mut dyn fmt::Write
             ranked.verdict.to_string()
         ));
     }
+    for marked in &comparison.watermarks {
+        page.words(&format!("{}: ", cut(&marked.label, 30)), &marked.watermarks.join(", "), 8);
+    }
     page.blank();
     let head: String = labels.iter().map(|label| format!(" {:>VALUE$}", cut(label, VALUE))).collect();
     page.wide(format!("{:34}{head}", "criterion"));
@@ -77,7 +80,11 @@ fn value(figure: &Figure, value: Option<f64>) -> String {
 
 fn answer(figure: &Figure, answer: &Answer) -> String {
     let limits = |low: f64, high: f64| {
-        if figure.share {
+        if low == high && figure.share {
+            format!("{:+.2}%", low * 100.0)
+        } else if low == high {
+            format!("x{}", factor(low))
+        } else if figure.share {
             format!("{:+.2}..{:+.2}%", low * 100.0, high * 100.0)
         } else {
             format!("x{low:.2}..{high:.2}")
@@ -86,8 +93,15 @@ fn answer(figure: &Figure, answer: &Answer) -> String {
     match answer {
         Answer::Noise { low, high } => format!("noise {}", limits(*low, *high)),
         Answer::Differs { low, high } => format!("DIFFERS {}", limits(*low, *high)),
+        Answer::Worse => "WORSE, ended by its lag".into(),
+        Answer::Better => "BETTER, first was ended".into(),
         Answer::CannotTell => "too little to tell".into(),
     }
+}
+
+/// A factor with as many digits as it needs.
+fn factor(factor: f64) -> String {
+    if factor >= 10.0 { format!("{factor:.0}") } else { format!("{factor:.4}") }
 }
 
 /// One page: nothing in it is fetched and nothing in it runs.
@@ -123,7 +137,7 @@ fn cells(figure: &Figure) -> Vec<Cell> {
     let cell = |(v, found): (&Option<f64>, Option<&Answer>)| Cell {
         value: value(figure, *v),
         against_first: found.map(|found| answer(figure, found)),
-        differs: matches!(found, Some(Answer::Differs { .. })),
+        differs: matches!(found, Some(Answer::Differs { .. } | Answer::Worse | Answer::Better)),
     };
     figure.values.iter().zip(found).map(cell).collect()
 }

@@ -87,6 +87,12 @@ impl Series {
         quantile_of(sum.iter().map(|(cell, n)| (*cell, *n)), quantile)
     }
 
+    /// Operations that were counted.
+    pub fn operations(&self) -> u64 {
+        let all = self.intervals.all.iter().filter_map(|unit| unit.get(&OPERATIONS));
+        all.fold(0, |sum, n| sum.saturating_add(*n))
+    }
+
     /// The share at or over a threshold of this series.
     pub fn share_over(&self, threshold: u64) -> Option<f64> {
         let key = self.key(threshold)?;
@@ -214,6 +220,12 @@ impl Sampled {
     /// Steps and streams in order.
     pub fn streams(&self) -> impl Iterator<Item = (Option<u32>, &str)> {
         self.order.iter().map(|(step, stream)| (*step, stream.as_str()))
+    }
+
+    /// Forgets all but the first intervals.
+    #[cfg(test)]
+    pub(super) fn shorten(&mut self, intervals: usize) {
+        self.series.values_mut().for_each(|series| series.intervals.all.truncate(intervals));
     }
 
     /// A log that knows no response: what stands there is the service once more.

@@ -97,6 +97,70 @@ fn too_little_is_said_to_be_so() {
 }
 
 #[test]
+fn a_tenfold_difference_is_told_from_few_blocks_and_less_is_not() {
+    for (groups, slower, told) in [(1, 100.0, true), (3, 20.0, true), (1, 5.0, false), (7, 8.0, false)] {
+        let compared = compare(&[run(1, 1.0, groups), run(2, slower, groups)], false).unwrap();
+        for what in ["p50", "p90"] {
+            let answer = answer(&compared, what);
+            let plain = matches!(answer, Answer::Differs { low, high } if low == high && *low > 10.0);
+            assert!(plain == told && (told || *answer == Answer::CannotTell), "{groups} {slower} {what}: {answer:?}");
+        }
+        // Of 400 operations none lies far enough beyond p99.9 for more than chance.
+        assert_eq!(*answer(&compared, "p99.9"), Answer::CannotTell, "{groups} {slower}");
+    }
+    let faster = compare(&[run(1, 100.0, 1), run(2, 1.0, 1)], false).unwrap();
+    assert!(matches!(answer(&faster, "p50"), Answer::Differs { high, .. } if *high < 0.1));
+    // 8 ms is passed by none of the first, and by nearly all of the second.
+    let short = |seed, slower| {
+        let mut run = run(seed, slower, 1);
+        run.sampled.shorten(3);
+        run
+    };
+    let share = |slower| answer(&compare(&[short(1, 1.0), short(2, slower)], false).unwrap(), "over 8ms").clone();
+    assert!(matches!(share(1000.0), Answer::Differs { low, high } if low == high && low > 0.9));
+    assert_eq!((share(1.5), share(5.0)), (Answer::CannotTell, Answer::CannotTell), "none, and too few");
+}
+
+#[test]
+fn a_run_that_its_lag_ended_is_worse_whatever_it_had_measured_by_then() {
+    let stopped = |mut run: Run| {
+        run.judgement.verdict = Verdict::Fail;
+        run.judgement.part.closed = Some(CloseReason::DeviceLag);
+        run
+    };
+    let failed = |mut run: Run| {
+        run.judgement.verdict = Verdict::Fail;
+        run
+    };
+    let of = |first: Run, second: Run| compare(&[first, second], false).unwrap();
+    let worse = of(failed(run(1, 1.0, 2)), stopped(run(2, 0.5, 2)));
+    assert_eq!((answer(&worse, "p50"), answer(&worse, "over 1ms")), (&Answer::Worse, &Answer::Worse));
+    assert_eq!(worse.ranking[1].label, "run 2", "the one that was not ended comes first, whatever its p99");
+    assert_ne!(worse.ranking[0].rank, worse.ranking[1].rank);
+    assert_eq!(*answer(&of(stopped(run(2, 0.5, 2)), failed(run(1, 1.0, 2))), "p50"), Answer::Better);
+    assert_eq!(*answer(&of(stopped(run(2, 0.5, 2)), stopped(run(1, 1.0, 2))), "p50"), Answer::CannotTell);
+    let service = worse.streams.iter().find(|row| row.measure == Measure::Service).unwrap();
+    assert!(!service.figures[0].against_first.contains(&Answer::Worse), "what the device took is compared as it is");
+}
+
+#[test]
+fn every_watermark_is_kept() {
+    let mut marked = run(2, 1.0, 2);
+    marked.judgement.watermarks = vec!["SIMULATED".into(), "SHORT: 20s of 24h".into()];
+    let mut plain = run(1, 1.0, 2);
+    plain.judgement.watermarks.clear();
+    let comparison = compare(&[plain, marked], false).unwrap();
+    assert_eq!(comparison.watermarks.len(), 1);
+    let labels = ["run 1".to_owned(), "run 2".to_owned()];
+    let (mut page, mut terminal) = (String::new(), String::new());
+    html(&comparison, &labels, &mut page).unwrap();
+    text(&comparison, &labels, &mut terminal).unwrap();
+    for shown in [&page, &terminal] {
+        assert!(shown.contains("SIMULATED") && shown.contains("SHORT: 20s of 24h"), "{shown}");
+    }
+}
+
+#[test]
 fn the_same_logs_give_the_same_answer() {
     let one = || compare(&[run(1, 1.0, 32), run(2, 1.1, 32)], false).unwrap();
     assert_eq!(one(), one());

@@ -15,6 +15,7 @@ mod summary;
 pub use html::html;
 pub use junit::junit;
 pub use markdown::markdown;
+pub use page::Reader;
 pub(crate) use page::{Page, cut};
 pub use slices::table;
 pub use summary::{text, text_for};

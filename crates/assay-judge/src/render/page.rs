@@ -1,32 +1,70 @@
-//! Lines of at most 80 columns. Names come from the log and may hold anything: control characters do not reach a terminal.
+//! Lines as wide as a reader has room for. Names come from the log and may hold anything: control characters do not reach a
+//! terminal.
 
 use crate::words::printable;
 use std::fmt;
 
-/// Columns of a line.
+/// Columns of a line where nobody says how many there are.
 pub const WIDTH: usize = 80;
+/// A terminal of fewer columns breaks our lines itself, and of more nothing would be gained.
+const COLUMNS: std::ops::RangeInclusive<usize> = WIDTH..=160;
+
+/// For whom a text is made.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Reader {
+    /// A terminal with so many columns: what does not fit is cut.
+    Terminal(usize),
+    /// A file or another program: nothing is cut.
+    Pipe,
+}
+
+impl Reader {
+    /// Columns that text is broken at.
+    pub fn columns(self) -> usize {
+        match self {
+            Reader::Terminal(columns) => columns.clamp(*COLUMNS.start(), *COLUMNS.end()),
+            Reader::Pipe => WIDTH,
+        }
+    }
+
+    /// `text` cut to `width` columns on a page of [`WIDTH`], and to as many more as there are.
+    pub fn cut(self, text: &str, width: usize) -> String {
+        match self {
+            Reader::Terminal(_) => cut(text, width + self.columns() - WIDTH),
+            Reader::Pipe => text.to_owned(),
+        }
+    }
+}
+
+impl Default for Reader {
+    fn default() -> Reader {
+        Reader::Terminal(WIDTH)
+    }
+}
 
 /// Lines that are being collected.
 #[derive(Debug, Default)]
 pub struct Page {
     lines: Vec<String>,
+    /// For whom.
+    pub reader: Reader,
 }
 
 impl Page {
+    /// No lines yet.
+    pub fn of(reader: Reader) -> Page {
+        Page { lines: Vec::new(), reader }
+    }
+
     /// Lines so far.
     pub fn len(&self) -> usize {
         self.lines.len()
     }
 
-    /// Adds one line, cut at the width.
+    /// Adds one line, cut where there is no more room.
     pub fn line(&mut self, text: impl AsRef<str>) {
-        let clean: Vec<char> = text.as_ref().trim_end().chars().map(printable).collect();
-        let line = if clean.len() > WIDTH {
-            clean[..WIDTH - 1].iter().chain(&['…']).collect()
-        } else {
-            clean.into_iter().collect()
-        };
-        self.lines.push(line);
+        let clean: String = text.as_ref().trim_end().chars().map(printable).collect();
+        self.lines.push(self.reader.cut(&clean, WIDTH));
     }
 
     /// Adds one line that may be wider than the page: a table with a column for each run.
@@ -44,7 +82,7 @@ impl Page {
     /// Adds words, broken into at most `most` lines; `first` opens the first one, the others are indented as far.
     pub fn words(&mut self, first: &str, text: &str, most: usize) {
         let indent = first.chars().count();
-        let room = WIDTH.saturating_sub(indent).max(20);
+        let room = self.reader.columns().saturating_sub(indent).max(20);
         let mut lines: Vec<String> = vec![String::new()];
         for word in text.split_whitespace() {
             let last = lines.last_mut().expect("there is always a line");
@@ -55,7 +93,7 @@ impl Page {
                 lines.push(word.to_owned());
             }
         }
-        if lines.len() > most {
+        if lines.len() > most && self.reader != Reader::Pipe {
             lines.truncate(most);
             lines[most - 1].push('…');
         }
@@ -100,5 +138,23 @@ mod tests {
         assert!(text.lines().all(|line| line.chars().count() <= WIDTH && !line.contains('\u{1b}')));
         assert_eq!(text.lines().count(), 5);
         assert!(text.ends_with("…\n"));
+    }
+
+    #[test]
+    fn a_wide_terminal_is_used_and_a_pipe_gets_everything() {
+        let shown = |reader| {
+            let mut page = Page::of(reader);
+            page.line("x".repeat(300));
+            page.words("FAIL  ", &"word ".repeat(60), 2);
+            let mut text = String::new();
+            page.write(&mut text).unwrap();
+            text
+        };
+        let longest = |text: &str| text.lines().map(|line| line.chars().count()).max().unwrap_or(0);
+        assert_eq!([20, 80, 120, 5000].map(|columns| longest(&shown(Reader::Terminal(columns)))), [80, 80, 120, 160]);
+        let whole = shown(Reader::Pipe);
+        assert!(whole.contains(&"x".repeat(300)) && !whole.contains('…'));
+        assert_eq!(whole.matches("word").count(), 60);
+        assert!(whole.lines().skip(1).all(|line| line.chars().count() <= WIDTH), "words are broken all the same");
     }
 }

@@ -1,8 +1,8 @@
 //! The table of slices × thresholds, as ACT's README prints it: response and service side by side, avg and max below.
 
-use crate::judgement::{Judgement, Part, Slice, SliceTimes, percent_of};
+use crate::judgement::{Judgement, Outcome, Part, Slice, SliceTimes, percent_of};
 use crate::render::page::{Page, cut};
-use assay_base::Span;
+use assay_base::{Bound, Criterion, Measure, Span};
 use std::collections::BTreeSet;
 use std::fmt;
 
@@ -72,7 +72,6 @@ pub fn thresholds(part: &Part, stream: &str) -> Vec<Span> {
 pub fn one(part: &Part, stream: &str, target: Option<&str>, most: usize) -> Page {
     let columns = thresholds(part, stream);
     let device = device_stream(part, stream);
-    let marked = target.is_none_or(|target| broke_a_bound(part, stream, target));
     let mut page = Page::default();
     heading(&mut page, part, stream, target, &columns);
     let rows = keep(&part.slices, stream, target, columns.first().copied(), most.saturating_sub(7));
@@ -80,7 +79,8 @@ pub fn one(part: &Part, stream: &str, target: Option<&str>, most: usize) -> Page
     for index in rows.iter().copied().chain([part.slices.len()]) {
         left_out(&mut page, &part.slices[next..index]);
         if let Some(slice) = part.slices.get(index) {
-            row(&mut page, slice, (stream, &device), target, &columns, marked);
+            let over = is_over(part, slice, stream, target);
+            row(&mut page, slice, (stream, &device), target, &columns, over);
         }
         next = index + 1;
     }
@@ -89,6 +89,45 @@ pub fn one(part: &Part, stream: &str, target: Option<&str>, most: usize) -> Page
     }
     totals(&mut page, part, stream, target, &columns);
     page
+}
+
+/// Whether the stream broke a bound in this slice. A slice is broken for all streams together; one that kept its own bounds must
+/// not look as if it were to blame. Where none of them explains the slice (the load was not delivered, or a window is longer
+/// than a slice), all are marked.
+pub fn is_over(part: &Part, slice: &Slice, stream: &str, target: Option<&str>) -> bool {
+    let breaks = |name: &str| targets_of(part, name).iter().any(|on| broke_in(part, slice, name, on.as_deref()));
+    let explained = || part.criteria.iter().filter_map(|criterion| criterion.stream.as_deref()).any(breaks);
+    match slice.within {
+        true => false,
+        false if broke_in(part, slice, stream, target) => true,
+        false => !explained() && target.is_none_or(|target| broke_a_bound(part, stream, target)),
+    }
+}
+
+/// Whether a criterion of the stream, over windows that are slices, is broken by what the slice counted.
+fn broke_in(part: &Part, slice: &Slice, stream: &str, target: Option<&str>) -> bool {
+    let Some(entry) = slice.stream(stream, target) else { return false };
+    let of_stream = part.criteria.iter().filter(|criterion| criterion.stream.as_deref() == Some(stream));
+    let judged = of_stream.filter(|criterion| criterion.outcome != Outcome::NotApplied);
+    let by_slices = judged.filter(|criterion| criterion.window_ns == part.slice_ns);
+    let bounds = by_slices.filter_map(|outcome| outcome.criterion.parse::<Criterion>().ok());
+    let mut broken = bounds.map(|criterion| {
+        let times = match criterion.measure {
+            Measure::Response => &entry.response,
+            Measure::Service => &entry.service,
+        };
+        match criterion.bound {
+            Bound::Over { over, below } => {
+                let part = times.over.get(&over).filter(|_| times.operations > 0);
+                part.is_some_and(|part| !below.exceeds(*part, times.operations))
+            }
+            Bound::OverAtMost { over, at_most } => {
+                times.over.get(&over).is_some_and(|part| !at_most.holds(*part, times.operations))
+            }
+            Bound::MeanAtMost(mean) => times.mean_ns.is_some_and(|ns| ns > mean.as_ns()),
+        }
+    });
+    broken.any(|broken| broken)
 }
 
 /// Whether this target by itself broke a bound in any slice: a slice is over for all of them together, and a good target must
@@ -145,7 +184,7 @@ fn row(
     (stream, device): (&str, &str),
     target: Option<&str>,
     columns: &[Span],
-    marked: bool,
+    over: bool,
 ) {
     let Some(entry) = slice.stream(stream, target) else { return };
     let service = slice.stream(device, target).unwrap_or(entry);
@@ -153,7 +192,7 @@ fn row(
     let mark = match () {
         () if !slice.complete => "  not complete",
         () if !slice.valid => "  proves nothing",
-        () if !slice.within && marked => "  over",
+        () if over => "  over",
         () => "",
     };
     let note = slice.note.as_ref().filter(|_| slice.complete).map(|note| format!("  {note}")).unwrap_or_default();
@@ -206,7 +245,7 @@ fn lines(kept: &BTreeSet<usize>, of: usize) -> usize {
     kept.len() + begins.zip(ends).filter(|(begin, end)| begin < end).count()
 }
 
-/// The exact share over all complete slices, and the largest of any, in percent.
+/// The share of all operations of the complete slices, and the largest share of any slice, in percent.
 fn totals(page: &mut Page, part: &Part, stream: &str, target: Option<&str>, columns: &[Span]) {
     let (average, largest) = ends(part, stream, target, columns);
     rule(page, columns);

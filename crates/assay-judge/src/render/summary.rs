@@ -1,7 +1,7 @@
 //! The summary at the end of a run: the verdict first, then what decided it, then the figures, then what to do next.
 
 use crate::judgement::{CriterionOutcome, Integrity, Judgement, Outcome, Part, StreamTotals, TimesSummary};
-use crate::render::page::{Page, WIDTH, cut};
+use crate::render::page::{Page, Reader};
 use crate::render::slices::{by_target, one, shown_streams};
 use crate::render::{spark, steady};
 use crate::verdict::Verdict;
@@ -20,7 +20,7 @@ const WARNINGS: usize = 3;
 
 /// The summary; the next command names the log as `LOG`.
 pub fn text(judgement: &Judgement, out: &mut dyn fmt::Write) -> fmt::Result {
-    text_for(judgement, "LOG", out)
+    text_for(judgement, "LOG", Reader::default(), out)
 }
 
 /// How much a summary says. One that would be too long is made again with less, until it fits.
@@ -55,26 +55,26 @@ impl Room {
 }
 
 /// The summary of the log at `log`, which the next command names.
-pub fn text_for(judgement: &Judgement, log: &str, out: &mut dyn fmt::Write) -> fmt::Result {
+pub fn text_for(judgement: &Judgement, log: &str, reader: Reader, out: &mut dyn fmt::Write) -> fmt::Result {
     let mut page = Page::default();
     for room in ROOMS {
-        page = composed(judgement, log, room);
-        if page.len() <= LINES {
+        page = composed(judgement, log, (room, reader));
+        if page.len() <= LINES || reader == Reader::Pipe {
             break;
         }
     }
     page.write(out)
 }
 
-fn composed(judgement: &Judgement, log: &str, room: Room) -> Page {
+fn composed(judgement: &Judgement, log: &str, (room, reader): (Room, Reader)) -> Page {
     let part = &judgement.part;
-    let mut page = Page::default();
+    let mut page = Page::of(reader);
     head(&mut page, judgement, room);
     steps(&mut page, judgement, room);
     page.blank();
     criteria(&mut page, part, room);
-    let mut tail = Page::default();
-    percentiles(&mut tail, part, room);
+    let mut tail = Page::of(reader);
+    percentiles(&mut tail, judgement, room);
     by_slice(&mut tail, spark::line(part), room);
     tail.blank();
     figures(&mut tail, (part, &judgement.reason), room);
@@ -99,12 +99,38 @@ fn head(page: &mut Page, judgement: &Judgement, room: Room) {
     };
     let what = format!("{} at {} on {targets}, {}", judgement.name, judgement.load, length(part));
     page.line(format!("{:<10}  {what}", judgement.verdict.to_string()));
-    page.words("            ", &judgement.reason, room.of(4, 3));
+    if let Some(device) = device(part) {
+        page.line(format!("            {device}"));
+    }
+    page.words("            ", &judgement.reason, room.of(4, if room.table.is_some() { 3 } else { 2 }));
     if judgement.watermarks.is_empty() {
         return;
     }
     let note = if is_quick(judgement) { ": quick look, not a certification" } else { "" };
     page.words("            ", &format!("{}{note}", judgement.watermarks.join(", ")), room.of(2, 1));
+}
+
+/// What was tested, and what it did: `Samsung PM9A3 S64FNE0R600123, 1.75 TiB; 61400 IOPS, 372.4 MB/s`.
+fn device(part: &Part) -> Option<String> {
+    let facts = part.targets.first().map(|target| &target.head.facts)?;
+    let fact = |name: &str| facts.get(name).map(String::as_str);
+    let known = [fact("model"), fact("serial")].into_iter().flatten().collect::<Vec<_>>().join(" ");
+    let size = part.targets.iter().fold(0u64, |sum, target| sum.saturating_add(target.head.size_bytes));
+    let size = (size > 0).then(|| Bytes::new(size).human());
+    let what = Some(known).filter(|known| !known.is_empty() && part.targets.len() == 1);
+    let what = what.into_iter().chain(size).collect::<Vec<_>>().join(", ");
+    Some(what).into_iter().chain(throughput(part)).filter(|text| !text.is_empty()).reduce(|a, b| format!("{a}; {b}"))
+}
+
+/// Operations and bytes a second over all streams and targets, while the load was offered.
+fn throughput(part: &Part) -> Option<String> {
+    let whole = || part.streams.iter().filter(|stream| is_whole(part, stream));
+    let iops: f64 = whole().filter_map(|stream| stream.rate_achieved).sum();
+    let bytes = whole().filter_map(|stream| {
+        let counts = &stream.counts;
+        Some(stream.rate_achieved? * counts.bytes as f64 / counts.operations.max(1) as f64)
+    });
+    (iops > 0.0).then(|| format!("{iops:.0} IOPS, {:.1} MB/s", bytes.sum::<f64>() / 1e6))
 }
 
 fn is_quick(judgement: &Judgement) -> bool {
@@ -132,7 +158,7 @@ fn steps(page: &mut Page, judgement: &Judgement, room: Room) {
         page.line(format!("… {left_out} earlier steps"));
     }
     for step in &judgement.steps[left_out..] {
-        let title = cut(&step.title, 36);
+        let title = page.reader.cut(&step.title, 36);
         let line = format!(
             "step {}  {title:<36}  {:>7}  {:<10}  {}",
             step.number,
@@ -154,7 +180,7 @@ fn criteria(page: &mut Page, part: &Part, room: Room) {
     }
     for criterion in criteria.into_iter().take(listed) {
         let measured = criterion.measured.as_ref().map_or("-", |figure| figure.text.as_str());
-        let title = cut(&criterion.title, 36);
+        let title = page.reader.cut(&criterion.title, 36);
         let mark = mark(criterion.outcome);
         page.line(format!("{mark:<12}{title:<37}{:>9} {measured:>9}  {}", criterion.bound, place(criterion, part)));
     }
@@ -204,18 +230,41 @@ fn tables(page: &mut Page, part: &Part, most: usize, least: usize, with_targets:
     }
 }
 
-fn percentiles(page: &mut Page, part: &Part, room: Room) {
+fn percentiles(page: &mut Page, judgement: &Judgement, room: Room) {
+    let part = &judgement.part;
     page.line(format!("{:<31}{:>9}{:>9}{:>9}{:>9}{:>9}", "", "mean", "p50", "p99", "p99.9", "max"));
     // Over all targets where there are several, else the one there is.
-    let mut seen: Vec<&str> = Vec::new();
-    for stream in &part.streams {
-        if seen.contains(&stream.name.as_str()) || seen.len() >= room.of(LISTED / 2, 2) || is_idle(stream) {
-            continue;
+    let mut streams: Vec<&StreamTotals> = Vec::new();
+    for stream in part.streams.iter().filter(|stream| !is_idle(stream)) {
+        if streams.iter().all(|seen| seen.name != stream.name) {
+            streams.push(stream);
         }
-        seen.push(&stream.name);
-        page.line(times(&format!("{} response", cut(&stream.name, 21)), &stream.response));
-        page.line(times(&format!("{} service", cut(&stream.name, 21)), &stream.service));
     }
+    let listed = if page.reader == Reader::Pipe { usize::MAX } else { room.of(LISTED / 2, 2) };
+    let left_out = streams.len().saturating_sub(listed);
+    if left_out > 0 {
+        // The worst one is what the reader looks for, wherever it stands in the plan.
+        let worst = worst(judgement, &streams);
+        let kept = streams.iter().position(|stream| stream.name == worst).unwrap_or(0);
+        streams.swap(kept, (listed - 1).min(kept));
+        streams.truncate(listed);
+    }
+    for stream in streams {
+        let name = page.reader.cut(&stream.name, 21);
+        page.line(times(&format!("{name} response"), &stream.response));
+        page.line(times(&format!("{name} service"), &stream.service));
+    }
+    if left_out > 0 {
+        page.line(format!("… {left_out} more streams: assay judge --json"));
+    }
+}
+
+/// The stream that decided; where none did, the one with the longest p99.
+fn worst<'a>(judgement: &'a Judgement, streams: &[&'a StreamTotals]) -> &'a str {
+    let decided = judgement.deciding.as_ref().and_then(|place| place.stream.as_deref());
+    let known = decided.filter(|name| streams.iter().any(|stream| stream.name == *name));
+    let slowest = || streams.iter().max_by_key(|stream| stream.response.p99_ns).map_or("", |stream| &stream.name);
+    known.unwrap_or_else(slowest)
 }
 
 fn times(name: &str, times: &TimesSummary) -> String {
@@ -345,7 +394,7 @@ fn warnings(page: &mut Page, judgement: &Judgement, room: Room) {
 fn last(page: &mut Page, judgement: &Judgement, log: &str) {
     let code = format!("(exit code {})", judgement.verdict.exit_code());
     let command = format!("next: {}", next(judgement, log));
-    if command.chars().count() + 2 + code.len() <= WIDTH {
+    if command.chars().count() + 2 + code.len() <= page.reader.columns() {
         return page.line(format!("{command}  {code}"));
     }
     page.line(command);

@@ -212,7 +212,11 @@ impl Workload {
         }
         super::warm_up::fits(warm_up, self.interval)?;
         let mut notes = self.notes.clone();
-        if times != Multiple::ONE && streams.iter().any(|stream| stream.arrival.rate().is_none()) {
+        let closed = streams.iter().filter(|stream| stream.arrival.rate().is_none()).count();
+        if times != Multiple::ONE && closed == streams.len() {
+            return Err(format!("a load of {times} cannot be offered: {}", Plan::ONLY_CLOSED_LOOPS));
+        }
+        if times != Multiple::ONE && closed > 0 {
             notes.push("closed-loop streams have no rate and are not multiplied by --load".into());
         }
         let slice = adjust.slice.unwrap_or(self.slice);

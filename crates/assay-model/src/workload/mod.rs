@@ -4,15 +4,20 @@
 mod act;
 mod common;
 mod criteria;
+mod mend;
 mod streams;
 mod warm_up;
+mod words;
 
 pub use common::{Adjust, LARGEST_BOUND, MOST_STREAMS, Workload};
 
 use assay_base::Fault;
 use assay_base::fault::nearest;
+use mend::Mended;
 use serde::de::DeserializeOwned;
 use std::collections::BTreeMap;
+use std::fmt;
+use words::explain;
 
 /// Longest workload file that is read, in bytes.
 pub const LONGEST: usize = 1 << 20;
@@ -20,8 +25,66 @@ pub const LONGEST: usize = 1 << 20;
 /// The models a workload file can name.
 pub const MODELS: [&str; 3] = ["streams", "act-storage", "act-index"];
 
-/// Reads a workload file. `file` is its name, for messages.
-pub fn read(file: &str, text: &str) -> Result<Workload, Fault> {
+/// Most faults of one file that are told.
+const MOST_FAULTS: usize = 20;
+/// Most times that a file is read again behind a fault.
+const MOST_ROUNDS: usize = 100;
+
+/// Everything that is wrong with a workload file, in its order.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Faults(Vec<Fault>);
+
+impl Faults {
+    /// In the order of the file; at least one.
+    pub fn all(&self) -> &[Fault] {
+        &self.0
+    }
+}
+
+impl fmt::Display for Faults {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (index, fault) in self.0.iter().enumerate() {
+            write!(f, "{}{fault}", if index > 0 { "\n\nerror: " } else { "" })?;
+        }
+        Ok(())
+    }
+}
+
+impl std::error::Error for Faults {}
+
+/// Reads a workload file. `file` is its name, for messages. What is wrong with it is told all at once.
+pub fn read(file: &str, text: &str) -> Result<Workload, Faults> {
+    let first = match once(file, text) {
+        Ok(workload) => return Ok(workload),
+        Err(fault) => fault,
+    };
+    let mut mended = Mended::new(text.get(..LONGEST).unwrap_or(text));
+    let mut faults: Vec<Fault> = Vec::new();
+    let mut found = Some(first);
+    for _ in 0..MOST_ROUNDS {
+        let Some(fault) = found.take() else { break };
+        let caused = fault.span.as_ref().is_some_and(|span| mended.is_ours(span));
+        match &fault.span {
+            _ if caused => {}
+            Some(span) => {
+                let (what, remedy) = (fault.what.clone(), fault.remedy.clone());
+                faults.push(Fault::at(file, text, mended.place(span), what, remedy));
+            }
+            None if faults.is_empty() => faults.push(fault.clone()),
+            // Of the file as a whole: what else is wrong may well be the cause.
+            None => break,
+        }
+        if faults.len() == MOST_FAULTS || !mended.mend(&fault, caused) {
+            break;
+        }
+        found = once(file, mended.text()).err();
+    }
+    faults.sort_by_key(|fault| (fault.line, fault.column));
+    Err(Faults(faults))
+}
+
+/// Reads it up to the first fault.
+fn once(file: &str, text: &str) -> Result<Workload, Fault> {
     if text.len() > LONGEST {
         let what = format!("a workload file of {} bytes is longer than any real one", text.len());
         return Err(Fault::whole(file, what, format!("keep it below {LONGEST} bytes")));
@@ -80,44 +143,6 @@ impl Source<'_> {
                 None => Fault::whole(self.file, what, remedy),
             }
         })
-    }
-}
-
-/// Turns a parser's message into what is wrong and what to do. An unknown key gets the nearest known one; our own unit
-/// errors already carry their remedy behind a semicolon.
-fn explain(message: &str) -> (String, String) {
-    let quoted = |text: &str| text.split('`').skip(1).step_by(2).map(str::to_owned).collect::<Vec<_>>();
-    if message.starts_with("unknown field") || message.starts_with("unknown variant") {
-        let names = quoted(message);
-        if let Some((written, known)) = names.split_first() {
-            let known: Vec<&str> = known.iter().map(String::as_str).collect();
-            let kind = if message.starts_with("unknown field") { "key" } else { "value" };
-            let remedy = match nearest(written, &known) {
-                Some(name) => format!("did you mean {name}?"),
-                None => format!("known here: {}", known.join(", ")),
-            };
-            return (format!("unknown {kind} \"{written}\""), remedy);
-        }
-    }
-    if let Some(name) = message.strip_prefix("missing field ").map(|rest| rest.trim_matches('`')) {
-        return (format!("the key {name} is missing"), format!("add {name} = …"));
-    }
-    if let Some((found, wanted)) =
-        message.strip_prefix("invalid type: ").and_then(|m| m.split_once(", expected a quoted "))
-    {
-        let example = match wanted.trim() {
-            "Bytes" => "a size with its unit in quotes, such as \"8KiB\"",
-            "Rate" => "a rate in quotes, such as \"2000/s\"",
-            "Span" => "a time with its unit in quotes, such as \"30s\"",
-            "Share" => "a percentage in quotes, such as \"5%\"",
-            other => other,
-        };
-        return (format!("{found} is not a quantity with its unit"), format!("write {example}"));
-    }
-    let first = message.lines().next().unwrap_or(message);
-    match first.split_once("; ") {
-        Some((what, remedy)) => (what.to_owned(), remedy.to_owned()),
-        None => (first.to_owned(), String::new()),
     }
 }
 

@@ -53,6 +53,7 @@ pub fn curve(args: &cli::Curve) -> Result<u8, Failure> {
     let dir = several.directory()?;
     result::replaceable(&dir, &[FILE, PAGE])?;
     let mut progress = Progress::new(false);
+    progress.say(&several.length());
     keep(&dir.join(FILE), &curve)?;
     let found = if curve.maximum.is_none() { search(args, &several, &dir, &mut curve, &mut progress)? } else { None };
     if curve.maximum.is_some() {
@@ -90,9 +91,7 @@ fn stream(plan: &Plan, asked: Option<&str>) -> Result<String, Failure> {
     match name {
         Some(name) if open(name) => Ok(name.to_owned()),
         Some(name) => Err(Failure::usage(format!("there is no stream {name} with a rate; there are: {}", names()))),
-        None => Err(Failure::workload(
-            "every stream of the workload is a closed loop, which has no rate to multiply; give a stream a rate",
-        )),
+        None => Err(Failure::workload(Plan::ONLY_CLOSED_LOOPS)),
     }
 }
 

@@ -58,7 +58,7 @@ fn size_of(named: &Named) -> Option<(u64, u32)> {
     }
 }
 
-/// Bytes per second read and written, and written over the whole run.
+/// Bytes per second read and written, and written over the whole run, by the streams that have a rate.
 fn totals(plan: &Plan, block: u32) -> (f64, f64, f64) {
     let per_second = |direction| {
         let streams = plan.streams.iter().filter(|stream| stream.direction == direction);
@@ -70,6 +70,8 @@ fn totals(plan: &Plan, block: u32) -> (f64, f64, f64) {
 
 fn derived(plan: &Plan, block: u32) -> serde_json::Value {
     let (read, written, total) = totals(plan, block);
+    // A closed loop moves as much as the target takes: there is no figure for it.
+    let bounded = |direction, value: f64| plan.unbounded(direction).next().is_none().then_some(value);
     let stream = |stream: &Stream| {
         serde_json::json!({
             "name": stream.name,
@@ -79,9 +81,9 @@ fn derived(plan: &Plan, block: u32) -> serde_json::Value {
     };
     serde_json::json!({
         "block_bytes": block,
-        "read_bytes_per_second": read,
-        "written_bytes_per_second": written,
-        "written_bytes": total,
+        "read_bytes_per_second": bounded(Direction::Read, read),
+        "written_bytes_per_second": bounded(Direction::Write, written),
+        "written_bytes": bounded(Direction::Write, total),
         "duration_seconds": plan.length().as_secs_f64(),
         "destroys_data": plan.writes(),
         "streams": plan.streams.iter().map(stream).collect::<Vec<_>>(),
@@ -171,22 +173,34 @@ fn streams(plan: &Plan, block: u32, out: &mut Lines) {
 
 fn bytes(plan: &Plan, named: &[(String, Named)], sizes: &[Option<(u64, u32)>], out: &mut Lines) {
     let (read, written, total) = totals(plan, block(sizes));
-    let human = |bytes: f64| Bytes::new(bytes as u64).human();
+    let bounded = plan.unbounded(Direction::Write).next().is_none();
     out.head(format_args!(
-        "read {}/s, written {}/s, {} written in {}",
-        human(read),
-        human(written),
-        human(total),
+        "read {}, written {}, {} written in {}",
+        per_second(plan, Direction::Read, read),
+        per_second(plan, Direction::Write, written),
+        if bounded { Bytes::new(total as u64).human() } else { "no bound on what is".to_owned() },
         plan.length()
     ));
     for ((name, _), size) in named.iter().zip(sizes) {
         let Some((size, block)) = size else { continue };
         let mut day = String::new();
-        if plan.writes() && *size > 0 {
+        if plan.writes() && bounded && *size > 0 {
             let writes = written / f64::from(plan.targets) * 86_400.0 / *size as f64;
             day = format!(", {writes:.1} drive writes a day");
         }
         out.add(format_args!("target {name}: {}, blocks of {block} B{day}", Bytes::new(*size).human()));
+    }
+}
+
+/// `12 MiB/s`; of closed loops only whose they are can be said.
+fn per_second(plan: &Plan, direction: Direction, rate: f64) -> String {
+    let own: Vec<&str> = plan.unbounded(direction).map(|stream| stream.name.as_str()).collect();
+    let scheduled = format!("{}/s", Bytes::new(rate as u64).human());
+    let endless = format!("as fast as the targets go by {}", own.join(", "));
+    match (own.is_empty(), rate > 0.0) {
+        (true, _) => scheduled,
+        (false, true) => format!("{scheduled} and {endless}"),
+        (false, false) => endless,
     }
 }
 

@@ -1,6 +1,6 @@
 //! `assay watch`: what a run in another terminal, or in none, is doing; and its result once it has ended.
 
-use super::{print, result};
+use super::{result, show};
 use crate::cli;
 use crate::failure::Failure;
 use crate::logfile::{self, is_being_written};
@@ -42,7 +42,7 @@ pub fn watch(args: &cli::Watch) -> Result<u8, Failure> {
     }
     progress.finish();
     let judgement = result::judge(&path, None)?;
-    print(&result::text(&judgement, &dir.to_string())?);
+    show(&result::text(&judgement, &dir.to_string())?);
     Ok(judgement.verdict.exit_code())
 }
 

@@ -38,7 +38,7 @@ struct Run {
     load: Multiple,
     verdict: Verdict,
     reason: String,
-    /// Share over the smallest threshold, in percent, or what the criterion nearest its bound measured.
+    /// What the criterion measured that decided, or that came nearest its bound.
     measured: Option<String>,
     response_p99_ns: Option<u64>,
     directory: PathBuf,
@@ -52,6 +52,7 @@ pub fn limit(args: &cli::Limit) -> Result<u8, Failure> {
     let several = Several::open("limit", task, &args.pace, &args.access, &args.output)?;
     let dir = several.directory()?;
     let mut progress = Progress::new(false);
+    progress.say(&several.length());
     let mut searching = Searching::begin(&several, &args.search, dir.clone(), args.output.resume.is_some())?;
     let outcome = searching.run(&mut progress)?;
     if args.output.json {
@@ -187,7 +188,8 @@ impl<'a> Searching<'a> {
         writeln!(out, "run       load  verdict     response p99  measured")?;
         let p99 = |run: &Run| run.response_p99_ns.map_or_else(|| "-".into(), |ns| Span::from_ns(ns).human());
         for (index, run) in self.path.runs.iter().enumerate() {
-            let measured = one_line(run.measured.as_deref().unwrap_or(&run.reason));
+            let proves = matches!(run.verdict, Verdict::Pass | Verdict::Fail);
+            let measured = one_line(run.measured.as_deref().filter(|_| proves).unwrap_or(&run.reason));
             writeln!(
                 out,
                 "{:>3}  {:>9}  {:10}  {:>12}  {measured}",
@@ -221,10 +223,14 @@ fn earlier(dir: &Path, several: &Several<'_>) -> Result<Trail, Failure> {
 
 fn run_of(load: Multiple, judgement: &Judgement, directory: PathBuf) -> Run {
     let part = &judgement.part;
-    let first = part.criteria.iter().find(|criterion| criterion.stream.is_some());
-    let measured =
-        first.and_then(|criterion| Some(format!("{} {}", criterion.title, criterion.measured.as_ref()?.text)));
-    let stream = first.and_then(|criterion| criterion.stream.clone());
+    let decisive = judgement.decisive();
+    let measured = decisive.and_then(|criterion| {
+        let figure = criterion.measured.as_ref()?;
+        Some(format!("{} {} (bound {})", criterion.title, figure.text, criterion.bound))
+    });
+    let stream = decisive
+        .and_then(|criterion| criterion.stream.clone())
+        .or_else(|| part.criteria.iter().find_map(|criterion| criterion.stream.clone()));
     let of_all =
         |totals: &&assay_judge::judgement::StreamTotals| stream.as_ref().is_none_or(|name| *name == totals.name);
     let response_p99_ns = part.streams.iter().find(of_all).and_then(|totals| totals.response.p99_ns);

@@ -25,8 +25,7 @@ use crate::act;
 use crate::cli::{Cli, Command, Output};
 use crate::detach;
 use crate::failure::{Failure, harmless};
-use crate::files;
-use crate::rundir;
+use crate::{files, rundir, screen};
 use std::io::{ErrorKind, Write};
 use std::path::Path;
 use std::sync::OnceLock;
@@ -119,10 +118,7 @@ pub fn write_new(path: &Path, text: &str) -> Result<(), Failure> {
 /// Prints text for people: in ASCII where the locale has no more.
 pub fn show(text: &str) {
     let text = harmless(text);
-    match utf8() {
-        true => print(&text),
-        false => print(&plain(&text)),
-    }
+    print(&screen::coloured(&if utf8() { text } else { plain(&text) }));
 }
 
 /// Whether the locale's characters are UTF-8: the first of its variables that is set decides (POSIX, 8.2).

@@ -8,6 +8,7 @@ use crate::failure::{Failure, tell};
 use crate::files;
 use crate::logfile;
 use crate::progress::Progress;
+use crate::screen;
 use crate::signing::Signer;
 use assay_base::Measure;
 use assay_judge::{Judgement, Options, for_a_shell};
@@ -101,7 +102,7 @@ pub fn tell_if_it_goes_on(log: &Path) {
 
 /// The judgement as text.
 pub fn text(judgement: &Judgement, log: &str) -> Result<String, Failure> {
-    rendered(|out| assay_judge::render::text_for(judgement, log, out))
+    rendered(|out| assay_judge::render::text_for(judgement, log, screen::reader(), out))
 }
 
 /// The table of all slices.

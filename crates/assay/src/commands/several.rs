@@ -21,7 +21,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use std::path::{Path, PathBuf};
 
-/// Length of one run when the command line gives none: "Running ACT for six hours will give you a good idea whether your
+/// Length of one run at most, when the command line gives none: "Running ACT for six hours will give you a good idea whether your
 /// device can pass" (ACT README, "Determining Expected Performance at Higher Throughput").
 const RUN: Span = Span::from_secs(6 * 3600);
 
@@ -45,7 +45,7 @@ pub struct Several<'a> {
 }
 
 impl<'a> Several<'a> {
-    /// Opens the targets for `verb`. `pace.measure` without a value is six hours.
+    /// Opens the targets for `verb`. Without `pace.measure` each run measures what the workload says, six hours at most.
     pub fn open(
         verb: &str,
         (workload, targets): (&str, &[String]),
@@ -59,8 +59,14 @@ impl<'a> Several<'a> {
             return Err(Failure::usage(format!("{verb} needs a target: a device, a file or sim:flash")));
         }
         let named = targets::named(&names)?;
-        let pace = cli::Pace { measure: Some(pace.measure.unwrap_or(RUN)), ..pace.clone() };
+        let pace = cli::Pace { measure: Some(pace.measure.unwrap_or(workload.duration.min(RUN))), ..pace.clone() };
         let plan = run::plan(&workload, &named, Some(Multiple::ONE), &pace)?;
+        if !plan.can_be_scaled() {
+            return Err(Failure::workload(format!(
+                "{verb} offers one load after another: {}",
+                Plan::ONLY_CLOSED_LOOPS
+            )));
+        }
         let decisive = serde_json::json!(run::decisive(&run::json_of(&plan)?));
         let plan_sum = blake3::hash(decisive.to_string().as_bytes()).to_hex().to_string();
         rundir::refuse_taken(output.out.as_deref())?;
@@ -72,6 +78,17 @@ impl<'a> Several<'a> {
         let stop = signals::watch().map_err(|e| Failure::host(format!("signals cannot be watched: {e}")))?;
         let _scheduler = Schedulers::set(workload.scheduler.as_deref(), &opened)?;
         Ok(Several { access, output, pace, workload, named, opened, stop, names, plan, plan_sum, planned, _scheduler })
+    }
+
+    /// How long each run measures, and why, for whoever waits.
+    pub fn length(&self) -> String {
+        let (measured, own) = (self.plan.measured(), self.workload.duration);
+        let why = match own.cmp(&measured) {
+            _ if measured != own.min(RUN) => "as asked by --for".to_owned(),
+            std::cmp::Ordering::Equal => "the workload's duration; --for asks for another".to_owned(),
+            _ => format!("of the workload's {own}; --for asks for another"),
+        };
+        format!("each run measures {measured} ({why})")
     }
 
     /// Whether what an earlier call kept is of the same task: the workload and its targets, the length of a run, the sum of the

@@ -29,6 +29,7 @@ mod preparing;
 mod procedure;
 mod protected;
 mod refusals;
+mod searching;
 mod signals;
 mod simulated;
 mod terminal;

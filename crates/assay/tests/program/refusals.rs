@@ -3,6 +3,7 @@
 use super::bed::{Place, Said};
 use super::devices::{Disk, Loop, Mounted};
 use std::fs;
+use std::path::Path;
 
 const USAGE: i32 = 2;
 const WORKLOAD: i32 = 3;
@@ -282,6 +283,20 @@ fn a_search_that_would_begin_above_its_end_is_refused() {
     let said = place.assay(&["limit", "random-read", "sim:flash", "--from", "100x", "--to", "10x", "--for", "1s"]);
     refused(&said, USAGE, &["--to 10x is below --from 100x"]);
     assert_eq!(place.left(&[]), [""; 0]);
+}
+
+#[test]
+fn a_wrong_name_among_the_devices_never_becomes_a_file() {
+    let place = Place::new();
+    std::os::unix::fs::symlink("/dev", place.path("devices")).unwrap();
+    let name = format!("assay-no-such-{}", std::process::id());
+    for path in [format!("/dev/{name}"), place.path("devices").join(&name).to_str().unwrap().to_owned()] {
+        for verb in [&["prep"][..], &["run", "act-storage"], &["certify", "--quick"]] {
+            let said = place.assay(&[verb, &[&path, "--create", "1MiB"]].concat());
+            refused(&said, REFUSED, &["there is no device", "no file is made among the devices"]);
+            assert!(!Path::new("/dev").join(&name).exists(), "{verb:?}");
+        }
+    }
 }
 
 #[test]

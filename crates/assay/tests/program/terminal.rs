@@ -21,9 +21,10 @@ pub struct Seated {
 impl Seated {
     pub fn at(mut command: Command) -> Seated {
         let (mut master, mut slave) = (0, 0);
-        // SAFETY: both numbers are written by the call; name, settings and size are left to the system.
+        let size = libc::winsize { ws_row: 24, ws_col: 80, ws_xpixel: 0, ws_ypixel: 0 };
+        // SAFETY: both numbers are written by the call, the size is read; name and settings are left to the system.
         let made = unsafe {
-            libc::openpty(&raw mut master, &raw mut slave, std::ptr::null_mut(), std::ptr::null(), std::ptr::null())
+            libc::openpty(&raw mut master, &raw mut slave, std::ptr::null_mut(), std::ptr::null(), &raw const size)
         };
         assert_eq!(made, 0, "a pseudo-terminal");
         // SAFETY: both are open and nobody else's.
@@ -170,6 +171,21 @@ fn a_drop_in_asks_for_the_token_once() {
     seated.sees("Type the last 4 of the token");
     seated.types("no\n");
     assert_eq!(seated.ends().0, Some(4));
+}
+
+#[test]
+fn the_live_line_keeps_the_lag_at_80_columns() {
+    let place = Place::new();
+    let run = ["run", "act-storage", "null:1GiB", "--load", "30x", "--for", "3s", "--slice", "1s", "--out", "run"];
+    let mut seated = Seated::at(place.command(&run));
+    seated.sees("lag p99 <=");
+    let (_, shown) = seated.ends();
+    // Each drawing of the second line; what does not fit is cut at its end.
+    let lines: Vec<&str> = shown.split(['\n', '\r']).filter(|line| line.contains(" left ")).collect();
+    let with_rate: Vec<&&str> = lines.iter().filter(|line| line.contains("/s of")).collect();
+    assert!(!with_rate.is_empty() && with_rate.iter().all(|line| line.contains("lag p99 <=")), "{shown}");
+    let place_of = |line: &str, what| line.find(what).unwrap();
+    assert!(with_rate.iter().all(|line| place_of(line, "lag p99") < place_of(line, "/s of")), "{shown}");
 }
 
 /// The device lies on a file system that is frozen under it: neither a discard nor a write comes back.

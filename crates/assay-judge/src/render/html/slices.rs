@@ -1,11 +1,13 @@
 //! The table of slices as ACT prints it: for each slice the share of operations over each threshold, response (what ACT
-//! calls `reads`) beside service (`device-reads`), then the average and the worst of all complete slices.
+//! calls `reads`) beside service (`device-reads`), then all complete slices together and the worst of them.
 //!
-//! The average is ACT's: the mean of the slices' shares, each slice weighing the same. It decides nothing.
+//! Together means: of all their operations, so that a slice with more of them weighs more, as in the terminal's table and in the
+//! totals. (The mean of the slices' shares, which ACT prints, is in `assay as act_latency`.) It decides nothing.
 
 use super::figures::{Cell, percent};
 use super::part::bounds;
 use crate::judgement::{Part, Slice, SliceStream, SliceTimes};
+use crate::render::slices::is_over;
 use crate::words::clock;
 use assay_base::{Bound, Measure, Span};
 use std::collections::BTreeSet;
@@ -21,7 +23,7 @@ pub(crate) struct SliceTable<'a> {
     pub target: Option<&'a str>,
     pub thresholds: Vec<Span>,
     pub rows: Vec<SliceRow<'a>>,
-    /// Shares of all complete slices: mean and largest, response then service.
+    /// Shares of all complete slices: of all their operations, and the largest; response then service.
     pub summaries: [(&'static str, Vec<String>); 2],
     pub complete: usize,
     pub left_out: u64,
@@ -99,7 +101,8 @@ fn table<'a>(part: &'a Part, root: &str, key: (&'a str, Option<&'a str>)) -> Sli
     let rows = shown.iter().filter_map(|&index| {
         let slice = &part.slices[index];
         let (at, entry) = entry(slice, key)?;
-        Some(row(slice, entry, format!("{root}/slices/{index}/streams/{at}"), &thresholds, &marks))
+        let over = is_over(part, slice, key.0, key.1);
+        Some(row((slice, over), entry, format!("{root}/slices/{index}/streams/{at}"), &thresholds, &marks))
     });
     let rows: Vec<SliceRow<'a>> = rows.collect();
     let complete: Vec<&SliceStream> = entries().filter(|(slice, _)| slice.complete).map(|(_, entry)| entry).collect();
@@ -109,24 +112,37 @@ fn table<'a>(part: &'a Part, root: &str, key: (&'a str, Option<&'a str>)) -> Sli
         left_out: part.slices_left_out.saturating_add((part.slices.len() - shown.len()) as u64),
         rows,
         summaries: [
-            ("avg", summary(&complete, &thresholds, |shares| shares.iter().sum::<f64>() / shares.len() as f64)),
-            ("max", summary(&complete, &thresholds, |shares| shares.iter().copied().fold(0.0, f64::max))),
+            ("avg of all operations", summary(&complete, &thresholds, false)),
+            ("max", summary(&complete, &thresholds, true)),
         ],
         complete: complete.len(),
         thresholds,
     }
 }
 
-fn summary(entries: &[&SliceStream], thresholds: &[Span], fold: fn(&[f64]) -> f64) -> Vec<String> {
+/// The share of all operations together, and the largest share of any slice, as the terminal shows them.
+fn summary(entries: &[&SliceStream], thresholds: &[Span], largest: bool) -> Vec<String> {
     let kinds: [fn(&SliceStream) -> &SliceTimes; 2] = [|entry| &entry.response, |entry| &entry.service];
     let column = |times: fn(&SliceStream) -> &SliceTimes, threshold: Span| {
-        let shares: Vec<f64> = entries.iter().filter_map(|entry| times(entry).share_over(threshold)).collect();
-        if shares.is_empty() { "–".to_owned() } else { percent(fold(&shares)) }
+        let all = || entries.iter().map(|entry| times(entry)).filter(|times| times.over.contains_key(&threshold));
+        let over = all().map(|times| u128::from(times.over[&threshold])).sum::<u128>() as f64;
+        let of = all().map(|times| u128::from(times.operations)).sum::<u128>() as f64;
+        let share = match largest {
+            true => all().filter_map(|times| times.share_over(threshold)).max_by(f64::total_cmp),
+            false => (of > 0.0).then_some(over / of),
+        };
+        share.map_or_else(|| "–".to_owned(), percent)
     };
     kinds.into_iter().flat_map(|times| thresholds.iter().map(move |&over| column(times, over))).collect()
 }
 
-fn row<'a>(slice: &'a Slice, entry: &SliceStream, at: String, thresholds: &[Span], marks: &Marks) -> SliceRow<'a> {
+fn row<'a>(
+    (slice, over): (&'a Slice, bool),
+    entry: &SliceStream,
+    at: String,
+    thresholds: &[Span],
+    marks: &Marks,
+) -> SliceRow<'a> {
     let counts = slice.complete && slice.valid;
     let cells = |name: &str, measure: Measure, times: &SliceTimes| {
         let share = |over: &Span| {
@@ -140,10 +156,10 @@ fn row<'a>(slice: &'a Slice, entry: &SliceStream, at: String, thresholds: &[Span
         let ends = [mean.marked(slow), Cell::time(times.max_ns, format!("{name}/max_ns"))];
         thresholds.iter().map(share).chain(ends).collect()
     };
-    let (class, state) = match (slice.complete, slice.valid, slice.within) {
+    let (class, state) = match (slice.complete, slice.valid, over) {
         (false, ..) => ("incomplete", "◌ incomplete"),
         (_, false, _) => ("invalid", "⚠ proves nothing"),
-        (.., false) => ("fail", "✗ broken"),
+        (.., true) => ("fail", "✗ broken"),
         _ => ("pass", "✓"),
     };
     SliceRow {

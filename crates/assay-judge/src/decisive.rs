@@ -1,0 +1,34 @@
+//! Which criterion a reader wants to see of a run that has one line only: the one that decided a FAIL, otherwise the one that
+//! came nearest its bound.
+
+use crate::judgement::{CriterionOutcome, Judgement, Outcome};
+use assay_base::{Bound, Criterion};
+
+impl Judgement {
+    /// The criterion that decided, or came nearest to deciding; `None` where none was measured.
+    pub fn decisive(&self) -> Option<&CriterionOutcome> {
+        let criteria = || self.part.criteria.iter().filter(|outcome| outcome.measured.is_some());
+        let failed = || criteria().filter(|outcome| outcome.outcome == Outcome::Fail);
+        let place = self.deciding.as_ref();
+        let measured = |outcome: &&CriterionOutcome| {
+            let figure = outcome.measured.as_ref().map(|figure| figure.text.as_str());
+            place.is_some_and(|place| outcome.stream == place.stream && figure == place.measured.as_deref())
+        };
+        let nearest = || {
+            let judged = criteria().filter_map(|outcome| Some((outcome, share_of_bound(outcome)?)));
+            judged.max_by(|a, b| a.1.total_cmp(&b.1)).map(|(outcome, _)| outcome)
+        };
+        failed().find(measured).or_else(|| failed().next()).or_else(nearest)
+    }
+}
+
+/// The worst figure as a share of its bound; `None` for what is not a bound from above.
+fn share_of_bound(outcome: &CriterionOutcome) -> Option<f64> {
+    let worst = outcome.worst.as_ref()?.value;
+    let bound = match outcome.criterion.parse::<Criterion>().ok()?.bound {
+        Bound::Over { below, .. } => below.as_f64(),
+        Bound::OverAtMost { at_most, .. } => at_most.as_f64(),
+        Bound::MeanAtMost(mean) => mean.as_ns() as f64,
+    };
+    Some(worst / bound.max(f64::MIN_POSITIVE))
+}

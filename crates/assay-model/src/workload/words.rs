@@ -1,0 +1,147 @@
+//! The parser's messages in the words of a workload file: what is wrong, and what to write instead.
+
+use assay_base::fault::nearest;
+
+/// Keys that people know from other tools, and what they are called here.
+const ELSEWHERE: [(&str, &str); 20] = [
+    ("bs", "the size of an operation is size = \"4KiB\""),
+    ("blocksize", "the size of an operation is size = \"4KiB\""),
+    ("block_size", "the size of an operation is size = \"4KiB\""),
+    ("iodepth", "a queue depth is in_flight = 32, a closed loop; a rate needs none"),
+    ("queue_depth", "a queue depth is in_flight = 32, a closed loop; a rate needs none"),
+    ("qd", "a queue depth is in_flight = 32, a closed loop; a rate needs none"),
+    ("rw", "write direction = \"read\" or \"write\", and address = \"uniform\" or \"sequential\""),
+    ("readwrite", "write direction = \"read\" or \"write\", and address = \"uniform\" or \"sequential\""),
+    ("iops", "a rate is rate = \"2000/s\""),
+    ("rate_iops", "a rate is rate = \"2000/s\""),
+    ("runtime", "the measured time is duration = \"24h\", for the whole workload"),
+    ("ramp_time", "time before measuring is warm_up = \"1min\", for the whole workload"),
+    ("thinktime", "a pause after each completion is pause = \"1ms\", with in_flight = 1"),
+    ("think_time", "a pause after each completion is pause = \"1ms\", with in_flight = 1"),
+    ("filename", "targets are named on the command line: assay run FILE TARGET"),
+    ("target", "targets are named on the command line: assay run FILE TARGET"),
+    ("targets", "targets are named on the command line: assay run FILE TARGET"),
+    ("ioengine", "the engine is chosen on the command line: --engine"),
+    ("numjobs", "write a rate, or in_flight for the depth of all together; --workers sets the threads"),
+    ("sync", "a write that is on stable media when it completes is durable = true"),
+];
+
+/// What is wrong, and what to do; the latter may be empty.
+pub(super) fn explain(message: &str) -> (String, String) {
+    unknown(message)
+        .or_else(|| missing(message))
+        .or_else(|| quantity(message))
+        .or_else(|| kind(message))
+        .or_else(|| grammar(message))
+        .unwrap_or_else(|| own(message))
+}
+
+/// An unknown key gets the nearest known one, or our word for it.
+fn unknown(message: &str) -> Option<(String, String)> {
+    let kind = match message {
+        _ if message.starts_with("unknown field") => "key",
+        _ if message.starts_with("unknown variant") => "value",
+        _ => return None,
+    };
+    let names: Vec<&str> = message.split('`').skip(1).step_by(2).collect();
+    let (written, known) = names.split_first()?;
+    let elsewhere = ELSEWHERE.iter().find(|(key, _)| kind == "key" && key == written);
+    let remedy = match (elsewhere, nearest(written, known)) {
+        (Some((_, ours)), _) => (*ours).to_owned(),
+        (None, Some(name)) => format!("did you mean {name}?"),
+        (None, None) => format!("known here: {}", known.join(", ")),
+    };
+    Some((format!("unknown {kind} \"{}\"", written.escape_debug()), remedy))
+}
+
+fn missing(message: &str) -> Option<(String, String)> {
+    let name = message.strip_prefix("missing field ")?.trim_matches('`');
+    Some((format!("the key {name} is missing"), format!("add {name} = …")))
+}
+
+/// A number without its unit, where a quantity belongs.
+fn quantity(message: &str) -> Option<(String, String)> {
+    let (found, wanted) = message.strip_prefix("invalid type: ")?.split_once(", expected a quoted ")?;
+    let example = match wanted.trim() {
+        "Bytes" => "a size with its unit in quotes, such as \"8KiB\"",
+        "Rate" => "a rate in quotes, such as \"2000/s\"",
+        "Span" => "a time with its unit in quotes, such as \"30s\"",
+        "Share" => "a percentage in quotes, such as \"5%\"",
+        "Measure" => "measure = \"response\" or measure = \"service\"",
+        other => other,
+    };
+    Some((format!("{} is not a quantity with its unit", named(found)), format!("write {example}")))
+}
+
+/// A value of another kind.
+fn kind(message: &str) -> Option<(String, String)> {
+    let rest = message.strip_prefix("invalid type: ").or_else(|| message.strip_prefix("invalid value: "))?;
+    let (found, wanted) = rest.lines().next()?.split_once(", expected ")?;
+    let wanted = match wanted.trim() {
+        "u16" | "u32" | "u64" | "usize" => "a whole number, such as 32",
+        "f64" => "a number, such as 1.1",
+        "a boolean" => "true or false, without quotes",
+        "a string" => "a text in quotes",
+        "a sequence" if found == "map" => {
+            return Some((
+                "this table can stand several times, and its name is in single brackets".into(),
+                "write it in double brackets, such as [[stream]]".into(),
+            ));
+        }
+        "a sequence" => "a list in brackets",
+        "a map" => "a table, such as { from = \"512B\", to = \"64KiB\" }",
+        other => other,
+    };
+    Some((format!("{} does not belong here", named(found)), format!("write {wanted}")))
+}
+
+/// `integer `100`` as a person says it.
+fn named(found: &str) -> String {
+    match found {
+        "sequence" => "a list".to_owned(),
+        "map" => "a table".to_owned(),
+        _ => match found.split_once(' ') {
+            Some(("integer" | "floating", value)) => value.trim_start_matches("point ").replace('`', ""),
+            Some(("string", value)) => format!("the text {value}"),
+            Some(("boolean", value)) => value.replace('`', ""),
+            _ => found.to_owned(),
+        },
+    }
+}
+
+/// What is no TOML.
+fn grammar(message: &str) -> Option<(String, String)> {
+    let told = |what: &str, remedy: &str| Some((what.to_owned(), remedy.to_owned()));
+    match message.lines().next()? {
+        m if m.starts_with("string values must be quoted") => {
+            told("a value of letters stands without quotes", "put it in quotes, such as \"8KiB\"")
+        }
+        m if m.starts_with("key with no value") => told("a key without a value", "write key = value"),
+        m if m.starts_with("duplicate key") => {
+            told("duplicate key: this key stands here a second time", "remove one of the two")
+        }
+        m if m.starts_with("invalid basic string") || m.starts_with("invalid literal string") => {
+            told("a text without its closing quote", "close it with \"")
+        }
+        m if m.starts_with("invalid key-value pair") || m.starts_with("invalid key") => {
+            told("neither a key = value nor a [table]", "a workload file is TOML: key = value, one a line")
+        }
+        m if m.starts_with("unclosed") || m.contains("expected `]`") || m.contains("expected `}`") => {
+            told("a bracket is not closed", "close it with ] or }")
+        }
+        m if m.contains("expected newline") || m.starts_with("unexpected key or value") => told(
+            "something stands behind the value",
+            "write one key = value a line; a value with a unit stands in quotes",
+        ),
+        _ => None,
+    }
+}
+
+/// Our own errors carry their remedy behind a semicolon.
+fn own(message: &str) -> (String, String) {
+    let first = message.lines().next().unwrap_or(message);
+    match first.split_once("; ") {
+        Some((what, remedy)) => (what.to_owned(), remedy.to_owned()),
+        None => (first.to_owned(), String::new()),
+    }
+}

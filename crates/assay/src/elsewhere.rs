@@ -1,0 +1,106 @@
+//! What people know from other tools: options and job files, and what they are called here.
+
+use crate::cli::Cli;
+use clap::Parser;
+use clap::error::{ContextKind, ContextValue, ErrorKind};
+
+/// Options of fio, elbencho, iozone and ACT, and ours.
+const OPTIONS: [(&str, &str); 21] = [
+    ("runtime", "the measured time is --for 60s"),
+    ("time", "the measured time is --for 60s"),
+    ("duration", "the measured time is --for 60s"),
+    ("timelimit", "the measured time is --for 60s"),
+    ("ramp-time", "time before measuring is --warm-up 10s"),
+    ("ramp_time", "time before measuring is --warm-up 10s"),
+    ("bs", "sizes are a workload's: size = \"4KiB\" (assay workloads random-read prints one to change)"),
+    ("blocksize", "sizes are a workload's: size = \"4KiB\" (assay workloads random-read prints one to change)"),
+    ("block", "sizes are a workload's: size = \"4KiB\" (assay workloads random-read prints one to change)"),
+    ("iodepth", "a queue depth is a workload's: in_flight = 32 (assay workloads random-read prints one to change)"),
+    (
+        "rw",
+        "what is read and written is a workload's: direction = \"read\" (assay workloads random-read prints one to change)",
+    ),
+    (
+        "readwrite",
+        "what is read and written is a workload's: direction = \"read\" (assay workloads random-read prints one to change)",
+    ),
+    ("rate", "a rate is a workload's: rate = \"2000/s\"; --load 2x doubles it"),
+    ("iops", "a rate is a workload's: rate = \"2000/s\"; --load 2x doubles it"),
+    ("filename", "targets are named behind the workload: assay run WORKLOAD TARGET"),
+    ("ioengine", "the engine is --engine auto, io_uring, threads or inline"),
+    ("numjobs", "the number of threads is --workers N"),
+    ("threads", "the number of threads is --workers N"),
+    ("randseed", "the seed is --seed N"),
+    ("output", "results go to --out DIR; --json prints them"),
+    ("output-format", "--json prints the result; assay export LOG --to FORMAT has other tools' formats"),
+];
+
+/// The command line; where it cannot be understood, the program ends with what to write.
+#[allow(clippy::disallowed_methods, clippy::exit, reason = "it stands for clap's own way to end")]
+pub fn parse() -> Cli {
+    Cli::try_parse().unwrap_or_else(|error| match advice(&error) {
+        Some(advice) => error_with(&error, advice).exit(),
+        None => error.exit(),
+    })
+}
+
+/// What an option that is none of ours is called here.
+fn advice(error: &clap::Error) -> Option<&'static str> {
+    let Some(ContextValue::String(found)) = error.get(ContextKind::InvalidArg) else { return None };
+    let name = found.trim_start_matches('-').split(['=', ' ']).next()?;
+    let known = OPTIONS.iter().find(|(option, _)| *option == name)?;
+    (error.kind() == ErrorKind::UnknownArgument).then_some(known.1)
+}
+
+/// The same error with our advice in place of the guessed one.
+fn error_with(error: &clap::Error, advice: &str) -> clap::Error {
+    use clap::CommandFactory;
+    let found = match error.get(ContextKind::InvalidArg) {
+        Some(ContextValue::String(found)) => found.clone(),
+        _ => String::new(),
+    };
+    Cli::command().error(ErrorKind::UnknownArgument, format!("there is no option {found} here\n\n  tip: {advice}"))
+}
+
+/// Whether a text is a fio job file: sections in single brackets, and keys of fio's.
+pub fn is_fio_job(text: &str) -> bool {
+    let mut lines = text.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with(['#', ';']));
+    let section = |line: &str| line.starts_with('[') && !line.starts_with("[[") && line.ends_with(']');
+    let Some(first) = lines.next().filter(|line| section(line)) else { return false };
+    let keys = ["rw", "readwrite", "bs", "blocksize", "ioengine", "iodepth", "filename", "directory", "size", "direct"];
+    let is_key = |line: &str| {
+        let (key, value) = line.split_once('=').unwrap_or((line, ""));
+        keys.contains(&key.trim()) && !value.trim().starts_with(['"', '{'])
+    };
+    first == "[global]" || lines.filter(|line| is_key(line)).count() > 0
+}
+
+/// What to do with a fio job file.
+pub const FIO_JOB: &str = "this is a job file of fio, which assay does not run: write its jobs as streams, one [[stream]] for each\n  \
+    = direction (rw=), size (bs=), address (random is \"uniform\"), and rate (rate_iops=) or in_flight (iodepth=);\n    \
+    assay workloads random-read prints a workload to copy and change";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn job_files_are_told_from_workloads() {
+        for job in [
+            "[global]\nioengine=libaio\n[a]\nrw=randread\n",
+            "; a job\n[a]\nbs=4k\nrw=read\n",
+            "[a]\r\nfilename=/dev/sdb\r\n",
+        ] {
+            assert!(is_fio_job(job), "{job}");
+        }
+        for other in [
+            "model = \"streams\"\n[[stream]]\nsize = \"4KiB\"\n",
+            "[stream]\nname = \"a\"\nsize = \"4KiB\"\n",
+            "[[stream]]\nsize = \"4KiB\"\n",
+            "device-names: /dev/sdb\n",
+            "",
+        ] {
+            assert!(!is_fio_job(other), "{other}");
+        }
+    }
+}

@@ -1,0 +1,64 @@
+//! What standard output is: a terminal with so many columns, perhaps with colours, or something that wants the plain text.
+
+use assay_judge::render::Reader;
+use std::io::IsTerminal;
+
+/// Words that open a line of a result, and their colour (ECMA-48 SGR).
+const COLOURS: [(&str, &str); 7] = [
+    ("PASS", "1;32"),
+    ("FAIL", "1;31"),
+    ("INVALID", "1;33"),
+    ("INCOMPLETE", "1;33"),
+    ("ok", "32"),
+    ("warning:", "33"),
+    ("damage:", "31"),
+];
+
+/// For whom a result is made.
+pub fn reader() -> Reader {
+    let out = std::io::stdout();
+    if !out.is_terminal() {
+        return Reader::Pipe;
+    }
+    let size =
+        rustix::termios::tcgetwinsize(&out).ok().map(|size| usize::from(size.ws_col)).filter(|columns| *columns > 0);
+    size.map_or(Reader::default(), Reader::Terminal)
+}
+
+/// A result with the colours of its words, where standard output is a terminal that has some.
+pub fn coloured(text: &str) -> String {
+    match std::io::stdout().is_terminal() && wanted() {
+        true => paint(text),
+        false => text.to_owned(),
+    }
+}
+
+/// NO_COLOR with any value switches colours off (no-color.org); a dumb terminal has none.
+#[allow(clippy::disallowed_methods, reason = "the binary reads the environment")]
+fn wanted() -> bool {
+    let set = |name| std::env::var(name).ok().filter(|value| !value.is_empty());
+    set("NO_COLOR").is_none() && set("TERM").is_some_and(|term| term != "dumb")
+}
+
+fn paint(text: &str) -> String {
+    let painted = text.split_inclusive('\n').map(|line| {
+        let word = line.split([' ', '\n']).next().unwrap_or_default();
+        match COLOURS.iter().find(|(known, _)| *known == word) {
+            Some((_, colour)) => format!("\u{1b}[{colour}m{word}\u{1b}[0m{}", &line[word.len()..]),
+            None => line.to_owned(),
+        }
+    });
+    painted.collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_the_words_that_open_a_line_are_coloured() {
+        let text = "PASS        x\nok          FAIL in a name\n            FAIL\nfailed\n";
+        let painted = "\u{1b}[1;32mPASS\u{1b}[0m        x\n\u{1b}[32mok\u{1b}[0m          FAIL in a name\n            FAIL\nfailed\n";
+        assert_eq!(paint(text), painted);
+    }
+}

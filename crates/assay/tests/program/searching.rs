@@ -1,0 +1,115 @@
+//! What `limit` and `curve` do with a workload: how long each run is, which loads are tried, which criterion is shown; and
+//! loads that nothing could multiply.
+
+use crate::bed::Place;
+use serde_json::Value;
+
+/// A disk of one head: 100 reads a second are too many at 2x.
+const MEAN_DECIDES: &str = r#"
+name = "two bounds"
+model = "streams"
+duration = "20s"
+slice = "10s"
+[[stream]]
+name = "reads"
+direction = "read"
+size = "4KiB"
+rate = "40/s"
+[[criterion]]
+stream = "reads"
+measure = "response"
+share_over = "10s"
+below = "50%"
+[[criterion]]
+stream = "reads"
+measure = "response"
+mean_at_most = "30ms"
+"#;
+
+const CLOSED: &str = r#"
+name = "closed"
+model = "streams"
+[[stream]]
+name = "filler"
+direction = "write"
+size = "64KiB"
+in_flight = 4
+"#;
+
+fn path_of(json: &Value) -> Vec<(String, String)> {
+    let runs = json["runs"].as_array().unwrap().iter();
+    runs.map(|run| (run["load"].as_str().unwrap().into(), run["verdict"].as_str().unwrap().into())).collect()
+}
+
+#[test]
+fn each_run_is_as_long_as_the_workload_says_and_a_start_that_fails_is_searched_below() {
+    let place = Place::new();
+    place.write("w.toml", MEAN_DECIDES);
+    let said = place.assay(&["limit", "w.toml", "sim:disk", "--out", "found", "--json"]);
+    assert!(
+        said.err.contains("each run measures 20s (the workload's duration; --for asks for another)"),
+        "{}",
+        said.err
+    );
+    let json = said.json();
+    assert_eq!((said.code, json["run_ns"].as_u64()), (Some(0), Some(20_000_000_000)), "{json}");
+    let path = path_of(&json);
+    let loads: Vec<&str> = path.iter().map(|(load, _)| load.as_str()).collect();
+    assert_eq!(loads[..3], ["10x", "5x", "2x"], "{path:?}");
+    // The criterion that is shown is the one that decided, with its bound; the first one never came near its own.
+    for run in json["runs"].as_array().unwrap() {
+        let measured = run["measured"].as_str().unwrap();
+        let mean = measured.contains("mean") && measured.contains("(bound <= 30");
+        assert!(mean || run["verdict"] == "FAIL" && measured.contains("(bound >= 99.9%)"), "{run}");
+    }
+    let held = json["runs"].as_array().unwrap().iter().filter(|run| run["verdict"] == "PASS");
+    assert!(held.clone().count() > 0 && held.into_iter().all(|run| run["measured"].as_str().unwrap().contains("mean")));
+    let longer = place.assay(&["limit", "w.toml", "sim:disk", "--for", "10s", "--from", "1x", "--to", "1x"]);
+    assert!(longer.err.contains("each run measures 10s (as asked by --for)"), "{}", longer.err);
+    place.write("day.toml", &MEAN_DECIDES.replace("20s", "24h"));
+    let curve = place.assay(&["curve", "day.toml", "sim:disk", "--max", "1x", "--points", "1%"]);
+    assert!(curve.err.contains("each run measures 6h (of the workload's 24h;"), "{}", curve.err);
+}
+
+#[test]
+fn a_load_that_nothing_can_multiply_is_refused() {
+    let place = Place::new();
+    place.write("closed.toml", CLOSED);
+    for command in [
+        &["run", "closed.toml", "null:1GiB", "--load", "2x", "--for", "1s"][..],
+        &["explain", "closed.toml", "--load", "0.5x"],
+        &["limit", "closed.toml", "null:1GiB", "--for", "1s"],
+        &["curve", "closed.toml", "null:1GiB", "--max", "2x", "--for", "1s"],
+    ] {
+        let said = place.assay(command);
+        assert!(
+            said.code == Some(3) && said.err.contains("every stream of the workload is a closed loop"),
+            "{}",
+            said.err
+        );
+    }
+    assert_eq!(place.left(&["closed.toml"]), [""; 0], "nothing was begun");
+    assert_eq!(place.assay(&["explain", "closed.toml", "--load", "1x"]).code, Some(0));
+}
+
+#[test]
+fn what_a_closed_loop_writes_is_said_to_have_no_bound() {
+    let place = Place::new();
+    place.write("closed.toml", CLOSED);
+    let said = place.assay(&["explain", "closed.toml", "null:1GiB"]);
+    assert!(
+        said.out.contains("written as fast as the targets go by filler, no bound on what is written in"),
+        "{}",
+        said.out
+    );
+    assert!(!said.out.contains("drive writes a day"), "{}", said.out);
+    let json = place.assay(&["explain", "closed.toml", "--json"]).json();
+    assert!(json["derived"]["written_bytes"].is_null() && json["derived"]["written_bytes_per_second"].is_null());
+    assert_eq!(json["derived"]["read_bytes_per_second"], 0.0);
+    place.write(
+        "both.toml",
+        &format!("{CLOSED}[[stream]]\nname = \"log\"\ndirection = \"write\"\nsize = \"4KiB\"\nrate = \"10/s\"\n"),
+    );
+    let said = place.assay(&["explain", "both.toml", "null:1GiB"]);
+    assert!(said.out.contains("written 40 KiB/s and as fast as the targets go by filler"), "{}", said.out);
+}
