@@ -28,7 +28,7 @@ pub(crate) struct Looks {
 
 impl Looks {
     /// Whether a read of `len` bytes at `offset` is looked at.
-    #[inline]
+    #[inline(always)]
     pub fn at(&mut self, offset: u64, len: u32) -> bool {
         if self.unseen > 0 {
             self.unseen -= 1;
