@@ -156,20 +156,15 @@ impl Windows {
     /// The run goes on at `at`, after an interruption at `from`. A window that begins there is measured afresh: what there is of
     /// it is given back.
     pub fn resume(&mut self, from: u64, at: u64, layout: &Layout) -> Option<Window> {
-        if self.bridges_gaps {
-            return None;
-        }
         let tolerance = layout.tolerance_ns();
         let at_beginning = at % self.length_ns <= tolerance || self.length_ns - at % self.length_ns <= tolerance;
         let here = (at.saturating_add(tolerance)) / self.length_ns;
         let open = self.open.as_mut()?;
-        if at_beginning && open.index >= here {
+        if !self.bridges_gaps && at_beginning && open.index >= here {
             return self.open.take().map(|open| self.window(open, layout));
         }
-        if !at_beginning || from.abs_diff(at) > tolerance {
-            open.hole = true;
-            open.mixed |= at < open.reached;
-        }
+        open.mixed |= at < open.reached;
+        open.hole |= !self.bridges_gaps && (!at_beginning || from.abs_diff(at) > tolerance);
         None
     }
 
@@ -301,17 +296,26 @@ mod tests {
             let mut windows = measured(Some(100), 100, reached);
             assert_eq!(resumed(&mut windows, from, at), expected, "reached {reached}, from {from} at {at}");
         }
-        let mut twice = measured(Some(100), 100, 150);
-        assert!(twice.resume(150, 120, &layout()).is_none());
-        assert_eq!(resumed(&mut twice, 150, 130), (None, Some((false, true))), "what was mixed stays mixed");
+        assert_eq!(resumed(&mut twice_mixed(), 150, 130), (None, Some((false, true))), "what was mixed stays mixed");
+        let mut ended = measured(Some(100), 100, 200);
+        ended.resume(200, 150, &layout());
+        assert_eq!(resumed(&mut ended, 200, 150), (None, Some((false, true))), "and what has a hole has one");
+        assert!(twice_mixed().resume(150, 100, &layout()).is_some_and(|back| back.mixed), "and in what is given back");
         assert_eq!(resumed(&mut Windows::new(Some(100), 1000), 150, 100), (None, None), "none is open");
+    }
+
+    /// A window of which a part was measured twice before.
+    fn twice_mixed() -> Windows {
+        let mut windows = measured(Some(100), 100, 150);
+        windows.resume(150, 120, &layout());
+        windows
     }
 
     #[test]
     fn the_window_of_the_whole_run_bears_interruptions() {
-        for at in [0, 100, 450, 500] {
+        for (at, mixed) in [(0, true), (450, true), (999, true), (1000, false), (1001, false)] {
             let mut windows = measured(None, 0, 1000);
-            assert_eq!(resumed(&mut windows, 500, at), (None, Some((true, false))), "{at}");
+            assert_eq!(resumed(&mut windows, 1000, at), (None, Some((true, mixed))), "{at}");
         }
     }
 
