@@ -19,7 +19,7 @@ fn small(mut command: Command) -> Command {
 #[test]
 fn every_verb_works_on_a_small_stack() {
     let place = Place::new();
-    let conf = "device-names: new.dat\nfile-size-mbytes: 16\ntest-duration-sec: 1\n";
+    let conf = "device-names: new.dat\nfile-size-mbytes: 16\ntest-duration-sec: 1\nread-reqs-per-sec: 10\n";
     place.write("act.conf", conf);
     let run = ["run", "random-read", "sim:flash", "--for", "2s", "--slice", "1s", "--seed", "1", "--out"];
     let verbs: [&[&str]; 17] = [

@@ -2,6 +2,7 @@
 
 use super::bed::{Place, Said};
 use super::live::{Loop, root};
+use rustix::fs::FileType;
 use std::collections::BTreeSet;
 use std::fs;
 use std::os::unix::fs::{FileTypeExt, MetadataExt, symlink};
@@ -75,7 +76,10 @@ const FILES: [(&str, &str, Make); 19] = [
         place.assay(&prep)
     }),
     ("as", "run directory", |place, lay| {
-        let conf = place.write("act.conf", "device-names: new.dat\nfile-size-mbytes: 16\ntest-duration-sec: 1\n");
+        let conf = place.write(
+            "act.conf",
+            "device-names: new.dat\nfile-size-mbytes: 16\ntest-duration-sec: 1\nwrite-reqs-per-sec: 1000\n",
+        );
         place_at(&place.path("kept"), lay);
         let mut command = place.command(&["as", "act_storage", conf.to_str().unwrap()]);
         Said::of(command.env("ASSAY_RUN_DIR", "kept").output().unwrap(), &["as act_storage"])
@@ -157,6 +161,10 @@ struct Outside {
     device: Option<Loop>,
 }
 
+fn node(at: &Path, kind: FileType, number: u64) {
+    rustix::fs::mknodat(rustix::fs::CWD, at, kind, rustix::fs::Mode::RWXU, number).unwrap();
+}
+
 const KINDS: [(&str, &str); 8] = [
     ("symlink to a file", "symbolic link"),
     ("symlink to a device", "symbolic link"),
@@ -193,20 +201,12 @@ impl Outside {
             "symlink to a device" => symlink(self.device.as_ref().unwrap().path(), at).unwrap(),
             "dangling symlink" => symlink(self.path("nothing"), at).unwrap(),
             "hard link" => fs::hard_link(&precious, at).unwrap(),
-            "FIFO" => rustix::fs::mknodat(
-                rustix::fs::CWD,
-                at,
-                rustix::fs::FileType::Fifo,
-                rustix::fs::Mode::RWXU,
-                0,
-            )
-            .unwrap(),
-            "socket" => drop(std::os::unix::net::UnixListener::bind(at).unwrap()),
+            "FIFO" => node(at, FileType::Fifo, 0),
+            "socket" => node(at, FileType::Socket, 0),
             "directory" => fs::create_dir(at).unwrap(),
             _ => {
                 let number = fs::metadata(self.device.as_ref().unwrap().path()).unwrap().rdev();
-                let (block, mode) = (rustix::fs::FileType::BlockDevice, rustix::fs::Mode::RWXU);
-                rustix::fs::mknodat(rustix::fs::CWD, at, block, mode, number).unwrap();
+                node(at, FileType::BlockDevice, number);
             }
         }
     }
@@ -268,10 +268,17 @@ fn one(outside: &Outside, (verb, file, make): &(&str, &str, Make), (kind, named)
         wrong.push(format!("{verb}, {kind} for {file}: the obstacle became {after:?}"));
     }
     // A target is refused by the gate, and a run directory that exists by its name, whatever it is.
-    let named = if ["run", "run directory", "new.dat"].contains(file) { at.file_name().unwrap().to_str().unwrap() } else { named };
+    let named = if ["run", "run directory", "new.dat"].contains(file) {
+        at.file_name().unwrap().to_str().unwrap()
+    } else {
+        named
+    };
     let said_it = said.err.contains(named) || said.out.contains(named);
     if !said_it || !matches!(said.code, Some(2..=5 | 255)) {
-        wrong.push(format!("{verb}, {kind} for {file}: {:?}, \"{named}\" is not in: {}{}", said.code, said.out, said.err));
+        wrong.push(format!(
+            "{verb}, {kind} for {file}: {:?}, \"{named}\" is not in: {}{}",
+            said.code, said.out, said.err
+        ));
     }
     if *file != "new.dat" && fs::read_dir(at.parent().unwrap()).unwrap().any(|entry| half(&entry.unwrap().path())) {
         wrong.push(format!("{verb}, {kind} for {file}: a half-written file is left"));
@@ -309,6 +316,11 @@ fn every_file_that_is_made_is_in_the_table() {
         let said = make(&place, &|at| *path.borrow_mut() = at.to_path_buf());
         assert!(!matches!(said.code, Some(2..=5 | 70)), "{verb} {file}: {said:?}");
         let path = path.into_inner();
+        // What a run in the background said is shown and removed where it ends before anybody could watch it.
+        if ["run.txt", "said.txt"].contains(file) {
+            assert!(said.err.contains("PASS") || said.out.contains(file), "{verb} {file}: {said:?}");
+            continue;
+        }
         let made = fs::metadata(&path).unwrap_or_else(|e| panic!("{verb} {file}: {e}: {said:?}"));
         assert!(made.is_dir() || (made.is_file() && made.len() > 0 && made.nlink() == 1), "{verb} {file}: {made:?}");
         assert!(!made.file_type().is_fifo());
