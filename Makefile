@@ -3,7 +3,7 @@
 #   make test   installs what the tests need, then formatting, lints and all tests
 CARGO ?= cargo
 
-.PHONY: help build demo test needs fmt lint unit campaign fuzz fuzz-smoke bench bench-smoke
+.PHONY: help build demo test needs fmt lint unit campaign fuzz fuzz-smoke mutants bench bench-smoke
 
 help:
 	@sed -n 's/^#   //p' $(firstword $(MAKEFILE_LIST))
@@ -46,6 +46,10 @@ fuzz-smoke:
 campaign:
 	ASSAY_CAMPAIGN=20 $(CARGO) test -p assay-judge --test recorded
 	ASSAY_CAMPAIGN=20 $(CARGO) test -p assay --test faults -- --nocapture campaign:: lag:: times::
+
+# Changes the code of a room and asks its tests about each change: hours. ROOM=safety, writer, judge, engine or resume.
+mutants:
+	scripts/mutants $(or $(ROOM),safety) $(MUTANTS)
 
 bench:
 	bench/run

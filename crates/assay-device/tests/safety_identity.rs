@@ -1,4 +1,5 @@
 //! Consent to one device and no other, and a device that changes after it was admitted.
+#![allow(clippy::disallowed_methods, reason = "a test makes files of its own")]
 #![allow(clippy::unwrap_used, reason = "a helper that cannot go on ends its test")]
 
 mod safety_common;

@@ -1,5 +1,6 @@
 //! Scratch files: made, admitted without a token, unharmed by a workload that writes every usable byte, removed by their
 //! maker only. Runs without privileges.
+#![allow(clippy::disallowed_methods, reason = "a test makes files of its own")]
 #![allow(clippy::unwrap_used, reason = "a helper that cannot go on ends its test")]
 
 use assay_base::stamp::Stamp;

@@ -1,5 +1,6 @@
 //! The rules that look at the kernel's own account of the machine, on trees of files: what cannot be built live in a
 //! test (RAID, device-mapper, multipath, NVMe, the root disk) is built here.
+#![allow(clippy::disallowed_methods, reason = "a test makes files of its own")]
 
 mod safety_common;
 

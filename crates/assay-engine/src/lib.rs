@@ -3,6 +3,7 @@
 //!
 //! One [`Worker`] serves one thread with one [`assay_base::Device`]. [`shell`] drives it in real or in virtual time, and
 //! [`merge`] adds what several workers recorded; [`settle`] decides when a warm-up that waits may end.
+#![cfg_attr(test, allow(clippy::disallowed_methods, reason = "tests make files and threads of their own"))]
 
 mod blame;
 mod flow;

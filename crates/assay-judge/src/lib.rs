@@ -3,6 +3,7 @@
 //! Pure, and it knows neither engine nor model: a log is all it sees. One pass over the log (`fold`), rules over what was
 //! folded (`rules`), plain data out ([`Judgement`]), renderers over that. The search for the highest load (`limit`) is a
 //! machine of its own that is told verdicts.
+#![cfg_attr(test, allow(clippy::disallowed_methods, reason = "tests make files and threads of their own"))]
 
 mod fold;
 mod rules;

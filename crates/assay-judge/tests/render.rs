@@ -1,4 +1,5 @@
 //! What a reader sees, against expected texts. `ACCEPT=1 cargo test -p assay-judge` takes over a change.
+#![allow(clippy::disallowed_methods, reason = "a test makes files of its own")]
 
 mod common;
 

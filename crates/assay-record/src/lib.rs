@@ -2,6 +2,7 @@
 //!
 //! Pure: the log is written to any `io::Write` and read from any `io::BufRead`. It knows no workload and no device. The run
 //! log is the only bridge between running and judging; `docs/FORMATS.md` specifies it.
+#![cfg_attr(test, allow(clippy::disallowed_methods, reason = "tests make files and threads of their own"))]
 
 pub mod header;
 pub mod interval;

@@ -360,3 +360,7 @@ fn in_the_way(what: &str) -> io::Error {
     let text = format!("{what} has its name, and only an ordinary file of our own is written; remove it");
     io::Error::new(io::ErrorKind::AlreadyExists, text)
 }
+
+#[cfg(test)]
+#[path = "files_tests.rs"]
+mod tests;

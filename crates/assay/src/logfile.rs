@@ -237,6 +237,8 @@ pub struct Unfinished {
 impl Unfinished {
     /// Opens and reads it, unless another run is writing it.
     pub fn open(path: &Path) -> Result<Unfinished, Failure> {
+        // By its own name: a log that is continued is appended to.
+        files::check(path).map_err(|e| cannot_go_on(path, &e))?;
         // What is no log at all is refused as by everybody who reads one.
         open(path)?;
         let locked = || {

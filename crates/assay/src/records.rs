@@ -246,14 +246,16 @@ mod tests {
         let precious = dir.path().join("precious");
         fs::write(&precious, "mine").unwrap();
         fs::create_dir(&records.dir).unwrap();
-        std::os::unix::fs::symlink(&precious, records.path("x").with_extension("json.new")).unwrap();
+        std::os::unix::fs::symlink(&precious, records.path("x")).unwrap();
         let record: Record = serde_json::from_value(serde_json::json!({
             "identity": "x", "target": "x", "size_bytes": 4096, "run": 1, "zeroed_bytes": 0, "salted_bytes": 0,
             "verified_blocks": 0, "finished": null
         }))
         .unwrap();
-        records.keep(&record).unwrap();
+        assert!(records.keep(&record).is_err());
         assert_eq!(fs::read_to_string(&precious).unwrap(), "mine");
+        fs::remove_file(records.path("x")).unwrap();
+        records.keep(&record).unwrap();
         assert_eq!(records.find("x", None, 4096), Some(record));
         let left: Vec<_> = fs::read_dir(&records.dir).unwrap().map(|entry| entry.unwrap().path()).collect();
         assert_eq!(left, [records.path("x")]);

@@ -1,4 +1,5 @@
 //! `assay compare` on simulated runs, as a user calls it.
+#![allow(clippy::disallowed_methods, reason = "a test makes files of its own")]
 #![allow(clippy::unwrap_used, reason = "a test")]
 
 use serde_json::Value;

@@ -1,6 +1,7 @@
 //! Runs that are killed, logs that are damaged, disks without room, and certificates held against them: the program as a user
 //! runs it. The thousand kills of a fast writer are in `src/logfile_tests.rs`, the ten thousand mutations in
 //! `src/certificate_tests.rs`.
+#![allow(clippy::disallowed_methods, reason = "a test makes files of its own")]
 #![allow(clippy::unwrap_used, reason = "a test")]
 
 use assay_base::Prng;

@@ -1,6 +1,7 @@
 //! Exports read by the tools they are made for: fio-plot draws what `fio-json` holds, and HdrHistogram's own reader for Python
 //! adds the interval log up to what the judgement says. Both come from PyPI into an environment of their own; where that is
 //! not to be had the test says so and leaves them out.
+#![allow(clippy::disallowed_methods, reason = "a test makes files of its own")]
 #![allow(clippy::unwrap_used, clippy::disallowed_macros, reason = "a test, which must say what it skipped")]
 
 use serde_json::Value;

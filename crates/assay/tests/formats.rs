@@ -1,4 +1,5 @@
 //! `docs/FORMATS.md` shows workload files, a line of a log and a few lines of Python. Here they are tried.
+#![allow(clippy::disallowed_methods, reason = "a test makes files of its own")]
 #![allow(clippy::unwrap_used, reason = "a test")]
 
 use serde_json::Value;

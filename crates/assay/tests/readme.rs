@@ -1,5 +1,6 @@
 //! The commands of the README, run as a reader would run them: every line of its `sh` blocks, in one directory, in order.
 //! Long ones are shortened with `--for`, and `/dev/nvme1n1` is a loop device, where this machine lets us have one.
+#![allow(clippy::disallowed_methods, reason = "a test makes files of its own")]
 #![allow(clippy::unwrap_used, reason = "a test")]
 
 use std::io::Write;

@@ -1,5 +1,6 @@
 //! Steady state as a user meets it: a warm-up that waits for it, what is said when it never comes, and the change of level of
 //! a device that slows down. In virtual time, and once on a file in real time.
+#![allow(clippy::disallowed_methods, reason = "a test makes files of its own")]
 #![allow(clippy::unwrap_used, reason = "a test")]
 
 use serde_json::Value;

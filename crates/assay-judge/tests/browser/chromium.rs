@@ -1,4 +1,5 @@
 //! Drives Debian's chromium without a window, one new profile for each page.
+#![allow(clippy::disallowed_methods, reason = "a test makes files of its own")]
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};

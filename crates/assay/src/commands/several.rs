@@ -176,6 +176,7 @@ pub fn keep<T: Serialize>(file: &Path, document: &T) -> Result<(), Failure> {
 pub fn kept<T: DeserializeOwned>(file: &Path, same: impl Fn(&T) -> bool) -> Result<T, Failure> {
     let unusable =
         |why: &dyn std::fmt::Display| Failure::usage(format!("{} cannot be continued: {why}", file.display()));
+    files::check(file).map_err(|e| unusable(&e))?;
     let text = files::text(file, LARGEST).map_err(|e| unusable(&e))?;
     let kept: T = serde_json::from_str(&text).map_err(|e| unusable(&e))?;
     if !same(&kept) {

@@ -345,7 +345,11 @@ fn point_all(place: &Place, target: &Protected) -> Vec<String> {
         let output = writer(place, path, &token).output().unwrap();
         let told = text(&output);
         let named = match target.theirs.iter().any(|tool| verb.ends_with(tool)) {
-            true => output.status.code() == Some(255) && told.contains(path),
+            // That a drop-in ended by its own configuration, which names the target too, would prove nothing.
+            true => {
+                let refused = |line: &str| line.starts_with("ERROR: ") && line.contains(path);
+                output.status.code() == Some(255) && told.lines().any(refused)
+            }
             false => {
                 output.status.code() == Some(4)
                     && told.contains(target.evidence)

@@ -1,0 +1,113 @@
+//! What the table of the program's own tests (`tests/files`) cannot reach.
+
+use super::*;
+use std::os::unix::fs::PermissionsExt;
+
+fn names(dir: &Path) -> Vec<String> {
+    let names = std::fs::read_dir(dir).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap());
+    let mut names: Vec<_> = names.collect();
+    names.sort();
+    names
+}
+
+#[test]
+fn a_file_is_replaced_whole_and_keeps_its_permissions() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("a");
+    replace(&path, b"one").unwrap();
+    std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o640)).unwrap();
+    let before = std::fs::File::open(&path).unwrap();
+    replace(&path, b"two").unwrap();
+    assert_eq!(std::fs::read(&path).unwrap(), b"two");
+    assert_eq!(path.metadata().unwrap().permissions().mode() & 0o777, 0o640);
+    let mut text = String::new();
+    (&before).read_to_string(&mut text).unwrap();
+    assert_eq!(text, "one", "who reads the old one reads it to its end");
+    assert_eq!(names(dir.path()), ["a"]);
+}
+
+#[test]
+fn a_new_file_is_made_over_nothing() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("a");
+    create(&path, b"one").unwrap();
+    for refused in [create(&path, b"two"), begin(&path).map(drop)] {
+        assert_eq!(refused.unwrap_err().kind(), io::ErrorKind::AlreadyExists);
+    }
+    assert_eq!(std::fs::read(&path).unwrap(), b"one");
+    remove(&path).unwrap();
+    remove(&path).unwrap();
+    assert!(go_on(&path).is_err() && !path.exists());
+    begin(&path).unwrap().write_all(b"one").unwrap();
+    go_on(&path).unwrap().write_all(b" two").unwrap();
+    assert_eq!((std::fs::read(&path).unwrap(), names(dir.path())), (b"one two".to_vec(), vec!["a".to_owned()]));
+}
+
+/// What a file system does that knows no rename that replaces nothing.
+#[test]
+fn a_name_is_claimed_before_it_is_taken() {
+    let temporary = tempfile::tempdir().unwrap();
+    let path = temporary.path().join("a");
+    let (dir, name) = Dir::of(&path).unwrap();
+    let mut half = Half::new(&dir).unwrap();
+    half.file.write_all(b"whole").unwrap();
+    half.claim(name).unwrap();
+    half.taken = true;
+    drop(half);
+    assert_eq!((std::fs::read(&path).unwrap(), names(temporary.path())), (b"whole".to_vec(), vec!["a".to_owned()]));
+    let half = Half::new(&dir).unwrap();
+    assert!(half.claim(name).is_err(), "what has the name keeps it");
+    drop(half);
+    assert_eq!((std::fs::read(&path).unwrap(), names(temporary.path())), (b"whole".to_vec(), vec!["a".to_owned()]));
+}
+
+/// A directory that is exchanged for another one after it was opened changes nothing.
+#[test]
+fn a_directory_is_opened_once() {
+    let temporary = tempfile::tempdir().unwrap();
+    let at = |name: &str| temporary.path().join(name);
+    std::fs::create_dir(at("ours")).unwrap();
+    std::fs::create_dir(at("theirs")).unwrap();
+    std::fs::write(at("theirs/a"), "theirs").unwrap();
+    let path = at("ours/a");
+    let (dir, name) = Dir::of(&path).unwrap();
+    std::fs::rename(at("ours"), at("moved")).unwrap();
+    std::os::unix::fs::symlink(at("theirs"), at("ours")).unwrap();
+    dir.put(name, b"ours", None).unwrap();
+    assert_eq!(std::fs::read(at("theirs/a")).unwrap(), b"theirs");
+    assert_eq!(std::fs::read(at("moved/a")).unwrap(), b"ours");
+}
+
+/// A link that is laid between the look and the rename goes, and not what it leads to.
+#[test]
+fn a_link_that_comes_late_is_not_followed() {
+    let temporary = tempfile::tempdir().unwrap();
+    let (path, precious) = (temporary.path().join("a"), temporary.path().join("precious"));
+    std::fs::write(&path, "before").unwrap();
+    std::fs::write(&precious, "precious").unwrap();
+    let (dir, name) = Dir::of(&path).unwrap();
+    let before = dir.ordinary(name).unwrap();
+    std::fs::remove_file(&path).unwrap();
+    std::os::unix::fs::symlink(&precious, &path).unwrap();
+    dir.put(name, b"ours", before.as_ref()).unwrap();
+    assert_eq!(std::fs::read(&precious).unwrap(), b"precious");
+    assert!(path.symlink_metadata().unwrap().is_file());
+    std::fs::remove_file(&path).unwrap();
+    std::os::unix::fs::symlink(&precious, &path).unwrap();
+    assert!(dir.put(name, b"ours", None).is_err(), "and where nothing was, nothing is replaced");
+    assert_eq!((std::fs::read(&precious).unwrap(), names(temporary.path()).len()), (b"precious".to_vec(), 2));
+}
+
+#[test]
+fn what_is_read_has_a_limit() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("a");
+    std::fs::write(&path, [b'x'; 100]).unwrap();
+    assert_eq!(text(&path, 100).unwrap().len(), 100);
+    assert!(read(&path, 99).unwrap_err().to_string().contains("larger than"));
+    std::fs::write(&path, [0xff]).unwrap();
+    assert!(text(&path, 100).unwrap_err().to_string().contains("not text"));
+    assert!(directory(&path).unwrap_err().to_string().contains("a file"));
+    directory(&dir.path().join("made")).unwrap();
+    directory(&dir.path().join("made")).unwrap();
+}

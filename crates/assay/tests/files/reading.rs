@@ -1,0 +1,132 @@
+//! What somebody names to be read and is no file: told at once. Nothing is waited for, and nothing that never ends is read.
+
+use super::bed::{Place, Said};
+use std::fs;
+use std::process::Stdio;
+use std::time::{Duration, Instant};
+
+/// Nothing here takes this long unless it waits.
+const WAITS: Duration = Duration::from_secs(60);
+
+/// What reads the file of this name, and how it calls itself when it refuses.
+const READERS: [&[&str]; 19] = [
+    &["run", "NAME", "sim:flash", "--for", "1s"],
+    &["explain", "NAME"],
+    &["limit", "NAME", "sim:flash"],
+    &["curve", "NAME", "sim:flash"],
+    &["certify", "sim:flash", "--sign", "NAME"],
+    &["run", "random-read", "sim:flash", "--sign", "NAME"],
+    &["run", "random-read", "sim:flash", "--resume", "NAME"],
+    &["limit", "random-read", "sim:flash", "--for", "1s", "--resume", "NAME"],
+    &["judge", "NAME"],
+    &["watch", "NAME"],
+    &["report", "NAME"],
+    &["verify", "NAME"],
+    &["verify", "run", "NAME"],
+    &["verify", "run", "--key", "NAME"],
+    &["compare", "NAME", "run"],
+    &["export", "NAME", "--to", "csv"],
+    &["export", "NAME", "--to", "act-log"],
+    &["as", "act_storage", "NAME"],
+    &["as", "act_latency", "-l", "NAME"],
+];
+
+/// Runs it to its end, which must come.
+fn ends(place: &Place, args: &[&str]) -> Said {
+    let mut child = place.command(args).stdout(Stdio::piped()).spawn().unwrap();
+    let begin = Instant::now();
+    while child.try_wait().unwrap().is_none() {
+        if begin.elapsed() > WAITS {
+            child.kill().unwrap();
+            panic!("{args:?} waits: {:?}", child.wait_with_output());
+        }
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    Said::of(child.wait_with_output().unwrap(), args)
+}
+
+#[test]
+fn what_is_no_file_is_not_waited_for() {
+    let place = Place::new();
+    let made = place.assay(&["run", "random-read", "sim:flash", "--for", "2s", "--slice", "1s", "--out", "run"]);
+    assert_eq!(made.code, Some(0), "{made:?}");
+    let fifo = |name: &str| {
+        let (kind, mode) = (rustix::fs::FileType::Fifo, rustix::fs::Mode::RWXU);
+        rustix::fs::mknodat(rustix::fs::CWD, place.path(name), kind, mode, 0).unwrap();
+    };
+    fifo("fifo");
+    fifo("fifo.json");
+    fifo("fifo.conf");
+    fs::create_dir(place.path("inside")).unwrap();
+    ["inside/run.jsonl", "inside/verdict.json", "inside/limit.json"].into_iter().for_each(fifo);
+    std::os::unix::fs::symlink("fifo", place.path("link")).unwrap();
+    for args in READERS {
+        for name in ["fifo", "fifo.json", "fifo.conf", "link", "inside", "/dev/zero"] {
+            let args: Vec<&str> = args.iter().map(|word| if *word == "NAME" { name } else { *word }).collect();
+            let said = ends(&place, &args);
+            // What the tools say in their originals' words: no success either.
+            assert!(!matches!(said.code, Some(0 | 10..=12) | None), "{args:?}: {said:?}");
+            let told = format!("{}{}", said.out, said.err);
+            let named = told.contains(name)
+                && ["FIFO", "character device", "directory", "not found", "traceback"].iter().any(|w| told.contains(w));
+            assert!(named, "{args:?}: {said:?}");
+        }
+    }
+    let mut left = place.left(&["run", "fifo", "fifo.json", "fifo.conf", "inside", "link"]);
+    left.retain(|name| name != "assay-runs");
+    assert_eq!(left, [""; 0]);
+}
+
+/// A shell's own pipe has a writer, which is waited for: `<(zcat act.conf.gz)`.
+#[test]
+fn the_pipes_of_a_shell_are_read() {
+    let place = Place::new();
+    let text = place.assay(&["workloads", "random-read"]).out;
+    place.write("w.toml", &text);
+    let script = format!("{} explain <(sleep 0.2; cat w.toml) sim:flash", env!("CARGO_BIN_EXE_assay"));
+    let piped = std::process::Command::new("bash").args(["-c", &script]).current_dir(place.path(".")).output().unwrap();
+    let piped = Said::of(piped, &["explain <(…)"]);
+    assert_eq!((piped.code, &piped.out), (Some(0), &place.assay(&["explain", "w.toml", "sim:flash"]).out), "{piped:?}");
+}
+
+/// A record of a preparation that is a FIFO is no record.
+#[test]
+fn a_record_that_is_no_file_is_none() {
+    let place = Place::new();
+    assert_eq!(place.assay(&["prep", "new.dat", "--create", "1MiB"]).code, Some(0));
+    let record = fs::read_dir(place.path("state/assay/prepared")).unwrap().next().unwrap().unwrap().path();
+    fs::remove_file(&record).unwrap();
+    rustix::fs::mknodat(rustix::fs::CWD, &record, rustix::fs::FileType::Fifo, rustix::fs::Mode::RWXU, 0).unwrap();
+    let said = ends(&place, &["run", "random-read", "new.dat", "--for", "1s", "--slice", "1s", "--out", "run"]);
+    said.is_of_verdict(&place.path("run"));
+}
+
+/// Names are others' words: in a plan that is shown they make no lines and turn no text.
+#[test]
+fn hostile_names_make_no_lines_of_a_plan() {
+    let place = Place::new();
+    let name = "a\\nALL CLEAR\\u202Eb\\u2028c\\u001b[2J";
+    let text = format!(
+        "name = \"{name}\"\nmodel = \"streams\"\n[[stream]]\nname = \"s\"\ndirection = \"read\"\nsize = \"4KiB\"\nrate = \"10/s\"\n\
+         [[criterion]]\nstream = \"s\"\nshare_over = \"1ms\"\nbelow = \"5%\"\n"
+    );
+    place.write("x.toml", &text);
+    place.write("t\nALL CLEAR\u{202e}", "data of somebody");
+    fs::write(place.path("t\nALL CLEAR\u{202e}"), [1; 1 << 20]).unwrap();
+    let plain = text.replace(name, "plain");
+    place.write("plain.toml", &plain);
+    let lines = |file: &str, target: &str| {
+        let said = place.assay(&["explain", file, target]);
+        assert_eq!(said.code, Some(0), "{said:?}");
+        assert!(!said.out.contains(['\u{202e}', '\u{2028}', '\u{1b}']), "{said:?}");
+        assert!(!said.out.lines().any(|line| line.starts_with("ALL CLEAR")), "{said:?}");
+        said.out.lines().count()
+    };
+    assert_eq!(lines("x.toml", "sim:flash"), lines("plain.toml", "sim:flash"));
+    assert_eq!(lines("x.toml", "t\nALL CLEAR\u{202e}"), lines("plain.toml", "sim:flash"));
+    for args in [&["devices", "t\nALL CLEAR\u{202e}"][..], &["doctor", "t\nALL CLEAR\u{202e}"]] {
+        let said = place.assay(args);
+        assert!(said.out.contains("ALL CLEAR") && !said.out.contains('\u{202e}'), "{said:?}");
+        assert!(!said.out.lines().any(|line| line.starts_with("ALL CLEAR")), "{said:?}");
+    }
+}

@@ -1,0 +1,409 @@
+//! What lies in the place of a file of ours.
+
+use super::bed::{Place, Said};
+use super::live::{Loop, root};
+use rustix::fs::FileType;
+use std::collections::BTreeSet;
+use std::fs;
+use std::os::unix::fs::{FileTypeExt, MetadataExt, symlink};
+use std::path::{Path, PathBuf};
+
+/// Lays an obstacle at a path.
+type Lay<'a> = &'a dyn Fn(&Path);
+/// Brings a verb to the point where it would make the file, has the obstacle laid, and lets it go on.
+type Make = fn(&Place, Lay<'_>) -> Said;
+
+/// Verb, the file it makes, and how it comes to make it. A file that a verb makes and that is not here fails
+/// `every_file_that_is_made_is_in_the_table`.
+const FILES: [(&str, &str, Make); 19] = [
+    ("man", "assay.1", |place, lay| at(place, "pages/assay.1", lay, &["man", "pages"])),
+    ("man", "assay-certify.1", |place, lay| at(place, "pages/assay-certify.1", lay, &["man", "pages"])),
+    ("report", "page.html", |place, lay| {
+        measured(place);
+        at(place, "page.html", lay, &["report", "run", "--out", "page.html"])
+    }),
+    ("compare", "page.html", |place, lay| {
+        measured(place);
+        at(place, "page.html", lay, &["compare", "run", "run", "--html", "page.html"])
+    }),
+    ("run", "run", |place, lay| at(place, "run", lay, &words(&["--out", "run"]))),
+    ("run", "run.txt", |place, lay| at(place, "run.txt", lay, &words(&["--out", "run", "--detach"]))),
+    ("run", "said.txt", |place, lay| {
+        cut(place);
+        at(place, "run/said.txt", lay, &words(&["--resume", "run", "--detach"]))
+    }),
+    ("run", "run.jsonl", |place, lay| {
+        cut(place);
+        at(place, "run/run.jsonl", lay, &words(&["--resume", "run"]))
+    }),
+    ("run", "verdict.json", |place, lay| {
+        cut(place);
+        at(place, "run/verdict.json", lay, &words(&["--resume", "run"]))
+    }),
+    ("run", "verdict.json.minisig", |place, lay| {
+        cut(place);
+        key(place);
+        at(place, "run/verdict.json.minisig", lay, &words(&["--resume", "run", "--sign", "key"]))
+    }),
+    ("run", "report.html", |place, lay| {
+        cut(place);
+        at(place, "run/report.html", lay, &words(&["--resume", "run"]))
+    }),
+    ("run", "new.dat", |place, lay| {
+        let made = ["run", "act-storage", "new.dat", "--create", "16MiB", "--for", "1s", "--out", "run"];
+        at(place, "new.dat", lay, &made)
+    }),
+    ("certify", "verdict.json", |place, lay| {
+        let certify = ["certify", "sim:flash", "--at", "1x", "--for", "2s", "--slice", "1s", "--warm-up", "0s"];
+        place.assay(&[&certify[..], &["--out", "run"]].concat());
+        shorten(place);
+        at(place, "run/verdict.json", lay, &[&certify[..], &["--resume", "run"]].concat())
+    }),
+    ("limit", "limit.json", |place, lay| {
+        let limit = ["limit", "random-read", "sim:flash", "--for", "1s", "--slice", "1s", "--to", "1x"];
+        place.assay(&[&limit[..], &["--out", "run"]].concat());
+        at(place, "run/limit.json", lay, &[&limit[..], &["--resume", "run"]].concat())
+    }),
+    ("curve", "curve.json", |place, lay| curve(place, "run/curve.json", lay)),
+    ("curve", "curve.html", |place, lay| curve(place, "run/curve.html", lay)),
+    ("curve", "maximum", |place, lay| curve(place, "run/maximum", lay)),
+    ("prep", "record", |place, lay| {
+        let prep = ["prep", "new.dat", "--skip-zero"];
+        assert_eq!(place.assay(&[&prep[..], &["--create", "1MiB"]].concat()).code, Some(0));
+        let records = place.path("state/assay/prepared");
+        let record = fs::read_dir(&records).unwrap().next().unwrap().unwrap().path();
+        place_at(&record, lay);
+        place.assay(&prep)
+    }),
+    ("as", "run directory", |place, lay| {
+        let conf = place.write(
+            "act.conf",
+            "device-names: new.dat\nfile-size-mbytes: 16\ntest-duration-sec: 1\nwrite-reqs-per-sec: 1000\n",
+        );
+        place_at(&place.path("kept"), lay);
+        let mut command = place.command(&["as", "act_storage", conf.to_str().unwrap()]);
+        Said::of(command.env("ASSAY_RUN_DIR", "kept").output().unwrap(), &["as act_storage"])
+    }),
+];
+
+/// Verbs that make no file, as they are called where they work.
+const NONE: [(&str, &[&str]); 10] = [
+    ("explain", &["explain", "random-read", "sim:flash"]),
+    ("judge", &["judge", "run"]),
+    ("watch", &["watch", "run"]),
+    ("verify", &["verify", "run"]),
+    ("export", &["export", "run", "--to", "csv"]),
+    ("devices", &["devices", "run/run.jsonl"]),
+    ("doctor", &["doctor"]),
+    ("workloads", &["workloads"]),
+    ("completions", &["completions", "bash"]),
+    ("as act_latency", &["as", "act_latency", "-l", "none"]),
+];
+
+const RUN: [&str; 7] = ["run", "random-read", "sim:flash", "--for", "4s", "--slice", "1s"];
+
+fn words<'a>(more: &[&'a str]) -> Vec<&'a str> {
+    [&RUN[..], more].concat()
+}
+
+fn measured(place: &Place) {
+    let said = place.assay(&words(&["--out", "run"]));
+    assert_eq!(said.code, Some(0), "{said:?}");
+}
+
+/// A run that was killed in its third second.
+fn cut(place: &Place) {
+    measured(place);
+    shorten(place);
+    for made in ["verdict.json", "report.html"] {
+        fs::remove_file(place.path("run").join(made)).unwrap();
+    }
+}
+
+fn shorten(place: &Place) {
+    let log = place.path("run/run.jsonl");
+    let text = fs::read_to_string(&log).unwrap();
+    let third = text.match_indices("\"kind\":\"interval\"").nth(1).unwrap().0;
+    fs::write(&log, &text[..third]).unwrap();
+}
+
+fn key(place: &Place) {
+    let pair = minisign::KeyPair::generate_unencrypted_keypair().unwrap();
+    place.write("key", &pair.sk.to_box(None).unwrap().to_string());
+}
+
+fn curve(place: &Place, file: &str, lay: Lay<'_>) -> Said {
+    let curve = ["curve", "random-read", "sim:flash", "--for", "1s", "--slice", "1s", "--to", "1x", "--points", "100%"];
+    place.assay(&[&curve[..], &["--out", "run"]].concat());
+    let kept = place.path("run/curve.json");
+    let mut json: serde_json::Value = serde_json::from_str(&fs::read_to_string(&kept).unwrap()).unwrap();
+    // As it stands before the search for the maximum.
+    (json["maximum"], json["points"]) = (serde_json::Value::Null, serde_json::json!([]));
+    fs::write(&kept, json.to_string()).unwrap();
+    fs::remove_dir_all(place.path("run/maximum")).unwrap();
+    at(place, file, lay, &[&curve[..], &["--resume", "run"]].concat())
+}
+
+fn at(place: &Place, file: &str, lay: Lay<'_>, args: &[&str]) -> Said {
+    place_at(&place.path(file), lay);
+    place.assay(args)
+}
+
+/// Where a file of ours is already, the obstacle takes its place, and has its content where it can.
+fn place_at(path: &Path, lay: Lay<'_>) {
+    fs::create_dir_all(path.parent().unwrap()).unwrap();
+    lay(path);
+}
+
+/// What lies outside and must stay as it is.
+struct Outside {
+    dir: tempfile::TempDir,
+    device: Option<Loop>,
+}
+
+fn node(at: &Path, kind: FileType, number: u64) {
+    rustix::fs::mknodat(rustix::fs::CWD, at, kind, rustix::fs::Mode::RWXU, number).unwrap();
+}
+
+const KINDS: [(&str, &str); 8] = [
+    ("symlink to a file", "symbolic link"),
+    ("symlink to a device", "symbolic link"),
+    ("dangling symlink", "symbolic link"),
+    ("hard link", "hard links"),
+    ("FIFO", "FIFO"),
+    ("socket", "socket"),
+    ("directory", "directory"),
+    ("device node", "block device"),
+];
+
+impl Outside {
+    fn new() -> Outside {
+        let dir = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
+        let device = root().then(|| Loop::blank(dir.path(), "image", 1 << 20));
+        if let Some(device) = &device {
+            device.write(0, &[0x5a; 1 << 20]);
+        }
+        Outside { dir, device }
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.dir.path().join(name)
+    }
+
+    /// Lays one; what stood there lies outside now. False where this kind cannot be made here.
+    fn lay(&self, kind: &str, at: &Path) {
+        let precious = self.path("precious");
+        let before = fs::read(at).unwrap_or_else(|_| b"precious".to_vec());
+        fs::write(&precious, &before).unwrap();
+        let _ = fs::remove_file(at);
+        match kind {
+            "symlink to a file" => symlink(&precious, at).unwrap(),
+            "symlink to a device" => symlink(self.device.as_ref().unwrap().path(), at).unwrap(),
+            "dangling symlink" => symlink(self.path("nothing"), at).unwrap(),
+            "hard link" => fs::hard_link(&precious, at).unwrap(),
+            "FIFO" => node(at, FileType::Fifo, 0),
+            "socket" => node(at, FileType::Socket, 0),
+            "directory" => fs::create_dir(at).unwrap(),
+            _ => {
+                let number = fs::metadata(self.device.as_ref().unwrap().path()).unwrap().rdev();
+                node(at, FileType::BlockDevice, number);
+            }
+        }
+    }
+
+    /// Everything there is outside: names, bytes, and what the device holds.
+    fn state(&self) -> Vec<(PathBuf, Vec<u8>)> {
+        let mut all: Vec<_> = fs::read_dir(self.dir.path()).unwrap().map(|entry| entry.unwrap().path()).collect();
+        all.sort();
+        all.into_iter().map(|path| (path.clone(), fs::read(&path).unwrap())).collect()
+    }
+}
+
+/// What an obstacle is, and where it leads.
+fn shape(at: &Path) -> (u32, u64, u64, Option<PathBuf>, Option<Vec<u8>>) {
+    let meta = fs::symlink_metadata(at).unwrap();
+    let bytes = meta.is_file().then(|| fs::read(at).unwrap());
+    (meta.mode(), meta.ino(), meta.rdev(), fs::read_link(at).ok(), bytes)
+}
+
+#[test]
+fn nothing_in_the_place_of_a_file_is_written_through() {
+    let kinds: Vec<_> = KINDS.iter().filter(|(kind, _)| root() || !kind.contains("device")).collect();
+    let jobs: Vec<_> = FILES.iter().flat_map(|row| kinds.iter().map(move |kind| (row, *kind))).collect();
+    let next = std::sync::atomic::AtomicUsize::new(0);
+    let work = || {
+        let outside = Outside::new();
+        let mut wrong = Vec::new();
+        while let Some((row, kind)) = jobs.get(next.fetch_add(1, std::sync::atomic::Ordering::Relaxed)) {
+            wrong.extend(one(&outside, row, kind));
+        }
+        wrong
+    };
+    let wrong: Vec<String> = std::thread::scope(|scope| {
+        let workers: Vec<_> = (0..3).map(|_| scope.spawn(work)).collect();
+        workers.into_iter().flat_map(|worker| worker.join().unwrap()).collect()
+    });
+    assert!(wrong.is_empty(), "{} of {}:\n{}", wrong.len(), jobs.len(), wrong.join("\n"));
+}
+
+fn one(outside: &Outside, (verb, file, make): &(&str, &str, Make), (kind, named): &(&str, &str)) -> Vec<String> {
+    // A directory of that name is what it takes, when there is one already.
+    if *file == "maximum" && *kind == "directory" {
+        return Vec::new();
+    }
+    let place = Place::new();
+    let laid = std::cell::RefCell::new(None);
+    let lay = |at: &Path| {
+        outside.lay(kind, at);
+        *laid.borrow_mut() = Some((at.to_path_buf(), shape(at), outside.state()));
+    };
+    let said = make(&place, &lay);
+    let (at, before, state) = laid.into_inner().unwrap();
+    let mut wrong = Vec::new();
+    if outside.state() != state {
+        wrong.push(format!("{verb}, {kind} for {file}: what lies outside changed"));
+    }
+    let after = fs::symlink_metadata(&at).ok().map(|_| shape(&at));
+    if after.as_ref() != Some(&before) {
+        wrong.push(format!("{verb}, {kind} for {file}: the obstacle became {after:?}"));
+    }
+    // A target is refused by the gate, and a run directory that exists by its name, whatever it is.
+    let named = if ["run", "run directory", "new.dat"].contains(file) {
+        at.file_name().unwrap().to_str().unwrap()
+    } else {
+        named
+    };
+    let said_it = said.err.contains(named) || said.out.contains(named);
+    if !said_it || !matches!(said.code, Some(2..=5 | 255)) {
+        wrong.push(format!(
+            "{verb}, {kind} for {file}: {:?}, \"{named}\" is not in: {}{}",
+            said.code, said.out, said.err
+        ));
+    }
+    if *file != "new.dat" && fs::read_dir(at.parent().unwrap()).unwrap().any(|entry| half(&entry.unwrap().path())) {
+        wrong.push(format!("{verb}, {kind} for {file}: a half-written file is left"));
+    }
+    wrong
+}
+
+fn half(path: &Path) -> bool {
+    path.file_name().unwrap().to_str().unwrap().starts_with(".assay-")
+}
+
+/// All files below a directory, by name; a preparation record by what it is.
+fn below(dir: &Path, names: &mut BTreeSet<String>) {
+    for entry in fs::read_dir(dir).unwrap().map(|entry| entry.unwrap()) {
+        let path = entry.path();
+        if path.is_dir() {
+            below(&path, names);
+        } else if dir.ends_with("assay/prepared") {
+            names.insert("record".to_owned());
+        } else {
+            names.insert(entry.file_name().into_string().unwrap());
+        }
+    }
+}
+
+/// The control: with nothing in the way each row makes its file, whole, and no row makes one that is in no row.
+#[test]
+fn every_file_that_is_made_is_in_the_table() {
+    // The tests' own, and those of a directory that a row has for itself.
+    let theirs = ["key", "act.conf"];
+    let known: BTreeSet<&str> = FILES.iter().map(|(_, file, _)| *file).chain(theirs).collect();
+    for (verb, file, make) in &FILES {
+        let place = Place::new();
+        let path = std::cell::RefCell::new(PathBuf::new());
+        let said = make(&place, &|at| *path.borrow_mut() = at.to_path_buf());
+        assert!(!matches!(said.code, Some(2..=5 | 70)), "{verb} {file}: {said:?}");
+        let path = path.into_inner();
+        // What a run in the background said is shown and removed where it ends before anybody could watch it.
+        if ["run.txt", "said.txt"].contains(file) {
+            assert!(said.err.contains("PASS") || said.out.contains(file), "{verb} {file}: {said:?}");
+            continue;
+        }
+        let made = fs::metadata(&path).unwrap_or_else(|e| panic!("{verb} {file}: {e}: {said:?}"));
+        assert!(made.is_dir() || (made.is_file() && made.len() > 0 && made.nlink() == 1), "{verb} {file}: {made:?}");
+        assert!(!made.file_type().is_fifo());
+        let mut names = BTreeSet::new();
+        below(&place.path("."), &mut names);
+        for name in names.iter().filter(|name| !(name.starts_with("assay-") && name.ends_with(".1"))) {
+            assert!(known.contains(name.as_str()), "{verb} makes {name}, which no row lays an obstacle for");
+        }
+    }
+}
+
+/// The verbs that the program has are those of the table, and those that make nothing, which is tried.
+#[test]
+fn every_verb_is_in_the_table_or_makes_no_file() {
+    let place = Place::new();
+    measured(&place);
+    let help = place.assay(&["--help"]).out;
+    let commands = help.split("Commands:").nth(1).unwrap().split("Options:").next().unwrap();
+    let lines = commands.lines().filter(|line| line.starts_with("  ") && !line.starts_with("   "));
+    let verbs: BTreeSet<&str> =
+        lines.map(|line| line.trim().split(' ').next().unwrap()).filter(|verb| *verb != "help").collect();
+    let first = |verb: &'static str| verb.split(' ').next().unwrap();
+    let table = FILES.iter().map(|row| row.0).chain(NONE.iter().map(|row| first(row.0)));
+    assert_eq!(verbs, table.collect(), "a verb joins FILES with every file it makes, or NONE");
+    let all = || {
+        let mut names = BTreeSet::new();
+        below(&place.path("."), &mut names);
+        names
+    };
+    let before = all();
+    for (verb, args) in NONE {
+        place.assay(args);
+        assert_eq!(all(), before, "{verb} made a file");
+    }
+}
+
+/// A quick look's scratch file has a name that can be known before.
+#[test]
+fn a_scratch_file_is_made_over_nothing() {
+    let outside = Outside::new();
+    for (kind, _) in KINDS.iter().filter(|(kind, _)| root() || !kind.contains("device")) {
+        let place = Place::new();
+        let mut shell = place.command(&["certify", "--quick", "--for", "1s", "--warm-up", "0s"]);
+        let (read, write) = std::io::pipe().unwrap();
+        // Held until the obstacle lies under the number that the process will have.
+        let args: Vec<_> = shell.get_args().map(|arg| arg.to_owned()).collect();
+        let mut held = std::process::Command::new("/bin/sh");
+        held.args(["-c", "read x; exec \"$@\"", "sh"]).arg(shell.get_program()).args(args);
+        held.current_dir(place.path(".")).stdin(read).stderr(std::process::Stdio::piped());
+        shell.stdout(std::process::Stdio::null());
+        let child = held.stdout(std::process::Stdio::piped()).spawn().unwrap();
+        outside.lay(kind, &place.path(&format!("assay-scratch-{}.dat", child.id())));
+        let before = outside.state();
+        std::io::Write::write_all(&mut &write, b"\n").unwrap();
+        drop(write);
+        let said = Said::of(child.wait_with_output().unwrap(), &["certify --quick"]);
+        assert_eq!(said.code, Some(4), "{kind}: {said:?}");
+        assert!(said.err.contains("exists already"), "{kind}: {said:?}");
+        assert!(outside.state() == before, "{kind}");
+    }
+}
+
+/// A disk that is full: what was there stays, nothing that is cut is left, and the message says what and where.
+#[test]
+fn on_a_full_disk_the_file_that_was_there_stays() {
+    if !root() {
+        return;
+    }
+    let place = Place::new();
+    let pages = place.path("pages");
+    fs::create_dir(&pages).unwrap();
+    super::live::run(&["mount", "-t", "tmpfs", "-o", "size=64k", "tmpfs", pages.to_str().unwrap()]).unwrap();
+    let unmount = || super::live::run(&["umount", pages.to_str().unwrap()]);
+    let tried = std::panic::catch_unwind(|| {
+        fs::write(pages.join("assay.1"), "the page that was there").unwrap();
+        let _ = fs::write(pages.join("filler"), [1; 64 << 10]);
+        let said = place.assay(&["man", "pages"]);
+        assert_eq!(said.code, Some(5), "{said:?}");
+        assert!(said.err.contains("pages/assay.1") && said.err.contains("No space left"), "{said:?}");
+        assert_eq!(fs::read_to_string(pages.join("assay.1")).unwrap(), "the page that was there");
+        let left: Vec<_> = fs::read_dir(&pages).unwrap().map(|entry| entry.unwrap().path()).collect();
+        assert!(left.len() == 2 && !left.iter().any(|path| half(path)), "{left:?}");
+    });
+    unmount().unwrap();
+    tried.unwrap();
+}
