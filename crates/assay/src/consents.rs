@@ -88,7 +88,8 @@ impl Given {
             _ => Err(format!("{} cannot be overridden in advance", it.rule)),
         };
         let overrides = self.overrides.iter().map(rule).collect::<Result<_, _>>()?;
-        let words = format!("by the consent of {} until {}, overriding {}", self.given, self.until, self.rules());
+        let rules = if self.overrides.is_empty() { String::new() } else { format!(", overriding {}", self.rules()) };
+        let words = format!("by the consent of {} until {}{rules}", self.given, self.until);
         Ok(Standing { marks: self.marks.clone(), overrides, words })
     }
 }

@@ -57,10 +57,11 @@ impl Procedure {
         }
         let profile = if quick { "act-storage-quick" } else { "act-storage" };
         let name = named.map_or(profile, String::as_str);
-        let usual = if PROFILES.contains(&name) { FULL_LOAD } else { Multiple::ONE };
         let workload = workloads::find(name)?;
         let targets = if targets.is_empty() { workload.targets.clone() } else { targets.to_vec() };
         let workload = for_each(workload, targets.len())?;
+        // A configuration says itself how many times ACT's 1x it is.
+        let usual = if PROFILES.contains(&name) { FULL_LOAD } else { workload.own_load(1) };
         if workload.criteria.is_empty() {
             let why =
                 format!("{name} has no criteria, so that nothing could be certified; write a [[criterion]], or reads");
@@ -106,6 +107,7 @@ fn for_each(workload: Workload, targets: usize) -> Result<Workload, Failure> {
         return Ok(workload);
     }
     let among = if workload.targets.is_empty() { targets } else { workload.targets.len() }.max(1) as u64;
+    let standard = workload.standard.and_then(|all| all.per(Multiple::whole(among)));
     let part = Multiple::ratio(1, among).ok_or_else(|| Failure::bug("a part that is no number"))?;
     let mut streams = workload.streams.clone();
     for stream in &mut streams {
@@ -118,5 +120,5 @@ fn for_each(workload: Workload, targets: usize) -> Result<Workload, Failure> {
             "each device gets one part in {among} of the configuration's rates, which are for {among} devices"
         ));
     }
-    Ok(Workload { per_target: true, streams, notes, ..workload })
+    Ok(Workload { per_target: true, standard, streams, notes, ..workload })
 }

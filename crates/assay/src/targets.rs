@@ -7,7 +7,7 @@ use crate::header;
 use assay_base::{Bytes, Geometry};
 use assay_device::open::Target;
 use assay_device::safety::{
-    DevNum, Examination, Gate, Kind, Needs, Permit, ReadPass, Request, Roots, RuleAnswer, RuleId,
+    DevNum, Examination, Gate, Kind, Needs, Permit, ReadPass, Request, Roots, RuleId, Watermark,
 };
 use assay_device::sim::Spec;
 use assay_device::{probe, usage};
@@ -255,11 +255,19 @@ impl Targets {
 
     /// Those whose writing was agreed to in advance, each with the words of that.
     pub fn agreed_earlier(&self) -> impl Iterator<Item = (&str, &str)> {
-        let consent = |exam: &'_ Examination| exam.rules.iter().position(|rule| rule.id == RuleId::Consent);
-        self.real().iter().filter_map(move |real| {
-            let exam = real.access.describe();
-            let at = consent(exam).filter(|_| exam.agreed_earlier)?;
-            Some((real.name.as_str(), exam.rules[at].evidence.as_str()))
+        let agreed = self.real().iter().filter(|real| real.access.describe().agreed_earlier);
+        agreed.filter_map(|real| Some((real.name.as_str(), consent(real.access.describe())?)))
+    }
+
+    /// Whom they share their drives with, each with who it is.
+    pub fn neighbours(&self) -> impl Iterator<Item = (&str, &Watermark)> {
+        self.real().iter().flat_map(|real| {
+            let marks = match &real.access {
+                Pass::Write(permit) => permit.watermarks(),
+                Pass::Read(pass) => pass.watermarks(),
+            };
+            let neighbours = marks.iter().filter(|mark| matches!(mark, Watermark::Neighbour(_)));
+            neighbours.map(|mark| (real.name.as_str(), mark))
         })
     }
 
@@ -340,6 +348,11 @@ impl Targets {
     }
 }
 
+/// How a person agreed; `None` where nobody was asked.
+fn consent(exam: &Examination) -> Option<&str> {
+    exam.rules.iter().find(|rule| rule.id == RuleId::Consent).map(|rule| rule.evidence.as_str())
+}
+
 impl Real {
     fn open(name: &str, path: &Path, wish: Wish<'_>, access: &Access) -> Result<Real, Failure> {
         let request = Request {
@@ -414,8 +427,7 @@ impl Real {
             ("rotational", flag(print.rotational)),
             ("pci link", print.pci_link),
         ];
-        let told = |rule: &&RuleAnswer| rule.id == RuleId::Consent;
-        let consent = exam.rules.iter().find(told).map(|rule| ("consent".to_owned(), rule.evidence.clone()));
+        let consent = consent(exam).map(|words| ("consent".to_owned(), words.to_owned()));
         let facts = facts.into_iter().map(header::told).chain(consent).collect();
         let kind = match (self.disk, self.scratch) {
             (Some(_), _) => "block device",

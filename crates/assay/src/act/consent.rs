@@ -33,6 +33,7 @@ pub fn open(named: &[(String, Named)], wish: Wish<'_>, mut access: Access) -> Re
     match opened {
         Ok(opened) => {
             opened.agreed_earlier().for_each(|(name, words)| tell(&format!("assay: {name} is written {words}")));
+            opened.neighbours().for_each(|(name, who)| tell(&format!("assay: {name}: {who}")));
             Ok(opened)
         }
         Err(failure) => Err(match failure.refusal() {

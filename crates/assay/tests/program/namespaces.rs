@@ -60,7 +60,12 @@ fn several_configs_are_one_plan_for_one_drive() {
     // Without targets those of the configs, if they are the same; explained as it is run.
     let shown = place.assay(&["explain", &users, &events]).out;
     assert!(shown.contains("users.large-block-writes") && shown.contains("target sim:flash:"), "{shown}");
-    assert!(place.assay(&["explain", &users, "act-index", "sim:flash"]).out.contains("act-index.cache-reads"));
+    assert!(
+        place
+            .assay(&["explain", &users, "act-index", "sim:flash", "--for", "3s"])
+            .out
+            .contains("act-index.cache-reads")
+    );
 
     let longer = config(&place, "longer.conf", 1, "test-duration-sec: 4\n");
     let elsewhere =
@@ -129,7 +134,8 @@ fn runs_on_two_partitions_go_on_beside_each_other() {
         assert!(refused.code == Some(4) && refused.err.contains("EBUSY"), "{target}: {}", refused.err);
     }
     running.signal(libc::SIGTERM);
-    assert_eq!(running.end().code, Some(12));
+    // Its blocks were never written before, and it was ended.
+    assert!(matches!(running.end().code, Some(10..=12)));
     let log = Log::of(&place.path("run"));
     log.adds_up();
     // What its partition counted is what it did, whatever the other did meanwhile.
