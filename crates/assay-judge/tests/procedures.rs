@@ -439,7 +439,7 @@ fn what_others_wrote_to_a_prepared_target_is_said() {
         assert_eq!(plain.verdict, Verdict::Pass, "{}", plain.reason);
         let warned = plain.warnings.iter().any(|told| told.starts_with("sim:a: others wrote 1 GiB to it after"));
         assert_eq!(warned, said, "{:?}", plain.warnings);
-        head.step = Some(StepHead { number: 1, of: 1, title: "load test".into(), stress: false });
+        head.step = Some(StepHead { number: 1, of: 1, title: "load test".into(), stress: false, until_certain: false });
         let certified = Scenario::new(head).run(good).completed().judge();
         let expected = if said { Verdict::Invalid } else { Verdict::Pass };
         assert_eq!(certified.verdict, expected, "{}", certified.reason);
