@@ -57,7 +57,6 @@ impl Procedure {
         }
         let profile = if quick { "act-storage-quick" } else { "act-storage" };
         let name = named.map_or(profile, String::as_str);
-        let usual = if PROFILES.contains(&name) { FULL_LOAD } else { Multiple::ONE };
         let workload = workloads::find(name)?;
         let targets = if targets.is_empty() { workload.targets.clone() } else { targets.to_vec() };
         let workload = for_each(workload, targets.len())?;
@@ -66,6 +65,7 @@ impl Procedure {
                 format!("{name} has no criteria, so that nothing could be certified; write a [[criterion]], or reads");
             return Err(Failure::workload(why));
         }
+        let usual = if PROFILES.contains(&name) { FULL_LOAD } else { workload.own_load(1) };
         Ok((Procedure { workload, load: at.unwrap_or(usual), quick }, targets))
     }
 
@@ -118,5 +118,6 @@ fn for_each(workload: Workload, targets: usize) -> Result<Workload, Failure> {
             "each device gets one part in {among} of the configuration's rates, which are for {among} devices"
         ));
     }
-    Ok(Workload { per_target: true, streams, notes, ..workload })
+    let standard = workload.standard.and_then(|standard| standard.per(Multiple::whole(among)));
+    Ok(Workload { per_target: true, standard, streams, notes, ..workload })
 }

@@ -251,7 +251,7 @@ impl Workload {
 
     /// The load of the workload as it stands, on so many targets: 1x, unless its rates are known as another multiple of the
     /// model's 1x.
-    fn own_load(&self, targets: u16) -> Multiple {
+    pub fn own_load(&self, targets: u16) -> Multiple {
         let shared = if self.per_target { 1 } else { u64::from(targets) };
         let of_each = |standard: Multiple| standard.per(Multiple::whole(shared));
         self.standard.and_then(of_each).unwrap_or(Multiple::ONE)

@@ -118,9 +118,9 @@ fn any_workload_with_criteria_can_be_certified() {
     for (words, model, load, rates) in [
         (&["act-index", "sim:flash", "--at", "0.01x"][..], "act-index", "0.01x", &[50.0, 100.0][..]),
         // A configuration's rates are for all its devices: one device has its part.
-        (&["my-act.conf"], "act-storage", "1x", &[40.0, 80.0, 80.0, 160.0]),
-        (&["my-act.conf", "sim:flash?seed=3"], "act-storage", "1x", &[40.0, 80.0]),
-        (&["index.txt", "--at", "2x"], "act-index", "2x", &[200.0, 400.0]),
+        (&["my-act.conf"], "act-storage", "0.02x", &[40.0, 80.0, 80.0, 160.0]),
+        (&["my-act.conf", "sim:flash?seed=3"], "act-storage", "0.02x", &[40.0, 80.0]),
+        (&["index.txt", "--at", "0.04x"], "act-index", "0.04x", &[200.0, 400.0]),
         (&["orders.toml", "sim:flash", "sim:flash"], "streams", "1x", &[30.0, 60.0, 60.0, 120.0]),
     ] {
         let place_of = Place::new();
