@@ -204,7 +204,7 @@ pub struct Certify {
     /// Sign verdict.json with this minisign secret key; read before anything else is done
     #[arg(long, value_name = "KEY")]
     pub sign: Option<PathBuf>,
-    /// The load to certify for, as a multiple of 1x [default: 30x; with --quick, a file or a config 1x]
+    /// The load to certify for, as a multiple of 1x [default: 30x; of a file or a config its own; with --quick 1x]
     #[arg(long, value_name = "LOAD")]
     pub at: Option<Multiple>,
     #[command(flatten)]

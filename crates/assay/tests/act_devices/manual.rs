@@ -207,7 +207,7 @@ fn analyzed(installed: &Installed) {
         ("-l output.txt -t 1 -s 3", "      8"),
         ("-l output.txt -t 1 -n 3", "      4"),
         ("-l output.txt -t 1 -n 3 -e 3", "     64"),
-        ("-l output.txt -t 1 -x", "ops/sec"),
+        ("-l output.txt -t 1 -x", "      rate"),
         ("-l index.txt -t 1 -h reads -h writes -n 3 -e 3 -x", "writes"),
     ] {
         let output = Command::new("bash")
