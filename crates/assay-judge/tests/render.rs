@@ -86,7 +86,7 @@ fn a_slice_is_over_for_the_stream_that_broke_its_bound() {
         let mut writes = head.streams[0].clone();
         writes.name = "writes".into();
         head.streams.push(writes);
-        let flow = FlowHead { stream: 1, ..head.flows[0].clone() };
+        let flow = FlowHead { stream: 1, ..head.flows[0] };
         head.flows.push(flow);
         head.criteria =
             criteria(&["reads response over 1ms below 5% per 1h", "writes response over 1ms below 50% per 1h"]);

@@ -7,9 +7,8 @@ use crate::{files, records};
 use assay_device::clock;
 use assay_device::safety::{Examination, Marks, RuleId, Standing, difference, lasts};
 use jiff::Timestamp;
-use rustix::fs::{Mode, OFlags};
 use serde::{Deserialize, Serialize};
-use std::fs::{self, DirBuilder, File};
+use std::fs::{self, DirBuilder};
 use std::io::{self, Read};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::path::{Path, PathBuf};
@@ -199,10 +198,7 @@ fn trusted(dir: &Path) -> Result<(), String> {
 
 /// What a file says, if it is root's alone.
 fn read(path: &Path) -> Result<Given, String> {
-    let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
-    let file = rustix::fs::open(path, flags, Mode::empty())
-        .map(File::from)
-        .map_err(|e| format!("it cannot be opened: {e}"))?;
+    let file = files::look(path).map_err(|e| format!("it cannot be opened: {e}"))?;
     let meta = file.metadata().map_err(|e| e.to_string())?;
     if !meta.is_file() || meta.uid() != 0 || meta.mode() & OTHERS != 0 || meta.nlink() != 1 {
         return Err("it is not a file of root alone (mode 0600, one name)".to_owned());

@@ -149,6 +149,19 @@ pub fn set(path: &Path, value: &str) -> io::Result<()> {
     dir.open(name, OURS | OFlags::WRONLY | OFlags::TRUNC)?.write_all(value.as_bytes())
 }
 
+/// Opens a file of ours to be read. A link is not followed, and nothing is waited for.
+///
+/// # Errors
+/// What lies in the way if it is no ordinary file with one name, or what the kernel said.
+pub fn look(path: &Path) -> io::Result<File> {
+    let (dir, name) = Dir::of(path)?;
+    let file: File = dir.open(name, OURS | OFlags::RDONLY)?;
+    match obstacle(&rustix::fs::fstat(&file)?, None) {
+        Some(what) => Err(in_the_way(&what)),
+        None => Ok(file),
+    }
+}
+
 /// Opens what somebody named to be read: an ordinary file, by whatever link, or a pipe without a name, which a shell has made
 /// (`<(…)`). Nothing is waited for: a FIFO may never have a writer, and a device may never end.
 ///
