@@ -1,5 +1,6 @@
 //! Partitions, on real loop devices: a blank one is a device like any other, the table it stands in is not its content, and
 //! two runs on two of them do not hinder each other. The whole disk stays what it was: nothing to write to.
+#![allow(clippy::disallowed_methods, reason = "a test makes files of its own")]
 #![allow(clippy::unwrap_used, reason = "a helper that cannot go on ends its test")]
 
 mod safety_common;
