@@ -57,8 +57,9 @@ impl Installed {
     }
 
     /// Types these lines into a shell: at a terminal of its own where consent does not have to be asked for there. What was
-    /// agreed to and prepared is kept in a place of this shell's alone.
-    fn type_in(&self, lines: &[String]) -> String {
+    /// agreed to and prepared is kept in a place of this shell's alone. `before` is said before: sudo in the foreground takes what
+    /// is typed behind it.
+    fn type_in(&self, before: &str, lines: &[String]) -> String {
         let shell = "bash --noprofile --norc -i";
         let within = match self.consent {
             true => format!("script -qefc '{shell}' /dev/null"),
@@ -66,7 +67,7 @@ impl Installed {
         };
         let alone = "mkdir -p /var/lib/assay && mount -t tmpfs -o mode=0755 tmpfs /var/lib/assay";
         let mut child = Command::new("unshare")
-            .args(["-m", "bash", "-c", &format!("{alone} && exec {within}")])
+            .args(["-m", "bash", "-c", &format!("{alone} && {before} && exec {within}")])
             .current_dir(self.dir.path())
             .env_remove("XDG_STATE_HOME")
             .env(
@@ -87,20 +88,15 @@ impl Installed {
     }
 
     /// What stands before a command for its devices to be given up, and the words that the manual has there.
-    fn sudo(&self, devices: &[&str]) -> (Vec<String>, String) {
+    fn sudo(&self, devices: &[&str]) -> (String, String) {
         let tokens: Vec<String> = devices.iter().map(|device| token(device)).collect();
         match self.consent {
             // A person answers the question; here nobody can see what is asked for.
-            true => (
-                vec![format!(
-                    "sudo {} consent {} --destroy-data {} < /dev/null",
-                    assay(),
-                    devices.join(" "),
-                    tokens.join(",")
-                )],
-                "sudo".to_owned(),
-            ),
-            false => (Vec::new(), format!("sudo ASSAY_DESTROY_DATA={}", tokens.join(","))),
+            true => {
+                let consent = format!("{} consent {}", assay(), devices.join(" "));
+                (format!("sudo {consent} --destroy-data {} < /dev/null", tokens.join(",")), "sudo".to_owned())
+            }
+            false => ("true".to_owned(), format!("sudo ASSAY_DESTROY_DATA={}", tokens.join(","))),
         }
     }
 
@@ -151,9 +147,7 @@ fn the_manuals_commands_work_as_they_are_typed() {
     let line =
         |text: &str| text.replace("sudo ", &format!("{sudo} ")).replace("/dev/sdb", sdb).replace("/dev/sdc", sdc);
     // Line by line; `wait` and what is printed behind it stand for the reader who comes back an hour later.
-    let mut typed = agree;
-    typed.extend(
-        [
+    let typed = [
             // "1. Prepare the Drives": one, then several at once, in the background.
             "sudo ./act_prep /dev/sdc &",
             "wait $!; echo prepared-one $?",
@@ -172,9 +166,8 @@ fn the_manuals_commands_work_as_they_are_typed() {
             "wait $!; echo index $?",
             "cat output.txt | tail -n 3 > end.txt",
         ]
-        .map(line),
-    );
-    let said = installed.type_in(&typed);
+    .map(line);
+    let said = installed.type_in(&agree, &typed);
     for done in ["prepared-one 0", "prepared-b 0", "prepared-c 0", "partial 0", "storage 0", "index 0"] {
         assert!(said.contains(done), "{done} in what the terminal shows:\n{said}\n{}", installed.read("output.txt"));
     }
@@ -232,15 +225,14 @@ fn a_partition_is_prepared_and_tested_as_the_manual_asks() {
     let sdc1 = partition.path.as_str();
     let before = table(&partition);
     let (agree, sudo) = installed.sudo(&[sdc1]);
-    let mut typed = agree;
-    typed.extend([
+    let typed = [
         format!("{sudo} ./act_prep {sdc1} &"),
         "wait $!; echo prepared $?".to_owned(),
         format!("sed 's#<device-name(s)>#{sdc1}#' config/act_storage.conf > actconfig.txt"),
         format!("{sudo} ./target/bin/act_storage actconfig.txt > output.txt &"),
         "wait $!; echo tested $?".to_owned(),
-    ]);
-    let said = installed.type_in(&typed);
+    ];
+    let said = installed.type_in(&agree, &typed);
     assert!(said.contains("prepared 0") && said.contains("tested 0"), "{said}\n{}", installed.read("output.txt"));
     assert!(installed.read("output.txt").contains("after 3 sec:"), "{said}");
     assert_eq!(table(&partition), before, "the partition table is as it was");
