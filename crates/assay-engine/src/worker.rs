@@ -195,8 +195,9 @@ pub struct Worker<D> {
 
 /// Operations issued ahead in one step at most: between two it is asked whether the run is to end.
 const AHEAD: u32 = 1 << 18;
-/// What is due so shortly before the end of the schedule is no backlog: the worker may have been asleep.
-const LAST_MOMENT: Span = Span::from_ms(1);
+/// A flow that is behind by less than this when the schedule ends has no backlog: a generator may be that late, as the judge has it
+/// too (rule 3 of decision 0005).
+const LAST_MOMENT: Span = Span::from_ms(50);
 /// Stretches of a target looked at in one step for something to read back.
 const LOOKED_AT: u64 = 1 << 16;
 
@@ -330,23 +331,16 @@ impl<D: Device> Worker<D> {
         Step { wake: next.min(device).min(self.boundary).min(drained), issued, done: self.finished }
     }
 
-    /// The schedule is over. What still waits is not issued: the load ends at its end, and what was not delivered stays so. A
-    /// sleep ends late by some microseconds, so what was due in the last moment and has a slot goes out all the same.
+    /// The schedule is over. A backlog is not issued: the load ends at its end, and what was not delivered stays so. What was due in
+    /// the last moment is none, and goes out. Closed loops issue nothing more.
     fn begin_drain(&mut self, now: Instant) {
         self.drain_until = Some(now + self.limits.drain);
         let moment = Instant::from_ns(self.schedule_end.as_ns().saturating_sub(LAST_MOMENT.as_ns()));
-        for index in 0..self.due.len() {
-            while self.flows[index].is_open_loop() && self.may_issue(index) && self.due[index] >= moment {
-                let (due, op) = (self.due[index], self.flows[index].generator.operation());
-                self.submit(now, index, due, op);
+        for (due, flow) in self.due.iter_mut().zip(&self.flows) {
+            if !flow.is_open_loop() || *due < moment {
+                *due = Instant::FAR;
             }
-            self.due[index] = Instant::FAR;
         }
-    }
-
-    /// Whether a flow has an operation left and a slot for it.
-    fn may_issue(&self, index: usize) -> bool {
-        self.due[index] != Instant::FAR && !self.lanes[self.flows[index].lane].free.is_empty()
     }
 
     /// Hands what was issued to the device.

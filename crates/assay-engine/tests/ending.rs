@@ -104,6 +104,7 @@ fn stepped(moments: &[f64]) -> (u64, u64) {
 fn what_was_due_in_the_last_moment_goes_out_and_a_backlog_does_not() {
     let whole = 20_000;
     assert_eq!(stepped(&[1999.5, 2000.3]), (whole, 0), "asleep for the last half of a millisecond");
+    assert_eq!(stepped(&[1960.0, 2010.0]), (whole, 0), "late by less than 50 ms, whatever the number of slots");
     let (issued, waiting) = stepped(&[1500.0, 2000.3, 2010.0]);
     assert!(issued.abs_diff(15_000) <= 1 && issued + waiting == whole, "away for half a second: {issued}, {waiting}");
     let (issued, waiting) = stepped(&[1500.0, 2800.0, 2810.0]);

