@@ -64,6 +64,9 @@ pub enum Spin {
     /// As long as sleeps were found to end late, at most so long, and at most a quarter of all time: at rates whose every
     /// gap is shorter than a sleep is late, a processor would otherwise spin for ever.
     Learned(Span),
+    /// Never, and a sleep is at least so long: what is due within that time of the first goes out after the same wake-up, and
+    /// waits for it as own lag. It costs least where a sleep ends late or costs much.
+    Together(Span),
 }
 
 /// Learns how late sleeps end: keeps an estimate of the quantile [`Lateness::SHARE`] of all that it was told, by a step up
@@ -74,6 +77,8 @@ struct Lateness {
     ns: i64,
     most: i64,
     learns: bool,
+    /// The shortest sleep.
+    together: Span,
     /// Time that may still be spun, in nanoseconds.
     credit: i64,
     /// When the credit was last counted.
@@ -92,15 +97,24 @@ impl Lateness {
     const CREDIT: i64 = 1_000_000;
 
     fn new(spin: Spin, now: Instant) -> Lateness {
-        let (Spin::Fixed(most) | Spin::Learned(most)) = spin;
+        let (most, together) = match spin {
+            Spin::Fixed(most) | Spin::Learned(most) => (most, Span::ZERO),
+            Spin::Together(together) => (Span::ZERO, together),
+        };
         let most = i64::try_from(most.as_ns()).unwrap_or(i64::MAX);
         let learns = matches!(spin, Spin::Learned(_));
-        Lateness { ns: if learns { most / 2 } else { most }, most, learns, credit: 0, counted: now }
+        Lateness { ns: if learns { most / 2 } else { most }, most, learns, together, credit: 0, counted: now }
     }
 
     /// How long before an operation is due a sleep must end.
     fn ahead(&self) -> Span {
         if self.learns && self.credit <= 0 { Span::ZERO } else { self.span() }
+    }
+
+    /// How long to sleep at `now` before something is due at `wake`; zero is not at all.
+    fn sleep(&self, now: Instant, wake: Instant) -> Span {
+        let sleep = wake.since(now).saturating_sub(self.ahead());
+        if sleep.is_zero() { sleep } else { sleep.max(self.together) }
     }
 
     fn span(&self) -> Span {
@@ -130,6 +144,7 @@ pub fn run_real<D: Device>(worker: &mut Worker<D>, host: &impl Host, sink: &mut 
     let mut idle = false;
     let mut last = host.now();
     let mut switches = Switches(None);
+    let mut quiet = Instant::ZERO;
     loop {
         let now = host.now();
         if let Some((from, to)) = host.stood_still(last, now) {
@@ -145,10 +160,11 @@ pub fn run_real<D: Device>(worker: &mut Worker<D>, host: &impl Host, sink: &mut 
             }
             None => {}
         }
-        if !waiting.inline {
+        if !waiting.inline && now >= quiet {
             switches.ask_once(host);
         }
-        let Step { wake, issued, done } = worker.step(now);
+        let Step { wake, quiet: until, issued, done } = worker.step(now);
+        quiet = until;
         // What failed is told before anything else is done: a hand-over may hang, and whoever kills the program then must find it.
         if worker.has_told() {
             worker.take_events().for_each(|event| sink.event(event));
@@ -165,7 +181,7 @@ pub fn run_real<D: Device>(worker: &mut Worker<D>, host: &impl Host, sink: &mut 
         if done {
             return;
         }
-        let sleep = wake.since(before).saturating_sub(lateness.ahead());
+        let sleep = lateness.sleep(before, wake);
         idle = sleep.is_zero() && !issued;
         if !sleep.is_zero() {
             worker.wait(sleep);
@@ -290,6 +306,17 @@ mod tests {
             lateness.count(Instant::from_ns(us * 1000), spins);
         }
         assert!((200_000..=251_000).contains(&spun), "{spun} of a million");
+    }
+
+    #[test]
+    fn a_sleep_is_long_enough_for_several_operations_or_it_is_none() {
+        let lateness = Lateness::new(Spin::Together(Span::from_us(20)), Instant::ZERO);
+        let us = |us: u64| Instant::from_ns(us * 1000);
+        for (wake, sleep) in [(100, 0), (99, 0), (101, 20), (120, 20), (150, 50)] {
+            assert_eq!(lateness.sleep(us(100), us(wake)), Span::from_us(sleep), "{wake}");
+        }
+        let spins = Lateness::new(Spin::Fixed(Span::from_us(20)), Instant::ZERO);
+        assert_eq!(spins.sleep(us(100), us(119)), Span::ZERO);
     }
 
     #[test]

@@ -61,6 +61,8 @@ pub struct Setup {
 pub struct Step {
     /// It has nothing to do before this, unless an operation completes.
     pub wake: Instant,
+    /// Nothing is issued before this, whatever completes; the beginning of time where that is not known.
+    pub quiet: Instant,
     /// Something was issued, which [`Worker::send`] hands over.
     pub issued: bool,
     /// All is over.
@@ -176,6 +178,8 @@ pub struct Worker<D> {
     /// Issuing need not wait for completions to be looked at: every flow follows a schedule, on a device that is
     /// [sure](Device::is_sure).
     ahead: bool,
+    /// Every flow follows a schedule.
+    open_loop: bool,
     /// Up to when it was issued ahead.
     reached: Instant,
     reason: CloseReason,
@@ -256,7 +260,8 @@ impl<D: Device> Worker<D> {
         let schedule_end = timeline.end();
         // What is counted early has completed when draining gives up: it completes within the interval.
         let waits = plan.max_lag.is_zero() || limits.drain >= plan.interval;
-        let ahead = device.is_sure() && verifier.is_none() && waits && flows.iter().all(Flow::is_open_loop);
+        let open_loop = flows.iter().all(Flow::is_open_loop);
+        let ahead = device.is_sure() && verifier.is_none() && waits && open_loop;
         Some(Worker {
             due: flows
                 .iter()
@@ -278,6 +283,7 @@ impl<D: Device> Worker<D> {
             drain_until: None,
             held_back: HeldBack::new(start),
             ahead,
+            open_loop,
             // Before all: a worker in real time is asked before its run begins.
             reached: Instant::ZERO,
             reason: CloseReason::Completed,
@@ -308,7 +314,7 @@ impl<D: Device> Worker<D> {
     /// Reaps, closes intervals, issues.
     pub fn step(&mut self, now: Instant) -> Step {
         if self.finished {
-            return Step { wake: Instant::FAR, issued: false, done: true };
+            return Step { wake: Instant::FAR, quiet: Instant::FAR, issued: false, done: true };
         }
         let now = now.max(self.reached);
         let before = self.totals.issued;
@@ -328,7 +334,9 @@ impl<D: Device> Worker<D> {
         };
         let drained = self.drain_until.unwrap_or(Instant::FAR);
         let issued = self.totals.issued > before;
-        Step { wake: next.min(device).min(self.boundary).min(drained), issued, done: self.finished }
+        // A closed loop issues when something completes.
+        let quiet = if self.open_loop { self.soonest().1 } else { Instant::ZERO };
+        Step { wake: next.min(device).min(self.boundary).min(drained), quiet, issued, done: self.finished }
     }
 
     /// The schedule is over. A backlog is not issued: the load ends at its end, and what was not delivered stays so. What was due in

@@ -3,6 +3,7 @@
 use assay_base::{Bytes, Measure, Multiple, Rate, Share, Span};
 use assay_device::safety::{RuleId, Standing, lasts};
 use assay_device::select::Choice;
+use assay_engine::shell::Spin;
 use assay_model::WarmUp;
 use clap::{Args, Parser, Subcommand};
 use std::path::PathBuf;
@@ -179,6 +180,13 @@ pub struct Output {
     /// Judge the device's service time instead of the response time
     #[arg(long = "judge", value_name = "MEASURE")]
     pub judge_on: Option<Measure>,
+}
+
+impl Output {
+    /// How to wait, where that was asked for.
+    pub fn spin(&self) -> Option<Spin> {
+        self.spin.map(Spin::Fixed)
+    }
 }
 
 /// `assay watch`

@@ -17,7 +17,7 @@ use crate::watch::Readings;
 use assay_base::{Instant, Span};
 use assay_device::select::Choice;
 use assay_device::sim::Bank;
-use assay_engine::shell::Sink;
+use assay_engine::shell::{Sink, Spin};
 use assay_engine::{Limits, Settled, Settling, Setup, Totals, Worker, run_virtual};
 use assay_model::Plan;
 use assay_model::arrival::Part;
@@ -36,7 +36,7 @@ pub struct Drive {
     /// Workers asked for.
     pub workers: Option<u16>,
     /// Spinning asked for.
-    pub spin: Option<Span>,
+    pub spin: Option<Spin>,
     /// How long operations are waited for.
     pub limits: Limits,
     /// Step of a certification.

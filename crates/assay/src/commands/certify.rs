@@ -138,7 +138,7 @@ impl Certifying<'_> {
             let how = Drive {
                 engine: self.args.access.engine,
                 workers: self.args.output.workers,
-                spin: self.args.output.spin,
+                spin: self.args.output.spin(),
                 limits: limits(&self.args.output),
                 step: Some(head),
                 watermarks: self.watermarks(&plan, measured_before_ns),

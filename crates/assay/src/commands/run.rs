@@ -44,7 +44,7 @@ pub fn run(args: &cli::Run) -> Result<u8, Failure> {
     let mut how = Drive {
         engine: args.access.engine,
         workers: args.output.workers,
-        spin: args.output.spin,
+        spin: args.output.spin(),
         limits: limits(&args.output),
         step: None,
         watermarks: crate::header::short(plan.measured(), asked.duration()).into_iter().collect(),

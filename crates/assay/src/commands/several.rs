@@ -148,7 +148,7 @@ impl<'a> Several<'a> {
         let how = Drive {
             engine: self.access.engine,
             workers: self.output.workers,
-            spin: self.output.spin,
+            spin: self.output.spin(),
             limits: limits(self.output),
             step: None,
             watermarks: crate::header::short(plan.measured(), self.workload.duration).into_iter().collect(),

@@ -277,7 +277,7 @@ impl<'a> Real<'a> {
 
     fn spin(&self, workers: usize) -> Spin {
         match self.how.spin {
-            Some(asked) => Spin::Fixed(asked),
+            Some(asked) => asked,
             None if self.is_sleepless(workers) => Spin::Fixed(SPIN),
             None => Spin::Learned(SPIN),
         }
@@ -339,6 +339,7 @@ impl<'a> Real<'a> {
         let spin = match self.spin(workers) {
             Spin::Fixed(span) if self.how.spin.is_none() => format!("{span}, because operations are so close together"),
             Spin::Fixed(span) => span.to_string(),
+            Spin::Together(span) => format!("none; a sleep is at least {span}, for all that is due within it"),
             Spin::Learned(most) => format!("as long as sleeps end late, at most {most} and a quarter of the time"),
         };
         let bound = match facts.name {
