@@ -59,7 +59,7 @@ pub fn links(args: &cli::Links) -> Result<u8, Failure> {
 fn is_ours(path: &Path, name: &str, program: &Path) -> Option<bool> {
     path.symlink_metadata().ok()?;
     Some(match name {
-        SCRIPT => fs::read_to_string(path).is_ok_and(|text| text == TEXT),
+        SCRIPT => files::text(path, 1 << 16).is_ok_and(|text| text == TEXT),
         _ => fs::read_link(path).is_ok_and(|to| to == program),
     })
 }

@@ -15,9 +15,17 @@ type Make = fn(&Place, Lay<'_>) -> Said;
 
 /// Verb, the file it makes, and how it comes to make it. A file that a verb makes and that is not here fails
 /// `every_file_that_is_made_is_in_the_table`.
-const FILES: [(&str, &str, Make); 19] = [
+const FILES: [(&str, &str, Make); 22] = [
     ("man", "assay.1", |place, lay| at(place, "pages/assay.1", lay, &["man", "pages"])),
     ("man", "assay-certify.1", |place, lay| at(place, "pages/assay-certify.1", lay, &["man", "pages"])),
+    ("links", "act_storage", |place, lay| at(place, "tools/act_storage", lay, &["links", "tools"])),
+    ("links", "act_latency.py", |place, lay| at(place, "tools/act_latency.py", lay, &["links", "tools"])),
+    ("consent", "consent", |place, lay| {
+        let disk = Loop::blank(&place.path("."), "disk.img", 1 << 20);
+        let token = place.assay(&["devices", "--json", &disk.dev]).json()[0]["token"].as_str().unwrap().to_owned();
+        place_at(&place.path(&format!("state/assay/consent/{token}.json")), lay);
+        place.assay(&["consent", &disk.dev, "--destroy-data", &token])
+    }),
     ("report", "page.html", |place, lay| {
         measured(place);
         at(place, "page.html", lay, &["report", "run", "--out", "page.html"])
@@ -99,6 +107,13 @@ const NONE: [(&str, &[&str]); 10] = [
     ("completions", &["completions", "bash"]),
     ("as act_latency", &["as", "act_latency", "-l", "none"]),
 ];
+
+/// Those that can be tried here.
+fn rows() -> impl Iterator<Item = &'static (&'static str, &'static str, Make)> {
+    static ROWS: &[(&str, &str, Make)] = &FILES;
+    let root = root();
+    ROWS.iter().filter(move |row| root || row.0 != "consent")
+}
 
 const RUN: [&str; 7] = ["run", "random-read", "sim:flash", "--for", "4s", "--slice", "1s"];
 
@@ -229,7 +244,7 @@ fn shape(at: &Path) -> (u32, u64, u64, Option<PathBuf>, Option<Vec<u8>>) {
 #[test]
 fn nothing_in_the_place_of_a_file_is_written_through() {
     let kinds: Vec<_> = KINDS.iter().filter(|(kind, _)| root() || !kind.contains("device")).collect();
-    let jobs: Vec<_> = FILES.iter().flat_map(|row| kinds.iter().map(move |kind| (row, *kind))).collect();
+    let jobs: Vec<_> = rows().flat_map(|row| kinds.iter().map(move |kind| (row, *kind))).collect();
     let next = std::sync::atomic::AtomicUsize::new(0);
     let work = || {
         let outside = Outside::new();
@@ -268,7 +283,7 @@ fn one(outside: &Outside, (verb, file, make): &(&str, &str, Make), (kind, named)
         wrong.push(format!("{verb}, {kind} for {file}: the obstacle became {after:?}"));
     }
     // A target is refused by the gate, and a run directory that exists by its name, whatever it is.
-    let named = if ["run", "run directory", "new.dat"].contains(file) {
+    let named = if ["run", "run directory", "new.dat", "act_storage", "act_latency.py"].contains(file) {
         at.file_name().unwrap().to_str().unwrap()
     } else {
         named
@@ -298,6 +313,8 @@ fn below(dir: &Path, names: &mut BTreeSet<String>) {
             below(&path, names);
         } else if dir.ends_with("assay/prepared") {
             names.insert("record".to_owned());
+        } else if dir.ends_with("assay/consent") {
+            names.insert("consent".to_owned());
         } else {
             names.insert(entry.file_name().into_string().unwrap());
         }
@@ -308,9 +325,9 @@ fn below(dir: &Path, names: &mut BTreeSet<String>) {
 #[test]
 fn every_file_that_is_made_is_in_the_table() {
     // The tests' own, and those of a directory that a row has for itself.
-    let theirs = ["key", "act.conf"];
+    let theirs = ["key", "act.conf", "disk.img", "act_index", "act_prep", "act_latency"];
     let known: BTreeSet<&str> = FILES.iter().map(|(_, file, _)| *file).chain(theirs).collect();
-    for (verb, file, make) in &FILES {
+    for (verb, file, make) in rows() {
         let place = Place::new();
         let path = std::cell::RefCell::new(PathBuf::new());
         let said = make(&place, &|at| *path.borrow_mut() = at.to_path_buf());
@@ -321,8 +338,13 @@ fn every_file_that_is_made_is_in_the_table() {
             assert!(said.err.contains("PASS") || said.out.contains(file), "{verb} {file}: {said:?}");
             continue;
         }
-        let made = fs::metadata(&path).unwrap_or_else(|e| panic!("{verb} {file}: {e}: {said:?}"));
-        assert!(made.is_dir() || (made.is_file() && made.len() > 0 && made.nlink() == 1), "{verb} {file}: {made:?}");
+        // A link of ours leads to the program.
+        let made = if *file == "act_storage" { fs::symlink_metadata(&path) } else { fs::metadata(&path) };
+        let made = made.unwrap_or_else(|e| panic!("{verb} {file}: {e}: {said:?}"));
+        assert!(
+            made.is_dir() || made.is_symlink() || (made.is_file() && made.len() > 0 && made.nlink() == 1),
+            "{verb} {file}: {made:?}"
+        );
         assert!(!made.file_type().is_fifo());
         let mut names = BTreeSet::new();
         below(&place.path("."), &mut names);
