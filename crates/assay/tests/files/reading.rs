@@ -67,6 +67,11 @@ fn what_is_no_file_is_not_waited_for() {
             // What the tools say in their originals' words: no success either.
             assert!(!matches!(said.code, Some(0 | 10..=12) | None), "{args:?}: {said:?}");
             let told = format!("{}{}", said.out, said.err);
+            // ACT opens a directory and reads no line in it.
+            if args[..] == ["as", "act_storage", "inside"] {
+                assert!(told.contains("missing configuration"), "{said:?}");
+                continue;
+            }
             let named = told.contains(name)
                 && ["FIFO", "character device", "directory", "not found", "traceback"].iter().any(|w| told.contains(w));
             assert!(named, "{args:?}: {said:?}");
