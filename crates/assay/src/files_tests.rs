@@ -73,7 +73,7 @@ fn a_directory_is_opened_once() {
     let (dir, name) = Dir::of(&path).unwrap();
     std::fs::rename(at("ours"), at("moved")).unwrap();
     std::os::unix::fs::symlink(at("theirs"), at("ours")).unwrap();
-    dir.put(name, b"ours", None).unwrap();
+    dir.put(name, b"ours", None, false).unwrap();
     assert_eq!(std::fs::read(at("theirs/a")).unwrap(), b"theirs");
     assert_eq!(std::fs::read(at("moved/a")).unwrap(), b"ours");
 }
@@ -89,12 +89,12 @@ fn a_link_that_comes_late_is_not_followed() {
     let before = dir.ordinary(name).unwrap();
     std::fs::remove_file(&path).unwrap();
     std::os::unix::fs::symlink(&precious, &path).unwrap();
-    dir.put(name, b"ours", before.as_ref()).unwrap();
+    dir.put(name, b"ours", before.as_ref().map(|stat| Mode::from_raw_mode(stat.st_mode)), before.is_some()).unwrap();
     assert_eq!(std::fs::read(&precious).unwrap(), b"precious");
     assert!(path.symlink_metadata().unwrap().is_file());
     std::fs::remove_file(&path).unwrap();
     std::os::unix::fs::symlink(&precious, &path).unwrap();
-    assert!(dir.put(name, b"ours", None).is_err(), "and where nothing was, nothing is replaced");
+    assert!(dir.put(name, b"ours", None, false).is_err(), "and where nothing was, nothing is replaced");
     assert_eq!((std::fs::read(&precious).unwrap(), names(temporary.path()).len()), (b"precious".to_vec(), 2));
 }
 
