@@ -191,7 +191,7 @@ impl Watch {
 
 /// How much later than a punctual generator's the operations on one target arrive there, and how long it rests for that.
 ///
-/// `docs/decisions/0018-late-generator.md` has the proof that no response is longer by more.
+/// `docs/decisions/0028-late-generator.md` has the proof that no response is longer by more.
 #[derive(Clone, Debug)]
 pub(crate) struct Shift {
     /// Operations in flight.

@@ -2,7 +2,7 @@
 //!
 //! A late generator makes a response longer, and so what holds with all lag counted would hold without it; unless the device
 //! rested when it should have worked, did less because a closed loop asked for less, or was handed bunches that it could
-//! merge. `docs/decisions/0018-late-generator.md` has the proof and its conditions.
+//! merge. `docs/decisions/0028-late-generator.md` has the proof and its conditions.
 
 use crate::fold::late::Late;
 use crate::fold::layout::Layout;

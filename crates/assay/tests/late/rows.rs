@@ -56,8 +56,8 @@ fn a_closed_loop_that_sleeps_proves_nothing() {
 fn two_stops_do_not_fail_a_good_device() {
     let late = Late { once: vec![(3000 * MS, 200 * MS), (6000 * MS, 200 * MS)], ..Late::default() };
     let device = Kind::Servers(vec![0]);
-    let criterion = "share_over = \"64ms\"\nat_most = \"0.1%\"\nwindow = \"10s\"";
-    let plan = plan("duration = \"10s\"\nslice = \"10s\"", &rate(600), criterion);
+    let criterion = "share_over = \"64ms\"\nat_most = \"0.1%\"\nwindow = \"30s\"";
+    let plan = plan("duration = \"30s\"\nslice = \"30s\"", &rate(600), criterion);
     let judged = |late: &Late, counted| {
         judged(&plan, &device, Simulated::new(device.clone(), draw(MS, 0, 0), true), 256, late, counted)
     };
