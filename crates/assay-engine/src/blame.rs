@@ -368,3 +368,131 @@ impl Peers {
         Span::from_ns(self.0[target].load(Ordering::Acquire) % ONE)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use assay_base::Ticket;
+
+    fn at(us: u64) -> Instant {
+        Instant::from_ns(us * 1000)
+    }
+
+    fn us(us: u64) -> Span {
+        Span::from_us(us)
+    }
+
+    fn completion(accepted: u64, completed: u64) -> Completion {
+        let (issued, accepted, completed) = (at(accepted), at(accepted), at(completed));
+        Completion { ticket: Ticket(0), result: Ok(1), issued, accepted, completed }
+    }
+
+    #[test]
+    fn slack_is_what_lies_between_looking_and_finding() {
+        let mut held = HeldBack::new(at(0));
+        let mut watch = Watch::new(at(0));
+        watch.until(at(100));
+        let slack = |watch: &Watch, held: &HeldBack, accepted, completed, when_found| {
+            watch.slack(&completion(accepted, completed), when_found, held)
+        };
+        assert_eq!(slack(&watch, &held, 10, 90, true), us(0), "while it looked");
+        assert_eq!(slack(&watch, &held, 10, 130, true), us(30));
+        assert_eq!(slack(&watch, &held, 120, 130, true), us(10), "handed over later than that");
+        assert_eq!(slack(&watch, &held, 10, 130, false), us(0), "the completion knows its time");
+        held.blocked = Stretch { from: at(105), until: at(125) };
+        assert_eq!(slack(&watch, &held, 10, 130, true), us(10), "what a hand-over took is the device's");
+        assert_eq!(slack(&watch, &held, 10, 115, true), us(5), "as far as it had come");
+        held.stopped = Stretch { from: at(50), until: at(120) };
+        assert_eq!(slack(&watch, &held, 10, 130, false), us(70), "nobody could stamp it");
+        assert_eq!(slack(&watch, &held, 60, 110, false), us(50));
+        watch.not_since(at(50));
+        assert_eq!(slack(&watch, &HeldBack::new(at(0)), 10, 130, true), us(80));
+        watch.not_since(at(60));
+        assert_eq!(slack(&watch, &HeldBack::new(at(0)), 10, 130, true), us(80), "not later than it was");
+    }
+
+    #[test]
+    fn the_longest_hand_over_counts_until_nothing_is_in_flight() {
+        let mut watch = Watch::new(at(0));
+        watch.steps(at(10), true);
+        watch.hands_over(at(17));
+        watch.steps(at(20), false);
+        watch.hands_over(at(21));
+        assert_eq!(watch.handed(at(23), at(20)), us(7));
+        assert_eq!(watch.handed(at(30), at(20)), us(10), "its own was longer");
+        watch.steps(at(40), true);
+        assert_eq!(watch.handed(at(41), at(40)), us(1));
+    }
+
+    #[test]
+    fn the_largest_shift_counts_until_the_target_is_empty() {
+        let mut shift = Shift::new(at(0));
+        assert!(shift.is_empty());
+        let issue = |shift: &mut Shift, now, due, own| {
+            if shift.is_empty() {
+                shift.begins(at(now), false, us(0));
+            }
+            shift.carries();
+            shift.issues(at(due), us(own), false)
+        };
+        issue(&mut shift, 130, 100, 30);
+        issue(&mut shift, 140, 135, 5);
+        assert_eq!(shift.worst(us(0), us(2)), us(32), "the largest, and the hand-over");
+        assert_eq!(shift.worst(us(50), us(0)), us(50), "or that of others");
+        assert!(!shift.ends(at(150), us(0)) && shift.ends(at(160), us(10)));
+        assert_eq!(shift.rest(at(200), at(190)), Some(Rest { empty: us(50), given: us(10), gap: us(55) }));
+        assert_eq!(shift.rest(at(200), at(140)), Some(Rest { empty: us(50), given: us(50), gap: us(5) }));
+        assert_eq!(shift.rest(at(200), at(200)), None, "punctual");
+        issue(&mut shift, 200, 200, 0);
+        assert_eq!(shift.worst(us(0), us(9)), us(0), "a punctual one is not shifted by handing over");
+        assert_eq!((shift.take_peak(us(0)), shift.take_peak(us(0))), (us(30), us(0)));
+        assert_eq!(shift.take_peak(us(7)), us(7));
+    }
+
+    #[test]
+    fn who_waits_for_a_slot_inherits_what_had_it_once_for_each_turn() {
+        let mut shift = Shift::new(at(0));
+        shift.begins(at(10), false, us(0));
+        (0..2).for_each(|_| shift.carries());
+        shift.issues(at(0), us(10), false);
+        // Both were issued before the first generation began, and were found 4 µs late.
+        for submitted in [9, 9] {
+            shift.leaves(at(100), at(submitted), us(4), us(0));
+        }
+        assert_eq!(shift.issues(at(50), us(1), true), us(5), "nothing of before was shifted");
+        shift.leaves(at(200), at(100), us(4), us(0));
+        assert_eq!(shift.issues(at(60), us(1), true), us(15), "the largest of the generation, found late, and its own");
+        shift.leaves(at(200), at(100), us(4), us(0));
+        assert_eq!(shift.issues(at(60), us(1), true), us(15), "not once for each");
+        shift.leaves(at(300), at(200), us(4), us(40));
+        assert_eq!(shift.issues(at(60), us(0), true), us(44), "those of others too");
+        assert_eq!(shift.worst(us(0), us(0)), us(44));
+        shift.begins(at(400), true, us(0));
+        assert_eq!(shift.worst(us(0), us(0)), us(44), "what waits for a slot keeps it, though the target is empty");
+        shift.begins(at(400), false, us(3));
+        assert_eq!(shift.worst(us(0), us(0)), us(3));
+    }
+
+    #[test]
+    fn oversleeping_counts_once_for_all_that_are_found_together() {
+        let mut shift = Shift::new(at(0));
+        assert!(!shift.oversleeps(at(5000), us(999)));
+        assert!(shift.oversleeps(at(5000), us(1000)));
+        assert!(!shift.oversleeps(at(5000), us(3000)));
+        assert!(shift.oversleeps(at(9000), us(1000)));
+    }
+
+    #[test]
+    fn workers_know_the_largest_shift_while_any_of_them_has_something_in_flight() {
+        let peers = Peers::new(2);
+        assert_eq!(peers.enter(0), us(0));
+        peers.tell(0, us(30));
+        peers.tell(0, us(20));
+        assert_eq!((peers.enter(0), peers.worst(0), peers.worst(1)), (us(30), us(30), us(0)));
+        peers.leave(0);
+        assert_eq!(peers.enter(0), us(30), "one of them still has");
+        peers.leave(0);
+        peers.leave(0);
+        assert_eq!((peers.enter(0), peers.worst(0)), (us(0), us(0)));
+    }
+}

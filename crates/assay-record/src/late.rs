@@ -121,3 +121,51 @@ impl Rests {
         late.then_some(Lateness { target, shift_ns, gap_ns, idle, idle_in, overslept })
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_left_keeps_the_number_of_lengths() {
+        // Lengths in buckets 2, 5 and 7; the second falls to 3, the third to 0.
+        let mut lessened = Lessened::new(9);
+        lessened.keep(20);
+        assert!(lessened.record(50, 5, 30, 3) && lessened.record(70, 7, 0, 0));
+        assert!(!lessened.record(51, 5, 50, 5));
+        let left = lessened.timing(191, &[0, 0, 1, 0, 0, 2, 0, 1, 0]).unwrap();
+        assert_eq!((left.sum_ns, left.max_ns), (100, 50));
+        assert_eq!(left.counts, [0, 1, 2, 1, 3, 1, 5, 1]);
+        let mut sum = Lessened::new(9);
+        assert_eq!(sum.timing(191, &[0; 9]), None, "nothing was the generator's");
+        sum.add(&lessened);
+        assert_eq!(sum.timing(191, &[0, 0, 1, 0, 0, 2, 0, 1, 0]), Some(left));
+        sum.clear();
+        assert_eq!(sum.timing(1, &[0; 9]), None);
+    }
+
+    #[test]
+    fn rests_add_up_and_are_absent_where_nothing_was_late() {
+        let mut rests = Rests::new(4);
+        assert_eq!(rests.lateness(3), None);
+        rests.idle(2, Span::from_ns(10), Span::from_ns(5));
+        rests.idle(2, Span::from_ns(30), Span::from_ns(4));
+        rests.overslept(Span::from_ns(7));
+        rests.shifted(Span::from_ns(9));
+        rests.shifted(Span::from_ns(8));
+        let mut both = Rests::new(4);
+        both.idle(1, Span::from_ns(1), Span::from_ns(6));
+        both.add(&rests);
+        let idle = Pauses { sum_ns: 41, max_ns: 30, count: 3 };
+        let overslept = Pauses { sum_ns: 7, max_ns: 7, count: 1 };
+        let expected = Lateness { target: 3, shift_ns: 9, gap_ns: 6, idle, idle_in: vec![1, 1, 2, 40], overslept };
+        assert_eq!(both.lateness(3), Some(expected));
+        both.clear();
+        assert_eq!(both.lateness(3), None);
+        for late in [|rests: &mut Rests| rests.shifted(Span::from_ns(1)), |rests| rests.overslept(Span::from_ns(1))] {
+            late(&mut both);
+            assert!(both.lateness(0).is_some());
+            both.clear();
+        }
+    }
+}
