@@ -183,8 +183,10 @@ impl Watch {
             let blocked = Stretch { until: held.blocked.until.min(completed), ..held.blocked };
             let from = self.watched.max(accepted);
             completed.since(from).saturating_sub(blocked.behind(from))
-        } else {
+        } else if held.stopped.until > accepted {
             Stretch { until: held.stopped.until.min(completed), ..held.stopped }.behind(accepted)
+        } else {
+            Span::ZERO
         }
     }
 }
@@ -194,8 +196,6 @@ impl Watch {
 /// `docs/decisions/0028-late-generator.md` has the proof that no response is longer by more.
 #[derive(Clone, Debug)]
 pub(crate) struct Shift {
-    /// Operations in flight.
-    flying: u32,
     /// The largest since the target had nothing in flight, and before that since [`Shift::peak`] was asked for.
     worst: Span,
     peak: Span,
@@ -226,7 +226,6 @@ impl Shift {
     /// In a run that begins at `start`.
     pub fn new(start: Instant) -> Shift {
         Shift {
-            flying: 0,
             worst: Span::ZERO,
             peak: Span::ZERO,
             before: Span::ZERO,
@@ -280,11 +279,10 @@ impl Shift {
         self.inherited = self.inherited.max(self.before + slack);
     }
 
-    /// The largest shift of what is in flight, or was together with it, when handing over took `handed` at most.
+    /// The largest shift of what is in flight, or was together with it, `peers` as above.
     #[inline(always)]
-    pub fn worst(&self, peers: Span, handed: Span) -> Span {
-        let worst = self.worst.max(peers);
-        if worst.is_zero() { worst } else { worst + handed }
+    pub fn worst(&self, peers: Span) -> Span {
+        self.worst.max(peers)
     }
 
     /// The largest shift since this was last asked, while the largest of other workers is `peers`.
@@ -293,26 +291,10 @@ impl Shift {
         std::mem::replace(&mut self.peak, worst).max(worst)
     }
 
-    /// Whether nothing is in flight.
+    /// Nothing is in flight any more: the last has completed, `slack` before that at the earliest.
     #[inline]
-    pub fn is_empty(&self) -> bool {
-        self.flying == 0
-    }
-
-    /// One operation more is in flight.
-    #[inline]
-    pub fn carries(&mut self) {
-        self.flying += 1;
-    }
-
-    /// One of them has completed, `slack` before that at the earliest. True when it was the last.
-    #[inline]
-    pub fn ends(&mut self, completed: Instant, slack: Span) -> bool {
-        self.flying -= 1;
-        if self.flying == 0 {
-            self.empty_from = Instant::from_ns(completed.as_ns().saturating_sub(slack.as_ns()));
-        }
-        self.flying == 0
+    pub fn ends(&mut self, completed: Instant, slack: Span) {
+        self.empty_from = Instant::from_ns(completed.as_ns().saturating_sub(slack.as_ns()));
     }
 
     /// A completion was found `now` that may have waited for `span`: what is to be counted of that, once for all that are found
@@ -427,24 +409,18 @@ mod tests {
     #[test]
     fn the_largest_shift_counts_until_the_target_is_empty() {
         let mut shift = Shift::new(at(0));
-        assert!(shift.is_empty());
-        let issue = |shift: &mut Shift, now, due, own| {
-            if shift.is_empty() {
-                shift.begins(at(now), false, us(0));
-            }
-            shift.carries();
-            shift.issues(at(due), us(own), false)
-        };
-        issue(&mut shift, 130, 100, 30);
-        issue(&mut shift, 140, 135, 5);
-        assert_eq!(shift.worst(us(0), us(2)), us(32), "the largest, and the hand-over");
-        assert_eq!(shift.worst(us(50), us(0)), us(50), "or that of others");
-        assert!(!shift.ends(at(150), us(0)) && shift.ends(at(160), us(10)));
+        shift.begins(at(130), false, us(0));
+        shift.issues(at(100), us(30), false);
+        shift.issues(at(135), us(5), false);
+        assert_eq!(shift.worst(us(0)), us(30), "the largest");
+        assert_eq!(shift.worst(us(50)), us(50), "or that of others");
+        shift.ends(at(160), us(10));
         assert_eq!(shift.rest(at(200), at(190)), Some(Rest { empty: us(50), given: us(10), gap: us(55) }));
         assert_eq!(shift.rest(at(200), at(140)), Some(Rest { empty: us(50), given: us(50), gap: us(5) }));
         assert_eq!(shift.rest(at(200), at(200)), None, "punctual");
-        issue(&mut shift, 200, 200, 0);
-        assert_eq!(shift.worst(us(0), us(9)), us(0), "a punctual one is not shifted by handing over");
+        shift.begins(at(200), false, us(0));
+        shift.issues(at(200), us(0), false);
+        assert_eq!(shift.worst(us(0)), us(0));
         assert_eq!((shift.take_peak(us(0)), shift.take_peak(us(0))), (us(30), us(0)));
         assert_eq!(shift.take_peak(us(7)), us(7));
     }
@@ -453,7 +429,6 @@ mod tests {
     fn who_waits_for_a_slot_inherits_what_had_it_once_for_each_turn() {
         let mut shift = Shift::new(at(0));
         shift.begins(at(10), false, us(0));
-        (0..2).for_each(|_| shift.carries());
         shift.issues(at(0), us(10), false);
         // Both were issued before the first generation began, and were found 4 µs late.
         for submitted in [9, 9] {
@@ -466,11 +441,11 @@ mod tests {
         assert_eq!(shift.issues(at(60), us(1), true), us(15), "not once for each");
         shift.leaves(at(300), at(200), us(4), us(40));
         assert_eq!(shift.issues(at(60), us(0), true), us(44), "those of others too");
-        assert_eq!(shift.worst(us(0), us(0)), us(44));
+        assert_eq!(shift.worst(us(0)), us(44));
         shift.begins(at(400), true, us(0));
-        assert_eq!(shift.worst(us(0), us(0)), us(44), "what waits for a slot keeps it, though the target is empty");
+        assert_eq!(shift.worst(us(0)), us(44), "what waits for a slot keeps it, though the target is empty");
         shift.begins(at(400), false, us(3));
-        assert_eq!(shift.worst(us(0), us(0)), us(3));
+        assert_eq!(shift.worst(us(0)), us(3));
     }
 
     #[test]

@@ -173,8 +173,9 @@ pub struct Worker<D> {
     /// When draining gives up; `None` while the schedule runs.
     drain_until: Option<Instant>,
     held_back: HeldBack,
-    /// One for each target.
+    /// One for each target, and its flows.
     shifts: Vec<Shift>,
+    together: Vec<Vec<usize>>,
     watch: Watch,
     /// Which share of each schedule is this worker's: one in so many.
     of: u64,
@@ -274,6 +275,9 @@ impl<D: Device> Worker<D> {
                 .collect(),
             begun: Vec::new(),
             recorder: Recorder::new(thresholds, flows.len()).with_lateness(plan.targets.into()),
+            together: (0..plan.targets)
+                .map(|it| (0..flows.len()).filter(|at| flows[*at].target == it).collect())
+                .collect(),
             flows,
             device,
             slots: vec![empty; slots],
@@ -548,7 +552,7 @@ impl<D: Device> Worker<D> {
         let flow = &mut self.flows[index];
         flow.returned(completion.completed);
         let open_loop = flow.is_open_loop();
-        let (target, lane) = (flow.target, flow.lane);
+        let target = flow.target;
         if !open_loop {
             if self.drain_until.is_none() {
                 self.due[index] = flow.due(self.schedule_end);
@@ -564,21 +568,31 @@ impl<D: Device> Worker<D> {
         let own = self.held_back.own(intended, slot.held, slot.submitted, completion.issued);
         self.recorder.lagged(index, lag, own);
         self.recorder.submitted(index, completion.accepted.since(completion.issued));
-        let slack = self.watch.slack(completion, self.when_found, &self.held_back);
-        let handed = self.watch.handed(completion.issued, slot.submitted);
-        let at = usize::from(target);
-        let shift = self.shifts[at].worst(self.peers(at), handed).max(own);
-        self.found(now, (lane, target), slot, completion, slack);
+        let excess = self.excess(usize::from(target), own, slot, completion);
+        self.found(now, index, slot, completion, excess.service);
         if completion.result.is_ok() {
             self.failures[usize::from(target)] = 0;
         }
-        (intended, Excess { own_lag: own, response: shift + slack, service: slack })
+        (intended, excess)
+    }
+
+    /// What of an operation's time may be the generator's doing, `own` its lag.
+    #[inline(always)]
+    fn excess(&self, target: usize, own: Span, slot: &Slot, completion: &Completion) -> Excess {
+        let slack = self.watch.slack(completion, self.when_found, &self.held_back);
+        let worst = self.shifts[target].worst(self.peers(target));
+        // Nothing on this target has a schedule, or all of it was punctual.
+        if worst.is_zero() && own.is_zero() {
+            return Excess { own_lag: own, response: slack, service: slack };
+        }
+        let handed = self.watch.handed(completion.issued, slot.submitted);
+        Excess { own_lag: own, response: (worst + handed).max(own) + slack, service: slack }
     }
 
     /// Frees the slot of an operation whose completion may have waited `slack` to be found.
     #[inline(always)]
-    fn found(&mut self, now: Instant, at: (usize, u16), slot: &Slot, completion: &Completion, slack: Span) {
-        let (lane, target) = at;
+    fn found(&mut self, now: Instant, index: usize, slot: &Slot, completion: &Completion, slack: Span) {
+        let Flow { lane, target, in_flight, .. } = self.flows[index];
         let late = slack.max(now.since(completion.completed));
         let together = self.free(now, lane, completion);
         let peers = if together { self.peers(usize::from(target)) } else { Span::ZERO };
@@ -589,10 +603,12 @@ impl<D: Device> Worker<D> {
         if shift.oversleeps(now, late) {
             self.recorder.overslept(target, late);
         }
-        if shift.ends(completion.completed, slack)
-            && let Some(peers) = &self.peers
-        {
-            peers.leave(usize::from(target));
+        let at = usize::from(target);
+        if in_flight == 0 && self.together[at].iter().all(|flow| self.flows[*flow].in_flight == 0) {
+            self.shifts[at].ends(completion.completed, slack);
+            if let Some(peers) = &self.peers {
+                peers.leave(at);
+            }
         }
     }
 
@@ -943,7 +959,7 @@ impl<D: Device> Worker<D> {
     fn lag_stop(&mut self, now: Instant, due: Instant, index: usize) {
         let at = usize::from(self.flows[index].target);
         // Not only its own: those before it were late too.
-        let shift = self.shifts[at].worst(self.peers(at), Span::ZERO);
+        let shift = self.shifts[at].worst(self.peers(at));
         let own = now.since(due.max(self.held(self.flows[index].lane, now, due))).max(shift);
         let (reason, who) = if own.as_ns() * 2 > now.since(due).as_ns() {
             (CloseReason::GeneratorLag, "the generator did not get to issue them")
@@ -982,7 +998,7 @@ impl<D: Device> Worker<D> {
         let flow = &self.flows[index];
         let (scheduled, at, several) = (flow.is_open_loop(), usize::from(flow.target), self.shifts.len() > 1);
         let shift = &mut self.shifts[at];
-        if shift.is_empty() {
+        if flow.in_flight == 0 && self.together[at].iter().all(|flow| self.flows[*flow].in_flight == 0) {
             let peers = self.peers.as_ref().map_or(Span::ZERO, |peers| peers.enter(at));
             shift.begins(now, held > due, peers);
             if scheduled && let Some(rest) = shift.rest(now, due) {
@@ -991,7 +1007,6 @@ impl<D: Device> Worker<D> {
                 self.recorder.idle(flow.target, rest.empty, rest.given, gap);
             }
         }
-        shift.carries();
         // A closed loop wants its operation when it issues it.
         if scheduled || !flow.pause().is_zero() {
             // Which target a hand-over blocked on is not known: where there are several it may be another's.

@@ -9,13 +9,15 @@ use assay_base::Span;
 pub(crate) struct Lessened {
     less_ns: u64,
     max_ns: u64,
+    /// How many were counted: of others nothing is known here but that all of them is the device's.
+    counted: u64,
     /// For each bucket: operations at or over it that are not without what the generator may have made.
     fewer: Box<[u64]>,
 }
 
 impl Lessened {
     pub fn new(buckets: usize) -> Lessened {
-        Lessened { less_ns: 0, max_ns: 0, fewer: vec![0; buckets].into() }
+        Lessened { less_ns: 0, max_ns: 0, counted: 0, fewer: vec![0; buckets].into() }
     }
 
     /// Counts a length of `ns` in bucket `over`, of which `floor` in bucket `least` is certainly the device's. True when
@@ -24,6 +26,7 @@ impl Lessened {
     pub fn record(&mut self, ns: u64, over: usize, floor: u64, least: usize) -> bool {
         self.less_ns = self.less_ns.saturating_add(ns - floor);
         self.max_ns = self.max_ns.max(floor);
+        self.counted += 1;
         if least == over {
             return false;
         }
@@ -31,25 +34,21 @@ impl Lessened {
         true
     }
 
-    /// Counts a length that is all the device's.
-    #[inline(always)]
-    pub fn keep(&mut self, ns: u64) {
-        self.max_ns = self.max_ns.max(ns);
-    }
-
     pub fn add(&mut self, other: &Lessened) {
         self.less_ns = self.less_ns.saturating_add(other.less_ns);
         self.max_ns = self.max_ns.max(other.max_ns);
+        self.counted += other.counted;
         self.fewer.iter_mut().zip(&other.fewer).for_each(|(mine, theirs)| *mine += theirs);
     }
 
     pub fn clear(&mut self) {
-        (self.less_ns, self.max_ns) = (0, 0);
+        (self.less_ns, self.max_ns, self.counted) = (0, 0, 0);
         self.fewer.fill(0);
     }
 
-    /// What is left of lengths with the sum `sum_ns` and these counts; `None` where that is all of it.
-    pub fn timing(&self, sum_ns: u64, counts: &[u64]) -> Option<Timing> {
+    /// What is left of lengths with this sum, largest and counts; `None` where that is all of it. Where some of them were not
+    /// counted here, the largest is the largest length.
+    pub fn timing(&self, sum_ns: u64, max_ns: u64, counts: &[u64]) -> Option<Timing> {
         if self.less_ns == 0 {
             return None;
         }
@@ -57,7 +56,8 @@ impl Lessened {
         let fewer = |bucket: usize| self.fewer.get(bucket).copied().unwrap_or(0);
         let left = |(bucket, n): (usize, &u64)| n + fewer(bucket + 1) - if bucket > 0 { fewer(bucket) } else { 0 };
         let left: Vec<u64> = counts.iter().enumerate().map(left).collect();
-        Some(Timing { sum_ns: sum_ns.saturating_sub(self.less_ns), max_ns: self.max_ns, counts: Timing::sparse(&left) })
+        let max_ns = if self.counted == counts.iter().sum::<u64>() { self.max_ns } else { max_ns };
+        Some(Timing { sum_ns: sum_ns.saturating_sub(self.less_ns), max_ns, counts: Timing::sparse(&left) })
     }
 }
 
@@ -130,18 +130,19 @@ mod tests {
     fn what_is_left_keeps_the_number_of_lengths() {
         // Lengths in buckets 2, 5 and 7; the second falls to 3, the third to 0.
         let mut lessened = Lessened::new(9);
-        lessened.keep(20);
         assert!(lessened.record(50, 5, 30, 3) && lessened.record(70, 7, 0, 0));
         assert!(!lessened.record(51, 5, 50, 5));
-        let left = lessened.timing(191, &[0, 0, 1, 0, 0, 2, 0, 1, 0]).unwrap();
-        assert_eq!((left.sum_ns, left.max_ns), (100, 50));
+        let left = lessened.timing(191, 70, &[0, 0, 1, 0, 0, 2, 0, 1, 0]).unwrap();
+        assert_eq!((left.sum_ns, left.max_ns), (100, 70));
+        let all = lessened.timing(171, 70, &[0, 0, 0, 0, 0, 2, 0, 1, 0]).unwrap();
+        assert_eq!((all.sum_ns, all.max_ns), (80, 50));
         assert_eq!(left.counts, [0, 1, 2, 1, 3, 1, 5, 1]);
         let mut sum = Lessened::new(9);
-        assert_eq!(sum.timing(191, &[0; 9]), None, "nothing was the generator's");
+        assert_eq!(sum.timing(191, 70, &[0; 9]), None, "nothing was the generator's");
         sum.add(&lessened);
-        assert_eq!(sum.timing(191, &[0, 0, 1, 0, 0, 2, 0, 1, 0]), Some(left));
+        assert_eq!(sum.timing(191, 70, &[0, 0, 1, 0, 0, 2, 0, 1, 0]), Some(left));
         sum.clear();
-        assert_eq!(sum.timing(1, &[0; 9]), None);
+        assert_eq!(sum.timing(1, 1, &[0; 9]), None);
     }
 
     #[test]
@@ -162,7 +163,9 @@ mod tests {
         assert_eq!(both.lateness(3), Some(expected));
         both.clear();
         assert_eq!(both.lateness(3), None);
-        for late in [|rests: &mut Rests| rests.shifted(Span::from_ns(1)), |rests| rests.overslept(Span::from_ns(1))] {
+        for late in
+            [|rests: &mut Rests| rests.shifted(Span::from_ns(1)), |rests: &mut Rests| rests.overslept(Span::from_ns(1))]
+        {
             late(&mut both);
             assert!(both.lateness(0).is_some());
             both.clear();

@@ -193,8 +193,8 @@ impl Cell {
             lag: self.lag.timing(),
             own_lag: self.own_lag.timing(),
             forgiven: Timing::sparse(&self.forgiven),
-            floor: self.floor.timing(self.response.sum_ns, &self.response.buckets),
-            service_floor: self.service_floor.timing(self.service.sum_ns, &self.service.buckets),
+            floor: self.floor.timing(self.response.sum_ns, self.response.max_ns, &self.response.buckets),
+            service_floor: self.service_floor.timing(self.service.sum_ns, self.service.max_ns, &self.service.buckets),
             failures: self.failures(),
         }
     }
@@ -390,14 +390,10 @@ impl Recorder {
                 let without = self.thresholds.bucket(response.saturating_sub(excess.own_lag).as_ns());
                 cell.forgiven[without + 1..=over].iter_mut().for_each(|n| *n += 1);
             }
-        } else {
-            cell.floor.keep(response.as_ns());
         }
         if !excess.service.is_zero() {
             let floor = service.saturating_sub(excess.service).as_ns();
             cell.service_floor.record(service.as_ns(), bucket, floor, self.thresholds.bucket(floor));
-        } else {
-            cell.service_floor.keep(service.as_ns());
         }
         let times = &mut self.times[flow];
         times.response.record(response.as_ns());
