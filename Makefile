@@ -46,6 +46,7 @@ fuzz-smoke:
 campaign:
 	ASSAY_CAMPAIGN=20 $(CARGO) test -p assay-judge --test recorded
 	ASSAY_CAMPAIGN=20 $(CARGO) test -p assay --test faults -- --nocapture campaign:: lag:: times::
+	ASSAY_LATE_DEVICES=10000 $(CARGO) test -p assay --test late -- --nocapture campaign::
 
 # Changes the code of a room and asks its tests about each change: hours. ROOM=safety, writer, judge, engine or resume.
 mutants:

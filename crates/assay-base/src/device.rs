@@ -54,6 +54,12 @@ pub trait Device {
     /// only the operating system knows.
     fn next_wakeup(&self) -> Option<Instant>;
 
+    /// True where [`Completion::completed`] is when the completion was found, because nobody tells when it was: one that is
+    /// looked for late then seems to have taken longer.
+    fn is_stamped_when_found(&self) -> bool {
+        false
+    }
+
     /// True where time is virtual, every operation will complete in full, and its completion stands fast once it was
     /// submitted: then it does not matter when the caller looks at it.
     fn is_sure(&self) -> bool {

@@ -128,6 +128,9 @@ impl Device for AnyDevice {
     fn poll(&mut self, now: Instant, done: &mut Done) {
         each!(self, device => device.poll(now, done))
     }
+    fn is_stamped_when_found(&self) -> bool {
+        each!(self, device => device.is_stamped_when_found())
+    }
     fn next_wakeup(&self) -> Option<Instant> {
         each!(self, device => device.next_wakeup())
     }

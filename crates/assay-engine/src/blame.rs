@@ -1,7 +1,9 @@
 //! Whose lag it is: the time an operation waited while the queue was full, or while a submit blocked, is the device's; the rest
 //! of `issued − intended` is the generator's own. `docs/decisions/0005-whose-lag.md` has the reasons.
 
-use assay_base::{Instant, Span};
+use assay_base::{Completion, Instant, Span};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 /// A stretch in which operations were held back.
 #[derive(Clone, Copy, Debug)]
@@ -64,9 +66,9 @@ impl Full {
     }
 
     /// One of the slots was found free `now`, when its operation had completed at `completed`: the first of a queue that was
-    /// full, or the last of all.
+    /// full, or the last of all. True when it was one of those that were found together in a full queue.
     #[inline(always)]
-    pub fn freed(&mut self, now: Instant, completed: Instant, was_full: bool, all_free: bool) {
+    pub fn freed(&mut self, now: Instant, completed: Instant, was_full: bool, all_free: bool) -> bool {
         if was_full {
             (self.seen, self.busy_until) = (now, self.stretch.from);
         }
@@ -76,6 +78,7 @@ impl Full {
             // that the worker came to look later is its own affair. Otherwise the device had enough to do.
             self.stretch.until = if all_free { self.busy_until } else { now };
         }
+        self.seen == now
     }
 }
 
@@ -111,5 +114,360 @@ impl HeldBack {
         // One before it in the same step may have blocked.
         let behind = Stretch { until: self.blocked.until.min(issued), ..self.blocked }.behind(submitted);
         issued.since(intended.max(held + behind)).min(issued.since(intended))
+    }
+}
+
+/// A worker with something in flight looks for completions at least so often. What ends a wait in time cannot be told from a
+/// thread that is woken late; so a wait is never longer than what may stay untold.
+pub(crate) const LOOK: Span = Span::from_ms(1);
+/// Completions that may have waited to be found for this long and longer are counted as overslept. Less is what every
+/// program that waits on this machine has, and what a worker needs to go through a full queue.
+const OVERSLEPT: Span = Span::from_ms(1);
+
+/// When the worker looked for completions, and when it should have.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Watch {
+    /// Up to here each completion was found when it came, or would have been.
+    watched: Instant,
+    /// Begin of the step, and the longest time from one to the end of its hand-over, since nothing was in flight.
+    stepped: Instant,
+    handed: Span,
+}
+
+impl Watch {
+    /// In a run that begins at `start`.
+    pub fn new(start: Instant) -> Watch {
+        Watch { watched: start, stepped: start, handed: Span::ZERO }
+    }
+
+    /// A step begins; `idle`: with nothing in flight.
+    #[inline]
+    pub fn steps(&mut self, now: Instant, idle: bool) {
+        self.stepped = now;
+        if idle {
+            self.handed = Span::ZERO;
+        }
+    }
+
+    /// What the step issued is about to be handed over.
+    #[inline]
+    pub fn hands_over(&mut self, now: Instant) {
+        self.handed = self.handed.max(now.since(self.stepped));
+    }
+
+    /// How long after its step's begin an operation was handed over, of those in flight at most, that one that was `submitted` and
+    /// `issued` then included.
+    #[inline(always)]
+    pub fn handed(&self, issued: Instant, submitted: Instant) -> Span {
+        self.handed.max(issued.since(submitted))
+    }
+
+    /// Completions are looked for until `until`, whatever happens.
+    #[inline]
+    pub fn until(&mut self, until: Instant) {
+        self.watched = until;
+    }
+
+    /// Nobody looked from `from` on.
+    pub fn not_since(&mut self, from: Instant) {
+        self.watched = self.watched.min(from);
+    }
+
+    /// How long a completion may have waited to be found: one that is stamped `when_found`, or by whoever carried it out, who
+    /// stood still with the whole program at most.
+    #[inline(always)]
+    pub fn slack(&self, completion: &Completion, when_found: bool, held: &HeldBack) -> Span {
+        let Completion { accepted, completed, .. } = *completion;
+        if when_found {
+            // A hand-over that blocked is the device's.
+            let blocked = Stretch { until: held.blocked.until.min(completed), ..held.blocked };
+            let from = self.watched.max(accepted);
+            completed.since(from).saturating_sub(blocked.behind(from))
+        } else if held.stopped.until > accepted {
+            Stretch { until: held.stopped.until.min(completed), ..held.stopped }.behind(accepted)
+        } else {
+            Span::ZERO
+        }
+    }
+}
+
+/// How much later than a punctual generator's the operations on one target arrive there, and how long it rests for that.
+///
+/// `docs/decisions/0028-late-generator.md` has the proof that no response is longer by more.
+#[derive(Clone, Debug)]
+pub(crate) struct Shift {
+    /// The largest since the target had nothing in flight, and before that since [`Shift::peak`] was asked for.
+    worst: Span,
+    peak: Span,
+    /// The same up to `began`; what waited for a slot inherits it from the operation that had the slot.
+    before: Span,
+    began: Instant,
+    inherited: Span,
+    /// Since when the target may have been empty.
+    empty_from: Instant,
+    /// When the schedule last wanted something.
+    last_due: Instant,
+    /// Its completions were found too late in the step at this moment.
+    overslept: Instant,
+}
+
+/// What a target was given by being served late.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Rest {
+    /// How long it was empty.
+    pub empty: Span,
+    /// Of that, with an operation due.
+    pub given: Span,
+    /// Between that operation and the one before it, as the schedule has it.
+    pub gap: Span,
+}
+
+impl Shift {
+    /// In a run that begins at `start`.
+    pub fn new(start: Instant) -> Shift {
+        Shift {
+            worst: Span::ZERO,
+            peak: Span::ZERO,
+            before: Span::ZERO,
+            began: start,
+            inherited: Span::ZERO,
+            empty_from: start,
+            last_due: start,
+            overslept: start,
+        }
+    }
+
+    /// The target has nothing in flight, of other workers the largest shift is `peers`, and an operation is issued `now`: all
+    /// begins anew, unless it `waited` for a slot.
+    #[inline]
+    pub fn begins(&mut self, now: Instant, waited: bool, peers: Span) {
+        self.peak = self.peak.max(self.worst);
+        if waited {
+            self.worst = self.worst.max(peers);
+        } else {
+            (self.worst, self.before, self.inherited) = (peers, peers, peers);
+            self.began = now;
+        }
+    }
+
+    /// The rest that a target was given in which nothing is in flight, when an operation that was due at `due` is issued `now`.
+    #[inline]
+    pub fn rest(&self, now: Instant, due: Instant) -> Option<Rest> {
+        let given = now.since(due.max(self.empty_from));
+        let (empty, gap) = (now.since(self.empty_from), due.since(self.last_due));
+        (!given.is_zero()).then_some(Rest { empty, given, gap })
+    }
+
+    /// An operation of a schedule is issued that was due at `due`, by `own` later than it could have been, after it `waited` for
+    /// a slot. Returns its shift.
+    #[inline]
+    pub fn issues(&mut self, due: Instant, own: Span, waited: bool) -> Span {
+        self.last_due = due;
+        let shift = if waited { own + self.inherited } else { own };
+        self.worst = self.worst.max(shift);
+        shift
+    }
+
+    /// What an operation that was submitted at `submitted` leaves to those that wait for its slot, when its completion may have
+    /// waited `slack` to be looked at. `peers` as above.
+    #[cold]
+    pub fn leaves(&mut self, now: Instant, submitted: Instant, slack: Span, peers: Span) {
+        self.worst = self.worst.max(peers);
+        if submitted >= self.began {
+            (self.before, self.began) = (self.worst, now);
+        }
+        self.inherited = self.inherited.max(self.before + slack);
+    }
+
+    /// The largest shift of what is in flight, or was together with it, `peers` as above.
+    #[inline(always)]
+    pub fn worst(&self, peers: Span) -> Span {
+        self.worst.max(peers)
+    }
+
+    /// The largest shift since this was last asked, while the largest of other workers is `peers`.
+    pub fn take_peak(&mut self, peers: Span) -> Span {
+        let worst = self.worst.max(peers);
+        std::mem::replace(&mut self.peak, worst).max(worst)
+    }
+
+    /// Nothing is in flight any more: the last has completed, `slack` before that at the earliest.
+    #[inline]
+    pub fn ends(&mut self, completed: Instant, slack: Span) {
+        self.empty_from = Instant::from_ns(completed.as_ns().saturating_sub(slack.as_ns()));
+    }
+
+    /// A completion was found `now` that may have waited for `span`: what is to be counted of that, once for all that are found
+    /// together.
+    #[inline]
+    pub fn oversleeps(&mut self, now: Instant, span: Span) -> bool {
+        let first = span >= OVERSLEPT && self.overslept != now;
+        if first {
+            self.overslept = now;
+        }
+        first
+    }
+}
+
+/// What workers with the same targets must know of each other: of each target, how many of them have something in flight there,
+/// and the largest shift of any operation since none had.
+#[derive(Debug)]
+pub struct Peers(Box<[AtomicU64]>);
+
+/// One worker in the count of a [`Peers`] word; below it is the shift in nanoseconds, up to three days.
+const ONE: u64 = 1 << 48;
+
+impl Peers {
+    /// Nothing is in flight on any of `targets` targets.
+    pub fn new(targets: u16) -> Arc<Peers> {
+        Arc::new(Peers((0..targets).map(|_| AtomicU64::new(0)).collect()))
+    }
+
+    /// A worker begins to have something in flight; returns the largest shift of the others.
+    pub(crate) fn enter(&self, target: usize) -> Span {
+        let enter = |word: u64| Some(if word < ONE { ONE } else { word + ONE });
+        let before = self.0[target].fetch_update(Ordering::AcqRel, Ordering::Acquire, enter).unwrap_or(0);
+        if before < ONE { Span::ZERO } else { Span::from_ns(before % ONE) }
+    }
+
+    /// A worker has nothing in flight any more.
+    pub(crate) fn leave(&self, target: usize) {
+        self.0[target].fetch_sub(ONE, Ordering::AcqRel);
+    }
+
+    /// An operation of a worker that has entered is shifted by so much.
+    pub(crate) fn tell(&self, target: usize, shift: Span) {
+        let told = |word: u64| {
+            let shift = shift.as_ns().min(ONE - 1);
+            (shift > word % ONE).then_some(word / ONE * ONE + shift)
+        };
+        let _ = self.0[target].fetch_update(Ordering::AcqRel, Ordering::Acquire, told);
+    }
+
+    /// The largest shift of any worker's.
+    #[inline]
+    pub(crate) fn worst(&self, target: usize) -> Span {
+        Span::from_ns(self.0[target].load(Ordering::Acquire) % ONE)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use assay_base::Ticket;
+
+    fn at(us: u64) -> Instant {
+        Instant::from_ns(us * 1000)
+    }
+
+    fn us(us: u64) -> Span {
+        Span::from_us(us)
+    }
+
+    fn completion(accepted: u64, completed: u64) -> Completion {
+        let (issued, accepted, completed) = (at(accepted), at(accepted), at(completed));
+        Completion { ticket: Ticket(0), result: Ok(1), issued, accepted, completed }
+    }
+
+    #[test]
+    fn slack_is_what_lies_between_looking_and_finding() {
+        let mut held = HeldBack::new(at(0));
+        let mut watch = Watch::new(at(0));
+        watch.until(at(100));
+        let slack = |watch: &Watch, held: &HeldBack, accepted, completed, when_found| {
+            watch.slack(&completion(accepted, completed), when_found, held)
+        };
+        assert_eq!(slack(&watch, &held, 10, 90, true), us(0), "while it looked");
+        assert_eq!(slack(&watch, &held, 10, 130, true), us(30));
+        assert_eq!(slack(&watch, &held, 120, 130, true), us(10), "handed over later than that");
+        assert_eq!(slack(&watch, &held, 10, 130, false), us(0), "the completion knows its time");
+        held.blocked = Stretch { from: at(105), until: at(125) };
+        assert_eq!(slack(&watch, &held, 10, 130, true), us(10), "what a hand-over took is the device's");
+        assert_eq!(slack(&watch, &held, 10, 115, true), us(5), "as far as it had come");
+        held.stopped = Stretch { from: at(50), until: at(120) };
+        assert_eq!(slack(&watch, &held, 10, 130, false), us(70), "nobody could stamp it");
+        assert_eq!(slack(&watch, &held, 60, 110, false), us(50));
+        watch.not_since(at(50));
+        assert_eq!(slack(&watch, &HeldBack::new(at(0)), 10, 130, true), us(80));
+        watch.not_since(at(60));
+        assert_eq!(slack(&watch, &HeldBack::new(at(0)), 10, 130, true), us(80), "not later than it was");
+    }
+
+    #[test]
+    fn the_longest_hand_over_counts_until_nothing_is_in_flight() {
+        let mut watch = Watch::new(at(0));
+        watch.steps(at(10), true);
+        watch.hands_over(at(17));
+        watch.steps(at(20), false);
+        watch.hands_over(at(21));
+        assert_eq!(watch.handed(at(23), at(20)), us(7));
+        assert_eq!(watch.handed(at(30), at(20)), us(10), "its own was longer");
+        watch.steps(at(40), true);
+        assert_eq!(watch.handed(at(41), at(40)), us(1));
+    }
+
+    #[test]
+    fn the_largest_shift_counts_until_the_target_is_empty() {
+        let mut shift = Shift::new(at(0));
+        shift.begins(at(130), false, us(0));
+        shift.issues(at(100), us(30), false);
+        shift.issues(at(135), us(5), false);
+        assert_eq!(shift.worst(us(0)), us(30), "the largest");
+        assert_eq!(shift.worst(us(50)), us(50), "or that of others");
+        shift.ends(at(160), us(10));
+        assert_eq!(shift.rest(at(200), at(190)), Some(Rest { empty: us(50), given: us(10), gap: us(55) }));
+        assert_eq!(shift.rest(at(200), at(140)), Some(Rest { empty: us(50), given: us(50), gap: us(5) }));
+        assert_eq!(shift.rest(at(200), at(200)), None, "punctual");
+        shift.begins(at(200), false, us(0));
+        shift.issues(at(200), us(0), false);
+        assert_eq!(shift.worst(us(0)), us(0));
+        assert_eq!((shift.take_peak(us(0)), shift.take_peak(us(0))), (us(30), us(0)));
+        assert_eq!(shift.take_peak(us(7)), us(7));
+    }
+
+    #[test]
+    fn who_waits_for_a_slot_inherits_what_had_it_once_for_each_turn() {
+        let mut shift = Shift::new(at(0));
+        shift.begins(at(10), false, us(0));
+        shift.issues(at(0), us(10), false);
+        // Both were issued before the first generation began, and were found 4 µs late.
+        for submitted in [9, 9] {
+            shift.leaves(at(100), at(submitted), us(4), us(0));
+        }
+        assert_eq!(shift.issues(at(50), us(1), true), us(5), "nothing of before was shifted");
+        shift.leaves(at(200), at(100), us(4), us(0));
+        assert_eq!(shift.issues(at(60), us(1), true), us(15), "the largest of the generation, found late, and its own");
+        shift.leaves(at(200), at(100), us(4), us(0));
+        assert_eq!(shift.issues(at(60), us(1), true), us(15), "not once for each");
+        shift.leaves(at(300), at(200), us(4), us(40));
+        assert_eq!(shift.issues(at(60), us(0), true), us(44), "those of others too");
+        assert_eq!(shift.worst(us(0)), us(44));
+        shift.begins(at(400), true, us(0));
+        assert_eq!(shift.worst(us(0)), us(44), "what waits for a slot keeps it, though the target is empty");
+        shift.begins(at(400), false, us(3));
+        assert_eq!(shift.worst(us(0)), us(3));
+    }
+
+    #[test]
+    fn oversleeping_counts_once_for_all_that_are_found_together() {
+        let mut shift = Shift::new(at(0));
+        assert!(!shift.oversleeps(at(5000), us(999)));
+        assert!(shift.oversleeps(at(5000), us(1000)));
+        assert!(!shift.oversleeps(at(5000), us(3000)));
+        assert!(shift.oversleeps(at(9000), us(1000)));
+    }
+
+    #[test]
+    fn workers_know_the_largest_shift_while_any_of_them_has_something_in_flight() {
+        let peers = Peers::new(2);
+        assert_eq!(peers.enter(0), us(0));
+        peers.tell(0, us(30));
+        peers.tell(0, us(20));
+        assert_eq!((peers.enter(0), peers.worst(0), peers.worst(1)), (us(30), us(30), us(0)));
+        peers.leave(0);
+        assert_eq!(peers.enter(0), us(30), "one of them still has");
+        peers.leave(0);
+        peers.leave(0);
+        assert_eq!((peers.enter(0), peers.worst(0)), (us(0), us(0)));
     }
 }

@@ -17,6 +17,7 @@ mod unit;
 mod verify;
 mod worker;
 
+pub use blame::Peers;
 pub use ledger::{Ledger, Verified};
 pub use look::BLANK_CHECK;
 pub use merge::Merger;

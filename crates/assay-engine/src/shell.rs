@@ -47,6 +47,9 @@ pub trait Sink {
 /// A hand-over that takes longer is looked at: did it block?
 const BLOCKING: Span = Span::from_us(50);
 
+/// Waits end later than they were to by some microseconds; one that ended later by more was disturbed.
+const DISTURBED: Span = Span::from_us(100);
+
 /// How a real run waits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Waiting {
@@ -181,12 +184,15 @@ pub fn run_real<D: Device>(worker: &mut Worker<D>, host: &impl Host, sink: &mut 
         if done {
             return;
         }
-        let sleep = lateness.sleep(before, wake);
+        let sleep = worker.patience(lateness.sleep(before, wake));
         idle = sleep.is_zero() && !issued;
+        worker.watched(before);
         if !sleep.is_zero() {
             worker.wait(sleep);
             switches = Switches(None);
             let (ended, after) = (before + sleep, host.now());
+            // A wait that ends so late was disturbed at some time of it: nobody knows that it looked at all.
+            worker.watched(if after.since(ended) > DISTURBED { before } else { ended.min(after) });
             // One that a completion ended says nothing about lateness.
             if after >= ended {
                 lateness.learn(after.since(ended));

@@ -3,7 +3,7 @@
 //! Order inside a step: reap, close the intervals that have ended, issue what is due. An operation keeps its intended time
 //! however long it waits for a slot; nothing is dropped and nothing is forgiven.
 
-use crate::blame::{Full, HeldBack, Stretch};
+use crate::blame::{Full, HeldBack, LOOK, Peers, Shift, Stretch, Watch};
 use crate::flow::Flow;
 use crate::ledger::Ledger;
 use crate::look;
@@ -14,7 +14,7 @@ use assay_model::arrival::Part;
 use assay_model::content::Content;
 use assay_model::plan::{FOR_CONTENT, Generator, READ_BACK_DEPTH};
 use assay_model::{Address, Plan};
-use assay_record::{CloseReason, Event, Failure, Frame, PARTS, Recorder, Thresholds};
+use assay_record::{CloseReason, Event, Excess, Failure, Frame, PARTS, Recorder, Thresholds};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -175,11 +175,21 @@ pub struct Worker<D> {
     /// When draining gives up; `None` while the schedule runs.
     drain_until: Option<Instant>,
     held_back: HeldBack,
+    /// One for each target, and its flows.
+    shifts: Vec<Shift>,
+    together: Vec<Vec<usize>>,
+    watch: Watch,
+    /// Which share of each schedule is this worker's: one in so many.
+    of: u64,
+    /// The other workers on the same targets.
+    peers: Option<Arc<Peers>>,
     /// Issuing need not wait for completions to be looked at: every flow follows a schedule, on a device that is
     /// [sure](Device::is_sure).
     ahead: bool,
     /// Every flow follows a schedule.
     open_loop: bool,
+    /// Completions are stamped when they are found.
+    when_found: bool,
     /// Up to when it was issued ahead.
     reached: Instant,
     reason: CloseReason,
@@ -261,6 +271,7 @@ impl<D: Device> Worker<D> {
         // What is counted early has completed when draining gives up: it completes within the interval.
         let waits = plan.max_lag.is_zero() || limits.drain >= plan.interval;
         let open_loop = flows.iter().all(Flow::is_open_loop);
+        let when_found = device.is_stamped_when_found();
         let ahead = device.is_sure() && verifier.is_none() && waits && open_loop;
         Some(Worker {
             due: flows
@@ -269,7 +280,10 @@ impl<D: Device> Worker<D> {
                 .map(|(index, flow)| if index < read_back { flow.due(schedule_end) } else { Instant::FAR })
                 .collect(),
             begun: Vec::new(),
-            recorder: Recorder::new(thresholds, flows.len()),
+            recorder: Recorder::new(thresholds, flows.len()).with_lateness(plan.targets.into()),
+            together: (0..plan.targets)
+                .map(|it| (0..flows.len()).filter(|at| flows[*at].target == it).collect())
+                .collect(),
             flows,
             device,
             slots: vec![empty; slots],
@@ -282,8 +296,13 @@ impl<D: Device> Worker<D> {
             schedule_end,
             drain_until: None,
             held_back: HeldBack::new(start),
+            shifts: vec![Shift::new(start); usize::from(plan.targets)],
+            watch: Watch::new(start),
+            of: part.of.max(1),
+            peers: None,
             ahead,
             open_loop,
+            when_found,
             // Before all: a worker in real time is asked before its run begins.
             reached: Instant::ZERO,
             reason: CloseReason::Completed,
@@ -318,6 +337,7 @@ impl<D: Device> Worker<D> {
         }
         let now = now.max(self.reached);
         let before = self.totals.issued;
+        self.watch.steps(now, before == self.totals.completed);
         self.reap(now);
         while self.boundary <= now {
             self.close_interval(self.boundary, false);
@@ -336,7 +356,9 @@ impl<D: Device> Worker<D> {
         let issued = self.totals.issued > before;
         // A closed loop issues when something completes.
         let quiet = if self.open_loop { self.soonest().1 } else { Instant::ZERO };
-        Step { wake: next.min(device).min(self.boundary).min(drained), quiet, issued, done: self.finished }
+        let wake = next.min(device).min(self.boundary).min(drained);
+        self.watch.until(wake.max(now));
+        Step { wake, quiet, issued, done: self.finished }
     }
 
     /// The schedule is over. A backlog is not issued: the load ends at its end, and what was not delivered stays so. What was due in
@@ -354,6 +376,7 @@ impl<D: Device> Worker<D> {
     /// Hands what was issued to the device.
     #[inline]
     pub fn send(&mut self, now: Instant) {
+        self.watch.hands_over(now);
         self.device.poll(now, &mut self.done);
     }
 
@@ -366,12 +389,36 @@ impl<D: Device> Worker<D> {
     /// whoever it waited for besides, that long the device does not answer for.
     pub fn stopped(&mut self, from: Instant, until: Instant) {
         self.held_back.stopped = Stretch { from, until };
+        self.watch.not_since(from);
     }
 
     /// When an operation of a lane that was due at `due` and goes out `now` would have gone out but for the device.
     #[inline]
     fn held(&self, lane: usize, now: Instant, due: Instant) -> Instant {
         self.held_back.but_for_the_device(&self.lanes[lane].full, now, due)
+    }
+
+    /// Makes known the other workers on the same targets, before the first step.
+    pub fn beside(&mut self, peers: Arc<Peers>) {
+        self.peers = Some(peers);
+    }
+
+    /// How long to wait of `span` before looking for completions.
+    #[inline]
+    pub fn patience(&self, span: Span) -> Span {
+        if self.totals.issued == self.totals.completed { span } else { span.min(LOOK) }
+    }
+
+    /// Says that completions were looked for until `until`; without that, the next step comes when the last wished it to.
+    #[inline]
+    pub fn watched(&mut self, until: Instant) {
+        self.watch.until(until);
+    }
+
+    /// The largest shift of other workers' operations on a target.
+    #[inline]
+    fn peers(&self, target: usize) -> Span {
+        self.peers.as_ref().map_or(Span::ZERO, |peers| peers.worst(target))
     }
 
     /// Stops issuing; what is in flight is drained for at most the limit's time.
@@ -477,14 +524,15 @@ impl<D: Device> Worker<D> {
         assert!(slot.live, "a ticket completes once for each submission");
         let index = usize::from(slot.flow);
         if slot.counted {
-            return self.free(now, self.flows[index].lane, completion);
+            self.free(now, self.flows[index].lane, completion);
+            return;
         }
         if completion.result == Ok(slot.len) && !slot.rest {
-            let (intended, own) = self.back(now, &slot, completion);
+            let (intended, excess) = self.back(now, &slot, completion);
             let response = completion.completed.since(intended);
             if self.verifier.is_none() || self.is_sound(now, &slot, ticket, response) {
                 let service = completion.completed.since(completion.issued);
-                self.recorder.completed(index, slot.len, response, service, own);
+                self.recorder.completed_late(index, slot.len, response, service, excess);
                 if slot.blank_check {
                     self.sample(index, ticket, &slot);
                 }
@@ -499,14 +547,14 @@ impl<D: Device> Worker<D> {
         }
     }
 
-    /// Frees the slot of an operation that came back, and returns when it was wanted and how much of its lag was our own.
+    /// Frees the slot of an operation that came back, and returns when it was wanted and how much of its time may be our own.
     #[inline(always)]
-    fn back(&mut self, now: Instant, slot: &Slot, completion: &Completion) -> (Instant, Span) {
+    fn back(&mut self, now: Instant, slot: &Slot, completion: &Completion) -> (Instant, Excess) {
         let index = usize::from(slot.flow);
         let flow = &mut self.flows[index];
         flow.returned(completion.completed);
         let open_loop = flow.is_open_loop();
-        let (target, lane) = (flow.target, flow.lane);
+        let target = flow.target;
         if !open_loop {
             if self.drain_until.is_none() {
                 self.due[index] = flow.due(self.schedule_end);
@@ -522,21 +570,58 @@ impl<D: Device> Worker<D> {
         let own = self.held_back.own(intended, slot.held, slot.submitted, completion.issued);
         self.recorder.lagged(index, lag, own);
         self.recorder.submitted(index, completion.accepted.since(completion.issued));
-        self.free(now, lane, completion);
+        let excess = self.excess(usize::from(target), own, slot, completion);
+        self.found(now, index, slot, completion, excess.service);
         if completion.result.is_ok() {
             self.failures[usize::from(target)] = 0;
         }
-        (intended, own)
+        (intended, excess)
     }
 
-    /// Gives a slot back.
+    /// What of an operation's time may be the generator's doing, `own` its lag.
     #[inline(always)]
-    fn free(&mut self, now: Instant, lane: usize, completion: &Completion) {
+    fn excess(&self, target: usize, own: Span, slot: &Slot, completion: &Completion) -> Excess {
+        let slack = self.watch.slack(completion, self.when_found, &self.held_back);
+        let worst = self.shifts[target].worst(self.peers(target));
+        // Nothing on this target has a schedule, or all of it was punctual.
+        if worst.is_zero() && own.is_zero() {
+            return Excess { own_lag: own, response: slack, service: slack };
+        }
+        let handed = self.watch.handed(completion.issued, slot.submitted);
+        Excess { own_lag: own, response: (worst + handed).max(own) + slack, service: slack }
+    }
+
+    /// Frees the slot of an operation whose completion may have waited `slack` to be found.
+    #[inline(always)]
+    fn found(&mut self, now: Instant, index: usize, slot: &Slot, completion: &Completion, slack: Span) {
+        let Flow { lane, target, in_flight, .. } = self.flows[index];
+        let late = slack.max(now.since(completion.completed));
+        let together = self.free(now, lane, completion);
+        let peers = if together { self.peers(usize::from(target)) } else { Span::ZERO };
+        let shift = &mut self.shifts[usize::from(target)];
+        if together {
+            shift.leaves(now, slot.submitted, slack + now.since(completion.completed), peers);
+        }
+        if shift.oversleeps(now, late) {
+            self.recorder.overslept(target, late);
+        }
+        let at = usize::from(target);
+        if in_flight == 0 && self.together[at].iter().all(|flow| self.flows[*flow].in_flight == 0) {
+            self.shifts[at].ends(completion.completed, slack);
+            if let Some(peers) = &self.peers {
+                peers.leave(at);
+            }
+        }
+    }
+
+    /// Gives a slot back; true when its operation was found with the first of a full queue.
+    #[inline(always)]
+    fn free(&mut self, now: Instant, lane: usize, completion: &Completion) -> bool {
         self.slots[completion.ticket.0 as usize].live = false;
         let lane = &mut self.lanes[lane];
         let was_full = lane.free.is_empty();
         lane.free.push(completion.ticket);
-        lane.full.freed(now, completion.completed, was_full, lane.free.len() == lane.slots);
+        lane.full.freed(now, completion.completed, was_full, lane.free.len() == lane.slots)
     }
 
     /// Submits the rest of an operation that moved only some of its bytes, from its last whole block on; once for each
@@ -874,7 +959,10 @@ impl<D: Device> Worker<D> {
 
     #[cold]
     fn lag_stop(&mut self, now: Instant, due: Instant, index: usize) {
-        let own = now.since(due.max(self.held(self.flows[index].lane, now, due)));
+        let at = usize::from(self.flows[index].target);
+        // Not only its own: those before it were late too.
+        let shift = self.shifts[at].worst(self.peers(at));
+        let own = now.since(due.max(self.held(self.flows[index].lane, now, due))).max(shift);
         let (reason, who) = if own.as_ns() * 2 > now.since(due).as_ns() {
             (CloseReason::GeneratorLag, "the generator did not get to issue them")
         } else {
@@ -906,10 +994,38 @@ impl<D: Device> Worker<D> {
         self.due[index] = flow.due(end);
     }
 
+    /// Counts how late an operation arrives at its target, and what rest that gave it.
+    #[inline(always)]
+    fn arrives(&mut self, now: Instant, index: usize, due: Instant, held: Instant) {
+        let flow = &self.flows[index];
+        let (scheduled, at, several) = (flow.is_open_loop(), usize::from(flow.target), self.shifts.len() > 1);
+        let shift = &mut self.shifts[at];
+        if flow.in_flight == 0 && self.together[at].iter().all(|flow| self.flows[*flow].in_flight == 0) {
+            let peers = self.peers.as_ref().map_or(Span::ZERO, |peers| peers.enter(at));
+            shift.begins(now, held > due, peers);
+            if scheduled && let Some(rest) = shift.rest(now, due) {
+                // Of several workers each has its share of the moments: what lies between two of its own is several gaps.
+                let gap = Span::from_ns(rest.gap.as_ns() / self.of);
+                self.recorder.idle(flow.target, rest.empty, rest.given, gap);
+            }
+        }
+        // A closed loop wants its operation when it issues it.
+        if scheduled || !flow.pause().is_zero() {
+            // Which target a hand-over blocked on is not known: where there are several it may be another's.
+            let full = self.lanes[flow.lane].full.behind(due);
+            let held = if several { due + full.min(held.since(due)) } else { held };
+            let shifted = shift.issues(due, now.since(due.max(held)), held > due);
+            if let Some(peers) = self.peers.as_ref().filter(|peers| shifted > peers.worst(at)) {
+                peers.tell(at, shifted);
+            }
+        }
+    }
+
     /// Makes a slot ready for an operation of a flow and counts it as issued.
     #[inline(always)]
     fn take_slot(&mut self, now: Instant, index: usize, due: Instant, op: &Op) -> Ticket {
         let held = self.held(self.flows[index].lane, now, due);
+        self.arrives(now, index, due, held);
         self.pull(index);
         let flow = &mut self.flows[index];
         let lane = &mut self.lanes[flow.lane];
@@ -963,6 +1079,11 @@ impl<D: Device> Worker<D> {
             cell.waiting = waiting;
             cell.stuck = flow.stuck;
             cell.in_flight = flow.in_flight - flow.stuck;
+        }
+        for target in 0..self.shifts.len() {
+            let peers = self.peers(target);
+            let peak = self.shifts[target].take_peak(peers);
+            self.recorder.shifted(target as u16, peak);
         }
         let closed = self.timeline.close(end, last);
         self.boundary = self.timeline.boundary();

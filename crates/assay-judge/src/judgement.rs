@@ -6,7 +6,7 @@
 
 use crate::verdict::Verdict;
 use assay_base::{Measure, Span};
-use assay_record::{ClockSample, CloseReason, Event, TargetHead};
+use assay_record::{ClockSample, CloseReason, Event, Pauses, TargetHead};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -493,9 +493,25 @@ pub struct TargetTotals {
     /// What its block device counted meanwhile; absent where there is none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub disk: Option<DiskTotals>,
+    /// How late the generator was; absent where that is not counted.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub lateness: Option<LatenessTotals>,
     /// What it says of its health; absent where nobody asked.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub health: Option<Health>,
+}
+
+/// How late the generator was on one target, in the slices that are complete.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct LatenessTotals {
+    /// Given idle: the target was empty, an operation due, and not issued.
+    pub idle: Pauses,
+    /// Of that, in times longer than any that the schedule itself gave: its largest share of a slice.
+    pub rest_share_max: f64,
+    /// Completions were not looked for.
+    pub overslept: Pauses,
+    /// Its largest share of a slice.
+    pub overslept_share_max: f64,
 }
 
 /// What a target says of its health (SMART), by name; `smart: absent` where it says nothing to us.

@@ -61,6 +61,10 @@ pub struct Header {
     pub criteria: Vec<Criterion>,
     /// Schedule lag at which the run stops, in nanoseconds; 0 is never.
     pub max_lag_ns: u64,
+    /// Whether the generator's lateness is counted (`floor`, `lateness`): what is absent there is then zero. Not set in
+    /// virtual time, where the generator is punctual, nor by older versions.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub lateness: bool,
     /// Facts that limit what the result proves: `SIMULATED`, `QUICK`, `SHORT`, `NON-CERTIFIABLE: …`.
     #[serde(default)]
     pub watermarks: Vec<String>,

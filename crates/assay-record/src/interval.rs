@@ -21,6 +21,9 @@ pub struct Interval {
     pub phase: u16,
     /// One entry for each flow.
     pub flows: Vec<FlowInterval>,
+    /// How late the generator was, for each target; without those on which nothing was late.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub lateness: Vec<Lateness>,
     /// What each target's block device counted meanwhile; empty where there is none.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub disks: Vec<DiskCounters>,
@@ -88,6 +91,13 @@ pub struct FlowInterval {
     /// `[bucket, n, …]`: operations at or over that bucket in response that would not have been without own lag.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub forgiven: Vec<u64>,
+    /// Response less all that the generator may have added to it: its largest own lag on that target since that last had
+    /// nothing in flight, and the time that it came too late to look. Absent where that is the response itself.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub floor: Option<Timing>,
+    /// Service less the time that the generator came too late to look; absent where that is the service itself.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub service_floor: Option<Timing>,
     /// Where the failed and short operations were, and how long they took: they are in no other histogram.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub failures: Option<FailureTimes>,
@@ -160,6 +170,61 @@ impl Timing {
             *cell = cell.saturating_add(pair[1]);
         }
         Ok(())
+    }
+}
+
+/// How late the generator was on one target in one interval.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Lateness {
+    /// Index into `Header::targets`.
+    pub target: u16,
+    /// The largest time by which an operation may have come later than a punctual generator's, those before it considered, in
+    /// nanoseconds.
+    #[serde(rename = "shift", default, skip_serializing_if = "is_zero")]
+    pub shift_ns: u64,
+    /// The longest time between two intended moments that was met, in nanoseconds.
+    #[serde(rename = "gap", default, skip_serializing_if = "is_zero")]
+    pub gap_ns: u64,
+    /// Given idle: the target was empty, an operation due, and not issued.
+    #[serde(default, skip_serializing_if = "Pauses::is_nothing")]
+    pub idle: Pauses,
+    /// `[bucket, nanoseconds, …]`: given idle by how long the target was empty altogether.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub idle_in: Vec<u64>,
+    /// Oversleeping: operations that had completed, or may have, were not looked for.
+    #[serde(default, skip_serializing_if = "Pauses::is_nothing")]
+    pub overslept: Pauses,
+}
+
+/// Pauses of one kind.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Pauses {
+    /// Sum in nanoseconds.
+    #[serde(rename = "sum")]
+    pub sum_ns: u64,
+    /// Largest in nanoseconds.
+    #[serde(rename = "max")]
+    pub max_ns: u64,
+    /// How many.
+    #[serde(rename = "n")]
+    pub count: u64,
+}
+
+impl Pauses {
+    /// Counts one of `ns` nanoseconds.
+    pub fn record(&mut self, ns: u64) {
+        self.add(&Pauses { sum_ns: ns, max_ns: ns, count: 1 });
+    }
+
+    /// Adds others.
+    pub fn add(&mut self, other: &Pauses) {
+        self.sum_ns = self.sum_ns.saturating_add(other.sum_ns);
+        self.max_ns = self.max_ns.max(other.max_ns);
+        self.count = self.count.saturating_add(other.count);
+    }
+
+    fn is_nothing(&self) -> bool {
+        self.count == 0
     }
 }
 

@@ -6,6 +6,7 @@
 
 pub mod header;
 pub mod interval;
+mod late;
 pub mod log;
 pub mod packed;
 pub mod recorder;
@@ -16,11 +17,11 @@ pub use header::{
     Close, CloseReason, Event, FlowHead, Header, PhaseHead, PhaseKind, Preparation, StepHead, StreamHead, TargetHead,
 };
 pub use interval::{
-    ClockSample, DiskCounters, FailureTimes, FlowHistograms, FlowInterval, Histograms, HostSample, Interval, PARTS,
-    Timing,
+    ClockSample, DiskCounters, FailureTimes, FlowHistograms, FlowInterval, Histograms, HostSample, Interval, Lateness,
+    PARTS, Pauses, Timing,
 };
 pub use log::{Damage, Entry, Reader, Writer};
 pub use packed::{Filled, Unpacker};
-pub use recorder::{Failure, Frame, Recorder};
+pub use recorder::{Excess, Failure, Frame, Recorder};
 pub use thresholds::Thresholds;
 pub use times::Times;

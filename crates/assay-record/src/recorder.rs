@@ -4,6 +4,7 @@
 //! same interval are added, and become lines of the log. Frames are given back, so that memory does not grow with the run.
 
 use crate::interval::{FailureTimes, FlowHistograms, FlowInterval, Histograms, Interval, PARTS, Timing};
+use crate::late::{Lessened, Rests};
 use crate::thresholds::Thresholds;
 use crate::times::Times;
 use assay_base::{Errno, Span};
@@ -80,6 +81,8 @@ pub struct Cell {
     own_lag: Counts,
     submit: (u64, u64),
     forgiven: Box<[u64]>,
+    floor: Lessened,
+    service_floor: Lessened,
     failed: Counts,
     failed_at: Box<[u64; PARTS]>,
 }
@@ -108,6 +111,8 @@ impl Cell {
             own_lag: counts(),
             submit: (0, 0),
             forgiven: vec![0; buckets].into(),
+            floor: Lessened::new(buckets),
+            service_floor: Lessened::new(buckets),
             failed: counts(),
             failed_at: Box::new([0; PARTS]),
         }
@@ -141,6 +146,8 @@ impl Cell {
         }
         self.submit = (0, 0);
         self.forgiven.fill(0);
+        self.floor.clear();
+        self.service_floor.clear();
         self.failed_at.fill(0);
     }
 
@@ -153,6 +160,8 @@ impl Cell {
         self.own_lag.add(&other.own_lag);
         self.submit = (self.submit.0.saturating_add(other.submit.0), self.submit.1.max(other.submit.1));
         self.failed.add(&other.failed);
+        self.floor.add(&other.floor);
+        self.service_floor.add(&other.service_floor);
         let mine = self.forgiven.iter_mut().chain(self.failed_at.iter_mut());
         mine.zip(other.forgiven.iter().chain(other.failed_at.iter())).for_each(|(mine, theirs)| *mine += theirs);
     }
@@ -184,6 +193,8 @@ impl Cell {
             lag: self.lag.timing(),
             own_lag: self.own_lag.timing(),
             forgiven: Timing::sparse(&self.forgiven),
+            floor: self.floor.timing(self.response.sum_ns, self.response.max_ns, &self.response.buckets),
+            service_floor: self.service_floor.timing(self.service.sum_ns, self.service.max_ns, &self.service.buckets),
             failures: self.failures(),
         }
     }
@@ -203,6 +214,17 @@ pub struct Failure {
     pub part: usize,
     /// completed − intended.
     pub response: Span,
+}
+
+/// What of an operation's time may be the generator's doing.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Excess {
+    /// Its own lag.
+    pub own_lag: Span,
+    /// Of the response, that of the others on its target included, and reaping too late.
+    pub response: Span,
+    /// Of the service: reaping too late.
+    pub service: Span,
 }
 
 /// Distributions of one flow.
@@ -226,6 +248,8 @@ pub struct Frame {
     pub phase: u16,
     /// One cell for each flow.
     pub cells: Vec<Cell>,
+    /// One entry for each target whose lateness is counted.
+    rests: Vec<Rests>,
     /// Distributions since the last frame that carried them, and the first interval they cover.
     times: Option<(u64, Vec<FlowTimes>)>,
 }
@@ -236,6 +260,7 @@ impl Frame {
         debug_assert_eq!(self.index, other.index, "frames of one interval are added");
         self.end_ns = self.end_ns.max(other.end_ns);
         self.cells.iter_mut().zip(&mut other.cells).for_each(|(mine, theirs)| mine.add(theirs));
+        self.rests.iter_mut().zip(&other.rests).for_each(|(mine, theirs)| mine.add(theirs));
         match (&mut self.times, &other.times) {
             (Some((_, mine)), Some((_, theirs))) => mine.iter_mut().zip(theirs).for_each(|(mine, theirs)| {
                 mine.response.add(&theirs.response);
@@ -251,7 +276,9 @@ impl Frame {
     pub fn interval(&self) -> Interval {
         let flows = self.cells.iter().map(Cell::interval).collect();
         let Frame { index, start_ns, end_ns, phase, .. } = *self;
-        Interval { index, start_ns, end_ns, phase, flows, ..Interval::default() }
+        let late = |(target, rests): (usize, &Rests)| rests.lateness(target as u16);
+        let lateness = self.rests.iter().enumerate().filter_map(late).collect();
+        Interval { index, start_ns, end_ns, phase, flows, lateness, ..Interval::default() }
     }
 
     /// The line of distributions, where this frame closes a group.
@@ -274,9 +301,10 @@ impl Frame {
 pub struct Recorder {
     thresholds: Thresholds,
     cells: Vec<Cell>,
+    rests: Vec<Rests>,
     times: Vec<FlowTimes>,
     times_first: u64,
-    spare_cells: Vec<Vec<Cell>>,
+    spare_cells: Vec<(Vec<Cell>, Vec<Rests>)>,
     spare_times: Vec<Vec<FlowTimes>>,
 }
 
@@ -285,7 +313,30 @@ impl Recorder {
     pub fn new(thresholds: Thresholds, flows: usize) -> Recorder {
         let cells = vec![Cell::new(thresholds.buckets()); flows];
         let times = vec![FlowTimes::default(); flows];
-        Recorder { thresholds, cells, times, times_first: 0, spare_cells: Vec::new(), spare_times: Vec::new() }
+        let (rests, spare_cells, spare_times) = (Vec::new(), Vec::new(), Vec::new());
+        Recorder { thresholds, cells, rests, times, times_first: 0, spare_cells, spare_times }
+    }
+
+    /// The same, counting the generator's lateness on each of `targets` targets.
+    pub fn with_lateness(mut self, targets: usize) -> Recorder {
+        self.rests = vec![Rests::new(self.thresholds.buckets()); targets];
+        self
+    }
+
+    /// Counts that a target was empty for `empty`, for `given` of which an operation was due that the schedule had set `gap`
+    /// after the one before it.
+    pub fn idle(&mut self, target: u16, empty: Span, given: Span, gap: Span) {
+        self.rests[usize::from(target)].idle(self.thresholds.bucket(empty.as_ns()), given, gap);
+    }
+
+    /// Notes the largest shift of operations on a target.
+    pub fn shifted(&mut self, target: u16, span: Span) {
+        self.rests[usize::from(target)].shifted(span);
+    }
+
+    /// Counts that the generator came so much too late to look for completions of a target.
+    pub fn overslept(&mut self, target: u16, span: Span) {
+        self.rests[usize::from(target)].overslept(span);
     }
 
     /// The counters of a flow, for the plain ones the engine keeps itself.
@@ -317,6 +368,13 @@ impl Recorder {
     /// Counts an operation as completed in full.
     #[inline(always)]
     pub fn completed(&mut self, flow: usize, bytes: u32, response: Span, service: Span, own_lag: Span) {
+        let excess = Excess { own_lag, response: own_lag, service: Span::ZERO };
+        self.completed_late(flow, bytes, response, service, excess);
+    }
+
+    /// The same, of an operation whose times the generator's lateness may have made longer by `excess`.
+    #[inline(always)]
+    pub fn completed_late(&mut self, flow: usize, bytes: u32, response: Span, service: Span, excess: Excess) {
         let cell = &mut self.cells[flow];
         cell.ok += 1;
         cell.bytes += u64::from(bytes);
@@ -324,9 +382,18 @@ impl Recorder {
         cell.response.record(response.as_ns(), over);
         let bucket = if service == response { over } else { self.thresholds.bucket(service.as_ns()) };
         cell.service.record(service.as_ns(), bucket);
-        if !own_lag.is_zero() {
-            let without = self.thresholds.bucket(response.saturating_sub(own_lag).as_ns());
-            cell.forgiven[without + 1..=over].iter_mut().for_each(|n| *n += 1);
+        if !excess.response.is_zero() {
+            let floor = response.saturating_sub(excess.response).as_ns();
+            let least = self.thresholds.bucket(floor);
+            // What stays in its bucket without all of that stays there without its own lag.
+            if cell.floor.record(response.as_ns(), over, floor, least) {
+                let without = self.thresholds.bucket(response.saturating_sub(excess.own_lag).as_ns());
+                cell.forgiven[without + 1..=over].iter_mut().for_each(|n| *n += 1);
+            }
+        }
+        if !excess.service.is_zero() {
+            let floor = service.saturating_sub(excess.service).as_ns();
+            cell.service_floor.record(service.as_ns(), bucket, floor, self.thresholds.bucket(floor));
         }
         let times = &mut self.times[flow];
         times.response.record(response.as_ns());
@@ -366,20 +433,23 @@ impl Recorder {
     /// Takes the counters of the interval that ends now, and begins the next. With `close_group` the distributions go too.
     pub fn take(&mut self, index: u64, start_ns: u64, end_ns: u64, phase: u16, close_group: bool) -> Frame {
         let fresh = || vec![Cell::new(self.thresholds.buckets()); self.cells.len()];
-        let spare = self.spare_cells.pop().unwrap_or_else(fresh);
-        let cells = std::mem::replace(&mut self.cells, spare);
+        let idle = || vec![Rests::new(self.thresholds.buckets()); self.rests.len()];
+        let (cells, rests) = self.spare_cells.pop().unwrap_or_else(|| (fresh(), idle()));
+        let cells = std::mem::replace(&mut self.cells, cells);
+        let rests = std::mem::replace(&mut self.rests, rests);
         let times = close_group.then(|| {
             let spare = self.spare_times.pop().unwrap_or_else(|| vec![FlowTimes::default(); cells.len()]);
             let first = std::mem::replace(&mut self.times_first, index + 1);
             (first, std::mem::replace(&mut self.times, spare))
         });
-        Frame { index, start_ns, end_ns, phase, cells, times }
+        Frame { index, start_ns, end_ns, phase, cells, rests, times }
     }
 
     /// Gives a frame's memory back.
     pub fn recycle(&mut self, mut frame: Frame) {
         frame.cells.iter_mut().for_each(Cell::clear);
-        self.spare_cells.push(frame.cells);
+        frame.rests.iter_mut().for_each(Rests::clear);
+        self.spare_cells.push((frame.cells, frame.rests));
         if let Some((_, mut times)) = frame.times {
             for flow in &mut times {
                 [&mut flow.response, &mut flow.service, &mut flow.lag].into_iter().for_each(Times::clear);

@@ -148,6 +148,7 @@ fn around(
         measured_before_ns,
         clocks,
         signer: how.signer.clone(),
+        lateness: false,
         watermarks,
         targets: heads,
         engine,

@@ -36,6 +36,8 @@ pub struct Around {
     pub clocks: Option<ClockSample>,
     /// Id of the key that will sign the result.
     pub signer: Option<String>,
+    /// Whether the generator may be late, so that it is counted.
+    pub lateness: bool,
     /// What limits what the result proves.
     pub watermarks: Vec<String>,
     /// The targets.
@@ -85,6 +87,7 @@ pub fn header(plan: &Plan, around: Around) -> Header {
         thresholds_ns: thresholds(plan).bounds().to_vec(),
         criteria: plan.criteria.clone(),
         max_lag_ns: plan.max_lag.as_ns(),
+        lateness: around.lateness,
         watermarks: around.watermarks,
         engine: around.engine,
         host: around.host,

@@ -334,6 +334,11 @@ impl Device for Uring {
         done.append(&mut self.found);
     }
 
+    /// The kernel does not say when an operation completed.
+    fn is_stamped_when_found(&self) -> bool {
+        true
+    }
+
     fn next_wakeup(&self) -> Option<Instant> {
         None
     }

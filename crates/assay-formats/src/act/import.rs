@@ -450,6 +450,7 @@ fn header(head: &Head, flows: &[Flow], schedule: &Schedule, planned: Span, slice
             .and_then(|n| n.parse::<u64>().ok())
             .unwrap_or(0)
             .saturating_mul(1_000_000_000),
+        lateness: false,
         watermarks: watermarks(head, planned, slice),
         engine: BTreeMap::from([("engine".to_owned(), format!("ACT {}", head.version))]),
         host: BTreeMap::new(),

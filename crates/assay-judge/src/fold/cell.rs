@@ -121,6 +121,8 @@ pub struct Cell {
     pub lag: Lengths,
     /// The generator's own part of that.
     pub own_lag: Lengths,
+    /// Of response and of service, what is certainly not the generator's doing, where that is less.
+    pub floors: Option<[Lengths; 2]>,
     /// Time inside the hand-over, without counts.
     pub submit: Lengths,
     /// For each bucket: operations at or over it that would not have been without own lag.
@@ -149,6 +151,11 @@ impl Cell {
             add_parts(&mut self.failed_at, parts(failures));
         }
         (self.in_flight, self.waiting, self.stuck) = (flow.in_flight, flow.waiting, flow.stuck);
+        if self.floors.is_some() || flow.floor.is_some() || flow.service_floor.is_some() {
+            let [response, service] = self.floors();
+            response.add_timing(flow.floor.as_ref().unwrap_or(&flow.response))?;
+            service.add_timing(flow.service_floor.as_ref().unwrap_or(&flow.service))?;
+        }
         self.response.add_timing(&flow.response)?;
         self.service.add_timing(&flow.service)?;
         self.lag.add_timing(&flow.lag)?;
@@ -178,12 +185,21 @@ impl Cell {
             [&mut self.carried_in, &mut self.in_flight, &mut self.waiting, &mut self.stuck, &mut self.stuck_before];
         let theirs = [other.carried_in, other.in_flight, other.waiting, other.stuck, other.stuck_before];
         ends.into_iter().zip(theirs).for_each(|(mine, theirs)| *mine = mine.saturating_add(theirs));
+        if self.floors.is_some() || other.floors.is_some() {
+            let theirs = other.floors.as_ref().map_or([&other.response, &other.service], |floors| floors.each_ref());
+            self.floors().iter_mut().zip(theirs).for_each(|(mine, theirs)| mine.add(theirs));
+        }
         self.response.add(&other.response);
         self.service.add(&other.service);
         self.lag.add(&other.lag);
         self.own_lag.add(&other.own_lag);
         self.submit.add(&other.submit);
         add_counts(&mut self.forgiven, &other.forgiven);
+    }
+
+    /// The floors, which up to here are the lengths themselves where there were none.
+    fn floors(&mut self) -> &mut [Lengths; 2] {
+        self.floors.get_or_insert_with(|| [self.response.clone(), self.service.clone()])
     }
 
     fn add_scalars(&mut self, scheduled: u64, issued: u64, ok: u64, bytes: u64, short: u64) {

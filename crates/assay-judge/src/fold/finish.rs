@@ -243,6 +243,7 @@ pub(crate) fn targets(fold: &StepFold) -> Vec<TargetTotals> {
             sampled_reads: sums.sampled,
             blank_reads: sums.blank,
             disk: sums.counted.then_some(disk),
+            lateness: fold.late.get(index).copied(),
             health: fold.health.get(index).cloned().flatten(),
         }
     };

@@ -31,6 +31,14 @@ pub struct Layout {
     pub thresholds: Thresholds,
     /// Thresholds that are reported: the criteria's and the standard ones, as far as they are counted.
     pub shown: BTreeSet<Span>,
+    /// The generator's lateness is counted, and decides by those counts.
+    pub lateness: bool,
+    /// The smallest threshold of the criteria.
+    pub smallest: Option<Span>,
+    /// Which streams go through the target from one end to the other, so that the system may merge what lies side by side.
+    pub sequential: Vec<bool>,
+    /// Which streams' writes are to be durable.
+    pub durable: Vec<bool>,
     /// Length of an interval.
     pub interval_ns: u64,
     /// Planned measured time.
@@ -71,6 +79,10 @@ impl Layout {
             of_stream,
             thresholds,
             shown,
+            lateness: header.lateness,
+            smallest: criteria.iter().filter_map(Criterion::threshold).min(),
+            sequential: planned(header, |stream| stream.get("address").is_some_and(|it| it == "sequential")),
+            durable: planned(header, |stream| stream.get("durable").is_some_and(|it| it == true)),
             interval_ns: header.interval_ns,
             planned_ns: header.measured_before_ns.saturating_add(measured_ns(header)),
         })
@@ -79,6 +91,12 @@ impl Layout {
     /// Name of the target of a flow.
     pub fn target_of(&self, flow: usize) -> &str {
         &self.targets[usize::from(self.flows[flow].target)]
+    }
+
+    /// The streams on a target.
+    pub fn streams_of(&self, target: usize) -> impl Iterator<Item = usize> {
+        let there = move |flow: &&FlowHead| usize::from(flow.target) == target;
+        self.flows.iter().filter(there).map(|flow| usize::from(flow.stream))
     }
 
     /// Whether what begins at `at` in measured time only works off what was asked for within the planned time.
@@ -90,6 +108,12 @@ impl Layout {
     pub fn tolerance_ns(&self) -> u64 {
         self.interval_ns / 2
     }
+}
+
+/// What the plan says of each stream; no where it says nothing.
+fn planned(header: &Header, says: impl Fn(&serde_json::Value) -> bool) -> Vec<bool> {
+    let streams = header.plan.get("streams").and_then(|streams| streams.as_array());
+    (0..header.streams.len()).map(|at| streams.and_then(|all| all.get(at)).is_some_and(&says)).collect()
 }
 
 /// Planned measured time of one segment.

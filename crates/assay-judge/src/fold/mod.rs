@@ -6,6 +6,7 @@ pub mod clocks;
 pub mod failures;
 pub mod finish;
 pub mod integrity;
+pub mod late;
 pub mod layout;
 pub mod series;
 pub mod steady;

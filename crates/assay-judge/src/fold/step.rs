@@ -12,10 +12,13 @@ use crate::fold::steady::SteadyFold;
 use crate::fold::told::{Told as Failed, Uncounted};
 use crate::fold::window::{Window, Windows, adds_up};
 use crate::judge::Options;
-use crate::judgement::{Deciding, DiskCount, DiskTotals, Gap, GeneratorCost, Health, Slice, SliceStream};
+use crate::judgement::{
+    Deciding, DiskCount, DiskTotals, Gap, GeneratorCost, Health, LatenessTotals, Slice, SliceStream,
+};
 use crate::rules::criterion::Tracker;
 use crate::rules::disk;
 use crate::rules::finding::{Class, Finding, deciding, nowhere};
+use crate::rules::lateness;
 use crate::rules::load::LoadTracker;
 use crate::verdict::Verdict;
 use assay_base::{Criterion, Span};
@@ -46,6 +49,9 @@ pub struct TargetSums {
     pub blank: u64,
     /// Any interval had counters.
     pub counted: bool,
+    /// How far the generator put the schedule behind since the segment began, at most: given idle, and the largest shift.
+    pub idle_ns: u64,
+    pub shift_ns: u64,
 }
 
 /// Windows of one length and the criteria judged on them.
@@ -143,6 +149,9 @@ pub struct StepFold {
     failures: BTreeMap<usize, Failures>,
     pub(crate) warnings: Vec<String>,
     pub(crate) integrity: IntegrityFold,
+    /// How late the generator was on each target.
+    pub(crate) late: Vec<LatenessTotals>,
+    told_of_rests: bool,
     cursor: u64,
     follows: bool,
     segment: Segment,
@@ -227,6 +236,7 @@ impl StepFold {
         Ok(StepFold {
             number,
             stress,
+            late: if layout.lateness { vec![LatenessTotals::default(); layout.targets.len()] } else { Vec::new() },
             load: LoadTracker::new(number, slices, threshold.filter(|_| !stress), &layout),
             series: SeriesFold::new(&layout, threshold.unwrap_or(Span::from_ms(1))),
             steady: SteadyFold::new(&header, &layout),
@@ -266,6 +276,7 @@ impl StepFold {
             failures: BTreeMap::new(),
             warnings: Vec::new(),
             integrity: IntegrityFold::default(),
+            told_of_rests: false,
             damaged: false,
         })
     }
@@ -304,6 +315,7 @@ impl StepFold {
         self.segments += 1;
         self.clocks.begin(header.clocks);
         self.segment = Segment::new(header);
+        self.target_sums.iter_mut().for_each(|sums| (sums.idle_ns, sums.shift_ns) = (0, 0));
         Ok(())
     }
 
@@ -493,6 +505,10 @@ impl StepFold {
                 sums.disk.reads = sums.disk.reads.plus(count(disk.reads, disk.read_bytes));
                 sums.disk.writes = sums.disk.writes.plus(count(disk.writes, disk.written_bytes));
             }
+            for late in interval.lateness.iter().filter(|late| usize::from(late.target) == index) {
+                add(&mut sums.idle_ns, late.idle.sum_ns);
+                sums.shift_ns = sums.shift_ns.max(late.shift_ns);
+            }
             for (head, flow) in self.layout.flows.iter().zip(&interval.flows) {
                 if usize::from(head.target) != index {
                     continue;
@@ -566,6 +582,9 @@ impl StepFold {
         if self.judged[index].windows.length_ns() >= self.judged[0].windows.length_ns() {
             self.load.check_own_lag(&mut window, is_slice, &self.layout);
         }
+        if is_slice && window.complete && !self.stress {
+            self.look_at_rests(&window);
+        }
         if !window.complete && self.is_broken_already(index, &window) {
             if is_slice {
                 self.keep_slice(&window, false, None);
@@ -595,6 +614,7 @@ impl StepFold {
             let flaw = match () {
                 () if !within || window.invalid.is_some() => None,
                 () if !seen.proves => Some("the load was not offered"),
+                () if pushed && self.layout.lateness => Some("the generator was too late to prove anything"),
                 () if pushed => Some("over a bound by the generator's own lag"),
                 () => None,
             };
@@ -635,6 +655,20 @@ impl StepFold {
             }
         }
         broken
+    }
+
+    /// Keeps the worst share of each target, and says once that there was one.
+    fn look_at_rests(&mut self, window: &Window) {
+        let length = window.end_ns.saturating_sub(window.start_ns);
+        for (kept, late) in self.late.iter_mut().zip(&window.late) {
+            kept.add(late, length, &self.layout);
+        }
+        if !self.told_of_rests
+            && let Some(text) = lateness::warning(window, &self.layout)
+        {
+            self.told_of_rests = true;
+            self.warn(text);
+        }
     }
 
     /// `flaw`: why it proves nothing, though its window does not say so.
@@ -790,6 +824,11 @@ impl StepFold {
             CloseReason::DeviceLag if self.segment.issued == 0 => {
                 Some((Class::Unproven, format!("nothing was issued before the schedule fell behind{told}")))
             }
+            CloseReason::DeviceLag if self.generator_behind_ns().saturating_mul(2) > self.header.max_lag_ns => {
+                let behind = Span::from_ns(self.generator_behind_ns()).human();
+                let text = format!("the schedule fell behind, by up to {behind} because of the generator{told}");
+                Some((Class::Unproven, text))
+            }
             CloseReason::DeviceLag => {
                 Some((Class::Broken, format!("the load was not held: the device let the schedule fall behind{told}")))
             }
@@ -827,6 +866,12 @@ impl StepFold {
             self.findings.push(Finding::of_step(Class::Unproven, text, self.number));
         }
         self.segment.closed = Some(close);
+    }
+
+    /// How far the generator may have put the schedule of a target behind in this segment, where that is counted.
+    fn generator_behind_ns(&self) -> u64 {
+        let behind = self.target_sums.iter().map(|sums| sums.idle_ns.saturating_add(sums.shift_ns)).max();
+        behind.filter(|_| self.layout.lateness).unwrap_or(0)
     }
 
     /// A certification that was to begin with a steady load and did not proves nothing; any other run says so.

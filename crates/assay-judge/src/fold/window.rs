@@ -5,8 +5,12 @@
 //! end without a hole.
 
 use crate::fold::cell::Cell;
+use crate::fold::late::Late;
 use crate::fold::layout::Layout;
-use assay_record::{FlowInterval, Interval};
+use crate::judgement::DiskCount;
+use assay_base::Direction;
+use assay_record::{FlowInterval, Interval, Timing};
+use std::collections::BTreeMap;
 
 /// A window that has ended.
 #[derive(Clone, Debug)]
@@ -31,6 +35,8 @@ pub struct Window {
     pub flows: Vec<Cell>,
     /// One for each stream: its flows added up.
     pub streams: Vec<Cell>,
+    /// How late the generator was, one for each target; empty where it is not counted.
+    pub late: Vec<Late>,
 }
 
 #[derive(Debug)]
@@ -45,9 +51,33 @@ struct Open {
     intervals: u64,
     mixed: bool,
     flows: Vec<Cell>,
+    late: Vec<Late>,
 }
 
 impl Open {
+    /// Adds how late the generator was and what the disks counted; `Err` names a bucket that does not exist.
+    fn add_lateness(&mut self, interval: &Interval, layout: &Layout) -> Result<(), u64> {
+        for lateness in &interval.lateness {
+            let Some(late) = self.late.get_mut(usize::from(lateness.target)) else { continue };
+            late.add(lateness, &layout.thresholds)?;
+        }
+        for disk in &interval.disks {
+            let Some(late) = self.late.get_mut(usize::from(disk.target)) else { continue };
+            late.add_disk(disk);
+            for (head, flow) in layout.flows.iter().zip(&interval.flows).filter(|(head, _)| head.target == disk.target)
+            {
+                let stream = usize::from(head.stream);
+                let writes = layout.streams[stream].direction == Direction::Write;
+                let own = &mut late.own[usize::from(writes)];
+                *own = own.plus(DiskCount { operations: flow.ended(), bytes: flow.bytes });
+                if writes && layout.durable[stream] {
+                    late.durable = late.durable.saturating_add(flow.ok);
+                }
+            }
+        }
+        Ok(())
+    }
+
     /// To the nanosecond, as intervals end on their schedule unless the run was ended: a part of one is no whole slice.
     fn has_ended(&self) -> bool {
         self.reached >= self.end_ns
@@ -107,6 +137,11 @@ impl Windows {
         }
         let open = self.open.as_mut().expect("opened just above when there was none");
         let drains = layout.drains(at);
+        if layout.lateness
+            && let Err(bucket) = open.add_lateness(interval, layout)
+        {
+            open.invalid.get_or_insert(format!("a count for bucket {bucket}, which does not exist"));
+        }
         open.intervals += u64::from(!drains);
         open.reached = open.reached.max(at.saturating_add(interval.end_ns.saturating_sub(interval.start_ns)));
         for (cell, flow) in open.flows.iter_mut().zip(&interval.flows) {
@@ -137,6 +172,7 @@ impl Windows {
             intervals: 0,
             mixed: false,
             flows,
+            late: if layout.lateness { vec![Late::default(); layout.targets.len()] } else { Vec::new() },
         }
     }
 
@@ -198,6 +234,7 @@ impl Windows {
             repeated: open.repeated,
             flows: open.flows,
             streams,
+            late: open.late,
         }
     }
 }
@@ -228,7 +265,36 @@ pub fn adds_up(flow: &FlowInterval, carried_in: Option<u64>) -> Result<(), Strin
             return Err(format!("{counted} lengths of {what} for {whole} operations"));
         }
     }
+    floors_add_up(flow)
+}
+
+/// What is left of a length is not more than it was.
+fn floors_add_up(flow: &FlowInterval) -> Result<(), String> {
+    for (what, whole, floor) in
+        [("response", &flow.response, &flow.floor), ("service", &flow.service, &flow.service_floor)]
+    {
+        let Some(floor) = floor else { continue };
+        if !is_less(floor, whole) {
+            return Err(format!("the floor of {what} is more than {what} itself"));
+        }
+    }
     Ok(())
+}
+
+/// Each has as many lengths, and from every bucket on the floor has no more.
+fn is_less(floor: &Timing, whole: &Timing) -> bool {
+    let mut both: BTreeMap<u64, [u128; 2]> = BTreeMap::new();
+    for (which, timing) in [floor, whole].into_iter().enumerate() {
+        for pair in timing.counts.chunks_exact(2) {
+            both.entry(pair[0]).or_default()[which] += u128::from(pair[1]);
+        }
+    }
+    let mut above = [0, 0];
+    let fits = both.values().rev().all(|counts| {
+        above = [above[0] + counts[0], above[1] + counts[1]];
+        above[0] <= above[1]
+    });
+    fits && above[0] == above[1] && floor.sum_ns <= whole.sum_ns
 }
 
 #[cfg(test)]
@@ -246,6 +312,10 @@ mod tests {
             of_stream: Vec::new(),
             thresholds: Thresholds::new([]),
             shown: BTreeSet::new(),
+            lateness: false,
+            smallest: None,
+            sequential: Vec::new(),
+            durable: Vec::new(),
             interval_ns: 10,
             planned_ns: 1000,
         }

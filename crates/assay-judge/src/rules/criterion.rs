@@ -5,6 +5,7 @@ use crate::fold::layout::Layout;
 use crate::fold::window::Window;
 use crate::judgement::{CriterionOutcome, Deciding, Figure, Outcome};
 use crate::rules::finding::{Class, Finding};
+use crate::rules::lateness;
 use crate::rules::unfinished::at_least;
 use crate::rules::value::{Value, bound_text, title};
 use assay_base::{Criterion, Measure, Span};
@@ -28,6 +29,8 @@ pub struct Tracker {
     first_generator: Option<Figure>,
     /// The first that was broken already when it was cut short.
     first_cut: Option<Figure>,
+    /// The first window that holds and yet proves nothing, and why.
+    first_flaw: Option<(Figure, String)>,
     worst: Option<Figure>,
     targets: Vec<Option<Figure>>,
 }
@@ -56,6 +59,7 @@ impl Tracker {
             first_broken: None,
             first_generator: None,
             first_cut: None,
+            first_flaw: None,
             worst: None,
             targets: vec![None; layout.targets.len()],
         }
@@ -82,13 +86,15 @@ impl Tracker {
         let stream = self.stream.filter(|_| counts)?;
         let flows = &layout.of_stream[stream];
         let alone = flows.iter().filter(|_| flows.len() > 1);
-        let alone = alone.map(|&flow| (&window.flows[flow], Some(layout.target_of(flow)), flows.len()));
+        let target = |flow: usize| Some(usize::from(layout.flows[flow].target));
+        let alone = alone.map(|&flow| (&window.flows[flow], target(flow), flows.len()));
         let together = (&window.streams[stream], None, 1);
         [together].into_iter().chain(alone).find_map(|(cell, target, shares)| {
-            let what = (self.measure, &self.criterion.bound);
-            let value = at_least(cell, what, window, (&layout.streams[stream], shares), &layout.thresholds)?;
+            let value = Value::of(cell, self.measure, &self.criterion.bound, &layout.thresholds)?;
+            let value = self.without_the_generator(value, cell, target, window, layout);
+            let value = at_least(value, cell, window, (&layout.streams[stream], shares))?;
             let text = format!("at least {}", value.text(&self.criterion.bound));
-            let figure = self.figure_of(value, text, target, window);
+            let figure = self.figure_of(value, text, target, window, layout);
             (!figure.within).then_some(figure)
         })
     }
@@ -113,28 +119,30 @@ impl Tracker {
         let mut alone = Vec::new();
         if flows.len() > 1 {
             for &flow in flows {
-                let figure = self.figure(&window.flows[flow], Some(layout.target_of(flow)), window, layout);
-                alone.extend(figure.map(|figure| (usize::from(layout.flows[flow].target), figure)));
+                let target = usize::from(layout.flows[flow].target);
+                let figure = self.figure(&window.flows[flow], Some(target), window, layout);
+                alone.extend(figure.map(|figure| (target, figure)));
             }
         }
-        self.keep(together, alone)
+        let flaw = if layout.lateness { lateness::flaw(window, stream, layout) } else { None };
+        self.keep(together, alone, flaw)
     }
 
-    fn figure(&self, cell: &Cell, target: Option<&str>, window: &Window, layout: &Layout) -> Option<Figure> {
+    fn figure(&self, cell: &Cell, target: Option<usize>, window: &Window, layout: &Layout) -> Option<Figure> {
         let bound = &self.criterion.bound;
         let value = Value::of(cell, self.measure, bound, &layout.thresholds)?;
-        let figure = self.figure_of(value, value.text(bound), target, window);
+        let figure = self.figure_of(value, value.text(bound), target, window, layout);
         let generator =
-            !figure.within && value.without_own_lag(cell, self.measure, bound, &layout.thresholds).is_within(bound);
+            !figure.within && self.without_the_generator(value, cell, target, window, layout).is_within(bound);
         Some(Figure { generator, ..figure })
     }
 
-    fn figure_of(&self, value: Value, text: String, target: Option<&str>, window: &Window) -> Figure {
+    fn figure_of(&self, value: Value, text: String, target: Option<usize>, window: &Window, layout: &Layout) -> Figure {
         Figure {
             window: window.number,
             start_ns: window.start_ns,
             end_ns: window.end_ns,
-            target: target.map(str::to_owned),
+            target: target.map(|target| layout.targets[target].clone()),
             value: value.as_f64(),
             text,
             operations: value.operations(),
@@ -143,7 +151,29 @@ impl Tracker {
         }
     }
 
-    fn keep(&mut self, together: Figure, alone: Vec<(usize, Figure)>) -> bool {
+    /// What of a value is the device's whatever the generator did.
+    fn without_the_generator(
+        &self,
+        value: Value,
+        cell: &Cell,
+        target: Option<usize>,
+        window: &Window,
+        layout: &Layout,
+    ) -> Value {
+        let (measure, bound, thresholds) = (self.measure, &self.criterion.bound, &layout.thresholds);
+        if !layout.lateness {
+            return value.without_own_lag(cell, measure, bound, thresholds);
+        }
+        let all = self.stream.into_iter().flat_map(|stream| &layout.of_stream[stream]);
+        let on = all.map(|flow| usize::from(layout.flows[*flow].target)).filter(|at| target.is_none_or(|it| it == *at));
+        let left = match lateness::given_away_ns(window, on, layout) {
+            Some(by_ns) => Value::less(cell, measure, bound, thresholds, by_ns),
+            None => Value::floor(cell, measure, bound, thresholds),
+        };
+        left.unwrap_or(value)
+    }
+
+    fn keep(&mut self, together: Figure, alone: Vec<(usize, Figure)>, flaw: Option<String>) -> bool {
         let broken = |figure: &&Figure| !figure.within && !figure.generator;
         let all_broken = alone.iter().all(|(_, figure)| !figure.within);
         let worst_alone =
@@ -162,6 +192,9 @@ impl Tracker {
         } else if let Some(figure) = pushed {
             self.unproven += 1;
             self.first_generator.get_or_insert(figure);
+        } else if let Some(why) = flaw {
+            self.unproven += 1;
+            self.first_flaw.get_or_insert((together.clone(), why));
         }
         for (target, figure) in alone {
             worse(&mut self.targets[target], figure);
@@ -208,6 +241,11 @@ impl Tracker {
                 place(figure, planned, self.own_ns()),
                 figure.text
             );
+            findings.push(Finding::new(Class::Unproven, text, self.deciding(figure, step)));
+        }
+        if let Some((figure, why)) = &self.first_flaw {
+            let place = place(figure, planned, self.own_ns());
+            let text = format!("{place}: {name} was {}, bound {bound}, but {why}", figure.text);
             findings.push(Finding::new(Class::Unproven, text, self.deciding(figure, step)));
         }
         if self.stream.is_none() {
@@ -273,7 +311,12 @@ impl Tracker {
             outcome,
             windows: self.windows,
             broken: self.broken,
-            measured: self.first_broken.or(self.first_cut).or(self.first_generator).or_else(|| self.worst.clone()),
+            measured: self
+                .first_broken
+                .or(self.first_cut)
+                .or(self.first_generator)
+                .or(self.first_flaw.map(|(figure, _)| figure))
+                .or_else(|| self.worst.clone()),
             worst: self.worst,
             targets: self.targets.into_iter().flatten().collect(),
             note: self.note,

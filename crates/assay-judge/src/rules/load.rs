@@ -10,6 +10,7 @@ use crate::fold::window::{Window, sum};
 use crate::judgement::{CriterionOutcome, Deciding, Figure, Outcome};
 use crate::rules::criterion::place;
 use crate::rules::finding::{Class, Finding};
+use crate::rules::lateness;
 use crate::rules::value::share_text;
 use assay_base::{Share, Span};
 
@@ -79,9 +80,17 @@ impl LoadTracker {
         // Over all operations of the slice together: one late operation in a hundred of a rare stream is no starved generator.
         let all = sum(window.streams.iter(), layout);
         let Some((lower, upper)) = all.own_lag.p99_between(&layout.thresholds) else { return };
-        if lower >= threshold.as_ns() {
+        let late = lower >= threshold.as_ns();
+        if late && !layout.lateness {
             let lag = Span::from_ns(lower).human();
             window.invalid = Some(format!("the generator held back 1% of all operations by {lag} or more"));
+        } else if is_slice && late && !self.warned_own_lag {
+            self.warned_own_lag = true;
+            self.warnings.push(format!(
+                "the generator held back 1% of all operations of slice {} by {} or more",
+                window.number,
+                Span::from_ns(lower).human()
+            ));
         } else if is_slice && lower.saturating_mul(10) >= threshold.as_ns() && !self.warned_own_lag {
             self.warned_own_lag = true;
             let upper = upper.map_or_else(|| "an hour".to_owned(), |ns| Span::from_ns(ns).human());
@@ -98,6 +107,9 @@ impl LoadTracker {
     /// Whether the generator held back so much of what there is of a window that was cut short that the whole one would prove
     /// nothing.
     pub fn is_held_back(&self, window: &Window, layout: &Layout) -> bool {
+        if layout.lateness {
+            return false;
+        }
         let all = sum(window.streams.iter(), layout);
         let p99 = all.own_lag.p99_between(&layout.thresholds);
         self.threshold.zip(p99).is_some_and(|(threshold, (lower, _))| lower >= threshold.as_ns())
@@ -194,7 +206,12 @@ impl LoadTracker {
         let waiting = if own && late { 0 } else { waiting };
         let within = waiting <= cell.scheduled / LEFT_WAITING;
         let value = 1.0 - waiting as f64 / cell.scheduled as f64;
-        let generator = !within && own;
+        // What waits may wait because all that came before it was late.
+        let behind = u128::from(waiting) * u128::from(length) / u128::from(cell.scheduled);
+        let targets = || layout.of_stream[stream].iter().filter(|it| flow.is_none_or(|flow| **it == flow));
+        let late = targets().filter_map(|it| window.late.get(usize::from(layout.flows[*it].target)));
+        let shift = late.map(|late| lateness::behind_ns(late, layout)).max().unwrap_or(0);
+        let generator = !within && (own || behind <= u128::from(shift));
         let figure = Figure {
             window: window.number,
             start_ns: window.start_ns,

@@ -3,6 +3,7 @@
 pub mod criterion;
 pub mod disk;
 pub mod finding;
+pub mod lateness;
 pub mod load;
 pub mod unfinished;
 pub mod value;

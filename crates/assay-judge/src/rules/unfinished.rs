@@ -7,21 +7,13 @@
 use crate::fold::cell::Cell;
 use crate::fold::window::Window;
 use crate::rules::value::Value;
-use assay_base::{Bound, Measure};
-use assay_record::{StreamHead, Thresholds};
+use assay_record::StreamHead;
 
-/// The value of `cell`, a part of `window`, without the generator's own lag and over all operations that the whole window can
-/// hold: the final value is at least this. `shares` is among how many flows the stream's schedule is divided, of which `cell`
-/// holds one or all.
-pub fn at_least(
-    cell: &Cell,
-    (measure, bound): (Measure, &Bound),
-    window: &Window,
-    (head, shares): (&StreamHead, usize),
-    thresholds: &Thresholds,
-) -> Option<Value> {
+/// `value` of a part of `window`, the generator's doing not counted, and over all operations that the whole window can
+/// hold: the final value is at least this. `shares` is among how many flows the stream's schedule is divided, of which `cell`, the
+/// part, holds one or all.
+pub fn at_least(value: Value, cell: &Cell, window: &Window, (head, shares): (&StreamHead, usize)) -> Option<Value> {
     let most = most(cell, window, head, shares)?;
-    let value = Value::of(cell, measure, bound, thresholds)?.without_own_lag(cell, measure, bound, thresholds);
     Some(match value {
         Value::Share { over, of } => Value::Share { over, of: of.max(most) },
         Value::Mean { sum_ns, of } => Value::Mean { sum_ns, of: of.max(most) },

@@ -26,7 +26,28 @@ pub enum Value {
 impl Value {
     /// The value of `cell`; `None` when nothing completed or the threshold is not counted exactly.
     pub fn of(cell: &Cell, measure: Measure, bound: &Bound, thresholds: &Thresholds) -> Option<Value> {
+        Value::of_lengths(lengths(cell, measure), bound, thresholds)
+    }
+
+    /// What of it would be left if every operation had taken `by_ns` less, as far as the counters tell that for certain.
+    pub fn less(cell: &Cell, measure: Measure, bound: &Bound, thresholds: &Thresholds, by_ns: u64) -> Option<Value> {
         let lengths = lengths(cell, measure);
+        let of = lengths.total();
+        match bound {
+            Bound::Over { over, .. } | Bound::OverAtMost { over, .. } => {
+                let longer = over.as_ns().saturating_add(by_ns);
+                let first = thresholds.bounds().partition_point(|bound| *bound < longer);
+                let over = lengths.counts.get(first + 1..).map_or(0, crate::fold::cell::total);
+                Some(Value::Share { over, of })
+            }
+            Bound::MeanAtMost(_) => {
+                let less = u128::from(by_ns).saturating_mul(u128::from(of));
+                Some(Value::Mean { sum_ns: lengths.sum_ns.saturating_sub(less), of })
+            }
+        }
+    }
+
+    fn of_lengths(lengths: &Lengths, bound: &Bound, thresholds: &Thresholds) -> Option<Value> {
         let of = lengths.total();
         if of == 0 {
             return None;
@@ -52,6 +73,15 @@ impl Value {
             (Value::Mean { sum_ns, of }, _) => Value::Mean { sum_ns: sum_ns.saturating_sub(cell.own_lag.sum_ns), of },
             (share, Bound::MeanAtMost(_)) => share,
         }
+    }
+
+    /// What of it is certainly not the generator's doing; `None` when that is not counted exactly.
+    pub fn floor(cell: &Cell, measure: Measure, bound: &Bound, thresholds: &Thresholds) -> Option<Value> {
+        let floor = cell.floors.as_ref().map(|[response, service]| match measure {
+            Measure::Response => response,
+            Measure::Service => service,
+        });
+        Value::of_lengths(floor.unwrap_or(lengths(cell, measure)), bound, thresholds)
     }
 
     /// True when the bound holds.

@@ -323,6 +323,7 @@ fn targets(size: Size) -> Vec<TargetTotals> {
             mismatch: 0.0004,
             ..DiskTotals::default()
         }),
+        lateness: None,
         health: None,
     };
     (0..size.targets).map(target).collect()

@@ -103,6 +103,7 @@ pub fn header(hours: u64, targets: u64) -> Header {
         thresholds_ns: Thresholds::new([]).bounds().to_vec(),
         criteria: criteria(&STANDARD),
         max_lag_ns: 10_000_000_000,
+        lateness: false,
         watermarks: vec!["SIMULATED".into()],
         engine: BTreeMap::from([("engine".into(), "sim".into())]),
         host: BTreeMap::new(),

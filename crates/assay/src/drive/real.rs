@@ -4,6 +4,7 @@ use super::meters::Meters;
 use super::{Beside, Collector, Drive, around, too_large};
 use crate::engine::{self, Case, Chosen, Priority, Workers, choose, in_memory, measured, possible, self_benchmark};
 use crate::failure::Failure;
+use crate::header::Around;
 use crate::logfile::LogFile;
 use crate::progress::Progress;
 use crate::pulse::Pulse;
@@ -19,7 +20,7 @@ use assay_device::null::Null;
 use assay_device::select::{AnyDevice, Choice, select};
 use assay_device::usage;
 use assay_engine::shell::{Sink, Spin, Stop, Waiting};
-use assay_engine::{BLANK_CHECK, Host, Ledger, Merger, Setup, Totals, Worker, run_real};
+use assay_engine::{BLANK_CHECK, Host, Ledger, Merger, Peers, Setup, Totals, Worker, run_real};
 use assay_model::arrival::Part;
 use assay_model::{Address, Arrival, Plan};
 use assay_record::{CloseReason, Entry, Event, Frame};
@@ -64,6 +65,8 @@ pub struct Real<'a> {
 struct Marked {
     run: u32,
     ledger: Option<Arc<Ledger>>,
+    /// What the workers know of each other, where there are several.
+    peers: Option<Arc<Peers>>,
 }
 
 /// What workers tell the collecting thread.
@@ -96,6 +99,7 @@ impl<'a> Real<'a> {
         };
         let (chosen, workers) = (&chosen, chosen.workers);
         let ledger = integrity::ledger(self.plan, self.targets, workers);
+        let peers = (workers > 1).then(|| Peers::new(self.plan.targets));
         let (tell, told) = channel();
         let run = (self.plan.seed ^ clock_seed()) as u32;
         std::thread::scope(|scope| {
@@ -111,9 +115,9 @@ impl<'a> Real<'a> {
                 let (go, going) = channel();
                 let (spend, spent) = channel();
                 let part = Part { index: index as u64, of: workers as u64 };
-                let (tell, ledger) = (tell.clone(), ledger.clone());
+                let (tell, ledger, peers) = (tell.clone(), ledger.clone(), peers.clone());
                 let body = move || {
-                    let work = || self.worker(part, chosen, clock, Marked { run, ledger }, &tell, &going, spent);
+                    let work = || self.worker(part, chosen, clock, Marked { run, ledger, peers }, &tell, &going, spent);
                     tell_of_death(index, &tell, work);
                 };
                 spawn(scope, format!("worker-{index}"), body)?;
@@ -136,6 +140,7 @@ impl<'a> Real<'a> {
                 );
             }
             let around = around(self.plan, self.targets, self.how, engine, watch.clocks());
+            let around = Around { lateness: true, ..around };
             let mut collector = Collector::begin(self.plan, header::header(self.plan, around), log, progress);
             self.health(clock, collector.log);
             let start = clock.now() + LEAD;
@@ -258,13 +263,16 @@ impl<'a> Real<'a> {
         // The other end hangs up when another worker could not be made ready.
         let Ok(start) = going.recv() else { return };
         let index = part.index as usize;
-        let Marked { run, ledger } = marked;
+        let Marked { run, ledger, peers } = marked;
         let (thresholds, limits) = (header::thresholds(self.plan), self.how.limits);
         let setup = Setup { part, thresholds, bound, start, run, limits, ledger };
         let Some(mut worker) = Worker::new(&self.carried(choice), device, setup) else {
             let _ = tell.send(Told::Unable(too_large()));
             return;
         };
+        if let Some(peers) = peers {
+            worker.beside(peers);
+        }
         let host = Machine { clock, pulse: &self.pulse, stop: self.stop, own: &self.own };
         let mut line = Line { index, tell, spent, phase_end: &self.phase_end };
         let waiting = Waiting { spin: self.spin(chosen.workers), inline: choice == Choice::Inline };

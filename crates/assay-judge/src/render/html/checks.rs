@@ -46,6 +46,8 @@ pub(crate) fn checks(part: &Part) -> Vec<Check> {
         part.criteria.iter().filter(|outcome| outcome.stream.is_none()).map(delivered).collect();
     checks.extend([
         own_lag(part),
+        rest(part),
+        overslept(part),
         slices(part),
         accounting(part),
         errors(part),
@@ -84,6 +86,59 @@ fn own_lag(part: &Part) -> Check {
         (None, _) => Mark::Note,
     };
     check(mark, "Generator's own lag", found, "A late generator must not be taken for a slow device.")
+}
+
+/// Rule of proof: what of a slice a target may rest because of the generator, and a closed loop oversleep.
+const LATE: f64 = 0.01;
+
+fn rest(part: &Part) -> Check {
+    let late = part.targets.iter().filter_map(|target| target.lateness.as_ref());
+    let worst = late.max_by(|a, b| a.rest_share_max.total_cmp(&b.rest_share_max));
+    let found = worst.map_or("not counted".to_owned(), |late| {
+        let counted = figures_of(late.rest_share_max, &late.idle);
+        let ordered = reordered(part);
+        match ordered.is_empty() {
+            true => counted,
+            false => format!("{counted}; {ordered} may change the order of operations, of which nothing is proven"),
+        }
+    });
+    let mark = marked(worst.map(|late| late.rest_share_max));
+    check(mark, "Rest given", found, "A device that rests because the generator is late may recover.")
+}
+
+/// Targets with an elevator, which lets later operations pass earlier ones: what is proven of queues is not proven of them.
+fn reordered(part: &Part) -> String {
+    let elevator = |target: &&TargetTotals| {
+        target.head.facts.get("scheduler").is_some_and(|it| !matches!(it.as_str(), "none" | "absent"))
+    };
+    part.targets.iter().filter(elevator).map(|target| target.head.name.as_str()).collect::<Vec<_>>().join(", ")
+}
+
+fn overslept(part: &Part) -> Check {
+    let late = part.targets.iter().filter_map(|target| target.lateness.as_ref());
+    let worst = late.max_by(|a, b| a.overslept_share_max.total_cmp(&b.overslept_share_max));
+    let found = worst.map_or("not counted".to_owned(), |late| figures_of(late.overslept_share_max, &late.overslept));
+    let closed = part.streams.iter().any(|totals| totals.rate_asked.is_none());
+    let share = worst.map(|late| if closed { late.overslept_share_max } else { 0.0 });
+    check(
+        marked(share),
+        "Overslept",
+        found,
+        "What is found late seems to have taken long, and a closed loop asks for less.",
+    )
+}
+
+fn figures_of(share: f64, pauses: &assay_record::Pauses) -> String {
+    let (share, sum) = (percent(share), time(pauses.sum_ns));
+    format!("{share} of the worst slice; {sum} in all, {} times, up to {}", count(pauses.count), time(pauses.max_ns))
+}
+
+fn marked(share: Option<f64>) -> Mark {
+    match share {
+        None => Mark::Note,
+        Some(share) if share > LATE => Mark::Warn,
+        Some(_) => Mark::Good,
+    }
 }
 
 fn slices(part: &Part) -> Check {

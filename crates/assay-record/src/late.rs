@@ -1,0 +1,174 @@
+//! Counters of the generator's lateness: what would be left of a length without it, and when a target rested because of it.
+
+use crate::interval::{Lateness, Pauses, Timing};
+use assay_base::Span;
+
+/// How much of one kind of length the generator may have made. Only differences are counted: most operations stay in their
+/// bucket, and then nothing is written but two sums.
+#[derive(Clone, Debug)]
+pub(crate) struct Lessened {
+    less_ns: u64,
+    max_ns: u64,
+    /// How many were counted: of others nothing is known here but that all of them is the device's.
+    counted: u64,
+    /// For each bucket: operations at or over it that are not without what the generator may have made.
+    fewer: Box<[u64]>,
+}
+
+impl Lessened {
+    pub fn new(buckets: usize) -> Lessened {
+        Lessened { less_ns: 0, max_ns: 0, counted: 0, fewer: vec![0; buckets].into() }
+    }
+
+    /// Counts a length of `ns` in bucket `over`, of which `floor` in bucket `least` is certainly the device's. True when
+    /// that is another bucket.
+    #[inline(always)]
+    pub fn record(&mut self, ns: u64, over: usize, floor: u64, least: usize) -> bool {
+        self.less_ns = self.less_ns.saturating_add(ns - floor);
+        self.max_ns = self.max_ns.max(floor);
+        self.counted += 1;
+        if least == over {
+            return false;
+        }
+        self.fewer[least + 1..=over].iter_mut().for_each(|n| *n += 1);
+        true
+    }
+
+    pub fn add(&mut self, other: &Lessened) {
+        self.less_ns = self.less_ns.saturating_add(other.less_ns);
+        self.max_ns = self.max_ns.max(other.max_ns);
+        self.counted += other.counted;
+        self.fewer.iter_mut().zip(&other.fewer).for_each(|(mine, theirs)| *mine += theirs);
+    }
+
+    pub fn clear(&mut self) {
+        (self.less_ns, self.max_ns, self.counted) = (0, 0, 0);
+        self.fewer.fill(0);
+    }
+
+    /// What is left of lengths with this sum, largest and counts; `None` where that is all of it. Where some of them were not
+    /// counted here, the largest is the largest length.
+    pub fn timing(&self, sum_ns: u64, max_ns: u64, counts: &[u64]) -> Option<Timing> {
+        if self.less_ns == 0 {
+            return None;
+        }
+        // What is no longer at or over a bucket is in one below it.
+        let fewer = |bucket: usize| self.fewer.get(bucket).copied().unwrap_or(0);
+        let left = |(bucket, n): (usize, &u64)| n + fewer(bucket + 1) - if bucket > 0 { fewer(bucket) } else { 0 };
+        let left: Vec<u64> = counts.iter().enumerate().map(left).collect();
+        let max_ns = if self.counted == counts.iter().sum::<u64>() { self.max_ns } else { max_ns };
+        Some(Timing { sum_ns: sum_ns.saturating_sub(self.less_ns), max_ns, counts: Timing::sparse(&left) })
+    }
+}
+
+/// The lateness on one target in one interval.
+#[derive(Clone, Debug)]
+pub(crate) struct Rests {
+    shift_ns: u64,
+    gap_ns: u64,
+    idle: Pauses,
+    idle_in: Box<[u64]>,
+    overslept: Pauses,
+}
+
+impl Rests {
+    pub fn new(buckets: usize) -> Rests {
+        Rests {
+            shift_ns: 0,
+            gap_ns: 0,
+            idle: Pauses::default(),
+            idle_in: vec![0; buckets].into(),
+            overslept: Pauses::default(),
+        }
+    }
+
+    /// The target was empty for a time in this bucket, `given` of it with an operation due, which the schedule had set
+    /// `gap` after the one before it.
+    pub fn idle(&mut self, bucket: usize, given: Span, gap: Span) {
+        self.gap_ns = self.gap_ns.max(gap.as_ns());
+        self.idle.record(given.as_ns());
+        self.idle_in[bucket] = self.idle_in[bucket].saturating_add(given.as_ns());
+    }
+
+    pub fn shifted(&mut self, span: Span) {
+        self.shift_ns = self.shift_ns.max(span.as_ns());
+    }
+
+    pub fn overslept(&mut self, span: Span) {
+        self.overslept.record(span.as_ns());
+    }
+
+    pub fn add(&mut self, other: &Rests) {
+        self.shift_ns = self.shift_ns.max(other.shift_ns);
+        self.gap_ns = self.gap_ns.max(other.gap_ns);
+        self.idle.add(&other.idle);
+        self.overslept.add(&other.overslept);
+        let pairs = self.idle_in.iter_mut().zip(&other.idle_in);
+        pairs.for_each(|(mine, theirs)| *mine = mine.saturating_add(*theirs));
+    }
+
+    pub fn clear(&mut self) {
+        (self.shift_ns, self.gap_ns) = (0, 0);
+        (self.idle, self.overslept) = (Pauses::default(), Pauses::default());
+        self.idle_in.fill(0);
+    }
+
+    /// For the log; `None` when nothing was late.
+    pub fn lateness(&self, target: u16) -> Option<Lateness> {
+        let Rests { shift_ns, gap_ns, idle, overslept, .. } = *self;
+        let idle_in = Timing::sparse(&self.idle_in);
+        let late = shift_ns > 0 || idle.count > 0 || overslept.count > 0;
+        late.then_some(Lateness { target, shift_ns, gap_ns, idle, idle_in, overslept })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_left_keeps_the_number_of_lengths() {
+        // Lengths in buckets 2, 5 and 7; the second falls to 3, the third to 0.
+        let mut lessened = Lessened::new(9);
+        assert!(lessened.record(50, 5, 30, 3) && lessened.record(70, 7, 0, 0));
+        assert!(!lessened.record(51, 5, 50, 5));
+        let left = lessened.timing(191, 70, &[0, 0, 1, 0, 0, 2, 0, 1, 0]).unwrap();
+        assert_eq!((left.sum_ns, left.max_ns), (100, 70));
+        let all = lessened.timing(171, 70, &[0, 0, 0, 0, 0, 2, 0, 1, 0]).unwrap();
+        assert_eq!((all.sum_ns, all.max_ns), (80, 50));
+        assert_eq!(left.counts, [0, 1, 2, 1, 3, 1, 5, 1]);
+        let mut sum = Lessened::new(9);
+        assert_eq!(sum.timing(191, 70, &[0; 9]), None, "nothing was the generator's");
+        sum.add(&lessened);
+        assert_eq!(sum.timing(191, 70, &[0, 0, 1, 0, 0, 2, 0, 1, 0]), Some(left));
+        sum.clear();
+        assert_eq!(sum.timing(1, 1, &[0; 9]), None);
+    }
+
+    #[test]
+    fn rests_add_up_and_are_absent_where_nothing_was_late() {
+        let mut rests = Rests::new(4);
+        assert_eq!(rests.lateness(3), None);
+        rests.idle(2, Span::from_ns(10), Span::from_ns(5));
+        rests.idle(2, Span::from_ns(30), Span::from_ns(4));
+        rests.overslept(Span::from_ns(7));
+        rests.shifted(Span::from_ns(9));
+        rests.shifted(Span::from_ns(8));
+        let mut both = Rests::new(4);
+        both.idle(1, Span::from_ns(1), Span::from_ns(6));
+        both.add(&rests);
+        let idle = Pauses { sum_ns: 41, max_ns: 30, count: 3 };
+        let overslept = Pauses { sum_ns: 7, max_ns: 7, count: 1 };
+        let expected = Lateness { target: 3, shift_ns: 9, gap_ns: 6, idle, idle_in: vec![1, 1, 2, 40], overslept };
+        assert_eq!(both.lateness(3), Some(expected));
+        both.clear();
+        assert_eq!(both.lateness(3), None);
+        for late in
+            [|rests: &mut Rests| rests.shifted(Span::from_ns(1)), |rests: &mut Rests| rests.overslept(Span::from_ns(1))]
+        {
+            late(&mut both);
+            assert!(both.lateness(0).is_some());
+            both.clear();
+        }
+    }
+}

@@ -1,0 +1,136 @@
+//! Devices in virtual time whose rules are known, for a generator that may be late: one server, several, one that recovers
+//! when it rests, one that merges what comes in bunches, and one that gives out tokens.
+//!
+//! What an operation takes is drawn by its number, so that a punctual generator meets the same device to the nanosecond.
+
+use assay_base::{Completion, Device, Done, Geometry, Instant, Op, Prng, Span, Ticket};
+use std::cell::Cell;
+use std::rc::Rc;
+
+pub const US: u64 = 1_000;
+pub const MS: u64 = 1_000_000;
+
+/// What decides when an operation is done.
+#[derive(Clone, Debug)]
+pub enum Kind {
+    /// Servers, of which always the one that is free first takes the next.
+    Servers(Vec<u64>),
+    /// One server that owes `debt` of upkeep for each operation. It works that off when it was idle for `onset`; when it owes more
+    /// than `most`, the next operation waits until it has worked off `pays`.
+    Recovers { free: u64, owed: u64, debt: u64, onset: u64, most: u64, pays: u64 },
+    /// One server that takes up to `most` waiting operations at once.
+    Merges { free: u64, filling: (u64, u64), most: u64, carried: Rc<Cell<u64>> },
+    /// `burst` tokens, one more each `every`; whoever has none waits, and all are carried at once.
+    Tokens { next: u64, every: u64, burst: u64 },
+}
+
+/// What one operation takes: exponential about `mean`, and `slow` for a share of them.
+#[derive(Clone, Copy, Debug)]
+pub struct Draw {
+    pub seed: u64,
+    pub least: u64,
+    pub mean: u64,
+    pub slow: u64,
+    /// In parts per million.
+    pub slow_ppm: u64,
+}
+
+impl Draw {
+    fn of(&self, number: u64) -> u64 {
+        let mut prng = Prng::child(self.seed, &[number]);
+        let usual = self.least + (-(1.0 - prng.unit()).max(1e-9).ln() * self.mean as f64) as u64;
+        if prng.below(1_000_000) < self.slow_ppm { usual + self.slow } else { usual }
+    }
+}
+
+/// A device whose completions are stamped when they are found, or by itself.
+pub struct Simulated {
+    kind: Kind,
+    draw: Draw,
+    number: u64,
+    when_found: bool,
+    pending: Vec<Completion>,
+}
+
+impl Simulated {
+    pub fn new(kind: Kind, draw: Draw, when_found: bool) -> Simulated {
+        Simulated { kind, draw, number: 0, when_found, pending: Vec::new() }
+    }
+}
+
+impl Simulated {
+    /// When the next operation is done, which a waiting thread is woken by.
+    pub fn next_completion(&self) -> Option<Instant> {
+        self.pending.iter().map(|it| it.completed).min()
+    }
+}
+
+impl Kind {
+    /// When an operation that comes `now` and takes `span` is done.
+    fn serve(&mut self, now: u64, span: u64) -> u64 {
+        match self {
+            Kind::Servers(free) => {
+                let first = free.iter_mut().min().expect("there is a server");
+                *first = now.max(*first) + span;
+                *first
+            }
+            Kind::Recovers { free, owed, debt, onset, most, pays } => {
+                let rest = now.saturating_sub(*free);
+                if rest > *onset {
+                    *owed = owed.saturating_sub(rest - *onset);
+                }
+                *owed += *debt;
+                let paid = if *owed > *most { *pays } else { 0 };
+                *owed = owed.saturating_sub(paid);
+                *free = now.max(*free) + paid + span;
+                *free
+            }
+            Kind::Merges { free, filling: (begins, held), most, carried } => {
+                // The batch that is filling begins when the server is free; who comes later than that begins another.
+                if now >= *begins || *held >= *most {
+                    *begins = now.max(*free);
+                    *free = *begins + span;
+                    *held = 0;
+                    carried.set(carried.get() + 1);
+                }
+                *held += 1;
+                *free
+            }
+            Kind::Tokens { next, every, burst } => {
+                let begins = now.max(*next);
+                *next = (*next).max(now.saturating_sub(*every * *burst)) + *every;
+                begins.max(now) + span
+            }
+        }
+    }
+}
+
+impl Device for Simulated {
+    fn geometry(&self, _: u16) -> Geometry {
+        Geometry { size: 1 << 30, block: 512 }
+    }
+    fn buffer(&mut self, _: Ticket) -> &mut [u8] {
+        &mut []
+    }
+    fn submit(&mut self, now: Instant, ticket: Ticket, op: &Op) {
+        let span = self.draw.of(self.number);
+        self.number += 1;
+        let completed = Instant::from_ns(self.kind.serve(now.as_ns(), span));
+        self.pending.push(Completion { ticket, result: Ok(op.len), issued: now, accepted: now, completed });
+    }
+    fn poll(&mut self, now: Instant, done: &mut Done) {
+        let before = done.len();
+        done.extend(self.pending.extract_if(.., |it| it.completed <= now));
+        done[before..].sort_by_key(|it| it.completed);
+        if self.when_found {
+            done[before..].iter_mut().for_each(|it| it.completed = now);
+        }
+    }
+    fn next_wakeup(&self) -> Option<Instant> {
+        None
+    }
+    fn is_stamped_when_found(&self) -> bool {
+        self.when_found
+    }
+    fn wait(&mut self, _: Span) {}
+}

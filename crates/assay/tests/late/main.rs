@@ -1,0 +1,9 @@
+//! A generator that is late neither accuses nor excuses: devices with known rules and a punctual twin of each run, in virtual
+//! time, through the real engine, log and judge.
+
+#![allow(clippy::unwrap_used, reason = "a test panics to fail")]
+
+mod campaign;
+mod devices;
+mod rig;
+mod rows;

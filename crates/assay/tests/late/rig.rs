@@ -1,0 +1,178 @@
+//! A run in virtual time whose generator is late as it is told, through the real engine, log and judge.
+
+use crate::devices::{Kind, Simulated};
+use assay_base::{Instant, Prng, Span};
+use assay_engine::{Limits, Setup, Worker};
+use assay_judge::{Judgement, Options, judge};
+use assay_model::{PhaseKind as Planned, Plan, arrival::Part, workload};
+use assay_record::{
+    Close, DiskCounters, Entry, FlowHead, Header, Interval, PhaseHead, PhaseKind, Reader, StreamHead, TargetHead,
+    Thresholds, Writer,
+};
+use std::cell::Cell;
+use std::collections::BTreeMap;
+use std::rc::Rc;
+
+/// When the generator does not get to run.
+#[derive(Clone, Debug, Default)]
+pub struct Late {
+    pub seed: u64,
+    /// Of the times it wakes, so many of a million are too late, by up to this much.
+    pub wakes_ppm: u64,
+    pub wakes_by: u64,
+    /// Stopped at the end of each `every`, for so long; 0 is never.
+    pub every: u64,
+    pub stopped: u64,
+    /// Stopped once from a moment on for so long.
+    pub once: Vec<(u64, u64)>,
+}
+
+impl Late {
+    /// When it runs, if it is to at `at`; `number` is how often it ran before.
+    fn runs(&self, at: u64, number: u64) -> u64 {
+        let mut at = at;
+        if self.wakes_ppm > 0 {
+            let mut prng = Prng::child(self.seed, &[number]);
+            if prng.below(1_000_000) < self.wakes_ppm {
+                at += prng.below(self.wakes_by.max(1));
+            }
+        }
+        let within = if self.every > 0 { at % self.every } else { 0 };
+        if self.every > 0 && within >= self.every - self.stopped {
+            at += self.every - within;
+        }
+        let still = self.once.iter().find(|(from, span)| (*from..from + span).contains(&at));
+        still.map_or(at, |(from, span)| from + span)
+    }
+}
+
+/// As in a real run.
+const DISTURBED: Span = Span::from_us(100);
+
+/// A plan of one stream, from the lines of its stream and of its criterion.
+pub fn plan(head: &str, stream: &str, criterion: &str) -> Plan {
+    let file = format!(
+        "model = \"streams\"\n{head}\n[[stream]]\nname = \"s\"\nsize = \"4KiB\"\n{stream}\n\
+         [[criterion]]\nstream = \"s\"\n{criterion}\n"
+    );
+    let adjust = workload::Adjust { targets: 1, seed: 1, ..workload::Adjust::default() };
+    workload::read("t", &file).unwrap_or_else(|e| panic!("{e:?}\n{file}")).plan(&adjust).unwrap()
+}
+
+fn header(plan: &Plan, thresholds: &Thresholds, lateness: bool) -> Header {
+    let phase = |phase: &assay_model::Phase| PhaseHead {
+        name: phase.name.clone(),
+        kind: if phase.kind == Planned::Measure { PhaseKind::Measure } else { PhaseKind::WarmUp },
+        span_ns: phase.span.as_ns(),
+        steady_round_ns: None,
+    };
+    let stream = &plan.streams[0];
+    Header {
+        format: 1,
+        tool: "assay (test)".into(),
+        created: "1970-01-01T00:00:00Z".into(),
+        clocks: None,
+        signer: None,
+        name: "late".into(),
+        step: None,
+        continues: false,
+        measured_before_ns: 0,
+        seed: 1,
+        model: "streams".into(),
+        load: "1x".into(),
+        slice_ns: plan.slice.as_ns(),
+        interval_ns: plan.interval.as_ns(),
+        phases: plan.phases.iter().map(phase).collect(),
+        streams: vec![StreamHead {
+            name: "s".into(),
+            direction: stream.direction,
+            arrival: stream.arrival.name().into(),
+            rate: stream.arrival.rate(),
+            size: "4KiB".into(),
+            per_target: false,
+        }],
+        flows: vec![FlowHead { stream: 0, target: 0 }],
+        targets: vec![TargetHead {
+            name: "disk".into(),
+            size_bytes: 1 << 30,
+            block_bytes: 512,
+            ..TargetHead::default()
+        }],
+        thresholds_ns: thresholds.bounds().to_vec(),
+        criteria: plan.criteria.clone(),
+        max_lag_ns: plan.max_lag.as_ns(),
+        lateness,
+        watermarks: Vec::new(),
+        engine: BTreeMap::new(),
+        host: BTreeMap::new(),
+        plan: serde_json::to_value(plan).unwrap(),
+    }
+}
+
+/// Runs `plan` on a device with a generator that is `late`, and judges the log. With `counted` unset the log is as one that
+/// knows nothing of lateness.
+pub fn judged(plan: &Plan, kind: &Kind, device: Simulated, bound: u32, late: &Late, counted: bool) -> Judgement {
+    let carried = match kind {
+        Kind::Merges { carried, .. } => Some(carried.clone()),
+        _ => None,
+    };
+    let log = logged(plan, device, bound, late, counted, carried);
+    judge(Reader::new(&log[..]), &Options::default()).unwrap()
+}
+
+/// The log of such a run. `carried` is what a disk that merges says it has carried.
+pub fn logged(
+    plan: &Plan,
+    device: Simulated,
+    bound: u32,
+    late: &Late,
+    counted: bool,
+    carried: Option<Rc<Cell<u64>>>,
+) -> Vec<u8> {
+    let thresholds = Thresholds::new(plan.criteria.iter().filter_map(assay_base::Criterion::threshold));
+    let mut writer = Writer::new(Vec::new(), 0);
+    writer.write(&Entry::Header(Box::new(header(plan, &thresholds, counted)))).unwrap();
+    let part = Part { index: 0, of: 1 };
+    let (start, limits) = (Instant::ZERO, Limits::default());
+    let setup = Setup { part, thresholds, bound, start, run: 7, limits, ledger: None };
+    let mut worker = Worker::new(plan, device, setup).unwrap();
+    let (mut now, mut number, mut intervals, mut before) = (Instant::ZERO, 0, 0, 0);
+    loop {
+        let step = worker.step(now);
+        for event in worker.take_events().collect::<Vec<_>>() {
+            writer.write(&Entry::Event(event)).unwrap();
+        }
+        for frame in worker.take_frames().collect::<Vec<_>>() {
+            let mut interval: Interval = frame.interval();
+            if let Some(carried) = &carried {
+                let reads = carried.get() - std::mem::replace(&mut before, carried.get());
+                // Merging makes operations fewer and no bytes.
+                let read_bytes = interval.flows[0].bytes;
+                interval.disks = vec![DiskCounters { reads, read_bytes, ..DiskCounters::default() }];
+            }
+            if !counted {
+                interval.lateness.clear();
+                interval.flows.iter_mut().for_each(|flow| (flow.floor, flow.service_floor) = (None, None));
+            }
+            writer.write(&Entry::Interval(interval)).unwrap();
+            intervals += 1;
+            worker.recycle(frame);
+        }
+        if step.done {
+            break;
+        }
+        // As the shell of a real run waits: until something is due, at most a millisecond with something in flight, and until
+        // a completion comes, of which it knows only by looking.
+        let planned = now + worker.patience(step.wake.since(now));
+        let wake = worker.device().next_completion().map_or(planned, |at| at.min(planned)).max(now);
+        let ended = Instant::from_ns(late.runs(wake.as_ns(), number));
+        worker.watched(if ended.since(planned) > DISTURBED { now } else { planned.min(ended) });
+        now = ended;
+        number += 1;
+    }
+    let assay_engine::Totals { issued, completed, stuck } = worker.totals();
+    let close =
+        Close { reason: worker.reason(), at_ns: now.as_ns(), text: String::new(), intervals, issued, completed, stuck };
+    writer.write(&Entry::Close(close)).unwrap();
+    writer.into_inner()
+}
