@@ -23,8 +23,8 @@ fn the_path_of_a_search_survives_a_power_cut() {
     };
     assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
     let step = |line: &str| match () {
-        () if line.contains("fsync(") && line.contains("/limit.json.new>") => Some("data"),
-        () if line.contains("rename") && line.contains("limit.json.new") => Some("name"),
+        () if line.contains("fsync(") && line.contains("/search/.assay-") => Some("data"),
+        () if line.contains("rename") && line.contains("\"limit.json\"") => Some("name"),
         () if line.contains("fsync(") && line.contains("/search>") => Some("directory"),
         () => None,
     };

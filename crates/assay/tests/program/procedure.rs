@@ -226,6 +226,8 @@ fn a_curve_without_a_maximum_is_not_said_to_go_on() {
         "sim:flash",
         "--from",
         "10000x",
+        "--resolution",
+        "10000x",
         "--for",
         "1s",
         "--slice",
