@@ -122,7 +122,7 @@ impl HeldBack {
 pub(crate) const LOOK: Span = Span::from_ms(1);
 /// Completions that may have waited to be found for this long and longer are counted as overslept. Less is what every
 /// program that waits on this machine has, and what a worker needs to go through a full queue.
-const OVERSLEPT: Span = Span::from_ms(1);
+pub(crate) const OVERSLEPT: Span = Span::from_ms(1);
 
 /// When the worker looked for completions, and when it should have.
 #[derive(Clone, Copy, Debug)]

@@ -3,7 +3,7 @@
 //! Order inside a step: reap, close the intervals that have ended, issue what is due. An operation keeps its intended time
 //! however long it waits for a slot; nothing is dropped and nothing is forgiven.
 
-use crate::blame::{Full, HeldBack, LOOK, Peers, Shift, Stretch, Watch};
+use crate::blame::{Full, HeldBack, LOOK, OVERSLEPT, Peers, Shift, Stretch, Watch};
 use crate::flow::Flow;
 use crate::ledger::Ledger;
 use crate::look;
@@ -175,6 +175,11 @@ pub struct Worker<D> {
     /// When draining gives up; `None` while the schedule runs.
     drain_until: Option<Instant>,
     held_back: HeldBack,
+    /// Something follows a schedule, or is found later than it is done: how late the generator is must be known. Where all are
+    /// closed loops on a device that tells the time, only whether it overslept.
+    may_be_late: bool,
+    /// That, or the program stood still once: each completion is looked at closely.
+    looks_close: bool,
     /// One for each target, and its flows.
     shifts: Vec<Shift>,
     together: Vec<Vec<usize>>,
@@ -273,6 +278,8 @@ impl<D: Device> Worker<D> {
         let open_loop = flows.iter().all(Flow::is_open_loop);
         let when_found = device.is_stamped_when_found();
         let ahead = device.is_sure() && verifier.is_none() && waits && open_loop;
+        let may_be_late =
+            !ahead && (when_found || flows.iter().any(|flow| flow.is_open_loop() || !flow.pause().is_zero()));
         Some(Worker {
             due: flows
                 .iter()
@@ -281,6 +288,8 @@ impl<D: Device> Worker<D> {
                 .collect(),
             begun: Vec::new(),
             recorder: Recorder::new(thresholds, flows.len()).with_lateness(plan.targets.into()),
+            may_be_late,
+            looks_close: may_be_late,
             together: (0..plan.targets)
                 .map(|it| (0..flows.len()).filter(|at| flows[*at].target == it).collect())
                 .collect(),
@@ -390,6 +399,7 @@ impl<D: Device> Worker<D> {
     pub fn stopped(&mut self, from: Instant, until: Instant) {
         self.held_back.stopped = Stretch { from, until };
         self.watch.not_since(from);
+        self.looks_close = true;
     }
 
     /// When an operation of a lane that was due at `due` and goes out `now` would have gone out but for the device.
@@ -511,10 +521,26 @@ impl<D: Device> Worker<D> {
     fn reap(&mut self, now: Instant) {
         self.device.poll(now, &mut self.done);
         let mut done = std::mem::take(&mut self.done);
+        // Where time is virtual and the device sure, it does not matter when it is looked at.
+        if done.first().is_some_and(|first| now.since(first.completed) >= OVERSLEPT) && !self.ahead {
+            self.oversleeps(now, &done);
+        }
         for completion in done.drain(..) {
             self.complete(now, &completion);
         }
         self.done = done;
+    }
+
+    /// Counts that completions which tell their times, in their order, were looked for long after that.
+    #[cold]
+    fn oversleeps(&mut self, now: Instant, done: &Done) {
+        for completion in done {
+            let flow = self.slots[completion.ticket.0 as usize].flow;
+            let (target, late) = (self.flows[usize::from(flow)].target, now.since(completion.completed));
+            if self.shifts[usize::from(target)].oversleeps(now, late) {
+                self.recorder.overslept(target, late);
+            }
+        }
     }
 
     #[inline]
@@ -528,11 +554,14 @@ impl<D: Device> Worker<D> {
             return;
         }
         if completion.result == Ok(slot.len) && !slot.rest {
-            let (intended, excess) = self.back(now, &slot, completion);
+            let (intended, own, excess) = self.back(now, &slot, completion);
             let response = completion.completed.since(intended);
             if self.verifier.is_none() || self.is_sound(now, &slot, ticket, response) {
                 let service = completion.completed.since(completion.issued);
-                self.recorder.completed_late(index, slot.len, response, service, excess);
+                match excess {
+                    None => self.recorder.completed(index, slot.len, response, service, own),
+                    Some(excess) => self.recorder.completed_late(index, slot.len, response, service, excess),
+                }
                 if slot.blank_check {
                     self.sample(index, ticket, &slot);
                 }
@@ -549,7 +578,7 @@ impl<D: Device> Worker<D> {
 
     /// Frees the slot of an operation that came back, and returns when it was wanted and how much of its time may be our own.
     #[inline(always)]
-    fn back(&mut self, now: Instant, slot: &Slot, completion: &Completion) -> (Instant, Excess) {
+    fn back(&mut self, now: Instant, slot: &Slot, completion: &Completion) -> (Instant, Span, Option<Excess>) {
         let index = usize::from(slot.flow);
         let flow = &mut self.flows[index];
         flow.returned(completion.completed);
@@ -570,12 +599,16 @@ impl<D: Device> Worker<D> {
         let own = self.held_back.own(intended, slot.held, slot.submitted, completion.issued);
         self.recorder.lagged(index, lag, own);
         self.recorder.submitted(index, completion.accepted.since(completion.issued));
-        let excess = self.excess(usize::from(target), own, slot, completion);
-        self.found(now, index, slot, completion, excess.service);
+        let excess = if self.looks_close {
+            Some(self.found(now, slot, completion, own))
+        } else {
+            self.free(now, self.flows[index].lane, completion);
+            None
+        };
         if completion.result.is_ok() {
             self.failures[usize::from(target)] = 0;
         }
-        (intended, excess)
+        (intended, own, excess)
     }
 
     /// What of an operation's time may be the generator's doing, `own` its lag.
@@ -591,10 +624,15 @@ impl<D: Device> Worker<D> {
         Excess { own_lag: own, response: (worst + handed).max(own) + slack, service: slack }
     }
 
-    /// Frees the slot of an operation whose completion may have waited `slack` to be found.
-    #[inline(always)]
-    fn found(&mut self, now: Instant, index: usize, slot: &Slot, completion: &Completion, slack: Span) {
-        let Flow { lane, target, in_flight, .. } = self.flows[index];
+    /// Frees the slot of an operation that had `own` lag, and returns what of its time may be the generator's doing.
+    ///
+    /// This and `arrives` are kept out of the way of closed loops on devices that tell the time, which need neither (10 % on the
+    /// null device).
+    #[inline(never)]
+    fn found(&mut self, now: Instant, slot: &Slot, completion: &Completion, own: Span) -> Excess {
+        let Flow { lane, target, in_flight, .. } = self.flows[usize::from(slot.flow)];
+        let excess = self.excess(usize::from(target), own, slot, completion);
+        let slack = excess.service;
         let late = slack.max(now.since(completion.completed));
         let together = self.free(now, lane, completion);
         let peers = if together { self.peers(usize::from(target)) } else { Span::ZERO };
@@ -608,10 +646,11 @@ impl<D: Device> Worker<D> {
         let at = usize::from(target);
         if in_flight == 0 && self.together[at].iter().all(|flow| self.flows[*flow].in_flight == 0) {
             self.shifts[at].ends(completion.completed, slack);
-            if let Some(peers) = &self.peers {
+            if let Some(peers) = self.peers.as_ref().filter(|_| self.may_be_late) {
                 peers.leave(at);
             }
         }
+        excess
     }
 
     /// Gives a slot back; true when its operation was found with the first of a full queue.
@@ -658,7 +697,7 @@ impl<D: Device> Worker<D> {
             (completion.issued, completion.accepted) = (begun.issued, begun.accepted);
             moved = begun.moved;
         }
-        let (intended, _) = self.back(now, slot, &completion);
+        let (intended, ..) = self.back(now, slot, &completion);
         let index = usize::from(slot.flow);
         let failure = self.failure(slot, completion.completed.since(intended));
         self.unsettled(slot);
@@ -995,7 +1034,7 @@ impl<D: Device> Worker<D> {
     }
 
     /// Counts how late an operation arrives at its target, and what rest that gave it.
-    #[inline(always)]
+    #[inline(never)]
     fn arrives(&mut self, now: Instant, index: usize, due: Instant, held: Instant) {
         let flow = &self.flows[index];
         let (scheduled, at, several) = (flow.is_open_loop(), usize::from(flow.target), self.shifts.len() > 1);
@@ -1025,7 +1064,9 @@ impl<D: Device> Worker<D> {
     #[inline(always)]
     fn take_slot(&mut self, now: Instant, index: usize, due: Instant, op: &Op) -> Ticket {
         let held = self.held(self.flows[index].lane, now, due);
-        self.arrives(now, index, due, held);
+        if self.may_be_late {
+            self.arrives(now, index, due, held);
+        }
         self.pull(index);
         let flow = &mut self.flows[index];
         let lane = &mut self.lanes[flow.lane];

@@ -119,6 +119,11 @@ fn the_head_says_what_was_tested_and_what_it_did() {
     let got = text(&Scenario::new(head).run(good).completed().judge());
     let line = got.lines().nth(1).unwrap().trim();
     assert!(line.starts_with("PM9A3 S64F, 1 GiB; 10 IOPS, ") && line.ends_with(" MB/s"), "{got}");
+    // What the log could not find out is not shown.
+    let mut unknown = header(2, 1);
+    unknown.targets[0].facts = [("model", "absent"), ("serial", "absent")].map(|(k, v)| (k.into(), v.into())).into();
+    let got = text(&Scenario::new(unknown).run(good).completed().judge());
+    assert!(got.lines().nth(1).unwrap().trim().starts_with("1 GiB; 10 IOPS, "), "{got}");
 }
 
 /// Streams are listed in the order of the plan; the worst one is among them wherever it stands there.

@@ -365,16 +365,38 @@ impl Recorder {
         *max = (*max).max(took.as_ns());
     }
 
-    /// Counts an operation as completed in full.
+    /// Counts an operation as completed in full, of whose time only its own lag may be the generator's doing.
     #[inline(always)]
     pub fn completed(&mut self, flow: usize, bytes: u32, response: Span, service: Span, own_lag: Span) {
-        let excess = Excess { own_lag, response: own_lag, service: Span::ZERO };
-        self.completed_late(flow, bytes, response, service, excess);
+        let (over, _) = self.took(flow, bytes, response, service);
+        if !own_lag.is_zero() {
+            self.forgive(flow, response, own_lag, over);
+        }
     }
 
     /// The same, of an operation whose times the generator's lateness may have made longer by `excess`.
-    #[inline(always)]
+    #[inline(never)]
     pub fn completed_late(&mut self, flow: usize, bytes: u32, response: Span, service: Span, excess: Excess) {
+        let (over, bucket) = self.took(flow, bytes, response, service);
+        let cell = &mut self.cells[flow];
+        let mut fell = false;
+        if !excess.response.is_zero() {
+            let floor = response.saturating_sub(excess.response).as_ns();
+            fell = cell.floor.record(response.as_ns(), over, floor, self.thresholds.bucket(floor));
+        }
+        if !excess.service.is_zero() {
+            let floor = service.saturating_sub(excess.service).as_ns();
+            cell.service_floor.record(service.as_ns(), bucket, floor, self.thresholds.bucket(floor));
+        }
+        // What stays in its bucket without all of that stays there without its own lag.
+        if fell {
+            self.forgive(flow, response, excess.own_lag, over);
+        }
+    }
+
+    /// Counts the times of an operation that completed in full; returns their buckets.
+    #[inline(always)]
+    fn took(&mut self, flow: usize, bytes: u32, response: Span, service: Span) -> (usize, usize) {
         let cell = &mut self.cells[flow];
         cell.ok += 1;
         cell.bytes += u64::from(bytes);
@@ -382,22 +404,17 @@ impl Recorder {
         cell.response.record(response.as_ns(), over);
         let bucket = if service == response { over } else { self.thresholds.bucket(service.as_ns()) };
         cell.service.record(service.as_ns(), bucket);
-        if !excess.response.is_zero() {
-            let floor = response.saturating_sub(excess.response).as_ns();
-            let least = self.thresholds.bucket(floor);
-            // What stays in its bucket without all of that stays there without its own lag.
-            if cell.floor.record(response.as_ns(), over, floor, least) {
-                let without = self.thresholds.bucket(response.saturating_sub(excess.own_lag).as_ns());
-                cell.forgiven[without + 1..=over].iter_mut().for_each(|n| *n += 1);
-            }
-        }
-        if !excess.service.is_zero() {
-            let floor = service.saturating_sub(excess.service).as_ns();
-            cell.service_floor.record(service.as_ns(), bucket, floor, self.thresholds.bucket(floor));
-        }
         let times = &mut self.times[flow];
         times.response.record(response.as_ns());
         times.service.record(service.as_ns());
+        (over, bucket)
+    }
+
+    /// Counts what own lag pushed over thresholds, of a response in bucket `over`.
+    #[inline]
+    fn forgive(&mut self, flow: usize, response: Span, own_lag: Span, over: usize) {
+        let without = self.thresholds.bucket(response.saturating_sub(own_lag).as_ns());
+        self.cells[flow].forgiven[without + 1..=over].iter_mut().for_each(|n| *n += 1);
     }
 
     /// Counts an operation that was handed over in its time, took no time in that, and completed in full after `took`.

@@ -113,7 +113,7 @@ fn head(page: &mut Page, judgement: &Judgement, room: Room) {
 /// What was tested, and what it did: `Samsung PM9A3 S64FNE0R600123, 1.75 TiB; 61400 IOPS, 372.4 MB/s`.
 fn device(part: &Part) -> Option<String> {
     let facts = part.targets.first().map(|target| &target.head.facts)?;
-    let fact = |name: &str| facts.get(name).map(String::as_str);
+    let fact = |name: &str| facts.get(name).map(String::as_str).filter(|fact| *fact != "absent");
     let known = [fact("model"), fact("serial")].into_iter().flatten().collect::<Vec<_>>().join(" ");
     let size = part.targets.iter().fold(0u64, |sum, target| sum.saturating_add(target.head.size_bytes));
     let size = (size > 0).then(|| Bytes::new(size).human());

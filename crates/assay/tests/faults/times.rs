@@ -73,10 +73,12 @@ fn percentiles_are_the_disks_own_at_queue_depth_1_and_32() {
             rig.fault.set(&format!("reset=1 {faults}"));
             let said = begun.end();
             let (verdict, _) = rig.ended(&said);
-            if verdict == "INVALID" {
+            let reason = said.json()["reason"].as_str().unwrap_or_default().to_owned();
+            let overslept = verdict == "INVALID" && reason.contains(", but the generator overslept");
+            if verdict == "INVALID" && !overslept {
                 continue;
             }
-            assert_eq!(verdict, "PASS", "{}", said.out);
+            assert!(verdict == "PASS" || overslept, "{}", said.out);
             let apart = apart(&rig, &said.json(), way);
             eprintln!("queue depth {depth}, the way {:.0?} µs: {apart:?}", way.map(|ns| ns / 1e3));
             best.iter_mut().zip(&apart).for_each(|(best, (_, share))| *best = best.min(*share));

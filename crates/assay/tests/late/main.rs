@@ -1,6 +1,11 @@
 //! A generator that is late neither accuses nor excuses: devices with known rules and a punctual twin of each run, in virtual
 //! time, through the real engine, log and judge.
 
+#![allow(
+    clippy::disallowed_methods,
+    clippy::disallowed_macros,
+    reason = "a test reads its scale and tells its figures"
+)]
 #![allow(clippy::unwrap_used, reason = "a test panics to fail")]
 
 mod campaign;
