@@ -98,9 +98,11 @@ fn drawn(head: &Head) -> Option<Rate> {
         .then(|| Rate::per_second(divided(reads.saturating_add(writes), threads(head))))
 }
 
-/// Reads and committed writes a second as `act_storage` derives them.
+/// Reads and committed writes a second as `act_storage` derives them. A log that leaves out the writes has none, and its reads are
+/// still due.
 fn internal(head: &Head) -> Option<(u64, u64)> {
-    Some((derived(head, "internal-read-reqs-per-sec")?, derived(head, "internal-write-reqs-per-sec")?))
+    let writes = derived(head, "internal-write-reqs-per-sec").unwrap_or(0);
+    Some((derived(head, "internal-read-reqs-per-sec")?, writes))
 }
 
 /// A whole number of the derived configuration.
