@@ -109,7 +109,7 @@ fn whole_disk_partitions_and_siblings() {
     // Who holds the lock has the disk open as well; that alone can be overridden, the lock cannot.
     let refusal = admit(&part(2), &[S6]).expect_err("a partition of a locked disk");
     assert_eq!(refusal.rule, S13, "{refusal}");
-    assert!(refusal.to_string().contains("another run has locked it") && refusal.to_string().contains(&process));
+    assert!(refusal.to_string().contains("another run has locked") && refusal.to_string().contains(&process));
     drop(locked);
     let tokens: Vec<_> = [disk.path(), &part(1), &part(2)].iter().map(|path| examine(path).token).collect();
     assert!(tokens[0] != tokens[1] && tokens[1] != tokens[2] && tokens[0] != tokens[2]);

@@ -254,7 +254,7 @@ fn percentiles(page: &mut Page, judgement: &Judgement, room: Room) {
         page.line(times(&format!("{name} response"), &stream.response));
         page.line(times(&format!("{name} service"), &stream.service));
     }
-    if left_out > 0 {
+    if left_out > 0 && room.table.is_some() {
         page.line(format!("… {left_out} more streams: assay judge --json"));
     }
 }
