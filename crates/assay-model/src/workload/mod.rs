@@ -27,8 +27,10 @@ pub const MODELS: [&str; 3] = ["streams", "act-storage", "act-index"];
 
 /// Most faults of one file that are told.
 const MOST_FAULTS: usize = 20;
-/// Most times that a file is read again behind a fault.
+/// Most times that a file is read again behind a fault, and most bytes of all readings together: a file of a megabyte that is
+/// wrong everywhere is not worth seconds.
 const MOST_ROUNDS: usize = 100;
+const MOST_READ: usize = 4 << 20;
 
 /// Everything that is wrong with a workload file, in its order.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -61,7 +63,7 @@ pub fn read(file: &str, text: &str) -> Result<Workload, Faults> {
     let mut mended = Mended::new(text.get(..LONGEST).unwrap_or(text));
     let mut faults: Vec<Fault> = Vec::new();
     let mut found = Some(first);
-    for _ in 0..MOST_ROUNDS {
+    for _ in 0..MOST_ROUNDS.min(MOST_READ / text.len().max(1)).max(1) {
         let Some(fault) = found.take() else { break };
         let caused = fault.span.as_ref().is_some_and(|span| mended.is_ours(span));
         match &fault.span {
