@@ -321,6 +321,30 @@ mod tests {
         }
     }
 
+    #[test]
+    fn a_floor_is_never_more_than_what_it_is_the_floor_of() {
+        let timing = |sum_ns, counts: &[u64]| Timing { sum_ns, max_ns: 9, counts: counts.to_vec() };
+        let whole = timing(100, &[2, 5, 7, 3]);
+        for (floor, fits) in [
+            (timing(100, &[2, 5, 7, 3]), true),
+            (timing(0, &[0, 8]), true),
+            (timing(60, &[2, 6, 7, 2]), true),
+            (timing(60, &[2, 6, 6, 1, 7, 1]), true),
+            (timing(101, &[2, 5, 7, 3]), false),
+            (timing(60, &[2, 4, 7, 4]), false),
+            (timing(60, &[2, 5, 8, 3]), false),
+            (timing(60, &[2, 5, 7, 2]), false),
+            (timing(60, &[2, 6, 7, 3]), false),
+        ] {
+            let flow =
+                FlowInterval { ok: 8, response: whole.clone(), floor: Some(floor.clone()), ..FlowInterval::default() };
+            assert_eq!(floors_add_up(&flow).is_ok(), fits, "{floor:?}");
+            let flow =
+                FlowInterval { service: whole.clone(), service_floor: Some(floor.clone()), ..FlowInterval::default() };
+            assert_eq!(floors_add_up(&flow).is_ok(), fits, "{floor:?}");
+        }
+    }
+
     /// Windows in which what lies between two moments was measured.
     fn measured(length: Option<u64>, from: u64, to: u64) -> Windows {
         let mut windows = Windows::new(length, 1000);

@@ -142,3 +142,153 @@ fn merged(late: &Late, target: usize, layout: &Layout) -> Option<String> {
         )
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::judgement::DiskCount;
+    use assay_base::Rate;
+    use assay_record::{DiskCounters, FlowHead, Lateness, Pauses, StreamHead, Thresholds};
+    use std::collections::BTreeSet;
+
+    const MS: u64 = 1_000_000;
+    const SECOND: u64 = 1_000 * MS;
+
+    /// One stream on one target, judged by what is over 1 ms.
+    fn layout(open: bool, direction: Direction) -> Layout {
+        Layout {
+            streams: vec![StreamHead {
+                name: "s".into(),
+                direction,
+                arrival: "steady".into(),
+                rate: open.then(|| Rate::per_second(500)),
+                size: "4KiB".into(),
+                per_target: false,
+            }],
+            flows: vec![FlowHead { stream: 0, target: 0 }],
+            targets: vec!["disk".into()],
+            of_stream: vec![vec![0]],
+            thresholds: Thresholds::new([]),
+            shown: BTreeSet::new(),
+            lateness: true,
+            smallest: Some(Span::from_ms(1)),
+            sequential: vec![false],
+            durable: vec![false],
+            interval_ns: SECOND,
+            planned_ns: 10 * SECOND,
+        }
+    }
+
+    /// Ten seconds, with given idle (time, of an empty time of that length) beside gaps of 2 ms, and oversleeping.
+    fn window(idle: &[(u64, u64)], overslept: u64, layout: &Layout) -> Window {
+        let mut late = Late::default();
+        for (given, empty) in idle {
+            let pauses = Pauses { sum_ns: *given, max_ns: *given, count: 1 };
+            let idle_in = vec![layout.thresholds.bucket(*empty) as u64, *given];
+            let lateness = Lateness { gap_ns: 2 * MS, shift_ns: 7 * MS, idle: pauses, idle_in, ..Lateness::default() };
+            late.add(&lateness, &layout.thresholds).unwrap();
+        }
+        late.overslept.record(overslept);
+        Window {
+            number: 1,
+            start_ns: 0,
+            end_ns: 10 * SECOND,
+            complete: true,
+            invalid: None,
+            intervals: 10,
+            mixed: false,
+            repeated: false,
+            flows: Vec::new(),
+            streams: Vec::new(),
+            late: vec![late],
+        }
+    }
+
+    #[test]
+    fn a_rest_counts_when_it_is_longer_than_the_schedules_own() {
+        let layout = layout(true, Direction::Read);
+        // 2.1 ms are allowed: what lies in the bucket from 2.048 to 4 ms is not counted.
+        for (idle, rest) in [
+            (&[(50 * MS, 2 * MS)][..], 0),
+            (&[(50 * MS, 3 * MS)], 0),
+            (&[(50 * MS, 4 * MS)], 50 * MS),
+            (&[(50 * MS, 3 * MS), (20 * MS, 5 * MS), (30 * MS, 3_600_000 * MS)], 50 * MS),
+        ] {
+            let window = window(idle, 0, &layout);
+            assert_eq!(window.late[0].rest_ns(&layout.thresholds, margin_ns(&layout)), rest, "{idle:?}");
+            assert_eq!(behind_ns(&window.late[0], &layout), rest + 7 * MS, "{idle:?}");
+        }
+        assert_eq!(margin_ns(&layout), 100_000);
+        assert_eq!(Late::default().rest_ns(&layout.thresholds, 0), 0, "nothing was late");
+        assert_eq!(Late { gap_ns: u64::MAX, ..Late::default() }.rest_ns(&layout.thresholds, 9), 0);
+    }
+
+    #[test]
+    fn what_holds_is_proven_with_a_hundredth_of_rest_and_not_with_more() {
+        for (rest, open, flawed, told) in [
+            (9 * MS, true, false, false),
+            (10 * MS, true, false, false),
+            (11 * MS, true, false, true),
+            (100 * MS, true, false, true),
+            (101 * MS, true, true, true),
+            // A closed loop leaves no rest that was not asked for.
+            (101 * MS, false, false, true),
+        ] {
+            let layout = layout(open, Direction::Read);
+            let window = window(&[(rest, SECOND)], 0, &layout);
+            assert_eq!(flaw(&window, 0, &layout).is_some(), flawed, "{rest} {open}");
+            assert_eq!(warning(&window, &layout).is_some(), told, "{rest} {open}");
+            let away = given_away_ns(&window, [0].into_iter(), &layout);
+            assert_eq!(away, (rest > 100 * MS).then_some(rest + 7 * MS), "{rest}");
+        }
+    }
+
+    #[test]
+    fn only_a_closed_loop_asks_for_less_by_oversleeping() {
+        for (overslept, open, flawed) in [(100 * MS, false, false), (101 * MS, false, true), (101 * MS, true, false)] {
+            let layout = layout(open, Direction::Read);
+            let found = flaw(&window(&[], overslept, &layout), 0, &layout);
+            assert_eq!(found.is_some(), flawed, "{overslept} {open}: {found:?}");
+        }
+    }
+
+    #[test]
+    fn what_was_merged_proves_nothing_where_the_generator_was_late() {
+        for (direction, sequential, durable, counted, rest, flawed) in [
+            (Direction::Read, true, false, 9_897, 11, false),
+            (Direction::Read, true, false, 9_896, 11, true),
+            (Direction::Read, true, false, 20_000, 11, false),
+            (Direction::Read, true, false, 9_000, 10, false),
+            (Direction::Read, false, false, 9_000, 11, false),
+            (Direction::Write, true, false, 9_000, 11, true),
+            (Direction::Write, false, true, 9_897, 11, false),
+            (Direction::Write, false, true, 9_896, 11, true),
+            // A disk without a cache counts no flush.
+            (Direction::Write, false, true, 0, 11, false),
+        ] {
+            let mut layout = layout(true, direction);
+            (layout.sequential[0], layout.durable[0]) = (sequential, durable);
+            let mut window = window(&[(rest * MS, SECOND)], 0, &layout);
+            let late = &mut window.late[0];
+            let flushes = if durable { counted } else { 0 };
+            late.add_disk(&DiskCounters { reads: counted, writes: counted, flushes, ..DiskCounters::default() });
+            late.own = [DiskCount { operations: 10_000, bytes: 1 }; 2];
+            late.durable = if durable { 10_000 } else { 0 };
+            let found = flaw(&window, 0, &layout);
+            assert_eq!(found.is_some(), flawed, "{direction} {sequential} {durable} {counted} {rest}: {found:?}");
+            window.late[0].disk = None;
+            assert_eq!(flaw(&window, 0, &layout), None, "nobody counted");
+        }
+    }
+
+    #[test]
+    fn totals_keep_the_worst_slice() {
+        let layout = layout(true, Direction::Read);
+        let mut totals = LatenessTotals::default();
+        for (rest, overslept) in [(50 * MS, 20 * MS), (20 * MS, 30 * MS)] {
+            totals.add(&window(&[(rest, SECOND)], overslept, &layout).late[0], 10 * SECOND, &layout);
+        }
+        assert_eq!((totals.rest_share_max, totals.overslept_share_max), (0.005, 0.003));
+        assert_eq!((totals.idle.sum_ns, totals.idle.count, totals.overslept.max_ns), (70 * MS, 2, 30 * MS));
+    }
+}
