@@ -801,6 +801,11 @@ impl StepFold {
     fn count_told(&mut self) {
         let (uncounted, lost) = std::mem::take(&mut self.segment.failed).end();
         for Uncounted { flow, first_ns, interval } in uncounted {
+            if flow >= self.layout.flows.len() {
+                let text = "an operation failed, of no stream that the log names";
+                self.findings.push(Finding::of_step(Class::Errors, text, self.number));
+                continue;
+            }
             self.errors(flow, first_ns, &interval);
             self.integrity.add(&interval);
             if self.segment.is_measured(first_ns) {
