@@ -28,7 +28,7 @@ const LARGEST: u64 = 16 << 20;
 
 /// What is due within so short a time goes out after one wake-up. A drop-in costs no more of the processor than it must, as ACT does: it
 /// shows service alone, which waiting does not touch, and the lag stands in its log.
-const TOGETHER: Span = Span::from_us(20);
+const TOGETHER: Span = Span::from_us(50);
 /// Where no target can be: stands for the log directory of a run whose log is not kept.
 const NOWHERE: &str = "/proc";
 
