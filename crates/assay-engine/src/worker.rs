@@ -592,12 +592,14 @@ impl<D: Device> Worker<D> {
                 self.drain_until = Some(now + self.limits.drain);
             }
         }
-        // A closed loop wants its operation when it issues it.
-        let intended = if open_loop || !flow.pause().is_zero() { slot.intended } else { completion.issued };
+        // A closed loop wants its operation when it issues it: no part of it is late.
+        let (intended, own) = if open_loop || !flow.pause().is_zero() {
+            (slot.intended, self.held_back.own(slot.intended, slot.held, slot.submitted, completion.issued))
+        } else {
+            (completion.issued, Span::ZERO)
+        };
         self.totals.completed += 1;
-        let lag = completion.issued.since(intended);
-        let own = self.held_back.own(intended, slot.held, slot.submitted, completion.issued);
-        self.recorder.lagged(index, lag, own);
+        self.recorder.lagged(index, completion.issued.since(intended), own);
         self.recorder.submitted(index, completion.accepted.since(completion.issued));
         let excess = if self.looks_close {
             Some(self.found(now, slot, completion, own))
@@ -1033,10 +1035,12 @@ impl<D: Device> Worker<D> {
         self.due[index] = flow.due(end);
     }
 
-    /// Counts how late an operation arrives at its target, and what rest that gave it.
+    /// Counts how late an operation arrives at its target, and what rest that gave it. Returns when it would have gone out but for
+    /// the device.
     #[inline(never)]
-    fn arrives(&mut self, now: Instant, index: usize, due: Instant, held: Instant) {
+    fn arrives(&mut self, now: Instant, index: usize, due: Instant) -> Instant {
         let flow = &self.flows[index];
+        let held = self.held(flow.lane, now, due);
         let (scheduled, at, several) = (flow.is_open_loop(), usize::from(flow.target), self.shifts.len() > 1);
         let shift = &mut self.shifts[at];
         if flow.in_flight == 0 && self.together[at].iter().all(|flow| self.flows[*flow].in_flight == 0) {
@@ -1052,21 +1056,26 @@ impl<D: Device> Worker<D> {
         if scheduled || !flow.pause().is_zero() {
             // Which target a hand-over blocked on is not known: where there are several it may be another's.
             let full = self.lanes[flow.lane].full.behind(due);
-            let held = if several { due + full.min(held.since(due)) } else { held };
-            let shifted = shift.issues(due, now.since(due.max(held)), held > due);
+            let by_target = if several { due + full.min(held.since(due)) } else { held };
+            let shifted = shift.issues(due, now.since(due.max(by_target)), by_target > due);
             if let Some(peers) = self.peers.as_ref().filter(|peers| shifted > peers.worst(at)) {
                 peers.tell(at, shifted);
             }
         }
+        held
     }
 
     /// Makes a slot ready for an operation of a flow and counts it as issued.
     #[inline(always)]
     fn take_slot(&mut self, now: Instant, index: usize, due: Instant, op: &Op) -> Ticket {
-        let held = self.held(self.flows[index].lane, now, due);
-        if self.may_be_late {
-            self.arrives(now, index, due, held);
-        }
+        let held = if self.may_be_late {
+            self.arrives(now, index, due)
+        } else if self.open_loop {
+            self.held(self.flows[index].lane, now, due)
+        } else {
+            // A closed loop wants its operation when it issues it: the device did not hold it back.
+            due
+        };
         self.pull(index);
         let flow = &mut self.flows[index];
         let lane = &mut self.lanes[flow.lane];
