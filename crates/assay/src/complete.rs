@@ -34,9 +34,17 @@ pub fn answered() -> bool {
         return false;
     }
     let dir = std::env::current_dir().ok();
-    let asked = CompleteEnv::with_factory(Cli::command).var(ASKS).try_complete(std::env::args_os(), dir.as_deref());
+    let option = std::env::args_os().next_back().is_some_and(|word| word.as_encoded_bytes().starts_with(b"-"));
+    let command = || if option { Cli::command() } else { without_options(Cli::command()) };
+    let asked = CompleteEnv::with_factory(command).var(ASKS).try_complete(std::env::args_os(), dir.as_deref());
     // A question that cannot be understood is not answered, and nothing is run for it.
     !matches!(asked, Ok(false))
+}
+
+/// Some thirty options would bury what the next word may be: they are offered to who types a hyphen, or where nothing else is.
+fn without_options(command: clap::Command) -> clap::Command {
+    let positional = |arg: clap::Arg| if arg.is_positional() { arg } else { arg.hide(true) };
+    command.mut_subcommands(|verb| verb.mut_args(positional))
 }
 
 /// The script that a shell reads. `program` is what it shall ask: the name in the path, or where the program was called by one.

@@ -31,9 +31,9 @@ fn verbs() -> Vec<String> {
 }
 
 /// What stands before the cursor, what must be offered, and what must not.
-const OFFERED: [(&str, &[&str], &[&str]); 12] = [
+const OFFERED: [(&str, &[&str], &[&str]); 13] = [
     ("assay cert", &["certify"], &["run"]),
-    ("assay run ", &["act-storage", "random-read", "mine.toml", "sub/"], &["sim:flash", "data.bin"]),
+    ("assay run ", &["mine.toml", "act-storage", "random-read"], &["sim:flash", "data.bin", "--load"]),
     ("assay run act-", &["act-storage", "act-storage-quick", "act-index"], &["random-read", "mine.toml"]),
     ("assay run random-read ", &["sim:flash", "sim:disk", "null:1GiB", "data.bin"], &[]),
     ("assay explain ", &["certify", "act-index", "mine.toml"], &["sim:flash"]),
@@ -44,6 +44,7 @@ const OFFERED: [(&str, &[&str], &[&str]); 12] = [
     ("assay prep ", &["data.bin"], &["sim:flash", "act-storage"]),
     ("assay judge sub/", &["sub/run.jsonl"], &[]),
     ("assay man wa", &["watch"], &["certify"]),
+    ("assay run --lo", &["--load"], &["act-storage"]),
 ];
 
 /// A directory with files to offer, in which the shells run.
@@ -134,16 +135,28 @@ fn plain(told: &str) -> String {
 #[test]
 fn zsh_completes() {
     let dir = place();
-    for (line, wanted, unwanted) in OFFERED {
-        let ask = format!(
-            "zmodload zsh/zpty; zpty it zsh -f -i; \
-             zpty -w it 'PS1=; LISTMAX=1000; stty cols 200; autoload -U compinit; compinit -u -d dump; source <(assay completions zsh); \
-             zstyle \":completion:*\" list-separator \"--\"; bindkey \"^D\" list-choices; print READY'; \
-             zpty -r it seen '*READY*READY*'; zpty -w -n it $'{line}\\x04'; \
-             sleep 2; while zpty -r -t it more; do print -r -- \"$more\"; done; zpty -d it"
+    if shell("zsh", &["-f", "-c", ":"], dir.path()).is_none() {
+        return;
+    }
+    let mut ask = "zmodload zsh/zpty; zpty it zsh -f -i; \
+        zpty -w it 'PS1=G\"O> \"; LISTMAX=1000; stty cols 200; autoload -U compinit; compinit -u -d $HOME/dump; \
+        source <(assay completions zsh); bindkey \"^D\" list-choices'; zpty -r it seen '*GO> *'; sleep 1\n"
+        .to_owned();
+    // Zsh lists nothing while more is typed: each list is waited for, and then its line is taken back.
+    for (line, wanted, _) in OFFERED {
+        let last = wanted.last().unwrap();
+        ask += &format!(
+            "all=; zpty -w -n it $'{line}\\x04'; \
+             repeat 200; do while zpty -r -t it more; do all+=$more; done; [[ $all == *'{last}'* ]] && break; sleep 0.1; done; \
+             sleep 0.3; while zpty -r -t it more; do all+=$more; done; print -r -- \"$all\"; print -r -- '====='; \
+             zpty -w -n it $'\\x15'; sleep 0.2; while zpty -r -t it more; do :; done\n"
         );
-        let Some(told) = shell("zsh", &["-f", "-c", &ask], dir.path()) else { return };
-        offers("zsh", line, &plain(&told), wanted, unwanted);
+    }
+    let Some(told) = shell("timeout", &["100", "zsh", "-f", "-c", &ask], dir.path()) else { return };
+    let lists: Vec<&str> = told.split("=====").collect();
+    assert_eq!(lists.len(), OFFERED.len() + 1, "{told}");
+    for ((line, wanted, unwanted), list) in OFFERED.into_iter().zip(lists) {
+        offers("zsh", line, &plain(list), wanted, unwanted);
     }
 }
 
