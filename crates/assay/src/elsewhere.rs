@@ -52,6 +52,11 @@ fn tame(mut error: clap::Error) -> clap::Error {
         ContextValue::Strings(texts) => {
             Some((kind, ContextValue::Strings(texts.iter().map(|text| one_line(text)).collect())))
         }
+        // What was typed well keeps its colours.
+        ContextValue::StyledStrs(texts) if texts.iter().any(|text| one_line(text) != text.to_string()) => {
+            let tamed = texts.iter().map(|text| one_line(text).into());
+            Some((kind, ContextValue::StyledStrs(tamed.collect())))
+        }
         _ => None,
     };
     let tamed: Vec<(ContextKind, ContextValue)> = error.context().filter_map(tamed).collect();

@@ -1,7 +1,7 @@
 //! Signatures of certificates, in minisign's form: keys are made with `minisign -G`, and `minisign -V` checks what is signed
 //! here. The key is read before a run begins, because its password may have to be typed.
 
-use crate::failure::{Failure, shown};
+use crate::failure::{Failure, one_line, shown};
 use crate::{certificate, files};
 use assay_judge::Judgement;
 use minisign::{PublicKey, PublicKeyBox, SecretKey, SecretKeyBox, SignatureBox};
@@ -89,7 +89,8 @@ pub fn public_key(text: &str) -> Result<PublicKey, Failure> {
     };
     read().map_err(|why: String| {
         Failure::usage(format!(
-            "the public key {text} cannot be used: {why}\n  = give minisign's public key or its file"
+            "the public key {} cannot be used: {why}\n  = give minisign's public key or its file",
+            one_line(text)
         ))
     })
 }

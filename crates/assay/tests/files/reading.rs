@@ -141,13 +141,15 @@ fn hostile_names_make_no_lines_of_a_plan() {
 #[test]
 fn hostile_names_make_no_lines_of_a_message() {
     let place = Place::new();
+    let made = place.assay(&["run", "random-read", "sim:flash", "--for", "2s", "--slice", "1s", "--out", "run"]);
+    assert_eq!(made.code, Some(0), "{made:?}");
     let name = "x\nerror: ALL CLEAR\u{1b}[2J\u{202e}y";
     let more: [&[&str]; 14] = [
         &["run", "random-read", "NAME"],
         &["run", "random-read", "NAME", "NAME"],
-        &["run", "act-storage", "NAME", "--create", "16MiB"],
+        &["run", "act-storage", "NAME", "--create", "16MiB", "--for", "1s"],
         &["run", "random-read", "null:NAME"],
-        &["run", "random-read", "sim:flash", "--out", "NAME/in"],
+        &["run", "random-read", "sim:flash", "--for", "2s", "--slice", "1s", "--out", "NAME/in"],
         &["run", "random-read", "sim:flash", "--NAME"],
         &["run", "random-read", "sim:flash", "--for", "NAME"],
         &["NAME"],
@@ -178,7 +180,7 @@ fn hostile_names_make_no_lines_of_a_message() {
             assert!(!told.contains(['\u{202e}', '\u{1b}']), "{kind} {args:?}: {told:?}");
             assert!(!told.lines().any(|line| line.starts_with("error: ALL CLEAR")), "{kind} {args:?}: {told}");
         }
-        let _ = fs::remove_dir(&path);
+        let _ = fs::remove_dir_all(&path);
         let _ = fs::remove_file(&path);
     }
 }

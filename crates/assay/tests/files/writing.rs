@@ -423,7 +423,7 @@ fn on_a_full_disk_the_file_that_was_there_stays() {
     let tried = std::panic::catch_unwind(|| {
         fs::write(pages.join("assay.1"), "the page that was there").unwrap();
         let _ = fs::write(pages.join("filler"), [1; 64 << 10]);
-        let said = place.assay(&["man", "pages"]);
+        let said = place.assay(&["man", "--out", "pages"]);
         assert_eq!(said.code, Some(5), "{said:?}");
         assert!(said.err.contains("pages/assay.1") && said.err.contains("No space left"), "{said:?}");
         assert_eq!(fs::read_to_string(pages.join("assay.1")).unwrap(), "the page that was there");
