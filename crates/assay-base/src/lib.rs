@@ -13,6 +13,7 @@ pub mod op;
 pub mod prng;
 pub mod stamp;
 pub mod steady;
+pub mod text;
 pub mod time;
 pub mod units;
 

@@ -128,7 +128,7 @@ fn cpu_limit(print: &HostFingerprint) -> Found {
     match print.cgroup.cpus {
         Some(limit) if print.cpus.is_none_or(|n| limit < f64::from(n)) => bad(
             format!(
-                "the control group allows {limit:.2} of {cpus} CPUs: the generator is stopped when it has used them up"
+                "the control group allows {limit:.2} of {cpus} CPUs: the test is stopped whenever it has used them up"
             ),
             "systemctl set-property --runtime UNIT CPUQuota= (docker run without --cpus)",
         ),

@@ -1005,7 +1005,7 @@ impl<D: Device> Worker<D> {
         let shift = self.shifts[at].worst(self.peers(at));
         let own = now.since(due.max(self.held(self.flows[index].lane, now, due))).max(shift);
         let (reason, who) = if own.as_ns() * 2 > now.since(due).as_ns() {
-            (CloseReason::GeneratorLag, "the generator did not get to issue them")
+            (CloseReason::GeneratorLag, "the test machine did not get to issue them")
         } else {
             (CloseReason::DeviceLag, "the device did not take them")
         };

@@ -267,10 +267,13 @@ pub struct CriterionOutcome {
     pub windows: u64,
     /// Of which over the bound.
     pub broken: u64,
+    /// The targets that broke it by themselves, the worst first, where there are several.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub broken_on: Vec<BrokenTarget>,
     /// The deciding figure: the first broken window, otherwise the worst; absent when nothing was judged.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub measured: Option<Figure>,
-    /// The worst figure of all windows.
+    /// The worst figure of all windows, on one target or on all together.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub worst: Option<Figure>,
     /// The worst of each target alone, where there are several.
@@ -279,6 +282,17 @@ pub struct CriterionOutcome {
     /// What else must be said: `judged over 30 min, the whole measured time`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub note: Option<String>,
+}
+
+/// A target that broke a criterion by itself.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct BrokenTarget {
+    /// Its name.
+    pub target: String,
+    /// Windows in which it did.
+    pub windows: u64,
+    /// The worst figure of those.
+    pub worst: Figure,
 }
 
 /// A measured value of a criterion in one window.

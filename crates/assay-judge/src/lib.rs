@@ -18,7 +18,8 @@ pub mod render;
 pub mod verdict;
 mod words;
 
+pub use assay_base::text::printable;
 pub use judge::{Fold, JudgeError, Options, judge};
 pub use judgement::Judgement;
 pub use verdict::Verdict;
-pub use words::{for_a_shell, printable};
+pub use words::for_a_shell;

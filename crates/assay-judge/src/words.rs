@@ -1,18 +1,42 @@
 //! Times, changes and names in words, for reasons and every rendering alike.
 
-use crate::judgement::{Change, Steadiness};
+use crate::judgement::{BrokenTarget, Change, Steadiness};
 use assay_base::Span;
+use assay_base::text::printable;
 
 /// A name of a file or target as a shell takes it for one word, for commands that are shown to be typed.
 pub fn for_a_shell(name: &str) -> String {
     let plain = |c: char| c.is_alphanumeric() || "/._-+,:=@%".contains(c);
+    if name.chars().any(|c| printable(c) != c) {
+        // As bash and zsh read it: such a name can be copied as well, and does nothing to a terminal.
+        let escaped = name.chars().map(|c| match c {
+            '\'' | '\\' => format!("\\{c}"),
+            c if printable(c) != c && c.is_ascii() => format!("\\x{:02x}", u32::from(c)),
+            c if printable(c) != c => format!("\\u{:04x}", u32::from(c)),
+            c => c.to_string(),
+        });
+        return format!("$'{}'", escaped.collect::<String>());
+    }
     if name.chars().all(plain) { name.to_owned() } else { format!("'{}'", name.replace('\'', "'\\''")) }
 }
 
-/// Control characters, and those that turn the direction of text, are shown as a mark.
-pub fn printable(c: char) -> char {
-    let turns = matches!(c, '\u{61c}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{2069}' | '\u{feff}');
-    if c.is_control() || turns { '\u{fffd}' } else { c }
+/// Targets that a sentence names; the others are counted.
+const NAMED: usize = 8;
+
+/// `on 2 of 4 targets, the worst first: sim:c 20.00%, sim:b 8.00%`; empty where no target broke anything by itself.
+pub(crate) fn broken_on(broken: &[BrokenTarget], of: usize) -> String {
+    let named: Vec<String> = broken.iter().take(NAMED).map(|it| format!("{} {}", it.target, it.worst.text)).collect();
+    let more = match broken.len().saturating_sub(NAMED) {
+        0 => String::new(),
+        more => format!(" and {more} more"),
+    };
+    let named = named.join(", ") + &more;
+    match broken.len() {
+        0 => String::new(),
+        1 => format!("on 1 of {of} targets: {named}"),
+        n if n == of => format!("on all {of} targets, the worst first: {named}"),
+        n => format!("on {n} of {of} targets, the worst first: {named}"),
+    }
 }
 
 /// A place in measured time: `5:12:00`, with milliseconds where it is not a whole second.
@@ -47,6 +71,18 @@ pub(crate) fn change(steadiness: &Steadiness, change: &Change) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_name_can_be_typed_again() {
+        for (name, typed) in [
+            ("run-1", "run-1"),
+            ("my run", "'my run'"),
+            ("it's", "'it'\\''s'"),
+            ("a\nb'\u{1b}\u{202e}", "$'a\\x0ab\\'\\x1b\\u202e'"),
+        ] {
+            assert_eq!(for_a_shell(name), typed);
+        }
+    }
 
     #[test]
     fn places_in_measured_time() {

@@ -101,14 +101,14 @@ fn verdicts() {
         ("log failed", good, LogFailed, Verdict::Incomplete, "log could not be kept"),
         ("target lost", good, TargetLost, Verdict::Fail, "target was lost"),
         ("device lag", good, DeviceLag, Verdict::Fail, "load was not held"),
-        ("generator lag", good, GeneratorLag, Verdict::Invalid, "the generator let"),
+        ("generator lag", good, GeneratorLag, Verdict::Invalid, "the test machine was too slow and let"),
         ("engine failed", good, EngineFailed, Verdict::Invalid, "the engine failed"),
         (
             "slow because of own lag",
             |m, f| Minute { pushed: if m >= 60 { 9 } else { 0 }, slow: 45, ..good(m, f) },
             Completed,
             Verdict::Invalid,
-            "generator's own lag",
+            "only because the test machine issued operations late",
         ),
         (
             "slow besides own lag",
@@ -117,7 +117,13 @@ fn verdicts() {
             Verdict::Fail,
             "slice 1",
         ),
-        ("own lag p99 over 1 ms", |m, f| Minute { pushed: 20, ..good(m, f) }, Completed, Verdict::Invalid, "held back"),
+        (
+            "own lag p99 over 1 ms",
+            |m, f| Minute { pushed: 20, ..good(m, f) },
+            Completed,
+            Verdict::Invalid,
+            "slice 1 proves nothing: the test machine issued 1% of all operations",
+        ),
         (
             "not delivered, device",
             |m, f| Minute { waiting: if m % 60 == 59 { 500 } else { 0 }, queue_us: 100, ..good(m, f) },
@@ -130,7 +136,7 @@ fn verdicts() {
             |m, f| Minute { waiting: if m % 60 == 59 { 500 } else { 0 }, own_us: 20, ..good(m, f) },
             Completed,
             Verdict::Invalid,
-            "generator could not keep up",
+            "test machine could not keep up",
         ),
         (
             "schedule too thin",
@@ -158,7 +164,7 @@ fn verdicts() {
             |_, _| Minute { unscheduled: 600, ..Minute::default() },
             Completed,
             Verdict::Invalid,
-            "the schedule of reads held 0",
+            "only 0 operations of reads were due",
         ),
     ];
     for (name, behave, reason, verdict, words) in cases {
@@ -174,7 +180,11 @@ fn verdicts() {
 fn a_generator_lag_of_a_tenth_of_the_threshold_is_a_warning() {
     let judged = Scenario::new(header(2, 1)).run(|m, f| Minute { own_us: 140, ..good(m, f) }).completed().judge();
     assert_eq!(judged.verdict, Verdict::Pass, "{}", judged.reason);
-    assert!(judged.warnings.len() == 1 && judged.warnings[0].contains("own lag"), "{:?}", judged.warnings);
+    assert!(
+        judged.warnings.len() == 1 && judged.warnings[0].contains("too late, by 128 µs to 256 µs or more"),
+        "{:?}",
+        judged.warnings
+    );
 }
 
 #[test]
@@ -419,7 +429,7 @@ fn reads_of_which_none_was_looked_at_prove_nothing() {
         }
         let judged = judge_bytes(&writer.into_inner());
         assert_eq!(judged.verdict, verdict, "{told} {direction} {sampled}: {}", judged.reason);
-        let named = judged.reason.contains("reads on sim:b: of none of its 37200 reads");
+        let named = judged.reason.contains("reads on sim:b: it is not known whether any of its 37200 reads");
         assert_eq!(named, verdict == Verdict::Invalid, "{}", judged.reason);
     }
 }

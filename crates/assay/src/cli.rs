@@ -1,11 +1,13 @@
 //! What the user typed. Every option is said once here; what it means is decided in `commands`.
 
+use crate::complete;
 use assay_base::{Bytes, Measure, Multiple, Rate, Share, Span};
 use assay_device::safety::{RuleId, Standing, lasts};
 use assay_device::select::Choice;
 use assay_engine::shell::Spin;
 use assay_model::WarmUp;
 use clap::{Args, Parser, Subcommand};
+use clap_complete::engine::{ArgValueCandidates, ArgValueCompleter};
 use std::path::PathBuf;
 
 const EXIT_CODES: &str = "\
@@ -66,7 +68,7 @@ pub enum Command {
     Workloads(Workloads),
     /// The completions of a shell, to be sourced
     Completions(Completions),
-    /// The manual page, or all of them into a directory
+    /// The manual page of the program or of a verb; all of them into a directory with --out DIR
     Man(Man),
 }
 
@@ -201,7 +203,7 @@ pub struct Watch {
 pub struct Certify {
     /// Devices to certify; none with --quick: a scratch file in the working directory. A workload may stand before them:
     /// act-index, a file, or an ACT config, whose own devices are certified where no others are named [default: act-storage]
-    #[arg(value_name = "[WORKLOAD] TARGETS")]
+    #[arg(value_name = "[WORKLOAD] TARGETS", add = ArgValueCompleter::new(complete::workloads_and_targets))]
     pub targets: Vec<String>,
     /// A first look in about a minute; not a certification
     #[arg(long)]
@@ -227,9 +229,10 @@ pub struct Certify {
 #[derive(Args, Debug)]
 pub struct Run {
     /// A workload file, or the name of a shipped one (`assay workloads`)
+    #[arg(add = ArgValueCompleter::new(complete::workloads))]
     pub workload: String,
     /// What to run it on; more workloads before that run at the same time, each stream under its workload's name
-    #[arg(value_name = "WORKLOAD... TARGETS")]
+    #[arg(value_name = "WORKLOAD... TARGETS", add = ArgValueCompleter::new(complete::workloads_and_targets))]
     pub targets: Vec<String>,
     /// The load as a multiple of the workload's 1x; for an ACT config, of ACT's: 2000 reads and 1000 writes a second on each device
     #[arg(long, value_name = "LOAD")]
@@ -263,8 +266,10 @@ pub struct Search {
 #[derive(Args, Debug)]
 pub struct Limit {
     /// A workload file, or the name of a shipped one
+    #[arg(add = ArgValueCompleter::new(complete::workloads))]
     pub workload: String,
     /// What to run it on
+    #[arg(add = ArgValueCompleter::new(complete::targets))]
     pub targets: Vec<String>,
     #[command(flatten)]
     pub search: Search,
@@ -283,8 +288,10 @@ Without --max the maximum is searched for first, as `assay limit` does (--from, 
 Exit code: 0 when every point passed, 10 when one did not hold (or no load did), 11 when one proves nothing, 12 when it was cut short.")]
 pub struct Curve {
     /// A workload file, or the name of a shipped one
+    #[arg(add = ArgValueCompleter::new(complete::workloads))]
     pub workload: String,
     /// What to run it on
+    #[arg(add = ArgValueCompleter::new(complete::targets))]
     pub targets: Vec<String>,
     /// Shares of the maximum, each a run of its own
     #[arg(long, value_name = "SHARES", value_delimiter = ',', default_value = "10%,50%,80%,90%,95%,100%")]
@@ -329,7 +336,7 @@ impl std::str::FromStr for Maximum {
 #[derive(Args, Debug)]
 pub struct Prep {
     /// Devices or files to prepare, in parallel
-    #[arg(required = true)]
+    #[arg(required = true, add = ArgValueCompleter::new(complete::devices))]
     pub targets: Vec<String>,
     /// Discard everything first (TRIM), so that the device knows what is free
     #[arg(long)]
@@ -347,13 +354,14 @@ pub struct Prep {
 /// `assay explain`
 #[derive(Args, Debug)]
 pub struct Explain {
-    /// A workload file, or the name of a shipped one
+    /// A workload file, the name of a shipped one, or `certify`: all that `assay certify TARGETS` would do
+    #[arg(add = ArgValueCompleter::new(complete::explained))]
     pub workload: String,
     /// What it would run on; nothing is opened for writing. More workloads before that are joined, as in run
-    #[arg(value_name = "WORKLOAD... TARGETS")]
+    #[arg(value_name = "WORKLOAD... TARGETS", add = ArgValueCompleter::new(complete::workloads_and_targets))]
     pub targets: Vec<String>,
     /// The load as a multiple of the workload's 1x; for an ACT config, of ACT's: 2000 reads and 1000 writes a second on each device
-    #[arg(long, value_name = "LOAD")]
+    #[arg(long, visible_alias = "at", value_name = "LOAD")]
     pub load: Option<Multiple>,
     #[command(flatten)]
     pub pace: Pace,
@@ -386,7 +394,8 @@ pub struct Judge {
 pub struct Report {
     /// A run log, or the run directory that holds it
     pub log: PathBuf,
-    /// Where to write; standard output when not given
+    /// Where to write, a file that does not exist yet; - for standard output [default: report.html in the run directory, where it
+    /// is written anew; beside a log of another name NAME.html]
     #[arg(long, value_name = "FILE")]
     pub out: Option<PathBuf>,
     /// Judge the device's service time instead of the response time
@@ -517,6 +526,7 @@ pub struct Links {
 #[derive(Args, Debug)]
 pub struct Devices {
     /// Devices or files to examine; all block devices when none is named
+    #[arg(add = ArgValueCompleter::new(complete::devices))]
     pub targets: Vec<PathBuf>,
     /// Show the answer of every rule, not only of those that refuse
     #[arg(long)]
@@ -534,6 +544,7 @@ and in the background. A consent is of one device as it is now: not of its repla
 nameless one not beyond the next boot. It never covers what is mounted, in use or of the system. Other verbs take --destroy-data.")]
 pub struct Consent {
     /// The devices that may be overwritten; with --list and --revoke: only of these
+    #[arg(add = ArgValueCompleter::new(complete::devices))]
     pub targets: Vec<String>,
     /// Override a safety rule as well: S7 (the signature that is there now) or S8 (unknown data)
     #[arg(long = "override", value_name = "RULE", value_delimiter = ',', value_parser = in_advance)]
@@ -582,6 +593,7 @@ fn lasting(text: &str) -> Result<Span, String> {
 #[command(after_help = "Exit code: 0 whenever it could look, whatever it found; `--json` has `ok` for scripts.")]
 pub struct Doctor {
     /// Devices or files to look at as well; nothing is opened for writing
+    #[arg(add = ArgValueCompleter::new(complete::devices))]
     pub targets: Vec<String>,
     /// Where the run log would lie, for the free space [default: the working directory]
     #[arg(long, value_name = "DIR")]
@@ -595,6 +607,7 @@ pub struct Doctor {
 #[derive(Args, Debug)]
 pub struct Workloads {
     /// Print the text of this one, to copy and change
+    #[arg(add = ArgValueCandidates::new(complete::shipped))]
     pub name: Option<String>,
     /// Print as JSON
     #[arg(long)]
@@ -610,7 +623,14 @@ pub struct Completions {
 
 /// `assay man`
 #[derive(Args, Debug)]
+#[command(after_help = "\
+To read one now: assay man certify | man -l -
+To have them all: assay man --out ~/.local/share/man/man1, as root /usr/local/share/man/man1; then: man assay-certify")]
 pub struct Man {
-    /// Write assay.1 and a page of each verb here, instead of printing the first
-    pub dir: Option<PathBuf>,
+    /// Print the page of this verb [default: the page of the program]
+    #[arg(conflicts_with = "out", add = ArgValueCandidates::new(complete::verbs))]
+    pub verb: Option<String>,
+    /// Write the page of the program and one of each verb into this directory; it is made, and older pages are replaced
+    #[arg(long, value_name = "DIR")]
+    pub out: Option<PathBuf>,
 }

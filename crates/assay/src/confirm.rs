@@ -1,7 +1,7 @@
 //! The last word before a device is overwritten, where a person sits at the terminal: what it is, and four characters that
 //! are printed on it. Without a terminal the consent token alone says so (rule `consent` of the gate).
 
-use crate::failure::{Failure, tell};
+use crate::failure::{Failure, one_line, shown, tell};
 use crate::signals;
 use assay_base::{Instant, Span};
 use assay_device::clock::Clock;
@@ -80,21 +80,19 @@ fn nobody_answers(devices: &[&Examination]) -> Failure {
 
 fn ask_each(devices: &[&Examination], typed: bool, stopped: impl Fn() -> bool) -> Result<(), Failure> {
     tell("All data will be lost on:");
-    devices
-        .iter()
-        .for_each(|device| tell(&format!("  {} -> {}", plain(&device.given.display()), plain(&device.subject()))));
+    devices.iter().for_each(|device| tell(&format!("  {} -> {}", shown(&device.given), one_line(device.subject()))));
     if typed {
         return Ok(());
     }
     let lines = typing();
     for device in devices {
         let Question { of, answer } = question(device);
-        ask(&format!("Type the last {} of {of} of {}: ", answer.len(), plain(&device.given.display())));
+        ask(&format!("Type the last {} of {of} of {}: ", answer.len(), shown(&device.given)));
         let given = line(&lines, &stopped)?;
         if !given.trim().eq_ignore_ascii_case(&answer) {
             return Err(Failure::refused(format!(
                 "{} was not confirmed; nothing was written\n  = {of} ends in other characters than were typed",
-                plain(&device.given.display())
+                shown(&device.given)
             )));
         }
     }
@@ -118,13 +116,8 @@ fn question(device: &Examination) -> Question {
     match (serial, &device.token) {
         (Some(answer), _) => Question { of: "the serial number", answer },
         (None, Some(token)) => Question { of: "the token", answer: last(token) },
-        (None, None) => Question { of: "the path", answer: last(&device.real.display().to_string()) },
+        (None, None) => Question { of: "the path", answer: last(&device.real.to_string_lossy().into_owned()) },
     }
-}
-
-/// What a device says of itself, without what would move a terminal's cursor.
-fn plain(text: &dyn std::fmt::Display) -> String {
-    text.to_string().chars().map(|c| if c.is_control() { '?' } else { c }).collect()
 }
 
 /// Lines from the keyboard, read aside: a signal is seen meanwhile.
@@ -194,6 +187,5 @@ mod tests {
                 Examination { serial: serial.map(Into::into), token: token.map(Into::into), ..nothing.clone() };
             assert_eq!(question(&device), Question { of, answer: answer.into() }, "{serial:?}");
         }
-        assert_eq!(plain(&"a\x1b[2Jb\n"), "a?[2Jb?");
     }
 }

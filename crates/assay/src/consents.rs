@@ -2,7 +2,7 @@
 //! write and read. Who can write such a file can have a device destroyed, so that nothing is believed of one that anybody else
 //! could have made: not another owner's, not through a link, not below a directory that others may change.
 
-use crate::failure::Failure;
+use crate::failure::{Failure, shown};
 use crate::{files, records};
 use assay_device::clock;
 use assay_device::safety::{Examination, Marks, RuleId, Standing, difference, lasts};
@@ -52,7 +52,7 @@ impl Given {
         let overridden = exam.rules.iter().filter(|answer| answer.overridden);
         Given {
             schema: 1,
-            target: exam.given.display().to_string(),
+            target: exam.given.to_string_lossy().into_owned(),
             path: exam.real.clone(),
             marks: exam.marks.clone(),
             overrides: overridden
@@ -168,14 +168,14 @@ impl Consents {
             let bytes = serde_json::to_vec_pretty(given).map_err(|e| e.to_string())?;
             files::replace_with(&path, &bytes, 0o600).map_err(told)
         };
-        write().map_err(|why| Failure::host(format!("the consent {} cannot be kept: {why}", path.display())))?;
+        write().map_err(|why| Failure::host(format!("the consent {} cannot be kept: {why}", shown(&path))))?;
         Ok(path)
     }
 
     /// Takes one back.
     pub fn revoke(&self, kept: &Kept) -> Result<(), Failure> {
         let done = files::remove(&kept.file);
-        done.map_err(|e| Failure::host(format!("the consent {} cannot be removed: {e}", kept.file.display())))
+        done.map_err(|e| Failure::host(format!("the consent {} cannot be removed: {e}", shown(&kept.file))))
     }
 }
 
@@ -185,12 +185,12 @@ fn trusted(dir: &Path) -> Result<(), String> {
     if !rustix::process::geteuid().is_root() {
         return Err("only root is bound by consents, and this is not run as root".to_owned());
     }
-    let real = dir.canonicalize().map_err(|e| format!("{}: {e}", dir.display()))?;
+    let real = dir.canonicalize().map_err(|e| format!("{}: {e}", shown(&dir)))?;
     for place in real.ancestors() {
-        let meta = place.symlink_metadata().map_err(|e| format!("{}: {e}", place.display()))?;
+        let meta = place.symlink_metadata().map_err(|e| format!("{}: {e}", shown(&place)))?;
         let open = meta.mode() & OTHERS_WRITE != 0 && (place == real || meta.mode() & STICKY == 0);
         if meta.uid() != 0 || open {
-            return Err(format!("others than root may write in {}", place.display()));
+            return Err(format!("others than root may write in {}", shown(&place)));
         }
     }
     Ok(())

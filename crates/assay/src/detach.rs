@@ -1,6 +1,6 @@
 //! `--detach`: the same command in the background, which no closed terminal ends.
 
-use crate::failure::Failure;
+use crate::failure::{Failure, shown};
 use crate::files;
 use assay_judge::for_a_shell;
 use std::ffi::OsString;
@@ -44,13 +44,12 @@ pub fn detach(dir: &Path, chosen: bool, json: bool) -> Result<u8, Failure> {
         crate::commands::print_json(&serde_json::json!({ "dir": dir, "process": pid, "said": said }))?;
         return Ok(crate::failure::code::DONE);
     }
-    let said = said.display();
     // A search has a log for each of its runs, and says itself how it goes on.
     let look = match dir.join("run.jsonl").exists() {
         true => format!("assay watch {}", for_a_shell(&dir.to_string_lossy())),
-        false => format!("tail -f {}", for_a_shell(&said.to_string())),
+        false => format!("tail -f {}", for_a_shell(&said.to_string_lossy())),
     };
-    let dir = dir.display();
+    let (dir, said) = (shown(dir), shown(&said));
     crate::commands::print(&format!(
         "running in {dir} as process {pid}; what it says goes to {said}\n  {look}   shows it, and its result in the end\n  kill {pid}   ends it in good order\n"
     ));
@@ -85,9 +84,9 @@ fn start(dir: &Path, chosen: bool, said: &Path, fresh: bool) -> Result<Child, Fa
     let file = file().map_err(|e| match e.kind() {
         ErrorKind::AlreadyExists if fresh => Failure::usage(format!(
             "{} is there already, and what the run says would go to it; name another --out: {e}",
-            said.display()
+            shown(&said)
         )),
-        _ => Failure::host(format!("{} cannot be made: {e}", said.display())),
+        _ => Failure::host(format!("{} cannot be made: {e}", shown(&said))),
     })?;
     let mut args: Vec<OsString> = std::env::args_os().skip(1).filter(|arg| arg != "--detach").collect();
     if chosen {

@@ -4,7 +4,7 @@ mod meters;
 mod real;
 
 use crate::cli::Output;
-use crate::failure::{Failure, tell};
+use crate::failure::{Failure, shown, tell};
 use crate::header::{self, Around};
 use crate::integrity;
 use crate::logfile::LogFile;
@@ -92,13 +92,13 @@ pub fn drive(
     }
     match (result, log.failure()) {
         (Ok(_), Some(why)) if log.is_empty() => {
-            Err(Failure::incomplete(format!("the run log {} could not be kept: {why}", log.path().display())))
+            Err(Failure::incomplete(format!("the run log {} could not be kept: {why}", shown(&log.path()))))
         }
         // What it holds is valid, and is judged.
         (Ok(_), Some(why)) => {
             tell(&format!(
                 "error: the run log {} could not be kept: {why}; what follows is made of what it holds up to there",
-                log.path().display()
+                shown(&log.path())
             ));
             Ok(CloseReason::LogFailed)
         }
@@ -226,7 +226,7 @@ impl<'a> Collector<'a> {
     /// Who fell behind, and with what.
     fn behind(&self, who: &str) -> String {
         let what = self.lagged.as_deref().unwrap_or("the load");
-        format!("{who} did not keep up with {what} within max_lag")
+        format!("{who} did not keep up with {what} within the time that the workload allows (max_lag)")
     }
 
     /// `why` is what is known of a worker that died, or of why the end was asked for.
@@ -235,7 +235,7 @@ impl<'a> Collector<'a> {
             CloseReason::Completed => "all phases ran to their end",
             CloseReason::Interrupted => why.unwrap_or("a signal asked for the end"),
             CloseReason::DeviceLag => &self.behind("the device"),
-            CloseReason::GeneratorLag => &self.behind("the generator"),
+            CloseReason::GeneratorLag => &self.behind("the test machine"),
             CloseReason::TargetLost => "a target was lost",
             CloseReason::LogFailed => "the log could not be kept",
             CloseReason::EngineFailed => why.unwrap_or("the engine could not submit"),

@@ -1,6 +1,7 @@
 //! What people know from other tools: options and job files, and what they are called here.
 
 use crate::cli::Cli;
+use crate::failure::one_line;
 use clap::Parser;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 
@@ -38,10 +39,31 @@ const OPTIONS: [(&str, &str); 21] = [
 /// The command line; where it cannot be understood, the program ends with what to write.
 #[allow(clippy::disallowed_methods, clippy::exit, reason = "it stands for clap's own way to end")]
 pub fn parse() -> Cli {
-    Cli::try_parse().unwrap_or_else(|error| match advice(&error) {
+    Cli::try_parse().map_err(tame).unwrap_or_else(|error| match advice(&error) {
         Some(advice) => error_with(&error, advice).exit(),
         None => error.exit(),
     })
+}
+
+/// The same error, in which what was typed makes no lines of its own.
+fn tame(mut error: clap::Error) -> clap::Error {
+    let tamed = |(kind, value): (ContextKind, &ContextValue)| match value {
+        ContextValue::String(text) => Some((kind, ContextValue::String(one_line(text)))),
+        ContextValue::Strings(texts) => {
+            Some((kind, ContextValue::Strings(texts.iter().map(|text| one_line(text)).collect())))
+        }
+        // What was typed well keeps its colours.
+        ContextValue::StyledStrs(texts) if texts.iter().any(|text| one_line(text) != text.to_string()) => {
+            let tamed = texts.iter().map(|text| one_line(text).into());
+            Some((kind, ContextValue::StyledStrs(tamed.collect())))
+        }
+        _ => None,
+    };
+    let tamed: Vec<(ContextKind, ContextValue)> = error.context().filter_map(tamed).collect();
+    for (kind, value) in tamed {
+        error.insert(kind, value);
+    }
+    error
 }
 
 /// What an option that is none of ours is called here.

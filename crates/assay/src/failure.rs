@@ -1,9 +1,11 @@
 //! How a command fails: one clear message and an exit code.
 
+pub use assay_base::text::one_line;
+use assay_base::text::printable;
 use assay_device::safety::{Refusal, RuleId};
-use assay_judge::printable;
 use std::fmt::Display;
 use std::io::Write;
+use std::path::Path;
 
 /// Exit codes, as documented in the README.
 pub mod code {
@@ -51,9 +53,10 @@ impl Failure {
     pub fn refused(message: impl Display) -> Failure {
         Failure::new(code::REFUSED, message)
     }
-    /// The safety gate says no.
+    /// The safety gate says no; or it could not look, because this process has not the rights to.
     pub fn gate(refusal: Refusal) -> Failure {
-        Failure { refusal: Some(Box::new(refusal.clone())), ..Failure::refused(refusal) }
+        let failure = if refusal.lacks_rights() { Failure::host(&refusal) } else { Failure::refused(&refusal) };
+        Failure { refusal: Some(Box::new(refusal)), ..failure }
     }
     /// The host is not able.
     pub fn host(message: impl Display) -> Failure {
@@ -104,7 +107,7 @@ pub fn harmless(text: &str) -> String {
     text.chars().map(|c| if matches!(c, '\n' | '\t') { c } else { printable(c) }).collect()
 }
 
-/// The same for what stands within a line: a name with a line break in it is still one line.
-pub fn one_line(text: impl Display) -> String {
-    text.to_string().chars().map(printable).collect()
+/// A path within a message: whatever it is called, it makes no line of its own.
+pub fn shown(path: &Path) -> String {
+    one_line(path.display())
 }

@@ -1,7 +1,7 @@
 //! The run log on disk: appended line by line, made durable at least every ten seconds. It is written by the thread that
 //! collects, never by one that issues operations. Its room on the disk is reserved before the run begins.
 
-use crate::failure::Failure;
+use crate::failure::{Failure, shown};
 use crate::files;
 use crate::resume::{self, Held, Scan};
 use assay_record::{Close, Entry, Event, Reader, Writer};
@@ -77,7 +77,7 @@ impl LogFile {
     /// A new log at `path`, where nothing may be yet.
     pub fn create(path: &Path) -> Result<LogFile, Failure> {
         let file = files::begin(path)
-            .map_err(|e| Failure::host(format!("the run log {} cannot be made: {e}", path.display())))?;
+            .map_err(|e| Failure::host(format!("the run log {} cannot be made: {e}", shown(&path))))?;
         mark_as_written(&file);
         Ok(LogFile::new(path, Some(Writer::new(Box::new(file), 0))))
     }
@@ -121,7 +121,7 @@ impl LogFile {
             let room = assay_base::Bytes::new(bytes).human();
             Failure::host(format!(
                 "the run log {} needs {room} on its disk, which cannot be reserved: {e}\n  = make room there, or name another place with --out",
-                self.path.display()
+                shown(&self.path)
             ))
         })
     }
@@ -274,7 +274,7 @@ impl Unfinished {
 }
 
 fn cannot_go_on(path: &Path, why: &io::Error) -> Failure {
-    Failure::host(format!("the run log {} cannot be continued: {why}", path.display()))
+    Failure::host(format!("the run log {} cannot be continued: {why}", shown(&path)))
 }
 
 /// Holds the lock that says that a log is being written; the kernel lets go of it when its holder ends, however that comes.
@@ -318,9 +318,9 @@ pub fn open(path: &Path) -> Result<File, Failure> {
         // A directory was named that has none of its own.
         let within = path.parent().filter(|_| path.ends_with("run.jsonl")).and_then(|dir| runs_in(dir).pop());
         let advice = within.map_or("name a run directory or the run.jsonl in it".to_owned(), |run| {
-            format!("a search or a curve has a log for each of its runs; name one: {}", run.display())
+            format!("a search or a curve has a log for each of its runs; name one: {}", shown(&run))
         });
-        Failure::workload(format!("the log {} cannot be read: {why}", path.display())).advised(&advice)
+        Failure::workload(format!("the log {} cannot be read: {why}", shown(&path))).advised(&advice)
     };
     let file = files::open(path).map_err(|e| unreadable(&e))?;
     match file.metadata() {

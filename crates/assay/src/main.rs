@@ -9,6 +9,7 @@ mod ahead;
 mod certificate;
 mod cli;
 mod commands;
+mod complete;
 mod confirm;
 mod consents;
 mod detach;
@@ -41,6 +42,7 @@ use std::process::ExitCode;
 fn main() -> ExitCode {
     let outcome = threads::on_a_stack_of_its_own(|| match act::called_as() {
         Some((tool, args)) => tool.run(&args),
+        None if complete::answered() => Ok(code::DONE),
         None => commands::run(elsewhere::parse()),
     });
     let code = match outcome {

@@ -4,7 +4,7 @@
 //! will ever have again; both would flatter it. Each target has a thread and a ring of its own, so several are prepared in the
 //! time of the slowest.
 
-use crate::failure::Failure;
+use crate::failure::{Failure, one_line};
 use crate::progress::Progress;
 use crate::records::{Mark, Record, Records};
 use crate::rundir;
@@ -99,15 +99,17 @@ fn rest() {
 fn discard(all: &[Real], stop: &StopCell) -> Result<(), Failure> {
     for real in all {
         if stop.is_set() {
-            return Err(interrupted(&real.name));
+            return Err(interrupted(&real.name, true));
         }
         real.discard()?;
     }
     Ok(())
 }
 
-fn interrupted(target: &str) -> Failure {
-    Failure::incomplete(format!("preparing {target} was interrupted; call it again and it goes on"))
+/// `goes_on`: a record is kept of how far it came.
+fn interrupted(target: &str, goes_on: bool) -> Failure {
+    let again = if goes_on { "call it again and it goes on" } else { "call it again and it begins anew" };
+    Failure::incomplete(format!("preparing {} was interrupted; {again}", one_line(target)))
 }
 
 /// The record to go on from: the unfinished one of this target, or a new one.
@@ -176,7 +178,7 @@ impl Preparing<'_> {
     }
 
     fn interrupted(&self) -> Failure {
-        interrupted(&self.record.target)
+        interrupted(&self.record.target, self.records.is_some())
     }
 
     /// One pass over the whole target from where its record stands: zeros, or `salt`.
@@ -224,7 +226,7 @@ impl Preparing<'_> {
     }
 
     fn failed(&self, why: &str) -> Failure {
-        Failure::failed(format!("preparing {} failed: {why}", self.record.target))
+        Failure::failed(format!("preparing {} failed: {why}", one_line(&self.record.target)))
     }
 
     /// The target does not hold what its record says it does: nothing of it counts, or each later call would go on from there

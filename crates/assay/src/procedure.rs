@@ -3,10 +3,12 @@
 //! Source: ACT's README, "Process for Certifying Device(s)". It is written for `act-storage` at 30x; nothing in it depends on
 //! that workload, so that `act-index`, a configuration of ACT or a workload file takes its place.
 
+use crate::cli::Pace;
 use crate::failure::Failure;
 use crate::workloads;
 use assay_base::{Multiple, Span};
-use assay_model::workload::Workload;
+use assay_model::Plan;
+use assay_model::workload::{Adjust, Workload};
 
 /// ACT's customary load (README, "Process for Certifying Device(s) for 30x Performance").
 const FULL_LOAD: Multiple = Multiple::whole(30);
@@ -51,7 +53,8 @@ impl Procedure {
         let targets = &words[usize::from(named.is_some())..];
         if let Some(name) = named.filter(|_| quick) {
             return Err(Failure::usage(format!(
-                "a quick look has a workload of its own: leave out {name}, or look at it with assay run {} --for 1min",
+                "a quick look has a workload of its own: leave out {}, or look at it with assay run {} --for 1min",
+                crate::failure::one_line(name),
                 assay_judge::for_a_shell(name)
             )));
         }
@@ -63,6 +66,7 @@ impl Procedure {
         // A configuration says itself how many times ACT's 1x it is.
         let usual = if PROFILES.contains(&name) { FULL_LOAD } else { workload.own_load(1) };
         if workload.criteria.is_empty() {
+            let name = crate::failure::one_line(name);
             let why =
                 format!("{name} has no criteria, so that nothing could be certified; write a [[criterion]], or reads");
             return Err(Failure::workload(why));
@@ -91,6 +95,20 @@ impl Procedure {
             steps.extend(pair(all, &format!("all {all} devices")));
         }
         Ok(steps)
+    }
+
+    /// The plan of one of its steps.
+    pub fn plan(&self, step: &Step, pace: &Pace, seed: u64) -> Result<Plan, Failure> {
+        let adjust = Adjust {
+            load: Some(step.load),
+            measure: step.measure,
+            warm_up: pace.warm_up(&self.workload),
+            slice: pace.slice,
+            seed,
+            targets: step.targets,
+            verify: pace.verify,
+        };
+        self.workload.plan(&adjust).map_err(Failure::workload)
     }
 
     /// How long a step of it measures unless it is shortened.

@@ -1,7 +1,7 @@
 //! What a run shows while it goes on, on standard error: a live block on a terminal, a plain line a minute elsewhere.
 //! No colour is used, so NO_COLOR has nothing to switch off.
 
-use crate::failure::tell;
+use crate::failure::{one_line, tell};
 use assay_base::{Bytes, Direction, Instant, Span};
 use assay_device::clock::Clock;
 use assay_model::plan::READ_BACK;
@@ -102,7 +102,7 @@ impl Progress {
         self.run = Some(Running { head: head.clone(), thresholds, total, phases, written: 0, read_back: 0 });
         self.told = Some(self.clock.now());
         let what = format!("{}: {} at {} for {total}", self.title, head.name, head.load);
-        self.say(what.trim_start_matches(": "));
+        self.say(&one_line(what.trim_start_matches(": ")));
     }
 
     /// An interval has ended.
@@ -152,7 +152,7 @@ impl Progress {
             || event.what == "lag-stop"
             || event.what.ends_with("steady")
         {
-            self.say(&format!("{}: {}", event.what, event.text));
+            self.say(&one_line(format_args!("{}: {}", event.what, event.text)));
         } else if self.events == EVENTS_SHOWN + 1 {
             self.say("more such events are in the run log");
         }

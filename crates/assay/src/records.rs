@@ -4,7 +4,7 @@
 //! begun and not finished is how an interrupted preparation goes on where it stopped.
 
 use crate::certificate::sum;
-use crate::failure::{Failure, tell};
+use crate::failure::{Failure, shown, tell};
 use crate::targets::Real;
 use crate::{files, prepare};
 use assay_device::probe::disk_stat;
@@ -171,7 +171,7 @@ impl Records {
             files::replace(&path, &serde_json::to_vec_pretty(record)?)
         };
         write().map_err(|e: std::io::Error| {
-            Failure::host(format!("the preparation record {} cannot be written: {e}", path.display()))
+            Failure::host(format!("the preparation record {} cannot be written: {e}", shown(&path)))
         })
     }
 }

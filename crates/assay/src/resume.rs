@@ -3,7 +3,7 @@
 //! Whole slices count; the one that was cut is measured afresh. The gap is marked by a new segment that says how much of the
 //! step stands before it.
 
-use crate::failure::Failure;
+use crate::failure::{Failure, shown};
 use crate::logfile;
 use assay_base::Span;
 use assay_record::{CloseReason, Entry, Header, PhaseKind};
@@ -70,7 +70,7 @@ pub fn scan(file: &File, path: &Path) -> Result<Scan, Failure> {
     let mut reader = logfile::reader(file);
     let mut scan = Scan::default();
     let unreadable =
-        |e: &dyn std::fmt::Display| Failure::workload(format!("the log {} cannot be continued: {e}", path.display()));
+        |e: &dyn std::fmt::Display| Failure::workload(format!("the log {} cannot be continued: {e}", shown(&path)));
     let mut segment = Segment::default();
     while let Some(item) = reader.next_entry().map_err(|e| unreadable(&e))? {
         match item {

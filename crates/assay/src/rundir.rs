@@ -1,6 +1,6 @@
 //! The run directory: made once, never overwritten.
 
-use crate::failure::Failure;
+use crate::failure::{Failure, shown};
 use assay_device::clock;
 use std::path::{Path, PathBuf};
 
@@ -33,23 +33,19 @@ pub fn refuse_taken(out: Option<&Path>) -> Result<(), Failure> {
 }
 
 fn taken(path: &Path) -> Failure {
-    Failure::usage(format!("{} exists already and is never overwritten; name another --out", path.display()))
+    Failure::usage(format!("{} exists already and is never overwritten; name another --out", shown(&path)))
 }
 
 /// Makes the directory. A name that was chosen by us and is taken gets a number; one the user gave is refused.
 pub fn create(planned: &Path, given: bool) -> Result<PathBuf, Failure> {
     let failed = |path: &Path, e: std::io::Error| {
-        Failure::host(format!("the run directory {} cannot be made: {e}", path.display()))
+        Failure::host(format!("the run directory {} cannot be made: {e}", shown(&path)))
     };
     if let Some(parent) = planned.parent() {
         std::fs::create_dir_all(parent).map_err(|e| failed(parent, e))?;
     }
     for attempt in 1..1000 {
-        let path = if attempt == 1 {
-            planned.to_path_buf()
-        } else {
-            PathBuf::from(format!("{}-{attempt}", planned.display()))
-        };
+        let path = if attempt == 1 { planned.to_path_buf() } else { numbered(planned, attempt) };
         match std::fs::create_dir(&path) {
             Ok(()) => return Ok(path),
             Err(e) if e.kind() == std::io::ErrorKind::AlreadyExists && !given => {}
@@ -57,7 +53,14 @@ pub fn create(planned: &Path, given: bool) -> Result<PathBuf, Failure> {
             Err(e) => return Err(failed(&path, e)),
         }
     }
-    Err(Failure::host(format!("{} and a thousand names like it are taken", planned.display())))
+    Err(Failure::host(format!("{} and a thousand names like it are taken", shown(&planned))))
+}
+
+/// `name-2`, in whatever bytes the name is written.
+fn numbered(planned: &Path, number: u32) -> PathBuf {
+    let mut name = planned.as_os_str().to_owned();
+    name.push(format!("-{number}"));
+    PathBuf::from(name)
 }
 
 /// The log in a path that is a log or a run directory.

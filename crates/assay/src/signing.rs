@@ -1,7 +1,7 @@
 //! Signatures of certificates, in minisign's form: keys are made with `minisign -G`, and `minisign -V` checks what is signed
 //! here. The key is read before a run begins, because its password may have to be typed.
 
-use crate::failure::Failure;
+use crate::failure::{Failure, one_line, shown};
 use crate::{certificate, files};
 use assay_judge::Judgement;
 use minisign::{PublicKey, PublicKeyBox, SecretKey, SecretKeyBox, SignatureBox};
@@ -27,7 +27,7 @@ impl Signer {
         let unusable = |why: &dyn std::fmt::Display| {
             Failure::usage(format!(
                 "the signing key {} cannot be used: {why}\n  = make one with: minisign -G -s assay.key -p assay.pub",
-                path.display()
+                shown(&path)
             ))
         };
         let text = files::text(path, LARGEST).map_err(|e| unusable(&e))?;
@@ -49,7 +49,7 @@ impl Signer {
     /// Signs the certificate at `path` and leaves the signature beside it.
     pub fn sign(&self, path: &Path, judgement: &Judgement) -> Result<(), Failure> {
         let failed = |why: &dyn std::fmt::Display| {
-            Failure::host(format!("{} was not signed with {}: {why}", path.display(), self.path.display()))
+            Failure::host(format!("{} was not signed with {}: {why}", shown(&path), shown(&self.path)))
         };
         let bytes = files::read(path, certificate::LARGEST).map_err(|e| failed(&e))?;
         let log = judgement.log.as_ref().map_or("none", |log| log.blake3.as_str());
@@ -57,7 +57,7 @@ impl Signer {
         let signature = minisign::sign(None, &self.key, Cursor::new(bytes), Some(&comment), None);
         let text = signature.map_err(|e| failed(&e))?.into_string();
         let beside = beside(path);
-        files::replace(&beside, text.as_bytes()).map_err(|e| failed(&format!("{}: {e}", beside.display())))
+        files::replace(&beside, text.as_bytes()).map_err(|e| failed(&format!("{}: {e}", shown(&beside))))
     }
 }
 
@@ -89,7 +89,8 @@ pub fn public_key(text: &str) -> Result<PublicKey, Failure> {
     };
     read().map_err(|why: String| {
         Failure::usage(format!(
-            "the public key {text} cannot be used: {why}\n  = give minisign's public key or its file"
+            "the public key {} cannot be used: {why}\n  = give minisign's public key or its file",
+            one_line(text)
         ))
     })
 }

@@ -2,7 +2,7 @@
 
 use crate::cli::Access;
 use crate::confirm::confirm;
-use crate::failure::Failure;
+use crate::failure::{Failure, one_line};
 use crate::header;
 use assay_base::{Bytes, Geometry};
 use assay_device::open::Target;
@@ -90,12 +90,13 @@ const NULL_BLOCK: u32 = 512;
 /// Reads the names of targets. Several families do not mix.
 pub fn named(names: &[String]) -> Result<Vec<(String, Named)>, Failure> {
     let read = |name: &String| -> Result<(String, Named), Failure> {
+        let shown = one_line(name);
         let named = if name.starts_with("sim:") {
             Named::Simulated(name.parse().map_err(|e| Failure::usage(format!("{e}")))?)
         } else if let Some(size) = name.strip_prefix("null:") {
-            let size: Bytes = size.parse().map_err(|e| Failure::usage(format!("target {name}: {e}")))?;
+            let size: Bytes = size.parse().map_err(|e| Failure::usage(format!("target {shown}: {e}")))?;
             if size.get() < u64::from(NULL_BLOCK) {
-                return Err(Failure::usage(format!("target {name} is smaller than a block of {NULL_BLOCK} bytes")));
+                return Err(Failure::usage(format!("target {shown} is smaller than a block of {NULL_BLOCK} bytes")));
             }
             Named::Null(Geometry {
                 size: size.get() / u64::from(NULL_BLOCK) * u64::from(NULL_BLOCK),
@@ -123,7 +124,9 @@ pub fn named(names: &[String]) -> Result<Vec<(String, Named)>, Failure> {
         {
             // As of rule S9: one medium by two names would count as two.
             return Err(Failure::refused(format!(
-                "{before} and {name} are the same target: name it once; nothing was written"
+                "{} and {} are the same target: name it once; nothing was written",
+                one_line(before),
+                one_line(name)
             )));
         }
     }
@@ -199,7 +202,7 @@ impl Targets {
             if size < need {
                 let failure = Failure::usage(format!(
                     "target {} has {}, the workload needs at least {}; choose a larger target",
-                    targets.name(index),
+                    one_line(targets.name(index)),
                     Bytes::new(size).human(),
                     Bytes::new(need).human()
                 ));
@@ -368,8 +371,9 @@ impl Real {
         let made = access.create.is_some() && !path.exists();
         if made && !wish.writes {
             return Err(Failure::usage(format!(
-                "{name} is not there, and --create makes no file for a workload that only reads: it would hold nothing to read; \
+                "{} is not there, and --create makes no file for a workload that only reads: it would hold nothing to read; \
                  make it with assay prep {} --create SIZE",
+                one_line(name),
                 for_a_shell(name)
             )));
         }
@@ -385,7 +389,7 @@ impl Real {
     pub fn scratch(path: &Path, size: Bytes, log_dir: &Path) -> Result<Real, Failure> {
         let request = Request { log_dir: Some(log_dir), ..Request::new(path) };
         let permit = Gate::host().create_scratch(&request, size.get()).map_err(Failure::gate)?;
-        Real::with(&path.display().to_string(), Pass::Write(permit), true)
+        Real::with(&path.to_string_lossy().into_owned(), Pass::Write(permit), true)
     }
 
     fn with(name: &str, access: Pass, scratch: bool) -> Result<Real, Failure> {
@@ -393,7 +397,7 @@ impl Real {
             Pass::Write(permit) => permit.target(),
             Pass::Read(pass) => pass.target(),
         };
-        let target = target.map_err(|e| Failure::host(format!("{name} cannot be used: {e}")))?;
+        let target = target.map_err(|e| Failure::host(format!("{} cannot be used: {e}", one_line(name))))?;
         let disk = match access.describe().kind {
             Kind::Block(number) => Some(number),
             _ => None,
@@ -408,7 +412,7 @@ impl Real {
         let text = |n: Option<u64>| n.map(|n| n.to_string());
         let flag = |b: Option<bool>| b.map(|b| if b { "yes".to_owned() } else { "no".to_owned() });
         let facts = [
-            ("path", Some(exam.real.display().to_string())),
+            ("path", Some(exam.real.to_string_lossy().into_owned())),
             ("model", print.model),
             ("serial", print.serial),
             ("wwid", print.wwid),
@@ -446,7 +450,7 @@ impl Real {
     pub fn discard(&self) -> Result<(), Failure> {
         let Pass::Write(permit) = &self.access else { return Ok(()) };
         permit.discard().map_err(|e| {
-            Failure::host(format!("{} was not discarded: {e}\n  = prepare it without --discard", self.name))
+            Failure::host(format!("{} was not discarded: {e}\n  = prepare it without --discard", one_line(&self.name)))
         })
     }
 
@@ -475,7 +479,7 @@ impl Real {
     /// The consent token, by which preparation records are kept; the path for files.
     pub fn identity(&self) -> String {
         let exam = self.access.describe();
-        exam.token.clone().unwrap_or_else(|| exam.real.display().to_string())
+        exam.token.clone().unwrap_or_else(|| exam.real.to_string_lossy().into_owned())
     }
 
     /// What tells a file from another that had or gets its path: the inode's number, and when it was made, since a number is

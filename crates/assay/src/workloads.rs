@@ -1,7 +1,7 @@
 //! Workloads that come with the program, and finding the one the user means.
 
 use crate::elsewhere;
-use crate::failure::Failure;
+use crate::failure::{Failure, one_line, shown};
 use assay_formats::act::{conf, lower};
 use assay_model::workload::{self, Workload};
 use std::path::Path;
@@ -25,7 +25,7 @@ pub fn find(name: &str) -> Result<Workload, Failure> {
     }
     let text = String::from_utf8(bytes).map_err(|_| unreadable(Path::new(name), &"it is not text"))?;
     if elsewhere::is_fio_job(&text) {
-        return Err(Failure::workload(format!("{name}: {}", elsewhere::FIO_JOB)));
+        return Err(Failure::workload(format!("{}: {}", one_line(name), elsewhere::FIO_JOB)));
     }
     read(name, &text)
 }
@@ -62,13 +62,16 @@ fn read_act(file: &str, bytes: &[u8]) -> Result<Workload, Failure> {
         let text = fault.to_string();
         Failure::workload(text.strip_prefix("error: ").unwrap_or(&text))
     };
-    let (conf, notes) = conf::read_bytes(file, bytes, None).map_err(|why| fault(&why))?;
+    let (conf, notes) = conf::read_bytes(&one_line(file), bytes, None).map_err(|why| fault(&why))?;
     let stem = Path::new(file).file_stem().map_or_else(|| "act".to_owned(), |stem| stem.to_string_lossy().into_owned());
-    lower::native(&stem, &conf, &notes).map_err(|why| fault(&format!("{why}\n --> {file}")))
+    lower::native(&stem, &conf, &notes).map_err(|why| {
+        let text = String::from_utf8_lossy(bytes);
+        fault(&why.fault(&one_line(file), &text))
+    })
 }
 
 fn read(file: &str, text: &str) -> Result<Workload, Failure> {
-    workload::read(file, text).map_err(Failure::workload)
+    workload::read(&one_line(file), text).map_err(Failure::workload)
 }
 
 /// A workload file; never more than a workload can have.
@@ -84,7 +87,7 @@ fn unreadable(path: &Path, why: &dyn std::fmt::Display) -> Failure {
     let names: Vec<&str> = SHIPPED.iter().map(|(name, _)| *name).collect();
     Failure::workload(format!(
         "the workload {} cannot be read: {why}\n  = name a file, or one of {}",
-        path.display(),
+        shown(&path),
         names.join(", ")
     ))
 }

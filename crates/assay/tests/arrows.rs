@@ -152,3 +152,15 @@ fn the_engine_knows_no_workload_by_name() {
         assert_eq!(named, None, "{}", path.display());
     }
 }
+
+/// A path may be called anything: within a message it is shown by `failure::shown`, which lets it make no line of its own.
+#[test]
+fn paths_in_messages_are_shown_safely() {
+    for (path, text) in sources("assay") {
+        let shows = path.ends_with("failure.rs");
+        let code = text.split("#[cfg(test)]").next().unwrap_or_default();
+        let line =
+            code.lines().position(|line| line.contains(".display()") && !path.to_string_lossy().ends_with("_tests.rs"));
+        assert!(shows || line.is_none(), "{}:{} shows a path as it is", path.display(), line.unwrap_or(0) + 1);
+    }
+}

@@ -6,7 +6,7 @@ use super::identity::Identity;
 use super::openers::{Inode, LOOKS, Openers, Wanted, in_first_namespace, openers, settled, wait_a_little};
 use super::permit::{Seal, Shape};
 use super::roots::{DevNum, Roots, names_in, number};
-use super::rule::RuleId;
+use super::rule::{RuleId, unopened};
 use super::subject::{Kind, Subject};
 use super::watermark::{self, Watermark};
 use super::{kernel, usage};
@@ -19,7 +19,8 @@ use std::os::fd::AsFd;
 pub(super) fn inquire(inquiry: &mut Inquiry<'_>, subject: &Subject, device: DevNum) -> Option<Opened> {
     let opened = open_when_free(inquiry, subject, device);
     let (claimed, busy) = (opened.is_ok(), is_busy(&opened));
-    let who = opened.as_ref().err().map(|_| holders_in_words(inquiry.roots, device)).unwrap_or_default();
+    // Somebody who is not let in is not kept out by who is inside.
+    let who = if busy { holders_in_words(inquiry.roots, device) } else { String::new() };
     inquiry.answer(RuleId::S2, opened.as_ref().map(|_| "granted exclusively".into()).map_err(|e| format!("{e}{who}")));
     let file = opened.ok().or_else(|| still_readable(inquiry, subject));
     let shape = file.as_ref().and_then(|file| size_and_blocks(inquiry, file, device));
@@ -72,8 +73,7 @@ fn is_busy(opened: &Result<File, String>) -> bool {
 fn open(inquiry: &Inquiry<'_>, subject: &Subject) -> Result<File, String> {
     let told = |e: Errno| match e {
         Errno::BUSY => "the kernel says it is in use (EBUSY), by a mount anywhere or by the kernel itself".to_owned(),
-        Errno::ACCESS | Errno::PERM => format!("cannot open it: {e}; run as root"),
-        e => format!("cannot open it: {e}"),
+        e => unopened(e),
     };
     match inquiry.mode {
         Mode::Write => subject.open(OFlags::RDWR | OFlags::EXCL | OFlags::DIRECT).map_err(told),

@@ -8,7 +8,7 @@ use super::identity::{self, Identity};
 use super::permit::{Permit, ReadPass, Seal, Shape};
 use super::regular;
 use super::roots::{DevNum, Roots};
-use super::rule::{Refusal, RuleAnswer, RuleId};
+use super::rule::{Refusal, RuleAnswer, RuleId, unopened};
 use super::standing::{Marks, Standing};
 use super::subject::{Kind, Subject};
 use super::watermark::Watermark;
@@ -361,7 +361,7 @@ impl Gate {
         let (file, direct) = match opened {
             Ok(opened) => opened,
             Err(e) => {
-                inquiry.answer(RuleId::S15, Err(format!("cannot open {} for reading: {e}", subject.real.display())));
+                inquiry.answer(RuleId::S15, Err(unopened(e)));
                 return None;
             }
         };
@@ -416,8 +416,9 @@ pub(super) fn refusal(exam: Examination) -> Refusal {
     failed.sort_by_key(|answer| (answer.id != RuleId::S5, answer.id == RuleId::Consent, answer.overridable));
     let mut failed = failed.into_iter();
     let first = failed.next();
-    // The evidence of a refused claim (S2) already says who uses the device.
-    let unclaimed = first.iter().chain(failed.as_slice()).any(|answer| answer.id == RuleId::S2);
+    // The evidence of a refused claim (S2) already says who uses the device; where rights are missing nothing was claimed.
+    let refused = |answer: &RuleAnswer| answer.id == RuleId::S2 && !answer.lacks_rights();
+    let unclaimed = first.iter().chain(failed.as_slice()).any(refused);
     let told = |id: RuleId| unclaimed && matches!(id, RuleId::S4 | RuleId::S6);
     let also = failed.filter(|answer| !told(answer.id)).collect();
     Refusal {

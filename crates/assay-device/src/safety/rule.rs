@@ -4,6 +4,8 @@
 //! person can know better than the machine: S6 (another process has it open), S7 (a signature), S8 (unknown data). No
 //! other rule can be overridden, among them S10: somebody's file is removed by its owner, not overwritten by a flag.
 
+use assay_base::text::one_line;
+use rustix::io::Errno;
 use std::fmt;
 use std::path::PathBuf;
 use std::str::FromStr;
@@ -82,6 +84,23 @@ impl FromStr for RuleId {
     }
 }
 
+/// How the evidence begins where the kernel did not let this process in.
+const NOT_PERMITTED: &str = "not permitted to open it";
+
+/// Why something could not be opened: who may not is told apart from what cannot be.
+pub(super) fn unopened(e: Errno) -> String {
+    if !matches!(e, Errno::ACCESS | Errno::PERM) {
+        return format!("cannot open it: {e}");
+    }
+    let who = match rustix::process::geteuid().is_root() {
+        true => {
+            "root is kept out as well: by the control group of this container, a security module, or the device itself"
+        }
+        false => "run as root",
+    };
+    format!("{NOT_PERMITTED} ({e}): {who}")
+}
+
 /// What one rule found.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct RuleAnswer {
@@ -103,6 +122,11 @@ impl RuleAnswer {
         let ok = found.is_ok();
         let evidence = found.unwrap_or_else(|e| e);
         RuleAnswer { id, ok, evidence, overridable: id.overridable(), overridden: false }
+    }
+
+    /// Whether nothing but rights is missing to look: no answer about the target.
+    pub fn lacks_rights(&self) -> bool {
+        !self.ok && self.evidence.starts_with(NOT_PERMITTED)
     }
 
     /// Whether the gate may go on.
@@ -139,14 +163,21 @@ impl Refusal {
         std::iter::once(self.rule).chain(self.also.iter().map(|answer| answer.id))
     }
 
-    /// What was found, without what to do about it.
+    /// Whether this process may not look at the target, and nothing else is known to speak against it.
+    pub fn lacks_rights(&self) -> bool {
+        let rights = self.evidence.starts_with(NOT_PERMITTED);
+        rights && !self.also.iter().any(|answer| matches!(answer.id, RuleId::S4 | RuleId::S9))
+    }
+
+    /// What was found, without what to do about it. Names in it make no lines of their own.
     pub fn found(&self) -> String {
-        let mut text = format!("refused {}: rule {}: {}", self.given.display(), self.rule, self.evidence);
+        let given = one_line(self.given.display());
+        let mut text = format!("refused {given}: rule {}: {}", self.rule, one_line(&self.evidence));
         if !self.subject.is_empty() {
-            text += &format!("\n  it is {}", self.subject);
+            text += &format!("\n  it is {}", one_line(&self.subject));
         }
         for answer in &self.also {
-            text += &format!("\n  also rule {}: {}", answer.id, answer.evidence);
+            text += &format!("\n  also rule {}: {}", answer.id, one_line(&answer.evidence));
         }
         text
     }

@@ -49,7 +49,10 @@ impl Subject {
     /// What the kernel said, in words.
     #[allow(clippy::disallowed_methods, reason = "the gate opens targets, and only it")]
     pub fn resolve(given: &Path) -> Result<Subject, String> {
-        let told = |e: std::io::Error| format!("{}: {e}", given.display());
+        let told = |e: std::io::Error| match e.kind() {
+            std::io::ErrorKind::PermissionDenied => super::rule::unopened(rustix::io::Errno::ACCESS),
+            _ => format!("{}: {e}", given.display()),
+        };
         let real = given.canonicalize().map_err(told)?;
         let node =
             rustix::fs::open(&real, OFlags::PATH | OFlags::CLOEXEC, Mode::empty()).map_err(|e| told(e.into()))?;

@@ -5,19 +5,88 @@
 //! threads, each kind of them apart, a length that ends with a report. Rates of a config are for all devices together in both.
 
 use super::conf::{Conf, Kind};
-use crate::fault::Note;
+use crate::fault::{Fault, Note};
 use assay_base::{Bytes, Rate, Share, Span};
-use assay_model::act::{self, Index, Pace, Rates, Storage, standard, standard_criteria};
+use assay_model::act::{self, Impossible, Index, Pace, Rates, Storage, standard, standard_criteria};
 use assay_model::size::Size;
 use assay_model::workload::{LARGEST_BOUND, Workload};
 
 /// Between two lines of a run log, at most: what is cut short loses no more than that.
 const INTERVAL_MAX: Span = Span::from_secs(60);
+/// Keys of a production profile.
+const PRODUCTION: [&str; 8] = [
+    "storage-read-histogram",
+    "storage-write-histogram",
+    "total-lbw-per-sec",
+    "direct-frees",
+    "lbr-req-offset",
+    "lbw-req-offset",
+    "read-size-offset",
+    "write-size-offset",
+];
 /// A config without service-threads: ACT takes five for each processor.
 const THREADS_PER_CPU: u32 = 5;
 
+/// A config that can be read and cannot be run.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Unrunnable {
+    /// The keys that ask for it, the likeliest first.
+    keys: &'static [&'static str],
+    message: String,
+    advice: String,
+}
+
+impl Unrunnable {
+    /// The fault at the line of `text` that asked for it; of the text as a whole where none did.
+    pub fn fault(&self, file: &str, text: &str) -> Fault {
+        let key = |line: &str| line.split(':').next().unwrap_or_default().trim().to_owned();
+        let lines = || text.lines().zip(1usize..);
+        let asked = self.keys.iter().find_map(|wanted| lines().find(|(line, _)| key(line) == *wanted));
+        let at = match asked {
+            Some((line, number)) => {
+                let indent = line.len() - line.trim_start().len();
+                Fault::at(file, number, line, indent, key(line).len())
+            }
+            None => Fault::whole(file),
+        };
+        at.because(self.message.clone(), self.advice.clone())
+    }
+}
+
+impl std::fmt::Display for Unrunnable {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}: {}", self.message, self.advice)
+    }
+}
+
+impl From<Impossible> for Unrunnable {
+    fn from(why: Impossible) -> Unrunnable {
+        let keys: &[&str] = match why.key {
+            "record" => &["record-bytes-range-max", "record-bytes"],
+            "large_block" => &["large-block-op-kbytes"],
+            "update" => &["update-pct"],
+            "compress_to" => &["compress-pct"],
+            "commit_min" => &["commit-min-bytes"],
+            "durable" => &["disable-odsync", "commit-to-device"],
+            "replication_factor" => &["replication-factor"],
+            "defrag_below" => &["defrag-lwm-pct"],
+            _ => &["write-reqs-per-sec", "read-reqs-per-sec"],
+        };
+        let advice = match why.key {
+            "durable" => "remove disable-odsync, or commit-to-device",
+            _ => "write another value",
+        };
+        // What the model says of its own key would send the reader to one that no config has.
+        let message = match why.key {
+            "durable" => "commit-to-device needs durable writes, which disable-odsync switches off",
+            _ => why.what,
+        };
+        Unrunnable { keys, message: message.to_owned(), advice: advice.to_owned() }
+    }
+}
+
 /// The workload of `conf`, called `name`. The error says what cannot be run and what to write.
-pub fn native(name: &str, conf: &Conf, notes: &[Note]) -> Result<Workload, String> {
+pub fn native(name: &str, conf: &Conf, notes: &[Note]) -> Result<Workload, Unrunnable> {
     let mut workload = lowered(name, conf, Rates::Exact, Pace::Poisson)?;
     workload.lanes = match conf.kind {
         Kind::Storage => Storage::lanes(act::storage::LARGE_IN_FLIGHT),
@@ -40,7 +109,7 @@ pub fn native(name: &str, conf: &Conf, notes: &[Note]) -> Result<Workload, Strin
 }
 
 /// The workload of `conf` for a drop-in, on a machine with `cpus` processors.
-pub fn like_act(conf: &Conf, cpus: u32) -> Result<Workload, String> {
+pub fn like_act(conf: &Conf, cpus: u32) -> Result<Workload, Unrunnable> {
     let mut workload = lowered(conf.kind.program(), conf, Rates::Act, Pace::Steady)?;
     // ACT ends with a report: a test of 10 s with one every 3 s takes 12 s.
     let reports = conf.test_duration.as_ns().div_ceil(conf.report_interval.as_ns().max(1));
@@ -62,20 +131,21 @@ fn share(conf: &Conf, threads: u32) -> u32 {
     threads.div_ceil(devices).clamp(1, LARGEST_BOUND)
 }
 
-fn lowered(name: &str, conf: &Conf, rates: Rates, pace: Pace) -> Result<Workload, String> {
+fn lowered(name: &str, conf: &Conf, rates: Rates, pace: Pace) -> Result<Workload, Unrunnable> {
     if conf.production.is_some() {
-        return Err(
-            "the keys of a production profile (storage-read-histogram and those beside it) are read, but their size \
-             distributions cannot be driven: write the load as a workload of several streams, or with record-bytes and \
-             record-bytes-range-max"
+        return Err(Unrunnable {
+            keys: &PRODUCTION,
+            message: "the keys of a production profile (storage-read-histogram and those beside it) are read, but their size \
+                      distributions cannot be driven"
                 .to_owned(),
-        );
+            advice: "write a workload of several streams, or record-bytes and record-bytes-range-max".to_owned(),
+        });
     }
     let (model, streams) = match conf.kind {
         Kind::Storage => ("act-storage", storage(conf, rates, pace).streams()),
         Kind::Index => ("act-index", index(conf, pace).streams()),
     };
-    let streams = streams.map_err(|why| why.to_string())?;
+    let streams = streams?;
     let reads = streams.iter().any(|stream| stream.name == "reads");
     let criteria = |window| if reads { standard_criteria(window) } else { Vec::new() };
     let mut workload = Workload::new(name, model, streams, criteria);
@@ -213,6 +283,30 @@ mod tests {
         ] {
             assert_eq!(streams(more, false), expected, "{more}");
         }
+    }
+
+    #[test]
+    fn what_cannot_be_run_is_told_at_its_line() {
+        for (more, at, told) in [
+            ("commit-to-device: yes\n  disable-odsync: yes\n", (5, 3, 14), "needs durable writes"),
+            ("record-bytes: 0\nstorage-read-histogram: 100,50,0\n", (5, 1, 22), "cannot be driven"),
+            ("\ntotal-lbw-per-sec: 100\n", (5, 1, 17), "cannot be driven"),
+        ] {
+            let text = format!("{BASE}{more}");
+            let (conf, notes) = match conf::read("t.conf", &text, None) {
+                Ok(read) => read,
+                // Refused even earlier, and at its line as well.
+                Err(fault) => {
+                    assert!(fault.line > 0, "{fault}");
+                    continue;
+                }
+            };
+            let fault = native("t", &conf, &notes).unwrap_err().fault("t.conf", &text);
+            assert_eq!((fault.line, fault.column, fault.width), at, "{fault}");
+            assert!(fault.message.contains(told), "{fault}");
+        }
+        let nowhere = Unrunnable { keys: &["none"], message: "m".into(), advice: "a".into() };
+        assert_eq!(nowhere.fault("f", BASE).line, 0);
     }
 
     #[test]

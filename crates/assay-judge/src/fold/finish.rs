@@ -69,6 +69,7 @@ pub fn finish(mut fold: StepFold) -> Finished {
         let reason = match decides {
             None => pass_reason(&part, stress),
             Some(finding) if finding.class == Class::Broken => finding.text + &meanwhile(&part, &finding.deciding),
+            Some(finding) if finding.class == Class::Errors => also_failed(&findings, &finding),
             Some(finding) => finding.text,
         };
         (verdict, reason, place, part, header)
@@ -100,7 +101,7 @@ fn unseen(fold: &StepFold, findings: &mut Vec<Finding>) {
         let head = &fold.layout.streams[usize::from(fold.layout.flows[flow].stream)];
         if head.direction == Direction::Read && *read > 0 && *seen == 0 {
             let text = format!(
-                "{} on {}: of none of its {read} reads it is known whether they met blocks that were ever written: none reached the \
+                "{} on {}: it is not known whether any of its {read} reads met data that was ever written: none covered the \
                  beginning of a block of 4 KiB",
                 head.name,
                 fold.layout.target_of(flow)
@@ -110,9 +111,36 @@ fn unseen(fold: &StepFold, findings: &mut Vec<Finding>) {
     }
 }
 
+/// Findings of errors that a reason names beside the one that decides.
+const ALSO: usize = 7;
+
+/// Errors decide by the first of them; the streams and targets that failed besides are named as well.
+fn also_failed(findings: &[Finding], first: &Finding) -> String {
+    let place = |finding: &Finding| (finding.deciding.stream.clone(), finding.deciding.target.clone());
+    let others: Vec<String> = findings
+        .iter()
+        .filter(|other| other.class == Class::Errors && place(other) != place(first))
+        .filter_map(|other| {
+            let Deciding { stream, target, measured, .. } = &other.deciding;
+            Some(format!("{} on {}: {}", stream.as_ref()?, target.as_ref()?, measured.as_ref()?))
+        })
+        .collect();
+    let more = match others.len().saturating_sub(ALSO) {
+        0 => String::new(),
+        more => format!(" and {more} more"),
+    };
+    match others.is_empty() {
+        true => first.text.clone(),
+        false => {
+            let named = others.iter().take(ALSO).cloned().collect::<Vec<_>>().join(", ");
+            format!("{}; also {named}{more}", first.text)
+        }
+    }
+}
+
 /// What the rules that followed the windows found.
 fn gather(fold: &mut StepFold, findings: &mut Vec<Finding>, warnings: &mut Vec<String>) {
-    findings.append(&mut fold.load.findings);
+    findings.append(&mut fold.load.take_findings());
     warnings.append(&mut fold.load.warnings);
     findings.extend(fold.of_criteria());
 }
@@ -128,7 +156,7 @@ fn missing(fold: &StepFold, ended: Option<CloseReason>, findings: &mut Vec<Findi
         miss("nothing was measured".to_owned());
     }
     match ended {
-        None => miss(format!("the run was cut off without a closing line after {reached}")),
+        None => miss(format!("the run was cut off after {reached}: its log has no closing line")),
         Some(CloseReason::Interrupted) => miss(format!("the run was interrupted after {reached}{told}")),
         Some(CloseReason::LogFailed) => miss(format!("the log could not be kept after {reached}{told}")),
         Some(_) => {}
@@ -164,7 +192,7 @@ fn missing(fold: &StepFold, ended: Option<CloseReason>, findings: &mut Vec<Findi
 fn unverified(fold: &StepFold, ended: Option<CloseReason>, findings: &mut Vec<Finding>, warnings: &mut Vec<String>) {
     let Some(integrity) = fold.integrity.finish(&fold.header.plan) else { return };
     if integrity.verified_reads == 0 && integrity.damaged == 0 && ended == Some(CloseReason::Completed) {
-        let text = "nothing that was read could be verified: no block of it carries a seal";
+        let text = "nothing that was read could be verified: no block of it carries the seal of a run that verifies";
         findings.push(Finding::of_step(Class::Unproven, text, fold.number));
     }
     if fold.segments > 1 {
@@ -252,7 +280,7 @@ pub(crate) fn targets(fold: &StepFold) -> Vec<TargetTotals> {
 
 fn blank(target: &TargetTotals) -> String {
     format!(
-        "{}: {} of {} sampled reads met blocks that were never written; prepare it, such reads are not real",
+        "{}: {} of {} sampled reads met blocks that were never written, which a device answers without looking; prepare it first",
         target.head.name, target.blank_reads, target.sampled_reads
     )
 }

@@ -614,8 +614,8 @@ impl StepFold {
             let flaw = match () {
                 () if !within || window.invalid.is_some() => None,
                 () if !seen.proves => Some("the load was not offered"),
-                () if pushed && self.layout.lateness => Some("the generator was too late to prove anything"),
-                () if pushed => Some("over a bound by the generator's own lag"),
+                () if pushed && self.layout.lateness => Some("the test machine was too late to prove anything"),
+                () if pushed => Some("over a bound only by the test machine's own lag"),
                 () => None,
             };
             if window.complete && window.invalid.is_none() && flaw.is_none() && !window.repeated {
@@ -641,17 +641,18 @@ impl StepFold {
         let held_back = self.load.is_held_back(window, &self.layout);
         let mut broken = false;
         for (_, tracker) in &mut self.judged[index].trackers {
-            let Some(figure) = tracker.broken_by(window, &self.layout) else { continue };
+            let figures = tracker.broken_by(window, &self.layout);
+            let Some(figure) = figures.first() else { continue };
             if held_back {
                 let text = format!(
-                    "{} was {} when it was cut short, but the generator held back 1% of all operations",
+                    "{} was {} when it was cut short, but the test machine had issued 1% of all operations too late",
                     tracker.criterion(),
                     figure.text
                 );
                 self.findings.push(Finding::of_step(Class::Unproven, text, self.number));
             } else {
                 broken = true;
-                tracker.cut(figure);
+                tracker.cut(figures, &self.layout);
             }
         }
         broken
@@ -775,7 +776,7 @@ impl StepFold {
         let (Some(before), Some(after)) = (errors(&health.before), errors(&health.after)) else { return };
         if after > before {
             let name = &self.header.targets[target].name;
-            let text = format!("{name} counts {after} errors of its medium, {before} before the run");
+            let text = format!("{name} reports {after} media errors, {before} before the run");
             self.findings.push(Finding::of_step(Class::Errors, text, self.number));
         }
     }
@@ -831,14 +832,16 @@ impl StepFold {
             }
             CloseReason::DeviceLag if self.generator_behind_ns().saturating_mul(2) > self.header.max_lag_ns => {
                 let behind = Span::from_ns(self.generator_behind_ns()).human();
-                let text = format!("the schedule fell behind, by up to {behind} because of the generator{told}");
+                let text =
+                    format!("the schedule fell behind, by up to {behind} because the test machine was late{told}");
                 Some((Class::Unproven, text))
             }
-            CloseReason::DeviceLag => {
-                Some((Class::Broken, format!("the load was not held: the device let the schedule fall behind{told}")))
-            }
+            CloseReason::DeviceLag => Some((
+                Class::Broken,
+                format!("the load was not held: the device was too slow, and the schedule fell behind{told}"),
+            )),
             CloseReason::GeneratorLag => {
-                Some((Class::Unproven, format!("the generator let the schedule fall behind{told}")))
+                Some((Class::Unproven, format!("the test machine was too slow and let the schedule fall behind{told}")))
             }
             CloseReason::EngineFailed => Some((Class::Unproven, format!("the engine failed{told}"))),
             CloseReason::Completed | CloseReason::Interrupted | CloseReason::LogFailed => None,

@@ -3,6 +3,7 @@
 
 use crate::judgement::{CriterionOutcome, Judgement, Outcome, Part};
 use crate::verdict::Verdict;
+use crate::words::broken_on;
 use std::fmt::{self, Write};
 
 /// What a suite is made of: the judgement itself or one of its steps.
@@ -67,7 +68,8 @@ fn write_suite(judgement: &Judgement, suite: &Suite, out: &mut dyn Write) -> fmt
         verdict_of(suite.verdict).map(|(tag, kind)| (tag, kind, suite.reason.into())),
     )?;
     for criterion in all {
-        write_case(out, judgement, &format!("{} {}", criterion.title, criterion.bound), answer(criterion))?;
+        let targets = suite.part.map_or(0, |part| part.targets.len());
+        write_case(out, judgement, &format!("{} {}", criterion.title, criterion.bound), answer(criterion, targets))?;
     }
     writeln!(out, "  </testsuite>")
 }
@@ -98,7 +100,7 @@ fn verdict_of(verdict: Verdict) -> Option<(&'static str, &'static str)> {
     }
 }
 
-fn answer(criterion: &CriterionOutcome) -> Option<(&'static str, &'static str, String)> {
+fn answer(criterion: &CriterionOutcome, targets: usize) -> Option<(&'static str, &'static str, String)> {
     let (tag, kind) = match criterion.outcome {
         Outcome::Pass => return None,
         Outcome::Fail => ("failure", "FAIL"),
@@ -117,7 +119,9 @@ fn answer(criterion: &CriterionOutcome) -> Option<(&'static str, &'static str, S
     } else {
         String::new()
     };
-    Some((tag, kind, message + &broken))
+    let on = broken_on(&criterion.broken_on, targets);
+    let on = if on.is_empty() { on } else { format!(", {on}") };
+    Some((tag, kind, message + &broken + &on))
 }
 
 /// Text for an attribute or an element of XML or HTML. What XML 1.0 cannot hold at all becomes U+FFFD.

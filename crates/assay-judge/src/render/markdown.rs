@@ -2,6 +2,7 @@
 
 use crate::judgement::{Judgement, Outcome, Part, TimesSummary};
 use crate::render::slices;
+use crate::words::broken_on;
 use assay_base::Span;
 use std::fmt::{self, Write};
 
@@ -40,9 +41,13 @@ fn part(part: &Part, out: &mut dyn Write) -> fmt::Result {
         let measured = criterion.measured.as_ref().map_or("-", |figure| figure.text.as_str());
         let (title, bound) = (plain(&criterion.title), plain(&criterion.bound));
         let (broken, windows) = (criterion.broken, criterion.windows);
+        let on = match broken_on(&criterion.broken_on, part.targets.len()) {
+            on if on.is_empty() => on,
+            on => format!(" {}", plain(&on)),
+        };
         writeln!(
             out,
-            "| {} | {title} | {bound} | {} | {broken} of {windows} |",
+            "| {} | {title} | {bound} | {} | {broken} of {windows}{on} |",
             mark(criterion.outcome),
             plain(measured)
         )?;

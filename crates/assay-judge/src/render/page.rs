@@ -1,7 +1,7 @@
 //! Lines as wide as a reader has room for. Names come from the log and may hold anything: control characters do not reach a
 //! terminal.
 
-use crate::words::printable;
+use assay_base::text::printable;
 use std::fmt;
 
 /// Columns of a line where nobody says how many there are.

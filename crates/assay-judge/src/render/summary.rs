@@ -1,11 +1,13 @@
 //! The summary at the end of a run: the verdict first, then what decided it, then the figures, then what to do next.
 
-use crate::judgement::{CriterionOutcome, Integrity, Judgement, Outcome, Part, StreamTotals, TimesSummary};
+use crate::judgement::{
+    CriterionOutcome, Integrity, Judgement, Outcome, Part, StreamTotals, TargetTotals, TimesSummary,
+};
 use crate::render::page::{Page, Reader};
 use crate::render::slices::{by_target, one, shown_streams};
 use crate::render::{spark, steady};
 use crate::verdict::Verdict;
-use crate::words::for_a_shell;
+use crate::words::{broken_on, for_a_shell};
 use assay_base::{Bytes, Span};
 use std::fmt;
 
@@ -17,6 +19,8 @@ const LEANEST_TABLE: usize = 8;
 /// Criteria, streams, steps and warnings that are listed.
 const LISTED: usize = 8;
 const WARNINGS: usize = 3;
+/// Models of several targets that are named.
+const MODELS: usize = 2;
 
 /// The summary; the next command names the log as `LOG`.
 pub fn text(judgement: &Judgement, out: &mut dyn fmt::Write) -> fmt::Result {
@@ -32,6 +36,8 @@ struct Room {
     by_slice: usize,
     /// The worst slice of each target.
     targets: bool,
+    /// Lines of the targets that broke a criterion; the reason names those of the one that decided.
+    broken_on: usize,
     /// Lines of a warning.
     warning: usize,
     /// Every list and text is cut to what comes first in it.
@@ -40,11 +46,11 @@ struct Room {
 
 /// From everything to what must be said. A verdict is explained by texts first: of the slices some go before a text is cut.
 const ROOMS: [Room; 5] = [
-    Room { table: Some(LEAST_TABLE), by_slice: usize::MAX, targets: true, warning: 2, tight: false },
-    Room { table: Some(LEANEST_TABLE), by_slice: 2, targets: true, warning: 2, tight: false },
-    Room { table: Some(LEANEST_TABLE), by_slice: 2, targets: false, warning: 2, tight: false },
-    Room { table: Some(LEANEST_TABLE), by_slice: 2, targets: false, warning: 2, tight: true },
-    Room { table: None, by_slice: 0, targets: false, warning: 1, tight: true },
+    Room { table: Some(LEAST_TABLE), by_slice: usize::MAX, targets: true, broken_on: 2, warning: 2, tight: false },
+    Room { table: Some(LEANEST_TABLE), by_slice: 2, targets: true, broken_on: 1, warning: 2, tight: false },
+    Room { table: Some(LEANEST_TABLE), by_slice: 2, targets: false, broken_on: 1, warning: 2, tight: false },
+    Room { table: Some(LEANEST_TABLE), by_slice: 2, targets: false, broken_on: 0, warning: 2, tight: true },
+    Room { table: None, by_slice: 0, targets: false, broken_on: 0, warning: 1, tight: true },
 ];
 
 impl Room {
@@ -77,12 +83,12 @@ fn composed(judgement: &Judgement, log: &str, (room, reader): (Room, Reader)) ->
     percentiles(&mut tail, judgement, room);
     by_slice(&mut tail, spark::line(part), room);
     tail.blank();
-    figures(&mut tail, (part, &judgement.reason), room);
+    figures(&mut tail, judgement, room);
     warnings(&mut tail, judgement, room);
     last(&mut tail, judgement, log);
     page.blank();
     match room.table {
-        Some(least) => tables(&mut page, part, LINES.saturating_sub(tail.len() + 1), least, room.targets),
+        Some(least) => tables(&mut page, judgement, LINES.saturating_sub(tail.len() + 1), least, room.targets),
         None => page.line("(the slices: assay judge --table)"),
     }
     page.blank();
@@ -100,7 +106,7 @@ fn head(page: &mut Page, judgement: &Judgement, room: Room) {
     let what = format!("{} at {} on {targets}, {}", judgement.name, judgement.load, length(part));
     page.line(format!("{:<10}  {what}", judgement.verdict.to_string()));
     if let Some(device) = device(part) {
-        page.line(format!("            {device}"));
+        page.words("            ", &device, 2);
     }
     page.words("            ", &judgement.reason, room.of(4, if room.table.is_some() { 3 } else { 2 }));
     if judgement.watermarks.is_empty() {
@@ -110,15 +116,29 @@ fn head(page: &mut Page, judgement: &Judgement, room: Room) {
     page.words("            ", &format!("{}{note}", judgement.watermarks.join(", ")), room.of(2, 1));
 }
 
-/// What was tested, and what it did: `Samsung PM9A3 S64FNE0R600123, 1.75 TiB; 61400 IOPS, 372.4 MB/s`.
+/// What was tested, and what it did: `Samsung PM9A3 S64FNE0R600123, 1.75 TiB; 61400 IOPS, 372.4 MB/s`; of several targets
+/// `2 × Samsung PM9A3, 1 × Kioxia CM7, 5.24 TiB; …`.
 fn device(part: &Part) -> Option<String> {
-    let facts = part.targets.first().map(|target| &target.head.facts)?;
-    let fact = |name: &str| facts.get(name).map(String::as_str).filter(|fact| *fact != "absent");
-    let known = [fact("model"), fact("serial")].into_iter().flatten().collect::<Vec<_>>().join(" ");
+    let fact =
+        |target: &TargetTotals, name: &str| target.head.facts.get(name).filter(|fact| *fact != "absent").cloned();
+    let known = match part.targets.as_slice() {
+        [only] => ["model", "serial"].iter().filter_map(|name| fact(only, name)).collect::<Vec<_>>().join(" "),
+        several => {
+            let mut models: Vec<(String, u64)> = Vec::new();
+            for model in several.iter().filter_map(|target| fact(target, "model")) {
+                match models.iter_mut().find(|(known, _)| *known == model) {
+                    Some((_, count)) => *count += 1,
+                    None => models.push((model, 1)),
+                }
+            }
+            let more = models.len().saturating_sub(MODELS);
+            let listed = models.iter().take(MODELS).map(|(model, count)| format!("{count} × {model}"));
+            listed.chain((more > 0).then(|| format!("{more} more models"))).collect::<Vec<_>>().join(", ")
+        }
+    };
     let size = part.targets.iter().fold(0u64, |sum, target| sum.saturating_add(target.head.size_bytes));
     let size = (size > 0).then(|| Bytes::new(size).human());
-    let what = Some(known).filter(|known| !known.is_empty() && part.targets.len() == 1);
-    let what = what.into_iter().chain(size).collect::<Vec<_>>().join(", ");
+    let what = Some(known).filter(|known| !known.is_empty()).into_iter().chain(size).collect::<Vec<_>>().join(", ");
     Some(what).into_iter().chain(throughput(part)).filter(|text| !text.is_empty()).reduce(|a, b| format!("{a}; {b}"))
 }
 
@@ -183,6 +203,9 @@ fn criteria(page: &mut Page, part: &Part, room: Room) {
         let title = page.reader.cut(&criterion.title, 36);
         let mark = mark(criterion.outcome);
         page.line(format!("{mark:<12}{title:<37}{:>9} {measured:>9}  {}", criterion.bound, place(criterion, part)));
+        if !criterion.broken_on.is_empty() && room.broken_on > 0 {
+            page.words("            ", &broken_on(&criterion.broken_on, part.targets.len()), room.broken_on);
+        }
     }
     if part.criteria.len() > listed {
         page.line(format!("            … {} more criteria", part.criteria.len() - listed));
@@ -213,8 +236,12 @@ fn place(criterion: &CriterionOutcome, part: &Part) -> String {
     window.into_iter().chain(figure.target.clone()).collect::<Vec<_>>().join(", ")
 }
 
-fn tables(page: &mut Page, part: &Part, most: usize, least: usize, with_targets: bool) {
-    let streams = shown_streams(part);
+fn tables(page: &mut Page, judgement: &Judgement, most: usize, least: usize, with_targets: bool) {
+    let part = &judgement.part;
+    let mut streams = shown_streams(part);
+    // There may be room for one only: that of the stream that decided.
+    let decided = judgement.deciding.as_ref().and_then(|place| place.stream.as_ref());
+    streams.sort_by_key(|stream| decided.is_some_and(|decided| decided != stream));
     for (index, stream) in streams.iter().enumerate() {
         let targets = if with_targets { by_target(part, stream) } else { Page::default() };
         let room = most.saturating_sub(page.len() + targets.len() + 1);
@@ -279,7 +306,8 @@ fn by_slice(page: &mut Page, lines: impl IntoIterator<Item = String>, room: Room
 }
 
 /// In flight, lag, CPU; errors; bytes.
-fn figures(page: &mut Page, (part, reason): (&Part, &str), room: Room) {
+fn figures(page: &mut Page, judgement: &Judgement, room: Room) {
+    let part = &judgement.part;
     let together = || part.streams.iter().filter(|stream| is_whole(part, stream));
     let most = |of: fn(&StreamTotals) -> u64| together().map(of).max().unwrap_or(0);
     let lag = together().filter_map(|stream| stream.lag.p99_ns).max();
@@ -298,9 +326,12 @@ fn figures(page: &mut Page, (part, reason): (&Part, &str), room: Room) {
         cpu.unwrap_or_default()
     );
     page.words("", &load, 2);
-    page.words("", &format!("{}; {}", rates(part), errors(part)), 2);
+    let (rates, errors) = (rates(judgement), errors(part));
+    // What failed has room in any case.
+    let both = if errors.starts_with("errors") { format!("{errors}; {rates}") } else { format!("{rates}; {errors}") };
+    page.words("", &both, 2);
     page.line(bytes(part));
-    by_slice(page, steady::lines(part, reason), room);
+    by_slice(page, steady::lines(part, &judgement.reason), room);
     integrity(page, part, room);
 }
 
@@ -334,14 +365,20 @@ fn is_idle(stream: &StreamTotals) -> bool {
     stream.rate_asked.is_none() && stream.counts.issued == 0 && stream.counts.scheduled == 0
 }
 
-fn rates(part: &Part) -> String {
-    let whole = part.streams.iter().filter(|stream| is_whole(part, stream) && !is_idle(stream));
+/// Of many streams the worst stands first: the others may have no room.
+fn rates(judgement: &Judgement) -> String {
+    let part = &judgement.part;
+    let mut whole: Vec<_> = part.streams.iter().filter(|stream| is_whole(part, stream) && !is_idle(stream)).collect();
+    if whole.len() > LISTED / 2 {
+        let worst = worst(judgement, &whole).to_owned();
+        whole.sort_by_key(|stream| stream.name != worst);
+    }
     let rate = |stream: &StreamTotals| {
         let achieved = stream.rate_achieved?;
         let asked = stream.rate_asked.map(|asked| format!(" of {asked:.1}")).unwrap_or_default();
         Some(format!("{} {achieved:.1}{asked}/s", stream.name))
     };
-    whole.filter_map(rate).take(LISTED / 2).collect::<Vec<_>>().join(", ")
+    whole.into_iter().filter_map(rate).take(LISTED / 2).collect::<Vec<_>>().join(", ")
 }
 
 fn errors(part: &Part) -> String {
@@ -357,9 +394,8 @@ fn errors(part: &Part) -> String {
 }
 
 fn bytes(part: &Part) -> String {
-    let sum = |of: fn(&crate::judgement::TargetTotals) -> u64| {
-        part.targets.iter().fold(0u64, |sum, target| sum.saturating_add(of(target)))
-    };
+    let sum =
+        |of: fn(&TargetTotals) -> u64| part.targets.iter().fold(0u64, |sum, target| sum.saturating_add(of(target)));
     let (read, written, size) = (sum(|t| t.read_bytes), sum(|t| t.written_bytes), sum(|t| t.head.size_bytes));
     let full = if size > 0 { format!(" ({:.2} drive writes)", written as f64 / size as f64) } else { String::new() };
     format!("read {}, wrote {}{full}, warm-up included", Bytes::new(read).human(), Bytes::new(written).human())

@@ -4,10 +4,12 @@ use crate::fold::cell::Cell;
 use crate::fold::layout::Layout;
 use crate::fold::window::Window;
 use crate::judgement::{CriterionOutcome, Deciding, Figure, Outcome};
+use crate::rules::broken::BrokenOn;
 use crate::rules::finding::{Class, Finding};
 use crate::rules::lateness;
 use crate::rules::unfinished::at_least;
-use crate::rules::value::{Value, bound_text, title};
+use crate::rules::value::{Value, bound_text, sentence, title};
+use crate::words;
 use assay_base::{Criterion, Measure, Span};
 
 /// A criterion on its way through the log.
@@ -33,6 +35,7 @@ pub struct Tracker {
     first_flaw: Option<(Figure, String)>,
     worst: Option<Figure>,
     targets: Vec<Option<Figure>>,
+    broken_on: BrokenOn,
 }
 
 impl Tracker {
@@ -62,6 +65,7 @@ impl Tracker {
             first_flaw: None,
             worst: None,
             targets: vec![None; layout.targets.len()],
+            broken_on: BrokenOn::new(layout.targets.len(), |a, b| a > b),
         }
     }
 
@@ -80,28 +84,37 @@ impl Tracker {
         self.unproven
     }
 
-    /// How a window that was cut short is broken, whatever its rest would have brought.
-    pub fn broken_by(&self, window: &Window, layout: &Layout) -> Option<Figure> {
+    /// How a window that was cut short is broken, whatever its rest would have brought: by all targets together, then by each
+    /// alone. Empty where it is not.
+    pub fn broken_by(&self, window: &Window, layout: &Layout) -> Vec<Figure> {
         let counts = !window.complete && !window.mixed && window.invalid.is_none();
-        let stream = self.stream.filter(|_| counts)?;
+        let Some(stream) = self.stream.filter(|_| counts) else { return Vec::new() };
         let flows = &layout.of_stream[stream];
         let alone = flows.iter().filter(|_| flows.len() > 1);
         let target = |flow: usize| Some(usize::from(layout.flows[flow].target));
         let alone = alone.map(|&flow| (&window.flows[flow], target(flow), flows.len()));
         let together = (&window.streams[stream], None, 1);
-        [together].into_iter().chain(alone).find_map(|(cell, target, shares)| {
+        let broken = [together].into_iter().chain(alone).filter_map(|(cell, target, shares)| {
             let value = Value::of(cell, self.measure, &self.criterion.bound, &layout.thresholds)?;
             let value = self.without_the_generator(value, cell, target, window, layout);
             let value = at_least(value, cell, window, (&layout.streams[stream], shares))?;
             let text = format!("at least {}", value.text(&self.criterion.bound));
             let figure = self.figure_of(value, text, target, window, layout);
             (!figure.within).then_some(figure)
-        })
+        });
+        broken.collect()
     }
 
     /// A window that was cut short is broken so.
-    pub fn cut(&mut self, figure: Figure) {
-        self.first_cut.get_or_insert(figure);
+    pub fn cut(&mut self, figures: Vec<Figure>, layout: &Layout) {
+        for figure in figures {
+            let target = figure.target.as_ref().and_then(|name| layout.targets.iter().position(|it| it == name));
+            if let Some(target) = target {
+                self.broken_on.add(target, &figure);
+            }
+            worse(&mut self.worst, figure.clone());
+            self.first_cut.get_or_insert(figure);
+        }
     }
 
     /// Judges one window; false when the criterion is broken in it.
@@ -196,10 +209,15 @@ impl Tracker {
             self.unproven += 1;
             self.first_flaw.get_or_insert((together.clone(), why));
         }
+        // Of equal ones all together stand for each.
+        worse(&mut self.worst, together);
         for (target, figure) in alone {
+            if broken(&&figure) {
+                self.broken_on.add(target, &figure);
+            }
+            worse(&mut self.worst, figure.clone());
             worse(&mut self.targets[target], figure);
         }
-        worse(&mut self.worst, together);
         holds
     }
 
@@ -216,36 +234,33 @@ impl Tracker {
     /// What speaks against PASS. `planned` is how many windows there should be.
     pub fn findings(&self, planned: u64, step: u32) -> Vec<Finding> {
         let mut findings = Vec::new();
-        let name = title(&self.criterion.stream, self.measure, &self.criterion.bound);
         let bound = bound_text(&self.criterion.bound);
+        let told = |figure: &Figure| {
+            let what = sentence(&self.criterion.stream, self.measure, &self.criterion.bound, &figure.text);
+            format!("{what}, bound {bound}")
+        };
         if let Some(figure) = &self.first_broken {
-            let text = format!(
-                "{}: {name} was {}, bound {bound}{}",
-                place(figure, planned, self.own_ns()),
-                figure.text,
-                self.extent(planned)
-            );
+            let text = format!("{}: {}{}", place(figure, planned, self.own_ns()), told(figure), self.extent(planned));
             findings.push(Finding::new(Class::Broken, text, self.deciding(figure, step)));
         }
         if let Some(figure) = self.first_cut.as_ref().filter(|_| self.first_broken.is_none()) {
-            let text = format!(
-                "{}, which was cut short: {name} was {} whatever the rest would have been, bound {bound}",
-                place(figure, planned.max(2), self.own_ns()),
-                figure.text,
-            );
+            let place = place(figure, planned.max(2), self.own_ns());
+            let rest = "and the rest could not have changed that";
+            let on = words::broken_on(&self.broken_on.worst_first(), self.targets.len());
+            let on = if on.is_empty() { on } else { format!(" ({on})") };
+            let text = format!("{place}, which was cut short: {}, {rest}{on}", told(figure));
             findings.push(Finding::new(Class::Broken, text, self.deciding(figure, step)));
         }
         if let Some(figure) = &self.first_generator {
             let text = format!(
-                "{}: {name} was {}, bound {bound}, but only the generator's own lag pushed it over",
+                "{}: {}, but only because the test machine issued operations late",
                 place(figure, planned, self.own_ns()),
-                figure.text
+                told(figure)
             );
             findings.push(Finding::new(Class::Unproven, text, self.deciding(figure, step)));
         }
         if let Some((figure, why)) = &self.first_flaw {
-            let place = place(figure, planned, self.own_ns());
-            let text = format!("{place}: {name} was {}, bound {bound}, but {why}", figure.text);
+            let text = format!("{}: {}, but {why}", place(figure, planned, self.own_ns()), told(figure));
             findings.push(Finding::new(Class::Unproven, text, self.deciding(figure, step)));
         }
         if self.stream.is_none() {
@@ -265,15 +280,17 @@ impl Tracker {
         }
     }
 
+    /// ` (broken in 7 of 12 slices; it held in 5 before; on 2 of 4 targets, the worst first: …)`
     fn extent(&self, planned: u64) -> String {
-        if planned <= 1 {
-            return String::new();
+        let mut parts = Vec::new();
+        if planned > 1 {
+            let windows = if self.own_window { "windows" } else { "slices" };
+            parts.push(format!("broken in {} of {} {windows}", self.broken, self.windows));
+            parts.extend((self.held_before > 0).then(|| format!("it held in {} before", self.held_before)));
         }
-        let held = match self.held_before {
-            0 => String::new(),
-            before => format!("; it held in {before} before"),
-        };
-        format!(" (broken in {} of {} judged{held})", self.broken, self.windows)
+        let on = words::broken_on(&self.broken_on.worst_first(), self.targets.len());
+        parts.extend((!on.is_empty()).then_some(on));
+        if parts.is_empty() { String::new() } else { format!(" ({})", parts.join("; ")) }
     }
 
     fn deciding(&self, figure: &Figure, step: u32) -> Deciding {
@@ -311,6 +328,7 @@ impl Tracker {
             outcome,
             windows: self.windows,
             broken: self.broken,
+            broken_on: self.broken_on.worst_first(),
             measured: self
                 .first_broken
                 .or(self.first_cut)

@@ -88,7 +88,10 @@ pub fn check(targets: &[TargetTotals], step: u32) -> (Vec<Finding>, Vec<String>)
             percent(found.share)
         );
         if found.share > REFUSE {
-            let cause = if found.theirs < found.own { "something cached" } else { "somebody else used it" };
+            let cause = match found.theirs < found.own {
+                true => "something cached, so that the device itself was not tested",
+                false => "somebody else used it at the same time",
+            };
             let deciding = Deciding { target: Some(name.clone()), ..nowhere(step) };
             findings.push(Finding::new(Class::Between, format!("{text}: {cause}"), deciding));
         } else if found.share > WARN {

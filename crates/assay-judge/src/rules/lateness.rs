@@ -71,14 +71,15 @@ fn on_target(window: &Window, target: usize, layout: &Layout) -> Option<String> 
         let longest = Span::from_ns(late.idle.max_ns).human();
         let share = percent(share.rest);
         return Some(format!(
-            "the generator let {name} rest for {share} of the time, up to {longest} at once, while operations were due"
+            "the test machine left {name} without work for {share} of the time, up to {longest} at once, although operations were due"
         ));
     }
     if has(false) && share.overslept > AT_MOST {
         let longest = Span::from_ns(late.overslept.max_ns).human();
         let share = percent(share.overslept);
         return Some(format!(
-            "the generator overslept {share} of the time, up to {longest} at once, in which a closed loop on {name} asked for less"
+            "the test machine looked for completions too late for {share} of the time, up to {longest} at once, in which its closed loop on \
+             {name} asked for less"
         ));
     }
     if share.rest > TELL || share.overslept > TELL { merged(late, target, layout) } else { None }
@@ -106,7 +107,7 @@ pub fn warning(window: &Window, layout: &Layout) -> Option<String> {
     let worst = shares.enumerate().max_by(|a, b| a.1.rest.total_cmp(&b.1.rest))?;
     (worst.1.rest > TELL).then(|| {
         format!(
-            "the generator let {} rest for {} of slice {} while operations were due (proves nothing above {})",
+            "the test machine left {} without work for {} of slice {} although operations were due (above {} a slice proves nothing)",
             layout.targets[worst.0],
             percent(worst.1.rest),
             window.number,
@@ -128,8 +129,8 @@ fn merged(late: &Late, target: usize, layout: &Layout) -> Option<String> {
     {
         if sequential(direction) && fewer(counted, own.operations) {
             return Some(format!(
-                "the generator was late, and {name} counted {counted} {direction}s where the run made {}: what came in bunches was \
-                 merged",
+                "the test machine was late, and {name} counted {counted} {direction}s where the run made {}: operations that came in \
+                 bunches were merged on their way",
                 own.operations
             ));
         }
@@ -137,7 +138,7 @@ fn merged(late: &Late, target: usize, layout: &Layout) -> Option<String> {
     // A disk that counts none needs none.
     (disk.flushes > 0 && fewer(disk.flushes, late.durable)).then(|| {
         format!(
-            "the generator was late, and {name} counted {} flushes where {} writes were to be durable: those of a bunch became one",
+            "the test machine was late, and {name} counted {} flushes where {} writes were to be durable: one flush served several",
             disk.flushes, late.durable
         )
     })

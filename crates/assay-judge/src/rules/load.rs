@@ -8,10 +8,12 @@ use crate::fold::cell::Cell;
 use crate::fold::layout::Layout;
 use crate::fold::window::{Window, sum};
 use crate::judgement::{CriterionOutcome, Deciding, Figure, Outcome};
+use crate::rules::broken::BrokenOn;
 use crate::rules::criterion::place;
 use crate::rules::finding::{Class, Finding};
 use crate::rules::lateness;
 use crate::rules::value::share_text;
+use crate::words;
 use assay_base::{Share, Span};
 
 /// One part in this many of the schedule may be left waiting at the end of a slice: 0.1 %.
@@ -38,11 +40,27 @@ pub struct LoadTracker {
     first_broken: Option<Figure>,
     worst: Option<Figure>,
     targets: Vec<Option<Figure>>,
+    broken_on: BrokenOn,
     warned_own_lag: bool,
-    /// What was found.
+    /// What was found; see [`LoadTracker::take_findings`].
     pub findings: Vec<Finding>,
     /// What a reader should know.
     pub warnings: Vec<String>,
+}
+
+/// What became of the load of one stream in one slice, on one target or on all.
+#[derive(Debug)]
+struct Found {
+    target: Option<usize>,
+    figure: Figure,
+    /// What speaks against it, if anything does: the sentence, and the figure that it gives.
+    fault: Option<(Class, String, Option<String>)>,
+}
+
+impl Found {
+    fn is(&self, class: Class) -> bool {
+        self.fault.as_ref().is_some_and(|fault| fault.0 == class)
+    }
 }
 
 /// What one slice came to.
@@ -68,6 +86,7 @@ impl LoadTracker {
             first_broken: None,
             worst: None,
             targets: vec![None; layout.targets.len()],
+            broken_on: BrokenOn::new(layout.targets.len(), |a, b| a < b),
             warned_own_lag: false,
             findings: Vec::new(),
             warnings: Vec::new(),
@@ -83,11 +102,11 @@ impl LoadTracker {
         let late = lower >= threshold.as_ns();
         if late && !layout.lateness {
             let lag = Span::from_ns(lower).human();
-            window.invalid = Some(format!("the generator held back 1% of all operations by {lag} or more"));
+            window.invalid = Some(format!("the test machine issued 1% of all operations {lag} or more too late"));
         } else if is_slice && late && !self.warned_own_lag {
             self.warned_own_lag = true;
             self.warnings.push(format!(
-                "the generator held back 1% of all operations of slice {} by {} or more",
+                "the test machine issued 1% of all operations of slice {} too late, by {} or more",
                 window.number,
                 Span::from_ns(lower).human()
             ));
@@ -95,7 +114,7 @@ impl LoadTracker {
             self.warned_own_lag = true;
             let upper = upper.map_or_else(|| "an hour".to_owned(), |ns| Span::from_ns(ns).human());
             self.warnings.push(format!(
-                "the generator's own lag (p99 of all operations, slice {}) is between {} and {upper}, more than a tenth of the \
+                "the test machine issued 1% of all operations of slice {} too late, by {} to {upper} or more: over a tenth of the \
                  threshold of {}",
                 window.number,
                 Span::from_ns(lower).human(),
@@ -117,154 +136,73 @@ impl LoadTracker {
 
     /// Judges one slice.
     pub fn observe(&mut self, window: &Window, layout: &Layout) -> Seen {
-        let before = self.unproven;
-        let within = self.holds(window, layout);
-        Seen { within, proves: self.unproven == before }
-    }
-
-    fn holds(&mut self, window: &Window, layout: &Layout) -> bool {
         if !window.complete {
-            return true;
+            return Seen { within: true, proves: true };
         }
         self.complete += u64::from(!window.repeated);
         if let Some(why) = &window.invalid {
             self.unproven += 1;
-            self.find(
-                Class::Unproven,
-                format!("slice {} proves nothing: {why}", window.number),
-                window,
-                None,
-                None,
-                None,
-            );
-            return true;
+            let text = format!("slice {} proves nothing: {why}", window.number);
+            self.find(Class::Unproven, text, window, None, None, None);
+            return Seen { within: true, proves: false };
         }
         self.windows += 1;
-        let mut holds = true;
+        // However many streams and targets speak against it, it is one slice.
+        let (mut broken, mut unproven) = (false, false);
         for stream in 0..layout.streams.len() {
-            holds &= self.stream(stream, window, layout);
+            unproven |= self.is_thin(stream, window, layout);
+            let found = delivered_by(stream, window, layout);
+            broken |= found.iter().any(|found| found.is(Class::Broken));
+            unproven |= found.iter().any(|found| found.is(Class::Unproven));
+            self.keep(found, &layout.streams[stream].name, window);
         }
-        holds
-    }
-
-    fn stream(&mut self, stream: usize, window: &Window, layout: &Layout) -> bool {
-        let head = &layout.streams[stream];
-        let flows = &layout.of_stream[stream];
-        let together = &window.streams[stream];
-        if head.is_open_loop() {
-            self.check_schedule(stream, together, window, layout);
-        }
-        let mut holds = self.delivered(stream, together, None, flows.len(), window, layout);
-        if flows.len() > 1 {
-            for &flow in flows {
-                holds &= self.delivered(stream, &window.flows[flow], Some(flow), 1, window, layout);
-            }
-        }
-        holds
+        self.broken += u64::from(broken);
+        self.unproven += u64::from(unproven);
+        Seen { within: !broken, proves: !unproven }
     }
 
     /// The schedule itself must hold what the plan asks: within 0.1 % and six standard deviations of a Poisson count.
-    fn check_schedule(&mut self, stream: usize, cell: &Cell, window: &Window, layout: &Layout) {
-        let head = &layout.streams[stream];
+    fn is_thin(&mut self, stream: usize, window: &Window, layout: &Layout) -> bool {
+        let (head, cell) = (&layout.streams[stream], &window.streams[stream]);
         let known = matches!(head.arrival.as_str(), "steady" | "poisson");
-        let Some(rate) = head.rate.filter(|_| known) else { return };
+        let Some(rate) = head.rate.filter(|_| known && head.is_open_loop()) else { return false };
         let expected = rate.as_f64() * (window.end_ns.saturating_sub(window.start_ns)) as f64 / 1e9;
         let least = expected * 0.999 - 6.0 * expected.sqrt() - 16.0;
         if (cell.scheduled as f64) < least {
             let text = format!(
-                "in slice {} the schedule of {} held {} operations where the plan asks for {expected:.0}",
-                window.number, head.name, cell.scheduled
+                "in slice {} only {} operations of {} were due where the plan asks for {expected:.0}",
+                window.number, cell.scheduled, head.name
             );
-            self.unproven += 1;
             self.find(Class::Unproven, text, window, Some(&head.name), None, None);
-        }
-    }
-
-    fn delivered(
-        &mut self,
-        stream: usize,
-        cell: &Cell,
-        flow: Option<usize>,
-        flows: usize,
-        window: &Window,
-        layout: &Layout,
-    ) -> bool {
-        let name = layout.streams[stream].name.as_str();
-        let target = flow.map(|flow| layout.target_of(flow).to_owned());
-        let offered = cell.carried_in.saturating_add(cell.scheduled);
-        if offered > 0 && cell.ended() == 0 {
-            return self.nothing_completed(name, cell, target, window);
-        }
-        if cell.scheduled == 0 {
             return true;
         }
-        // An operation due in the very last instant is on its way, not withheld.
-        let waiting = cell.waiting.saturating_sub(flows as u64).min(cell.scheduled);
-        let own = lag_is_the_generators(cell);
-        let length = window.end_ns.saturating_sub(window.start_ns);
-        let late = u128::from(waiting) * u128::from(length) <= u128::from(cell.scheduled) * u128::from(JITTER.as_ns());
-        let waiting = if own && late { 0 } else { waiting };
-        let within = waiting <= cell.scheduled / LEFT_WAITING;
-        let value = 1.0 - waiting as f64 / cell.scheduled as f64;
-        // What waits may wait because all that came before it was late.
-        let behind = u128::from(waiting) * u128::from(length) / u128::from(cell.scheduled);
-        let targets = || layout.of_stream[stream].iter().filter(|it| flow.is_none_or(|flow| **it == flow));
-        let late = targets().filter_map(|it| window.late.get(usize::from(layout.flows[*it].target)));
-        let shift = late.map(|late| lateness::behind_ns(late, layout)).max().unwrap_or(0);
-        let generator = !within && (own || behind <= u128::from(shift));
-        let figure = Figure {
-            window: window.number,
-            start_ns: window.start_ns,
-            end_ns: window.end_ns,
-            target,
-            value,
-            text: share_text(value, LEAST),
-            operations: cell.scheduled,
-            within,
-            generator,
-        };
-        if !within {
-            self.not_delivered(name, &figure, window);
-        }
-        if let Some(flow) = flow {
-            less(&mut self.targets[usize::from(layout.flows[flow].target)], &figure);
-        } else {
-            less(&mut self.worst, &figure);
-        }
-        within || generator
+        false
     }
 
-    fn not_delivered(&mut self, name: &str, figure: &Figure, window: &Window) {
-        let (class, cause) = match figure.generator {
-            true => (Class::Unproven, "the generator could not keep up"),
-            false => (Class::Broken, "the device could not take it"),
-        };
-        *(if figure.generator { &mut self.unproven } else { &mut self.broken }) += 1;
-        let text = format!(
-            "{}: only {} of the scheduled {name} were issued; {cause}",
-            place(figure, self.planned, None),
-            figure.text
-        );
-        self.find(class, text, window, Some(name), figure.target.clone(), Some(&figure.text));
-        if !figure.generator {
-            self.first_broken.get_or_insert_with(|| figure.clone());
+    /// Keeps what became of a stream; of a bad target among good ones it is told before it is told of all together.
+    fn keep(&mut self, mut found: Vec<Found>, name: &str, window: &Window) {
+        // Of equal ones all together, which stand first, stand for each.
+        found.iter().for_each(|it| less(&mut self.worst, &it.figure));
+        let alone = || found.iter().filter(|it| it.target.is_some());
+        let some_hold = alone().any(|it| it.fault.is_none());
+        found.sort_by(|a, b| {
+            let key = |it: &Found| (it.target.is_none() == some_hold, it.figure.value);
+            key(a).0.cmp(&key(b).0).then(key(a).1.total_cmp(&key(b).1))
+        });
+        for Found { target, figure, fault } in found {
+            if let Some(target) = target {
+                less(&mut self.targets[target], &figure);
+            }
+            let Some((class, cause, measured)) = fault else { continue };
+            let text = format!("{}: {cause}", place(&figure, self.planned, None));
+            self.find(class, text, window, Some(name), figure.target.clone(), measured.as_deref());
+            if class == Class::Broken {
+                if let Some(target) = target {
+                    self.broken_on.add(target, &figure);
+                }
+                self.first_broken.get_or_insert(figure);
+            }
         }
-    }
-
-    fn nothing_completed(&mut self, name: &str, cell: &Cell, target: Option<String>, window: &Window) -> bool {
-        let offered = cell.carried_in.saturating_add(cell.scheduled);
-        let few = cell.carried_in == 0 && cell.scheduled < TOO_FEW;
-        let reached = cell.in_flight > 0 || cell.stuck > 0 || cell.issued > 0;
-        let (class, cause) = match (few, reached && !lag_is_the_generators(cell)) {
-            (true, _) => (Class::Unproven, "too few to say anything"),
-            (false, true) => (Class::Broken, "the device completed nothing"),
-            (false, false) => (Class::Unproven, "the generator issued nothing"),
-        };
-        *(if class == Class::Broken { &mut self.broken } else { &mut self.unproven }) += 1;
-        let on = target.as_ref().map(|target| format!(" on {target}")).unwrap_or_default();
-        let text = format!("in slice {} none of {offered} {name}{on} completed: {cause}", window.number);
-        self.find(class, text, window, Some(name), target, None);
-        class != Class::Broken
     }
 
     /// Keeps the first finding of each class for each stream and target: the others say nothing new.
@@ -298,6 +236,15 @@ impl LoadTracker {
         self.findings.push(Finding { class, text, deciding });
     }
 
+    /// What was found, with the targets that did not take their load.
+    pub fn take_findings(&mut self) -> Vec<Finding> {
+        let on = words::broken_on(&self.broken_on.worst_first(), self.targets.len());
+        let on = if on.is_empty() { on } else { format!(" ({on})") };
+        let mut findings = std::mem::take(&mut self.findings);
+        findings.iter_mut().filter(|it| it.class == Class::Broken).for_each(|it| it.text += &on);
+        findings
+    }
+
     /// How the delivered load came out.
     pub fn outcome(self, slice_ns: u64) -> CriterionOutcome {
         let outcome = match () {
@@ -318,6 +265,7 @@ impl LoadTracker {
             outcome,
             windows: self.windows,
             broken: self.broken,
+            broken_on: self.broken_on.worst_first(),
             measured: self.first_broken.or_else(|| self.worst.clone()),
             worst: self.worst,
             targets: self.targets.into_iter().flatten().collect(),
@@ -337,6 +285,99 @@ impl LoadTracker {
 }
 
 const BOUND: &str = ">= 99.9%";
+
+/// What became of a stream's load: on all targets together, and on each where there are several.
+fn delivered_by(stream: usize, window: &Window, layout: &Layout) -> Vec<Found> {
+    let flows = &layout.of_stream[stream];
+    let together = delivered(stream, &window.streams[stream], None, window, layout);
+    let alone = flows.iter().filter(|_| flows.len() > 1);
+    let alone = alone.map(|&flow| delivered(stream, &window.flows[flow], Some(flow), window, layout));
+    std::iter::once(together).chain(alone).flatten().collect()
+}
+
+/// `None` where nothing was due.
+fn delivered(stream: usize, cell: &Cell, flow: Option<usize>, window: &Window, layout: &Layout) -> Option<Found> {
+    let name = layout.streams[stream].name.as_str();
+    let offered = cell.carried_in.saturating_add(cell.scheduled);
+    if offered > 0 && cell.ended() == 0 {
+        let (class, cause) = nothing_completed(cell);
+        let generator = class != Class::Broken;
+        let text = format!("none of {offered} {name} completed: {cause}");
+        let told = ("none".to_owned(), 0.0, offered, generator);
+        return Some(found(flow, window, layout, told, Some((class, text, None))));
+    }
+    if cell.scheduled == 0 {
+        return None;
+    }
+    let own = lag_is_the_generators(cell);
+    let waiting = waiting(cell, if flow.is_some() { 1 } else { layout.of_stream[stream].len() }, own, window);
+    let within = waiting <= cell.scheduled / LEFT_WAITING;
+    let generator = !within && (own || behind_ns(cell, waiting, window) <= shift_ns(stream, flow, window, layout));
+    let value = 1.0 - waiting as f64 / cell.scheduled as f64;
+    let text = share_text(value, LEAST);
+    let fault = (!within).then(|| {
+        let (class, cause) = match generator {
+            true => (Class::Unproven, "the test machine could not keep up"),
+            false => (Class::Broken, "the device could not take it"),
+        };
+        let told = format!("only {text} of the scheduled {name} were issued; {cause}");
+        (class, told, Some(text.clone()))
+    });
+    Some(found(flow, window, layout, (text, value, cell.scheduled, generator), fault))
+}
+
+fn found(
+    flow: Option<usize>,
+    window: &Window,
+    layout: &Layout,
+    (text, value, operations, generator): (String, f64, u64, bool),
+    fault: Option<(Class, String, Option<String>)>,
+) -> Found {
+    let figure = Figure {
+        window: window.number,
+        start_ns: window.start_ns,
+        end_ns: window.end_ns,
+        target: flow.map(|flow| layout.target_of(flow).to_owned()),
+        value,
+        text,
+        operations,
+        within: fault.is_none(),
+        generator,
+    };
+    Found { target: flow.map(|flow| usize::from(layout.flows[flow].target)), figure, fault }
+}
+
+fn nothing_completed(cell: &Cell) -> (Class, &'static str) {
+    let few = cell.carried_in == 0 && cell.scheduled < TOO_FEW;
+    let reached = cell.in_flight > 0 || cell.stuck > 0 || cell.issued > 0;
+    match (few, reached && !lag_is_the_generators(cell)) {
+        (true, _) => (Class::Unproven, "too few to say anything"),
+        (false, true) => (Class::Broken, "the device completed nothing"),
+        (false, false) => (Class::Unproven, "the test machine issued nothing"),
+    }
+}
+
+/// What is left waiting at the end of the window and was withheld.
+fn waiting(cell: &Cell, flows: usize, own: bool, window: &Window) -> u64 {
+    // An operation due in the very last instant is on its way, not withheld.
+    let waiting = cell.waiting.saturating_sub(flows as u64).min(cell.scheduled);
+    let length = window.end_ns.saturating_sub(window.start_ns);
+    let late = u128::from(waiting) * u128::from(length) <= u128::from(cell.scheduled) * u128::from(JITTER.as_ns());
+    if own && late { 0 } else { waiting }
+}
+
+/// Time that the schedule takes for what waits.
+fn behind_ns(cell: &Cell, waiting: u64, window: &Window) -> u128 {
+    let length = window.end_ns.saturating_sub(window.start_ns);
+    u128::from(waiting) * u128::from(length) / u128::from(cell.scheduled.max(1))
+}
+
+/// What waits may wait because all that came before it was late: by so much.
+fn shift_ns(stream: usize, flow: Option<usize>, window: &Window, layout: &Layout) -> u128 {
+    let flows = layout.of_stream[stream].iter().filter(|it| flow.is_none_or(|flow| **it == flow));
+    let late = flows.filter_map(|it| window.late.get(usize::from(layout.flows[*it].target)));
+    late.map(|late| lateness::behind_ns(late, layout)).max().unwrap_or(0).into()
+}
 
 /// Lag − own lag is what a full queue or a blocked submit explains: the device's. Where nothing was issued, the queue tells.
 fn lag_is_the_generators(cell: &Cell) -> bool {

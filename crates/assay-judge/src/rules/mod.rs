@@ -1,5 +1,6 @@
 //! The rules of proof, in the order in which they weigh.
 
+pub mod broken;
 pub mod criterion;
 pub mod disk;
 pub mod finding;

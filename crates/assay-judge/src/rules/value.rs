@@ -180,6 +180,16 @@ pub fn title(stream: &str, measure: Measure, bound: &Bound) -> String {
     }
 }
 
+/// What was measured, as a sentence: `8.00% of reads had a response over 1 ms`, `the mean response of reads was 31 ms`.
+pub fn sentence(stream: &str, measure: Measure, bound: &Bound, measured: &str) -> String {
+    match bound {
+        Bound::Over { over, .. } | Bound::OverAtMost { over, .. } => {
+            format!("{measured} of {stream} had a {measure} over {}", over.human())
+        }
+        Bound::MeanAtMost(_) => format!("the mean {measure} of {stream} was {measured}"),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

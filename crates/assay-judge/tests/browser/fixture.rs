@@ -266,6 +266,7 @@ fn criteria(size: Size) -> Vec<CriterionOutcome> {
         outcome: Outcome::Pass,
         windows: size.hours,
         broken: 0,
+        broken_on: Vec::new(),
         measured: Some(figure(3, None, 0.99998, true)),
         worst: Some(figure(3, None, 0.99998, true)),
         targets: Vec::new(),
@@ -283,6 +284,7 @@ fn criteria(size: Size) -> Vec<CriterionOutcome> {
             threshold: Some(Span::from_ms(ms)),
             outcome: if fails { Outcome::Fail } else { Outcome::Pass },
             broken: u64::from(fails),
+            broken_on: Vec::new(),
             measured: worst.clone(),
             worst,
             ..delivered.clone()

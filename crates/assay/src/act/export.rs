@@ -2,7 +2,7 @@
 
 use super::say;
 use crate::cli;
-use crate::failure::{Failure, code};
+use crate::failure::{Failure, code, shown};
 use crate::logfile;
 use crate::rundir;
 use assay_formats::act::export::Export;
@@ -12,7 +12,7 @@ use assay_record::Entry;
 /// Writes the log to standard output as ACT would have.
 pub fn act_log(args: &cli::Export) -> Result<u8, Failure> {
     let path = rundir::log_in(&args.log);
-    let wrong = |why: String| Failure::workload(format!("{}: {why}", path.display()));
+    let wrong = |why: String| Failure::workload(format!("{}: {why}", shown(&path)));
     let unit = Unit::from(args.unit.unwrap_or_default());
     let mut reader = logfile::read(&path)?;
     let mut export: Option<Export> = None;

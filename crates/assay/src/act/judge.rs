@@ -1,6 +1,6 @@
 //! Judging a log that ACT wrote, with the same rules as ours. What such a log cannot tell is not shown.
 
-use crate::failure::Failure;
+use crate::failure::{Failure, shown};
 use crate::logfile;
 use assay_base::{Criterion, Measure, Span};
 use assay_formats::act::import;
@@ -49,12 +49,12 @@ pub fn judge_heard(
         heard = std::mem::replace(&mut heard, Ok(())).and_then(|()| hear(&entry));
         fold.entry(&entry);
     };
-    import::entries(&log.display().to_string(), input, slice, &mut both).map_err(unreadable)?;
+    import::entries(&shown(log), input, slice, &mut both).map_err(unreadable)?;
     if let Some(why) = unfit {
         return Err(Failure::usage(why));
     }
-    heard.map_err(|why| Failure::workload(format!("{}: {why}", log.display())))?;
-    let judgement = fold.finish().map_err(|e| Failure::workload(format!("{}: {e}", log.display())))?;
+    heard.map_err(|why| Failure::workload(format!("{}: {why}", shown(&log))))?;
+    let judgement = fold.finish().map_err(|e| Failure::workload(format!("{}: {e}", shown(&log))))?;
     Ok(without_the_unknown(judgement, head.as_deref()))
 }
 

@@ -2,7 +2,7 @@
 //! written back when [`Schedulers`] is dropped, after a normal end, an error, a signal and a panic. After a kill (SIGKILL)
 //! nothing can be put back, and the next run finds the scheduler that was set; the kernel does not tell who set it.
 
-use crate::failure::{Failure, tell};
+use crate::failure::{Failure, shown, tell};
 use crate::files;
 use crate::targets::Targets;
 use assay_device::safety::DevNum;
@@ -45,7 +45,7 @@ impl Schedulers {
         let failed = |what: &str, e: std::io::Error| {
             Failure::host(format!(
                 "the scheduler of {target} cannot be {what}: {}: {e}\n  = run as root, or leave scheduler out",
-                file.display()
+                shown(&file)
             ))
         };
         let offered = std::fs::read_to_string(file).map_err(|e| failed("read", e))?;
@@ -75,7 +75,7 @@ impl Drop for Schedulers {
     fn drop(&mut self) {
         for Changed { file, before, restore } in &self.changed {
             if let (true, Err(e)) = (restore, files::set(file, before)) {
-                tell(&format!("warning: {} could not be set back to {before}: {e}", file.display()));
+                tell(&format!("warning: {} could not be set back to {before}: {e}", shown(&file)));
             }
         }
     }

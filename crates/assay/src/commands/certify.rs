@@ -5,7 +5,7 @@ use super::{result, run};
 use crate::act::scheduler::Schedulers;
 use crate::cli;
 use crate::drive::{Drive, drive, limits};
-use crate::failure::Failure;
+use crate::failure::{Failure, one_line, shown};
 use crate::logfile::{self, Listen, LogFile, Unfinished};
 use crate::prepare::{self, prepare};
 use crate::procedure::{Procedure, Step};
@@ -196,7 +196,7 @@ impl Certifying<'_> {
                 let typed = for_a_shell(&dir.to_string_lossy());
                 return Err(Failure::usage(format!(
                     "{} is decided: its verdict is FAIL whatever follows; see assay judge {typed}, or go on with --keep-going",
-                    dir.display()
+                    shown(&dir)
                 )));
             }
         }
@@ -212,7 +212,7 @@ impl Certifying<'_> {
         let steps = self.procedure.steps(self.opened.len() as u16, self.args.pace.measure)?;
         let of = steps.len() as u32;
         let task = |(step, number): (Step, u32)| {
-            let mut plan = self.plan(&step, seed.wrapping_add(u64::from(number - 1)))?;
+            let mut plan = self.procedure.plan(&step, &self.args.pace, seed.wrapping_add(u64::from(number - 1)))?;
             plan.notes.extend(self.notes.iter().cloned());
             let until_certain = !self.goes_to_the_end();
             Ok((StepHead { number, of, title: step.title, stress: step.stress, until_certain }, plan))
@@ -223,20 +223,6 @@ impl Certifying<'_> {
     /// A scratch file is a real target as far as seeds go.
     fn named_or_scratch(&self) -> &[(String, Named)] {
         if self.named.is_empty() { std::slice::from_ref(&SCRATCH_NAME) } else { self.named }
-    }
-
-    fn plan(&self, step: &Step, seed: u64) -> Result<Plan, Failure> {
-        let pace = &self.args.pace;
-        let adjust = Adjust {
-            load: Some(step.load),
-            measure: step.measure,
-            warm_up: pace.warm_up(&self.procedure.workload),
-            slice: pace.slice,
-            seed,
-            targets: step.targets,
-            verify: pace.verify,
-        };
-        self.procedure.workload.plan(&adjust).map_err(Failure::workload)
     }
 
     fn watermarks(&self, plan: &Plan, before_ns: Option<u64>) -> Vec<String> {
@@ -256,7 +242,7 @@ impl Certifying<'_> {
         }
         self.opened.recheck()?;
         let total: u64 = (0..names.len()).map(|index| self.opened.geometry(index).size).sum();
-        progress.say(&format!("preparing {} ({})", names.join(", "), Bytes::new(total).human()));
+        progress.say(&one_line(format_args!("preparing {} ({})", names.join(", "), Bytes::new(total).human())));
         let wish = prepare::Wish {
             zero: false,
             afresh: false,
@@ -274,7 +260,8 @@ impl Certifying<'_> {
             if prepared.is_none() {
                 let name = self.opened.name(index);
                 return Err(Failure::refused(format!(
-                    "{name} has not been prepared, and reads of blocks that were never written prove nothing\n  = run first: assay prep {} --destroy-data TOKEN",
+                    "{} has not been prepared, and reads of blocks that were never written prove nothing\n  = run first: assay prep {} --destroy-data TOKEN",
+                    one_line(name),
                     for_a_shell(name)
                 )));
             }
@@ -286,7 +273,7 @@ impl Certifying<'_> {
 /// Folds what a log already holds.
 fn read_into(fold: &mut Fold, log: &Path) -> Result<(), Failure> {
     let mut reader = logfile::read(log)?;
-    let unreadable = |e| Failure::workload(format!("the log {} cannot be read: {e}", log.display()));
+    let unreadable = |e| Failure::workload(format!("the log {} cannot be read: {e}", shown(&log)));
     while let Some(item) = reader.next_entry().map_err(unreadable)? {
         fold.item(&item);
     }

@@ -1,7 +1,7 @@
 //! `assay compare A B …`: runs side by side, with what is noise and what is not.
 
 use super::print_json;
-use crate::failure::{Failure, code};
+use crate::failure::{Failure, code, shown};
 use crate::{act, ahead, certificate, cli};
 use crate::{files, logfile, rundir};
 use assay_judge::Judgement;
@@ -40,7 +40,7 @@ pub fn compared(args: &cli::Compare) -> Result<u8, Failure> {
 
 /// `--label a=CephFS` names the run given as `a`; the others are called as they were given.
 fn labels(args: &cli::Compare) -> Result<Vec<String>, Failure> {
-    let mut labels: Vec<String> = args.logs.iter().map(|log| log.display().to_string()).collect();
+    let mut labels: Vec<String> = args.logs.iter().map(|log| log.to_string_lossy().into_owned()).collect();
     for label in &args.labels {
         let (log, name) = label.split_once('=').ok_or_else(|| {
             Failure::usage(format!("\"{}\" is not a label; write --label LOG=NAME", label.escape_debug()))
@@ -59,7 +59,7 @@ fn labels(args: &cli::Compare) -> Result<Vec<String>, Failure> {
 /// A run log, a certificate with its log beside it, or a log that ACT wrote.
 fn read(path: &Path, label: &str) -> Result<Run, Failure> {
     let path = &of_certificate(path)?;
-    let wrong = |why: String| Failure::workload(format!("{}: {why}", path.display()));
+    let wrong = |why: String| Failure::workload(format!("{}: {why}", shown(&path)));
     if act::judge::is_one(path) {
         let mut sampled = Sampled::of_service_only();
         let judgement = act::judge::judge_heard(path, Options::default(), &mut |entry| sampled.entry(entry))?;
@@ -84,13 +84,13 @@ fn of_certificate(path: &Path) -> Result<PathBuf, Failure> {
     if path.extension().is_none_or(|extension| extension != "json") {
         return Ok(path.to_path_buf());
     }
-    let wrong = |why: String| Failure::workload(format!("{}: {why}", path.display()));
+    let wrong = |why: String| Failure::workload(format!("{}: {why}", shown(&path)));
     let text = files::read(path, certificate::LARGEST).map_err(|e| wrong(e.to_string()))?;
     let certificate: Judgement = serde_json::from_slice(&text).map_err(|e| wrong(format!("no certificate: {e}")))?;
     let log = path.with_file_name("run.jsonl");
     let sum = certificate::sum_of(logfile::open(&log)?).map_err(|e| wrong(e.to_string()))?;
     if certificate.log.is_none_or(|made_of| made_of.blake3 != sum) {
-        return Err(wrong(format!("{} is not the log it was made of; see assay verify", log.display())));
+        return Err(wrong(format!("{} is not the log it was made of; see assay verify", shown(&log))));
     }
     Ok(log)
 }

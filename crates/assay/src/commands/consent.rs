@@ -4,7 +4,7 @@ use super::{print_json, show};
 use crate::cli;
 use crate::confirm::{Seat, agree, seat};
 use crate::consents::{Consents, Given, Kept, now};
-use crate::failure::{Failure, code};
+use crate::failure::{Failure, code, one_line, shown};
 use assay_base::Span;
 use assay_device::safety::{Examination, Gate, Kind, Request};
 use assay_judge::for_a_shell;
@@ -20,7 +20,7 @@ pub fn consent(args: &cli::Consent) -> Result<u8, Failure> {
     }
     let store = Consents::host();
     match (args.list, args.revoke) {
-        (true, _) => shown(&chosen(&store, &args.targets)?, args.json),
+        (true, _) => listed(&chosen(&store, &args.targets)?, args.json),
         (_, true) => revoke(&store, args),
         _ => give(&store, args),
     }
@@ -68,7 +68,8 @@ fn admissible(target: &str, args: &cli::Consent) -> Result<Examination, Failure>
         return Ok(exam);
     }
     Err(Failure::usage(format!(
-        "{target} is no block device: a file is written only if this program made it, and then needs no consent"
+        "{} is no block device: a file is written only if this program made it, and then needs no consent",
+        one_line(target)
     )))
 }
 
@@ -85,7 +86,7 @@ fn agreed(exams: &[Examination], args: &cli::Consent) -> Result<(), Failure> {
             Some(exam) => Err(Failure::refused(format!(
                 "nobody is here to be asked whether {} may be overwritten, and none of the tokens given is its own; nothing was agreed to\n  = \
                  run it at a terminal, or add --destroy-data TOKEN (assay devices {} prints it)",
-                exam.given.display(),
+                shown(&exam.given),
                 for_a_shell(&exam.given.to_string_lossy())
             ))),
         },
@@ -105,6 +106,7 @@ fn chosen(store: &Consents, targets: &[String]) -> Result<Vec<Kept>, Failure> {
     let mut all = store.all(now());
     for target in targets {
         if !all.iter().any(|kept| is_of(kept, target)) {
+            let target = one_line(target);
             return Err(Failure::usage(format!("there is no consent for {target}; assay consent --list shows all")));
         }
     }
@@ -134,15 +136,15 @@ fn revoke(store: &Consents, args: &cli::Consent) -> Result<u8, Failure> {
 }
 
 fn name(kept: &Kept) -> String {
-    kept.given.as_ref().map_or_else(|| kept.file.display().to_string(), |given| given.target.clone())
+    kept.given.as_ref().map_or_else(|| kept.file.to_string_lossy().into_owned(), |given| given.target.clone())
 }
 
-fn shown(all: &[Kept], json: bool) -> Result<u8, Failure> {
+fn listed(all: &[Kept], json: bool) -> Result<u8, Failure> {
     let state = |kept: &Kept| match (&kept.standing, &kept.given) {
         (Err(why), _) => Err(why.clone()),
         // What is there now may be another device.
         (Ok(_), Some(given)) => match Gate::host().introduce(&given.path) {
-            exam if exam.marks.is_empty() => Err(format!("{} is not there now", given.path.display())),
+            exam if exam.marks.is_empty() => Err(format!("{} is not there now", shown(&given.path))),
             exam => kept.why_not(&exam).map_or(Ok(()), Err),
         },
         (Ok(_), None) => Ok(()),

@@ -7,7 +7,7 @@ use super::limit::{Searching, beginning, code};
 use super::several::{Several, keep, kept};
 use super::{print_json, result};
 use crate::cli::{self, Maximum};
-use crate::failure::Failure;
+use crate::failure::{Failure, one_line, shown};
 use crate::files;
 use crate::progress::Progress;
 use assay_base::{Multiple, Share};
@@ -90,7 +90,11 @@ fn stream(plan: &Plan, asked: Option<&str>) -> Result<String, Failure> {
     let names = || with_rate().map(|it| it.name.clone()).collect::<Vec<_>>().join(", ");
     match name {
         Some(name) if open(name) => Ok(name.to_owned()),
-        Some(name) => Err(Failure::usage(format!("there is no stream {name} with a rate; there are: {}", names()))),
+        Some(name) => Err(Failure::usage(format!(
+            "there is no stream {} with a rate; there are: {}",
+            one_line(name),
+            one_line(names())
+        ))),
         None => Err(Failure::workload(Plan::ONLY_CLOSED_LOOPS)),
     }
 }
@@ -131,7 +135,7 @@ fn search(
     let below = dir.join(SEARCH);
     let resumed = below.join("limit.json").exists();
     files::directory(&below)
-        .map_err(|e| Failure::host(format!("the run directory {} cannot be made: {e}", below.display())))?;
+        .map_err(|e| Failure::host(format!("the run directory {} cannot be made: {e}", shown(&below))))?;
     let outcome = Searching::begin(several, &args.search, below, resumed)?.run(progress)?;
     match outcome {
         Outcome::Between { passes, .. } | Outcome::NeverFailed { passes } => curve.maximum = Some(passes),
@@ -153,7 +157,7 @@ fn points(several: &Several<'_>, dir: &Path, curve: &mut Curve, progress: &mut P
             let name = format!("{number:02}-{load}");
             let (judgement, at) = several.run(dir, &name, (load, curve.seed), progress)?;
             progress.say(&format!("{share}: {load} {}", judgement.verdict));
-            let at = at.strip_prefix(dir).unwrap_or(&at).display().to_string();
+            let at = at.strip_prefix(dir).unwrap_or(&at).to_string_lossy().into_owned();
             curve.add_run(share, load, &judgement, at);
             keep(&dir.join(FILE), curve)?;
             match judgement.verdict {
@@ -173,7 +177,7 @@ fn take_in_failed(several: &Several<'_>, dir: &Path, maximum: Multiple, curve: &
     for (load, judgement, at) in several.failed_unkept(dir, &known) {
         let share = curve.left().into_iter().find(|share| part(maximum, *share) == Some(load));
         if let Some(share) = share {
-            let at = at.strip_prefix(dir).unwrap_or(&at).display().to_string();
+            let at = at.strip_prefix(dir).unwrap_or(&at).to_string_lossy().into_owned();
             curve.add_run(share, load, &judgement, at);
         }
     }
@@ -191,17 +195,17 @@ fn show(curve: &Curve, dir: &Path, (json, cut): (bool, bool), progress: &Progres
     html(curve, &mut page).map_err(bug)?;
     let path = dir.join(PAGE);
     files::replace(&path, page.as_bytes())
-        .map_err(|e| Failure::host(format!("{} cannot be written: {e}", path.display())))?;
+        .map_err(|e| Failure::host(format!("{} cannot be written: {e}", shown(&path))))?;
     if json {
         return print_json(curve);
     }
-    let mut shown = String::new();
-    text(curve, &mut shown).map_err(bug)?;
-    super::show(&shown);
+    let mut told = String::new();
+    text(curve, &mut told).map_err(bug)?;
+    super::show(&told);
     if cut {
         let dir = for_a_shell(&dir.to_string_lossy());
         progress.say(&format!("cut short; go on with the same command and --resume {dir}"));
     }
-    progress.say(&format!("curve in {}: {FILE}, {PAGE}, and a run directory for each point", dir.display()));
+    progress.say(&format!("curve in {}: {FILE}, {PAGE}, and a run directory for each point", shown(&dir)));
     Ok(())
 }

@@ -2,7 +2,7 @@
 
 use super::{print, print_json};
 use crate::cli;
-use crate::failure::{Failure, code, one_line};
+use crate::failure::{Failure, code, one_line, shown};
 use assay_base::Bytes;
 use assay_device::probe;
 use assay_device::safety::{Examination, Gate, Roots, RuleAnswer};
@@ -19,7 +19,7 @@ pub fn devices(args: &cli::Devices) -> Result<u8, Failure> {
     if exams.is_empty() {
         print("no block devices here; a file or sim:flash can be tested too\n");
     }
-    exams.iter().for_each(|exam| print(&shown(exam, args.rules)));
+    exams.iter().for_each(|exam| print(&lines_of(exam, args.rules)));
     if exams.iter().any(|exam| exam.accepted && exam.token.is_some()) {
         print("\nTo write to an accepted device, and lose what it holds: --destroy-data TOKEN\n");
     }
@@ -42,12 +42,12 @@ fn json(exam: &Examination) -> serde_json::Value {
     })
 }
 
-fn shown(exam: &Examination, all: bool) -> String {
+fn lines_of(exam: &Examination, all: bool) -> String {
     let size = exam.size.map_or_else(|| "-".into(), |size| Bytes::new(size).human());
     let model = exam.model.as_deref().map_or("-".into(), one_line);
     let token = exam.token.as_deref().unwrap_or("-");
     let answer = if exam.accepted { "accepted" } else { "refused" };
-    let mut text = format!("{:20} {size:>12}  {answer:8}  token {token:8}  {model}\n", one_line(exam.given.display()));
+    let mut text = format!("{:20} {size:>12}  {answer:8}  token {token:8}  {model}\n", shown(&exam.given));
     for rule in exam.rules.iter().filter(|rule| all || !rule.ok) {
         let mark = if rule.ok { "ok" } else { "no" };
         text += &format!("    {:4} {mark}  {}\n", rule.id.to_string(), one_line(&rule.evidence));

@@ -43,7 +43,7 @@ fn shown(checks: &[Check]) -> String {
     let mut text = match ill.len() {
         0 => "nothing to mend\n".to_owned(),
         1 => "1 thing to mend\n".to_owned(),
-        many => format!("{many} things to mend, the first first\n"),
+        many => format!("{many} things to mend, the worst first\n"),
     };
     for (index, check) in ill.iter().enumerate() {
         let remedy = check.remedy.as_deref().unwrap_or_default();

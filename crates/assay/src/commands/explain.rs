@@ -3,10 +3,10 @@
 
 use super::run::Asking;
 use super::{print_json, show};
-use crate::cli;
-use crate::failure::{Failure, code, one_line};
+use crate::failure::{Failure, code, one_line, shown};
 use crate::integrity;
 use crate::targets::{self, Named};
+use crate::{cli, complete};
 use assay_base::{Bytes, Direction};
 use assay_device::probe;
 use assay_device::safety::{Gate, Roots};
@@ -17,20 +17,13 @@ const USUAL_BLOCK: u32 = 512;
 
 /// Prints the plan.
 pub fn explain(args: &cli::Explain) -> Result<u8, Failure> {
+    if args.workload == complete::CERTIFY {
+        return super::steps::explain(args);
+    }
     let asked = Asking::of(&args.workload, &args.targets)?;
     let named = targets::named(&asked.names)?;
     let plan = asked.plan(&named, args.load, &args.pace)?;
-    let sizes: Vec<Option<(u64, u32)>> = named.iter().map(|(_, named)| size_of(named)).collect();
-    if let Some((name, _)) = named
-        .iter()
-        .zip(&sizes)
-        .find(|((_, named), size)| matches!(named, Named::Path(_)) && size.is_none())
-        .map(|(name, _)| name)
-    {
-        return Err(Failure::usage(format!(
-            "target {name} cannot be examined: it does not exist or is no device or file"
-        )));
-    }
+    let sizes = sizes_of(&named)?;
     if args.json {
         let mut value =
             serde_json::to_value(&plan).map_err(|e| Failure::bug(format!("a plan that is not JSON: {e}")))?;
@@ -43,7 +36,25 @@ pub fn explain(args: &cli::Explain) -> Result<u8, Failure> {
     Ok(code::DONE)
 }
 
-fn block(sizes: &[Option<(u64, u32)>]) -> u32 {
+/// Size and block size of each target, where it has one before it is made.
+pub fn sizes_of(named: &[(String, Named)]) -> Result<Vec<Option<(u64, u32)>>, Failure> {
+    let sizes: Vec<Option<(u64, u32)>> = named.iter().map(|(_, named)| size_of(named)).collect();
+    if let Some((name, _)) = named
+        .iter()
+        .zip(&sizes)
+        .find(|((_, named), size)| matches!(named, Named::Path(_)) && size.is_none())
+        .map(|(name, _)| name)
+    {
+        return Err(Failure::usage(format!(
+            "target {} cannot be examined: it does not exist or is no device or file",
+            one_line(name)
+        )));
+    }
+    Ok(sizes)
+}
+
+/// The largest block of the targets.
+pub fn block(sizes: &[Option<(u64, u32)>]) -> u32 {
     sizes.iter().flatten().map(|(_, block)| *block).max().unwrap_or(USUAL_BLOCK)
 }
 
@@ -59,7 +70,7 @@ fn size_of(named: &Named) -> Option<(u64, u32)> {
 }
 
 /// Bytes per second read and written, and written over the whole run, by the streams that have a rate.
-fn totals(plan: &Plan, block: u32) -> (f64, f64, f64) {
+pub fn totals(plan: &Plan, block: u32) -> (f64, f64, f64) {
     let per_second = |direction| {
         let streams = plan.streams.iter().filter(|stream| stream.direction == direction);
         streams.filter_map(|stream| Plan::bytes_per_second(stream, block)).sum::<f64>()
@@ -92,16 +103,17 @@ fn derived(plan: &Plan, block: u32) -> serde_json::Value {
 
 /// Lines of the plan. Names in it are somebody's words: none of them makes a line of its own.
 #[derive(Default)]
-struct Lines(String);
+pub struct Lines(pub String);
 
 impl Lines {
-    fn add(&mut self, line: impl std::fmt::Display) {
+    /// A line.
+    pub fn add(&mut self, line: impl std::fmt::Display) {
         self.0 += &one_line(line);
         self.0.push('\n');
     }
 
     /// With an empty line before it.
-    fn head(&mut self, line: impl std::fmt::Display) {
+    pub fn head(&mut self, line: impl std::fmt::Display) {
         self.0.push('\n');
         self.add(line);
     }
@@ -205,11 +217,11 @@ fn per_second(plan: &Plan, direction: Direction, rate: f64) -> String {
 }
 
 /// Why the target would not be written as it stands.
-fn refusal(named: &Named) -> Option<String> {
+pub fn refusal(named: &Named) -> Option<String> {
     let Named::Path(path) = named else { return None };
     let exam = Gate::host().examine(path);
     let rule = exam.rules.iter().find(|rule| !rule.passes())?;
-    Some(format!("{} is refused as it stands, rule {}: {}", path.display(), rule.id, rule.evidence))
+    Some(format!("{} is refused as it stands, rule {}: {}", shown(&path), rule.id, rule.evidence))
 }
 
 fn closed(stream: &Stream) -> String {

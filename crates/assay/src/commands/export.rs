@@ -3,7 +3,7 @@
 use super::{print, result};
 use crate::act;
 use crate::cli::{self, Format};
-use crate::failure::{Failure, code};
+use crate::failure::{Failure, code, shown};
 use crate::{logfile, rundir};
 use assay_formats::act::log::Unit;
 use assay_formats::export::{Csv, Fio, Hgrm, Hlog, Sink};
@@ -57,7 +57,7 @@ fn sink(args: &cli::Export, header: &Header) -> Box<dyn Sink> {
 
 fn of_log(args: &cli::Export) -> Result<u8, Failure> {
     let path = rundir::log_in(&args.log);
-    let wrong = |why: String| Failure::workload(format!("{}: {why}", path.display()));
+    let wrong = |why: String| Failure::workload(format!("{}: {why}", shown(&path)));
     // A distribution or a time line is of one step; a table and a list of jobs have room for several.
     let one_step = matches!(args.to, Format::Hgrm | Format::Hlog);
     let mut reader = logfile::read(&path)?;

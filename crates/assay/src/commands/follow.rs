@@ -2,7 +2,7 @@
 
 use super::{result, show};
 use crate::cli;
-use crate::failure::Failure;
+use crate::failure::{Failure, shown};
 use crate::logfile::{self, is_being_written};
 use crate::progress::Progress;
 use crate::rundir;
@@ -17,12 +17,11 @@ const LOOK: Duration = Duration::from_millis(200);
 /// Follows the run in a directory to its end and prints its result; the exit code is the verdict's.
 pub fn watch(args: &cli::Watch) -> Result<u8, Failure> {
     let path = rundir::log_in(&args.dir);
-    let dir = args.dir.display();
     let file = logfile::open(&path)?;
     let mut progress = Progress::new(false);
     let mut reader = Reader::new(BufReader::with_capacity(1 << 16, Growing { file }));
     let mut begun = false;
-    let failed = |e: io::Error| Failure::host(format!("the log {} cannot be followed: {e}", path.display()));
+    let failed = |e: io::Error| Failure::host(format!("the log {} cannot be followed: {e}", shown(&path)));
     while let Some(item) = reader.next_entry().map_err(failed)? {
         match item {
             Ok(Entry::Header(head)) => {
@@ -36,13 +35,13 @@ pub fn watch(args: &cli::Watch) -> Result<u8, Failure> {
             Ok(Entry::Event(event)) => progress.event(&event),
             Ok(Entry::Histograms(_)) => {}
             Ok(Entry::Close(_)) => progress.finish(),
-            Err(damage) if !begun => return Err(Failure::workload(format!("{}: {damage}", path.display()))),
+            Err(damage) if !begun => return Err(Failure::workload(format!("{}: {damage}", shown(&path)))),
             Err(damage) => progress.say(&damage.to_string()),
         }
     }
     progress.finish();
     let judgement = result::judge(&path, None)?;
-    show(&result::text(&judgement, &dir.to_string())?);
+    show(&result::text(&judgement, &args.dir.to_string_lossy())?);
     Ok(judgement.verdict.exit_code())
 }
 

@@ -6,11 +6,11 @@
 use super::several::{Several, keep, kept};
 use super::{print_json, result, show};
 use crate::cli;
-use crate::failure::{Failure, one_line};
+use crate::failure::{Failure, one_line, shown};
 use crate::progress::Progress;
 use assay_base::{Multiple, Span};
 use assay_judge::limit::{Next, Observation, Outcome, Search};
-use assay_judge::{Judgement, Verdict};
+use assay_judge::{Judgement, Verdict, for_a_shell};
 use serde::{Deserialize, Serialize};
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
@@ -59,7 +59,11 @@ pub fn limit(args: &cli::Limit) -> Result<u8, Failure> {
         print_json(&searching.path)?;
     } else {
         show(&searching.text(outcome).map_err(|_| Failure::bug("a path that cannot be shown"))?);
-        progress.say(&format!("path in {}", dir.join(FILE).display()));
+        if matches!(outcome, Outcome::Stopped { verdict: Verdict::Incomplete, .. }) {
+            let typed = for_a_shell(&dir.to_string_lossy());
+            progress.say(&format!("cut short; go on with the same command and --resume {typed}"));
+        }
+        progress.say(&format!("path in {}", shown(&dir.join(FILE))));
     }
     Ok(code(outcome))
 }

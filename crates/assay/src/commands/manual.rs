@@ -1,34 +1,68 @@
 //! `assay completions` and `assay man`: both are made of the command line itself, so that neither can be out of date.
 
-use super::print;
+use super::{print, show};
 use crate::cli::{self, Cli};
-use crate::failure::{Failure, code};
-use crate::files;
+use crate::failure::{Failure, code, shown, tell};
+use crate::{complete, files};
+use assay_judge::for_a_shell;
 use clap::CommandFactory;
-use std::path::Path;
+use std::io::IsTerminal;
+use std::path::{Path, PathBuf};
 
-/// Prints the completions of one shell.
+/// Prints the script by which one shell asks this program.
 pub fn completions(args: &cli::Completions) -> Result<u8, Failure> {
-    let mut script = Vec::new();
-    clap_complete::generate(args.shell, &mut Cli::command(), "assay", &mut script);
-    print(&String::from_utf8_lossy(&script));
+    print(&complete::script(&args.shell.to_string(), &program())?);
     Ok(code::DONE)
 }
 
-/// Prints the page of the program, or writes it and one of each verb into a directory.
+/// What a shell calls: the name, or the place where somebody called it by a path.
+#[allow(clippy::disallowed_methods, reason = "the binary reads its own arguments")]
+fn program() -> String {
+    let called = std::env::args_os().next().map(PathBuf::from).filter(|called| called.components().count() > 1);
+    let place = called.and_then(|called| std::path::absolute(called).ok());
+    place.map_or_else(|| "assay".to_owned(), |place| place.to_string_lossy().into_owned())
+}
+
+/// Prints the page of the program or of a verb, or writes all of them into a directory.
 pub fn man(args: &cli::Man) -> Result<u8, Failure> {
     let mut command = Cli::command();
     command.build();
-    let Some(dir) = &args.dir else {
-        print(&page(&command, "assay")?);
+    let all = || command.get_subcommands().filter(|verb| verb.get_name() != "help");
+    let Some(dir) = &args.out else {
+        let page = match &args.verb {
+            None => page(&command, "assay")?,
+            Some(name) => {
+                let verb = all().find(|verb| verb.get_name() == name).ok_or_else(|| unknown(name))?;
+                page(verb, &format!("assay-{name}"))?
+            }
+        };
+        if std::io::stdout().is_terminal() {
+            tell(
+                "note: this is the page's source; assay man ... | man -l -  shows it, assay man --out DIR writes all pages",
+            );
+        }
+        print(&page);
         return Ok(code::DONE);
     };
+    std::fs::create_dir_all(dir)
+        .map_err(|e| Failure::host(format!("the directory {} cannot be made: {e}", shown(dir))))?;
     write(dir, "assay", &page(&command, "assay")?)?;
-    for verb in command.get_subcommands().filter(|verb| verb.get_name() != "help") {
+    for verb in all() {
         let name = format!("assay-{}", verb.get_name());
         write(dir, &name, &page(verb, &name)?)?;
     }
+    let name = for_a_shell(&dir.join("assay.1").to_string_lossy());
+    show(&format!("{} pages in {}; man {name} shows the first\n", 1 + all().count(), shown(dir)));
     Ok(code::DONE)
+}
+
+/// A directory was an argument without `--out` once.
+fn unknown(verb: &str) -> Failure {
+    let typed = for_a_shell(verb);
+    Failure::usage(format!(
+        "there is no verb \"{}\"\n  = assay man certify prints the page of certify, assay man --out {typed} writes all pages into a directory",
+        verb.escape_debug()
+    ))
 }
 
 fn page(command: &clap::Command, name: &str) -> Result<String, Failure> {
@@ -41,6 +75,6 @@ fn page(command: &clap::Command, name: &str) -> Result<String, Failure> {
 /// Pages are made, not written: one that is there already is replaced.
 fn write(dir: &Path, name: &str, page: &str) -> Result<(), Failure> {
     let path = dir.join(format!("{name}.1"));
-    let written = std::fs::create_dir_all(dir).and_then(|()| files::replace(&path, page.as_bytes()));
-    written.map_err(|e| Failure::host(format!("the manual page {} cannot be written: {e}", path.display())))
+    files::replace(&path, page.as_bytes())
+        .map_err(|e| Failure::host(format!("the manual page {} cannot be written: {e}", shown(&path))))
 }

@@ -18,13 +18,14 @@ mod report;
 mod result;
 pub mod run;
 mod several;
+mod steps;
 mod verify;
 mod workloads;
 
 use crate::act;
 use crate::cli::{Cli, Command, Output};
 use crate::detach;
-use crate::failure::{Failure, harmless};
+use crate::failure::{Failure, harmless, shown};
 use crate::{files, rundir, screen};
 use std::io::{ErrorKind, Write};
 use std::path::Path;
@@ -111,7 +112,7 @@ pub fn print(text: &str) {
 
 /// Writes a document to a new file. What is there is never overwritten, and nothing that is cut stays.
 pub fn write_new(path: &Path, text: &str) -> Result<(), Failure> {
-    let failed = |why: &dyn std::fmt::Display| Failure::host(format!("{} cannot be written: {why}", path.display()));
+    let failed = |why: &dyn std::fmt::Display| Failure::host(format!("{} cannot be written: {why}", shown(&path)));
     files::create(path, text.as_bytes()).map_err(|e| failed(&e))
 }
 

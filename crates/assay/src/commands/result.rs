@@ -4,7 +4,7 @@ use crate::act;
 use crate::certificate;
 use crate::cli::Output;
 use crate::commands::{print_json, show};
-use crate::failure::{Failure, tell};
+use crate::failure::{Failure, shown, tell};
 use crate::files;
 use crate::logfile;
 use crate::progress::Progress;
@@ -24,9 +24,9 @@ pub fn finish(dir: &Path, output: &Output, progress: &Progress, signer: Option<&
     if output.json {
         print_json(&judgement)?;
     } else {
-        show(&text(&judgement, &dir.display().to_string())?);
+        show(&text(&judgement, &dir.to_string_lossy().into_owned())?);
         if left {
-            progress.say(&format!("results in {}: run.jsonl, verdict.json, report.html", dir.display()));
+            progress.say(&format!("results in {}: run.jsonl, verdict.json, report.html", shown(&dir)));
         }
     }
     Ok(judgement.verdict.exit_code())
@@ -43,7 +43,7 @@ pub fn may_be_left(dir: &Path) -> Result<(), Failure> {
 /// Refuses a directory in which one of these files of ours could not be written.
 pub fn replaceable(dir: &Path, names: &[&str]) -> Result<(), Failure> {
     names.iter().map(|name| dir.join(name)).try_for_each(|path| {
-        files::check(&path).map_err(|e| Failure::host(format!("{} cannot be written: {e}", path.display())))
+        files::check(&path).map_err(|e| Failure::host(format!("{} cannot be written: {e}", shown(&path))))
     })
 }
 
@@ -56,7 +56,7 @@ pub fn leave(dir: &Path, judge_on: Option<Measure>) -> Result<(Judgement, bool),
     let signature = crate::signing::beside(&dir.join("verdict.json"));
     let unsigned = files::remove(&signature);
     if let Err(e) = &unsigned {
-        tell(&format!("error: {} cannot be removed: {e}", signature.display()));
+        tell(&format!("error: {} cannot be removed: {e}", shown(&signature)));
     }
     let verdict = leave_one(dir, "verdict.json", &json(&judgement)?);
     let report = leave_one(dir, "report.html", &html(&judgement)?);
@@ -71,7 +71,7 @@ fn leave_one(dir: &Path, name: &str, text: &str) -> bool {
     let typed = for_a_shell(&dir.to_string_lossy());
     tell(&format!(
         "error: {} cannot be written: {e}\n  = the run log holds all of it; with room on its disk: assay judge {typed}, assay report {typed}",
-        path.display()
+        shown(&path)
     ));
     false
 }
@@ -87,7 +87,7 @@ pub fn judge_with(log: &Path, options: Options) -> Result<Judgement, Failure> {
         return act::judge::judge(log, options);
     }
     let judged = certificate::judge(logfile::open(log)?, &options);
-    Ok(judged.map_err(|e| Failure::workload(format!("{}: {e}", log.display())))?.judgement)
+    Ok(judged.map_err(|e| Failure::workload(format!("{}: {e}", shown(&log))))?.judgement)
 }
 
 /// Says of a log that is to be judged that its run goes on, if so: it looks like one that was cut short.

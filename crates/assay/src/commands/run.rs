@@ -4,7 +4,7 @@ use super::result;
 use crate::act::scheduler::Schedulers;
 use crate::cli;
 use crate::drive::{Drive, drive, limits};
-use crate::failure::Failure;
+use crate::failure::{Failure, shown};
 use crate::logfile::{LogFile, Unfinished};
 use crate::progress::Progress;
 use crate::records::Records;
@@ -210,12 +210,12 @@ impl Asked<'_> {
 /// Nothing of the run in `dir` is left.
 pub fn complete(dir: &Path) -> Failure {
     let typed = for_a_shell(&dir.to_string_lossy());
-    Failure::usage(format!("{} is complete: there is nothing to resume; see assay judge {typed}", dir.display()))
+    Failure::usage(format!("{} is complete: there is nothing to resume; see assay judge {typed}", shown(&dir)))
 }
 
 /// A directory that cannot be continued.
 pub fn other(dir: &Path, what: &str) -> Failure {
-    let dir = dir.display();
+    let dir = shown(&dir);
     Failure::usage(format!("{dir} holds another run: {what}; repeat the command it was started with"))
 }
 

@@ -4,7 +4,7 @@ use super::{result, run};
 use crate::act::scheduler::Schedulers;
 use crate::cli;
 use crate::drive::{Drive, drive, limits};
-use crate::failure::Failure;
+use crate::failure::{Failure, shown};
 use crate::files;
 use crate::logfile::{self, LogFile};
 use crate::progress::Progress;
@@ -169,13 +169,12 @@ const LARGEST: u64 = 256 << 20;
 /// Writes a document whole or not at all.
 pub fn keep<T: Serialize>(file: &Path, document: &T) -> Result<(), Failure> {
     let write = || files::replace(file, &serde_json::to_vec_pretty(document)?);
-    write().map_err(|e| Failure::host(format!("{} cannot be written: {e}", file.display())))
+    write().map_err(|e| Failure::host(format!("{} cannot be written: {e}", shown(&file))))
 }
 
 /// Reads what an earlier call kept; `same` says whether it is of the same task.
 pub fn kept<T: DeserializeOwned>(file: &Path, same: impl Fn(&T) -> bool) -> Result<T, Failure> {
-    let unusable =
-        |why: &dyn std::fmt::Display| Failure::usage(format!("{} cannot be continued: {why}", file.display()));
+    let unusable = |why: &dyn std::fmt::Display| Failure::usage(format!("{} cannot be continued: {why}", shown(&file)));
     files::check(file).map_err(|e| unusable(&e))?;
     let text = files::text(file, LARGEST).map_err(|e| unusable(&e))?;
     let kept: T = serde_json::from_str(&text).map_err(|e| unusable(&e))?;

@@ -3,7 +3,7 @@
 use super::{print, print_json};
 use crate::certificate::{LARGEST, Standing, examine};
 use crate::cli;
-use crate::failure::{Failure, one_line};
+use crate::failure::{Failure, one_line, shown};
 use crate::files;
 use crate::signing;
 use std::path::{Path, PathBuf};
@@ -37,7 +37,7 @@ fn answer(
 ) -> Result<Standing, String> {
     let bytes = read(certificate)?;
     if let Some(key) = key {
-        let text = files::text(signed, signing::LARGEST).map_err(|e| format!("{}: {e}", signed.display()))?;
+        let text = files::text(signed, signing::LARGEST).map_err(|e| format!("{}: {e}", shown(&signed)))?;
         signing::check(key, &text, &bytes)?;
     }
     if let (Some(key), Some(signer)) = (key, crate::certificate::signer(&bytes)) {
@@ -46,12 +46,12 @@ fn answer(
             return Err(format!("it names {signer} as the key that signs it, this is {named}"));
         }
     }
-    let log = files::open(log).map_err(|e| format!("the log {}: {e}", log.display()))?;
+    let log = files::open(log).map_err(|e| format!("the log {}: {e}", shown(&log)))?;
     Ok(examine(&bytes, log))
 }
 
 fn read(path: &Path) -> Result<Vec<u8>, String> {
-    let told = |why: &dyn std::fmt::Display| format!("{}: {why}", path.display());
+    let told = |why: &dyn std::fmt::Display| format!("{}: {why}", shown(&path));
     files::read(path, LARGEST).map_err(|e| match e.kind() {
         std::io::ErrorKind::NotFound => {
             told(&"there is no certificate: a run that was cut off has none until it is resumed; `assay judge` reads its log")
@@ -79,7 +79,7 @@ fn tell(args: &cli::Verify, standing: &Standing, signature: &str) -> Result<(), 
         Standing::Record(_) => "no certification, though true to its log",
         Standing::Untrusted(_) => "not to be trusted",
     };
-    let mut text = format!("{}: {head}: {}\n", one_line(path.display()), one_line(why));
+    let mut text = format!("{}: {head}: {}\n", shown(&path), one_line(why));
     text += match signature {
         "none" => "signature: none; whoever can write both files can make a pair that fits\n",
         "not checked" => "signature: not checked; name the signer's key with --key\n",

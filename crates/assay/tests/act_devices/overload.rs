@@ -70,7 +70,7 @@ fn slow_writes_are_the_drives_and_starve_no_reads() {
     assert!(out.contains("ERROR: large block writes can't keep up\ndrive(s) can't keep up - test stopped\n"), "{out}");
     assert!(!out.contains("service thread"), "{out}");
     let told = text(&ran.output.stderr);
-    let named = format!("the device did not keep up with large-block-writes on {} within max_lag", device.name());
+    let named = format!("the device did not keep up with large-block-writes on {} within the time", device.name());
     assert!(told.contains(&named), "{told}");
     assert_eq!(ran.output.status.code(), Some(10), "{told}");
     let (scheduled, issued) = (ran.sum("reads", "scheduled"), ran.sum("reads", "issued"));

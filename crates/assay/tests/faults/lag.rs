@@ -49,7 +49,7 @@ fn a_stopped_generator_is_invalid() {
             running.signal(libc::SIGCONT);
             let said = running.end();
             rig.judged(&said, "INVALID");
-            assert!(said.out.contains("generator"), "{}", said.out);
+            assert!(said.out.contains("test machine"), "{}", said.out);
         }
     }
 }

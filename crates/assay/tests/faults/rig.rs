@@ -157,7 +157,7 @@ impl Rig {
         if verdict == "PASS" && overslept(said) {
             return log;
         }
-        let unproven = ["generator", "could not take it"].iter().any(|cause| said.out.contains(cause));
+        let unproven = ["test machine", "could not take it"].iter().any(|cause| said.out.contains(cause));
         if verdict == "PASS" && told != verdict && unproven {
             resume_unwind(Box::new(Unproven(said.out.clone())));
         }
@@ -170,7 +170,7 @@ impl Rig {
 /// here: at full load one of the two has to wait, and what the run measured is whole all the same.
 pub fn overslept(said: &Said) -> bool {
     let words = said.out.split_whitespace().collect::<Vec<_>>().join(" ");
-    words.starts_with("INVALID") && words.contains(", but the generator overslept")
+    words.starts_with("INVALID") && words.contains(", but the test machine looked for completions too late")
 }
 
 /// A workload of streams with one criterion on response.

@@ -135,3 +135,52 @@ fn hostile_names_make_no_lines_of_a_plan() {
         assert!(!said.out.lines().any(|line| line.starts_with("ALL CLEAR")), "{said:?}");
     }
 }
+
+/// What every verb says of a file that cannot be used, whatever it is called: the name is shown, on the line it belongs to, and
+/// does nothing to a terminal.
+#[test]
+fn hostile_names_make_no_lines_of_a_message() {
+    let place = Place::new();
+    let made = place.assay(&["run", "random-read", "sim:flash", "--for", "2s", "--slice", "1s", "--out", "run"]);
+    assert_eq!(made.code, Some(0), "{made:?}");
+    let name = "x\nerror: ALL CLEAR\u{1b}[2J\u{202e}y";
+    let more: [&[&str]; 14] = [
+        &["run", "random-read", "NAME"],
+        &["run", "random-read", "NAME", "NAME"],
+        &["run", "act-storage", "NAME", "--create", "16MiB", "--for", "1s"],
+        &["run", "random-read", "null:NAME"],
+        &["run", "random-read", "sim:flash", "--for", "2s", "--slice", "1s", "--out", "NAME/in"],
+        &["run", "random-read", "sim:flash", "--NAME"],
+        &["run", "random-read", "sim:flash", "--for", "NAME"],
+        &["NAME"],
+        &["certify", "NAME"],
+        &["certify", "NAME.toml", "sim:flash"],
+        &["prep", "NAME"],
+        &["consent", "NAME"],
+        &["man", "NAME"],
+        &["curve", "random-read", "sim:flash", "--stream", "NAME", "--max", "1x"],
+    ];
+    for kind in ["absent", "directory", "text", "toml"] {
+        let path = place.path(name);
+        match kind {
+            "directory" => fs::create_dir(&path).unwrap(),
+            "text" => fs::write(&path, "no log and no workload").unwrap(),
+            "toml" => fs::write(&path, "name = \"a\"\nmodel = \"streams\"\nnonsense = 1\n").unwrap(),
+            _ => {}
+        }
+        for args in READERS.iter().chain(&more) {
+            let words: Vec<String> = args.iter().map(|word| word.replace("NAME", name)).collect();
+            let words: Vec<&str> = words.iter().map(String::as_str).collect();
+            let said = ends(&place, &words);
+            // Drop-ins say what their originals say.
+            if words[0] == "as" {
+                continue;
+            }
+            let told = format!("{}{}", said.out, said.err);
+            assert!(!told.contains(['\u{202e}', '\u{1b}']), "{kind} {args:?}: {told:?}");
+            assert!(!told.lines().any(|line| line.starts_with("error: ALL CLEAR")), "{kind} {args:?}: {told}");
+        }
+        let _ = fs::remove_dir_all(&path);
+        let _ = fs::remove_file(&path);
+    }
+}

@@ -232,3 +232,25 @@ fn a_device_is_free_as_soon_as_the_program_has_ended() {
         assert_eq!(said.code, Some(0), "turn {turn}: {}", said.err);
     }
 }
+
+/// Its scratch file is gone: there is nothing to go on with, wherever it was interrupted.
+#[test]
+fn an_interrupted_quick_look_is_started_again() {
+    let place = Place::new();
+    let measuring = place.start(&["certify", "--quick", "--for", "1min", "--slice", "10s"], 2);
+    measuring.signal(libc::SIGINT);
+    let said = measuring.end();
+    assert_eq!(said.code, Some(12), "{said:?}");
+    assert!(said.out.contains("next: the same command again"), "{}", said.out);
+    let preparing = place.begin(&["certify", "--quick", "--out", "other"]);
+    let scratch = |name: &String| name.starts_with("assay-scratch");
+    super::bed::until("its scratch file", || place.left(&[]).iter().any(scratch));
+    preparing.signal(libc::SIGINT);
+    let other = preparing.end();
+    assert_eq!(other.code, Some(12), "{other:?}");
+    for said in [&said, &other] {
+        let told = format!("{}{}", said.out, said.err);
+        assert!(!told.contains("--resume") && !told.contains("it goes on"), "{told}");
+    }
+    assert!(!place.left(&[]).iter().any(scratch), "{:?}", place.left(&[]));
+}

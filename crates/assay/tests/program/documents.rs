@@ -143,3 +143,49 @@ fn devices_tells_each_rule_and_a_token_that_consents() {
     log.adds_up();
     assert!(log.header.watermarks.iter().any(|mark| mark.contains("NON-CERTIFIABLE") && mark.contains("loop")));
 }
+
+/// What a certification would take, from the plans it would run: 30x writes 703.125 blocks of 128 KiB a second, twice that in the
+/// stress test, a day each; the first of several devices is tested alone as well.
+#[test]
+fn explain_says_what_a_certification_takes() {
+    const DAY: f64 = 703.125 * 131_072.0 * 86_400.0;
+    let place = Place::new();
+    for (targets, hours, written) in
+        [(&["sim:flash"][..], 48.0, &[3.0 * DAY][..]), (&["sim:flash", "sim:disk"], 96.0, &[6.0 * DAY, 3.0 * DAY])]
+    {
+        let json = place.assay(&[&["explain", "certify"], targets, &["--json"]].concat()).json();
+        assert_eq!(json["duration_seconds"].as_f64(), Some(hours * 3600.0));
+        for (target, written) in json["targets"].as_array().unwrap().iter().zip(written) {
+            assert_eq!(target["written_bytes"].as_f64(), Some(*written), "{target}");
+            assert_eq!(target["preparation_bytes"].as_u64(), Some(2 * target["size_bytes"].as_u64().unwrap()));
+        }
+        assert_eq!(json["steps"].as_array().unwrap().len(), 2 * targets.len());
+    }
+    let text = place.assay(&["explain", "certify", "sim:flash"]).out;
+    for told in [
+        "certify act-storage on 1 target: 2 steps, 48 h in all",
+        "load test at 30x, one device           24 h    14.48 TiB     7.24 TiB  every criterion",
+        "stress test at 60x, one device         24 h    28.97 TiB    14.48 TiB  that the load is carried",
+        "reads response over 1ms below 5% per 1h",
+        "response times do not count",
+        "--keep-going",
+        "target sim:flash: 894 GiB, 21.73 TiB written to it in all steps, 24.9 drive writes",
+        "ALL DATA ON THE TARGETS WILL BE DESTROYED",
+    ] {
+        assert!(text.contains(told), "\"{told}\" is not in:\n{text}");
+    }
+    // The steps that are explained are the steps that are run.
+    let short = ["--at", "1x", "--for", "2s", "--slice", "1s"];
+    let explained =
+        place.assay(&[&["explain", "certify", "sim:flash", "sim:disk", "--json"], &short[..]].concat()).json();
+    let run =
+        place.assay(&[&["certify", "sim:flash", "sim:disk", "--keep-going", "--json"], &short[..]].concat()).json();
+    let titles = |json: &serde_json::Value| -> Vec<(String, serde_json::Value)> {
+        let steps = json["steps"].as_array().unwrap().iter();
+        steps.map(|step| (step["title"].as_str().unwrap().to_owned(), step["plan"]["streams"].clone())).collect()
+    };
+    assert_eq!(titles(&explained), titles(&run));
+    let other = place.assay(&["explain", "certify", "act-index", "sim:flash", "--for", "1h"]).out;
+    assert!(other.starts_with("certify act-index on 1 target: 2 steps, 2 h in all"), "{other}");
+    assert_eq!(place.assay(&["explain", "certify", "random-read", "none"]).code, Some(2));
+}

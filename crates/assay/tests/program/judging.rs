@@ -63,11 +63,57 @@ fn report_is_one_page_with_the_verdict() {
         assert!(!html.contains(away), "the page needs nothing from elsewhere: {away}");
     }
     let said = place.assay(&["report", "run", "--out", "copy.html"]);
-    assert_eq!((said.code, said.out.as_str()), (Some(0), ""));
+    assert_eq!((said.code, said.out.as_str()), (Some(0), "copy.html\n"));
     assert_eq!(fs::read_to_string(place.path("copy.html")).unwrap(), html);
     let again = place.assay(&["report", "run", "--out", "copy.html"]);
     assert_eq!(again.code, Some(5), "never overwritten: {}", again.err);
-    assert_eq!(place.assay(&["report", "run"]).out, html);
+    assert_eq!(place.assay(&["report", "run", "--out", "-"]).out, html);
+}
+
+/// What the summary advises puts no page into a terminal: the report is written beside its log, and its path is told.
+#[test]
+fn a_report_lies_beside_its_log() {
+    let place = Place::new();
+    passed(&place, false);
+    let html = fs::read_to_string(place.path("run/report.html")).unwrap();
+    for (args, path, same) in [
+        // Made of the log alone: an older one, or one that was damaged, is made anew.
+        (&["report", "run"][..], "run/report.html", true),
+        (&["report", "run/run.jsonl"], "run/report.html", true),
+        (&["report", "run", "--judge", "service"], "run/report-service.html", false),
+    ] {
+        fs::write(place.path("run/report.html"), "an older one").unwrap();
+        let said = place.assay(args);
+        assert_eq!((said.code, said.out.trim_end()), (Some(0), path), "{said:?}");
+        assert_eq!(fs::read_to_string(place.path(path)).unwrap() == html, same, "{args:?}");
+        let own = fs::read_to_string(place.path("run/report.html")).unwrap();
+        assert_eq!(own == html, same, "another measure is another report");
+    }
+    // Beside a log of another name there may be anybody's file.
+    fs::rename(place.path("run/run.jsonl"), place.path("old.log")).unwrap();
+    assert_eq!(place.assay(&["report", "old.log"]).out, "old.log.html\n");
+    assert_eq!(fs::read_to_string(place.path("old.log.html")).unwrap(), html);
+    fs::write(place.path("old.log.html"), "somebody's").unwrap();
+    let said = place.assay(&["report", "old.log"]);
+    assert_eq!((said.code, said.out.as_str()), (Some(5), ""), "{said:?}");
+    assert!(said.err.contains("is there already") && said.err.contains("--out -"), "{}", said.err);
+    assert_eq!(fs::read_to_string(place.path("old.log.html")).unwrap(), "somebody's");
+}
+
+/// Where nothing can be written, the page can still be had.
+#[test]
+fn a_directory_that_cannot_be_written_is_told_with_the_way_out() {
+    let place = Place::new();
+    passed(&place, false);
+    let html = fs::read_to_string(place.path("run/report.html")).unwrap();
+    fs::remove_file(place.path("run/report.html")).unwrap();
+    // No mode keeps root out: a directory has the file's name.
+    fs::create_dir(place.path("run/report.html")).unwrap();
+    let said = place.assay(&["report", "run"]);
+    assert_eq!((said.code, said.out.as_str()), (Some(5), ""), "{said:?}");
+    let told = ["run/report.html cannot be written", "a directory", "--out FILE", "--out -"];
+    assert!(told.iter().all(|told| said.err.contains(told)), "{}", said.err);
+    assert_eq!(place.assay(&["report", "run", "--out", "-"]).out, html);
 }
 
 #[test]

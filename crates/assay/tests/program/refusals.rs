@@ -416,3 +416,38 @@ fn options_that_would_mean_nothing_are_refused() {
     let text = place.assay(&["workloads", "act-index", "--json"]).json();
     assert!(text["text"].as_str().unwrap().contains("act-index"), "{text}");
 }
+
+/// Who may not look is told so, and not that somebody else is at work there.
+#[test]
+fn missing_rights_are_told_from_use() {
+    use std::os::unix::fs::PermissionsExt;
+    use std::os::unix::process::CommandExt;
+    let place = Place::new();
+    let Some(disk) = Loop::over(&place, "disk.img", 64 << 20) else { return };
+    fs::set_permissions(place.path("."), fs::Permissions::from_mode(0o777)).unwrap();
+    fs::write(place.path("secret.dat"), [1; 1 << 20]).unwrap();
+    fs::set_permissions(place.path("secret.dat"), fs::Permissions::from_mode(0o600)).unwrap();
+    let nobody = |args: &[&str]| {
+        let mut command = place.command(args);
+        command.uid(65534).gid(65534);
+        command.output().ok().map(|output| Said::of(output, args))
+    };
+    if nobody(&["--version"]).is_none_or(|said| said.code != Some(0)) {
+        eprintln!("skipped: others than root cannot call the program here");
+        return;
+    }
+    for args in [
+        &["run", "random-read", disk.path(), "--for", "1s"][..],
+        &["run", "random-read", "secret.dat", "--for", "1s"],
+        &["run", "act-storage", disk.path(), "--for", "1s", "--destroy-data", "00000000"],
+    ] {
+        refused(&nobody(args).unwrap(), HOST, &["not permitted to open it", "run as root"]);
+    }
+    let shown = nobody(&["devices", disk.path()]).unwrap().out;
+    let line = shown.lines().find(|line| line.trim_start().starts_with("S2")).unwrap_or_default();
+    assert!(line.contains("not permitted to open it") && !line.contains("in use"), "{shown}");
+    // The control: root is let in, and what is in use is called so.
+    let Some(_mounted) = Mounted::ext4(&disk, place.path("mnt")) else { return };
+    let shown = place.assay(&["devices", disk.path()]).out;
+    assert!(shown.contains("in use") && !shown.contains("not permitted"), "{shown}");
+}

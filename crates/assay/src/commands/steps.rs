@@ -1,0 +1,171 @@
+//! `assay explain certify TARGET…`: all that a certification would do to these targets, step by step: time, bytes, what is judged.
+//! The figures come from the plans that `certify` would run.
+
+use super::explain::{Lines, block, refusal, sizes_of, totals};
+use super::{print_json, show};
+use crate::cli;
+use crate::failure::{Failure, code};
+use crate::procedure::{Procedure, Step};
+use crate::targets::{self, Named};
+use assay_base::{Bytes, Direction, Span};
+use assay_model::Plan;
+
+/// The speed that the time of a preparation is told for: nobody knows the drive's own before it is written.
+const EXAMPLE_SPEED: u64 = 1_000_000_000;
+/// Preparation writes everything twice: zeros, then data.
+const PASSES: u64 = 2;
+
+/// What a certification would be.
+struct Explained {
+    procedure: Procedure,
+    named: Vec<(String, Named)>,
+    sizes: Vec<Option<(u64, u32)>>,
+    steps: Vec<(Step, Plan)>,
+}
+
+/// Prints what a certification would do. Writes nothing.
+pub fn explain(args: &cli::Explain) -> Result<u8, Failure> {
+    let (procedure, names) = Procedure::of(&args.targets, false, args.load)?;
+    let named = targets::named(&names)?;
+    let sizes = sizes_of(&named)?;
+    let seed = super::run::seed(args.pace.seed.or(procedure.workload.seed), &[]);
+    let steps = procedure.steps(named.len().max(1) as u16, args.pace.measure)?;
+    let planned = |step: Step| procedure.plan(&step, &args.pace, seed).map(|plan| (step, plan));
+    let steps = steps.into_iter().map(planned).collect::<Result<Vec<_>, _>>()?;
+    let explained = Explained { procedure, named, sizes, steps };
+    match args.json {
+        true => print_json(&explained.json())?,
+        false => show(&explained.text()),
+    }
+    Ok(code::DONE)
+}
+
+impl Explained {
+    fn targets(&self) -> usize {
+        self.named.len().max(1)
+    }
+
+    /// Time of all steps.
+    fn length(&self) -> Span {
+        self.steps.iter().fold(Span::ZERO, |sum, (_, plan)| sum + plan.length())
+    }
+
+    /// Bytes read and written by a step on all its targets; `None` where a closed loop does as much as it can.
+    fn bytes(&self, plan: &Plan) -> [Option<u64>; 2] {
+        let (read, _, written) = totals(plan, block(&self.sizes));
+        let bounded = |direction| plan.unbounded(direction).next().is_none();
+        let read = read * plan.length().as_secs_f64();
+        [bounded(Direction::Read).then_some(read as u64), bounded(Direction::Write).then_some(written as u64)]
+    }
+
+    /// Bytes that all steps together write to one target: the first ones take part in more steps.
+    fn written_to(&self, target: usize) -> Option<u64> {
+        let takes_part = self.steps.iter().filter(|(step, _)| target < usize::from(step.targets));
+        takes_part.map(|(step, plan)| Some(self.bytes(plan)[1]? / u64::from(step.targets))).sum()
+    }
+
+    fn json(&self) -> serde_json::Value {
+        let steps = self.steps.iter().zip(1..).map(|((step, plan), number)| {
+            let [read, written] = self.bytes(plan);
+            serde_json::json!({
+                "number": number, "title": step.title, "load": step.load.to_string(), "stress": step.stress,
+                "targets": step.targets, "duration_seconds": plan.length().as_secs_f64(),
+                "read_bytes": read, "written_bytes": written, "plan": plan,
+            })
+        });
+        let target = |(index, ((name, _), size)): (usize, (&(String, Named), &Option<(u64, u32)>))| {
+            serde_json::json!({
+                "name": name, "size_bytes": size.map(|size| size.0), "written_bytes": self.written_to(index),
+                "preparation_bytes": size.map(|size| size.0.saturating_mul(PASSES)),
+            })
+        };
+        serde_json::json!({
+            "schema": 1,
+            "workload": self.procedure.workload.name,
+            "duration_seconds": self.length().as_secs_f64(),
+            "destroys_data": self.steps.iter().any(|(_, plan)| plan.writes()),
+            "steps": steps.collect::<Vec<_>>(),
+            "targets": self.named.iter().zip(&self.sizes).enumerate().map(target).collect::<Vec<_>>(),
+        })
+    }
+
+    fn text(&self) -> String {
+        let mut out = Lines::default();
+        let (steps, length) = (self.steps.len(), self.length().human());
+        let on = match self.targets() {
+            1 => "1 target".to_owned(),
+            n => format!("{n} targets"),
+        };
+        out.add(format_args!(
+            "certify {} on {on}: {steps} steps, {length} in all, if none fails",
+            self.procedure.workload.name
+        ));
+        out.head("steps, one after the other");
+        out.add(format_args!("     {:36} {:>6} {:>12} {:>12}  judged", "", "time", "read", "written"));
+        for ((step, plan), number) in self.steps.iter().zip(1..) {
+            let [read, written] = self.bytes(plan).map(human);
+            let judged = if step.stress { "that the load is carried" } else { "every criterion" };
+            let time = plan.length().human();
+            out.add(format_args!("  {number}  {:36} {time:>6} {read:>12} {written:>12}  {judged}", step.title));
+        }
+        self.judged(&mut out);
+        self.per_target(&mut out);
+        self.before(&mut out);
+        if self.steps.iter().any(|(_, plan)| plan.writes()) {
+            out.head("ALL DATA ON THE TARGETS WILL BE DESTROYED");
+            let refused = self.named.iter().filter_map(|(_, named)| refusal(named));
+            refused.for_each(|why| out.add(format_args!("  but {why}")));
+        } else {
+            out.head("reads only: nothing is destroyed");
+        }
+        out.0
+    }
+
+    /// What each kind of step asks.
+    fn judged(&self, out: &mut Lines) {
+        if let Some((_, plan)) = self.steps.iter().find(|(step, _)| !step.stress) {
+            let slice = plan.slice.human();
+            out.head(format_args!("a load test passes when all of this holds, in every slice of {slice} by itself"));
+            plan.criteria.iter().for_each(|criterion| out.add(format_args!("  {criterion}")));
+            out.add("  at least 99.9% of the operations that are due are issued, and none fails");
+        }
+        if self.steps.iter().any(|(step, _)| step.stress) {
+            out.head("a stress test passes when the drive carries twice that load to the end");
+            out.add("  at least 99.9% of the operations that are due are issued, and none fails; response times do not count");
+        }
+        out.head("it ends as soon as it is certain that the verdict is FAIL; --keep-going runs all steps to their end");
+    }
+
+    fn per_target(&self, out: &mut Lines) {
+        for (index, ((name, _), size)) in self.named.iter().zip(&self.sizes).enumerate() {
+            let Some((size, _)) = size else { continue };
+            let all = self
+                .written_to(index)
+                .map_or_else(|| "as much as it takes".to_owned(), |bytes| Bytes::new(bytes).human());
+            let times = self.written_to(index).map(|bytes| bytes as f64 / (*size).max(1) as f64);
+            let times = times.map_or_else(String::new, |times| format!(", {times:.1} drive writes"));
+            out.add(format_args!(
+                "target {name}: {}, {all} written to it in all steps{times}",
+                Bytes::new(*size).human()
+            ));
+        }
+    }
+
+    /// What stands before the first step.
+    fn before(&self, out: &mut Lines) {
+        out.head("before it: assay prep TARGET writes every byte twice, once zeros and once data that do not compress");
+        for ((name, named), size) in self.named.iter().zip(&self.sizes) {
+            let (Some((size, _)), Named::Path(_)) = (size, named) else { continue };
+            let bytes = size.saturating_mul(PASSES);
+            let time = Span::from_secs(bytes.div_ceil(EXAMPLE_SPEED)).human();
+            out.add(format_args!(
+                "  {name}: {}, which takes {time} where the drive writes 1 GB a second",
+                Bytes::new(bytes).human()
+            ));
+        }
+    }
+}
+
+fn human(bytes: Option<u64>) -> String {
+    bytes.map_or_else(|| "no bound".to_owned(), |bytes| Bytes::new(bytes).human())
+}
