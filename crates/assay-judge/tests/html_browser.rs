@@ -9,6 +9,8 @@ mod chromium;
 mod common;
 #[path = "browser/fixture.rs"]
 mod fixture;
+#[path = "browser/pages.rs"]
+mod pages;
 
 use assay_judge::Judgement;
 use chromium::Browser;
@@ -77,9 +79,9 @@ fn cells_equal_the_json(dom: &str, json: &serde_json::Value) -> usize {
 fn it_renders_and_its_numbers_are_those_of_the_json() {
     let Some(browser) = Browser::find() else { return };
     for (name, judgement, charts) in [
-        ("passed", fixture::passed(), 6),
-        ("failed", fixture::failed(), 6),
-        ("certificate", fixture::certificate(), 12),
+        ("passed", fixture::passed(), 7),
+        ("failed", fixture::failed(), 7),
+        ("certificate", fixture::certificate(), 14),
     ] {
         let seen = browser.open(name, &page(&judgement));
         assert_eq!(seen.console, Vec::<String>::new(), "{name}");
@@ -109,47 +111,23 @@ fn a_log_of_two_days() {
     let seen = browser.open("two-days", &page);
     assert_eq!(seen.console, Vec::<String>::new());
     assert!(seen.dom.contains("data-ready=\"charts:6 errors:0\""));
+    assert!(seen.dom.contains("full queue: always 0.</p>"), "nothing lagged, so there is no chart of it");
     assert!(seen.dom.contains("</span> FAIL</p>"));
     assert!(cells_equal_the_json(&seen.dom, &serde_json::to_value(&judgement).unwrap()) > 400);
     assert_eq!(seen.dom.matches("class=\"one outlier\"").count(), 1);
     browser.screenshot("two-days", &page, 1280, false);
 }
 
-/// A curve of a single-server queue, from its lightest load to its limit, with a name that would be a script.
-fn curve() -> assay_judge::curve::Curve {
-    let points = [10u64, 30, 50, 70, 90, 97].map(|percent| {
-        serde_json::json!({
-            "share": format!("{percent}%"), "load": format!("{percent}x"), "verdict": "PASS", "reason": "held", "delivered": true,
-            "rate_asked": percent as f64 * 2000.0, "rate_achieved": percent as f64 * 2000.0 - 1.5,
-            "mean_ns": 10_000_000 / (100 - percent), "p50_ns": 7_000_000 / (100 - percent), "p99_ns": 46_000_000 / (100 - percent),
-            "p99_9_ns": 69_000_000 / (100 - percent), "directory": format!("{percent}"),
-        })
-    });
-    let empty = serde_json::json!({
-        "schema": 1, "workload": "orders </script><script>alert(1)</script>", "targets": ["<img src=x onerror=alert(1)>"],
-        "stream": "reads", "seed": 7, "run_ns": 60_000_000_000u64, "maximum": "100x", "searched": true,
-        "watermarks": ["SIMULATED: no device was tested"], "asked": [], "points": [],
-    });
-    let mut curve: assay_judge::curve::Curve = serde_json::from_value(empty).unwrap();
-    points.into_iter().for_each(|point| curve.add(serde_json::from_value(point).unwrap()));
-    let lost = serde_json::json!({
-        "share": "100%", "load": "100x", "verdict": "FAIL", "reason": "the load was not delivered", "delivered": false,
-        "rate_asked": 200_000.0, "rate_achieved": 190_000.0, "mean_ns": 2_000_000_000, "directory": "100",
-    });
-    curve.add(serde_json::from_value(lost).unwrap());
-    curve
-}
-
 #[test]
 fn a_curve_is_drawn_and_its_hostile_names_stay_text() {
     let Some(browser) = Browser::find() else { return };
-    let mut page = String::new();
-    assay_judge::curve::html(&curve(), &mut page).unwrap();
+    let page = pages::curve(&pages::points());
     let seen = browser.open("curve", &page);
     assert_eq!(seen.console, Vec::<String>::new());
-    assert!(seen.dom.contains("data-ready=\"charts:1 errors:0\""), "{:?}", attribute(&seen.dom, "data-ready"));
-    assert!(!seen.dom.contains("<img") && seen.dom.matches("<script").count() == 3);
+    assert!(!seen.dom.contains("<img") && !seen.dom.contains("<script"));
+    assert_eq!(seen.dom.matches("<svg class=\"chart\"").count(), 2);
     assert!(seen.dom.contains("50% knee") && seen.dom.contains("Not a point of the curve"));
+    assert!(seen.dom.contains("<title>139,998.5/s: p99 1.53 ms</title>"), "each point can be read");
     let shots = [
         ("curve-light", 1280, false),
         ("curve-dark", 1280, true),
@@ -160,37 +138,61 @@ fn a_curve_is_drawn_and_its_hostile_names_stay_text() {
     assert_ne!(light, dark);
 }
 
-/// A run for a comparison, with a name that would be a script.
-fn compared(label: &str, slow: u64) -> assay_judge::compare::Run {
-    let minute = |minute, flow| common::Minute { slow: slow + minute % 3, ..common::good(minute, flow) };
-    let log = common::Scenario::new(common::header(8, 1)).run(minute).completed().bytes();
-    let mut sampled = assay_judge::compare::Sampled::default();
-    let mut reader = assay_record::Reader::new(&log[..]);
-    while let Some(entry) = reader.next_entry().unwrap() {
-        sampled.entry(&entry.unwrap()).unwrap();
+#[test]
+fn a_search_shows_every_run_and_where_it_turned() {
+    let Some(browser) = Browser::find() else { return };
+    let trail = pages::trail();
+    let page = pages::limit(&trail);
+    let seen = browser.open("limit", &page);
+    assert_eq!(seen.console, Vec::<String>::new());
+    assert!(!seen.dom.contains("<img") && !seen.dom.contains("<script"));
+    assert!(seen.dom.contains("holds 60x, fails at 65x") && seen.dom.contains("SIMULATED"));
+    for (index, run) in trail.runs.iter().enumerate() {
+        let (number, load) = (index + 1, run.load);
+        let title = format!("<title>run {number}: {load} {},", run.verdict);
+        assert!(seen.dom.contains(&title), "{title}");
+        let row =
+            seen.dom.split(&format!("<td class=\"n\">{number}</td><th scope=\"row\" class=\"n\">{load}</th>")).nth(1);
+        let row = row.unwrap().split("</tr>").next().unwrap();
+        let decided = if run.proves() {
+            run.measured.as_deref().unwrap().replace('<', "&lt;")
+        } else {
+            "as measured on".to_owned()
+        };
+        assert!(row.contains(&decided) && row.contains(&format!("href=\"{number:02}-{load}/report.html\"")), "{row}");
     }
-    let judgement = assay_judge::judge(assay_record::Reader::new(&log[..]), &assay_judge::Options::default()).unwrap();
-    assay_judge::compare::Run { label: label.to_owned(), judgement, sampled }
+    assert_eq!(seen.dom.matches("class=\"stretch ").count(), 2, "what held and what did not");
+    let beyond = seen.dom.split("<svg class=\"chart\"").nth(2).unwrap();
+    assert_eq!(beyond.split("</svg>").next().unwrap().matches("class=\"line ").count(), 6, "those nearest the limit");
+    let [light, dark, phone] = [("limit", 1280, false), ("limit-dark", 1280, true), ("limit-phone", 390, false)]
+        .map(|(name, width, dark)| browser.screenshot(name, &page, width, dark));
+    assert!(light != dark && phone.len() > 10_000);
 }
 
 #[test]
 fn a_comparison_says_what_its_json_says() {
     let Some(browser) = Browser::find() else { return };
-    let labels = ["array A", "<img src=x onerror=alert(1)>"].map(str::to_owned);
-    let runs = [compared(&labels[0], 10), compared(&labels[1], 30)];
-    let comparison = assay_judge::compare::compare(&runs, false).unwrap();
-    let mut page = String::new();
-    assay_judge::compare::html(&comparison, &labels, &mut page).unwrap();
+    let runs = [("array A", 10), (fixture::HOSTILE_IMAGE, 30)];
+    let comparison = pages::comparison(&runs);
+    let page = pages::compare(&runs);
     let seen = browser.open("compare", &page);
     assert_eq!(seen.console, Vec::<String>::new());
     assert!(!seen.dom.contains("<img") && !seen.dom.contains("<script"));
     assert!(seen.dom.contains("&lt;img src=x onerror=alert(1)&gt;"));
+    // Two runs over each other in each chart: what took longer, and how many took how long.
+    let charts: Vec<&str> = seen.dom.split("<svg class=\"chart\"").skip(1).collect();
+    assert_eq!(charts.len(), 2 * comparison.streams.len());
+    for (index, chart) in charts.iter().enumerate() {
+        let drawn = if index % 2 == 0 { "class=\"line s" } else { "class=\"area s" };
+        assert_eq!(chart.split("</svg>").next().unwrap().matches(drawn).count(), 2, "{index}");
+    }
+    assert_eq!(seen.dom.matches("<svg class=\"bar\"").count(), 2);
     // Every value of every figure, in the row of its name.
     let json = serde_json::to_value(&comparison).unwrap();
     let mut shown = 0;
     for stream in json["streams"].as_array().unwrap() {
         let title = format!("{}, {}", stream["stream"].as_str().unwrap(), stream["measure"].as_str().unwrap());
-        let table = seen.dom.split(&format!("<h2>{title}</h2>")).nth(1).unwrap().split("</table>").next().unwrap();
+        let table = seen.dom.split(&format!("\">{title}</h2>")).nth(1).unwrap().split("</table>").next().unwrap();
         for figure in stream["figures"].as_array().unwrap() {
             let row = table.split(&format!("<th scope=\"row\">{}</th>", figure["what"].as_str().unwrap())).nth(1);
             let row = row.unwrap().split("</tr>").next().unwrap();
@@ -243,4 +245,117 @@ fn the_screen_shows_colour_where_the_charts_are() {
         assert!(picture.starts_with(b"\x89PNG") && picture.len() > 40_000, "{name}: {} bytes", picture.len());
     }
     assert_ne!(light, dark);
+}
+
+/// Every verdict of a table, at the width of a phone: its right edge, and how many there are.
+const STATES: &str = "const all = [...document.querySelectorAll('td.state')].filter((cell) => cell.getClientRects().length); \
+     return all.length + ' ' + Math.max(...all.map((cell) => cell.getBoundingClientRect().right)) + ' ' + document.documentElement.scrollWidth;";
+
+#[test]
+fn on_a_phone_every_verdict_is_in_view() {
+    let Some(browser) = Browser::find() else { return };
+    for (name, page) in [
+        ("phone-failed", page(&fixture::failed())),
+        ("phone-certificate", page(&fixture::certificate())),
+        ("phone-limit", pages::limit(&pages::trail())),
+        ("phone-curve", pages::curve(&pages::points())),
+        ("phone-compare", pages::compare(&[("array A", 10), (fixture::HOSTILE_IMAGE, 30), ("array C", 90)])),
+    ] {
+        let said = browser.ask(name, &page, 390, STATES);
+        let figures: Vec<f64> =
+            said.split(' ').map(|n| n.parse().unwrap_or_else(|_| panic!("{name}: {said}"))).collect();
+        assert!(figures[0] >= 2.0 && figures[1] <= 390.0, "{name}: {said}");
+        assert!(figures[2] <= 390.0, "{name}: the page is wider than the phone: {said}");
+    }
+}
+
+#[test]
+fn axes_have_units_and_the_heat_map_has_a_scale_and_can_be_read() {
+    let Some(browser) = Browser::find() else { return };
+    let judgement = fixture::passed();
+    let page = page(&judgement);
+    let script = "const heat = document.querySelector('figure[data-chart=heat]'); const plot = heat.querySelector('.plot'); \
+         const idle = [...document.querySelectorAll('.u-legend')].filter((one) => window.getComputedStyle(one).visibility !== 'hidden').length; \
+         plot.focus(); \
+         const press = (key) => plot.dispatchEvent(new window.KeyboardEvent('keydown', { key, bubbles: true })); \
+         ['ArrowRight', 'ArrowRight', 'ArrowDown', 'ArrowDown'].forEach(press); \
+         const read = heat.querySelector('.readout').textContent; press('Escape'); \
+         const others = document.querySelector('figure[data-chart=rate] .plot'); others.focus(); \
+         others.dispatchEvent(new window.KeyboardEvent('keydown', { key: 'End', bubbles: true })); \
+         return [idle, heat.querySelector('.ramp').textContent, read, heat.querySelector('.readout').textContent, \
+           document.querySelector('figure[data-chart=rate] .u-legend').textContent].join('|');";
+    let said = browser.ask("heat", &page, 1280, script);
+    let parts: Vec<&str> = said.split('|').collect();
+    let heat = &judgement.part.series.streams[0].heat;
+    let most = heat.columns.iter().flat_map(|column| column.chunks_exact(2)).map(|pair| pair[1]).max().unwrap();
+    assert_eq!(parts[0], "0", "idle legends are quiet: {said}");
+    let grouped = assay_judge_count(most);
+    assert!(parts[1].starts_with("110100") && parts[1].ends_with(&format!("{grouped}operations in a cell")), "{said}");
+    assert!(
+        parts[2].contains(" to ") && parts[2].contains(", response ") && parts[2].ends_with(" operations"),
+        "{said}"
+    );
+    assert_eq!(parts[3], "", "Escape takes the read-out away: {said}");
+    assert!(parts[4].contains("achieved") && parts[4].contains("/s"), "{said}");
+    let script = include_str!("../templates/report.js");
+    for unit in
+        ["measured time (h:mm:ss)", "operations per second", "MB/s\"", "share of responses (%)", "failed operations"]
+    {
+        assert!(script.contains(&format!("label: \"{unit}")), "{unit}");
+    }
+}
+
+/// A whole number in groups of three digits.
+fn assay_judge_count(n: u64) -> String {
+    let digits = n.to_string();
+    let grouped = digits.as_bytes().rchunks(3).rev().map(|part| std::str::from_utf8(part).unwrap());
+    grouped.collect::<Vec<_>>().join(",")
+}
+
+#[test]
+fn the_read_out_of_the_heat_map_is_the_count_of_the_json() {
+    let Some(browser) = Browser::find() else { return };
+    let judgement = fixture::passed();
+    // The cell is chosen here, and found in the page by its place on the chart.
+    let heat = &judgement.part.series.streams[0].heat;
+    let (column, pair) = (100, heat.columns[100].chunks_exact(2).nth(3).unwrap());
+    let script = "const u = document.querySelector('figure[data-chart=heat] .u-over'); const box = u.getBoundingClientRect(); \
+         const out = document.querySelector('figure[data-chart=heat] .readout'); const seen = new Set(); \
+         for (let y = 2; y < box.height; y += 2) { \
+           u.dispatchEvent(new window.PointerEvent('pointerup', { pointerType: 'touch', bubbles: true, clientX: box.left + box.width * (COLUMN + .5) / 240, clientY: box.top + y })); \
+           seen.add(out.textContent); } \
+         return [...seen].join('|');";
+    let said = browser.ask("heat-cell", &page(&judgement), 1280, &script.replace("COLUMN", &column.to_string()));
+    let all: u64 = heat.columns[column].chunks_exact(2).map(|pair| pair[1]).sum();
+    let wanted = format!(": {} of {} (", assay_judge_count(pair[1]), assay_judge_count(all));
+    assert!(
+        said.split('|').any(|line| line.starts_with("0:50:00 to 0:50:30, response ") && line.contains(&wanted)),
+        "{wanted}: {said}"
+    );
+}
+
+#[test]
+fn on_paper_a_table_keeps_its_head_and_foot_and_idle_legends_are_gone() {
+    let Some(browser) = Browser::find() else { return };
+    let mut judgement = fixture::passed();
+    let slice = judgement.part.slices[0].clone();
+    judgement.part.slices = (1..=120).map(|number| assay_judge::judgement::Slice { number, ..slice.clone() }).collect();
+    judgement.part.streams.truncate(1);
+    judgement.part.slices.iter_mut().for_each(|slice| slice.streams.truncate(1));
+    let Some(sheets) = browser.print("print", &page(&judgement)) else { return };
+    let rows = |sheet: &str| sheet.lines().filter(|line| line.contains('✓') && line.contains("0:00:00")).count();
+    let with_rows: Vec<&String> = sheets.iter().filter(|sheet| rows(sheet) > 0).collect();
+    assert_eq!(with_rows.iter().map(|sheet| rows(sheet)).sum::<usize>(), 120, "{sheets:?}");
+    assert!(with_rows.len() >= 2, "a table of 120 slices is longer than a sheet");
+    for sheet in &with_rows {
+        assert!(sheet.lines().any(|line| line.contains("Slice") && line.contains("Operations")), "no head: {sheet}");
+    }
+    let feet: Vec<&String> = sheets.iter().filter(|sheet| sheet.contains("avg of all operations")).collect();
+    assert!(feet.len() == 1 && feet[0] == *with_rows.last().unwrap(), "the foot stands once, below the last row");
+    let text = sheets.concat();
+    assert!(
+        !text.contains("Contents") && !text.contains("The same as JSON, as it was run"),
+        "what cannot be used on paper"
+    );
+    assert!(text.contains("Every response over time") && text.contains("operations in a cell"), "the scale is printed");
 }

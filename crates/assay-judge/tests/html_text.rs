@@ -2,8 +2,11 @@
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
+mod common;
 #[path = "browser/fixture.rs"]
 mod fixture;
+#[path = "browser/pages.rs"]
+mod pages;
 
 use assay_judge::Judgement;
 use assay_judge::Verdict;
@@ -73,10 +76,17 @@ fn a_broken_slice_and_the_slow_target_are_marked() {
     assert!(page.contains("⚠ outlier: 2.4× the others&#39; p99"));
     assert_eq!(page.matches("class=\"one outlier\"").count(), 1);
     assert!(page.contains("Decided in slice 6 (5:00:00 to 6:00:00), reads on"));
-    for section in
-        ["Criteria", "Streams", "Over time", "Slices", "Targets side by side", "Can it be believed?", "What was tested"]
-    {
-        assert!(page.contains(&format!("<h3>{section}</h3>")), "{section}");
+    for section in [
+        "Criteria",
+        "Streams",
+        "Over time",
+        "Slices",
+        "Targets side by side",
+        "Can it be believed?",
+        "What was tested",
+        "The plan",
+    ] {
+        assert!(page.contains(&format!(">{section}</h3>")), "{section}");
     }
     assert!(page.contains("interrupted by SIGTERM") && page.contains("as a kill leaves it"));
 }
@@ -100,8 +110,12 @@ fn a_slice_with_more_operations_weighs_more_here_and_in_the_terminal() {
     }
     // Of 4000 operations 200; the mean of the slices' shares would be 4 %.
     let page = page(&judgement);
-    assert!(page.contains("<th colspan=\"3\" class=\"n\">avg of all operations</th><td class=\"n\">5.00%</td>"));
-    assert!(page.contains("<th colspan=\"3\" class=\"n\">max</th><td class=\"n\">6.00%</td>"));
+    assert!(
+        page.contains(
+            "<th scope=\"row\" colspan=\"4\">avg of all operations (2 complete)</th><td class=\"n\">5.00%</td>"
+        )
+    );
+    assert!(page.contains("<th scope=\"row\" colspan=\"4\">max</th><td class=\"n\">6.00%</td>"));
     let mut terminal = String::new();
     assay_judge::render::table(&judgement, &mut terminal).unwrap();
     let end = |name: &str| terminal.lines().find(|line| line.trim_start().starts_with(name)).unwrap().to_owned();
@@ -114,4 +128,136 @@ fn the_largest_log_stays_under_five_megabytes() {
     assert!(page.len() < 5_000_000, "{} bytes", page.len());
     assert!(page.contains("it lacks, compared with <code>verdict.json</code>: the time lines of each target"));
     assert_eq!(embedded(&page)["verdict"], "FAIL");
+}
+
+/// The text between the first `from` and the next `to`.
+fn between<'a>(page: &'a str, from: &str, to: &str) -> &'a str {
+    page.split_once(from).unwrap_or_else(|| panic!("no {from}")).1.split_once(to).unwrap().0
+}
+
+#[test]
+fn what_was_tested_and_how_much_it_did_stand_beside_the_verdict() {
+    let mut judgement = fixture::passed();
+    let facts = [("model", "SAMSUNG MZ7L3"), ("serial", "S5YJNX"), ("device", "sdb")];
+    judgement.part.targets[0].head.kind = "block device".into();
+    judgement.part.targets[0].head.facts = facts.map(|(name, value)| (name.to_owned(), value.to_owned())).into();
+    judgement.part.targets[0].head.size_bytes = 960_197_124_096;
+    let page = page(&judgement);
+    let first = between(&page, "<header>", "<nav");
+    assert!(first.contains("<li>/dev/nvme0n1: SAMSUNG MZ7L3, serial S5YJNX, 894 GiB</li>"), "{first}");
+    // 4000/s of 1536 B and 47.06/s, of which the fixture counts 1536 B too.
+    assert!(first.contains("<dt>IOPS</dt><dd>4,047<small>reads 4,000 · large-block-reads 47.1</small>"), "{first}");
+    assert!(first.contains("<dt>MB/s</dt><dd>6.22<small>reads 6.14 · large-block-reads 0.07</small>"), "{first}");
+    assert!(first.contains("<dt>p99 response</dt><dd>988 µs<small>of reads</small>"), "{first}");
+    let several = page_of_largest_head();
+    assert!(several.contains("and 20 more</a></li>"), "{several}");
+}
+
+fn page_of_largest_head() -> String {
+    let mut judgement = fixture::failed();
+    let target = judgement.part.targets[0].clone();
+    judgement.part.targets.resize(24, target);
+    between(&page(&judgement), "<header>", "<nav").to_owned()
+}
+
+#[test]
+fn simulated_time_has_no_date() {
+    let mut judgement = fixture::passed();
+    judgement.created = "1970-01-01T00:00:00Z".into();
+    judgement.watermarks = vec!["SIMULATED: no device was tested".into()];
+    judgement.part.targets.iter_mut().for_each(|target| target.head.kind = "simulated".into());
+    let gap =
+        assay_judge::judgement::Gap { at_ns: 5, before: "interrupted".into(), resumed: "1970-01-01T00:00:00Z".into() };
+    judgement.part.gaps = vec![gap];
+    let simulated = page(&judgement);
+    let shown = simulated.split_once("<script type=\"application/json\"").unwrap().0;
+    assert!(!shown.contains("1970"), "{}", between(shown, "<header>", "<nav"));
+    assert_eq!(shown.matches("simulated time, 2:00:00 elapsed").count(), 2);
+    judgement.watermarks.clear();
+    assert!(page(&judgement).contains("1970-01-01T00:00:00Z"), "a host whose clock was never set is told as it is");
+}
+
+#[test]
+fn what_never_happened_is_said_in_words() {
+    let mut judgement = fixture::passed();
+    assert!(page(&judgement).contains("data-chart=\"lag\""));
+    for line in &mut judgement.part.series.streams {
+        line.lag_max_ns.iter_mut().for_each(|ns| *ns = 0);
+        line.lag_mean_ns.iter_mut().for_each(|ns| *ns = Some(0));
+        line.share_over.iter_mut().for_each(|share| *share = Some(0.0));
+    }
+    judgement.part.criteria.retain(|outcome| outcome.stream.is_none());
+    let quiet = page(&judgement);
+    assert!(!quiet.contains("data-chart=\"lag\"") && !quiet.contains("data-chart=\"share\""));
+    assert!(quiet.contains("full queue: always 0.</p>") && quiet.contains("over 1ms: always 0.</p>"));
+    // Where nothing came back nothing is known of it either.
+    for line in &mut judgement.part.series.streams {
+        line.lag_mean_ns.iter_mut().for_each(|ns| *ns = None);
+    }
+    assert!(!page(&judgement).contains("full queue: always 0"));
+}
+
+#[test]
+fn the_plan_is_a_table_and_its_json_is_folded() {
+    let mut judgement = fixture::passed();
+    judgement.part.plan = serde_json::json!({
+        "name": "orders", "streams": [
+            { "name": "reads", "size": { "from": "1536B", "to": "1536B" }, "arrival": { "poisson": { "rate": "2000/s" } } },
+            { "name": fixture::HOSTILE_IMAGE, "durable": true },
+        ],
+    });
+    let page = page(&judgement);
+    let plan = between(&page, ">The plan</h3>", "</section>");
+    assert!(plan.contains("<dt>name</dt><dd>orders</dd>"), "{plan}");
+    assert!(plan.contains("<td>reads</td><td>1536B</td><td>poisson, rate 2000/s</td><td>–</td>"), "{plan}");
+    assert!(plan.contains("<td>&#60;img src=x onerror=alert(1)&#62;</td><td>–</td><td>–</td><td>yes</td>"), "{plan}");
+    assert!(plan.contains("<details class=\"raw\"><summary>") && !plan.contains(" open"), "{plan}");
+}
+
+/// Anchors that the page points to and has; every table has a caption and every head of a column or row its scope; every chart
+/// says in words what it shows and can be reached with the keyboard.
+fn accessible(page: &str) {
+    let markup = page.split_once("<body>").unwrap().1;
+    let markup = markup.split_once("<script type=").map_or(markup, |(before, _)| before);
+    let targets = markup.split("href=\"#").skip(1).map(|rest| rest.split_once('"').unwrap().0);
+    let mut pointed = 0;
+    for target in targets {
+        assert!(markup.contains(&format!("id=\"{target}\"")), "nothing is called {target}");
+        pointed += 1;
+    }
+    assert!(pointed >= 3 && markup.contains("<nav aria-label=\"Contents\">"));
+    for part in markup.split("aria-labelledby=\"").skip(1) {
+        let id = part.split_once('"').unwrap().0;
+        assert_eq!(markup.matches(&format!("id=\"{id}\"")).count(), 1, "{id}");
+    }
+    for table in markup.split("<table").skip(1) {
+        assert!(
+            table.split_once('>').unwrap().1.trim_start().starts_with("<caption"),
+            "{}",
+            &table[..80.min(table.len())]
+        );
+    }
+    assert_eq!(markup.matches("<th ").count() + markup.matches("<th>").count(), markup.matches("<th scope=").count());
+    assert_eq!(
+        markup.matches("class=\"scroll\"").count(),
+        markup.matches("class=\"scroll\" tabindex=\"0\" role=").count()
+    );
+    for chart in markup.split("class=\"plot\"").skip(1) {
+        let tag = chart.split_once('>').unwrap().0;
+        assert!(tag.contains("tabindex=\"0\" role=\"img\" aria-label=\"") && !tag.contains("aria-label=\"\""), "{tag}");
+    }
+    for svg in markup.split("<svg").skip(1) {
+        let tag = svg.split_once('>').unwrap().0;
+        assert!(tag.contains("aria-hidden=\"true\"") || tag.contains("role=\"img\" aria-label=\""), "{tag}");
+    }
+}
+
+#[test]
+fn the_pages_can_be_walked_through_without_eyes_or_mouse() {
+    for judgement in [fixture::passed(), fixture::failed(), fixture::certificate(), fixture::nothing()] {
+        accessible(&page(&judgement));
+    }
+    accessible(&pages::limit(&pages::trail()));
+    accessible(&pages::curve(&pages::points()));
+    accessible(&pages::compare(&[("array A", 10), ("array B", 30)]));
 }

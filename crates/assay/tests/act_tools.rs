@@ -255,6 +255,24 @@ fn judged(log: &str, more: &[&str]) -> (serde_json::Value, String) {
     (json, text(&plain.stdout))
 }
 
+/// A log that was cut before it names a histogram has no stream whose failure it could be; a failure it is.
+#[test]
+fn an_error_in_a_log_without_a_histogram_fails() {
+    let whole = std::fs::read_to_string(log("act/storage-1x")).unwrap();
+    let head = whole.split("HISTOGRAM NAMES").next().unwrap();
+    let error = "ERROR: reading /dev/loop5: 5 'Input/output error'\n";
+    for log in [
+        format!("{head}{error}"),
+        format!("{head}\n{error}"),
+        format!("{head}HISTOGRAM NAMES\n\nafter 1 sec:\n{error}\nafter 2 sec:\n\n"),
+    ] {
+        let (verdict, text) = judged(&log, &[]);
+        assert_eq!(verdict["verdict"], "FAIL", "{text}");
+        assert!(verdict["reason"].as_str().unwrap().contains("an operation failed"), "{text}");
+        assert!(!text.contains("no errors"), "{text}");
+    }
+}
+
 #[test]
 fn whatever_act_does_by_its_own_arithmetic_on_an_ideal_device_passes() {
     // A random split of reads and writes, twenty days.

@@ -69,6 +69,7 @@ fn the_maximum_is_searched_for_as_limit_does_and_the_page_has_its_points() {
     assert_eq!(output.status.code(), Some(0), "{}", told(&output));
     assert_eq!(curve["maximum"], limit["outcome"]["between"]["passes"]);
     assert_eq!(curve["asked"], serde_json::json!(["50%", "90%", "100%"]));
+    assert!(dir.path().join("curve/maximum/limit.html").exists(), "its page points to it");
     let path = std::fs::read(dir.path().join("curve/maximum/limit.json")).unwrap();
     let path: Value = serde_json::from_slice(&path).unwrap();
     assert_eq!(path["outcome"], limit["outcome"]);

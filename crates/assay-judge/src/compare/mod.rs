@@ -4,14 +4,17 @@
 //! plain data of several. The first run is what the others are compared with. Names come from logs: hostile input.
 
 mod bootstrap;
+mod page;
 mod render;
 mod sample;
 
 pub use bootstrap::{Answer, SEED};
-pub use render::{html, text};
+pub use page::html;
+pub use render::text;
 pub use sample::Sampled;
 
 use crate::judgement::{Judgement, Outcome, Part};
+use crate::render::html::headline::{self, device};
 use crate::verdict::Verdict;
 use assay_base::{Measure, Span};
 use assay_record::CloseReason;
@@ -42,6 +45,8 @@ pub struct Comparison {
     pub plans_differ: Vec<String>,
     /// The watermarks of the runs that carry any, in the order given: what limits a run limits what is said of it here.
     pub watermarks: Vec<Marked>,
+    /// What was run, in the order given.
+    pub runs: Vec<Told>,
     /// The runs, best first.
     pub ranking: Vec<Ranked>,
     /// Criteria by their text, with the outcome in each run, in the order given.
@@ -57,6 +62,23 @@ pub struct Marked {
     pub label: String,
     /// All of them.
     pub watermarks: Vec<String>,
+}
+
+/// What a run was on, and how much it did.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Told {
+    /// Its label.
+    pub label: String,
+    /// Its targets with what they say of themselves.
+    pub devices: Vec<String>,
+    /// When it began; for simulated time, how much of it there was.
+    pub when: String,
+    /// Time that was measured: of several steps of the deciding one, as the next two are.
+    pub measured_ns: u64,
+    /// Operations per second of all streams; absent when no time was measured.
+    pub rate: Option<f64>,
+    /// Bytes of those.
+    pub bytes_per_second: Option<f64>,
 }
 
 /// A run in the ranking.
@@ -94,6 +116,9 @@ pub struct StreamRow {
     pub measure: Measure,
     /// Figures: p50, p99 and the shares over each threshold.
     pub figures: Vec<Figure>,
+    /// Of each run all operations by their length: `[up to so many nanoseconds, operations]`, each from the end of the one before,
+    /// 20 to each power of ten; empty where nothing was counted.
+    pub distributions: Vec<Vec<(u64, u64)>>,
 }
 
 /// One figure of a stream over all runs, over all targets together.
@@ -110,6 +135,19 @@ pub struct Figure {
 }
 
 impl Run {
+    fn told(&self) -> Told {
+        let part = &self.judgement.part;
+        let (rate, bytes_per_second) = headline::throughput(part).unzip();
+        Told {
+            label: self.label.clone(),
+            devices: part.targets.iter().map(device).collect(),
+            when: headline::when(&self.judgement),
+            measured_ns: part.measured_ns,
+            rate,
+            bytes_per_second,
+        }
+    }
+
     fn marked(&self) -> Option<Marked> {
         let watermarks = self.judgement.watermarks.clone();
         (!watermarks.is_empty()).then(|| Marked { label: self.label.clone(), watermarks })
@@ -152,6 +190,7 @@ pub fn compare(runs: &[Run], anyway: bool) -> Result<Comparison, Vec<String>> {
         method: bootstrap::METHOD.into(),
         plans_differ,
         watermarks: runs.iter().filter_map(Run::marked).collect(),
+        runs: runs.iter().map(Run::told).collect(),
         ranking: ranking(runs),
         criteria: criteria(runs),
         streams,
@@ -175,7 +214,8 @@ fn stream_row(runs: &[Run], step: Option<u32>, stream: &str, measure: Measure) -
         let what = format!("over {}", Span::from_ns(threshold));
         figures.push(Figure { what, share: true, values: values.collect(), against_first });
     }
-    StreamRow { step, stream: stream.to_owned(), measure, figures }
+    let distributions = series.iter().map(|series| series.map_or_else(Vec::new, |series| series.distribution()));
+    StreamRow { step, stream: stream.to_owned(), measure, figures, distributions: distributions.collect() }
 }
 
 /// Each other run against the first. What users waited is worse where the device could not keep up at all; what the device took

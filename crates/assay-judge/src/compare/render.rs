@@ -1,12 +1,8 @@
-//! A comparison as text and as one HTML page without a script. Names are hostile input: cleaned here, escaped in the
-//! template.
+//! A comparison as text. Names are hostile input: cleaned here.
 
-use super::{Answer, Comparison, Figure, Ranked};
+use super::{Answer, Comparison, Figure};
 use crate::judgement::Outcome;
-use crate::render::html::embed::{self, STYLE};
-use crate::render::html::{Badge, write};
 use crate::render::{Page, cut};
-use askama::Template;
 use assay_base::Span;
 use std::fmt;
 
@@ -54,11 +50,11 @@ pub fn text(comparison: &Comparison, labels: &[String], out: &mut dyn fmt::Write
     page.write(out)
 }
 
-fn titled(step: Option<u32>, name: &str) -> String {
+pub(super) fn titled(step: Option<u32>, name: &str) -> String {
     step.map_or(name.to_owned(), |step| format!("step {step}: {name}"))
 }
 
-fn outcome(run: &Option<(Outcome, Option<String>)>) -> String {
+pub(super) fn outcome(run: &Option<(Outcome, Option<String>)>) -> String {
     let Some((outcome, measured)) = run else { return "-".into() };
     let word = match outcome {
         Outcome::Pass => "ok",
@@ -70,7 +66,7 @@ fn outcome(run: &Option<(Outcome, Option<String>)>) -> String {
     measured.as_ref().map_or(word.to_owned(), |measured| format!("{word} {measured}"))
 }
 
-fn value(figure: &Figure, value: Option<f64>) -> String {
+pub(super) fn value(figure: &Figure, value: Option<f64>) -> String {
     match value {
         None => "-".into(),
         Some(share) if figure.share => format!("{:.3}%", share * 100.0),
@@ -78,7 +74,7 @@ fn value(figure: &Figure, value: Option<f64>) -> String {
     }
 }
 
-fn answer(figure: &Figure, answer: &Answer) -> String {
+pub(super) fn answer(figure: &Figure, answer: &Answer) -> String {
     let limits = |low: f64, high: f64| {
         if low == high && figure.share {
             format!("{:+.2}%", low * 100.0)
@@ -102,72 +98,4 @@ fn answer(figure: &Figure, answer: &Answer) -> String {
 /// A factor with as many digits as it needs.
 fn factor(factor: f64) -> String {
     if factor >= 10.0 { format!("{factor:.0}") } else { format!("{factor:.4}") }
-}
-
-/// One page: nothing in it is fetched and nothing in it runs.
-pub fn html(comparison: &Comparison, labels: &[String], out: &mut dyn fmt::Write) -> fmt::Result {
-    let ranking = comparison.ranking.iter().map(|ranked| RankedRow {
-        ranked,
-        badge: Badge::of(ranked.verdict),
-        p99: ranked.p99_ns.map_or("-".to_owned(), |ns| Span::from_ns(ns).human()),
-    });
-    let criteria = comparison.criteria.iter();
-    let criteria = criteria.map(|row| (titled(row.step, &row.criterion), row.runs.iter().map(outcome).collect()));
-    let streams = comparison.streams.iter().map(|row| StreamTable {
-        title: format!("{}, {}", titled(row.step, &row.stream), row.measure),
-        figures: row.figures.iter().map(|figure| (figure.what.as_str(), cells(figure))).collect(),
-    });
-    let (scripts, styles) = ([], [STYLE]);
-    let view = View {
-        policy: embed::policy(&scripts, &styles),
-        scripts,
-        styles,
-        comparison,
-        labels,
-        ranking: ranking.collect(),
-        criteria: criteria.collect(),
-        streams: streams.collect(),
-    };
-    write(&view, out)
-}
-
-/// Each run's value, and what it is against the first run's.
-fn cells(figure: &Figure) -> Vec<Cell> {
-    let found = std::iter::once(None).chain(figure.against_first.iter().map(Some));
-    let cell = |(v, found): (&Option<f64>, Option<&Answer>)| Cell {
-        value: value(figure, *v),
-        against_first: found.map(|found| answer(figure, found)),
-        differs: matches!(found, Some(Answer::Differs { .. } | Answer::Worse | Answer::Better)),
-    };
-    figure.values.iter().zip(found).map(cell).collect()
-}
-
-#[derive(Template)]
-#[template(path = "compare.html")]
-struct View<'a> {
-    policy: String,
-    scripts: [&'static str; 0],
-    styles: [&'static str; 1],
-    comparison: &'a Comparison,
-    labels: &'a [String],
-    ranking: Vec<RankedRow<'a>>,
-    criteria: Vec<(String, Vec<String>)>,
-    streams: Vec<StreamTable<'a>>,
-}
-
-struct RankedRow<'a> {
-    ranked: &'a Ranked,
-    badge: Badge,
-    p99: String,
-}
-
-struct StreamTable<'a> {
-    title: String,
-    figures: Vec<(&'a str, Vec<Cell>)>,
-}
-
-struct Cell {
-    value: String,
-    against_first: Option<String>,
-    differs: bool,
 }

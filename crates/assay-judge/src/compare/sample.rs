@@ -87,6 +87,20 @@ impl Series {
         quantile_of(sum.iter().map(|(cell, n)| (*cell, *n)), quantile)
     }
 
+    /// All operations by their length, on a grid of [`STEPS`] to each power of ten; empty when nothing was counted.
+    pub fn distribution(&self) -> Vec<(u64, u64)> {
+        let sum = self.groups.all.iter().fold(BTreeMap::new(), joined);
+        let mut steps: BTreeMap<i32, u64> = BTreeMap::new();
+        for (cell, n) in sum {
+            let step = steps.entry(step_of(Times::largest_of(cell))).or_default();
+            *step = step.saturating_add(n);
+        }
+        let Some((first, last)) = steps.keys().next().copied().zip(steps.keys().next_back().copied()) else {
+            return Vec::new();
+        };
+        (first..=last).map(|step| (end_of(step), steps.get(&step).copied().unwrap_or(0))).collect()
+    }
+
     /// Operations that were counted.
     pub fn operations(&self) -> u64 {
         let all = self.intervals.all.iter().filter_map(|unit| unit.get(&OPERATIONS));
@@ -105,6 +119,20 @@ impl Series {
     pub fn key(&self, threshold: u64) -> Option<u32> {
         self.thresholds.iter().position(|known| *known == threshold).map(|index| index as u32 + 1)
     }
+}
+
+/// Steps of a distribution to each power of ten: about as fine as a line on a page is.
+const STEPS: f64 = 20.0;
+
+/// The step that a length lies in: above the end of the one before, up to its own.
+fn step_of(ns: u64) -> i32 {
+    let step = ((ns.max(1) as f64).log10() * STEPS).ceil() as i32;
+    // Ends are whole nanoseconds, so the next one may already hold it.
+    if step > 0 && ns <= end_of(step - 1) { step - 1 } else { step }
+}
+
+fn end_of(step: i32) -> u64 {
+    10f64.powf(f64::from(step) / STEPS).round() as u64
 }
 
 /// The quantile of counts by cell, ascending; `None` when nothing was counted.

@@ -13,11 +13,14 @@
 //! highest throughput: the form of the figure that SPEC SFS 2008 reports under this name. Below the lowest point its response
 //! is taken. Load and rules are not those of SPEC or SPC: it is not comparable with audited results.
 
+mod page;
 mod render;
 
-pub use render::{html, text};
+pub use page::html;
+pub use render::text;
 
 use crate::judgement::{Judgement, Outcome, StreamTotals};
+use crate::render::html::headline::device;
 use crate::verdict::Verdict;
 use assay_base::{Multiple, Share};
 use serde::{Deserialize, Serialize};
@@ -37,6 +40,9 @@ pub struct Curve {
     pub workload: String,
     /// As they were named.
     pub targets: Vec<String>,
+    /// The same with what they say of themselves; absent until a run has ended, and in curves of earlier versions.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub devices: Vec<String>,
     /// Whose throughput and response: over all targets.
     pub stream: String,
     /// The seed of every run.
@@ -89,6 +95,9 @@ pub struct Point {
     pub p99_ns: Option<u64>,
     /// 99.9 %.
     pub p99_9_ns: Option<u64>,
+    /// The response: `[share not above, nanoseconds]`, ascending; absent in curves of earlier versions.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub nines: Vec<(f64, u64)>,
     /// Where its log lies, below the directory of the curve.
     pub directory: String,
 }
@@ -100,6 +109,9 @@ impl Curve {
             if !self.watermarks.contains(watermark) {
                 self.watermarks.push(watermark.clone());
             }
+        }
+        if !judgement.part.targets.is_empty() {
+            self.devices = judgement.part.targets.iter().map(device).collect();
         }
         self.add(Point::of(share, load, judgement, &self.stream, directory));
     }
@@ -175,6 +187,7 @@ impl Point {
             p50_ns: response.and_then(|times| times.p50_ns),
             p99_ns: response.and_then(|times| times.p99_ns),
             p99_9_ns: response.and_then(|times| times.p99_9_ns),
+            nines: response.map_or_else(Vec::new, |times| times.nines.clone()),
             directory,
         }
     }

@@ -1,15 +1,10 @@
-//! A curve as text and as one HTML page. Names are hostile input: cleaned here, escaped in the template.
+//! A curve as text. Names are hostile input: cleaned here.
 
 use super::{Curve, NOT_COMPARABLE, Point};
 use crate::render::Page;
-use crate::render::html::embed::{self, CHARTS, CHARTS_STYLE, STYLE};
-use crate::render::html::{Badge, Watermark, figures, write};
-use askama::Template;
 use assay_base::Span;
 use std::fmt;
 
-/// Draws the chart of the page.
-const SCRIPT: &str = concat!(include_str!("../../templates/common.js"), include_str!("../../templates/curve.js"));
 /// Columns and rows of the drawing in a terminal, without its axes.
 const COLUMNS: usize = 66;
 const ROWS: usize = 12;
@@ -35,11 +30,11 @@ pub fn text(curve: &Curve, out: &mut dyn fmt::Write) -> fmt::Result {
     page.write(out)
 }
 
-fn length(curve: &Curve) -> String {
+pub(super) fn length(curve: &Curve) -> String {
     Span::from_ns(curve.run_ns).human()
 }
 
-fn maximum(curve: &Curve) -> String {
+pub(super) fn maximum(curve: &Curve) -> String {
     match (curve.maximum, curve.searched) {
         (Some(load), true) => format!("100% is {load}, the highest load that was found to pass"),
         (Some(load), false) => format!("100% is {load}, as it was asked for"),
@@ -65,7 +60,7 @@ fn row(point: &Point, knee: bool) -> String {
 }
 
 /// The knee and the overall response time, in words.
-fn summary(curve: &Curve) -> String {
+pub(super) fn summary(curve: &Curve) -> String {
     let knee = match curve.knee.and_then(|index| curve.points.get(index)) {
         Some(point) => format!(
             "Knee at {} ({}, {:.1}/s): the point of the greatest power, throughput over mean response.",
@@ -111,60 +106,4 @@ fn draw(page: &mut Page, curve: &Curve) {
     let most = format!("{top:.1}/s");
     page.line(format!("{:>10} +{}", "", "-".repeat(COLUMNS)));
     page.line(format!("{:>10}  0{most:>width$}", "", width = COLUMNS - 1));
-}
-
-/// One self-contained page.
-pub fn html(curve: &Curve, out: &mut dyn fmt::Write) -> fmt::Result {
-    let (scripts, styles) = ([CHARTS, SCRIPT], [CHARTS_STYLE, STYLE]);
-    let rows = curve.points.iter().enumerate().map(|(index, point)| Row {
-        point,
-        badge: Badge::of(point.verdict),
-        knee: curve.knee == Some(index),
-        rates: [point.rate_asked, point.rate_achieved].map(rate),
-        times: [point.mean_ns, point.p50_ns, point.p99_ns, point.p99_9_ns].map(time),
-    });
-    let view = View {
-        policy: embed::policy(&scripts, &styles),
-        styles,
-        scripts,
-        curve,
-        targets: curve.targets.join(", "),
-        length: length(curve),
-        maximum: maximum(curve),
-        summary: summary(curve),
-        watermarks: curve.watermarks.iter().map(|mark| Watermark::new(mark)).collect(),
-        drawn: curve.line().len() >= 2,
-        rows: rows.collect(),
-        json: embed::json(curve).map_err(|_| fmt::Error)?,
-    };
-    write(&view, out)
-}
-
-fn rate(rate: Option<f64>) -> String {
-    rate.map_or_else(|| figures::ABSENT.to_owned(), figures::per_second)
-}
-
-#[derive(Template)]
-#[template(path = "curve.html")]
-struct View<'a> {
-    policy: String,
-    styles: [&'static str; 2],
-    scripts: [&'static str; 2],
-    curve: &'a Curve,
-    targets: String,
-    length: String,
-    maximum: String,
-    summary: String,
-    watermarks: Vec<Watermark<'a>>,
-    drawn: bool,
-    rows: Vec<Row<'a>>,
-    json: String,
-}
-
-struct Row<'a> {
-    point: &'a Point,
-    badge: Badge,
-    knee: bool,
-    rates: [String; 2],
-    times: [String; 4],
 }

@@ -18,6 +18,7 @@ fn point(percent: u64, rate: f64, mean_ns: u64) -> Point {
         p50_ns: Some(mean_ns),
         p99_ns: Some(mean_ns * 3),
         p99_9_ns: Some(mean_ns * 5),
+        nines: Vec::new(),
         directory: format!("{percent}"),
     }
 }
@@ -27,6 +28,7 @@ pub(super) fn curve(points: impl IntoIterator<Item = Point>) -> Curve {
         schema: SCHEMA,
         workload: "orders".into(),
         targets: vec!["sim:flash".into()],
+        devices: Vec::new(),
         stream: "reads".into(),
         seed: 1,
         plan_blake3: None,

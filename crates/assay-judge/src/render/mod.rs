@@ -3,6 +3,7 @@
 //! `text` is the summary at the end of a run, at most 40 lines of 80 columns; `table` lists every slice;
 //! `json` is the versioned result.
 
+pub(crate) mod chart;
 pub mod html;
 mod junit;
 mod markdown;

@@ -328,8 +328,9 @@ fn figures(page: &mut Page, judgement: &Judgement, room: Room) {
     page.words("", &load, 2);
     let (rates, errors) = (rates(judgement), errors(part));
     // What failed has room in any case.
-    let both = if errors.starts_with("errors") { format!("{errors}; {rates}") } else { format!("{rates}; {errors}") };
-    page.words("", &both, 2);
+    let both = if errors.starts_with("errors") { [errors, rates] } else { [rates, errors] };
+    let both: Vec<String> = both.into_iter().filter(|said| !said.is_empty()).collect();
+    page.words("", &both.join("; "), 2);
     page.line(bytes(part));
     by_slice(page, steady::lines(part, &judgement.reason), room);
     integrity(page, part, room);
@@ -381,7 +382,11 @@ fn rates(judgement: &Judgement) -> String {
     whole.into_iter().filter_map(rate).take(LISTED / 2).collect::<Vec<_>>().join(", ")
 }
 
+/// What failed while it was measured; nothing is said where no stream was there to fail.
 fn errors(part: &Part) -> String {
+    if part.streams.is_empty() {
+        return String::new();
+    }
     let whole = part.streams.iter().filter(|stream| is_whole(part, stream));
     let mut met: Vec<String> = Vec::new();
     for stream in whole {

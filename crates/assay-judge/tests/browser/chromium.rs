@@ -81,6 +81,39 @@ impl Browser {
         picture
     }
 
+    /// What `script` says of `page` shown `width` pixels wide: the body of a function of its document and its window, which gives
+    /// text.
+    pub fn ask(&self, name: &str, page: &str, width: u32, script: &str) -> String {
+        let folder = tempfile::tempdir().unwrap();
+        std::fs::write(folder.path().join("inner.html"), page).unwrap();
+        let asking = format!(
+            "<body style=\"margin:0\"><iframe src=\"inner.html\" style=\"border:0\" width={width} height=3000></iframe><script>\
+             document.querySelector('iframe').onload = (event) => {{ const win = event.target.contentWindow; const said = document.createElement('pre'); \
+             try {{ said.textContent = ((document, window) => {{ {script} }})(win.document, win); }} catch (error) {{ said.textContent = 'error: ' + error; }} \
+             document.body.replaceChildren(said); }};</script>"
+        );
+        let flags = ["--dump-dom", "--allow-file-access-from-files", "--virtual-time-budget=3000"].map(str::to_owned);
+        let out = self.run(name, &asking, folder.path(), &flags);
+        let dom = String::from_utf8(out.stdout).unwrap();
+        let said = dom.split_once("<pre>").unwrap_or_else(|| panic!("{name} said nothing: {dom}")).1;
+        said.split_once("</pre>").unwrap().0.to_owned()
+    }
+
+    /// `page` as it is printed, text of each sheet of paper; `None` where nothing here reads a PDF. The PDF is kept beside the
+    /// pictures.
+    pub fn print(&self, name: &str, page: &str) -> Option<Vec<String>> {
+        let folder = tempfile::tempdir().unwrap();
+        let kept = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("report-{name}.pdf"));
+        let flags = [format!("--print-to-pdf={}", kept.display()), "--no-pdf-header-footer".to_owned()];
+        self.run(name, page, folder.path(), &flags);
+        let Ok(out) = Command::new("pdftotext").arg("-layout").arg(&kept).arg("-").output() else {
+            report("skipped: no pdftotext here (apt-get install poppler-utils)");
+            return None;
+        };
+        let text = String::from_utf8(out.stdout).unwrap();
+        Some(text.split_terminator('\u{c}').map(str::to_owned).collect())
+    }
+
     fn run(&self, name: &str, page: &str, folder: &Path, flags: &[String]) -> Output {
         let file = folder.join(format!("{name}.html"));
         std::fs::write(&file, page).unwrap();

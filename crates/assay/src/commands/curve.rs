@@ -36,6 +36,7 @@ pub fn curve(args: &cli::Curve) -> Result<u8, Failure> {
         schema: SCHEMA,
         workload: several.plan.name.clone(),
         targets: several.names.clone(),
+        devices: Vec::new(),
         stream,
         seed: several.plan.seed,
         plan_blake3: Some(several.plan_sum.clone()),

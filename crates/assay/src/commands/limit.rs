@@ -1,48 +1,31 @@
 //! `assay limit`: the highest load that still passes.
 //!
 //! The search is a machine of the judge's room; this runs what it asks for, each load in a directory of its own below the
-//! run directory, and keeps the path in `limit.json`, from which an interrupted search goes on.
+//! run directory, and keeps the path in `limit.json`, from which an interrupted search goes on, and for people in `limit.html`.
 
 use super::several::{Several, keep, kept};
 use super::{print_json, result, show};
 use crate::cli;
+<<<<<<< HEAD
 use crate::failure::{Failure, one_line, shown};
 use crate::progress::Progress;
 use assay_base::{Multiple, Span};
 use assay_judge::limit::{Next, Observation, Outcome, Search};
 use assay_judge::{Judgement, Verdict, for_a_shell};
 use serde::{Deserialize, Serialize};
+=======
+use crate::failure::{Failure, one_line, tell};
+use crate::files;
+use crate::progress::Progress;
+use assay_base::{Multiple, Span};
+use assay_judge::Verdict;
+use assay_judge::limit::{Next, Outcome, Run, SCHEMA, Search, Trail, html};
+>>>>>>> report
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
 
 /// Characters of the longest bar.
 const BAR: usize = 40;
-
-/// The path of a search, as `limit.json` keeps it.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-struct Trail {
-    schema: u32,
-    workload: String,
-    targets: Vec<String>,
-    run_ns: u64,
-    seed: u64,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    plan_blake3: Option<String>,
-    outcome: Option<Outcome>,
-    runs: Vec<Run>,
-}
-
-/// One run of the path.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-struct Run {
-    load: Multiple,
-    verdict: Verdict,
-    reason: String,
-    /// What the criterion measured that decided, or that came nearest its bound.
-    measured: Option<String>,
-    response_p99_ns: Option<u64>,
-    directory: PathBuf,
-}
 
 /// Searches, shows the path, leaves it in the run directory. Exit code 0 when a load was found that passes, 10 when not even
 /// the lowest does, otherwise that of the run that proved nothing.
@@ -59,11 +42,15 @@ pub fn limit(args: &cli::Limit) -> Result<u8, Failure> {
         print_json(&searching.path)?;
     } else {
         show(&searching.text(outcome).map_err(|_| Failure::bug("a path that cannot be shown"))?);
+<<<<<<< HEAD
         if matches!(outcome, Outcome::Stopped { verdict: Verdict::Incomplete, .. }) {
             let typed = for_a_shell(&dir.to_string_lossy());
             progress.say(&format!("cut short; go on with the same command and --resume {typed}"));
         }
         progress.say(&format!("path in {}", shown(&dir.join(FILE))));
+=======
+        progress.say(&format!("path in {}: {FILE}, {PAGE}, and a run directory for each load", dir.display()));
+>>>>>>> report
     }
     Ok(code(outcome))
 }
@@ -92,8 +79,9 @@ pub fn code(outcome: Outcome) -> u8 {
     }
 }
 
-/// Name of the path's file.
+/// Name of the path's file, and of its page.
 const FILE: &str = "limit.json";
+const PAGE: &str = "limit.html";
 
 /// A search and where its path is kept.
 pub struct Searching<'a> {
@@ -112,16 +100,18 @@ impl<'a> Searching<'a> {
         resumed: bool,
     ) -> Result<Searching<'a>, Failure> {
         let fresh = Trail {
-            schema: 1,
+            schema: SCHEMA,
             workload: several.plan.name.clone(),
             targets: several.names.clone(),
+            devices: Vec::new(),
             run_ns: several.plan.measured().as_ns(),
             seed: several.plan.seed,
             plan_blake3: Some(several.plan_sum.clone()),
+            watermarks: Vec::new(),
             outcome: None,
             runs: Vec::new(),
         };
-        result::replaceable(&dir, &[FILE])?;
+        result::replaceable(&dir, &[FILE, PAGE])?;
         let path = if resumed { earlier(&dir, several)? } else { fresh };
         let mut searching = Searching { several, search, dir, path };
         if resumed {
@@ -134,15 +124,14 @@ impl<'a> Searching<'a> {
     fn take_in_failed(&mut self) -> Result<(), Failure> {
         let known: Vec<&Path> = self.path.runs.iter().map(|run| run.directory.as_path()).collect();
         let failed = self.several.failed_unkept(&self.dir, &known);
-        self.path.runs.extend(failed.into_iter().map(|(load, judgement, dir)| run_of(load, &judgement, dir)));
+        failed.into_iter().for_each(|(load, judgement, dir)| self.path.add(load, &judgement, dir));
         self.keep()
     }
 
     /// Searches to the end.
     pub fn run(&mut self, progress: &mut Progress) -> Result<Outcome, Failure> {
-        let seen = |run: &Run| Observation { multiple: run.load, verdict: run.verdict };
         let cli::Search { to, resolution, .. } = *self.search;
-        let search = Search::start(beginning(self.search)?, resolution).resume(self.path.runs.iter().map(seen));
+        let search = Search::start(beginning(self.search)?, resolution).resume(self.path.observations());
         let mut search = match to {
             Some(to) => search.up_to(to),
             None => search,
@@ -169,13 +158,21 @@ impl<'a> Searching<'a> {
         let name = format!("{number:02}-{multiple}");
         let (judgement, dir) = self.several.run(&self.dir, &name, (multiple, self.path.seed), progress)?;
         progress.say(&format!("run {number}: {multiple} {}", judgement.verdict));
-        self.path.runs.push(run_of(multiple, &judgement, dir));
+        self.path.add(multiple, &judgement, dir);
         self.keep()?;
         Ok(judgement.verdict)
     }
 
+    /// The path is what a search goes on from; its page shows it, and a search does not end for want of one.
     fn keep(&self) -> Result<(), Failure> {
-        keep(&self.dir.join(FILE), &self.path)
+        keep(&self.dir.join(FILE), &self.path)?;
+        let mut page = String::new();
+        html(&self.path, &mut page).map_err(|_| Failure::bug("a path that cannot be shown"))?;
+        let file = self.dir.join(PAGE);
+        files::replace(&file, page.as_bytes()).unwrap_or_else(|e| {
+            tell(&format!("error: {} cannot be written: {e}\n  = {FILE} beside it holds the path", file.display()));
+        });
+        Ok(())
     }
 
     /// The path as a table in the order of the runs, and as bars in the order of the loads.
@@ -192,8 +189,7 @@ impl<'a> Searching<'a> {
         writeln!(out, "run       load  verdict     response p99  measured")?;
         let p99 = |run: &Run| run.response_p99_ns.map_or_else(|| "-".into(), |ns| Span::from_ns(ns).human());
         for (index, run) in self.path.runs.iter().enumerate() {
-            let proves = matches!(run.verdict, Verdict::Pass | Verdict::Fail);
-            let measured = one_line(run.measured.as_deref().filter(|_| proves).unwrap_or(&run.reason));
+            let measured = one_line(run.measured.as_deref().filter(|_| run.proves()).unwrap_or(&run.reason));
             writeln!(
                 out,
                 "{:>3}  {:>9}  {:10}  {:>12}  {measured}",
@@ -223,20 +219,4 @@ fn earlier(dir: &Path, several: &Several<'_>) -> Result<Trail, Failure> {
     })?;
     several.same_targets(dir)?;
     Ok(trail)
-}
-
-fn run_of(load: Multiple, judgement: &Judgement, directory: PathBuf) -> Run {
-    let part = &judgement.part;
-    let decisive = judgement.decisive();
-    let measured = decisive.and_then(|criterion| {
-        let figure = criterion.measured.as_ref()?;
-        Some(format!("{} {} (bound {})", criterion.title, figure.text, criterion.bound))
-    });
-    let stream = decisive
-        .and_then(|criterion| criterion.stream.clone())
-        .or_else(|| part.criteria.iter().find_map(|criterion| criterion.stream.clone()));
-    let of_all =
-        |totals: &&assay_judge::judgement::StreamTotals| stream.as_ref().is_none_or(|name| *name == totals.name);
-    let response_p99_ns = part.streams.iter().find(of_all).and_then(|totals| totals.response.p99_ns);
-    Run { load, verdict: judgement.verdict, reason: judgement.reason.clone(), measured, response_p99_ns, directory }
 }

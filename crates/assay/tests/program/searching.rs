@@ -64,6 +64,14 @@ fn each_run_is_as_long_as_the_workload_says_and_a_start_that_fails_is_searched_b
     }
     let held = json["runs"].as_array().unwrap().iter().filter(|run| run["verdict"] == "PASS");
     assert!(held.clone().count() > 0 && held.into_iter().all(|run| run["measured"].as_str().unwrap().contains("mean")));
+    let page = std::fs::read_to_string(place.path("found/limit.html")).unwrap();
+    for run in json["runs"].as_array().unwrap() {
+        let directory = run["directory"].as_str().unwrap().rsplit('/').next().unwrap();
+        assert!(page.contains(&format!("href=\"{directory}/report.html\"")), "{directory} is not on the page");
+        assert!(place.path("found").join(directory).join("report.html").exists(), "{directory}");
+        assert!(run["nines"].as_array().unwrap().len() > 5 && run["rate"].as_f64() > Some(1.0), "{run}");
+    }
+    assert!(page.contains("simulated") && page.contains("<b>SIMULATED</b>") && page.contains("class=\"stretch pass\""));
     let longer = place.assay(&["limit", "w.toml", "sim:disk", "--for", "10s", "--from", "1x", "--to", "1x"]);
     assert!(longer.err.contains("each run measures 10s (as asked by --for)"), "{}", longer.err);
     place.write("day.toml", &MEAN_DECIDES.replace("20s", "24h"));

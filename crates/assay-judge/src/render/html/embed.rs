@@ -14,8 +14,7 @@ pub const CHARTS: &str = include_str!("../../../vendor/uPlot/uPlot.iife.min.js")
 /// Its style.
 pub const CHARTS_STYLE: &str = include_str!("../../../vendor/uPlot/uPlot.min.css");
 /// Draws the charts.
-pub const SCRIPT: &str =
-    concat!(include_str!("../../../templates/common.js"), include_str!("../../../templates/report.js"));
+pub const SCRIPT: &str = include_str!("../../../templates/report.js");
 /// How the page looks.
 pub const STYLE: &str = include_str!("../../../templates/report.css");
 

@@ -4,11 +4,15 @@
 //! carries (`templates/report.js`, uPlot from `vendor/`). Every text of the log is hostile: the templates escape it, the JSON
 //! is escaped for its element, and the page's policy runs nothing but the scripts known here (`embed`).
 
+mod charts;
 mod checks;
+pub(crate) mod distribution;
 pub(crate) mod embed;
 pub(crate) mod figures;
+pub(crate) mod headline;
 mod multiples;
 mod part;
+mod plan;
 mod slices;
 mod targets;
 
@@ -16,6 +20,7 @@ use crate::judgement::{Damaged, Deciding};
 use crate::words::clock;
 use crate::{Judgement, Verdict};
 use askama::Template;
+use headline::Headline;
 use part::PartView;
 use std::fmt;
 
@@ -29,6 +34,8 @@ pub fn html(judgement: &Judgement, out: &mut dyn fmt::Write) -> fmt::Result {
         scripts,
         judgement,
         badge: Badge::of(judgement.verdict),
+        headline: Headline::of(judgement),
+        when: headline::when(judgement),
         deciding: judgement.deciding.as_ref().map(deciding_text),
         watermarks: judgement.watermarks.iter().map(|mark| Watermark::new(mark)).collect(),
         damage: &judgement.damage,
@@ -41,6 +48,16 @@ pub fn html(judgement: &Judgement, out: &mut dyn fmt::Write) -> fmt::Result {
 /// Writes a page.
 pub(crate) fn write(page: &impl Template, out: &mut dyn fmt::Write) -> fmt::Result {
     page.render_into(&mut Sink(out)).map_err(|_| fmt::Error)
+}
+
+/// Where the report of a run lies, for a page in a directory above it; `None` for a path that is not plainly below the page, or
+/// that holds what a browser might take for something else.
+pub(crate) fn report_beside(directory: &std::path::Path) -> Option<String> {
+    let text = directory.to_str()?;
+    let plain = |part: &str| !part.is_empty() && part != ".." && !part.starts_with('.');
+    let known = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
+    let below = text.split('/').all(|part| plain(part) && part.chars().all(known));
+    below.then(|| format!("{text}/report.html"))
 }
 
 /// askama writes into sized writers only.
@@ -60,6 +77,8 @@ struct Page<'a> {
     scripts: [&'static str; 2],
     judgement: &'a Judgement,
     badge: Badge,
+    headline: Headline,
+    when: String,
     deciding: Option<String>,
     watermarks: Vec<Watermark<'a>>,
     damage: &'a [Damaged],
@@ -138,4 +157,21 @@ fn deciding_text(deciding: &Deciding) -> String {
     let figures: Vec<String> = [measured, bound].into_iter().flatten().collect();
     let figures = if figures.is_empty() { String::new() } else { format!(": {}", figures.join(", ")) };
     format!("{}{figures}", place.join(", "))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::report_beside;
+
+    #[test]
+    fn a_report_is_pointed_to_only_below_the_page() {
+        let beside = |path: &str| report_beside(std::path::Path::new(path));
+        assert_eq!(beside("01-10x").as_deref(), Some("01-10x/report.html"));
+        assert_eq!(beside("maximum/03-2.5x").as_deref(), Some("maximum/03-2.5x/report.html"));
+        for hostile in
+            ["", "/etc", "../up", "a/../b", "javascript:alert(1)", "a b", "a\"b", "//host/x", "a//b", "%2e%2e"]
+        {
+            assert_eq!(beside(hostile), None, "{hostile}");
+        }
+    }
 }

@@ -1,13 +1,13 @@
 //! One run, or one step of a certificate, as the page shows it: criteria, streams, charts, and what the other modules build.
 
+use super::charts::{self, StreamCharts};
 use super::checks::{self, Check};
 use super::figures::{Cell, count};
+use super::plan::PlanView;
 use super::slices::{self, SliceTable};
 use super::targets::{self, TargetRow, TargetTable};
 use super::{Badge, multiples};
-use crate::judgement::{
-    CriterionOutcome, Figure, Gap, Outcome, Part, Steadiness, StreamSeries, StreamTotals, TimesSummary,
-};
+use crate::judgement::{CriterionOutcome, Figure, Gap, Outcome, Part, Steadiness, StreamTotals, TimesSummary};
 use crate::words::{change, clock, level};
 use crate::{Judgement, Verdict};
 use assay_base::{Bound, Criterion, Measure, Span};
@@ -39,7 +39,8 @@ pub(crate) struct PartView<'a> {
     pub warnings: &'a [String],
     pub happenings: Vec<Happening<'a>>,
     pub steadiness: Vec<SteadyRow<'a>>,
-    pub plan: String,
+    pub plan: PlanView,
+    pub plan_json: String,
 }
 
 /// The heading of a step.
@@ -76,23 +77,6 @@ pub(crate) struct StreamRow<'a> {
     pub counts: Vec<Cell>,
     pub response: Vec<Cell>,
     pub service: Vec<Cell>,
-}
-
-/// Which charts a stream has; the script finds their data by these indices.
-pub(crate) struct StreamCharts<'a> {
-    pub stream: &'a str,
-    /// Index into `series.streams`.
-    pub series: usize,
-    /// Index into `streams`; -1 when there are no totals.
-    pub totals: i64,
-    /// Judged by a criterion, so shown at once.
-    pub judged: bool,
-    pub threshold: Span,
-    /// The share that the criterion allows over the threshold; empty without one.
-    pub bound: String,
-    pub bands: bool,
-    pub heat: bool,
-    pub nines: bool,
 }
 
 /// Whether a stream was steady, and how its level changed.
@@ -174,7 +158,7 @@ impl<'a> PartView<'a> {
             measured: clock(part.measured_ns),
             criteria: criteria(part, &root),
             streams: streams(part, &root),
-            charts: charts(part),
+            charts: charts::charts(part),
             slices: slices::together(part, &root),
             target_slices,
             target_slices_left_out,
@@ -186,13 +170,30 @@ impl<'a> PartView<'a> {
             warnings,
             happenings: happenings(part),
             steadiness: part.steadiness.iter().map(SteadyRow::new).collect(),
-            plan: serde_json::to_string_pretty(&part.plan).unwrap_or_default(),
+            plan: PlanView::of(&part.plan),
+            plan_json: serde_json::to_string_pretty(&part.plan).unwrap_or_default(),
         }
     }
 
     /// True when the charts' data are there.
     pub fn has_series(&self) -> bool {
         !self.part.series.at_ns.is_empty()
+    }
+
+    /// The sections that `templates/part.html` gives it, each with the end of its anchor, in order.
+    pub fn contents(&self) -> Vec<(&'static str, &'static str)> {
+        let all = [
+            (true, ("criteria", "Criteria")),
+            (true, ("streams", "Streams")),
+            (self.has_series(), ("time", "Over time")),
+            (!self.steadiness.is_empty(), ("steady", "Was it steady?")),
+            (!self.part.slices.is_empty(), ("slices", "Slices")),
+            (!self.target_tables.is_empty(), ("beside", "Targets side by side")),
+            (true, ("proof", "Can it be believed?")),
+            (true, ("tested", "What was tested")),
+            (!self.part.plan.is_null(), ("plan", "The plan")),
+        ];
+        all.into_iter().filter(|(there, _)| *there).map(|(_, section)| section).collect()
     }
 }
 
@@ -256,35 +257,6 @@ fn streams<'a>(part: &'a Part, root: &str) -> Vec<StreamRow<'a>> {
     part.streams.iter().enumerate().filter(|(_, totals)| !several || totals.target.is_none()).map(row).collect()
 }
 
-fn charts<'a>(part: &'a Part) -> Vec<StreamCharts<'a>> {
-    let judged = |stream: &str| part.criteria.iter().any(|outcome| outcome.stream.as_deref() == Some(stream));
-    let none_judged = !part.series.streams.iter().any(|line| judged(&line.stream));
-    let chart = |(series, line): (usize, &'a StreamSeries)| {
-        let totals = totals_of(part, &line.stream);
-        StreamCharts {
-            stream: &line.stream,
-            series,
-            totals: totals.map_or(-1, |index| i64::try_from(index).unwrap_or(-1)),
-            judged: judged(&line.stream) || none_judged,
-            threshold: part.series.threshold,
-            bound: bound_over(part, &line.stream, part.series.threshold)
-                .map(|share| share.to_string())
-                .unwrap_or_default(),
-            bands: !line.bands.at_ns.is_empty(),
-            heat: !line.heat.at_ns.is_empty() && !line.heat.bounds_ns.is_empty(),
-            nines: totals.is_some_and(|index| !part.streams[index].response.nines.is_empty()),
-        }
-    };
-    part.series.streams.iter().enumerate().map(chart).collect()
-}
-
-/// Index of a stream's totals over all targets.
-fn totals_of(part: &Part, stream: &str) -> Option<usize> {
-    let mine = |totals: &StreamTotals| totals.name == stream;
-    let together = part.streams.iter().position(|totals| mine(totals) && totals.target.is_none());
-    together.or_else(|| part.streams.iter().position(mine))
-}
-
 /// The share of responses over `threshold` that a criterion allows (0 to 1).
 pub(crate) fn bound_over(part: &Part, stream: &str, threshold: Span) -> Option<f64> {
     let share = |(_, bound)| match bound {
@@ -310,7 +282,10 @@ pub(crate) fn bounds(part: &Part, stream: &str, measure: Measure) -> Vec<(u64, B
 }
 
 fn happenings(part: &Part) -> Vec<Happening<'_>> {
-    let gap = |gap: &Gap| (gap.at_ns, format!("{}; resumed {}", gap.before, gap.resumed));
+    // Simulated time has no date at which it could have been resumed.
+    let simulated = part.targets.iter().any(|target| target.head.kind == "simulated");
+    let resumed = |gap: &Gap| if simulated { "resumed".to_owned() } else { format!("resumed {}", gap.resumed) };
+    let gap = |gap: &Gap| (gap.at_ns, format!("{}; {}", gap.before, resumed(gap)));
     let gaps = part.gaps.iter().map(gap).map(|(at_ns, text)| Happening { at_ns, at: clock(at_ns), what: "gap", text });
     let events = part.events.iter().map(|event| {
         let details: Vec<String> = event.details.iter().map(|(name, value)| format!("{name} {value}")).collect();

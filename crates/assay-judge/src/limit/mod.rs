@@ -16,6 +16,12 @@
 //! assert_eq!(search.highest_pass(), Some(Multiple::whole(65)));
 //! ```
 
+mod page;
+mod trail;
+
+pub use page::html;
+pub use trail::{Run, SCHEMA, Trail};
+
 use crate::verdict::Verdict;
 use assay_base::Multiple;
 use serde::{Deserialize, Serialize};

@@ -1,0 +1,164 @@
+//! A comparison as one HTML page without a script: nothing in it is fetched and nothing in it runs. Names are hostile input,
+//! escaped in the template.
+
+use super::render::{answer, outcome, titled, value};
+use super::{Answer, Comparison, Figure, Marked, Ranked, StreamRow, Told};
+use crate::judgement::Outcome;
+use crate::render::chart::{Chart, series_class};
+use crate::render::html::distribution::{self, Distribution};
+use crate::render::html::embed::{self, STYLE};
+use crate::render::html::figures::{ABSENT, per_second};
+use crate::render::html::{Badge, Watermark, headline, write};
+use crate::words::clock;
+use askama::Template;
+use assay_base::Span;
+use std::fmt;
+
+/// The page.
+pub fn html(comparison: &Comparison, labels: &[String], out: &mut dyn fmt::Write) -> fmt::Result {
+    let (scripts, styles) = ([], [STYLE]);
+    let criteria = comparison.criteria.iter();
+    let view = View {
+        policy: embed::policy(&scripts, &styles),
+        scripts,
+        styles,
+        comparison,
+        labels,
+        watermarks: watermarks(&comparison.watermarks),
+        runs: comparison.runs.iter().map(run).collect(),
+        ranking: ranking(comparison),
+        criteria: criteria
+            .map(|row| (titled(row.step, &row.criterion), row.runs.iter().map(outcome_cell).collect()))
+            .collect(),
+        streams: comparison.streams.iter().enumerate().map(|(index, row)| stream(index, row, labels)).collect(),
+    };
+    write(&view, out)
+}
+
+#[derive(Template)]
+#[template(path = "compare.html")]
+struct View<'a> {
+    policy: String,
+    scripts: [&'static str; 0],
+    styles: [&'static str; 1],
+    comparison: &'a Comparison,
+    labels: &'a [String],
+    watermarks: Vec<(String, Vec<Watermark<'a>>)>,
+    runs: Vec<RunRow<'a>>,
+    ranking: Vec<RankedRow<'a>>,
+    criteria: Vec<(String, Vec<OutcomeCell>)>,
+    streams: Vec<StreamTable<'a>>,
+}
+
+struct RunRow<'a> {
+    told: &'a Told,
+    rate: String,
+    megabytes: String,
+    measured: String,
+}
+
+struct RankedRow<'a> {
+    ranked: &'a Ranked,
+    badge: Badge,
+    p99: String,
+    /// Length of its bar, of 100.
+    bar: String,
+}
+
+struct OutcomeCell {
+    class: &'static str,
+    text: String,
+}
+
+struct StreamTable<'a> {
+    id: String,
+    title: String,
+    figures: Vec<(&'a str, Vec<Cell>)>,
+    keys: Vec<(String, &'a str)>,
+    charts: Option<[Chart; 2]>,
+}
+
+struct Cell {
+    value: String,
+    against_first: Option<String>,
+    differs: bool,
+}
+
+/// What limits the runs; those that are limited alike stand together.
+fn watermarks(all: &[Marked]) -> Vec<(String, Vec<Watermark<'_>>)> {
+    let mut groups: Vec<(Vec<&str>, &Marked)> = Vec::new();
+    for marked in all {
+        match groups.iter_mut().find(|(_, first)| first.watermarks == marked.watermarks) {
+            Some((labels, _)) => labels.push(&marked.label),
+            None => groups.push((vec![&marked.label], marked)),
+        }
+    }
+    let mut shown = Vec::new();
+    for (labels, marked) in groups {
+        shown.push((labels.join(", "), marked.watermarks.iter().map(|mark| Watermark::new(mark)).collect()));
+    }
+    shown
+}
+
+fn run(told: &Told) -> RunRow<'_> {
+    RunRow {
+        told,
+        rate: told.rate.map_or(ABSENT.to_owned(), per_second),
+        megabytes: told.bytes_per_second.map_or(ABSENT.to_owned(), headline::megabytes),
+        measured: clock(told.measured_ns),
+    }
+}
+
+/// Bars are as long as the p99, the longest of all fills its column.
+fn ranking(comparison: &Comparison) -> Vec<RankedRow<'_>> {
+    let longest = comparison.ranking.iter().filter_map(|ranked| ranked.p99_ns).max().unwrap_or(1).max(1);
+    let row = |ranked| RankedRow {
+        ranked,
+        badge: Badge::of(ranked.verdict),
+        p99: ranked.p99_ns.map_or(ABSENT.to_owned(), |ns| Span::from_ns(ns).human()),
+        bar: format!("{:.1}", ranked.p99_ns.map_or(0.0, |ns| (ns as f64 / longest as f64 * 100.0).max(0.5))),
+    };
+    comparison.ranking.iter().map(row).collect()
+}
+
+fn outcome_cell(run: &Option<(Outcome, Option<String>)>) -> OutcomeCell {
+    let class = match run {
+        Some((Outcome::Pass, _)) => "pass",
+        Some((Outcome::Fail, _)) => "fail",
+        Some((Outcome::Invalid, _)) => "invalid",
+        Some((Outcome::Incomplete | Outcome::NotApplied, _)) | None => "incomplete",
+    };
+    OutcomeCell { class, text: outcome(run) }
+}
+
+fn stream<'a>(index: usize, row: &'a StreamRow, labels: &'a [String]) -> StreamTable<'a> {
+    let title = format!("{}, {}", titled(row.step, &row.stream), row.measure);
+    let drawn: Vec<Distribution<'_>> = (row.distributions.iter().zip(labels).enumerate())
+        .filter(|(_, (counts, _))| !counts.is_empty())
+        .map(|(series, (counts, label))| {
+            let figure =
+                |what: &str| row.figures.iter().find(|figure| figure.what == what)?.values.get(series).copied()?;
+            Distribution::of_counts(series, label, counts, figure)
+        })
+        .collect();
+    let measure = row.measure.to_string();
+    StreamTable {
+        id: format!("stream-{}", index + 1),
+        keys: drawn.iter().map(|one| (series_class(one.series), one.label)).collect(),
+        charts: (!drawn.is_empty())
+            .then(|| [distribution::beyond(&title, &measure, &drawn), distribution::density(&title, &measure, &drawn)]),
+        figures: row.figures.iter().map(|figure| (figure.what.as_str(), cells(figure))).collect(),
+        title,
+    }
+}
+
+/// Each run's value, and what it is against the first run's.
+fn cells(figure: &Figure) -> Vec<Cell> {
+    let found = std::iter::once(None).chain(figure.against_first.iter().map(Some));
+    let cell = |(v, found): (&Option<f64>, Option<&Answer>)| Cell {
+        value: value(figure, *v),
+        against_first: found.map(|found| answer(figure, found)),
+        differs: matches!(found, Some(Answer::Differs { .. } | Answer::Worse | Answer::Better)),
+    };
+    figure.values.iter().zip(found).map(cell).collect()
+}

@@ -1,0 +1,167 @@
+//! `limit.html`: the path of a search as one page without a script. Names are hostile input, escaped in the template.
+
+use super::{Outcome, Run, Trail};
+use crate::render::chart::{Axis, Chart, Mark, Unit, series_class};
+use crate::render::html::distribution::{self, Distribution};
+use crate::render::html::embed::{self, STYLE};
+use crate::render::html::figures::{ABSENT, per_second, time};
+use crate::render::html::{Badge, Watermark, headline, report_beside, write};
+use crate::verdict::Verdict;
+use askama::Template;
+use assay_base::Span;
+use std::fmt;
+
+/// Distributions that are drawn over each other, those nearest the limit.
+const MOST_DRAWN: usize = 6;
+const HEIGHT: f64 = 300.0;
+
+/// Writes the page.
+pub fn html(trail: &Trail, out: &mut dyn fmt::Write) -> fmt::Result {
+    let (scripts, styles) = ([], [STYLE]);
+    let drawn = nearest(trail);
+    let labels: Vec<String> = drawn.iter().map(|run| format!("{} {}", run.load, run.verdict)).collect();
+    let distributions = (drawn.iter().zip(&labels).enumerate())
+        .map(|(series, (run, label))| Distribution::of_nines(series, label, &run.nines))
+        .collect::<Vec<_>>();
+    let rows = trail.runs.iter().enumerate().map(|(index, run)| row(trail, index, run));
+    let view = View {
+        policy: embed::policy(&scripts, &styles),
+        scripts,
+        styles,
+        trail,
+        badge: badge(trail.outcome),
+        said: trail.outcome.map_or("the search goes on".to_owned(), |outcome| outcome.to_string()),
+        length: Span::from_ns(trail.run_ns).human(),
+        targets: trail.targets.join(", "),
+        watermarks: trail.watermarks.iter().map(|mark| Watermark::new(mark)).collect(),
+        loads: (!trail.runs.is_empty()).then(|| loads(trail)),
+        keys: labels.iter().enumerate().map(|(series, label)| (series_class(series), label.as_str())).collect(),
+        beyond: (!drawn.is_empty()).then(|| distribution::beyond(&stream(trail), "response", &distributions)),
+        stream: stream(trail),
+        rows: rows.collect(),
+    };
+    write(&view, out)
+}
+
+#[derive(Template)]
+#[template(path = "limit.html")]
+struct View<'a> {
+    policy: String,
+    scripts: [&'static str; 0],
+    styles: [&'static str; 1],
+    trail: &'a Trail,
+    badge: Badge,
+    said: String,
+    length: String,
+    targets: String,
+    watermarks: Vec<Watermark<'a>>,
+    loads: Option<Chart>,
+    keys: Vec<(String, &'a str)>,
+    beyond: Option<Chart>,
+    stream: String,
+    rows: Vec<Row<'a>>,
+}
+
+struct Row<'a> {
+    number: usize,
+    run: &'a Run,
+    badge: Badge,
+    /// The highest load that passes, or the lowest that fails.
+    limit: bool,
+    rate: String,
+    megabytes: String,
+    p99: String,
+    decided: &'a str,
+    report: Option<String>,
+}
+
+fn row<'a>(trail: &'a Trail, index: usize, run: &'a Run) -> Row<'a> {
+    let limit = match trail.outcome {
+        Some(Outcome::Between { passes, .. } | Outcome::NeverFailed { passes }) => run.load == passes,
+        _ => false,
+    };
+    Row {
+        number: index + 1,
+        run,
+        badge: Badge::of(run.verdict),
+        limit,
+        rate: run.rate.map_or(ABSENT.to_owned(), per_second),
+        megabytes: run.bytes_per_second.map_or(ABSENT.to_owned(), headline::megabytes),
+        p99: run.response_p99_ns.map_or(ABSENT.to_owned(), time),
+        decided: run.measured.as_deref().filter(|_| run.proves()).unwrap_or(&run.reason),
+        report: run.directory.file_name().and_then(|name| report_beside(name.as_ref())),
+    }
+}
+
+fn badge(outcome: Option<Outcome>) -> Badge {
+    Badge::of(match outcome {
+        None => Verdict::Incomplete,
+        Some(Outcome::Between { .. } | Outcome::NeverFailed { .. }) => Verdict::Pass,
+        Some(Outcome::NeverPassed { .. }) => Verdict::Fail,
+        Some(Outcome::Stopped { verdict, .. }) => verdict,
+    })
+}
+
+/// The stream whose response is shown, where all runs name the same.
+fn stream(trail: &Trail) -> String {
+    let mut names: Vec<&str> = trail.runs.iter().filter_map(|run| run.stream.as_deref()).collect();
+    names.sort_unstable();
+    names.dedup();
+    names.join(", ")
+}
+
+/// The runs whose distributions are drawn, by load: those that prove something nearest to where it turns.
+fn nearest(trail: &Trail) -> Vec<&Run> {
+    let turns = match trail.outcome {
+        Some(Outcome::Between { passes, .. } | Outcome::NeverFailed { passes }) => Some(passes),
+        Some(Outcome::NeverPassed { fails }) => Some(fails),
+        Some(Outcome::Stopped { at, .. }) => Some(at),
+        None => trail.runs.last().map(|run| run.load),
+    };
+    let turns = turns.map_or(1.0, |load| load.as_f64());
+    let mut runs: Vec<&Run> = trail.runs.iter().filter(|run| run.proves() && !run.nines.is_empty()).collect();
+    let off = |run: &Run| (run.load.as_f64() / turns).ln().abs();
+    runs.sort_by(|a, b| off(a).total_cmp(&off(b)));
+    runs.truncate(MOST_DRAWN);
+    runs.sort_by_key(|run| run.load);
+    runs
+}
+
+/// Each run at its load, as high as its p99: held, not held, or nothing proven; between them the limit.
+fn loads(trail: &Trail) -> Chart {
+    let p99 = || trail.runs.iter().filter_map(|run| run.response_p99_ns).map(|ns| ns.max(1) as f64);
+    let (low, high) = p99().fold((f64::INFINITY, 0f64), |(low, high), ns| (low.min(ns), high.max(ns)));
+    let highest = trail.runs.iter().map(|run| run.load.as_f64()).fold(0.0, f64::max);
+    let mut marks = Vec::new();
+    match trail.outcome {
+        Some(Outcome::Between { passes, fails }) => marks.extend([
+            Mark::Stretch { class: "pass", from: 0.0, to: passes.as_f64() },
+            Mark::Stretch { class: "fail", from: fails.as_f64(), to: highest * 1.08 },
+            Mark::Vertical { at: passes.as_f64(), text: format!("holds {passes}") },
+        ]),
+        Some(Outcome::NeverFailed { passes }) => marks.extend([
+            Mark::Stretch { class: "pass", from: 0.0, to: passes.as_f64() },
+            Mark::Vertical { at: passes.as_f64(), text: format!("holds {passes}") },
+        ]),
+        Some(Outcome::NeverPassed { fails }) => {
+            marks.push(Mark::Stretch { class: "fail", from: fails.as_f64(), to: highest * 1.08 });
+        }
+        Some(Outcome::Stopped { .. }) | None => {}
+    }
+    for (index, run) in trail.runs.iter().enumerate() {
+        let badge = Badge::of(run.verdict);
+        let ns = run.response_p99_ns.map_or(low, |ns| ns.max(1) as f64);
+        let p99 = run.response_p99_ns.map_or("nothing counted".to_owned(), |ns| format!("p99 {}", time(ns)));
+        let text = format!("run {}: {} {}, {p99}", index + 1, run.load, badge.word);
+        marks.push(Mark::Sign { class: badge.class, at: (run.load.as_f64(), ns), sign: badge.sign.to_owned(), text });
+    }
+    let each: Vec<String> = trail.runs.iter().map(|run| format!("{} {}", run.load, run.verdict)).collect();
+    Chart {
+        alternative: format!("Loads that were tried and their verdicts: {}.", each.join(", ")),
+        x: Axis::linear("load (multiple of the workload's 1x)", Unit::Load, highest * 1.08),
+        // A sign stands around its place, and none is cut.
+        y: Axis::log("p99 of the response (logarithmic)", Unit::Time, low * 0.7, high * 1.5),
+        height: HEIGHT,
+        marks,
+    }
+}

@@ -1,0 +1,127 @@
+//! The path of a search, as `limit.json` keeps it: every run it made, in order, and how it ended.
+
+use super::{Observation, Outcome};
+use crate::judgement::{Judgement, StreamTotals};
+use crate::render::html::headline::{device, throughput};
+use crate::verdict::Verdict;
+use assay_base::Multiple;
+use serde::{Deserialize, Serialize};
+use std::path::PathBuf;
+
+/// The version of the JSON shape.
+pub const SCHEMA: u32 = 1;
+
+/// A search, ended or not.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Trail {
+    /// [`SCHEMA`].
+    pub schema: u32,
+    /// The workload's name.
+    pub workload: String,
+    /// As they were named.
+    pub targets: Vec<String>,
+    /// The same with what they say of themselves; absent until a run has ended, and in paths of earlier versions.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub devices: Vec<String>,
+    /// Measured time of each run.
+    pub run_ns: u64,
+    /// The seed of every run.
+    pub seed: u64,
+    /// Sum of what makes its workload another one; absent in those of earlier versions.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub plan_blake3: Option<String>,
+    /// What limits what it shows (`SIMULATED`, `SHORT` …), over all runs.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub watermarks: Vec<String>,
+    /// How it ended; `None` while it goes on.
+    pub outcome: Option<Outcome>,
+    /// In their order.
+    pub runs: Vec<Run>,
+}
+
+/// One run of the path.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Run {
+    /// At which load.
+    pub load: Multiple,
+    /// What came out.
+    pub verdict: Verdict,
+    /// Why.
+    pub reason: String,
+    /// What the criterion measured that decided, or that came nearest its bound.
+    pub measured: Option<String>,
+    /// Of the stream of that criterion, as the distribution is.
+    pub response_p99_ns: Option<u64>,
+    /// Operations per second of all streams together; absent in paths of earlier versions, as what follows is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rate: Option<f64>,
+    /// Bytes of those.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub bytes_per_second: Option<f64>,
+    /// The stream of that criterion.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stream: Option<String>,
+    /// Its response: `[share not above, nanoseconds]`, ascending.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub nines: Vec<(f64, u64)>,
+    /// Where its log lies.
+    pub directory: PathBuf,
+}
+
+impl Trail {
+    /// Adds a run at `load` whose log lies in `directory`.
+    pub fn add(&mut self, load: Multiple, judgement: &Judgement, directory: PathBuf) {
+        for watermark in &judgement.watermarks {
+            if !self.watermarks.contains(watermark) {
+                self.watermarks.push(watermark.clone());
+            }
+        }
+        if !judgement.part.targets.is_empty() {
+            self.devices = judgement.part.targets.iter().map(device).collect();
+        }
+        self.runs.push(Run::of(load, judgement, directory));
+    }
+
+    /// What the search was told.
+    pub fn observations(&self) -> impl Iterator<Item = Observation> {
+        self.runs.iter().map(|run| Observation { multiple: run.load, verdict: run.verdict })
+    }
+}
+
+impl Run {
+    fn of(load: Multiple, judgement: &Judgement, directory: PathBuf) -> Run {
+        let decisive = judgement.decisive();
+        let measured = decisive.and_then(|criterion| {
+            let figure = criterion.measured.as_ref()?;
+            Some(format!("{} {} (bound {})", criterion.title, figure.text, criterion.bound))
+        });
+        let totals = decided(judgement);
+        let (rate, bytes_per_second) = throughput(&judgement.part).unzip();
+        Run {
+            load,
+            verdict: judgement.verdict,
+            reason: judgement.reason.clone(),
+            measured,
+            response_p99_ns: totals.and_then(|totals| totals.response.p99_ns),
+            rate,
+            bytes_per_second,
+            stream: totals.map(|totals| totals.name.clone()),
+            nines: totals.map_or_else(Vec::new, |totals| totals.response.nines.clone()),
+            directory,
+        }
+    }
+
+    /// It proves that the load holds, or that it does not.
+    pub fn proves(&self) -> bool {
+        matches!(self.verdict, Verdict::Pass | Verdict::Fail)
+    }
+}
+
+/// The totals of the stream whose criterion decided, over all targets; without one those of the first criterion's.
+fn decided(judgement: &Judgement) -> Option<&StreamTotals> {
+    let part = &judgement.part;
+    let named = judgement.decisive().and_then(|criterion| criterion.stream.as_deref());
+    let name = named.or_else(|| part.criteria.iter().find_map(|criterion| criterion.stream.as_deref()));
+    let mine = || part.streams.iter().filter(|totals| name.is_none_or(|name| name == totals.name));
+    mine().find(|totals| totals.target.is_none()).or_else(|| mine().next())
+}

@@ -1,0 +1,151 @@
+//! One axis: from a value to its place, and where its ticks stand.
+
+use crate::render::html::figures::count;
+use assay_base::Span;
+
+/// Most ticks of an axis, so that their labels do not touch on a phone either.
+const MOST_TICKS: usize = 6;
+
+/// What the numbers of an axis are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Unit {
+    /// Nanoseconds.
+    Time,
+    /// A share, 0 to 1.
+    Share,
+    /// Operations per second.
+    PerSecond,
+    /// A multiple of the workload's 1x.
+    Load,
+}
+
+/// An axis with its title, which names the unit.
+#[derive(Clone, Debug)]
+pub(crate) struct Axis {
+    pub title: String,
+    unit: Unit,
+    low: f64,
+    high: f64,
+    logarithmic: bool,
+}
+
+impl Axis {
+    /// From nothing to at least `high`.
+    pub fn linear(title: &str, unit: Unit, high: f64) -> Axis {
+        let high = if high.is_finite() && high > 0.0 { high } else { 1.0 };
+        Axis { title: title.to_owned(), unit, low: 0.0, high, logarithmic: false }
+    }
+
+    /// From at most `low` to at least `high` by the logarithm, both at a 1, 2 or 5 of a power of ten.
+    pub fn log(title: &str, unit: Unit, low: f64, high: f64) -> Axis {
+        let usable = |value: f64| value.is_finite() && value > 0.0;
+        let (low, high) = if usable(low) && usable(high) { (low.min(high), low.max(high)) } else { (1.0, 10.0) };
+        let (low, high) = (rounded(low, false), rounded(high, true));
+        let high = if high > low { high } else { low * 10.0 };
+        Axis { title: title.to_owned(), unit, low, high, logarithmic: true }
+    }
+
+    /// Where a value lies, 0 to 1; the edge for what lies outside, the beginning for what is no number.
+    pub fn place(&self, value: f64) -> f64 {
+        let place = match self.logarithmic {
+            true => (value.max(f64::MIN_POSITIVE) / self.low).ln() / (self.high / self.low).ln(),
+            false => value / self.high,
+        };
+        if place.is_nan() { 0.0 } else { place.clamp(0.0, 1.0) }
+    }
+
+    /// Values and their labels.
+    pub fn ticks(&self) -> Vec<(f64, String)> {
+        let values = if self.logarithmic { self.logarithmic_ticks() } else { self.linear_ticks() };
+        values.into_iter().map(|value| (value, self.label(value))).collect()
+    }
+
+    fn linear_ticks(&self) -> Vec<f64> {
+        let step = rounded(self.high / (MOST_TICKS - 1) as f64, true);
+        (0..MOST_TICKS).map(|n| n as f64 * step).filter(|value| *value <= self.high * 1.000_001).collect()
+    }
+
+    /// Ones, twos and fives where there is room for them, or ones and fives, otherwise powers of ten, of many of them every second or third.
+    fn logarithmic_ticks(&self) -> Vec<f64> {
+        let within = |value: &f64| *value >= self.low * 0.999 && *value <= self.high * 1.001;
+        let powers = || self.low.log10().floor() as i32..=self.high.log10().ceil() as i32;
+        for each in [&[1.0, 2.0, 5.0][..], &[1.0, 5.0]] {
+            let of = |power| each.iter().map(move |n| n * 10f64.powi(power));
+            let fine: Vec<f64> = powers().flat_map(of).filter(within).collect();
+            if fine.len() <= MOST_TICKS {
+                return fine;
+            }
+        }
+        let tens: Vec<f64> = powers().map(|power| 10f64.powi(power)).filter(within).collect();
+        let every = tens.len().div_ceil(MOST_TICKS + 1).max(1);
+        // The top of shares is all of them, and must be named.
+        let skip = (tens.len() - 1) % every;
+        tens.into_iter().skip(skip).step_by(every).collect()
+    }
+
+    fn label(&self, value: f64) -> String {
+        match self.unit {
+            Unit::Time => Span::from_ns(value.round() as u64).human(),
+            Unit::Share => format!("{}%", plain(value * 100.0)),
+            Unit::PerSecond if value >= 10.0 => count(value.round() as u64),
+            Unit::PerSecond => plain(value),
+            Unit::Load => format!("{}x", plain(value)),
+        }
+    }
+}
+
+/// The next 1, 2 or 5 of a power of ten, upwards or downwards.
+fn rounded(value: f64, up: bool) -> f64 {
+    let power = 10f64.powi(value.log10().floor() as i32);
+    let all = [1.0, 2.0, 5.0, 10.0].map(|n| n * power);
+    // A value that stands on one is not moved by the last digit of its logarithm.
+    let found = match up {
+        true => all.iter().copied().find(|it| *it >= value * 0.999_999),
+        false => all.iter().rev().copied().find(|it| *it <= value * 1.000_001),
+    };
+    found.unwrap_or(power)
+}
+
+/// As many decimals as it needs, six at most.
+fn plain(value: f64) -> String {
+    let text = format!("{value:.6}");
+    text.trim_end_matches('0').trim_end_matches('.').to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn labels(axis: &Axis) -> Vec<String> {
+        axis.ticks().into_iter().map(|(_, label)| label).collect()
+    }
+
+    #[test]
+    fn ticks_are_few_and_carry_their_unit() {
+        let time = Axis::log("t", Unit::Time, 130_000.0, 4_100_000.0);
+        assert_eq!(labels(&time), ["100 µs", "200 µs", "500 µs", "1 ms", "2 ms", "5 ms"]);
+        assert_eq!(labels(&Axis::log("t", Unit::Time, 3e4, 4e6)), ["50 µs", "100 µs", "500 µs", "1 ms", "5 ms"]);
+        assert_eq!(labels(&Axis::log("t", Unit::Time, 1e3, 9e9)), ["10 µs", "1 ms", "100 ms", "10 s"]);
+        let share = Axis::log("s", Unit::Share, 0.000_01, 1.0);
+        assert_eq!(labels(&share), ["0.001%", "0.01%", "0.1%", "1%", "10%", "100%"]);
+        assert_eq!(labels(&Axis::linear("l", Unit::Load, 130.0)), ["0x", "50x", "100x"]);
+        assert_eq!(labels(&Axis::linear("r", Unit::PerSecond, 60_000.0)), ["0", "20,000", "40,000", "60,000"]);
+        assert_eq!(labels(&Axis::linear("s", Unit::Share, 0.034)), ["0%", "1%", "2%", "3%"]);
+    }
+
+    #[test]
+    fn places_and_ugly_values() {
+        let axis = Axis::log("t", Unit::Time, 1e5, 1e7);
+        assert!((axis.place(1e6) - 0.5).abs() < 1e-9);
+        assert_eq!([0.0, -1.0, f64::INFINITY, f64::NAN].map(|value| axis.place(value)), [0.0, 0.0, 1.0, 0.0]);
+        for (low, high) in [(0.0, 0.0), (f64::NAN, 5.0), (5.0, 5.0), (1.0, f64::INFINITY), (1e300, 1e305)] {
+            let axis = Axis::log("t", Unit::Load, low, high);
+            assert!(axis.low < axis.high && axis.ticks().len() <= MOST_TICKS + 1, "{axis:?}");
+            assert!(!axis.ticks().is_empty(), "{axis:?}");
+        }
+        for high in [0.0, -3.0, f64::NAN, f64::INFINITY, 1e-12, 1e18] {
+            let axis = Axis::linear("t", Unit::PerSecond, high);
+            assert!((1..=MOST_TICKS).contains(&axis.ticks().len()), "{axis:?}");
+        }
+    }
+}

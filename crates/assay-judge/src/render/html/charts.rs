@@ -1,0 +1,189 @@
+//! Which charts a stream has, and what each says in words to whoever cannot see it.
+
+use super::figures::{per_second, percent, time};
+use super::headline::MEGABYTE;
+use super::part::bound_over;
+use crate::judgement::{Part, StreamSeries, StreamTotals};
+use crate::words::clock;
+use assay_base::{Bytes, Span};
+
+/// The charts of a stream; the script finds their data by these indices.
+pub(crate) struct StreamCharts<'a> {
+    pub stream: &'a str,
+    /// Index into `series.streams`.
+    pub series: usize,
+    /// Index into `streams`; -1 when there are no totals.
+    pub totals: i64,
+    /// Judged by a criterion, so shown at once.
+    pub judged: bool,
+    pub threshold: Span,
+    /// The share that the criterion allows over the threshold; empty without one.
+    pub bound: String,
+    /// Its operations are not all of one size.
+    pub sizes_vary: bool,
+    pub errors: bool,
+    /// Counted at all: where there is no chart of it, it was always nothing, and words say so.
+    pub over_counted: bool,
+    pub lag_counted: bool,
+    /// What each chart shows, in words; `None` where there is nothing to draw.
+    pub response: Option<String>,
+    pub share: Option<String>,
+    pub rate: String,
+    pub bytes: Option<String>,
+    pub lag: Option<String>,
+    pub heat: Option<String>,
+    pub nines: Option<String>,
+}
+
+/// The charts of all streams.
+pub(crate) fn charts(part: &Part) -> Vec<StreamCharts<'_>> {
+    let judged = |stream: &str| part.criteria.iter().any(|outcome| outcome.stream.as_deref() == Some(stream));
+    let none_judged = !part.series.streams.iter().any(|line| judged(&line.stream));
+    let lines = part.series.streams.iter().enumerate();
+    lines
+        .map(|(series, line)| StreamCharts { judged: judged(&line.stream) || none_judged, ..chart(part, series, line) })
+        .collect()
+}
+
+fn chart<'a>(part: &Part, series: usize, line: &'a StreamSeries) -> StreamCharts<'a> {
+    let index = totals_of(part, &line.stream);
+    let totals = index.map(|index| &part.streams[index]);
+    let bound = bound_over(part, &line.stream, part.series.threshold);
+    StreamCharts {
+        stream: &line.stream,
+        series,
+        totals: index.map_or(-1, |index| i64::try_from(index).unwrap_or(-1)),
+        judged: false,
+        threshold: part.series.threshold,
+        bound: bound.map(|share| share.to_string()).unwrap_or_default(),
+        sizes_vary: totals.is_none_or(|totals| totals.size.parse::<Bytes>().is_err()),
+        errors: line.errors.iter().any(|n| *n > 0),
+        over_counted: line.share_over.iter().flatten().next().is_some(),
+        lag_counted: line.lag_mean_ns.iter().flatten().next().is_some(),
+        response: response(line),
+        share: share(line, bound),
+        rate: rate(line),
+        bytes: totals.and_then(|totals| bytes(part, line, totals)),
+        lag: lag(line),
+        heat: heat(line),
+        nines: totals.and_then(nines),
+    }
+}
+
+/// Index of a stream's totals over all targets.
+fn totals_of(part: &Part, stream: &str) -> Option<usize> {
+    let mine = |totals: &StreamTotals| totals.name == stream;
+    let together = part.streams.iter().position(|totals| mine(totals) && totals.target.is_none());
+    together.or_else(|| part.streams.iter().position(mine))
+}
+
+/// Smallest and largest of what was counted.
+fn ends<T: Copy + PartialOrd>(values: impl Iterator<Item = T>) -> Option<(T, T)> {
+    values.fold(None, |ends, value| match ends {
+        None => Some((value, value)),
+        Some((low, high)) => Some((if value < low { value } else { low }, if value > high { value } else { high })),
+    })
+}
+
+fn response(line: &StreamSeries) -> Option<String> {
+    let bands = [("p50", &line.bands.p50_ns), ("p99", &line.bands.p99_ns), ("p99.9", &line.bands.p99_9_ns)];
+    let told = bands.into_iter().filter_map(|(name, list)| {
+        let (low, high) = ends(list.iter().flatten().copied())?;
+        Some(format!("{name} between {} and {}", time(low), time(high)))
+    });
+    let told: Vec<String> = told.collect();
+    (!told.is_empty()).then(|| format!("Response of {} over time: {}.", line.stream, told.join(", ")))
+}
+
+/// Nothing to draw where nothing was over the threshold and nothing bounds it.
+fn share(line: &StreamSeries, bound: Option<f64>) -> Option<String> {
+    let (low, high) = ends(line.share_over.iter().flatten().copied())?;
+    let bound_text = bound.map(|bound| format!("; the bound is {}", percent(bound))).unwrap_or_default();
+    (high > 0.0 || bound.is_some()).then(|| {
+        format!(
+            "Share of slow responses of {} over time: between {} and {}{bound_text}.",
+            line.stream,
+            percent(low),
+            percent(high)
+        )
+    })
+}
+
+fn rate(line: &StreamSeries) -> String {
+    let ends = ends(line.achieved.iter().copied());
+    let told = ends
+        .map_or("nothing".to_owned(), |(low, high)| format!("between {} and {}", per_second(low), per_second(high)));
+    let errors = line.errors.iter().fold(0u64, |sum, n| sum.saturating_add(*n));
+    let errors = if errors > 0 { format!("; {errors} failed or short") } else { String::new() };
+    format!("Operations per second of {} over time: {told} achieved{errors}.", line.stream)
+}
+
+fn bytes(part: &Part, line: &StreamSeries, totals: &StreamTotals) -> Option<String> {
+    let seconds = part.measured_ns as f64 / 1e9;
+    (totals.counts.bytes > 0 && seconds > 0.0).then(|| {
+        let mean = totals.counts.bytes as f64 / seconds / MEGABYTE;
+        format!("Throughput of {} over time in megabytes per second: {mean:.2} MB/s on average.", line.stream)
+    })
+}
+
+/// Nothing to draw where nothing ever lagged.
+fn lag(line: &StreamSeries) -> Option<String> {
+    let most = line.lag_max_ns.iter().copied().max().unwrap_or(0);
+    (most > 0).then(|| format!("Lag of {} over time: at most {}.", line.stream, time(most)))
+}
+
+fn heat(line: &StreamSeries) -> Option<String> {
+    let heat = &line.heat;
+    let counts = || heat.columns.iter().flat_map(|column| column.chunks_exact(2));
+    let (low, high) = ends(counts().map(|pair| pair[0]))?;
+    let bound = |row: u64| usize::try_from(row).ok().and_then(|row| heat.bounds_ns.get(row)).copied();
+    let from = low.checked_sub(1).and_then(bound).map_or("nothing".to_owned(), time);
+    let to = bound(high).map_or("more than is told apart".to_owned(), time);
+    let most = counts().map(|pair| pair[1]).max().unwrap_or(0);
+    let columns = heat.at_ns.len();
+    (!heat.bounds_ns.is_empty()).then(|| {
+        format!(
+            "Heat map of the responses of {}: {columns} intervals up to {}, responses from {from} to {to}, at most {most} operations in one cell.",
+            line.stream,
+            clock(heat.at_ns.last().copied().unwrap_or(0)),
+        )
+    })
+}
+
+fn nines(totals: &StreamTotals) -> Option<String> {
+    let told = |name: &str, ns: Option<u64>| ns.map(|ns| format!("{name} {}", time(ns)));
+    let of = |times: &crate::judgement::TimesSummary| {
+        let all = [
+            told("p50", times.p50_ns),
+            told("p99", times.p99_ns),
+            told("p99.9", times.p99_9_ns),
+            told("max", times.max_ns),
+        ];
+        all.into_iter().flatten().collect::<Vec<_>>().join(", ")
+    };
+    let (response, service) = (of(&totals.response), of(&totals.service));
+    (!totals.response.nines.is_empty())
+        .then(|| format!("Distribution of {}: response {response}; service {service}.", totals.name))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_there_is_nothing_of_is_not_drawn() {
+        let quiet = StreamSeries {
+            stream: "reads".into(),
+            lag_max_ns: vec![0, 0],
+            share_over: vec![Some(0.0), None],
+            ..StreamSeries::default()
+        };
+        assert_eq!((lag(&quiet), share(&quiet, None), response(&quiet), heat(&quiet)), (None, None, None, None));
+        assert_eq!(
+            share(&quiet, Some(0.05)).unwrap(),
+            "Share of slow responses of reads over time: between 0.00% and 0.00%; the bound is 5.00%."
+        );
+        let late = StreamSeries { lag_max_ns: vec![0, 7], ..quiet };
+        assert_eq!(lag(&late).unwrap(), "Lag of reads over time: at most 7 ns.");
+    }
+}

@@ -1,0 +1,126 @@
+//! The plan as tables: what was asked for, without having to read JSON. It shows every member, known here or not, so that a
+//! plan of another version loses nothing.
+
+use serde_json::{Map, Value};
+use std::collections::BTreeSet;
+
+/// Members that stand first, in this order; the others follow as they are named.
+const FIRST: [&str; 8] = ["name", "model", "load", "kind", "direction", "size", "arrival", "address"];
+
+/// The plan.
+#[derive(Debug, Default)]
+pub(crate) struct PlanView {
+    /// What is no table.
+    pub facts: Vec<(String, Vec<String>)>,
+    pub tables: Vec<PlanTable>,
+}
+
+/// A list of things that have members: streams, phases.
+#[derive(Debug)]
+pub(crate) struct PlanTable {
+    pub title: String,
+    pub columns: Vec<String>,
+    pub rows: Vec<Vec<String>>,
+}
+
+impl PlanView {
+    pub fn of(plan: &Value) -> PlanView {
+        let Value::Object(plan) = plan else { return PlanView::default() };
+        let mut view = PlanView::default();
+        for name in ordered(plan.keys()) {
+            match &plan[name] {
+                Value::Array(all) if !all.is_empty() && all.iter().all(Value::is_object) => {
+                    view.tables.push(table(name, all));
+                }
+                Value::Array(all) => view.facts.push((words(name), all.iter().map(text).collect())),
+                other => view.facts.push((words(name), vec![text(other)])),
+            }
+        }
+        view
+    }
+}
+
+fn ordered<'a>(names: impl Iterator<Item = &'a String>) -> Vec<&'a String> {
+    let place = |name: &str| FIRST.iter().position(|first| *first == name).unwrap_or(FIRST.len());
+    let mut names: Vec<&String> = names.collect::<BTreeSet<_>>().into_iter().collect();
+    names.sort_by_key(|name| place(name));
+    names
+}
+
+fn table(name: &str, all: &[Value]) -> PlanTable {
+    let rows: Vec<&Map<String, Value>> = all.iter().filter_map(Value::as_object).collect();
+    let columns = ordered(rows.iter().flat_map(|row| row.keys()));
+    let cell = |row: &Map<String, Value>, column: &String| row.get(column).map_or("–".to_owned(), text);
+    PlanTable {
+        title: words(name),
+        rows: rows.iter().map(|row| columns.iter().map(|column| cell(row, column)).collect()).collect(),
+        columns: columns.into_iter().map(|column| words(column)).collect(),
+    }
+}
+
+fn words(name: &str) -> String {
+    name.replace('_', " ")
+}
+
+/// A value in words: `1536B` for a size from 1536 B to 1536 B, `poisson, rate 2000/s`.
+fn text(value: &Value) -> String {
+    match value {
+        Value::Null => "–".to_owned(),
+        Value::Bool(true) => "yes".to_owned(),
+        Value::Bool(false) => "no".to_owned(),
+        Value::String(text) => text.clone(),
+        Value::Number(number) => number.to_string(),
+        Value::Array(all) => all.iter().map(text).collect::<Vec<_>>().join(", "),
+        Value::Object(members) => of_members(members),
+    }
+}
+
+fn of_members(members: &Map<String, Value>) -> String {
+    let pair = members.get("from").zip(members.get("to")).filter(|_| members.len() == 2);
+    if let Some((from, to)) = pair {
+        return if from == to { text(from) } else { format!("{} to {}", text(from), text(to)) };
+    }
+    let told = members.iter().map(|(name, value)| match value {
+        Value::Object(inner) if inner.is_empty() => words(name),
+        Value::Object(_) => format!("{}, {}", words(name), text(value)),
+        other => format!("{} {}", words(name), text(other)),
+    });
+    told.collect::<Vec<_>>().join("; ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn everything_of_a_plan_is_told() {
+        let plan = serde_json::json!({
+            "criteria": ["reads response over 1ms below 5% per 1h"], "load": "1x", "name": "orders", "lanes": [],
+            "streams": [
+                { "arrival": { "poisson": { "rate": "2000/s" } }, "durable": false, "name": "reads",
+                  "size": { "from": "1536B", "to": "1536B" } },
+                { "arrival": { "closed": {} }, "name": "writes", "size": { "from": "1KiB", "to": "2KiB" }, "new_member": null },
+            ],
+        });
+        let view = PlanView::of(&plan);
+        let facts: Vec<(&str, String)> = view.facts.iter().map(|(name, all)| (name.as_str(), all.join("|"))).collect();
+        let criteria = "reads response over 1ms below 5% per 1h".to_owned();
+        assert_eq!(
+            facts,
+            [("name", "orders".into()), ("load", "1x".into()), ("criteria", criteria), ("lanes", String::new())]
+        );
+        let streams = &view.tables[0];
+        assert_eq!((view.tables.len(), streams.title.as_str()), (1, "streams"));
+        assert_eq!(streams.columns, ["name", "size", "arrival", "durable", "new member"]);
+        assert_eq!(streams.rows[0], ["reads", "1536B", "poisson, rate 2000/s", "no", "–"]);
+        assert_eq!(streams.rows[1], ["writes", "1KiB to 2KiB", "closed", "–", "–"]);
+    }
+
+    #[test]
+    fn what_is_no_plan_is_no_table() {
+        for value in [Value::Null, serde_json::json!([1]), serde_json::json!("x")] {
+            let view = PlanView::of(&value);
+            assert!(view.facts.is_empty() && view.tables.is_empty());
+        }
+    }
+}
