@@ -108,6 +108,28 @@ fn logs_of_act_itself_are_compared_whatever_their_devices_are_called() {
 }
 
 #[test]
+fn what_act_5_measured_from_its_queues_is_compared_as_response() {
+    let golden = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../assay-formats/tests/golden/act-old");
+    for (case, response, service) in [
+        ("run-3.0", vec!["reads"], vec!["device 1-reads", "device-reads", "large-block-reads", "large-block-writes"]),
+        ("run-6.0-storage", vec![], vec!["device 1-reads", "large-block-reads", "large-block-writes", "reads"]),
+    ] {
+        let log = golden.join(case).join("log.txt");
+        let dir = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
+        for name in ["a", "b"] {
+            std::fs::copy(&log, dir.path().join(name)).unwrap();
+        }
+        let result: Value = serde_json::from_slice(&assay(dir.path(), "compare a b --json").stdout).unwrap();
+        let rows = result["comparison"]["streams"].as_array().unwrap();
+        let of = |measure: &str| -> std::collections::BTreeSet<&str> {
+            rows.iter().filter(|row| row["measure"] == measure).map(|row| row["stream"].as_str().unwrap()).collect()
+        };
+        assert_eq!(of("response"), response.into_iter().collect(), "{case}");
+        assert_eq!(of("service"), service.into_iter().collect(), "{case}");
+    }
+}
+
+#[test]
 fn two_logs_that_act_wrote_are_compared_by_what_they_know() {
     let dir = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
     let dir = dir.path();

@@ -19,9 +19,12 @@ pub struct Sampled {
     /// By step, stream and whether it is the service rather than the response.
     series: BTreeMap<Key, Series>,
     main: Option<(Option<u32>, String)>,
-    /// The log knows no response.
-    service_only: bool,
+    /// The log knows one measure of each stream: the response where this is true of it, otherwise the service.
+    one_measure: Option<IsResponse>,
 }
+
+/// Whether what the log holds of a stream is its response.
+type IsResponse = fn(&Header, &str) -> bool;
 
 type Key = (Option<u32>, String, bool);
 
@@ -172,7 +175,9 @@ impl Sampled {
             if !self.order.contains(&key) {
                 self.order.push(key.clone());
             }
-            for (service, measure) in MEASURES {
+            let known =
+                |service| self.one_measure.is_none_or(|is_response| is_response(header, &stream.name) != service);
+            for (service, measure) in MEASURES.into_iter().filter(|(service, _)| known(*service)) {
                 let series = self.series.entry((step, stream.name.clone(), service)).or_default();
                 series.thresholds = thresholds_of(header, &stream.name, measure);
             }
@@ -204,7 +209,7 @@ impl Sampled {
             let Some((step, stream)) = Self::key_of(header, index) else { continue };
             for (service, timing) in [(false, &flow.response), (true, &flow.service)] {
                 let key = (step, stream.clone(), service);
-                let Some(series) = self.series.get(&key).filter(|_| service || !self.service_only) else { continue };
+                let Some(series) = self.series.get(&key) else { continue };
                 let sum = sums.entry(key).or_default();
                 let mut add = |cell: u32, n: u64| {
                     let counted = sum.entry(cell).or_default();
@@ -230,11 +235,11 @@ impl Sampled {
         for flow in &histograms.flows {
             let Some((step, stream)) = Self::key_of(header, usize::from(flow.flow)) else { continue };
             for (service, text) in [(false, &flow.response), (true, &flow.service)] {
-                if self.service_only && !service {
+                let key = (step, stream.clone(), service);
+                if !self.series.contains_key(&key) {
                     continue;
                 }
                 let cells = unpacker.unpack(text, flow.overflow[usize::from(service)])?.cells().collect();
-                let key = (step, stream.clone(), service);
                 let sum = sums.remove(&key).unwrap_or_default();
                 sums.insert(key, joined(sum, &cells));
             }
@@ -256,15 +261,14 @@ impl Sampled {
         self.series.values_mut().for_each(|series| series.intervals.all.truncate(intervals));
     }
 
-    /// A log that knows no response: what stands there is the service once more.
-    pub fn of_service_only() -> Sampled {
-        Sampled { service_only: true, ..Sampled::default() }
+    /// A log that knows one measure of each stream, and says it twice: response or service, as `is_response` has it.
+    pub fn of_one_measure(is_response: IsResponse) -> Sampled {
+        Sampled { one_measure: Some(is_response), ..Sampled::default() }
     }
 
     /// One stream; `None` for what the log does not know.
     pub fn series(&self, step: Option<u32>, stream: &str, measure: Measure) -> Option<&Series> {
-        let service = measure == Measure::Service;
-        self.series.get(&(step, stream.to_owned(), service)).filter(|_| service || !self.service_only)
+        self.series.get(&(step, stream.to_owned(), measure == Measure::Service))
     }
 
     /// The response of the first criterion's stream; its service where the log knows no response.

@@ -4,6 +4,7 @@ use super::print_json;
 use crate::failure::{Failure, code, shown};
 use crate::{act, ahead, certificate, cli};
 use crate::{files, logfile, rundir};
+use assay_formats::act::import;
 use assay_judge::Judgement;
 use assay_judge::compare::{Run, Sampled, compare, html, text};
 use assay_judge::{Fold, Options};
@@ -61,7 +62,7 @@ fn read(path: &Path, label: &str) -> Result<Run, Failure> {
     let path = &of_certificate(path)?;
     let wrong = |why: String| Failure::workload(format!("{}: {why}", shown(&path)));
     if act::judge::is_one(path) {
-        let mut sampled = Sampled::of_service_only();
+        let mut sampled = Sampled::of_one_measure(import::counts_waiting);
         let judgement = act::judge::judge_heard(path, Options::default(), &mut |entry| sampled.entry(entry))?;
         return Ok(Run { label: label.to_owned(), judgement, sampled });
     }
