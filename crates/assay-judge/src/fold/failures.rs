@@ -110,6 +110,7 @@ mod tests {
         for (interval, fails, told) in [
             (flow(&[], 0, 0), false, ""),
             (flow(&[("not submitted", 9)], 0, 0), false, ""),
+            (flow(&[("EIO", 0)], 0, 0), false, ""),
             (flow(&[("EIO", 2)], 0, 1), true, "2 EIO, 1 stuck"),
             (flow(&[("EIO", 3), ("ENOSPC", 1)], 4, 0), true, "5 EIO, 1 ENOSPC (the target is full), 4 short, 1 stuck"),
             (
@@ -123,6 +124,26 @@ mod tests {
             assert_eq!(failures.measured(), told);
         }
         assert_eq!(failures.place(), "", "an older log does not say where");
+    }
+
+    #[test]
+    fn only_damage_alone_breaks_the_rule_of_data() {
+        let damage = Errno::CORRUPT.to_string();
+        let (data, io) = ("what was written must be read", "an I/O error never passes");
+        for (errors, short, stuck, rule) in [
+            (vec![damage.as_str()], 0, 0, data),
+            (vec![damage.as_str(), "EIO"], 0, 0, io),
+            (vec![damage.as_str()], 1, 0, io),
+            (vec![damage.as_str()], 0, 1, io),
+            (vec!["EIO"], 0, 0, io),
+            (vec![], 1, 0, io),
+            (vec![], 0, 0, io),
+        ] {
+            let mut failures = Failures::first(0, 0);
+            let errors = errors.into_iter().map(|name| (name.to_owned(), 1)).collect();
+            failures.add(&FlowInterval { errors, short, stuck, ..FlowInterval::default() });
+            assert_eq!(failures.rule(), rule, "{failures:?}");
+        }
     }
 
     #[test]
