@@ -73,10 +73,11 @@ impl Explained {
                 "read_bytes": read, "written_bytes": written, "plan": plan,
             })
         });
-        let target = |(index, ((name, _), size)): (usize, (&(String, Named), &Option<(u64, u32)>))| {
+        let target = |index: usize| {
+            let size = self.sizes[index].map(|(size, _)| size);
             serde_json::json!({
-                "name": name, "size_bytes": size.map(|size| size.0), "written_bytes": self.written_to(index),
-                "preparation_bytes": size.map(|size| size.0.saturating_mul(PASSES)),
+                "name": self.named[index].0, "size_bytes": size, "written_bytes": self.written_to(index),
+                "preparation_bytes": size.map(|size| size.saturating_mul(PASSES)),
             })
         };
         serde_json::json!({
@@ -85,7 +86,7 @@ impl Explained {
             "duration_seconds": self.length().as_secs_f64(),
             "destroys_data": self.steps.iter().any(|(_, plan)| plan.writes()),
             "steps": steps.collect::<Vec<_>>(),
-            "targets": self.named.iter().zip(&self.sizes).enumerate().map(target).collect::<Vec<_>>(),
+            "targets": (0..self.named.len()).map(target).collect::<Vec<_>>(),
         })
     }
 
