@@ -101,6 +101,7 @@ impl Explained {
             "certify {} on {on}: {steps} steps, {length} in all, if none fails",
             self.procedure.workload.name
         ));
+        self.before(&mut out);
         out.head("steps, one after the other");
         out.add(format_args!("     {:36} {:>6} {:>12} {:>12}  judged", "", "time", "read", "written"));
         for ((step, plan), number) in self.steps.iter().zip(1..) {
@@ -109,9 +110,8 @@ impl Explained {
             let time = plan.length().human();
             out.add(format_args!("  {number}  {:36} {time:>6} {read:>12} {written:>12}  {judged}", step.title));
         }
-        self.judged(&mut out);
         self.per_target(&mut out);
-        self.before(&mut out);
+        self.judged(&mut out);
         if self.steps.iter().any(|(_, plan)| plan.writes()) {
             out.head("ALL DATA ON THE TARGETS WILL BE DESTROYED");
             let refused = self.named.iter().filter_map(|(_, named)| refusal(named));
