@@ -6,21 +6,12 @@
 use super::several::{Several, keep, kept};
 use super::{print_json, result, show};
 use crate::cli;
-<<<<<<< HEAD
-use crate::failure::{Failure, one_line, shown};
-use crate::progress::Progress;
-use assay_base::{Multiple, Span};
-use assay_judge::limit::{Next, Observation, Outcome, Search};
-use assay_judge::{Judgement, Verdict, for_a_shell};
-use serde::{Deserialize, Serialize};
-=======
-use crate::failure::{Failure, one_line, tell};
+use crate::failure::{Failure, one_line, shown, tell};
 use crate::files;
 use crate::progress::Progress;
 use assay_base::{Multiple, Span};
-use assay_judge::Verdict;
 use assay_judge::limit::{Next, Outcome, Run, SCHEMA, Search, Trail, html};
->>>>>>> report
+use assay_judge::{Verdict, for_a_shell};
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
 
@@ -42,15 +33,11 @@ pub fn limit(args: &cli::Limit) -> Result<u8, Failure> {
         print_json(&searching.path)?;
     } else {
         show(&searching.text(outcome).map_err(|_| Failure::bug("a path that cannot be shown"))?);
-<<<<<<< HEAD
         if matches!(outcome, Outcome::Stopped { verdict: Verdict::Incomplete, .. }) {
             let typed = for_a_shell(&dir.to_string_lossy());
             progress.say(&format!("cut short; go on with the same command and --resume {typed}"));
         }
-        progress.say(&format!("path in {}", shown(&dir.join(FILE))));
-=======
-        progress.say(&format!("path in {}: {FILE}, {PAGE}, and a run directory for each load", dir.display()));
->>>>>>> report
+        progress.say(&format!("path in {}: {FILE}, {PAGE}, and a run directory for each load", shown(&dir)));
     }
     Ok(code(outcome))
 }
@@ -170,7 +157,7 @@ impl<'a> Searching<'a> {
         html(&self.path, &mut page).map_err(|_| Failure::bug("a path that cannot be shown"))?;
         let file = self.dir.join(PAGE);
         files::replace(&file, page.as_bytes()).unwrap_or_else(|e| {
-            tell(&format!("error: {} cannot be written: {e}\n  = {FILE} beside it holds the path", file.display()));
+            tell(&format!("error: {} cannot be written: {e}\n  = {FILE} beside it holds the path", shown(&file)));
         });
         Ok(())
     }

@@ -15,14 +15,9 @@ type Make = fn(&Place, Lay<'_>) -> Said;
 
 /// Verb, the file it makes, and how it comes to make it. A file that a verb makes and that is not here fails
 /// `every_file_that_is_made_is_in_the_table`.
-const FILES: [(&str, &str, Make); 23] = [
-<<<<<<< HEAD
+const FILES: [(&str, &str, Make); 24] = [
     ("man", "assay.1", |place, lay| at(place, "pages/assay.1", lay, &["man", "--out", "pages"])),
     ("man", "assay-certify.1", |place, lay| at(place, "pages/assay-certify.1", lay, &["man", "--out", "pages"])),
-=======
-    ("man", "assay.1", |place, lay| at(place, "pages/assay.1", lay, &["man", "pages"])),
-    ("man", "assay-certify.1", |place, lay| at(place, "pages/assay-certify.1", lay, &["man", "pages"])),
->>>>>>> report
     ("links", "act_storage", |place, lay| at(place, "tools/act_storage", lay, &["links", "tools"])),
     ("links", "act_latency.py", |place, lay| at(place, "tools/act_latency.py", lay, &["links", "tools"])),
     ("consent", "consent", |place, lay| {
