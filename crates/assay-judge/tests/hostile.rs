@@ -16,6 +16,9 @@ fn survive(bytes: &[u8]) -> Option<Verdict> {
     render::text(&judged, &mut text).unwrap();
     render::table(&judged, &mut text).unwrap();
     render::json(&judged, &mut text).unwrap();
+    render::html(&judged, &mut text).unwrap();
+    let drawn: Vec<&str> = text.split("<svg").skip(1).filter_map(|rest| rest.split("</svg>").next()).collect();
+    assert!(drawn.iter().all(|chart| !chart.contains("NaN") && !chart.contains("inf")), "{drawn:?}");
     Some(judged.verdict)
 }
 

@@ -359,3 +359,16 @@ fn on_paper_a_table_keeps_its_head_and_foot_and_idle_legends_are_gone() {
     );
     assert!(text.contains("Every response over time") && text.contains("operations in a cell"), "the scale is printed");
 }
+
+#[test]
+fn without_scripts_response_and_throughput_are_drawn_all_the_same() {
+    let Some(browser) = Browser::find() else { return };
+    let page = page(&fixture::certificate());
+    let script = "const charts = [...document.querySelectorAll('svg.chart')].filter((one) => one.getBoundingClientRect().height > 100); \
+         const lines = charts.map((one) => one.querySelectorAll('path.line').length); \
+         const empty = [...document.querySelectorAll('.plot')].filter((one) => one.getClientRects().length); \
+         return [lines.join(' '), empty.length, document.querySelectorAll('canvas').length, charts[0].textContent].join('|');";
+    let said = browser.ask_without_scripts("no-script", &page, script);
+    // Two of the judged stream in each step: p50, p99 and p99.9; asked and achieved.
+    assert!(said.starts_with("3 2 3 2|0|0|") && said.contains("measured time (h:mm:ss)"), "{said}");
+}

@@ -15,7 +15,7 @@ fn named(criterion: &CriterionOutcome) -> Vec<(&str, u64, &str)> {
 
 fn text(judged: &Judgement, render: impl Fn(&Judgement, &mut dyn std::fmt::Write) -> std::fmt::Result) -> String {
     let mut text = String::new();
-    render(judged, &mut text).unwrap();
+    render(judged, &mut text).expect("a string takes everything");
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 

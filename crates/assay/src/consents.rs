@@ -185,12 +185,12 @@ fn trusted(dir: &Path) -> Result<(), String> {
     if !rustix::process::geteuid().is_root() {
         return Err("only root is bound by consents, and this is not run as root".to_owned());
     }
-    let real = dir.canonicalize().map_err(|e| format!("{}: {e}", shown(&dir)))?;
+    let real = dir.canonicalize().map_err(|e| format!("{}: {e}", shown(dir)))?;
     for place in real.ancestors() {
-        let meta = place.symlink_metadata().map_err(|e| format!("{}: {e}", shown(&place)))?;
+        let meta = place.symlink_metadata().map_err(|e| format!("{}: {e}", shown(place)))?;
         let open = meta.mode() & OTHERS_WRITE != 0 && (place == real || meta.mode() & STICKY == 0);
         if meta.uid() != 0 || open {
-            return Err(format!("others than root may write in {}", shown(&place)));
+            return Err(format!("others than root may write in {}", shown(place)));
         }
     }
     Ok(())

@@ -84,9 +84,9 @@ fn start(dir: &Path, chosen: bool, said: &Path, fresh: bool) -> Result<Child, Fa
     let file = file().map_err(|e| match e.kind() {
         ErrorKind::AlreadyExists if fresh => Failure::usage(format!(
             "{} is there already, and what the run says would go to it; name another --out: {e}",
-            shown(&said)
+            shown(said)
         )),
-        _ => Failure::host(format!("{} cannot be made: {e}", shown(&said))),
+        _ => Failure::host(format!("{} cannot be made: {e}", shown(said))),
     })?;
     let mut args: Vec<OsString> = std::env::args_os().skip(1).filter(|arg| arg != "--detach").collect();
     if chosen {

@@ -92,13 +92,13 @@ pub fn drive(
     }
     match (result, log.failure()) {
         (Ok(_), Some(why)) if log.is_empty() => {
-            Err(Failure::incomplete(format!("the run log {} could not be kept: {why}", shown(&log.path()))))
+            Err(Failure::incomplete(format!("the run log {} could not be kept: {why}", shown(log.path()))))
         }
         // What it holds is valid, and is judged.
         (Ok(_), Some(why)) => {
             tell(&format!(
                 "error: the run log {} could not be kept: {why}; what follows is made of what it holds up to there",
-                shown(&log.path())
+                shown(log.path())
             ));
             Ok(CloseReason::LogFailed)
         }

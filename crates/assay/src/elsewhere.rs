@@ -49,9 +49,7 @@ pub fn parse() -> Cli {
 fn tame(mut error: clap::Error) -> clap::Error {
     let tamed = |(kind, value): (ContextKind, &ContextValue)| match value {
         ContextValue::String(text) => Some((kind, ContextValue::String(one_line(text)))),
-        ContextValue::Strings(texts) => {
-            Some((kind, ContextValue::Strings(texts.iter().map(|text| one_line(text)).collect())))
-        }
+        ContextValue::Strings(texts) => Some((kind, ContextValue::Strings(texts.iter().map(one_line).collect()))),
         // What was typed well keeps its colours.
         ContextValue::StyledStrs(texts) if texts.iter().any(|text| one_line(text) != text.to_string()) => {
             let tamed = texts.iter().map(|text| one_line(text).into());

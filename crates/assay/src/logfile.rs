@@ -77,7 +77,7 @@ impl LogFile {
     /// A new log at `path`, where nothing may be yet.
     pub fn create(path: &Path) -> Result<LogFile, Failure> {
         let file = files::begin(path)
-            .map_err(|e| Failure::host(format!("the run log {} cannot be made: {e}", shown(&path))))?;
+            .map_err(|e| Failure::host(format!("the run log {} cannot be made: {e}", shown(path))))?;
         mark_as_written(&file);
         Ok(LogFile::new(path, Some(Writer::new(Box::new(file), 0))))
     }
@@ -274,7 +274,7 @@ impl Unfinished {
 }
 
 fn cannot_go_on(path: &Path, why: &io::Error) -> Failure {
-    Failure::host(format!("the run log {} cannot be continued: {why}", shown(&path)))
+    Failure::host(format!("the run log {} cannot be continued: {why}", shown(path)))
 }
 
 /// Holds the lock that says that a log is being written; the kernel lets go of it when its holder ends, however that comes.
@@ -320,7 +320,7 @@ pub fn open(path: &Path) -> Result<File, Failure> {
         let advice = within.map_or("name a run directory or the run.jsonl in it".to_owned(), |run| {
             format!("a search or a curve has a log for each of its runs; name one: {}", shown(&run))
         });
-        Failure::workload(format!("the log {} cannot be read: {why}", shown(&path))).advised(&advice)
+        Failure::workload(format!("the log {} cannot be read: {why}", shown(path))).advised(&advice)
     };
     let file = files::open(path).map_err(|e| unreadable(&e))?;
     match file.metadata() {

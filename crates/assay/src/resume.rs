@@ -70,7 +70,7 @@ pub fn scan(file: &File, path: &Path) -> Result<Scan, Failure> {
     let mut reader = logfile::reader(file);
     let mut scan = Scan::default();
     let unreadable =
-        |e: &dyn std::fmt::Display| Failure::workload(format!("the log {} cannot be continued: {e}", shown(&path)));
+        |e: &dyn std::fmt::Display| Failure::workload(format!("the log {} cannot be continued: {e}", shown(path)));
     let mut segment = Segment::default();
     while let Some(item) = reader.next_entry().map_err(|e| unreadable(&e))? {
         match item {

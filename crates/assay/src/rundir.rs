@@ -33,13 +33,13 @@ pub fn refuse_taken(out: Option<&Path>) -> Result<(), Failure> {
 }
 
 fn taken(path: &Path) -> Failure {
-    Failure::usage(format!("{} exists already and is never overwritten; name another --out", shown(&path)))
+    Failure::usage(format!("{} exists already and is never overwritten; name another --out", shown(path)))
 }
 
 /// Makes the directory. A name that was chosen by us and is taken gets a number; one the user gave is refused.
 pub fn create(planned: &Path, given: bool) -> Result<PathBuf, Failure> {
     let failed = |path: &Path, e: std::io::Error| {
-        Failure::host(format!("the run directory {} cannot be made: {e}", shown(&path)))
+        Failure::host(format!("the run directory {} cannot be made: {e}", shown(path)))
     };
     if let Some(parent) = planned.parent() {
         std::fs::create_dir_all(parent).map_err(|e| failed(parent, e))?;
@@ -53,7 +53,7 @@ pub fn create(planned: &Path, given: bool) -> Result<PathBuf, Failure> {
             Err(e) => return Err(failed(&path, e)),
         }
     }
-    Err(Failure::host(format!("{} and a thousand names like it are taken", shown(&planned))))
+    Err(Failure::host(format!("{} and a thousand names like it are taken", shown(planned))))
 }
 
 /// `name-2`, in whatever bytes the name is written.

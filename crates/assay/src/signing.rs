@@ -27,7 +27,7 @@ impl Signer {
         let unusable = |why: &dyn std::fmt::Display| {
             Failure::usage(format!(
                 "the signing key {} cannot be used: {why}\n  = make one with: minisign -G -s assay.key -p assay.pub",
-                shown(&path)
+                shown(path)
             ))
         };
         let text = files::text(path, LARGEST).map_err(|e| unusable(&e))?;
@@ -49,7 +49,7 @@ impl Signer {
     /// Signs the certificate at `path` and leaves the signature beside it.
     pub fn sign(&self, path: &Path, judgement: &Judgement) -> Result<(), Failure> {
         let failed = |why: &dyn std::fmt::Display| {
-            Failure::host(format!("{} was not signed with {}: {why}", shown(&path), shown(&self.path)))
+            Failure::host(format!("{} was not signed with {}: {why}", shown(path), shown(&self.path)))
         };
         let bytes = files::read(path, certificate::LARGEST).map_err(|e| failed(&e))?;
         let log = judgement.log.as_ref().map_or("none", |log| log.blake3.as_str());

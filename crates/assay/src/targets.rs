@@ -389,7 +389,7 @@ impl Real {
     pub fn scratch(path: &Path, size: Bytes, log_dir: &Path) -> Result<Real, Failure> {
         let request = Request { log_dir: Some(log_dir), ..Request::new(path) };
         let permit = Gate::host().create_scratch(&request, size.get()).map_err(Failure::gate)?;
-        Real::with(&path.to_string_lossy().into_owned(), Pass::Write(permit), true)
+        Real::with(&path.to_string_lossy(), Pass::Write(permit), true)
     }
 
     fn with(name: &str, access: Pass, scratch: bool) -> Result<Real, Failure> {

@@ -87,7 +87,7 @@ fn unreadable(path: &Path, why: &dyn std::fmt::Display) -> Failure {
     let names: Vec<&str> = SHIPPED.iter().map(|(name, _)| *name).collect();
     Failure::workload(format!(
         "the workload {} cannot be read: {why}\n  = name a file, or one of {}",
-        shown(&path),
+        shown(path),
         names.join(", ")
     ))
 }

@@ -20,7 +20,7 @@ const LEANEST_TABLE: usize = 8;
 const LISTED: usize = 8;
 const WARNINGS: usize = 3;
 /// Models of several targets that are named.
-const MODELS: usize = 2;
+const MODELS: usize = 3;
 
 /// The summary; the next command names the log as `LOG`.
 pub fn text(judgement: &Judgement, out: &mut dyn fmt::Write) -> fmt::Result {
@@ -131,8 +131,9 @@ fn device(part: &Part) -> Option<String> {
                     None => models.push((model, 1)),
                 }
             }
-            let more = models.len().saturating_sub(MODELS);
-            let listed = models.iter().take(MODELS).map(|(model, count)| format!("{count} × {model}"));
+            // "1 more" takes as much room as its name.
+            let more = if models.len() > MODELS { models.len() - (MODELS - 1) } else { 0 };
+            let listed = models.iter().take(models.len() - more).map(|(model, count)| format!("{count} × {model}"));
             listed.chain((more > 0).then(|| format!("{more} more models"))).collect::<Vec<_>>().join(", ")
         }
     };
@@ -203,7 +204,10 @@ fn criteria(page: &mut Page, part: &Part, room: Room) {
         let title = page.reader.cut(&criterion.title, 36);
         let mark = mark(criterion.outcome);
         page.line(format!("{mark:<12}{title:<37}{:>9} {measured:>9}  {}", criterion.bound, place(criterion, part)));
-        if !criterion.broken_on.is_empty() && room.broken_on > 0 {
+        // One that stands in its row already needs no line.
+        let told =
+            criterion.broken_on.len() == 1 && criterion.measured.as_ref().is_some_and(|figure| figure.target.is_some());
+        if !criterion.broken_on.is_empty() && !told && room.broken_on > 0 {
             page.words("            ", &broken_on(&criterion.broken_on, part.targets.len()), room.broken_on);
         }
     }

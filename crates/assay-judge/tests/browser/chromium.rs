@@ -84,10 +84,19 @@ impl Browser {
     /// What `script` says of `page` shown `width` pixels wide: the body of a function of its document and its window, which gives
     /// text.
     pub fn ask(&self, name: &str, page: &str, width: u32, script: &str) -> String {
+        self.ask_frame(name, page, &format!("width={width}"), script)
+    }
+
+    /// The same of a page whose own scripts may not run.
+    pub fn ask_without_scripts(&self, name: &str, page: &str, script: &str) -> String {
+        self.ask_frame(name, page, "width=1280 sandbox=allow-same-origin", script)
+    }
+
+    fn ask_frame(&self, name: &str, page: &str, frame: &str, script: &str) -> String {
         let folder = tempfile::tempdir().unwrap();
         std::fs::write(folder.path().join("inner.html"), page).unwrap();
         let asking = format!(
-            "<body style=\"margin:0\"><iframe src=\"inner.html\" style=\"border:0\" width={width} height=3000></iframe><script>\
+            "<body style=\"margin:0\"><iframe src=\"inner.html\" style=\"border:0\" {frame} height=3000></iframe><script>\
              document.querySelector('iframe').onload = (event) => {{ const win = event.target.contentWindow; const said = document.createElement('pre'); \
              try {{ said.textContent = ((document, window) => {{ {script} }})(win.document, win); }} catch (error) {{ said.textContent = 'error: ' + error; }} \
              document.body.replaceChildren(said); }};</script>"

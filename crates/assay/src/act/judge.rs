@@ -53,8 +53,8 @@ pub fn judge_heard(
     if let Some(why) = unfit {
         return Err(Failure::usage(why));
     }
-    heard.map_err(|why| Failure::workload(format!("{}: {why}", shown(&log))))?;
-    let judgement = fold.finish().map_err(|e| Failure::workload(format!("{}: {e}", shown(&log))))?;
+    heard.map_err(|why| Failure::workload(format!("{}: {why}", shown(log))))?;
+    let judgement = fold.finish().map_err(|e| Failure::workload(format!("{}: {e}", shown(log))))?;
     Ok(without_the_unknown(judgement, head.as_deref()))
 }
 

@@ -45,7 +45,7 @@ impl Schedulers {
         let failed = |what: &str, e: std::io::Error| {
             Failure::host(format!(
                 "the scheduler of {target} cannot be {what}: {}: {e}\n  = run as root, or leave scheduler out",
-                shown(&file)
+                shown(file)
             ))
         };
         let offered = std::fs::read_to_string(file).map_err(|e| failed("read", e))?;
@@ -75,7 +75,7 @@ impl Drop for Schedulers {
     fn drop(&mut self) {
         for Changed { file, before, restore } in &self.changed {
             if let (true, Err(e)) = (restore, files::set(file, before)) {
-                tell(&format!("warning: {} could not be set back to {before}: {e}", shown(&file)));
+                tell(&format!("warning: {} could not be set back to {before}: {e}", shown(file)));
             }
         }
     }

@@ -196,7 +196,7 @@ impl Certifying<'_> {
                 let typed = for_a_shell(&dir.to_string_lossy());
                 return Err(Failure::usage(format!(
                     "{} is decided: its verdict is FAIL whatever follows; see assay judge {typed}, or go on with --keep-going",
-                    shown(&dir)
+                    shown(dir)
                 )));
             }
         }
@@ -273,7 +273,7 @@ impl Certifying<'_> {
 /// Folds what a log already holds.
 fn read_into(fold: &mut Fold, log: &Path) -> Result<(), Failure> {
     let mut reader = logfile::read(log)?;
-    let unreadable = |e| Failure::workload(format!("the log {} cannot be read: {e}", shown(&log)));
+    let unreadable = |e| Failure::workload(format!("the log {} cannot be read: {e}", shown(log)));
     while let Some(item) = reader.next_entry().map_err(unreadable)? {
         fold.item(&item);
     }

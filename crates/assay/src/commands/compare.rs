@@ -60,7 +60,7 @@ fn labels(args: &cli::Compare) -> Result<Vec<String>, Failure> {
 /// A run log, a certificate with its log beside it, or a log that ACT wrote.
 fn read(path: &Path, label: &str) -> Result<Run, Failure> {
     let path = &of_certificate(path)?;
-    let wrong = |why: String| Failure::workload(format!("{}: {why}", shown(&path)));
+    let wrong = |why: String| Failure::workload(format!("{}: {why}", shown(path)));
     if act::judge::is_one(path) {
         let mut sampled = Sampled::of_one_measure(import::counts_waiting);
         let judgement = act::judge::judge_heard(path, Options::default(), &mut |entry| sampled.entry(entry))?;
@@ -85,7 +85,7 @@ fn of_certificate(path: &Path) -> Result<PathBuf, Failure> {
     if path.extension().is_none_or(|extension| extension != "json") {
         return Ok(path.to_path_buf());
     }
-    let wrong = |why: String| Failure::workload(format!("{}: {why}", shown(&path)));
+    let wrong = |why: String| Failure::workload(format!("{}: {why}", shown(path)));
     let text = files::read(path, certificate::LARGEST).map_err(|e| wrong(e.to_string()))?;
     let certificate: Judgement = serde_json::from_slice(&text).map_err(|e| wrong(format!("no certificate: {e}")))?;
     let log = path.with_file_name("run.jsonl");

@@ -207,6 +207,6 @@ fn show(curve: &Curve, dir: &Path, (json, cut): (bool, bool), progress: &Progres
         let dir = for_a_shell(&dir.to_string_lossy());
         progress.say(&format!("cut short; go on with the same command and --resume {dir}"));
     }
-    progress.say(&format!("curve in {}: {FILE}, {PAGE}, and a run directory for each point", shown(&dir)));
+    progress.say(&format!("curve in {}: {FILE}, {PAGE}, and a run directory for each point", shown(dir)));
     Ok(())
 }

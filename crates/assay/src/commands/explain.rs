@@ -221,7 +221,7 @@ pub fn refusal(named: &Named) -> Option<String> {
     let Named::Path(path) = named else { return None };
     let exam = Gate::host().examine(path);
     let rule = exam.rules.iter().find(|rule| !rule.passes())?;
-    Some(format!("{} is refused as it stands, rule {}: {}", shown(&path), rule.id, rule.evidence))
+    Some(format!("{} is refused as it stands, rule {}: {}", shown(path), rule.id, rule.evidence))
 }
 
 fn closed(stream: &Stream) -> String {

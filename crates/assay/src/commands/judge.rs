@@ -20,7 +20,7 @@ pub fn judge(args: &cli::Judge) -> Result<u8, Failure> {
     match (args.json, args.table) {
         (true, _) => print(&result::json(&judgement)?),
         (false, true) => show(&result::table(&judgement)?),
-        (false, false) => show(&result::text(&judgement, &args.log.to_string_lossy().into_owned())?),
+        (false, false) => show(&result::text(&judgement, &args.log.to_string_lossy())?),
     }
     Ok(judgement.verdict.exit_code())
 }

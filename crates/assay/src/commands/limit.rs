@@ -157,7 +157,7 @@ impl<'a> Searching<'a> {
         html(&self.path, &mut page).map_err(|_| Failure::bug("a path that cannot be shown"))?;
         let file = self.dir.join(PAGE);
         files::replace(&file, page.as_bytes()).unwrap_or_else(|e| {
-            tell(&format!("error: {} cannot be written: {e}\n  = {FILE} beside it holds the path", file.display()));
+            tell(&format!("error: {} cannot be written: {e}\n  = {FILE} beside it holds the path", shown(&file)));
         });
         Ok(())
     }

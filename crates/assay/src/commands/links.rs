@@ -29,7 +29,7 @@ os.execv(program, [program] + sys.argv[1:])
 /// Makes what is not there yet. What is there and something else is never replaced.
 pub fn links(args: &cli::Links) -> Result<u8, Failure> {
     let dir = &args.dir;
-    let failed = |path: &Path, e: io::Error| Failure::host(format!("{} cannot be made: {e}", shown(&path)));
+    let failed = |path: &Path, e: io::Error| Failure::host(format!("{} cannot be made: {e}", shown(path)));
     let program =
         std::env::current_exe().map_err(|e| Failure::host(format!("this program does not find itself: {e}")))?;
     fs::create_dir_all(dir).map_err(|e| failed(dir, e))?;
@@ -51,7 +51,7 @@ pub fn links(args: &cli::Links) -> Result<u8, Failure> {
         make(name, path, &program).map_err(|e| failed(path, e))?;
     }
     let names: Vec<&str> = LINKS.into_iter().chain([SCRIPT]).collect();
-    show(&format!("{} in {} are {}\n", names.join(", "), shown(&dir), shown(&program)));
+    show(&format!("{} in {} are {}\n", names.join(", "), shown(dir), shown(&program)));
     Ok(code::DONE)
 }
 

@@ -112,7 +112,7 @@ pub fn print(text: &str) {
 
 /// Writes a document to a new file. What is there is never overwritten, and nothing that is cut stays.
 pub fn write_new(path: &Path, text: &str) -> Result<(), Failure> {
-    let failed = |why: &dyn std::fmt::Display| Failure::host(format!("{} cannot be written: {why}", shown(&path)));
+    let failed = |why: &dyn std::fmt::Display| Failure::host(format!("{} cannot be written: {why}", shown(path)));
     files::create(path, text.as_bytes()).map_err(|e| failed(&e))
 }
 

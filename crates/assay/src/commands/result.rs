@@ -24,9 +24,9 @@ pub fn finish(dir: &Path, output: &Output, progress: &Progress, signer: Option<&
     if output.json {
         print_json(&judgement)?;
     } else {
-        show(&text(&judgement, &dir.to_string_lossy().into_owned())?);
+        show(&text(&judgement, &dir.to_string_lossy())?);
         if left {
-            progress.say(&format!("results in {}: run.jsonl, verdict.json, report.html", shown(&dir)));
+            progress.say(&format!("results in {}: run.jsonl, verdict.json, report.html", shown(dir)));
         }
     }
     Ok(judgement.verdict.exit_code())
@@ -87,7 +87,7 @@ pub fn judge_with(log: &Path, options: Options) -> Result<Judgement, Failure> {
         return act::judge::judge(log, options);
     }
     let judged = certificate::judge(logfile::open(log)?, &options);
-    Ok(judged.map_err(|e| Failure::workload(format!("{}: {e}", shown(&log))))?.judgement)
+    Ok(judged.map_err(|e| Failure::workload(format!("{}: {e}", shown(log))))?.judgement)
 }
 
 /// Says of a log that is to be judged that its run goes on, if so: it looks like one that was cut short.

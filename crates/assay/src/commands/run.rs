@@ -210,12 +210,12 @@ impl Asked<'_> {
 /// Nothing of the run in `dir` is left.
 pub fn complete(dir: &Path) -> Failure {
     let typed = for_a_shell(&dir.to_string_lossy());
-    Failure::usage(format!("{} is complete: there is nothing to resume; see assay judge {typed}", shown(&dir)))
+    Failure::usage(format!("{} is complete: there is nothing to resume; see assay judge {typed}", shown(dir)))
 }
 
 /// A directory that cannot be continued.
 pub fn other(dir: &Path, what: &str) -> Failure {
-    let dir = shown(&dir);
+    let dir = shown(dir);
     Failure::usage(format!("{dir} holds another run: {what}; repeat the command it was started with"))
 }
 

@@ -169,12 +169,12 @@ const LARGEST: u64 = 256 << 20;
 /// Writes a document whole or not at all.
 pub fn keep<T: Serialize>(file: &Path, document: &T) -> Result<(), Failure> {
     let write = || files::replace(file, &serde_json::to_vec_pretty(document)?);
-    write().map_err(|e| Failure::host(format!("{} cannot be written: {e}", shown(&file))))
+    write().map_err(|e| Failure::host(format!("{} cannot be written: {e}", shown(file))))
 }
 
 /// Reads what an earlier call kept; `same` says whether it is of the same task.
 pub fn kept<T: DeserializeOwned>(file: &Path, same: impl Fn(&T) -> bool) -> Result<T, Failure> {
-    let unusable = |why: &dyn std::fmt::Display| Failure::usage(format!("{} cannot be continued: {why}", shown(&file)));
+    let unusable = |why: &dyn std::fmt::Display| Failure::usage(format!("{} cannot be continued: {why}", shown(file)));
     files::check(file).map_err(|e| unusable(&e))?;
     let text = files::text(file, LARGEST).map_err(|e| unusable(&e))?;
     let kept: T = serde_json::from_str(&text).map_err(|e| unusable(&e))?;

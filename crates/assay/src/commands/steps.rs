@@ -73,10 +73,11 @@ impl Explained {
                 "read_bytes": read, "written_bytes": written, "plan": plan,
             })
         });
-        let target = |(index, ((name, _), size)): (usize, (&(String, Named), &Option<(u64, u32)>))| {
+        let target = |index: usize| {
+            let size = self.sizes[index].map(|(size, _)| size);
             serde_json::json!({
-                "name": name, "size_bytes": size.map(|size| size.0), "written_bytes": self.written_to(index),
-                "preparation_bytes": size.map(|size| size.0.saturating_mul(PASSES)),
+                "name": self.named[index].0, "size_bytes": size, "written_bytes": self.written_to(index),
+                "preparation_bytes": size.map(|size| size.saturating_mul(PASSES)),
             })
         };
         serde_json::json!({
@@ -85,7 +86,7 @@ impl Explained {
             "duration_seconds": self.length().as_secs_f64(),
             "destroys_data": self.steps.iter().any(|(_, plan)| plan.writes()),
             "steps": steps.collect::<Vec<_>>(),
-            "targets": self.named.iter().zip(&self.sizes).enumerate().map(target).collect::<Vec<_>>(),
+            "targets": (0..self.named.len()).map(target).collect::<Vec<_>>(),
         })
     }
 
@@ -100,6 +101,7 @@ impl Explained {
             "certify {} on {on}: {steps} steps, {length} in all, if none fails",
             self.procedure.workload.name
         ));
+        self.before(&mut out);
         out.head("steps, one after the other");
         out.add(format_args!("     {:36} {:>6} {:>12} {:>12}  judged", "", "time", "read", "written"));
         for ((step, plan), number) in self.steps.iter().zip(1..) {
@@ -108,9 +110,8 @@ impl Explained {
             let time = plan.length().human();
             out.add(format_args!("  {number}  {:36} {time:>6} {read:>12} {written:>12}  {judged}", step.title));
         }
-        self.judged(&mut out);
         self.per_target(&mut out);
-        self.before(&mut out);
+        self.judged(&mut out);
         if self.steps.iter().any(|(_, plan)| plan.writes()) {
             out.head("ALL DATA ON THE TARGETS WILL BE DESTROYED");
             let refused = self.named.iter().filter_map(|(_, named)| refusal(named));

@@ -37,7 +37,7 @@ fn answer(
 ) -> Result<Standing, String> {
     let bytes = read(certificate)?;
     if let Some(key) = key {
-        let text = files::text(signed, signing::LARGEST).map_err(|e| format!("{}: {e}", shown(&signed)))?;
+        let text = files::text(signed, signing::LARGEST).map_err(|e| format!("{}: {e}", shown(signed)))?;
         signing::check(key, &text, &bytes)?;
     }
     if let (Some(key), Some(signer)) = (key, crate::certificate::signer(&bytes)) {
@@ -46,12 +46,12 @@ fn answer(
             return Err(format!("it names {signer} as the key that signs it, this is {named}"));
         }
     }
-    let log = files::open(log).map_err(|e| format!("the log {}: {e}", shown(&log)))?;
+    let log = files::open(log).map_err(|e| format!("the log {}: {e}", shown(log)))?;
     Ok(examine(&bytes, log))
 }
 
 fn read(path: &Path) -> Result<Vec<u8>, String> {
-    let told = |why: &dyn std::fmt::Display| format!("{}: {why}", shown(&path));
+    let told = |why: &dyn std::fmt::Display| format!("{}: {why}", shown(path));
     files::read(path, LARGEST).map_err(|e| match e.kind() {
         std::io::ErrorKind::NotFound => {
             told(&"there is no certificate: a run that was cut off has none until it is resumed; `assay judge` reads its log")

@@ -1,6 +1,7 @@
 //! One axis: from a value to its place, and where its ticks stand.
 
 use crate::render::html::figures::count;
+use crate::words::clock;
 use assay_base::Span;
 
 /// Most ticks of an axis, so that their labels do not touch on a phone either.
@@ -17,7 +18,13 @@ pub(crate) enum Unit {
     PerSecond,
     /// A multiple of the workload's 1x.
     Load,
+    /// A place in measured time, in nanoseconds.
+    Clock,
 }
+
+/// Steps of a clock, in seconds; beyond them whole days.
+const CLOCK: [u32; 19] =
+    [1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 10_800, 21_600, 43_200, 86_400, 172_800];
 
 /// An axis with its title, which names the unit.
 #[derive(Clone, Debug)]
@@ -61,7 +68,9 @@ impl Axis {
     }
 
     fn linear_ticks(&self) -> Vec<f64> {
-        let step = rounded(self.high / (MOST_TICKS - 1) as f64, true);
+        let least = self.high / (MOST_TICKS - 1) as f64;
+        let of_clock = CLOCK.iter().map(|seconds| f64::from(*seconds) * 1e9).find(|step| *step >= least);
+        let step = of_clock.filter(|_| self.unit == Unit::Clock).unwrap_or_else(|| rounded(least, true));
         (0..MOST_TICKS).map(|n| n as f64 * step).filter(|value| *value <= self.high * 1.000_001).collect()
     }
 
@@ -90,6 +99,7 @@ impl Axis {
             Unit::PerSecond if value >= 10.0 => count(value.round() as u64),
             Unit::PerSecond => plain(value),
             Unit::Load => format!("{}x", plain(value)),
+            Unit::Clock => clock(value.round() as u64),
         }
     }
 }
@@ -130,6 +140,8 @@ mod tests {
         assert_eq!(labels(&share), ["0.001%", "0.01%", "0.1%", "1%", "10%", "100%"]);
         assert_eq!(labels(&Axis::linear("l", Unit::Load, 130.0)), ["0x", "50x", "100x"]);
         assert_eq!(labels(&Axis::linear("r", Unit::PerSecond, 60_000.0)), ["0", "20,000", "40,000", "60,000"]);
+        let clock = Axis::linear("c", Unit::Clock, 12.0 * 3600e9);
+        assert_eq!(labels(&clock), ["0:00:00", "3:00:00", "6:00:00", "9:00:00", "12:00:00"]);
         assert_eq!(labels(&Axis::linear("s", Unit::Share, 0.034)), ["0%", "1%", "2%", "3%"]);
     }
 

@@ -12,8 +12,8 @@ use std::fmt;
 
 /// Size of a chart in units of the SVG, and the room for its axes.
 const WIDTH: f64 = 520.0;
-const LEFT: f64 = 66.0;
-const RIGHT: f64 = 14.0;
+const LEFT: f64 = 90.0;
+const RIGHT: f64 = 22.0;
 const TOP: f64 = 10.0;
 const BOTTOM: f64 = 48.0;
 /// Colours there are; the next series begins with the first again, and its line is dashed otherwise.
@@ -100,7 +100,7 @@ impl Chart {
         write!(f, "<text class=\"title\" x=\"{middle}\" y=\"{}\" text-anchor=\"middle\">", self.height - 8.0)?;
         write!(f, "{}</text>", escaped(&self.x.title))?;
         let up = (TOP + bottom) / 2.0;
-        write!(f, "<text class=\"title\" transform=\"translate(13 {up}) rotate(-90)\" text-anchor=\"middle\">")?;
+        write!(f, "<text class=\"title\" transform=\"translate(12 {up}) rotate(-90)\" text-anchor=\"middle\">")?;
         write!(f, "{}</text>", escaped(&self.y.title))
     }
 

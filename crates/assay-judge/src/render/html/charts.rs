@@ -1,8 +1,9 @@
 //! Which charts a stream has, and what each says in words to whoever cannot see it.
 
 use super::figures::{per_second, percent, time};
-use super::headline::MEGABYTE;
+use super::headline::{bytes_per_second, megabytes};
 use super::part::bound_over;
+use super::still::{Still, still};
 use crate::judgement::{Part, StreamSeries, StreamTotals};
 use crate::words::clock;
 use assay_base::{Bytes, Span};
@@ -33,6 +34,8 @@ pub(crate) struct StreamCharts<'a> {
     pub lag: Option<String>,
     pub heat: Option<String>,
     pub nines: Option<String>,
+    /// For a reader without scripts, of the streams that are shown at once.
+    pub still: Option<Still>,
 }
 
 /// The charts of all streams.
@@ -41,7 +44,12 @@ pub(crate) fn charts(part: &Part) -> Vec<StreamCharts<'_>> {
     let none_judged = !part.series.streams.iter().any(|line| judged(&line.stream));
     let lines = part.series.streams.iter().enumerate();
     lines
-        .map(|(series, line)| StreamCharts { judged: judged(&line.stream) || none_judged, ..chart(part, series, line) })
+        .map(|(series, line)| {
+            let chart = chart(part, series, line);
+            let judged = judged(&line.stream) || none_judged;
+            let still = judged.then(|| still(part, line, (chart.response.as_ref(), &chart.rate)));
+            StreamCharts { judged, still, ..chart }
+        })
         .collect()
 }
 
@@ -63,10 +71,11 @@ fn chart<'a>(part: &Part, series: usize, line: &'a StreamSeries) -> StreamCharts
         response: response(line),
         share: share(line, bound),
         rate: rate(line),
-        bytes: totals.and_then(|totals| bytes(part, line, totals)),
+        bytes: totals.and_then(|totals| bytes(line, totals)),
         lag: lag(line),
         heat: heat(line),
         nines: totals.and_then(nines),
+        still: None,
     }
 }
 
@@ -118,12 +127,9 @@ fn rate(line: &StreamSeries) -> String {
     format!("Operations per second of {} over time: {told} achieved{errors}.", line.stream)
 }
 
-fn bytes(part: &Part, line: &StreamSeries, totals: &StreamTotals) -> Option<String> {
-    let seconds = part.measured_ns as f64 / 1e9;
-    (totals.counts.bytes > 0 && seconds > 0.0).then(|| {
-        let mean = totals.counts.bytes as f64 / seconds / MEGABYTE;
-        format!("Throughput of {} over time in megabytes per second: {mean:.2} MB/s on average.", line.stream)
-    })
+fn bytes(line: &StreamSeries, totals: &StreamTotals) -> Option<String> {
+    let mean = bytes_per_second(totals).filter(|_| totals.counts.bytes > 0)?;
+    Some(format!("Throughput of {} over time: {} MB/s on average.", line.stream, megabytes(mean)))
 }
 
 /// Nothing to draw where nothing ever lagged.

@@ -9,7 +9,7 @@ use assay_base::{Bytes, Span};
 /// Devices that are named on the first screen; of more the rest is counted.
 const MOST_DEVICES: usize = 4;
 /// Bytes of the megabyte that throughput is told in: disks are sold by powers of ten.
-pub(crate) const MEGABYTE: f64 = 1e6;
+const MEGABYTE: f64 = 1e6;
 
 /// The first screen beside the verdict.
 pub(crate) struct Headline {
@@ -71,12 +71,16 @@ pub(crate) fn together(part: &Part) -> impl Iterator<Item = &StreamTotals> {
     part.streams.iter().filter(move |totals| !several || totals.target.is_none())
 }
 
-/// Operations and bytes per second of all streams together; `None` where no time was measured.
+/// Operations and bytes per second of all streams together, while the load was offered; `None` where no time was measured.
 pub(crate) fn throughput(part: &Part) -> Option<(f64, f64)> {
-    let seconds = part.measured_ns as f64 / 1e9;
-    let rate = together(part).filter_map(|totals| totals.rate_achieved).sum();
-    let bytes: f64 = together(part).map(|totals| totals.counts.bytes as f64).sum();
-    (seconds > 0.0 && together(part).any(|totals| totals.rate_achieved.is_some())).then(|| (rate, bytes / seconds))
+    let rate = together(part).filter_map(|totals| totals.rate_achieved).reduce(|a, b| a + b)?;
+    Some((rate, together(part).filter_map(bytes_per_second).sum()))
+}
+
+/// Of one stream: its operations per second at their mean size.
+pub(crate) fn bytes_per_second(totals: &StreamTotals) -> Option<f64> {
+    let counts = &totals.counts;
+    Some(totals.rate_achieved? * counts.bytes as f64 / counts.operations.max(1) as f64)
 }
 
 /// `12.3`, with as many decimals as the size of the number needs.
@@ -94,7 +98,11 @@ fn figures(part: &Part) -> Vec<HeadFigure> {
     let (rate, bytes) = throughput(part).unzip();
     let mut figures = vec![
         figure("IOPS", rate.map_or(ABSENT.into(), iops), directions(part, |totals| totals.rate_achieved.map(iops))),
-        figure("MB/s", bytes.map_or(ABSENT.into(), megabytes), directions(part, |totals| bytes_of(part, totals))),
+        figure(
+            "MB/s",
+            bytes.map_or(ABSENT.into(), megabytes),
+            directions(part, |totals| bytes_per_second(totals).map(megabytes)),
+        ),
     ];
     if let Some(totals) = judged(part) {
         let p99 = totals.response.p99_ns.map_or(ABSENT.to_owned(), time);
@@ -114,10 +122,6 @@ fn judged(part: &Part) -> Option<&StreamTotals> {
 
 fn iops(rate: f64) -> String {
     if rate >= 100.0 { count(rate.round() as u64) } else { per_second(rate).replace("/s", "") }
-}
-
-fn bytes_of(part: &Part, totals: &StreamTotals) -> Option<String> {
-    (part.measured_ns > 0).then(|| megabytes(totals.counts.bytes as f64 / (part.measured_ns as f64 / 1e9)))
 }
 
 /// What each stream adds, where there are several: `reads 4,000 · writes 47`; of many, only how many there are.

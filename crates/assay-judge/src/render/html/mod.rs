@@ -1,7 +1,7 @@
 //! `report.html`: one file that shows a judgement on a screen, a phone and paper, without a network.
 //!
-//! Everything a reader needs stands in tables that work without scripts; the charts are drawn over the JSON that the page
-//! carries (`templates/report.js`, uPlot from `vendor/`). Every text of the log is hostile: the templates escape it, the JSON
+//! Everything a reader needs stands in tables that work without scripts, with two still charts of each judged stream (`still`);
+//! where scripts run, the charts are drawn over the JSON that the page carries (`templates/report.js`, uPlot from `vendor/`). Every text of the log is hostile: the templates escape it, the JSON
 //! is escaped for its element, and the page's policy runs nothing but the scripts known here (`embed`).
 
 mod charts;
@@ -14,6 +14,7 @@ mod multiples;
 mod part;
 mod plan;
 mod slices;
+mod still;
 mod targets;
 
 use crate::judgement::{Damaged, Deciding};

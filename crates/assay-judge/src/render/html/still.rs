@@ -1,0 +1,99 @@
+//! Charts of a stream over time for a reader without scripts: response and operations per second, as coarse as a page is wide.
+//! With scripts the browser draws finer ones in their place, which can be zoomed and read.
+
+use crate::judgement::{Part, StreamSeries};
+use crate::render::chart::{Axis, Chart, Mark, Unit};
+use assay_base::Span;
+
+/// Points of a line; more are not seen at its size.
+const POINTS: usize = 240;
+const HEIGHT: f64 = 230.0;
+
+/// The charts of one stream.
+pub(crate) struct Still {
+    /// Length of the stretch that a point of the response stands for, where it is more than one of the series.
+    pub stretch: Option<String>,
+    pub response: Option<Chart>,
+    pub rate: Chart,
+}
+
+/// Places in measured time with what was there.
+type Places = Vec<(f64, Option<f64>)>;
+
+pub(crate) fn still(part: &Part, line: &StreamSeries, words: (Option<&String>, &str)) -> Still {
+    let bands = &line.bands;
+    let each = bands.at_ns.len().div_ceil(POINTS).max(1);
+    let width = bands.at_ns.get(each).zip(bands.at_ns.first()).map(|(next, first)| next.saturating_sub(*first));
+    Still {
+        stretch: width.filter(|_| each > 1).map(|ns| Span::from_ns(ns).human()),
+        response: words.0.map(|words| response(part, line, words)),
+        rate: rate(part, line, words.1),
+    }
+}
+
+/// A percentile of a stretch is the largest in it: percentiles are never averaged.
+fn response(part: &Part, line: &StreamSeries, words: &str) -> Chart {
+    let bands = &line.bands;
+    let largest = |list: &[Option<u64>]| list.iter().flatten().max().map(|ns| *ns as f64);
+    let lines = [&bands.p50_ns, &bands.p99_ns, &bands.p99_9_ns].map(|list| thin(&bands.at_ns, list, largest));
+    let values = lines.iter().flatten().filter_map(|(_, ns)| ns.filter(|ns| *ns > 0.0));
+    let (low, high) = values.fold((f64::INFINITY, 0f64), |(low, high), ns| (low.min(ns), high.max(ns)));
+    let marks = lines.into_iter().zip(CLASSES).flat_map(|(places, series)| drawn(series, places)).collect();
+    let y = Axis::log("response (logarithmic)", Unit::Time, low, high);
+    Chart { alternative: words.to_owned(), x: time(part), y, height: HEIGHT, marks }
+}
+
+/// Colours of p50, p99 and p99.9, as the keys of the chart that scripts draw have them.
+const CLASSES: [usize; 3] = [0, 5, 1];
+
+fn rate(part: &Part, line: &StreamSeries, words: &str) -> Chart {
+    let mean = |list: &[f64]| (!list.is_empty()).then(|| list.iter().sum::<f64>() / list.len() as f64);
+    // Behind the planned end only what was left is waited for: no rate.
+    let offered = part.series.at_ns.partition_point(|at| *at < part.planned_ns);
+    let at = &part.series.at_ns[..offered];
+    let lines = [&line.asked, &line.achieved].map(|list| thin(at, list, mean));
+    let highest = lines.iter().flatten().filter_map(|(_, rate)| *rate).fold(1.0, f64::max);
+    let [asked, achieved] = lines;
+    let marks = drawn(ASKED, asked).into_iter().chain(drawn(0, achieved)).collect();
+    let y = Axis::linear("operations per second", Unit::PerSecond, highest * 1.08);
+    Chart { alternative: words.to_owned(), x: time(part), y, height: HEIGHT, marks }
+}
+
+/// The dashed series of what was asked for.
+const ASKED: usize = 7;
+
+fn time(part: &Part) -> Axis {
+    Axis::linear("measured time (h:mm:ss)", Unit::Clock, part.measured_ns as f64)
+}
+
+/// Neighbours put together by `joined`, so that few enough are left.
+fn thin<T>(at_ns: &[u64], list: &[T], joined: impl Fn(&[T]) -> Option<f64>) -> Places {
+    let count = at_ns.len().min(list.len());
+    let each = count.div_ceil(POINTS).max(1);
+    let stretches = at_ns[..count].chunks(each).zip(list[..count].chunks(each));
+    stretches.filter_map(|(at, list)| Some((*at.first()? as f64, joined(list)))).collect()
+}
+
+/// A line for each stretch without a hole.
+fn drawn(series: usize, places: Places) -> Vec<Mark> {
+    let stretches = places.split(|(_, value)| value.is_none()).filter(|stretch| !stretch.is_empty());
+    let points =
+        |stretch: &[(f64, Option<f64>)]| stretch.iter().filter_map(|(at, value)| Some((*at, (*value)?))).collect();
+    stretches.map(|stretch| Mark::Line { series, points: points(stretch) }).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_long_run_is_thinned_and_a_hole_stays_one() {
+        let at: Vec<u64> = (0..1000).collect();
+        let list: Vec<Option<u64>> = (0..1000).map(|n| (n / 100 != 5).then_some(n)).collect();
+        let places = thin(&at, &list, |list| list.iter().flatten().max().map(|ns| *ns as f64));
+        assert!(places.len() <= POINTS && places.len() > POINTS / 2, "{}", places.len());
+        assert_eq!(places[0], (0.0, Some(4.0)), "the largest of five");
+        assert_eq!(drawn(0, places).len(), 2);
+        assert!(thin::<Option<u64>>(&[], &[None], |_| None).is_empty());
+    }
+}
