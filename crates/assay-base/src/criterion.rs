@@ -4,7 +4,10 @@
 //! ```text
 //! reads response over 1ms below 5% per 1h
 //! reads response mean at most 30ms per run
+//! reads response p99.9 at most 5ms per 10s
 //! ```
+//!
+//! A percentile of at most a time, and a maximum, are shares over that time, and are kept as such: there is one way to count.
 
 use crate::{Share, Span};
 use std::fmt;
@@ -39,16 +42,24 @@ impl FromStr for Measure {
     }
 }
 
-/// What to write instead of what is no measure. A percentile of at most a time is the same as a share over that time.
+/// What to write instead of what is no measure.
 fn instead(text: &str) -> String {
-    let percent = text.strip_prefix('p').and_then(|digits| format!("{digits}%").parse::<Share>().ok());
-    let rest = percent.and_then(|percent| Share::WHOLE.as_ppb().checked_sub(percent.as_ppb())).filter(|rest| *rest > 0);
-    match rest.map(Share::from_ppb) {
-        Some(rest) => format!(
-            "measure = \"response\" with share_over = \"5ms\" and at_most = \"{rest}\", which is a {text} of at most 5 ms"
-        ),
+    match rest_of(text) {
+        // A key with a dot in it is quoted.
+        Some(_) if text.contains('.') => format!("measure = \"response\" with \"{text}_at_most\" = \"5ms\""),
+        Some(_) => format!("measure = \"response\" with {text}_at_most = \"5ms\""),
         None => "response or service".to_owned(),
     }
+}
+
+/// The share of operations that may be longer than a percentile's bound: `p99` leaves 1 %, `max` nothing.
+fn rest_of(percentile: &str) -> Option<Share> {
+    if percentile == "max" {
+        return Some(Share::from_ppb(0));
+    }
+    let percent: Share = format!("{}%", percentile.strip_prefix('p')?).parse().ok()?;
+    let rest = Share::WHOLE.as_ppb().checked_sub(percent.as_ppb())?;
+    (rest > 0 && percent.as_ppb() > 0).then_some(Share::from_ppb(rest))
 }
 
 /// What must hold in every window.
@@ -72,6 +83,24 @@ pub enum Bound {
     MeanAtMost(Span),
 }
 
+impl Bound {
+    /// A percentile (`p99`, `p99.9`) or `max` of at most a time, as the share of operations over it; `None` where that is no
+    /// percentile.
+    pub fn percentile(percentile: &str, at_most: Span) -> Option<Bound> {
+        rest_of(percentile).map(|rest| Bound::OverAtMost { over: at_most, at_most: rest })
+    }
+
+    /// The same in the other words, where it is one: `p99 at most 5ms`.
+    pub fn as_percentile(&self) -> Option<String> {
+        let Bound::OverAtMost { over, at_most } = self else { return None };
+        let below = Share::from_ppb(Share::WHOLE.as_ppb().checked_sub(at_most.as_ppb())?);
+        Some(match below == Share::WHOLE {
+            true => format!("max at most {over}"),
+            false => format!("p{} at most {over}", below.to_string().trim_end_matches('%')),
+        })
+    }
+}
+
 /// One condition of the verdict.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Criterion {
@@ -86,6 +115,26 @@ pub struct Criterion {
 }
 
 impl Criterion {
+    /// A criterion as it is typed: without a measure it is the response, without a window it must hold in every slice.
+    ///
+    /// ```
+    /// use assay_base::{Criterion, Span};
+    /// let typed = Criterion::typed("reads p99 at most 5ms", Span::from_secs(10)).unwrap();
+    /// assert_eq!(typed.to_string(), "reads response over 5ms at most 1% per 10s");
+    /// ```
+    pub fn typed(text: &str, slice: Span) -> Result<Criterion, String> {
+        let mut words: Vec<&str> = text.split_whitespace().collect();
+        let is_bound = |word: &&str| matches!(*word, "over" | "mean") || rest_of(word).is_some();
+        if words.get(1).is_some_and(is_bound) {
+            words.insert(1, "response");
+        }
+        let per = format!("per {slice}");
+        if !words.contains(&"per") {
+            words.push(&per);
+        }
+        words.join(" ").parse()
+    }
+
     /// The threshold this criterion counts against, if it counts.
     pub fn threshold(&self) -> Option<Span> {
         match self.bound {
@@ -119,8 +168,11 @@ impl FromStr for Criterion {
     type Err = String;
     fn from_str(text: &str) -> Result<Criterion, String> {
         let words: Vec<&str> = text.split_whitespace().collect();
-        let shape =
-            || format!("\"{text}\" is not a criterion; write it like \"reads response over 1ms below 5% per 1h\"");
+        let shape = || {
+            format!(
+                "\"{text}\" is not a criterion; write it like \"reads response over 1ms below 5% per 1h\" or \"reads p99 at most 5ms\""
+            )
+        };
         let span = |word: &str| word.parse::<Span>().map_err(|e| e.to_string());
         let share = |word: &str| word.parse::<Share>().map_err(|e| e.to_string());
         let (rest, window) = match words.as_slice() {
@@ -137,6 +189,7 @@ impl FromStr for Criterion {
             ["over", over, "below", below] => Bound::Over { over: span(over)?, below: share(below)? },
             ["over", over, "at", "most", at_most] => Bound::OverAtMost { over: span(over)?, at_most: share(at_most)? },
             ["mean", "at", "most", mean] => Bound::MeanAtMost(span(mean)?),
+            [percentile, "at", "most", time] => Bound::percentile(percentile, span(time)?).ok_or_else(shape)?,
             _ => return Err(shape()),
         };
         Ok(Criterion { stream: stream.to_owned(), measure, bound, window })
@@ -158,11 +211,37 @@ mod tests {
         }
         for (bad, remedy) in [
             ("latency", "response or service"),
-            ("p99", "at_most = \"1%\", which is a p99 of"),
-            ("p99.9", "at_most = \"0.1%\""),
+            ("p99", "p99_at_most = \"5ms\""),
+            ("p99.9", "p99.9_at_most"),
             ("p100", "response or service"),
         ] {
             assert!(bad.parse::<Measure>().unwrap_err().contains(remedy), "{bad}");
+        }
+        for (typed, kept, words) in [
+            ("reads p99 at most 5ms", "reads response over 5ms at most 1% per 10s", "p99 at most 5ms"),
+            ("r service p99.9 at most 2ms", "r service over 2ms at most 0.1% per 10s", "p99.9 at most 2ms"),
+            ("r p50 at most 1ms per 1h", "r response over 1ms at most 50% per 1h", "p50 at most 1ms"),
+            ("r max at most 1s per run", "r response over 1s at most 0% per run", "max at most 1s"),
+            ("r over 1ms at most 3%", "r response over 1ms at most 3% per 10s", "p97 at most 1ms"),
+        ] {
+            let criterion = Criterion::typed(typed, Span::from_secs(10)).unwrap();
+            assert_eq!(criterion.to_string(), kept);
+            assert_eq!(criterion.bound.as_percentile().as_deref(), Some(words));
+        }
+        let mean = Criterion::typed("mean mean at most 3ms", Span::from_secs(1)).unwrap();
+        assert_eq!(
+            (mean.to_string().as_str(), mean.bound.as_percentile()),
+            ("mean response mean at most 3ms per 1s", None)
+        );
+        for bad in [
+            "",
+            "reads",
+            "reads p100 at most 1ms",
+            "reads p0 at most 1ms",
+            "reads p at most 1ms",
+            "reads p99 below 1ms",
+        ] {
+            assert!(Criterion::typed(bad, Span::from_secs(1)).is_err(), "{bad}");
         }
         for bad in ["", "reads", "reads latency over 1ms below 5% per 1h", "reads response over 1 below 5% per 1h"] {
             assert!(bad.parse::<Criterion>().is_err(), "{bad}");

@@ -119,6 +119,9 @@ pub struct Pace {
     /// Hold everything that is read against what was written, and read it all back at the end
     #[arg(long)]
     pub verify: bool,
+    /// Judge by this instead of the workload's own criteria, such as "reads p99 at most 5ms"; may be given several times
+    #[arg(long = "criterion", value_name = "TEXT")]
+    pub criteria: Vec<String>,
 }
 
 /// How long a worker may spin. Longer than a second is no waiting for a timer any more.

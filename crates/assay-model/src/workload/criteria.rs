@@ -1,4 +1,4 @@
-//! `[[criterion]]` tables.
+//! `[[criterion]]` tables, and criteria that are typed.
 
 use super::Source;
 use super::common::Workload;
@@ -17,7 +17,64 @@ pub(super) struct CriterionKeys {
     at_most: Option<Share>,
     below: Option<Share>,
     mean_at_most: Option<Span>,
-    window: Option<Span>,
+    max_at_most: Option<Span>,
+    p50_at_most: Option<Span>,
+    p90_at_most: Option<Span>,
+    p95_at_most: Option<Span>,
+    p99_at_most: Option<Span>,
+    #[serde(rename = "p99.9_at_most", alias = "p99_9_at_most")]
+    p99_9_at_most: Option<Span>,
+    #[serde(rename = "p99.99_at_most", alias = "p99_99_at_most")]
+    p99_99_at_most: Option<Span>,
+    window: Option<Window>,
+}
+
+/// How long a criterion looks at a time.
+#[derive(Deserialize)]
+#[serde(try_from = "String")]
+enum Window {
+    Of(Span),
+    Run,
+}
+
+impl TryFrom<String> for Window {
+    type Error = String;
+    fn try_from(text: String) -> Result<Window, String> {
+        match text.as_str() {
+            "run" => Ok(Window::Run),
+            _ => text.parse().map(Window::Of).map_err(|e: assay_base::UnitError| format!("{e}, or \"run\"")),
+        }
+    }
+}
+
+impl CriterionKeys {
+    /// The bounds that are written, each by the name of its key.
+    fn bounds(&self) -> Vec<(&'static str, Bound)> {
+        let percentiles = [
+            ("max_at_most", "max", self.max_at_most),
+            ("p50_at_most", "p50", self.p50_at_most),
+            ("p90_at_most", "p90", self.p90_at_most),
+            ("p95_at_most", "p95", self.p95_at_most),
+            ("p99_at_most", "p99", self.p99_at_most),
+            ("p99.9_at_most", "p99.9", self.p99_9_at_most),
+            ("p99.99_at_most", "p99.99", self.p99_99_at_most),
+        ];
+        let percentiles = percentiles
+            .into_iter()
+            .filter_map(|(key, percentile, time)| Some((key, Bound::percentile(percentile, time?)?)));
+        let mean = self.mean_at_most.map(|mean| ("mean_at_most", Bound::MeanAtMost(mean)));
+        percentiles.chain(mean).collect()
+    }
+
+    /// The only bound, and what it is called; `None` where there is none, or more than one.
+    fn bound(&self) -> Option<(&'static str, Bound)> {
+        match (self.share_over, self.at_most, self.below, self.bounds().as_slice()) {
+            (Some(over), Some(at_most), None, []) => Some(("share_over", Bound::OverAtMost { over, at_most })),
+            (Some(over), None, Some(below), []) => Some(("share_over", Bound::Over { over, below })),
+            (None, None, None, [one]) => Some(*one),
+            _ => None,
+        }
+    }
 }
 
 /// All criteria of a file, checked against its streams.
@@ -31,48 +88,70 @@ pub(super) fn read(
 
 fn one(source: Source<'_>, table: &Spanned<CriterionKeys>, workload: &Workload) -> Result<Criterion, Fault> {
     let keys = table.get_ref();
-    let names: Vec<&str> = workload.streams.iter().map(|stream| stream.name.as_str()).collect();
-    let stream = keys.stream.get_ref();
-    if !names.contains(&stream.as_str()) {
-        let known = || format!("the streams are {}", names.join(", "));
-        let remedy = nearest(stream, &names).map_or_else(known, |name| format!("did you mean {name}?"));
-        return Err(source.fault(
-            keys.stream.span(),
-            format!("there is no stream \"{}\"", stream.escape_debug()),
-            remedy,
-        ));
-    }
-    let bound = match (keys.share_over, keys.at_most, keys.below, keys.mean_at_most) {
-        (Some(over), Some(at_most), None, None) => Bound::OverAtMost { over, at_most },
-        (Some(over), None, Some(below), None) => Bound::Over { over, below },
-        (None, None, None, Some(mean)) => Bound::MeanAtMost(mean),
-        _ => {
-            let remedy = "write share_over with at_most or below, or mean_at_most alone";
-            return Err(source.fault(table.span(), "this criterion has no bound, or more than one", remedy));
-        }
+    let Some((key, bound)) = keys.bound() else {
+        let remedy = "write share_over with at_most or below; or one of mean_at_most, p50_at_most to \"p99.99_at_most\", max_at_most";
+        return Err(source.fault(table.span(), "this criterion has no bound, or more than one", remedy));
     };
-    let empty = |key: &str| Err(source.fault(table.span(), format!("{key} of 0 can never hold"), "write more than 0"));
-    match bound {
-        Bound::OverAtMost { over, .. } | Bound::Over { over, .. } if over.is_zero() => return empty("share_over"),
-        Bound::MeanAtMost(mean) if mean.is_zero() => return empty("mean_at_most"),
-        Bound::Over { below, .. } if below.as_ppb() == 0 => return empty("below"),
+    let window = match keys.window {
+        None => Some(workload.slice),
+        Some(Window::Of(window)) => Some(window),
+        Some(Window::Run) => None,
+    };
+    let stream = keys.stream.get_ref().clone();
+    let criterion = Criterion { stream, measure: keys.measure.unwrap_or(Measure::Response), bound, window };
+    fits(key, &criterion, workload).map_err(|(what, remedy, of)| {
+        let span = if of == Of::Stream { keys.stream.span() } else { table.span() };
+        source.fault(span, what, remedy)
+    })?;
+    Ok(criterion)
+}
+
+/// Criteria as they are typed, in place of the workload's own; what does not fit says why.
+pub(super) fn typed(texts: &[String], slice: Span, workload: &Workload) -> Result<Vec<Criterion>, String> {
+    let one = |text: &String| {
+        let criterion = Criterion::typed(text, slice)?;
+        let wrong = |(what, remedy, _)| format!("criterion \"{}\": {what}\n  = {remedy}", text.escape_debug());
+        fits("the bound", &criterion, workload).map_err(wrong)?;
+        Ok(criterion)
+    };
+    texts.iter().map(one).collect()
+}
+
+/// Which word of a criterion is wrong.
+#[derive(PartialEq, Eq)]
+enum Of {
+    Stream,
+    All,
+}
+
+/// Whether a criterion, whose bound is called `key`, can be judged on this workload; otherwise what is wrong and what to write.
+fn fits(key: &str, criterion: &Criterion, workload: &Workload) -> Result<(), (String, String, Of)> {
+    let names: Vec<&str> = workload.streams.iter().map(|stream| stream.name.as_str()).collect();
+    if !names.contains(&criterion.stream.as_str()) {
+        let known = || format!("the streams are {}", names.join(", "));
+        let remedy = nearest(&criterion.stream, &names).map_or_else(known, |name| format!("did you mean {name}?"));
+        return Err((format!("there is no stream \"{}\"", criterion.stream.escape_debug()), remedy, Of::Stream));
+    }
+    let wrong = |what: String, remedy: &str| Err((what, remedy.to_owned(), Of::All));
+    let never = |key: &str| wrong(format!("{key} of 0 can never hold"), "write more than 0");
+    match criterion.bound {
+        Bound::OverAtMost { over, .. } | Bound::Over { over, .. } if over.is_zero() => return never(key),
+        Bound::MeanAtMost(mean) if mean.is_zero() => return never(key),
+        Bound::Over { below, .. } if below.as_ppb() == 0 => return never("below"),
         Bound::OverAtMost { at_most: share, .. } | Bound::Over { below: share, .. }
             if share > Share::from_percent(100) =>
         {
-            return Err(source.fault(
-                table.span(),
-                format!("a share of {share} can never be broken"),
-                "write at most 100%",
-            ));
+            return wrong(format!("a share of {share} can never be broken"), "write at most 100%");
         }
         _ => {}
     }
-    if let Some(window) =
-        keys.window.filter(|window| window.is_zero() || !window.as_ns().is_multiple_of(workload.interval.as_ns()))
-    {
-        let what = format!("a window of {window} is no multiple of the interval, {}", workload.interval);
-        return Err(source.fault(table.span(), what, "write one that is, or a shorter interval"));
+    let interval = workload.interval;
+    let uneven = |window: &Span| window.is_zero() || !window.as_ns().is_multiple_of(interval.as_ns());
+    match criterion.window.filter(uneven) {
+        Some(window) => wrong(
+            format!("a window of {window} is no multiple of the interval, {interval}"),
+            "write one that is, or a shorter interval",
+        ),
+        None => Ok(()),
     }
-    let window = Some(keys.window.unwrap_or(workload.slice));
-    Ok(Criterion { stream: stream.clone(), measure: keys.measure.unwrap_or(Measure::Response), bound, window })
 }

@@ -46,6 +46,62 @@ fn a_streams_file_lowers_to_its_streams() {
 }
 
 #[test]
+fn percentiles_and_maxima_are_shares_over_a_time() {
+    let with = |keys: &str| {
+        let text = format!("{}\n[[criterion]]\nstream = \"log\"\n{keys}\n", ORDERS);
+        read("o.toml", &text).map(|workload| workload.plan(&Adjust::default()).unwrap().criteria[1].to_string())
+    };
+    for (keys, kept) in [
+        ("p99_at_most = \"5ms\"", "log response over 5ms at most 1% per 10min"),
+        ("p50_at_most = \"1ms\"\nwindow = \"run\"", "log response over 1ms at most 50% per run"),
+        ("p90_at_most = \"1ms\"\nwindow = \"1min\"", "log response over 1ms at most 10% per 1min"),
+        ("p95_at_most = \"1ms\"\nmeasure = \"service\"", "log service over 1ms at most 5% per 10min"),
+        ("\"p99.9_at_most\" = \"20ms\"", "log response over 20ms at most 0.1% per 10min"),
+        ("p99_9_at_most = \"20ms\"", "log response over 20ms at most 0.1% per 10min"),
+        ("\"p99.99_at_most\" = \"20ms\"", "log response over 20ms at most 0.01% per 10min"),
+        ("max_at_most = \"1s\"", "log response over 1s at most 0% per 10min"),
+    ] {
+        assert_eq!(with(keys).unwrap(), kept);
+    }
+    for (keys, what) in [
+        ("p99_at_most = \"5ms\"\nmax_at_most = \"1s\"", "no bound, or more than one"),
+        ("p99_at_most = \"5ms\"\nbelow = \"1%\"", "no bound, or more than one"),
+        ("p99_at_most = \"0ms\"", "p99_at_most of 0 can never hold"),
+        ("max_at_most = \"0s\"", "max_at_most of 0 can never hold"),
+        ("p98_at_most = \"5ms\"", "unknown key"),
+        ("max_at_most = \"1s\"\nwindow = \"walk\"", "window"),
+    ] {
+        let fault = with(keys).unwrap_err().to_string();
+        assert!(fault.contains(what), "{keys}: {fault}");
+    }
+}
+
+#[test]
+fn what_is_typed_is_judged_instead_of_the_files_criteria() {
+    let workload = read("orders.toml", ORDERS).unwrap();
+    let typed = |texts: &[&str]| {
+        let criteria = texts.iter().map(ToString::to_string).collect();
+        let plan = workload.plan(&Adjust { criteria, slice: Some(Span::from_secs(60)), ..Adjust::default() })?;
+        Ok::<_, String>(plan.criteria.iter().map(ToString::to_string).collect::<Vec<_>>())
+    };
+    assert_eq!(
+        typed(&["reads p99.9 at most 5ms", "log mean at most 3ms per run"]).unwrap(),
+        ["reads response over 5ms at most 0.1% per 1min", "log response mean at most 3ms per run"]
+    );
+    for (text, what) in [
+        ("raeds p99 at most 5ms", "did you mean reads?"),
+        ("reads p99 at most 0s", "can never hold"),
+        ("reads p99 under 5ms", "write it like"),
+        ("reads p99 at most 5", "unit"),
+        ("reads p99 at most 5ms per 1500us", "no multiple of the interval"),
+        ("reads over 1ms at most 101%", "can never be broken"),
+    ] {
+        let fault = typed(&[text]).unwrap_err();
+        assert!(fault.contains(what), "{text}: {fault}");
+    }
+}
+
+#[test]
 fn act_files_have_the_standard_criteria_and_follow_the_slice() {
     let workload = read("a.toml", "model = \"act-storage\"\nslice = \"5s\"\nduration = \"20s\"").unwrap();
     let plan = workload.plan(&Adjust { targets: 1, ..Adjust::default() }).unwrap();
@@ -153,7 +209,7 @@ at_most = 5
         "16 unknown key \"iodepth\" = a queue depth is in_flight",
         "21 1 is not a quantity with its unit = write a size",
         "23 -3 does not belong here = write a whole number",
-        "27 \"p99\" is not a measure = write measure = \"response\" with share_over",
+        "27 \"p99\" is not a measure = write measure = \"response\" with p99_at_most",
         "29 5 is not a quantity with its unit = write a percentage",
     ];
     // Whether a table lacks the key that is misspelt in it is a matter of taste; all others are told, and nothing else.

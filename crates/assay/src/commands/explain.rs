@@ -143,7 +143,7 @@ fn text(plan: &Plan, named: &[(String, Named)], sizes: &[Option<(u64, u32)>]) ->
     }
     out.head("criteria, in every window of their own length");
     out.add(format_args!("  delivered load at least 99.9% of the schedule per {}", plan.slice));
-    plan.criteria.iter().for_each(|criterion| out.add(format_args!("  {criterion}")));
+    plan.criteria.iter().for_each(|criterion| out.add(in_words(criterion)));
     let lag = if plan.max_lag.is_zero() {
         "never for lag".to_owned()
     } else {
@@ -158,6 +158,12 @@ fn text(plan: &Plan, named: &[(String, Named)], sizes: &[Option<(u64, u32)>]) ->
         out.head("reads only: nothing is destroyed");
     }
     out.0
+}
+
+/// A line about a criterion: as the log has it, and as a percentile where it is one.
+pub(super) fn in_words(criterion: &assay_base::Criterion) -> String {
+    let percentile = criterion.bound.as_percentile().map(|words| format!(" ({words})"));
+    format!("  {criterion}{}", percentile.unwrap_or_default())
 }
 
 fn streams(plan: &Plan, block: u32, out: &mut Lines) {

@@ -234,6 +234,7 @@ pub fn plan(
         seed: seed(pace.seed.or(workload.seed), named),
         targets: named.len().max(1) as u16,
         verify: pace.verify,
+        criteria: pace.criteria.clone(),
     };
     workload.plan(&adjust).map_err(Failure::workload)
 }

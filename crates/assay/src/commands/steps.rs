@@ -127,7 +127,7 @@ impl Explained {
         if let Some((_, plan)) = self.steps.iter().find(|(step, _)| !step.stress) {
             let slice = plan.slice.human();
             out.head(format_args!("a load test passes when all of this holds, in every slice of {slice} by itself"));
-            plan.criteria.iter().for_each(|criterion| out.add(format_args!("  {criterion}")));
+            plan.criteria.iter().for_each(|criterion| out.add(super::explain::in_words(criterion)));
             out.add("  at least 99.9% of the operations that are due are issued, and none fails");
         }
         if self.steps.iter().any(|(step, _)| step.stress) {

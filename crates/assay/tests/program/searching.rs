@@ -1,7 +1,7 @@
 //! What `limit` and `curve` do with a workload: how long each run is, which loads are tried, which criterion is shown; and
 //! loads that nothing could multiply.
 
-use crate::bed::Place;
+use crate::bed::{Place, Said};
 use serde_json::Value;
 
 /// A disk of one head: 100 reads a second are too many at 2x.
@@ -120,4 +120,44 @@ fn what_a_closed_loop_writes_is_said_to_have_no_bound() {
     );
     let said = place.assay(&["explain", "both.toml", "null:1GiB"]);
     assert!(said.out.contains("written 40 KiB/s and as fast as the targets go by filler"), "{}", said.out);
+}
+
+#[test]
+fn criteria_that_are_typed_decide_instead_of_the_workloads_own() {
+    let place = Place::new();
+    let told = |said: &Said| format!("{}{}", said.out, said.err);
+    let run = |criteria: &[&str]| {
+        let typed = criteria.iter().flat_map(|text| ["--criterion", text]);
+        let line = ["run", "random-read", "sim:flash", "--for", "4s", "--slice", "2s", "--seed", "1", "--json"];
+        place.assay(&line.into_iter().chain(typed).collect::<Vec<_>>())
+    };
+    for (criteria, code, titles) in [
+        (&["reads p99.9 at most 10s"] as &[&str], 0, vec![("reads response over 10 s", "<= 0.1%")]),
+        (&["reads p50 at most 1ns"], 10, vec![("reads response over 1 ns", "<= 50%")]),
+        (
+            &["reads service max at most 10s per run", "reads max at most 10us"],
+            10,
+            vec![("reads service over 10 s", "<= 0%"), ("reads response over 10 µs", "<= 0%")],
+        ),
+    ] {
+        let said = run(criteria);
+        assert_eq!(said.code, Some(code), "{criteria:?}: {}", told(&said));
+        let judged: Vec<(String, String)> = said.json()["criteria"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .filter(|criterion| criterion["title"] != "load delivered")
+            .map(|it| (it["title"].as_str().unwrap().to_owned(), it["bound"].as_str().unwrap().to_owned()))
+            .collect();
+        let wanted: Vec<(String, String)> = titles.iter().map(|(a, b)| ((*a).to_owned(), (*b).to_owned())).collect();
+        assert_eq!(judged, wanted);
+    }
+    let wrong = run(&["raeds p99 at most 1ms"]);
+    assert!(wrong.code == Some(3) && told(&wrong).contains("did you mean reads?"), "{}", told(&wrong));
+    let explained = place.assay(&["explain", "random-read", "sim:flash", "--criterion", "reads p99.9 at most 5ms"]);
+    assert!(told(&explained).contains("(p99.9 at most 5ms)"), "{}", told(&explained));
+    let limited = place.assay(&["limit", "random-read", "sim:flash", "--criterion", "reads p99 at most 1ns", "--json"]);
+    assert_eq!(limited.code, Some(10), "nothing is as quick as that: {}", told(&limited));
+    let certified = place.assay(&["certify", "sim:flash", "--criterion", "reads p99 at most 1ms"]);
+    assert!(certified.code == Some(2) && told(&certified).contains("[[criterion]]"), "{}", told(&certified));
 }
