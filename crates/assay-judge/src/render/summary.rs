@@ -286,7 +286,8 @@ fn percentiles(page: &mut Page, judgement: &Judgement, room: Room) {
         page.line(times(&format!("{name} service"), &stream.service));
     }
     if left_out > 0 && room.table.is_some() {
-        page.line(format!("… {left_out} more streams: assay judge --json"));
+        let streams = if left_out == 1 { "stream" } else { "streams" };
+        page.line(format!("… {left_out} more {streams}: assay judge --json"));
     }
 }
 
