@@ -158,7 +158,7 @@
       const largest = Math.max(1, ...asked, ...achieved);
       const data = [seconds(part.series.at_ns), asked, achieved];
       const series = [position, line("asked", "soft", rate, { dash: [5, 4], width: 1 }), line("achieved", "c1", rate)];
-      const axes = [timeAxis(), axis({ label: "operations per second", size: 62 })];
+      const axes = [timeAxis(), axis({ label: "operations per second", size: 70 })];
       const scales = { y: { range: [0, largest * 1.08] } };
       if (lines.errors.some((n) => n > 0)) {
         data.push(positive(lines.errors));
