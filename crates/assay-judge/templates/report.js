@@ -158,7 +158,7 @@
       const largest = Math.max(1, ...asked, ...achieved);
       const data = [seconds(part.series.at_ns), asked, achieved];
       const series = [position, line("asked", "soft", rate, { dash: [5, 4], width: 1 }), line("achieved", "c1", rate)];
-      const axes = [timeAxis(), axis({ label: "operations per second", size: 62 })];
+      const axes = [timeAxis(), axis({ label: "operations per second", size: 70 })];
       const scales = { y: { range: [0, largest * 1.08] } };
       if (lines.errors.some((n) => n > 0)) {
         data.push(positive(lines.errors));
@@ -341,33 +341,40 @@
     u.root.classList.toggle("pointed", u.cursor.left != null && u.cursor.left >= 0);
   }
 
+  // How far each key moves the cursor, right and down.
+  const KEYS = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, -1], ArrowDown: [0, 1], Home: [-Infinity, 0], End: [Infinity, 0] };
+  const away = (u) => u.setCursor({ left: -10, top: -10 });
+
   // The arrow keys move the cursor, in a heat map also between responses; Escape takes it away.
   function typed(event) {
-    const u = drawn.get(event.target.closest("figure[data-chart]"));
-    const [dx, dy] = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, -1], ArrowDown: [0, 1], Home: [-Infinity, 0], End: [Infinity, 0], Escape: [0, 0] }[event.key] ?? [];
-    if (!u || dx === undefined) return;
-    const heat = event.target.closest("figure").dataset.chart === "heat";
-    if (dy !== 0 && !heat) return;
+    const figure = event.target.closest("figure[data-chart]");
+    const u = drawn.get(figure);
+    const heat = figure?.dataset.chart === "heat";
+    const [dx, dy] = KEYS[event.key] ?? [0, 0];
+    if (!u || (event.key !== "Escape" && dx === 0 && (dy === 0 || !heat))) return;
     event.preventDefault();
-    if (event.key === "Escape") return u.setCursor({ left: -10, top: -10 });
-    const [width, height] = [u.over.clientWidth, u.over.clientHeight];
-    const idle = !(u.cursor.left >= 0);
-    const xs = u.data[0];
-    const seen = xs.map((x, i) => [u.valToPos(x, "x"), i]).filter(([x]) => x >= 0 && x <= width).map(([x]) => x);
-    if (!seen.length) return;
-    const now = idle ? (dx < 0 ? seen.length : -1) : seen.findLastIndex((x) => x <= u.cursor.left + 0.5);
-    // A second's width is less than a pixel in a long run: one step is at least three of them.
-    const each = Math.max(1, Math.round((3 * seen.length) / width));
-    const next = Math.min(seen.length - 1, Math.max(0, now + Math.sign(dx) * (Number.isFinite(dx) ? each : seen.length)));
-    const left = dx === 0 && !idle ? u.cursor.left : seen[Math.min(seen.length - 1, Math.max(0, dx === 0 ? 0 : next))];
-    const top = idle ? height / 2 : Math.min(height - 1, Math.max(1, u.cursor.top + dy * 6));
-    u.setCursor({ left: left + (heat ? 1 : 0), top });
+    if (event.key === "Escape") away(u);
+    else u.setCursor({ left: moved(u, dx) + (heat ? 1 : 0), top: u.cursor.left >= 0 ? raised(u, dy) : u.over.clientHeight / 2 });
   }
+
+  // To the point before or behind; where a point is less than a pixel wide, a step is at least three of them.
+  function moved(u, dx) {
+    const width = u.over.clientWidth;
+    const seen = u.data[0].map((x) => u.valToPos(x, "x")).filter((x) => x >= 0 && x <= width);
+    const last = seen.length - 1;
+    const idle = !(u.cursor.left >= 0);
+    const now = idle ? (dx < 0 ? seen.length : -1) : seen.findLastIndex((x) => x <= u.cursor.left + 0.5);
+    const each = Math.max(1, Math.round((3 * seen.length) / width));
+    const next = dx === Infinity ? last : dx === -Infinity ? 0 : now + dx * each;
+    return seen[Math.max(0, Math.min(last, next))] ?? 0;
+  }
+
+  const raised = (u, dy) => Math.max(1, Math.min(u.over.clientHeight - 1, u.cursor.top + dy * 6));
 
   // A finger points as a mouse does, and what it read stays until it touches elsewhere.
   function touched(event) {
     if (event.pointerType !== "touch") return;
-    drawn.forEach((u, figure) => { if (!figure.contains(event.target)) { delete u.root.dataset.touched; u.setCursor({ left: -10, top: -10 }); } });
+    drawn.forEach((u, figure) => { if (!figure.contains(event.target)) { delete u.root.dataset.touched; away(u); } });
     const u = drawn.get(event.target.closest?.("figure[data-chart]"));
     if (!u) return;
     const box = u.over.getBoundingClientRect();
@@ -394,7 +401,7 @@
 
   document.addEventListener("keydown", typed);
   document.addEventListener("pointerup", touched);
-  document.addEventListener("focusout", (event) => drawn.get(event.target.closest("figure[data-chart]"))?.setCursor({ left: -10, top: -10 }));
+  document.addEventListener("focusout", (event) => { const u = drawn.get(event.target.closest("figure[data-chart]")); if (u) away(u); });
   document.addEventListener("toggle", () => drawAll({ missing: true }), true);
   addEventListener("resize", () => { clearTimeout(waiting); waiting = setTimeout(drawAll, 150); });
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => drawAll());

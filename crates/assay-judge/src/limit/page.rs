@@ -131,37 +131,38 @@ fn nearest(trail: &Trail) -> Vec<&Run> {
 fn loads(trail: &Trail) -> Chart {
     let p99 = || trail.runs.iter().filter_map(|run| run.response_p99_ns).map(|ns| ns.max(1) as f64);
     let (low, high) = p99().fold((f64::INFINITY, 0f64), |(low, high), ns| (low.min(ns), high.max(ns)));
-    let highest = trail.runs.iter().map(|run| run.load.as_f64()).fold(0.0, f64::max);
-    let mut marks = Vec::new();
-    match trail.outcome {
-        Some(Outcome::Between { passes, fails }) => marks.extend([
-            Mark::Stretch { class: "pass", from: 0.0, to: passes.as_f64() },
-            Mark::Stretch { class: "fail", from: fails.as_f64(), to: highest * 1.08 },
-            Mark::Vertical { at: passes.as_f64(), text: format!("holds {passes}") },
-        ]),
-        Some(Outcome::NeverFailed { passes }) => marks.extend([
-            Mark::Stretch { class: "pass", from: 0.0, to: passes.as_f64() },
-            Mark::Vertical { at: passes.as_f64(), text: format!("holds {passes}") },
-        ]),
-        Some(Outcome::NeverPassed { fails }) => {
-            marks.push(Mark::Stretch { class: "fail", from: fails.as_f64(), to: highest * 1.08 });
-        }
-        Some(Outcome::Stopped { .. }) | None => {}
-    }
-    for (index, run) in trail.runs.iter().enumerate() {
-        let badge = Badge::of(run.verdict);
-        let ns = run.response_p99_ns.map_or(low, |ns| ns.max(1) as f64);
-        let p99 = run.response_p99_ns.map_or("nothing counted".to_owned(), |ns| format!("p99 {}", time(ns)));
-        let text = format!("run {}: {} {}, {p99}", index + 1, run.load, badge.word);
-        marks.push(Mark::Sign { class: badge.class, at: (run.load.as_f64(), ns), sign: badge.sign.to_owned(), text });
-    }
+    let highest = trail.runs.iter().map(|run| run.load.as_f64()).fold(0.0, f64::max) * 1.08;
+    let runs = trail.runs.iter().enumerate().map(|(index, run)| sign(index, run, low));
     let each: Vec<String> = trail.runs.iter().map(|run| format!("{} {}", run.load, run.verdict)).collect();
     Chart {
         alternative: format!("Loads that were tried and their verdicts: {}.", each.join(", ")),
-        x: Axis::linear("load (multiple of the workload's 1x)", Unit::Load, highest * 1.08),
+        x: Axis::linear("load (multiple of the workload's 1x)", Unit::Load, highest),
         // A sign stands around its place, and none is cut.
         y: Axis::log("p99 of the response (logarithmic)", Unit::Time, low * 0.7, high * 1.5),
         height: HEIGHT,
-        marks,
+        marks: turn(trail.outcome, highest).into_iter().chain(runs).collect(),
     }
+}
+
+/// Loads that hold, loads that do not, and a line where it turns.
+fn turn(outcome: Option<Outcome>, highest: f64) -> Vec<Mark> {
+    let (passes, fails) = match outcome {
+        Some(Outcome::Between { passes, fails }) => (Some(passes), Some(fails)),
+        Some(Outcome::NeverFailed { passes }) => (Some(passes), None),
+        Some(Outcome::NeverPassed { fails }) => (None, Some(fails)),
+        Some(Outcome::Stopped { .. }) | None => (None, None),
+    };
+    let held = passes.map(|load| Mark::Stretch { class: "pass", from: 0.0, to: load.as_f64() });
+    let not = fails.map(|load| Mark::Stretch { class: "fail", from: load.as_f64(), to: highest });
+    let line = passes.map(|load| Mark::Vertical { at: load.as_f64(), text: format!("holds {load}") });
+    [held, not, line].into_iter().flatten().collect()
+}
+
+/// A run of which nothing was counted stands at the bottom.
+fn sign(index: usize, run: &Run, low: f64) -> Mark {
+    let badge = Badge::of(run.verdict);
+    let ns = run.response_p99_ns.map_or(low, |ns| ns.max(1) as f64);
+    let p99 = run.response_p99_ns.map_or("nothing counted".to_owned(), |ns| format!("p99 {}", time(ns)));
+    let text = format!("run {}: {} {}, {p99}", index + 1, run.load, badge.word);
+    Mark::Sign { class: badge.class, at: (run.load.as_f64(), ns), sign: badge.sign.to_owned(), text }
 }

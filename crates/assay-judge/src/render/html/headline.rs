@@ -48,18 +48,19 @@ impl Headline {
 pub(crate) fn device(target: &TargetTotals) -> String {
     let head = &target.head;
     let told = |name: &str| head.facts.get(name).filter(|value| !value.is_empty() && *value != "absent");
+    let unknown = if told("serial").is_some() { "model not told" } else { "model and serial not told" }.to_owned();
     let mut words: Vec<String> = Vec::new();
     match (head.kind.as_str(), told("model"), told("device")) {
-        ("block device", model, _) => words.push(model.map_or("model not told".to_owned(), Clone::clone)),
+        ("block device", model, _) => words.push(model.map_or(unknown, Clone::clone)),
         (kind, Some(model), _) if kind.contains("file") => words.push(format!("{kind} on {model}")),
         (kind, None, Some(disk)) => words.push(format!("{kind} on {disk}")),
         (kind, Some(model), _) => words.push(format!("{kind} {model}")),
         (kind, None, None) => words.push(kind.to_owned()),
     }
-    match told("serial") {
-        Some(serial) => words.push(format!("serial {serial}")),
-        None if head.kind == "block device" => words.push("serial not told".to_owned()),
-        None => {}
+    match (told("serial"), told("model")) {
+        (Some(serial), _) => words.push(format!("serial {serial}")),
+        (None, Some(_)) if head.kind == "block device" => words.push("serial not told".to_owned()),
+        _ => {}
     }
     words.push(Bytes::new(head.size_bytes).human());
     format!("{}: {}", head.name, words.join(", "))
@@ -167,7 +168,7 @@ mod tests {
         let disk = [("model", "SAMSUNG MZ7L3"), ("serial", "S5YJ"), ("device", "sdb")];
         assert_eq!(device(&target("block device", &disk)), "x: SAMSUNG MZ7L3, serial S5YJ, 1 GiB");
         let silent = [("model", "absent"), ("serial", "absent"), ("device", "vda")];
-        assert_eq!(device(&target("block device", &silent)), "x: model not told, serial not told, 1 GiB");
+        assert_eq!(device(&target("block device", &silent)), "x: model and serial not told, 1 GiB");
         assert_eq!(device(&target("scratch file", &silent)), "x: scratch file on vda, 1 GiB");
         assert_eq!(device(&target("scratch file", &disk)), "x: scratch file on SAMSUNG MZ7L3, serial S5YJ, 1 GiB");
         assert_eq!(device(&target("simulated", &[("model", "flash")])), "x: simulated flash, 1 GiB");
