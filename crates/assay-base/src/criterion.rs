@@ -45,9 +45,7 @@ impl FromStr for Measure {
 /// What to write instead of what is no measure.
 fn instead(text: &str) -> String {
     match rest_of(text) {
-        // A key with a dot in it is quoted.
-        Some(_) if text.contains('.') => format!("measure = \"response\" with \"{text}_at_most\" = \"5ms\""),
-        Some(_) => format!("measure = \"response\" with {text}_at_most = \"5ms\""),
+        Some(_) => format!("measure = \"response\" with {}_at_most = \"5ms\"", text.replace('.', "_")),
         None => "response or service".to_owned(),
     }
 }
@@ -212,7 +210,7 @@ mod tests {
         for (bad, remedy) in [
             ("latency", "response or service"),
             ("p99", "p99_at_most = \"5ms\""),
-            ("p99.9", "p99.9_at_most"),
+            ("p99.9", "p99_9_at_most"),
             ("p100", "response or service"),
         ] {
             assert!(bad.parse::<Measure>().unwrap_err().contains(remedy), "{bad}");

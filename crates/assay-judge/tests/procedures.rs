@@ -382,27 +382,43 @@ fn a_device_that_was_asked_nothing_has_not_failed() {
 #[test]
 fn reads_of_what_was_never_written_prove_nothing() {
     let cases = [
-        ("file", 0, Verdict::Pass, 0),
-        ("file", 9, Verdict::Pass, 1),
-        ("file", 10, Verdict::Invalid, 0),
-        ("block device", 100, Verdict::Invalid, 0),
-        ("simulated", 100, Verdict::Pass, 0),
-        ("null", 100, Verdict::Pass, 0),
+        ("file", 100, 0, Verdict::Pass, 0),
+        ("file", 100, 9, Verdict::Pass, 1),
+        ("file", 100, 10, Verdict::Invalid, 0),
+        ("block device", 100, 100, Verdict::Invalid, 0),
+        ("simulated", 100, 100, Verdict::Pass, 0),
+        ("null", 100, 100, Verdict::Pass, 0),
+        // One of a few is chance; the only one is all that is known.
+        ("file", 1, 1, Verdict::Invalid, 0),
+        ("file", 2, 1, Verdict::Pass, 1),
+        ("file", 2, 2, Verdict::Invalid, 0),
     ];
-    for (kind, blank, verdict, warnings) in cases {
+    for (kind, sampled, blank, verdict, warnings) in cases {
         let mut head = header(1, 1);
         head.targets[0].kind = kind.into();
         let bytes = Scenario::new(head).run(good).completed().bytes();
         let (mut reader, mut writer) = (Reader::new(bytes.as_slice()), Writer::new(Vec::new(), 0));
         while let Some(Ok(mut entry)) = reader.next_entry().unwrap() {
             if let Entry::Interval(interval) = &mut entry {
-                (interval.flows[0].sampled, interval.flows[0].blank) = (100, blank);
+                let here = u64::from(interval.index == 7);
+                (interval.flows[0].sampled, interval.flows[0].blank) = (here * sampled, here * blank);
             }
             writer.write(&entry).unwrap();
         }
         let judged = judge_bytes(&writer.into_inner());
-        assert_eq!((judged.verdict, judged.warnings.len()), (verdict, warnings), "{kind}: {}", judged.reason);
+        assert_eq!(
+            (judged.verdict, judged.warnings.len()),
+            (verdict, warnings),
+            "{kind}, {blank} of {sampled}: {}",
+            judged.reason
+        );
     }
+}
+
+#[test]
+fn a_run_that_measured_nothing_says_so() {
+    let judged = Scenario::new(header(1, 1)).completed().judge();
+    assert_eq!((judged.verdict, judged.reason.as_str()), (Verdict::Incomplete, "nothing was measured"));
 }
 
 /// Only where the header says that reads are looked at: an older log did not look at slow streams.
@@ -429,6 +445,7 @@ fn reads_of_which_none_was_looked_at_prove_nothing() {
         }
         let judged = judge_bytes(&writer.into_inner());
         assert_eq!(judged.verdict, verdict, "{told} {direction} {sampled}: {}", judged.reason);
+        assert!(!judged.reason.contains("any of its 0 reads"), "{}", judged.reason);
         let named = judged.reason.contains("reads on sim:b: it is not known whether any of its 37200 reads");
         assert_eq!(named, verdict == Verdict::Invalid, "{}", judged.reason);
     }

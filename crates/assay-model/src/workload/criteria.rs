@@ -22,9 +22,7 @@ pub(super) struct CriterionKeys {
     p90_at_most: Option<Span>,
     p95_at_most: Option<Span>,
     p99_at_most: Option<Span>,
-    #[serde(rename = "p99.9_at_most", alias = "p99_9_at_most")]
     p99_9_at_most: Option<Span>,
-    #[serde(rename = "p99.99_at_most", alias = "p99_99_at_most")]
     p99_99_at_most: Option<Span>,
     window: Option<Window>,
 }
@@ -56,8 +54,8 @@ impl CriterionKeys {
             ("p90_at_most", "p90", self.p90_at_most),
             ("p95_at_most", "p95", self.p95_at_most),
             ("p99_at_most", "p99", self.p99_at_most),
-            ("p99.9_at_most", "p99.9", self.p99_9_at_most),
-            ("p99.99_at_most", "p99.99", self.p99_99_at_most),
+            ("p99_9_at_most", "p99.9", self.p99_9_at_most),
+            ("p99_99_at_most", "p99.99", self.p99_99_at_most),
         ];
         let percentiles = percentiles
             .into_iter()
@@ -89,7 +87,7 @@ pub(super) fn read(
 fn one(source: Source<'_>, table: &Spanned<CriterionKeys>, workload: &Workload) -> Result<Criterion, Fault> {
     let keys = table.get_ref();
     let Some((key, bound)) = keys.bound() else {
-        let remedy = "write share_over with at_most or below; or one of mean_at_most, p50_at_most to \"p99.99_at_most\", max_at_most";
+        let remedy = "write share_over with at_most or below; or one of mean_at_most, p50_at_most to p99_99_at_most, max_at_most";
         return Err(source.fault(table.span(), "this criterion has no bound, or more than one", remedy));
     };
     let window = match keys.window {
