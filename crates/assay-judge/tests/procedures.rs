@@ -415,6 +415,106 @@ fn reads_of_what_was_never_written_prove_nothing() {
     }
 }
 
+/// Judges what `change` makes of the intervals of a log.
+fn judged_with(bytes: &[u8], change: impl Fn(&mut assay_record::Interval)) -> assay_judge::Judgement {
+    let (mut reader, mut writer) = (Reader::new(bytes), Writer::new(Vec::new(), 0));
+    while let Some(Ok(mut entry)) = reader.next_entry().unwrap() {
+        if let Entry::Interval(interval) = &mut entry {
+            change(interval);
+        }
+        writer.write(&entry).unwrap();
+    }
+    judge_bytes(&writer.into_inner())
+}
+
+/// A run that verifies says something about the data only where it found data to verify.
+#[test]
+fn a_run_that_verifies_and_verified_nothing_proves_nothing() {
+    let nothing = "nothing that was read could be verified";
+    for (verify, verified, damaged, said) in
+        [(true, 0, 0, true), (true, 1, 0, false), (true, 0, 1, false), (false, 0, 0, false)]
+    {
+        let mut head = header(1, 1);
+        head.plan = serde_json::json!({ "seed": 7, "verify": verify });
+        let judged = judged_with(&Scenario::new(head).run(good).completed().bytes(), |interval| {
+            let here = u64::from(interval.index == 7);
+            (interval.flows[0].verified, interval.flows[0].damaged) = (here * verified, here * damaged);
+        });
+        assert_eq!(judged.reason.contains(nothing), said, "{verify} {verified} {damaged}: {}", judged.reason);
+        assert_eq!(judged.verdict == Verdict::Pass, !said && damaged == 0, "{}", judged.reason);
+    }
+    // What did not come to its end is incomplete, and no more is said of it.
+    let mut head = header(1, 1);
+    head.plan = serde_json::json!({ "seed": 7, "verify": true });
+    let judged = Scenario::new(head).minutes(0..9, good).close(CloseReason::Interrupted, "by a signal").judge();
+    assert_eq!(judged.verdict, Verdict::Incomplete, "{}", judged.reason);
+    assert!(!judged.reason.contains(nothing) && !judged.warnings.iter().any(|it| it.contains(nothing)));
+}
+
+/// Only over an interruption is it unknown whether a read has the newest of what was written.
+#[test]
+fn a_run_that_verified_over_an_interruption_warns_of_what_it_cannot_know() {
+    for segments in [1, 2] {
+        let mut head = header(1, 1);
+        head.plan = serde_json::json!({ "seed": 7, "verify": true });
+        let mut run = Scenario::new(head.clone()).minutes(0..30, good);
+        if segments == 2 {
+            head.continues = true;
+            head.measured_before_ns = 30 * MINUTE;
+            run = run.segment(head);
+        }
+        let judged = judged_with(&run.minutes(30..60, good).completed().bytes(), |at| at.flows[0].verified = 1);
+        let warned = judged.warnings.iter().any(|told| told.contains("not whether it is the newest"));
+        assert_eq!(warned, segments == 2, "{:?}", judged.warnings);
+    }
+}
+
+/// A window of a criterion's own that is not whole is missed, as a slice is; one that is whole is not.
+#[test]
+fn windows_of_a_criterions_own_have_to_be_complete() {
+    let own = |minutes: u64| {
+        let mut head = header(1, 1);
+        head.criteria = criteria(&["reads response over 1ms below 5% per 30min"]);
+        Scenario::new(head).minutes(0..minutes, good).completed().judge()
+    };
+    assert_eq!(own(60).verdict, Verdict::Pass, "{}", own(60).reason);
+    let cut = own(59);
+    assert_eq!(cut.verdict, Verdict::Incomplete, "{}", cut.reason);
+    // It went on at a slice's begin, and within the window.
+    for (window, verdict) in [("30min", Verdict::Incomplete), ("10min", Verdict::Pass)] {
+        let mut head = header(1, 1);
+        head.slice_ns = 10 * MINUTE;
+        head.criteria = criteria(&[&format!("reads response over 1ms below 5% per {window}")]);
+        let run = Scenario::new(head.clone()).minutes(0..10, good);
+        head.continues = true;
+        head.measured_before_ns = 10 * MINUTE;
+        let judged = run.segment(head).minutes(10..60, good).completed().judge();
+        assert_eq!(judged.verdict, verdict, "{}", judged.reason);
+        let named =
+            judged.reason.contains("1 of 2 windows of \"reads response over 1ms below 5% per 30min\" are complete");
+        assert_eq!(named, verdict == Verdict::Incomplete, "{}", judged.reason);
+    }
+}
+
+/// No operation was due: that is no load, whatever the device did.
+#[test]
+fn a_schedule_that_asked_for_nothing_proves_nothing() {
+    let mut head = header(1, 1);
+    // A closed loop that got to issue none.
+    head.streams[0].rate = None;
+    let idle = |minutes: &'static [u64]| {
+        let behave = move |minute: u64, _: usize| match minutes.contains(&minute) {
+            true => good(minute, 0),
+            false => Minute { unscheduled: PER_MINUTE, ..Minute::default() },
+        };
+        Scenario::new(head.clone()).run(behave).completed().judge()
+    };
+    let judged = idle(&[]);
+    assert_eq!(judged.verdict, Verdict::Invalid, "{}", judged.reason);
+    assert!(judged.reason.contains("no operation was scheduled in any slice"), "{}", judged.reason);
+    assert_eq!(idle(&[7]).verdict, Verdict::Pass, "{}", idle(&[7]).reason);
+}
+
 #[test]
 fn a_run_that_measured_nothing_says_so() {
     let judged = Scenario::new(header(1, 1)).completed().judge();
