@@ -752,6 +752,9 @@ pub struct StreamSeries {
     pub asked: Vec<f64>,
     /// Completed operations per second.
     pub achieved: Vec<f64>,
+    /// Bytes that they moved per second.
+    #[serde(default)]
+    pub bytes_per_second: Vec<f64>,
     /// Share of responses at or over the threshold (0 to 1); `None` where nothing completed.
     pub share_over: Vec<Option<f64>>,
     /// Failed and short operations.

@@ -106,18 +106,6 @@
     });
   }
 
-  // Bytes of an operation at a moment: the mean of the slice it lies in, which is exact where all are of one size.
-  function meanSizes(part, stream) {
-    const mine = (list, name) => {
-      const all = list.filter((one) => one[name] === stream);
-      return all.find((one) => one.target == null) ?? all[0];
-    };
-    const mean = (counts) => (counts && counts.operations > 0 ? counts.bytes / counts.operations : null);
-    const whole = mean(mine(part.streams, "name")) ?? 0;
-    const slices = part.slices.map((slice) => [slice.start_ns, slice.end_ns, mean(mine(slice.streams, "stream"))]);
-    return (at) => slices.find(([from, to]) => from <= at && at < to)?.[2] ?? whole;
-  }
-
   // ---- the charts: each gives uPlot's options and data --------------------------------------------------------------------
   const positive = (list) => list.map((v) => (v > 0 ? v : null)); // a logarithmic scale has no zero
   const logarithmic = { distr: 3, log: 10 };
@@ -170,9 +158,8 @@
     },
 
     bytes({ part, step, lines }) {
-      const mean = meanSizes(part, lines.stream);
       const at = part.series.at_ns;
-      const achieved = lines.achieved.map((n, index) => (at[index] < part.planned_ns ? (n * mean(at[index])) / 1e6 : null));
+      const achieved = lines.bytes_per_second.map((n, index) => (at[index] < part.planned_ns ? n / 1e6 : null));
       const scales = { y: { range: [0, Math.max(0.001, ...achieved) * 1.08] } };
       const axes = [timeAxis(), axis({ label: "MB/s", size: 62 })];
       return [timeline(part, step, { scales, axes, series: [position, line("achieved", "c1", megabytes)] }), [seconds(at), achieved]];

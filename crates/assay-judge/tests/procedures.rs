@@ -418,11 +418,11 @@ fn reads_of_what_was_never_written_prove_nothing() {
 /// Judges what `change` makes of the intervals of a log.
 fn judged_with(bytes: &[u8], change: impl Fn(&mut assay_record::Interval)) -> assay_judge::Judgement {
     let (mut reader, mut writer) = (Reader::new(bytes), Writer::new(Vec::new(), 0));
-    while let Some(Ok(mut entry)) = reader.next_entry().unwrap() {
+    while let Some(Ok(mut entry)) = reader.next_entry().expect("a log in memory is read") {
         if let Entry::Interval(interval) = &mut entry {
             change(interval);
         }
-        writer.write(&entry).unwrap();
+        writer.write(&entry).expect("a log in memory is written");
     }
     judge_bytes(&writer.into_inner())
 }
@@ -730,6 +730,9 @@ fn the_series_are_thin_and_agree_with_the_totals() {
     let total: f64 =
         series.streams[0].achieved.iter().zip(&series.width_ns).map(|(rate, ns)| rate * *ns as f64 / 1e9).sum();
     assert_eq!(total.round() as u64, judged.part.streams[0].counts.operations);
+    let moved: f64 =
+        series.streams[0].bytes_per_second.iter().zip(&series.width_ns).map(|(rate, ns)| rate * *ns as f64 / 1e9).sum();
+    assert!((moved / total - 512.0).abs() < 1e-6, "each moved 512 bytes: {}", moved / total);
     assert_eq!(series.flows.len(), 4);
     assert!(series.streams[0].bands.p99_ns.iter().any(Option::is_some));
     let heat: u64 = series.streams[0].heat.columns.iter().flat_map(|column| column.chunks(2).map(|pair| pair[1])).sum();

@@ -19,6 +19,7 @@ const BAND_NS: u64 = 10_000_000_000;
 struct Point {
     scheduled: u64,
     ok: u64,
+    bytes: u64,
     over: u64,
     errors: u64,
     lagged: u64,
@@ -31,6 +32,7 @@ impl Point {
     fn add(&mut self, other: &Point) {
         self.scheduled = self.scheduled.saturating_add(other.scheduled);
         self.ok = self.ok.saturating_add(other.ok);
+        self.bytes = self.bytes.saturating_add(other.bytes);
         self.over = self.over.saturating_add(other.over);
         self.errors = self.errors.saturating_add(other.errors);
         self.lagged = self.lagged.saturating_add(other.lagged);
@@ -111,6 +113,7 @@ impl SeriesFold {
             point.add(&Point {
                 scheduled: flow.scheduled,
                 ok: flow.ok,
+                bytes: flow.bytes,
                 over,
                 errors: flow.failed().saturating_add(flow.short),
                 lagged: sparse_total(&flow.lag.counts),
@@ -131,6 +134,7 @@ impl SeriesFold {
             flows.iter().for_each(|&flow| sum.add(&points[flow]));
             line.asked.push(per_second(sum.scheduled));
             line.achieved.push(per_second(sum.ok));
+            line.bytes_per_second.push(per_second(sum.bytes));
             line.share_over.push(sum.share_over());
             line.errors.push(sum.errors);
             let mean = sum.lag_ns.checked_div(u128::from(sum.lagged));

@@ -198,6 +198,7 @@ fn stream_series(size: Size, stream: usize) -> StreamSeries {
         stream: stream_name(stream),
         asked: points.clone().map(|_| rate(stream)).collect(),
         achieved: points.clone().map(|index| rate(stream) * (0.995 + 0.01 * noise(index))).collect(),
+        bytes_per_second: points.clone().map(|_| rate(stream) * 4096.0).collect(),
         share_over: points.clone().map(|index| Some(mean(at(index)))).collect(),
         errors: points
             .clone()

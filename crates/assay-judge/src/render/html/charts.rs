@@ -6,7 +6,7 @@ use super::part::bound_over;
 use super::still::{Still, still};
 use crate::judgement::{Part, StreamSeries, StreamTotals};
 use crate::words::clock;
-use assay_base::{Bytes, Span};
+use assay_base::Span;
 
 /// The charts of a stream; the script finds their data by these indices.
 pub(crate) struct StreamCharts<'a> {
@@ -20,8 +20,6 @@ pub(crate) struct StreamCharts<'a> {
     pub threshold: Span,
     /// The share that the criterion allows over the threshold; empty without one.
     pub bound: String,
-    /// Its operations are not all of one size.
-    pub sizes_vary: bool,
     pub errors: bool,
     /// Counted at all: where there is no chart of it, it was always nothing, and words say so.
     pub over_counted: bool,
@@ -64,7 +62,6 @@ fn chart<'a>(part: &Part, series: usize, line: &'a StreamSeries) -> StreamCharts
         judged: false,
         threshold: part.series.threshold,
         bound: bound.map(|share| share.to_string()).unwrap_or_default(),
-        sizes_vary: totals.is_none_or(|totals| totals.size.parse::<Bytes>().is_err()),
         errors: line.errors.iter().any(|n| *n > 0),
         over_counted: line.share_over.iter().flatten().next().is_some(),
         lag_counted: line.lag_mean_ns.iter().flatten().next().is_some(),
