@@ -370,6 +370,37 @@ mod tests {
     }
 
     #[test]
+    fn stretches_that_one_waited_through_are_one_without_what_lay_between() {
+        let stretch = Stretch { from: at(10), until: at(30) };
+        assert_eq!((stretch.behind(at(5)), stretch.behind(at(22)), stretch.behind(at(31))), (us(20), us(8), us(0)));
+        assert_eq!(stretch.going_on(at(29), at(50)), at(30), "the first stretch ended 20 µs before the second begins");
+        assert_eq!(stretch.going_on(at(30), at(50)), at(50), "due when it was over: another stretch");
+    }
+
+    #[test]
+    fn a_queue_that_was_full_held_back_until_it_was_found_free() {
+        let none = Stretch::none(at(0));
+        let mut full = Full::new(at(0));
+        full.begins(at(10), at(10), &none);
+        assert!(full.freed(at(50), at(40), true, false), "the first that was found of a full queue");
+        assert_eq!(full.behind(at(20)), us(30), "others were still busy when it was found");
+        assert!(full.freed(at(50), at(45), false, true), "found with it, and the last of all");
+        assert_eq!(full.behind(at(20)), us(25), "the device was done before anybody looked");
+        assert!(!full.freed(at(60), at(58), false, true), "of a queue that was not full");
+        assert_eq!(full.behind(at(20)), us(25));
+    }
+
+    #[test]
+    fn a_hand_over_that_blocks_excuses_what_it_held_up_so_far() {
+        let mut held = HeldBack::new(at(0));
+        held.blocked = Stretch { from: at(10), until: at(50) };
+        let own = |held: &HeldBack, issued| held.own(at(5), at(5), at(10), at(issued));
+        assert_eq!(own(&held, 30), us(5), "handed over within it: it had blocked for 20 µs");
+        assert_eq!(own(&held, 60), us(15), "and after it: for 40");
+        assert_eq!(held.own(at(5), at(5), at(60), at(70)), us(65), "submitted after it: it held up nothing");
+    }
+
+    #[test]
     fn slack_is_what_lies_between_looking_and_finding() {
         let mut held = HeldBack::new(at(0));
         let mut watch = Watch::new(at(0));

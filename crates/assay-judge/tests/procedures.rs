@@ -722,6 +722,31 @@ fn block_devices_that_counted_something_else() {
     );
 }
 
+/// What the block device counted stands in the result beside what the run completed.
+#[test]
+fn what_a_block_device_counted_is_told() {
+    let disks = |n, bytes| DiskCounters { reads: n * 5 / 4, read_bytes: bytes * 3 / 2, ..DiskCounters::default() };
+    let judged = Scenario::new(header(1, 1)).with_disks(disks).run(good).completed().judge();
+    let disk = judged.part.targets[0].disk.as_ref().unwrap();
+    let (own, bytes) = (62 * PER_MINUTE, 62 * PER_MINUTE * 512);
+    assert_eq!((disk.own_operations, disk.own_bytes), (own, bytes));
+    assert_eq!((disk.operations, disk.bytes), (own * 5 / 4, bytes * 3 / 2));
+    assert_eq!(disk.mismatch, 0.25, "by operations it is closer");
+}
+
+/// The place of an error in the result: which stream on which target, how many, from when on.
+#[test]
+fn an_error_is_placed() {
+    let behave = |minute, flow| Minute { errors: u64::from(minute == 7 && flow == 1) * 3, ..good(minute, flow) };
+    let judged = Scenario::new(header(1, 2)).run(behave).completed().judge();
+    let place = judged.deciding.as_ref().unwrap();
+    let of = |text: &Option<String>| text.clone().unwrap_or_default();
+    assert_eq!((of(&place.stream).as_str(), of(&place.target).as_str()), ("reads", "sim:b"));
+    assert_eq!(of(&place.measured), "3 EIO");
+    // The seventh minute of the measured time.
+    assert_eq!((place.start_ns, place.end_ns), (7 * MINUTE, 7 * MINUTE));
+}
+
 #[test]
 fn the_series_are_thin_and_agree_with_the_totals() {
     let judged = Scenario::new(header(48, 4)).run(good).completed().judge();

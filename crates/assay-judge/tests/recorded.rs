@@ -8,7 +8,7 @@
 
 mod common;
 
-use assay_base::Prng;
+use assay_base::{Prng, Span};
 use assay_judge::judgement::Outcome;
 use assay_judge::{Verdict, render};
 use assay_record::{CloseReason, Entry, Header, PhaseHead, PhaseKind, Reader, Writer};
@@ -229,6 +229,15 @@ fn errors_of_a_lost_warm_up_decide() {
     let judged = judge_bytes(&to_the_end(resumed(&lost, lost.len())));
     assert_eq!(judged.verdict, Verdict::Fail, "{}", judged.reason);
     assert!(judged.part.streams[0].counts.errors.is_empty());
+}
+
+/// An error that only an event tells of is placed where the event says it happened.
+#[test]
+fn what_only_an_event_tells_of_has_its_time() {
+    let run = sound(Scenario::new(head()).warm_up(), 30);
+    let at = format!("1 EIO, first {} into the run", Span::from_ns(run.at_ns).human());
+    let judged = judge_bytes(&run.event_with("io-error", "EIO", &details(&[("errno", "5")])).bytes());
+    assert!(judged.reason.contains(&at), "{at}: {}", judged.reason);
 }
 
 /// Events that a hostile or another program wrote: their figures may be anything.
