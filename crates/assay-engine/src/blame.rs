@@ -327,7 +327,8 @@ impl Peers {
     pub(crate) fn enter(&self, target: usize) -> Span {
         let enter = |word: u64| Some(if word < ONE { ONE } else { word + ONE });
         let before = self.0[target].fetch_update(Ordering::AcqRel, Ordering::Acquire, enter).unwrap_or(0);
-        if before < ONE { Span::ZERO } else { Span::from_ns(before % ONE) }
+        // What is left of a shift when nobody is there is of no account.
+        if before / ONE == 0 { Span::ZERO } else { Span::from_ns(before % ONE) }
     }
 
     /// A worker has nothing in flight any more.
@@ -500,5 +501,21 @@ mod tests {
         peers.leave(0);
         peers.leave(0);
         assert_eq!((peers.enter(0), peers.worst(0)), (us(0), us(0)));
+    }
+
+    #[test]
+    fn workers_are_counted_whatever_their_shifts_are() {
+        let peers = Peers::new(1);
+        peers.enter(0);
+        peers.enter(0);
+        peers.leave(0);
+        peers.tell(0, us(30));
+        assert_eq!(peers.enter(0), us(30), "one of two is still there");
+        // A shift of days is as large as can be told, and makes no worker.
+        peers.tell(0, Span::from_ns(ONE * 2));
+        assert_eq!(peers.worst(0), Span::from_ns(ONE - 1));
+        peers.leave(0);
+        peers.leave(0);
+        assert_eq!(peers.enter(0), us(0), "all had left");
     }
 }

@@ -478,6 +478,7 @@ fn windows_of_a_criterions_own_have_to_be_complete() {
         Scenario::new(head).minutes(0..minutes, good).completed().judge()
     };
     assert_eq!(own(60).verdict, Verdict::Pass, "{}", own(60).reason);
+    assert!(own(60).part.criteria.iter().all(|it| it.outcome == Outcome::Pass), "{:?}", own(60).part.criteria);
     let cut = own(59);
     assert_eq!(cut.verdict, Verdict::Incomplete, "{}", cut.reason);
     // It went on at a slice's begin, and within the window.

@@ -292,10 +292,22 @@ fn a_slice_that_was_broken_already_when_it_was_cut_is_broken() {
             let criterion = &judged.part.criteria[1];
             assert_eq!(criterion.outcome, Outcome::Fail);
             assert!(criterion.measured.as_ref().unwrap().text.starts_with("at least 5."));
+            let on: Vec<&str> = criterion.broken_on.iter().map(|on| on.target.as_str()).collect();
+            assert_eq!(on, ["sim:b"]);
             let cut: Vec<_> = judged.part.slices.iter().filter(|slice| !slice.complete).collect();
             assert_eq!((cut.len(), cut[0].within, cut[0].number), (1, false, 2));
         }
     }
+}
+
+/// The only target there is is not named: it is all of them.
+#[test]
+fn a_cut_slice_of_the_only_target_names_no_target() {
+    let run = Scenario::new(header(1, 1)).warm_up().minutes(0..10, |_, _| Minute { slow: 1000, ..Minute::default() });
+    let judged = judge_bytes(&run.bytes());
+    assert_eq!(judged.verdict, Verdict::Fail, "{}", judged.reason);
+    assert!(judged.reason.starts_with("in slice 1 (0 to 1 h), which was cut short"), "{}", judged.reason);
+    assert!(!judged.reason.contains("sim:a"), "{}", judged.reason);
 }
 
 /// Where the generator held back one operation in a hundred besides, such a slice proves nothing, as a whole one would; it is
