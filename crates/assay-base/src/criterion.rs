@@ -126,11 +126,41 @@ impl Criterion {
         if words.get(1).is_some_and(is_bound) {
             words.insert(1, "response");
         }
-        let per = format!("per {slice}");
+        let slice = slice.to_string();
         if !words.contains(&"per") {
-            words.push(&per);
+            words.extend(["per", &slice]);
         }
-        words.join(" ").parse()
+        Criterion::of_words(&words, text)
+    }
+
+    /// Reads the words of a whole criterion; a fault of their shape shows `text`.
+    fn of_words(words: &[&str], text: &str) -> Result<Criterion, String> {
+        let shape = || {
+            format!(
+                "\"{}\" is not a criterion; write it like \"reads response over 1ms below 5% per 1h\" or \"reads p99 at most 5ms\"",
+                text.escape_debug()
+            )
+        };
+        let span = |word: &str| word.parse::<Span>().map_err(|e| e.to_string());
+        let share = |word: &str| word.parse::<Share>().map_err(|e| e.to_string());
+        let (rest, window) = match words {
+            [rest @ .., "per", "run"] => (rest, None),
+            [rest @ .., "per", window] => (rest, Some(span(window)?)),
+            _ => return Err(shape()),
+        };
+        let (stream, measure, bound) = match rest {
+            [stream, measure, bound @ ..] => (*stream, *measure, bound),
+            _ => return Err(shape()),
+        };
+        let measure = measure.parse()?;
+        let bound = match bound {
+            ["over", over, "below", below] => Bound::Over { over: span(over)?, below: share(below)? },
+            ["over", over, "at", "most", at_most] => Bound::OverAtMost { over: span(over)?, at_most: share(at_most)? },
+            ["mean", "at", "most", mean] => Bound::MeanAtMost(span(mean)?),
+            [percentile, "at", "most", time] => Bound::percentile(percentile, span(time)?).ok_or_else(shape)?,
+            _ => return Err(shape()),
+        };
+        Ok(Criterion { stream: stream.to_owned(), measure, bound, window })
     }
 
     /// The threshold this criterion counts against, if it counts.
@@ -165,32 +195,7 @@ impl fmt::Display for Bound {
 impl FromStr for Criterion {
     type Err = String;
     fn from_str(text: &str) -> Result<Criterion, String> {
-        let words: Vec<&str> = text.split_whitespace().collect();
-        let shape = || {
-            format!(
-                "\"{text}\" is not a criterion; write it like \"reads response over 1ms below 5% per 1h\" or \"reads p99 at most 5ms\""
-            )
-        };
-        let span = |word: &str| word.parse::<Span>().map_err(|e| e.to_string());
-        let share = |word: &str| word.parse::<Share>().map_err(|e| e.to_string());
-        let (rest, window) = match words.as_slice() {
-            [rest @ .., "per", "run"] => (rest, None),
-            [rest @ .., "per", window] => (rest, Some(span(window)?)),
-            _ => return Err(shape()),
-        };
-        let (stream, measure, bound) = match rest {
-            [stream, measure, bound @ ..] => (*stream, *measure, bound),
-            _ => return Err(shape()),
-        };
-        let measure = measure.parse()?;
-        let bound = match bound {
-            ["over", over, "below", below] => Bound::Over { over: span(over)?, below: share(below)? },
-            ["over", over, "at", "most", at_most] => Bound::OverAtMost { over: span(over)?, at_most: share(at_most)? },
-            ["mean", "at", "most", mean] => Bound::MeanAtMost(span(mean)?),
-            [percentile, "at", "most", time] => Bound::percentile(percentile, span(time)?).ok_or_else(shape)?,
-            _ => return Err(shape()),
-        };
-        Ok(Criterion { stream: stream.to_owned(), measure, bound, window })
+        Criterion::of_words(&text.split_whitespace().collect::<Vec<_>>(), text)
     }
 }
 

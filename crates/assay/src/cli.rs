@@ -119,6 +119,11 @@ pub struct Pace {
     /// Hold everything that is read against what was written, and read it all back at the end
     #[arg(long)]
     pub verify: bool,
+}
+
+/// What a run is judged by. A certification is judged by its workload alone.
+#[derive(Args, Debug, Clone, Default)]
+pub struct Judged {
     /// Judge by this instead of the workload's own criteria, such as "reads p99 at most 5ms"; may be given several times
     #[arg(long = "criterion", value_name = "TEXT")]
     pub criteria: Vec<String>,
@@ -246,6 +251,8 @@ pub struct Run {
     #[command(flatten)]
     pub pace: Pace,
     #[command(flatten)]
+    pub judged: Judged,
+    #[command(flatten)]
     pub access: Access,
     #[command(flatten)]
     pub output: Output,
@@ -279,6 +286,8 @@ pub struct Limit {
     #[command(flatten)]
     pub pace: Pace,
     #[command(flatten)]
+    pub judged: Judged,
+    #[command(flatten)]
     pub access: Access,
     #[command(flatten)]
     pub output: Output,
@@ -309,6 +318,8 @@ pub struct Curve {
     pub search: Search,
     #[command(flatten)]
     pub pace: Pace,
+    #[command(flatten)]
+    pub judged: Judged,
     #[command(flatten)]
     pub access: Access,
     #[command(flatten)]
@@ -368,6 +379,8 @@ pub struct Explain {
     pub load: Option<Multiple>,
     #[command(flatten)]
     pub pace: Pace,
+    #[command(flatten)]
+    pub judged: Judged,
     /// Print the plan as JSON
     #[arg(long)]
     pub json: bool,

@@ -5,8 +5,8 @@ use crate::failure::one_line;
 use clap::Parser;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 
-/// Options of fio, elbencho, iozone and ACT, and ours.
-const OPTIONS: [(&str, &str); 21] = [
+/// Options of fio, elbencho, iozone and ACT, and ours in place of them; and one of ours where it is not.
+const OPTIONS: [(&str, &str); 22] = [
     ("runtime", "the measured time is --for 60s"),
     ("time", "the measured time is --for 60s"),
     ("duration", "the measured time is --for 60s"),
@@ -32,6 +32,10 @@ const OPTIONS: [(&str, &str); 21] = [
     ("numjobs", "the number of threads is --workers N"),
     ("threads", "the number of threads is --workers N"),
     ("randseed", "the seed is --seed N"),
+    (
+        "criterion",
+        "run, limit, curve and explain take it; certify judges by its workload: write yours as [[criterion]] of a file",
+    ),
     ("output", "results go to --out DIR; --json prints them"),
     ("output-format", "--json prints the result; assay export LOG --to FORMAT has other tools' formats"),
 ];

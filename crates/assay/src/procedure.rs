@@ -99,11 +99,6 @@ impl Procedure {
 
     /// The plan of one of its steps.
     pub fn plan(&self, step: &Step, pace: &Pace, seed: u64) -> Result<Plan, Failure> {
-        if !pace.criteria.is_empty() {
-            return Err(Failure::usage(
-                "certify judges by the workload's own criteria: write yours as [[criterion]] of a file, not as --criterion",
-            ));
-        }
         let adjust = Adjust {
             load: Some(step.load),
             measure: step.measure,
@@ -112,7 +107,6 @@ impl Procedure {
             seed,
             targets: step.targets,
             verify: pace.verify,
-            criteria: Vec::new(),
         };
         self.workload.plan(&adjust).map_err(Failure::workload)
     }

@@ -151,8 +151,6 @@ pub struct Adjust {
     pub targets: u16,
     /// `--verify`.
     pub verify: bool,
-    /// `--criterion`, as typed: what is judged instead of the workload's own criteria, where there is any.
-    pub criteria: Vec<String>,
 }
 
 impl Workload {
@@ -223,10 +221,6 @@ impl Workload {
         }
         let slice = adjust.slice.unwrap_or(self.slice);
         self.holds_intervals(slice, measure)?;
-        let criteria = match adjust.criteria.as_slice() {
-            [] => self.criteria.iter().map(|criterion| self.rewindowed(criterion, slice)).collect(),
-            typed => super::criteria::typed(typed, slice, self)?,
-        };
         let mut phases = Plan::phases(warm_up, measure);
         let verify = self.verify || adjust.verify;
         if let Some((stream, phase)) = Plan::read_back(&streams).filter(|_| verify) {
@@ -244,7 +238,7 @@ impl Workload {
             targets,
             streams,
             phases,
-            criteria,
+            criteria: self.criteria.iter().map(|criterion| self.rewindowed(criterion, slice)).collect(),
             slice,
             interval: self.interval,
             max_lag: self.max_lag,

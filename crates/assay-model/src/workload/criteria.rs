@@ -2,6 +2,7 @@
 
 use super::Source;
 use super::common::Workload;
+use crate::{Address, Plan};
 use assay_base::fault::nearest;
 use assay_base::{Bound, Criterion, Fault, Measure, Share, Span};
 use serde::Deserialize;
@@ -97,22 +98,32 @@ fn one(source: Source<'_>, table: &Spanned<CriterionKeys>, workload: &Workload) 
     };
     let stream = keys.stream.get_ref().clone();
     let criterion = Criterion { stream, measure: keys.measure.unwrap_or(Measure::Response), bound, window };
-    fits(key, &criterion, workload).map_err(|(what, remedy, of)| {
+    let names: Vec<&str> = workload.streams.iter().map(|stream| stream.name.as_str()).collect();
+    fits(key, &criterion, &names, workload.interval).map_err(|(what, remedy, of)| {
         let span = if of == Of::Stream { keys.stream.span() } else { table.span() };
         source.fault(span, what, remedy)
     })?;
     Ok(criterion)
 }
 
-/// Criteria as they are typed, in place of the workload's own; what does not fit says why.
-pub(super) fn typed(texts: &[String], slice: Span, workload: &Workload) -> Result<Vec<Criterion>, String> {
-    let one = |text: &String| {
-        let criterion = Criterion::typed(text, slice)?;
-        let wrong = |(what, remedy, _)| format!("criterion \"{}\": {what}\n  = {remedy}", text.escape_debug());
-        fits("the bound", &criterion, workload).map_err(wrong)?;
-        Ok(criterion)
-    };
-    texts.iter().map(one).collect()
+impl Plan {
+    /// The same plan, judged by criteria as they are typed instead of its own, where there are any; what does not fit says why.
+    pub fn judged_by(self, typed: &[String]) -> Result<Plan, String> {
+        if typed.is_empty() {
+            return Ok(self);
+        }
+        // What reads back has no part in what is measured.
+        let measured = self.streams.iter().filter(|stream| stream.address != Address::Written);
+        let names: Vec<&str> = measured.map(|stream| stream.name.as_str()).collect();
+        let one = |text: &String| {
+            let criterion = Criterion::typed(text, self.slice)?;
+            let wrong = |(what, remedy, _)| format!("criterion \"{}\": {what}\n  = {remedy}", text.escape_debug());
+            fits("the bound", &criterion, &names, self.interval).map_err(wrong)?;
+            Ok(criterion)
+        };
+        let criteria = typed.iter().map(one).collect::<Result<_, String>>()?;
+        Ok(Plan { criteria, ..self })
+    }
 }
 
 /// Which word of a criterion is wrong.
@@ -122,12 +133,12 @@ enum Of {
     All,
 }
 
-/// Whether a criterion, whose bound is called `key`, can be judged on this workload; otherwise what is wrong and what to write.
-fn fits(key: &str, criterion: &Criterion, workload: &Workload) -> Result<(), (String, String, Of)> {
-    let names: Vec<&str> = workload.streams.iter().map(|stream| stream.name.as_str()).collect();
+/// Whether a criterion, whose bound is called `key`, can be judged on streams of these `names`, recorded in steps of `interval`;
+/// otherwise what is wrong and what to write.
+fn fits(key: &str, criterion: &Criterion, names: &[&str], interval: Span) -> Result<(), (String, String, Of)> {
     if !names.contains(&criterion.stream.as_str()) {
         let known = || format!("the streams are {}", names.join(", "));
-        let remedy = nearest(&criterion.stream, &names).map_or_else(known, |name| format!("did you mean {name}?"));
+        let remedy = nearest(&criterion.stream, names).map_or_else(known, |name| format!("did you mean {name}?"));
         return Err((format!("there is no stream \"{}\"", criterion.stream.escape_debug()), remedy, Of::Stream));
     }
     let wrong = |what: String, remedy: &str| Err((what, remedy.to_owned(), Of::All));
@@ -143,7 +154,6 @@ fn fits(key: &str, criterion: &Criterion, workload: &Workload) -> Result<(), (St
         }
         _ => {}
     }
-    let interval = workload.interval;
     let uneven = |window: &Span| window.is_zero() || !window.as_ns().is_multiple_of(interval.as_ns());
     match criterion.window.filter(uneven) {
         Some(window) => wrong(

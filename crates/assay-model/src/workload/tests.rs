@@ -79,8 +79,9 @@ fn percentiles_and_maxima_are_shares_over_a_time() {
 fn what_is_typed_is_judged_instead_of_the_files_criteria() {
     let workload = read("orders.toml", ORDERS).unwrap();
     let typed = |texts: &[&str]| {
-        let criteria = texts.iter().map(ToString::to_string).collect();
-        let plan = workload.plan(&Adjust { criteria, slice: Some(Span::from_secs(60)), ..Adjust::default() })?;
+        let criteria: Vec<String> = texts.iter().map(ToString::to_string).collect();
+        let adjust = Adjust { slice: Some(Span::from_secs(60)), verify: true, ..Adjust::default() };
+        let plan = workload.plan(&adjust)?.judged_by(&criteria)?;
         Ok::<_, String>(plan.criteria.iter().map(ToString::to_string).collect::<Vec<_>>())
     };
     assert_eq!(
@@ -89,6 +90,8 @@ fn what_is_typed_is_judged_instead_of_the_files_criteria() {
     );
     for (text, what) in [
         ("raeds p99 at most 5ms", "did you mean reads?"),
+        ("read-back p99 at most 5ms", "there is no stream"),
+        ("", "\"\" is not a criterion"),
         ("reads p99 at most 0s", "can never hold"),
         ("reads p99 under 5ms", "write it like"),
         ("reads p99 at most 5", "unit"),

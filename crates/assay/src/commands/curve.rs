@@ -29,7 +29,7 @@ pub fn curve(args: &cli::Curve) -> Result<u8, Failure> {
     let asked = shares(&args.points)?;
     beginning(&args.search)?;
     let task = (args.workload.as_str(), args.targets.as_slice());
-    let several = Several::open("curve", task, &args.pace, &args.access, &args.output)?;
+    let several = Several::open("curve", task, (&args.pace, &args.judged), &args.access, &args.output)?;
     let stream = stream(&several.plan, args.stream.as_deref())?;
     let given = args.max.map(|max| maximum(max, &several.plan, &stream)).transpose()?;
     let fresh = Curve {

@@ -22,7 +22,7 @@ pub fn explain(args: &cli::Explain) -> Result<u8, Failure> {
     }
     let asked = Asking::of(&args.workload, &args.targets)?;
     let named = targets::named(&asked.names)?;
-    let plan = asked.plan(&named, args.load, &args.pace)?;
+    let plan = asked.plan(&named, args.load, &args.pace, &args.judged)?;
     let sizes = sizes_of(&named)?;
     if args.json {
         let mut value =

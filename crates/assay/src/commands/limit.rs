@@ -23,7 +23,7 @@ const BAR: usize = 40;
 pub fn limit(args: &cli::Limit) -> Result<u8, Failure> {
     beginning(&args.search)?;
     let task = (args.workload.as_str(), args.targets.as_slice());
-    let several = Several::open("limit", task, &args.pace, &args.access, &args.output)?;
+    let several = Several::open("limit", task, (&args.pace, &args.judged), &args.access, &args.output)?;
     let dir = several.directory()?;
     let mut progress = Progress::new(false);
     progress.say(&several.length());

@@ -29,7 +29,7 @@ pub fn run(args: &cli::Run) -> Result<u8, Failure> {
         return Err(Failure::usage("run needs a target: a device, a file, sim:flash or null:1GiB"));
     }
     let named = targets::named(&asked.names)?;
-    let mut plan = asked.plan(&named, args.load, &args.pace)?;
+    let mut plan = asked.plan(&named, args.load, &args.pace, &args.judged)?;
     rundir::refuse_taken(args.output.out.as_deref())?;
     let planned = rundir::planned(args.output.resume.as_deref().or(args.output.out.as_deref()), &plan.name);
     let smallest = |block| plan.smallest_target(block);
@@ -98,8 +98,18 @@ impl Asking {
         Ok(Asking { workloads, names })
     }
 
-    /// The plan of all of them together.
+    /// The plan of all of them together, judged by what is typed where something is.
     pub fn plan(
+        &self,
+        named: &[(String, Named)],
+        load: Option<assay_base::Multiple>,
+        pace: &cli::Pace,
+        judged: &cli::Judged,
+    ) -> Result<Plan, Failure> {
+        self.merged(named, load, pace)?.judged_by(&judged.criteria).map_err(Failure::workload)
+    }
+
+    fn merged(
         &self,
         named: &[(String, Named)],
         load: Option<assay_base::Multiple>,
@@ -234,7 +244,6 @@ pub fn plan(
         seed: seed(pace.seed.or(workload.seed), named),
         targets: named.len().max(1) as u16,
         verify: pace.verify,
-        criteria: pace.criteria.clone(),
     };
     workload.plan(&adjust).map_err(Failure::workload)
 }

@@ -30,6 +30,7 @@ pub struct Several<'a> {
     access: &'a cli::Access,
     output: &'a cli::Output,
     pace: cli::Pace,
+    judged: &'a cli::Judged,
     workload: Workload,
     named: Vec<(String, Named)>,
     opened: Targets,
@@ -49,7 +50,7 @@ impl<'a> Several<'a> {
     pub fn open(
         verb: &str,
         (workload, targets): (&str, &[String]),
-        pace: &cli::Pace,
+        (pace, judged): (&cli::Pace, &'a cli::Judged),
         access: &'a cli::Access,
         output: &'a cli::Output,
     ) -> Result<Several<'a>, Failure> {
@@ -61,6 +62,7 @@ impl<'a> Several<'a> {
         let named = targets::named(&names)?;
         let pace = cli::Pace { measure: Some(pace.measure.unwrap_or(workload.duration.min(RUN))), ..pace.clone() };
         let plan = run::plan(&workload, &named, Some(Multiple::ONE), &pace)?;
+        let plan = plan.judged_by(&judged.criteria).map_err(Failure::workload)?;
         if !plan.can_be_scaled() {
             return Err(Failure::workload(format!(
                 "{verb} offers one load after another: {}",
@@ -77,7 +79,21 @@ impl<'a> Several<'a> {
         let opened = Targets::open(&named, wish, access)?;
         let stop = signals::watch().map_err(|e| Failure::host(format!("signals cannot be watched: {e}")))?;
         let _scheduler = Schedulers::set(workload.scheduler.as_deref(), &opened)?;
-        Ok(Several { access, output, pace, workload, named, opened, stop, names, plan, plan_sum, planned, _scheduler })
+        Ok(Several {
+            access,
+            output,
+            pace,
+            judged,
+            workload,
+            named,
+            opened,
+            stop,
+            names,
+            plan,
+            plan_sum,
+            planned,
+            _scheduler,
+        })
     }
 
     /// How long each run measures, and why, for whoever waits.
@@ -143,6 +159,7 @@ impl<'a> Several<'a> {
     ) -> Result<(Judgement, PathBuf), Failure> {
         let pace = cli::Pace { seed: Some(seed), ..self.pace.clone() };
         let plan = run::plan(&self.workload, &self.named, Some(load), &pace)?;
+        let plan = plan.judged_by(&self.judged.criteria).map_err(Failure::workload)?;
         let dir = rundir::create(&below.join(name), false)?;
         let mut log = LogFile::create(&dir.join("run.jsonl"))?;
         let how = Drive {
@@ -179,8 +196,7 @@ pub fn kept<T: DeserializeOwned>(file: &Path, same: impl Fn(&T) -> bool) -> Resu
     let text = files::text(file, LARGEST).map_err(|e| unusable(&e))?;
     let kept: T = serde_json::from_str(&text).map_err(|e| unusable(&e))?;
     if !same(&kept) {
-        let why =
-            "it is of another workload, other targets, another length or seed; repeat the command it was started with";
+        let why = "it is of another workload, other targets or criteria, another length or seed; repeat the command it was started with";
         return Err(unusable(&why));
     }
     Ok(kept)

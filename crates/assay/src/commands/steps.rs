@@ -25,6 +25,11 @@ struct Explained {
 
 /// Prints what a certification would do. Writes nothing.
 pub fn explain(args: &cli::Explain) -> Result<u8, Failure> {
+    if !args.judged.criteria.is_empty() {
+        return Err(Failure::usage(
+            "certify judges by its workload's own criteria: write yours as [[criterion]] of a file, not as --criterion",
+        ));
+    }
     let (procedure, names) = Procedure::of(&args.targets, false, args.load)?;
     let named = targets::named(&names)?;
     let sizes = sizes_of(&named)?;

@@ -158,6 +158,19 @@ fn criteria_that_are_typed_decide_instead_of_the_workloads_own() {
     assert!(told(&explained).contains("(p99.9 at most 5ms)"), "{}", told(&explained));
     let limited = place.assay(&["limit", "random-read", "sim:flash", "--criterion", "reads p99 at most 1ns", "--json"]);
     assert_eq!(limited.code, Some(10), "nothing is as quick as that: {}", told(&limited));
-    let certified = place.assay(&["certify", "sim:flash", "--criterion", "reads p99 at most 1ms"]);
-    assert!(certified.code == Some(2) && told(&certified).contains("[[criterion]]"), "{}", told(&certified));
+    for certify in [&["certify", "sim:flash"][..], &["certify", "--quick"], &["explain", "certify", "sim:flash"]] {
+        let refused = place.assay(&[certify, &["--criterion", "reads p99 at most 1ms"]].concat());
+        assert!(refused.code == Some(2) && told(&refused).contains("[[criterion]]"), "{}", told(&refused));
+    }
+    let conf = "device-names: none\ntest-duration-sec: 2\nread-reqs-per-sec: 100\nwrite-reqs-per-sec: 0\nreport-interval-sec: 1\n";
+    place.write("users.conf", conf);
+    place.write("events.conf", conf);
+    let both = ["run", "users.conf", "events.conf", "sim:flash", "--json", "--criterion"];
+    let judged = place.assay(&[&both[..], &["users.reads p99 at most 10s"]].concat());
+    let titles: Vec<String> =
+        judged.json()["criteria"].as_array().unwrap().iter().map(|it| it["title"].to_string()).collect();
+    assert_eq!((judged.code, titles.len()), (Some(0), 2), "{titles:?}");
+    assert!(titles[1].contains("users.reads response over 10 s"), "{titles:?}");
+    let neither = place.assay(&[&both[..], &["reads p99 at most 10s"]].concat());
+    assert!(neither.code == Some(3) && told(&neither).contains("no stream"), "{}", told(&neither));
 }
