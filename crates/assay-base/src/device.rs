@@ -1,10 +1,44 @@
-//! The contract between the engine and whatever carries its operations.
+//! The contract between the engine and whatever carries its requests.
+//!
+//! A request is whatever one kind of device carries: a block I/O, a transaction, a call of a file system. The engine knows of
+//! it only the target and how many bytes it is to move.
 //!
 //! One `Device` value serves one worker and all the targets of its plan (one ring, one pool, one simulated bank): waiting
-//! is then waiting in one place. `Op::target` says which target is meant. Implementations: io_uring, threads, null and
-//! simulated ones in `assay-device`.
+//! is then waiting in one place. Implementations for block I/O: io_uring, threads, null and simulated ones in `assay-device`.
 
-use crate::{Errno, Instant, Op, Span, Ticket};
+use crate::{Code, Instant, Op, Span, Ticket};
+use std::borrow::Cow;
+use std::fmt;
+
+/// What one kind of device carries.
+pub trait Request: Copy + Default + fmt::Debug {
+    /// Index of its target in the plan's list.
+    fn target(&self) -> u16;
+
+    /// The bytes that a completion in full reports; 0 where a request moves none that can be counted.
+    fn bytes(&self) -> u32;
+
+    /// What an event about it says of it, by name.
+    fn facts(&self) -> Vec<(&'static str, String)> {
+        Vec::new()
+    }
+}
+
+impl Request for Op {
+    #[inline(always)]
+    fn target(&self) -> u16 {
+        self.target
+    }
+
+    #[inline(always)]
+    fn bytes(&self) -> u32 {
+        self.len
+    }
+
+    fn facts(&self) -> Vec<(&'static str, String)> {
+        vec![("offset", self.offset.to_string()), ("bytes", self.len.to_string())]
+    }
+}
 
 /// What the engine must know of a target before it can address it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -15,14 +49,14 @@ pub struct Geometry {
     pub block: u32,
 }
 
-/// The end of one operation.
+/// The end of one request.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Completion {
     /// The slot that is free again.
     pub ticket: Ticket,
     /// Bytes moved, or the error. Fewer bytes than asked for is a short I/O, never a success.
-    pub result: Result<u32, Errno>,
-    /// Just before the operation was handed over.
+    pub result: Result<u32, Code>,
+    /// Just before the request was handed over.
     pub issued: Instant,
     /// Just after the hand-over returned: `accepted − issued` is time spent inside a blocking submit, which is the
     /// device's or the kernel's, not the generator's.
@@ -34,18 +68,14 @@ pub struct Completion {
 /// Completions found by one poll, in the order they were found.
 pub type Done = Vec<Completion>;
 
-/// Carries operations to targets and brings their completions back. All times are on the caller's time line.
+/// Carries requests to targets and brings their completions back. All times are on the caller's time line.
 pub trait Device {
-    /// Size and block size of `target`.
-    fn geometry(&self, target: u16) -> Geometry;
+    /// What it carries.
+    type Request: Request;
 
-    /// The data of a slot: filled by the engine before a write is submitted, holding what was read after a read completed.
-    /// Empty where the device carries no data (null, simulated); then no payload is generated.
-    fn buffer(&mut self, ticket: Ticket) -> &mut [u8];
-
-    /// Hands over one operation. It may be queued until the next `poll` or `wait`. Every failure, also one of the hand-over
+    /// Hands over one request. It may be queued until the next `poll` or `wait`. Every failure, also one of the hand-over
     /// itself, comes back as a completion with an error. The caller never uses a ticket again before its completion.
-    fn submit(&mut self, now: Instant, ticket: Ticket, op: &Op);
+    fn submit(&mut self, now: Instant, ticket: Ticket, request: &Self::Request);
 
     /// Sends what is queued and appends what has completed to `done`, without waiting.
     fn poll(&mut self, now: Instant, done: &mut Done);
@@ -54,27 +84,41 @@ pub trait Device {
     /// only the operating system knows.
     fn next_wakeup(&self) -> Option<Instant>;
 
+    /// Waits at most `span` for a completion to appear; returns at once where time is virtual.
+    fn wait(&mut self, span: Span);
+
     /// True where [`Completion::completed`] is when the completion was found, because nobody tells when it was: one that is
     /// looked for late then seems to have taken longer.
     fn is_stamped_when_found(&self) -> bool {
         false
     }
 
-    /// True where time is virtual, every operation will complete in full, and its completion stands fast once it was
-    /// submitted: then it does not matter when the caller looks at it.
-    fn is_sure(&self) -> bool {
-        false
+    /// The name of a code that its completions bear, as log and report write it.
+    fn name(&self, code: Code) -> Cow<'static, str> {
+        code.name()
     }
+}
 
-    /// Carries an operation and says at once when it completes and how; `poll` brings it back only if the caller has it
-    /// [kept](Device::keep). `None`, always where the device is not [sure](Device::is_sure): it must be submitted.
-    fn foretell(&mut self, _now: Instant, _op: &Op) -> Option<(Instant, Result<u32, Errno>)> {
-        None
-    }
+/// A device of blocks: bytes at offsets.
+pub trait BlockDevice: Device<Request = Op> {
+    /// Size and block size of `target`.
+    fn geometry(&self, target: u16) -> Geometry;
+
+    /// The data of a slot: filled by the engine before a write is submitted, holding what was read after a read completed.
+    /// Empty where the device carries no data (null, simulated); then no payload is generated.
+    fn buffer(&mut self, ticket: Ticket) -> &mut [u8];
+}
+
+/// A device in virtual time that can say of a request at once when it will complete.
+pub trait Foretelling: Device {
+    /// True where every request will complete in full, and its completion stands fast once it was submitted: then it does
+    /// not matter when the caller looks at it.
+    fn is_sure(&self) -> bool;
+
+    /// Carries a request and says at once when it completes and how; `poll` brings it back only if the caller has it
+    /// [kept](Foretelling::keep). `None`: it must be submitted. Only a device that is [sure](Foretelling::is_sure) is asked.
+    fn foretell(&mut self, now: Instant, request: &Self::Request) -> Option<(Instant, Result<u32, Code>)>;
 
     /// Keeps what was foretold, and takes up its ticket, until `poll` brings it back in its time.
-    fn keep(&mut self, _foretold: Completion) {}
-
-    /// Waits at most `span` for a completion to appear; returns at once where time is virtual.
-    fn wait(&mut self, span: Span);
+    fn keep(&mut self, foretold: Completion);
 }

@@ -21,10 +21,10 @@ pub mod units;
 mod serde_text;
 
 pub use criterion::{Bound, Criterion, Measure};
-pub use device::{Completion, Device, Done, Geometry};
+pub use device::{BlockDevice, Completion, Device, Done, Foretelling, Geometry, Request};
 pub use fault::Fault;
 pub use multiple::Multiple;
-pub use op::{Direction, Errno, Op, Ticket};
+pub use op::{Code, Direction, Op, Ticket};
 pub use prng::Prng;
 pub use stamp::Stamp;
 pub use time::{Instant, Span};

@@ -1,11 +1,13 @@
 //! One operation: what it does, where, and how it ended.
 
+use std::borrow::Cow;
 use std::fmt;
 
 /// Which way the data goes.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Default, Debug)]
 pub enum Direction {
     /// From the target.
+    #[default]
     Read,
     /// To the target; destroys what was there.
     Write,
@@ -31,8 +33,8 @@ impl std::str::FromStr for Direction {
     }
 }
 
-/// One I/O on one target.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+/// One block I/O on one target.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct Op {
     /// Index of the target in the plan's list.
     pub target: u16,
@@ -50,9 +52,10 @@ pub struct Op {
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct Ticket(pub u32);
 
-/// An error number of the operating system.
+/// Why a request did not succeed, as a number that the device which carried it can [name](crate::Device::name): an errno of the
+/// operating system (1 to 4095), zero and below one of ours, above that whatever the device makes of it.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
-pub struct Errno(pub i32);
+pub struct Code(pub i32);
 
 /// The names of the errors storage gives, by Linux number (include/uapi/asm-generic/errno*.h), and of damaged data, which no
 /// system call reports.
@@ -87,36 +90,89 @@ const NAMES: [(i32, &str); 28] = [
     (125, "ECANCELED"),
 ];
 
-impl Errno {
+impl Code {
     /// No error of the target: the engine broke, and the operation was never handed over.
-    pub const NOT_SUBMITTED: Errno = Errno(0);
+    pub const NOT_SUBMITTED: Code = Code(0);
     /// What was read was there before a write that completed: the write is lost.
-    pub const LOST: Errno = Errno(-1);
+    pub const LOST: Code = Code(-1);
     /// What was read was written to another place.
-    pub const MISDIRECTED: Errno = Errno(-2);
+    pub const MISDIRECTED: Code = Code(-2);
     /// What was read is a write in part only.
-    pub const TORN: Errno = Errno(-3);
+    pub const TORN: Code = Code(-3);
     /// What was read is a write of ours that was changed.
-    pub const CORRUPT: Errno = Errno(-4);
+    pub const CORRUPT: Code = Code(-4);
     /// What was read was never written by this program, at a place that it has written.
-    pub const FOREIGN: Errno = Errno(-5);
+    pub const FOREIGN: Code = Code(-5);
     /// Input/output error.
-    pub const EIO: Errno = Errno(5);
+    pub const EIO: Code = Code(5);
     /// No space left on the target.
-    pub const ENOSPC: Errno = Errno(28);
+    pub const ENOSPC: Code = Code(28);
 }
 
-impl Errno {
+impl Code {
     /// All kinds of damaged data.
-    pub const DAMAGE: [Errno; 5] = [Errno::LOST, Errno::MISDIRECTED, Errno::TORN, Errno::CORRUPT, Errno::FOREIGN];
+    pub const DAMAGE: [Code; 5] = [Code::LOST, Code::MISDIRECTED, Code::TORN, Code::CORRUPT, Code::FOREIGN];
 }
 
-impl fmt::Display for Errno {
-    /// The symbolic name (`EIO`), or `errno 999` for one that storage is not known to give.
+impl Code {
+    /// The largest errno (Linux, include/linux/err.h).
+    pub const LARGEST_ERRNO: i32 = 4095;
+    /// Where codes of five characters begin.
+    const OF_TEXT: i32 = 1 << 24;
+
+    /// The code of a name of five digits and capital letters, such as an SQLSTATE (ISO/IEC 9075); `None` for any other text.
+    pub fn of_text(text: &str) -> Option<Code> {
+        let digit = |n: i32, c: char| Some(n * 36 + c.to_digit(36).filter(|_| !c.is_ascii_lowercase())? as i32);
+        let number = text.chars().try_fold(0, digit).filter(|_| text.len() == 5)?;
+        Some(Code(Code::OF_TEXT + number))
+    }
+
+    /// Whether it is an errno or one of ours.
+    pub fn is_of_the_system(self) -> bool {
+        self.0 <= Code::LARGEST_ERRNO
+    }
+
+    /// The symbolic name (`EIO`), the five characters it was made of (`40001`), or `errno 999` for one that nobody names.
+    pub fn name(self) -> Cow<'static, str> {
+        if let Some((_, name)) = NAMES.iter().find(|(number, _)| *number == self.0) {
+            return (*name).into();
+        }
+        match self.0.checked_sub(Code::OF_TEXT).filter(|number| (0..36i32.pow(5)).contains(number)) {
+            Some(number) => {
+                let digit = |place: u32| char::from_digit((number / 36i32.pow(place) % 36) as u32, 36).unwrap_or('0');
+                (0..5).rev().map(|place| digit(place).to_ascii_uppercase()).collect::<String>().into()
+            }
+            None if self.is_of_the_system() => format!("errno {}", self.0).into(),
+            None => format!("code {}", self.0).into(),
+        }
+    }
+}
+
+impl fmt::Display for Code {
+    /// Its [name](Code::name).
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match NAMES.iter().find(|(number, _)| *number == self.0) {
-            Some((_, name)) => f.pad(name),
-            None => f.pad(&format!("errno {}", self.0)),
+        f.pad(&self.name())
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "a test panics to fail")]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn codes_have_names() {
+        for (code, name) in [(5, "EIO"), (0, "not submitted"), (-4, "corrupt"), (999, "errno 999"), (5000, "code 5000")]
+        {
+            assert_eq!(Code(code).to_string(), name);
+        }
+        for text in ["40001", "40P01", "00000", "ZZZZZ", "HY000"] {
+            let code = Code::of_text(text).unwrap();
+            assert!(!code.is_of_the_system());
+            assert_eq!(code.name(), text);
+        }
+        for text in ["", "4000", "400001", "40p01", "40-01", "é001"] {
+            assert_eq!(Code::of_text(text), None, "{text}");
         }
     }
 }

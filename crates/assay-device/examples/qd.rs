@@ -5,7 +5,7 @@
 //! qd ENGINE DEPTH SECONDS PATH        ENGINE: auto, io_uring, threads or null (PATH is then unused)
 //! ```
 
-use assay_base::{Device, Direction, Done, Geometry, Op, Prng, Span, Ticket};
+use assay_base::{BlockDevice, Direction, Done, Geometry, Op, Prng, Span, Ticket};
 use assay_device::clock::Clock;
 use assay_device::facts::Slots;
 use assay_device::null::Null;
@@ -56,7 +56,7 @@ struct Report {
 
 impl Report {
     /// Keeps `depth` reads in flight for `span`, then drains.
-    fn run(&mut self, device: &mut impl Device, depth: u32, span: Span, clock: Clock) {
+    fn run(&mut self, device: &mut impl BlockDevice, depth: u32, span: Span, clock: Clock) {
         let blocks = device.geometry(0).size / u64::from(BLOCK);
         let mut prng = Prng::seeded(1);
         let mut op = Op { target: 0, direction: Direction::Read, durable: false, offset: 0, len: BLOCK };

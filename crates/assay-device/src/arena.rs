@@ -4,7 +4,7 @@
 //! fault during a run would be measured as the device's time.
 
 use crate::facts::{EngineError, Slots};
-use assay_base::{Errno, Ticket};
+use assay_base::{Code, Ticket};
 use rustix::mm::{Advice, MapFlags, ProtFlags, madvise, mmap_anonymous, munmap};
 use std::ptr::{self, NonNull};
 
@@ -28,7 +28,7 @@ impl Arena {
     pub(crate) fn new(slots: Slots) -> Result<Arena, EngineError> {
         let stride = (slots.bytes as usize).next_multiple_of(ALIGN).max(ALIGN);
         let len = stride.saturating_mul(slots.count.max(1) as usize);
-        let fault = |e: rustix::io::Errno| EngineError::Memory { bytes: len as u64, errno: Errno(e.raw_os_error()) };
+        let fault = |e: rustix::io::Errno| EngineError::Memory { bytes: len as u64, errno: Code(e.raw_os_error()) };
         // SAFETY: a new private mapping at an address of the kernel's choice touches nothing that exists.
         let start =
             unsafe { mmap_anonymous(ptr::null_mut(), len, ProtFlags::READ | ProtFlags::WRITE, MapFlags::PRIVATE) }

@@ -2,7 +2,7 @@
 
 use crate::clock::Clock;
 use crate::open::Target;
-use assay_base::{Completion, Direction, Errno, Op, Ticket};
+use assay_base::{Code, Completion, Direction, Op, Ticket};
 use rustix::io::{IoSlice, ReadWriteFlags, pread, pwrite, pwritev2};
 
 /// Carries `op` out at `offset` of its file, on `data`, between two readings of the clock. The call is submission and
@@ -29,6 +29,6 @@ pub(crate) fn carry_out(
         }
     };
     let completed = clock.now();
-    let result = moved.map(|n| n as u32).map_err(|e| Errno(e.raw_os_error()));
+    let result = moved.map(|n| n as u32).map_err(|e| Code(e.raw_os_error()));
     Completion { ticket, result, issued, accepted: issued, completed }
 }

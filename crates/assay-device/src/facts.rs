@@ -1,6 +1,6 @@
 //! What an engine is given, what it says of itself for the log, and how it fails to start: plain data shared by all engines.
 
-use assay_base::Errno;
+use assay_base::Code;
 use std::fmt;
 
 /// How many operations may be in flight at once, and the largest of them.
@@ -43,7 +43,7 @@ pub struct Health {
     /// Completions the kernel had no room for.
     pub completions_overflowed: u32,
     /// Set when the kernel refused submissions for good: from then on every operation completes with this error.
-    pub refused: Option<Errno>,
+    pub refused: Option<Code>,
 }
 
 /// Why an engine could not be started.
@@ -56,7 +56,7 @@ pub enum EngineError {
         /// The system call that failed.
         call: &'static str,
         /// Its error.
-        errno: Errno,
+        errno: Code,
     },
     /// The kernel is too old for the engine.
     Lacking {
@@ -77,7 +77,7 @@ pub enum EngineError {
         /// How many bytes were asked for.
         bytes: u64,
         /// The kernel's error.
-        errno: Errno,
+        errno: Code,
     },
     /// The process may not have that many threads.
     Threads {
@@ -86,7 +86,7 @@ pub enum EngineError {
         /// How many are needed.
         wanted: u32,
         /// The kernel's error.
-        errno: Errno,
+        errno: Code,
     },
 }
 
@@ -129,7 +129,7 @@ impl fmt::Display for EngineError {
 impl std::error::Error for EngineError {}
 
 /// What to do about a refused `io_uring_setup`.
-fn advice(errno: Errno) -> &'static str {
+fn advice(errno: Code) -> &'static str {
     match errno.0 {
         libc::EPERM => {
             "set sysctl kernel.io_uring_disabled=0, allow it in the container's seccomp profile, or use --engine threads"
@@ -149,19 +149,19 @@ mod tests {
     fn every_error_says_what_and_what_to_do() {
         for (error, what, remedy) in [
             (
-                EngineError::Refused { engine: "io_uring", call: "io_uring_setup", errno: Errno(1) },
+                EngineError::Refused { engine: "io_uring", call: "io_uring_setup", errno: Code(1) },
                 "EPERM",
                 "io_uring_disabled=0",
             ),
             (
-                EngineError::Refused { engine: "io_uring", call: "io_uring_setup", errno: Errno(38) },
+                EngineError::Refused { engine: "io_uring", call: "io_uring_setup", errno: Code(38) },
                 "errno 38",
                 "--engine threads",
             ),
             (EngineError::Lacking { feature: "EXT_ARG (Linux 5.11)" }, "EXT_ARG", "--engine threads"),
             (EngineError::Slots { engine: "threads", asked: 5000, most: 1024 }, "5000", "1024 or fewer"),
-            (EngineError::Memory { bytes: 1 << 40, errno: Errno(12) }, "ENOMEM", "lower"),
-            (EngineError::Threads { started: 3, wanted: 64, errno: Errno(11) }, "3 of 64", "ulimit -u"),
+            (EngineError::Memory { bytes: 1 << 40, errno: Code(12) }, "ENOMEM", "lower"),
+            (EngineError::Threads { started: 3, wanted: 64, errno: Code(11) }, "3 of 64", "ulimit -u"),
         ] {
             let text = error.to_string();
             assert!(text.contains(what) && text.contains(remedy), "{text}");

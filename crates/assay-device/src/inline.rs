@@ -14,7 +14,7 @@ use crate::call::carry_out;
 use crate::clock::{Clock, sharpen_sleeps};
 use crate::facts::{EngineError, EngineFacts, Slots};
 use crate::open::Target;
-use assay_base::{Completion, Device, Done, Errno, Geometry, Instant, Op, Span, Ticket};
+use assay_base::{BlockDevice, Code, Completion, Device, Done, Geometry, Instant, Op, Span, Ticket};
 use rustix::thread::{Timespec, nanosleep};
 
 /// The inline engine.
@@ -63,23 +63,16 @@ impl Inline {
         &self.facts
     }
 
-    fn admit(&self, op: &Op) -> Result<u64, Errno> {
+    fn admit(&self, op: &Op) -> Result<u64, Code> {
         if op.len > self.facts.slots.bytes {
-            return Err(Errno(libc::EINVAL));
+            return Err(Code(libc::EINVAL));
         }
-        self.targets.get(usize::from(op.target)).ok_or(Errno(libc::EINVAL))?.place(op)
+        self.targets.get(usize::from(op.target)).ok_or(Code(libc::EINVAL))?.place(op)
     }
 }
 
 impl Device for Inline {
-    fn geometry(&self, target: u16) -> Geometry {
-        self.targets[usize::from(target)].geometry()
-    }
-
-    fn buffer(&mut self, ticket: Ticket) -> &mut [u8] {
-        assert!(!self.flying[ticket.0 as usize], "the buffer of a submitted operation is not touched");
-        self.arena.slot(ticket)
-    }
+    type Request = Op;
 
     #[inline]
     fn submit(&mut self, now: Instant, ticket: Ticket, op: &Op) {
@@ -119,5 +112,16 @@ impl Device for Inline {
         let time = Timespec { tv_sec: (ns / 1_000_000_000) as i64, tv_nsec: (ns % 1_000_000_000) as i64 };
         // A signal ends the sleep early: the caller looks at its clock anyway.
         let _ = nanosleep(&time);
+    }
+}
+
+impl BlockDevice for Inline {
+    fn geometry(&self, target: u16) -> Geometry {
+        self.targets[usize::from(target)].geometry()
+    }
+
+    fn buffer(&mut self, ticket: Ticket) -> &mut [u8] {
+        assert!(!self.flying[ticket.0 as usize], "the buffer of a submitted operation is not touched");
+        self.arena.slot(ticket)
     }
 }

@@ -7,7 +7,7 @@ use crate::arena::Arena;
 use crate::clock::sharpen_sleeps;
 use crate::facts::{EngineError, EngineFacts, Slots};
 use crate::open::fits;
-use assay_base::{Completion, Device, Done, Errno, Geometry, Instant, Op, Span, Ticket};
+use assay_base::{BlockDevice, Code, Completion, Device, Done, Geometry, Instant, Op, Span, Ticket};
 use rustix::thread::{Timespec, nanosleep};
 
 /// The null device.
@@ -55,17 +55,11 @@ impl Null {
 }
 
 impl Device for Null {
-    fn geometry(&self, target: u16) -> Geometry {
-        self.targets[usize::from(target)]
-    }
-
-    fn buffer(&mut self, ticket: Ticket) -> &mut [u8] {
-        self.arena.as_mut().map_or(&mut [], |arena| arena.slot(ticket))
-    }
+    type Request = Op;
 
     #[inline]
     fn submit(&mut self, now: Instant, ticket: Ticket, op: &Op) {
-        let fit = self.targets.get(usize::from(op.target)).ok_or(Errno(libc::EINVAL)).and_then(|g| fits(*g, op));
+        let fit = self.targets.get(usize::from(op.target)).ok_or(Code(libc::EINVAL)).and_then(|g| fits(*g, op));
         let result = fit.map(|()| op.len);
         self.pending.push(Completion { ticket, result, issued: now, accepted: now, completed: now });
     }
@@ -89,6 +83,16 @@ impl Device for Null {
     }
 }
 
+impl BlockDevice for Null {
+    fn geometry(&self, target: u16) -> Geometry {
+        self.targets[usize::from(target)]
+    }
+
+    fn buffer(&mut self, ticket: Ticket) -> &mut [u8] {
+        self.arena.as_mut().map_or(&mut [], |arena| arena.slot(ticket))
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -107,7 +111,7 @@ mod tests {
             null.poll(Instant::from_ns(99), &mut done);
             let wanted = Completion {
                 ticket: Ticket(ticket),
-                result: result.map_err(Errno),
+                result: result.map_err(Code),
                 issued: now,
                 accepted: now,
                 completed: now,

@@ -5,7 +5,7 @@
 //! only come from `safety`: there is no public way to make a target from a bare descriptor.
 
 use crate::durable::Durable;
-use assay_base::{Direction, Errno, Geometry, Op};
+use assay_base::{Code, Direction, Geometry, Op};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::Arc;
 
@@ -58,9 +58,9 @@ impl Target {
 
     /// Where in the file `op` goes. `EBADF`: a write to a target that was opened for reading. `EINVAL`: see [`fits`].
     #[inline]
-    pub(crate) fn place(&self, op: &Op) -> Result<u64, Errno> {
+    pub(crate) fn place(&self, op: &Op) -> Result<u64, Code> {
         if op.direction == Direction::Write && !self.writable {
-            return Err(Errno(libc::EBADF));
+            return Err(Code(libc::EBADF));
         }
         fits(self.geometry, op)?;
         Ok(self.base + op.offset)
@@ -69,11 +69,11 @@ impl Target {
 
 /// Whether `op` is not empty, lies within the target and on its blocks; `EINVAL` otherwise.
 #[inline]
-pub(crate) fn fits(geometry: Geometry, op: &Op) -> Result<(), Errno> {
+pub(crate) fn fits(geometry: Geometry, op: &Op) -> Result<(), Code> {
     let len = u64::from(op.len);
     let inside = len > 0 && len <= geometry.size && op.offset <= geometry.size - len;
     let aligned = (op.offset | len) & (u64::from(geometry.block) - 1) == 0;
-    if inside && aligned { Ok(()) } else { Err(Errno(libc::EINVAL)) }
+    if inside && aligned { Ok(()) } else { Err(Code(libc::EINVAL)) }
 }
 
 #[cfg(test)]
@@ -104,6 +104,6 @@ mod tests {
             let got = target.place(&op(Direction::Read, offset, len)).map_err(|e| e.0);
             assert_eq!(got, place, "{len} at {offset}");
         }
-        assert_eq!(target.place(&op(Direction::Write, 0, 512)), Err(Errno(libc::EBADF)));
+        assert_eq!(target.place(&op(Direction::Write, 0, 512)), Err(Code(libc::EBADF)));
     }
 }

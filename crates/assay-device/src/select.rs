@@ -7,7 +7,7 @@ use crate::null::Null;
 use crate::open::Target;
 use crate::threads::Threads;
 use crate::uring::Uring;
-use assay_base::{Device, Done, Geometry, Instant, Op, Span, Ticket};
+use assay_base::{BlockDevice, Device, Done, Geometry, Instant, Op, Span, Ticket};
 use std::fmt;
 use std::str::FromStr;
 
@@ -113,13 +113,8 @@ impl AnyDevice {
 }
 
 impl Device for AnyDevice {
-    fn geometry(&self, target: u16) -> Geometry {
-        each!(self, device => device.geometry(target))
-    }
-    #[inline]
-    fn buffer(&mut self, ticket: Ticket) -> &mut [u8] {
-        each!(self, device => device.buffer(ticket))
-    }
+    type Request = Op;
+
     #[inline]
     fn submit(&mut self, now: Instant, ticket: Ticket, op: &Op) {
         each!(self, device => device.submit(now, ticket, op))
@@ -136,6 +131,17 @@ impl Device for AnyDevice {
     }
     fn wait(&mut self, span: Span) {
         each!(self, device => device.wait(span))
+    }
+}
+
+impl BlockDevice for AnyDevice {
+    fn geometry(&self, target: u16) -> Geometry {
+        each!(self, device => device.geometry(target))
+    }
+
+    #[inline]
+    fn buffer(&mut self, ticket: Ticket) -> &mut [u8] {
+        each!(self, device => device.buffer(ticket))
     }
 }
 
@@ -160,11 +166,7 @@ mod tests {
                 let refusal = select(Choice::Uring, targets(), slots(2), Clock::start()).err().unwrap();
                 assert_eq!(
                     refusal,
-                    EngineError::Refused {
-                        engine: "io_uring",
-                        call: "io_uring_setup",
-                        errno: assay_base::Errno(errno)
-                    }
+                    EngineError::Refused { engine: "io_uring", call: "io_uring_setup", errno: assay_base::Code(errno) }
                 );
             });
         }

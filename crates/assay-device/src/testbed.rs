@@ -8,7 +8,7 @@ use crate::open::Target;
 use crate::safety::Roots;
 use crate::threads::Threads;
 use crate::uring::Uring;
-use assay_base::{Completion, Device, Direction, Done, Geometry, Op, Span, Ticket};
+use assay_base::{BlockDevice, Completion, Direction, Done, Geometry, Op, Span, Ticket};
 use std::fs::{File, OpenOptions};
 use std::os::fd::AsFd;
 use std::os::unix::fs::OpenOptionsExt;
@@ -16,7 +16,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 /// Makes an engine for the tests that all engines must pass.
-pub(crate) type Make = fn(Vec<Target>, Slots) -> Box<dyn Device>;
+pub(crate) type Make = fn(Vec<Target>, Slots) -> Box<dyn BlockDevice>;
 
 /// The engines that do real I/O.
 pub(crate) const ENGINES: [(&str, Make); 3] = [
@@ -84,7 +84,7 @@ pub(crate) fn op(direction: Direction, offset: u64, len: u32) -> Op {
 }
 
 /// Submits every operation on a ticket of its own and waits for all of them, in the order of tickets.
-pub(crate) fn carry(device: &mut dyn Device, ops: &[Op]) -> Vec<Completion> {
+pub(crate) fn carry(device: &mut dyn BlockDevice, ops: &[Op]) -> Vec<Completion> {
     let clock = Clock::start();
     for (ticket, op) in ops.iter().enumerate() {
         device.submit(clock.now(), Ticket(ticket as u32), op);

@@ -5,7 +5,7 @@ use crate::null::Null;
 use crate::open::Target;
 use crate::testbed::*;
 use assay_base::Direction::{Read, Write};
-use assay_base::{Device, Done, Errno, Geometry, Op, Prng, Span, Ticket};
+use assay_base::{BlockDevice, Code, Done, Geometry, Op, Prng, Span, Ticket};
 use std::path::Path;
 
 /// What belongs to byte `i` of the block written by `ticket`.
@@ -116,7 +116,7 @@ fn errors_of_the_kernel_come_back_as_completions() {
         let ops = [op(Write, 0, 512), Op { target: 1, ..op(Write, 0, 512) }, Op { target: 1, ..op(Read, 0, 512) }];
         let done = carry(&mut *device, &ops);
         let results: Vec<_> = done.iter().map(|c| c.result).collect();
-        assert_eq!(results, [Err(Errno::ENOSPC), Err(Errno(libc::EBADF)), Ok(512)], "{name}");
+        assert_eq!(results, [Err(Code::ENOSPC), Err(Code(libc::EBADF)), Ok(512)], "{name}");
         assert!(done.iter().all(|c| c.issued <= c.accepted && c.accepted <= c.completed), "{name}");
     }
 }
@@ -141,7 +141,7 @@ fn a_durable_write_flushes_the_device_and_a_plain_one_does_not() {
 }
 
 /// Keeps `depth` random operations in flight, some of them impossible, and counts what comes back per ticket.
-fn every_ticket_comes_back_once(device: &mut dyn Device, depth: u32, name: &str) {
+fn every_ticket_comes_back_once(device: &mut dyn BlockDevice, depth: u32, name: &str) {
     let mut prng = Prng::child(11, &[u64::from(depth)]);
     let clock = Clock::start();
     let mut flying = vec![false; depth as usize];
@@ -165,7 +165,7 @@ fn every_ticket_comes_back_once(device: &mut dyn Device, depth: u32, name: &str)
         for completion in done.drain(..) {
             assert!(flying[completion.ticket.0 as usize], "{name}, depth {depth}: completed twice");
             flying[completion.ticket.0 as usize] = false;
-            assert!(matches!(completion.result, Ok(8192) | Err(Errno(libc::EINVAL))), "{name}: {completion:?}");
+            assert!(matches!(completion.result, Ok(8192) | Err(Code(libc::EINVAL))), "{name}: {completion:?}");
             completed += 1;
         }
         assert!(clock.now().as_ns() < 60_000_000_000, "{name}, depth {depth}: {completed} of {submitted}");
@@ -209,7 +209,7 @@ fn an_engine_may_be_made_in_one_thread_and_used_in_another() {
     let targets = || vec![target(file.path(), 8192, false)];
     let uring = crate::uring::Uring::new(targets(), slots(1), Clock::start()).unwrap();
     let threads = crate::threads::Threads::new(targets(), slots(1), Clock::start()).unwrap();
-    let devices: [Box<dyn Device + Send>; 2] = [Box::new(uring), Box::new(threads)];
+    let devices: [Box<dyn BlockDevice + Send>; 2] = [Box::new(uring), Box::new(threads)];
     for mut device in devices {
         let done = std::thread::spawn(move || carry(&mut *device, &[op(Read, 0, 8192)])).join().unwrap();
         assert_eq!(done[0].result, Ok(8192));

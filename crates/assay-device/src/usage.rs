@@ -64,13 +64,13 @@ pub fn descriptors() -> u64 {
 }
 
 /// Gives the calling thread real-time priority (SCHED_FIFO), so that nothing of normal priority delays an operation that is
-/// due. Errno when that is not permitted.
-pub fn real_time(priority: i32) -> Result<(), assay_base::Errno> {
+/// due. Code when that is not permitted.
+pub fn real_time(priority: i32) -> Result<(), assay_base::Code> {
     let parameters = libc::sched_param { sched_priority: priority };
     // SAFETY: the call reads the structure and changes nothing but the calling thread's scheduling.
     let result = unsafe { libc::sched_setscheduler(0, libc::SCHED_FIFO, &parameters) };
     let errno = || std::io::Error::last_os_error().raw_os_error().unwrap_or(0);
-    if result == 0 { Ok(()) } else { Err(assay_base::Errno(errno())) }
+    if result == 0 { Ok(()) } else { Err(assay_base::Code(errno())) }
 }
 
 /// Bytes a user may still write in the file system that holds `dir` (statvfs(3), `f_bavail`).

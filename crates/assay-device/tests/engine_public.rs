@@ -1,6 +1,6 @@
 //! The way the binary goes: from a scratch file through the gate to an engine, with nothing but what is public.
 
-use assay_base::{Completion, Device, Direction, Done, Op, Span, Ticket};
+use assay_base::{BlockDevice, Completion, Device, Direction, Done, Op, Span, Ticket};
 use assay_device::clock::Clock;
 use assay_device::facts::{Health, Slots};
 use assay_device::safety::{Gate, Request, scratch};

@@ -2,7 +2,9 @@
 
 mod sim_common;
 
-use assay_base::{Completion, Device, Direction, Done, Errno, Geometry, Instant, Op, Prng, Rate, Span, Ticket};
+use assay_base::{
+    BlockDevice, Code, Completion, Device, Direction, Done, Geometry, Instant, Op, Prng, Rate, Span, Ticket,
+};
 use assay_device::sim::Bank;
 use sim_common::{Open, act, bank, read, spec};
 
@@ -126,14 +128,14 @@ fn refused_requests_end_as_the_kernel_would_end_them() {
     let op = |direction, offset, len| Op { direction, ..read(offset, len) };
     for (op, want) in [
         (op(Direction::Read, 0, 4096), Ok(4096)),
-        (op(Direction::Read, 256, 4096), Err(Errno(22))),
-        (op(Direction::Read, 0, 100), Err(Errno(22))),
-        (op(Direction::Read, 0, 0), Err(Errno(22))),
+        (op(Direction::Read, 256, 4096), Err(Code(22))),
+        (op(Direction::Read, 0, 100), Err(Code(22))),
+        (op(Direction::Read, 0, 0), Err(Code(22))),
         (op(Direction::Read, SIZE - 512, 4096), Ok(512)),
         (op(Direction::Write, SIZE - 512, 4096), Ok(512)),
         (op(Direction::Read, SIZE, 512), Ok(0)),
-        (op(Direction::Write, SIZE, 512), Err(Errno::ENOSPC)),
-        (op(Direction::Write, u64::MAX - 511, 512), Err(Errno::ENOSPC)),
+        (op(Direction::Write, SIZE, 512), Err(Code::ENOSPC)),
+        (op(Direction::Write, u64::MAX - 511, 512), Err(Code::ENOSPC)),
     ] {
         let mut drive = bank(1, "sim:flash?size=1MiB");
         drive.submit(Instant::ZERO, Ticket(0), &op);

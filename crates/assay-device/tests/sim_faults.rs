@@ -2,7 +2,7 @@
 
 mod sim_common;
 
-use assay_base::{Device, Direction, Done, Errno, Instant, Rate, Span, Ticket};
+use assay_base::{Code, Device, Direction, Done, Instant, Rate, Span, Ticket};
 use sim_common::{Open, bank, read};
 
 fn at(ms: u64) -> Instant {
@@ -95,8 +95,8 @@ fn errors_come_as_often_as_stated() {
         let mut drive = bank(5, &format!("sim:flash?{text}"));
         Open::steady(flow, Span::ZERO, Span::from_secs(10)).run(&mut drive, |op, c| {
             all += 1.0;
-            failed += f64::from(u8::from(c.result == Err(Errno::EIO)));
-            assert!(c.result == Err(Errno::EIO) || c.result == Ok(op.len), "{c:?}");
+            failed += f64::from(u8::from(c.result == Err(Code::EIO)));
+            assert!(c.result == Err(Code::EIO) || c.result == Ok(op.len), "{c:?}");
         });
         let want: f64 = all * part / whole;
         // Four standard deviations of a binomial count.
@@ -121,7 +121,7 @@ fn hung_operations_never_wake_anybody() {
 
 #[test]
 fn a_device_that_is_gone_fails_all_that_is_in_flight_and_all_that_comes() {
-    let enodev = Err(Errno(19));
+    let enodev = Err(Code(19));
     let mut drive = bank(1, "sim:flash?spread=0%&read=1ms&hang=1@59s&gone@60s");
     for (ticket, us) in [(0, 58_000_000), (1, 59_000_000), (2, 59_999_500), (3, 60_000_000), (4, 61_000_000)] {
         drive.submit(Instant::from_ns(us * 1000), Ticket(ticket), &read(0, 512));

@@ -1,27 +1,45 @@
 //! The engine: issues what is due, reaps what has come back, keeps the rules of the run. It is told the time and is given
-//! streams; it reads no clock and knows no workload by name.
+//! sources of requests; it reads no clock and knows no workload by name.
 //!
-//! One [`Worker`] serves one thread with one [`assay_base::Device`]. [`shell`] drives it in real or in virtual time, and
-//! [`merge`] adds what several workers recorded; [`settle`] decides when a warm-up that waits may end.
+//! One [`Worker`] serves one thread with one [`assay_base::Device`], whatever that carries; where its requests come from is a
+//! [`Source`]'s affair, and what they carry a [`Payload`]'s. [`Blocks`] and [`Data`] are those of block I/O. [`shell`] drives a worker
+//! in real or in virtual time, and [`merge`] adds what several workers recorded; [`settle`] decides when a warm-up that waits may end.
 #![cfg_attr(test, allow(clippy::disallowed_methods, reason = "tests make files and threads of their own"))]
 
+mod agenda;
+mod ahead;
 mod blame;
-mod flow;
+mod blocks;
+mod data;
+mod incidents;
+mod issue;
+mod lateness;
 mod ledger;
 mod look;
 pub mod merge;
+mod payload;
+mod queue;
+mod reap;
+mod rules;
 pub mod settle;
 pub mod shell;
+mod source;
+mod stage;
 mod timeline;
 mod unit;
 mod verify;
 mod worker;
 
 pub use blame::Peers;
+pub use blocks::{Blocks, bound, slots};
+pub use data::Data;
 pub use ledger::{Ledger, Verified};
 pub use look::BLANK_CHECK;
 pub use merge::Merger;
+pub use payload::{At, Fate, Particulars, Payload};
+pub use rules::{Limits, Setup, Step, Totals};
 pub use settle::{Settled, Settling};
 pub use shell::{Host, run_real, run_virtual};
+pub use source::{Next, Source};
 pub use timeline::Timeline;
-pub use worker::{Limits, Setup, Step, Totals, Worker};
+pub use worker::{Parts, Worker};

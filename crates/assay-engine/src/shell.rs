@@ -1,6 +1,9 @@
 //! The few lines around a worker that know how time passes: really, or as a number that jumps to the next event.
 
-use crate::worker::{Step, Worker};
+use crate::payload::Payload;
+use crate::rules::Step;
+use crate::source::Source;
+use crate::worker::Worker;
 use assay_base::{Device, Instant, Span};
 use assay_record::{CloseReason, Event, Frame};
 
@@ -72,11 +75,11 @@ pub enum Spin {
     Together(Span),
 }
 
-/// Learns how late sleeps end: keeps an estimate of the quantile [`Lateness::SHARE`] of all that it was told, by a step up
+/// Learns how late sleeps end: keeps an estimate of the quantile [`Sleeps::SHARE`] of all that it was told, by a step up
 /// when one was later and a smaller step down when it was not (stochastic approximation of a quantile: Robbins and Monro,
 /// "A stochastic approximation method", 1951).
 #[derive(Debug)]
-struct Lateness {
+struct Sleeps {
     ns: i64,
     most: i64,
     learns: bool,
@@ -88,7 +91,7 @@ struct Lateness {
     counted: Instant,
 }
 
-impl Lateness {
+impl Sleeps {
     /// So many of a hundred sleeps end within the estimate.
     const SHARE: i64 = 90;
     /// A step up for one that was later, in nanoseconds; the step down is smaller by the odds of the share.
@@ -99,14 +102,14 @@ impl Lateness {
     /// Credit that is kept for later.
     const CREDIT: i64 = 1_000_000;
 
-    fn new(spin: Spin, now: Instant) -> Lateness {
+    fn new(spin: Spin, now: Instant) -> Sleeps {
         let (most, together) = match spin {
             Spin::Fixed(most) | Spin::Learned(most) => (most, Span::ZERO),
             Spin::Together(together) => (Span::ZERO, together),
         };
         let most = i64::try_from(most.as_ns()).unwrap_or(i64::MAX);
         let learns = matches!(spin, Spin::Learned(_));
-        Lateness { ns: if learns { most / 2 } else { most }, most, learns, together, credit: 0, counted: now }
+        Sleeps { ns: if learns { most / 2 } else { most }, most, learns, together, credit: 0, counted: now }
     }
 
     /// How long before an operation is due a sleep must end.
@@ -142,8 +145,13 @@ impl Lateness {
 }
 
 /// Runs `worker` to its end in real time.
-pub fn run_real<D: Device>(worker: &mut Worker<D>, host: &impl Host, sink: &mut impl Sink, waiting: Waiting) {
-    let mut lateness = Lateness::new(waiting.spin, host.now());
+pub fn run_real<D: Device, S: Source<Request = D::Request>, P: Payload<D>>(
+    worker: &mut Worker<D, S, P>,
+    host: &impl Host,
+    sink: &mut impl Sink,
+    waiting: Waiting,
+) {
+    let mut lateness = Sleeps::new(waiting.spin, host.now());
     let mut idle = false;
     let mut last = host.now();
     let mut switches = Switches(None);
@@ -219,8 +227,8 @@ impl Switches {
 
 /// Hands over what was issued in the step that began at `stepped`, of which many have been handed over there; when that or this
 /// blocked, the worker is told. Returns when it was done.
-fn send<D: Device>(
-    worker: &mut Worker<D>,
+fn send<D: Device, S: Source<Request = D::Request>, P: Payload<D>>(
+    worker: &mut Worker<D, S, P>,
     host: &impl Host,
     inline: bool,
     switches: &mut Switches,
@@ -241,7 +249,12 @@ fn send<D: Device>(
 
 /// Runs `worker` to its end in virtual time, which jumps from event to event. The device must say when it will next have
 /// something. `stop` is asked after each step, so it must be cheap: an interval of a great load takes long.
-pub fn run_virtual<D: Device>(worker: &mut Worker<D>, start: Instant, sink: &mut impl Sink, stop: impl Fn() -> bool) {
+pub fn run_virtual<D: Device, S: Source<Request = D::Request>, P: Payload<D>>(
+    worker: &mut Worker<D, S, P>,
+    start: Instant,
+    sink: &mut impl Sink,
+    stop: impl Fn() -> bool,
+) {
     let mut now = start;
     loop {
         let Step { wake, done, .. } = worker.step(now);
@@ -262,7 +275,11 @@ pub fn run_virtual<D: Device>(worker: &mut Worker<D>, start: Instant, sink: &mut
 
 /// Gives the sink what a worker has recorded, once an interval.
 #[cold]
-fn hand_over<D: Device>(worker: &mut Worker<D>, sink: &mut impl Sink, now: Instant) {
+fn hand_over<D: Device, S: Source<Request = D::Request>, P: Payload<D>>(
+    worker: &mut Worker<D, S, P>,
+    sink: &mut impl Sink,
+    now: Instant,
+) {
     let mut any = false;
     for event in worker.take_events() {
         sink.event(event);
@@ -285,7 +302,7 @@ mod tests {
 
     #[test]
     fn learns_how_late_most_sleeps_end() {
-        let mut lateness = Lateness::new(Spin::Learned(Span::from_us(50)), Instant::ZERO);
+        let mut lateness = Sleeps::new(Spin::Learned(Span::from_us(50)), Instant::ZERO);
         let mut prng = assay_base::Prng::seeded(1);
         for _ in 0..100_000 {
             lateness.learn(Span::from_ns(prng.below(40_000)));
@@ -304,7 +321,7 @@ mod tests {
 
     #[test]
     fn spins_a_quarter_of_the_time_at_most() {
-        let mut lateness = Lateness::new(Spin::Learned(Span::from_us(50)), Instant::ZERO);
+        let mut lateness = Sleeps::new(Spin::Learned(Span::from_us(50)), Instant::ZERO);
         let mut spun = 0;
         for us in 1..=1_000_000 {
             let spins = !lateness.ahead().is_zero();
@@ -316,18 +333,18 @@ mod tests {
 
     #[test]
     fn a_sleep_is_long_enough_for_several_operations_or_it_is_none() {
-        let lateness = Lateness::new(Spin::Together(Span::from_us(20)), Instant::ZERO);
+        let lateness = Sleeps::new(Spin::Together(Span::from_us(20)), Instant::ZERO);
         let us = |us: u64| Instant::from_ns(us * 1000);
         for (wake, sleep) in [(100, 0), (99, 0), (101, 20), (120, 20), (150, 50)] {
             assert_eq!(lateness.sleep(us(100), us(wake)), Span::from_us(sleep), "{wake}");
         }
-        let spins = Lateness::new(Spin::Fixed(Span::from_us(20)), Instant::ZERO);
+        let spins = Sleeps::new(Spin::Fixed(Span::from_us(20)), Instant::ZERO);
         assert_eq!(spins.sleep(us(100), us(119)), Span::ZERO);
     }
 
     #[test]
     fn what_was_asked_for_is_kept() {
-        let mut lateness = Lateness::new(Spin::Fixed(Span::from_us(7)), Instant::ZERO);
+        let mut lateness = Sleeps::new(Spin::Fixed(Span::from_us(7)), Instant::ZERO);
         lateness.learn(Span::from_ms(1));
         assert_eq!(lateness.span(), Span::from_us(7));
     }

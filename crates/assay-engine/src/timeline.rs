@@ -70,6 +70,11 @@ impl Timeline {
         Some(true)
     }
 
+    /// Length of an interval.
+    pub fn interval(&self) -> Span {
+        self.interval
+    }
+
     /// The end of the last phase.
     pub fn end(&self) -> Instant {
         self.phases[self.phases.len() - 1]

@@ -5,7 +5,7 @@
 
 use crate::ledger::{Book, Ledger, stride};
 use crate::unit::{Age, Unit};
-use assay_base::{Errno, Geometry, Op, Stamp, Ticket};
+use assay_base::{Code, Geometry, Op, Stamp, Ticket};
 use assay_model::Plan;
 use assay_model::content::Content;
 use assay_model::seal::{self, Extent, Seal};
@@ -30,13 +30,13 @@ pub(crate) enum Answer {
     /// None is wrong, and of some nothing can be said.
     Open,
     /// The first that is wrong is so in this way.
-    Wrong(Errno),
+    Wrong(Code),
 }
 
 /// A place that holds something else than it should.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Damage {
-    pub kind: Errno,
+    pub kind: Code,
     pub offset: u64,
     pub bytes: u64,
     /// Generation that was written last when the read was issued; 0 for never in this run.
@@ -130,8 +130,8 @@ impl Verifier {
                 _ => {}
             }
         }
-        if answer == Answer::Wrong(Errno::LOST) && self.explain_torn(book, noted, offset, data, told) {
-            answer = Answer::Wrong(Errno::TORN);
+        if answer == Answer::Wrong(Code::LOST) && self.explain_torn(book, noted, offset, data, told) {
+            answer = Answer::Wrong(Code::TORN);
         }
         answer
     }
@@ -153,17 +153,17 @@ impl Verifier {
         if let Some(seal) = found.filter(|_| seal::sound(block)) {
             if seal.run == self.run {
                 return match unit.age(now, seal.generation) {
-                    _ if !sealed_here(&seal) => Answer::Wrong(Errno::MISDIRECTED),
+                    _ if !sealed_here(&seal) => Answer::Wrong(Code::MISDIRECTED),
                     Age::Current => Answer::Right,
                     Age::Unknown => Answer::Open,
-                    Age::Stale => Answer::Wrong(Errno::LOST),
+                    Age::Stale => Answer::Wrong(Code::LOST),
                 };
             }
             return match () {
-                () if unit.is_held() => Answer::Wrong(Errno::LOST),
+                () if unit.is_held() => Answer::Wrong(Code::LOST),
                 // The same bytes under another name: a partition, or a copy.
                 () if seal.target != book.mark => Answer::Open,
-                () if seal.offset != at => Answer::Wrong(Errno::MISDIRECTED),
+                () if seal.offset != at => Answer::Wrong(Code::MISDIRECTED),
                 () => Answer::Right,
             };
         }
@@ -174,21 +174,21 @@ impl Verifier {
             // Of an earlier run, perhaps with later writes over a part of it.
             let earlier = found.filter(sealed_here).filter(|_| !seal::overwritten(block));
             return earlier.map_or(Answer::Open, |seal| match seal::extent(block, seal.run, seal.generation) {
-                Extent::Whole => Answer::Wrong(Errno::CORRUPT),
-                Extent::Part | Extent::Nothing => Answer::Wrong(Errno::TORN),
+                Extent::Whole => Answer::Wrong(Code::CORRUPT),
+                Extent::Part | Extent::Nothing => Answer::Wrong(Code::TORN),
             });
         }
         let headed = found.is_some_and(|seal| (seal.run, seal.generation) == (self.run, unit.generation()));
         Answer::Wrong(match seal::extent(block, self.run, unit.generation()) {
-            Extent::Whole => Errno::CORRUPT,
-            Extent::Part => Errno::TORN,
-            Extent::Nothing if headed => Errno::CORRUPT,
-            Extent::Nothing if Stamp::read(block).is_some() || block.iter().all(|byte| *byte == 0) => Errno::LOST,
-            Extent::Nothing => Errno::FOREIGN,
+            Extent::Whole => Code::CORRUPT,
+            Extent::Part => Code::TORN,
+            Extent::Nothing if headed => Code::CORRUPT,
+            Extent::Nothing if Stamp::read(block).is_some() || block.iter().all(|byte| *byte == 0) => Code::LOST,
+            Extent::Nothing => Code::FOREIGN,
         })
     }
 
-    fn damage(&self, kind: Errno, book: &Book, block: &[u8], offset: u64, unit: Unit) -> Damage {
+    fn damage(&self, kind: Code, book: &Book, block: &[u8], offset: u64, unit: Unit) -> Damage {
         let found = Seal::read(block);
         let ours = found.is_some_and(|seal| seal.run == self.run);
         Damage { kind, offset, bytes: u64::from(book.granule), expected: unit.generation(), found, ours }
@@ -220,10 +220,10 @@ impl Verifier {
             let left = Seal::read(block).filter(|seal| (seal.run, seal.generation, seal.offset) == here);
             let Some((begin, length)) = left.map(|seal| seal.write()) else { continue };
             let covered = |damage: &&mut Damage| {
-                damage.kind == Errno::LOST && (begin..begin.saturating_add(length)).contains(&damage.offset)
+                damage.kind == Code::LOST && (begin..begin.saturating_add(length)).contains(&damage.offset)
             };
             for damage in told.iter_mut().filter(covered) {
-                damage.kind = Errno::TORN;
+                damage.kind = Code::TORN;
                 any = true;
             }
         }
@@ -245,13 +245,13 @@ impl Damage {
             (None, _) => "what was there before".to_owned(),
         };
         let what = match kind {
-            Errno::LOST => format!("hold {holds} where {wanted} was written"),
-            Errno::MISDIRECTED => {
+            Code::LOST => format!("hold {holds} where {wanted} was written"),
+            Code::MISDIRECTED => {
                 let place = found.map_or(0, |seal| seal.offset);
                 format!("hold what was written to {place} ({holds}), where {wanted} belongs")
             }
-            Errno::TORN => format!("hold only a part of {wanted}"),
-            Errno::CORRUPT => format!("hold {wanted}, changed"),
+            Code::TORN => format!("hold only a part of {wanted}"),
+            Code::CORRUPT => format!("hold {wanted}, changed"),
             _ => format!("hold foreign data where {wanted} was written"),
         };
         format!("{kind}: {bytes} bytes at {offset} {what}")

@@ -3,7 +3,7 @@
 
 #![allow(clippy::unwrap_used, reason = "a test panics to fail")]
 
-use assay_base::{Completion, Device, Done, Errno, Geometry, Instant, Op, Span, Ticket};
+use assay_base::{BlockDevice, Code, Completion, Device, Done, Foretelling, Geometry, Instant, Op, Span, Ticket};
 use assay_device::sim::{Bank, Spec};
 use assay_engine::{Limits, Setup, Totals, Worker, run_virtual, shell::Sink};
 use assay_model::{Plan, arrival::Part, workload};
@@ -17,12 +17,8 @@ struct Asked<'a> {
 }
 
 impl Device for Asked<'_> {
-    fn geometry(&self, target: u16) -> Geometry {
-        self.bank.geometry(target)
-    }
-    fn buffer(&mut self, ticket: Ticket) -> &mut [u8] {
-        self.bank.buffer(ticket)
-    }
+    type Request = Op;
+
     fn submit(&mut self, now: Instant, ticket: Ticket, op: &Op) {
         self.bank.submit(now, ticket, op);
     }
@@ -32,17 +28,32 @@ impl Device for Asked<'_> {
     fn next_wakeup(&self) -> Option<Instant> {
         self.bank.next_wakeup()
     }
+    fn wait(&mut self, _: Span) {}
+}
+
+impl BlockDevice for Asked<'_> {
+    fn geometry(&self, target: u16) -> Geometry {
+        self.bank.geometry(target)
+    }
+
+    fn buffer(&mut self, ticket: Ticket) -> &mut [u8] {
+        self.bank.buffer(ticket)
+    }
+}
+
+impl Foretelling for Asked<'_> {
     fn is_sure(&self) -> bool {
         self.sure && self.bank.is_sure()
     }
-    fn foretell(&mut self, now: Instant, op: &Op) -> Option<(Instant, Result<u32, Errno>)> {
+
+    fn foretell(&mut self, now: Instant, op: &Op) -> Option<(Instant, Result<u32, Code>)> {
         *self.foretold += 1;
         self.bank.foretell(now, op)
     }
+
     fn keep(&mut self, foretold: Completion) {
         self.bank.keep(foretold);
     }
-    fn wait(&mut self, _: Span) {}
 }
 
 #[derive(Default)]
@@ -67,11 +78,11 @@ impl Sink for Kept {
 
 fn run(plan: &Plan, device: Asked<'_>, drain: Span) -> (Kept, Totals, CloseReason) {
     let part = Part { index: 0, of: 1 };
-    let bound = Worker::<Asked<'_>>::bound(plan, part);
+    let bound = assay_engine::bound(plan, part);
     let limits = Limits { drain, ..Limits::default() };
     let setup =
         Setup { part, thresholds: Thresholds::new([]), bound, start: Instant::ZERO, run: 7, limits, ledger: None };
-    let mut worker = Worker::new(plan, device, setup).unwrap();
+    let mut worker = Worker::new(plan, device, setup).unwrap().foretelling();
     let mut kept = Kept::default();
     run_virtual(&mut worker, Instant::ZERO, &mut kept, || false);
     (kept, worker.totals(), worker.reason())

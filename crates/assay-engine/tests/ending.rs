@@ -2,11 +2,11 @@
 
 #![allow(clippy::unwrap_used, reason = "a test panics to fail")]
 
-use assay_base::{Device, Geometry, Instant};
+use assay_base::{BlockDevice, Geometry, Instant};
 use assay_device::null::Null;
 use assay_device::sim::{Bank, Spec};
 use assay_engine::shell::Sink;
-use assay_engine::{Limits, Setup, Worker, run_virtual};
+use assay_engine::{Blocks, Data, Limits, Setup, Worker, run_virtual};
 use assay_model::{Plan, arrival::Part, workload};
 use assay_record::{CloseReason, Event, FlowInterval, Frame, Interval, Thresholds};
 
@@ -34,9 +34,9 @@ fn plan(rate: u64, keys: &str) -> Plan {
     workload::read("t", &file).unwrap().plan(&adjust).unwrap()
 }
 
-fn worker<D: Device>(plan: &Plan, device: D) -> Worker<D> {
+fn worker<D: BlockDevice>(plan: &Plan, device: D) -> Worker<D, Blocks, Data> {
     let part = Part { index: 0, of: 1 };
-    let (bound, limits) = (Worker::<D>::bound(plan, part), Limits::default());
+    let (bound, limits) = (assay_engine::bound(plan, part), Limits::default());
     let setup =
         Setup { part, thresholds: Thresholds::new([]), bound, start: Instant::ZERO, run: 7, limits, ledger: None };
     Worker::new(plan, device, setup).unwrap()

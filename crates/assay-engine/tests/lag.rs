@@ -3,10 +3,10 @@
 
 #![allow(clippy::unwrap_used, reason = "a test panics to fail")]
 
-use assay_base::{Completion, Device, Done, Geometry, Instant, Op, Span, Ticket};
+use assay_base::{BlockDevice, Completion, Device, Done, Geometry, Instant, Op, Span, Ticket};
 use assay_device::sim::{Bank, Spec};
 use assay_engine::shell::{Host, Sink, Spin, Stop, Waiting};
-use assay_engine::{Limits, Setup, Worker, run_real, run_virtual};
+use assay_engine::{Blocks, Data, Limits, Setup, Worker, run_real, run_virtual};
 use assay_model::{Plan, arrival::Part, workload};
 use assay_record::{CloseReason, Event, Frame, Interval, Thresholds};
 use std::cell::Cell;
@@ -95,12 +95,8 @@ impl Mock<'_> {
 }
 
 impl Device for Mock<'_> {
-    fn geometry(&self, _: u16) -> Geometry {
-        Geometry { size: 1 << 20, block: 512 }
-    }
-    fn buffer(&mut self, _: Ticket) -> &mut [u8] {
-        &mut []
-    }
+    type Request = Op;
+
     fn submit(&mut self, _: Instant, ticket: Ticket, op: &Op) {
         self.queued.push((ticket, op.len));
         if let Kind::Blocks { ns, at, takes } = self.kind
@@ -137,6 +133,16 @@ impl Device for Mock<'_> {
             self.world.away.set(None);
             self.world.pass(ns);
         }
+    }
+}
+
+impl BlockDevice for Mock<'_> {
+    fn geometry(&self, _: u16) -> Geometry {
+        Geometry { size: 1 << 20, block: 512 }
+    }
+
+    fn buffer(&mut self, _: Ticket) -> &mut [u8] {
+        &mut []
     }
 }
 
@@ -269,7 +275,7 @@ fn a_hand_over_that_blocks_within_a_step_is_the_devices() {
 }
 
 /// A run of a minute on a simulated drive, which ends after so many intervals.
-fn simulated(drive: &str, rate: u64, bound: u32, keys: &str, intervals: u32) -> (Kept, Worker<Bank>) {
+fn simulated(drive: &str, rate: u64, bound: u32, keys: &str, intervals: u32) -> (Kept, Worker<Bank, Blocks, Data>) {
     let bank = Bank::new(1, vec![drive.parse::<Spec>().unwrap()]);
     let mut worker = Worker::new(&plan(rate, "60s", keys), bank, setup(bound)).unwrap();
     let mut kept = Kept::default();

@@ -3,9 +3,9 @@
 
 #![allow(clippy::unwrap_used, reason = "a test panics to fail")]
 
-use assay_base::{Completion, Device, Direction, Done, Geometry, Instant, Op, Span, Ticket};
+use assay_base::{BlockDevice, Completion, Device, Direction, Done, Geometry, Instant, Op, Span, Ticket};
 use assay_engine::shell::Sink;
-use assay_engine::{Limits, Setup, Worker, run_virtual};
+use assay_engine::{Blocks, Data, Limits, Setup, Worker, run_virtual};
 use assay_model::{Lane, Plan, arrival::Part, workload};
 use assay_record::{CloseReason, Event, FlowInterval, Frame, Interval, Thresholds};
 
@@ -25,12 +25,8 @@ const READ: Span = Span::from_us(100);
 const WRITE: Span = Span::from_ms(100);
 
 impl Device for SlowWrites {
-    fn geometry(&self, _: u16) -> Geometry {
-        Geometry { size: 1 << 30, block: 512 }
-    }
-    fn buffer(&mut self, _: Ticket) -> &mut [u8] {
-        &mut []
-    }
+    type Request = Op;
+
     fn submit(&mut self, now: Instant, ticket: Ticket, op: &Op) {
         let write = op.direction == Direction::Write;
         let completed = if write { self.busy.max(now) + WRITE } else { now + READ };
@@ -51,6 +47,16 @@ impl Device for SlowWrites {
         self.pending.iter().map(|completion| completion.completed).min()
     }
     fn wait(&mut self, _: Span) {}
+}
+
+impl BlockDevice for SlowWrites {
+    fn geometry(&self, _: u16) -> Geometry {
+        Geometry { size: 1 << 30, block: 512 }
+    }
+
+    fn buffer(&mut self, _: Ticket) -> &mut [u8] {
+        &mut []
+    }
 }
 
 #[derive(Default)]
@@ -76,9 +82,9 @@ fn plan(file: &str) -> Plan {
     workload::read("t", file).unwrap().plan(&adjust).unwrap()
 }
 
-fn run(plan: &Plan) -> (Kept, Worker<SlowWrites>) {
+fn run(plan: &Plan) -> (Kept, Worker<SlowWrites, Blocks, Data>) {
     let part = Part { index: 0, of: 1 };
-    let bound = Worker::<SlowWrites>::bound(plan, part);
+    let bound = assay_engine::bound(plan, part);
     let (thresholds, limits) = (Thresholds::new([]), Limits::default());
     let setup = Setup { part, thresholds, bound, start: Instant::ZERO, run: 7, limits, ledger: None };
     let mut worker = Worker::new(plan, SlowWrites::default(), setup).unwrap();
@@ -140,11 +146,11 @@ fn workers_share_a_lane_as_they_share_the_bound() {
     for (of, expected) in [(1, [12 + 12 + 12, 0, 0]), (2, [18, 18, 0]), (5, [9, 9, 6])] {
         let slots = |index| {
             let part = Part { index, of };
-            Worker::<SlowWrites>::slots(&plan, part, Worker::<SlowWrites>::bound(&plan, part))
+            assay_engine::slots(&plan, part, assay_engine::bound(&plan, part))
         };
         for (index, expected) in (0..of).zip(expected) {
             assert_eq!(slots(index), expected, "worker {index} of {of}");
         }
     }
-    assert_eq!(Worker::<SlowWrites>::slots(&plan.in_one_lane(), Part { index: 0, of: 1 }, 1), 1, "one at a time");
+    assert_eq!(assay_engine::slots(&plan.in_one_lane(), Part { index: 0, of: 1 }, 1), 1, "one at a time");
 }

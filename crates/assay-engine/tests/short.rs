@@ -3,14 +3,14 @@
 
 #![allow(clippy::unwrap_used, reason = "a test panics to fail")]
 
-use assay_base::{Completion, Device, Done, Errno, Geometry, Instant, Op, Span, Ticket};
+use assay_base::{BlockDevice, Code, Completion, Device, Done, Geometry, Instant, Op, Span, Ticket};
 use assay_engine::{Limits, Setup, Worker, run_virtual, shell::Sink};
 use assay_model::{Plan, arrival::Part, workload};
 use assay_record::{Event, FlowInterval, Frame, Thresholds};
 use std::cell::RefCell;
 
 /// What the device answers, in the order of submission; everything after that in full.
-type Answers = Vec<Result<u32, Errno>>;
+type Answers = Vec<Result<u32, Code>>;
 
 const TIME: Span = Span::from_ms(3);
 
@@ -23,12 +23,8 @@ struct Scripted<'a> {
 }
 
 impl Device for Scripted<'_> {
-    fn geometry(&self, _: u16) -> Geometry {
-        Geometry { size: 1 << 20, block: 512 }
-    }
-    fn buffer(&mut self, ticket: Ticket) -> &mut [u8] {
-        &mut self.buffers[ticket.0 as usize]
-    }
+    type Request = Op;
+
     fn submit(&mut self, now: Instant, ticket: Ticket, op: &Op) {
         let number = self.seen.borrow().len();
         self.seen.borrow_mut().push((*op, self.buffers[ticket.0 as usize].to_vec()));
@@ -42,6 +38,16 @@ impl Device for Scripted<'_> {
         self.pending.iter().map(|completion| completion.completed).min()
     }
     fn wait(&mut self, _: Span) {}
+}
+
+impl BlockDevice for Scripted<'_> {
+    fn geometry(&self, _: u16) -> Geometry {
+        Geometry { size: 1 << 20, block: 512 }
+    }
+
+    fn buffer(&mut self, ticket: Ticket) -> &mut [u8] {
+        &mut self.buffers[ticket.0 as usize]
+    }
 }
 
 #[derive(Default)]
@@ -79,7 +85,7 @@ fn run(direction: &str, answers: Answers) -> (Vec<(Op, Vec<u8>)>, Kept) {
     let plan = plan(direction);
     let seen = RefCell::new(Vec::new());
     let part = Part { index: 0, of: 1 };
-    let bound = Worker::<Scripted<'_>>::bound(&plan, part);
+    let bound = assay_engine::bound(&plan, part);
     let device = Scripted { answers, seen: &seen, pending: Vec::new(), buffers: vec![[0; 4096]; bound as usize] };
     let thresholds = Thresholds::new([]);
     let setup =
@@ -118,7 +124,7 @@ fn the_rest_of_a_write_is_what_was_not_written() {
 fn a_rest_that_fails_or_is_short_again_is_one_short_operation() {
     for (again, text) in [
         (Ok(512), "2048 of 4096 bytes were moved at first, and 512 when the rest was asked for"),
-        (Err(Errno::EIO), "2048 of 4096 bytes were moved, and the rest failed with EIO"),
+        (Err(Code::EIO), "2048 of 4096 bytes were moved, and the rest failed with EIO"),
     ] {
         let (seen, kept) = run("read", vec![Ok(2048), again]);
         assert_eq!((seen.len(), kept.flow.ok, kept.flow.short, kept.flow.failed()), (11, 9, 1, 0), "asked for once");
@@ -146,7 +152,7 @@ fn nothing_is_issued_before_the_run_begins() {
     let plan = plan("read");
     let seen = RefCell::new(Vec::new());
     let part = Part { index: 0, of: 1 };
-    let bound = Worker::<Scripted<'_>>::bound(&plan, part);
+    let bound = assay_engine::bound(&plan, part);
     let device =
         Scripted { answers: Vec::new(), seen: &seen, pending: Vec::new(), buffers: vec![[0; 4096]; bound as usize] };
     let (thresholds, start) = (Thresholds::new([]), Instant::from_ns(1_000_000));

@@ -2,7 +2,7 @@
 
 #![allow(clippy::unwrap_used, reason = "a test panics to fail")]
 
-use assay_base::{Completion, Device, Done, Errno, Geometry, Instant, Op, Span, Ticket};
+use assay_base::{BlockDevice, Code, Completion, Device, Done, Geometry, Instant, Op, Span, Ticket};
 use assay_engine::shell::{Host, Sink, Spin, Stop, Waiting};
 use assay_engine::{Limits, Setup, Worker, run_real};
 use assay_model::{arrival::Part, workload};
@@ -45,12 +45,8 @@ impl Host for &World {
 struct Failing<'a>(&'a World, Vec<Ticket>);
 
 impl Device for Failing<'_> {
-    fn geometry(&self, _: u16) -> Geometry {
-        Geometry { size: 1 << 20, block: 512 }
-    }
-    fn buffer(&mut self, _: Ticket) -> &mut [u8] {
-        &mut []
-    }
+    type Request = Op;
+
     fn submit(&mut self, _: Instant, ticket: Ticket, _: &Op) {
         self.1.push(ticket);
     }
@@ -59,7 +55,7 @@ impl Device for Failing<'_> {
             self.0.note("handed over");
             let issued = self.0.pass(1);
             let completed = self.0.pass(5_000_000);
-            done.push(Completion { ticket, result: Err(Errno::EIO), issued, accepted: completed, completed });
+            done.push(Completion { ticket, result: Err(Code::EIO), issued, accepted: completed, completed });
         }
     }
     fn next_wakeup(&self) -> Option<Instant> {
@@ -67,6 +63,16 @@ impl Device for Failing<'_> {
     }
     fn wait(&mut self, span: Span) {
         self.0.pass(span.as_ns());
+    }
+}
+
+impl BlockDevice for Failing<'_> {
+    fn geometry(&self, _: u16) -> Geometry {
+        Geometry { size: 1 << 20, block: 512 }
+    }
+
+    fn buffer(&mut self, _: Ticket) -> &mut [u8] {
+        &mut []
     }
 }
 

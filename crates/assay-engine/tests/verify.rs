@@ -3,8 +3,8 @@
 //! lost, torn, misdirected or changed is, every single one.
 #![allow(clippy::unwrap_used, reason = "a test")]
 
-use assay_base::{Completion, Device, Direction, Done, Errno, Geometry, Instant, Op, Prng, Span, Ticket};
-use assay_engine::{Ledger, Limits, Setup, Verified, Worker};
+use assay_base::{BlockDevice, Code, Completion, Device, Direction, Done, Geometry, Instant, Op, Prng, Span, Ticket};
+use assay_engine::{Blocks, Data, Ledger, Limits, Setup, Verified, Worker};
 use assay_model::arrival::Part;
 use assay_model::{Plan, workload};
 use assay_record::{Event, FlowInterval, Thresholds};
@@ -74,7 +74,7 @@ impl Disk {
     }
 
     /// Decides about a write; gives the sectors that are written, with their data, and the result.
-    fn decide(&mut self, op: &Op, data: &[u8]) -> (Vec<Sector>, Result<u32, Errno>) {
+    fn decide(&mut self, op: &Op, data: &[u8]) -> (Vec<Sector>, Result<u32, Code>) {
         self.writes += 1;
         let first = op.offset as usize / SECTOR;
         let count = data.len() / SECTOR;
@@ -113,7 +113,7 @@ impl Disk {
                     data[17] ^= 0xff;
                     (sector, data)
                 };
-                (whole.into_iter().skip(1).map(garbage).collect(), Err(Errno::EIO))
+                (whole.into_iter().skip(1).map(garbage).collect(), Err(Code::EIO))
             }
         }
     }
@@ -128,12 +128,8 @@ struct Way {
 }
 
 impl Device for Way {
-    fn geometry(&self, _: u16) -> Geometry {
-        Geometry { size: SIZE, block: SECTOR as u32 }
-    }
-    fn buffer(&mut self, ticket: Ticket) -> &mut [u8] {
-        &mut self.own[ticket.0 as usize]
-    }
+    type Request = Op;
+
     fn submit(&mut self, now: Instant, ticket: Ticket, op: &Op) {
         let mut disk = self.disk.borrow_mut();
         disk.advance(now);
@@ -174,6 +170,16 @@ impl Device for Way {
     fn wait(&mut self, _: Span) {}
 }
 
+impl BlockDevice for Way {
+    fn geometry(&self, _: u16) -> Geometry {
+        Geometry { size: SIZE, block: SECTOR as u32 }
+    }
+
+    fn buffer(&mut self, ticket: Ticket) -> &mut [u8] {
+        &mut self.own[ticket.0 as usize]
+    }
+}
+
 struct Outcome {
     disk: Disk,
     events: Vec<Event>,
@@ -207,7 +213,7 @@ fn plan(streams: &str, seed: u64) -> Plan {
 /// Runs `plan` on a disk with `fault` in every so many writes, with `workers` that share it.
 fn run(plan: &Plan, fault: Fault, every: u64, workers: usize) -> Outcome {
     let parts = (0..workers).map(|index| Part { index: index as u64, of: workers as u64 });
-    let slots: Vec<usize> = parts.clone().map(|part| Worker::<Way>::bound(plan, part) as usize).collect();
+    let slots: Vec<usize> = parts.clone().map(|part| assay_engine::bound(plan, part) as usize).collect();
     let bytes = plan.largest_operation(SECTOR as u32) as usize;
     let disk = Rc::new(RefCell::new(Disk {
         memory: vec![0; SIZE as usize],
@@ -228,7 +234,7 @@ fn run(plan: &Plan, fault: Fault, every: u64, workers: usize) -> Outcome {
         let setup = Setup {
             part,
             thresholds: Thresholds::new([]),
-            bound: Worker::<Way>::bound(plan, part),
+            bound: assay_engine::bound(plan, part),
             start: Instant::ZERO,
             run: 0xabcd,
             limits: Limits { failure_events: 1_000_000, ..Limits::default() },
@@ -236,7 +242,7 @@ fn run(plan: &Plan, fault: Fault, every: u64, workers: usize) -> Outcome {
         };
         Worker::new(plan, way, setup).unwrap()
     });
-    let mut made: Vec<Worker<Way>> = made.collect();
+    let mut made: Vec<Worker<Way, Blocks, Data>> = made.collect();
     let mut now = Instant::ZERO;
     let (mut events, mut phases) = (Vec::new(), BTreeMap::new());
     let mut flows = vec![FlowInterval::default(); plan.streams.len()];

@@ -7,7 +7,8 @@ use crate::interval::{FailureTimes, FlowHistograms, FlowInterval, Histograms, In
 use crate::late::{Lessened, Rests};
 use crate::thresholds::Thresholds;
 use crate::times::Times;
-use assay_base::{Errno, Span};
+use assay_base::{Code, Span};
+use std::borrow::Cow;
 
 /// Sum, maximum and exact counts of one kind of length.
 #[derive(Clone, Debug)]
@@ -74,7 +75,8 @@ pub struct Cell {
     pub unverified: u64,
     /// Places found damaged, each once for each time it was written.
     pub damaged: u64,
-    errors: Vec<(Errno, u64)>,
+    /// By name.
+    errors: Vec<(Cow<'static, str>, u64)>,
     response: Counts,
     service: Counts,
     lag: Counts,
@@ -153,7 +155,7 @@ impl Cell {
 
     fn add(&mut self, other: &mut Cell) {
         self.scalars().into_iter().zip(other.scalars()).for_each(|(mine, theirs)| *mine += *theirs);
-        other.errors.iter().for_each(|&(errno, n)| count(&mut self.errors, errno, n));
+        other.errors.drain(..).for_each(|(name, n)| count(&mut self.errors, name, n));
         self.response.add(&other.response);
         self.service.add(&other.service);
         self.lag.add(&other.lag);
@@ -178,7 +180,7 @@ impl Cell {
             ok: self.ok,
             bytes: self.bytes,
             short: self.short,
-            errors: self.errors.iter().map(|(errno, n)| (errno.to_string(), *n)).collect(),
+            errors: self.errors.iter().map(|(name, n)| (name.to_string(), *n)).collect(),
             in_flight: self.in_flight,
             waiting: self.waiting,
             stuck: self.stuck,
@@ -200,10 +202,10 @@ impl Cell {
     }
 }
 
-fn count(errors: &mut Vec<(Errno, u64)>, errno: Errno, n: u64) {
-    match errors.iter_mut().find(|(known, _)| *known == errno) {
+fn count(errors: &mut Vec<(Cow<'static, str>, u64)>, name: Cow<'static, str>, n: u64) {
+    match errors.iter_mut().find(|(known, _)| *known == name) {
         Some((_, counted)) => *counted += n,
-        None => errors.push((errno, n)),
+        None => errors.push((name, n)),
     }
 }
 
@@ -424,9 +426,9 @@ impl Recorder {
         self.completed(flow, bytes, took, took, Span::ZERO);
     }
 
-    /// Counts an operation that failed.
-    pub fn failed(&mut self, flow: usize, errno: Errno, failure: Failure) {
-        count(&mut self.cells[flow].errors, errno, 1);
+    /// Counts an operation that failed with the code of this name.
+    pub fn failed(&mut self, flow: usize, name: Cow<'static, str>, failure: Failure) {
+        count(&mut self.cells[flow].errors, name, 1);
         self.failure(flow, failure);
     }
 
@@ -438,7 +440,7 @@ impl Recorder {
 
     /// Counts an operation that never left the engine.
     pub fn not_submitted(&mut self, flow: usize) {
-        count(&mut self.cells[flow].errors, Errno::NOT_SUBMITTED, 1);
+        count(&mut self.cells[flow].errors, Code::NOT_SUBMITTED.name(), 1);
     }
 
     fn failure(&mut self, flow: usize, failure: Failure) {
@@ -510,7 +512,7 @@ mod tests {
         let mut workers = [Recorder::new(Thresholds::new([]), 1), Recorder::new(Thresholds::new([]), 1)];
         for round in 0..3 {
             workers.iter_mut().for_each(|worker| record(worker, 500 + round, 1));
-            workers[1].failed(0, Errno::EIO, Failure { part: 63, response: Span::from_ms(7) });
+            workers[1].failed(0, Code::EIO.name(), Failure { part: 63, response: Span::from_ms(7) });
             workers[0].not_submitted(0);
             let [mut a, mut b] = workers.each_mut().map(|worker| worker.take(round, 0, 1, 0, round == 2));
             a.add(&mut b);

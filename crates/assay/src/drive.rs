@@ -291,13 +291,13 @@ fn simulated(
     let setup = Setup {
         part,
         thresholds: header::thresholds(plan),
-        bound: Worker::<Bank>::bound(plan, part),
+        bound: assay_engine::bound(plan, part),
         start: Instant::ZERO,
         run: plan.seed as u32,
         limits: how.limits,
         ledger: None,
     };
-    let mut worker = Worker::new(plan, bank, setup).ok_or_else(too_large)?;
+    let mut worker = Worker::new(plan, bank, setup).ok_or_else(too_large)?.foretelling();
     let engine = BTreeMap::from([
         ("engine".to_owned(), "simulation".to_owned()),
         ("workers".to_owned(), "1".to_owned()),

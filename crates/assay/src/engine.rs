@@ -202,7 +202,7 @@ pub fn self_benchmark(clock: Clock) -> Option<f64> {
     let plan = workload::read("self-benchmark", LOAD).ok()?.plan(&adjust).ok()?;
     let null = Null::new(vec![Geometry { size: 1 << 30, block: 512 }]);
     let (part, start) = (Part { index: 0, of: 1 }, clock.now());
-    let bound = Worker::<Null>::bound(&plan, part);
+    let bound = assay_engine::bound(&plan, part);
     let thresholds = Thresholds::new([]);
     let mut worker = Worker::new(
         &plan,

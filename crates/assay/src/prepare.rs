@@ -11,7 +11,9 @@ use crate::rundir;
 use crate::signals::StopCell;
 use crate::targets::Real;
 use crate::threads::spawn;
-use assay_base::{Completion, Device, Direction, Done, Geometry, Op, Prng, Share, Span, Stamp, Ticket, stamp};
+use assay_base::{
+    BlockDevice, Completion, Device, Direction, Done, Geometry, Op, Prng, Share, Span, Stamp, Ticket, stamp,
+};
 use assay_device::clock::Clock;
 use assay_device::facts::Slots;
 use assay_device::select::{AnyDevice, Choice, select};

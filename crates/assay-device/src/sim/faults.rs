@@ -8,10 +8,10 @@
 //! - `gone@60s`: the device disappears: what is in flight fails then, what comes later fails at once, with ENODEV.
 
 use super::draw::geometric;
-use assay_base::{Errno, Prng, Span};
+use assay_base::{Code, Prng, Span};
 
 /// No such device: the device has disappeared.
-const ENODEV: Errno = Errno(19);
+const ENODEV: Code = Code(19);
 
 /// A failure at once still takes this long (a round trip through the kernel, by order of magnitude), or a closed loop on
 /// a dead device would never leave the instant it is in.
@@ -30,7 +30,7 @@ pub(super) struct Faults {
 }
 
 /// How an operation ends: when, and with which error if any.
-pub(super) type End = (u64, Option<Errno>);
+pub(super) type End = (u64, Option<Code>);
 
 /// Faults at work. Times are nanoseconds of the caller's time line unless said otherwise.
 #[derive(Clone, Debug)]
@@ -93,13 +93,13 @@ impl Trouble {
         due.map(|(_, left)| *left -= 1).is_some()
     }
 
-    fn error(&mut self) -> Option<Errno> {
+    fn error(&mut self) -> Option<Code> {
         let (part, whole) = self.errors?;
         self.until_error -= 1;
         if self.until_error > 0 {
             return None;
         }
         self.until_error = geometric(&mut self.prng, part, whole);
-        Some(Errno::EIO)
+        Some(Code::EIO)
     }
 }

@@ -28,12 +28,14 @@ mod spec;
 
 pub use spec::{Spec, SpecError};
 
-use assay_base::{Completion, Device, Direction, Done, Errno, Geometry, Instant, Op, Prng, Span, Ticket};
+use assay_base::{
+    BlockDevice, Code, Completion, Device, Direction, Done, Foretelling, Geometry, Instant, Op, Prng, Span, Ticket,
+};
 use faults::{AT_ONCE, Trouble};
 use pending::Pending;
 
 /// Invalid argument: not on the block grid.
-const EINVAL: Errno = Errno(22);
+const EINVAL: Code = Code(22);
 
 /// Simulated targets behind one device. `Op::target` is the place of the target's specification in the list.
 #[derive(Clone, Debug)]
@@ -91,7 +93,7 @@ impl Bank {
 impl Target {
     /// When the operation ends and how; `None` if it never does.
     #[inline]
-    fn serve(&mut self, now: u64, op: &Op) -> Option<(u64, Result<u32, Errno>)> {
+    fn serve(&mut self, now: u64, op: &Op) -> Option<(u64, Result<u32, Code>)> {
         let Target { geometry, model, trouble } = self;
         let op = match fit(geometry, op) {
             Ok(op) => op,
@@ -117,7 +119,7 @@ impl Model {
 
 /// The operation as far as the target reaches, or the result it has at once.
 #[inline]
-fn fit(geometry: &Geometry, op: &Op) -> Result<Op, Result<u32, Errno>> {
+fn fit(geometry: &Geometry, op: &Op) -> Result<Op, Result<u32, Code>> {
     let mask = u64::from(geometry.block) - 1;
     if (op.offset | u64::from(op.len)) & mask != 0 || op.len == 0 {
         return Err(Err(EINVAL));
@@ -125,21 +127,13 @@ fn fit(geometry: &Geometry, op: &Op) -> Result<Op, Result<u32, Errno>> {
     let room = geometry.size.saturating_sub(op.offset);
     match (room, op.direction) {
         (0, Direction::Read) => Err(Ok(0)),
-        (0, Direction::Write) => Err(Err(Errno::ENOSPC)),
+        (0, Direction::Write) => Err(Err(Code::ENOSPC)),
         _ => Ok(Op { len: u64::from(op.len).min(room) as u32, ..*op }),
     }
 }
 
 impl Device for Bank {
-    /// As specified.
-    fn geometry(&self, target: u16) -> Geometry {
-        self.targets[usize::from(target)].geometry
-    }
-
-    /// Always empty: nothing is stored.
-    fn buffer(&mut self, _ticket: Ticket) -> &mut [u8] {
-        &mut []
-    }
+    type Request = Op;
 
     /// Computes the completion; `now` must not go back from one call to the next.
     #[inline]
@@ -162,13 +156,30 @@ impl Device for Bank {
         self.pending.next()
     }
 
+    /// Returns at once: nobody waits in virtual time.
+    fn wait(&mut self, _span: Span) {}
+}
+
+impl BlockDevice for Bank {
+    /// As specified.
+    fn geometry(&self, target: u16) -> Geometry {
+        self.targets[usize::from(target)].geometry
+    }
+
+    /// Always empty: nothing is stored.
+    fn buffer(&mut self, _ticket: Ticket) -> &mut [u8] {
+        &mut []
+    }
+}
+
+impl Foretelling for Bank {
     /// True when no target has trouble.
     fn is_sure(&self) -> bool {
         self.targets.iter().all(|target| target.trouble.is_none())
     }
 
     #[inline]
-    fn foretell(&mut self, now: Instant, op: &Op) -> Option<(Instant, Result<u32, Errno>)> {
+    fn foretell(&mut self, now: Instant, op: &Op) -> Option<(Instant, Result<u32, Code>)> {
         let target = &mut self.targets[usize::from(op.target)];
         debug_assert!(target.trouble.is_none(), "only a device that is sure is asked");
         let (completed, result) = target.serve(now.as_ns(), op)?;
@@ -179,7 +190,4 @@ impl Device for Bank {
         let Completion { ticket, result, issued, completed, .. } = foretold;
         self.pending.push(ticket, issued, completed.as_ns(), result);
     }
-
-    /// Returns at once: nobody waits in virtual time.
-    fn wait(&mut self, _span: Span) {}
 }

@@ -4,7 +4,7 @@
 //! of an operation cost a few nanoseconds whatever is in flight. What does not fit (later, or the ninth in a list) goes to
 //! a binary heap beside it. It grows to the largest ticket and number in flight seen and allocates nothing after that.
 
-use assay_base::{Completion, Done, Errno, Instant, Ticket};
+use assay_base::{Code, Completion, Done, Instant, Ticket};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
@@ -20,7 +20,7 @@ const NONE: u32 = u32::MAX;
 struct Slot {
     completed: u64,
     issued: Instant,
-    result: Result<u32, Errno>,
+    result: Result<u32, Code>,
     /// The ticket behind it in its list.
     next: u32,
 }
@@ -69,7 +69,7 @@ impl Pending {
     }
 
     #[inline]
-    pub fn push(&mut self, ticket: Ticket, issued: Instant, completed: u64, result: Result<u32, Errno>) {
+    pub fn push(&mut self, ticket: Ticket, issued: Instant, completed: u64, result: Result<u32, Code>) {
         let index = ticket.0 as usize;
         if index >= self.slots.len() {
             self.grow(index);

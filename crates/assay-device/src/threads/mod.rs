@@ -16,7 +16,7 @@ use crate::arena::Arena;
 use crate::clock::{Clock, sharpen_sleeps};
 use crate::facts::{EngineError, EngineFacts, Slots};
 use crate::open::Target;
-use assay_base::{Completion, Device, Done, Errno, Geometry, Instant, Op, Span, Ticket};
+use assay_base::{BlockDevice, Code, Completion, Device, Done, Geometry, Instant, Op, Span, Ticket};
 use pool::Shared;
 use std::sync::Arc;
 use std::thread::{Builder, JoinHandle};
@@ -91,33 +91,24 @@ impl Threads {
             let handle = builder.spawn(move || shared.serve(ticket)).map_err(|e| EngineError::Threads {
                 started: ticket.0,
                 wanted,
-                errno: Errno(e.raw_os_error().unwrap_or(libc::EAGAIN)),
+                errno: Code(e.raw_os_error().unwrap_or(libc::EAGAIN)),
             })?;
             self.handles.push(handle);
         }
         Ok(())
     }
 
-    fn admit(&self, ticket: Ticket, op: &Op) -> Result<u64, Errno> {
+    fn admit(&self, ticket: Ticket, op: &Op) -> Result<u64, Code> {
         assert!(!self.flying[ticket.0 as usize], "a ticket is used again only after its completion");
         if op.len > self.facts.slots.bytes {
-            return Err(Errno(libc::EINVAL));
+            return Err(Code(libc::EINVAL));
         }
-        self.shared.targets.get(usize::from(op.target)).ok_or(Errno(libc::EINVAL))?.place(op)
+        self.shared.targets.get(usize::from(op.target)).ok_or(Code(libc::EINVAL))?.place(op)
     }
 }
 
 impl Device for Threads {
-    fn geometry(&self, target: u16) -> Geometry {
-        self.shared.targets[usize::from(target)].geometry()
-    }
-
-    fn buffer(&mut self, ticket: Ticket) -> &mut [u8] {
-        assert!(!self.flying[ticket.0 as usize], "the buffer of an operation in flight is its thread's");
-        let at = self.shared.arena.at(ticket);
-        // SAFETY: the ticket is not in flight, so no thread touches its slot; `&mut self` keeps it so while this is lent.
-        unsafe { std::slice::from_raw_parts_mut(at, self.facts.slots.bytes as usize) }
-    }
+    type Request = Op;
 
     fn submit(&mut self, now: Instant, ticket: Ticket, op: &Op) {
         match self.admit(ticket, op) {
@@ -153,6 +144,19 @@ impl Device for Threads {
             }
             self.shared.sleep(self.head, span);
         }
+    }
+}
+
+impl BlockDevice for Threads {
+    fn geometry(&self, target: u16) -> Geometry {
+        self.shared.targets[usize::from(target)].geometry()
+    }
+
+    fn buffer(&mut self, ticket: Ticket) -> &mut [u8] {
+        assert!(!self.flying[ticket.0 as usize], "the buffer of an operation in flight is its thread's");
+        let at = self.shared.arena.at(ticket);
+        // SAFETY: the ticket is not in flight, so no thread touches its slot; `&mut self` keeps it so while this is lent.
+        unsafe { std::slice::from_raw_parts_mut(at, self.facts.slots.bytes as usize) }
     }
 }
 

@@ -23,7 +23,7 @@ fn a_limit_of_threads_is_an_error_with_numbers_not_a_panic() {
         limit(Resource::Nproc, 16, 16);
         become_user(65532);
         match Threads::new(Vec::new(), slots(64), Clock::start()).err().unwrap() {
-            EngineError::Threads { started, wanted: 64, errno: Errno(libc::EAGAIN) } => assert!(started < 64),
+            EngineError::Threads { started, wanted: 64, errno: Code(libc::EAGAIN) } => assert!(started < 64),
             other => panic!("{other}"),
         }
     });

@@ -1,6 +1,6 @@
 //! What is known of one ticket between submission and completion: its stamps, and the queue entries it still waits for.
 
-use assay_base::{Completion, Errno, Instant, Op, Ticket};
+use assay_base::{Code, Completion, Instant, Op, Ticket};
 
 /// One queue entry of an operation.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -38,8 +38,8 @@ pub(super) struct Flight {
     len: u32,
     issued: Instant,
     accepted: Instant,
-    moved: Result<u32, Errno>,
-    flushed: Result<u32, Errno>,
+    moved: Result<u32, Code>,
+    flushed: Result<u32, Code>,
 }
 
 impl Default for Flight {
@@ -75,7 +75,7 @@ impl Flight {
         &mut self,
         ticket: Ticket,
         part: Part,
-        result: Result<u32, Errno>,
+        result: Result<u32, Code>,
         completed: Instant,
     ) -> Option<Completion> {
         assert!(self.flying && self.open > 0, "the kernel completes an operation once");
@@ -92,9 +92,9 @@ impl Flight {
     }
 
     /// The kernel cancels the flush behind a write that failed or was short: then the write's own outcome is the operation's.
-    fn result(&self) -> Result<u32, Errno> {
+    fn result(&self) -> Result<u32, Code> {
         match (self.moved, self.flushed) {
-            (Ok(moved), Err(Errno(libc::ECANCELED))) if moved < self.len => Ok(moved),
+            (Ok(moved), Err(Code(libc::ECANCELED))) if moved < self.len => Ok(moved),
             (Ok(_), Err(errno)) => Err(errno),
             (moved, _) => moved,
         }
@@ -106,8 +106,8 @@ mod tests {
     use super::*;
     use assay_base::Direction;
 
-    const EIO: Result<u32, Errno> = Err(Errno::EIO);
-    const CANCELED: Result<u32, Errno> = Err(Errno(libc::ECANCELED));
+    const EIO: Result<u32, Code> = Err(Code::EIO);
+    const CANCELED: Result<u32, Code> = Err(Code(libc::ECANCELED));
 
     #[test]
     fn a_durable_write_ends_with_its_flush_and_as_the_worse_of_the_two() {
@@ -119,7 +119,7 @@ mod tests {
             (Ok(4096), CANCELED, CANCELED),
             (Ok(512), CANCELED, Ok(512)),
             (EIO, CANCELED, EIO),
-            (Ok(4096), Err(Errno::NOT_SUBMITTED), Err(Errno::NOT_SUBMITTED)),
+            (Ok(4096), Err(Code::NOT_SUBMITTED), Err(Code::NOT_SUBMITTED)),
         ] {
             // The kernel may tell of the two in either order where memory for the flush was short.
             for order in [[Part::Transfer, Part::Flush], [Part::Flush, Part::Transfer]] {

@@ -23,7 +23,7 @@ use crate::arena::Arena;
 use crate::clock::{Clock, sharpen_sleeps};
 use crate::facts::{EngineError, EngineFacts, Health, Slots};
 use crate::open::Target;
-use assay_base::{Completion, Device, Direction, Done, Errno, Geometry, Instant, Op, Span, Ticket};
+use assay_base::{BlockDevice, Code, Completion, Device, Direction, Done, Geometry, Instant, Op, Span, Ticket};
 use flight::{Flight, Part};
 use io_uring::squeue::{Entry, Flags};
 use io_uring::types::{Fd, FsyncFlags, SubmitArgs, Timespec};
@@ -118,7 +118,7 @@ impl Uring {
     }
 
     /// The error with which the kernel refused for good; `None` while it takes operations.
-    pub fn refused_with(&self) -> Option<Errno> {
+    pub fn refused_with(&self) -> Option<Code> {
         self.health.refused
     }
 
@@ -181,25 +181,25 @@ impl Uring {
 
     /// The offset in its file if the kernel may see `op` at all.
     #[inline]
-    fn admit(&self, op: &Op) -> Result<u64, Errno> {
+    fn admit(&self, op: &Op) -> Result<u64, Code> {
         if self.health.refused.is_some() {
-            return Err(Errno::NOT_SUBMITTED);
+            return Err(Code::NOT_SUBMITTED);
         }
         if op.len > self.facts.slots.bytes {
-            return Err(Errno(libc::EINVAL));
+            return Err(Code(libc::EINVAL));
         }
-        self.targets.get(usize::from(op.target)).ok_or(Errno(libc::EINVAL))?.place(op)
+        self.targets.get(usize::from(op.target)).ok_or(Code(libc::EINVAL))?.place(op)
     }
 
     /// Makes the ring this thread's own.
-    fn bind(&mut self) -> Result<(), Errno> {
+    fn bind(&mut self) -> Result<(), Code> {
         self.unbound = false;
         sharpen_sleeps();
         if self.disabled { self.ring.submitter().register_enable_rings().map_err(|e| errno(&e)) } else { Ok(()) }
     }
 
     /// One `io_uring_enter` that hands over `count` entries, never waits, and lets the kernel deliver completions.
-    fn enter(&self, count: usize) -> Result<usize, Errno> {
+    fn enter(&self, count: usize) -> Result<usize, Code> {
         // SAFETY: no argument is passed; the entries in the queue point to slots of the arena, which outlives them.
         let outcome = unsafe {
             self.ring.submitter().enter::<libc::sigset_t>(count as u32, 0, EnterFlags::GETEVENTS.bits(), None)
@@ -232,14 +232,14 @@ impl Uring {
         if taken > 0 {
             self.refused_since = None;
         } else {
-            self.refused(outcome.err().unwrap_or(Errno(libc::EAGAIN)), issued, accepted);
+            self.refused(outcome.err().unwrap_or(Code(libc::EAGAIN)), issued, accepted);
         }
         self.reap(accepted);
         taken > 0
     }
 
     /// Decides what a refused submission means: another try at the next poll, or the end of this ring.
-    fn refused(&mut self, errno: Errno, issued: Instant, accepted: Instant) {
+    fn refused(&mut self, errno: Code, issued: Instant, accepted: Instant) {
         let passing = matches!(errno.0, libc::EAGAIN | libc::EBUSY | libc::EINTR | libc::ENOMEM);
         let since = *self.refused_since.get_or_insert(issued);
         self.health.submit_retries += 1;
@@ -249,12 +249,12 @@ impl Uring {
     }
 
     /// Nothing is handed over any more. The entries left in the queue are never entered again.
-    fn give_up(&mut self, errno: Errno, issued: Instant, accepted: Instant) {
+    fn give_up(&mut self, errno: Code, issued: Instant, accepted: Instant) {
         self.health.refused = Some(errno);
         for (ticket, part) in self.queued.drain(..) {
             let flight = &mut self.flights[ticket.0 as usize];
             flight.enter(issued, accepted);
-            self.found.extend(flight.ended(ticket, part, Err(Errno::NOT_SUBMITTED), accepted));
+            self.found.extend(flight.ended(ticket, part, Err(Code::NOT_SUBMITTED), accepted));
         }
     }
 
@@ -264,7 +264,7 @@ impl Uring {
             let (ticket, part) = Part::of(entry.user_data());
             self.in_kernel -= 1;
             let moved = entry.result();
-            let result = if moved < 0 { Err(Errno(-moved)) } else { Ok(moved as u32) };
+            let result = if moved < 0 { Err(Code(-moved)) } else { Ok(moved as u32) };
             self.found.extend(self.flights[ticket.0 as usize].ended(ticket, part, result, completed));
         }
     }
@@ -300,14 +300,7 @@ impl Uring {
 }
 
 impl Device for Uring {
-    fn geometry(&self, target: u16) -> Geometry {
-        self.targets[usize::from(target)].geometry()
-    }
-
-    fn buffer(&mut self, ticket: Ticket) -> &mut [u8] {
-        assert!(!self.flights[ticket.0 as usize].flying, "the buffer of an operation in flight is the kernel's");
-        self.arena.slot(ticket)
-    }
+    type Request = Op;
 
     #[inline]
     fn submit(&mut self, now: Instant, ticket: Ticket, op: &Op) {
@@ -357,6 +350,17 @@ impl Device for Uring {
         let span = if self.queued.is_empty() { span } else { span.min(Span::from_us(100)) };
         self.sleep(span);
         self.collect_after_sleep();
+    }
+}
+
+impl BlockDevice for Uring {
+    fn geometry(&self, target: u16) -> Geometry {
+        self.targets[usize::from(target)].geometry()
+    }
+
+    fn buffer(&mut self, ticket: Ticket) -> &mut [u8] {
+        assert!(!self.flights[ticket.0 as usize].flying, "the buffer of an operation in flight is the kernel's");
+        self.arena.slot(ticket)
     }
 }
 

@@ -7,7 +7,7 @@
 use crate::arena::Arena;
 use crate::facts::EngineError;
 use crate::open::Target;
-use assay_base::{Errno, Ticket};
+use assay_base::{Code, Ticket};
 use io_uring::{Builder, IoUring};
 use rustix::process::{Resource, getrlimit, setrlimit};
 use std::io;
@@ -95,7 +95,7 @@ pub(super) fn ring(targets: &[Target], arena: &Arena) -> Result<(IoUring, Grante
 /// Tries the flags in their order. Both queues hold all slots, so that neither can overflow.
 fn first_granted(count: u32) -> Result<(IoUring, &'static Flags), EngineError> {
     let entries = count.next_power_of_two();
-    let mut last = Errno(libc::EINVAL);
+    let mut last = Code(libc::EINVAL);
     for choice in &CHOICES {
         let mut builder = IoUring::builder();
         builder.dontfork().setup_cqsize(entries.max(2));
@@ -116,12 +116,12 @@ fn first_granted(count: u32) -> Result<(IoUring, &'static Flags), EngineError> {
 }
 
 /// The error number of a failed system call.
-pub(super) fn errno(error: &io::Error) -> Errno {
-    Errno(error.raw_os_error().unwrap_or(libc::EIO))
+pub(super) fn errno(error: &io::Error) -> Code {
+    Code(error.raw_os_error().unwrap_or(libc::EIO))
 }
 
 fn lacks_memory(error: &io::Error) -> bool {
-    errno(error) == Errno(libc::ENOMEM)
+    errno(error) == Code(libc::ENOMEM)
 }
 
 /// A flush takes up a thread of the kernel, of which a ring has four for each processor unless told otherwise (Linux 5.15):

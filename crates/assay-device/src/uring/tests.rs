@@ -88,12 +88,12 @@ fn submissions_refused_for_long_complete_as_not_submitted() {
             uring.patience = Span::from_ms(20);
             refuse(libc::SYS_io_uring_enter, errno);
             let done = carry(&mut uring, &[op(Read, 0, 512), op(Read, 512, 512)]);
-            assert!(done.iter().all(|c| c.result == Err(Errno::NOT_SUBMITTED)), "{done:?}");
+            assert!(done.iter().all(|c| c.result == Err(Code::NOT_SUBMITTED)), "{done:?}");
             let health = uring.health();
-            assert_eq!((health.submit_retries > 1, health.refused), (passing, Some(Errno(errno))));
-            assert_eq!(uring.refused_with(), Some(Errno(errno)));
+            assert_eq!((health.submit_retries > 1, health.refused), (passing, Some(Code(errno))));
+            assert_eq!(uring.refused_with(), Some(Code(errno)));
             let later = carry(&mut uring, &[op(Read, 0, 512)]);
-            assert_eq!(later[0].result, Err(Errno::NOT_SUBMITTED), "a broken ring takes nothing more");
+            assert_eq!(later[0].result, Err(Code::NOT_SUBMITTED), "a broken ring takes nothing more");
         });
     }
 }
@@ -107,7 +107,7 @@ fn a_durable_write_refused_with_its_flush_completes_once() {
         refuse(libc::SYS_io_uring_enter, libc::EAGAIN);
         let ops = [0, 8192].map(|offset| Op { durable: true, ..op(Write, offset, 8192) });
         let done = carry(&mut uring, &ops);
-        assert!(done.len() == 2 && done.iter().all(|c| c.result == Err(Errno::NOT_SUBMITTED)), "{done:?}");
+        assert!(done.len() == 2 && done.iter().all(|c| c.result == Err(Code::NOT_SUBMITTED)), "{done:?}");
         assert_eq!(uring.in_kernel, 0);
     });
 }
@@ -115,7 +115,7 @@ fn a_durable_write_refused_with_its_flush_completes_once() {
 #[test]
 fn a_submission_refused_for_a_moment_is_repeated() {
     let (mut uring, _file) = ring(8192, 4);
-    uring.refused(Errno(libc::EAGAIN), Instant::ZERO, Instant::ZERO);
+    uring.refused(Code(libc::EAGAIN), Instant::ZERO, Instant::ZERO);
     assert_eq!(carry(&mut uring, &[op(Read, 0, 512)])[0].result, Ok(512));
     assert_eq!((uring.refused_since, uring.health()), (None, Health { submit_retries: 1, ..Health::default() }));
 }

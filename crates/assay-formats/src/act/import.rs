@@ -17,7 +17,7 @@
 mod schedule;
 
 use super::log::{BUCKETS, Block, Event as Line, EventKind, Header as Head, Item, Log, LogError, Program, Unit};
-use assay_base::{Bound, Criterion, Direction, Errno, Measure, Multiple, Share, Span};
+use assay_base::{Bound, Code, Criterion, Direction, Measure, Multiple, Share, Span};
 use assay_record::{
     Close, CloseReason, Entry, Event, FlowHead, FlowInterval, Header, Interval, PhaseHead, PhaseKind, StreamHead,
     TargetHead, Timing,
@@ -180,7 +180,7 @@ impl Import {
         let rest = text.trim_start_matches("ERROR: ").split_once(' ').map_or("", |(_, rest)| rest);
         let (device, errno) = rest.rsplit_once(": ").unwrap_or((rest, ""));
         let number = errno.split(' ').next().and_then(|n| n.parse().ok());
-        let name = number.map_or_else(|| "unknown".to_owned(), |number| Errno(number).to_string());
+        let name = number.map_or_else(|| "unknown".to_owned(), |number| Code(number).to_string());
         let own = format!("{device}-{}", if write { "writes" } else { "reads" });
         let place = self.flows.iter().position(|flow| flow.name == own);
         let place = place.or_else(|| self.flows.iter().position(|flow| flow.write == write)).unwrap_or(0);

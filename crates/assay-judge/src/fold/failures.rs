@@ -1,7 +1,7 @@
 //! What failed in one flow over the whole step: errors by name, short operations, stuck ones.
 
 use crate::fold::cell::{add_parts, parts};
-use assay_base::{Errno, Span};
+use assay_base::{Code, Span};
 use assay_record::{FlowInterval, PARTS};
 use std::collections::BTreeMap;
 
@@ -61,7 +61,7 @@ impl Failures {
 
     /// `12 EIO, 3 short, 1 stuck`
     pub fn measured(&self) -> String {
-        let full = Errno::ENOSPC.to_string();
+        let full = Code::ENOSPC.to_string();
         let error = |(name, n): (&String, &u64)| match *name == full {
             true => format!("{n} {name} (the target is full)"),
             false => format!("{n} {name}"),
@@ -85,11 +85,11 @@ impl Failures {
 
 /// Whether an error of this name is a read of damaged data.
 pub fn is_damage(name: &str) -> bool {
-    Errno::DAMAGE.iter().any(|kind| kind.to_string() == name)
+    Code::DAMAGE.iter().any(|kind| kind.to_string() == name)
 }
 
 fn of_the_device(flow: &FlowInterval) -> impl Iterator<Item = (&String, u64)> {
-    let not_submitted = Errno::NOT_SUBMITTED.to_string();
+    let not_submitted = Code::NOT_SUBMITTED.to_string();
     flow.errors.iter().filter(move |(name, _)| **name != not_submitted).map(|(name, n)| (name, *n))
 }
 
@@ -128,7 +128,7 @@ mod tests {
 
     #[test]
     fn only_damage_alone_breaks_the_rule_of_data() {
-        let damage = Errno::CORRUPT.to_string();
+        let damage = Code::CORRUPT.to_string();
         let (data, io) = ("what was written must be read", "an I/O error never passes");
         for (errors, short, stuck, rule) in [
             (vec![damage.as_str()], 0, 0, data),

@@ -6,7 +6,7 @@
 //! the counters was lost with an interval. Which interval it was need not be known, and nothing is counted twice.
 
 use crate::fold::failures::is_damage;
-use assay_base::Errno;
+use assay_base::Code;
 use assay_record::{Event, FlowInterval};
 use std::collections::BTreeMap;
 
@@ -70,7 +70,7 @@ impl Told {
         match event.what.as_str() {
             "io-error" => {
                 let errno = number("errno").and_then(|number| i32::try_from(number).ok());
-                add(&mut told.errors, &errno.map_or(UNNAMED.to_owned(), |errno| Errno(errno).to_string()), 1);
+                add(&mut told.errors, &errno.map_or(UNNAMED.to_owned(), |errno| Code(errno).to_string()), 1);
             }
             "short-io" => told.short = told.short.saturating_add(1),
             "stuck" => told.stuck = told.stuck.saturating_add(1),

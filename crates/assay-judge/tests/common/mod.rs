@@ -1,7 +1,7 @@
 //! Builds logs as the engine writes them, from a description of what the device and the generator did.
 #![allow(dead_code, clippy::unwrap_used, reason = "helpers of tests, of which each file uses its part")]
 
-use assay_base::{Criterion, Direction, Errno, Rate, Span};
+use assay_base::{Code, Criterion, Direction, Rate, Span};
 use assay_judge::{Judgement, Options, judge};
 use assay_record::*;
 use std::collections::BTreeMap;
@@ -219,7 +219,7 @@ impl Scenario {
             self.recorder.lagged(flow, Span::from_us(own(n) + minute.queue_us), Span::from_us(own(n)));
         }
         for _ in 0..minute.errors {
-            self.recorder.failed(flow, Errno::EIO, Failure { part: 3, response: Span::from_ms(20) });
+            self.recorder.failed(flow, Code::EIO.name(), Failure { part: 3, response: Span::from_ms(20) });
         }
         let ok = completed - minute.errors - minute.short;
         for n in 0..ok {

@@ -249,7 +249,7 @@ impl<'a> Real<'a> {
     ) {
         let choice = chosen.choice;
         let bound = self.bound(part, choice);
-        let slots = Worker::<AnyDevice>::slots(&self.carried(choice), part, bound);
+        let slots = assay_engine::slots(&self.carried(choice), part, bound);
         let device = match self.device(slots, choice, clock) {
             Ok((device, facts)) => {
                 let _ = tell.send(Told::Ready(facts, self.priority(chosen.workers, chosen.normal.as_deref())));
@@ -294,7 +294,7 @@ impl<'a> Real<'a> {
     /// Operations one worker has in flight at most on each target, of all streams without a lane of their own: its share of the
     /// plan's bound.
     fn bound(&self, part: Part, choice: Choice) -> u32 {
-        if choice == Choice::Inline { 1 } else { Worker::<AnyDevice>::bound(self.plan, part) }
+        if choice == Choice::Inline { 1 } else { assay_engine::bound(self.plan, part) }
     }
 
     /// The plan as an engine carries it: one that carries an operation at a time has one slot for all.

@@ -3,7 +3,7 @@
 //!
 //! What an operation takes is drawn by its number, so that a punctual generator meets the same device to the nanosecond.
 
-use assay_base::{Completion, Device, Done, Geometry, Instant, Op, Prng, Span, Ticket};
+use assay_base::{BlockDevice, Completion, Device, Done, Geometry, Instant, Op, Prng, Span, Ticket};
 use std::cell::Cell;
 use std::rc::Rc;
 
@@ -106,12 +106,8 @@ impl Kind {
 }
 
 impl Device for Simulated {
-    fn geometry(&self, _: u16) -> Geometry {
-        Geometry { size: 1 << 30, block: 512 }
-    }
-    fn buffer(&mut self, _: Ticket) -> &mut [u8] {
-        &mut []
-    }
+    type Request = Op;
+
     fn submit(&mut self, now: Instant, ticket: Ticket, op: &Op) {
         let span = self.draw.of(self.number);
         self.number += 1;
@@ -133,4 +129,14 @@ impl Device for Simulated {
         self.when_found
     }
     fn wait(&mut self, _: Span) {}
+}
+
+impl BlockDevice for Simulated {
+    fn geometry(&self, _: u16) -> Geometry {
+        Geometry { size: 1 << 30, block: 512 }
+    }
+
+    fn buffer(&mut self, _: Ticket) -> &mut [u8] {
+        &mut []
+    }
 }

@@ -1,0 +1,237 @@
+//! What is to be issued and when: the sources, the moment at which each is next due, and the flows of their requests.
+
+use crate::queue::Lane;
+use crate::source::Source;
+use assay_base::{Instant, Span};
+
+/// A flow as its worker sees it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Flow {
+    pub target: u16,
+    /// Index of the source of its requests.
+    pub source: usize,
+    /// Index of the slots that they take.
+    pub lane: usize,
+    /// Handed over and not back.
+    pub in_flight: u64,
+    /// Of those, the ones beyond the stuck limit.
+    pub stuck: u64,
+}
+
+/// A flow that is behind by less than this when the schedule ends has no backlog: a generator may be that late, as the judge has it
+/// too (rule 3 of decision 0005).
+const LAST_MOMENT: Span = Span::from_ms(50);
+
+/// A source, and the slots that its requests take.
+#[derive(Debug)]
+struct Group<S> {
+    source: S,
+    lane: usize,
+}
+
+/// Of a request that came back.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Back {
+    pub lane: usize,
+    /// It was of a schedule.
+    pub open_loop: bool,
+    /// It had a moment at which it was wanted.
+    pub has_moment: bool,
+}
+
+/// See the module.
+#[derive(Debug)]
+pub(crate) struct Agenda<S> {
+    groups: Vec<Group<S>>,
+    /// When each source is next due: a vector of its own, because it is searched for each operation.
+    due: Vec<Instant>,
+    pub flows: Vec<Flow>,
+    /// The flows of each target.
+    together: Vec<Vec<usize>>,
+    /// The first source that comes after all others; they are the last.
+    after: usize,
+    /// Nothing intended at or after this is issued.
+    pub end: Instant,
+    /// Every source follows a schedule.
+    pub open_loop: bool,
+}
+
+impl<S: Source> Agenda<S> {
+    /// `sources` up to `end`, those from `after` on when all others are over. `flows` names of each flow its source.
+    pub fn new(sources: Vec<S>, flows: Vec<Flow>, after: usize, end: Instant) -> Agenda<S> {
+        let lane = |source: usize| flows.iter().find(|flow| flow.source == source).map(|flow| flow.lane);
+        let group = |(at, source)| Group { source, lane: lane(at).expect("a source has a flow") };
+        let groups: Vec<Group<S>> = sources.into_iter().enumerate().map(group).collect();
+        let open_loop = groups.iter().all(|group| group.source.is_open_loop());
+        let targets = flows.iter().map(|flow| flow.target + 1).max().unwrap_or(0);
+        let of = |target: u16| (0..flows.len()).filter(|flow| flows[*flow].target == target).collect();
+        let (due, together) = (vec![Instant::FAR; groups.len()], (0..targets).map(of).collect());
+        let mut agenda = Agenda { groups, due, flows, together, after, end, open_loop };
+        (0..after).for_each(|source| agenda.look(source));
+        agenda
+    }
+
+    /// Whether some source has moments at which its requests are wanted, so that they may be late.
+    pub fn has_moments(&self) -> bool {
+        (0..self.len()).any(|source| self.has_moment(source))
+    }
+
+    /// Whether what a source wants has a moment of its own; otherwise it wants it when it is issued.
+    #[inline(always)]
+    pub fn has_moment(&self, source: usize) -> bool {
+        let source = &self.groups[source].source;
+        source.is_open_loop() || !source.pause().is_zero()
+    }
+
+    #[inline(always)]
+    pub fn is_open_loop(&self, source: usize) -> bool {
+        self.groups[source].source.is_open_loop()
+    }
+
+    /// The source, to take a request from it; [`Agenda::look`] follows.
+    #[inline(always)]
+    pub fn source(&mut self, source: usize) -> &mut S {
+        &mut self.groups[source].source
+    }
+
+    /// Sees when a source is next due.
+    #[inline(always)]
+    pub fn look(&mut self, source: usize) {
+        let end = if source < self.after { self.end } else { Instant::FAR };
+        let due = self.groups[source].source.due();
+        self.due[source] = if due < end { due } else { Instant::FAR };
+    }
+
+    /// A request of a source's flow came back at `completed`; the source `goes_on` if the run does.
+    #[inline(always)]
+    pub fn back(&mut self, source: usize, flow: usize, completed: Instant, goes_on: bool) -> Back {
+        self.flows[flow].in_flight -= 1;
+        let Group { source: it, lane } = &mut self.groups[source];
+        it.returned(flow, completed);
+        if it.is_open_loop() {
+            return Back { lane: *lane, open_loop: true, has_moment: true };
+        }
+        if goes_on {
+            let due = it.due();
+            let end = if source < self.after { self.end } else { Instant::FAR };
+            self.due[source] = if due < end { due } else { Instant::FAR };
+        }
+        Back { lane: *lane, open_loop: false, has_moment: !it.pause().is_zero() }
+    }
+
+    /// A source is to be asked again at `at`, [`Instant::FAR`]: never.
+    pub fn put_off(&mut self, source: usize, at: Instant) {
+        self.due[source] = at;
+    }
+
+    /// The source that is due first, among those whose lane has a free slot.
+    #[inline]
+    pub fn earliest(&self, lanes: &[Lane]) -> (usize, Instant) {
+        let mut earliest = (0, Instant::FAR);
+        for (source, due) in self.due.iter().enumerate() {
+            if *due < earliest.1 && lanes[self.groups[source].lane].has_room() {
+                earliest = (source, *due);
+            }
+        }
+        earliest
+    }
+
+    /// The source that is due first. Without a branch: which of them it is cannot be foreseen.
+    #[inline]
+    pub fn soonest(&self) -> (usize, Instant) {
+        let mut soonest = (0, Instant::FAR);
+        for (source, due) in self.due.iter().enumerate() {
+            let sooner = *due < soonest.1;
+            soonest = (if sooner { source } else { soonest.0 }, soonest.1.min(*due));
+        }
+        soonest
+    }
+
+    /// The number of sources.
+    pub fn len(&self) -> usize {
+        self.due.len()
+    }
+
+    /// The lane of a source.
+    #[inline(always)]
+    pub fn lane(&self, source: usize) -> usize {
+        self.groups[source].lane
+    }
+
+    /// When a source is next due.
+    pub fn due(&self, source: usize) -> Instant {
+        self.due[source]
+    }
+
+    /// A flow of a lane.
+    pub fn flow_of(&self, lane: usize) -> Option<usize> {
+        self.flows.iter().position(|flow| flow.lane == lane)
+    }
+
+    /// The first flow of a source.
+    pub fn first_of(&self, source: usize) -> usize {
+        self.flows.iter().position(|flow| flow.source == source).expect("a source has a flow")
+    }
+
+    /// Nothing more is issued.
+    pub fn stop(&mut self, now: Instant) {
+        self.end = self.end.min(now);
+        self.due.fill(Instant::FAR);
+    }
+
+    /// The schedule is over. A backlog is not issued: the load ends at its end, and what was not delivered stays so. What was due in
+    /// the last moment is none, and goes out. Closed loops issue nothing more.
+    pub fn ends(&mut self) {
+        let moment = Instant::from_ns(self.end.as_ns().saturating_sub(LAST_MOMENT.as_ns()));
+        for (due, Group { source, .. }) in self.due.iter_mut().zip(&self.groups) {
+            if !source.is_open_loop() || *due < moment {
+                *due = Instant::FAR;
+            }
+        }
+    }
+
+    /// The schedule ends at another time.
+    pub fn end_at(&mut self, end: Instant) {
+        self.end = end;
+        for source in 0..self.groups.len() {
+            if self.groups[source].source.is_open_loop() {
+                self.look(source);
+            }
+        }
+    }
+
+    /// Whether something comes after the schedule.
+    pub fn has_more(&self) -> bool {
+        self.after < self.groups.len()
+    }
+
+    /// Begins what comes after the schedule.
+    pub fn go_on(&mut self, now: Instant) {
+        for source in self.after..self.groups.len() {
+            self.due[source] = self.groups[source].source.begin(now);
+        }
+    }
+
+    /// Whether something is still to be issued.
+    pub fn has_backlog(&self) -> bool {
+        self.due.iter().any(|due| *due != Instant::FAR)
+    }
+
+    /// Whether nothing is in flight on the target of a flow.
+    #[inline(always)]
+    pub fn rests(&self, flow: usize) -> bool {
+        let Flow { target, in_flight, .. } = self.flows[flow];
+        in_flight == 0 && self.together[usize::from(target)].iter().all(|flow| self.flows[*flow].in_flight == 0)
+    }
+
+    /// In flight of all flows.
+    pub fn in_flight(&self) -> u64 {
+        self.flows.iter().map(|flow| flow.in_flight).sum()
+    }
+
+    /// See [`Source::count_until`], for the schedule's part of the time before `end`.
+    pub fn count_until(&mut self, end: Instant, mut count: impl FnMut(usize, u64, u64)) {
+        let end = end.min(self.end);
+        self.groups.iter_mut().for_each(|group| group.source.count_until(end, &mut count));
+    }
+}

@@ -1,0 +1,153 @@
+//! The bytes of block I/O: filled before a write, held against what was written after a read, looked at for blocks that were never
+//! written.
+
+use crate::look::{self, Looks};
+use crate::payload::{At, Fate, Particulars, Payload};
+use crate::verify::{Answer, Damage, Verifier};
+use assay_base::{BlockDevice, Direction, Op, Ticket};
+use assay_model::content::Content;
+use assay_record::{Cell, PARTS};
+
+/// The data of one flow.
+#[derive(Debug)]
+struct Flow {
+    /// What fills its writes; `None` for reads.
+    content: Option<Content>,
+    /// Which of its reads are looked at.
+    looks: Looks,
+}
+
+/// One worker's part.
+#[derive(Debug)]
+pub struct Data {
+    flows: Vec<Flow>,
+    verifier: Option<Verifier>,
+    damages: Vec<Damage>,
+}
+
+impl Data {
+    pub(crate) fn new(contents: Vec<Option<Content>>, verifier: Option<Verifier>) -> Data {
+        let flow = |content| Flow { content, looks: Looks::default() };
+        Data { flows: contents.into_iter().map(flow).collect(), verifier, damages: Vec::new() }
+    }
+}
+
+impl<D: BlockDevice> Payload<D> for Data {
+    #[inline(always)]
+    fn before(&mut self, device: &mut D, At { flow, ticket }: At, op: &Op) -> bool {
+        let flow = &mut self.flows[flow];
+        match &mut flow.content {
+            Some(content) => {
+                let buffer = device.buffer(ticket);
+                if let Some(buffer) = buffer.get_mut(..op.len as usize) {
+                    match &mut self.verifier {
+                        None => content.fill(op.offset, buffer),
+                        Some(verifier) => verifier.writing(ticket, op, content, buffer),
+                    }
+                }
+                false
+            }
+            None => {
+                if let Some(verifier) = &mut self.verifier {
+                    verifier.reading(ticket, op);
+                }
+                flow.looks.at(op.offset, op.len)
+            }
+        }
+    }
+
+    #[inline(always)]
+    fn after(&mut self, device: &mut D, at: At, op: &Op, look: bool, cell: &mut Cell) -> Fate {
+        if let Some(verifier) = &self.verifier {
+            let fate = held_against(
+                verifier,
+                device,
+                at,
+                (op, self.flows[at.flow].content.is_some()),
+                cell,
+                &mut self.damages,
+            );
+            if fate != Fate::Sound {
+                return fate;
+            }
+        }
+        if look {
+            sample(device, at.ticket, op, cell);
+        }
+        Fate::Sound
+    }
+
+    fn damages(&mut self) -> Vec<Particulars> {
+        let particulars = |damage: Damage| Particulars { text: damage.text(), details: damage.details() };
+        self.damages.drain(..).map(particulars).collect()
+    }
+
+    /// A write that did not succeed may have left anything.
+    fn failed(&mut self, flow: usize, op: &Op) {
+        if let Some(verifier) = self.verifier.as_ref().filter(|_| self.flows[flow].content.is_some()) {
+            verifier.written(op.target, op.offset, op.len, false);
+        }
+    }
+
+    /// From its last whole block on: direct I/O begins at whole blocks only.
+    fn rest(&mut self, device: &mut D, ticket: Ticket, op: &Op, moved: u32) -> Option<Op> {
+        let whole = moved - moved % device.geometry(op.target).block.max(1);
+        if op.direction == Direction::Write {
+            let buffer = device.buffer(ticket);
+            let end = buffer.len().min(op.len as usize);
+            buffer.copy_within((whole as usize).min(end)..end, 0);
+        }
+        Some(Op { offset: op.offset + u64::from(whole), len: op.len - whole, ..*op })
+    }
+
+    fn part(&self, device: &D, op: &Op) -> usize {
+        let size = device.geometry(op.target).size.max(1);
+        (u128::from(op.offset) * PARTS as u128 / u128::from(size)) as usize
+    }
+
+    fn begin_interval(&mut self) {
+        self.flows.iter_mut().for_each(|flow| flow.looks.begin());
+    }
+
+    fn is_over(&mut self, whole: bool) -> bool {
+        self.verifier.as_ref().is_some_and(|verifier| verifier.ledger().written(whole))
+    }
+
+    #[inline(always)]
+    fn verifies(&self) -> bool {
+        self.verifier.is_some()
+    }
+}
+
+/// Holds what came back in full against what was written. `op` comes with whether it writes.
+fn held_against(
+    verifier: &Verifier,
+    device: &mut impl BlockDevice,
+    at: At,
+    (op, writes): (&Op, bool),
+    cell: &mut Cell,
+    damages: &mut Vec<Damage>,
+) -> Fate {
+    if writes {
+        verifier.written(op.target, op.offset, op.len, true);
+        return Fate::Sound;
+    }
+    let Some(data) = device.buffer(at.ticket).get_mut(..op.len as usize) else { return Fate::Sound };
+    let before = damages.len();
+    match verifier.read(at.ticket, op.target, op.offset, data, damages) {
+        Answer::Right => cell.verified += 1,
+        Answer::Open => cell.unverified += 1,
+        Answer::Wrong(kind) => {
+            cell.damaged += (damages.len() - before) as u64;
+            return Fate::Damaged(kind);
+        }
+    }
+    Fate::Sound
+}
+
+/// Looks at what a read has brought: is it a block that was never written?
+fn sample(device: &mut impl BlockDevice, ticket: Ticket, op: &Op, cell: &mut Cell) {
+    let Some(seen) = look::seen(op.offset, op.len, device.buffer(ticket)) else { return };
+    cell.sampled += 1;
+    cell.blank += u64::from(seen.iter().all(|byte| *byte == 0));
+}

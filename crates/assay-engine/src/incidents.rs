@@ -1,0 +1,101 @@
+//! What went wrong: events for the log, as long as there are not too many of them, and failures in a row.
+
+use crate::payload::Particulars;
+use crate::rules::Limits;
+use assay_base::{Code, Instant, Request};
+use assay_record::Event;
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+
+/// A request that something happened to.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct About<R> {
+    pub flow: u16,
+    pub target: u16,
+    pub request: R,
+}
+
+/// See the module.
+#[derive(Debug)]
+pub(crate) struct Incidents {
+    events: Vec<Event>,
+    limits: Limits,
+    /// Events written for single failures.
+    told: u32,
+    /// How many requests of each target failed in a row.
+    failures: Vec<u32>,
+}
+
+impl Incidents {
+    pub fn new(limits: Limits, targets: u16) -> Incidents {
+        Incidents { events: Vec::new(), limits, told: 0, failures: vec![0; usize::from(targets)] }
+    }
+
+    /// A request of this target succeeded.
+    #[inline(always)]
+    pub fn succeeded(&mut self, target: u16) {
+        self.failures[usize::from(target)] = 0;
+    }
+
+    /// One failed: how many in a row when that is too many, and only the first time.
+    pub fn failed(&mut self, target: u16) -> Option<u32> {
+        let failures = &mut self.failures[usize::from(target)];
+        *failures = failures.saturating_add(1);
+        (*failures == self.limits.failures_in_a_row).then_some(*failures)
+    }
+
+    /// Writes an event.
+    pub fn say(&mut self, now: Instant, what: &str, text: String, details: BTreeMap<String, String>) {
+        self.events.push(Event { at_ns: now.as_ns(), what: what.to_owned(), text, details });
+    }
+
+    /// Writes an event about one request, unless there are too many of them; that a target is lost is always written. `code` comes with
+    /// the name that its device gives it.
+    pub fn tell<R: Request>(
+        &mut self,
+        now: Instant,
+        what: &str,
+        text: String,
+        about: About<R>,
+        code: Option<(Code, Cow<'static, str>)>,
+    ) {
+        if what != "target-lost" && self.are_enough() {
+            return;
+        }
+        self.told += 1;
+        let mut details = BTreeMap::from(place(about.flow, about.target));
+        details.extend(about.request.facts().into_iter().map(|(name, fact)| (name.to_owned(), fact)));
+        details.extend(code.map(|(code, name)| match code.is_of_the_system() {
+            true => ("errno".to_owned(), code.0.to_string()),
+            false => ("code".to_owned(), name.into_owned()),
+        }));
+        self.say(now, what, text, details);
+    }
+
+    /// Writes an event about damaged data, unless there are too many.
+    pub fn damage(&mut self, now: Instant, flow: u16, target: u16, Particulars { text, mut details }: Particulars) {
+        if !self.are_enough() {
+            self.told += 1;
+            details.extend(place(flow, target));
+            self.say(now, "damage", text, details);
+        }
+    }
+
+    fn are_enough(&self) -> bool {
+        self.told >= self.limits.failure_events
+    }
+
+    #[inline]
+    pub fn is_empty(&self) -> bool {
+        self.events.is_empty()
+    }
+
+    /// What happened since the last call.
+    pub fn take(&mut self) -> std::vec::Drain<'_, Event> {
+        self.events.drain(..)
+    }
+}
+
+fn place(flow: u16, target: u16) -> [(String, String); 2] {
+    [("flow".to_owned(), flow.to_string()), ("target".to_owned(), target.to_string())]
+}

@@ -1,0 +1,126 @@
+//! How requests are issued: what is due goes out while there is a slot for it, and the run ends when too much is late.
+
+use crate::lateness::Arrival;
+use crate::payload::{At, Payload};
+use crate::source::{Next, Source};
+use crate::worker::Worker;
+use assay_base::{Device, Instant, Request, Ticket};
+use assay_record::CloseReason;
+use std::collections::BTreeMap;
+
+impl<D: Device, S: Source<Request = D::Request>, P: Payload<D>> Worker<D, S, P> {
+    /// Issues what is due at `now` and returns when the next request is due that has a slot.
+    pub(crate) fn issue(&mut self, now: Instant) -> Instant {
+        loop {
+            let (source, due) = self.agenda.earliest(&self.queue.lanes);
+            if due > now {
+                return due;
+            }
+            if self.falls_behind(now, due, source) {
+                return Instant::FAR;
+            }
+            match self.agenda.source(source).next(now) {
+                Next::Of(flow) => {
+                    let request = self.agenda.source(source).take(flow);
+                    self.submit(now, (source, flow), due, request);
+                }
+                Next::Later(at) => self.agenda.put_off(source, at),
+                Next::Over => self.agenda.put_off(source, Instant::FAR),
+            }
+        }
+    }
+
+    /// The lag rule: the run ends when its schedule is behind by more than the plan allows.
+    #[inline]
+    fn falls_behind(&mut self, now: Instant, due: Instant, source: usize) -> bool {
+        if self.max_lag.is_zero() || now.since(due) <= self.max_lag || !self.agenda.is_open_loop(source) {
+            return false;
+        }
+        self.lag_stop(now, due, source);
+        true
+    }
+
+    /// The lag rule for those that have no slot: where none comes free, nothing else asks for them.
+    #[cold]
+    pub(crate) fn look_at_full_lanes(&mut self, now: Instant) {
+        if !self.stage.is_scheduled() {
+            return;
+        }
+        for source in 0..self.agenda.len() {
+            let (lane, due) = (self.agenda.lane(source), self.agenda.due(source));
+            let lane = &mut self.queue.lanes[lane];
+            if due < now && !lane.has_room() {
+                lane.full.goes_on(now);
+                if self.falls_behind(now, due, source) {
+                    return;
+                }
+            }
+        }
+    }
+
+    #[cold]
+    fn lag_stop(&mut self, now: Instant, due: Instant, source: usize) {
+        let index = self.agenda.first_of(source);
+        let flow = self.agenda.flows[index];
+        // Not only its own: those before it were late too.
+        let shift = self.lateness.worst(usize::from(flow.target));
+        let held = self.lateness.held_back.but_for_the_device(&self.queue.lanes[flow.lane].full, now, due);
+        let own = now.since(due.max(held)).max(shift);
+        let (reason, who) = if own.as_ns() * 2 > now.since(due).as_ns() {
+            (CloseReason::GeneratorLag, "the test machine did not get to issue them")
+        } else {
+            (CloseReason::DeviceLag, "the device did not take them")
+        };
+        let text = format!(
+            "operations are {} behind their schedule, more than {}: {who}",
+            now.since(due).human(),
+            self.max_lag
+        );
+        self.incidents.say(now, "lag-stop", text, BTreeMap::from([("flow".to_owned(), index.to_string())]));
+        self.stop(now, reason);
+    }
+
+    /// Issues a request. Not within `step`, where both would have too few registers (15 % on the null device).
+    #[inline(never)]
+    fn submit(&mut self, now: Instant, of: (usize, usize), due: Instant, request: D::Request) {
+        let ticket = self.take_slot(now, of, due, request);
+        self.device.submit(now, ticket, &request);
+    }
+
+    /// Makes a slot ready for a request of a source's flow and counts it as issued.
+    #[inline(always)]
+    pub(crate) fn take_slot(
+        &mut self,
+        now: Instant,
+        (source, index): (usize, usize),
+        due: Instant,
+        request: D::Request,
+    ) -> Ticket {
+        let lane = self.agenda.lane(source);
+        let full = &self.queue.lanes[lane].full;
+        let held = if self.lateness.may_be_late {
+            let arrival = Arrival {
+                now,
+                due,
+                target: request.target(),
+                scheduled: self.agenda.is_open_loop(source),
+                has_moment: self.agenda.has_moment(source),
+                rests: self.agenda.rests(index),
+            };
+            self.lateness.arrives(&arrival, full, &mut self.book.recorder)
+        } else if self.agenda.open_loop {
+            self.lateness.held_back.but_for_the_device(full, now, due)
+        } else {
+            // A closed loop wants its request when it issues it: the device did not hold it back.
+            due
+        };
+        self.agenda.look(source);
+        self.agenda.flows[index].in_flight += 1;
+        let ticket = self.queue.take(lane, now, due, &self.lateness.held_back.blocked);
+        let look = self.payload.before(&mut self.device, At { flow: index, ticket }, &request);
+        self.queue.put(ticket, (source, index), request, [due, now, held], look);
+        self.book.recorder.cell(index).issued += 1;
+        self.totals.issued += 1;
+        ticket
+    }
+}

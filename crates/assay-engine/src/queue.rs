@@ -1,0 +1,206 @@
+//! What is in flight: the slots of all targets, and the lanes that share them out.
+
+use crate::blame::{Full, Stretch};
+use assay_base::{Completion, Instant, Request, Ticket};
+use assay_model::Plan;
+use assay_model::arrival::Part;
+
+/// A request between submission and completion.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Slot<R> {
+    pub flow: u16,
+    /// Where it came from.
+    pub source: u16,
+    live: bool,
+    pub stuck: bool,
+    /// Its payload asks to look at it when it is back.
+    pub look: bool,
+    /// Its rest is on the way: it came back short once.
+    pub rest: bool,
+    /// It was counted as completed when it was issued: it only takes up its slot until then.
+    pub counted: bool,
+    pub request: R,
+    pub intended: Instant,
+    pub submitted: Instant,
+    /// When it would have been issued if the device had not held it back.
+    pub held: Instant,
+}
+
+impl<R> Slot<R> {
+    /// Whether its request is in flight, not counted as completed and not known to be stuck.
+    fn is_missed(&self) -> bool {
+        self.live && !self.counted && !self.stuck
+    }
+}
+
+/// What is known of a short request while its rest is on the way.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Begun {
+    pub ticket: Ticket,
+    /// Bytes that its first part moved.
+    pub moved: u32,
+    /// When its first part was issued, and when that hand-over returned.
+    pub issued: Instant,
+    pub accepted: Instant,
+}
+
+/// Slots of one target that some streams share.
+#[derive(Debug)]
+pub(crate) struct Lane {
+    free: Vec<Ticket>,
+    pub full: Full,
+    slots: usize,
+    /// When requests complete, or have completed, that were counted when they were issued and have no slot.
+    pub early: Vec<Instant>,
+}
+
+impl Lane {
+    #[inline(always)]
+    pub fn has_room(&self) -> bool {
+        !self.free.is_empty()
+    }
+
+    /// Whether requests without a slot may be as many as there are slots left for them, seen from `now`.
+    #[inline]
+    pub fn may_be_full(&mut self, now: Instant) -> bool {
+        self.early.len() >= self.free.len() && self.forgets_too_few(now)
+    }
+
+    /// Forgets what has completed by `now`; true when half of the slots or more would be needed for the rest, so that it is
+    /// done once for many requests.
+    #[cold]
+    fn forgets_too_few(&mut self, now: Instant) -> bool {
+        self.early.retain(|completed| *completed > now);
+        self.early.len() * 2 >= self.free.len()
+    }
+
+    /// A slot.
+    pub fn take(&mut self) -> Ticket {
+        self.free.pop().expect("only a lane with a free slot is asked for one")
+    }
+}
+
+/// See the module.
+#[derive(Debug)]
+pub(crate) struct Queue<R> {
+    slots: Vec<Slot<R>>,
+    /// All of the first target's, then of the second's.
+    pub lanes: Vec<Lane>,
+    /// Short requests whose rest is on the way.
+    pub begun: Vec<Begun>,
+}
+
+/// A part's share of a bound, at least 1.
+pub(crate) fn share(bound: u32, part: Part) -> u32 {
+    let bound = u64::from(bound);
+    (bound / part.of + u64::from(part.index < bound % part.of)).max(1) as u32
+}
+
+/// The bounds of a target's lanes in the worker of `part`: first that of the lane which all share who have none of their own.
+pub(crate) fn bounds(plan: &Plan, part: Part, shared: u32) -> Vec<u32> {
+    std::iter::once(shared).chain(plan.lanes.iter().map(|lane| share(lane.in_flight_bound, part))).collect()
+}
+
+impl<R: Request> Queue<R> {
+    /// Lanes of `bounds` slots on each of `targets` targets, in a run that begins at `start`.
+    pub fn new(bounds: &[u32], targets: u16, start: Instant) -> Queue<R> {
+        let mut tickets = (0..).map(Ticket);
+        let lane = |bound: u32| {
+            let mut free: Vec<Ticket> = tickets.by_ref().take(bound as usize).collect();
+            free.reverse();
+            Lane { free, full: Full::new(start), slots: bound as usize, early: Vec::new() }
+        };
+        let lanes: Vec<Lane> = (0..targets).flat_map(|_| bounds).copied().map(lane).collect();
+        let slots = lanes.iter().map(|lane| lane.slots).sum();
+        let empty = Slot {
+            flow: 0,
+            source: 0,
+            live: false,
+            stuck: false,
+            look: false,
+            rest: false,
+            counted: false,
+            request: R::default(),
+            intended: start,
+            submitted: start,
+            held: start,
+        };
+        Queue { slots: vec![empty; slots], lanes, begun: Vec::new() }
+    }
+
+    /// The slot of a completion.
+    #[inline(always)]
+    pub fn of(&self, ticket: Ticket) -> &Slot<R> {
+        let slot = self.last(ticket);
+        assert!(slot.live, "a ticket completes once for each submission");
+        slot
+    }
+
+    /// What is in a slot, or was there last: it stays until the slot is taken again.
+    #[inline(always)]
+    pub fn last(&self, ticket: Ticket) -> &Slot<R> {
+        &self.slots[ticket.0 as usize]
+    }
+
+    /// Whether a request still takes up its slot.
+    pub fn is_live(&self, ticket: Ticket) -> bool {
+        self.slots[ticket.0 as usize].live
+    }
+
+    /// Takes a slot of `lane` for what was due at `due` and is issued `now`; [`Queue::put`] fills it.
+    #[inline(always)]
+    pub fn take(&mut self, lane: usize, now: Instant, due: Instant, blocked: &Stretch) -> Ticket {
+        let lane = &mut self.lanes[lane];
+        let ticket = lane.free.pop().expect("only a source whose lane has a free slot is asked");
+        if lane.free.is_empty() {
+            lane.full.begins(now, due, blocked);
+        }
+        ticket
+    }
+
+    /// Fills a slot with a request of a source's flow that is in flight; `times` are those of `intended`, `submitted` and `held`.
+    /// Written out field by field: through another copy of it this costs 4 % on the null device.
+    #[inline(always)]
+    pub fn put(&mut self, ticket: Ticket, (source, flow): (usize, usize), request: R, times: [Instant; 3], look: bool) {
+        let slot = &mut self.slots[ticket.0 as usize];
+        (slot.flow, slot.source) = (flow as u16, source as u16);
+        (slot.live, slot.stuck, slot.look, slot.rest, slot.counted) = (true, false, look, false, false);
+        slot.request = request;
+        [slot.intended, slot.submitted, slot.held] = times;
+    }
+
+    /// Fills a slot for something that was counted when it was issued.
+    pub fn put_counted(&mut self, ticket: Ticket, of: (usize, usize), now: Instant) {
+        self.put(ticket, of, R::default(), [now; 3], false);
+        self.slots[ticket.0 as usize].counted = true;
+    }
+
+    /// The rest of a request is on the way.
+    pub fn goes_on(&mut self, begun: Begun) {
+        self.slots[begun.ticket.0 as usize].rest = true;
+        self.begun.push(begun);
+    }
+
+    /// Gives a slot back; true when its request was found with the first of a full queue.
+    #[inline(always)]
+    pub fn free(&mut self, now: Instant, lane: usize, completion: &Completion) -> bool {
+        self.slots[completion.ticket.0 as usize].live = false;
+        let lane = &mut self.lanes[lane];
+        let was_full = lane.free.is_empty();
+        lane.free.push(completion.ticket);
+        lane.full.freed(now, completion.completed, was_full, lane.free.len() == lane.slots)
+    }
+
+    /// Marks as stuck those in flight that are not known to be, and for which `is_stuck` holds; tells of each.
+    pub fn mark_stuck(&mut self, is_stuck: impl Fn(&Slot<R>) -> bool, mut tell: impl FnMut(&Slot<R>)) {
+        for slot in self.slots.iter_mut().filter(|slot| slot.is_missed() && is_stuck(slot)) {
+            slot.stuck = true;
+            tell(slot);
+        }
+    }
+
+    /// Whether something takes up a slot that was counted when it was issued.
+    pub fn has_counted(&self) -> bool {
+        self.slots.iter().any(|slot| slot.live && slot.counted)
+    }
+}

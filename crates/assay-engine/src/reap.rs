@@ -1,0 +1,234 @@
+//! What becomes of a completion: it is counted, its data are looked at, and its slot is free again.
+
+use crate::agenda::Back;
+use crate::blame::OVERSLEPT;
+use crate::payload::{At, Fate, Payload};
+use crate::queue::{Begun, Slot};
+use crate::source::Source;
+use crate::worker::{Worker, about};
+use assay_base::{Code, Completion, Device, Done, Instant, Request, Span, Ticket};
+use assay_record::{CloseReason, Excess, Failure};
+
+impl<D: Device, S: Source<Request = D::Request>, P: Payload<D>> Worker<D, S, P> {
+    /// Where time is virtual and the device sure, it does not matter when completions are looked at.
+    #[inline(always)]
+    pub(crate) fn look_for_oversleeping(&mut self, now: Instant, done: &Done) {
+        if done.first().is_some_and(|first| now.since(first.completed) >= OVERSLEPT) && self.ahead.how.is_none() {
+            self.oversleeps(now, done);
+        }
+    }
+
+    /// Counts that completions which tell their times, in their order, were looked for long after that.
+    #[cold]
+    fn oversleeps(&mut self, now: Instant, done: &Done) {
+        for completion in done {
+            let flow = self.queue.of(completion.ticket).flow;
+            let target = self.agenda.flows[usize::from(flow)].target;
+            self.lateness.oversleeps(now, target, now.since(completion.completed), &mut self.book.recorder);
+        }
+    }
+
+    #[inline]
+    pub(crate) fn complete(&mut self, now: Instant, completion: &Completion) {
+        let slot = self.queue.of(completion.ticket);
+        let (counted, stuck) = (slot.counted, slot.stuck);
+        if counted {
+            self.queue.free(now, self.agenda.lane(usize::from(slot.source)), completion);
+            return;
+        }
+        if completion.result == Ok(slot.request.bytes()) && !slot.rest {
+            self.succeeds(now, completion);
+        } else if !self.takes_rest(now, completion) {
+            self.falls_short(now, *completion);
+        }
+        if stuck {
+            self.came_back(now, completion);
+        }
+    }
+
+    /// What was stuck is so no longer, unless its rest is on the way.
+    #[cold]
+    fn came_back(&mut self, now: Instant, completion: &Completion) {
+        if self.queue.is_live(completion.ticket) {
+            return;
+        }
+        let slot = *self.queue.last(completion.ticket);
+        self.agenda.flows[usize::from(slot.flow)].stuck -= 1;
+        let text = format!("an operation came back after {}", completion.completed.since(slot.submitted).human());
+        self.tell(now, "late-completion", text, &slot, None);
+    }
+
+    /// Counts what came back in full.
+    #[inline(always)]
+    fn succeeds(&mut self, now: Instant, completion: &Completion) {
+        let slot = self.queue.last(completion.ticket);
+        let (index, look, bytes) = (usize::from(slot.flow), slot.look, slot.request.bytes());
+        let (intended, own, excess) = self.back(now, completion);
+        let response = completion.completed.since(intended);
+        if look || self.payload.verifies() {
+            let slot = self.queue.last(completion.ticket);
+            let (at, cell) = (At { flow: index, ticket: completion.ticket }, self.book.recorder.cell(index));
+            if let Fate::Damaged(kind) = self.payload.after(&mut self.device, at, &slot.request, look, cell) {
+                return self.damaged(now, completion.ticket, kind, response);
+            }
+        }
+        let service = completion.completed.since(completion.issued);
+        let recorder = &mut self.book.recorder;
+        match excess {
+            None => recorder.completed(index, bytes, response, service, own),
+            Some(excess) => recorder.completed_late(index, bytes, response, service, excess),
+        }
+    }
+
+    /// Frees the slot of a request that came back, and returns when it was wanted and how much of its time may be our own.
+    #[inline(always)]
+    fn back(&mut self, now: Instant, completion: &Completion) -> (Instant, Span, Option<Excess>) {
+        let slot = self.queue.last(completion.ticket);
+        let (target, intended, submitted, held) = (slot.request.target(), slot.intended, slot.submitted, slot.held);
+        let (index, source) = (usize::from(slot.flow), usize::from(slot.source));
+        let reads_back = self.stage.reads_back();
+        let goes_on = self.stage.is_scheduled() || reads_back;
+        let Back { lane, open_loop, has_moment } = self.agenda.back(source, index, completion.completed, goes_on);
+        if reads_back && !open_loop {
+            self.stage.waits_for_read_back(now + self.limits.drain);
+        }
+        // A closed loop wants its request when it issues it: no part of it is late.
+        let (intended, own) = if has_moment {
+            (intended, self.lateness.held_back.own(intended, held, submitted, completion.issued))
+        } else {
+            (completion.issued, Span::ZERO)
+        };
+        self.totals.completed += 1;
+        self.book.recorder.lagged(index, completion.issued.since(intended), own);
+        self.book.recorder.submitted(index, completion.accepted.since(completion.issued));
+        let excess = if self.lateness.looks_close {
+            Some(self.found(now, (lane, index), submitted, completion, own))
+        } else {
+            self.queue.free(now, lane, completion);
+            None
+        };
+        if completion.result.is_ok() {
+            self.incidents.succeeded(target);
+        }
+        (intended, own, excess)
+    }
+
+    /// Frees the slot of a request that had `own` lag, and returns what of its time may be the generator's doing.
+    ///
+    /// This and [`Lateness::arrives`](crate::lateness::Lateness::arrives) are kept out of the way of closed loops on devices that tell
+    /// the time, which need neither (10 % on the null device).
+    #[inline(never)]
+    fn found(
+        &mut self,
+        now: Instant,
+        (lane, index): (usize, usize),
+        submitted: Instant,
+        completion: &Completion,
+        own: Span,
+    ) -> Excess {
+        let target = self.agenda.flows[index].target;
+        let excess = self.lateness.excess(target, own, submitted, completion);
+        let together = self.queue.free(now, lane, completion);
+        let (completed, slack) = (completion.completed, excess.service);
+        let recorder = &mut self.book.recorder;
+        self.lateness.found(now, target, submitted, completed, (slack, together), recorder);
+        if self.agenda.rests(index) {
+            self.lateness.ends(target, completed, slack);
+        }
+        excess
+    }
+
+    /// Submits the rest of a request that moved only some of its bytes; once for each request. True when it is on its way again.
+    #[cold]
+    fn takes_rest(&mut self, now: Instant, completion: &Completion) -> bool {
+        let slot = *self.queue.last(completion.ticket);
+        let Ok(moved) = completion.result else { return false };
+        if slot.rest || moved == 0 || moved >= slot.request.bytes() {
+            return false;
+        }
+        let Completion { ticket, issued, accepted, .. } = *completion;
+        let Some(rest) = self.payload.rest(&mut self.device, ticket, &slot.request, moved) else { return false };
+        self.queue.goes_on(Begun { ticket, moved, issued, accepted });
+        self.device.submit(now, ticket, &rest);
+        true
+    }
+
+    /// Counts what came back with an error or with too few bytes.
+    #[cold]
+    fn falls_short(&mut self, now: Instant, mut completion: Completion) {
+        let slot = &{ *self.queue.last(completion.ticket) };
+        let mut moved = 0;
+        if let Some(at) = self.queue.begun.iter().position(|begun| begun.ticket == completion.ticket) {
+            let begun = self.queue.begun.swap_remove(at);
+            (completion.issued, completion.accepted) = (begun.issued, begun.accepted);
+            moved = begun.moved;
+        }
+        let (intended, ..) = self.back(now, &completion);
+        let index = usize::from(slot.flow);
+        let failure = self.failure(slot, completion.completed.since(intended));
+        self.payload.failed(index, &slot.request);
+        match completion.result {
+            Ok(len) => {
+                self.book.recorder.short(index, failure);
+                self.short(now, slot, moved, len);
+            }
+            // The first part was moved: it stays a short operation, whatever became of its rest.
+            Err(code) if moved > 0 => {
+                self.book.recorder.short(index, failure);
+                let (all, name) = (slot.request.bytes(), self.device.name(code));
+                let text = format!("{moved} of {all} bytes were moved, and the rest failed with {name}");
+                self.tell(now, "short-io", text, slot, Some(code));
+            }
+            Err(Code::NOT_SUBMITTED) => {
+                self.book.recorder.not_submitted(index);
+                self.stop(now, CloseReason::EngineFailed);
+            }
+            Err(code) => {
+                self.book.recorder.failed(index, self.device.name(code), failure);
+                self.failed(now, slot, code);
+            }
+        }
+    }
+
+    /// Where and how long a request failed.
+    fn failure(&self, slot: &Slot<D::Request>, response: Span) -> Failure {
+        Failure { part: self.payload.part(&self.device, &slot.request), response }
+    }
+
+    #[cold]
+    fn damaged(&mut self, now: Instant, ticket: Ticket, kind: Code, response: Span) {
+        let slot = &{ *self.queue.last(ticket) };
+        let failure = self.failure(slot, response);
+        self.book.recorder.failed(usize::from(slot.flow), self.device.name(kind), failure);
+        let target = about(&self.agenda, slot).target;
+        for damage in self.payload.damages() {
+            self.incidents.damage(now, slot.flow, target, damage);
+        }
+    }
+
+    #[cold]
+    fn short(&mut self, now: Instant, slot: &Slot<D::Request>, moved: u32, len: u32) {
+        let all = slot.request.bytes();
+        let text = match moved {
+            0 => format!("{len} of {all} bytes were moved"),
+            _ => format!("{moved} of {all} bytes were moved at first, and {len} when the rest was asked for"),
+        };
+        self.tell(now, "short-io", text, slot, None);
+        if len == 0 {
+            self.tell(now, "target-lost", "nothing could be moved: the target ends before its size".into(), slot, None);
+            self.stop(now, CloseReason::TargetLost);
+        }
+    }
+
+    #[cold]
+    fn failed(&mut self, now: Instant, slot: &Slot<D::Request>, code: Code) {
+        let name = self.device.name(code);
+        self.tell(now, "io-error", format!("an operation failed with {name}"), slot, Some(code));
+        if let Some(failures) = self.incidents.failed(about(&self.agenda, slot).target) {
+            let text =
+                format!("{failures} operations in a row failed, the last with {name}: the target is taken for lost");
+            self.tell(now, "target-lost", text, slot, Some(code));
+            self.stop(now, CloseReason::TargetLost);
+        }
+    }
+}
