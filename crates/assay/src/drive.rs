@@ -3,12 +3,11 @@
 mod meters;
 mod real;
 
-use crate::cli::Output;
-use crate::failure::{Failure, shown, tell};
+use crate::failure::{Failure, shown};
 use crate::header::{self, Around};
 use crate::integrity;
 use crate::logfile::LogFile;
-use crate::progress::Progress;
+use crate::observer::Observer;
 use crate::records::{Mark, Records};
 use crate::rundir;
 use crate::signals::StopCell;
@@ -53,19 +52,13 @@ pub struct Drive {
     pub readings: Option<Readings>,
 }
 
-/// The limits of a run, as asked for.
-pub fn limits(output: &Output) -> Limits {
-    let usual = Limits::default();
-    Limits { drain: output.drain.unwrap_or(usual.drain), stuck: output.stuck.unwrap_or(usual.stuck), ..usual }
-}
-
 /// Runs `plan` on the first `plan.targets` of `targets` and appends a whole segment to `log`.
 pub fn drive(
     plan: &Plan,
     targets: &Targets,
     how: &Drive,
     log: &mut LogFile,
-    progress: &mut Progress,
+    observer: &mut dyn Observer,
     stop: &StopCell,
 ) -> Result<CloseReason, Failure> {
     let ready = integrity::possible(plan, targets)
@@ -79,9 +72,9 @@ pub fn drive(
     let result = match targets {
         Targets::Simulated(all) => {
             let specs = all.iter().take(usize::from(plan.targets)).map(|(_, spec)| spec.clone()).collect();
-            simulated(plan, targets, how, Bank::new(plan.seed, specs), log, progress, stop)
+            simulated(plan, targets, how, Bank::new(plan.seed, specs), log, observer, stop)
         }
-        _ => Real::new(plan, targets, how, stop).run(log, progress),
+        _ => Real::new(plan, targets, how, stop).run(log, observer),
     };
     if result.is_err() {
         log.forget_unbegun();
@@ -96,7 +89,7 @@ pub fn drive(
         }
         // What it holds is valid, and is judged.
         (Ok(_), Some(why)) => {
-            tell(&format!(
+            observer.warn(&format!(
                 "error: the run log {} could not be kept: {why}; what follows is made of what it holds up to there",
                 shown(log.path())
             ));
@@ -159,7 +152,7 @@ fn around(
 /// Whole intervals into the log.
 struct Collector<'a> {
     log: &'a mut LogFile,
-    progress: &'a mut Progress,
+    observer: &'a mut dyn Observer,
     intervals: u64,
     /// What the intervals so far hold.
     written: Totals,
@@ -182,8 +175,8 @@ struct Beside {
 
 impl<'a> Collector<'a> {
     /// Opens a segment with its header.
-    fn begin(plan: &Plan, header: Header, log: &'a mut LogFile, progress: &'a mut Progress) -> Collector<'a> {
-        progress.start(&header);
+    fn begin(plan: &Plan, header: Header, log: &'a mut LogFile, observer: &'a mut dyn Observer) -> Collector<'a> {
+        observer.start(&header);
         let name = |flow: &FlowHead| {
             let (stream, target) = (usize::from(flow.stream), usize::from(flow.target));
             format!("{} on {}", header.streams[stream].name, header.targets[target].name)
@@ -191,7 +184,7 @@ impl<'a> Collector<'a> {
         let flows = header.flows.iter().map(name).collect();
         log.write(&Entry::Header(Box::new(header)));
         let (settling, written) = (Settling::new(plan), Totals::default());
-        Collector { log, progress, intervals: 0, written, settling, phase_end: None, flows, lagged: None }
+        Collector { log, observer, intervals: 0, written, settling, phase_end: None, flows, lagged: None }
     }
 
     fn interval(&mut self, frame: &Frame, beside: Beside) {
@@ -201,7 +194,7 @@ impl<'a> Collector<'a> {
         self.written.issued += sum(|flow| flow.issued);
         self.written.completed += sum(FlowInterval::ended);
         self.written.stuck = sum(|flow| flow.stuck);
-        self.progress.interval(&interval);
+        self.observer.interval(&interval);
         let settled = self.settling.as_mut().and_then(|settling| settling.interval(&interval));
         self.log.write(&Entry::Interval(interval));
         if let Some(histograms) = frame.histograms() {
@@ -215,7 +208,7 @@ impl<'a> Collector<'a> {
     }
 
     fn event(&mut self, event: Event) {
-        self.progress.event(&event);
+        self.observer.event(&event);
         if event.what == "lag-stop" && self.lagged.is_none() {
             let flow = event.details.get("flow").and_then(|flow| flow.parse::<usize>().ok());
             self.lagged = flow.and_then(|flow| self.flows.get(flow).cloned());
@@ -250,7 +243,7 @@ impl<'a> Collector<'a> {
             completed,
             stuck,
         });
-        self.progress.finish();
+        self.observer.finish();
     }
 }
 
@@ -284,7 +277,7 @@ fn simulated(
     how: &Drive,
     bank: Bank,
     log: &mut LogFile,
-    progress: &mut Progress,
+    observer: &mut dyn Observer,
     stop: &StopCell,
 ) -> Result<CloseReason, Failure> {
     let part = Part { index: 0, of: 1 };
@@ -305,7 +298,7 @@ fn simulated(
         ("in-flight bound".to_owned(), format!("{}{}", plan.in_flight_bound, plan.beside())),
     ]);
     let mut collector =
-        Collector::begin(plan, header::header(plan, around(plan, targets, how, engine, None)), log, progress);
+        Collector::begin(plan, header::header(plan, around(plan, targets, how, engine, None)), log, observer);
     let mut sink = Direct { collector: &mut collector, spent: Vec::new(), last: Instant::ZERO };
     run_virtual(&mut worker, Instant::ZERO, &mut sink, || stop.is_set());
     let end = sink.last;

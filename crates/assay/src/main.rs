@@ -18,9 +18,11 @@ mod elsewhere;
 mod engine;
 mod failure;
 mod files;
+mod fio_job;
 mod header;
 mod integrity;
 mod logfile;
+mod observer;
 mod prepare;
 mod procedure;
 mod progress;
@@ -48,12 +50,12 @@ fn main() -> ExitCode {
     let code = match outcome {
         Some(Ok(code)) => code,
         Some(Err(failure)) => {
-            failure.print();
+            screen::complain(&failure);
             failure.code
         }
         // The panic's own message has been printed already.
         None => {
-            Failure::bug("this is a bug in assay; the run log up to here is valid").print();
+            screen::complain(&Failure::bug("this is a bug in assay; the run log up to here is valid"));
             code::BUG
         }
     };

@@ -6,7 +6,7 @@ use crate::engine::{self, Case, Chosen, Priority, Workers, choose, in_memory, me
 use crate::failure::Failure;
 use crate::header::Around;
 use crate::logfile::LogFile;
-use crate::progress::Progress;
+use crate::observer::Observer;
 use crate::pulse::Pulse;
 use crate::signals::StopCell;
 use crate::targets::{self, Targets};
@@ -88,7 +88,7 @@ impl<'a> Real<'a> {
     }
 
     /// Runs it into `log`.
-    pub fn run(&self, log: &mut LogFile, progress: &mut Progress) -> Result<CloseReason, Failure> {
+    pub fn run(&self, log: &mut LogFile, observer: &mut dyn Observer) -> Result<CloseReason, Failure> {
         let workers = self.workers();
         let clock = Clock::start();
         let alone = self_benchmark(clock);
@@ -141,7 +141,7 @@ impl<'a> Real<'a> {
             }
             let around = around(self.plan, self.targets, self.how, engine, watch.clocks());
             let around = Around { lateness: true, ..around };
-            let mut collector = Collector::begin(self.plan, header::header(self.plan, around), log, progress);
+            let mut collector = Collector::begin(self.plan, header::header(self.plan, around), log, observer);
             self.health(clock, collector.log);
             let start = clock.now() + LEAD;
             for (go, _) in &lines {
@@ -505,7 +505,7 @@ impl Collecting<'_> {
                 }
                 Ok(Told::Unable(failure)) => return Err(failure),
                 Ok(Told::Ready(..) | Told::Died(..)) => {}
-                Err(RecvTimeoutError::Timeout) => collector.progress.tick(),
+                Err(RecvTimeoutError::Timeout) => collector.observer.tick(),
                 Err(RecvTimeoutError::Disconnected) => {
                     return Err(Failure::bug("a worker died; the run log up to here is valid"));
                 }

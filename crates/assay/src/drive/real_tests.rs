@@ -6,6 +6,7 @@ use crate::certificate;
 use crate::drive::drive;
 use crate::failure::code;
 use crate::logfile::Listen;
+use crate::observer::Unobserved;
 use crate::targets::{Named, named};
 use assay_judge::{Options, Verdict};
 use assay_model::workload::Adjust;
@@ -48,7 +49,7 @@ fn what_was_measured_before_a_worker_died_is_closed_and_judged() {
     let totals = Totals { issued: 30, completed: 30, stuck: 0 };
     tell.send(Told::Finished(0, CloseReason::EngineFailed, totals, Instant::from_ns(3_000_000_000))).unwrap();
 
-    let (mut log, mut progress) = (LogFile::create(&path).unwrap(), Progress::new(true));
+    let (mut log, mut progress) = (LogFile::create(&path).unwrap(), Unobserved);
     let around = around(&plan, &targets, &how, BTreeMap::new(), None);
     let mut collector = Collector::begin(&plan, header::header(&plan, around), &mut log, &mut progress);
     let spenders = vec![channel().0, channel().0];
@@ -100,7 +101,7 @@ impl Listen for Fragile {
 fn workers_end_with_the_thread_that_collects() {
     let dir = tempfile::tempdir().unwrap();
     let mut log = LogFile::create(&dir.path().join("run.jsonl")).unwrap().heard_by(Box::new(Fragile));
-    let ((plan, targets), stop, mut progress) = (hour(), StopCell::default(), Progress::new(true));
+    let ((plan, targets), stop, mut progress) = (hour(), StopCell::default(), Unobserved);
     let run = AssertUnwindSafe(|| drive(&plan, &targets, &how(), &mut log, &mut progress, &stop));
     // Without a word to them it would return in an hour.
     assert!(catch_unwind(run).is_err() && !stop.is_set());
@@ -115,7 +116,7 @@ fn nothing_is_left_of_a_run_whose_target_became_another_before_it_began() {
     std::fs::rename(at("other"), at("scratch")).unwrap();
     std::fs::create_dir(at("run")).unwrap();
     let mut log = LogFile::create(&at("run/run.jsonl")).unwrap();
-    let ((plan, _), stop, mut progress) = (hour(), StopCell::default(), Progress::new(true));
+    let ((plan, _), stop, mut progress) = (hour(), StopCell::default(), Unobserved);
     let failure = drive(&plan, &Targets::Real(vec![target]), &how(), &mut log, &mut progress, &stop).unwrap_err();
     assert_eq!(failure.code, code::REFUSED);
     assert!(!at("run").exists());
