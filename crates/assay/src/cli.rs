@@ -3,6 +3,7 @@
 use crate::complete;
 use crate::confirm::confirm;
 use crate::failure::Failure;
+use crate::header::VERSION;
 use crate::targets::{Allowed, Named, Targets, Wish};
 use assay_base::{Bytes, Measure, Multiple, Rate, Share, Span};
 use assay_device::safety::{Examination, RuleId, Standing, lasts};
@@ -25,7 +26,7 @@ A block device is written only with --destroy-data TOKEN; `assay devices` prints
 
 /// Certifies storage for the workload that will really run on it.
 #[derive(Parser, Debug)]
-#[command(name = "assay", version = concat!(env!("CARGO_PKG_VERSION"), " (", env!("ASSAY_COMMIT"), ")"), after_help = EXIT_CODES, max_term_width = 100)]
+#[command(name = "assay", version = VERSION, after_help = EXIT_CODES, max_term_width = 100)]
 pub struct Cli {
     /// What to do.
     #[command(subcommand)]

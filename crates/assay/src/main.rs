@@ -5,39 +5,19 @@
 #![cfg_attr(test, allow(clippy::disallowed_methods, reason = "tests make files and threads of their own"))]
 
 mod act;
-mod ahead;
-mod certificate;
 mod cli;
 mod commands;
 mod complete;
 mod confirm;
-mod consents;
 mod detach;
-mod drive;
 mod elsewhere;
-mod engine;
-mod failure;
-mod files;
-mod fio_job;
-mod header;
-mod integrity;
-mod logfile;
-mod observer;
-mod prepare;
-mod procedure;
 mod progress;
-mod pulse;
-mod records;
-mod resume;
-mod rundir;
 mod screen;
-mod signals;
-mod signing;
-mod targets;
-mod threads;
-mod watch;
-mod workloads;
 
+use assay_run::{
+    ahead, certificate, consents, drive, failure, files, header, integrity, logfile, observer, prepare, procedure,
+    records, resume, rundir, schedulers, signals, signing, targets, threads, workloads,
+};
 use failure::{Failure, code};
 use std::process::ExitCode;
 

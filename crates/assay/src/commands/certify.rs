@@ -2,7 +2,6 @@
 
 use super::run::Asked;
 use super::{result, run};
-use crate::act::scheduler::Schedulers;
 use crate::cli;
 use crate::drive::{Drive, drive};
 use crate::failure::{Failure, one_line, shown};
@@ -12,6 +11,7 @@ use crate::procedure::{Procedure, Step};
 use crate::progress::Progress;
 use crate::resume::Held;
 use crate::rundir;
+use crate::schedulers::Schedulers;
 use crate::screen::tell;
 use crate::signals::{self, StopCell};
 use crate::signing::Signer;
@@ -210,7 +210,7 @@ impl Certifying<'_> {
 
     /// The steps as the log names them, each with its plan.
     fn tasks(&self, seed: u64) -> Result<Vec<(StepHead, Plan)>, Failure> {
-        let steps = self.procedure.steps(self.opened.len() as u16, self.args.pace.measure)?;
+        let steps = self.procedure.steps(self.opened.count() as u16, self.args.pace.measure)?;
         let of = steps.len() as u32;
         let task = |(step, number): (Step, u32)| {
             let seed = seed.wrapping_add(u64::from(number - 1));
@@ -239,7 +239,7 @@ impl Certifying<'_> {
 
     /// A quick look prepares its targets itself: salt alone, which is what the reads need.
     fn prepare(&self, progress: &mut Progress) -> Result<Vec<Option<Preparation>>, Failure> {
-        let names: Vec<String> = (0..self.opened.len()).map(|index| self.opened.name(index).to_owned()).collect();
+        let names: Vec<String> = (0..self.opened.count()).map(|index| self.opened.name(index).to_owned()).collect();
         if self.opened.real().is_empty() {
             return Ok(vec![None; names.len()]);
         }

@@ -1,7 +1,6 @@
 //! `assay run`: one run of one workload.
 
 use super::result;
-use crate::act::scheduler::Schedulers;
 use crate::cli;
 use crate::drive::{Drive, drive};
 use crate::failure::{Failure, shown};
@@ -10,6 +9,7 @@ use crate::progress::Progress;
 use crate::records::Records;
 use crate::resume::Held;
 use crate::rundir;
+use crate::schedulers::Schedulers;
 use crate::screen::tell;
 use crate::signals;
 use crate::signing::Signer;

@@ -1,7 +1,6 @@
 //! Several runs of one workload on the same targets, each in a directory of its own: what `limit` and `curve` have in common.
 
 use super::{result, run};
-use crate::act::scheduler::Schedulers;
 use crate::cli;
 use crate::drive::{Drive, drive};
 use crate::failure::{Failure, shown};
@@ -9,6 +8,7 @@ use crate::files;
 use crate::logfile::{self, LogFile};
 use crate::progress::Progress;
 use crate::rundir;
+use crate::schedulers::Schedulers;
 use crate::screen::tell;
 use crate::signals::{self, StopCell};
 use crate::targets::{self, Named, Targets, Wish};

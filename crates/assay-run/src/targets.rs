@@ -33,7 +33,9 @@ pub enum Targets {
 pub struct Real {
     /// As the user named it.
     pub name: String,
+    /// The opened file, for a device to work on.
     pub target: Target,
+    /// The right to use it.
     pub access: Pass,
     /// The block device whose counters tell what reached it; `None` for files, which share theirs.
     pub disk: Option<DevNum>,
@@ -211,7 +213,7 @@ impl Targets {
         } else {
             Targets::Real(real)
         };
-        for index in 0..targets.len() {
+        for index in 0..targets.count() {
             let Geometry { size, block } = targets.geometry(index);
             let need = (wish.smallest)(block);
             if size < need {
@@ -237,7 +239,7 @@ impl Targets {
     }
 
     /// How many.
-    pub fn len(&self) -> usize {
+    pub fn count(&self) -> usize {
         match self {
             Targets::Simulated(all) => all.len(),
             Targets::Null(all) => all.len(),

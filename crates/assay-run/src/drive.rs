@@ -106,7 +106,7 @@ fn room(plan: &Plan, targets: &Targets, how: &Drive) -> u64 {
     const INTERVAL: (u64, u64) = (300, 700);
     const DISTRIBUTIONS: u64 = 8 << 10;
     let steps = how.step.as_ref().map_or(1, |step| u64::from(step.of - step.number.min(step.of) + 1));
-    let flows = (plan.streams.len() * targets.len()) as u64;
+    let flows = (plan.streams.len() * targets.count()) as u64;
     let intervals = plan.length().as_ns() / plan.interval.as_ns().max(1) + 2;
     let tens = plan.length().as_ns() / Span::from_secs(10).as_ns() + plan.phases.len() as u64;
     let step = intervals
