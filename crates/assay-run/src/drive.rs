@@ -1,7 +1,12 @@
 //! Runs one plan: workers on their threads, or one in virtual time, and the collecting of what they record into the log.
 
+mod collector;
+mod facts;
 mod meters;
 mod real;
+mod simulated;
+mod staffing;
+mod worker;
 
 use crate::failure::{Failure, shown};
 use crate::header::{self, Around};
@@ -13,18 +18,15 @@ use crate::rundir;
 use crate::signals::StopCell;
 use crate::targets::Targets;
 use crate::watch::Readings;
-use assay_base::{Instant, Span};
+use assay_base::Span;
 use assay_device::select::Choice;
 use assay_device::sim::Bank;
-use assay_engine::shell::{Sink, Spin};
-use assay_engine::{Limits, Settled, Settling, Setup, Totals, Worker, run_virtual};
+use assay_engine::Limits;
+use assay_engine::shell::Spin;
 use assay_model::Plan;
-use assay_model::arrival::Part;
-use assay_record::{
-    ClockSample, Close, CloseReason, DiskCounters, Entry, Event, FlowHead, FlowInterval, Frame, Header, HostSample,
-    Interval, StepHead,
-};
+use assay_record::{ClockSample, CloseReason, StepHead};
 use real::Real;
+use simulated::simulated;
 use std::collections::BTreeMap;
 
 /// How a plan is carried out.
@@ -147,163 +149,6 @@ fn around(
         engine,
         host: header::host(targets),
     }
-}
-
-/// Whole intervals into the log.
-struct Collector<'a> {
-    log: &'a mut LogFile,
-    observer: &'a mut dyn Observer,
-    intervals: u64,
-    /// What the intervals so far hold.
-    written: Totals,
-    /// Where the warm-up waits.
-    settling: Option<Settling>,
-    /// When it ends, once that is decided.
-    phase_end: Option<Instant>,
-    /// Each flow by its names, and the one whose schedule fell behind, if one did.
-    flows: Vec<String>,
-    lagged: Option<String>,
-}
-
-/// What was looked at beside the operations of an interval; nothing in simulation.
-#[derive(Default)]
-struct Beside {
-    disks: Vec<DiskCounters>,
-    host: Option<HostSample>,
-    clocks: Option<ClockSample>,
-}
-
-impl<'a> Collector<'a> {
-    /// Opens a segment with its header.
-    fn begin(plan: &Plan, header: Header, log: &'a mut LogFile, observer: &'a mut dyn Observer) -> Collector<'a> {
-        observer.start(&header);
-        let name = |flow: &FlowHead| {
-            let (stream, target) = (usize::from(flow.stream), usize::from(flow.target));
-            format!("{} on {}", header.streams[stream].name, header.targets[target].name)
-        };
-        let flows = header.flows.iter().map(name).collect();
-        log.write(&Entry::Header(Box::new(header)));
-        let (settling, written) = (Settling::new(plan), Totals::default());
-        Collector { log, observer, intervals: 0, written, settling, phase_end: None, flows, lagged: None }
-    }
-
-    fn interval(&mut self, frame: &Frame, beside: Beside) {
-        let Beside { disks, host, clocks } = beside;
-        let interval = Interval { disks, host, clocks, ..frame.interval() };
-        let sum = |of: fn(&FlowInterval) -> u64| interval.flows.iter().map(of).sum::<u64>();
-        self.written.issued += sum(|flow| flow.issued);
-        self.written.completed += sum(FlowInterval::ended);
-        self.written.stuck = sum(|flow| flow.stuck);
-        self.observer.interval(&interval);
-        let settled = self.settling.as_mut().and_then(|settling| settling.interval(&interval));
-        self.log.write(&Entry::Interval(interval));
-        if let Some(histograms) = frame.histograms() {
-            self.log.write(&Entry::Histograms(histograms));
-        }
-        self.intervals += 1;
-        if let Some(Settled { end, event }) = settled {
-            self.phase_end = end;
-            self.event(event);
-        }
-    }
-
-    fn event(&mut self, event: Event) {
-        self.observer.event(&event);
-        if event.what == "lag-stop" && self.lagged.is_none() {
-            let flow = event.details.get("flow").and_then(|flow| flow.parse::<usize>().ok());
-            self.lagged = flow.and_then(|flow| self.flows.get(flow).cloned());
-        }
-        self.log.write(&Entry::Event(event));
-    }
-
-    /// Who fell behind, and with what.
-    fn behind(&self, who: &str) -> String {
-        let what = self.lagged.as_deref().unwrap_or("the load");
-        format!("{who} did not keep up with {what} within the time that the workload allows (max_lag)")
-    }
-
-    /// `why` is what is known of a worker that died, or of why the end was asked for.
-    fn close(&mut self, reason: CloseReason, why: Option<&str>, at: Instant, totals: Totals) {
-        let text = match reason {
-            CloseReason::Completed => "all phases ran to their end",
-            CloseReason::Interrupted => why.unwrap_or("a signal asked for the end"),
-            CloseReason::DeviceLag => &self.behind("the device"),
-            CloseReason::GeneratorLag => &self.behind("the test machine"),
-            CloseReason::TargetLost => "a target was lost",
-            CloseReason::LogFailed => "the log could not be kept",
-            CloseReason::EngineFailed => why.unwrap_or("the engine could not submit"),
-        };
-        let Totals { issued, completed, stuck } = totals;
-        self.log.close(Close {
-            reason,
-            at_ns: at.as_ns(),
-            text: text.to_owned(),
-            intervals: self.intervals,
-            issued,
-            completed,
-            stuck,
-        });
-        self.observer.finish();
-    }
-}
-
-/// Frames of the one virtual worker go straight into the log.
-struct Direct<'a, 'b> {
-    collector: &'b mut Collector<'a>,
-    spent: Vec<Frame>,
-    last: Instant,
-}
-
-impl Sink for Direct<'_, '_> {
-    fn frame(&mut self, frame: Frame) {
-        self.collector.interval(&frame, Beside::default());
-        self.last = Instant::from_ns(frame.end_ns);
-        self.spent.push(frame);
-    }
-    fn event(&mut self, event: Event) {
-        self.collector.event(event);
-    }
-    fn spent(&mut self) -> Option<Frame> {
-        self.spent.pop()
-    }
-    fn phase_end(&mut self) -> Option<Instant> {
-        self.collector.phase_end
-    }
-}
-
-fn simulated(
-    plan: &Plan,
-    targets: &Targets,
-    how: &Drive,
-    bank: Bank,
-    log: &mut LogFile,
-    observer: &mut dyn Observer,
-    stop: &StopCell,
-) -> Result<CloseReason, Failure> {
-    let part = Part { index: 0, of: 1 };
-    let setup = Setup {
-        part,
-        thresholds: header::thresholds(plan),
-        bound: Worker::<Bank>::bound(plan, part),
-        start: Instant::ZERO,
-        run: plan.seed as u32,
-        limits: how.limits,
-        ledger: None,
-    };
-    let mut worker = Worker::new(plan, bank, setup).ok_or_else(too_large)?;
-    let engine = BTreeMap::from([
-        ("engine".to_owned(), "simulation".to_owned()),
-        ("workers".to_owned(), "1".to_owned()),
-        ("clock".to_owned(), "virtual".to_owned()),
-        ("in-flight bound".to_owned(), format!("{}{}", plan.in_flight_bound, plan.beside())),
-    ]);
-    let mut collector =
-        Collector::begin(plan, header::header(plan, around(plan, targets, how, engine, None)), log, observer);
-    let mut sink = Direct { collector: &mut collector, spent: Vec::new(), last: Instant::ZERO };
-    run_virtual(&mut worker, Instant::ZERO, &mut sink, || stop.is_set());
-    let end = sink.last;
-    collector.close(worker.reason(), stop.why(), end, worker.totals());
-    Ok(worker.reason())
 }
 
 fn too_large() -> Failure {
