@@ -3,13 +3,16 @@
 //!
 //! One [`Worker`] serves one thread with one [`assay_base::Device`], whatever that carries; where its requests come from is a
 //! [`Source`]'s affair, and what they carry a [`Payload`]'s. [`Blocks`] and [`Data`] are those of block I/O. [`shell`] drives a worker
-//! in real or in virtual time, and [`merge`] adds what several workers recorded; [`settle`] decides when a warm-up that waits may end.
+//! in real or in virtual time. [`merge`] adds what several workers recorded, [`coordinator`] decides what follows from what they
+//! report; [`settle`] decides when a warm-up that waits may end.
 #![cfg_attr(test, allow(clippy::disallowed_methods, reason = "tests make files and threads of their own"))]
 
+mod account;
 mod agenda;
 mod ahead;
 mod blame;
 mod blocks;
+pub mod coordinator;
 mod data;
 mod incidents;
 mod issue;
@@ -30,8 +33,10 @@ mod unit;
 mod verify;
 mod worker;
 
+pub use account::{Account, Ending};
 pub use blame::Peers;
 pub use blocks::{Blocks, bound, slots};
+pub use coordinator::{Coordinator, Report};
 pub use data::Data;
 pub use ledger::{Ledger, Verified};
 pub use look::BLANK_CHECK;

@@ -1,11 +1,17 @@
 //! What the user typed. Every option is said once here; what it means is decided in `commands`.
 
 use crate::complete;
+use crate::confirm::confirm;
+use crate::failure::Failure;
+use crate::header::VERSION;
+use crate::targets::{Allowed, Named, Targets, Wish};
 use assay_base::{Bytes, Measure, Multiple, Rate, Share, Span};
-use assay_device::safety::{RuleId, Standing, lasts};
+use assay_device::safety::{Examination, RuleId, Standing, lasts};
 use assay_device::select::Choice;
+use assay_engine::Limits;
 use assay_engine::shell::Spin;
 use assay_model::WarmUp;
+use assay_model::workload::{Adjust, Workload};
 use clap::{Args, Parser, Subcommand};
 use clap_complete::engine::{ArgValueCandidates, ArgValueCompleter};
 use std::path::PathBuf;
@@ -20,7 +26,7 @@ A block device is written only with --destroy-data TOKEN; `assay devices` prints
 
 /// Certifies storage for the workload that will really run on it.
 #[derive(Parser, Debug)]
-#[command(name = "assay", version = concat!(env!("CARGO_PKG_VERSION"), " (", env!("ASSAY_COMMIT"), ")"), after_help = EXIT_CODES, max_term_width = 100)]
+#[command(name = "assay", version = VERSION, after_help = EXIT_CODES, max_term_width = 100)]
 pub struct Cli {
     /// What to do.
     #[command(subcommand)]
@@ -147,15 +153,42 @@ fn patience(text: &str) -> Result<Span, String> {
     }
 }
 
+impl Access {
+    /// What it allows for the targets, where `confirm` has the last word.
+    pub fn allowed<'a>(&'a self, confirm: &'a dyn Fn(&[&Examination]) -> Result<(), Failure>) -> Allowed<'a> {
+        let Access { destroy_data: tokens, overrides, create, in_container, standing, .. } = self;
+        Allowed { tokens, standing, overrides, create: *create, in_container: *in_container, confirm }
+    }
+
+    /// Opens what was named, through the safety gate and with the last word of whoever sits there.
+    pub fn open(&self, named: &[(String, Named)], wish: Wish<'_>) -> Result<Targets, Failure> {
+        let confirm = |devices: &[&Examination]| confirm(devices, self.typed);
+        Targets::open(named, wish, self.allowed(&confirm))
+    }
+}
+
 impl Pace {
     /// What it asks of the warm-up, if anything; rounds are the workload's where it has some.
-    pub fn warm_up(&self, workload: &assay_model::workload::Workload) -> Option<WarmUp> {
+    pub fn warm_up(&self, workload: &Workload) -> Option<WarmUp> {
         let round = match workload.warm_up {
             WarmUp::UntilSteady { round, .. } => round,
             WarmUp::For(_) => WarmUp::ROUND,
         };
         let until = self.until_steady.map(|limit| WarmUp::UntilSteady { limit, round });
         until.or(self.warm_up.map(WarmUp::For))
+    }
+
+    /// What it changes of a workload, on so many targets.
+    pub fn adjust(&self, workload: &Workload, seed: u64, targets: u16) -> Adjust {
+        Adjust {
+            load: None,
+            measure: self.measure,
+            warm_up: self.warm_up(workload),
+            slice: self.slice,
+            seed,
+            targets,
+            verify: self.verify,
+        }
     }
 }
 
@@ -196,6 +229,12 @@ impl Output {
     /// How to wait, where that was asked for.
     pub fn spin(&self) -> Option<Spin> {
         self.spin.map(Spin::Fixed)
+    }
+
+    /// The limits of a run, as asked for.
+    pub fn limits(&self) -> Limits {
+        let usual = Limits::default();
+        Limits { drain: self.drain.unwrap_or(usual.drain), stuck: self.stuck.unwrap_or(usual.stuck), ..usual }
     }
 }
 

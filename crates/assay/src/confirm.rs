@@ -1,7 +1,8 @@
 //! The last word before a device is overwritten, where a person sits at the terminal: what it is, and four characters that
 //! are printed on it. Without a terminal the consent token alone says so (rule `consent` of the gate).
 
-use crate::failure::{Failure, one_line, shown, tell};
+use crate::failure::{Failure, one_line, shown};
+use crate::screen::tell;
 use crate::signals;
 use assay_base::{Instant, Span};
 use assay_device::clock::Clock;

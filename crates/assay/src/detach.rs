@@ -107,7 +107,7 @@ fn over(status: ExitStatus, said: &Path, spoken: Option<u64>) -> Result<u8, Fail
     if spoken.is_none() {
         let _ = std::fs::remove_file(said);
     }
-    crate::failure::tell(text.trim_end());
+    crate::screen::tell(text.trim_end());
     match status.code() {
         Some(code) => Ok(code as u8),
         None => Err(Failure::host(format!("the run in the background was ended: {status}"))),

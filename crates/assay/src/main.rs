@@ -5,37 +5,19 @@
 #![cfg_attr(test, allow(clippy::disallowed_methods, reason = "tests make files and threads of their own"))]
 
 mod act;
-mod ahead;
-mod certificate;
 mod cli;
 mod commands;
 mod complete;
 mod confirm;
-mod consents;
 mod detach;
-mod drive;
 mod elsewhere;
-mod engine;
-mod failure;
-mod files;
-mod header;
-mod integrity;
-mod logfile;
-mod prepare;
-mod procedure;
 mod progress;
-mod pulse;
-mod records;
-mod resume;
-mod rundir;
 mod screen;
-mod signals;
-mod signing;
-mod targets;
-mod threads;
-mod watch;
-mod workloads;
 
+use assay_run::{
+    ahead, certificate, consents, drive, failure, files, header, integrity, logfile, observer, prepare, procedure,
+    records, resume, rundir, schedulers, signals, signing, targets, threads, workloads,
+};
 use failure::{Failure, code};
 use std::process::ExitCode;
 
@@ -48,12 +30,12 @@ fn main() -> ExitCode {
     let code = match outcome {
         Some(Ok(code)) => code,
         Some(Err(failure)) => {
-            failure.print();
+            screen::complain(&failure);
             failure.code
         }
         // The panic's own message has been printed already.
         None => {
-            Failure::bug("this is a bug in assay; the run log up to here is valid").print();
+            screen::complain(&Failure::bug("this is a bug in assay; the run log up to here is valid"));
             code::BUG
         }
     };

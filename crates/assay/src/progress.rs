@@ -1,7 +1,9 @@
 //! What a run shows while it goes on, on standard error: a live block on a terminal, a plain line a minute elsewhere.
 //! No colour is used, so NO_COLOR has nothing to switch off.
 
-use crate::failure::{one_line, tell};
+use crate::failure::one_line;
+use crate::observer::Observer;
+use crate::screen::tell;
 use assay_base::{Bytes, Direction, Instant, Span};
 use assay_device::clock::Clock;
 use assay_model::plan::READ_BACK;
@@ -84,8 +86,23 @@ impl Progress {
         self.title = title.to_owned();
     }
 
-    /// A run begins, or one is looked at that has this header.
-    pub fn start(&mut self, head: &Header) {
+    /// A stretch that is counted in something else than time.
+    fn stretch(&mut self, what: &str, done: u64, total: u64, text: &str) {
+        let now = self.clock.now();
+        if let Some(bar) = &self.bar {
+            bar.set_length(total.max(1));
+            bar.set_position(done.min(total));
+            bar.set_prefix(what.to_owned());
+            bar.set_message(text.to_owned());
+        } else if !self.quiet && now.since(*self.told.get_or_insert(now)) >= PLAIN_EVERY {
+            self.told = Some(now);
+            self.say(&format!("{what}: {text}"));
+        }
+    }
+}
+
+impl Observer for Progress {
+    fn start(&mut self, head: &Header) {
         let mut end = Span::ZERO;
         let phases = head.phases.iter().map(|phase| {
             end = end + Span::from_ns(phase.span_ns);
@@ -105,8 +122,7 @@ impl Progress {
         self.say(&one_line(what.trim_start_matches(": ")));
     }
 
-    /// An interval has ended.
-    pub fn interval(&mut self, interval: &Interval) {
+    fn interval(&mut self, interval: &Interval) {
         let Some(run) = &mut self.run else { return };
         run.count(interval);
         run.catch_up(interval);
@@ -133,15 +149,13 @@ impl Progress {
         }
     }
 
-    /// Moves the display between intervals.
-    pub fn tick(&self) {
+    fn tick(&self) {
         if let Some(bar) = &self.bar {
             bar.tick();
         }
     }
 
-    /// Something happened that the user should see at once.
-    pub fn event(&mut self, event: &Event) {
+    fn event(&mut self, event: &Event) {
         // A fact for the record.
         if event.what == "health" {
             return;
@@ -158,45 +172,27 @@ impl Progress {
         }
     }
 
-    /// A stretch of writing or reading that is counted in bytes.
-    pub fn bytes(&mut self, what: &str, done: u64, total: u64, since: Instant) {
+    fn bytes(&mut self, what: &str, done: u64, total: u64, took: Span) {
         if let Some(shared) = &self.shared {
             shared.store((u128::from(done) * 1000 / u128::from(total.max(1))) as u64, Ordering::Relaxed);
         }
-        let now = self.clock.now();
-        let rate = done as f64 / now.since(since).as_secs_f64().max(1e-9);
+        let rate = done as f64 / took.as_secs_f64().max(1e-9);
         let left = Span::from_ns(((total - done.min(total)) as f64 / rate.max(1.0) * 1e9) as u64);
         let text = format!("{} of {}, {}/s, {} left", human(done), human(total), human(rate as u64), left.human());
         self.stretch(what, done, total, &text);
     }
 
-    /// A stretch that is counted in something else than time.
-    fn stretch(&mut self, what: &str, done: u64, total: u64, text: &str) {
-        let now = self.clock.now();
-        if let Some(bar) = &self.bar {
-            bar.set_length(total.max(1));
-            bar.set_position(done.min(total));
-            bar.set_prefix(what.to_owned());
-            bar.set_message(text.to_owned());
-        } else if !self.quiet && now.since(*self.told.get_or_insert(now)) >= PLAIN_EVERY {
-            self.told = Some(now);
-            self.say(&format!("{what}: {text}"));
-        }
-    }
-
-    /// The present on the display's own time line.
-    pub fn now(&self) -> Instant {
-        self.clock.now()
-    }
-
-    /// The run is over; the display goes away.
-    pub fn finish(&mut self) {
+    fn finish(&mut self) {
         if let Some(bar) = &self.bar {
             bar.set_message("");
             bar.finish_and_clear();
             bar.reset();
         }
         self.run = None;
+    }
+
+    fn warn(&self, line: &str) {
+        tell(line);
     }
 }
 

@@ -1,7 +1,10 @@
-//! What standard output is: a terminal with so many columns, perhaps with colours, or something that wants the plain text.
+//! The terminal: lines for the user on standard error, and what standard output is: so many columns, perhaps with colours, or
+//! something that wants the plain text.
 
+use crate::failure::Failure;
+use assay_base::text::printable;
 use assay_judge::render::Reader;
-use std::io::IsTerminal;
+use std::io::{IsTerminal, Write};
 
 /// Words that open a line of a result, and their colour (ECMA-48 SGR).
 const COLOURS: [(&str, &str); 7] = [
@@ -13,6 +16,22 @@ const COLOURS: [(&str, &str); 7] = [
     ("warning:", "33"),
     ("damage:", "31"),
 ];
+
+/// A line on standard error. A run of two days does not end because nobody listens any more: `eprintln!` would panic.
+pub fn tell(line: &str) {
+    let _ = writeln!(std::io::stderr().lock(), "{}", harmless(line));
+}
+
+/// Tells the user why a command failed.
+pub fn complain(failure: &Failure) {
+    tell(&format!("error: {}", failure.message()));
+}
+
+/// Text for a terminal, in which names and paths may hold anything: no control character of theirs reaches it, and none that
+/// turns the direction of text.
+pub fn harmless(text: &str) -> String {
+    text.chars().map(|c| if matches!(c, '\n' | '\t') { c } else { printable(c) }).collect()
+}
 
 /// For whom a result is made.
 pub fn reader() -> Reader {

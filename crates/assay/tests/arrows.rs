@@ -1,4 +1,4 @@
-//! The rooms as `docs/decisions/0001-rooms.md` draws them, held against what cargo knows: a crate that depends on a room it
+//! The rooms as `docs/decisions/0031-a-crate-that-runs.md` draws them, held against what cargo knows: a crate that depends on a room it
 //! may not know fails here, and so does a dependency nobody gave a reason for.
 #![allow(clippy::unwrap_used, reason = "a test")]
 
@@ -16,6 +16,10 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("assay-engine", &["assay-base", "assay-model", "assay-record"]),
     ("assay-judge", &["assay-base", "assay-record"]),
     ("assay-formats", &["assay-base", "assay-model", "assay-record"]),
+    (
+        "assay-run",
+        &["assay-base", "assay-model", "assay-record", "assay-device", "assay-engine", "assay-judge", "assay-formats"],
+    ),
     // The disk that fails on demand: it must not share a mistake with what it tests.
     ("assay-faultfs", &[]),
 ];
@@ -25,7 +29,7 @@ const NEVER_SHIPPED: &str = "assay-faultfs";
 const ALONE: &[&str] = &["assay-base", "assay-judge"];
 /// Crates that give access to the operating system; only these rooms may have them.
 const SYSTEM: (&[&str], &[&str]) =
-    (&["io-uring", "libc", "rustix", "signal-hook"], &["assay-device", "assay", "assay-faultfs"]);
+    (&["io-uring", "libc", "rustix", "signal-hook"], &["assay-device", "assay-run", "assay", "assay-faultfs"]);
 
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
@@ -65,7 +69,7 @@ fn no_room_knows_what_it_may_not() {
         for (name, test_only) in dependencies(package) {
             let free = test_only && !ALONE.contains(&room);
             let ok = !name.starts_with("assay") || free || allowed.contains(&name.as_str());
-            assert!(ok, "{room} may not use {name}; see docs/decisions/0001-rooms.md");
+            assert!(ok, "{room} may not use {name}; see docs/decisions/0031-a-crate-that-runs.md");
         }
     }
 }
@@ -134,7 +138,7 @@ fn pure_rooms_open_nothing_start_nothing_and_ask_nobody() {
 
 #[test]
 fn one_file_reads_the_clock() {
-    let rooms = PURE.into_iter().chain(["assay-device", "assay"]);
+    let rooms = PURE.into_iter().chain(["assay-device", "assay-run", "assay"]);
     let reads =
         |text: &str| ["clock_gettime", "Instant::now(", "SystemTime::now("].iter().any(|way| text.contains(way));
     let all: Vec<PathBuf> = rooms.flat_map(sources).filter(|(_, text)| reads(text)).map(|(path, _)| path).collect();
@@ -156,11 +160,24 @@ fn the_engine_knows_no_workload_by_name() {
 /// A path may be called anything: within a message it is shown by `failure::shown`, which lets it make no line of its own.
 #[test]
 fn paths_in_messages_are_shown_safely() {
-    for (path, text) in sources("assay") {
+    for (path, text) in sources("assay").into_iter().chain(sources("assay-run")) {
         let shows = path.ends_with("failure.rs");
         let code = text.split("#[cfg(test)]").next().unwrap_or_default();
         let line =
             code.lines().position(|line| line.contains(".display()") && !path.to_string_lossy().ends_with("_tests.rs"));
         assert!(shows || line.is_none(), "{}:{} shows a path as it is", path.display(), line.unwrap_or(0) + 1);
+    }
+}
+
+/// What carries a run out is a library: who calls it says what is shown, and when the process ends.
+#[test]
+fn what_runs_prints_nothing() {
+    let tested = |path: &Path| path.to_string_lossy().ends_with("_tests.rs");
+    for (path, text) in sources("assay-run").into_iter().filter(|(path, _)| !tested(path)) {
+        let text = text.split("#[cfg(test)]").next().unwrap_or_default();
+        for way in ["println!", "eprint", "print!(", "stdout()", "stderr()", "stdin()", "process::exit", "env::args"] {
+            let line = text.lines().position(|line| line.contains(way) && !line.trim_start().starts_with("//"));
+            assert_eq!(line, None, "{} uses {way}", path.display());
+        }
     }
 }

@@ -4,7 +4,8 @@
 use crate::cli::Access;
 use crate::confirm::{Seat, seat};
 use crate::consents::{self, Consents, Kept};
-use crate::failure::{Failure, tell};
+use crate::failure::Failure;
+use crate::screen::{complain, tell};
 use crate::targets::{Named, Targets, Wish};
 use assay_device::safety::{Gate, Refusal, RuleId, lasts};
 use assay_judge::for_a_shell;
@@ -21,12 +22,12 @@ pub fn open(named: &[(String, Named)], wish: Wish<'_>, mut access: Access) -> Re
     access.destroy_data = tokens(&variable(VARIABLE).unwrap_or_default());
     let kept = if wish.writes { Consents::host().all(consents::now()) } else { Vec::new() };
     access.standing = kept.iter().filter_map(|kept| kept.standing.clone().ok()).collect();
-    let opened = match Targets::open(named, wish, &access) {
+    let opened = match access.open(named, wish) {
         Err(refused) if refused.lacks_consent_alone() && access.destroy_data.is_empty() && seat() == Seat::Person => {
-            refused.print();
+            complain(&refused);
             access.destroy_data.extend(ask());
             access.typed = true;
-            Targets::open(named, wish, &access)
+            access.open(named, wish)
         }
         other => other,
     };

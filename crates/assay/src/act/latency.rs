@@ -1,8 +1,9 @@
 //! `act_latency`: the table of ACT's analyzer, to its byte.
 
 use super::say;
-use crate::failure::{Failure, tell};
+use crate::failure::Failure;
 use crate::files;
+use crate::screen::tell;
 use assay_formats::act::latency;
 use std::io::{self, BufRead, BufReader};
 use std::path::Path;

@@ -9,7 +9,6 @@ pub mod judge;
 mod latency;
 mod prep;
 mod printer;
-pub mod scheduler;
 mod test;
 
 use crate::failure::Failure;

@@ -1,8 +1,9 @@
 //! What `act_storage` and `act_index` print while they run, from the lines of our own log.
 
 use super::say;
-use crate::failure::{code, tell};
+use crate::failure::code;
 use crate::logfile::Listen;
+use crate::screen::tell;
 use crate::signals::StopCell;
 use assay_base::Direction;
 use assay_formats::act::conf::{Conf, Kind};

@@ -2,9 +2,8 @@
 
 use super::run::Asked;
 use super::{result, run};
-use crate::act::scheduler::Schedulers;
 use crate::cli;
-use crate::drive::{Drive, drive, limits};
+use crate::drive::{Drive, drive};
 use crate::failure::{Failure, one_line, shown};
 use crate::logfile::{self, Listen, LogFile, Unfinished};
 use crate::prepare::{self, prepare};
@@ -12,6 +11,8 @@ use crate::procedure::{Procedure, Step};
 use crate::progress::Progress;
 use crate::resume::Held;
 use crate::rundir;
+use crate::schedulers::Schedulers;
+use crate::screen::tell;
 use crate::signals::{self, StopCell};
 use crate::signing::Signer;
 use crate::targets::{self, Named, Real, Targets, Wish};
@@ -51,7 +52,7 @@ pub fn certify(args: &cli::Certify) -> Result<u8, Failure> {
     // Put back after everything else: to set it waits for what is in flight, for ever where a disk hangs.
     let scheduler;
     let opened = open(args, &named, &procedure.workload, &planned)?;
-    scheduler = Schedulers::set(procedure.workload.scheduler.as_deref(), &opened)?;
+    scheduler = Schedulers::set(procedure.workload.scheduler.as_deref(), &opened, tell)?;
     let id = signer.as_ref().map(Signer::id);
     let notes = scheduler.notes();
     let certifying =
@@ -78,7 +79,7 @@ fn open(
     let plan =
         workload.plan(&Adjust { targets: named.len() as u16, ..Adjust::default() }).map_err(Failure::workload)?;
     let smallest = |block| plan.smallest_target(block);
-    Targets::open(named, Wish { writes: plan.writes(), smallest: &smallest, log_dir: planned }, &args.access)
+    args.access.open(named, Wish { writes: plan.writes(), smallest: &smallest, log_dir: planned })
 }
 
 /// The usual size, or what fits.
@@ -139,7 +140,7 @@ impl Certifying<'_> {
                 engine: self.args.access.engine,
                 workers: self.args.output.workers,
                 spin: self.args.output.spin(),
-                limits: limits(&self.args.output),
+                limits: self.args.output.limits(),
                 step: Some(head),
                 watermarks: self.watermarks(&plan, measured_before_ns),
                 prepared: prepared.clone(),
@@ -209,10 +210,12 @@ impl Certifying<'_> {
 
     /// The steps as the log names them, each with its plan.
     fn tasks(&self, seed: u64) -> Result<Vec<(StepHead, Plan)>, Failure> {
-        let steps = self.procedure.steps(self.opened.len() as u16, self.args.pace.measure)?;
+        let steps = self.procedure.steps(self.opened.count() as u16, self.args.pace.measure)?;
         let of = steps.len() as u32;
         let task = |(step, number): (Step, u32)| {
-            let mut plan = self.procedure.plan(&step, &self.args.pace, seed.wrapping_add(u64::from(number - 1)))?;
+            let seed = seed.wrapping_add(u64::from(number - 1));
+            let mut plan =
+                self.procedure.plan(&step, self.args.pace.adjust(&self.procedure.workload, seed, step.targets))?;
             plan.notes.extend(self.notes.iter().cloned());
             let until_certain = !self.goes_to_the_end();
             Ok((StepHead { number, of, title: step.title, stress: step.stress, until_certain }, plan))
@@ -236,7 +239,7 @@ impl Certifying<'_> {
 
     /// A quick look prepares its targets itself: salt alone, which is what the reads need.
     fn prepare(&self, progress: &mut Progress) -> Result<Vec<Option<Preparation>>, Failure> {
-        let names: Vec<String> = (0..self.opened.len()).map(|index| self.opened.name(index).to_owned()).collect();
+        let names: Vec<String> = (0..self.opened.count()).map(|index| self.opened.name(index).to_owned()).collect();
         if self.opened.real().is_empty() {
             return Ok(vec![None; names.len()]);
         }

@@ -4,6 +4,7 @@ use super::{result, show};
 use crate::cli;
 use crate::failure::{Failure, shown};
 use crate::logfile::{self, is_being_written};
+use crate::observer::Observer;
 use crate::progress::Progress;
 use crate::rundir;
 use assay_record::{Entry, Reader};

@@ -6,9 +6,10 @@
 use super::several::{Several, keep, kept};
 use super::{print_json, result, show};
 use crate::cli;
-use crate::failure::{Failure, one_line, shown, tell};
+use crate::failure::{Failure, one_line, shown};
 use crate::files;
 use crate::progress::Progress;
+use crate::screen::tell;
 use assay_base::{Multiple, Span};
 use assay_judge::limit::{Next, Outcome, Run, SCHEMA, Search, Trail, html};
 use assay_judge::{Verdict, for_a_shell};

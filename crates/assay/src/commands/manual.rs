@@ -2,7 +2,8 @@
 
 use super::{print, show};
 use crate::cli::{self, Cli};
-use crate::failure::{Failure, code, shown, tell};
+use crate::failure::{Failure, code, shown};
+use crate::screen::tell;
 use crate::{complete, files};
 use assay_judge::for_a_shell;
 use clap::CommandFactory;

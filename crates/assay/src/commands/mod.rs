@@ -25,7 +25,7 @@ mod workloads;
 use crate::act;
 use crate::cli::{Cli, Command, Output};
 use crate::detach;
-use crate::failure::{Failure, harmless, shown};
+use crate::failure::{Failure, shown};
 use crate::{files, rundir, screen};
 use std::io::{ErrorKind, Write};
 use std::path::Path;
@@ -47,7 +47,7 @@ pub fn run(cli: Cli) -> Result<u8, Failure> {
         Some(e) => {
             let lost = Failure::host(format!("standard output could not be written to the end: {e}"));
             if kept {
-                lost.print();
+                screen::complain(&lost);
                 return Ok(code);
             }
             Err(lost)
@@ -118,7 +118,7 @@ pub fn write_new(path: &Path, text: &str) -> Result<(), Failure> {
 
 /// Prints text for people: in ASCII where the locale has no more.
 pub fn show(text: &str) {
-    let text = harmless(text);
+    let text = screen::harmless(text);
     print(&screen::coloured(&if utf8() { text } else { plain(&text) }));
 }
 

@@ -7,7 +7,7 @@ use crate::prepare::{self, prepare};
 use crate::progress::Progress;
 use crate::records::Records;
 use crate::signals;
-use crate::targets::{self, Targets, Wish};
+use crate::targets::{self, Wish};
 use assay_base::Bytes;
 
 /// Prepares the targets in parallel and keeps a record of each.
@@ -19,7 +19,7 @@ pub fn prep(args: &cli::Prep) -> Result<u8, Failure> {
     // Preparing keeps no log, only its records: those must not lie on what is overwritten.
     let kept = Records::host();
     let wish = Wish { writes: true, smallest: &smallest, log_dir: kept.dir() };
-    let opened = Targets::open(&named, wish, &args.access)?;
+    let opened = args.access.open(&named, wish)?;
     if opened.real().is_empty() {
         return Err(Failure::usage("simulated and null targets hold no data and need no preparation"));
     }

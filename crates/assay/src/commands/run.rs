@@ -1,15 +1,16 @@
 //! `assay run`: one run of one workload.
 
 use super::result;
-use crate::act::scheduler::Schedulers;
 use crate::cli;
-use crate::drive::{Drive, drive, limits};
+use crate::drive::{Drive, drive};
 use crate::failure::{Failure, shown};
 use crate::logfile::{LogFile, Unfinished};
 use crate::progress::Progress;
 use crate::records::Records;
 use crate::resume::Held;
 use crate::rundir;
+use crate::schedulers::Schedulers;
+use crate::screen::tell;
 use crate::signals;
 use crate::signing::Signer;
 use crate::targets::{self, Named, Targets, Wish};
@@ -36,16 +37,16 @@ pub fn run(args: &cli::Run) -> Result<u8, Failure> {
     let wish = Wish { writes: plan.writes(), smallest: &smallest, log_dir: &planned };
     // Put back after everything else: to set it waits for what is in flight, for ever where a disk hangs.
     let scheduler;
-    let opened = Targets::open(&named, wish, &args.access)?;
+    let opened = args.access.open(&named, wish)?;
     let stop = signals::watch().map_err(|e| Failure::host(format!("signals cannot be watched: {e}")))?;
-    scheduler = Schedulers::set(asked.scheduler()?, &opened)?;
+    scheduler = Schedulers::set(asked.scheduler()?, &opened, tell)?;
     plan.notes.extend(scheduler.notes());
     let mut progress = Progress::new(false);
     let mut how = Drive {
         engine: args.access.engine,
         workers: args.output.workers,
         spin: args.output.spin(),
-        limits: limits(&args.output),
+        limits: args.output.limits(),
         step: None,
         watermarks: crate::header::short(plan.measured(), asked.duration()).into_iter().collect(),
         prepared: prepared(&opened),
@@ -236,15 +237,8 @@ pub fn plan(
     load: Option<assay_base::Multiple>,
     pace: &cli::Pace,
 ) -> Result<Plan, Failure> {
-    let adjust = Adjust {
-        load,
-        measure: pace.measure,
-        warm_up: pace.warm_up(workload),
-        slice: pace.slice,
-        seed: seed(pace.seed.or(workload.seed), named),
-        targets: named.len().max(1) as u16,
-        verify: pace.verify,
-    };
+    let seed = seed(pace.seed.or(workload.seed), named);
+    let adjust = Adjust { load, ..pace.adjust(workload, seed, named.len().max(1) as u16) };
     workload.plan(&adjust).map_err(Failure::workload)
 }
 
@@ -264,5 +258,5 @@ pub fn seed(asked: Option<u64>, named: &[(String, Named)]) -> u64 {
 /// What is recorded of the targets' preparation.
 pub fn prepared(targets: &Targets) -> Vec<Option<assay_record::Preparation>> {
     let records = Records::host();
-    targets.real().iter().map(|real| records.preparation(real)).collect()
+    targets.real().iter().map(|real| records.preparation(real, tell)).collect()
 }

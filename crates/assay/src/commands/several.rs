@@ -1,14 +1,15 @@
 //! Several runs of one workload on the same targets, each in a directory of its own: what `limit` and `curve` have in common.
 
 use super::{result, run};
-use crate::act::scheduler::Schedulers;
 use crate::cli;
-use crate::drive::{Drive, drive, limits};
+use crate::drive::{Drive, drive};
 use crate::failure::{Failure, shown};
 use crate::files;
 use crate::logfile::{self, LogFile};
 use crate::progress::Progress;
 use crate::rundir;
+use crate::schedulers::Schedulers;
+use crate::screen::tell;
 use crate::signals::{self, StopCell};
 use crate::targets::{self, Named, Targets, Wish};
 use crate::workloads;
@@ -76,9 +77,9 @@ impl<'a> Several<'a> {
         let planned = rundir::planned(given, &format!("{verb}-{}", plan.name));
         let smallest = |block| plan.smallest_target(block);
         let wish = Wish { writes: plan.writes(), smallest: &smallest, log_dir: &planned };
-        let opened = Targets::open(&named, wish, access)?;
+        let opened = access.open(&named, wish)?;
         let stop = signals::watch().map_err(|e| Failure::host(format!("signals cannot be watched: {e}")))?;
-        let _scheduler = Schedulers::set(workload.scheduler.as_deref(), &opened)?;
+        let _scheduler = Schedulers::set(workload.scheduler.as_deref(), &opened, tell)?;
         Ok(Several {
             access,
             output,
@@ -166,7 +167,7 @@ impl<'a> Several<'a> {
             engine: self.access.engine,
             workers: self.output.workers,
             spin: self.output.spin(),
-            limits: limits(self.output),
+            limits: self.output.limits(),
             step: None,
             watermarks: crate::header::short(plan.measured(), self.workload.duration).into_iter().collect(),
             prepared: run::prepared(&self.opened),

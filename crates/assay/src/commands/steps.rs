@@ -35,7 +35,9 @@ pub fn explain(args: &cli::Explain) -> Result<u8, Failure> {
     let sizes = sizes_of(&named)?;
     let seed = super::run::seed(args.pace.seed.or(procedure.workload.seed), &[]);
     let steps = procedure.steps(named.len().max(1) as u16, args.pace.measure)?;
-    let planned = |step: Step| procedure.plan(&step, &args.pace, seed).map(|plan| (step, plan));
+    let planned = |step: Step| {
+        procedure.plan(&step, args.pace.adjust(&procedure.workload, seed, step.targets)).map(|plan| (step, plan))
+    };
     let steps = steps.into_iter().map(planned).collect::<Result<Vec<_>, _>>()?;
     let explained = Explained { procedure, named, sizes, steps };
     match args.json {

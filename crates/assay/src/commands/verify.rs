@@ -29,12 +29,7 @@ pub fn verify(args: &cli::Verify) -> Result<u8, Failure> {
     Ok(standing.exit_code())
 }
 
-fn answer(
-    certificate: &Path,
-    log: &Path,
-    key: Option<&minisign::PublicKey>,
-    signed: &Path,
-) -> Result<Standing, String> {
+fn answer(certificate: &Path, log: &Path, key: Option<&signing::PublicKey>, signed: &Path) -> Result<Standing, String> {
     let bytes = read(certificate)?;
     if let Some(key) = key {
         let text = files::text(signed, signing::LARGEST).map_err(|e| format!("{}: {e}", shown(signed)))?;

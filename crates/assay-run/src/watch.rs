@@ -76,7 +76,7 @@ mod tests {
     use crate::certificate;
     use crate::drive::{Drive, drive};
     use crate::logfile::LogFile;
-    use crate::progress::Progress;
+    use crate::observer::Unobserved;
     use crate::signals::StopCell;
     use crate::targets::{Named, Targets, named};
     use assay_base::Span;
@@ -96,7 +96,7 @@ mod tests {
         let plan = crate::workloads::find("random-read").unwrap().plan(&adjust).unwrap();
         let mut log = LogFile::create(&path).unwrap();
         let how = Drive { prepared: vec![None], readings: Some(readings), ..Drive::default() };
-        drive(&plan, &targets, &how, &mut log, &mut Progress::new(true), &StopCell::default()).unwrap();
+        drive(&plan, &targets, &how, &mut log, &mut Unobserved, &StopCell::default()).unwrap();
         drop(log);
         certificate::judge(std::fs::File::open(path).unwrap(), &Options::default()).unwrap().judgement
     }

@@ -8,9 +8,12 @@ use assay_model::{PhaseKind as PlannedKind, Plan};
 use assay_record::{ClockSample, FlowHead, Header, PhaseHead, PhaseKind, StepHead, StreamHead, TargetHead, Thresholds};
 use std::collections::BTreeMap;
 
+/// Version and commit, as `--version` shows them.
+pub const VERSION: &str = concat!(env!("CARGO_PKG_VERSION"), " (", env!("ASSAY_COMMIT"), ")");
+
 /// Tool version and commit.
 pub fn tool() -> String {
-    format!("assay {} ({})", env!("CARGO_PKG_VERSION"), env!("ASSAY_COMMIT"))
+    format!("assay {VERSION}")
 }
 
 /// BLAKE3 of this program's file, which says more than a version; `None` where it cannot be read.

@@ -1,10 +1,8 @@
 //! How a command fails: one clear message and an exit code.
 
 pub use assay_base::text::one_line;
-use assay_base::text::printable;
 use assay_device::safety::{Refusal, RuleId};
 use std::fmt::Display;
-use std::io::Write;
 use std::path::Path;
 
 /// Exit codes, as documented in the README.
@@ -90,21 +88,10 @@ impl Failure {
         self.refusal().is_some_and(|refusal| refusal.rule == RuleId::Consent && refusal.also.is_empty())
     }
 
-    /// Tells the user.
-    pub fn print(&self) {
-        tell(&format!("error: {}", self.message));
+    /// What the user is told.
+    pub fn message(&self) -> &str {
+        &self.message
     }
-}
-
-/// A line on standard error. A run of two days does not end because nobody listens any more: `eprintln!` would panic.
-pub fn tell(line: &str) {
-    let _ = writeln!(std::io::stderr().lock(), "{}", harmless(line));
-}
-
-/// Text for a terminal, in which names and paths may hold anything: no control character of theirs reaches it, and none that
-/// turns the direction of text.
-pub fn harmless(text: &str) -> String {
-    text.chars().map(|c| if matches!(c, '\n' | '\t') { c } else { printable(c) }).collect()
 }
 
 /// A path within a message: whatever it is called, it makes no line of its own.

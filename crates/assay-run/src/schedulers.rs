@@ -2,8 +2,9 @@
 //! written back when [`Schedulers`] is dropped, after a normal end, an error, a signal and a panic. After a kill (SIGKILL)
 //! nothing can be put back, and the next run finds the scheduler that was set; the kernel does not tell who set it.
 
-use crate::failure::{Failure, shown, tell};
+use crate::failure::{Failure, shown};
 use crate::files;
+use crate::observer::Tell;
 use crate::targets::Targets;
 use assay_device::safety::DevNum;
 use std::path::{Path, PathBuf};
@@ -16,6 +17,8 @@ const OLD_NAMES: [(&str, &str); 3] = [("noop", "none"), ("deadline", "mq-deadlin
 pub struct Schedulers {
     changed: Vec<Changed>,
     notes: Vec<String>,
+    /// Where it is said that one could not be put back.
+    tell: Tell,
 }
 
 #[derive(Debug)]
@@ -28,9 +31,9 @@ struct Changed {
 
 impl Schedulers {
     /// Gives every block device among `targets` the scheduler `wanted`; with `None`, and for targets without a queue of their
-    /// own, nothing is done. When one cannot be set, those set before are put back.
-    pub fn set(wanted: Option<&str>, targets: &Targets) -> Result<Schedulers, Failure> {
-        let mut schedulers = Schedulers { changed: Vec::new(), notes: Vec::new() };
+    /// own, nothing is done. When one cannot be set, those set before are put back; what cannot be put back is `tell`'s to say.
+    pub fn set(wanted: Option<&str>, targets: &Targets, tell: Tell) -> Result<Schedulers, Failure> {
+        let mut schedulers = Schedulers { changed: Vec::new(), notes: Vec::new(), tell };
         let Some(wanted) = wanted else { return Ok(schedulers) };
         for (index, real) in targets.real().iter().enumerate() {
             match real.disk.and_then(queue_of) {
@@ -75,7 +78,7 @@ impl Drop for Schedulers {
     fn drop(&mut self) {
         for Changed { file, before, restore } in &self.changed {
             if let (true, Err(e)) = (restore, files::set(file, before)) {
-                tell(&format!("warning: {} could not be set back to {before}: {e}", shown(file)));
+                (self.tell)(&format!("warning: {} could not be set back to {before}: {e}", shown(file)));
             }
         }
     }
@@ -128,7 +131,7 @@ mod tests {
         let file = dir.path().join("scheduler");
         std::fs::write(&file, "none [mq-deadline]").unwrap();
         let run = std::panic::catch_unwind(|| {
-            let mut schedulers = Schedulers { changed: Vec::new(), notes: Vec::new() };
+            let mut schedulers = Schedulers { changed: Vec::new(), notes: Vec::new(), tell: |_| {} };
             schedulers.set_one(&file, "noop", "d").unwrap();
             assert_eq!(std::fs::read_to_string(&file).unwrap(), "none");
             assert!(schedulers.notes()[0].contains("none (noop in older kernels) for this run, mq-deadline before"));
@@ -136,7 +139,7 @@ mod tests {
         });
         assert!(run.is_err());
         assert_eq!(std::fs::read_to_string(&file).unwrap(), "mq-deadline");
-        let mut schedulers = Schedulers { changed: Vec::new(), notes: Vec::new() };
+        let mut schedulers = Schedulers { changed: Vec::new(), notes: Vec::new(), tell: |_| {} };
         assert!(schedulers.set_one(&file, "cfq", "d").is_err());
     }
 }

@@ -3,7 +3,6 @@
 //! Source: ACT's README, "Process for Certifying Device(s)". It is written for `act-storage` at 30x; nothing in it depends on
 //! that workload, so that `act-index`, a configuration of ACT or a workload file takes its place.
 
-use crate::cli::Pace;
 use crate::failure::Failure;
 use crate::workloads;
 use assay_base::{Multiple, Span};
@@ -97,17 +96,9 @@ impl Procedure {
         Ok(steps)
     }
 
-    /// The plan of one of its steps.
-    pub fn plan(&self, step: &Step, pace: &Pace, seed: u64) -> Result<Plan, Failure> {
-        let adjust = Adjust {
-            load: Some(step.load),
-            measure: step.measure,
-            warm_up: pace.warm_up(&self.workload),
-            slice: pace.slice,
-            seed,
-            targets: step.targets,
-            verify: pace.verify,
-        };
+    /// The plan of one of its steps; load, length and targets are the step's, all else is as asked for.
+    pub fn plan(&self, step: &Step, asked: Adjust) -> Result<Plan, Failure> {
+        let adjust = Adjust { load: Some(step.load), measure: step.measure, targets: step.targets, ..asked };
         self.workload.plan(&adjust).map_err(Failure::workload)
     }
 

@@ -26,15 +26,17 @@ const STICKY: u32 = 0o1000;
 pub struct Given {
     /// Version of this format.
     pub schema: u32,
-    /// The device as it was named, and where that led.
+    /// The device as it was named.
     pub target: String,
+    /// Where that name led.
     pub path: PathBuf,
     /// What tells it from every other device.
     pub marks: Marks,
     /// Rules that are overridden, with what was seen.
     pub overrides: Vec<Override>,
-    /// RFC 3339, both.
+    /// When it was given, RFC 3339.
     pub given: String,
+    /// When it ends, RFC 3339.
     pub until: String,
 }
 
@@ -42,7 +44,9 @@ pub struct Given {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Override {
+    /// Its id, such as S8.
     pub rule: String,
+    /// What it had found.
     pub seen: String,
 }
 

@@ -1,13 +1,11 @@
 //! What a run is pointed at: real targets with their permits, simulated ones, or nothing at all.
 
-use crate::cli::Access;
-use crate::confirm::confirm;
 use crate::failure::{Failure, one_line};
 use crate::header;
 use assay_base::{Bytes, Geometry};
 use assay_device::open::Target;
 use assay_device::safety::{
-    DevNum, Examination, Gate, Kind, Needs, Permit, ReadPass, Request, Roots, RuleId, Watermark,
+    DevNum, Examination, Gate, Kind, Needs, Permit, ReadPass, Request, Roots, RuleId, Standing, Watermark,
 };
 use assay_device::sim::Spec;
 use assay_device::{probe, usage};
@@ -35,7 +33,9 @@ pub enum Targets {
 pub struct Real {
     /// As the user named it.
     pub name: String,
+    /// The opened file, for a device to work on.
     pub target: Target,
+    /// The right to use it.
     pub access: Pass,
     /// The block device whose counters tell what reached it; `None` for files, which share theirs.
     pub disk: Option<DevNum>,
@@ -153,6 +153,23 @@ pub struct Wish<'a> {
     pub log_dir: &'a Path,
 }
 
+/// What the user allows for the targets.
+#[derive(Clone, Copy)]
+pub struct Allowed<'a> {
+    /// Consent tokens of the devices that may lose their data.
+    pub tokens: &'a [String],
+    /// Consents given in advance.
+    pub standing: &'a [Standing],
+    /// Safety rules that are overridden.
+    pub overrides: &'a [RuleId],
+    /// Size of a file that is made where none is.
+    pub create: Option<Bytes>,
+    /// Processes outside this container cannot be seen.
+    pub in_container: bool,
+    /// Has the last word before devices are overwritten: asks whoever sits there.
+    pub confirm: &'a dyn Fn(&[&Examination]) -> Result<(), Failure>,
+}
+
 /// Files a run holds open beside its targets: log, messages, rings, the gate's looks at /proc and /sys.
 const DESCRIPTORS: u64 = 24;
 /// For each target: itself, its label, its device.
@@ -171,7 +188,7 @@ fn enough_descriptors(targets: usize) -> Result<(), Failure> {
 
 impl Targets {
     /// Opens what was named, through the safety gate.
-    pub fn open(names: &[(String, Named)], wish: Wish<'_>, access: &Access) -> Result<Targets, Failure> {
+    pub fn open(names: &[(String, Named)], wish: Wish<'_>, allowed: Allowed<'_>) -> Result<Targets, Failure> {
         enough_descriptors(names.len())?;
         let mut simulated = Vec::new();
         let mut null = Vec::new();
@@ -180,7 +197,7 @@ impl Targets {
             match named {
                 Named::Simulated(spec) => simulated.push((name.clone(), spec.clone())),
                 Named::Null(geometry) => null.push((name.clone(), *geometry)),
-                Named::Path(path) => match Real::open(name, path, wish, access) {
+                Named::Path(path) => match Real::open(name, path, wish, allowed) {
                     Ok(opened) => real.push(opened),
                     Err(failure) => {
                         Targets::Real(real).remove(|real| real.made);
@@ -196,7 +213,7 @@ impl Targets {
         } else {
             Targets::Real(real)
         };
-        for index in 0..targets.len() {
+        for index in 0..targets.count() {
             let Geometry { size, block } = targets.geometry(index);
             let need = (wish.smallest)(block);
             if size < need {
@@ -213,7 +230,7 @@ impl Targets {
         if wish.writes {
             let devices = targets.real().iter().filter(|real| real.disk.is_some());
             let devices: Vec<&Examination> = devices.map(|real| real.access.describe()).collect();
-            if let Err(failure) = confirm(&devices, access.typed) {
+            if let Err(failure) = (allowed.confirm)(&devices) {
                 targets.remove(|real| real.made);
                 return Err(failure);
             }
@@ -222,7 +239,7 @@ impl Targets {
     }
 
     /// How many.
-    pub fn len(&self) -> usize {
+    pub fn count(&self) -> usize {
         match self {
             Targets::Simulated(all) => all.len(),
             Targets::Null(all) => all.len(),
@@ -357,18 +374,18 @@ fn consent(exam: &Examination) -> Option<&str> {
 }
 
 impl Real {
-    fn open(name: &str, path: &Path, wish: Wish<'_>, access: &Access) -> Result<Real, Failure> {
+    fn open(name: &str, path: &Path, wish: Wish<'_>, allowed: Allowed<'_>) -> Result<Real, Failure> {
         let request = Request {
-            tokens: &access.destroy_data,
-            standing: &access.standing,
-            overrides: &access.overrides,
+            tokens: allowed.tokens,
+            standing: allowed.standing,
+            overrides: allowed.overrides,
             needs: Needs { extent: 0, alignment: 0 },
             log_dir: Some(wish.log_dir),
-            in_container: access.in_container,
+            in_container: allowed.in_container,
             ..Request::new(path)
         };
         let gate = Gate::host();
-        let made = access.create.is_some() && !path.exists();
+        let made = allowed.create.is_some() && !path.exists();
         if made && !wish.writes {
             return Err(Failure::usage(format!(
                 "{} is not there, and --create makes no file for a workload that only reads: it would hold nothing to read; \
@@ -377,7 +394,7 @@ impl Real {
                 for_a_shell(name)
             )));
         }
-        let pass = match access.create {
+        let pass = match allowed.create {
             Some(size) if made => gate.create_scratch(&request, size.get()).map(Pass::Write).map_err(Failure::gate)?,
             _ if wish.writes => gate.admit(&request).map(Pass::Write).map_err(Failure::gate)?,
             _ => gate.admit_read(&request).map(Pass::Read).map_err(Failure::gate)?,

@@ -1,15 +1,20 @@
 //! Our own mistakes while the load goes on: a worker that dies, a collecting thread that does. Both end the run, at once and
 //! for themselves only.
 
+use super::super::worker::tell_of_death;
 use super::*;
 use crate::certificate;
 use crate::drive::drive;
 use crate::failure::code;
 use crate::logfile::Listen;
-use crate::targets::{Named, named};
+use crate::observer::Unobserved;
+use crate::targets::{self, Named, named};
+use assay_base::Bytes;
+use assay_engine::Totals;
 use assay_judge::{Options, Verdict};
 use assay_model::workload::Adjust;
 use assay_record::{FlowInterval, Recorder};
+use std::panic::{AssertUnwindSafe, catch_unwind};
 
 /// An hour of a light load on nothing.
 fn hour() -> (Plan, Targets) {
@@ -41,19 +46,28 @@ fn what_was_measured_before_a_worker_died_is_closed_and_judged() {
     let mut recorder = Recorder::new(header::thresholds(&plan), 1);
     let (tell, told) = channel();
     for index in 0..3 {
-        tell.send(Told::Frame(0, frame(&mut recorder, index, 10))).unwrap();
+        tell.send(Notice::Report(0, Report::Frame(frame(&mut recorder, index, 10)))).unwrap();
     }
-    tell.send(Told::Frame(1, frame(&mut recorder, 0, 5))).unwrap();
-    tell_of_death(1, &tell, || panic!("on purpose"));
+    tell.send(Notice::Report(1, Report::Frame(frame(&mut recorder, 0, 5)))).unwrap();
+    tell_of_death(1, clock, &tell, || panic!("on purpose"));
     let totals = Totals { issued: 30, completed: 30, stuck: 0 };
-    tell.send(Told::Finished(0, CloseReason::EngineFailed, totals, Instant::from_ns(3_000_000_000))).unwrap();
+    let (reason, at) = (CloseReason::EngineFailed, Instant::from_ns(3_000_000_000));
+    tell.send(Notice::Report(0, Report::Finished { reason, totals, at })).unwrap();
 
-    let (mut log, mut progress) = (LogFile::create(&path).unwrap(), Progress::new(true));
+    let (mut log, mut progress) = (LogFile::create(&path).unwrap(), Unobserved);
     let around = around(&plan, &targets, &how, BTreeMap::new(), None);
     let mut collector = Collector::begin(&plan, header::header(&plan, around), &mut log, &mut progress);
     let spenders = vec![channel().0, channel().0];
     let watch = Watch::new(clock, |_| None, Vec::new());
-    let collecting = Collecting { real: &real, told, spenders, meters: Meters::new(&plan, &targets), watch, clock };
+    let collecting = Collecting {
+        real: &real,
+        coordinator: Coordinator::new(2),
+        told,
+        spenders,
+        meters: Meters::new(&plan, &targets),
+        watch,
+        clock,
+    };
     // `tell` is still there: nothing but the word of its death says that no frame comes any more.
     assert_eq!(collecting.run(&mut collector).unwrap(), CloseReason::EngineFailed);
     assert!(real.own.is_set() && !stop.is_set(), "the others are asked to end, later runs are not");
@@ -80,8 +94,8 @@ fn what_was_measured_before_a_worker_died_is_closed_and_judged() {
 #[test]
 fn a_worker_that_dies_before_it_is_ready_is_not_waited_for() {
     let (tell, told) = channel();
-    tell_of_death(1, &tell, || panic!("on purpose"));
-    let failure = ready(&told, 2).unwrap_err();
+    tell_of_death(1, Clock::start(), &tell, || panic!("on purpose"));
+    let failure = ready(&told, &mut Coordinator::new(2)).unwrap_err();
     assert_eq!(failure.code, code::BUG);
     drop(tell);
 }
@@ -100,7 +114,7 @@ impl Listen for Fragile {
 fn workers_end_with_the_thread_that_collects() {
     let dir = tempfile::tempdir().unwrap();
     let mut log = LogFile::create(&dir.path().join("run.jsonl")).unwrap().heard_by(Box::new(Fragile));
-    let ((plan, targets), stop, mut progress) = (hour(), StopCell::default(), Progress::new(true));
+    let ((plan, targets), stop, mut progress) = (hour(), StopCell::default(), Unobserved);
     let run = AssertUnwindSafe(|| drive(&plan, &targets, &how(), &mut log, &mut progress, &stop));
     // Without a word to them it would return in an hour.
     assert!(catch_unwind(run).is_err() && !stop.is_set());
@@ -115,7 +129,7 @@ fn nothing_is_left_of_a_run_whose_target_became_another_before_it_began() {
     std::fs::rename(at("other"), at("scratch")).unwrap();
     std::fs::create_dir(at("run")).unwrap();
     let mut log = LogFile::create(&at("run/run.jsonl")).unwrap();
-    let ((plan, _), stop, mut progress) = (hour(), StopCell::default(), Progress::new(true));
+    let ((plan, _), stop, mut progress) = (hour(), StopCell::default(), Unobserved);
     let failure = drive(&plan, &Targets::Real(vec![target]), &how(), &mut log, &mut progress, &stop).unwrap_err();
     assert_eq!(failure.code, code::REFUSED);
     assert!(!at("run").exists());

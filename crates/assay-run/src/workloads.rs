@@ -1,7 +1,7 @@
 //! Workloads that come with the program, and finding the one the user means.
 
-use crate::elsewhere;
 use crate::failure::{Failure, one_line, shown};
+use crate::fio_job;
 use assay_formats::act::{conf, lower};
 use assay_model::workload::{self, Workload};
 use std::path::Path;
@@ -24,8 +24,8 @@ pub fn find(name: &str) -> Result<Workload, Failure> {
         return read_act(name, &bytes);
     }
     let text = String::from_utf8(bytes).map_err(|_| unreadable(Path::new(name), &"it is not text"))?;
-    if elsewhere::is_fio_job(&text) {
-        return Err(Failure::workload(format!("{}: {}", one_line(name), elsewhere::FIO_JOB)));
+    if fio_job::is_one(&text) {
+        return Err(Failure::workload(format!("{}: {}", one_line(name), fio_job::ADVICE)));
     }
     read(name, &text)
 }

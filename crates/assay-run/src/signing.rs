@@ -4,7 +4,8 @@
 use crate::failure::{Failure, one_line, shown};
 use crate::{certificate, files};
 use assay_judge::Judgement;
-use minisign::{PublicKey, PublicKeyBox, SecretKey, SecretKeyBox, SignatureBox};
+pub use minisign::PublicKey;
+use minisign::{PublicKeyBox, SecretKey, SecretKeyBox, SignatureBox};
 use std::io::Cursor;
 use std::path::{Path, PathBuf};
 

@@ -5,7 +5,7 @@
 //! time of the slowest.
 
 use crate::failure::{Failure, one_line};
-use crate::progress::Progress;
+use crate::observer::Observer;
 use crate::records::{Mark, Record, Records};
 use crate::rundir;
 use crate::signals::StopCell;
@@ -50,7 +50,7 @@ pub fn prepare(
     names: &[String],
     wish: Wish,
     records: Option<&Records>,
-    progress: &mut Progress,
+    observer: &mut dyn Observer,
     stop: &StopCell,
 ) -> Result<Vec<Record>, Failure> {
     let done = AtomicU64::new(0);
@@ -60,7 +60,8 @@ pub fn prepare(
     let before: u64 =
         begun.iter().map(|record| record.salted_bytes + if wish.zero { record.zeroed_bytes } else { 0 }).sum();
     let total = sizes.iter().sum::<u64>() * passes - before.min(sizes.iter().sum::<u64>() * passes);
-    let since = progress.now();
+    let clock = Clock::start();
+    let since = clock.now();
     if wish.afresh {
         // A file says that it is not discarded before anything has changed.
         all.iter().filter(|real| real.disk.is_none()).try_for_each(Real::discard)?;
@@ -80,10 +81,10 @@ pub fn prepare(
             threads.push(spawn(scope, "prepare".to_owned(), body)?);
         }
         while threads.iter().any(|thread| !thread.is_finished()) {
-            progress.bytes("preparing", done.load(Ordering::Relaxed), total, since);
+            observer.bytes("preparing", done.load(Ordering::Relaxed), total, clock.now().since(since));
             rest();
         }
-        progress.finish();
+        observer.finish();
         threads
             .into_iter()
             .map(|thread| thread.join().unwrap_or_else(|_| Err(Failure::bug("preparing panicked"))))

@@ -4,7 +4,8 @@
 //! begun and not finished is how an interrupted preparation goes on where it stopped.
 
 use crate::certificate::sum;
-use crate::failure::{Failure, shown, tell};
+use crate::failure::{Failure, shown};
+use crate::observer::Tell;
 use crate::targets::Real;
 use crate::{files, prepare};
 use assay_device::probe::disk_stat;
@@ -132,8 +133,8 @@ impl Records {
 
     /// What a log says of the preparation of a target, with what others wrote to it since. A record is believed only as far as
     /// the target bears it out: all that this program ever writes to a prepared one opens with a stamp, so a block of zeros was
-    /// discarded or zeroed by somebody.
-    pub fn preparation(&self, real: &Real) -> Option<Preparation> {
+    /// discarded or zeroed by somebody, which `tell` says.
+    pub fn preparation(&self, real: &Real, tell: Tell) -> Option<Preparation> {
         let record = self.of(real)?;
         let preparation = record.preparation()?;
         let blank = prepare::blank(real);

@@ -3,7 +3,7 @@
 use super::*;
 use crate::drive::{Drive, drive};
 use crate::logfile::LogFile;
-use crate::progress::Progress;
+use crate::observer::Unobserved;
 use crate::signals::StopCell;
 use crate::targets::{Named, Targets};
 use assay_base::{Bytes, Prng, Span};
@@ -21,7 +21,7 @@ fn pair() -> (Vec<u8>, Vec<u8>) {
     let plan = workloads::find("random-read").unwrap().plan(&adjust).unwrap();
     let mut log = LogFile::create(&path).unwrap();
     let how = Drive { prepared: vec![None], ..Drive::default() };
-    drive(&plan, &targets, &how, &mut log, &mut Progress::new(true), &StopCell::default()).unwrap();
+    drive(&plan, &targets, &how, &mut log, &mut Unobserved, &StopCell::default()).unwrap();
     drop(log);
     let log = std::fs::read(path).unwrap();
     (certificate(&log), log)

@@ -1,0 +1,102 @@
+//! What the log of a run holds so far, and what its closing line says of it. It is told of every interval and event on their way
+//! into the log.
+
+use crate::rules::Totals;
+use crate::settle::{Settled, Settling};
+use assay_base::Instant;
+use assay_model::Plan;
+use assay_record::{Close, CloseReason, Event, FlowHead, FlowInterval, Header, Interval};
+
+/// The account of one run.
+#[derive(Debug)]
+pub struct Account {
+    intervals: u64,
+    written: Totals,
+    /// Where the warm-up waits.
+    settling: Option<Settling>,
+    phase_end: Option<Instant>,
+    /// Each flow by its names, and the one whose schedule fell behind, if one did.
+    flows: Vec<String>,
+    lagged: Option<String>,
+}
+
+/// How a run ended.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Ending {
+    /// In one word.
+    pub reason: CloseReason,
+    /// What is known of a worker that died, or of why the end was asked for.
+    pub why: Option<String>,
+    /// On the run's time line.
+    pub at: Instant,
+    /// What the workers say they did; `None` where one of them cannot say it: then the intervals are what there is.
+    pub totals: Option<Totals>,
+}
+
+impl Account {
+    /// Of a run of `plan` whose log begins with `header`.
+    pub fn new(plan: &Plan, header: &Header) -> Account {
+        let name = |flow: &FlowHead| {
+            let (stream, target) = (usize::from(flow.stream), usize::from(flow.target));
+            format!("{} on {}", header.streams[stream].name, header.targets[target].name)
+        };
+        let flows = header.flows.iter().map(name).collect();
+        let (settling, written) = (Settling::new(plan), Totals::default());
+        Account { intervals: 0, written, settling, phase_end: None, flows, lagged: None }
+    }
+
+    /// Takes an interval in; gives the event that follows it, if a warm-up that waits is decided by it.
+    pub fn interval(&mut self, interval: &Interval) -> Option<Event> {
+        let sum = |of: fn(&FlowInterval) -> u64| interval.flows.iter().map(of).sum::<u64>();
+        self.intervals += 1;
+        self.written.issued += sum(|flow| flow.issued);
+        self.written.completed += sum(FlowInterval::ended);
+        self.written.stuck = sum(|flow| flow.stuck);
+        let Settled { end, event } = self.settling.as_mut()?.interval(interval)?;
+        self.phase_end = end;
+        Some(event)
+    }
+
+    /// Takes an event in.
+    pub fn event(&mut self, event: &Event) {
+        if event.what == "lag-stop" && self.lagged.is_none() {
+            let flow = event.details.get("flow").and_then(|flow| flow.parse::<usize>().ok());
+            self.lagged = flow.and_then(|flow| self.flows.get(flow).cloned());
+        }
+    }
+
+    /// When the phase that waits ends, once that is decided.
+    pub fn phase_end(&self) -> Option<Instant> {
+        self.phase_end
+    }
+
+    /// The closing line of a run that ended so.
+    pub fn close(&self, ending: &Ending) -> Close {
+        let why = ending.why.as_deref();
+        let text = match ending.reason {
+            CloseReason::Completed => "all phases ran to their end",
+            CloseReason::Interrupted => why.unwrap_or("a signal asked for the end"),
+            CloseReason::DeviceLag => &self.behind("the device"),
+            CloseReason::GeneratorLag => &self.behind("the test machine"),
+            CloseReason::TargetLost => "a target was lost",
+            CloseReason::LogFailed => "the log could not be kept",
+            CloseReason::EngineFailed => why.unwrap_or("the engine could not submit"),
+        };
+        let Totals { issued, completed, stuck } = ending.totals.unwrap_or(self.written);
+        Close {
+            reason: ending.reason,
+            at_ns: ending.at.as_ns(),
+            text: text.to_owned(),
+            intervals: self.intervals,
+            issued,
+            completed,
+            stuck,
+        }
+    }
+
+    /// Who fell behind, and with what.
+    fn behind(&self, who: &str) -> String {
+        let what = self.lagged.as_deref().unwrap_or("the load");
+        format!("{who} did not keep up with {what} within the time that the workload allows (max_lag)")
+    }
+}

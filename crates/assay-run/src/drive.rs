@@ -1,0 +1,156 @@
+//! Runs one plan: workers on their threads, or one in virtual time, and the collecting of what they record into the log.
+
+mod collector;
+mod facts;
+mod meters;
+mod real;
+mod simulated;
+mod staffing;
+mod worker;
+
+use crate::failure::{Failure, shown};
+use crate::header::{self, Around};
+use crate::integrity;
+use crate::logfile::LogFile;
+use crate::observer::Observer;
+use crate::records::{Mark, Records};
+use crate::rundir;
+use crate::signals::StopCell;
+use crate::targets::Targets;
+use crate::watch::Readings;
+use assay_base::Span;
+use assay_device::select::Choice;
+use assay_device::sim::Bank;
+use assay_engine::Limits;
+use assay_engine::shell::Spin;
+use assay_model::Plan;
+use assay_record::{ClockSample, CloseReason, StepHead};
+use real::Real;
+use simulated::simulated;
+use std::collections::BTreeMap;
+
+/// How a plan is carried out.
+#[derive(Clone, Debug, Default)]
+pub struct Drive {
+    /// Engine asked for.
+    pub engine: Choice,
+    /// Workers asked for.
+    pub workers: Option<u16>,
+    /// Spinning asked for.
+    pub spin: Option<Spin>,
+    /// How long operations are waited for.
+    pub limits: Limits,
+    /// Step of a certification.
+    pub step: Option<StepHead>,
+    /// What limits what the result proves, besides the targets' own.
+    pub watermarks: Vec<String>,
+    /// Preparations of the targets.
+    pub prepared: Vec<Option<assay_record::Preparation>>,
+    /// Measured time of this step that the log already holds, when it is continued, in nanoseconds.
+    pub measured_before_ns: Option<u64>,
+    /// Id of the key that will sign the result.
+    pub signer: Option<String>,
+    /// Other clocks than the machine's, for a test.
+    pub readings: Option<Readings>,
+}
+
+/// Runs `plan` on the first `plan.targets` of `targets` and appends a whole segment to `log`.
+pub fn drive(
+    plan: &Plan,
+    targets: &Targets,
+    how: &Drive,
+    log: &mut LogFile,
+    observer: &mut dyn Observer,
+    stop: &StopCell,
+) -> Result<CloseReason, Failure> {
+    let ready = integrity::possible(plan, targets)
+        .and_then(|()| log.reserve(room(plan, targets, how)))
+        .and_then(|()| targets.recheck());
+    if let Err(failure) = ready {
+        log.forget_unbegun();
+        return Err(failure);
+    }
+    let marks: Vec<Option<Mark>> = targets.real().iter().map(Mark::of).collect();
+    let result = match targets {
+        Targets::Simulated(all) => {
+            let specs = all.iter().take(usize::from(plan.targets)).map(|(_, spec)| spec.clone()).collect();
+            simulated(plan, targets, how, Bank::new(plan.seed, specs), log, observer, stop)
+        }
+        _ => Real::new(plan, targets, how, stop).run(log, observer),
+    };
+    if result.is_err() {
+        log.forget_unbegun();
+    }
+    if plan.writes() {
+        let records = Records::host();
+        targets.real().iter().zip(&marks).for_each(|(real, before)| records.wrote(real, before.as_ref()));
+    }
+    match (result, log.failure()) {
+        (Ok(_), Some(why)) if log.is_empty() => {
+            Err(Failure::incomplete(format!("the run log {} could not be kept: {why}", shown(log.path()))))
+        }
+        // What it holds is valid, and is judged.
+        (Ok(_), Some(why)) => {
+            observer.warn(&format!(
+                "error: the run log {} could not be kept: {why}; what follows is made of what it holds up to there",
+                shown(log.path())
+            ));
+            Ok(CloseReason::LogFailed)
+        }
+        (result, _) => result,
+    }
+}
+
+/// What the log of this step and of those after it will take, from what logs of real runs took: 300 to 980 bytes a flow and
+/// interval, 2 to 16 KB a flow for the distributions of ten seconds.
+fn room(plan: &Plan, targets: &Targets, how: &Drive) -> u64 {
+    const HEAD: u64 = 64 << 10;
+    const INTERVAL: (u64, u64) = (300, 700);
+    const DISTRIBUTIONS: u64 = 8 << 10;
+    let steps = how.step.as_ref().map_or(1, |step| u64::from(step.of - step.number.min(step.of) + 1));
+    let flows = (plan.streams.len() * targets.count()) as u64;
+    let intervals = plan.length().as_ns() / plan.interval.as_ns().max(1) + 2;
+    let tens = plan.length().as_ns() / Span::from_secs(10).as_ns() + plan.phases.len() as u64;
+    let step = intervals
+        .saturating_mul(INTERVAL.0 + flows * INTERVAL.1)
+        .saturating_add(tens.saturating_mul(flows * DISTRIBUTIONS));
+    step.saturating_add(HEAD).saturating_mul(steps)
+}
+
+fn around(
+    plan: &Plan,
+    targets: &Targets,
+    how: &Drive,
+    engine: BTreeMap<String, String>,
+    clocks: Option<ClockSample>,
+) -> Around {
+    // Simulated time begins with the epoch, so that equal runs have equal logs.
+    let created = match targets {
+        Targets::Simulated(_) => rundir::moment(0),
+        _ => clocks.map_or_else(rundir::timestamp, |clocks| rundir::moment(clocks.real_ns)),
+    };
+    let count = usize::from(plan.targets);
+    let mut heads = targets.heads(count);
+    for (head, prepared) in heads.iter_mut().zip(&how.prepared) {
+        head.prepared.clone_from(prepared);
+    }
+    let mut watermarks = how.watermarks.clone();
+    watermarks.extend(targets.watermarks(count));
+    let measured_before_ns = how.measured_before_ns;
+    Around {
+        created,
+        step: how.step.clone(),
+        measured_before_ns,
+        clocks,
+        signer: how.signer.clone(),
+        lateness: false,
+        watermarks,
+        targets: heads,
+        engine,
+        host: header::host(targets),
+    }
+}
+
+fn too_large() -> Failure {
+    Failure::workload("a rate of the plan is too large to be scheduled")
+}

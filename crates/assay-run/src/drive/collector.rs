@@ -1,0 +1,69 @@
+//! Whole intervals on their way into the log, with what was looked at beside them.
+
+use crate::logfile::LogFile;
+use crate::observer::Observer;
+use assay_base::Instant;
+use assay_engine::{Account, Ending};
+use assay_model::Plan;
+use assay_record::{ClockSample, DiskCounters, Entry, Event, Frame, Header, HostSample, Interval};
+
+/// What was looked at beside the operations of an interval; nothing in simulation.
+#[derive(Default)]
+pub(super) struct Sample {
+    pub(super) disks: Vec<DiskCounters>,
+    pub(super) host: Option<HostSample>,
+    pub(super) clocks: Option<ClockSample>,
+}
+
+/// Writes a segment of the log, and shows it.
+pub(super) struct Collector<'a> {
+    pub(super) log: &'a mut LogFile,
+    pub(super) observer: &'a mut dyn Observer,
+    account: Account,
+}
+
+impl<'a> Collector<'a> {
+    /// Opens a segment with its header.
+    pub(super) fn begin(
+        plan: &Plan,
+        header: Header,
+        log: &'a mut LogFile,
+        observer: &'a mut dyn Observer,
+    ) -> Collector<'a> {
+        observer.start(&header);
+        let account = Account::new(plan, &header);
+        log.write(&Entry::Header(Box::new(header)));
+        Collector { log, observer, account }
+    }
+
+    pub(super) fn interval(&mut self, frame: &Frame, sample: Sample) {
+        let Sample { disks, host, clocks } = sample;
+        let interval = Interval { disks, host, clocks, ..frame.interval() };
+        self.observer.interval(&interval);
+        let event = self.account.interval(&interval);
+        self.log.write(&Entry::Interval(interval));
+        if let Some(histograms) = frame.histograms() {
+            self.log.write(&Entry::Histograms(histograms));
+        }
+        if let Some(event) = event {
+            self.event(event);
+        }
+    }
+
+    pub(super) fn event(&mut self, event: Event) {
+        self.observer.event(&event);
+        self.account.event(&event);
+        self.log.write(&Entry::Event(event));
+    }
+
+    /// When the phase that waits ends, once that is decided.
+    pub(super) fn phase_end(&self) -> Option<Instant> {
+        self.account.phase_end()
+    }
+
+    /// Closes the segment.
+    pub(super) fn close(&mut self, ending: &Ending) {
+        self.log.close(self.account.close(ending));
+        self.observer.finish();
+    }
+}

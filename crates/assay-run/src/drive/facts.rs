@@ -1,0 +1,82 @@
+//! What the log says of how a run is carried, and of what went wrong between the engine and the kernel.
+
+use super::staffing::{Scheduling, Staffing};
+use crate::engine::Chosen;
+use crate::targets::Targets;
+use crate::{header, integrity};
+use assay_base::{Bytes, Instant};
+use assay_device::clock::Clock;
+use assay_device::facts::{EngineFacts, Health};
+use assay_engine::BLANK_CHECK;
+use assay_engine::shell::Spin;
+use assay_record::Event;
+use std::collections::BTreeMap;
+
+/// How a run is carried: what the engine says of itself, how its workers are scheduled, and what was found out before.
+pub(super) fn engine(
+    staffing: Staffing<'_>,
+    targets: &Targets,
+    (facts, scheduling): &(EngineFacts, Scheduling),
+    (chosen, alone): (&Chosen, Option<f64>),
+    clock: Clock,
+) -> BTreeMap<String, String> {
+    let Staffing { plan, how } = staffing;
+    let yes = |b: bool| if b { "yes" } else { "no" }.to_owned();
+    let spin = match staffing.spin(chosen.workers) {
+        Spin::Fixed(span) if how.spin.is_none() => format!("{span}, because operations are so close together"),
+        Spin::Fixed(span) => span.to_string(),
+        Spin::Together(span) => format!("none; a sleep is at least {span}, for all that is due within it"),
+        Spin::Learned(most) => format!("as long as sleeps end late, at most {most} and a quarter of the time"),
+    };
+    let bound = match facts.name {
+        "inline" => format!("{} on each target", chosen.workers),
+        _ => format!("{} on each target{}", plan.in_flight_bound, plan.beside()),
+    };
+    let alone = alone.map(|rate| {
+        format!("{:.1} million operations a second by one worker on a device that does nothing", rate / 1e6)
+    });
+    let by_ring = |fact: String| (facts.name == "io_uring").then_some(fact);
+    let entries = [
+        ("engine", Some(facts.name.to_owned())),
+        ("workers", Some(chosen.workers.to_string())),
+        ("in-flight bound", Some(bound)),
+        ("buffer of a slot", Some(Bytes::new(facts.slots.bytes.into()).to_string())),
+        ("clock", Some(clock.source().to_owned())),
+        ("spin", Some(spin)),
+        ("program", header::program().map(|sum| format!("BLAKE3 {sum}"))),
+        ("ring flags", by_ring(facts.flags.join(" "))),
+        ("registered files", by_ring(yes(facts.registered_files))),
+        ("registered buffers", by_ring(yes(facts.registered_buffers))),
+        ("verify", integrity::describe(plan, targets.geometry(0).block)),
+        ("blank check", matches!(targets, Targets::Real(_)).then(|| BLANK_CHECK.to_owned())),
+        ("threads", (facts.threads > 0).then(|| facts.threads.to_string())),
+        ("notes", (!facts.notes.is_empty()).then(|| facts.notes.join("; "))),
+        ("scheduling", Some(scheduling.to_string())),
+        ("self-benchmark", alone),
+    ];
+    let told = entries.into_iter().filter_map(|(name, fact)| Some((name.to_owned(), fact?)));
+    told.chain(chosen.facts.clone()).collect()
+}
+
+/// What went wrong between the engine and the kernel, for the log.
+pub(super) fn troubles(now: Instant, health: Health) -> impl Iterator<Item = Event> {
+    let refused = health.refused.map(|errno| {
+        let text = format!("io_uring_enter gave {errno}: nothing more could be handed over; try --engine threads");
+        let details = BTreeMap::from([("errno".to_owned(), errno.0.to_string())]);
+        Event { at_ns: now.as_ns(), what: "engine-failed".to_owned(), text, details }
+    });
+    let counts = [
+        ("submit_retries", health.submit_retries),
+        ("submissions_dropped", health.submissions_dropped.into()),
+        ("completions_overflowed", health.completions_overflowed.into()),
+    ];
+    let troubled = counts.iter().any(|(_, n)| *n > 0).then(|| {
+        let [retries, dropped, overflowed] = counts.map(|(_, n)| n);
+        let text = format!(
+            "{retries} submissions had to be repeated, {dropped} were dropped and {overflowed} completions found no room"
+        );
+        let details = counts.iter().map(|(name, n)| ((*name).to_owned(), n.to_string())).collect();
+        Event { at_ns: now.as_ns(), what: "engine-health".to_owned(), text, details }
+    });
+    refused.into_iter().chain(troubled)
+}

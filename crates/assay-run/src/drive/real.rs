@@ -1,0 +1,265 @@
+//! A run in real time: workers on their threads, each with its engine, and the thread that collects what they record. What follows
+//! from their reports is the [`Coordinator`]'s to say; here it is carried out.
+
+use super::collector::{Collector, Sample};
+use super::meters::Meters;
+use super::staffing::{Scheduling, Staffing};
+use super::worker::{Leaving, Marked, Notice, Recruit, Shared};
+use super::{Drive, around, facts};
+use crate::engine::{Chosen, possible, self_benchmark};
+use crate::failure::Failure;
+use crate::header::Around;
+use crate::logfile::LogFile;
+use crate::observer::Observer;
+use crate::pulse::Pulse;
+use crate::signals::StopCell;
+use crate::targets::Targets;
+use crate::threads::spawn;
+use crate::watch::{self, Watch};
+use crate::{header, integrity};
+use assay_base::{Instant, Span};
+use assay_device::clock::Clock;
+use assay_device::facts::EngineFacts;
+use assay_engine::{Coordinator, Peers, Report};
+use assay_model::Plan;
+use assay_model::arrival::Part;
+use assay_record::{CloseReason, Entry, Event, Frame};
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::thread::Scope;
+use std::time::Duration;
+
+/// Between the moment all workers are ready and the beginning of the schedule.
+const LEAD: Span = Span::from_ms(20);
+/// How often the live display moves.
+const TICK: Duration = Duration::from_millis(250);
+
+/// A run in real time.
+pub(super) struct Real<'a> {
+    plan: &'a Plan,
+    targets: &'a Targets,
+    how: &'a Drive,
+    // What follows is explained in `Shared`.
+    stop: &'a StopCell,
+    own: StopCell,
+    phase_end: AtomicU64,
+    pulse: Pulse,
+}
+
+/// The collecting thread's lines to one worker.
+struct Lines {
+    /// Says when the schedule begins.
+    go: Sender<Instant>,
+    /// Gives frames back.
+    spend: Sender<Frame>,
+}
+
+impl<'a> Real<'a> {
+    /// `plan` on `targets`, until it is over or `stop` says so.
+    pub(super) fn new(plan: &'a Plan, targets: &'a Targets, how: &'a Drive, stop: &'a StopCell) -> Real<'a> {
+        let (own, phase_end, pulse) = (StopCell::default(), AtomicU64::new(0), Pulse::default());
+        Real { plan, targets, how, stop, own, phase_end, pulse }
+    }
+
+    fn staffing(&self) -> Staffing<'_> {
+        Staffing { plan: self.plan, how: self.how }
+    }
+
+    /// Runs it into `log`.
+    pub(super) fn run(&self, log: &mut LogFile, observer: &mut dyn Observer) -> Result<CloseReason, Failure> {
+        let staffing = self.staffing();
+        let workers = staffing.workers();
+        let clock = Clock::start();
+        let alone = self_benchmark(clock);
+        possible(self.plan, self.how.engine)?;
+        let chosen = match self.targets {
+            Targets::Real(all) => staffing.choose(all, workers, clock)?,
+            _ => Chosen::asked(self.how.engine, workers.usual),
+        };
+        let chosen = &chosen;
+        std::thread::scope(|scope| {
+            let body = || {
+                staffing.take_priority(chosen.workers, chosen.normal.as_deref());
+                self.pulse.run(|| clock.now());
+            };
+            let beating = spawn(scope, "pulse".to_owned(), body)?;
+            let _beating = self.pulse.until_dropped(beating.thread());
+            let _leaving = Leaving(&self.own);
+            let (lines, told) = self.recruit(scope, chosen, clock)?;
+            let mut coordinator = Coordinator::new(lines.len());
+            let ready = ready(&told, &mut coordinator)?;
+            let readings = self.how.readings.unwrap_or(watch::machine);
+            let watch = Watch::new(clock, readings, self.targets.disks(usize::from(self.plan.targets)));
+            let engine = facts::engine(staffing, self.targets, &ready, (chosen, alone), clock);
+            let around = around(self.plan, self.targets, self.how, engine, watch.clocks());
+            let around = Around { lateness: true, ..around };
+            let mut collector = Collector::begin(self.plan, header::header(self.plan, around), log, observer);
+            self.health(clock, collector.log);
+            let spenders = begin(lines, clock.now() + LEAD);
+            if let Some(text) = chosen.warning.clone() {
+                let (what, details) = ("warning".to_owned(), BTreeMap::new());
+                collector.event(Event { at_ns: clock.now().as_ns(), what, text, details });
+            }
+            let meters = Meters::new(self.plan, self.targets);
+            Collecting { real: self, coordinator, told, spenders, meters, watch, clock }.run(&mut collector)
+        })
+    }
+
+    /// Starts the workers, each in a thread of its own.
+    fn recruit<'scope>(
+        &'scope self,
+        scope: &'scope Scope<'scope, '_>,
+        chosen: &'scope Chosen,
+        clock: Clock,
+    ) -> Result<(Vec<Lines>, Receiver<Notice>), Failure> {
+        let workers = chosen.workers;
+        let marked = Marked {
+            run: (self.plan.seed ^ clock_seed()) as u32,
+            ledger: integrity::ledger(self.plan, self.targets, workers),
+            peers: (workers > 1).then(|| Peers::new(self.plan.targets)),
+        };
+        let shared = Shared {
+            staffing: self.staffing(),
+            targets: self.targets,
+            clock,
+            stop: self.stop,
+            own: &self.own,
+            phase_end: &self.phase_end,
+            pulse: &self.pulse,
+        };
+        let (tell, told) = channel();
+        let recruit = |index: usize| {
+            let ((go, going), (spend, spent)) = (channel(), channel());
+            let part = Part { index: index as u64, of: workers as u64 };
+            let recruit = Recruit { shared, part, chosen, marked: marked.clone(), tell: tell.clone(), going, spent };
+            spawn(scope, format!("worker-{index}"), move || recruit.work())?;
+            Ok(Lines { go, spend })
+        };
+        let lines = (0..workers).map(recruit).collect::<Result<_, Failure>>()?;
+        Ok((lines, told))
+    }
+
+    /// What the targets say of their health. A disk that hangs is not asked.
+    fn health(&self, clock: Clock, log: &mut LogFile) {
+        for (target, real) in self.targets.real().iter().take(usize::from(self.plan.targets)).enumerate() {
+            let mut details = real.health();
+            details.insert("target".to_owned(), target.to_string());
+            let text = format!("health of {}", self.targets.name(target));
+            log.write(&Entry::Event(Event { at_ns: clock.now().as_ns(), what: "health".to_owned(), text, details }));
+        }
+    }
+}
+
+/// A number that differs between runs, for marking data.
+fn clock_seed() -> u64 {
+    let now = assay_device::clock::wall().duration_since(std::time::UNIX_EPOCH);
+    now.map_or(0, |since| since.as_nanos() as u64)
+}
+
+/// Waits until all workers have their engines.
+fn ready(told: &Receiver<Notice>, coordinator: &mut Coordinator) -> Result<(EngineFacts, Scheduling), Failure> {
+    let mut facts = None;
+    while !coordinator.may_begin() {
+        match told.recv() {
+            Ok(Notice::Ready(worker, engine, scheduling)) => {
+                coordinator.hear(worker, Report::Ready);
+                facts = Some((engine, scheduling));
+            }
+            Ok(Notice::Unable(failure)) => return Err(failure),
+            Ok(Notice::Report(worker, report)) => {
+                coordinator.hear(worker, report);
+                return Err(Failure::bug(coordinator.death().unwrap_or("a worker ended before it began")));
+            }
+            Ok(Notice::Event(_)) | Err(_) => return Err(Failure::bug("a worker ended before it began")),
+        }
+    }
+    facts.ok_or_else(|| Failure::bug("a run without workers"))
+}
+
+/// Tells the workers when the schedule begins; what stays are the lines by which they get their frames back.
+fn begin(lines: Vec<Lines>, start: Instant) -> Vec<Sender<Frame>> {
+    for line in &lines {
+        // A worker that has died meanwhile is found out about when its frames do not come.
+        let _ = line.go.send(start);
+    }
+    lines.into_iter().map(|line| line.spend).collect()
+}
+
+/// The collecting side of a real run.
+struct Collecting<'a> {
+    real: &'a Real<'a>,
+    coordinator: Coordinator,
+    told: Receiver<Notice>,
+    spenders: Vec<Sender<Frame>>,
+    meters: Meters,
+    watch: Watch,
+    clock: Clock,
+}
+
+impl Collecting<'_> {
+    fn run(mut self, collector: &mut Collector<'_>) -> Result<CloseReason, Failure> {
+        while !self.coordinator.is_over() {
+            self.hear(collector)?;
+            self.intervals(collector);
+            if let Some(reason) = self.coordinator.stop() {
+                self.real.own.ask(reason);
+            }
+        }
+        if self.coordinator.ended_well() {
+            self.real.health(self.clock, collector.log);
+        }
+        let ending = self.coordinator.ending(self.real.stop.why());
+        collector.close(&ending);
+        Ok(ending.reason)
+    }
+
+    /// What a worker tells next. What was told before is made durable while nothing waits: a failed operation is in the file as soon
+    /// as it is known, long before the interval that counts it has ended.
+    fn next(&self, collector: &mut Collector<'_>) -> Result<Notice, RecvTimeoutError> {
+        self.told.try_recv().or_else(|_| {
+            collector.log.settle();
+            self.told.recv_timeout(TICK)
+        })
+    }
+
+    fn hear(&mut self, collector: &mut Collector<'_>) -> Result<(), Failure> {
+        match self.next(collector) {
+            Ok(Notice::Report(worker, report)) => {
+                if let Some(event) = self.coordinator.hear(worker, report) {
+                    collector.event(event);
+                }
+            }
+            Ok(Notice::Event(event)) => collector.event(event),
+            Ok(Notice::Unable(failure)) => return Err(failure),
+            Ok(Notice::Ready(..)) => {}
+            Err(RecvTimeoutError::Timeout) => collector.observer.tick(),
+            Err(RecvTimeoutError::Disconnected) => {
+                return Err(Failure::bug("a worker died; the run log up to here is valid"));
+            }
+        }
+        Ok(())
+    }
+
+    /// Writes the intervals that are whole, and gives their frames back.
+    fn intervals(&mut self, collector: &mut Collector<'_>) {
+        while let Some(merged) = self.coordinator.next_interval() {
+            self.watch.changes().into_iter().for_each(|event| collector.event(event));
+            let (disks, host) = self.meters.sample();
+            collector.interval(&merged.frame, Sample { disks, host: Some(host), clocks: self.watch.clocks() });
+            if let Some(at) = collector.phase_end() {
+                self.real.phase_end.store(at.as_ns(), Ordering::Release);
+            }
+            for (worker, frame) in merged.spent.into_iter().chain([(merged.owner, merged.frame)]) {
+                let _ = self.spenders[worker].send(frame);
+            }
+            if collector.log.failure().is_some() {
+                self.coordinator.log_failed();
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+#[path = "real_tests.rs"]
+mod tests;

@@ -1,0 +1,79 @@
+//! A run in virtual time.
+
+use super::collector::{Collector, Sample};
+use super::{Drive, around, too_large};
+use crate::failure::Failure;
+use crate::header;
+use crate::logfile::LogFile;
+use crate::observer::Observer;
+use crate::signals::StopCell;
+use crate::targets::Targets;
+use assay_base::Instant;
+use assay_device::sim::Bank;
+use assay_engine::shell::Sink;
+use assay_engine::{Ending, Setup, Worker, run_virtual};
+use assay_model::Plan;
+use assay_model::arrival::Part;
+use assay_record::{CloseReason, Event, Frame};
+use std::collections::BTreeMap;
+
+/// Frames of the one virtual worker go straight into the log.
+struct Direct<'a, 'b> {
+    collector: &'b mut Collector<'a>,
+    spent: Vec<Frame>,
+    last: Instant,
+}
+
+impl Sink for Direct<'_, '_> {
+    fn frame(&mut self, frame: Frame) {
+        self.collector.interval(&frame, Sample::default());
+        self.last = Instant::from_ns(frame.end_ns);
+        self.spent.push(frame);
+    }
+    fn event(&mut self, event: Event) {
+        self.collector.event(event);
+    }
+    fn spent(&mut self) -> Option<Frame> {
+        self.spent.pop()
+    }
+    fn phase_end(&mut self) -> Option<Instant> {
+        self.collector.phase_end()
+    }
+}
+
+/// Runs `plan` in virtual time, with one worker on a bank of simulated devices.
+pub(super) fn simulated(
+    plan: &Plan,
+    targets: &Targets,
+    how: &Drive,
+    bank: Bank,
+    log: &mut LogFile,
+    observer: &mut dyn Observer,
+    stop: &StopCell,
+) -> Result<CloseReason, Failure> {
+    let part = Part { index: 0, of: 1 };
+    let setup = Setup {
+        part,
+        thresholds: header::thresholds(plan),
+        bound: assay_engine::bound(plan, part),
+        start: Instant::ZERO,
+        run: plan.seed as u32,
+        limits: how.limits,
+        ledger: None,
+    };
+    let mut worker = Worker::new(plan, bank, setup).ok_or_else(too_large)?.foretelling();
+    let engine = BTreeMap::from([
+        ("engine".to_owned(), "simulation".to_owned()),
+        ("workers".to_owned(), "1".to_owned()),
+        ("clock".to_owned(), "virtual".to_owned()),
+        ("in-flight bound".to_owned(), format!("{}{}", plan.in_flight_bound, plan.beside())),
+    ]);
+    let mut collector =
+        Collector::begin(plan, header::header(plan, around(plan, targets, how, engine, None)), log, observer);
+    let mut sink = Direct { collector: &mut collector, spent: Vec::new(), last: Instant::ZERO };
+    run_virtual(&mut worker, Instant::ZERO, &mut sink, || stop.is_set());
+    let end = sink.last;
+    let (reason, totals) = (worker.reason(), Some(worker.totals()));
+    collector.close(&Ending { reason, why: stop.why().map(str::to_owned), at: end, totals });
+    Ok(reason)
+}

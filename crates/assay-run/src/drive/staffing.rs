@@ -1,0 +1,151 @@
+//! Who carries a run: how many workers, at which priority, how they wait between operations, and how many operations each has
+//! in flight.
+
+use super::Drive;
+use crate::engine::{self, Case, Chosen, Priority, Workers, choose, in_memory, measured};
+use crate::failure::Failure;
+use crate::targets;
+use crate::threads::spawn;
+use assay_base::Span;
+use assay_device::clock::Clock;
+use assay_device::select::Choice;
+use assay_device::usage;
+use assay_engine::shell::Spin;
+use assay_model::arrival::Part;
+use assay_model::{Address, Arrival, Plan};
+use std::borrow::Cow;
+use std::fmt;
+
+/// Operations per second that one worker is given before a second one is started. Measured: one worker carries more than
+/// 200,000 a second on a device that can; above that a second one leaves room.
+const RATE_OF_A_WORKER: f64 = 150_000.0;
+/// Real-time priority of workers: above everything normal, below the kernel's own interrupt threads (50).
+const PRIORITY: i32 = 10;
+/// A worker whose operations are closer together in the mean does not sleep between them: sleeps that end late would bunch them, and
+/// save a tenth of the processor time. The kernel stops a real-time thread that never sleeps for some 50 ms of each second, so such a
+/// worker has normal priority. `docs/decisions/0015-waiting.md` has the measurements.
+const SLEEPLESS: Span = Span::from_us(30);
+/// Longest spinning before an operation is due, when not told otherwise.
+const SPIN: Span = Span::from_us(50);
+
+/// How the kernel schedules a worker.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Scheduling {
+    /// First in, first out, before everybody with normal priority.
+    RealTime,
+    /// As everybody; in words, with the reason.
+    Normal(String),
+}
+
+impl fmt::Display for Scheduling {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Scheduling::RealTime => write!(f, "SCHED_FIFO {PRIORITY}"),
+            Scheduling::Normal(why) => f.write_str(why),
+        }
+    }
+}
+
+/// The staffing of one run.
+#[derive(Clone, Copy)]
+pub(super) struct Staffing<'a> {
+    pub(super) plan: &'a Plan,
+    pub(super) how: &'a Drive,
+}
+
+impl Staffing<'_> {
+    /// How many workers carry the load, and how many it may have.
+    pub(super) fn workers(&self) -> Workers {
+        let processors = std::thread::available_parallelism().map_or(1, usize::from);
+        let needed = ((engine::rate(self.plan) / RATE_OF_A_WORKER).ceil() as usize).clamp(1, processors);
+        let allowed = |n: usize| n.min(self.plan.in_flight_bound as usize).max(1);
+        match self.how.workers {
+            Some(asked) => Workers { usual: allowed(asked.into()), most: allowed(asked.into()) },
+            None => Workers { usual: allowed(needed), most: allowed(processors) },
+        }
+    }
+
+    /// Compares the ways to the targets, in threads like a worker's: the kernel's threads that carry its operations inherit its
+    /// priority or wait behind it, which decides how fast they wake.
+    pub(super) fn choose(&self, targets: &[targets::Real], workers: Workers, clock: Clock) -> Result<Chosen, Failure> {
+        let case = Case {
+            plan: self.plan,
+            asked: self.how.engine,
+            workers,
+            in_memory: in_memory(targets),
+            in_real_time: self.normal_by_load(workers.usual).is_none(),
+        };
+        let mut granted = true;
+        choose(case, |priority| {
+            // Where real-time priority is refused there is only one.
+            if priority == Priority::Normal && !granted {
+                return Ok(Vec::new());
+            }
+            std::thread::scope(|scope| {
+                let body = || {
+                    let in_real_time = || self.take_priority(workers.usual, None) == Scheduling::RealTime;
+                    let in_real_time = priority == Priority::Workers && in_real_time();
+                    (in_real_time, measured(self.plan, targets, workers, clock))
+                };
+                let compared = spawn(scope, "compare".to_owned(), body)?
+                    .join()
+                    .map_err(|_| Failure::bug("comparing the ways to the target failed"))?;
+                granted &= compared.0 || priority == Priority::Normal;
+                Ok(compared.1)
+            })
+        })
+    }
+
+    /// Why the workers have normal priority, by what the load is. An open loop sleeps most of the time, and must not be late
+    /// when it wakes; a closed loop would keep others from the processor, and one that is too dense is kept from it itself.
+    pub(super) fn normal_by_load(&self, workers: usize) -> Option<&'static str> {
+        let mut own = self.plan.streams.iter().filter(|stream| stream.address != Address::Written);
+        if own.any(|stream| matches!(stream.arrival, Arrival::Closed { .. })) {
+            return Some("normal");
+        }
+        self.is_sleepless(workers).then_some("normal: operations so close together leave a worker no time to sleep")
+    }
+
+    pub(super) fn is_sleepless(&self, workers: usize) -> bool {
+        engine::gap(self.plan, workers).is_some_and(|gap| gap < SLEEPLESS)
+    }
+
+    /// Gives the calling thread the priority of a worker, which is normal for a reason.
+    pub(super) fn take_priority(&self, workers: usize, normal: Option<&str>) -> Scheduling {
+        let why = match (self.normal_by_load(workers), normal) {
+            (Some(by_load), _) => return Scheduling::Normal(by_load.to_owned()),
+            (None, Some(why)) => why.to_owned(),
+            (None, None) => match usage::real_time(PRIORITY) {
+                Ok(()) => return Scheduling::RealTime,
+                Err(errno) => format!("real-time priority was refused with {errno}"),
+            },
+        };
+        Scheduling::Normal(format!("normal: {why}"))
+    }
+
+    /// How a worker waits until its next operation is due.
+    pub(super) fn spin(&self, workers: usize) -> Spin {
+        match self.how.spin {
+            Some(asked) => asked,
+            None if self.is_sleepless(workers) => Spin::Fixed(SPIN),
+            None => Spin::Learned(SPIN),
+        }
+    }
+
+    /// Operations one worker has in flight at most on each target, of all streams without a lane of their own: its share of the
+    /// plan's bound.
+    pub(super) fn bound(&self, part: Part, choice: Choice) -> u32 {
+        if choice == Choice::Inline { 1 } else { assay_engine::bound(self.plan, part) }
+    }
+
+    /// The plan as an engine carries it: one that carries an operation at a time has one slot for all.
+    pub(super) fn carried(&self, choice: Choice) -> Cow<'_, Plan> {
+        if choice == Choice::Inline { Cow::Owned(self.plan.in_one_lane()) } else { Cow::Borrowed(self.plan) }
+    }
+
+    /// The largest bound of the plan with which `most` operations on all targets are enough.
+    pub(super) fn most_shared(&self, most: u32) -> u64 {
+        let own = self.plan.slots() - u64::from(self.plan.in_flight_bound);
+        u64::from(most / u32::from(self.plan.targets).max(1)).saturating_sub(own).max(1)
+    }
+}

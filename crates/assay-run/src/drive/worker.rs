@@ -1,0 +1,228 @@
+//! The body of a worker's thread: its engine, its part of the load, and its line to the collecting thread.
+
+use super::staffing::{Scheduling, Staffing};
+use super::{facts, too_large};
+use crate::engine::Chosen;
+use crate::failure::Failure;
+use crate::header;
+use crate::pulse::Pulse;
+use crate::signals::StopCell;
+use crate::targets::Targets;
+use assay_base::Instant;
+use assay_device::clock::Clock;
+use assay_device::facts::{EngineError, EngineFacts, Slots};
+use assay_device::null::Null;
+use assay_device::select::{AnyDevice, Choice, select};
+use assay_device::usage;
+use assay_engine::shell::{Sink, Stop, Waiting};
+use assay_engine::{Host, Ledger, Peers, Report, Setup, Worker, run_real};
+use assay_model::arrival::Part;
+use assay_record::{CloseReason, Event, Frame};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::mpsc::{Receiver, Sender};
+
+/// What workers tell the collecting thread.
+pub(super) enum Notice {
+    /// A worker has its engine, and is scheduled so.
+    Ready(usize, EngineFacts, Scheduling),
+    /// It cannot have one.
+    Unable(Failure),
+    /// What it did.
+    Report(usize, Report),
+    /// Something happened.
+    Event(Event),
+}
+
+/// What marks the data of a run, and what is known of them when it verifies.
+#[derive(Clone)]
+pub(super) struct Marked {
+    pub(super) run: u32,
+    pub(super) ledger: Option<Arc<Ledger>>,
+    /// What the workers know of each other, where there are several.
+    pub(super) peers: Option<Arc<Peers>>,
+}
+
+/// What all workers of a run share.
+#[derive(Clone, Copy)]
+pub(super) struct Shared<'a> {
+    pub(super) staffing: Staffing<'a>,
+    pub(super) targets: &'a Targets,
+    pub(super) clock: Clock,
+    /// The end that was asked for from outside, of this run and of those after it.
+    pub(super) stop: &'a StopCell,
+    /// The end that this run has a reason of its own for, which is none for the next one.
+    pub(super) own: &'a StopCell,
+    /// When the phase that waits ends, in nanoseconds of the run's time line; 0 until it is decided.
+    pub(super) phase_end: &'a AtomicU64,
+    /// Tells a stop of the whole program from a device that blocks.
+    pub(super) pulse: &'a Pulse,
+}
+
+/// One worker before it has its engine.
+pub(super) struct Recruit<'a> {
+    pub(super) shared: Shared<'a>,
+    pub(super) part: Part,
+    pub(super) chosen: &'a Chosen,
+    pub(super) marked: Marked,
+    pub(super) tell: Sender<Notice>,
+    /// Says when the schedule begins.
+    pub(super) going: Receiver<Instant>,
+    /// Frames that come back.
+    pub(super) spent: Receiver<Frame>,
+}
+
+impl Recruit<'_> {
+    /// Does its part of the load, and tells the collecting thread also of its own death: that one would wait for its frames for
+    /// ever.
+    pub(super) fn work(self) {
+        let (worker, clock, tell) = (self.part.index as usize, self.shared.clock, self.tell.clone());
+        tell_of_death(worker, clock, &tell, || self.carry());
+    }
+
+    /// The engine is made here, because a ring belongs to the thread that made it.
+    fn carry(self) {
+        let Recruit { shared, part, chosen, marked, tell, going, spent } = self;
+        let Shared { staffing, clock, .. } = shared;
+        let (index, choice) = (part.index as usize, chosen.choice);
+        let carried = staffing.carried(choice);
+        let bound = staffing.bound(part, choice);
+        let device = match shared.device(assay_engine::slots(&carried, part, bound), choice) {
+            Ok(device) => {
+                let scheduling = staffing.take_priority(chosen.workers, chosen.normal.as_deref());
+                let _ = tell.send(Notice::Ready(index, device.describe(), scheduling));
+                device
+            }
+            Err(failure) => {
+                let _ = tell.send(Notice::Unable(failure));
+                return;
+            }
+        };
+        // The other end hangs up when another worker could not be made ready.
+        let Ok(start) = going.recv() else { return };
+        let Marked { run, ledger, peers } = marked;
+        let (thresholds, limits) = (header::thresholds(staffing.plan), staffing.how.limits);
+        let setup = Setup { part, thresholds, bound, start, run, limits, ledger };
+        let Some(mut worker) = Worker::new(&carried, device, setup) else {
+            let _ = tell.send(Notice::Unable(too_large()));
+            return;
+        };
+        if let Some(peers) = peers {
+            worker.beside(peers);
+        }
+        let mut line = Line { index, tell: &tell, spent, phase_end: shared.phase_end };
+        let waiting = Waiting { spin: staffing.spin(chosen.workers), inline: choice == Choice::Inline };
+        run_real(&mut worker, &Machine(shared), &mut line, waiting);
+        for event in facts::troubles(clock.now(), worker.device().health()) {
+            let _ = tell.send(Notice::Event(event));
+        }
+        let (reason, totals) = (worker.reason(), worker.totals());
+        line.report(Report::Finished { reason, totals, at: clock.now() });
+    }
+}
+
+impl Shared<'_> {
+    /// The engine of one worker, with `slots` on every target.
+    fn device(&self, slots: u32, choice: Choice) -> Result<AnyDevice, Failure> {
+        let plan = self.staffing.plan;
+        let targets = usize::from(plan.targets);
+        let blocks = (0..targets).map(|index| self.targets.geometry(index).block);
+        let largest = blocks.map(|block| plan.largest_operation(block)).max().unwrap_or(0);
+        let bytes = u32::try_from(largest).map_err(|_| Failure::workload("an operation of more than 4 GiB"))?;
+        let slots = Slots { count: slots * u32::from(plan.targets), bytes };
+        let device = match self.targets {
+            Targets::Real(all) => {
+                let all = all.iter().take(targets).map(|real| real.target.clone()).collect();
+                select(choice, all, slots, self.clock)
+            }
+            Targets::Null(all) => {
+                let null = Null::new(all.iter().map(|(_, geometry)| *geometry).collect()).in_real_time();
+                let null = if plan.writes() { null.with_buffers(slots) } else { Ok(null) };
+                null.map(AnyDevice::Null)
+            }
+            Targets::Simulated(_) => unreachable!("simulated targets run in virtual time"),
+        };
+        device.map_err(|e| self.unable(e))
+    }
+
+    fn unable(&self, error: EngineError) -> Failure {
+        match error {
+            EngineError::Slots { most, .. } => Failure::host(format!(
+                "{error}\n  = use more --workers, or write in_flight_bound = {} in the workload",
+                self.staffing.most_shared(most)
+            )),
+            error => Failure::host(error),
+        }
+    }
+}
+
+/// Does a worker's `work` and tells the collecting thread if it ends by a panic.
+pub(super) fn tell_of_death(worker: usize, clock: Clock, tell: &Sender<Notice>, work: impl FnOnce()) {
+    if let Err(panic) = catch_unwind(AssertUnwindSafe(work)) {
+        let words = panic.downcast_ref::<&str>().map(|text| (*text).to_owned());
+        let words = words.or_else(|| panic.downcast_ref::<String>().cloned()).unwrap_or_default();
+        let _ = tell.send(Notice::Report(worker, Report::Died { words, at: clock.now() }));
+    }
+}
+
+/// Asks the workers to end when the collecting thread leaves, however that comes: nobody would write down what they do.
+pub(super) struct Leaving<'a>(pub(super) &'a StopCell);
+
+impl Drop for Leaving<'_> {
+    fn drop(&mut self) {
+        self.0.ask(CloseReason::EngineFailed);
+    }
+}
+
+/// What a worker asks of this machine.
+struct Machine<'a>(Shared<'a>);
+
+impl Host for Machine<'_> {
+    #[inline]
+    fn now(&self) -> Instant {
+        self.0.clock.now()
+    }
+    fn voluntary_switches(&self) -> u64 {
+        usage::voluntary_switches()
+    }
+    #[inline]
+    fn stood_still(&self, from: Instant, to: Instant) -> Option<(Instant, Instant)> {
+        self.0.pulse.stood_still(from, to)
+    }
+    #[inline]
+    fn stop(&self) -> Option<Stop> {
+        // A second signal hurries, whatever the run's own reason was.
+        self.0.stop.get().or_else(|| self.0.own.get())
+    }
+}
+
+/// A worker's line to the collecting thread.
+struct Line<'a> {
+    index: usize,
+    tell: &'a Sender<Notice>,
+    spent: Receiver<Frame>,
+    phase_end: &'a AtomicU64,
+}
+
+impl Line<'_> {
+    fn report(&self, report: Report) {
+        let _ = self.tell.send(Notice::Report(self.index, report));
+    }
+}
+
+impl Sink for Line<'_> {
+    fn frame(&mut self, frame: Frame) {
+        self.report(Report::Frame(frame));
+    }
+    fn event(&mut self, event: Event) {
+        let _ = self.tell.send(Notice::Event(event));
+    }
+    fn spent(&mut self) -> Option<Frame> {
+        self.spent.try_recv().ok()
+    }
+    fn phase_end(&mut self) -> Option<Instant> {
+        let at = self.phase_end.load(Ordering::Acquire);
+        (at != 0).then(|| Instant::from_ns(at))
+    }
+}

@@ -1,0 +1,32 @@
+//! Carries a run out, from a plan to a closed log: opens its targets through the safety gate, chooses the engine, starts the
+//! workers, collects what they record into the log, goes on with what was interrupted, and makes certificates of logs.
+//!
+//! It prints nothing and never ends the process: it returns values and failures, and tells an [`observer::Observer`] what goes
+//! on. Who reads the command line and what is shown of a run is the caller's affair.
+#![cfg_attr(test, allow(clippy::disallowed_methods, reason = "tests make files and threads of their own"))]
+
+pub mod ahead;
+pub mod certificate;
+pub mod consents;
+pub mod drive;
+mod engine;
+pub mod failure;
+pub mod files;
+mod fio_job;
+pub mod header;
+pub mod integrity;
+pub mod logfile;
+pub mod observer;
+pub mod prepare;
+pub mod procedure;
+mod pulse;
+pub mod records;
+pub mod resume;
+pub mod rundir;
+pub mod schedulers;
+pub mod signals;
+pub mod signing;
+pub mod targets;
+pub mod threads;
+mod watch;
+pub mod workloads;
