@@ -151,7 +151,7 @@ impl Fold {
         let number = header.step.as_ref().map_or(self.finished.len() as u32 + 1, |step| step.number);
         match StepFold::new(number, header, &self.options) {
             Ok(mut step) => {
-                step.findings.extend(self.early.take());
+                step.notes.findings.extend(self.early.take());
                 step.foreign(foreign);
                 self.current = Some(step);
             }
@@ -172,7 +172,7 @@ impl Fold {
 
     /// A place where the log is not what was written.
     pub fn damage(&mut self, damage: Damage) {
-        let step = self.current.as_ref().map_or(1, |step| step.number);
+        let step = self.current.as_ref().map_or(1, StepFold::number);
         let place = if damage.line == 0 { damage.what.clone() } else { damage.to_string() };
         let (class, text) = match damage.torn_tail {
             true => (Class::Missing, format!("the log ends in the middle of a line ({place})")),
@@ -184,11 +184,12 @@ impl Fold {
             Some(step) => {
                 step.damage();
                 if !step
+                    .notes
                     .findings
                     .iter()
                     .any(|known| known.class == class && known.text.starts_with("the log is damaged"))
                 {
-                    step.findings.push(finding);
+                    step.notes.findings.push(finding);
                 }
             }
             None => drop(self.early.get_or_insert(finding)),

@@ -1,12 +1,56 @@
 //! What failed in one flow over the whole step: errors by name, short operations, stuck ones.
 
 use crate::fold::cell::{add_parts, parts};
+use crate::fold::layout::Layout;
+use crate::fold::notes::Notes;
+use crate::judgement::Deciding;
+use crate::rules::finding::{Class, Finding, nowhere};
 use assay_base::{Errno, Span};
 use assay_record::{FlowInterval, PARTS};
 use std::collections::BTreeMap;
 
 /// Kinds of errors that are named.
 const NAMED: usize = 4;
+
+/// The failures of a step: each flow has one finding, which counts on.
+#[derive(Debug, Default)]
+pub(crate) struct FlowFailures {
+    flows: BTreeMap<usize, Failures>,
+}
+
+impl FlowFailures {
+    /// Takes in an interval of a flow. An error, a short or a stuck operation decides, in whatever phase; `at_ns` is how far
+    /// measured time has come.
+    pub(crate) fn add(
+        &mut self,
+        flow: usize,
+        start_ns: u64,
+        interval: &FlowInterval,
+        (at_ns, layout): (u64, &Layout),
+        notes: &mut Notes,
+    ) {
+        if !self.flows.contains_key(&flow) && !Failures::in_interval(interval) {
+            return;
+        }
+        let next = notes.findings.len();
+        let failures = self.flows.entry(flow).or_insert_with(|| Failures::first(next, start_ns));
+        failures.add(interval);
+        let stream = layout.streams[usize::from(layout.flows[flow].stream)].name.clone();
+        let target = layout.target_of(flow).to_owned();
+        let measured = failures.measured();
+        let (first, place, rule) = (Span::from_ns(failures.first_ns).human(), failures.place(), failures.rule());
+        let text = format!("{stream} on {target}: {measured}{place}, first {first} into the run; {rule}");
+        match notes.findings.get_mut(failures.finding) {
+            Some(finding) => (finding.text, finding.deciding.measured) = (text, Some(measured)),
+            None => {
+                let (stream, target, measured) = (Some(stream), Some(target), Some(measured));
+                let place = nowhere(notes.step());
+                let deciding = Deciding { stream, target, measured, start_ns: at_ns, end_ns: at_ns, ..place };
+                notes.findings.push(Finding::new(Class::Errors, text, deciding));
+            }
+        }
+    }
+}
 
 /// The failures of one flow.
 #[derive(Debug)]

@@ -3,8 +3,10 @@
 use crate::fold::cell::{Cell, Lengths};
 use crate::fold::layout::Layout;
 use crate::fold::step::StepFold;
+use crate::fold::targets::Looked;
+use crate::fold::totals::Most;
 use crate::judgement::{
-    Blocked, CriterionOutcome, Deciding, DiskTotals, Intervals, Part, Step, StreamTotals, TargetTotals, TimesSummary,
+    Blocked, CriterionOutcome, Deciding, Intervals, Part, Step, StreamTotals, TargetTotals, TimesSummary,
 };
 use crate::rules::disk;
 use crate::rules::finding::{Class, Finding, deciding};
@@ -35,10 +37,10 @@ pub struct Finished {
 /// Ends a step.
 pub fn finish(mut fold: StepFold) -> Finished {
     let ended = fold.end();
-    let targets = targets(&fold);
-    let mut findings = std::mem::take(&mut fold.findings);
-    let mut warnings = std::mem::take(&mut fold.warnings);
-    let (between, notes) = disk::check(&targets, fold.number);
+    let targets = fold.target_totals();
+    let mut findings = std::mem::take(&mut fold.notes.findings);
+    let mut warnings = std::mem::take(&mut fold.notes.warnings);
+    let (between, notes) = disk::check(&targets, fold.number());
     findings.extend(between);
     warnings.extend(notes);
     // What is behind these holds nothing by its nature, and says so in a watermark.
@@ -47,7 +49,7 @@ pub fn finish(mut fold: StepFold) -> Finished {
         let (blanks, all) = (target.blank_reads, target.sampled_reads);
         // One of a few is chance.
         match blanks.saturating_mul(BLANK_OF) >= all && (blanks > 1 || all == 1) {
-            true => findings.push(Finding::of_step(Class::Unproven, blank(target), fold.number)),
+            true => findings.push(Finding::of_step(Class::Unproven, blank(target), fold.number())),
             false => warnings.push(blank(target)),
         }
     }
@@ -58,7 +60,7 @@ pub fn finish(mut fold: StepFold) -> Finished {
     let streams = streams(&fold, &mut warnings);
     let (verdict, reason, place, part, head) = {
         let header = fold.header.clone();
-        let stress = fold.stress;
+        let stress = fold.slices.stress;
         let part = part(fold, targets, streams, ended);
         let decides = deciding(&findings).cloned();
         let verdict = decides.as_ref().map_or(Verdict::Pass, Finding::verdict);
@@ -97,7 +99,7 @@ fn unseen(fold: &StepFold, findings: &mut Vec<Finding>) {
     if !fold.header.engine.contains_key("blank check") {
         return;
     }
-    for (flow, (read, seen)) in fold.looked.iter().enumerate() {
+    for (flow, Looked { read, seen }) in fold.targets.looked.iter().enumerate() {
         let head = &fold.layout.streams[usize::from(fold.layout.flows[flow].stream)];
         if head.direction == Direction::Read && *read > 0 && *seen == 0 {
             let text = format!(
@@ -106,7 +108,7 @@ fn unseen(fold: &StepFold, findings: &mut Vec<Finding>) {
                 head.name,
                 fold.layout.target_of(flow)
             );
-            findings.push(Finding::of_step(Class::Unproven, text, fold.number));
+            findings.push(Finding::of_step(Class::Unproven, text, fold.number()));
         }
     }
 }
@@ -140,19 +142,19 @@ fn also_failed(findings: &[Finding], first: &Finding) -> String {
 
 /// What the rules that followed the windows found.
 fn gather(fold: &mut StepFold, findings: &mut Vec<Finding>, warnings: &mut Vec<String>) {
-    findings.append(&mut fold.load.take_findings());
-    warnings.append(&mut fold.load.warnings);
-    findings.extend(fold.of_criteria());
+    findings.append(&mut fold.slices.load.take_findings());
+    warnings.append(&mut fold.slices.load.warnings);
+    findings.extend(fold.slices.of_criteria());
 }
 
 /// What was planned and is not there.
 fn missing(fold: &StepFold, ended: Option<CloseReason>, findings: &mut Vec<Finding>) {
     let human = |ns| Span::from_ns(ns).human();
-    let reached = format!("{} of {}", human(fold.reached_ns()), human(fold.layout.planned_ns));
-    let told = fold.closing_text();
+    let reached = format!("{} of {}", human(fold.placement.reached_ns()), human(fold.layout.planned_ns));
+    let told = fold.closed().map(|close| close.text.as_str()).unwrap_or_default();
     let told = if told.is_empty() { String::new() } else { format!(" ({told})") };
-    let mut miss = |text: String| findings.push(Finding::of_step(Class::Missing, text, fold.number));
-    if fold.layout.planned_ns > 0 && fold.measured_ns == 0 {
+    let mut miss = |text: String| findings.push(Finding::of_step(Class::Missing, text, fold.number()));
+    if fold.layout.planned_ns > 0 && fold.measured.totals.measured_ns == 0 {
         miss("nothing was measured".to_owned());
     }
     match ended {
@@ -162,28 +164,28 @@ fn missing(fold: &StepFold, ended: Option<CloseReason>, findings: &mut Vec<Findi
         Some(_) => {}
     }
     if fold.layout.planned_ns == 0 {
-        findings.push(Finding::of_step(Class::Unproven, "the plan holds no measured phase", fold.number));
+        findings.push(Finding::of_step(Class::Unproven, "the plan holds no measured phase", fold.number()));
     }
-    let slices = &fold.judged[0].windows;
-    let complete = fold.load.complete();
+    let slices = fold.slices.windows();
+    let complete = fold.slices.load.complete();
     if complete < slices.planned() {
-        let gap = if fold.gaps.is_empty() { "" } else { "; one that holds an interruption does not count" };
+        let gap = if fold.events.gaps.is_empty() { "" } else { "; one that holds an interruption does not count" };
         let text = format!("{complete} of {} slices are complete{gap}", slices.planned());
-        findings.push(Finding::of_step(Class::Missing, text, fold.number));
-    } else if fold.layout.planned_ns > 0 && fold.load.saw_nothing() {
+        findings.push(Finding::of_step(Class::Missing, text, fold.number()));
+    } else if fold.layout.planned_ns > 0 && fold.slices.load.saw_nothing() {
         let text = "no operation was scheduled in any slice, so that nothing is proven".to_owned();
-        findings.push(Finding::of_step(Class::Unproven, text, fold.number));
+        findings.push(Finding::of_step(Class::Unproven, text, fold.number()));
     }
-    if fold.stress {
+    if fold.slices.stress {
         return;
     }
-    for judged in &fold.judged[1..] {
+    for judged in &fold.slices.judged[1..] {
         let planned = judged.windows.planned();
         let behind = judged.trackers.iter().find(|(_, tracker)| tracker.complete() < planned);
         if let Some((_, tracker)) = behind {
             let text =
                 format!("{} of {planned} windows of \"{}\" are complete", tracker.complete(), tracker.criterion());
-            findings.push(Finding::of_step(Class::Missing, text, fold.number));
+            findings.push(Finding::of_step(Class::Missing, text, fold.number()));
         }
     }
 }
@@ -193,9 +195,9 @@ fn unverified(fold: &StepFold, ended: Option<CloseReason>, findings: &mut Vec<Fi
     let Some(integrity) = fold.integrity.finish(&fold.header.plan) else { return };
     if integrity.verified_reads == 0 && integrity.damaged == 0 && ended == Some(CloseReason::Completed) {
         let text = "nothing that was read could be verified: no block of it carries the seal of a run that verifies";
-        findings.push(Finding::of_step(Class::Unproven, text, fold.number));
+        findings.push(Finding::of_step(Class::Unproven, text, fold.number()));
     }
-    if fold.segments > 1 {
+    if fold.placement.segments() > 1 {
         let text = "of what was written before an interruption only place and checksum were verified, not whether it is the newest";
         warnings.push(text.to_owned());
     }
@@ -207,75 +209,50 @@ fn part(
     streams: Vec<StreamTotals>,
     closed: Option<CloseReason>,
 ) -> Part {
-    let slice_ns = fold.judged[0].windows.length_ns();
+    let slice_ns = fold.slices.windows().length_ns();
     let mut criteria: Vec<(usize, CriterionOutcome)> = Vec::new();
-    for judged in std::mem::take(&mut fold.judged) {
+    for judged in std::mem::take(&mut fold.slices.judged) {
         let planned = judged.windows.planned();
         let outcome = |(order, tracker): (usize, crate::rules::criterion::Tracker)| {
-            (order, tracker.outcome(planned, fold.stress))
+            (order, tracker.outcome(planned, fold.slices.stress))
         };
         criteria.extend(judged.trackers.into_iter().map(outcome));
     }
     criteria.sort_by_key(|(order, _)| *order);
-    let load = fold.load.outcome(slice_ns);
+    let load = fold.slices.load.outcome(slice_ns);
     Part {
-        stress: fold.stress,
+        stress: fold.slices.stress,
         planned_ns: fold.layout.planned_ns,
-        measured_ns: fold.measured_ns,
+        measured_ns: fold.measured.totals.measured_ns,
         slice_ns,
         intervals: Intervals {
             planned: fold.layout.planned_ns.div_ceil(fold.layout.interval_ns.max(1)),
-            present: fold.intervals,
-            valid: fold.valid_intervals,
+            present: fold.measured.totals.intervals,
+            valid: fold.slices.valid_intervals,
         },
-        segments: fold.segments,
-        clocks: fold.clocks.finish(),
+        segments: fold.placement.segments(),
+        clocks: fold.environment.clocks.finish(),
         signer: fold.header.signer,
         closed,
-        contradictions: fold.contradictions,
-        environment_changes: fold.environment_changes,
+        contradictions: fold.notes.contradictions,
+        environment_changes: fold.environment.changes,
         criteria: std::iter::once(load).chain(criteria.into_iter().map(|(_, outcome)| outcome)).collect(),
-        slices: fold.slices,
-        slices_left_out: fold.slices_left_out,
+        slices: fold.slices.kept.slices,
+        slices_left_out: fold.slices.kept.left_out,
         streams,
-        generator: fold.cost,
+        generator: fold.measured.totals.cost,
         engine: fold.header.engine,
         host: fold.header.host,
         targets,
         integrity: fold.integrity.finish(&fold.header.plan),
-        gaps: fold.gaps,
-        events: fold.events,
-        events_left_out: fold.events_left_out,
-        steadiness: fold.steady.finish(&fold.layout),
-        series: fold.series.finish(&fold.layout),
+        gaps: fold.events.gaps,
+        events: fold.events.kept,
+        events_left_out: fold.events.left_out,
+        steadiness: fold.measured.steady.finish(&fold.layout),
+        series: fold.measured.series.finish(&fold.layout),
         plan: fold.header.plan,
         plan_blake3: None,
     }
-}
-
-pub(crate) fn targets(fold: &StepFold) -> Vec<TargetTotals> {
-    let total = |(index, (head, sums)): (usize, (&assay_record::TargetHead, &crate::fold::step::TargetSums))| {
-        let (all, own) = (sums.disk.all(), sums.disk.own_all());
-        let disk = DiskTotals {
-            operations: all.operations,
-            bytes: all.bytes,
-            own_operations: own.operations,
-            own_bytes: own.bytes,
-            mismatch: disk::mismatch(&sums.disk),
-            ..sums.disk
-        };
-        TargetTotals {
-            head: head.clone(),
-            written_bytes: sums.written_bytes,
-            read_bytes: sums.read_bytes,
-            sampled_reads: sums.sampled,
-            blank_reads: sums.blank,
-            disk: sums.counted.then_some(disk),
-            lateness: fold.late.get(index).copied(),
-            health: fold.health.get(index).cloned().flatten(),
-        }
-    };
-    fold.header.targets.iter().zip(&fold.target_sums).enumerate().map(total).collect()
 }
 
 fn blank(target: &TargetTotals) -> String {
@@ -290,23 +267,26 @@ fn streams(fold: &StepFold, warnings: &mut Vec<String>) -> Vec<StreamTotals> {
     let layout = &fold.layout;
     let mut entries = Vec::new();
     for (stream, flows) in layout.of_stream.iter().enumerate() {
-        let times = fold.stream_times[stream].as_ref();
-        let together = crate::fold::window::sum(flows.iter().map(|&flow| &fold.totals[flow]), layout);
+        let times = fold.measured.distributions.streams[stream].as_ref();
+        let together =
+            crate::fold::window::sum(flows.iter().map(|&flow| &fold.measured.totals.flows[flow].cell), layout);
         let covered = times.map_or(0, |times| times[0].count());
         if covered != together.ok {
             let name = &layout.streams[stream].name;
             warnings.push(format!("percentiles of {name} cover {covered} of {} operations", together.ok));
         }
         let only = if let [flow] = flows.as_slice() { Some(layout.target_of(*flow)) } else { None };
-        let in_time = |flows: &[usize]| flows.iter().fold(0u64, |sum, &flow| sum.saturating_add(fold.in_time[flow]));
-        let maxima = fold.stream_maxima[stream];
+        let in_time = |flows: &[usize]| {
+            flows.iter().fold(0u64, |sum, &flow| sum.saturating_add(fold.measured.totals.flows[flow].in_time))
+        };
+        let maxima = fold.measured.totals.streams[stream];
         entries.push(totals(fold, stream, only, (&together, in_time(flows)), times, maxima));
         if flows.len() > 1 {
             for &flow in flows {
-                let times = fold.flow_times[flow].as_ref();
+                let times = fold.measured.distributions.flows[flow].as_ref();
                 let target = Some(layout.target_of(flow));
-                let cell = (&fold.totals[flow], in_time(&[flow]));
-                entries.push(totals(fold, stream, target, cell, times, fold.maxima[flow]));
+                let cell = (&fold.measured.totals.flows[flow].cell, in_time(&[flow]));
+                entries.push(totals(fold, stream, target, cell, times, fold.measured.totals.flows[flow].most));
             }
         }
     }
@@ -319,11 +299,11 @@ fn totals(
     target: Option<&str>,
     (cell, in_time): (&Cell, u64),
     times: Option<&[Times; 3]>,
-    maxima: (u64, u64),
+    most: Most,
 ) -> StreamTotals {
     let (head, layout) = (&fold.layout.streams[stream], &fold.layout);
     let summary = |lengths, which: usize| summary(lengths, times.map(|times| &times[which]), layout);
-    let seconds = fold.measured_ns as f64 / 1e9;
+    let seconds = fold.measured.totals.measured_ns as f64 / 1e9;
     StreamTotals {
         name: head.name.clone(),
         target: target.map(str::to_owned),
@@ -331,10 +311,10 @@ fn totals(
         arrival: head.arrival.clone(),
         size: head.size.clone(),
         rate_asked: head.rate.map(|rate| rate.as_f64()),
-        rate_achieved: (fold.measured_ns > 0).then(|| in_time as f64 / seconds),
+        rate_achieved: (fold.measured.totals.measured_ns > 0).then(|| in_time as f64 / seconds),
         counts: cell.counts(),
-        in_flight_max: maxima.0,
-        waiting_max: maxima.1,
+        in_flight_max: most.in_flight,
+        waiting_max: most.waiting,
         response: summary(&cell.response, 0),
         service: summary(&cell.service, 1),
         lag: summary(&cell.lag, 2),
