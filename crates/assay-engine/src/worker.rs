@@ -766,7 +766,7 @@ impl<D: Device> Worker<D> {
             let mut details = damage.details();
             details.insert("flow".to_owned(), slot.flow.to_string());
             details.insert("target".to_owned(), self.flows[index].target.to_string());
-            self.events.push(Event { at_ns: now.as_ns(), what: "damage".to_owned(), text: damage.text(), details });
+            self.events.push(Event { at_ns: now.as_ns(), what: "damage".into(), text: damage.text(), details });
         }
     }
 
@@ -828,7 +828,7 @@ impl<D: Device> Worker<D> {
             ("bytes".to_owned(), slot.len.to_string()),
         ]);
         details.extend(errno.map(|errno| ("errno".to_owned(), errno.0.to_string())));
-        self.events.push(Event { at_ns: now.as_ns(), what: what.to_owned(), text, details });
+        self.events.push(Event { at_ns: now.as_ns(), what: what.into(), text, details });
     }
 
     /// Issues what is due at `now` and returns when the next operation is due that has a slot.

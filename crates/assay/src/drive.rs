@@ -22,8 +22,8 @@ use assay_engine::{Limits, Settled, Settling, Setup, Totals, Worker, run_virtual
 use assay_model::Plan;
 use assay_model::arrival::Part;
 use assay_record::{
-    ClockSample, Close, CloseReason, DiskCounters, Entry, Event, FlowHead, FlowInterval, Frame, Header, HostSample,
-    Interval, StepHead,
+    ClockSample, Close, CloseReason, DiskCounters, Entry, Event, EventKind, FlowHead, FlowInterval, Frame, Header,
+    HostSample, Interval, StepHead,
 };
 use real::Real;
 use std::collections::BTreeMap;
@@ -216,7 +216,7 @@ impl<'a> Collector<'a> {
 
     fn event(&mut self, event: Event) {
         self.progress.event(&event);
-        if event.what == "lag-stop" && self.lagged.is_none() {
+        if event.what == EventKind::LagStop && self.lagged.is_none() {
             let flow = event.details.get("flow").and_then(|flow| flow.parse::<usize>().ok());
             self.lagged = flow.and_then(|flow| self.flows.get(flow).cloned());
         }

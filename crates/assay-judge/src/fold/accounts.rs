@@ -1,7 +1,8 @@
 //! Whether the counts of a segment add up: within each interval, from one to the next, and in the closing line.
 
+use crate::finding::failed::is_damage;
+use crate::finding::log::{Contradiction, Sums, Unbalanced};
 use crate::fold::cell::sparse_total;
-use crate::fold::failures::is_damage;
 use crate::fold::layout::Layout;
 use assay_record::{Close, FlowInterval, Header, Interval, Timing};
 use std::collections::BTreeMap;
@@ -15,9 +16,7 @@ pub(crate) struct Accounts {
     /// What each flow carries into the next interval, where that is known.
     carried: Option<Vec<u64>>,
     found: u64,
-    issued: u64,
-    completed: u64,
-    stuck: u64,
+    sums: Sums,
     /// Nothing of it is missing so far.
     whole: bool,
     closed: Option<Close>,
@@ -42,9 +41,7 @@ impl Accounts {
             ended_ns: None,
             carried: Some(vec![0; header.flows.len()]),
             found: 0,
-            issued: 0,
-            completed: 0,
-            stuck: 0,
+            sums: Sums::default(),
             whole: true,
             closed: None,
         }
@@ -69,37 +66,35 @@ impl Accounts {
 
     /// Counts an interval. The error says how it fails to follow what stands before it: intervals follow each other on the
     /// run's time line, without overlap or gap, and before the closing line.
-    pub(crate) fn follow(&mut self, interval: &Interval, joins: bool, tolerance_ns: u64) -> Result<(), String> {
+    pub(crate) fn follow(&mut self, interval: &Interval, joins: bool, tolerance_ns: u64) -> Result<(), Contradiction> {
         self.next_index = interval.index.saturating_add(1);
         self.found += 1;
         let before = self.ended_ns.replace(interval.end_ns).filter(|_| joins);
         let apart = before.is_some_and(|ended| ended.abs_diff(interval.start_ns) > tolerance_ns);
         if apart || interval.end_ns < interval.start_ns || self.closed.is_some() {
-            return Err(format!(
-                "the log does not add up: interval {} from {} ns to {} ns does not follow what stands before it",
-                interval.index, interval.start_ns, interval.end_ns
-            ));
+            let Interval { index, start_ns, end_ns, .. } = *interval;
+            return Err(Contradiction::Apart { index, start_ns, end_ns });
         }
         Ok(())
     }
 
     /// Adds an interval of as many flows as there are; gives what was carried into it, and what contradicts itself.
-    pub(crate) fn add(&mut self, interval: &Interval, layout: &Layout) -> (Vec<u64>, Result<(), String>) {
+    pub(crate) fn add(&mut self, interval: &Interval, layout: &Layout) -> (Vec<u64>, Result<(), Contradiction>) {
         let carried = self.carried.take();
         for flow in &interval.flows {
-            self.issued = self.issued.saturating_add(flow.issued);
-            self.completed = self.completed.saturating_add(flow.ended());
+            self.sums.issued = self.sums.issued.saturating_add(flow.issued);
+            self.sums.completed = self.sums.completed.saturating_add(flow.ended());
         }
-        self.stuck = interval.flows.iter().fold(0, |sum, flow| sum.saturating_add(flow.stuck));
+        self.sums.stuck = interval.flows.iter().fold(0, |sum, flow| sum.saturating_add(flow.stuck));
         let fault = interval.flows.iter().enumerate().find_map(|(index, flow)| {
             let why = adds_up(flow, carried.as_ref().map(|carried| carried[index])).and_then(|()| damage_adds_up(flow));
             Some((index, why.err()?))
         });
         self.carried = Some(interval.flows.iter().map(FlowInterval::carried_out).collect());
         let told = fault.map_or(Ok(()), |(index, why)| {
-            let stream = &layout.streams[usize::from(layout.flows[index].stream)].name;
-            let target = layout.target_of(index);
-            Err(format!("the log does not add up: interval {}, {stream} on {target}: {why}", interval.index))
+            let stream = layout.streams[usize::from(layout.flows[index].stream)].name.clone();
+            let target = layout.target_of(index).to_owned();
+            Err(Contradiction::Counts { index: interval.index, stream, target, why })
         });
         (carried.unwrap_or_else(|| vec![0; interval.flows.len()]), told)
     }
@@ -116,7 +111,7 @@ impl Accounts {
 
     /// Operations handed over in the segment.
     pub(crate) fn issued(&self) -> u64 {
-        self.issued
+        self.sums.issued
     }
 
     /// Whether the last interval ended behind the closing line.
@@ -130,24 +125,19 @@ impl Accounts {
     }
 
     /// How the closing line contradicts the sum of the intervals, where all of them are there.
-    pub(crate) fn contradicts(&self, close: &Close) -> Option<String> {
-        let differs = (close.issued, close.completed, close.stuck) != (self.issued, self.completed, self.stuck);
-        (self.whole && differs).then(|| {
-            format!(
-                "the log does not add up: the closing line speaks of {} issued, {} completed, {} stuck; the intervals of {}, {}, {}",
-                close.issued, close.completed, close.stuck, self.issued, self.completed, self.stuck
-            )
-        })
+    pub(crate) fn contradicts(&self, close: &Close) -> Option<Contradiction> {
+        let told = Sums { issued: close.issued, completed: close.completed, stuck: close.stuck };
+        (self.whole && told != self.sums).then_some(Contradiction::Sums { told, found: self.sums })
     }
 }
 
 /// True when the interval's counts agree with each other: what came in is what went out, and every length was counted.
-fn adds_up(flow: &FlowInterval, carried_in: Option<u64>) -> Result<(), String> {
+fn adds_up(flow: &FlowInterval, carried_in: Option<u64>) -> Result<(), Unbalanced> {
     let out = [flow.ok, flow.failed(), flow.short, flow.carried_out()].iter().map(|n| u128::from(*n)).sum::<u128>();
     if let Some(carried) = carried_in {
         let into = u128::from(carried) + u128::from(flow.scheduled);
         if into != out {
-            return Err(format!("{carried} carried in and {} scheduled, but {out} accounted for", flow.scheduled));
+            return Err(Unbalanced::Operations { carried, scheduled: flow.scheduled, out });
         }
     }
     let back = flow.ended();
@@ -156,28 +146,28 @@ fn adds_up(flow: &FlowInterval, carried_in: Option<u64>) -> Result<(), String> {
     {
         let counted = sparse_total(&timing.counts);
         if counted != whole {
-            return Err(format!("{counted} lengths of {what} for {whole} operations"));
+            return Err(Unbalanced::Lengths { of: what, counted, operations: whole });
         }
     }
     floors_add_up(flow)
 }
 
 /// A damaged place is met by a read that fails for it.
-fn damage_adds_up(flow: &FlowInterval) -> Result<(), String> {
+fn damage_adds_up(flow: &FlowInterval) -> Result<(), Unbalanced> {
     match flow.damaged > 0 && !flow.errors.keys().any(|name| is_damage(name)) {
-        true => Err(format!("{} damaged places and no read that met one", flow.damaged)),
+        true => Err(Unbalanced::Damage(flow.damaged)),
         false => Ok(()),
     }
 }
 
 /// What is left of a length is not more than it was.
-fn floors_add_up(flow: &FlowInterval) -> Result<(), String> {
+fn floors_add_up(flow: &FlowInterval) -> Result<(), Unbalanced> {
     for (what, whole, floor) in
         [("response", &flow.response, &flow.floor), ("service", &flow.service, &flow.service_floor)]
     {
         let Some(floor) = floor else { continue };
         if !is_less(floor, whole) {
-            return Err(format!("the floor of {what} is more than {what} itself"));
+            return Err(Unbalanced::Floor { of: what });
         }
     }
     Ok(())
@@ -250,7 +240,7 @@ mod tests {
         let (carried, told) = accounts.add(&interval(1, 2, 4), &layout);
         let why =
             "the log does not add up: interval 1, reads on disk: 3 carried in and 2 scheduled, but 4 accounted for";
-        assert_eq!((carried, told), (vec![3, 0], Err(why.to_owned())));
+        assert_eq!((carried, told.map_err(|it| it.to_string())), (vec![3, 0], Err(why.to_owned())));
         accounts.lose();
         let (carried, told) = accounts.add(&interval(9, 0, 77), &layout);
         assert_eq!((carried, told), (vec![0, 0], Ok(())), "behind a gap nothing is known");

@@ -1,7 +1,6 @@
 //! What the closing line of a segment says against it.
 
-use crate::rules::finding::Class;
-use assay_base::Span;
+use crate::finding::course::{CourseFinding, Ending};
 use assay_record::{Close, CloseReason};
 
 /// What is known of a segment when its closing line is judged.
@@ -16,29 +15,19 @@ pub(crate) struct Ended {
 }
 
 /// Why the segment ended, where that speaks against PASS.
-pub(crate) fn judge(close: &Close, ended: Ended) -> Option<(Class, String)> {
-    let told = if close.text.is_empty() { String::new() } else { format!(": {}", close.text) };
-    let found = match close.reason {
-        CloseReason::TargetLost => (Class::Errors, format!("the target was lost{told}")),
-        CloseReason::DeviceLag if ended.issued == 0 => {
-            (Class::Unproven, format!("nothing was issued before the schedule fell behind{told}"))
-        }
+pub(crate) fn judge(close: &Close, ended: Ended) -> Option<CourseFinding> {
+    let ending = match close.reason {
+        CloseReason::TargetLost => Ending::TargetLost,
+        CloseReason::DeviceLag if ended.issued == 0 => Ending::NothingIssued,
         CloseReason::DeviceLag if ended.generator_behind_ns.saturating_mul(2) > ended.max_lag_ns => {
-            let behind = Span::from_ns(ended.generator_behind_ns).human();
-            let text = format!("the schedule fell behind, by up to {behind} because the test machine was late{told}");
-            (Class::Unproven, text)
+            Ending::GeneratorBehind(ended.generator_behind_ns)
         }
-        CloseReason::DeviceLag => {
-            let text = format!("the load was not held: the device was too slow, and the schedule fell behind{told}");
-            (Class::Broken, text)
-        }
-        CloseReason::GeneratorLag => {
-            (Class::Unproven, format!("the test machine was too slow and let the schedule fall behind{told}"))
-        }
-        CloseReason::EngineFailed => (Class::Unproven, format!("the engine failed{told}")),
+        CloseReason::DeviceLag => Ending::DeviceTooSlow,
+        CloseReason::GeneratorLag => Ending::GeneratorTooSlow,
+        CloseReason::EngineFailed => Ending::EngineFailed,
         CloseReason::Completed | CloseReason::Interrupted | CloseReason::LogFailed => return None,
     };
-    Some(found)
+    Some(CourseFinding::Ended(ending, Some(close.text.clone()).filter(|text| !text.is_empty())))
 }
 
 /// How a segment ended, in words.
@@ -57,6 +46,7 @@ pub(crate) fn ended(reason: CloseReason) -> &'static str {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::finding::Class;
 
     #[test]
     fn a_schedule_that_fell_behind_is_the_devices_unless_the_generator_did_half_of_it() {
@@ -75,7 +65,7 @@ mod tests {
             (CloseReason::LogFailed, 0, 99, None),
         ] {
             let found = judge(&close(reason), Ended { issued, generator_behind_ns, max_lag_ns: 100 });
-            assert_eq!(found.map(|it| it.0), class, "{reason:?} {issued} {generator_behind_ns}");
+            assert_eq!(found.map(|it| it.class()), class, "{reason:?} {issued} {generator_behind_ns}");
         }
     }
 }

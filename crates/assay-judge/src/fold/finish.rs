@@ -1,5 +1,8 @@
 //! Ends a step: adds up its findings, lets the heaviest decide, and makes plain data of what was folded.
 
+use crate::finding::course::{CourseFinding, Cut, Reached};
+use crate::finding::target::TargetFinding;
+use crate::finding::{Class, Finding, deciding};
 use crate::fold::cell::{Cell, Lengths};
 use crate::fold::layout::Layout;
 use crate::fold::step::StepFold;
@@ -9,11 +12,10 @@ use crate::judgement::{
     Blocked, CriterionOutcome, Deciding, Intervals, Part, Step, StreamTotals, TargetTotals, TimesSummary,
 };
 use crate::rules::disk;
-use crate::rules::finding::{Class, Finding, deciding};
 use crate::verdict::Verdict;
 use crate::words::{change, clock};
 use assay_base::{Criterion, Direction, Span};
-use assay_record::{CloseReason, Event, Times};
+use assay_record::{CloseReason, Event, EventKind, Times};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// The quantiles of a chart by nines.
@@ -49,8 +51,8 @@ pub fn finish(mut fold: StepFold) -> Finished {
         let (blanks, all) = (target.blank_reads, target.sampled_reads);
         // One of a few is chance.
         match blanks.saturating_mul(BLANK_OF) >= all && (blanks > 1 || all == 1) {
-            true => findings.push(Finding::of_step(Class::Unproven, blank(target), fold.number())),
-            false => warnings.push(blank(target)),
+            true => findings.push(Finding::of_step(blank(target), fold.number())),
+            false => warnings.push(blank(target).to_string()),
         }
     }
     unseen(&fold, &mut findings);
@@ -70,9 +72,9 @@ pub fn finish(mut fold: StepFold) -> Finished {
         };
         let reason = match decides {
             None => pass_reason(&part, stress),
-            Some(finding) if finding.class == Class::Broken => finding.text + &meanwhile(&part, &finding.deciding),
-            Some(finding) if finding.class == Class::Errors => also_failed(&findings, &finding),
-            Some(finding) => finding.text,
+            Some(finding) if finding.class() == Class::Broken => finding.text() + &meanwhile(&part, &finding.deciding),
+            Some(finding) if finding.class() == Class::Errors => also_failed(&findings, &finding),
+            Some(finding) => finding.text(),
         };
         (verdict, reason, place, part, header)
     };
@@ -102,13 +104,9 @@ fn unseen(fold: &StepFold, findings: &mut Vec<Finding>) {
     for (flow, Looked { read, seen }) in fold.targets.looked.iter().enumerate() {
         let head = &fold.layout.streams[usize::from(fold.layout.flows[flow].stream)];
         if head.direction == Direction::Read && *read > 0 && *seen == 0 {
-            let text = format!(
-                "{} on {}: it is not known whether any of its {read} reads met data that was ever written: none covered the \
-                 beginning of a block of 4 KiB",
-                head.name,
-                fold.layout.target_of(flow)
-            );
-            findings.push(Finding::of_step(Class::Unproven, text, fold.number()));
+            let (stream, target) = (head.name.clone(), fold.layout.target_of(flow).to_owned());
+            let found = TargetFinding::Unseen { stream, target, reads: *read };
+            findings.push(Finding::of_step(found, fold.number()));
         }
     }
 }
@@ -121,7 +119,7 @@ fn also_failed(findings: &[Finding], first: &Finding) -> String {
     let place = |finding: &Finding| (finding.deciding.stream.clone(), finding.deciding.target.clone());
     let others: Vec<String> = findings
         .iter()
-        .filter(|other| other.class == Class::Errors && place(other) != place(first))
+        .filter(|other| other.class() == Class::Errors && place(other) != place(first))
         .filter_map(|other| {
             let Deciding { stream, target, measured, .. } = &other.deciding;
             Some(format!("{} on {}: {}", stream.as_ref()?, target.as_ref()?, measured.as_ref()?))
@@ -132,10 +130,10 @@ fn also_failed(findings: &[Finding], first: &Finding) -> String {
         more => format!(" and {more} more"),
     };
     match others.is_empty() {
-        true => first.text.clone(),
+        true => first.text(),
         false => {
             let named = others.iter().take(ALSO).cloned().collect::<Vec<_>>().join(", ");
-            format!("{}; also {named}{more}", first.text)
+            format!("{}; also {named}{more}", first.text())
         }
     }
 }
@@ -149,43 +147,36 @@ fn gather(fold: &mut StepFold, findings: &mut Vec<Finding>, warnings: &mut Vec<S
 
 /// What was planned and is not there.
 fn missing(fold: &StepFold, ended: Option<CloseReason>, findings: &mut Vec<Finding>) {
-    let human = |ns| Span::from_ns(ns).human();
-    let reached = format!("{} of {}", human(fold.placement.reached_ns()), human(fold.layout.planned_ns));
-    let told = fold.closed().map(|close| close.text.as_str()).unwrap_or_default();
-    let told = if told.is_empty() { String::new() } else { format!(" ({told})") };
-    let mut miss = |text: String| findings.push(Finding::of_step(Class::Missing, text, fold.number()));
-    if fold.layout.planned_ns > 0 && fold.measured.totals.measured_ns == 0 {
-        miss("nothing was measured".to_owned());
+    let mut miss = |found: CourseFinding| findings.push(Finding::of_step(found, fold.number()));
+    let (planned_ns, reached_ns) = (fold.layout.planned_ns, fold.placement.reached_ns());
+    if planned_ns > 0 && fold.measured.totals.measured_ns == 0 {
+        miss(CourseFinding::NothingMeasured);
     }
-    match ended {
-        None => miss(format!("the run was cut off after {reached}: its log has no closing line")),
-        Some(CloseReason::Interrupted) => miss(format!("the run was interrupted after {reached}{told}")),
-        Some(CloseReason::LogFailed) => miss(format!("the log could not be kept after {reached}{told}")),
-        Some(_) => {}
+    let said = fold.closed().map(|close| close.text.clone()).unwrap_or_default();
+    let cut = match ended {
+        None => Some(Cut::Off),
+        Some(CloseReason::Interrupted) => Some(Cut::Interrupted(said)),
+        Some(CloseReason::LogFailed) => Some(Cut::LogFailed(said)),
+        Some(_) => None,
+    };
+    if let Some(cut) = cut {
+        miss(CourseFinding::Short(cut, Reached { ns: reached_ns, of_ns: planned_ns }));
     }
-    if fold.layout.planned_ns == 0 {
-        findings.push(Finding::of_step(Class::Unproven, "the plan holds no measured phase", fold.number()));
+    if planned_ns == 0 {
+        miss(CourseFinding::NoMeasuredPhase);
     }
-    let slices = fold.slices.windows();
-    let complete = fold.slices.load.complete();
-    if complete < slices.planned() {
-        let gap = if fold.events.gaps.is_empty() { "" } else { "; one that holds an interruption does not count" };
-        let text = format!("{complete} of {} slices are complete{gap}", slices.planned());
-        findings.push(Finding::of_step(Class::Missing, text, fold.number()));
-    } else if fold.layout.planned_ns > 0 && fold.slices.load.saw_nothing() {
-        let text = "no operation was scheduled in any slice, so that nothing is proven".to_owned();
-        findings.push(Finding::of_step(Class::Unproven, text, fold.number()));
+    let (complete, planned) = (fold.slices.load.complete(), fold.slices.windows().planned());
+    if complete < planned {
+        miss(CourseFinding::Slices { complete, planned, interrupted: !fold.events.gaps.is_empty() });
+    } else if planned_ns > 0 && fold.slices.load.saw_nothing() {
+        miss(CourseFinding::NoOperation);
     }
-    if fold.slices.stress {
-        return;
-    }
-    for judged in &fold.slices.judged[1..] {
+    let of_criteria = fold.slices.judged[1..].iter().filter(|_| !fold.slices.stress);
+    for judged in of_criteria {
         let planned = judged.windows.planned();
-        let behind = judged.trackers.iter().find(|(_, tracker)| tracker.complete() < planned);
-        if let Some((_, tracker)) = behind {
-            let text =
-                format!("{} of {planned} windows of \"{}\" are complete", tracker.complete(), tracker.criterion());
-            findings.push(Finding::of_step(Class::Missing, text, fold.number()));
+        if let Some((_, tracker)) = judged.trackers.iter().find(|(_, tracker)| tracker.complete() < planned) {
+            let (complete, criterion) = (tracker.complete(), tracker.criterion().clone());
+            miss(CourseFinding::Windows { complete, planned, criterion });
         }
     }
 }
@@ -194,8 +185,7 @@ fn missing(fold: &StepFold, ended: Option<CloseReason>, findings: &mut Vec<Findi
 fn unverified(fold: &StepFold, ended: Option<CloseReason>, findings: &mut Vec<Finding>, warnings: &mut Vec<String>) {
     let Some(integrity) = fold.integrity.finish(&fold.header.plan) else { return };
     if integrity.verified_reads == 0 && integrity.damaged == 0 && ended == Some(CloseReason::Completed) {
-        let text = "nothing that was read could be verified: no block of it carries the seal of a run that verifies";
-        findings.push(Finding::of_step(Class::Unproven, text, fold.number()));
+        findings.push(Finding::of_step(TargetFinding::NothingVerified, fold.number()));
     }
     if fold.placement.segments() > 1 {
         let text = "of what was written before an interruption only place and checksum were verified, not whether it is the newest";
@@ -255,11 +245,9 @@ fn part(
     }
 }
 
-fn blank(target: &TargetTotals) -> String {
-    format!(
-        "{}: {} of {} sampled reads met blocks that were never written, which a device answers without looking; prepare it first",
-        target.head.name, target.blank_reads, target.sampled_reads
-    )
+fn blank(target: &TargetTotals) -> TargetFinding {
+    let (blank, sampled) = (target.blank_reads, target.sampled_reads);
+    TargetFinding::Blank { target: target.head.name.clone(), blank, sampled }
 }
 
 /// Totals of each stream: all targets together first, then each.
@@ -362,7 +350,9 @@ fn meanwhile(part: &Part, window: &Deciding) -> String {
     let largest = changes.filter(|(_, at)| within(at.at_ns)).max_by(|a, b| a.1.size().total_cmp(&b.1.size()));
     let changed = largest.map(|(it, at)| format!("{} at {}", change(it, at), clock(at.at_ns)));
     let mut kinds: BTreeMap<&str, u64> = BTreeMap::new();
-    let told = |event: &&Event| within(event.at_ns) && !matches!(event.what.as_str(), "health" | "warning" | "steady");
+    let told = |event: &&Event| {
+        within(event.at_ns) && !matches!(event.what, EventKind::Health | EventKind::Warning | EventKind::Steady)
+    };
     part.events.iter().filter(told).for_each(|event| *kinds.entry(event.what.as_str()).or_default() += 1);
     let happened = kinds.iter().map(|(what, n)| format!("{n} × {what}"));
     let all: Vec<String> = changed.into_iter().chain(happened).collect();

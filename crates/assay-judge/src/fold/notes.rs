@@ -1,6 +1,7 @@
 //! What was found while a step is read: what speaks against PASS, and what a reader should know.
 
-use crate::rules::finding::{Class, Finding, nowhere};
+use crate::finding::log::{Contradiction, LogFinding};
+use crate::finding::{Finding, Kind, nowhere};
 
 /// Warnings kept.
 const WARNINGS: usize = 20;
@@ -31,23 +32,39 @@ impl Notes {
     }
 
     /// Something about the whole step.
-    pub(crate) fn find(&mut self, class: Class, text: impl Into<String>) {
-        self.findings.push(Finding::of_step(class, text, self.step));
+    pub(crate) fn find(&mut self, kind: impl Into<Kind>) {
+        self.findings.push(Finding::of_step(kind, self.step));
     }
 
     /// Something at a moment of measured time.
-    pub(crate) fn find_at(&mut self, class: Class, text: impl Into<String>, at_ns: u64) {
+    pub(crate) fn find_at(&mut self, kind: impl Into<Kind>, at_ns: u64) {
         let mut deciding = nowhere(self.step);
         (deciding.start_ns, deciding.end_ns) = (at_ns, at_ns);
-        self.findings.push(Finding::new(class, text, deciding));
+        self.findings.push(Finding::new(kind, deciding));
+    }
+
+    /// Something about the step that is told once, however often it is found: `alike` knows another of its kind.
+    pub(crate) fn find_once(&mut self, kind: impl Into<Kind>, alike: impl Fn(&Kind) -> bool) {
+        if !self.findings.iter().any(|known| alike(&known.kind)) {
+            self.find(kind);
+        }
     }
 
     /// Something in the log contradicts itself. The first time is told.
-    pub(crate) fn contradiction(&mut self, text: String, at_ns: u64) {
+    pub(crate) fn contradiction(&mut self, found: Contradiction, at_ns: u64) {
         self.contradictions += 1;
-        let known = self.findings.iter().any(|finding| finding.text.starts_with("the log does not add up"));
-        if !known {
-            self.find_at(Class::Unproven, text, at_ns);
+        let is_one = |finding: &Finding| matches!(finding.kind, Kind::Log(LogFinding::Contradiction(_)));
+        if !self.findings.iter().any(is_one) {
+            self.find_at(LogFinding::Contradiction(found), at_ns);
+        }
+    }
+
+    /// The log was damaged, or ends in the middle of a line. The first damage is told.
+    pub(crate) fn damage(&mut self, found: LogFinding) {
+        let is_damage = |kind: &Kind| matches!(kind, Kind::Log(LogFinding::Damaged(_)));
+        match found {
+            LogFinding::Damaged(_) => self.find_once(found, is_damage),
+            other => self.find(other),
         }
     }
 

@@ -3,7 +3,7 @@
 //! A log counts on the run's time line, which begins anew with each segment and holds warm-ups and drains. Everything that is
 //! judged is counted in measured time, which stands still while nothing is measured.
 
-use assay_record::{Event, Header, Interval, PhaseKind};
+use assay_record::{Event, EventKind, Header, Interval, PhaseKind};
 
 /// One interval and its place, as every machine of a step is given it.
 #[derive(Clone, Copy, Debug)]
@@ -109,7 +109,7 @@ impl Placement {
     /// An event's place in measured time. What happened in a warm-up stands at the beginning of what it warmed up for.
     pub(crate) fn place_event(&self, event: &Event) -> u64 {
         // Written by a run that continues the log, before its own header: it knows no place.
-        let knows = event.what != "torn-tail";
+        let knows = event.what != EventKind::TornTail;
         self.measured_at(event.at_ns).filter(|_| knows).unwrap_or(self.cursor)
     }
 

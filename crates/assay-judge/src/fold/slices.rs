@@ -1,5 +1,9 @@
 //! The slices and the windows of the criteria: hands each to the rules when it ends.
 
+use crate::finding::criterion::{CriterionFinding, What};
+use crate::finding::flaw::Flaw;
+use crate::finding::load::LoadFinding;
+use crate::finding::{Finding, Kind};
 use crate::fold::kept::{BROKEN, CameOut, KeptSlices};
 use crate::fold::layout::Layout;
 use crate::fold::notes::Notes;
@@ -8,7 +12,6 @@ use crate::fold::rests::Rests;
 use crate::fold::window::{Window, Windows};
 use crate::judge::Options;
 use crate::rules::criterion::Tracker;
-use crate::rules::finding::{Class, Finding};
 use crate::rules::load::{LoadTracker, Seen};
 use assay_base::{Criterion, Span};
 use assay_record::Header;
@@ -76,7 +79,7 @@ impl Slices {
     }
 
     /// What is open proves nothing, and why.
-    pub(crate) fn spoil(&mut self, why: &str) {
+    pub(crate) fn spoil(&mut self, why: &Flaw) {
         self.judged.iter_mut().for_each(|judged| judged.windows.spoil(why));
     }
 
@@ -137,11 +140,8 @@ impl Slices {
         if is_slice {
             self.slice(&window, within, pushed, layout);
         } else if let Some(why) = window.invalid.as_ref().filter(|_| window.complete) {
-            let length = Span::from_ns(self.judged[index].windows.length_ns()).human();
-            let text = format!("the window of {length} proves nothing: {why}");
-            if !notes.findings.iter().any(|finding| finding.text == text) {
-                notes.find(Class::Unproven, text);
-            }
+            let found = Kind::from(LoadFinding::Window(self.judged[index].windows.length_ns(), why.clone()));
+            notes.find_once(found.clone(), |known| *known == found);
         }
     }
 
@@ -199,12 +199,8 @@ impl Slices {
             let figures = tracker.broken_by(window, layout);
             let Some(figure) = figures.first() else { continue };
             if held_back {
-                let text = format!(
-                    "{} was {} when it was cut short, but the test machine had issued 1% of all operations too late",
-                    tracker.criterion(),
-                    figure.text
-                );
-                notes.find(Class::Unproven, text);
+                let what = What::HeldBack(figure.text.clone());
+                notes.find(CriterionFinding { criterion: tracker.criterion().clone(), what });
             } else {
                 broken = true;
                 tracker.cut(figures, layout);

@@ -3,6 +3,11 @@
 //! A header begins a segment. Intervals are placed in measured time, and every machine is fed the same placed interval: the
 //! accounts say whether it adds up, the slices hand windows to the rules, the rest adds up. Only this file knows all of them.
 
+use crate::finding::course::{CourseFinding, Ending};
+use crate::finding::flaw::Flaw;
+use crate::finding::log::{Contradiction, LogFinding};
+use crate::finding::target::TargetFinding;
+use crate::finding::{Finding, Kind, deciding};
 use crate::fold::accounts::{Accounts, Place};
 use crate::fold::clocks::Told;
 use crate::fold::closing::{self, Ended, ended};
@@ -24,10 +29,9 @@ use crate::fold::warm_up::WarmUp;
 use crate::judge::Options;
 use crate::judgement::{Gap, TargetTotals};
 use crate::rules::disk;
-use crate::rules::finding::{Class, Finding, deciding};
 use crate::verdict::Verdict;
 use assay_base::{Criterion, Span};
-use assay_record::{Close, CloseReason, Event, Header, Histograms, Interval};
+use assay_record::{Close, CloseReason, Event, EventKind, Header, Histograms, Interval};
 
 /// What begins anew with each segment.
 #[derive(Debug)]
@@ -139,16 +143,17 @@ impl StepFold {
 
     /// Others wrote to its targets since they were prepared: a certification then proves nothing of what was prepared, and any
     /// other run says so.
-    pub(crate) fn foreign(&mut self, told: Vec<String>) {
+    pub(crate) fn foreign(&mut self, found: Vec<TargetFinding>) {
         let certifies = self.header.step.is_some();
-        for text in told {
-            if certifies { self.notes.find(Class::Unproven, text) } else { self.notes.warn(text) }
+        for found in found {
+            if certifies { self.notes.find(found) } else { self.notes.warn(found.to_string()) }
         }
     }
 
     /// Lines are missing or unreadable here.
-    pub(crate) fn damage(&mut self) {
+    pub(crate) fn damage(&mut self, found: LogFinding) {
         self.notes.damaged = true;
+        self.notes.damage(found);
         self.segment.accounts.lose();
     }
 
@@ -160,12 +165,8 @@ impl StepFold {
         let followed = self.segment.accounts.follow(interval, joins, self.layout.tolerance_ns());
         self.spoil_unless(followed);
         if interval.flows.len() != self.layout.flows.len() {
-            self.spoil(format!(
-                "the log does not add up: interval {} has figures for {} flows of {}",
-                interval.index,
-                interval.flows.len(),
-                self.layout.flows.len()
-            ));
+            let (found, of) = (interval.flows.len(), self.layout.flows.len());
+            self.spoil(Contradiction::Flows { index: interval.index, found, of });
             return self.segment.accounts.lose();
         }
         let at_ns = self.placement.place(interval, joins);
@@ -180,19 +181,14 @@ impl StepFold {
     }
 
     fn missing(&mut self, place: &Place, interval: &Interval) {
-        let text = match place {
-            Place::Next => return,
-            Place::Again => {
-                let text = format!("the log does not add up: interval {} comes twice or too late", interval.index);
-                return self.spoil(text);
+        match *place {
+            Place::Next => {}
+            Place::Again => self.spoil(Contradiction::Again { index: interval.index }),
+            Place::Behind(first, last) => {
+                self.slices.hole();
+                let is_one = |kind: &Kind| matches!(kind, Kind::Log(LogFinding::Intervals(..)));
+                self.notes.find_once(LogFinding::Intervals(first, last), is_one);
             }
-            Place::Behind(first, last) if first == last => format!("interval {first} is missing"),
-            Place::Behind(first, last) => format!("intervals {first} to {last} are missing"),
-        };
-        self.slices.hole();
-        let mut found = self.notes.findings.iter();
-        if !found.any(|finding| finding.class == Class::Missing && finding.text.starts_with("interval")) {
-            self.notes.find(Class::Missing, text);
         }
     }
 
@@ -228,21 +224,19 @@ impl StepFold {
         match self.environment.clocks.observe(sample, interval.end_ns, at_ns) {
             Told::Nothing => {}
             Told::Set(text) => self.notes.warn(text),
-            Told::Slept(text) => self.changed(text),
-            Told::Contradiction(what) => {
-                self.spoil(format!("the log does not add up: interval {}: {what}", interval.index));
-            }
+            Told::Slept(ns) => self.changed(Flaw::Slept(ns)),
+            Told::Contradiction(why) => self.spoil(Contradiction::Clocks { index: interval.index, why }),
         }
     }
 
-    fn changed(&mut self, text: String) {
-        self.environment.change(&text);
-        self.notes.warn(text);
+    fn changed(&mut self, how: Flaw) {
+        self.notes.warn(how.to_string());
+        self.environment.change(how);
     }
 
     fn spoil_changed(&mut self) {
-        if let Some(text) = self.environment.take() {
-            self.slices.spoil(&text);
+        if let Some(how) = self.environment.take() {
+            self.slices.spoil(&how);
         }
     }
 
@@ -267,12 +261,12 @@ impl StepFold {
         self.integrity.event(&event, &self.layout.targets);
         self.segment.failed.event(&event, self.layout.flows.len());
         self.segment.warm_up.event(&event);
-        match event.what.as_str() {
-            "warning" | "environment" => self.notes.warn(event.text.clone()),
-            "environment-changed" => self.changed(event.text.clone()),
+        match event.what {
+            EventKind::Warning | EventKind::Environment => self.notes.warn(event.text.clone()),
+            EventKind::EnvironmentChanged => self.changed(Flaw::Changed(event.text.clone())),
             // It grows no list.
-            "health" => return self.targets.health(event, &self.header.targets, &mut self.notes),
-            "engine-health" => self.engine_health(&event),
+            EventKind::Health => return self.targets.health(event, &self.header.targets, &mut self.notes),
+            EventKind::EngineHealth => self.engine_health(&event),
             _ => {}
         }
         self.events.keep(event);
@@ -282,7 +276,7 @@ impl StepFold {
     fn engine_health(&mut self, event: &Event) {
         let lost = |name| event.details.get(name).is_some_and(|n: &String| n != "0");
         if lost("submissions_dropped") || lost("completions_overflowed") {
-            self.notes.find(Class::Unproven, format!("the engine lost count of its operations: {}", event.text));
+            self.notes.find(CourseFinding::LostCount(event.text.clone()));
         }
     }
 
@@ -297,7 +291,7 @@ impl StepFold {
         let at_ns = self.placement.reached_ns();
         for Uncounted { flow, first_ns, interval } in uncounted {
             if flow >= self.layout.flows.len() {
-                self.notes.find(Class::Errors, "an operation failed, of no stream that the log names");
+                self.notes.find(CourseFinding::UnknownFlow);
                 continue;
             }
             self.failures.add(flow, first_ns, &interval, (at_ns, &self.layout), &mut self.notes);
@@ -307,7 +301,7 @@ impl StepFold {
             }
         }
         if let Some(told) = lost.filter(|_| self.segment.accounts.closed().is_none()) {
-            self.notes.find(Class::Errors, format!("the target was lost: {told}"));
+            self.notes.find(CourseFinding::Ended(Ending::TargetLost, Some(told)));
         }
     }
 
@@ -320,22 +314,18 @@ impl StepFold {
         let accounts = &self.segment.accounts;
         let behind = if self.layout.lateness { self.targets.generator_behind_ns() } else { 0 };
         let (issued, max_lag_ns) = (accounts.issued(), self.header.max_lag_ns);
-        if let Some((class, text)) = closing::judge(&close, Ended { issued, generator_behind_ns: behind, max_lag_ns }) {
-            self.notes.find_at(class, text, self.placement.reached_ns());
+        if let Some(found) = closing::judge(&close, Ended { issued, generator_behind_ns: behind, max_lag_ns }) {
+            self.notes.find_at(found, self.placement.reached_ns());
         }
         if accounts.ends_behind(&close, self.layout.tolerance_ns()) {
-            let at = close.at_ns;
-            self.spoil(format!(
-                "the log does not add up: the run was closed at {at} ns, before its last interval ended"
-            ));
+            self.spoil(Contradiction::Closed { at_ns: close.at_ns });
         }
         let accounts = &self.segment.accounts;
         if let Some(found) = accounts.found_instead(&close).filter(|_| !self.notes.damaged) {
-            let text = format!("the closing line speaks of {} intervals, {found} are there", close.intervals);
-            self.notes.find(Class::Missing, text);
-        } else if let Some(text) = accounts.contradicts(&close) {
+            self.notes.find(LogFinding::Count(close.intervals, found));
+        } else if let Some(found) = accounts.contradicts(&close) {
             self.notes.contradictions += 1;
-            self.notes.find(Class::Unproven, text);
+            self.notes.find(LogFinding::Contradiction(found));
         }
     }
 
@@ -346,22 +336,21 @@ impl StepFold {
         }
         let Some(why) = self.segment.warm_up.take_failure() else { return };
         if self.header.step.is_some() {
-            let text = format!("never reached a steady state before it was measured: {why}");
-            self.notes.find(Class::Unproven, text);
+            self.notes.find(CourseFinding::NotSteady(why));
         } else {
             self.notes.warnings.push(format!("measured without having reached a steady state: {why}"));
         }
     }
 
     /// Something in the log contradicts itself: what is open proves nothing.
-    fn spoil(&mut self, text: String) {
-        self.slices.spoil(&text);
-        self.notes.contradiction(text, self.placement.reached_ns());
+    fn spoil(&mut self, found: Contradiction) {
+        self.slices.spoil(&Flaw::Contradiction(found.clone()));
+        self.notes.contradiction(found, self.placement.reached_ns());
     }
 
-    fn spoil_unless(&mut self, adds_up: Result<(), String>) {
-        if let Err(text) = adds_up {
-            self.spoil(text);
+    fn spoil_unless(&mut self, adds_up: Result<(), Contradiction>) {
+        if let Err(found) = adds_up {
+            self.spoil(found);
         }
     }
 

@@ -1,10 +1,10 @@
 //! What was done to each target in all phases, what its block device counted meanwhile, and what it says of its health.
 
+use crate::finding::target::TargetFinding;
 use crate::fold::layout::Layout;
 use crate::fold::notes::Notes;
 use crate::judgement::{DiskCount, DiskTotals, Health, LatenessTotals, TargetTotals};
 use crate::rules::disk::mismatch;
-use crate::rules::finding::Class;
 use assay_base::Direction;
 use assay_record::{Event, FlowInterval, Header, Interval, TargetHead};
 use std::collections::BTreeMap;
@@ -118,8 +118,7 @@ impl Targets {
         let errors = |of: &BTreeMap<String, String>| of.get("media errors").and_then(|n| n.parse::<u128>().ok());
         let (Some(before), Some(after)) = (errors(&health.before), errors(&health.after)) else { return };
         if after > before {
-            let name = &heads[target].name;
-            notes.find(Class::Errors, format!("{name} reports {after} media errors, {before} before the run"));
+            notes.find(TargetFinding::MediaErrors { target: heads[target].name.clone(), before, after });
         }
     }
 

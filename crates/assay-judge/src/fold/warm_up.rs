@@ -1,6 +1,6 @@
 //! What became of a warm-up that was to last until the load is steady.
 
-use assay_record::{Event, Header};
+use assay_record::{Event, EventKind, Header};
 
 /// Follows one segment.
 #[derive(Debug)]
@@ -26,9 +26,9 @@ impl WarmUp {
     /// Takes in an event; those that tell of something else change nothing.
     pub(crate) fn event(&mut self, event: &Event) {
         let Some(waited) = &mut self.waited else { return };
-        match event.what.as_str() {
-            "steady" => *waited = Waited::Steady,
-            "not-steady" => *waited = Waited::Not(event.text.clone()),
+        match event.what {
+            EventKind::Steady => *waited = Waited::Steady,
+            EventKind::NotSteady => *waited = Waited::Not(event.text.clone()),
             _ => {}
         }
     }

@@ -4,6 +4,7 @@
 //! or after the planned end (the drain). What was not issued by the planned end stays so. A window is complete when its
 //! intervals follow each other from its beginning to its end without a hole.
 
+use crate::finding::flaw::Flaw;
 use crate::fold::cell::Cell;
 use crate::fold::late::Late;
 use crate::fold::layout::Layout;
@@ -24,7 +25,7 @@ pub struct Window {
     /// False when it was cut, has a gap, or intervals of it are missing.
     pub complete: bool,
     /// Why nothing in it counts, when that is so.
-    pub invalid: Option<String>,
+    pub invalid: Option<Flaw>,
     /// How many intervals of the planned time it holds.
     pub intervals: u64,
     /// Some of its time was measured twice, and both times are in its counts.
@@ -47,7 +48,7 @@ struct Open {
     reached: u64,
     hole: bool,
     repeated: bool,
-    invalid: Option<String>,
+    invalid: Option<Flaw>,
     intervals: u64,
     mixed: bool,
     flows: Vec<Cell>,
@@ -83,14 +84,14 @@ impl Open {
         if layout.lateness
             && let Err(bucket) = self.add_lateness(placed.interval, layout)
         {
-            self.invalid.get_or_insert(no_bucket(bucket));
+            self.invalid.get_or_insert(Flaw::NoBucket(bucket));
         }
         self.intervals += u64::from(!drains);
         self.reached = self.reached.max(placed.at_ns.saturating_add(placed.length_ns()));
         for (cell, flow) in self.flows.iter_mut().zip(&placed.interval.flows) {
             let waiting = cell.waiting;
             if let Err(bucket) = cell.add_interval(flow) {
-                self.invalid.get_or_insert(no_bucket(bucket));
+                self.invalid.get_or_insert(Flaw::NoBucket(bucket));
             }
             if drains {
                 // What waited when the load ended was not delivered in time, however well it is worked off behind it.
@@ -113,7 +114,7 @@ pub struct Windows {
     /// A gap between segments does no harm: the window is the whole run, wherever it was interrupted.
     bridges_gaps: bool,
     open: Option<Open>,
-    invalid_ahead: Option<String>,
+    invalid_ahead: Option<Flaw>,
     last_given: Option<u64>,
 }
 
@@ -201,12 +202,12 @@ impl Windows {
     }
 
     /// What is open proves nothing, and why.
-    pub fn spoil(&mut self, why: &str) {
+    pub fn spoil(&mut self, why: &Flaw) {
         let slot = match &mut self.open {
             Some(open) => &mut open.invalid,
             None => &mut self.invalid_ahead,
         };
-        slot.get_or_insert_with(|| why.to_owned());
+        slot.get_or_insert_with(|| why.clone());
     }
 
     /// Ends the open window; `None` when there is none.
@@ -233,10 +234,6 @@ impl Windows {
             late: open.late,
         }
     }
-}
-
-fn no_bucket(bucket: u64) -> String {
-    format!("a count for bucket {bucket}, which does not exist")
 }
 
 /// Adds up flows.

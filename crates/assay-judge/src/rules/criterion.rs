@@ -1,16 +1,18 @@
 //! Follows one criterion through its windows, over all targets together and on each alone.
 
+use crate::finding::Finding;
+use crate::finding::criterion::{At, BrokenOn as BrokenTargets, CriterionFinding, Extent, What};
+use crate::finding::flaw::Late;
 use crate::fold::cell::Cell;
 use crate::fold::layout::Layout;
 use crate::fold::window::Window;
 use crate::judgement::{CriterionOutcome, Deciding, Figure, Outcome};
 use crate::rules::broken::BrokenOn;
-use crate::rules::finding::{Class, Finding};
 use crate::rules::lateness;
 use crate::rules::unfinished::at_least;
-use crate::rules::value::{Value, bound_text, sentence, title};
-use crate::words;
-use assay_base::{Criterion, Measure, Span};
+use crate::rules::value::Value;
+use crate::words::{bound_text, title};
+use assay_base::{Criterion, Measure};
 
 /// A criterion on its way through the log.
 #[derive(Debug)]
@@ -32,7 +34,7 @@ pub struct Tracker {
     /// The first that was broken already when it was cut short.
     first_cut: Option<Figure>,
     /// The first window that holds and yet proves nothing, and why.
-    first_flaw: Option<(Figure, String)>,
+    first_flaw: Option<(Figure, Late)>,
     worst: Option<Figure>,
     targets: Vec<Option<Figure>>,
     broken_on: BrokenOn,
@@ -186,7 +188,7 @@ impl Tracker {
         left.unwrap_or(value)
     }
 
-    fn keep(&mut self, together: Figure, alone: Vec<(usize, Figure)>, flaw: Option<String>) -> bool {
+    fn keep(&mut self, together: Figure, alone: Vec<(usize, Figure)>, flaw: Option<Late>) -> bool {
         let broken = |figure: &&Figure| !figure.within && !figure.generator;
         let all_broken = alone.iter().all(|(_, figure)| !figure.within);
         let worst_alone =
@@ -233,64 +235,35 @@ impl Tracker {
 
     /// What speaks against PASS. `planned` is how many windows there should be.
     pub fn findings(&self, planned: u64, step: u32) -> Vec<Finding> {
+        let at = |figure: &Figure| At { figure: figure.clone(), planned, own_ns: self.own_ns() };
+        let on = || BrokenTargets { targets: self.broken_on.worst_first(), of: self.targets.len() };
         let mut findings = Vec::new();
-        let bound = bound_text(&self.criterion.bound);
-        let told = |figure: &Figure| {
-            let what = sentence(&self.criterion.stream, self.measure, &self.criterion.bound, &figure.text);
-            format!("{what}, bound {bound}")
+        let mut find = |figure: &Figure, what: What| {
+            findings.push(Finding::new(self.finding(what), self.deciding(figure, step)));
         };
         if let Some(figure) = &self.first_broken {
-            let text = format!("{}: {}{}", place(figure, planned, self.own_ns()), told(figure), self.extent(planned));
-            findings.push(Finding::new(Class::Broken, text, self.deciding(figure, step)));
+            let (broken, windows, held_before) = (self.broken, self.windows, self.held_before);
+            find(figure, What::Broken(at(figure), Extent { broken, windows, held_before, on: on() }));
         }
         if let Some(figure) = self.first_cut.as_ref().filter(|_| self.first_broken.is_none()) {
-            let place = place(figure, planned.max(2), self.own_ns());
-            let rest = "and the rest could not have changed that";
-            let on = words::broken_on(&self.broken_on.worst_first(), self.targets.len());
-            let on = if on.is_empty() { on } else { format!(" ({on})") };
-            let text = format!("{place}, which was cut short: {}, {rest}{on}", told(figure));
-            findings.push(Finding::new(Class::Broken, text, self.deciding(figure, step)));
+            find(figure, What::BrokenInCut(at(figure), on()));
         }
         if let Some(figure) = &self.first_generator {
-            let text = format!(
-                "{}: {}, but only because the test machine issued operations late",
-                place(figure, planned, self.own_ns()),
-                told(figure)
-            );
-            findings.push(Finding::new(Class::Unproven, text, self.deciding(figure, step)));
+            find(figure, What::ByTheGenerator(at(figure)));
         }
         if let Some((figure, why)) = &self.first_flaw {
-            let text = format!("{}: {}, but {why}", place(figure, planned, self.own_ns()), told(figure));
-            findings.push(Finding::new(Class::Unproven, text, self.deciding(figure, step)));
+            find(figure, What::Flawed(at(figure), why.clone()));
         }
         if self.stream.is_none() {
-            let text = format!("the criterion \"{}\" names a stream the run does not have", self.criterion);
-            findings.push(Finding::of_step(Class::Unproven, text, step));
+            findings.push(Finding::of_step(self.finding(What::NoStream), step));
         } else if self.windows == 0 && self.complete > 0 && self.unproven == 0 {
-            let text = format!("the criterion \"{}\" could not be judged: {}", self.criterion, self.why_not());
-            findings.push(Finding::of_step(Class::Unproven, text, step));
+            findings.push(Finding::of_step(self.finding(What::NotJudged), step));
         }
         findings
     }
 
-    fn why_not(&self) -> &'static str {
-        match self.criterion.threshold() {
-            Some(_) => "no operation completed, or the log does not count this threshold",
-            None => "no operation completed",
-        }
-    }
-
-    /// ` (broken in 7 of 12 slices; it held in 5 before; on 2 of 4 targets, the worst first: …)`
-    fn extent(&self, planned: u64) -> String {
-        let mut parts = Vec::new();
-        if planned > 1 {
-            let windows = if self.own_window { "windows" } else { "slices" };
-            parts.push(format!("broken in {} of {} {windows}", self.broken, self.windows));
-            parts.extend((self.held_before > 0).then(|| format!("it held in {} before", self.held_before)));
-        }
-        let on = words::broken_on(&self.broken_on.worst_first(), self.targets.len());
-        parts.extend((!on.is_empty()).then_some(on));
-        if parts.is_empty() { String::new() } else { format!(" ({})", parts.join("; ")) }
+    fn finding(&self, what: What) -> CriterionFinding {
+        CriterionFinding { criterion: self.criterion.clone(), what }
     }
 
     fn deciding(&self, figure: &Figure, step: u32) -> Deciding {
@@ -340,21 +313,6 @@ impl Tracker {
             note: self.note,
         }
     }
-}
-
-/// `in slice 6 (5 h to 6 h)` or `in window 5 of 10 s (40 s to 50 s)`, with the target where one is meant.
-pub fn place(figure: &Figure, planned: u64, own_ns: Option<u64>) -> String {
-    let time = |ns| Span::from_ns(ns).human();
-    let target = figure.target.as_ref().map(|target| format!(" on {target}")).unwrap_or_default();
-    if planned <= 1 {
-        return format!("over the measured {}{target}", time(figure.end_ns.saturating_sub(figure.start_ns)));
-    }
-    let from = if figure.start_ns == 0 { "0".to_owned() } else { time(figure.start_ns) };
-    let window = match own_ns {
-        None => format!("slice {}", figure.window),
-        Some(ns) => format!("window {} of {}", figure.window, time(ns)),
-    };
-    format!("in {window} ({from} to {}){target}", time(figure.end_ns))
 }
 
 fn worse(kept: &mut Option<Figure>, figure: Figure) {

@@ -4,16 +4,17 @@
 //! of the generator INVALID. The generator's own lag: its 99th percentile above the smallest threshold of the criteria
 //! makes a slice INVALID, above a tenth of it is a warning.
 
+use crate::finding::criterion::BrokenOn as BrokenTargets;
+use crate::finding::flaw::Flaw;
+use crate::finding::load::{Cause, LoadFinding, NotDelivered};
+use crate::finding::{Class, Finding, Kind};
 use crate::fold::cell::Cell;
 use crate::fold::layout::Layout;
 use crate::fold::window::{Window, sum};
 use crate::judgement::{CriterionOutcome, Deciding, Figure, Outcome};
 use crate::rules::broken::BrokenOn;
-use crate::rules::criterion::place;
-use crate::rules::finding::{Class, Finding};
 use crate::rules::lateness;
-use crate::rules::value::share_text;
-use crate::words;
+use crate::words::share_text;
 use assay_base::{Share, Span};
 
 /// One part in this many of the schedule may be left waiting at the end of a slice: 0.1 %.
@@ -53,13 +54,13 @@ pub struct LoadTracker {
 struct Found {
     target: Option<usize>,
     figure: Figure,
-    /// What speaks against it, if anything does: the sentence, and the figure that it gives.
-    fault: Option<(Class, String, Option<String>)>,
+    /// What speaks against it, if anything does.
+    fault: Option<Cause>,
 }
 
 impl Found {
     fn is(&self, class: Class) -> bool {
-        self.fault.as_ref().is_some_and(|fault| fault.0 == class)
+        self.fault.is_some_and(|cause| cause.class() == class)
     }
 }
 
@@ -101,8 +102,7 @@ impl LoadTracker {
         let Some((lower, upper)) = all.own_lag.p99_between(&layout.thresholds) else { return };
         let late = lower >= threshold.as_ns();
         if late && !layout.lateness {
-            let lag = Span::from_ns(lower).human();
-            window.invalid = Some(format!("the test machine issued 1% of all operations {lag} or more too late"));
+            window.invalid = Some(Flaw::OwnLag(lower));
         } else if is_slice && late && !self.warned_own_lag {
             self.warned_own_lag = true;
             self.warnings.push(format!(
@@ -142,8 +142,7 @@ impl LoadTracker {
         self.complete += u64::from(!window.repeated);
         if let Some(why) = &window.invalid {
             self.unproven += 1;
-            let text = format!("slice {} proves nothing: {why}", window.number);
-            self.find(Class::Unproven, text, window, None, None, None);
+            self.find(LoadFinding::Slice(window.number, why.clone()), window, None, None, None);
             return Seen { within: true, proves: false };
         }
         self.windows += 1;
@@ -169,11 +168,9 @@ impl LoadTracker {
         let expected = rate.as_f64() * (window.end_ns.saturating_sub(window.start_ns)) as f64 / 1e9;
         let least = expected * 0.999 - 6.0 * expected.sqrt() - 16.0;
         if (cell.scheduled as f64) < least {
-            let text = format!(
-                "in slice {} only {} operations of {} were due where the plan asks for {expected:.0}",
-                window.number, cell.scheduled, head.name
-            );
-            self.find(Class::Unproven, text, window, Some(&head.name), None, None);
+            let (slice, scheduled, stream) = (window.number, cell.scheduled, head.name.clone());
+            let found = LoadFinding::Thin { slice, stream, scheduled, expected };
+            self.find(found, window, Some(&head.name), None, None);
             return true;
         }
         false
@@ -193,10 +190,12 @@ impl LoadTracker {
             if let Some(target) = target {
                 less(&mut self.targets[target], &figure);
             }
-            let Some((class, cause, measured)) = fault else { continue };
-            let text = format!("{}: {cause}", place(&figure, self.planned, None));
-            self.find(class, text, window, Some(name), figure.target.clone(), measured.as_deref());
-            if class == Class::Broken {
+            let Some(cause) = fault else { continue };
+            let (stream, planned) = (name.to_owned(), self.planned);
+            let found = NotDelivered { stream, figure: figure.clone(), planned, cause, on: None };
+            let measured = cause.has_share().then_some(figure.text.as_str());
+            self.find(LoadFinding::NotDelivered(found), window, Some(name), figure.target.clone(), measured);
+            if cause.class() == Class::Broken {
                 if let Some(target) = target {
                     self.broken_on.add(target, &figure);
                 }
@@ -208,8 +207,7 @@ impl LoadTracker {
     /// Keeps the first finding of each class for each stream and target: the others say nothing new.
     fn find(
         &mut self,
-        class: Class,
-        text: String,
+        found: LoadFinding,
         window: &Window,
         stream: Option<&str>,
         target: Option<String>,
@@ -217,7 +215,7 @@ impl LoadTracker {
     ) {
         let same = |known: &Finding| {
             let place = &known.deciding;
-            known.class == class && place.stream.as_deref() == stream && place.target == target
+            known.class() == found.class() && place.stream.as_deref() == stream && place.target == target
         };
         if self.findings.iter().any(same) {
             return;
@@ -233,15 +231,21 @@ impl LoadTracker {
             start_ns: window.start_ns,
             end_ns: window.end_ns,
         };
-        self.findings.push(Finding { class, text, deciding });
+        self.findings.push(Finding::new(found, deciding));
     }
 
     /// What was found, with the targets that did not take their load.
     pub fn take_findings(&mut self) -> Vec<Finding> {
-        let on = words::broken_on(&self.broken_on.worst_first(), self.targets.len());
-        let on = if on.is_empty() { on } else { format!(" ({on})") };
+        let on = BrokenTargets { targets: self.broken_on.worst_first(), of: self.targets.len() };
         let mut findings = std::mem::take(&mut self.findings);
-        findings.iter_mut().filter(|it| it.class == Class::Broken).for_each(|it| it.text += &on);
+        for finding in &mut findings {
+            if let Kind::Load(load) = &mut finding.kind
+                && let LoadFinding::NotDelivered(found) = &mut **load
+                && found.cause.class() == Class::Broken
+            {
+                found.on = Some(on.clone());
+            }
+        }
         findings
     }
 
@@ -297,14 +301,11 @@ fn delivered_by(stream: usize, window: &Window, layout: &Layout) -> Vec<Found> {
 
 /// `None` where nothing was due.
 fn delivered(stream: usize, cell: &Cell, flow: Option<usize>, window: &Window, layout: &Layout) -> Option<Found> {
-    let name = layout.streams[stream].name.as_str();
     let offered = cell.carried_in.saturating_add(cell.scheduled);
     if offered > 0 && cell.ended() == 0 {
-        let (class, cause) = nothing_completed(cell);
-        let generator = class != Class::Broken;
-        let text = format!("none of {offered} {name} completed: {cause}");
-        let told = ("none".to_owned(), 0.0, offered, generator);
-        return Some(found(flow, window, layout, told, Some((class, text, None))));
+        let cause = nothing_completed(cell);
+        let told = ("none".to_owned(), 0.0, offered, cause.class() != Class::Broken);
+        return Some(found(flow, window, layout, told, Some(cause)));
     }
     if cell.scheduled == 0 {
         return None;
@@ -315,14 +316,7 @@ fn delivered(stream: usize, cell: &Cell, flow: Option<usize>, window: &Window, l
     let generator = !within && (own || behind_ns(cell, waiting, window) <= shift_ns(stream, flow, window, layout));
     let value = 1.0 - waiting as f64 / cell.scheduled as f64;
     let text = share_text(value, LEAST);
-    let fault = (!within).then(|| {
-        let (class, cause) = match generator {
-            true => (Class::Unproven, "the test machine could not keep up"),
-            false => (Class::Broken, "the device could not take it"),
-        };
-        let told = format!("only {text} of the scheduled {name} were issued; {cause}");
-        (class, told, Some(text.clone()))
-    });
+    let fault = (!within).then_some(if generator { Cause::Generator } else { Cause::Device });
     Some(found(flow, window, layout, (text, value, cell.scheduled, generator), fault))
 }
 
@@ -331,7 +325,7 @@ fn found(
     window: &Window,
     layout: &Layout,
     (text, value, operations, generator): (String, f64, u64, bool),
-    fault: Option<(Class, String, Option<String>)>,
+    fault: Option<Cause>,
 ) -> Found {
     let figure = Figure {
         window: window.number,
@@ -347,13 +341,13 @@ fn found(
     Found { target: flow.map(|flow| usize::from(layout.flows[flow].target)), figure, fault }
 }
 
-fn nothing_completed(cell: &Cell) -> (Class, &'static str) {
+fn nothing_completed(cell: &Cell) -> Cause {
     let few = cell.carried_in == 0 && cell.scheduled < TOO_FEW;
     let reached = cell.in_flight > 0 || cell.stuck > 0 || cell.issued > 0;
     match (few, reached && !lag_is_the_generators(cell)) {
-        (true, _) => (Class::Unproven, "too few to say anything"),
-        (false, true) => (Class::Broken, "the device completed nothing"),
-        (false, false) => (Class::Unproven, "the test machine issued nothing"),
+        (true, _) => Cause::TooFew,
+        (false, true) => Cause::NothingCompleted,
+        (false, false) => Cause::NothingIssued,
     }
 }
 

@@ -3,7 +3,6 @@
 pub mod broken;
 pub mod criterion;
 pub mod disk;
-pub mod finding;
 pub mod lateness;
 pub mod load;
 pub mod unfinished;

@@ -23,7 +23,7 @@ use assay_engine::shell::{Sink, Spin, Stop, Waiting};
 use assay_engine::{BLANK_CHECK, Host, Ledger, Merger, Peers, Setup, Totals, Worker, run_real};
 use assay_model::arrival::Part;
 use assay_model::{Address, Arrival, Plan};
-use assay_record::{CloseReason, Entry, Event, Frame};
+use assay_record::{CloseReason, Entry, Event, EventKind, Frame};
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -150,7 +150,7 @@ impl<'a> Real<'a> {
             }
             let spenders: Vec<Sender<Frame>> = lines.into_iter().map(|(_, spend)| spend).collect();
             if let Some(text) = chosen.warning.clone() {
-                let (what, details) = ("warning".to_owned(), BTreeMap::new());
+                let (what, details) = (EventKind::Warning, BTreeMap::new());
                 collector.event(Event { at_ns: clock.now().as_ns(), what, text, details });
             }
             let meters = Meters::new(self.plan, self.targets);
@@ -195,7 +195,7 @@ impl<'a> Real<'a> {
             let mut details = real.health();
             details.insert("target".to_owned(), target.to_string());
             let text = format!("health of {}", self.targets.name(target));
-            log.write(&Entry::Event(Event { at_ns: clock.now().as_ns(), what: "health".to_owned(), text, details }));
+            log.write(&Entry::Event(Event { at_ns: clock.now().as_ns(), what: EventKind::Health, text, details }));
         }
     }
 
@@ -388,7 +388,7 @@ fn troubles(now: Instant, health: Health) -> impl Iterator<Item = Event> {
     let refused = health.refused.map(|errno| {
         let text = format!("io_uring_enter gave {errno}: nothing more could be handed over; try --engine threads");
         let details = BTreeMap::from([("errno".to_owned(), errno.0.to_string())]);
-        Event { at_ns: now.as_ns(), what: "engine-failed".to_owned(), text, details }
+        Event { at_ns: now.as_ns(), what: EventKind::EngineFailed, text, details }
     });
     let counts = [
         ("submit_retries", health.submit_retries),
@@ -401,7 +401,7 @@ fn troubles(now: Instant, health: Health) -> impl Iterator<Item = Event> {
             "{retries} submissions had to be repeated, {dropped} were dropped and {overflowed} completions found no room"
         );
         let details = counts.iter().map(|(name, n)| ((*name).to_owned(), n.to_string())).collect();
-        Event { at_ns: now.as_ns(), what: "engine-health".to_owned(), text, details }
+        Event { at_ns: now.as_ns(), what: EventKind::EngineHealth, text, details }
     });
     refused.into_iter().chain(troubled)
 }
@@ -496,7 +496,7 @@ impl Collecting<'_> {
                 Ok(Told::Died(worker, why)) if running[worker] => {
                     // It is not finished: what the others do without its part is not the load, and is not written down.
                     let now = self.clock.now();
-                    let (what, text, details) = ("engine-failed".to_owned(), death(worker, &why), BTreeMap::new());
+                    let (what, text, details) = (EventKind::EngineFailed, death(worker, &why), BTreeMap::new());
                     collector.event(Event { at_ns: now.as_ns(), what, text: text.clone(), details });
                     reason = if reason == CloseReason::Completed { CloseReason::EngineFailed } else { reason };
                     (died, end) = (died.or(Some(text)), end.max(now));

@@ -291,7 +291,7 @@ fn happenings(part: &Part) -> Vec<Happening<'_>> {
         let details: Vec<String> = event.details.iter().map(|(name, value)| format!("{name} {value}")).collect();
         let details = if details.is_empty() { String::new() } else { format!(" ({})", details.join(", ")) };
         let text = format!("{}{details}", event.text);
-        Happening { at_ns: event.at_ns, at: clock(event.at_ns), what: &event.what, text }
+        Happening { at_ns: event.at_ns, at: clock(event.at_ns), what: event.what.as_str(), text }
     });
     let mut all: Vec<Happening<'_>> = gaps.chain(events).collect();
     all.sort_by_key(|happening| happening.at_ns);
