@@ -11,8 +11,9 @@ use crate::fold::placement::Placed;
 use crate::fold::rests::Rests;
 use crate::fold::window::{Window, Windows};
 use crate::judge::Options;
-use crate::rules::criterion::Tracker;
+use crate::rules::criterion::{Over, Tracker};
 use crate::rules::load::{LoadTracker, Seen};
+use crate::rules::own_lag::OwnLag;
 use assay_base::{Criterion, Span};
 use assay_record::Header;
 
@@ -36,6 +37,8 @@ pub(crate) struct Slices {
     pub(crate) judged: Vec<Judged>,
     /// Whether the load was delivered.
     pub(crate) load: LoadTracker,
+    /// How much of the lag was the generator's own.
+    pub(crate) own_lag: OwnLag,
     /// Those that are listed.
     pub(crate) kept: KeptSlices,
     /// Where the generator let a target rest.
@@ -60,7 +63,8 @@ impl Slices {
         Slices {
             step,
             stress,
-            load: LoadTracker::new(step, judged[0].windows.planned(), threshold, layout),
+            load: LoadTracker::new(step, judged[0].windows.planned(), layout),
+            own_lag: OwnLag::new(threshold),
             judged,
             kept: KeptSlices::default(),
             rests: Rests::new(layout),
@@ -128,7 +132,7 @@ impl Slices {
         let is_slice = index == 0;
         // Windows shorter than a slice rest on the operations in `forgiven` alone: their percentiles mean little.
         if self.judged[index].windows.length_ns() >= self.windows().length_ns() {
-            self.load.check_own_lag(&mut window, is_slice, layout);
+            self.own_lag.check(&mut window, is_slice, layout);
         }
         if is_slice && window.complete && !self.stress {
             self.rests.look(&window, layout, notes);
@@ -193,7 +197,7 @@ impl Slices {
         if self.stress {
             return false;
         }
-        let held_back = self.load.is_held_back(window, layout);
+        let held_back = self.own_lag.is_held_back(window, layout);
         let mut broken = false;
         for (_, tracker) in &mut self.judged[index].trackers {
             let figures = tracker.broken_by(window, layout);
@@ -224,8 +228,9 @@ fn windows_of(criteria: &[Criterion], slice_ns: u64, options: &Options, layout: 
             judged.len() - 1
         });
         let length = judged[index].windows.length_ns();
-        let tracker = Tracker::new(criterion, options.judge_on, length, note(asked, length), layout);
-        judged[index].trackers.push((order, tracker.in_own_window(index > 0)));
+        let over = Over { window_ns: length, own: index > 0, note: note(asked, length) };
+        let criterion = Criterion { measure: options.judge_on.unwrap_or(criterion.measure), ..criterion.clone() };
+        judged[index].trackers.push((order, Tracker::new(criterion, over, layout)));
     }
     judged
 }

@@ -3,14 +3,14 @@
 //! A header begins a segment. Intervals are placed in measured time, and every machine is fed the same placed interval: the
 //! accounts say whether it adds up, the slices hand windows to the rules, the rest adds up. Only this file knows all of them.
 
-use crate::finding::course::{CourseFinding, Ending};
+use crate::finding::course::CourseFinding;
 use crate::finding::flaw::Flaw;
 use crate::finding::log::{Contradiction, LogFinding};
 use crate::finding::target::TargetFinding;
 use crate::finding::{Finding, Kind, deciding};
-use crate::fold::accounts::{Accounts, Place};
+use crate::fold::accounts::Place;
 use crate::fold::clocks::Told;
-use crate::fold::closing::{self, Ended, ended};
+use crate::fold::closing::ended;
 use crate::fold::distributions::Distributions;
 use crate::fold::environment::Environment;
 use crate::fold::events::Events;
@@ -19,34 +19,19 @@ use crate::fold::integrity::IntegrityFold;
 use crate::fold::layout::Layout;
 use crate::fold::notes::Notes;
 use crate::fold::placement::{Placed, Placement};
+use crate::fold::segment::{Known, Said, Segment};
 use crate::fold::series::SeriesFold;
 use crate::fold::slices::Slices;
 use crate::fold::steady::SteadyFold;
 use crate::fold::targets::Targets;
-use crate::fold::told::{Told as Failed, Uncounted};
+use crate::fold::told::Uncounted;
 use crate::fold::totals::Totals;
-use crate::fold::warm_up::WarmUp;
 use crate::judge::Options;
 use crate::judgement::{Gap, TargetTotals};
 use crate::rules::disk;
 use crate::verdict::Verdict;
 use assay_base::{Criterion, Span};
 use assay_record::{Close, CloseReason, Event, EventKind, Header, Histograms, Interval};
-
-/// What begins anew with each segment.
-#[derive(Debug)]
-struct Segment {
-    accounts: Accounts,
-    warm_up: WarmUp,
-    /// Failures that events tell of.
-    failed: Failed,
-}
-
-impl Segment {
-    fn new(header: &Header) -> Segment {
-        Segment { accounts: Accounts::new(header), warm_up: WarmUp::new(header), failed: Failed::default() }
-    }
-}
 
 /// What is added up over the measured time.
 #[derive(Debug)]
@@ -285,11 +270,12 @@ impl StepFold {
         self.segment.accounts.close(close);
     }
 
-    /// What failed in intervals that the log lost, as far as events tell of it: that decides as well as what was counted.
-    fn count_told(&mut self) {
-        let (uncounted, lost) = std::mem::take(&mut self.segment.failed).end();
+    /// What a segment's end says: what failed in intervals that the log lost, as far as events tell of it, counts as well as what
+    /// was counted.
+    fn check_segment(&mut self) {
+        self.events.place(&self.placement);
         let at_ns = self.placement.reached_ns();
-        for Uncounted { flow, first_ns, interval } in uncounted {
+        for Uncounted { flow, first_ns, interval } in self.segment.take_uncounted() {
             if flow >= self.layout.flows.len() {
                 self.notes.find(CourseFinding::UnknownFlow);
                 continue;
@@ -300,45 +286,25 @@ impl StepFold {
                 self.measured.totals.add_failures(flow, &interval);
             }
         }
-        if let Some(told) = lost.filter(|_| self.segment.accounts.closed().is_none()) {
-            self.notes.find(CourseFinding::Ended(Ending::TargetLost, Some(told)));
-        }
-    }
-
-    /// What a segment's end says, and whether its closing line agrees with what was found.
-    fn check_segment(&mut self) {
-        self.events.place(&self.placement);
-        self.count_told();
-        self.check_steady();
-        let Some(close) = self.segment.accounts.closed().cloned() else { return };
-        let accounts = &self.segment.accounts;
-        let behind = if self.layout.lateness { self.targets.generator_behind_ns() } else { 0 };
-        let (issued, max_lag_ns) = (accounts.issued(), self.header.max_lag_ns);
-        if let Some(found) = closing::judge(&close, Ended { issued, generator_behind_ns: behind, max_lag_ns }) {
-            self.notes.find_at(found, self.placement.reached_ns());
-        }
-        if accounts.ends_behind(&close, self.layout.tolerance_ns()) {
-            self.spoil(Contradiction::Closed { at_ns: close.at_ns });
-        }
-        let accounts = &self.segment.accounts;
-        if let Some(found) = accounts.found_instead(&close).filter(|_| !self.notes.damaged) {
-            self.notes.find(LogFinding::Count(close.intervals, found));
-        } else if let Some(found) = accounts.contradicts(&close) {
-            self.notes.contradictions += 1;
-            self.notes.find(LogFinding::Contradiction(found));
-        }
-    }
-
-    /// A certification that was to begin with a steady load and did not proves nothing; any other run says so.
-    fn check_steady(&mut self) {
-        if !self.placement.has_measured() {
-            return;
-        }
-        let Some(why) = self.segment.warm_up.take_failure() else { return };
-        if self.header.step.is_some() {
-            self.notes.find(CourseFinding::NotSteady(why));
-        } else {
-            self.notes.warnings.push(format!("measured without having reached a steady state: {why}"));
+        let known = Known {
+            certifies: self.header.step.is_some(),
+            measured: self.placement.has_measured(),
+            damaged: self.notes.damaged,
+            generator_behind_ns: if self.layout.lateness { self.targets.generator_behind_ns() } else { 0 },
+            max_lag_ns: self.header.max_lag_ns,
+            tolerance_ns: self.layout.tolerance_ns(),
+        };
+        for said in self.segment.end(known) {
+            match said {
+                Said::OfStep(found) => self.notes.find(found),
+                Said::Now(found) => self.notes.find_at(found, at_ns),
+                Said::Spoils(found) => self.spoil(found),
+                Said::Contradicts(found) => {
+                    self.notes.contradictions += 1;
+                    self.notes.find(LogFinding::Contradiction(found));
+                }
+                Said::Warning(text) => self.notes.warnings.push(text),
+            }
         }
     }
 
@@ -370,6 +336,12 @@ impl StepFold {
     /// What was done to the targets so far.
     pub(crate) fn target_totals(&self) -> Vec<TargetTotals> {
         self.targets.totals(&self.header, &self.slices.rests.targets)
+    }
+
+    /// Gives away what was found.
+    pub(crate) fn take_notes(&mut self) -> Notes {
+        let step = self.notes.step();
+        std::mem::replace(&mut self.notes, Notes::new(step))
     }
 
     /// Whether what was found so far makes the step FAIL, if nothing else is found.

@@ -48,9 +48,9 @@ pub enum Outcome {
     NotApplied,
 }
 
-/// One criterion and how it came out.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct CriterionOutcome {
+/// What a criterion asks for.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Asked {
     /// The criterion as its text, or `load delivered at least 99.9% per slice`.
     pub criterion: String,
     /// What is measured, in words: `reads response over 1 ms`.
@@ -68,6 +68,14 @@ pub struct CriterionOutcome {
     pub threshold: Option<Span>,
     /// Length of its windows as judged.
     pub window_ns: u64,
+}
+
+/// One criterion and how it came out.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct CriterionOutcome {
+    /// What it asks for.
+    #[serde(flatten)]
+    pub asked: Asked,
     /// How it came out.
     pub outcome: Outcome,
     /// Windows judged.

@@ -13,7 +13,7 @@ mod streams;
 mod targets;
 
 pub use conditions::{ClockEvent, Clocks, Gap, GeneratorCost, Intervals};
-pub use criteria::{BrokenTarget, CriterionOutcome, Deciding, Figure, Outcome};
+pub use criteria::{Asked, BrokenTarget, CriterionOutcome, Deciding, Figure, Outcome};
 pub use log::{Damaged, LogSum};
 pub use series::{Bands, Change, FlowSeries, Heat, Series, Steadiness, SteadyWindow, StreamSeries};
 pub use streams::{Blocked, Counts, Slice, SliceStream, SliceTimes, StreamTotals, TimesSummary, percent_of};
