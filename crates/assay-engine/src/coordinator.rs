@@ -8,7 +8,7 @@ use crate::account::Ending;
 use crate::merge::{Merged, Merger};
 use crate::rules::Totals;
 use assay_base::Instant;
-use assay_record::{CloseReason, Event, Frame};
+use assay_record::{CloseReason, Event, EventKind, Frame};
 use std::collections::BTreeMap;
 
 /// What a worker reports.
@@ -97,7 +97,7 @@ impl Coordinator {
         let text = format!("worker {worker} died, which is a bug in assay: {words}");
         self.over(worker, CloseReason::EngineFailed, at);
         self.death.get_or_insert_with(|| text.clone());
-        Event { at_ns: at.as_ns(), what: "engine-failed".to_owned(), text, details: BTreeMap::new() }
+        Event { at_ns: at.as_ns(), what: EventKind::EngineFailed, text, details: BTreeMap::new() }
     }
 
     /// One worker alone is not the load: where it ends before the plan does, the others end with it.
@@ -254,7 +254,7 @@ mod tests {
         let (mut run, mut frame) = running();
         run.hear(0, frame(0, 3));
         let event = run.hear(1, died(700)).unwrap();
-        assert_eq!((event.what.as_str(), event.at_ns), ("engine-failed", 700_000_000));
+        assert_eq!((event.what.clone(), event.at_ns), (EventKind::EngineFailed, 700_000_000));
         assert_eq!(event.text, "worker 1 died, which is a bug in assay: on purpose");
         assert_eq!(run.stop(), Some(CloseReason::EngineFailed));
         assert!(run.hear(1, died(800)).is_none(), "it dies once");

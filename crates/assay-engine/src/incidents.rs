@@ -3,7 +3,7 @@
 use crate::payload::Particulars;
 use crate::rules::Limits;
 use assay_base::{Code, Instant, Request};
-use assay_record::Event;
+use assay_record::{Event, EventKind};
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
@@ -45,8 +45,8 @@ impl Incidents {
     }
 
     /// Writes an event.
-    pub fn say(&mut self, now: Instant, what: &str, text: String, details: BTreeMap<String, String>) {
-        self.events.push(Event { at_ns: now.as_ns(), what: what.to_owned(), text, details });
+    pub fn say(&mut self, now: Instant, what: EventKind, text: String, details: BTreeMap<String, String>) {
+        self.events.push(Event { at_ns: now.as_ns(), what, text, details });
     }
 
     /// Writes an event about one request, unless there are too many of them; that a target is lost is always written. `code` comes with
@@ -54,12 +54,12 @@ impl Incidents {
     pub fn tell<R: Request>(
         &mut self,
         now: Instant,
-        what: &str,
+        what: EventKind,
         text: String,
         about: About<R>,
         code: Option<(Code, Cow<'static, str>)>,
     ) {
-        if what != "target-lost" && self.are_enough() {
+        if what != EventKind::TargetLost && self.are_enough() {
             return;
         }
         self.told += 1;
@@ -77,7 +77,7 @@ impl Incidents {
         if !self.are_enough() {
             self.told += 1;
             details.extend(place(flow, target));
-            self.say(now, "damage", text, details);
+            self.say(now, EventKind::Damage, text, details);
         }
     }
 

@@ -5,7 +5,7 @@ use crate::payload::{At, Payload};
 use crate::source::{Next, Source};
 use crate::worker::Worker;
 use assay_base::{Device, Instant, Request, Ticket};
-use assay_record::CloseReason;
+use assay_record::{CloseReason, EventKind};
 use std::collections::BTreeMap;
 
 impl<D: Device, S: Source<Request = D::Request>, P: Payload<D>> Worker<D, S, P> {
@@ -76,7 +76,7 @@ impl<D: Device, S: Source<Request = D::Request>, P: Payload<D>> Worker<D, S, P> 
             now.since(due).human(),
             self.max_lag
         );
-        self.incidents.say(now, "lag-stop", text, BTreeMap::from([("flow".to_owned(), index.to_string())]));
+        self.incidents.say(now, EventKind::LagStop, text, BTreeMap::from([("flow".to_owned(), index.to_string())]));
         self.stop(now, reason);
     }
 

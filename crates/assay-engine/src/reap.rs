@@ -7,7 +7,7 @@ use crate::queue::{Begun, Slot};
 use crate::source::Source;
 use crate::worker::{Worker, about};
 use assay_base::{Code, Completion, Device, Done, Instant, Request, Span, Ticket};
-use assay_record::{CloseReason, Excess, Failure};
+use assay_record::{CloseReason, EventKind, Excess, Failure};
 
 impl<D: Device, S: Source<Request = D::Request>, P: Payload<D>> Worker<D, S, P> {
     /// Where time is virtual and the device sure, it does not matter when completions are looked at.
@@ -55,7 +55,7 @@ impl<D: Device, S: Source<Request = D::Request>, P: Payload<D>> Worker<D, S, P> 
         let slot = *self.queue.last(completion.ticket);
         self.agenda.flows[usize::from(slot.flow)].stuck -= 1;
         let text = format!("an operation came back after {}", completion.completed.since(slot.submitted).human());
-        self.tell(now, "late-completion", text, &slot, None);
+        self.tell(now, EventKind::LateCompletion, text, &slot, None);
     }
 
     /// Counts what came back in full.
@@ -177,7 +177,7 @@ impl<D: Device, S: Source<Request = D::Request>, P: Payload<D>> Worker<D, S, P> 
                 self.book.recorder.short(index, failure);
                 let (all, name) = (slot.request.bytes(), self.device.name(code));
                 let text = format!("{moved} of {all} bytes were moved, and the rest failed with {name}");
-                self.tell(now, "short-io", text, slot, Some(code));
+                self.tell(now, EventKind::ShortIo, text, slot, Some(code));
             }
             Err(Code::NOT_SUBMITTED) => {
                 self.book.recorder.not_submitted(index);
@@ -213,9 +213,15 @@ impl<D: Device, S: Source<Request = D::Request>, P: Payload<D>> Worker<D, S, P> 
             0 => format!("{len} of {all} bytes were moved"),
             _ => format!("{moved} of {all} bytes were moved at first, and {len} when the rest was asked for"),
         };
-        self.tell(now, "short-io", text, slot, None);
+        self.tell(now, EventKind::ShortIo, text, slot, None);
         if len == 0 {
-            self.tell(now, "target-lost", "nothing could be moved: the target ends before its size".into(), slot, None);
+            self.tell(
+                now,
+                EventKind::TargetLost,
+                "nothing could be moved: the target ends before its size".into(),
+                slot,
+                None,
+            );
             self.stop(now, CloseReason::TargetLost);
         }
     }
@@ -223,11 +229,11 @@ impl<D: Device, S: Source<Request = D::Request>, P: Payload<D>> Worker<D, S, P> 
     #[cold]
     fn failed(&mut self, now: Instant, slot: &Slot<D::Request>, code: Code) {
         let name = self.device.name(code);
-        self.tell(now, "io-error", format!("an operation failed with {name}"), slot, Some(code));
+        self.tell(now, EventKind::IoError, format!("an operation failed with {name}"), slot, Some(code));
         if let Some(failures) = self.incidents.failed(about(&self.agenda, slot).target) {
             let text =
                 format!("{failures} operations in a row failed, the last with {name}: the target is taken for lost");
-            self.tell(now, "target-lost", text, slot, Some(code));
+            self.tell(now, EventKind::TargetLost, text, slot, Some(code));
             self.stop(now, CloseReason::TargetLost);
         }
     }

@@ -15,7 +15,7 @@ use crate::stage::Stage;
 use crate::timeline::Timeline;
 use assay_base::{Code, Device, Done, Instant, Span};
 use assay_model::Plan;
-use assay_record::{CloseReason, Event, Frame, Recorder};
+use assay_record::{CloseReason, Event, EventKind, Frame, Recorder};
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -220,7 +220,7 @@ impl<D: Device, S: Source<Request = D::Request>, P: Payload<D>> Worker<D, S, P> 
             None => {
                 let text =
                     format!("the end of the warm-up was {} ago when this worker was told", now.since(at).human());
-                self.incidents.say(now, "warning", text, BTreeMap::new());
+                self.incidents.say(now, EventKind::Warning, text, BTreeMap::new());
                 return self.stop(now, CloseReason::GeneratorLag);
             }
         }
@@ -283,7 +283,14 @@ impl<D: Device, S: Source<Request = D::Request>, P: Payload<D>> Worker<D, S, P> 
     }
 
     /// Writes an event about the request of a slot.
-    pub(crate) fn tell(&mut self, now: Instant, what: &str, text: String, slot: &Slot<D::Request>, code: Option<Code>) {
+    pub(crate) fn tell(
+        &mut self,
+        now: Instant,
+        what: EventKind,
+        text: String,
+        slot: &Slot<D::Request>,
+        code: Option<Code>,
+    ) {
         let code: Option<(Code, Cow<'static, str>)> = code.map(|code| (code, self.device.name(code)));
         self.incidents.tell(now, what, text, about(&self.agenda, slot), code);
     }
@@ -317,7 +324,7 @@ impl<D: Device, S: Source<Request = D::Request>, P: Payload<D>> Worker<D, S, P> 
         queue.mark_stuck(is_stuck, |slot| {
             agenda.flows[usize::from(slot.flow)].stuck += 1;
             let text = format!("an operation has been in flight for {}", now.since(slot.submitted).human());
-            incidents.tell(now, "stuck", text, about(agenda, slot), None);
+            incidents.tell(now, EventKind::Stuck, text, about(agenda, slot), None);
         });
     }
 

@@ -7,7 +7,7 @@ mod common;
 
 use assay_base::Span;
 use assay_formats::act::conf::{Kind, Outcome, read_like_act};
-use assay_formats::act::log::{Block, EventKind, Item, Log, write};
+use assay_formats::act::log::{Block, Item, LineKind, Log, write};
 use assay_formats::act::slices::{SliceTable, tabulate, write_old_table};
 use std::path::{Path, PathBuf};
 
@@ -121,7 +121,7 @@ fn the_table_of_3_0_as_its_own_analyzer_wrote_it() {
     }
 }
 
-fn blocks_and_events(path: &Path) -> (Log<std::io::BufReader<std::fs::File>>, Vec<Block>, Vec<EventKind>) {
+fn blocks_and_events(path: &Path) -> (Log<std::io::BufReader<std::fs::File>>, Vec<Block>, Vec<LineKind>) {
     let mut log = open(path);
     let (mut blocks, mut events) = (Vec::new(), Vec::new());
     for item in log.by_ref() {
@@ -167,11 +167,11 @@ fn a_log_written_again_is_the_same_log() {
 fn what_went_wrong_is_seen() {
     let mut seen = 0;
     for case in [cases("act"), cases("act-edge")].concat() {
-        let expected: &[(EventKind, usize)] = match name_of(&case) {
-            "storage-eio" => &[(EventKind::IoError, 30), (EventKind::Stopped, 0)],
-            "index-lag" => &[(EventKind::Lag, 8), (EventKind::Stopped, 8)],
-            "storage-lag-largeblock" => &[(EventKind::Lag, 1), (EventKind::Stopped, 1)],
-            "concatenated-two-runs" => &[(EventKind::SecondRun, 1)],
+        let expected: &[(LineKind, usize)] = match name_of(&case) {
+            "storage-eio" => &[(LineKind::IoError, 30), (LineKind::Stopped, 0)],
+            "index-lag" => &[(LineKind::Lag, 8), (LineKind::Stopped, 8)],
+            "storage-lag-largeblock" => &[(LineKind::Lag, 1), (LineKind::Stopped, 1)],
+            "concatenated-two-runs" => &[(LineKind::SecondRun, 1)],
             _ => continue,
         };
         let (_, _, events) = blocks_and_events(&case.join("log.txt"));

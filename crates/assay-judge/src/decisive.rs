@@ -12,7 +12,7 @@ impl Judgement {
         let place = self.deciding.as_ref();
         let measured = |outcome: &&CriterionOutcome| {
             let figure = outcome.measured.as_ref().map(|figure| figure.text.as_str());
-            place.is_some_and(|place| outcome.stream == place.stream && figure == place.measured.as_deref())
+            place.is_some_and(|place| outcome.asked.stream == place.stream && figure == place.measured.as_deref())
         };
         let nearest = || {
             let judged = criteria().filter_map(|outcome| Some((outcome, share_of_bound(outcome)?)));
@@ -25,7 +25,7 @@ impl Judgement {
 /// The worst figure as a share of its bound; `None` for what is not a bound from above.
 fn share_of_bound(outcome: &CriterionOutcome) -> Option<f64> {
     let worst = outcome.worst.as_ref()?.value;
-    let bound = match outcome.criterion.parse::<Criterion>().ok()?.bound {
+    let bound = match outcome.asked.criterion.parse::<Criterion>().ok()?.bound {
         Bound::Over { below, .. } => below.as_f64(),
         Bound::OverAtMost { at_most, .. } => at_most.as_f64(),
         Bound::MeanAtMost(mean) => mean.as_ns() as f64,

@@ -1,10 +1,12 @@
 //! From a log to a judgement: reads entries, opens and ends steps, and lets the heaviest step decide.
 
+use crate::finding::Finding;
+use crate::finding::log::LogFinding;
+use crate::finding::target::TargetFinding;
 use crate::fold::finish::{Finished, finish};
 use crate::fold::step::StepFold;
 use crate::judgement::{Damaged, Judgement, SCHEMA};
 use crate::rules::disk;
-use crate::rules::finding::{Class, Finding};
 use crate::verdict::Verdict;
 use assay_base::{Criterion, Measure, Span};
 use assay_record::{CloseReason, Damage, Entry, Header, Reader};
@@ -151,7 +153,7 @@ impl Fold {
         let number = header.step.as_ref().map_or(self.finished.len() as u32 + 1, |step| step.number);
         match StepFold::new(number, header, &self.options) {
             Ok(mut step) => {
-                step.findings.extend(self.early.take());
+                step.notes.findings.extend(self.early.take());
                 step.foreign(foreign);
                 self.current = Some(step);
             }
@@ -160,7 +162,7 @@ impl Fold {
     }
 
     /// What others wrote to targets that come up for the first time: later the run itself has written to them.
-    fn foreign(&mut self, header: &Header) -> Vec<String> {
+    fn foreign(&mut self, header: &Header) -> Vec<TargetFinding> {
         let fresh = header.targets.iter().filter(|target| self.targets.insert(target.name.clone()));
         fresh.filter_map(disk::foreign).collect()
     }
@@ -172,26 +174,15 @@ impl Fold {
 
     /// A place where the log is not what was written.
     pub fn damage(&mut self, damage: Damage) {
-        let step = self.current.as_ref().map_or(1, |step| step.number);
         let place = if damage.line == 0 { damage.what.clone() } else { damage.to_string() };
-        let (class, text) = match damage.torn_tail {
-            true => (Class::Missing, format!("the log ends in the middle of a line ({place})")),
-            false => (Class::Unproven, format!("the log is damaged: {place}")),
-        };
         self.met.get_or_insert_with(|| place.clone());
-        let finding = Finding::of_step(class, text, step);
+        let found = match damage.torn_tail {
+            true => LogFinding::TornTail(place),
+            false => LogFinding::Damaged(place),
+        };
         match &mut self.current {
-            Some(step) => {
-                step.damage();
-                if !step
-                    .findings
-                    .iter()
-                    .any(|known| known.class == class && known.text.starts_with("the log is damaged"))
-                {
-                    step.findings.push(finding);
-                }
-            }
-            None => drop(self.early.get_or_insert(finding)),
+            Some(step) => step.damage(found),
+            None => drop(self.early.get_or_insert_with(|| Finding::of_step(found, 1))),
         }
         if self.damage.len() < DAMAGE {
             let Damage { line, offset, torn_tail, what } = damage;

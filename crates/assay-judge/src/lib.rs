@@ -5,6 +5,7 @@
 //! machine of its own that is told verdicts.
 #![cfg_attr(test, allow(clippy::disallowed_methods, reason = "tests make files and threads of their own"))]
 
+mod finding;
 mod fold;
 mod rules;
 

@@ -1,8 +1,8 @@
 //! Times, changes and names in words, for reasons and every rendering alike.
 
-use crate::judgement::{BrokenTarget, Change, Steadiness};
-use assay_base::Span;
+use crate::judgement::{BrokenTarget, Change, Figure, Steadiness};
 use assay_base::text::printable;
+use assay_base::{Bound, Measure, Share, Span};
 
 /// A name of a file or target as a shell takes it for one word, for commands that are shown to be typed.
 pub fn for_a_shell(name: &str) -> String {
@@ -66,6 +66,69 @@ pub(crate) fn change(steadiness: &Steadiness, change: &Change) -> String {
         level(steadiness, change.before),
         level(steadiness, change.after)
     )
+}
+
+/// `in slice 6 (5 h to 6 h)` or `in window 5 of 10 s (40 s to 50 s)`, with the target where one is meant.
+pub(crate) fn place(figure: &Figure, planned: u64, own_ns: Option<u64>) -> String {
+    let time = |ns| Span::from_ns(ns).human();
+    let target = figure.target.as_ref().map(|target| format!(" on {target}")).unwrap_or_default();
+    if planned <= 1 {
+        return format!("over the measured {}{target}", time(figure.end_ns.saturating_sub(figure.start_ns)));
+    }
+    let from = if figure.start_ns == 0 { "0".to_owned() } else { time(figure.start_ns) };
+    let window = match own_ns {
+        None => format!("slice {}", figure.window),
+        Some(ns) => format!("window {} of {}", figure.window, time(ns)),
+    };
+    format!("in {window} ({from} to {}){target}", time(figure.end_ns))
+}
+
+/// `2.70%`; small shares keep the digits that tell them from zero.
+pub(crate) fn percent(share: f64) -> String {
+    let percent = share * 100.0;
+    if percent > 0.0 && percent < 0.01 { format!("{percent:.4}%") } else { format!("{percent:.2}%") }
+}
+
+/// As [`percent`], with more digits where two would read as the bound itself.
+pub(crate) fn share_text(share: f64, limit: Share) -> String {
+    let text = percent(share);
+    if text == percent(limit.as_f64()) && share != limit.as_f64() { format!("{:.5}%", share * 100.0) } else { text }
+}
+
+/// A bound's own digits, where three are too few for it.
+fn exact(span: Span) -> String {
+    let short = span.human();
+    let same = short.replace(' ', "").replace('µ', "u").parse() == Ok(span);
+    if same { short } else { span.to_string() }
+}
+
+/// The bound in words: `< 5%`.
+pub(crate) fn bound_text(bound: &Bound) -> String {
+    match bound {
+        Bound::Over { below, .. } => format!("< {below}"),
+        Bound::OverAtMost { at_most, .. } => format!("<= {at_most}"),
+        Bound::MeanAtMost(span) => format!("<= {}", exact(*span)),
+    }
+}
+
+/// What is measured, in words: `reads response over 1 ms`.
+pub(crate) fn title(stream: &str, measure: Measure, bound: &Bound) -> String {
+    match bound {
+        Bound::Over { over, .. } | Bound::OverAtMost { over, .. } => {
+            format!("{stream} {measure} over {}", over.human())
+        }
+        Bound::MeanAtMost(_) => format!("{stream} {measure} mean"),
+    }
+}
+
+/// What was measured, as a sentence: `8.00% of reads had a response over 1 ms`, `the mean response of reads was 31 ms`.
+pub(crate) fn sentence(stream: &str, measure: Measure, bound: &Bound, measured: &str) -> String {
+    match bound {
+        Bound::Over { over, .. } | Bound::OverAtMost { over, .. } => {
+            format!("{measured} of {stream} had a {measure} over {}", over.human())
+        }
+        Bound::MeanAtMost(_) => format!("the mean {measure} of {stream} was {measured}"),
+    }
 }
 
 #[cfg(test)]

@@ -186,7 +186,7 @@ fn what_never_happened_is_said_in_words() {
         line.lag_mean_ns.iter_mut().for_each(|ns| *ns = Some(0));
         line.share_over.iter_mut().for_each(|share| *share = Some(0.0));
     }
-    judgement.part.criteria.retain(|outcome| outcome.stream.is_none());
+    judgement.part.criteria.retain(|outcome| outcome.asked.stream.is_none());
     let quiet = page(&judgement);
     assert!(!quiet.contains("data-chart=\"lag\"") && !quiet.contains("data-chart=\"share\""));
     assert!(quiet.contains("full queue: always 0.</p>") && quiet.contains("over 1ms: always 0.</p>"));

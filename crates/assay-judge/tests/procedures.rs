@@ -29,7 +29,7 @@ fn a_good_device_passes_and_says_what_was_closest() {
     assert_eq!(judged.verdict, Verdict::Pass, "{}", judged.reason);
     assert!(judged.reason.contains("all 3 slices") && judged.reason.contains("1.00%"), "{}", judged.reason);
     let part = &judged.part;
-    assert_eq!(part.criteria[0].title, "load delivered");
+    assert_eq!(part.criteria[0].asked.title, "load delivered");
     assert!(part.criteria.iter().all(|criterion| criterion.outcome == Outcome::Pass && criterion.windows == 3));
     let reads = &part.streams[0];
     assert_eq!((reads.counts.scheduled, reads.counts.operations), (108_000, 108_000));
@@ -622,7 +622,7 @@ fn service_instead_of_response() {
     let service = Options { judge_on: Some(Measure::Service), ..Options::default() };
     let judged = judge_with(&bytes, &service);
     assert_eq!(judged.verdict, Verdict::Pass, "{}", judged.reason);
-    assert_eq!(judged.part.criteria[1].criterion, "reads service over 1ms below 5% per 1h");
+    assert_eq!(judged.part.criteria[1].asked.criterion, "reads service over 1ms below 5% per 1h");
 }
 
 fn step(number: u32, stress: bool) -> assay_record::Header {

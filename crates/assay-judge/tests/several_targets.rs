@@ -32,11 +32,11 @@ fn everywhere(judged: &Judgement, words: &str) {
 fn worst_is_worst(judged: &Judgement) {
     for criterion in &judged.part.criteria {
         let (Some(worst), Some(measured)) = (&criterion.worst, &criterion.measured) else { continue };
-        let sign = if criterion.stream.is_none() { -1.0 } else { 1.0 };
+        let sign = if criterion.asked.stream.is_none() { -1.0 } else { 1.0 };
         for figure in criterion.targets.iter().chain([measured]) {
-            assert!(worst.value * sign >= figure.value * sign, "{}: {worst:?} {figure:?}", criterion.title);
+            assert!(worst.value * sign >= figure.value * sign, "{}: {worst:?} {figure:?}", criterion.asked.title);
         }
-        assert!(criterion.broken <= criterion.windows, "{}", criterion.title);
+        assert!(criterion.broken <= criterion.windows, "{}", criterion.asked.title);
     }
 }
 

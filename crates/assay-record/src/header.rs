@@ -1,4 +1,4 @@
-//! What a log says once: the header of a segment, events, and the closing line.
+//! What a log says once in a segment: its header and its closing line.
 //!
 //! A log is a sequence of segments, each opened by a header. A plain run is one segment; each step of a certification is
 //! one; a run that was continued adds one with `continues` set, and the time between is the gap.
@@ -224,20 +224,6 @@ pub struct Preparation {
     /// known, as after a restart of the machine.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub foreign_bytes: Option<u64>,
-}
-
-/// Something that happened at a moment.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Event {
-    /// When, on the run's time line, nanoseconds.
-    pub at_ns: u64,
-    /// Kind: `io-error`, `stuck`, `late-completion`, `lag-stop`, `interrupted`, `environment`, `warning` …
-    pub what: String,
-    /// The sentence.
-    pub text: String,
-    /// Figures, by name.
-    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    pub details: BTreeMap<String, String>,
 }
 
 /// The last line of a segment.

@@ -4,6 +4,7 @@
 //! log is the only bridge between running and judging; `docs/FORMATS.md` specifies it.
 #![cfg_attr(test, allow(clippy::disallowed_methods, reason = "tests make files and threads of their own"))]
 
+pub mod event;
 pub mod header;
 pub mod interval;
 mod late;
@@ -13,8 +14,9 @@ pub mod recorder;
 pub mod thresholds;
 pub mod times;
 
+pub use event::{Event, EventKind};
 pub use header::{
-    Close, CloseReason, Event, FlowHead, Header, PhaseHead, PhaseKind, Preparation, StepHead, StreamHead, TargetHead,
+    Close, CloseReason, FlowHead, Header, PhaseHead, PhaseKind, Preparation, StepHead, StreamHead, TargetHead,
 };
 pub use interval::{
     ClockSample, DiskCounters, FailureTimes, FlowHistograms, FlowInterval, Histograms, HostSample, Interval, Lateness,

@@ -4,7 +4,8 @@
 //! the comma that follows it, up to the line feed, which is not included. `seq` counts lines from 0 over the whole file. So a
 //! damaged byte, a lost line and a torn tail are all noticed, and every undamaged line can still be read.
 
-use crate::header::{Close, Event, FORMAT, Header};
+use crate::event::Event;
+use crate::header::{Close, FORMAT, Header};
 use crate::interval::{Histograms, Interval};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};

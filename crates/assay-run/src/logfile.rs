@@ -4,7 +4,7 @@
 use crate::failure::{Failure, shown};
 use crate::files;
 use crate::resume::{self, Held, Scan};
-use assay_record::{Close, Entry, Event, Reader, Writer};
+use assay_record::{Close, Entry, Event, EventKind, Reader, Writer};
 use std::fs::File;
 use std::io::{self, BufReader, Write};
 use std::path::{Path, PathBuf};
@@ -267,7 +267,7 @@ impl Unfinished {
         let mut log = LogFile::new(&path, Some(Writer::new(Box::new(file) as Box<dyn Keep>, scan.next_seq)));
         if scan.torn > 0 {
             let text = format!("{} bytes of an unfinished line were given up", scan.torn);
-            log.write(&Entry::Event(Event { at_ns: 0, what: "torn-tail".into(), text, details: Default::default() }));
+            log.write(&Entry::Event(Event { at_ns: 0, what: EventKind::TornTail, text, details: Default::default() }));
         }
         Ok(log)
     }

@@ -4,7 +4,7 @@
 use assay_device::clock::Clock;
 use assay_device::probe;
 use assay_device::safety::{DevNum, Roots};
-use assay_record::{ClockSample, Event};
+use assay_record::{ClockSample, Event, EventKind};
 use std::collections::BTreeMap;
 
 /// Where the machine's clocks are read; a test puts its own in its place.
@@ -65,7 +65,7 @@ fn changed(before: &BTreeMap<String, String>, now: &BTreeMap<String, String>, at
         let text = format!("{name} was {from} and is {to} now");
         let details = [("what", name.clone()), ("before", from), ("now", to)];
         let details = details.into_iter().map(|(key, value)| (key.to_owned(), value)).collect();
-        Event { at_ns, what: "environment-changed".to_owned(), text, details }
+        Event { at_ns, what: EventKind::EnvironmentChanged, text, details }
     };
     differs.map(event).collect()
 }

@@ -7,7 +7,7 @@ use crate::screen::tell;
 use assay_base::{Bytes, Direction, Instant, Span};
 use assay_device::clock::Clock;
 use assay_model::plan::READ_BACK;
-use assay_record::{Event, FlowInterval, Header, Interval, PhaseKind, Thresholds, Timing};
+use assay_record::{Event, EventKind, FlowInterval, Header, Interval, PhaseKind, Thresholds, Timing};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use std::io::IsTerminal;
 use std::sync::Arc;
@@ -157,15 +157,13 @@ impl Observer for Progress {
 
     fn event(&mut self, event: &Event) {
         // A fact for the record.
-        if event.what == "health" {
+        if event.what == EventKind::Health {
             return;
         }
         self.events += 1;
-        if self.events <= EVENTS_SHOWN
-            || event.what == "target-lost"
-            || event.what == "lag-stop"
-            || event.what.ends_with("steady")
-        {
+        let always =
+            matches!(event.what, EventKind::TargetLost | EventKind::LagStop | EventKind::Steady | EventKind::NotSteady);
+        if self.events <= EVENTS_SHOWN || always {
             self.say(&one_line(format_args!("{}: {}", event.what, event.text)));
         } else if self.events == EVENTS_SHOWN + 1 {
             self.say("more such events are in the run log");

@@ -6,7 +6,7 @@ use super::identity::Identity;
 use super::openers::{Inode, LOOKS, Openers, Wanted, in_first_namespace, openers, settled, wait_a_little};
 use super::permit::{Seal, Shape};
 use super::roots::{DevNum, Roots, names_in, number};
-use super::rule::{RuleId, unopened};
+use super::rule::{RuleId, Unopened};
 use super::subject::{Kind, Subject};
 use super::watermark::{self, Watermark};
 use super::{kernel, usage};
@@ -21,7 +21,10 @@ pub(super) fn inquire(inquiry: &mut Inquiry<'_>, subject: &Subject, device: DevN
     let (claimed, busy) = (opened.is_ok(), is_busy(&opened));
     // Somebody who is not let in is not kept out by who is inside.
     let who = if busy { holders_in_words(inquiry.roots, device) } else { String::new() };
-    inquiry.answer(RuleId::S2, opened.as_ref().map(|_| "granted exclusively".into()).map_err(|e| format!("{e}{who}")));
+    match &opened {
+        Ok(_) => inquiry.answer(RuleId::S2, Ok("granted exclusively".into())),
+        Err(e) => inquiry.answer_unopened(RuleId::S2, Unopened { text: told(*e) + &who, ..Unopened::of(*e) }),
+    };
     let file = opened.ok().or_else(|| still_readable(inquiry, subject));
     let shape = file.as_ref().and_then(|file| size_and_blocks(inquiry, file, device));
     let held = in_use(inquiry, device, claimed) || busy;
@@ -52,7 +55,7 @@ pub(super) fn from_trees(inquiry: &mut Inquiry<'_>, device: DevNum, claimed: boo
 
 /// [`open`], again, for about a second, as long as the device is busy and nobody is seen to use it: the kernel
 /// gives a device back a moment after the process that used it has ended.
-fn open_when_free(inquiry: &Inquiry<'_>, subject: &Subject, device: DevNum) -> Result<File, String> {
+fn open_when_free(inquiry: &Inquiry<'_>, subject: &Subject, device: DevNum) -> Result<File, Errno> {
     let mut opened = open(inquiry, subject);
     for _ in 1..super::openers::LOOKS {
         if !is_busy(&opened) || !holders_in_words(inquiry.roots, device).is_empty() {
@@ -65,21 +68,24 @@ fn open_when_free(inquiry: &Inquiry<'_>, subject: &Subject, device: DevNum) -> R
 }
 
 /// Whether the kernel said that somebody has it.
-fn is_busy(opened: &Result<File, String>) -> bool {
-    matches!(opened, Err(why) if why.contains("(EBUSY)"))
+fn is_busy(opened: &Result<File, Errno>) -> bool {
+    matches!(opened, Err(Errno::BUSY))
+}
+
+fn told(e: Errno) -> String {
+    match e {
+        Errno::BUSY => "the kernel says it is in use (EBUSY), by a mount anywhere or by the kernel itself".to_owned(),
+        e => Unopened::of(e).text,
+    }
 }
 
 /// S2. To look, the device is claimed for a moment only, since nothing else tells a claim held in another namespace.
-fn open(inquiry: &Inquiry<'_>, subject: &Subject) -> Result<File, String> {
-    let told = |e: Errno| match e {
-        Errno::BUSY => "the kernel says it is in use (EBUSY), by a mount anywhere or by the kernel itself".to_owned(),
-        e => unopened(e),
-    };
+fn open(inquiry: &Inquiry<'_>, subject: &Subject) -> Result<File, Errno> {
     match inquiry.mode {
-        Mode::Write => subject.open(OFlags::RDWR | OFlags::EXCL | OFlags::DIRECT).map_err(told),
+        Mode::Write => subject.open(OFlags::RDWR | OFlags::EXCL | OFlags::DIRECT),
         Mode::Look => {
-            drop(subject.open(OFlags::RDONLY | OFlags::EXCL | OFlags::NONBLOCK).map_err(told)?);
-            subject.open(OFlags::RDONLY).map_err(told)
+            drop(subject.open(OFlags::RDONLY | OFlags::EXCL | OFlags::NONBLOCK)?);
+            subject.open(OFlags::RDONLY)
         }
     }
 }
@@ -318,7 +324,7 @@ fn whole_disk(roots: &Roots, device: DevNum) -> Result<Option<File>, String> {
         return Ok(None);
     }
     let node = roots.dev.join(&identity.disk);
-    let subject = Subject::resolve(&node)?;
+    let subject = Subject::resolve(&node).map_err(|why| why.text)?;
     let expected = super::roots::attribute(&identity.disk_dir.join("dev")).and_then(|text| DevNum::parse(&text));
     if subject.kind != expected.map_or(Kind::Missing, Kind::Block) {
         return Err(format!("{} is not the disk of this partition", node.display()));

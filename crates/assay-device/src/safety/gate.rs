@@ -8,7 +8,7 @@ use super::identity::{self, Identity};
 use super::permit::{Permit, ReadPass, Seal, Shape};
 use super::regular;
 use super::roots::{DevNum, Roots};
-use super::rule::{Refusal, RuleAnswer, RuleId, unopened};
+use super::rule::{Refusal, RuleAnswer, RuleId, Unopened};
 use super::standing::{Marks, Standing};
 use super::subject::{Kind, Subject};
 use super::watermark::Watermark;
@@ -165,7 +165,16 @@ pub(super) struct Inquiry<'a> {
 impl Inquiry<'_> {
     /// Enters the answer of a rule; true when the gate may go on.
     pub fn answer(&mut self, id: RuleId, found: Result<String, String>) -> bool {
-        let mut answer = RuleAnswer::new(id, found);
+        self.keep(RuleAnswer::new(id, found))
+    }
+
+    /// The answer of a rule for which something could not be opened.
+    pub fn answer_unopened(&mut self, id: RuleId, why: Unopened) -> bool {
+        self.keep(RuleAnswer::unopened(id, why))
+    }
+
+    fn keep(&mut self, mut answer: RuleAnswer) -> bool {
+        let id = answer.id;
         let said = |standing: &&Standing| standing.overrides(id, &answer.evidence);
         let overridden = self.request.overrides.contains(&id) || self.standing().filter(said).is_some();
         answer.overridden = !answer.ok && answer.overridable && overridden;
@@ -335,7 +344,7 @@ impl Gate {
         let subject = match Subject::resolve(inquiry.request.path) {
             Ok(subject) => subject,
             Err(why) => {
-                inquiry.answer(RuleId::S0, Err(why));
+                inquiry.answer_unopened(RuleId::S0, why);
                 return None;
             }
         };
@@ -361,7 +370,7 @@ impl Gate {
         let (file, direct) = match opened {
             Ok(opened) => opened,
             Err(e) => {
-                inquiry.answer(RuleId::S15, Err(unopened(e)));
+                inquiry.answer_unopened(RuleId::S15, Unopened::of(e));
                 return None;
             }
         };
@@ -417,7 +426,7 @@ pub(super) fn refusal(exam: Examination) -> Refusal {
     let mut failed = failed.into_iter();
     let first = failed.next();
     // The evidence of a refused claim (S2) already says who uses the device; where rights are missing nothing was claimed.
-    let refused = |answer: &RuleAnswer| answer.id == RuleId::S2 && !answer.lacks_rights();
+    let refused = |answer: &RuleAnswer| answer.id == RuleId::S2 && !answer.lacks_rights;
     let unclaimed = first.iter().chain(failed.as_slice()).any(refused);
     let told = |id: RuleId| unclaimed && matches!(id, RuleId::S4 | RuleId::S6);
     let also = failed.filter(|answer| !told(answer.id)).collect();
@@ -425,6 +434,7 @@ pub(super) fn refusal(exam: Examination) -> Refusal {
         given: exam.given,
         subject,
         rule: first.as_ref().map_or(RuleId::S0, |answer| answer.id),
+        unpermitted: first.as_ref().is_some_and(|answer| answer.lacks_rights),
         evidence: first.map_or_else(|| "it could not be examined".to_owned(), |answer| answer.evidence),
         also,
     }

@@ -5,7 +5,7 @@ use super::label::{self, LABEL_LEN};
 use super::openers::{Inode, LOOKS, Wanted, openers, settled, wait_a_little};
 use super::permit::{Seal, Shape};
 use super::roots::DevNum;
-use super::rule::{RuleId, unopened};
+use super::rule::{RuleId, Unopened};
 use super::subject::Subject;
 use super::watermark::{self, Watermark};
 use super::{content, family, kernel, usage};
@@ -21,7 +21,7 @@ pub(super) fn inquire(inquiry: &mut Inquiry<'_>, subject: &Subject, inode: Inode
     let (file, direct) = match open(subject, access) {
         Ok(opened) => opened,
         Err(e) => {
-            inquiry.answer(RuleId::S2, Err(unopened(e)));
+            inquiry.answer_unopened(RuleId::S2, Unopened::of(e));
             return None;
         }
     };

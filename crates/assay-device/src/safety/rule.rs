@@ -84,21 +84,29 @@ impl FromStr for RuleId {
     }
 }
 
-/// How the evidence begins where the kernel did not let this process in.
-const NOT_PERMITTED: &str = "not permitted to open it";
-
 /// Why something could not be opened: who may not is told apart from what cannot be.
-pub(super) fn unopened(e: Errno) -> String {
-    if !matches!(e, Errno::ACCESS | Errno::PERM) {
-        return format!("cannot open it: {e}");
-    }
-    let who = match rustix::process::geteuid().is_root() {
-        true => {
-            "root is kept out as well: by the control group of this container, a security module, or the device itself"
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Unopened {
+    /// In words.
+    pub text: String,
+    /// The kernel did not let this process in.
+    pub lacks_rights: bool,
+}
+
+impl Unopened {
+    /// What the kernel's error says.
+    pub fn of(e: Errno) -> Unopened {
+        if !matches!(e, Errno::ACCESS | Errno::PERM) {
+            return Unopened { text: format!("cannot open it: {e}"), lacks_rights: false };
         }
-        false => "run as root",
-    };
-    format!("{NOT_PERMITTED} ({e}): {who}")
+        let who = match rustix::process::geteuid().is_root() {
+            true => {
+                "root is kept out as well: by the control group of this container, a security module, or the device itself"
+            }
+            false => "run as root",
+        };
+        Unopened { text: format!("not permitted to open it ({e}): {who}"), lacks_rights: true }
+    }
 }
 
 /// What one rule found.
@@ -114,6 +122,8 @@ pub struct RuleAnswer {
     pub overridable: bool,
     /// Whether a person did.
     pub overridden: bool,
+    /// Whether nothing but rights is missing to look: no answer about the target.
+    pub lacks_rights: bool,
 }
 
 impl RuleAnswer {
@@ -121,12 +131,12 @@ impl RuleAnswer {
     pub fn new(id: RuleId, found: Result<String, String>) -> RuleAnswer {
         let ok = found.is_ok();
         let evidence = found.unwrap_or_else(|e| e);
-        RuleAnswer { id, ok, evidence, overridable: id.overridable(), overridden: false }
+        RuleAnswer { id, ok, evidence, overridable: id.overridable(), overridden: false, lacks_rights: false }
     }
 
-    /// Whether nothing but rights is missing to look: no answer about the target.
-    pub fn lacks_rights(&self) -> bool {
-        !self.ok && self.evidence.starts_with(NOT_PERMITTED)
+    /// The answer of a rule for which something could not be opened.
+    pub fn unopened(id: RuleId, why: Unopened) -> RuleAnswer {
+        RuleAnswer { lacks_rights: why.lacks_rights, ..RuleAnswer::new(id, Err(why.text)) }
     }
 
     /// Whether the gate may go on.
@@ -146,6 +156,8 @@ pub struct Refusal {
     pub rule: RuleId,
     /// What was seen, and where.
     pub evidence: String,
+    /// Whether nothing but rights is missing to look, as far as that rule goes.
+    pub unpermitted: bool,
     /// The other rules that do not hold either.
     pub also: Vec<RuleAnswer>,
 }
@@ -165,8 +177,7 @@ impl Refusal {
 
     /// Whether this process may not look at the target, and nothing else is known to speak against it.
     pub fn lacks_rights(&self) -> bool {
-        let rights = self.evidence.starts_with(NOT_PERMITTED);
-        rights && !self.also.iter().any(|answer| matches!(answer.id, RuleId::S4 | RuleId::S9))
+        self.unpermitted && !self.also.iter().any(|answer| matches!(answer.id, RuleId::S4 | RuleId::S9))
     }
 
     /// What was found, without what to do about it. Names in it make no lines of their own.
@@ -212,6 +223,7 @@ mod tests {
             subject: "/dev/sdb, 1.00 TB".into(),
             rule: RuleId::S4,
             evidence: "sdb1 is mounted on /home (/proc/self/mountinfo)".into(),
+            unpermitted: false,
             also: vec![RuleAnswer::new(RuleId::S7, Err("ext4 at byte 1080".into()))],
         };
         assert_eq!(

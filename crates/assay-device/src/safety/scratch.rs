@@ -34,6 +34,7 @@ impl Gate {
             subject: String::new(),
             rule,
             evidence: why,
+            unpermitted: false,
             also: Vec::<RuleAnswer>::new(),
         };
         let usable = size.max(1).checked_next_multiple_of(LABEL_LEN);

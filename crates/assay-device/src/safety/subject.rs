@@ -3,6 +3,7 @@
 
 use super::openers::Inode;
 use super::roots::DevNum;
+use super::rule::Unopened;
 use rustix::fd::{AsFd, AsRawFd, OwnedFd};
 use rustix::fs::{FileType, Mode, OFlags, Stat};
 use std::fmt;
@@ -48,10 +49,10 @@ impl Subject {
     /// # Errors
     /// What the kernel said, in words.
     #[allow(clippy::disallowed_methods, reason = "the gate opens targets, and only it")]
-    pub fn resolve(given: &Path) -> Result<Subject, String> {
+    pub fn resolve(given: &Path) -> Result<Subject, Unopened> {
         let told = |e: std::io::Error| match e.kind() {
-            std::io::ErrorKind::PermissionDenied => super::rule::unopened(rustix::io::Errno::ACCESS),
-            _ => format!("{}: {e}", given.display()),
+            std::io::ErrorKind::PermissionDenied => Unopened::of(rustix::io::Errno::ACCESS),
+            _ => Unopened { text: format!("{}: {e}", given.display()), lacks_rights: false },
         };
         let real = given.canonicalize().map_err(told)?;
         let node =

@@ -16,11 +16,11 @@
 
 mod schedule;
 
-use super::log::{BUCKETS, Block, Event as Line, EventKind, Header as Head, Item, Log, LogError, Program, Unit};
+use super::log::{BUCKETS, Block, Event as Line, Header as Head, Item, LineKind, Log, LogError, Program, Unit};
 use assay_base::{Bound, Code, Criterion, Direction, Measure, Multiple, Share, Span};
 use assay_record::{
-    Close, CloseReason, Entry, Event, FlowHead, FlowInterval, Header, Interval, PhaseHead, PhaseKind, StreamHead,
-    TargetHead, Timing,
+    Close, CloseReason, Entry, Event, EventKind, FlowHead, FlowInterval, Header, Interval, PhaseHead, PhaseKind,
+    StreamHead, TargetHead, Timing,
 };
 use schedule::Schedule;
 use std::collections::BTreeMap;
@@ -143,22 +143,22 @@ impl Import {
     /// A line that is no measurement.
     fn line(&mut self, line: Line, sink: &mut dyn FnMut(Entry)) {
         let what = match line.kind {
-            EventKind::IoError => {
+            LineKind::IoError => {
                 self.failed(&line.text);
-                "io-error"
+                EventKind::IoError
             }
-            EventKind::Lag | EventKind::Stopped => {
+            LineKind::Lag | LineKind::Stopped => {
                 self.stopped.get_or_insert(whose(&line.text));
-                "lag-stop"
+                EventKind::LagStop
             }
-            EventKind::Crashed => {
+            LineKind::Crashed => {
                 self.stopped = Some(CloseReason::EngineFailed);
-                "warning"
+                EventKind::Warning
             }
-            EventKind::SecondRun | EventKind::Other => "warning",
+            LineKind::SecondRun | LineKind::Other => EventKind::Warning,
         };
         let words = line.text.trim_start_matches("ERROR: ");
-        let ending = what == "lag-stop" || line.kind == EventKind::Crashed;
+        let ending = what == EventKind::LagStop || line.kind == LineKind::Crashed;
         if ending && !self.why.contains(words) {
             let joint = if self.why.is_empty() { "ACT: " } else { "; " };
             self.why = format!("{}{joint}{words}", self.why);
@@ -166,11 +166,11 @@ impl Import {
         self.events += 1;
         if self.events <= EVENTS {
             let text = match line.kind {
-                EventKind::SecondRun => "another run begins in the same log; it is not judged".to_owned(),
+                LineKind::SecondRun => "another run begins in the same log; it is not judged".to_owned(),
                 _ => line.text,
             };
             let details = BTreeMap::from([("line".to_owned(), line.line.to_string())]);
-            sink(Entry::Event(Event { at_ns: self.after.as_ns(), what: what.to_owned(), text, details }));
+            sink(Entry::Event(Event { at_ns: self.after.as_ns(), what, text, details }));
         }
     }
 

@@ -140,7 +140,7 @@ pub struct Block {
 
 /// What a line that is no measurement says.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub enum EventKind {
+pub enum LineKind {
     /// `ERROR: reading …` or `writing`: one operation failed and was left out of the histograms.
     IoError,
     /// Something could not keep up; ACT stops the test after this.
@@ -161,7 +161,7 @@ pub struct Event {
     /// Its line in the log.
     pub line: usize,
     /// What it says.
-    pub kind: EventKind,
+    pub kind: LineKind,
     /// The line, cut to 200 characters.
     pub text: String,
 }
@@ -243,7 +243,7 @@ impl<R: BufRead> Iterator for Log<R> {
             return None;
         }
         let item = self.reader.next_item(&mut self.source, &mut self.names);
-        let last = matches!(&item, Err(_) | Ok(None | Some(Item::Event(Event { kind: EventKind::SecondRun, .. }))));
+        let last = matches!(&item, Err(_) | Ok(None | Some(Item::Event(Event { kind: LineKind::SecondRun, .. }))));
         self.ended |= last;
         item.transpose()
     }

@@ -235,7 +235,7 @@ fn criteria(runs: &[Run]) -> Vec<CriterionRow> {
     let mut rows: Vec<CriterionRow> = Vec::new();
     for (index, run) in runs.iter().enumerate() {
         for (step, outcome) in run.parts().flat_map(|(step, part)| part.criteria.iter().map(move |c| (step, c))) {
-            let criterion = format!("{} {}", outcome.title, outcome.bound);
+            let criterion = format!("{} {}", outcome.asked.title, outcome.asked.bound);
             let known = rows.iter().position(|row| row.step == step && row.criterion == criterion);
             let at = known.unwrap_or_else(|| {
                 rows.push(CriterionRow { step, criterion, runs: vec![None; runs.len()] });

@@ -172,7 +172,7 @@ impl Point {
     /// The point of `stream` in the run that was judged.
     fn of(share: Share, load: Multiple, judgement: &Judgement, stream: &str, directory: String) -> Point {
         let part = &judgement.part;
-        let built_in = part.criteria.iter().find(|criterion| criterion.stream.is_none());
+        let built_in = part.criteria.iter().find(|criterion| criterion.asked.stream.is_none());
         let totals = totals(judgement, stream);
         let response = totals.map(|totals| &totals.response);
         Point {

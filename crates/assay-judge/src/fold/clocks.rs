@@ -4,6 +4,7 @@
 //! somebody sets it: corrections of a time-keeping daemon bend all of them alike (time(7), adjtimex(2)). No length of
 //! an operation is taken from them.
 
+use crate::finding::log::ClockFault;
 use crate::judgement::{ClockEvent, Clocks};
 use assay_base::Span;
 use assay_record::ClockSample;
@@ -22,10 +23,10 @@ pub enum Told {
     Nothing,
     /// The wall clock was set: worth a note.
     Set(String),
-    /// The machine slept: what was measured meanwhile proves nothing.
-    Slept(String),
+    /// The machine slept for so many nanoseconds: what was measured meanwhile proves nothing.
+    Slept(u64),
     /// The clocks contradict each other, which those of one machine do not.
-    Contradiction(String),
+    Contradiction(ClockFault),
 }
 
 /// Follows the readings of a step.
@@ -55,15 +56,11 @@ impl ClockFold {
         let (mono, boot) = (since(sample.mono_ns, before.mono_ns), since(sample.boot_ns, before.boot_ns));
         let real = since(sample.real_ns, before.real_ns);
         let (slept, set) = (boot - mono, real - boot);
-        let contradicts =
-            |what: String| Told::Contradiction(format!("the clocks beside it contradict each other: {what}"));
         if i128::from(sample.at_ns) + NOISE_NS < i128::from(end_ns) {
-            return contradicts("they were read before it ended".to_owned());
+            return Told::Contradiction(ClockFault::Early);
         }
         if ran < 0 || mono < 0 || slept < -NOISE_NS || (ran - mono).abs() > NOISE_NS + ran * BENT_PPM / 1_000_000 {
-            return contradicts(format!(
-                "the run went on by {ran} ns, CLOCK_MONOTONIC by {mono} ns, CLOCK_BOOTTIME by {boot} ns"
-            ));
+            return Told::Contradiction(ClockFault::Differ { ran, monotonic: mono, boot });
         }
         let mut event = |what: &str, by: i128| {
             let by_ns = by.clamp(i64::MIN.into(), i64::MAX.into()) as i64;
@@ -71,14 +68,13 @@ impl ClockFold {
                 clocks.events.push(ClockEvent { at_ns, what: what.to_owned(), by_ns });
             }
             // To the millisecond: the clocks are read one after the other, and an hour is to be called so.
-            Span::from_ms((by_ns.unsigned_abs() + 500_000) / 1_000_000).human()
+            Span::from_ms((by_ns.unsigned_abs() + 500_000) / 1_000_000)
         };
         if slept > NOISE_NS {
-            let by = event("slept", slept);
-            return Told::Slept(format!("the machine slept for {by}"));
+            return Told::Slept(event("slept", slept).as_ns());
         }
         if set.abs() > NOISE_NS {
-            let by = event("wall-clock-set", set);
+            let by = event("wall-clock-set", set).human();
             let way = if set > 0 { "forward" } else { "back" };
             return Told::Set(format!(
                 "the wall clock was set {way} by {by} during the run; no length of time is taken from it"
@@ -123,7 +119,9 @@ mod tests {
             fold.begin(Some(at(S, 100 * S, 200 * S, 900 * S)));
             let told = match fold.observe(next, end, 7) {
                 Told::Nothing => "nothing".to_owned(),
-                Told::Set(text) | Told::Slept(text) | Told::Contradiction(text) => text,
+                Told::Set(text) => text,
+                Told::Slept(ns) => format!("slept for {}", Span::from_ns(ns).human()),
+                Told::Contradiction(why) => format!("contradict: {why}"),
             };
             assert!(told.contains(expected), "{what}: {told}");
         }

@@ -1,91 +1,73 @@
-//! What failed in one flow over the whole step: errors by name, short operations, stuck ones.
+//! The failures of a step: each flow has one finding, which counts on.
 
+use crate::finding::failed::Failures;
+use crate::finding::{Finding, Kind, nowhere};
 use crate::fold::cell::{add_parts, parts};
-use assay_base::{Code, Span};
-use assay_record::{FlowInterval, PARTS};
+use crate::fold::layout::Layout;
+use crate::fold::notes::Notes;
+use crate::judgement::Deciding;
+use assay_base::Code;
+use assay_record::FlowInterval;
 use std::collections::BTreeMap;
 
-/// Kinds of errors that are named.
-const NAMED: usize = 4;
-
-/// The failures of one flow.
-#[derive(Debug)]
-pub struct Failures {
-    /// Place of the finding that speaks of them.
-    pub finding: usize,
-    /// Begin of the first interval with one, on the run's time line.
-    pub first_ns: u64,
-    errors: BTreeMap<String, u64>,
-    short: u64,
-    /// The most at the end of an interval.
-    stuck: u64,
-    /// By the part of the target.
-    at: BTreeMap<u64, u64>,
-    /// The longest that one took to fail.
-    longest_ns: u64,
+/// See the module.
+#[derive(Debug, Default)]
+pub(crate) struct FlowFailures {
+    /// Place of each flow's finding.
+    findings: BTreeMap<usize, usize>,
 }
 
-impl Failures {
-    /// Whether the device failed in this interval. What was never handed to it is no failure of its own.
-    pub fn in_interval(flow: &FlowInterval) -> bool {
-        flow.short > 0 || flow.stuck > 0 || of_the_device(flow).any(|(_, n)| n > 0)
-    }
-
-    /// None yet, of those that `finding` will speak of.
-    pub fn first(finding: usize, first_ns: u64) -> Failures {
-        Failures { finding, first_ns, errors: BTreeMap::new(), short: 0, stuck: 0, at: BTreeMap::new(), longest_ns: 0 }
-    }
-
-    /// Adds an interval.
-    pub fn add(&mut self, flow: &FlowInterval) {
-        for (name, n) in of_the_device(flow).filter(|(_, n)| *n > 0) {
-            let sum = self.errors.entry(name.clone()).or_default();
-            *sum = sum.saturating_add(n);
+impl FlowFailures {
+    /// Takes in an interval of a flow. An error, a short or a stuck operation decides, in whatever phase; `at_ns` is how far
+    /// measured time has come.
+    pub(crate) fn add(
+        &mut self,
+        flow: usize,
+        start_ns: u64,
+        interval: &FlowInterval,
+        (at_ns, layout): (u64, &Layout),
+        notes: &mut Notes,
+    ) {
+        if !self.findings.contains_key(&flow) && !in_interval(interval) {
+            return;
         }
-        self.short = self.short.saturating_add(flow.short);
-        self.stuck = self.stuck.max(flow.stuck);
-        if let Some(failures) = &flow.failures {
-            add_parts(&mut self.at, parts(failures));
-            self.longest_ns = self.longest_ns.max(failures.response.max_ns);
+        let place = *self.findings.entry(flow).or_insert_with(|| {
+            let stream = layout.streams[usize::from(layout.flows[flow].stream)].name.clone();
+            let target = layout.target_of(flow).to_owned();
+            let failures = Failures { stream, target, first_ns: start_ns, ..Failures::default() };
+            notes.findings.push(none_yet(failures, at_ns, notes.step()));
+            notes.findings.len() - 1
+        });
+        let Finding { kind, deciding } = &mut notes.findings[place];
+        if let Kind::Failed(failures) = kind {
+            add(failures, interval);
+            deciding.measured = Some(failures.measured());
         }
-    }
-
-    /// What makes them a FAIL.
-    pub fn rule(&self) -> &'static str {
-        let damaged = !self.errors.is_empty() && self.errors.keys().all(|name| is_damage(name));
-        match damaged && self.short == 0 && self.stuck == 0 {
-            true => "what was written must be read",
-            false => "an I/O error never passes",
-        }
-    }
-
-    /// `12 EIO, 3 short, 1 stuck`
-    pub fn measured(&self) -> String {
-        let full = Code::ENOSPC.to_string();
-        let error = |(name, n): (&String, &u64)| match *name == full {
-            true => format!("{n} {name} (the target is full)"),
-            false => format!("{n} {name}"),
-        };
-        let mut what: Vec<String> = self.errors.iter().take(NAMED).map(error).collect();
-        what.extend((self.short > 0).then(|| format!("{} short", self.short)));
-        what.extend((self.stuck > 0).then(|| format!("{} stuck", self.stuck)));
-        what.join(", ")
-    }
-
-    /// ` between 1.6 % and 4.7 % of the target, after up to 30 s`; empty where the log does not say it.
-    pub fn place(&self) -> String {
-        let (Some((first, _)), Some((last, _))) = (self.at.first_key_value(), self.at.last_key_value()) else {
-            return String::new();
-        };
-        let percent = |part: u64| part as f64 * 100.0 / PARTS as f64;
-        let longest = Span::from_ns(self.longest_ns).human();
-        format!(" between {:.1} % and {:.1} % of the target, after up to {longest}", percent(*first), percent(last + 1))
     }
 }
 
-/// Whether an error of this name is a read of damaged data.
-pub fn is_damage(name: &str) -> bool {
-    Code::DAMAGE.iter().any(|kind| kind.to_string() == name)
+fn none_yet(failures: Failures, at_ns: u64, step: u32) -> Finding {
+    let (stream, target) = (Some(failures.stream.clone()), Some(failures.target.clone()));
+    let deciding = Deciding { stream, target, start_ns: at_ns, end_ns: at_ns, ..nowhere(step) };
+    Finding::new(failures, deciding)
+}
+
+/// Whether the device failed in this interval. What was never handed to it is no failure of its own.
+fn in_interval(flow: &FlowInterval) -> bool {
+    flow.short > 0 || flow.stuck > 0 || of_the_device(flow).any(|(_, n)| n > 0)
+}
+
+fn add(sum: &mut Failures, flow: &FlowInterval) {
+    for (name, n) in of_the_device(flow).filter(|(_, n)| *n > 0) {
+        let sum = sum.errors.entry(name.clone()).or_default();
+        *sum = sum.saturating_add(n);
+    }
+    sum.short = sum.short.saturating_add(flow.short);
+    sum.stuck = sum.stuck.max(flow.stuck);
+    if let Some(failures) = &flow.failures {
+        add_parts(&mut sum.at, parts(failures));
+        sum.longest_ns = sum.longest_ns.max(failures.response.max_ns);
+    }
 }
 
 fn of_the_device(flow: &FlowInterval) -> impl Iterator<Item = (&String, u64)> {
@@ -106,7 +88,7 @@ mod tests {
             stuck,
             ..FlowInterval::default()
         };
-        let mut failures = Failures::first(0, 0);
+        let mut failures = Failures::default();
         for (interval, fails, told) in [
             (flow(&[], 0, 0), false, ""),
             (flow(&[("not submitted", 9)], 0, 0), false, ""),
@@ -119,8 +101,8 @@ mod tests {
                 "18446744073709551615 EIO, 1 ENOSPC (the target is full), 4 short, 1 stuck",
             ),
         ] {
-            assert_eq!(Failures::in_interval(&interval), fails, "{interval:?}");
-            failures.add(&interval);
+            assert_eq!(in_interval(&interval), fails, "{interval:?}");
+            add(&mut failures, &interval);
             assert_eq!(failures.measured(), told);
         }
         assert_eq!(failures.place(), "", "an older log does not say where");
@@ -139,19 +121,22 @@ mod tests {
             (vec![], 1, 0, io),
             (vec![], 0, 0, io),
         ] {
-            let mut failures = Failures::first(0, 0);
+            let mut failures = Failures::default();
             let errors = errors.into_iter().map(|name| (name.to_owned(), 1)).collect();
-            failures.add(&FlowInterval { errors, short, stuck, ..FlowInterval::default() });
+            add(&mut failures, &FlowInterval { errors, short, stuck, ..FlowInterval::default() });
             assert_eq!(failures.rule(), rule, "{failures:?}");
         }
     }
 
     #[test]
     fn says_where_on_the_target_and_how_long_it_took() {
-        let mut failures = Failures::first(0, 0);
+        let mut failures = Failures::default();
         for (at, max_ns) in [(vec![2, 7, 3, 1], 1_000_000), (vec![1, 1, u64::MAX, 1], 30_000_000_000)] {
             let response = Timing { max_ns, ..Timing::default() };
-            failures.add(&FlowInterval { failures: Some(FailureTimes { at, response }), ..FlowInterval::default() });
+            add(
+                &mut failures,
+                &FlowInterval { failures: Some(FailureTimes { at, response }), ..FlowInterval::default() },
+            );
         }
         assert_eq!(failures.place(), " between 1.6 % and 100.0 % of the target, after up to 30 s");
     }

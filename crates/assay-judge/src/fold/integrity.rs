@@ -1,7 +1,7 @@
 //! What was read, held against what was written: counts over all phases, and the first damaged places.
 
 use crate::judgement::{DamagedPlace, Integrity};
-use assay_record::{Event, FlowInterval};
+use assay_record::{Event, EventKind, FlowInterval};
 use std::collections::BTreeMap;
 
 /// Places listed of each target.
@@ -28,7 +28,7 @@ impl IntegrityFold {
 
     /// Keeps a damaged place; other events, and those whose figures are none, are not its own.
     pub fn event(&mut self, event: &Event, targets: &[String]) {
-        if event.what != "damage" || self.places.len() >= KEPT {
+        if event.what != EventKind::Damage || self.places.len() >= KEPT {
             return;
         }
         let number = |name: &str| event.details.get(name)?.parse::<u64>().ok();

@@ -99,6 +99,11 @@ impl Layout {
         self.flows.iter().filter(there).map(|flow| usize::from(flow.stream))
     }
 
+    /// The smallest threshold of the criteria, where the log counts it.
+    pub(crate) fn counted_threshold(&self) -> Option<Span> {
+        self.smallest.filter(|span| self.thresholds.first_over(*span).is_some())
+    }
+
     /// Whether what begins at `at` in measured time only works off what was asked for within the planned time.
     pub fn drains(&self, at: u64) -> bool {
         at >= self.planned_ns

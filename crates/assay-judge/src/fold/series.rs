@@ -3,9 +3,10 @@
 
 use crate::fold::cell::sparse_total;
 use crate::fold::layout::Layout;
+use crate::fold::placement::Placed;
 use crate::judgement::{Bands, FlowSeries, Heat, Series, StreamSeries};
 use assay_base::Span;
-use assay_record::{Filled, Interval, Times, Timing};
+use assay_record::{Filled, Times, Timing};
 
 /// Most points of a line.
 const POINTS: u64 = 2000;
@@ -91,22 +92,22 @@ impl SeriesFold {
         }
     }
 
-    /// Adds an interval that begins at `at` in measured time.
-    pub fn add(&mut self, at: u64, interval: &Interval, layout: &Layout) {
-        self.add_point(at, interval, layout);
-        self.add_column(at, interval, layout);
+    /// Adds an interval.
+    pub fn add(&mut self, placed: &Placed<'_>, layout: &Layout) {
+        self.add_point(placed, layout);
+        self.add_column(placed, layout);
     }
 
-    fn add_point(&mut self, at: u64, interval: &Interval, layout: &Layout) {
-        let begin = begin(at, self.width_ns, POINTS).max(self.point.as_ref().map_or(0, |(open, ..)| *open));
+    fn add_point(&mut self, placed: &Placed<'_>, layout: &Layout) {
+        let begin = begin(placed.at_ns, self.width_ns, POINTS).max(self.point.as_ref().map_or(0, |(open, ..)| *open));
         if self.point.as_ref().is_some_and(|(open, ..)| *open != begin) {
             self.close_point(layout);
         }
         let first_over = self.first_over;
         let (_, length, points) =
             self.point.get_or_insert_with(|| (begin, 0, vec![Point::default(); layout.flows.len()]));
-        *length = length.saturating_add(interval.end_ns.saturating_sub(interval.start_ns));
-        for (point, flow) in points.iter_mut().zip(&interval.flows) {
+        *length = length.saturating_add(placed.length_ns());
+        for (point, flow) in points.iter_mut().zip(&placed.interval.flows) {
             let over = |pair: &&[u64]| first_over.is_some_and(|first| pair[0] >= first as u64);
             let over =
                 flow.response.counts.chunks_exact(2).filter(over).fold(0u64, |sum, pair| sum.saturating_add(pair[1]));
@@ -148,14 +149,14 @@ impl SeriesFold {
         }
     }
 
-    fn add_column(&mut self, at: u64, interval: &Interval, layout: &Layout) {
-        let begin = begin(at, self.column_ns, COLUMNS).max(self.column.as_ref().map_or(0, |(open, _)| *open));
+    fn add_column(&mut self, placed: &Placed<'_>, layout: &Layout) {
+        let begin = begin(placed.at_ns, self.column_ns, COLUMNS).max(self.column.as_ref().map_or(0, |(open, _)| *open));
         if self.column.as_ref().is_some_and(|(open, _)| *open != begin) {
             self.close_column();
         }
         let rows = layout.thresholds.buckets();
         let (_, columns) = self.column.get_or_insert_with(|| (begin, vec![vec![0; rows]; layout.streams.len()]));
-        for (head, flow) in layout.flows.iter().zip(&interval.flows) {
+        for (head, flow) in layout.flows.iter().zip(&placed.interval.flows) {
             // A bucket that does not exist is reported where the windows meet it.
             let _ = Timing::add_to(&flow.response.counts, &mut columns[usize::from(head.stream)]);
         }

@@ -2,9 +2,10 @@
 
 use crate::fold::changes::changes;
 use crate::fold::layout::Layout;
+use crate::fold::placement::Placed;
 use crate::judgement::{Change, Steadiness, SteadyWindow};
 use assay_base::steady::{ROUNDS, Rounds};
-use assay_record::{Header, Interval};
+use assay_record::Header;
 
 /// Most values a series of one stream has.
 const VALUES: u64 = 1000;
@@ -75,12 +76,12 @@ impl SteadyFold {
         SteadyFold { round_ns, width_ns, streams: layout.streams.iter().take(STREAMS).map(watched).collect() }
     }
 
-    /// Adds an interval that begins at `at` in measured time. What is drained behind the planned end is no load.
-    pub fn add(&mut self, at: u64, interval: &Interval, layout: &Layout) {
-        if at >= layout.planned_ns {
+    /// Adds an interval. What is drained behind the planned end is no load.
+    pub fn add(&mut self, placed: &Placed<'_>, layout: &Layout) {
+        let (at, interval, length_ns) = (placed.at_ns, placed.interval, placed.length_ns());
+        if layout.drains(at) {
             return;
         }
-        let length_ns = interval.end_ns.saturating_sub(interval.start_ns);
         for (watched, flows) in self.streams.iter_mut().zip(&layout.of_stream) {
             let mut value = Value { begin_ns: at, length_ns, ..Value::default() };
             for flow in flows.iter().filter_map(|flow| interval.flows.get(*flow)) {

@@ -5,9 +5,9 @@
 //! are all there no event tells of anything that is not counted, so that of each flow and kind what the events tell beyond
 //! the counters was lost with an interval. Which interval it was need not be known, and nothing is counted twice.
 
-use crate::fold::failures::is_damage;
+use crate::finding::failed::is_damage;
 use assay_base::Code;
-use assay_record::{Event, FlowInterval};
+use assay_record::{Event, EventKind, FlowInterval};
 use std::collections::BTreeMap;
 
 /// Different errors kept apart for one flow; the others are one kind.
@@ -54,27 +54,46 @@ struct Kinds {
     damaged: u64,
 }
 
+/// What an event tells of one operation.
+#[derive(Clone, Copy, Debug)]
+enum FailureKind {
+    Error,
+    Short,
+    Stuck,
+    Damage,
+}
+
+impl FailureKind {
+    fn of(what: &EventKind) -> Option<FailureKind> {
+        match what {
+            EventKind::IoError => Some(FailureKind::Error),
+            EventKind::ShortIo => Some(FailureKind::Short),
+            EventKind::Stuck => Some(FailureKind::Stuck),
+            EventKind::Damage => Some(FailureKind::Damage),
+            _ => None,
+        }
+    }
+}
+
 impl Told {
     /// Takes in an event; those that tell of no failure are left. An event of a flow that does not exist is one of the first.
     pub fn event(&mut self, event: &Event, flows: usize) {
-        if event.what == "target-lost" {
+        if event.what == EventKind::TargetLost {
             self.lost.get_or_insert_with(|| event.text.clone());
         }
-        if !matches!(event.what.as_str(), "io-error" | "short-io" | "stuck" | "damage") {
-            return;
-        }
+        let Some(kind) = FailureKind::of(&event.what) else { return };
         let number = |name: &str| event.details.get(name).and_then(|text| text.parse::<usize>().ok());
         let flow = number("flow").filter(|flow| *flow < flows).unwrap_or(0);
         let tally = self.flows.entry(flow).or_insert_with(|| Tally { first_ns: event.at_ns, ..Tally::default() });
         let told = &mut tally.told;
-        match event.what.as_str() {
-            "io-error" => {
+        match kind {
+            FailureKind::Error => {
                 let errno = number("errno").and_then(|number| i32::try_from(number).ok());
                 add(&mut told.errors, &errno.map_or(UNNAMED.to_owned(), |errno| Code(errno).to_string()), 1);
             }
-            "short-io" => told.short = told.short.saturating_add(1),
-            "stuck" => told.stuck = told.stuck.saturating_add(1),
-            _ => {
+            FailureKind::Short => told.short = told.short.saturating_add(1),
+            FailureKind::Stuck => told.stuck = told.stuck.saturating_add(1),
+            FailureKind::Damage => {
                 told.damaged = told.damaged.saturating_add(1);
                 let kind = event.details.get("damage").filter(|kind| is_damage(kind));
                 add(&mut tally.latest, kind.map_or(UNNAMED, String::as_str), 1);

@@ -1,16 +1,17 @@
 //! Cuts the measured time into windows of one length and gives each away when it ends.
 //!
 //! One window is open at a time, so memory does not grow with the run. The last window takes in everything that starts at
-//! or after the planned end (the drain). What was not issued by the planned end stays so. A window is complete when its intervals follow each other from its beginning to its
-//! end without a hole.
+//! or after the planned end (the drain). What was not issued by the planned end stays so. A window is complete when its
+//! intervals follow each other from its beginning to its end without a hole.
 
+use crate::finding::flaw::Flaw;
 use crate::fold::cell::Cell;
 use crate::fold::late::Late;
 use crate::fold::layout::Layout;
+use crate::fold::placement::Placed;
 use crate::judgement::DiskCount;
 use assay_base::Direction;
-use assay_record::{FlowInterval, Interval, Timing};
-use std::collections::BTreeMap;
+use assay_record::Interval;
 
 /// A window that has ended.
 #[derive(Clone, Debug)]
@@ -24,7 +25,7 @@ pub struct Window {
     /// False when it was cut, has a gap, or intervals of it are missing.
     pub complete: bool,
     /// Why nothing in it counts, when that is so.
-    pub invalid: Option<String>,
+    pub invalid: Option<Flaw>,
     /// How many intervals of the planned time it holds.
     pub intervals: u64,
     /// Some of its time was measured twice, and both times are in its counts.
@@ -47,7 +48,7 @@ struct Open {
     reached: u64,
     hole: bool,
     repeated: bool,
-    invalid: Option<String>,
+    invalid: Option<Flaw>,
     intervals: u64,
     mixed: bool,
     flows: Vec<Cell>,
@@ -78,6 +79,27 @@ impl Open {
         Ok(())
     }
 
+    fn add(&mut self, placed: &Placed<'_>, layout: &Layout) {
+        let drains = layout.drains(placed.at_ns);
+        if layout.lateness
+            && let Err(bucket) = self.add_lateness(placed.interval, layout)
+        {
+            self.invalid.get_or_insert(Flaw::NoBucket(bucket));
+        }
+        self.intervals += u64::from(!drains);
+        self.reached = self.reached.max(placed.at_ns.saturating_add(placed.length_ns()));
+        for (cell, flow) in self.flows.iter_mut().zip(&placed.interval.flows) {
+            let waiting = cell.waiting;
+            if let Err(bucket) = cell.add_interval(flow) {
+                self.invalid.get_or_insert(Flaw::NoBucket(bucket));
+            }
+            if drains {
+                // What waited when the load ended was not delivered in time, however well it is worked off behind it.
+                cell.waiting = cell.waiting.max(waiting);
+            }
+        }
+    }
+
     /// To the nanosecond, as intervals end on their schedule unless the run was ended: a part of one is no whole slice.
     fn has_ended(&self) -> bool {
         self.reached >= self.end_ns
@@ -92,7 +114,7 @@ pub struct Windows {
     /// A gap between segments does no harm: the window is the whole run, wherever it was interrupted.
     bridges_gaps: bool,
     open: Option<Open>,
-    invalid_ahead: Option<String>,
+    invalid_ahead: Option<Flaw>,
     last_given: Option<u64>,
 }
 
@@ -120,44 +142,19 @@ impl Windows {
         self.planned_ns.div_ceil(self.length_ns)
     }
 
-    /// Adds an interval that begins at `at` in measured time; gives the window before when it has ended. `follows` is false
-    /// when the interval does not join what came before it.
-    pub fn add(
-        &mut self,
-        at: u64,
-        follows: bool,
-        interval: &Interval,
-        carried: &[u64],
-        layout: &Layout,
-    ) -> Option<Window> {
-        let index = (at / self.length_ns).min(self.planned().saturating_sub(1));
+    /// Adds an interval; gives the window before when it has ended.
+    pub fn add(&mut self, placed: &Placed<'_>, layout: &Layout) -> Option<Window> {
+        let index = (placed.at_ns / self.length_ns).min(self.planned().saturating_sub(1));
         let ended = if self.open.as_ref().is_some_and(|open| open.index != index) { self.close(layout) } else { None };
         if self.open.is_none() {
-            self.open = Some(self.begin(index, at, follows, carried, layout));
+            self.open = Some(self.begin(index, placed, layout));
         }
-        let open = self.open.as_mut().expect("opened just above when there was none");
-        let drains = layout.drains(at);
-        if layout.lateness
-            && let Err(bucket) = open.add_lateness(interval, layout)
-        {
-            open.invalid.get_or_insert(format!("a count for bucket {bucket}, which does not exist"));
-        }
-        open.intervals += u64::from(!drains);
-        open.reached = open.reached.max(at.saturating_add(interval.end_ns.saturating_sub(interval.start_ns)));
-        for (cell, flow) in open.flows.iter_mut().zip(&interval.flows) {
-            let waiting = cell.waiting;
-            if let Err(bucket) = cell.add_interval(flow) {
-                open.invalid.get_or_insert(format!("a count for bucket {bucket}, which does not exist"));
-            }
-            if drains {
-                // What waited when the load ended was not delivered in time, however well it is worked off behind it.
-                cell.waiting = cell.waiting.max(waiting);
-            }
-        }
+        self.open.as_mut().expect("opened just above when there was none").add(placed, layout);
         ended
     }
 
-    fn begin(&mut self, index: u64, at: u64, follows: bool, carried: &[u64], layout: &Layout) -> Open {
+    fn begin(&mut self, index: u64, placed: &Placed<'_>, layout: &Layout) -> Open {
+        let Placed { at_ns: at, joins, carried, .. } = *placed;
         let repeated = self.last_given.is_some_and(|last| index <= last);
         let late = at > index.saturating_mul(self.length_ns).saturating_add(layout.tolerance_ns());
         let mut flows = vec![Cell::new(layout.thresholds.buckets()); layout.flows.len()];
@@ -166,7 +163,7 @@ impl Windows {
             index,
             end_ns: index.saturating_add(1).saturating_mul(self.length_ns).min(self.planned_ns),
             reached: at,
-            hole: late && !follows,
+            hole: late && !joins,
             repeated,
             invalid: self.invalid_ahead.take(),
             intervals: 0,
@@ -205,12 +202,12 @@ impl Windows {
     }
 
     /// What is open proves nothing, and why.
-    pub fn spoil(&mut self, why: &str) {
+    pub fn spoil(&mut self, why: &Flaw) {
         let slot = match &mut self.open {
             Some(open) => &mut open.invalid,
             None => &mut self.invalid_ahead,
         };
-        slot.get_or_insert_with(|| why.to_owned());
+        slot.get_or_insert_with(|| why.clone());
     }
 
     /// Ends the open window; `None` when there is none.
@@ -246,57 +243,6 @@ pub fn sum<'a>(flows: impl Iterator<Item = &'a Cell>, layout: &Layout) -> Cell {
     sum
 }
 
-/// True when the interval's counts agree with each other: what came in is what went out, and every length was counted.
-pub fn adds_up(flow: &FlowInterval, carried_in: Option<u64>) -> Result<(), String> {
-    use crate::fold::cell::sparse_total;
-    let out = [flow.ok, flow.failed(), flow.short, flow.carried_out()].iter().map(|n| u128::from(*n)).sum::<u128>();
-    if let Some(carried) = carried_in {
-        let into = u128::from(carried) + u128::from(flow.scheduled);
-        if into != out {
-            return Err(format!("{carried} carried in and {} scheduled, but {out} accounted for", flow.scheduled));
-        }
-    }
-    let back = flow.ended();
-    for (what, timing, whole) in
-        [("response", &flow.response, flow.ok), ("service", &flow.service, flow.ok), ("lag", &flow.lag, back)]
-    {
-        let counted = sparse_total(&timing.counts);
-        if counted != whole {
-            return Err(format!("{counted} lengths of {what} for {whole} operations"));
-        }
-    }
-    floors_add_up(flow)
-}
-
-/// What is left of a length is not more than it was.
-fn floors_add_up(flow: &FlowInterval) -> Result<(), String> {
-    for (what, whole, floor) in
-        [("response", &flow.response, &flow.floor), ("service", &flow.service, &flow.service_floor)]
-    {
-        let Some(floor) = floor else { continue };
-        if !is_less(floor, whole) {
-            return Err(format!("the floor of {what} is more than {what} itself"));
-        }
-    }
-    Ok(())
-}
-
-/// Each has as many lengths, and from every bucket on the floor has no more.
-fn is_less(floor: &Timing, whole: &Timing) -> bool {
-    let mut both: BTreeMap<u64, [u128; 2]> = BTreeMap::new();
-    for (which, timing) in [floor, whole].into_iter().enumerate() {
-        for pair in timing.counts.chunks_exact(2) {
-            both.entry(pair[0]).or_default()[which] += u128::from(pair[1]);
-        }
-    }
-    let mut above = [0, 0];
-    let fits = both.values().rev().all(|counts| {
-        above = [above[0] + counts[0], above[1] + counts[1]];
-        above[0] <= above[1]
-    });
-    fits && above[0] == above[1] && floor.sum_ns <= whole.sum_ns
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -321,35 +267,11 @@ mod tests {
         }
     }
 
-    #[test]
-    fn a_floor_is_never_more_than_what_it_is_the_floor_of() {
-        let timing = |sum_ns, counts: &[u64]| Timing { sum_ns, max_ns: 9, counts: counts.to_vec() };
-        let whole = timing(100, &[2, 5, 7, 3]);
-        for (floor, fits) in [
-            (timing(100, &[2, 5, 7, 3]), true),
-            (timing(0, &[0, 8]), true),
-            (timing(60, &[2, 6, 7, 2]), true),
-            (timing(60, &[2, 6, 6, 1, 7, 1]), true),
-            (timing(101, &[2, 5, 7, 3]), false),
-            (timing(60, &[2, 4, 7, 4]), false),
-            (timing(60, &[2, 5, 8, 3]), false),
-            (timing(60, &[2, 5, 7, 2]), false),
-            (timing(60, &[2, 6, 7, 3]), false),
-        ] {
-            let flow =
-                FlowInterval { ok: 8, response: whole.clone(), floor: Some(floor.clone()), ..FlowInterval::default() };
-            assert_eq!(floors_add_up(&flow).is_ok(), fits, "{floor:?}");
-            let flow =
-                FlowInterval { service: whole.clone(), service_floor: Some(floor.clone()), ..FlowInterval::default() };
-            assert_eq!(floors_add_up(&flow).is_ok(), fits, "{floor:?}");
-        }
-    }
-
     /// Windows in which what lies between two moments was measured.
     fn measured(length: Option<u64>, from: u64, to: u64) -> Windows {
         let mut windows = Windows::new(length, 1000);
         let interval = Interval { start_ns: from, end_ns: to, ..Interval::default() };
-        windows.add(from, true, &interval, &[], &layout());
+        windows.add(&Placed { at_ns: from, joins: true, interval: &interval, carried: &[] }, &layout());
         windows
     }
 
@@ -418,7 +340,7 @@ mod tests {
         let mut windows = measured(Some(100), 100, 150);
         assert!(windows.resume(150, 100, &layout()).is_some_and(|window| !window.complete));
         let interval = Interval { start_ns: 100, end_ns: 200, ..Interval::default() };
-        windows.add(100, false, &interval, &[], &layout());
+        windows.add(&Placed { at_ns: 100, joins: false, interval: &interval, carried: &[] }, &layout());
         let again = windows.close(&layout()).unwrap();
         assert!(again.complete && !again.repeated, "measured afresh, it counts for the first time");
     }

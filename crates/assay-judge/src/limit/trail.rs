@@ -93,7 +93,7 @@ impl Run {
         let decisive = judgement.decisive();
         let measured = decisive.and_then(|criterion| {
             let figure = criterion.measured.as_ref()?;
-            Some(format!("{} {} (bound {})", criterion.title, figure.text, criterion.bound))
+            Some(format!("{} {} (bound {})", criterion.asked.title, figure.text, criterion.asked.bound))
         });
         let totals = decided(judgement);
         let (rate, bytes_per_second) = throughput(&judgement.part).unzip();
@@ -120,8 +120,8 @@ impl Run {
 /// The totals of the stream whose criterion decided, over all targets; without one those of the first criterion's.
 fn decided(judgement: &Judgement) -> Option<&StreamTotals> {
     let part = &judgement.part;
-    let named = judgement.decisive().and_then(|criterion| criterion.stream.as_deref());
-    let name = named.or_else(|| part.criteria.iter().find_map(|criterion| criterion.stream.as_deref()));
+    let named = judgement.decisive().and_then(|criterion| criterion.asked.stream.as_deref());
+    let name = named.or_else(|| part.criteria.iter().find_map(|criterion| criterion.asked.stream.as_deref()));
     let mine = || part.streams.iter().filter(|totals| name.is_none_or(|name| name == totals.name));
     mine().find(|totals| totals.target.is_none()).or_else(|| mine().next())
 }

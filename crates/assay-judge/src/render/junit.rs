@@ -69,7 +69,12 @@ fn write_suite(judgement: &Judgement, suite: &Suite, out: &mut dyn Write) -> fmt
     )?;
     for criterion in all {
         let targets = suite.part.map_or(0, |part| part.targets.len());
-        write_case(out, judgement, &format!("{} {}", criterion.title, criterion.bound), answer(criterion, targets))?;
+        write_case(
+            out,
+            judgement,
+            &format!("{} {}", criterion.asked.title, criterion.asked.bound),
+            answer(criterion, targets),
+        )?;
     }
     writeln!(out, "  </testsuite>")
 }
@@ -110,7 +115,7 @@ fn answer(criterion: &CriterionOutcome, targets: usize) -> Option<(&'static str,
     };
     let measured = criterion.measured.as_ref().map(|figure| {
         let target = figure.target.as_ref().map_or(String::new(), |target| format!(" on {target}"));
-        format!("{} in window {}{target}, bound {}", figure.text, figure.window, criterion.bound)
+        format!("{} in window {}{target}, bound {}", figure.text, figure.window, criterion.asked.bound)
     });
     let words: Vec<String> = measured.into_iter().chain(criterion.note.clone()).collect();
     let message = if words.is_empty() { "nothing was judged".to_owned() } else { words.join("; ") };

@@ -39,7 +39,7 @@ fn part(part: &Part, out: &mut dyn Write) -> fmt::Result {
     writeln!(out, "\n| | criterion | bound | measured | windows broken |\n|---|---|---|---|---|")?;
     for criterion in &part.criteria {
         let measured = criterion.measured.as_ref().map_or("-", |figure| figure.text.as_str());
-        let (title, bound) = (plain(&criterion.title), plain(&criterion.bound));
+        let (title, bound) = (plain(&criterion.asked.title), plain(&criterion.asked.bound));
         let (broken, windows) = (criterion.broken, criterion.windows);
         let on = match broken_on(&criterion.broken_on, part.targets.len()) {
             on if on.is_empty() => on,

@@ -36,7 +36,7 @@ pub fn table(judgement: &Judgement, out: &mut dyn fmt::Write) -> fmt::Result {
 /// The streams that criteria are about; where there are none, the first.
 pub fn shown_streams(part: &Part) -> Vec<String> {
     let mut names: Vec<String> = Vec::new();
-    for name in part.criteria.iter().filter_map(|criterion| criterion.stream.clone()) {
+    for name in part.criteria.iter().filter_map(|criterion| criterion.asked.stream.clone()) {
         if !names.contains(&name) && part.streams.iter().any(|stream| stream.name == name) {
             names.push(name);
         }
@@ -56,8 +56,8 @@ fn targets_of(part: &Part, stream: &str) -> Vec<Option<String>> {
 
 /// The thresholds of a stream's criteria; without any, the standard ones.
 pub fn thresholds(part: &Part, stream: &str) -> Vec<Span> {
-    let about = part.criteria.iter().filter(|criterion| criterion.stream.as_deref() == Some(stream));
-    let mut own: BTreeSet<Span> = about.filter_map(|criterion| criterion.threshold).collect();
+    let about = part.criteria.iter().filter(|criterion| criterion.asked.stream.as_deref() == Some(stream));
+    let mut own: BTreeSet<Span> = about.filter_map(|criterion| criterion.asked.threshold).collect();
     if own.is_empty() {
         own = part
             .slices
@@ -96,7 +96,7 @@ pub fn one(part: &Part, stream: &str, target: Option<&str>, most: usize) -> Page
 /// than a slice), all are marked.
 pub fn is_over(part: &Part, slice: &Slice, stream: &str, target: Option<&str>) -> bool {
     let breaks = |name: &str| targets_of(part, name).iter().any(|on| broke_in(part, slice, name, on.as_deref()));
-    let explained = || part.criteria.iter().filter_map(|criterion| criterion.stream.as_deref()).any(breaks);
+    let explained = || part.criteria.iter().filter_map(|criterion| criterion.asked.stream.as_deref()).any(breaks);
     match slice.within {
         true => false,
         false if broke_in(part, slice, stream, target) => true,
@@ -107,10 +107,10 @@ pub fn is_over(part: &Part, slice: &Slice, stream: &str, target: Option<&str>) -
 /// Whether a criterion of the stream, over windows that are slices, is broken by what the slice counted.
 fn broke_in(part: &Part, slice: &Slice, stream: &str, target: Option<&str>) -> bool {
     let Some(entry) = slice.stream(stream, target) else { return false };
-    let of_stream = part.criteria.iter().filter(|criterion| criterion.stream.as_deref() == Some(stream));
+    let of_stream = part.criteria.iter().filter(|criterion| criterion.asked.stream.as_deref() == Some(stream));
     let judged = of_stream.filter(|criterion| criterion.outcome != Outcome::NotApplied);
-    let by_slices = judged.filter(|criterion| criterion.window_ns == part.slice_ns);
-    let bounds = by_slices.filter_map(|outcome| outcome.criterion.parse::<Criterion>().ok());
+    let by_slices = judged.filter(|criterion| criterion.asked.window_ns == part.slice_ns);
+    let bounds = by_slices.filter_map(|outcome| outcome.asked.criterion.parse::<Criterion>().ok());
     let mut broken = bounds.map(|criterion| {
         let times = match criterion.measure {
             Measure::Response => &entry.response,
@@ -133,7 +133,7 @@ fn broke_in(part: &Part, slice: &Slice, stream: &str, target: Option<&str>) -> b
 /// Whether this target by itself broke a bound in any slice: a slice is over for all of them together, and a good target must
 /// not look as if it were to blame.
 fn broke_a_bound(part: &Part, stream: &str, target: &str) -> bool {
-    let of_stream = part.criteria.iter().filter(|criterion| criterion.stream.as_deref() == Some(stream));
+    let of_stream = part.criteria.iter().filter(|criterion| criterion.asked.stream.as_deref() == Some(stream));
     let mut figures = of_stream.flat_map(|criterion| &criterion.targets);
     figures.any(|figure| figure.target.as_deref() == Some(target) && !figure.within)
 }

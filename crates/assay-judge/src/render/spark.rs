@@ -12,9 +12,9 @@ const COLUMNS: usize = 48;
 /// `reads > 1 ms ▁▁▁▁▁█▁ each 1 h, █ 8.00%`; `None` where there is nothing to follow. The height is the
 /// bound's, or the highest slice's where that is over it.
 pub(crate) fn line(part: &Part) -> Option<String> {
-    let judged = |outcome: &&CriterionOutcome| outcome.stream.is_some() && outcome.outcome != Outcome::NotApplied;
+    let judged = |outcome: &&CriterionOutcome| outcome.asked.stream.is_some() && outcome.outcome != Outcome::NotApplied;
     let outcome = part.criteria.iter().find(judged)?;
-    let criterion: Criterion = outcome.criterion.parse().ok()?;
+    let criterion: Criterion = outcome.asked.criterion.parse().ok()?;
     let values: Vec<Option<f64>> = part.slices.iter().map(|slice| value(slice, outcome, &criterion)).collect();
     if values.len() < 2 {
         return None;
@@ -33,14 +33,15 @@ pub(crate) fn line(part: &Part) -> Option<String> {
         Bound::MeanAtMost(_) => Span::from_ns(top as u64).human(),
         Bound::Over { .. } | Bound::OverAtMost { .. } => format!("{:.2}%", top * 100.0),
     };
-    let stream = cut(outcome.stream.as_deref().unwrap_or_default(), 16);
+    let stream = cut(outcome.asked.stream.as_deref().unwrap_or_default(), 16);
     let what = criterion.threshold().map_or("mean".to_owned(), |threshold| format!("> {}", threshold.human()));
     Some(format!("{stream} {what} {columns} each {length}, {} {top}", LEVELS[LEVELS.len() - 1]))
 }
 
 fn value(slice: &Slice, outcome: &CriterionOutcome, criterion: &Criterion) -> Option<f64> {
-    let stream = slice.stream(outcome.stream.as_deref()?, None)?;
-    let times: &SliceTimes = if outcome.measure == Some(Measure::Service) { &stream.service } else { &stream.response };
+    let stream = slice.stream(outcome.asked.stream.as_deref()?, None)?;
+    let times: &SliceTimes =
+        if outcome.asked.measure == Some(Measure::Service) { &stream.service } else { &stream.response };
     match criterion.threshold() {
         Some(threshold) => times.share_over(threshold),
         None => times.mean_ns.map(|ns| ns as f64),

@@ -8,7 +8,7 @@ use assay_base::steady::ROUNDS;
 /// The lines of the summary, for the stream that is judged first: that it was not steady at the end, and its largest change,
 /// unless the `reason` has said it.
 pub(crate) fn lines(part: &Part, reason: &str) -> Vec<String> {
-    let judged = part.criteria.iter().find_map(|criterion| criterion.stream.as_deref());
+    let judged = part.criteria.iter().find_map(|criterion| criterion.asked.stream.as_deref());
     let mine = |it: &&Steadiness| judged.is_none_or(|judged| judged == it.stream);
     let Some(steadiness) = part.steadiness.iter().find(mine) else { return Vec::new() };
     let end = steadiness.last.as_ref().filter(|last| !last.steady).map(|last| {

@@ -201,9 +201,13 @@ fn criteria(page: &mut Page, part: &Part, room: Room) {
     }
     for criterion in criteria.into_iter().take(listed) {
         let measured = criterion.measured.as_ref().map_or("-", |figure| figure.text.as_str());
-        let title = page.reader.cut(&criterion.title, 36);
+        let title = page.reader.cut(&criterion.asked.title, 36);
         let mark = mark(criterion.outcome);
-        page.line(format!("{mark:<12}{title:<37}{:>9} {measured:>9}  {}", criterion.bound, place(criterion, part)));
+        page.line(format!(
+            "{mark:<12}{title:<37}{:>9} {measured:>9}  {}",
+            criterion.asked.bound,
+            place(criterion, part)
+        ));
         // One that stands in its row already needs no line.
         let told =
             criterion.broken_on.len() == 1 && criterion.measured.as_ref().is_some_and(|figure| figure.target.is_some());
@@ -232,7 +236,7 @@ fn mark(outcome: Outcome) -> &'static str {
 /// `slice 6, sim:c`; nothing where the window is the whole run.
 fn place(criterion: &CriterionOutcome, part: &Part) -> String {
     let Some(figure) = &criterion.measured else { return String::new() };
-    let window = match criterion.window_ns {
+    let window = match criterion.asked.window_ns {
         length if length >= part.planned_ns => None,
         length if length == part.slice_ns => Some(format!("slice {}", figure.window)),
         length => Some(format!("{} no. {}", Span::from_ns(length).human(), figure.window)),

@@ -1,9 +1,8 @@
 //! What the block devices counted against what was issued: the check that no cache stood between and nobody else was there.
 
+use crate::finding::target::{Mismatch, TargetFinding};
+use crate::finding::{Finding, nowhere};
 use crate::judgement::{Deciding, DiskCount, DiskTotals, TargetTotals};
-use crate::rules::finding::{Class, Finding, nowhere};
-use crate::rules::value::percent;
-use assay_base::Bytes;
 use assay_record::TargetHead;
 
 /// Above this share a difference is a warning.
@@ -61,16 +60,11 @@ pub fn mismatch(disk: &DiskTotals) -> f64 {
     difference(disk).map_or(0.0, |found| found.share)
 }
 
-/// What others wrote to a target between its preparation and the run, in words; `None` where nobody did or it is not known.
-pub fn foreign(target: &TargetHead) -> Option<String> {
+/// What others wrote to a target between its preparation and the run; `None` where nobody did or it is not known.
+pub fn foreign(target: &TargetHead) -> Option<TargetFinding> {
     let prepared = target.prepared.as_ref()?;
     let bytes = prepared.foreign_bytes.filter(|bytes| *bytes > 0)?;
-    Some(format!(
-        "{}: others wrote {} to it after its preparation of {}, and what they wrote is read as if it had been prepared; prepare it again",
-        target.name,
-        Bytes::new(bytes).human(),
-        prepared.finished
-    ))
+    Some(TargetFinding::Foreign { target: target.name.clone(), bytes, prepared: prepared.finished.clone() })
 }
 
 /// What the comparison says of each target.
@@ -79,23 +73,13 @@ pub fn check(targets: &[TargetTotals], step: u32) -> (Vec<Finding>, Vec<String>)
     for target in targets {
         let Some(disk) = target.disk.filter(|disk| disk.own_all().operations >= LEAST_OPERATIONS) else { continue };
         let Some(found) = difference(&disk) else { continue };
-        let name = &target.head.name;
-        let text = format!(
-            "{name}: its block device counted {} {} where the run made {} (a difference of {})",
-            found.theirs,
-            found.what,
-            found.own,
-            percent(found.share)
-        );
-        if found.share > REFUSE {
-            let cause = match found.theirs < found.own {
-                true => "something cached, so that the device itself was not tested",
-                false => "somebody else used it at the same time",
-            };
-            let deciding = Deciding { target: Some(name.clone()), ..nowhere(step) };
-            findings.push(Finding::new(Class::Between, format!("{text}: {cause}"), deciding));
-        } else if found.share > WARN {
-            warnings.push(text);
+        let (target, Difference { what: of, theirs, own, share }) = (target.head.name.clone(), found);
+        let found = Mismatch { target: target.clone(), of, theirs, own, share };
+        if share > REFUSE {
+            let deciding = Deciding { target: Some(target), ..nowhere(step) };
+            findings.push(Finding::new(TargetFinding::Mismatch(found), deciding));
+        } else if share > WARN {
+            warnings.push(found.to_string());
         }
     }
     (findings, warnings)

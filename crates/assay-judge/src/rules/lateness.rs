@@ -4,12 +4,13 @@
 //! rested when it should have worked, did less because a closed loop asked for less, or was handed bunches that it could
 //! merge. `docs/decisions/0028-late-generator.md` has the proof and its conditions.
 
+use crate::finding::flaw::{self, LateBy};
 use crate::fold::late::Late;
 use crate::fold::layout::Layout;
 use crate::fold::window::Window;
 use crate::judgement::LatenessTotals;
-use crate::rules::value::percent;
-use assay_base::{Direction, Span};
+use crate::words::percent;
+use assay_base::Direction;
 
 /// Of the window, what of given idle or of oversleeping leaves nothing proven.
 const AT_MOST: f64 = 0.01;
@@ -24,26 +25,26 @@ const MARGIN: u64 = 10;
 
 /// What lateness did to one target in a window.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Share {
+pub struct LateShare {
     /// Given idle that counts, as a share of the window.
     pub rest: f64,
     /// Time overslept, as a share of the window.
     pub overslept: f64,
 }
 
-impl Share {
+impl LateShare {
     /// Of a target in a window of `length_ns`.
-    pub fn of(late: &Late, length_ns: u64, layout: &Layout) -> Share {
+    pub fn of(late: &Late, length_ns: u64, layout: &Layout) -> LateShare {
         let length = length_ns.max(1) as f64;
         let rest = late.rest_ns(&layout.thresholds, margin_ns(layout));
-        Share { rest: rest as f64 / length, overslept: late.overslept.sum_ns as f64 / length }
+        LateShare { rest: rest as f64 / length, overslept: late.overslept.sum_ns as f64 / length }
     }
 }
 
 impl LatenessTotals {
     /// Adds a slice of `length_ns`.
     pub fn add(&mut self, late: &Late, length_ns: u64, layout: &Layout) {
-        let share = Share::of(late, length_ns, layout);
+        let share = LateShare::of(late, length_ns, layout);
         self.idle.add(&late.idle);
         self.overslept.add(&late.overslept);
         self.rest_share_max = self.rest_share_max.max(share.rest);
@@ -57,30 +58,23 @@ pub fn margin_ns(layout: &Layout) -> u64 {
 }
 
 /// Why a window that holds its bounds does not prove that they hold for a stream; `None` where it does.
-pub fn flaw(window: &Window, stream: usize, layout: &Layout) -> Option<String> {
+pub fn flaw(window: &Window, stream: usize, layout: &Layout) -> Option<flaw::Late> {
     let flows = layout.of_stream[stream].iter();
-    flows.map(|flow| usize::from(layout.flows[*flow].target)).find_map(|target| on_target(window, target, layout))
+    flows.map(|flow| usize::from(layout.flows[*flow].target)).find_map(|target| {
+        let what = on_target(window, target, layout)?;
+        Some(flaw::Late { target: layout.targets[target].clone(), what })
+    })
 }
 
-fn on_target(window: &Window, target: usize, layout: &Layout) -> Option<String> {
+fn on_target(window: &Window, target: usize, layout: &Layout) -> Option<LateBy> {
     let late = window.late.get(target)?;
-    let name = &layout.targets[target];
-    let share = Share::of(late, window.end_ns.saturating_sub(window.start_ns), layout);
+    let share = LateShare::of(late, window.end_ns.saturating_sub(window.start_ns), layout);
     let has = |open| layout.streams_of(target).any(|stream| layout.streams[stream].is_open_loop() == open);
     if has(true) && share.rest > AT_MOST {
-        let longest = Span::from_ns(late.idle.max_ns).human();
-        let share = percent(share.rest);
-        return Some(format!(
-            "the test machine left {name} without work for {share} of the time, up to {longest} at once, although operations were due"
-        ));
+        return Some(LateBy::Rest { share: share.rest, longest_ns: late.idle.max_ns });
     }
     if has(false) && share.overslept > AT_MOST {
-        let longest = Span::from_ns(late.overslept.max_ns).human();
-        let share = percent(share.overslept);
-        return Some(format!(
-            "the test machine looked for completions too late for {share} of the time, up to {longest} at once, in which its closed loop on \
-             {name} asked for less"
-        ));
+        return Some(LateBy::Overslept { share: share.overslept, longest_ns: late.overslept.max_ns });
     }
     if share.rest > TELL || share.overslept > TELL { merged(late, target, layout) } else { None }
 }
@@ -91,7 +85,7 @@ fn on_target(window: &Window, target: usize, layout: &Layout) -> Option<String> 
 pub fn given_away_ns(window: &Window, targets: impl Iterator<Item = usize>, layout: &Layout) -> Option<u64> {
     let length = window.end_ns.saturating_sub(window.start_ns);
     let late = targets.filter_map(|target| window.late.get(target));
-    let much = late.filter(|late| Share::of(late, length, layout).rest > AT_MOST);
+    let much = late.filter(|late| LateShare::of(late, length, layout).rest > AT_MOST);
     much.map(|late| behind_ns(late, layout)).max()
 }
 
@@ -103,7 +97,7 @@ pub fn behind_ns(late: &Late, layout: &Layout) -> u64 {
 /// What is worth a word though it takes nothing away.
 pub fn warning(window: &Window, layout: &Layout) -> Option<String> {
     let length = window.end_ns.saturating_sub(window.start_ns);
-    let shares = window.late.iter().map(|late| Share::of(late, length, layout));
+    let shares = window.late.iter().map(|late| LateShare::of(late, length, layout));
     let worst = shares.enumerate().max_by(|a, b| a.1.rest.total_cmp(&b.1.rest))?;
     (worst.1.rest > TELL).then(|| {
         format!(
@@ -117,9 +111,8 @@ pub fn warning(window: &Window, layout: &Layout) -> Option<String> {
 }
 
 /// Bunches are merged on their way to the disk, and flushes of several become one: it then did less than was asked of it.
-fn merged(late: &Late, target: usize, layout: &Layout) -> Option<String> {
+fn merged(late: &Late, target: usize, layout: &Layout) -> Option<LateBy> {
     let disk = late.disk?;
-    let name = &layout.targets[target];
     let fewer = |counted: u64, own: u64| own as f64 - counted as f64 > own as f64 * MERGED + COUNTED_APART;
     let sequential = |direction| {
         layout.streams_of(target).any(|at| layout.sequential[at] && layout.streams[at].direction == direction)
@@ -128,20 +121,12 @@ fn merged(late: &Late, target: usize, layout: &Layout) -> Option<String> {
         [(Direction::Read, disk.reads, late.own[0]), (Direction::Write, disk.writes, late.own[1])]
     {
         if sequential(direction) && fewer(counted, own.operations) {
-            return Some(format!(
-                "the test machine was late, and {name} counted {counted} {direction}s where the run made {}: operations that came in \
-                 bunches were merged on their way",
-                own.operations
-            ));
+            return Some(LateBy::Merged { direction, counted, own: own.operations });
         }
     }
     // A disk that counts none needs none.
-    (disk.flushes > 0 && fewer(disk.flushes, late.durable)).then(|| {
-        format!(
-            "the test machine was late, and {name} counted {} flushes where {} writes were to be durable: one flush served several",
-            disk.flushes, late.durable
-        )
-    })
+    let (counted, durable) = (disk.flushes, late.durable);
+    (counted > 0 && fewer(counted, durable)).then_some(LateBy::Flushes { counted, durable })
 }
 
 #[cfg(test)]
@@ -149,6 +134,7 @@ mod tests {
     use super::*;
     use crate::judgement::DiskCount;
     use assay_base::Rate;
+    use assay_base::Span;
     use assay_record::{DiskCounters, FlowHead, Lateness, Pauses, StreamHead, Thresholds};
     use std::collections::BTreeSet;
 

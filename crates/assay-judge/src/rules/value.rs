@@ -1,7 +1,8 @@
 //! A criterion's value in one cell, decided in whole numbers and written for people.
 
 use crate::fold::cell::{Cell, Lengths};
-use assay_base::{Bound, Measure, Share, Span};
+use crate::words::{percent, share_text};
+use assay_base::{Bound, Measure, Span};
 use assay_record::Thresholds;
 
 /// A measured value, exact.
@@ -134,34 +135,6 @@ fn lengths(cell: &Cell, measure: Measure) -> &Lengths {
     }
 }
 
-/// `2.70%`; small shares keep the digits that tell them from zero.
-pub fn percent(share: f64) -> String {
-    let percent = share * 100.0;
-    if percent > 0.0 && percent < 0.01 { format!("{percent:.4}%") } else { format!("{percent:.2}%") }
-}
-
-/// As [`percent`], with more digits where two would read as the bound itself.
-pub fn share_text(share: f64, limit: Share) -> String {
-    let text = percent(share);
-    if text == percent(limit.as_f64()) && share != limit.as_f64() { format!("{:.5}%", share * 100.0) } else { text }
-}
-
-/// A bound's own digits, where three are too few for it.
-fn exact(span: Span) -> String {
-    let short = span.human();
-    let same = short.replace(' ', "").replace('µ', "u").parse() == Ok(span);
-    if same { short } else { span.to_string() }
-}
-
-/// The bound in words: `< 5%`.
-pub fn bound_text(bound: &Bound) -> String {
-    match bound {
-        Bound::Over { below, .. } => format!("< {below}"),
-        Bound::OverAtMost { at_most, .. } => format!("<= {at_most}"),
-        Bound::MeanAtMost(span) => format!("<= {}", exact(*span)),
-    }
-}
-
 /// The bound as a number: a share from 0 to 1 or nanoseconds.
 pub fn limit(bound: &Bound) -> f64 {
     match bound {
@@ -170,29 +143,10 @@ pub fn limit(bound: &Bound) -> f64 {
     }
 }
 
-/// What is measured, in words: `reads response over 1 ms`.
-pub fn title(stream: &str, measure: Measure, bound: &Bound) -> String {
-    match bound {
-        Bound::Over { over, .. } | Bound::OverAtMost { over, .. } => {
-            format!("{stream} {measure} over {}", over.human())
-        }
-        Bound::MeanAtMost(_) => format!("{stream} {measure} mean"),
-    }
-}
-
-/// What was measured, as a sentence: `8.00% of reads had a response over 1 ms`, `the mean response of reads was 31 ms`.
-pub fn sentence(stream: &str, measure: Measure, bound: &Bound, measured: &str) -> String {
-    match bound {
-        Bound::Over { over, .. } | Bound::OverAtMost { over, .. } => {
-            format!("{measured} of {stream} had a {measure} over {}", over.human())
-        }
-        Bound::MeanAtMost(_) => format!("the mean {measure} of {stream} was {measured}"),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use assay_base::Share;
 
     #[test]
     fn a_value_never_reads_as_its_bound_unless_it_is() {

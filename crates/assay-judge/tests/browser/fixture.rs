@@ -257,13 +257,13 @@ fn figure(hour: u64, target: Option<usize>, value: f64, within: bool) -> Figure 
 fn criteria(size: Size) -> Vec<CriterionOutcome> {
     let broken = size.targets > 1;
     let delivered = CriterionOutcome {
-        criterion: "load delivered at least 99.9% per slice".into(),
-        title: "load delivered".into(),
-        bound: "at least 99.9%".into(),
-        stream: None,
-        measure: None,
-        threshold: None,
-        window_ns: HOUR,
+        asked: Asked {
+            criterion: "load delivered at least 99.9% per slice".into(),
+            title: "load delivered".into(),
+            bound: "at least 99.9%".into(),
+            window_ns: HOUR,
+            ..Asked::default()
+        },
         outcome: Outcome::Pass,
         windows: size.hours,
         broken: 0,
@@ -277,12 +277,15 @@ fn criteria(size: Size) -> Vec<CriterionOutcome> {
         let value = if fails { share(1, 5 * HOUR) } else { 0.0009 };
         let worst = Some(figure(5, fails.then_some(1), value, !fails));
         CriterionOutcome {
-            criterion: format!("reads response over {ms}ms below {percent}% per 1h"),
-            title: format!("reads response over {ms} ms"),
-            bound: format!("< {percent}%"),
-            stream: Some("reads".into()),
-            measure: Some(assay_base::Measure::Response),
-            threshold: Some(Span::from_ms(ms)),
+            asked: Asked {
+                criterion: format!("reads response over {ms}ms below {percent}% per 1h"),
+                title: format!("reads response over {ms} ms"),
+                bound: format!("< {percent}%"),
+                stream: Some("reads".into()),
+                measure: Some(assay_base::Measure::Response),
+                threshold: Some(Span::from_ms(ms)),
+                window_ns: HOUR,
+            },
             outcome: if fails { Outcome::Fail } else { Outcome::Pass },
             broken: u64::from(fails),
             broken_on: Vec::new(),

@@ -9,7 +9,7 @@ use assay_device::clock::Clock;
 use assay_device::facts::{EngineFacts, Health};
 use assay_engine::BLANK_CHECK;
 use assay_engine::shell::Spin;
-use assay_record::Event;
+use assay_record::{Event, EventKind};
 use std::collections::BTreeMap;
 
 /// How a run is carried: what the engine says of itself, how its workers are scheduled, and what was found out before.
@@ -63,7 +63,7 @@ pub(super) fn troubles(now: Instant, health: Health) -> impl Iterator<Item = Eve
     let refused = health.refused.map(|errno| {
         let text = format!("io_uring_enter gave {errno}: nothing more could be handed over; try --engine threads");
         let details = BTreeMap::from([("errno".to_owned(), errno.0.to_string())]);
-        Event { at_ns: now.as_ns(), what: "engine-failed".to_owned(), text, details }
+        Event { at_ns: now.as_ns(), what: EventKind::EngineFailed, text, details }
     });
     let counts = [
         ("submit_retries", health.submit_retries),
@@ -76,7 +76,7 @@ pub(super) fn troubles(now: Instant, health: Health) -> impl Iterator<Item = Eve
             "{retries} submissions had to be repeated, {dropped} were dropped and {overflowed} completions found no room"
         );
         let details = counts.iter().map(|(name, n)| ((*name).to_owned(), n.to_string())).collect();
-        Event { at_ns: now.as_ns(), what: "engine-health".to_owned(), text, details }
+        Event { at_ns: now.as_ns(), what: EventKind::EngineHealth, text, details }
     });
     refused.into_iter().chain(troubled)
 }

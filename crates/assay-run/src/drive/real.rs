@@ -23,7 +23,7 @@ use assay_device::facts::EngineFacts;
 use assay_engine::{Coordinator, Peers, Report};
 use assay_model::Plan;
 use assay_model::arrival::Part;
-use assay_record::{CloseReason, Entry, Event, Frame};
+use assay_record::{CloseReason, Entry, Event, EventKind, Frame};
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
@@ -98,7 +98,7 @@ impl<'a> Real<'a> {
             self.health(clock, collector.log);
             let spenders = begin(lines, clock.now() + LEAD);
             if let Some(text) = chosen.warning.clone() {
-                let (what, details) = ("warning".to_owned(), BTreeMap::new());
+                let (what, details) = (EventKind::Warning, BTreeMap::new());
                 collector.event(Event { at_ns: clock.now().as_ns(), what, text, details });
             }
             let meters = Meters::new(self.plan, self.targets);
@@ -146,7 +146,7 @@ impl<'a> Real<'a> {
             let mut details = real.health();
             details.insert("target".to_owned(), target.to_string());
             let text = format!("health of {}", self.targets.name(target));
-            log.write(&Entry::Event(Event { at_ns: clock.now().as_ns(), what: "health".to_owned(), text, details }));
+            log.write(&Entry::Event(Event { at_ns: clock.now().as_ns(), what: EventKind::Health, text, details }));
         }
     }
 }

@@ -10,7 +10,7 @@ use assay_formats::act::conf::{Conf, Kind};
 use assay_formats::act::export::Histograms;
 use assay_formats::act::log::write::{self, Stop};
 use assay_formats::act::log::{DeviceLine, Unit};
-use assay_record::{Close, CloseReason, Entry, Event, Header, Interval};
+use assay_record::{Close, CloseReason, Entry, Event, EventKind, Header, Interval};
 use std::cell::Cell;
 use std::rc::Rc;
 
@@ -115,19 +115,19 @@ impl Printer {
         let device = flow.and_then(|flow| header.targets.get(usize::from(flow.target)));
         let (Some(stream), Some(device)) = (stream, device) else { return };
         let write = stream.direction == Direction::Write;
-        let text = match event.what.as_str() {
-            "io-error" => {
+        let text = match event.what {
+            EventKind::IoError => {
                 let errno = number("errno").unwrap_or(0) as i32;
                 let (_, text) = super::errno(&std::io::Error::from_raw_os_error(errno));
                 self.told += 1;
                 write::io_failed(write, &device.name, errno, &text)
             }
-            "short-io" => {
+            EventKind::ShortIo => {
                 self.told += 1;
                 let verb = if write { "writing" } else { "reading" };
                 format!("ERROR: {verb} {}: {}\n", device.name, event.text)
             }
-            "lag-stop" => lagging(self.conf.kind, &stream.name).text().to_owned(),
+            EventKind::LagStop => lagging(self.conf.kind, &stream.name).text().to_owned(),
             _ => return,
         };
         self.print(&text);

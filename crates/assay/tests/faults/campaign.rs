@@ -81,7 +81,7 @@ fn is_recorded(place: &Place) -> bool {
     let log = Log::of(&place.path("run"));
     let told = |what: &str| matches!(what, "io-error" | "short-io" | "damage" | "stuck" | "target-lost");
     let counted = log.intervals.iter().flat_map(|interval| &interval.flows).any(|flow| flow.failed() + flow.short > 0);
-    counted || log.events.iter().any(|event| told(&event.what))
+    counted || log.events.iter().any(|event| told(event.what.as_str()))
 }
 
 /// How one came out.

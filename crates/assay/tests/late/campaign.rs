@@ -121,8 +121,8 @@ impl Trial {
 
 /// Measured share over the bound's, of the criterion.
 fn share(judgement: &Judgement) -> Option<f64> {
-    let outcome = judgement.part.criteria.iter().find(|it| it.stream.is_some())?;
-    let bound: f64 = outcome.bound.trim_start_matches(['<', '=', ' ']).trim_end_matches('%').parse().ok()?;
+    let outcome = judgement.part.criteria.iter().find(|it| it.asked.stream.is_some())?;
+    let bound: f64 = outcome.asked.bound.trim_start_matches(['<', '=', ' ']).trim_end_matches('%').parse().ok()?;
     Some(outcome.worst.as_ref()?.value * 100.0 / bound)
 }
 

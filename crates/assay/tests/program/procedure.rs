@@ -328,7 +328,7 @@ fn a_load_that_had_failed_when_a_search_or_a_curve_was_killed_has_failed() {
             let mut writer = Writer::new(lines.concat().into_bytes(), lines.len() as u64);
             if failed {
                 let details = [("flow", "0"), ("errno", "5")].map(|(name, value)| (name.to_owned(), value.to_owned()));
-                let (what, text) = ("io-error".to_owned(), "an operation failed with EIO".to_owned());
+                let (what, text) = ("io-error".into(), "an operation failed with EIO".to_owned());
                 writer.write(&Entry::Event(Event { at_ns: 1, what, text, details: details.into() })).unwrap();
             }
             std::fs::write(&log, writer.into_inner()).unwrap();

@@ -1,6 +1,6 @@
 //! Blocks of histograms, and the lines other threads of ACT print in between.
 
-use super::{BUCKETS, Block, Event, EventKind, HISTOGRAMS_MAX, Item, LogError, Reading, Source, after, banner};
+use super::{BUCKETS, Block, Event, HISTOGRAMS_MAX, Item, LineKind, LogError, Reading, Source, after, banner};
 use assay_base::Span;
 use std::io::BufRead;
 
@@ -173,17 +173,17 @@ fn take_buckets<R: BufRead>(source: &Source<R>, block: &mut Block) -> Result<(),
 pub(super) fn event<R: BufRead>(source: &Source<R>) -> Event {
     let line = source.text.as_str();
     let kind = if banner(line).is_some() {
-        EventKind::SecondRun
+        LineKind::SecondRun
     } else if line.starts_with("ERROR: reading ") || line.starts_with("ERROR: writing ") {
-        EventKind::IoError
+        LineKind::IoError
     } else if line.starts_with("ERROR: ") && (line.ends_with("can't keep up") || line.ends_with("requests queued")) {
-        EventKind::Lag
+        LineKind::Lag
     } else if line.ends_with("test stopped") {
-        EventKind::Stopped
+        LineKind::Stopped
     } else if line.starts_with("SIG") && line.ends_with(" received") || line.starts_with("Signal ") {
-        EventKind::Crashed
+        LineKind::Crashed
     } else {
-        EventKind::Other
+        LineKind::Other
     };
     Event { line: source.line, kind, text: line.chars().take(200).collect() }
 }

@@ -38,7 +38,7 @@ pub(crate) struct StreamCharts<'a> {
 
 /// The charts of all streams.
 pub(crate) fn charts(part: &Part) -> Vec<StreamCharts<'_>> {
-    let judged = |stream: &str| part.criteria.iter().any(|outcome| outcome.stream.as_deref() == Some(stream));
+    let judged = |stream: &str| part.criteria.iter().any(|outcome| outcome.asked.stream.as_deref() == Some(stream));
     let none_judged = !part.series.streams.iter().any(|line| judged(&line.stream));
     let lines = part.series.streams.iter().enumerate();
     lines

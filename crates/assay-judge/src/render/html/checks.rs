@@ -43,7 +43,7 @@ fn check(mark: Mark, what: &'static str, found: String, why: &'static str) -> Ch
 /// All checks of a step, the same ones in the same order for every run.
 pub(crate) fn checks(part: &Part) -> Vec<Check> {
     let mut checks: Vec<Check> =
-        part.criteria.iter().filter(|outcome| outcome.stream.is_none()).map(delivered).collect();
+        part.criteria.iter().filter(|outcome| outcome.asked.stream.is_none()).map(delivered).collect();
     checks.extend([
         own_lag(part),
         rest(part),
@@ -68,7 +68,7 @@ fn delivered(outcome: &CriterionOutcome) -> Check {
         Outcome::NotApplied => Mark::Note,
     };
     let measured = outcome.measured.as_ref().map_or("not measured".to_owned(), |figure| figure.text.clone());
-    let found = format!("{measured} (bound {})", outcome.bound);
+    let found = format!("{measured} (bound {})", outcome.asked.bound);
     check(mark, "Load delivered", found, "A load that was not offered proves nothing.")
 }
 
@@ -77,7 +77,7 @@ fn own_lag(part: &Part) -> Check {
     let below =
         part.slices.iter().flat_map(|slice| &slice.streams).filter_map(|entry| entry.own_lag_p99_below_ns).max();
     let largest = part.streams.iter().filter_map(|totals| totals.own_lag.max_ns).max();
-    let smallest = part.criteria.iter().filter_map(|outcome| outcome.threshold).min();
+    let smallest = part.criteria.iter().filter_map(|outcome| outcome.asked.threshold).min();
     let text = |ns: Option<u64>| ns.map_or("not counted".to_owned(), time);
     let found = format!("99 % below {} in the worst slice; largest {}", text(below), text(largest));
     let mark = match (below, smallest) {

@@ -116,7 +116,7 @@ fn figures(part: &Part) -> Vec<HeadFigure> {
 
 /// The stream of the first criterion, otherwise the first.
 fn judged(part: &Part) -> Option<&StreamTotals> {
-    let named = part.criteria.iter().find_map(|outcome| outcome.stream.as_deref());
+    let named = part.criteria.iter().find_map(|outcome| outcome.asked.stream.as_deref());
     let mine = || together(part).find(|totals| Some(totals.name.as_str()) == named);
     mine().or_else(|| together(part).next())
 }

@@ -42,7 +42,7 @@ type Line = Vec<(f64, Option<f64>)>;
 
 /// The streams that a criterion judges, or the first one; nothing for a single target.
 pub(crate) fn multiples(part: &Part) -> Vec<Multiples<'_>> {
-    let judged = |stream: &str| part.criteria.iter().any(|outcome| outcome.stream.as_deref() == Some(stream));
+    let judged = |stream: &str| part.criteria.iter().any(|outcome| outcome.asked.stream.as_deref() == Some(stream));
     let flows = &part.series.flows;
     let mut streams: Vec<&str> = Vec::new();
     for flow in flows.iter().filter(|flow| judged(&flow.stream)).chain(flows.first()) {
@@ -132,10 +132,11 @@ pub(crate) fn outlier(part: &Part, stream: &str, target: &str) -> Option<Outlier
         mine.filter_map(|totals| Some((totals.target.as_deref()?, pick(&totals.response)? as f64))).collect::<Vec<_>>()
     };
     let whole = [("p99".to_owned(), totals(|times| times.p99_ns)), ("mean".to_owned(), totals(|times| times.mean_ns))];
-    let criteria = part.criteria.iter().filter(|outcome| outcome.stream.as_deref() == Some(stream)).map(|outcome| {
-        let worst = outcome.targets.iter().filter_map(|figure| Some((figure.target.as_deref()?, figure.value)));
-        (format!("worst window ({})", outcome.title), worst.collect())
-    });
+    let criteria =
+        part.criteria.iter().filter(|outcome| outcome.asked.stream.as_deref() == Some(stream)).map(|outcome| {
+            let worst = outcome.targets.iter().filter_map(|figure| Some((figure.target.as_deref()?, figure.value)));
+            (format!("worst window ({})", outcome.asked.title), worst.collect())
+        });
     let outlier =
         |(by, figures): (String, Vec<(&str, f64)>)| factor(&figures, target).map(|factor| Outlier { factor, by });
     whole.into_iter().chain(criteria).filter_map(outlier).find(|outlier| outlier.factor >= OUTLIER)

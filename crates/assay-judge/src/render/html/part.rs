@@ -272,11 +272,11 @@ pub(crate) fn bound_over(part: &Part, stream: &str, threshold: Span) -> Option<f
 pub(crate) fn bounds(part: &Part, stream: &str, measure: Measure) -> Vec<(u64, Bound)> {
     let mine = |outcome: &&CriterionOutcome| {
         outcome.outcome != Outcome::NotApplied
-            && outcome.stream.as_deref() == Some(stream)
-            && outcome.measure == Some(measure)
+            && outcome.asked.stream.as_deref() == Some(stream)
+            && outcome.asked.measure == Some(measure)
     };
     let bound = |outcome: &CriterionOutcome| {
-        outcome.criterion.parse::<Criterion>().ok().map(|criterion| (outcome.window_ns, criterion.bound))
+        outcome.asked.criterion.parse::<Criterion>().ok().map(|criterion| (outcome.asked.window_ns, criterion.bound))
     };
     part.criteria.iter().filter(mine).filter_map(bound).collect()
 }
@@ -291,7 +291,7 @@ fn happenings(part: &Part) -> Vec<Happening<'_>> {
         let details: Vec<String> = event.details.iter().map(|(name, value)| format!("{name} {value}")).collect();
         let details = if details.is_empty() { String::new() } else { format!(" ({})", details.join(", ")) };
         let text = format!("{}{details}", event.text);
-        Happening { at_ns: event.at_ns, at: clock(event.at_ns), what: &event.what, text }
+        Happening { at_ns: event.at_ns, at: clock(event.at_ns), what: event.what.as_str(), text }
     });
     let mut all: Vec<Happening<'_>> = gaps.chain(events).collect();
     all.sort_by_key(|happening| happening.at_ns);

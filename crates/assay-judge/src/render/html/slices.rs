@@ -65,7 +65,7 @@ pub(crate) fn per_target<'a>(part: &'a Part, root: &str) -> (Vec<SliceTable<'a>>
     if part.targets.len() < 2 {
         return (Vec::new(), false);
     }
-    let judged = |stream: &str| part.criteria.iter().any(|outcome| outcome.stream.as_deref() == Some(stream));
+    let judged = |stream: &str| part.criteria.iter().any(|outcome| outcome.asked.stream.as_deref() == Some(stream));
     let single = |(stream, target): &(&str, Option<&str>)| target.is_some() && judged(stream);
     let keys: Vec<_> = keys(part).into_iter().filter(single).collect();
     if keys.len() * part.slices.len().min(MOST_ROWS) > MOST_TARGET_ROWS {

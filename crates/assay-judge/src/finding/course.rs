@@ -1,0 +1,146 @@
+//! Findings about the course of a run: how it ended, what of it is missing, and whether the machine could carry it.
+
+use crate::finding::class::Class;
+use assay_base::{Criterion, Span};
+use std::fmt;
+
+/// See the module.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum CourseFinding {
+    /// Why the last segment ended, and what the run said of it.
+    Ended(Ending, Option<String>),
+    /// The last segment was cut off, or ended before its time.
+    Short(Cut, Reached),
+    /// Nothing was measured.
+    NothingMeasured,
+    /// The plan holds no measured phase.
+    NoMeasuredPhase,
+    /// So many slices of so many are complete, and whether there was an interruption.
+    Slices { complete: u64, planned: u64, interrupted: bool },
+    /// The same of the windows of a criterion.
+    Windows { complete: u64, planned: u64, criterion: Criterion },
+    /// No operation was scheduled in any slice.
+    NoOperation,
+    /// The warm-up did not bring a steady load; the text says why.
+    NotSteady(String),
+    /// The engine lost count; the text is the run's.
+    LostCount(String),
+    /// An operation failed, of no stream that the log names.
+    UnknownFlow,
+}
+
+/// How a segment ended, where that speaks against PASS.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Ending {
+    /// The target was lost.
+    TargetLost,
+    /// The schedule fell behind before anything was issued.
+    NothingIssued,
+    /// The schedule fell behind, by up to so many nanoseconds because of the generator.
+    GeneratorBehind(u64),
+    /// The device was too slow.
+    DeviceTooSlow,
+    /// The generator was too slow.
+    GeneratorTooSlow,
+    /// The engine failed.
+    EngineFailed,
+}
+
+/// How a run came to be shorter than planned.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Cut {
+    /// There is no closing line.
+    Off,
+    /// It was interrupted, and what the run said of it.
+    Interrupted(String),
+    /// The log could not be kept, and what the run said of it.
+    LogFailed(String),
+}
+
+/// How far measured time came.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Reached {
+    /// So far.
+    pub(crate) ns: u64,
+    /// Of so much.
+    pub(crate) of_ns: u64,
+}
+
+impl CourseFinding {
+    /// Its weight.
+    pub(crate) fn class(&self) -> Class {
+        match self {
+            CourseFinding::Ended(Ending::TargetLost, _) | CourseFinding::UnknownFlow => Class::Errors,
+            CourseFinding::Ended(Ending::DeviceTooSlow, _) => Class::Broken,
+            CourseFinding::Ended(..)
+            | CourseFinding::NoMeasuredPhase
+            | CourseFinding::NoOperation
+            | CourseFinding::NotSteady(_)
+            | CourseFinding::LostCount(_) => Class::Unproven,
+            CourseFinding::Short(..)
+            | CourseFinding::NothingMeasured
+            | CourseFinding::Slices { .. }
+            | CourseFinding::Windows { .. } => Class::Missing,
+        }
+    }
+}
+
+impl fmt::Display for CourseFinding {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            CourseFinding::Ended(ending, why) => {
+                ending.fmt(f)?;
+                why.as_ref().map_or(Ok(()), |why| write!(f, ": {why}"))
+            }
+            CourseFinding::Short(cut, reached) => cut.fmt_after(*reached, f),
+            CourseFinding::NothingMeasured => f.write_str("nothing was measured"),
+            CourseFinding::NoMeasuredPhase => f.write_str("the plan holds no measured phase"),
+            CourseFinding::Slices { complete, planned, interrupted } => {
+                let gap = if *interrupted { "; one that holds an interruption does not count" } else { "" };
+                write!(f, "{complete} of {planned} slices are complete{gap}")
+            }
+            CourseFinding::Windows { complete, planned, criterion } => {
+                write!(f, "{complete} of {planned} windows of \"{criterion}\" are complete")
+            }
+            CourseFinding::NoOperation => {
+                f.write_str("no operation was scheduled in any slice, so that nothing is proven")
+            }
+            CourseFinding::NotSteady(why) => {
+                write!(f, "never reached a steady state before it was measured: {why}")
+            }
+            CourseFinding::LostCount(text) => write!(f, "the engine lost count of its operations: {text}"),
+            CourseFinding::UnknownFlow => f.write_str("an operation failed, of no stream that the log names"),
+        }
+    }
+}
+
+impl fmt::Display for Ending {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Ending::TargetLost => f.write_str("the target was lost"),
+            Ending::NothingIssued => f.write_str("nothing was issued before the schedule fell behind"),
+            Ending::GeneratorBehind(ns) => {
+                let behind = Span::from_ns(*ns).human();
+                write!(f, "the schedule fell behind, by up to {behind} because the test machine was late")
+            }
+            Ending::DeviceTooSlow => {
+                f.write_str("the load was not held: the device was too slow, and the schedule fell behind")
+            }
+            Ending::GeneratorTooSlow => f.write_str("the test machine was too slow and let the schedule fall behind"),
+            Ending::EngineFailed => f.write_str("the engine failed"),
+        }
+    }
+}
+
+impl Cut {
+    fn fmt_after(&self, reached: Reached, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let [ns, of] = [reached.ns, reached.of_ns].map(|ns| Span::from_ns(ns).human());
+        let (what, said) = match self {
+            Cut::Off => return write!(f, "the run was cut off after {ns} of {of}: its log has no closing line"),
+            Cut::Interrupted(said) => ("the run was interrupted", said),
+            Cut::LogFailed(said) => ("the log could not be kept", said),
+        };
+        write!(f, "{what} after {ns} of {of}")?;
+        if said.is_empty() { Ok(()) } else { write!(f, " ({said})") }
+    }
+}

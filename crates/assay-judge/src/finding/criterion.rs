@@ -1,0 +1,139 @@
+//! Findings about a criterion: broken, broken only by the generator, or not judged at all.
+
+use crate::finding::class::Class;
+use crate::finding::flaw::Late;
+use crate::judgement::{BrokenTarget, Figure};
+use crate::words::{bound_text, broken_on, place, sentence};
+use assay_base::Criterion;
+use std::fmt;
+
+/// See the module.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct CriterionFinding {
+    /// The criterion, as it was judged.
+    pub(crate) criterion: Criterion,
+    /// What became of it.
+    pub(crate) what: What,
+}
+
+/// What became of a criterion.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum What {
+    /// It is broken in a complete window.
+    Broken(At, Extent),
+    /// It was broken already in a window that was cut short.
+    BrokenInCut(At, BrokenOn),
+    /// It is broken, but would hold without the generator's own lag.
+    ByTheGenerator(At),
+    /// It holds, but the generator was late.
+    Flawed(At, Late),
+    /// It was broken in a window that was cut short, in which the generator held back too much; the value as text.
+    HeldBack(String),
+    /// The run has no such stream.
+    NoStream,
+    /// No window could be judged.
+    NotJudged,
+}
+
+/// The window and the value.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct At {
+    /// What was measured, and where.
+    pub(crate) figure: Figure,
+    /// How many windows the plan holds.
+    pub(crate) planned: u64,
+    /// Length of the window where it is not the slice.
+    pub(crate) own_ns: Option<u64>,
+}
+
+/// The targets that broke it by themselves.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct BrokenOn {
+    /// The worst first.
+    pub(crate) targets: Vec<BrokenTarget>,
+    /// Of so many.
+    pub(crate) of: usize,
+}
+
+/// In how many windows, and where.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Extent {
+    /// Broken in so many.
+    pub(crate) broken: u64,
+    /// Of so many that were judged.
+    pub(crate) windows: u64,
+    /// So many held before the first broken one.
+    pub(crate) held_before: u64,
+    /// On which targets.
+    pub(crate) on: BrokenOn,
+}
+
+impl CriterionFinding {
+    /// Its weight.
+    pub(crate) fn class(&self) -> Class {
+        match self.what {
+            What::Broken(..) | What::BrokenInCut(..) => Class::Broken,
+            _ => Class::Unproven,
+        }
+    }
+
+    /// `in slice 6 (5 h to 6 h): 8.00% of reads had a response over 1 ms, bound < 5%`
+    fn told(&self, At { figure, planned, own_ns }: &At, between: &str) -> String {
+        let Criterion { stream, measure, bound, .. } = &self.criterion;
+        let what = sentence(stream, *measure, bound, &figure.text);
+        format!("{}{between}: {what}, bound {}", place(figure, *planned, *own_ns), bound_text(bound))
+    }
+}
+
+impl fmt::Display for CriterionFinding {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let criterion = &self.criterion;
+        match &self.what {
+            What::Broken(at, extent) => write!(f, "{}{}", self.told(at, ""), extent.told(at)),
+            What::BrokenInCut(at, on) => {
+                // One window of one: it is called by its number all the same, because its planned end was not reached.
+                let at = At { planned: at.planned.max(2), ..at.clone() };
+                let rest = "and the rest could not have changed that";
+                write!(f, "{}, {rest}{on}", self.told(&at, ", which was cut short"))
+            }
+            What::ByTheGenerator(at) => {
+                write!(f, "{}, but only because the test machine issued operations late", self.told(at, ""))
+            }
+            What::Flawed(at, why) => write!(f, "{}, but {why}", self.told(at, "")),
+            What::HeldBack(value) => write!(
+                f,
+                "{criterion} was {value} when it was cut short, but the test machine had issued 1% of all operations too late"
+            ),
+            What::NoStream => write!(f, "the criterion \"{criterion}\" names a stream the run does not have"),
+            What::NotJudged => {
+                let why = match criterion.threshold() {
+                    Some(_) => "no operation completed, or the log does not count this threshold",
+                    None => "no operation completed",
+                };
+                write!(f, "the criterion \"{criterion}\" could not be judged: {why}")
+            }
+        }
+    }
+}
+
+impl Extent {
+    /// ` (broken in 7 of 12 slices; it held in 5 before; on 2 of 4 targets, the worst first: …)`
+    fn told(&self, at: &At) -> String {
+        let mut parts = Vec::new();
+        if at.planned > 1 {
+            let windows = if at.own_ns.is_some() { "windows" } else { "slices" };
+            parts.push(format!("broken in {} of {} {windows}", self.broken, self.windows));
+            parts.extend((self.held_before > 0).then(|| format!("it held in {} before", self.held_before)));
+        }
+        let on = broken_on(&self.on.targets, self.on.of);
+        parts.extend((!on.is_empty()).then_some(on));
+        if parts.is_empty() { String::new() } else { format!(" ({})", parts.join("; ")) }
+    }
+}
+
+impl fmt::Display for BrokenOn {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let on = broken_on(&self.targets, self.of);
+        if on.is_empty() { Ok(()) } else { write!(f, " ({on})") }
+    }
+}

@@ -1,0 +1,77 @@
+//! What failed in one flow over the whole step: errors by name, short operations, stuck ones.
+
+use assay_base::{Code, Span};
+use assay_record::PARTS;
+use std::collections::BTreeMap;
+use std::fmt;
+
+/// Kinds of errors that are named.
+const NAMED: usize = 4;
+
+/// The failures of one flow.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct Failures {
+    /// The stream.
+    pub(crate) stream: String,
+    /// The target.
+    pub(crate) target: String,
+    /// Begin of the first interval with one, on the run's time line.
+    pub(crate) first_ns: u64,
+    /// Failed, by name.
+    pub(crate) errors: BTreeMap<String, u64>,
+    /// Completed with too few bytes.
+    pub(crate) short: u64,
+    /// The most at the end of an interval.
+    pub(crate) stuck: u64,
+    /// By the part of the target.
+    pub(crate) at: BTreeMap<u64, u64>,
+    /// The longest that one took to fail.
+    pub(crate) longest_ns: u64,
+}
+
+impl Failures {
+    /// What makes them a FAIL.
+    pub(crate) fn rule(&self) -> &'static str {
+        let damaged = !self.errors.is_empty() && self.errors.keys().all(|name| is_damage(name));
+        match damaged && self.short == 0 && self.stuck == 0 {
+            true => "what was written must be read",
+            false => "an I/O error never passes",
+        }
+    }
+
+    /// `12 EIO, 3 short, 1 stuck`
+    pub(crate) fn measured(&self) -> String {
+        let full = Code::ENOSPC.to_string();
+        let error = |(name, n): (&String, &u64)| match *name == full {
+            true => format!("{n} {name} (the target is full)"),
+            false => format!("{n} {name}"),
+        };
+        let mut what: Vec<String> = self.errors.iter().take(NAMED).map(error).collect();
+        what.extend((self.short > 0).then(|| format!("{} short", self.short)));
+        what.extend((self.stuck > 0).then(|| format!("{} stuck", self.stuck)));
+        what.join(", ")
+    }
+
+    /// ` between 1.6 % and 4.7 % of the target, after up to 30 s`; empty where the log does not say it.
+    pub(crate) fn place(&self) -> String {
+        let (Some((first, _)), Some((last, _))) = (self.at.first_key_value(), self.at.last_key_value()) else {
+            return String::new();
+        };
+        let percent = |part: u64| part as f64 * 100.0 / PARTS as f64;
+        let longest = Span::from_ns(self.longest_ns).human();
+        format!(" between {:.1} % and {:.1} % of the target, after up to {longest}", percent(*first), percent(last + 1))
+    }
+}
+
+impl fmt::Display for Failures {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (measured, place, rule) = (self.measured(), self.place(), self.rule());
+        let first = Span::from_ns(self.first_ns).human();
+        write!(f, "{} on {}: {measured}{place}, first {first} into the run; {rule}", self.stream, self.target)
+    }
+}
+
+/// Whether an error of this name is a read of damaged data.
+pub(crate) fn is_damage(name: &str) -> bool {
+    Code::DAMAGE.iter().any(|kind| kind.to_string() == name)
+}

@@ -1,0 +1,90 @@
+//! Why a window proves nothing, whatever its figures are.
+
+use crate::finding::log::Contradiction;
+use crate::words::percent;
+use assay_base::{Direction, Span};
+use std::fmt;
+
+/// Why nothing in a window counts.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Flaw {
+    /// The log contradicts itself there.
+    Contradiction(Contradiction),
+    /// The machine changed while it was measured; the run says how.
+    Changed(String),
+    /// The machine slept for so many nanoseconds.
+    Slept(u64),
+    /// Something is counted in a bucket of that number, which does not exist.
+    NoBucket(u64),
+    /// The generator issued a hundredth of all operations so many nanoseconds too late.
+    OwnLag(u64),
+}
+
+impl fmt::Display for Flaw {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Flaw::Contradiction(contradiction) => contradiction.fmt(f),
+            Flaw::Changed(how) => f.write_str(how),
+            Flaw::Slept(ns) => write!(f, "the machine slept for {}", Span::from_ns(*ns).human()),
+            Flaw::NoBucket(bucket) => write!(f, "a count for bucket {bucket}, which does not exist"),
+            Flaw::OwnLag(ns) => {
+                let lag = Span::from_ns(*ns).human();
+                write!(f, "the test machine issued 1% of all operations {lag} or more too late")
+            }
+        }
+    }
+}
+
+/// Why a window that holds its bounds does not prove that they hold: the generator was late on one target.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Late {
+    /// The target.
+    pub(crate) target: String,
+    /// What came of it.
+    pub(crate) what: LateBy,
+}
+
+/// What came of a late generator.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum LateBy {
+    /// The target had no work for this share of the window, and for so many nanoseconds at once.
+    Rest { share: f64, longest_ns: u64 },
+    /// A closed loop asked for less, for this share of the window and so many nanoseconds at once.
+    Overslept { share: f64, longest_ns: u64 },
+    /// The block device counted fewer operations than the run made.
+    Merged { direction: Direction, counted: u64, own: u64 },
+    /// The block device counted fewer flushes than writes that were to be durable.
+    Flushes { counted: u64, durable: u64 },
+}
+
+impl fmt::Display for Late {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let name = &self.target;
+        let human = |ns: u64| Span::from_ns(ns).human();
+        match &self.what {
+            LateBy::Rest { share, longest_ns } => write!(
+                f,
+                "the test machine left {name} without work for {} of the time, up to {} at once, although operations were due",
+                percent(*share),
+                human(*longest_ns)
+            ),
+            LateBy::Overslept { share, longest_ns } => write!(
+                f,
+                "the test machine looked for completions too late for {} of the time, up to {} at once, in which its closed \
+                 loop on {name} asked for less",
+                percent(*share),
+                human(*longest_ns)
+            ),
+            LateBy::Merged { direction, counted, own } => write!(
+                f,
+                "the test machine was late, and {name} counted {counted} {direction}s where the run made {own}: operations \
+                 that came in bunches were merged on their way"
+            ),
+            LateBy::Flushes { counted, durable } => write!(
+                f,
+                "the test machine was late, and {name} counted {counted} flushes where {durable} writes were to be durable: \
+                 one flush served several"
+            ),
+        }
+    }
+}

@@ -1,0 +1,110 @@
+//! Findings about the load: a slice that proves nothing, a schedule that was thinner than planned, a load that was not delivered.
+
+use crate::finding::class::Class;
+use crate::finding::criterion::BrokenOn;
+use crate::finding::flaw::Flaw;
+use crate::judgement::Figure;
+use crate::words::place;
+use assay_base::Span;
+use std::fmt;
+
+/// See the module.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum LoadFinding {
+    /// A slice of that number proves nothing.
+    Slice(u64, Flaw),
+    /// A window of that length proves nothing.
+    Window(u64, Flaw),
+    /// Fewer operations were due than the plan asks for.
+    Thin { slice: u64, stream: String, scheduled: u64, expected: f64 },
+    /// A stream's load was not delivered.
+    NotDelivered(NotDelivered),
+}
+
+/// A load that was not delivered in one slice, of all targets or of one.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct NotDelivered {
+    /// The stream.
+    pub(crate) stream: String,
+    /// What was measured, and where.
+    pub(crate) figure: Figure,
+    /// How many slices the plan holds.
+    pub(crate) planned: u64,
+    /// Whose doing it is.
+    pub(crate) cause: Cause,
+    /// The targets that did not take their load; known at the end.
+    pub(crate) on: Option<BrokenOn>,
+}
+
+/// Why a load was not delivered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Cause {
+    /// Nothing completed, of too few operations to say anything.
+    TooFew,
+    /// Nothing completed, and nothing was issued.
+    NothingIssued,
+    /// Nothing completed of what the device had.
+    NothingCompleted,
+    /// Less was issued, because of the generator.
+    Generator,
+    /// Less was issued, because of the device.
+    Device,
+}
+
+impl Cause {
+    /// Its weight.
+    pub(crate) fn class(self) -> Class {
+        match self {
+            Cause::NothingCompleted | Cause::Device => Class::Broken,
+            Cause::TooFew | Cause::NothingIssued | Cause::Generator => Class::Unproven,
+        }
+    }
+
+    /// Whether a share of the schedule says how much was delivered: of nothing, nothing does.
+    pub(crate) fn has_share(self) -> bool {
+        matches!(self, Cause::Generator | Cause::Device)
+    }
+}
+
+impl LoadFinding {
+    /// Its weight.
+    pub(crate) fn class(&self) -> Class {
+        match self {
+            LoadFinding::NotDelivered(found) => found.cause.class(),
+            LoadFinding::Slice(..) | LoadFinding::Window(..) | LoadFinding::Thin { .. } => Class::Unproven,
+        }
+    }
+}
+
+impl fmt::Display for LoadFinding {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            LoadFinding::Slice(number, why) => write!(f, "slice {number} proves nothing: {why}"),
+            LoadFinding::Window(length_ns, why) => {
+                write!(f, "the window of {} proves nothing: {why}", Span::from_ns(*length_ns).human())
+            }
+            LoadFinding::Thin { slice, stream, scheduled, expected } => write!(
+                f,
+                "in slice {slice} only {scheduled} operations of {stream} were due where the plan asks for {expected:.0}"
+            ),
+            LoadFinding::NotDelivered(found) => found.fmt(f),
+        }
+    }
+}
+
+impl fmt::Display for NotDelivered {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let NotDelivered { stream, figure, planned, cause, on } = self;
+        let none = format!("none of {} {stream} completed", figure.operations);
+        let only = format!("only {} of the scheduled {stream} were issued", figure.text);
+        write!(f, "{}: ", place(figure, *planned, None))?;
+        match cause {
+            Cause::TooFew => write!(f, "{none}: too few to say anything"),
+            Cause::NothingIssued => write!(f, "{none}: the test machine issued nothing"),
+            Cause::NothingCompleted => write!(f, "{none}: the device completed nothing"),
+            Cause::Generator => write!(f, "{only}; the test machine could not keep up"),
+            Cause::Device => write!(f, "{only}; the device could not take it"),
+        }?;
+        on.as_ref().map_or(Ok(()), |on| on.fmt(f))
+    }
+}

@@ -1,0 +1,145 @@
+//! What speaks against PASS, as values: each finding has its kind with its figures, and where it was found.
+//!
+//! What is done about a finding follows from its kind. Its sentence is made last, by `Display`, in one file for each family.
+
+mod class;
+pub(crate) mod course;
+pub(crate) mod criterion;
+pub(crate) mod failed;
+pub(crate) mod flaw;
+pub(crate) mod load;
+pub(crate) mod log;
+pub(crate) mod target;
+
+pub(crate) use class::Class;
+
+use crate::judgement::Deciding;
+use crate::verdict::Verdict;
+use std::fmt;
+
+/// What was found, by family.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Kind {
+    /// The log itself is not whole, or contradicts itself.
+    Log(log::LogFinding),
+    /// How the run went and how it ended.
+    Course(course::CourseFinding),
+    /// Operations of one flow failed.
+    Failed(failed::Failures),
+    /// A criterion.
+    Criterion(Box<criterion::CriterionFinding>),
+    /// The load that was to be delivered.
+    Load(Box<load::LoadFinding>),
+    /// What a target, its block device or the data on it say.
+    Target(target::TargetFinding),
+}
+
+macro_rules! families {
+    ($($family:ident($value:ty)),*) => {$(
+        impl From<$value> for Kind {
+            fn from(value: $value) -> Kind {
+                Kind::$family(value.into())
+            }
+        }
+    )*};
+}
+families!(
+    Log(log::LogFinding),
+    Course(course::CourseFinding),
+    Failed(failed::Failures),
+    Criterion(criterion::CriterionFinding),
+    Load(load::LoadFinding),
+    Target(target::TargetFinding)
+);
+
+impl Kind {
+    /// Its weight.
+    pub(crate) fn class(&self) -> Class {
+        match self {
+            Kind::Log(it) => it.class(),
+            Kind::Course(it) => it.class(),
+            Kind::Failed(_) => Class::Errors,
+            Kind::Criterion(it) => it.class(),
+            Kind::Load(it) => it.class(),
+            Kind::Target(it) => it.class(),
+        }
+    }
+}
+
+impl fmt::Display for Kind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Kind::Log(it) => it.fmt(f),
+            Kind::Course(it) => it.fmt(f),
+            Kind::Failed(it) => it.fmt(f),
+            Kind::Criterion(it) => it.fmt(f),
+            Kind::Load(it) => it.fmt(f),
+            Kind::Target(it) => it.fmt(f),
+        }
+    }
+}
+
+/// One reason against PASS.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Finding {
+    /// What was found.
+    pub(crate) kind: Kind,
+    /// Where it was found.
+    pub(crate) deciding: Deciding,
+}
+
+impl Finding {
+    /// A finding at a place.
+    pub(crate) fn new(kind: impl Into<Kind>, deciding: Deciding) -> Finding {
+        Finding { kind: kind.into(), deciding }
+    }
+
+    /// A finding about the whole step.
+    pub(crate) fn of_step(kind: impl Into<Kind>, step: u32) -> Finding {
+        Finding::new(kind, nowhere(step))
+    }
+
+    /// Its weight.
+    pub(crate) fn class(&self) -> Class {
+        self.kind.class()
+    }
+
+    /// The sentence.
+    pub(crate) fn text(&self) -> String {
+        self.kind.to_string()
+    }
+
+    /// What it makes of the run.
+    pub(crate) fn verdict(&self) -> Verdict {
+        match self.class() {
+            Class::Errors | Class::Broken => Verdict::Fail,
+            Class::Between | Class::Unproven => Verdict::Invalid,
+            Class::Missing => Verdict::Incomplete,
+        }
+    }
+
+    /// True when it names a place in time.
+    pub(crate) fn is_placed(&self) -> bool {
+        self.deciding.slice.is_some() || self.deciding.stream.is_some() || self.deciding.target.is_some()
+    }
+}
+
+/// The step and nothing more precise.
+pub(crate) fn nowhere(step: u32) -> Deciding {
+    Deciding {
+        step,
+        slice: None,
+        window_ns: None,
+        stream: None,
+        target: None,
+        measured: None,
+        bound: None,
+        start_ns: 0,
+        end_ns: 0,
+    }
+}
+
+/// The finding that decides: the heaviest, of those the earliest.
+pub(crate) fn deciding(findings: &[Finding]) -> Option<&Finding> {
+    findings.iter().min_by_key(|finding| (finding.class(), finding.deciding.start_ns))
+}

@@ -1,0 +1,96 @@
+//! Findings about a target: what its block device counted, what it says of its health, and whether its data were ever written.
+
+use crate::finding::class::Class;
+use crate::words::percent;
+use assay_base::Bytes;
+use std::fmt;
+
+/// See the module.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum TargetFinding {
+    /// Its block device counted something else than the run made.
+    Mismatch(Mismatch),
+    /// Others wrote so many bytes to it after its preparation.
+    Foreign { target: String, bytes: u64, prepared: String },
+    /// Reads met blocks that were never written.
+    Blank { target: String, blank: u64, sampled: u64 },
+    /// Of none of the reads it is known whether they met data.
+    Unseen { stream: String, target: String, reads: u64 },
+    /// It reports more media errors than before.
+    MediaErrors { target: String, before: u128, after: u128 },
+    /// Nothing that was read could be verified.
+    NothingVerified,
+}
+
+/// What a block device counted, held against what the run made.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Mismatch {
+    /// The target.
+    pub(crate) target: String,
+    /// `reads`, `bytes written` …
+    pub(crate) of: &'static str,
+    /// By the device.
+    pub(crate) theirs: u64,
+    /// By the run.
+    pub(crate) own: u64,
+    /// The difference as a share of the run's own.
+    pub(crate) share: f64,
+}
+
+impl TargetFinding {
+    /// Its weight.
+    pub(crate) fn class(&self) -> Class {
+        match self {
+            TargetFinding::Mismatch(_) => Class::Between,
+            TargetFinding::MediaErrors { .. } => Class::Errors,
+            TargetFinding::Foreign { .. }
+            | TargetFinding::Blank { .. }
+            | TargetFinding::Unseen { .. }
+            | TargetFinding::NothingVerified => Class::Unproven,
+        }
+    }
+}
+
+impl fmt::Display for TargetFinding {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            TargetFinding::Mismatch(found) => {
+                let cause = match found.theirs < found.own {
+                    true => "something cached, so that the device itself was not tested",
+                    false => "somebody else used it at the same time",
+                };
+                write!(f, "{found}: {cause}")
+            }
+            TargetFinding::Foreign { target, bytes, prepared } => write!(
+                f,
+                "{target}: others wrote {} to it after its preparation of {prepared}, and what they wrote is read as if it had \
+                 been prepared; prepare it again",
+                Bytes::new(*bytes).human()
+            ),
+            TargetFinding::Blank { target, blank, sampled } => write!(
+                f,
+                "{target}: {blank} of {sampled} sampled reads met blocks that were never written, which a device answers without \
+                 looking; prepare it first"
+            ),
+            TargetFinding::Unseen { stream, target, reads } => write!(
+                f,
+                "{stream} on {target}: it is not known whether any of its {reads} reads met data that was ever written: none \
+                 covered the beginning of a block of 4 KiB"
+            ),
+            TargetFinding::MediaErrors { target, before, after } => {
+                write!(f, "{target} reports {after} media errors, {before} before the run")
+            }
+            TargetFinding::NothingVerified => f.write_str(
+                "nothing that was read could be verified: no block of it carries the seal of a run that verifies",
+            ),
+        }
+    }
+}
+
+impl fmt::Display for Mismatch {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Mismatch { target, of, theirs, own, share } = self;
+        let share = percent(*share);
+        write!(f, "{target}: its block device counted {theirs} {of} where the run made {own} (a difference of {share})")
+    }
+}

@@ -1,0 +1,278 @@
+//! Whether the counts of a segment add up: within each interval, from one to the next, and in the closing line.
+
+use crate::finding::failed::is_damage;
+use crate::finding::log::{Contradiction, Sums, Unbalanced};
+use crate::fold::cell::sparse_total;
+use crate::fold::layout::Layout;
+use assay_record::{Close, FlowInterval, Header, Interval, Timing};
+use std::collections::BTreeMap;
+
+/// The books of one segment.
+#[derive(Debug)]
+pub(crate) struct Accounts {
+    next_index: u64,
+    /// Where the interval before ended.
+    ended_ns: Option<u64>,
+    /// What each flow carries into the next interval, where that is known.
+    carried: Option<Vec<u64>>,
+    found: u64,
+    sums: Sums,
+    /// Nothing of it is missing so far.
+    whole: bool,
+    closed: Option<Close>,
+}
+
+/// Which intervals are not there.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Place {
+    /// The one that was expected.
+    Next,
+    /// Some before it are missing, from the first to the last.
+    Behind(u64, u64),
+    /// It was there before.
+    Again,
+}
+
+impl Accounts {
+    /// A segment begins.
+    pub(crate) fn new(header: &Header) -> Accounts {
+        Accounts {
+            next_index: 0,
+            ended_ns: None,
+            carried: Some(vec![0; header.flows.len()]),
+            found: 0,
+            sums: Sums::default(),
+            whole: true,
+            closed: None,
+        }
+    }
+
+    /// Which interval this is. Unless it is the next one, what is carried into it is not known.
+    pub(crate) fn place(&mut self, interval: &Interval) -> Place {
+        let place = match interval.index {
+            index if index == self.next_index => return Place::Next,
+            index if index < self.next_index => Place::Again,
+            index => Place::Behind(self.next_index, index - 1),
+        };
+        self.lose();
+        place
+    }
+
+    /// Something of the segment is missing here.
+    pub(crate) fn lose(&mut self) {
+        self.whole = false;
+        self.carried = None;
+    }
+
+    /// Counts an interval. The error says how it fails to follow what stands before it: intervals follow each other on the
+    /// run's time line, without overlap or gap, and before the closing line.
+    pub(crate) fn follow(&mut self, interval: &Interval, joins: bool, tolerance_ns: u64) -> Result<(), Contradiction> {
+        self.next_index = interval.index.saturating_add(1);
+        self.found += 1;
+        let before = self.ended_ns.replace(interval.end_ns).filter(|_| joins);
+        let apart = before.is_some_and(|ended| ended.abs_diff(interval.start_ns) > tolerance_ns);
+        if apart || interval.end_ns < interval.start_ns || self.closed.is_some() {
+            let Interval { index, start_ns, end_ns, .. } = *interval;
+            return Err(Contradiction::Apart { index, start_ns, end_ns });
+        }
+        Ok(())
+    }
+
+    /// Adds an interval of as many flows as there are; gives what was carried into it, and what contradicts itself.
+    pub(crate) fn add(&mut self, interval: &Interval, layout: &Layout) -> (Vec<u64>, Result<(), Contradiction>) {
+        let carried = self.carried.take();
+        for flow in &interval.flows {
+            self.sums.issued = self.sums.issued.saturating_add(flow.issued);
+            self.sums.completed = self.sums.completed.saturating_add(flow.ended());
+        }
+        self.sums.stuck = interval.flows.iter().fold(0, |sum, flow| sum.saturating_add(flow.stuck));
+        let fault = interval.flows.iter().enumerate().find_map(|(index, flow)| {
+            let why = adds_up(flow, carried.as_ref().map(|carried| carried[index])).and_then(|()| damage_adds_up(flow));
+            Some((index, why.err()?))
+        });
+        self.carried = Some(interval.flows.iter().map(FlowInterval::carried_out).collect());
+        let told = fault.map_or(Ok(()), |(index, why)| {
+            let stream = layout.streams[usize::from(layout.flows[index].stream)].name.clone();
+            let target = layout.target_of(index).to_owned();
+            Err(Contradiction::Counts { index: interval.index, stream, target, why })
+        });
+        (carried.unwrap_or_else(|| vec![0; interval.flows.len()]), told)
+    }
+
+    /// The closing line.
+    pub(crate) fn close(&mut self, close: Close) {
+        self.closed = Some(close);
+    }
+
+    /// What the closing line says, where there is one.
+    pub(crate) fn closed(&self) -> Option<&Close> {
+        self.closed.as_ref()
+    }
+
+    /// Operations handed over in the segment.
+    pub(crate) fn issued(&self) -> u64 {
+        self.sums.issued
+    }
+
+    /// Whether the last interval ended behind the closing line.
+    pub(crate) fn ends_behind(&self, close: &Close, tolerance_ns: u64) -> bool {
+        self.ended_ns.is_some_and(|ended| ended > close.at_ns.saturating_add(tolerance_ns))
+    }
+
+    /// Intervals that are there, where the closing line speaks of another number.
+    pub(crate) fn found_instead(&self, close: &Close) -> Option<u64> {
+        (close.intervals != self.found).then_some(self.found)
+    }
+
+    /// How the closing line contradicts the sum of the intervals, where all of them are there.
+    pub(crate) fn contradicts(&self, close: &Close) -> Option<Contradiction> {
+        let told = Sums { issued: close.issued, completed: close.completed, stuck: close.stuck };
+        (self.whole && told != self.sums).then_some(Contradiction::Sums { told, found: self.sums })
+    }
+}
+
+/// True when the interval's counts agree with each other: what came in is what went out, and every length was counted.
+fn adds_up(flow: &FlowInterval, carried_in: Option<u64>) -> Result<(), Unbalanced> {
+    let out = [flow.ok, flow.failed(), flow.short, flow.carried_out()].iter().map(|n| u128::from(*n)).sum::<u128>();
+    if let Some(carried) = carried_in {
+        let into = u128::from(carried) + u128::from(flow.scheduled);
+        if into != out {
+            return Err(Unbalanced::Operations { carried, scheduled: flow.scheduled, out });
+        }
+    }
+    let back = flow.ended();
+    for (what, timing, whole) in
+        [("response", &flow.response, flow.ok), ("service", &flow.service, flow.ok), ("lag", &flow.lag, back)]
+    {
+        let counted = sparse_total(&timing.counts);
+        if counted != whole {
+            return Err(Unbalanced::Lengths { of: what, counted, operations: whole });
+        }
+    }
+    floors_add_up(flow)
+}
+
+/// A damaged place is met by a read that fails for it.
+fn damage_adds_up(flow: &FlowInterval) -> Result<(), Unbalanced> {
+    match flow.damaged > 0 && !flow.errors.keys().any(|name| is_damage(name)) {
+        true => Err(Unbalanced::Damage(flow.damaged)),
+        false => Ok(()),
+    }
+}
+
+/// What is left of a length is not more than it was.
+fn floors_add_up(flow: &FlowInterval) -> Result<(), Unbalanced> {
+    for (what, whole, floor) in
+        [("response", &flow.response, &flow.floor), ("service", &flow.service, &flow.service_floor)]
+    {
+        let Some(floor) = floor else { continue };
+        if !is_less(floor, whole) {
+            return Err(Unbalanced::Floor { of: what });
+        }
+    }
+    Ok(())
+}
+
+/// Each has as many lengths, and from every bucket on the floor has no more.
+fn is_less(floor: &Timing, whole: &Timing) -> bool {
+    let mut both: BTreeMap<u64, [u128; 2]> = BTreeMap::new();
+    for (which, timing) in [floor, whole].into_iter().enumerate() {
+        for pair in timing.counts.chunks_exact(2) {
+            both.entry(pair[0]).or_default()[which] += u128::from(pair[1]);
+        }
+    }
+    let mut above = [0, 0];
+    let fits = both.values().rev().all(|counts| {
+        above = [above[0] + counts[0], above[1] + counts[1]];
+        above[0] <= above[1]
+    });
+    fits && above[0] == above[1] && floor.sum_ns <= whole.sum_ns
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fold::fixture;
+    use assay_record::CloseReason;
+
+    #[test]
+    fn a_floor_is_never_more_than_what_it_is_the_floor_of() {
+        let timing = |sum_ns, counts: &[u64]| Timing { sum_ns, max_ns: 9, counts: counts.to_vec() };
+        let whole = timing(100, &[2, 5, 7, 3]);
+        for (floor, fits) in [
+            (timing(100, &[2, 5, 7, 3]), true),
+            (timing(0, &[0, 8]), true),
+            (timing(60, &[2, 6, 7, 2]), true),
+            (timing(60, &[2, 6, 6, 1, 7, 1]), true),
+            (timing(101, &[2, 5, 7, 3]), false),
+            (timing(60, &[2, 4, 7, 4]), false),
+            (timing(60, &[2, 5, 8, 3]), false),
+            (timing(60, &[2, 5, 7, 2]), false),
+            (timing(60, &[2, 6, 7, 3]), false),
+        ] {
+            let flow =
+                FlowInterval { ok: 8, response: whole.clone(), floor: Some(floor.clone()), ..FlowInterval::default() };
+            assert_eq!(floors_add_up(&flow).is_ok(), fits, "{floor:?}");
+            let flow =
+                FlowInterval { service: whole.clone(), service_floor: Some(floor.clone()), ..FlowInterval::default() };
+            assert_eq!(floors_add_up(&flow).is_ok(), fits, "{floor:?}");
+        }
+    }
+
+    fn interval(index: u64, scheduled: u64, in_flight: u64) -> Interval {
+        let idle = FlowInterval::default();
+        let reads = FlowInterval { scheduled, in_flight, issued: scheduled, ..idle.clone() };
+        Interval {
+            index,
+            start_ns: index * 10,
+            end_ns: index * 10 + 10,
+            flows: vec![reads, idle],
+            ..Interval::default()
+        }
+    }
+
+    #[test]
+    fn what_is_carried_out_of_one_interval_is_carried_into_the_next() {
+        let (header, layout) = (fixture::header(), Layout::new(&fixture::header(), &[]).unwrap());
+        let mut accounts = Accounts::new(&header);
+        let (carried, told) = accounts.add(&interval(0, 3, 3), &layout);
+        assert_eq!((carried, told), (vec![0, 0], Ok(())));
+        let (carried, told) = accounts.add(&interval(1, 2, 4), &layout);
+        let why =
+            "the log does not add up: interval 1, reads on disk: 3 carried in and 2 scheduled, but 4 accounted for";
+        assert_eq!((carried, told.map_err(|it| it.to_string())), (vec![3, 0], Err(why.to_owned())));
+        accounts.lose();
+        let (carried, told) = accounts.add(&interval(9, 0, 77), &layout);
+        assert_eq!((carried, told), (vec![0, 0], Ok(())), "behind a gap nothing is known");
+        let mut damaged = interval(10, 0, 77);
+        damaged.flows[1].damaged = 1;
+        assert!(accounts.add(&damaged, &layout).1.is_err(), "nothing failed for it");
+    }
+
+    #[test]
+    fn intervals_follow_each_other_and_stand_before_the_closing_line() {
+        let mut accounts = Accounts::new(&fixture::header());
+        let close = |intervals, issued| Close {
+            reason: CloseReason::Completed,
+            at_ns: 40,
+            text: String::new(),
+            intervals,
+            issued,
+            completed: 0,
+            stuck: 0,
+        };
+        for (index, place) in
+            [(0, Place::Next), (3, Place::Behind(1, 2)), (3, Place::Again), (4, Place::Next), (0, Place::Again)]
+        {
+            assert_eq!(accounts.place(&interval(index, 0, 0)), place, "{index}");
+            assert_eq!(accounts.follow(&interval(index, 0, 0), place == Place::Next, 5), Ok(()));
+        }
+        assert_eq!((accounts.found_instead(&close(5, 0)), accounts.found_instead(&close(6, 0))), (None, Some(5)));
+        assert_eq!(accounts.contradicts(&close(5, 9)), None, "some are missing, so that no sum is known");
+        let far = Interval { start_ns: 16, end_ns: 20, ..interval(1, 0, 0) };
+        assert!(accounts.follow(&far, true, 5).is_err(), "6 behind the end of the one before");
+        assert!(!accounts.ends_behind(&close(0, 0), 0));
+        accounts.close(close(0, 0));
+        assert!(accounts.follow(&interval(2, 0, 0), true, 5).is_err(), "it was closed");
+    }
+}

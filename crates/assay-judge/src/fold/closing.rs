@@ -1,0 +1,71 @@
+//! What the closing line of a segment says against it.
+
+use crate::finding::course::{CourseFinding, Ending};
+use assay_record::{Close, CloseReason};
+
+/// What is known of a segment when its closing line is judged.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Ended {
+    /// Operations that were handed over.
+    pub(crate) issued: u64,
+    /// How far the generator may have put a schedule behind; 0 where that is not counted.
+    pub(crate) generator_behind_ns: u64,
+    /// At which lag the run was to stop.
+    pub(crate) max_lag_ns: u64,
+}
+
+/// Why the segment ended, where that speaks against PASS.
+pub(crate) fn judge(close: &Close, ended: Ended) -> Option<CourseFinding> {
+    let ending = match close.reason {
+        CloseReason::TargetLost => Ending::TargetLost,
+        CloseReason::DeviceLag if ended.issued == 0 => Ending::NothingIssued,
+        CloseReason::DeviceLag if ended.generator_behind_ns.saturating_mul(2) > ended.max_lag_ns => {
+            Ending::GeneratorBehind(ended.generator_behind_ns)
+        }
+        CloseReason::DeviceLag => Ending::DeviceTooSlow,
+        CloseReason::GeneratorLag => Ending::GeneratorTooSlow,
+        CloseReason::EngineFailed => Ending::EngineFailed,
+        CloseReason::Completed | CloseReason::Interrupted | CloseReason::LogFailed => return None,
+    };
+    Some(CourseFinding::Ended(ending, Some(close.text.clone()).filter(|text| !text.is_empty())))
+}
+
+/// How a segment ended, in words.
+pub(crate) fn ended(reason: CloseReason) -> &'static str {
+    match reason {
+        CloseReason::Completed => "completed",
+        CloseReason::Interrupted => "interrupted",
+        CloseReason::DeviceLag => "stopped, the device fell behind",
+        CloseReason::GeneratorLag => "stopped, the generator fell behind",
+        CloseReason::TargetLost => "stopped, the target was lost",
+        CloseReason::LogFailed => "stopped, the log could not be kept",
+        CloseReason::EngineFailed => "stopped, the engine failed",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::finding::Class;
+
+    #[test]
+    fn a_schedule_that_fell_behind_is_the_devices_unless_the_generator_did_half_of_it() {
+        let close =
+            |reason| Close { reason, at_ns: 0, text: String::new(), intervals: 0, issued: 0, completed: 0, stuck: 0 };
+        for (reason, issued, generator_behind_ns, class) in [
+            (CloseReason::DeviceLag, 1, 0, Some(Class::Broken)),
+            (CloseReason::DeviceLag, 1, 50, Some(Class::Broken)),
+            (CloseReason::DeviceLag, 1, 51, Some(Class::Unproven)),
+            (CloseReason::DeviceLag, 0, 0, Some(Class::Unproven)),
+            (CloseReason::GeneratorLag, 1, 0, Some(Class::Unproven)),
+            (CloseReason::EngineFailed, 1, 0, Some(Class::Unproven)),
+            (CloseReason::TargetLost, 0, 99, Some(Class::Errors)),
+            (CloseReason::Completed, 0, 99, None),
+            (CloseReason::Interrupted, 0, 99, None),
+            (CloseReason::LogFailed, 0, 99, None),
+        ] {
+            let found = judge(&close(reason), Ended { issued, generator_behind_ns, max_lag_ns: 100 });
+            assert_eq!(found.map(|it| it.class()), class, "{reason:?} {issued} {generator_behind_ns}");
+        }
+    }
+}

@@ -1,0 +1,57 @@
+//! Whole distributions of the measured time, of each stream and of each flow.
+
+use crate::fold::layout::Layout;
+use assay_record::{Filled, FlowHistograms, Times, Unpacker};
+
+/// Flows whose distributions are kept apart; with more, only those of whole streams are.
+const FLOW_TIMES: usize = 64;
+
+/// Response, service and lag.
+pub(crate) type Three = [Times; 3];
+
+/// Adds up the distributions of a step.
+#[derive(Debug)]
+pub(crate) struct Distributions {
+    /// One for each flow, where its stream has several.
+    pub(crate) flows: Vec<Option<Three>>,
+    /// One for each stream.
+    pub(crate) streams: Vec<Option<Three>>,
+    unpacker: Unpacker,
+    /// The latest three.
+    latest: [Filled; 3],
+}
+
+impl Distributions {
+    /// Nothing was added yet.
+    pub(crate) fn new(layout: &Layout) -> Distributions {
+        Distributions {
+            flows: vec![None; layout.flows.len()],
+            streams: vec![None; layout.streams.len()],
+            unpacker: Unpacker::default(),
+            latest: Default::default(),
+        }
+    }
+
+    /// Adds a flow's; gives its stream and the responses. The error says what is wrong with them.
+    pub(crate) fn add(&mut self, flow: &FlowHistograms, layout: &Layout) -> Result<(usize, &Filled), String> {
+        let index = usize::from(flow.flow);
+        let head = layout.flows.get(index);
+        let head = head.ok_or_else(|| format!("distributions of flow {index}, which is not there"))?;
+        let texts = [&flow.response, &flow.service, &flow.lag];
+        for ((into, text), overflow) in self.latest.iter_mut().zip(texts).zip(flow.overflow) {
+            self.unpacker.unpack_into(text, overflow, into)?;
+        }
+        let stream = usize::from(head.stream);
+        let alone = layout.of_stream[stream].len() == 1;
+        if !alone && layout.flows.len() <= FLOW_TIMES {
+            add(&mut self.flows[index], &self.latest);
+        }
+        add(&mut self.streams[stream], &self.latest);
+        Ok((stream, &self.latest[0]))
+    }
+}
+
+fn add(sum: &mut Option<Three>, latest: &[Filled; 3]) {
+    let sum = sum.get_or_insert_with(Default::default);
+    sum.iter_mut().zip(latest).for_each(|(sum, times)| sum.add_filled(times));
+}

@@ -1,0 +1,41 @@
+//! What happened at a moment: events in the order of the log, and interruptions that were continued.
+
+use crate::fold::placement::Placement;
+use crate::judgement::Gap;
+use assay_record::Event;
+
+/// Events kept.
+const EVENTS: usize = 1000;
+
+/// The events of a step.
+#[derive(Debug, Default)]
+pub(crate) struct Events {
+    /// The first ones.
+    pub(crate) kept: Vec<Event>,
+    /// How many more there were.
+    pub(crate) left_out: u64,
+    /// Interruptions that were continued.
+    pub(crate) gaps: Vec<Gap>,
+    /// Events from here on still stand on the run's time line, not in measured time.
+    unplaced: usize,
+}
+
+impl Events {
+    /// Keeps an event.
+    pub(crate) fn keep(&mut self, event: Event) {
+        if self.kept.len() < EVENTS {
+            self.kept.push(event);
+        } else {
+            self.left_out += 1;
+        }
+    }
+
+    /// Moves events from the run's time line into measured time. An interval's line follows its events, so that they are
+    /// placed by it.
+    pub(crate) fn place(&mut self, placement: &Placement) {
+        for event in &mut self.kept[self.unplaced..] {
+            event.at_ns = placement.place_event(event);
+        }
+        self.unplaced = self.kept.len();
+    }
+}

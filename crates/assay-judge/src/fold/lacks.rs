@@ -1,0 +1,92 @@
+//! What a step that has ended lacks: parts of what was planned, and proof that its reads met data.
+
+use crate::finding::course::{CourseFinding, Cut, Reached};
+use crate::finding::target::TargetFinding;
+use crate::fold::notes::Notes;
+use crate::fold::step::StepFold;
+use crate::fold::targets::Looked;
+use crate::judgement::TargetTotals;
+use assay_base::Direction;
+use assay_record::CloseReason;
+
+/// Of reads of which one in this many met a block that was never written, nothing is proven. Fewer make a share over a bound
+/// look smaller by at most a ninth, and are a warning.
+const BLANK_OF: u64 = 10;
+
+/// Reads that met blocks that were never written.
+pub(crate) fn blank(targets: &[TargetTotals], notes: &mut Notes) {
+    // What is behind these holds nothing by its nature, and says so in a watermark.
+    let real = targets.iter().filter(|target| !matches!(target.head.kind.as_str(), "null" | "simulated"));
+    for target in real.filter(|target| target.blank_reads > 0) {
+        let (blank, sampled) = (target.blank_reads, target.sampled_reads);
+        let found = TargetFinding::Blank { target: target.head.name.clone(), blank, sampled };
+        // One of a few is chance.
+        match blank.saturating_mul(BLANK_OF) >= sampled && (blank > 1 || sampled == 1) {
+            true => notes.find(found),
+            false => notes.warnings.push(found.to_string()),
+        }
+    }
+}
+
+/// Reads of which none was looked at may all have met blocks that were never written. Only where the header says what is looked
+/// at: logs written before looked at fewer reads, and at none of a slow stream.
+pub(crate) fn unseen(fold: &StepFold, notes: &mut Notes) {
+    if !fold.header.engine.contains_key("blank check") {
+        return;
+    }
+    for (flow, Looked { read, seen }) in fold.targets.looked.iter().enumerate() {
+        let head = &fold.layout.streams[usize::from(fold.layout.flows[flow].stream)];
+        if head.direction == Direction::Read && *read > 0 && *seen == 0 {
+            let (stream, target) = (head.name.clone(), fold.layout.target_of(flow).to_owned());
+            notes.find(TargetFinding::Unseen { stream, target, reads: *read });
+        }
+    }
+}
+
+/// What was planned and is not there.
+pub(crate) fn missing(fold: &StepFold, ended: Option<CloseReason>, notes: &mut Notes) {
+    let mut miss = |found: CourseFinding| notes.find(found);
+    let (planned_ns, reached_ns) = (fold.layout.planned_ns, fold.placement.reached_ns());
+    if planned_ns > 0 && fold.measured.totals.measured_ns == 0 {
+        miss(CourseFinding::NothingMeasured);
+    }
+    let said = fold.closed().map(|close| close.text.clone()).unwrap_or_default();
+    let cut = match ended {
+        None => Some(Cut::Off),
+        Some(CloseReason::Interrupted) => Some(Cut::Interrupted(said)),
+        Some(CloseReason::LogFailed) => Some(Cut::LogFailed(said)),
+        Some(_) => None,
+    };
+    if let Some(cut) = cut {
+        miss(CourseFinding::Short(cut, Reached { ns: reached_ns, of_ns: planned_ns }));
+    }
+    if planned_ns == 0 {
+        miss(CourseFinding::NoMeasuredPhase);
+    }
+    let (complete, planned) = (fold.slices.load.complete(), fold.slices.windows().planned());
+    if complete < planned {
+        miss(CourseFinding::Slices { complete, planned, interrupted: !fold.events.gaps.is_empty() });
+    } else if planned_ns > 0 && fold.slices.load.saw_nothing() {
+        miss(CourseFinding::NoOperation);
+    }
+    let of_criteria = fold.slices.judged[1..].iter().filter(|_| !fold.slices.stress);
+    for judged in of_criteria {
+        let planned = judged.windows.planned();
+        if let Some((_, tracker)) = judged.trackers.iter().find(|(_, tracker)| tracker.complete() < planned) {
+            let (complete, criterion) = (tracker.complete(), tracker.criterion().clone());
+            miss(CourseFinding::Windows { complete, planned, criterion });
+        }
+    }
+}
+
+/// What keeps a run that verifies from saying anything about the data.
+pub(crate) fn unverified(fold: &StepFold, ended: Option<CloseReason>, notes: &mut Notes) {
+    let Some(integrity) = fold.integrity.finish(&fold.header.plan) else { return };
+    if integrity.verified_reads == 0 && integrity.damaged == 0 && ended == Some(CloseReason::Completed) {
+        notes.find(TargetFinding::NothingVerified);
+    }
+    if fold.placement.segments() > 1 {
+        let text = "of what was written before an interruption only place and checksum were verified, not whether it is the newest";
+        notes.warnings.push(text.to_owned());
+    }
+}

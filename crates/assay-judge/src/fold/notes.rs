@@ -1,0 +1,77 @@
+//! What was found while a step is read: what speaks against PASS, and what a reader should know.
+
+use crate::finding::log::{Contradiction, LogFinding};
+use crate::finding::{Finding, Kind, nowhere};
+
+/// Warnings kept.
+const WARNINGS: usize = 20;
+
+/// Collects over one step.
+#[derive(Debug)]
+pub(crate) struct Notes {
+    step: u32,
+    /// What speaks against PASS, in the order in which it was found.
+    pub(crate) findings: Vec<Finding>,
+    /// What a reader should know.
+    pub(crate) warnings: Vec<String>,
+    /// Places where the log contradicts itself.
+    pub(crate) contradictions: u64,
+    /// Lines of it are missing or unreadable.
+    pub(crate) damaged: bool,
+}
+
+impl Notes {
+    /// Nothing was found yet in step `step`.
+    pub(crate) fn new(step: u32) -> Notes {
+        Notes { step, findings: Vec::new(), warnings: Vec::new(), contradictions: 0, damaged: false }
+    }
+
+    /// Number of the step.
+    pub(crate) fn step(&self) -> u32 {
+        self.step
+    }
+
+    /// Something about the whole step.
+    pub(crate) fn find(&mut self, kind: impl Into<Kind>) {
+        self.findings.push(Finding::of_step(kind, self.step));
+    }
+
+    /// Something at a moment of measured time.
+    pub(crate) fn find_at(&mut self, kind: impl Into<Kind>, at_ns: u64) {
+        let mut deciding = nowhere(self.step);
+        (deciding.start_ns, deciding.end_ns) = (at_ns, at_ns);
+        self.findings.push(Finding::new(kind, deciding));
+    }
+
+    /// Something about the step that is told once, however often it is found: `alike` knows another of its kind.
+    pub(crate) fn find_once(&mut self, kind: impl Into<Kind>, alike: impl Fn(&Kind) -> bool) {
+        if !self.findings.iter().any(|known| alike(&known.kind)) {
+            self.find(kind);
+        }
+    }
+
+    /// Something in the log contradicts itself. The first time is told.
+    pub(crate) fn contradiction(&mut self, found: Contradiction, at_ns: u64) {
+        self.contradictions += 1;
+        let is_one = |finding: &Finding| matches!(finding.kind, Kind::Log(LogFinding::Contradiction(_)));
+        if !self.findings.iter().any(is_one) {
+            self.find_at(LogFinding::Contradiction(found), at_ns);
+        }
+    }
+
+    /// The log was damaged, or ends in the middle of a line. The first damage is told.
+    pub(crate) fn damage(&mut self, found: LogFinding) {
+        let is_damage = |kind: &Kind| matches!(kind, Kind::Log(LogFinding::Damaged(_)));
+        match found {
+            LogFinding::Damaged(_) => self.find_once(found, is_damage),
+            other => self.find(other),
+        }
+    }
+
+    /// Something a reader should know; a run that always warns is not listened to.
+    pub(crate) fn warn(&mut self, text: String) {
+        if self.warnings.len() < WARNINGS {
+            self.warnings.push(text);
+        }
+    }
+}

@@ -1,0 +1,186 @@
+//! Where an interval stands in measured time, and how far measured time has come.
+//!
+//! A log counts on the run's time line, which begins anew with each segment and holds warm-ups and drains. Everything that is
+//! judged is counted in measured time, which stands still while nothing is measured.
+
+use assay_record::{Event, EventKind, Header, Interval, PhaseKind};
+
+/// One interval and its place, as every machine of a step is given it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Placed<'a> {
+    /// Begin in measured time.
+    pub(crate) at_ns: u64,
+    /// It joins what was measured before it.
+    pub(crate) joins: bool,
+    /// What is in it.
+    pub(crate) interval: &'a Interval,
+    /// For each flow, what was carried into it.
+    pub(crate) carried: &'a [u64],
+}
+
+impl Placed<'_> {
+    /// How long it took.
+    pub(crate) fn length_ns(&self) -> u64 {
+        self.interval.end_ns.saturating_sub(self.interval.start_ns)
+    }
+}
+
+/// Places the intervals of a step, segment by segment.
+#[derive(Debug)]
+pub(crate) struct Placement {
+    phases: Vec<(PhaseKind, u64)>,
+    measured_before: u64,
+    phase: Option<u16>,
+    phase_start: u64,
+    phase_base: u64,
+    /// A phase that is judged was reached in this segment.
+    measured: bool,
+    cursor: u64,
+    follows: bool,
+    segments: u64,
+}
+
+impl Placement {
+    /// Nothing is placed yet.
+    pub(crate) fn new(header: &Header) -> Placement {
+        Placement {
+            phases: header.phases.iter().map(|phase| (phase.kind, phase.span_ns)).collect(),
+            measured_before: header.measured_before_ns,
+            phase: None,
+            phase_start: 0,
+            phase_base: 0,
+            measured: false,
+            cursor: header.measured_before_ns,
+            follows: header.measured_before_ns == 0,
+            segments: 1,
+        }
+    }
+
+    /// Another segment of the same step begins.
+    pub(crate) fn resume(&mut self, header: &Header) {
+        *self = Placement { follows: false, segments: self.segments + 1, ..Placement::new(header) };
+    }
+
+    /// Segments begun.
+    pub(crate) fn segments(&self) -> u64 {
+        self.segments
+    }
+
+    /// How far measured time has come.
+    pub(crate) fn reached_ns(&self) -> u64 {
+        self.cursor
+    }
+
+    /// Whether a phase that is judged was reached in this segment.
+    pub(crate) fn has_measured(&self) -> bool {
+        self.measured
+    }
+
+    /// Whether what happened at `at_ns`, which is not before the last interval, happened while it was measured. A phase that may
+    /// end early is taken to last until its first interval.
+    pub(crate) fn is_measured(&self, at_ns: u64) -> bool {
+        let warm_up = self.phases.iter().take_while(|(kind, _)| *kind != PhaseKind::Measure);
+        self.measured || at_ns >= warm_up.fold(0u64, |sum, (_, span)| sum.saturating_add(*span))
+    }
+
+    /// Whether a phase is one that is judged.
+    pub(crate) fn judges(&self, phase: u16) -> bool {
+        self.phases.get(usize::from(phase)).is_some_and(|(kind, _)| *kind == PhaseKind::Measure)
+    }
+
+    /// The interval's place in measured time; `None` in a phase that is not judged. `joins`: no interval before it is missing.
+    pub(crate) fn place(&mut self, interval: &Interval, joins: bool) -> Option<u64> {
+        if self.phase != Some(interval.phase) {
+            let index = usize::from(interval.phase);
+            let before = self.phases.iter().take(index);
+            let planned = before.clone().fold(0u64, |sum, (_, span)| sum.saturating_add(*span));
+            let measured = before.filter(|(kind, _)| *kind == PhaseKind::Measure);
+            self.phase_base = measured.fold(self.measured_before, |sum, (_, span)| sum.saturating_add(*span));
+            // A phase begins where its first interval does; when that may be missing, where it was planned.
+            self.phase_start = if joins { interval.start_ns } else { planned.min(interval.start_ns) };
+            self.phase = Some(interval.phase);
+        }
+        let (kind, _) = *self.phases.get(usize::from(interval.phase))?;
+        self.measured |= kind == PhaseKind::Measure;
+        let offset = interval.start_ns.saturating_sub(self.phase_start);
+        (kind == PhaseKind::Measure).then(|| self.phase_base.saturating_add(offset))
+    }
+
+    /// An event's place in measured time. What happened in a warm-up stands at the beginning of what it warmed up for.
+    pub(crate) fn place_event(&self, event: &Event) -> u64 {
+        // Written by a run that continues the log, before its own header: it knows no place.
+        let knows = event.what != EventKind::TornTail;
+        self.measured_at(event.at_ns).filter(|_| knows).unwrap_or(self.cursor)
+    }
+
+    /// A moment of the run's time line in measured time; `None` before the first interval.
+    fn measured_at(&self, at_ns: u64) -> Option<u64> {
+        let (kind, _) = *self.phases.get(usize::from(self.phase?))?;
+        let offset = if kind == PhaseKind::Measure { at_ns.saturating_sub(self.phase_start) } else { 0 };
+        Some(self.phase_base.saturating_add(offset))
+    }
+
+    /// Whether what begins at `at_ns` leaves nothing out behind what was measured before.
+    pub(crate) fn reaches(&self, at_ns: u64, tolerance_ns: u64) -> bool {
+        at_ns <= self.cursor.saturating_add(tolerance_ns)
+    }
+
+    /// Whether it joins what this segment measured before, too.
+    pub(crate) fn joins(&self, at_ns: u64, tolerance_ns: u64) -> bool {
+        self.follows && self.reaches(at_ns, tolerance_ns)
+    }
+
+    /// Measured time has come to the end of an interval.
+    pub(crate) fn advance(&mut self, placed: &Placed<'_>) {
+        self.cursor = placed.at_ns.saturating_add(placed.length_ns());
+        self.follows = true;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fold::fixture;
+    use assay_record::PhaseHead;
+
+    fn header(measured_before_ns: u64) -> Header {
+        let phase = |kind, span_ns| PhaseHead { name: String::new(), kind, span_ns, steady_round_ns: None };
+        let phases = vec![phase(PhaseKind::WarmUp, 50), phase(PhaseKind::Measure, 1000)];
+        Header { phases, measured_before_ns, ..fixture::header() }
+    }
+
+    fn interval(phase: u16, start_ns: u64, end_ns: u64) -> Interval {
+        Interval { phase, start_ns, end_ns, ..Interval::default() }
+    }
+
+    #[test]
+    fn measured_time_begins_behind_the_warm_up_and_stands_still_between_segments() {
+        let mut placement = Placement::new(&header(0));
+        assert_eq!(placement.place(&interval(0, 0, 10), true), None, "a warm-up is not judged");
+        assert!(!placement.has_measured() && !placement.is_measured(49) && placement.is_measured(50));
+        // The warm-up ended early.
+        assert_eq!(placement.place(&interval(1, 10, 20), true), Some(0));
+        assert_eq!(placement.place(&interval(1, 30, 40), false), Some(20));
+        assert_eq!(placement.place(&interval(7, 40, 50), true), None, "a phase that is not there");
+        placement.resume(&header(20));
+        assert_eq!((placement.segments(), placement.reached_ns(), placement.has_measured()), (2, 20, false));
+        assert!(!placement.joins(20, 5) && placement.reaches(25, 5) && !placement.reaches(26, 5));
+        // Its first intervals are missing, so that it began where it was planned.
+        assert_eq!(placement.place(&interval(1, 70, 80), false), Some(40));
+    }
+
+    #[test]
+    fn events_stand_where_they_happened_if_they_know_it() {
+        let mut placement = Placement::new(&header(0));
+        let event =
+            |what: &str, at_ns| Event { at_ns, what: what.into(), text: String::new(), details: Default::default() };
+        assert_eq!(placement.place_event(&event("stuck", 99)), 0, "before the first interval");
+        let first = interval(1, 50, 60);
+        let at_ns = placement.place(&first, true).unwrap();
+        placement.advance(&Placed { at_ns, joins: true, interval: &first, carried: &[] });
+        for (what, at, expected) in [("stuck", 57, 7), ("torn-tail", 57, 10), ("stuck", 3, 0)] {
+            assert_eq!(placement.place_event(&event(what, at)), expected, "{what} at {at}");
+        }
+        assert!(placement.joins(15, 5) && !placement.joins(16, 5));
+    }
+}

@@ -1,0 +1,94 @@
+//! Why a step came out as it did, in one or two sentences.
+
+use crate::finding::{Class, Finding, deciding};
+use crate::judgement::{CriterionOutcome, Deciding, Part};
+use crate::rules::value::limit;
+use crate::verdict::Verdict;
+use crate::words::{change, clock};
+use assay_base::{Criterion, Span};
+use assay_record::{Event, EventKind};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// The verdict, why, and the place that decided where there is one.
+pub(crate) fn decide(findings: &[Finding], part: &Part) -> (Verdict, String, Option<Deciding>) {
+    let Some(finding) = deciding(findings) else { return (Verdict::Pass, pass_reason(part), None) };
+    let reason = match finding.class() {
+        Class::Broken => finding.text() + &meanwhile(part, &finding.deciding),
+        Class::Errors => also_failed(findings, finding),
+        Class::Between | Class::Unproven | Class::Missing => finding.text(),
+    };
+    (finding.verdict(), reason, finding.is_placed().then(|| finding.deciding.clone()))
+}
+
+/// Findings of errors that a reason names beside the one that decides.
+const ALSO: usize = 7;
+
+/// Errors decide by the first of them; the streams and targets that failed besides are named as well.
+fn also_failed(findings: &[Finding], first: &Finding) -> String {
+    let place = |finding: &Finding| (finding.deciding.stream.clone(), finding.deciding.target.clone());
+    let others: Vec<String> = findings
+        .iter()
+        .filter(|other| other.class() == Class::Errors && place(other) != place(first))
+        .filter_map(|other| {
+            let Deciding { stream, target, measured, .. } = &other.deciding;
+            Some(format!("{} on {}: {}", stream.as_ref()?, target.as_ref()?, measured.as_ref()?))
+        })
+        .collect();
+    let more = match others.len().saturating_sub(ALSO) {
+        0 => String::new(),
+        more => format!(" and {more} more"),
+    };
+    match others.is_empty() {
+        true => first.text(),
+        false => {
+            let named = others.iter().take(ALSO).cloned().collect::<Vec<_>>().join(", ");
+            format!("{}; also {named}{more}", first.text())
+        }
+    }
+}
+
+/// What else changed in the window that decided: the largest change of level, and what happened by its kind. Empty for nothing.
+fn meanwhile(part: &Part, window: &Deciding) -> String {
+    let within = |at_ns: u64| (window.start_ns..window.end_ns).contains(&at_ns);
+    let changes = part.steadiness.iter().flat_map(|it| it.changes.iter().map(move |at| (it, at)));
+    let largest = changes.filter(|(_, at)| within(at.at_ns)).max_by(|a, b| a.1.size().total_cmp(&b.1.size()));
+    let changed = largest.map(|(it, at)| format!("{} at {}", change(it, at), clock(at.at_ns)));
+    let mut kinds: BTreeMap<&str, u64> = BTreeMap::new();
+    let told = |event: &&Event| {
+        within(event.at_ns) && !matches!(event.what, EventKind::Health | EventKind::Warning | EventKind::Steady)
+    };
+    part.events.iter().filter(told).for_each(|event| *kinds.entry(event.what.as_str()).or_default() += 1);
+    let happened = kinds.iter().map(|(what, n)| format!("{n} × {what}"));
+    let all: Vec<String> = changed.into_iter().chain(happened).collect();
+    if all.is_empty() { String::new() } else { format!("; meanwhile {}", all.join(", ")) }
+}
+
+/// Why it passed, and what came closest to its bound.
+fn pass_reason(part: &Part) -> String {
+    // One may have been measured twice.
+    let kept: BTreeSet<u64> = part.slices.iter().map(|slice| slice.number).collect();
+    let slices = kept.len() as u64 + part.slices_left_out;
+    let over = match slices {
+        1 => format!("over the measured {}", Span::from_ns(part.planned_ns).human()),
+        n => format!("in all {n} slices of {}", Span::from_ns(part.slice_ns).human()),
+    };
+    if part.stress {
+        return format!("the load was delivered {over}, without an error; latencies do not count in a stress test");
+    }
+    let near = |criterion: &CriterionOutcome| {
+        let parsed: Criterion = criterion.asked.criterion.parse().ok()?;
+        let limit = limit(&parsed.bound);
+        let figures = criterion.worst.iter().chain(&criterion.targets);
+        let worst = figures.max_by(|a, b| a.value.total_cmp(&b.value))?;
+        let on = worst.target.as_ref().map(|target| format!(" on {target}")).unwrap_or_default();
+        Some((
+            worst.value / limit,
+            format!("{} {}{on}, bound {}", criterion.asked.title, worst.text, criterion.asked.bound),
+        ))
+    };
+    let nearest = part.criteria.iter().filter_map(near).max_by(|a, b| a.0.total_cmp(&b.0));
+    match nearest {
+        Some((_, text)) => format!("the load was delivered and every bound held {over}; closest: {text}"),
+        None => format!("the load was delivered {over}, without an error; no other criterion was asked for"),
+    }
+}

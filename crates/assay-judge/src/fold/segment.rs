@@ -1,0 +1,168 @@
+//! What begins anew with each segment of a log, and what its end says.
+
+use crate::finding::Kind;
+use crate::finding::course::{CourseFinding, Ending};
+use crate::finding::log::{Contradiction, LogFinding};
+use crate::fold::accounts::Accounts;
+use crate::fold::closing::{self, Ended};
+use crate::fold::told::{Told as Failed, Uncounted};
+use crate::fold::warm_up::WarmUp;
+use assay_record::Header;
+
+/// One segment.
+#[derive(Debug)]
+pub(crate) struct Segment {
+    /// Whether it adds up.
+    pub(crate) accounts: Accounts,
+    /// What became of its warm-up.
+    pub(crate) warm_up: WarmUp,
+    /// Failures that events tell of.
+    pub(crate) failed: Failed,
+    /// Why its target was given up, as an event tells.
+    lost: Option<String>,
+}
+
+/// What is known elsewhere when a segment ends.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Known {
+    /// It is a step of a certification.
+    pub(crate) certifies: bool,
+    /// A phase that is judged was reached.
+    pub(crate) measured: bool,
+    /// Lines of the log are missing or unreadable.
+    pub(crate) damaged: bool,
+    /// How far the generator may have put a schedule behind.
+    pub(crate) generator_behind_ns: u64,
+    /// At which lag the run was to stop.
+    pub(crate) max_lag_ns: u64,
+    /// How far a time may be off its place.
+    pub(crate) tolerance_ns: u64,
+}
+
+/// What the end of a segment says.
+#[derive(Debug, PartialEq)]
+pub(crate) enum Said {
+    /// Something about the step.
+    OfStep(Kind),
+    /// Something about where measured time has come to.
+    Now(Kind),
+    /// The log contradicts itself, so that what is open proves nothing.
+    Spoils(Contradiction),
+    /// The log contradicts itself over the whole segment.
+    Contradicts(Contradiction),
+    /// What a reader should know.
+    Warning(String),
+}
+
+impl Segment {
+    /// A segment begins.
+    pub(crate) fn new(header: &Header) -> Segment {
+        let (accounts, warm_up) = (Accounts::new(header), WarmUp::new(header));
+        Segment { accounts, warm_up, failed: Failed::default(), lost: None }
+    }
+
+    /// What failed in intervals that the log lost.
+    pub(crate) fn take_uncounted(&mut self) -> Vec<Uncounted> {
+        let (uncounted, lost) = std::mem::take(&mut self.failed).end();
+        self.lost = lost;
+        uncounted
+    }
+
+    /// What its end says, and whether its closing line agrees with what was found.
+    pub(crate) fn end(&mut self, known: Known) -> Vec<Said> {
+        let mut said = Vec::new();
+        if let Some(why) = self.lost.take().filter(|_| self.accounts.closed().is_none()) {
+            said.push(Said::OfStep(CourseFinding::Ended(Ending::TargetLost, Some(why)).into()));
+        }
+        said.extend(self.steady(known));
+        let Some(close) = self.accounts.closed() else { return said };
+        let Known { generator_behind_ns, max_lag_ns, .. } = known;
+        let ended = Ended { issued: self.accounts.issued(), generator_behind_ns, max_lag_ns };
+        said.extend(closing::judge(close, ended).map(|found| Said::Now(found.into())));
+        if self.accounts.ends_behind(close, known.tolerance_ns) {
+            said.push(Said::Spoils(Contradiction::Closed { at_ns: close.at_ns }));
+        }
+        let found = self.accounts.found_instead(close).filter(|_| !known.damaged);
+        said.extend(match found {
+            Some(found) => Some(Said::OfStep(LogFinding::Count(close.intervals, found).into())),
+            None => self.accounts.contradicts(close).map(Said::Contradicts),
+        });
+        said
+    }
+
+    /// A certification that was to begin with a steady load and did not proves nothing; any other run says so.
+    fn steady(&mut self, known: Known) -> Option<Said> {
+        let why = if known.measured { self.warm_up.take_failure()? } else { return None };
+        Some(match known.certifies {
+            true => Said::OfStep(CourseFinding::NotSteady(why).into()),
+            false => Said::Warning(format!("measured without having reached a steady state: {why}")),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fold::fixture;
+    use assay_record::{Close, CloseReason, Event, EventKind, Interval, PhaseHead, PhaseKind};
+
+    const KNOWN: Known = Known {
+        certifies: true,
+        measured: true,
+        damaged: false,
+        generator_behind_ns: 0,
+        max_lag_ns: 0,
+        tolerance_ns: 5,
+    };
+
+    fn segment() -> Segment {
+        let steady_round_ns = Some(1);
+        let phase = PhaseHead { name: "warm-up".into(), kind: PhaseKind::WarmUp, span_ns: 9, steady_round_ns };
+        Segment::new(&Header { phases: vec![phase], ..fixture::header() })
+    }
+
+    fn close(intervals: u64, issued: u64, at_ns: u64) -> Close {
+        let (reason, text) = (CloseReason::Completed, String::new());
+        Close { reason, at_ns, text, intervals, issued, completed: 0, stuck: 0 }
+    }
+
+    #[test]
+    fn a_warm_up_that_never_became_steady_leaves_a_certification_unproven() {
+        let not_steady = |why: &str| Said::OfStep(CourseFinding::NotSteady(why.into()).into());
+        let untold = "the log does not say that it was";
+        assert_eq!(segment().end(KNOWN), [not_steady(untold)]);
+        assert_eq!(segment().end(Known { measured: false, ..KNOWN }), [], "nothing was measured");
+        let warning = Said::Warning(format!("measured without having reached a steady state: {untold}"));
+        assert_eq!(segment().end(Known { certifies: false, ..KNOWN }), [warning]);
+        for (what, expected) in [(EventKind::NotSteady, vec![not_steady("it drifts")]), (EventKind::Steady, vec![])] {
+            let mut segment = segment();
+            segment.warm_up.event(&Event { at_ns: 0, what, text: "it drifts".into(), details: Default::default() });
+            assert_eq!(segment.end(KNOWN), expected);
+            assert_eq!(segment.end(KNOWN), [], "it is told once");
+        }
+    }
+
+    #[test]
+    fn the_closing_line_is_held_against_the_intervals() {
+        let known = Known { measured: false, ..KNOWN };
+        for (intervals, issued, at_ns, damaged, expected) in [
+            (1, 0, 10, false, 0),
+            (2, 0, 10, false, 1),
+            // Lines are missing, and that was said.
+            (2, 0, 10, true, 0),
+            (1, 1, 10, false, 1),
+            (1, 0, 5, false, 0),
+            (1, 0, 4, false, 1),
+            (2, 0, 4, false, 2),
+        ] {
+            let mut segment = segment();
+            segment.accounts.follow(&Interval { end_ns: 10, ..Interval::default() }, true, 5).unwrap();
+            segment.accounts.close(close(intervals, issued, at_ns));
+            if damaged {
+                segment.accounts.lose();
+            }
+            let said = segment.end(Known { damaged, ..known });
+            assert_eq!(said.len(), expected, "{intervals} {issued} {at_ns} {damaged}: {said:?}");
+        }
+    }
+}

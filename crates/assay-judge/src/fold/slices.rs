@@ -1,0 +1,246 @@
+//! The slices and the windows of the criteria: hands each to the rules when it ends.
+
+use crate::finding::criterion::{CriterionFinding, What};
+use crate::finding::flaw::Flaw;
+use crate::finding::load::LoadFinding;
+use crate::finding::{Finding, Kind};
+use crate::fold::kept::{BROKEN, CameOut, KeptSlices};
+use crate::fold::layout::Layout;
+use crate::fold::notes::Notes;
+use crate::fold::placement::Placed;
+use crate::fold::rests::Rests;
+use crate::fold::window::{Window, Windows};
+use crate::judge::Options;
+use crate::rules::criterion::{Over, Tracker};
+use crate::rules::load::{LoadTracker, Seen};
+use crate::rules::own_lag::OwnLag;
+use assay_base::{Criterion, Span};
+use assay_record::Header;
+
+/// Windows of one length and the criteria judged on them.
+#[derive(Debug)]
+pub(crate) struct Judged {
+    /// The windows.
+    pub(crate) windows: Windows,
+    /// Each with its place among the criteria.
+    pub(crate) trackers: Vec<(usize, Tracker)>,
+}
+
+/// All windows of a step.
+#[derive(Debug)]
+pub(crate) struct Slices {
+    /// Number of the step.
+    step: u32,
+    /// No criterion applies.
+    pub(crate) stress: bool,
+    /// The slices first, then each other length that a criterion asks for.
+    pub(crate) judged: Vec<Judged>,
+    /// Whether the load was delivered.
+    pub(crate) load: LoadTracker,
+    /// How much of the lag was the generator's own.
+    pub(crate) own_lag: OwnLag,
+    /// Those that are listed.
+    pub(crate) kept: KeptSlices,
+    /// Where the generator let a target rest.
+    pub(crate) rests: Rests,
+    /// Intervals of slices that are complete and prove something.
+    pub(crate) valid_intervals: u64,
+}
+
+impl Slices {
+    /// No window is open yet.
+    pub(crate) fn new(
+        step: u32,
+        header: &Header,
+        criteria: &[Criterion],
+        options: &Options,
+        layout: &Layout,
+    ) -> Slices {
+        let slice_ns = options.slice.map_or(header.slice_ns, Span::as_ns).max(1);
+        let stress = header.step.as_ref().is_some_and(|step| step.stress);
+        let judged = windows_of(criteria, slice_ns, options, layout);
+        let threshold = layout.counted_threshold().filter(|_| !stress);
+        Slices {
+            step,
+            stress,
+            load: LoadTracker::new(step, judged[0].windows.planned(), layout),
+            own_lag: OwnLag::new(threshold),
+            judged,
+            kept: KeptSlices::default(),
+            rests: Rests::new(layout),
+            valid_intervals: 0,
+        }
+    }
+
+    /// The slices themselves.
+    pub(crate) fn windows(&self) -> &Windows {
+        &self.judged[0].windows
+    }
+
+    /// Something is missing behind what was added last.
+    pub(crate) fn hole(&mut self) {
+        self.judged.iter_mut().for_each(|judged| judged.windows.hole());
+    }
+
+    /// What is open proves nothing, and why.
+    pub(crate) fn spoil(&mut self, why: &Flaw) {
+        self.judged.iter_mut().for_each(|judged| judged.windows.spoil(why));
+    }
+
+    /// Adds an interval.
+    pub(crate) fn add(&mut self, placed: &Placed<'_>, layout: &Layout, notes: &mut Notes) {
+        for index in 0..self.judged.len() {
+            if let Some(window) = self.judged[index].windows.add(placed, layout) {
+                self.window(index, window, layout, notes);
+            }
+        }
+    }
+
+    /// The run goes on at `at`, after an interruption at `from`.
+    pub(crate) fn resume(&mut self, from: u64, at: u64, layout: &Layout, notes: &mut Notes) {
+        for index in 0..self.judged.len() {
+            // What was seen in a whole window stays seen, also where it is measured once more.
+            if let Some(window) = self.judged[index].windows.close_whole(layout) {
+                self.window(index, window, layout, notes);
+            }
+            if let Some(window) = self.judged[index].windows.resume(from, at, layout) {
+                self.look_at_cut(index, &window, layout, notes);
+            }
+        }
+    }
+
+    /// Closes what is open.
+    pub(crate) fn end(&mut self, layout: &Layout, notes: &mut Notes) {
+        for index in 0..self.judged.len() {
+            if let Some(window) = self.judged[index].windows.close(layout) {
+                self.window(index, window, layout, notes);
+            }
+        }
+    }
+
+    /// What the criteria found in the windows that have ended. In a stress step they do not count.
+    pub(crate) fn of_criteria(&self) -> Vec<Finding> {
+        let judged = self.judged.iter().filter(|_| !self.stress);
+        let of_one = judged.flat_map(|judged| {
+            let planned = judged.windows.planned();
+            judged.trackers.iter().flat_map(move |(_, tracker)| tracker.findings(planned, self.step))
+        });
+        of_one.collect()
+    }
+
+    fn window(&mut self, index: usize, mut window: Window, layout: &Layout, notes: &mut Notes) {
+        let is_slice = index == 0;
+        // Windows shorter than a slice rest on the operations in `forgiven` alone: their percentiles mean little.
+        if self.judged[index].windows.length_ns() >= self.windows().length_ns() {
+            self.own_lag.check(&mut window, is_slice, layout);
+        }
+        if is_slice && window.complete && !self.stress {
+            self.rests.look(&window, layout, notes);
+        }
+        if !window.complete && self.look_at_cut(index, &window, layout, notes) {
+            return;
+        }
+        let (within, pushed) = self.observe(index, &window, layout);
+        if is_slice {
+            self.slice(&window, within, pushed, layout);
+        } else if let Some(why) = window.invalid.as_ref().filter(|_| window.complete) {
+            let found = Kind::from(LoadFinding::Window(self.judged[index].windows.length_ns(), why.clone()));
+            notes.find_once(found.clone(), |known| *known == found);
+        }
+    }
+
+    /// Whether every criterion holds in a window, and whether the generator's lag left one unproven.
+    fn observe(&mut self, index: usize, window: &Window, layout: &Layout) -> (bool, bool) {
+        let (mut within, mut pushed) = (true, false);
+        for (_, tracker) in &mut self.judged[index].trackers {
+            let before = tracker.unproven();
+            // In a stress step no criterion applies, and no slice is over for one.
+            within &= tracker.observe(window, layout) || self.stress;
+            pushed |= tracker.unproven() > before;
+        }
+        (within, pushed)
+    }
+
+    fn slice(&mut self, window: &Window, within: bool, pushed: bool, layout: &Layout) {
+        let seen: Seen = self.load.observe(window, layout);
+        let within = within && seen.within;
+        let flaw = match () {
+            () if !within || window.invalid.is_some() => None,
+            () if !seen.proves => Some("the load was not offered"),
+            () if pushed && layout.lateness => Some("the test machine was too late to prove anything"),
+            () if pushed => Some("over a bound only by the test machine's own lag"),
+            () => None,
+        };
+        if window.complete && window.invalid.is_none() && flaw.is_none() && !window.repeated {
+            self.valid_intervals += window.intervals;
+        }
+        self.keep(window, CameOut { within, flaw }, layout);
+    }
+
+    fn keep(&mut self, window: &Window, came_out: CameOut, layout: &Layout) {
+        let usual_ns = self.windows().length_ns();
+        self.kept.keep(window, came_out, usual_ns, layout);
+    }
+
+    /// A window that was cut short: what it showed stays true. Whether it is broken already.
+    fn look_at_cut(&mut self, index: usize, window: &Window, layout: &Layout, notes: &mut Notes) -> bool {
+        let broken = self.is_broken_already(index, window, layout, notes);
+        if broken && index == 0 {
+            self.keep(window, BROKEN, layout);
+        }
+        broken
+    }
+
+    /// Whether a window that was cut short broke a criterion, whatever the rest of it would have been. Where the generator held
+    /// back too much it proves nothing, as a whole one would.
+    fn is_broken_already(&mut self, index: usize, window: &Window, layout: &Layout, notes: &mut Notes) -> bool {
+        if self.stress {
+            return false;
+        }
+        let held_back = self.own_lag.is_held_back(window, layout);
+        let mut broken = false;
+        for (_, tracker) in &mut self.judged[index].trackers {
+            let figures = tracker.broken_by(window, layout);
+            let Some(figure) = figures.first() else { continue };
+            if held_back {
+                let what = What::HeldBack(figure.text.clone());
+                notes.find(CriterionFinding { criterion: tracker.criterion().clone(), what });
+            } else {
+                broken = true;
+                tracker.cut(figures, layout);
+            }
+        }
+        broken
+    }
+}
+
+/// The windows that are needed: the slices first, then each other length that a criterion asks for.
+fn windows_of(criteria: &[Criterion], slice_ns: u64, options: &Options, layout: &Layout) -> Vec<Judged> {
+    let fresh = |length: Option<u64>| Judged { windows: Windows::new(length, layout.planned_ns), trackers: Vec::new() };
+    let mut keys = vec![Some(slice_ns.max(layout.interval_ns))];
+    let mut judged = vec![fresh(keys[0])];
+    for (order, criterion) in criteria.iter().enumerate() {
+        let asked = criterion.window.map(Span::as_ns);
+        let key = asked.map(|ns| ns.max(layout.interval_ns));
+        let index = keys.iter().position(|known| *known == key).unwrap_or_else(|| {
+            keys.push(key);
+            judged.push(fresh(key));
+            judged.len() - 1
+        });
+        let length = judged[index].windows.length_ns();
+        let over = Over { window_ns: length, own: index > 0, note: note(asked, length) };
+        let criterion = Criterion { measure: options.judge_on.unwrap_or(criterion.measure), ..criterion.clone() };
+        judged[index].trackers.push((order, Tracker::new(criterion, over, layout)));
+    }
+    judged
+}
+
+/// Where a criterion is judged over another length than it asks for.
+fn note(asked: Option<u64>, length: u64) -> Option<String> {
+    let human = |ns| Span::from_ns(ns).human();
+    match asked {
+        Some(asked) if asked > length => Some(format!("judged over {}, the whole measured time", human(length))),
+        Some(asked) if asked < length => Some(format!("judged per {}, the length of an interval", human(length))),
+        _ => None,
+    }
+}

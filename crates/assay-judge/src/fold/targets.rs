@@ -1,0 +1,182 @@
+//! What was done to each target in all phases, what its block device counted meanwhile, and what it says of its health.
+
+use crate::finding::target::TargetFinding;
+use crate::fold::layout::Layout;
+use crate::fold::notes::Notes;
+use crate::judgement::{DiskCount, DiskTotals, Health, LatenessTotals, TargetTotals};
+use crate::rules::disk::mismatch;
+use assay_base::Direction;
+use assay_record::{Event, FlowInterval, Header, Interval, TargetHead};
+use std::collections::BTreeMap;
+
+/// What a block device and the run itself counted over the same intervals.
+#[derive(Clone, Copy, Debug, Default)]
+struct TargetSums {
+    /// Bytes the run moved.
+    read_bytes: u64,
+    /// Bytes the run moved.
+    written_bytes: u64,
+    /// The device's counters and the run's own in the intervals with counters.
+    disk: DiskTotals,
+    /// Reads whose data were looked at.
+    sampled: u64,
+    /// Those that met a block that was never written.
+    blank: u64,
+    /// Any interval had counters.
+    counted: bool,
+    /// How far the generator put the schedule behind since the segment began, at most: given idle, and the largest shift.
+    idle_ns: u64,
+    /// See `idle_ns`.
+    shift_ns: u64,
+}
+
+impl TargetSums {
+    fn add_flow(&mut self, flow: &FlowInterval, direction: Direction, with_disk: bool) {
+        let writes = direction == Direction::Write;
+        add(if writes { &mut self.written_bytes } else { &mut self.read_bytes }, flow.bytes);
+        add(&mut self.sampled, flow.sampled);
+        add(&mut self.blank, flow.blank);
+        if with_disk {
+            let own = if writes { &mut self.disk.own_writes } else { &mut self.disk.own_reads };
+            *own = own.plus(DiskCount { operations: flow.ended(), bytes: flow.bytes });
+        }
+    }
+}
+
+/// How many reads of a flow completed, and of how many the data were looked at.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Looked {
+    /// Completed.
+    pub(crate) read: u64,
+    /// Looked at.
+    pub(crate) seen: u64,
+}
+
+/// The targets of a step.
+#[derive(Debug)]
+pub(crate) struct Targets {
+    sums: Vec<TargetSums>,
+    health: Vec<Option<Health>>,
+    /// One for each flow.
+    pub(crate) looked: Vec<Looked>,
+}
+
+impl Targets {
+    /// Nothing was done to them yet.
+    pub(crate) fn new(layout: &Layout) -> Targets {
+        let targets = layout.targets.len();
+        Targets {
+            sums: vec![TargetSums::default(); targets],
+            health: vec![None; targets],
+            looked: vec![Looked::default(); layout.flows.len()],
+        }
+    }
+
+    /// Another segment begins: what its generator is behind by is counted anew.
+    pub(crate) fn resume(&mut self) {
+        self.sums.iter_mut().for_each(|sums| (sums.idle_ns, sums.shift_ns) = (0, 0));
+    }
+
+    /// Adds an interval of any phase.
+    pub(crate) fn add(&mut self, interval: &Interval, layout: &Layout) {
+        for (looked, flow) in self.looked.iter_mut().zip(&interval.flows) {
+            add(&mut looked.read, flow.ok);
+            add(&mut looked.seen, flow.sampled);
+        }
+        for (index, sums) in self.sums.iter_mut().enumerate() {
+            let disk = interval.disks.iter().find(|disk| usize::from(disk.target) == index);
+            if let Some(disk) = disk {
+                sums.counted = true;
+                let count = |operations, bytes| DiskCount { operations, bytes };
+                sums.disk.reads = sums.disk.reads.plus(count(disk.reads, disk.read_bytes));
+                sums.disk.writes = sums.disk.writes.plus(count(disk.writes, disk.written_bytes));
+            }
+            for late in interval.lateness.iter().filter(|late| usize::from(late.target) == index) {
+                add(&mut sums.idle_ns, late.idle.sum_ns);
+                sums.shift_ns = sums.shift_ns.max(late.shift_ns);
+            }
+            let here = layout.flows.iter().zip(&interval.flows).filter(|(head, _)| usize::from(head.target) == index);
+            for (head, flow) in here {
+                sums.add_flow(flow, layout.streams[usize::from(head.stream)].direction, disk.is_some());
+            }
+        }
+    }
+
+    /// How far the generator may have put the schedule of a target behind in this segment, at most.
+    pub(crate) fn generator_behind_ns(&self) -> u64 {
+        self.sums.iter().map(|sums| sums.idle_ns.saturating_add(sums.shift_ns)).max().unwrap_or(0)
+    }
+
+    /// What a target says of its own health: the first time is before, the last is after. More damage to its medium than before
+    /// is an error of the device.
+    pub(crate) fn health(&mut self, mut event: Event, heads: &[TargetHead], notes: &mut Notes) {
+        let target = event.details.remove("target").and_then(|index| index.parse::<usize>().ok());
+        let Some((target, health)) = target.and_then(|at| Some((at, self.health.get_mut(at)?))) else { return };
+        let health =
+            health.get_or_insert_with(|| Health { before: event.details.clone(), after: event.details.clone() });
+        health.after = event.details;
+        let errors = |of: &BTreeMap<String, String>| of.get("media errors").and_then(|n| n.parse::<u128>().ok());
+        let (Some(before), Some(after)) = (errors(&health.before), errors(&health.after)) else { return };
+        if after > before {
+            notes.find(TargetFinding::MediaErrors { target: heads[target].name.clone(), before, after });
+        }
+    }
+
+    /// What was counted so far; `late` has an entry for each target where lateness is counted.
+    pub(crate) fn totals(&self, header: &Header, late: &[LatenessTotals]) -> Vec<TargetTotals> {
+        let total = |(index, (head, sums)): (usize, (&TargetHead, &TargetSums))| {
+            let (all, own) = (sums.disk.all(), sums.disk.own_all());
+            let disk = DiskTotals {
+                operations: all.operations,
+                bytes: all.bytes,
+                own_operations: own.operations,
+                own_bytes: own.bytes,
+                mismatch: mismatch(&sums.disk),
+                ..sums.disk
+            };
+            TargetTotals {
+                head: head.clone(),
+                written_bytes: sums.written_bytes,
+                read_bytes: sums.read_bytes,
+                sampled_reads: sums.sampled,
+                blank_reads: sums.blank,
+                disk: sums.counted.then_some(disk),
+                lateness: late.get(index).copied(),
+                health: self.health.get(index).cloned().flatten(),
+            }
+        };
+        header.targets.iter().zip(&self.sums).enumerate().map(total).collect()
+    }
+}
+
+fn add(sum: &mut u64, n: u64) {
+    *sum = sum.saturating_add(n);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fold::fixture;
+
+    #[test]
+    fn more_media_errors_than_before_are_errors_of_the_device() {
+        let header = fixture::header();
+        let layout = Layout::new(&header, &[]).unwrap();
+        let health = |target: &str, errors: &str| {
+            let details = [("target", target), ("media errors", errors)];
+            let details = details.into_iter().map(|(name, value)| (name.to_owned(), value.to_owned())).collect();
+            Event { at_ns: 0, what: "health".into(), text: String::new(), details }
+        };
+        let (mut targets, mut notes) = (Targets::new(&layout), Notes::new(1));
+        for (target, errors, found) in
+            [("0", "7", 0), ("0", "7", 0), ("1", "9", 0), ("x", "9", 0), ("0", "many", 0), ("0", "6", 0), ("0", "8", 1)]
+        {
+            targets.health(health(target, errors), &header.targets, &mut notes);
+            assert_eq!(notes.findings.len(), found, "{target}: {errors}");
+        }
+        let totals = targets.totals(&header, &[]);
+        let told =
+            totals[0].health.as_ref().map(|it| (it.before["media errors"].as_str(), &it.after["media errors"][..]));
+        assert_eq!(told, Some(("7", "8")));
+    }
+}

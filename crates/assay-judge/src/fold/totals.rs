@@ -1,0 +1,139 @@
+//! Sums over the measured time: of each flow its counts, and what the generator itself cost.
+
+use crate::fold::cell::Cell;
+use crate::fold::layout::Layout;
+use crate::fold::placement::Placed;
+use crate::judgement::GeneratorCost;
+use assay_record::{FlowInterval, HostSample};
+
+/// The most at the end of any interval.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Most {
+    /// In flight.
+    pub(crate) in_flight: u64,
+    /// Waiting.
+    pub(crate) waiting: u64,
+}
+
+impl Most {
+    fn see(&mut self, in_flight: u64, waiting: u64) {
+        *self = Most { in_flight: self.in_flight.max(in_flight), waiting: self.waiting.max(waiting) };
+    }
+}
+
+/// One flow.
+#[derive(Clone, Debug)]
+pub(crate) struct FlowTotals {
+    /// All that happened in measured time, drains included.
+    pub(crate) cell: Cell,
+    /// What completed within the planned time.
+    pub(crate) in_time: u64,
+    /// At the end of its intervals.
+    pub(crate) most: Most,
+}
+
+/// Adds up the measured time of a step.
+#[derive(Debug)]
+pub(crate) struct Totals {
+    /// One for each flow.
+    pub(crate) flows: Vec<FlowTotals>,
+    /// Of each stream, over all its targets at the same time.
+    pub(crate) streams: Vec<Most>,
+    /// What the generator cost, where that was sampled.
+    pub(crate) cost: Option<GeneratorCost>,
+    /// How long load was offered.
+    pub(crate) measured_ns: u64,
+    /// Intervals of the planned time.
+    pub(crate) intervals: u64,
+}
+
+impl Totals {
+    /// Nothing was measured yet.
+    pub(crate) fn new(layout: &Layout) -> Totals {
+        let fresh = FlowTotals { cell: Cell::new(layout.thresholds.buckets()), in_time: 0, most: Most::default() };
+        Totals {
+            flows: vec![fresh; layout.flows.len()],
+            streams: vec![Most::default(); layout.streams.len()],
+            cost: None,
+            measured_ns: 0,
+            intervals: 0,
+        }
+    }
+
+    /// A segment ends: what is stuck in it never comes back.
+    pub(crate) fn end_segment(&mut self) {
+        self.flows.iter_mut().for_each(|flow| flow.cell.end_segment());
+    }
+
+    /// Adds what failed in an interval that the log lost.
+    pub(crate) fn add_failures(&mut self, flow: usize, lost: &FlowInterval) {
+        self.flows[flow].cell.add_failures(lost);
+    }
+
+    /// Adds an interval.
+    pub(crate) fn add(&mut self, placed: &Placed<'_>, layout: &Layout) {
+        let drains = layout.drains(placed.at_ns);
+        self.intervals += u64::from(!drains);
+        let mut by_stream = vec![(0u64, 0u64); layout.streams.len()];
+        for (index, flow) in placed.interval.flows.iter().enumerate() {
+            let totals = &mut self.flows[index];
+            // A bucket that does not exist was reported by the windows.
+            let _ = totals.cell.add_interval(flow);
+            if !drains {
+                add(&mut totals.in_time, flow.ok);
+            }
+            totals.most.see(flow.in_flight, flow.waiting);
+            let (in_flight, waiting) = &mut by_stream[usize::from(layout.flows[index].stream)];
+            add(in_flight, flow.in_flight);
+            add(waiting, flow.waiting);
+        }
+        for (most, (in_flight, waiting)) in self.streams.iter_mut().zip(by_stream) {
+            most.see(in_flight, waiting);
+        }
+        if let Some(host) = &placed.interval.host {
+            self.add_cost(host, placed.length_ns());
+        }
+        // What is drained behind the planned end was asked for before it: it is no time in which load was offered.
+        if !drains || self.measured_ns == 0 {
+            add(&mut self.measured_ns, placed.length_ns());
+        }
+    }
+
+    fn add_cost(&mut self, host: &HostSample, length_ns: u64) {
+        let cost = self.cost.get_or_insert_default();
+        add(&mut cost.cpu_ns, host.cpu_ns);
+        add(&mut cost.run_queue_ns, host.run_queue_ns);
+        add(&mut cost.steal_ns, host.steal_ns);
+        add(&mut cost.sampled_ns, length_ns);
+        cost.resident_bytes_max = cost.resident_bytes_max.max(host.resident_bytes);
+    }
+}
+
+fn add(sum: &mut u64, n: u64) {
+    *sum = sum.saturating_add(n);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fold::fixture;
+    use assay_record::Interval;
+
+    #[test]
+    fn a_drain_is_no_time_in_which_load_was_offered() {
+        let layout = Layout::new(&fixture::header(), &[]).unwrap();
+        let planned = layout.planned_ns;
+        let mut totals = Totals::new(&layout);
+        let flow = |ok, in_flight| FlowInterval { ok, in_flight, waiting: 1, ..FlowInterval::default() };
+        for (at_ns, ok, in_flight) in [(0, 5, 3), (planned - 10, 7, 9), (planned, 11, 2)] {
+            let flows = vec![flow(ok, in_flight), flow(0, 0)];
+            let interval = Interval { start_ns: at_ns, end_ns: at_ns + 10, flows, ..Interval::default() };
+            totals.add(&Placed { at_ns, joins: true, interval: &interval, carried: &[0, 0] }, &layout);
+        }
+        assert_eq!((totals.measured_ns, totals.intervals), (20, 2));
+        let reads = &totals.flows[0];
+        assert_eq!((reads.cell.ok, reads.in_time, reads.most), (23, 12, Most { in_flight: 9, waiting: 1 }));
+        assert_eq!(totals.streams, [Most { in_flight: 9, waiting: 1 }, Most { in_flight: 0, waiting: 1 }]);
+        assert_eq!(totals.cost, None, "nobody sampled it");
+    }
+}

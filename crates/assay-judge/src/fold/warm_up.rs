@@ -1,0 +1,44 @@
+//! What became of a warm-up that was to last until the load is steady.
+
+use assay_record::{Event, EventKind, Header};
+
+/// Follows one segment.
+#[derive(Debug)]
+pub(crate) struct WarmUp {
+    /// `None` where no phase waits, or after it was asked.
+    waited: Option<Waited>,
+}
+
+#[derive(Debug)]
+enum Waited {
+    Untold,
+    Steady,
+    Not(String),
+}
+
+impl WarmUp {
+    /// A segment begins.
+    pub(crate) fn new(header: &Header) -> WarmUp {
+        let waits = header.phases.iter().any(|phase| phase.steady_round_ns.is_some());
+        WarmUp { waited: waits.then_some(Waited::Untold) }
+    }
+
+    /// Takes in an event; those that tell of something else change nothing.
+    pub(crate) fn event(&mut self, event: &Event) {
+        let Some(waited) = &mut self.waited else { return };
+        match event.what {
+            EventKind::Steady => *waited = Waited::Steady,
+            EventKind::NotSteady => *waited = Waited::Not(event.text.clone()),
+            _ => {}
+        }
+    }
+
+    /// Why what followed was measured without a steady load, where it was; told once.
+    pub(crate) fn take_failure(&mut self) -> Option<String> {
+        match self.waited.take()? {
+            Waited::Steady => None,
+            Waited::Not(why) => Some(why),
+            Waited::Untold => Some("the log does not say that it was".to_owned()),
+        }
+    }
+}

@@ -1,0 +1,136 @@
+//! How each criterion came out, and what decided.
+
+use assay_base::{Measure, Span};
+use serde::{Deserialize, Serialize};
+
+/// The slice, stream and target that decided, with the figure.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Deciding {
+    /// Step number, 1-based; 1 when the log has no steps.
+    pub step: u32,
+    /// Window number, 1-based; the slice when the window is the slice.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub slice: Option<u64>,
+    /// Length of that window where it is not the slice but the criterion's own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub window_ns: Option<u64>,
+    /// Stream, where one is meant.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stream: Option<String>,
+    /// Target; absent for all together.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub target: Option<String>,
+    /// The measured value as text: `21.3%`, `1.23 ms`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub measured: Option<String>,
+    /// The bound as text: `below 5%`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub bound: Option<String>,
+    /// Begin and end in measured time.
+    pub start_ns: u64,
+    /// See `start_ns`.
+    pub end_ns: u64,
+}
+
+/// How a criterion came out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Outcome {
+    /// Held in every window.
+    Pass,
+    /// Broken in a complete, valid window.
+    Fail,
+    /// Some window proves nothing and none is broken.
+    Invalid,
+    /// Some window is missing or cut and none is broken.
+    Incomplete,
+    /// Latency criteria are not applied in stress steps.
+    NotApplied,
+}
+
+/// What a criterion asks for.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Asked {
+    /// The criterion as its text, or `load delivered at least 99.9% per slice`.
+    pub criterion: String,
+    /// What is measured, in words: `reads response over 1 ms`.
+    pub title: String,
+    /// The bound in words: `< 5%`.
+    pub bound: String,
+    /// Stream; absent for the built-in one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stream: Option<String>,
+    /// What was judged; absent for the built-in one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub measure: Option<Measure>,
+    /// The threshold it counts against, if it counts.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub threshold: Option<Span>,
+    /// Length of its windows as judged.
+    pub window_ns: u64,
+}
+
+/// One criterion and how it came out.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct CriterionOutcome {
+    /// What it asks for.
+    #[serde(flatten)]
+    pub asked: Asked,
+    /// How it came out.
+    pub outcome: Outcome,
+    /// Windows judged.
+    pub windows: u64,
+    /// Of which over the bound.
+    pub broken: u64,
+    /// The targets that broke it by themselves, the worst first, where there are several.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub broken_on: Vec<BrokenTarget>,
+    /// The deciding figure: the first broken window, otherwise the worst; absent when nothing was judged.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub measured: Option<Figure>,
+    /// The worst figure of all windows, on one target or on all together.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub worst: Option<Figure>,
+    /// The worst of each target alone, where there are several.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub targets: Vec<Figure>,
+    /// What else must be said: `judged over 30 min, the whole measured time`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub note: Option<String>,
+}
+
+/// A target that broke a criterion by itself.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct BrokenTarget {
+    /// Its name.
+    pub target: String,
+    /// Windows in which it did.
+    pub windows: u64,
+    /// The worst figure of those.
+    pub worst: Figure,
+}
+
+/// A measured value of a criterion in one window.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Figure {
+    /// Window number, 1-based.
+    pub window: u64,
+    /// Begin in measured time.
+    pub start_ns: u64,
+    /// End in measured time.
+    pub end_ns: u64,
+    /// Target; absent for all together.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub target: Option<String>,
+    /// A share (0 to 1) or a mean in nanoseconds, as the criterion asks.
+    pub value: f64,
+    /// The same for people: `2.70%`, `1.23 ms`.
+    pub text: String,
+    /// Operations it is taken over.
+    pub operations: u64,
+    /// False where it is over the bound.
+    pub within: bool,
+    /// Set where it would have been within the bound without the generator's own lag.
+    #[serde(default, skip_serializing_if = "crate::judgement::skip::is_false")]
+    pub generator: bool,
+}

@@ -1,0 +1,214 @@
+//! What the streams did: in each slice and over all measured time.
+
+use assay_base::Span;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+
+/// One slice of the measured time.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Slice {
+    /// 1-based.
+    pub number: u64,
+    /// Begin in measured time.
+    pub start_ns: u64,
+    /// Planned end in measured time.
+    pub end_ns: u64,
+    /// False when it was cut, has a gap, or lines of it are missing; then it does not count.
+    pub complete: bool,
+    /// False when something in it proves nothing (generator lag, the log does not add up).
+    pub valid: bool,
+    /// False when a criterion is broken in it.
+    pub within: bool,
+    /// What is special about it: `30 min long`, `interrupted`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub note: Option<String>,
+    /// As in [`Part::streams`](crate::judgement::Part::streams): each stream on each target, and all together where there are several.
+    pub streams: Vec<SliceStream>,
+}
+
+/// One stream (on one target or on all) in one slice.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct SliceStream {
+    /// Stream name.
+    pub stream: String,
+    /// Target; absent for all together.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub target: Option<String>,
+    /// Counters and errors.
+    #[serde(flatten)]
+    pub counts: Counts,
+    /// Completed − intended.
+    pub response: SliceTimes,
+    /// Completed − issued.
+    pub service: SliceTimes,
+    /// The generator's own part of issued − intended: upper bound of its 99th percentile from the exact counters.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub own_lag_p99_below_ns: Option<u64>,
+}
+
+/// What happened to the operations of a stream.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Counts {
+    /// Whose intended time lies in it.
+    pub scheduled: u64,
+    /// Handed to the device.
+    pub issued: u64,
+    /// Completed in full.
+    pub operations: u64,
+    /// Bytes of those.
+    pub bytes: u64,
+    /// Completed with too few bytes.
+    pub short: u64,
+    /// Failed, by error name.
+    pub errors: BTreeMap<String, u64>,
+    /// Failed and short, by the part of the target in which they began: 0 to 63, each a 64th of it.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub failed_at: BTreeMap<u64, u64>,
+    /// At the end: in flight, waiting, stuck.
+    pub in_flight: u64,
+    /// See `in_flight`.
+    pub waiting: u64,
+    /// See `in_flight`.
+    pub stuck: u64,
+}
+
+/// Lengths of time within a slice.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct SliceTimes {
+    /// Operations counted.
+    pub operations: u64,
+    /// Absent when nothing was counted.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mean_ns: Option<u64>,
+    /// Absent when nothing was counted.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_ns: Option<u64>,
+    /// Operations at or over each threshold, exact.
+    pub over: BTreeMap<Span, u64>,
+}
+
+/// The totals of one stream over all measured time.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct StreamTotals {
+    /// Stream name.
+    pub name: String,
+    /// Target; absent for all together.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub target: Option<String>,
+    /// `read` or `write`.
+    pub direction: String,
+    /// `poisson`, `steady`, `closed` …
+    pub arrival: String,
+    /// Operation size as text.
+    pub size: String,
+    /// Planned operations per second over all targets together; absent for a closed loop.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rate_asked: Option<f64>,
+    /// Completed operations per second of measured time; absent when no time was measured.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rate_achieved: Option<f64>,
+    /// Counters and errors.
+    #[serde(flatten)]
+    pub counts: Counts,
+    /// Most in flight at the end of any interval.
+    pub in_flight_max: u64,
+    /// Most waiting at the end of any interval.
+    pub waiting_max: u64,
+    /// Completed − intended.
+    pub response: TimesSummary,
+    /// Completed − issued.
+    pub service: TimesSummary,
+    /// Issued − intended.
+    pub lag: TimesSummary,
+    /// The generator's own part of the lag; from counters, without percentiles.
+    pub own_lag: TimesSummary,
+    /// Its histogram: `[from, operations]`, from that many nanoseconds up to the next entry's, exact; empty ones left out.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub own_lag_counts: Vec<(u64, u64)>,
+    /// Time inside the hand-over to the kernel; absent where none was counted.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub blocked_submit: Option<Blocked>,
+}
+
+/// Time inside the hand-over of operations: what a call that blocks takes is the device's and the kernel's.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Blocked {
+    /// Of all operations that came back.
+    pub sum_ns: u64,
+    /// Longest.
+    pub max_ns: u64,
+}
+
+/// A distribution of lengths of time. Percentiles are absent when nothing was counted or when they lie above an hour.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct TimesSummary {
+    /// Lengths counted.
+    pub operations: u64,
+    /// Mean.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mean_ns: Option<u64>,
+    /// Median.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub p50_ns: Option<u64>,
+    /// 90 %.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub p90_ns: Option<u64>,
+    /// 99 %.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub p99_ns: Option<u64>,
+    /// 99.9 %.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub p99_9_ns: Option<u64>,
+    /// 99.99 %.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub p99_99_ns: Option<u64>,
+    /// Largest, exact.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_ns: Option<u64>,
+    /// At or over each threshold, exact.
+    pub over: BTreeMap<Span, u64>,
+    /// `[share not above, nanoseconds]`, ascending, for a chart by nines; empty when nothing was counted.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub nines: Vec<(f64, u64)>,
+}
+
+impl SliceTimes {
+    /// Share of operations at or over `threshold` (0 to 1); `None` when nothing completed or it was not counted.
+    pub fn share_over(&self, threshold: Span) -> Option<f64> {
+        let over = *self.over.get(&threshold)?;
+        (self.operations > 0).then(|| over as f64 / self.operations as f64)
+    }
+
+    /// The same in percent, by one division: of a share times 100 the last digit shown can be another (0.46 of 93 in 20000,
+    /// where ACT's analyzer has 0.47).
+    pub fn percent_over(&self, threshold: Span) -> Option<f64> {
+        let over = *self.over.get(&threshold)?;
+        percent_of(over.into(), self.operations.into())
+    }
+}
+
+/// `part` in percent of `whole`, as ACT's analyzer computes it; `None` of nothing.
+pub fn percent_of(part: u128, whole: u128) -> Option<f64> {
+    (whole > 0).then(|| (part * 100) as f64 / whole as f64)
+}
+
+impl Counts {
+    /// Failed operations of every kind of error.
+    pub fn failed(&self) -> u64 {
+        self.errors.values().fold(0, |sum, n| sum.saturating_add(*n))
+    }
+
+    /// The share of what was scheduled that was handed over by the end (0 to 1); `None` when nothing was scheduled.
+    pub fn delivered(&self) -> Option<f64> {
+        (self.scheduled > 0).then(|| 1.0 - self.waiting.min(self.scheduled) as f64 / self.scheduled as f64)
+    }
+}
+
+impl Slice {
+    /// The figures of `stream` on `target` (`None`: all together; on a single target that is the same).
+    pub fn stream(&self, stream: &str, target: Option<&str>) -> Option<&SliceStream> {
+        let mine = || self.streams.iter().filter(|entry| entry.stream == stream);
+        let exact = mine().find(|entry| entry.target.as_deref() == target);
+        exact.or_else(|| if target.is_none() && mine().count() == 1 { mine().next() } else { None })
+    }
+}

@@ -1,0 +1,120 @@
+//! Reads a criterion's value off a window: of all targets together and of each alone, and what of it is the device's.
+
+use crate::fold::cell::Cell;
+use crate::fold::layout::Layout;
+use crate::fold::window::Window;
+use crate::judgement::Figure;
+use crate::rules::lateness;
+use crate::rules::unfinished::at_least;
+use crate::rules::value::Value;
+use assay_base::Criterion;
+
+/// A criterion and the stream it is about.
+#[derive(Debug)]
+pub(crate) struct Gauge {
+    /// With the measure on which it is judged.
+    pub(crate) criterion: Criterion,
+    /// Place of its stream.
+    stream: usize,
+}
+
+/// A criterion's values in one window.
+#[derive(Debug)]
+pub(crate) struct Figures {
+    /// Over all targets.
+    pub(crate) together: Figure,
+    /// Of each target, where there are several.
+    pub(crate) alone: Vec<(usize, Figure)>,
+}
+
+impl Gauge {
+    /// Reads `criterion` off the windows of stream `stream`.
+    pub(crate) fn new(criterion: Criterion, stream: usize) -> Gauge {
+        Gauge { criterion, stream }
+    }
+
+    /// Its values in a complete window; `None` where nothing completed or the threshold is not counted.
+    pub(crate) fn read(&self, window: &Window, layout: &Layout) -> Option<Figures> {
+        let together = self.figure(&window.streams[self.stream], None, window, layout)?;
+        let flows = layout.of_stream[self.stream].iter().filter(|_| layout.of_stream[self.stream].len() > 1);
+        let alone = flows.filter_map(|&flow| {
+            let target = usize::from(layout.flows[flow].target);
+            Some((target, self.figure(&window.flows[flow], Some(target), window, layout)?))
+        });
+        Some(Figures { together, alone: alone.collect() })
+    }
+
+    /// Why what holds in a window is not proven: the generator was late on one of the stream's targets.
+    pub(crate) fn flaw(&self, window: &Window, layout: &Layout) -> Option<crate::finding::flaw::Late> {
+        if layout.lateness { lateness::flaw(window, self.stream, layout) } else { None }
+    }
+
+    /// How a window that was cut short is broken, whatever its rest would have brought: by all targets together, then by each
+    /// alone. Empty where it is not.
+    pub(crate) fn broken_by(&self, window: &Window, layout: &Layout) -> Vec<Figure> {
+        let counts = !window.complete && !window.mixed && window.invalid.is_none();
+        if !counts {
+            return Vec::new();
+        }
+        let stream = self.stream;
+        let flows = &layout.of_stream[stream];
+        let alone = flows.iter().filter(|_| flows.len() > 1);
+        let target = |flow: usize| Some(usize::from(layout.flows[flow].target));
+        let alone = alone.map(|&flow| (&window.flows[flow], target(flow), flows.len()));
+        let together = (&window.streams[stream], None, 1);
+        let broken = [together].into_iter().chain(alone).filter_map(|(cell, target, shares)| {
+            let value = Value::of(cell, self.criterion.measure, &self.criterion.bound, &layout.thresholds)?;
+            let value = self.without_the_generator(value, cell, target, window, layout);
+            let value = at_least(value, cell, window, (&layout.streams[stream], shares))?;
+            let text = format!("at least {}", value.text(&self.criterion.bound));
+            let figure = self.figure_of(value, text, target, window, layout);
+            (!figure.within).then_some(figure)
+        });
+        broken.collect()
+    }
+
+    fn figure(&self, cell: &Cell, target: Option<usize>, window: &Window, layout: &Layout) -> Option<Figure> {
+        let bound = &self.criterion.bound;
+        let value = Value::of(cell, self.criterion.measure, bound, &layout.thresholds)?;
+        let figure = self.figure_of(value, value.text(bound), target, window, layout);
+        let generator =
+            !figure.within && self.without_the_generator(value, cell, target, window, layout).is_within(bound);
+        Some(Figure { generator, ..figure })
+    }
+
+    fn figure_of(&self, value: Value, text: String, target: Option<usize>, window: &Window, layout: &Layout) -> Figure {
+        Figure {
+            window: window.number,
+            start_ns: window.start_ns,
+            end_ns: window.end_ns,
+            target: target.map(|target| layout.targets[target].clone()),
+            value: value.as_f64(),
+            text,
+            operations: value.operations(),
+            within: value.is_within(&self.criterion.bound),
+            generator: false,
+        }
+    }
+
+    /// What of a value is the device's whatever the generator did.
+    fn without_the_generator(
+        &self,
+        value: Value,
+        cell: &Cell,
+        target: Option<usize>,
+        window: &Window,
+        layout: &Layout,
+    ) -> Value {
+        let (measure, bound, thresholds) = (self.criterion.measure, &self.criterion.bound, &layout.thresholds);
+        if !layout.lateness {
+            return value.without_own_lag(cell, measure, bound, thresholds);
+        }
+        let all = layout.of_stream[self.stream].iter();
+        let on = all.map(|flow| usize::from(layout.flows[*flow].target)).filter(|at| target.is_none_or(|it| it == *at));
+        let left = match lateness::given_away_ns(window, on, layout) {
+            Some(by_ns) => Value::less(cell, measure, bound, thresholds, by_ns),
+            None => Value::floor(cell, measure, bound, thresholds),
+        };
+        left.unwrap_or(value)
+    }
+}

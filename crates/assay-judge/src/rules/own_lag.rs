@@ -1,0 +1,60 @@
+//! The generator's own lag in a window: above the smallest threshold of the criteria for one operation in a hundred it leaves
+//! nothing proven, above a tenth of that it is worth a word.
+
+use crate::finding::flaw::Flaw;
+use crate::fold::layout::Layout;
+use crate::fold::window::{Window, sum};
+use assay_base::Span;
+
+/// Follows it through the windows of a step.
+#[derive(Debug)]
+pub(crate) struct OwnLag {
+    /// The smallest threshold of the criteria that are judged; none in stress steps.
+    threshold: Option<Span>,
+    /// What a reader should know, of the first slice in which it was much.
+    pub(crate) warning: Option<String>,
+}
+
+impl OwnLag {
+    /// Nothing was seen yet.
+    pub(crate) fn new(threshold: Option<Span>) -> OwnLag {
+        OwnLag { threshold, warning: None }
+    }
+
+    /// Checks a window and sets `window.invalid`, before criteria are judged on it.
+    pub(crate) fn check(&mut self, window: &mut Window, is_slice: bool, layout: &Layout) {
+        let Some(threshold) = self.threshold.filter(|_| window.complete && window.invalid.is_none()) else { return };
+        // Over all operations of the slice together: one late operation in a hundred of a rare stream is no starved generator.
+        let all = sum(window.streams.iter(), layout);
+        let Some((lower, upper)) = all.own_lag.p99_between(&layout.thresholds) else { return };
+        let late = lower >= threshold.as_ns();
+        if late && !layout.lateness {
+            window.invalid = Some(Flaw::OwnLag(lower));
+            return;
+        }
+        let much = late || lower.saturating_mul(10) >= threshold.as_ns();
+        if !is_slice || !much || self.warning.is_some() {
+            return;
+        }
+        let (number, lag) = (window.number, Span::from_ns(lower).human());
+        let begin = format!("the test machine issued 1% of all operations of slice {number} too late, by {lag}");
+        self.warning = Some(match late {
+            true => format!("{begin} or more"),
+            false => {
+                let upper = upper.map_or_else(|| "an hour".to_owned(), |ns| Span::from_ns(ns).human());
+                format!("{begin} to {upper} or more: over a tenth of the threshold of {}", threshold.human())
+            }
+        });
+    }
+
+    /// Whether the generator held back so much of what there is of a window that was cut short that the whole one would prove
+    /// nothing.
+    pub(crate) fn is_held_back(&self, window: &Window, layout: &Layout) -> bool {
+        if layout.lateness {
+            return false;
+        }
+        let all = sum(window.streams.iter(), layout);
+        let p99 = all.own_lag.p99_between(&layout.thresholds);
+        self.threshold.zip(p99).is_some_and(|(threshold, (lower, _))| lower >= threshold.as_ns())
+    }
+}

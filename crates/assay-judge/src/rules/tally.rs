@@ -1,0 +1,69 @@
+//! How many windows a criterion went through, and what became of them.
+
+use crate::judgement::Outcome;
+
+/// Counts windows.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Tally {
+    /// Judged.
+    pub(crate) windows: u64,
+    /// In which it was broken.
+    pub(crate) broken: u64,
+    /// That were complete.
+    pub(crate) complete: u64,
+    /// That proved nothing.
+    pub(crate) unproven: u64,
+    /// In which it held before it was broken for the first time.
+    pub(crate) held_before: u64,
+}
+
+impl Tally {
+    /// It is broken in the window that was counted last.
+    pub(crate) fn broke(&mut self) {
+        self.broken += 1;
+        if self.broken == 1 && self.unproven == 0 {
+            self.held_before = self.windows - 1;
+        }
+    }
+
+    /// How it came out, of `planned` windows.
+    pub(crate) fn outcome(&self, planned: u64) -> Outcome {
+        match () {
+            () if self.broken > 0 => Outcome::Fail,
+            () if self.unproven > 0 => Outcome::Invalid,
+            () if self.complete < planned => Outcome::Incomplete,
+            () if self.windows == 0 => Outcome::Invalid,
+            () => Outcome::Pass,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_broken_outweighs_what_proves_nothing_which_outweighs_what_is_missing() {
+        for (broken, unproven, complete, windows, expected) in [
+            (1, 1, 1, 3, Outcome::Fail),
+            (0, 1, 1, 2, Outcome::Invalid),
+            (0, 0, 2, 2, Outcome::Incomplete),
+            (0, 0, 3, 0, Outcome::Invalid),
+            (0, 0, 3, 3, Outcome::Pass),
+        ] {
+            let tally = Tally { windows, broken, complete, unproven, held_before: 0 };
+            assert_eq!(tally.outcome(3), expected, "{tally:?}");
+        }
+    }
+
+    #[test]
+    fn it_held_before_only_where_every_window_before_proves_it() {
+        for (unproven, held_before) in [(0, 4), (1, 0)] {
+            let mut tally = Tally { windows: 5, unproven, ..Tally::default() };
+            tally.broke();
+            tally.windows += 1;
+            tally.broke();
+            assert_eq!((tally.broken, tally.held_before), (2, held_before));
+        }
+    }
+}
