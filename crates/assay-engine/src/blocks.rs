@@ -8,10 +8,10 @@ use crate::source::{Next, Source};
 use crate::verify::Verifier;
 use crate::worker::{Parts, Worker};
 use assay_base::{BlockDevice, Direction, Instant, Op, Prng, Span};
+use assay_model::Plan;
 use assay_model::arrival::{Part, Schedule};
 use assay_model::content::Content;
 use assay_model::plan::{FOR_CONTENT, Generator, READ_BACK_DEPTH};
-use assay_model::{Address, Plan};
 use std::sync::Arc;
 
 /// Stretches of a target looked at in one step for something to read back.
@@ -160,7 +160,7 @@ impl<D: BlockDevice> Worker<D, Blocks, Data> {
     /// `None` when a rate does not fit.
     pub fn new(plan: &Plan, device: D, setup: Setup) -> Option<Self> {
         let Setup { part, bound, start, run, ref ledger, .. } = setup;
-        let written = |stream: u16| plan.streams[usize::from(stream)].address == Address::Written;
+        let written = |stream: u16| plan.streams[usize::from(stream)].reads_back();
         let source = |(flow, (stream, target)): (usize, (u16, u16))| {
             let generator = Generator::new(plan, stream, target, device.geometry(target), part, start)?;
             Some(Blocks::new(flow, target, generator, ledger.clone().filter(|_| written(stream)), start))
@@ -169,8 +169,8 @@ impl<D: BlockDevice> Worker<D, Blocks, Data> {
         let content = |(stream, target): (u16, u16)| {
             let spec = &plan.streams[usize::from(stream)];
             let path = [u64::from(stream), u64::from(target), part.index, FOR_CONTENT];
-            (spec.direction == Direction::Write)
-                .then(|| Content::new(Prng::child(plan.seed ^ u64::from(run), &path), run, spec.compress_to))
+            let block = spec.block().filter(|block| block.direction == Direction::Write)?;
+            Some(Content::new(Prng::child(plan.seed ^ u64::from(run), &path), run, block.compress_to))
         };
         let slots = slots(plan, part, bound) as usize * usize::from(plan.targets);
         let geometries = (0..plan.targets).map(|target| device.geometry(target));

@@ -532,7 +532,7 @@ fn reads_of_which_none_was_looked_at_prove_nothing() {
         (false, Direction::Read, 0, Verdict::Pass),
     ] {
         let mut head = header(1, 2);
-        head.streams[0].direction = direction;
+        head.streams[0].direction = Some(direction);
         if told {
             head.engine.insert("blank check".into(), "the first of each interval".into());
         }

@@ -15,5 +15,5 @@ pub mod size;
 pub mod workload;
 
 pub use merge::merge;
-pub use plan::{Address, Arrival, Lane, Phase, PhaseKind, Plan, Stream, WarmUp};
-pub use size::Size;
+pub use plan::{Address, Arrival, Block, Extent, Lane, Phase, PhaseKind, Plan, Stream, WarmUp, Work};
+pub use size::{Size, Sizes};

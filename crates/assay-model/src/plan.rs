@@ -5,10 +5,10 @@ use crate::arrival::{Part, Schedule};
 use crate::seal;
 use crate::size::{BlockSizes, Size};
 use assay_base::{Bytes, Criterion, Direction, Geometry, Instant, Multiple, Op, Prng, Rate, Share, Span};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
-/// Streams, phases, criteria, seed.
-#[derive(Clone, Debug, Serialize)]
+/// Streams, phases, criteria, seed. It reads back from what it was written as: from a log, or from another host.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Plan {
     /// The workload's name.
     pub name: String,
@@ -35,10 +35,10 @@ pub struct Plan {
     /// Most operations in flight on one target. A full queue makes operations wait, and the wait counts.
     pub in_flight_bound: u32,
     /// Streams that do not share it.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub lanes: Vec<Lane>,
     /// Whether written data are sealed and everything that is read is held against what was written.
-    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub verify: bool,
     /// What the reader of a report must know about how this plan was made.
     pub notes: Vec<String>,
@@ -46,7 +46,7 @@ pub struct Plan {
 
 /// Streams whose operations have slots of their own on each target: those that a device holds for long do not take up the
 /// slots of others, as a thread of its own would not.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Lane {
     /// By name.
     pub streams: Vec<String>,
@@ -62,10 +62,38 @@ impl Lane {
 }
 
 /// A named flow of operations of one kind.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Stream {
     /// `reads`, `large-block-writes` …
     pub name: String,
+    /// What an operation does.
+    #[serde(flatten)]
+    pub work: Work,
+    /// When, over all its targets together.
+    pub arrival: Arrival,
+    /// Whether ACT's tables name it per device as well.
+    pub per_target: bool,
+    /// Which of the plan's targets it is on, in ascending order; all of them where none is named.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub targets: Vec<u16>,
+}
+
+/// What an operation does.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(untagged)]
+pub enum Work {
+    /// Reads or writes blocks.
+    Block(Block),
+    /// Whatever a device of another kind carries under this name.
+    Other {
+        /// `new-order`, `rename` …
+        operation: String,
+    },
+}
+
+/// A read or a write of blocks.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Block {
     /// Read or write.
     pub direction: Direction,
     /// Whether a write must be on stable media to be complete (O_DSYNC).
@@ -74,16 +102,66 @@ pub struct Stream {
     pub size: Size,
     /// Where.
     pub address: Address,
-    /// When, over all targets together.
-    pub arrival: Arrival,
+    /// The part of the target that it keeps to; the whole where none is named.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub extent: Option<Extent>,
     /// What written data compresses to.
     pub compress_to: Share,
-    /// Whether ACT's tables name it per device as well.
-    pub per_target: bool,
+}
+
+/// A part of a target.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Extent {
+    /// From here on, rounded up to the target's blocks.
+    pub begin: Bytes,
+    /// So long, rounded down to the target's blocks.
+    pub length: Bytes,
+}
+
+impl Extent {
+    /// Begin and length in bytes of a target with blocks of `block` bytes.
+    fn in_blocks(self, block: u32) -> (u64, u64) {
+        let block = u64::from(block);
+        let begin = self.begin.get().next_multiple_of(block);
+        (begin, self.length.get() / block * block)
+    }
+}
+
+impl Stream {
+    /// What it does with blocks; `None` where it does something else.
+    pub fn block(&self) -> Option<&Block> {
+        match &self.work {
+            Work::Block(block) => Some(block),
+            Work::Other { .. } => None,
+        }
+    }
+
+    /// What it does instead.
+    pub fn operation(&self) -> Option<&str> {
+        match &self.work {
+            Work::Block(_) => None,
+            Work::Other { operation } => Some(operation),
+        }
+    }
+
+    /// Which way its data go, where they go one way.
+    pub fn direction(&self) -> Option<Direction> {
+        self.block().map(|block| block.direction)
+    }
+
+    /// Whether it overwrites blocks.
+    pub fn writes(&self) -> bool {
+        self.direction() == Some(Direction::Write)
+    }
+
+    /// Whether it reads back what the run has written.
+    pub fn reads_back(&self) -> bool {
+        self.block().is_some_and(|block| block.address == Address::Written)
+    }
 }
 
 /// Where operations go on a target.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Address {
     /// Uniform over the multiples of `align`; of the target's blocks when that is zero.
@@ -98,7 +176,7 @@ pub enum Address {
 }
 
 /// When operations are wanted.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Arrival {
     /// Evenly spaced.
@@ -153,7 +231,7 @@ impl Arrival {
 }
 
 /// A stretch of the run.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Phase {
     /// `warm-up`, `measure` …
     pub name: String,
@@ -162,7 +240,7 @@ pub struct Phase {
     /// How long; at most so long where it waits.
     pub span: Span,
     /// Ends as soon as the load is steady, judged over rounds of this length.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub steady_round: Option<Span>,
 }
 
@@ -194,7 +272,7 @@ impl WarmUp {
 }
 
 /// What a phase is for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum PhaseKind {
     /// Offered and recorded, not judged.
@@ -218,8 +296,8 @@ impl Plan {
     /// Streams of a direction whose rate is the target's own: closed loops, without a bound on what they move. Reading back
     /// moves what was written, once, and is not among them.
     pub fn unbounded(&self, direction: Direction) -> impl Iterator<Item = &Stream> {
-        let endless = move |stream: &&Stream| stream.arrival.rate().is_none() && stream.address != Address::Written;
-        self.streams.iter().filter(move |stream| stream.direction == direction).filter(endless)
+        let endless = move |stream: &&Stream| stream.arrival.rate().is_none() && !stream.reads_back();
+        self.streams.iter().filter(move |stream| stream.direction() == Some(direction)).filter(endless)
     }
 
     /// The phases of an ordinary run: warm-up, unless it is zero, and measure.
@@ -235,18 +313,22 @@ impl Plan {
 
     /// The stream that reads back what the others have written, and its phase; `None` when nothing is written.
     pub(crate) fn read_back(streams: &[Stream]) -> Option<(Stream, Phase)> {
-        streams.iter().find(|stream| stream.direction == Direction::Write)?;
-        let largest = streams.iter().map(|stream| stream.size.to).max()?;
+        streams.iter().find(|stream| stream.writes())?;
+        let largest = streams.iter().filter_map(Stream::block).map(|block| block.size.to).max()?;
         let stream = Stream {
             name: READ_BACK.into(),
-            direction: Direction::Read,
-            durable: false,
-            // No larger than the others: the buffers, and so the run itself, are as without it.
-            size: Size::fixed(largest),
-            address: Address::Written,
+            work: Work::Block(Block {
+                direction: Direction::Read,
+                durable: false,
+                // No larger than the others: the buffers, and so the run itself, are as without it.
+                size: Size::fixed(largest),
+                address: Address::Written,
+                extent: None,
+                compress_to: Share::WHOLE,
+            }),
             arrival: Arrival::Closed { in_flight: READ_BACK_DEPTH },
-            compress_to: Share::WHOLE,
             per_target: false,
+            targets: Vec::new(),
         };
         Some((
             stream,
@@ -299,29 +381,41 @@ impl Plan {
 
     /// True when running it destroys what the targets hold.
     pub fn writes(&self) -> bool {
-        self.streams.iter().any(|stream| stream.direction == Direction::Write)
+        self.streams.iter().any(Stream::writes)
+    }
+
+    /// The targets that a stream is on.
+    pub fn targets_of(&self, stream: u16) -> impl Iterator<Item = u16> + '_ {
+        let named = &self.streams[usize::from(stream)].targets;
+        (0..self.targets).filter(|target| named.is_empty() || named.contains(target))
     }
 
     /// Streams on targets, in the order in which intervals list them: all targets of the first stream, then of the second.
     pub fn flows(&self) -> impl Iterator<Item = (u16, u16)> + '_ {
-        (0..self.streams.len() as u16).flat_map(|stream| (0..self.targets).map(move |target| (stream, target)))
+        (0..self.streams.len() as u16).flat_map(|stream| self.targets_of(stream).map(move |target| (stream, target)))
+    }
+
+    fn blocks(&self) -> impl Iterator<Item = &Block> {
+        self.streams.iter().filter_map(Stream::block)
     }
 
     /// The smallest target that the plan fits on, in bytes, for blocks of `block` bytes.
     pub fn smallest_target(&self, block: u32) -> u64 {
-        let need = |stream: &Stream| {
-            let align = match stream.address {
+        let need = |it: &Block| {
+            let align = match it.address {
                 Address::Uniform { align } => align.get(),
                 Address::Sequential | Address::Written => 0,
             };
-            stream.size.in_blocks(block).largest().max(align)
+            let within = it.size.in_blocks(block).largest().max(align);
+            let (begin, length) = it.extent.map_or((0, 0), |extent| extent.in_blocks(block));
+            begin + length.max(within)
         };
-        self.streams.iter().map(need).max().unwrap_or(0)
+        self.blocks().map(need).max().unwrap_or(0)
     }
 
     /// The largest operation in bytes, for blocks of `block` bytes.
     pub fn largest_operation(&self, block: u32) -> u64 {
-        self.streams.iter().map(|stream| stream.size.in_blocks(block).largest()).max().unwrap_or(0)
+        self.blocks().map(|it| it.size.in_blocks(block).largest()).max().unwrap_or(0)
     }
 
     /// What reads and writes of a target with blocks of `block` bytes are made of: the largest power of two that divides
@@ -334,29 +428,28 @@ impl Plan {
     /// What writes alone are made of, or reads where nothing is written: generations are counted for as much at once.
     pub fn unit(&self, block: u32) -> u64 {
         let writes = self.writes();
-        self.step(block, |stream| (stream.direction == Direction::Write) == writes)
+        self.step(block, |it| (it.direction == Direction::Write) == writes)
     }
 
-    fn step(&self, block: u32, which: impl Fn(&Stream) -> bool) -> u64 {
+    fn step(&self, block: u32, which: impl Fn(&Block) -> bool) -> u64 {
         let blocks = u64::from(block);
-        let of = |stream: &Stream| {
-            let Size { from, to } = stream.size;
-            let from = from.get().div_ceil(blocks).max(1) * blocks;
-            let length = if to > stream.size.from { blocks } else { from };
-            match stream.address {
-                Address::Uniform { align } => length | align.get().next_multiple_of(blocks).max(blocks),
-                Address::Sequential => length,
+        let of = |it: &Block| {
+            let length = it.size.step(block);
+            let begin = it.extent.map_or(0, |extent| extent.in_blocks(block).0);
+            match it.address {
+                Address::Uniform { align } => begin | length | align.get().next_multiple_of(blocks).max(blocks),
+                Address::Sequential => begin | length,
                 // Reads what the writes have made, in their own steps.
                 Address::Written => 0,
             }
         };
-        let all = self.streams.iter().filter(|stream| which(stream)).fold(0, |all, stream| all | of(stream));
+        let all = self.blocks().filter(|it| which(it)).fold(0, |all, it| all | of(it));
         1 << all.trailing_zeros().min(63)
     }
 
-    /// Bytes per second that a stream moves over all targets, for blocks of `block` bytes; `None` for a closed loop.
+    /// Bytes per second that a stream moves over all its targets, for blocks of `block` bytes; `None` for a closed loop.
     pub fn bytes_per_second(stream: &Stream, block: u32) -> Option<f64> {
-        Some(stream.arrival.rate()?.as_f64() * stream.size.in_blocks(block).mean())
+        Some(stream.arrival.rate()?.as_f64() * stream.block()?.size.in_blocks(block).mean())
     }
 }
 
@@ -368,6 +461,8 @@ pub struct Generator {
     direction: Direction,
     durable: bool,
     sizes: BlockSizes,
+    /// Where its extent begins.
+    begin: u64,
     offsets: Offsets,
     prng: Prng,
     /// Intended times; `None` for a closed loop.
@@ -401,9 +496,12 @@ impl Generator {
         start: Instant,
     ) -> Option<Generator> {
         let it = plan.streams.get(usize::from(stream))?;
+        let Block { direction, durable, ref size, address, extent, .. } = *it.block()?;
         let seed = |purpose| Prng::child(plan.seed, &[u64::from(stream), u64::from(target), worker.index, purpose]);
-        let targets = u64::from(plan.targets);
-        let part = Part { index: u64::from(target) + targets * worker.index, of: targets * worker.of };
+        let targets = plan.targets_of(stream).count() as u64;
+        let place = plan.targets_of(stream).position(|it| it == target)? as u64;
+        let part = Part { index: place + targets * worker.index, of: targets * worker.of };
+        let (begin, length) = extent.map_or((0, geometry.size), |extent| extent.in_blocks(geometry.block));
         // Streams are shifted against each other by the golden ratio, so that none begins in step with another.
         let shift = (u64::from(stream) * 633) % 1024;
         let schedule = match it.arrival {
@@ -422,20 +520,21 @@ impl Generator {
         };
         let pause = if let Arrival::Paced { pause } = it.arrival { pause } else { Span::ZERO };
         let walk = if matches!(it.arrival, Arrival::Paced { .. }) { Part { index: 0, of: 1 } } else { worker };
-        let offsets = match it.address {
+        let offsets = match address {
             Address::Uniform { align } => Offsets::Uniform(Uniform::new(
-                geometry.size,
+                length,
                 align.get().next_multiple_of(u64::from(geometry.block)).max(u64::from(geometry.block)),
             )),
             Address::Sequential | Address::Written => {
-                Offsets::Sequential(Sequential::new(geometry.size, u64::from(geometry.block), walk))
+                Offsets::Sequential(Sequential::new(length, u64::from(geometry.block), walk))
             }
         };
         Some(Generator {
             target,
-            direction: it.direction,
-            durable: it.durable,
-            sizes: it.size.in_blocks(geometry.block),
+            direction,
+            durable,
+            sizes: size.in_blocks(geometry.block),
+            begin,
             offsets,
             prng: seed(FOR_ADDRESS),
             schedule,
@@ -448,7 +547,7 @@ impl Generator {
     #[inline]
     pub fn operation(&mut self) -> Op {
         let len = self.sizes.next(&mut self.prng);
-        let offset = self.offsets.next(len, &mut self.prng);
+        let offset = self.begin + self.offsets.next(len, &mut self.prng);
         self.at(offset, len)
     }
 
@@ -458,3 +557,7 @@ impl Generator {
         Op { target: self.target, direction: self.direction, durable: self.durable, offset, len }
     }
 }
+
+#[cfg(test)]
+#[path = "plan_tests.rs"]
+mod tests;

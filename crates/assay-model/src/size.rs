@@ -1,29 +1,83 @@
-//! How many bytes an operation moves: one size, or uniform between two, always in whole blocks of the target.
+//! How many bytes an operation moves: a histogram of sizes, of which one size and uniform between two are the usual cases, always in
+//! whole blocks of the target.
 
 use assay_base::{Bytes, Prng};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use std::fmt;
 
 /// Sizes as the model means them; a target rounds them up to its blocks.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Size {
     /// Smallest.
     pub from: Bytes,
     /// Largest; equal to `from` for a fixed size.
     pub to: Bytes,
+    /// How often sizes between them come, where they do not come alike.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub shares: Vec<Sizes>,
+}
+
+/// A bar of a histogram: sizes between two, each as likely as the others.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Sizes {
+    /// Smallest.
+    pub from: Bytes,
+    /// Largest.
+    pub to: Bytes,
+    /// How often one of them comes, against the weights of the other bars.
+    pub weight: u64,
 }
 
 impl Size {
     /// Always `bytes`.
     pub const fn fixed(bytes: Bytes) -> Size {
-        Size { from: bytes, to: bytes }
+        Size::between(bytes, bytes)
+    }
+
+    /// Uniform between two.
+    pub const fn between(from: Bytes, to: Bytes) -> Size {
+        Size { from, to, shares: Vec::new() }
+    }
+
+    /// A histogram. `None` when no bar has a weight, the weights do not fit together, or a bar ends before it begins.
+    pub fn histogram(shares: Vec<Sizes>) -> Option<Size> {
+        let shares: Vec<Sizes> = shares.into_iter().filter(|bar| bar.weight > 0).collect();
+        shares.iter().try_fold(0u64, |sum, bar| sum.checked_add(bar.weight))?;
+        if shares.iter().any(|bar| bar.to < bar.from) {
+            return None;
+        }
+        let (from, to) = (shares.iter().map(|bar| bar.from).min()?, shares.iter().map(|bar| bar.to).max()?);
+        Some(match shares.as_slice() {
+            [one] => Size::between(one.from, one.to),
+            _ => Size { from, to, shares },
+        })
+    }
+
+    /// Its bars; one where it is none.
+    fn bars(&self) -> Vec<Sizes> {
+        match self.shares.as_slice() {
+            [] => vec![Sizes { from: self.from, to: self.to, weight: 1 }],
+            shares => shares.to_vec(),
+        }
     }
 
     /// The sizes in whole blocks of `block` bytes: from `ceil(from / block)` to `ceil(to / block)` of them, each as likely as
-    /// the others (ACT's rule for record ranges).
-    pub fn in_blocks(self, block: u32) -> BlockSizes {
-        let blocks = |bytes: Bytes| bytes.get().div_ceil(u64::from(block)).max(1);
-        BlockSizes { block, least: blocks(self.from), span: blocks(self.to) - blocks(self.from) + 1 }
+    /// the others (ACT's rule for record ranges), or each bar so.
+    pub fn in_blocks(&self, block: u32) -> BlockSizes {
+        let bars = self.bars();
+        let mut below = 0;
+        let bars = bars.iter().map(|bar| {
+            below += bar.weight;
+            Bar { below, ..Bar::of(bar, block) }
+        });
+        let bars: Box<[Bar]> = bars.collect();
+        BlockSizes { block, first: bars[0], bars }
+    }
+
+    /// The largest power of two that divides all sizes in whole blocks of `block` bytes, as the bits below it tell.
+    pub(crate) fn step(&self, block: u32) -> u64 {
+        let length = |bar: &Sizes| u64::from(block) * if bar.from == bar.to { Bar::of(bar, block).least } else { 1 };
+        self.bars().iter().fold(0, |all, bar| all | length(bar))
     }
 }
 
@@ -31,42 +85,95 @@ impl fmt::Display for Size {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if self.from == self.to {
             f.pad(&self.from.to_string())
-        } else {
+        } else if self.shares.is_empty() {
             f.pad(&format!("{} to {}", self.from, self.to))
+        } else {
+            f.pad(&format!("{} to {}, {} shares", self.from, self.to, self.shares.len()))
         }
     }
 }
 
-/// Sizes on one target.
+/// A bar on one target.
 #[derive(Clone, Copy, Debug)]
-pub struct BlockSizes {
-    block: u32,
+struct Bar {
     least: u64,
     span: u64,
+    /// Its weight and those of the bars before it.
+    below: u64,
+}
+
+impl Bar {
+    fn of(bar: &Sizes, block: u32) -> Bar {
+        let blocks = |bytes: Bytes| bytes.get().div_ceil(u64::from(block)).max(1);
+        let least = blocks(bar.from);
+        Bar { least, span: blocks(bar.to) - least + 1, below: bar.weight }
+    }
+
+    #[inline(always)]
+    fn next(&self, prng: &mut Prng) -> u64 {
+        if self.span == 1 { self.least } else { self.least + prng.below(self.span) }
+    }
+
+    fn largest(&self) -> u64 {
+        self.least + self.span - 1
+    }
+
+    fn mean(&self) -> f64 {
+        self.least as f64 + (self.span - 1) as f64 / 2.0
+    }
+}
+
+/// Sizes on one target.
+#[derive(Clone, Debug)]
+pub struct BlockSizes {
+    block: u32,
+    /// The first bar, which is the only one of most streams.
+    first: Bar,
+    bars: Box<[Bar]>,
 }
 
 impl BlockSizes {
     /// The next size in bytes.
     #[inline]
     pub fn next(&self, prng: &mut Prng) -> u32 {
-        let blocks = if self.span == 1 { self.least } else { self.least + prng.below(self.span) };
+        let blocks = if self.bars.len() == 1 { self.first.next(prng) } else { self.of_several(prng) };
         blocks as u32 * self.block
+    }
+
+    fn of_several(&self, prng: &mut Prng) -> u64 {
+        let drawn = prng.below(self.bars.last().map_or(1, |bar| bar.below));
+        let at = self.bars.partition_point(|bar| bar.below <= drawn);
+        self.bars[at.min(self.bars.len() - 1)].next(prng)
     }
 
     /// The largest size in bytes.
     pub fn largest(&self) -> u64 {
-        (self.least + self.span - 1) * u64::from(self.block)
+        self.bars.iter().map(Bar::largest).max().unwrap_or(0) * u64::from(self.block)
     }
 
     /// The mean size in bytes.
     pub fn mean(&self) -> f64 {
-        (self.least as f64 + (self.span - 1) as f64 / 2.0) * f64::from(self.block)
+        let (mut before, mut sum) = (0, 0.0);
+        for bar in &self.bars {
+            sum += bar.mean() * (bar.below - before) as f64;
+            before = bar.below;
+        }
+        sum / before.max(1) as f64 * f64::from(self.block)
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn bar(from: u64, to: u64, weight: u64) -> Sizes {
+        Sizes { from: Bytes::new(from), to: Bytes::new(to), weight }
+    }
+
+    fn drawn(sizes: &BlockSizes) -> Vec<u32> {
+        let mut prng = Prng::seeded(1);
+        (0..60_000).map(|_| sizes.next(&mut prng)).collect()
+    }
 
     #[test]
     fn sizes_are_whole_blocks_and_uniform() {
@@ -76,14 +183,42 @@ mod tests {
             (1, 1, 512, 512, 512),
             (1500, 4000, 512, 1536, 4096),
         ] {
-            let sizes = Size { from: Bytes::new(from), to: Bytes::new(to) }.in_blocks(block);
-            let mut prng = Prng::seeded(1);
-            let drawn: Vec<u32> = (0..60_000).map(|_| sizes.next(&mut prng)).collect();
+            let sizes = Size::between(Bytes::new(from), Bytes::new(to)).in_blocks(block);
+            let drawn = drawn(&sizes);
             assert_eq!(drawn.iter().min(), Some(&least));
             assert_eq!(drawn.iter().max(), Some(&largest));
             assert_eq!(sizes.largest(), u64::from(largest));
             let mean = drawn.iter().map(|&n| f64::from(n)).sum::<f64>() / drawn.len() as f64;
             assert!((mean / sizes.mean() - 1.0).abs() < 0.01, "{mean} against {}", sizes.mean());
+        }
+    }
+
+    #[test]
+    fn a_histogram_has_each_bar_as_often_as_its_weight_says() {
+        let size =
+            Size::histogram(vec![bar(512, 512, 70), bar(1024, 4096, 20), bar(9, 9, 0), bar(131_072, 131_072, 10)]);
+        let size = size.unwrap();
+        assert_eq!((size.from, size.to, size.shares.len()), (Bytes::new(512), Bytes::new(131_072), 3));
+        let sizes = size.in_blocks(512);
+        let drawn = drawn(&sizes);
+        let share = |of: std::ops::RangeInclusive<u32>| {
+            drawn.iter().filter(|len| of.contains(len)).count() as f64 / drawn.len() as f64
+        };
+        for (of, expected) in [(512..=512, 0.7), (1024..=4096, 0.2), (131_072..=131_072, 0.1)] {
+            let found = share(of.clone());
+            assert!((found - expected).abs() < 0.01, "{of:?}: {found}");
+        }
+        let mean = drawn.iter().map(|&n| f64::from(n)).sum::<f64>() / drawn.len() as f64;
+        assert!((mean / sizes.mean() - 1.0).abs() < 0.02, "{mean} against {}", sizes.mean());
+        assert_eq!((sizes.largest(), size.step(512), size.step(4096)), (131_072, 512 | 131_072, 4096 | 131_072));
+        assert_eq!(serde_json::from_str::<Size>(&serde_json::to_string(&size).unwrap()).unwrap(), size);
+    }
+
+    #[test]
+    fn a_histogram_of_one_bar_is_a_range_and_of_none_nothing() {
+        assert_eq!(Size::histogram(vec![bar(512, 4096, 3)]), Some(Size::between(Bytes::new(512), Bytes::new(4096))));
+        for shares in [vec![], vec![bar(1, 2, 0)], vec![bar(2, 1, 1)], vec![bar(1, 1, u64::MAX), bar(1, 1, 1)]] {
+            assert_eq!(Size::histogram(shares), None);
         }
     }
 }

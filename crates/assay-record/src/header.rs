@@ -121,14 +121,19 @@ pub enum PhaseKind {
 pub struct StreamHead {
     /// `reads`, `large-block-writes` …
     pub name: String,
-    /// Read or write.
-    pub direction: Direction,
+    /// Read or write; absent where the data of an operation go neither way, or both.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub direction: Option<Direction>,
+    /// What an operation does where that is neither: `new-order`, `rename` …
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub operation: Option<String>,
     /// `poisson`, `steady`, `closed` or `paced`; the last two wait for completions.
     pub arrival: String,
     /// Planned rate over all targets together; absent for a closed loop.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rate: Option<Rate>,
-    /// Operation size as text, for people.
+    /// Operation size as text, for people; empty where operations have none.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
     pub size: String,
     /// Whether ACT's tables name it per device as well (`/dev/sdb-reads`).
     #[serde(default)]
@@ -136,6 +141,11 @@ pub struct StreamHead {
 }
 
 impl StreamHead {
+    /// What an operation does, in a word.
+    pub fn does(&self) -> String {
+        self.direction.map(|it| it.to_string()).or_else(|| self.operation.clone()).unwrap_or_default()
+    }
+
     /// True for a stream whose operations have intended times of their own.
     pub fn is_open_loop(&self) -> bool {
         self.rate.is_some()

@@ -2,7 +2,7 @@
 
 use crate::failure::Failure;
 use crate::targets::Real;
-use assay_base::{Direction, Geometry, Instant, Prng, Span};
+use assay_base::{Geometry, Instant, Prng, Span};
 use assay_device::clock::Clock;
 use assay_device::null::Null;
 use assay_device::paths::{self, Paths};
@@ -182,8 +182,8 @@ pub fn in_memory(targets: &[Real]) -> bool {
 /// for its operations.
 fn one_by_one(plan: &Plan, read: Span) -> Option<usize> {
     let share = |stream: &assay_model::Stream| {
-        let cost = if stream.direction == Direction::Write { WRITE } else { 1.0 };
-        let pages = (stream.size.in_blocks(512).mean() / PAGE).ceil().max(1.0);
+        let cost = if stream.writes() { WRITE } else { 1.0 };
+        let pages = stream.block().map_or(1.0, |block| (block.size.in_blocks(512).mean() / PAGE).ceil().max(1.0));
         Some(stream.arrival.rate()?.as_f64() * pages * cost * read.as_secs_f64())
     };
     let busy: f64 = plan.streams.iter().map(share).sum::<Option<f64>>()?;

@@ -56,10 +56,11 @@ pub fn header(plan: &Plan, around: Around) -> Header {
     let kind = |kind| if kind == PlannedKind::Measure { PhaseKind::Measure } else { PhaseKind::WarmUp };
     let stream = |stream: &assay_model::Stream| StreamHead {
         name: stream.name.clone(),
-        direction: stream.direction,
+        direction: stream.direction(),
+        operation: stream.operation().map(str::to_owned),
         arrival: stream.arrival.name().to_owned(),
         rate: stream.arrival.rate(),
-        size: stream.size.to_string(),
+        size: stream.block().map_or_else(String::new, |block| block.size.to_string()),
         per_target: stream.per_target,
     };
     let phase = |phase: &assay_model::Phase| PhaseHead {

@@ -233,7 +233,7 @@ impl Running {
     fn count(&mut self, interval: &Interval) {
         let reads_back = self.phases.get(usize::from(interval.phase)).is_some_and(|(_, what)| what == READING_BACK);
         for (head, flow) in self.head.flows.iter().zip(&interval.flows) {
-            match self.head.streams.get(usize::from(head.stream)).map(|stream| stream.direction) {
+            match self.head.streams.get(usize::from(head.stream)).and_then(|stream| stream.direction) {
                 Some(Direction::Write) => self.written = self.written.saturating_add(flow.bytes),
                 Some(Direction::Read) if reads_back => self.read_back = self.read_back.saturating_add(flow.bytes),
                 _ => {}

@@ -412,7 +412,8 @@ fn header(head: &Head, flows: &[Flow], schedule: &Schedule, planned: Span, slice
     };
     let stream = |(index, flow): (usize, &Flow)| StreamHead {
         name: flow.name.clone(),
-        direction: if flow.write { Direction::Write } else { Direction::Read },
+        direction: Some(if flow.write { Direction::Write } else { Direction::Read }),
+        operation: None,
         arrival: if schedule.rate(index).is_some() { "steady".to_owned() } else { "unknown".to_owned() },
         rate: schedule.rate(index),
         size: size(head, &flow.name),

@@ -162,7 +162,7 @@ fn storage(conf: &Conf, rates: Rates, pace: Pace) -> Storage {
     Storage {
         read_rate: Rate::per_second(conf.read_reqs_per_sec.into()),
         write_rate: Rate::per_second(conf.write_reqs_per_sec.into()),
-        record: Size { from: conf.record_bytes, to: conf.record_bytes_range_max.unwrap_or(conf.record_bytes) },
+        record: Size::between(conf.record_bytes, conf.record_bytes_range_max.unwrap_or(conf.record_bytes)),
         large_block: conf.large_block,
         replication_factor: conf.replication_factor,
         update: percent(conf.update_pct),
@@ -230,8 +230,9 @@ mod tests {
         let plan = workload.plan(&Adjust { targets: 2, ..Adjust::default() }).unwrap();
         let shown = |stream: &assay_model::Stream| {
             let rate = stream.arrival.rate().map_or("paced".to_owned(), |rate| format!("{:.2}", rate.as_f64()));
-            let durable = if stream.durable { " sync" } else { "" };
-            format!("{} {rate} {} {}{durable}", stream.name, stream.size, stream.compress_to)
+            let block = stream.block().unwrap();
+            let durable = if block.durable { " sync" } else { "" };
+            format!("{} {rate} {} {}{durable}", stream.name, block.size, block.compress_to)
         };
         plan.streams.iter().map(shown).collect()
     }

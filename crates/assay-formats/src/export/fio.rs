@@ -179,8 +179,9 @@ impl Job {
         let step = header.step.as_ref().map_or(String::new(), |step| format!("step {}: ", step.number));
         let idle = Job::default();
         let (read, write) = match stream.direction {
-            Direction::Read => (self, &idle),
-            Direction::Write => (&idle, self),
+            Some(Direction::Write) => (&idle, self),
+            // fio knows no third kind of operation: what is neither stands where reads do, under its own name.
+            Some(Direction::Read) | None => (self, &idle),
         };
         let mut job = json!({
             "jobname": format!("{step}{}", stream.name),
@@ -206,7 +207,11 @@ impl Job {
         let mut options = json!({
             "name": stream.name,
             "filename": file,
-            "rw": match stream.direction { Direction::Read => "randread", Direction::Write => "randwrite" },
+            "rw": match stream.direction {
+                Some(Direction::Read) => "randread".to_owned(),
+                Some(Direction::Write) => "randwrite".to_owned(),
+                None => stream.does(),
+            },
             "bs": stream.size,
             "iodepth": bound,
             "numjobs": "1",

@@ -320,8 +320,9 @@ fn plan_of(header: &Header) -> Vec<(String, String)> {
     let mut plan = vec![("model".into(), header.model.clone()), ("load".into(), header.load.clone())];
     for stream in &header.streams {
         let rate = stream.rate.map_or("no rate".to_owned(), |rate| rate.to_string());
-        let (direction, arrival, size) = (stream.direction, &stream.arrival, &stream.size);
-        plan.push((format!("stream {}", stream.name), format!("{direction} of {size}, {arrival}, {rate}")));
+        let (does, arrival) = (stream.does(), &stream.arrival);
+        let of = if stream.size.is_empty() { String::new() } else { format!(" of {}", stream.size) };
+        plan.push((format!("stream {}", stream.name), format!("{does}{of}, {arrival}, {rate}")));
     }
     let streams = header.plan.get("streams").and_then(|streams| streams.as_array());
     for stream in streams.into_iter().flatten() {

@@ -36,7 +36,7 @@ pub(crate) fn unseen(fold: &StepFold, notes: &mut Notes) {
     }
     for (flow, Looked { read, seen }) in fold.targets.looked.iter().enumerate() {
         let head = &fold.layout.streams[usize::from(fold.layout.flows[flow].stream)];
-        if head.direction == Direction::Read && *read > 0 && *seen == 0 {
+        if head.direction == Some(Direction::Read) && *read > 0 && *seen == 0 {
             let (stream, target) = (head.name.clone(), fold.layout.target_of(flow).to_owned());
             notes.find(TargetFinding::Unseen { stream, target, reads: *read });
         }

@@ -57,7 +57,7 @@ fn totals(
     StreamTotals {
         name: head.name.clone(),
         target: target.map(str::to_owned),
-        direction: head.direction.to_string(),
+        direction: head.does(),
         arrival: head.arrival.clone(),
         size: head.size.clone(),
         rate_asked: head.rate.map(|rate| rate.as_f64()),

@@ -31,7 +31,9 @@ struct TargetSums {
 }
 
 impl TargetSums {
-    fn add_flow(&mut self, flow: &FlowInterval, direction: Direction, with_disk: bool) {
+    /// What is neither read nor written has no bytes and no part in the disk's counters.
+    fn add_flow(&mut self, flow: &FlowInterval, direction: Option<Direction>, with_disk: bool) {
+        let Some(direction) = direction else { return };
         let writes = direction == Direction::Write;
         add(if writes { &mut self.written_bytes } else { &mut self.read_bytes }, flow.bytes);
         add(&mut self.sampled, flow.sampled);

@@ -68,7 +68,7 @@ impl Open {
             for (head, flow) in layout.flows.iter().zip(&interval.flows).filter(|(head, _)| head.target == disk.target)
             {
                 let stream = usize::from(head.stream);
-                let writes = layout.streams[stream].direction == Direction::Write;
+                let writes = layout.streams[stream].direction == Some(Direction::Write);
                 let own = &mut late.own[usize::from(writes)];
                 *own = own.plus(DiskCount { operations: flow.ended(), bytes: flow.bytes });
                 if writes && layout.durable[stream] {

@@ -115,7 +115,7 @@ fn merged(late: &Late, target: usize, layout: &Layout) -> Option<LateBy> {
     let disk = late.disk?;
     let fewer = |counted: u64, own: u64| own as f64 - counted as f64 > own as f64 * MERGED + COUNTED_APART;
     let sequential = |direction| {
-        layout.streams_of(target).any(|at| layout.sequential[at] && layout.streams[at].direction == direction)
+        layout.streams_of(target).any(|at| layout.sequential[at] && layout.streams[at].direction == Some(direction))
     };
     for (direction, counted, own) in
         [(Direction::Read, disk.reads, late.own[0]), (Direction::Write, disk.writes, late.own[1])]
@@ -146,7 +146,8 @@ mod tests {
         Layout {
             streams: vec![StreamHead {
                 name: "s".into(),
-                direction,
+                direction: Some(direction),
+                operation: None,
                 arrival: "steady".into(),
                 rate: open.then(|| Rate::per_second(500)),
                 size: "4KiB".into(),

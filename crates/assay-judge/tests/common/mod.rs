@@ -89,7 +89,8 @@ pub fn header(hours: u64, targets: u64) -> Header {
         ],
         streams: vec![StreamHead {
             name: "reads".into(),
-            direction: Direction::Read,
+            direction: Some(Direction::Read),
+            operation: None,
             arrival: "steady".into(),
             rate: Some(Rate::per_second(targets * PER_MINUTE / 60)),
             size: "1536B".into(),

@@ -1,7 +1,7 @@
 //! act-index: 4 KiB reads and writes of an index kept on flash ("All Flash"), with defragmentation's share.
 
 use super::{Impossible, Pace, TOO_LARGE, amplification, first_broken, shared_rules};
-use crate::plan::{Address, Lane, Stream};
+use crate::plan::{Address, Block, Lane, Stream, Work};
 use crate::size::Size;
 use assay_base::{Bytes, Direction, Rate, Share};
 
@@ -54,13 +54,17 @@ impl Index {
         let (service, cache) = self.derive().ok_or(TOO_LARGE)?;
         let stream = |(name, direction, rate, per_target): (&str, Direction, Rate, bool)| Stream {
             name: name.to_owned(),
-            direction,
-            durable: self.durable && direction == Direction::Write,
-            size: Size::fixed(PAGE),
-            address: Address::Uniform { align: PAGE },
+            work: Work::Block(Block {
+                direction,
+                durable: self.durable && direction == Direction::Write,
+                size: Size::fixed(PAGE),
+                address: Address::Uniform { align: PAGE },
+                extent: None,
+                compress_to: Share::WHOLE,
+            }),
             arrival: self.pace.at(rate),
-            compress_to: Share::WHOLE,
             per_target,
+            targets: Vec::new(),
         };
         let flows = [
             ("reads", Direction::Read, service, true),

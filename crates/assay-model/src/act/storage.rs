@@ -1,7 +1,7 @@
 //! act-storage: record reads, and large-block writes and reads as the server's write buffers and defragmentation make them.
 
 use super::{Impossible, Pace, Rates, TOO_LARGE, amplification, first_broken, shared_rules};
-use crate::plan::{Address, Arrival, Lane, Stream};
+use crate::plan::{Address, Arrival, Block, Lane, Stream, Work};
 use crate::size::Size;
 use assay_base::{Bytes, Direction, Rate, Share, Span};
 
@@ -93,29 +93,33 @@ impl Storage {
             let name = name.to_owned();
             streams.push(Stream {
                 name,
-                direction,
-                durable,
-                size,
-                address,
+                work: Work::Block(Block {
+                    direction,
+                    durable,
+                    size,
+                    address,
+                    extent: None,
+                    compress_to: self.compress_to,
+                }),
                 arrival,
-                compress_to: self.compress_to,
                 per_target,
+                targets: Vec::new(),
             });
         };
         let anywhere = |align| Address::Uniform { align };
-        let large = Size::fixed(self.large_block);
+        let large = || Size::fixed(self.large_block);
         let mut flow = |name, direction, size, align, rate: Rate, per_target| {
             if !rate.is_zero() {
                 stream(name, direction, size, anywhere(align), self.pace.at(rate), per_target);
             }
         };
         flow("reads", Direction::Read, self.stored(), Bytes::default(), derived.reads, true);
-        flow("large-block-reads", Direction::Read, large, self.large_block, derived.large_reads, false);
-        flow("large-block-writes", Direction::Write, large, self.large_block, derived.large_writes, false);
+        flow("large-block-reads", Direction::Read, large(), self.large_block, derived.large_reads, false);
+        flow("large-block-writes", Direction::Write, large(), self.large_block, derived.large_writes, false);
         flow("writes", Direction::Write, self.committed(), self.commit_min, derived.writes, true);
         if self.tomb_raider {
             let arrival = Arrival::Paced { pause: self.tomb_raider_pause };
-            stream("tomb-raider-reads", Direction::Read, large, Address::Sequential, arrival, false);
+            stream("tomb-raider-reads", Direction::Read, large(), Address::Sequential, arrival, false);
         }
         Ok(streams)
     }
@@ -123,18 +127,18 @@ impl Storage {
     /// Record sizes as stored: whole multiples of 16 bytes.
     pub fn stored(&self) -> Size {
         let up = |bytes: Bytes| Bytes::new(bytes.get().next_multiple_of(STORED_UNIT));
-        Size { from: up(self.record.from), to: up(self.record.to) }
+        Size::between(up(self.record.from), up(self.record.to))
     }
 
     /// Sizes of committed writes: stored records in whole multiples of the smallest write.
     fn committed(&self) -> Size {
         let up = |bytes: Bytes| Bytes::new(bytes.get().next_multiple_of(self.commit_min.get().max(1)));
-        let Size { from, to } = self.stored();
-        Size { from: up(from), to: up(to) }
+        let Size { from, to, .. } = self.stored();
+        Size::between(up(from), up(to))
     }
 
     fn check(&self) -> Result<(), Impossible> {
-        let Size { from, to } = self.record;
+        let Size { from, to, .. } = self.record;
         let large = self.large_block;
         first_broken(&[
             (from.get() == 0 || from > LARGEST, "record", "the record size must be from 1B to 8MiB"),
@@ -253,10 +257,10 @@ mod tests {
 
     #[test]
     fn ranges_use_the_mean_of_stored_sizes() {
-        let storage = Storage { record: Size { from: Bytes::new(700), to: Bytes::new(8100) }, ..Storage::default() };
+        let storage = Storage { record: Size::between(Bytes::new(700), Bytes::new(8100)), ..Storage::default() };
         // Stored 704 … 8112, mean 4408: 1000 × 4408 / 131072 × 2.
         assert_eq!(rates(&storage)[1].1, "67.261");
-        assert_eq!(storage.stored(), Size { from: Bytes::new(704), to: Bytes::new(8112) });
+        assert_eq!(storage.stored(), Size::between(Bytes::new(704), Bytes::new(8112)));
     }
 
     #[test]

@@ -190,13 +190,18 @@ impl Workload {
         let own = self.own_load(targets);
         let load = adjust.load.unwrap_or(own);
         let times = load.per(own).ok_or_else(|| format!("{load} is too far from the workload's own {own}"))?;
-        let spread = if self.per_target { u64::from(targets) } else { 1 };
         let onto = |stream: &Stream| {
+            let own = if stream.targets.is_empty() { u64::from(targets) } else { stream.targets.len() as u64 };
+            let spread = if self.per_target { own } else { 1 };
             let arrival = stream.arrival.scaled(times)?;
             let arrival = Multiple::ratio(spread, 1).and_then(|spread| arrival.scaled(spread))?;
             Some(Stream { arrival, ..stream.clone() })
         };
         let streams: Option<Vec<Stream>> = self.streams.iter().map(onto).collect();
+        if let Some(beyond) = self.streams.iter().find(|stream| stream.targets.iter().any(|target| *target >= targets))
+        {
+            return Err(format!("the stream {} names a target beyond the {targets} that were given", beyond.name));
+        }
         let mut streams = streams.ok_or_else(|| format!("at {load} the rates are too large to be represented"))?;
         let rate: f64 = streams.iter().filter_map(|stream| stream.arrival.rate()).map(Rate::as_f64).sum();
         if rate > MOST_RATE {

@@ -2,7 +2,7 @@
 
 use super::Source;
 use super::common::Workload;
-use crate::{Address, Plan};
+use crate::Plan;
 use assay_base::fault::nearest;
 use assay_base::{Bound, Criterion, Fault, Measure, Share, Span};
 use serde::Deserialize;
@@ -113,7 +113,7 @@ impl Plan {
             return Ok(self);
         }
         // What reads back has no part in what is measured.
-        let measured = self.streams.iter().filter(|stream| stream.address != Address::Written);
+        let measured = self.streams.iter().filter(|stream| !stream.reads_back());
         let names: Vec<&str> = measured.map(|stream| stream.name.as_str()).collect();
         let one = |text: &String| {
             let criterion = Criterion::typed(text, self.slice)?;

@@ -2,7 +2,7 @@
 
 use super::Source;
 use super::common::{LARGEST_BOUND, MOST_STREAMS, Workload, workload_file};
-use crate::plan::{Address, Arrival, Lane, Stream};
+use crate::plan::{Address, Arrival, Block, Lane, Stream, Work};
 use crate::size::Size;
 use assay_base::{Bytes, Direction, Fault, Rate, Share, Span};
 use serde::Deserialize;
@@ -71,7 +71,7 @@ impl SizeKeys {
     pub(super) fn size(&self) -> Size {
         match self {
             SizeKeys::Fixed(bytes) => Size::fixed(*bytes),
-            SizeKeys::Range(range) => Size { from: range.from, to: range.to },
+            SizeKeys::Range(range) => Size::between(range.from, range.to),
         }
     }
 }
@@ -166,13 +166,17 @@ fn stream(source: Source<'_>, table: &Spanned<StreamKeys>) -> Result<Stream, Fau
     }
     Ok(Stream {
         name: name.clone(),
-        direction,
-        durable: keys.durable.unwrap_or(false),
-        size,
-        address: address(source, keys)?,
+        work: Work::Block(Block {
+            direction,
+            durable: keys.durable.unwrap_or(false),
+            size,
+            address: address(source, keys)?,
+            extent: None,
+            compress_to: content(source, table)?,
+        }),
         arrival: arrival(source, table)?,
-        compress_to: content(source, table)?,
         per_target: true,
+        targets: Vec::new(),
     })
 }
 

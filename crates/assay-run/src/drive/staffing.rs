@@ -12,7 +12,7 @@ use assay_device::select::Choice;
 use assay_device::usage;
 use assay_engine::shell::Spin;
 use assay_model::arrival::Part;
-use assay_model::{Address, Arrival, Plan};
+use assay_model::{Arrival, Plan};
 use std::borrow::Cow;
 use std::fmt;
 
@@ -99,7 +99,7 @@ impl Staffing<'_> {
     /// Why the workers have normal priority, by what the load is. An open loop sleeps most of the time, and must not be late
     /// when it wakes; a closed loop would keep others from the processor, and one that is too dense is kept from it itself.
     pub(super) fn normal_by_load(&self, workers: usize) -> Option<&'static str> {
-        let mut own = self.plan.streams.iter().filter(|stream| stream.address != Address::Written);
+        let mut own = self.plan.streams.iter().filter(|stream| !stream.reads_back());
         if own.any(|stream| matches!(stream.arrival, Arrival::Closed { .. })) {
             return Some("normal");
         }

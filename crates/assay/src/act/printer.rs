@@ -114,7 +114,7 @@ impl Printer {
         let stream = flow.and_then(|flow| header.streams.get(usize::from(flow.stream)));
         let device = flow.and_then(|flow| header.targets.get(usize::from(flow.target)));
         let (Some(stream), Some(device)) = (stream, device) else { return };
-        let write = stream.direction == Direction::Write;
+        let write = stream.direction == Some(Direction::Write);
         let text = match event.what {
             EventKind::IoError => {
                 let errno = number("errno").unwrap_or(0) as i32;

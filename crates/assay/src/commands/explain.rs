@@ -10,7 +10,7 @@ use crate::{cli, complete};
 use assay_base::{Bytes, Direction};
 use assay_device::probe;
 use assay_device::safety::{Gate, Roots};
-use assay_model::{Address, PhaseKind, Plan, Stream};
+use assay_model::{Address, Block, Extent, PhaseKind, Plan, Stream};
 
 /// Block size that sizes are shown for when no target tells its own.
 const USUAL_BLOCK: u32 = 512;
@@ -72,7 +72,7 @@ fn size_of(named: &Named) -> Option<(u64, u32)> {
 /// Bytes per second read and written, and written over the whole run, by the streams that have a rate.
 pub fn totals(plan: &Plan, block: u32) -> (f64, f64, f64) {
     let per_second = |direction| {
-        let streams = plan.streams.iter().filter(|stream| stream.direction == direction);
+        let streams = plan.streams.iter().filter(|stream| stream.direction() == Some(direction));
         streams.filter_map(|stream| Plan::bytes_per_second(stream, block)).sum::<f64>()
     };
     let (read, written) = (per_second(Direction::Read), per_second(Direction::Write));
@@ -174,19 +174,32 @@ fn streams(plan: &Plan, block: u32, out: &mut Lines) {
         let rate = stream.arrival.rate().map_or_else(|| closed(stream), |rate| format!("{:.3}/s", rate.as_f64()));
         let bytes =
             Plan::bytes_per_second(stream, block).map_or_else(|| "-".into(), |bytes| Bytes::new(bytes as u64).human());
-        let direction = if stream.durable { "write (D)" } else { &stream.direction.to_string() };
-        let address = match stream.address {
-            Address::Uniform { align } if align.get() > 0 => format!("uniform over multiples of {align}"),
-            Address::Uniform { .. } => "uniform over blocks".to_owned(),
-            Address::Sequential => "sequential, wraps".to_owned(),
-            Address::Written => "all that was written, once".to_owned(),
+        let name = &stream.name;
+        let Some(block) = stream.block() else {
+            let does = stream.operation().unwrap_or_default();
+            out.add(format_args!("  {name:wide$} {does:9} {rate:>14} {:>18} {bytes:>12}", "-"));
+            continue;
         };
-        let (name, size) = (&stream.name, stream.size.to_string());
+        let direction = if block.durable { "write (D)" } else { &block.direction.to_string() };
+        let size = block.size.to_string();
+        let address = address(block);
         out.add(format_args!("  {name:wide$} {direction:9} {rate:>14} {size:>18} {bytes:>12}  {address}"));
     }
     let arrivals: std::collections::BTreeSet<&str> = plan.streams.iter().map(|stream| stream.arrival.name()).collect();
     let arrivals = arrivals.into_iter().collect::<Vec<_>>().join(", ");
     out.add(format_args!("  arrival: {arrivals}; (D) durable, on stable media when complete"));
+}
+
+/// Where a stream's operations go, in words.
+fn address(block: &Block) -> String {
+    let address = match block.address {
+        Address::Uniform { align } if align.get() > 0 => format!("uniform over multiples of {align}"),
+        Address::Uniform { .. } => "uniform over blocks".to_owned(),
+        Address::Sequential => "sequential, wraps".to_owned(),
+        Address::Written => "all that was written, once".to_owned(),
+    };
+    let within = block.extent.map(|Extent { begin, length }| format!(", within {length} from {begin} on"));
+    address + &within.unwrap_or_default()
 }
 
 fn bytes(plan: &Plan, named: &[(String, Named)], sizes: &[Option<(u64, u32)>], out: &mut Lines) {

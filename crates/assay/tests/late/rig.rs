@@ -85,7 +85,8 @@ fn header(plan: &Plan, thresholds: &Thresholds, lateness: bool) -> Header {
         phases: plan.phases.iter().map(phase).collect(),
         streams: vec![StreamHead {
             name: "s".into(),
-            direction: stream.direction,
+            direction: stream.direction(),
+            operation: None,
             arrival: stream.arrival.name().into(),
             rate: stream.arrival.rate(),
             size: "4KiB".into(),

@@ -209,7 +209,7 @@ impl Log {
 
     /// All streams of one direction.
     pub fn direction(&self, direction: Direction) -> FlowInterval {
-        self.sum(|at| self.header.streams[usize::from(self.header.flows[at].stream)].direction == direction)
+        self.sum(|at| self.header.streams[usize::from(self.header.flows[at].stream)].direction == Some(direction))
     }
 
     /// One flow alone.
