@@ -95,11 +95,11 @@ pub struct StreamTotals {
     /// Target; absent for all together.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub target: Option<String>,
-    /// `read` or `write`.
+    /// `read` or `write`, or what its operations do instead.
     pub direction: String,
     /// `poisson`, `steady`, `closed` …
     pub arrival: String,
-    /// Operation size as text.
+    /// Operation size as text; empty where operations have none.
     pub size: String,
     /// Planned operations per second over all targets together; absent for a closed loop.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -128,6 +128,14 @@ pub struct StreamTotals {
     /// Time inside the hand-over to the kernel; absent where none was counted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub blocked_submit: Option<Blocked>,
+}
+
+impl StreamTotals {
+    /// What its operations are, in words: `read, 4 KiB, poisson`.
+    pub fn does(&self) -> String {
+        let words = [&self.direction, &self.size, &self.arrival].map(String::as_str);
+        words.into_iter().filter(|word| !word.is_empty()).collect::<Vec<_>>().join(", ")
+    }
 }
 
 /// Time inside the hand-over of operations: what a call that blocks takes is the device's and the kernel's.

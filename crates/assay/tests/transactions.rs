@@ -1,0 +1,399 @@
+//! A second kind of device: a table in memory that carries transactions, which have no offset, no length and codes of their own. Eight
+//! sessions are dealt a mix, in a closed loop and in an open one; what they do goes through the engine, the log, the judge and the
+//! report, none of which knows a transaction.
+#![allow(clippy::unwrap_used, clippy::disallowed_methods, reason = "a test")]
+
+use assay_base::{Code, Completion, Device, Done, Instant, Multiple, Prng, Rate, Request, Span, Ticket};
+use assay_engine::shell::Sink;
+use assay_engine::{Limits, Next, Parts, Setup, Source, Totals, Worker, run_virtual};
+use assay_judge::{Judgement, Options, Verdict, judge};
+use assay_model::arrival::{Part, Schedule};
+use assay_model::{Arrival, Plan, Stream, WarmUp, Work};
+use assay_record::{Close, CloseReason, Entry, Event, Frame, Reader, TargetHead, Writer};
+use assay_run::header::{self, Around};
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+
+/// The table's accounts, and what is in each at the beginning.
+const ACCOUNTS: u64 = 1000;
+const MONEY: i64 = 1_000;
+const SESSIONS: u32 = 8;
+/// Flows, and how many cards of a deck are each one's.
+const MIX: [(&str, usize); 3] = [("transfers", 10), ("balances", 9), ("audits", 1)];
+
+#[derive(Clone, Copy, Default, Debug, PartialEq)]
+enum Statement {
+    /// Moves an amount from one account to another.
+    Transfer { from: u64, to: u64, amount: i64 },
+    /// Reads an account.
+    Balance(u64),
+    /// Sums all accounts.
+    #[default]
+    Audit,
+}
+
+#[derive(Clone, Copy, Default, Debug)]
+struct Transaction(Statement);
+
+impl Request for Transaction {
+    fn target(&self) -> u16 {
+        0
+    }
+    fn bytes(&self) -> u32 {
+        0
+    }
+    fn facts(&self) -> Vec<(&'static str, String)> {
+        vec![("statement", format!("{:?}", self.0))]
+    }
+}
+
+/// Another transaction holds the account: what PostgreSQL calls serialization_failure.
+const CONFLICT: &str = "40001";
+/// One of the table's own, without five characters.
+const BROKE: Code = Code(70_000);
+
+/// The table. A transaction takes effect when it ends; two that would change the same account do not overlap.
+#[derive(Default)]
+struct Table {
+    accounts: Vec<i64>,
+    held: Vec<u64>,
+    /// By the moment of their end.
+    open: Vec<(Completion, Statement)>,
+    takes: Span,
+    committed: i64,
+    /// Whether conflicts are errors; otherwise the later one waits.
+    strict: bool,
+}
+
+impl Table {
+    fn new(takes: Span, strict: bool) -> Table {
+        Table { accounts: vec![MONEY; ACCOUNTS as usize], takes, strict, ..Table::default() }
+    }
+
+    fn conflicts(&self, statement: Statement) -> bool {
+        match statement {
+            Statement::Transfer { from, to, .. } => self.held.iter().any(|held| [from, to].contains(held)),
+            Statement::Balance(_) | Statement::Audit => false,
+        }
+    }
+
+    fn commit(&mut self, statement: Statement) {
+        match statement {
+            Statement::Transfer { from, to, amount } => {
+                self.accounts[from as usize] -= amount;
+                self.accounts[to as usize] += amount;
+                self.held.retain(|held| ![from, to].contains(held));
+                self.committed += 1;
+            }
+            Statement::Balance(_) => {}
+            Statement::Audit => {
+                assert_eq!(self.accounts.iter().sum::<i64>(), MONEY * ACCOUNTS as i64, "money is moved, not made");
+            }
+        }
+    }
+}
+
+impl Device for Table {
+    type Request = Transaction;
+
+    fn submit(&mut self, now: Instant, ticket: Ticket, Transaction(statement): &Transaction) {
+        let at = |span: Span, result| Completion { ticket, result, issued: now, accepted: now, completed: now + span };
+        let broke =
+            matches!(*statement, Statement::Transfer { from, amount, .. } if self.accounts[from as usize] < amount);
+        let conflict = self.conflicts(*statement);
+        let done = match () {
+            () if conflict && self.strict => at(Span::from_us(10), Err(Code::of_text(CONFLICT).unwrap())),
+            () if broke && self.strict => at(Span::from_us(10), Err(BROKE)),
+            () if broke || conflict => at(self.takes + self.takes, Ok(0)),
+            () => {
+                if let Statement::Transfer { from, to, .. } = *statement {
+                    self.held.extend([from, to]);
+                }
+                let scan = matches!(statement, Statement::Audit);
+                at(if scan { self.takes + self.takes } else { self.takes }, Ok(0))
+            }
+        };
+        let takes_effect = done.result.is_ok() && !broke && !conflict;
+        self.open.push((done, if takes_effect { *statement } else { Statement::Balance(0) }));
+        self.open.sort_by_key(|(completion, _)| completion.completed);
+    }
+
+    fn poll(&mut self, now: Instant, done: &mut Done) {
+        let over = self.open.partition_point(|(completion, _)| completion.completed <= now);
+        for (completion, statement) in self.open.drain(..over).collect::<Vec<_>>() {
+            self.commit(statement);
+            done.push(completion);
+        }
+    }
+
+    fn next_wakeup(&self) -> Option<Instant> {
+        self.open.first().map(|(completion, _)| completion.completed)
+    }
+
+    fn wait(&mut self, _: Span) {}
+
+    fn name(&self, code: Code) -> Cow<'static, str> {
+        if code == BROKE { "insufficient-funds".into() } else { code.name() }
+    }
+}
+
+/// Deals the cards of a deck, which holds each flow as often as its share, in an order of its own each time.
+#[derive(Clone, Debug)]
+struct Deck {
+    cards: Vec<usize>,
+    left: usize,
+    prng: Prng,
+}
+
+impl Deck {
+    fn new(seed: u64) -> Deck {
+        let cards = MIX.iter().enumerate().flat_map(|(flow, (_, n))| std::iter::repeat_n(flow, *n)).collect();
+        Deck { cards, left: 0, prng: Prng::seeded(seed) }
+    }
+
+    fn deal(&mut self) -> usize {
+        if self.left == 0 {
+            self.left = self.cards.len();
+        }
+        let drawn = self.prng.below(self.left as u64) as usize;
+        self.left -= 1;
+        self.cards.swap(drawn, self.left);
+        self.cards[self.left]
+    }
+}
+
+/// The transactions of eight sessions: three flows that share one number in flight, or one schedule.
+struct Sessions {
+    deck: Deck,
+    prng: Prng,
+    schedule: Option<Schedule>,
+    free: u32,
+    ready: Instant,
+    taken: [u64; MIX.len()],
+    counted: [u64; MIX.len()],
+}
+
+impl Sessions {
+    fn new(schedule: Option<Schedule>) -> Sessions {
+        let (taken, counted) = Default::default();
+        Sessions {
+            deck: Deck::new(1),
+            prng: Prng::seeded(2),
+            schedule,
+            free: SESSIONS,
+            ready: Instant::ZERO,
+            taken,
+            counted,
+        }
+    }
+}
+
+impl Source for Sessions {
+    type Request = Transaction;
+
+    fn due(&self) -> Instant {
+        match &self.schedule {
+            Some(schedule) => schedule.due(),
+            None if self.free > 0 => self.ready,
+            None => Instant::FAR,
+        }
+    }
+
+    fn next(&mut self, _: Instant) -> Next {
+        Next::Of(self.deck.deal())
+    }
+
+    fn take(&mut self, flow: usize) -> Transaction {
+        match &mut self.schedule {
+            Some(schedule) => schedule.advance(),
+            None => self.free -= 1,
+        }
+        self.taken[flow] += 1;
+        let mut account = || self.prng.below(ACCOUNTS);
+        Transaction(match flow {
+            0 => Statement::Transfer { from: account(), to: account(), amount: 1 + account() as i64 / 10 },
+            1 => Statement::Balance(account()),
+            _ => Statement::Audit,
+        })
+    }
+
+    fn returned(&mut self, _: usize, completed: Instant) {
+        self.free += 1;
+        self.ready = completed;
+    }
+
+    fn is_open_loop(&self) -> bool {
+        self.schedule.is_some()
+    }
+
+    /// What of the schedule is not taken yet is dealt from a copy of the deck: the cards will come in that order.
+    fn count_until(&mut self, end: Instant, mut count: impl FnMut(usize, u64, u64)) {
+        let mut wanted = self.taken;
+        if let Some(schedule) = &self.schedule {
+            let (mut schedule, mut deck) = (schedule.clone(), self.deck.clone());
+            while schedule.due() < end {
+                schedule.advance();
+                wanted[deck.deal()] += 1;
+            }
+        }
+        for (flow, wanted) in wanted.into_iter().enumerate() {
+            count(flow, wanted - self.counted[flow], wanted - self.taken[flow]);
+            self.counted[flow] = wanted;
+        }
+    }
+}
+
+fn plan(rate: Option<u64>, criterion: &str) -> Plan {
+    let cards: usize = MIX.iter().map(|(_, cards)| cards).sum();
+    let stream = |(name, share): (&str, usize)| Stream {
+        name: name.to_owned(),
+        work: Work::Other { operation: name.trim_end_matches('s').to_owned() },
+        arrival: match rate {
+            Some(rate) => Arrival::Poisson { rate: Rate::per_second(rate * share as u64 / cards as u64) },
+            None => Arrival::Closed { in_flight: SESSIONS },
+        },
+        per_target: false,
+        targets: Vec::new(),
+    };
+    Plan {
+        name: "bank".into(),
+        model: "bank".into(),
+        load: Multiple::ONE,
+        seed: 1,
+        targets: 1,
+        streams: MIX.map(stream).to_vec(),
+        phases: Plan::phases(WarmUp::For(Span::from_secs(1)), Span::from_secs(10)),
+        criteria: vec![criterion.parse().unwrap()],
+        slice: Span::from_secs(2),
+        interval: Span::from_secs(1),
+        max_lag: Span::from_secs(5),
+        in_flight_bound: 64,
+        lanes: Vec::new(),
+        verify: false,
+        notes: Vec::new(),
+    }
+}
+
+struct Log {
+    writer: Writer<Vec<u8>>,
+    intervals: u64,
+    end: u64,
+}
+
+impl Sink for Log {
+    fn frame(&mut self, frame: Frame) {
+        self.end = frame.end_ns;
+        self.intervals += 1;
+        self.writer.write(&Entry::Interval(frame.interval())).unwrap();
+        if let Some(histograms) = frame.histograms() {
+            self.writer.write(&Entry::Histograms(histograms)).unwrap();
+        }
+    }
+    fn event(&mut self, event: Event) {
+        self.writer.write(&Entry::Event(event)).unwrap();
+    }
+    fn spent(&mut self) -> Option<Frame> {
+        None
+    }
+}
+
+/// Runs the plan on a table, and gives the log and the table as it is then.
+fn run(plan: &Plan, table: Table) -> (Vec<u8>, Table, Totals) {
+    let around = Around {
+        created: "1970-01-01T00:00:00Z".into(),
+        targets: vec![TargetHead { name: "table".into(), kind: "memory".into(), ..TargetHead::default() }],
+        ..Around::default()
+    };
+    let mut log = Log { writer: Writer::new(Vec::new(), 0), intervals: 0, end: 0 };
+    log.writer.write(&Entry::Header(Box::new(header::header(plan, around)))).unwrap();
+    let part = Part { index: 0, of: 1 };
+    let rates: Option<u64> = plan.streams.iter().map(|stream| Some(stream.arrival.rate()?.as_f64() as u64)).sum();
+    let rate = rates.map(Rate::per_second);
+    let schedule = rate.map(|rate| Schedule::poisson(Instant::ZERO, rate, part, Prng::seeded(3)).unwrap());
+    let parts = Parts { sources: vec![Sessions::new(schedule)], source_of: vec![0; MIX.len()], after: 1, payload: () };
+    let setup = Setup {
+        part,
+        thresholds: header::thresholds(plan),
+        bound: assay_engine::bound(plan, part),
+        start: Instant::ZERO,
+        run: 0,
+        limits: Limits::default(),
+        ledger: None,
+    };
+    let mut worker = Worker::of(plan, table, parts, setup);
+    run_virtual(&mut worker, Instant::ZERO, &mut log, || false);
+    let (totals, reason) = (worker.totals(), worker.reason());
+    assert_eq!(reason, CloseReason::Completed);
+    let Totals { issued, completed, stuck } = totals;
+    let (at_ns, intervals) = (log.end, log.intervals);
+    let close = Close { reason, at_ns, text: String::new(), intervals, issued, completed, stuck };
+    log.writer.write(&Entry::Close(close)).unwrap();
+    (log.writer.into_inner(), std::mem::take(worker.device()), totals)
+}
+
+fn judged(log: &[u8]) -> Judgement {
+    judge(Reader::new(log), &Options::default()).unwrap()
+}
+
+fn html(judgement: &Judgement) -> String {
+    let mut html = String::new();
+    assay_judge::render::html(judgement, &mut html).unwrap();
+    html
+}
+
+/// Operations that each stream completed in full, by name.
+fn done(judgement: &Judgement) -> BTreeMap<String, u64> {
+    judgement.part.streams.iter().map(|stream| (stream.name.clone(), stream.counts.operations)).collect()
+}
+
+#[test]
+fn sessions_in_a_closed_loop_are_logged_and_judged() {
+    let plan = plan(None, "transfers response over 1ms at most 5% per 2s");
+    let (log, table, totals) = run(&plan, Table::new(Span::from_us(500), false));
+    let judgement = judged(&log);
+    assert_eq!(judgement.verdict, Verdict::Pass, "{:?}", judgement.reason);
+    // Eight sessions, most of whose transactions take half a millisecond.
+    assert!((140_000..180_000).contains(&totals.completed), "{totals:?}");
+    let done = done(&judgement);
+    let (transfers, audits) = (done["transfers"] as f64, done["audits"] as f64);
+    assert!((transfers / audits - 10.0).abs() < 0.05, "the mix is the deck's: {done:?}");
+    assert!(table.committed as u64 > done["transfers"] / 2);
+    let same = run(&plan, Table::new(Span::from_us(500), false)).0;
+    assert!(same == log, "the same plan gives the same log");
+    let text = String::from_utf8(log).unwrap();
+    let header = text.lines().next().unwrap();
+    assert!(header.contains("\"operation\":\"transfer\"") && !header.contains("\"direction\""), "{header}");
+}
+
+#[test]
+fn an_open_loop_of_a_mix_passes_or_fails_by_its_response() {
+    let slow = "balances response over 1ms at most 1% per 2s";
+    for (rate, takes, verdict) in [(2000, 300, Verdict::Pass), (2000, 1200, Verdict::Fail)] {
+        let plan = plan(Some(rate), slow);
+        let (log, ..) = run(&plan, Table::new(Span::from_us(takes), false));
+        let judgement = judged(&log);
+        assert_eq!(judgement.verdict, verdict, "{:?}", judgement.reason);
+        let html = html(&judgement);
+        for told in ["balances", "audit", "transfer", "table"] {
+            assert!(html.contains(told), "{told}");
+        }
+        assert!(html.contains("<td class=\"nowrap\">balance, poisson</td>"), "without a size there is no gap for it");
+        let operations: u64 = done(&judgement).values().sum();
+        assert!((operations as f64 / (rate as f64 * 10.0) - 1.0).abs() < 0.05, "{operations}");
+    }
+}
+
+#[test]
+fn codes_of_its_own_are_named_by_the_device_and_fail_the_run() {
+    let plan = plan(Some(4000), "balances response over 1s at most 5% per 2s");
+    let (log, table, _) = run(&plan, Table::new(Span::from_ms(2), true));
+    assert_eq!(table.accounts.iter().sum::<i64>(), MONEY * ACCOUNTS as i64);
+    let text = String::from_utf8(log.clone()).unwrap();
+    let event = text.lines().find(|line| line.contains("\"io-error\"") && line.contains(CONFLICT)).unwrap();
+    assert!(event.contains("\"code\":\"40001\"") && event.contains("\"statement\":\"Transfer"), "{event}");
+    assert!(!event.contains("offset") && !event.contains("errno"), "{event}");
+    let judgement = judged(&log);
+    assert_eq!(judgement.verdict, Verdict::Fail);
+    let html = html(&judgement);
+    assert!(html.contains(CONFLICT) && html.contains("insufficient-funds"), "both names are in the report");
+}
