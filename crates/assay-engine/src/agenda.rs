@@ -59,8 +59,13 @@ pub(crate) struct Agenda<S> {
 impl<S: Source> Agenda<S> {
     /// `sources` up to `end`, those from `after` on when all others are over. `flows` names of each flow its source.
     pub fn new(sources: Vec<S>, flows: Vec<Flow>, after: usize, end: Instant) -> Agenda<S> {
-        let lane = |source: usize| flows.iter().find(|flow| flow.source == source).map(|flow| flow.lane);
-        let group = |(at, source)| Group { source, lane: lane(at).expect("a source has a flow") };
+        let group = |(at, source)| {
+            let mut own = flows.iter().filter(|flow| flow.source == at);
+            let first = own.next().expect("a source has a flow");
+            let alike = |flow: &Flow| (flow.target, flow.lane) == (first.target, first.lane);
+            assert!(own.all(alike), "all flows of a source are on one target and in one lane");
+            Group { source, lane: first.lane }
+        };
         let groups: Vec<Group<S>> = sources.into_iter().enumerate().map(group).collect();
         let open_loop = groups.iter().all(|group| group.source.is_open_loop());
         let targets = flows.iter().map(|flow| flow.target + 1).max().unwrap_or(0);

@@ -199,6 +199,15 @@ impl<R: Request> Queue<R> {
         }
     }
 
+    /// Every slot is free or taken, and none is both.
+    pub fn assert_whole(&self) {
+        let free: usize = self.lanes.iter().map(|lane| lane.free.len()).sum();
+        let live = self.slots.iter().filter(|slot| slot.live).count();
+        assert_eq!(free + live, self.slots.len(), "each slot is free or taken");
+        let taken = |ticket: &&Ticket| self.slots[ticket.0 as usize].live;
+        assert!(self.lanes.iter().flat_map(|lane| &lane.free).find(taken).is_none(), "no slot is both");
+    }
+
     /// Whether something takes up a slot that was counted when it was issued.
     pub fn has_counted(&self) -> bool {
         self.slots.iter().any(|slot| slot.live && slot.counted)

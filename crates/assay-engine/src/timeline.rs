@@ -89,6 +89,7 @@ impl Timeline {
 
     /// Ends the open interval at `end`, which is its boundary or, when a run is cut, before it. `last`: no interval follows.
     pub fn close(&mut self, end: Instant, last: bool) -> Closed {
+        assert!(end >= self.start, "an interval ends after it begins");
         let phase_ends = end >= self.phases[self.phase];
         let slice_ends =
             !self.slice.is_zero() && end.since(self.phase_start).as_ns().is_multiple_of(self.slice.as_ns());

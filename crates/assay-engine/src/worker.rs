@@ -296,6 +296,9 @@ impl<D: Device, S: Source<Request = D::Request>, P: Payload<D>> Worker<D, S, P> 
     }
 
     pub(crate) fn close_interval(&mut self, end: Instant, last: bool) {
+        let Totals { issued, completed, .. } = self.totals;
+        assert_eq!(self.agenda.in_flight(), issued - completed, "what was issued has come back or is in flight");
+        self.queue.assert_whole();
         self.find_stuck(end);
         self.payload.begin_interval();
         let recorder = &mut self.book.recorder;

@@ -259,7 +259,8 @@ pub struct Frame {
 impl Frame {
     /// Adds another worker's frame of the same interval.
     pub fn add(&mut self, other: &mut Frame) {
-        debug_assert_eq!(self.index, other.index, "frames of one interval are added");
+        assert_eq!(self.index, other.index, "frames of one interval are added");
+        assert_eq!(self.cells.len(), other.cells.len(), "both list the same flows");
         self.end_ns = self.end_ns.max(other.end_ns);
         self.cells.iter_mut().zip(&mut other.cells).for_each(|(mine, theirs)| mine.add(theirs));
         self.rests.iter_mut().zip(&other.rests).for_each(|(mine, theirs)| mine.add(theirs));
