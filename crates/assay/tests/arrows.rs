@@ -2,6 +2,10 @@
 //! may not know fails here, and so does a dependency nobody gave a reason for.
 #![allow(clippy::unwrap_used, reason = "a test")]
 
+#[path = "arrows/circles.rs"]
+mod circles;
+
+use circles::Room;
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -121,6 +125,36 @@ fn sources(room: &str) -> Vec<(PathBuf, String)> {
     }
     assert!(!found.is_empty(), "{room} has sources");
     found
+}
+
+/// Rooms in which files still use each other in a circle, each with how many circles there are. A number may only become smaller.
+const CIRCLES: &[(&str, usize)] = &[];
+
+/// What both of two files need lies below both: see `arrows/circles.rs`.
+#[test]
+fn no_files_of_a_room_use_each_other_in_a_circle() {
+    let allowed: BTreeMap<&str, usize> = CIRCLES.iter().copied().collect();
+    for package in packages() {
+        let room = package["name"].as_str().unwrap().to_owned();
+        let src = root().join("crates").join(&room).join("src");
+        let is_test = |path: &Path| path.file_stem().is_some_and(|name| name.to_string_lossy().ends_with("tests"));
+        let files = sources(&room).into_iter().filter(|(path, _)| !is_test(path)).collect();
+        let circles = Room::of(&src, files).circles();
+        let most = allowed.get(room.as_str()).copied().unwrap_or(0);
+        let lines: Vec<String> = circles.iter().map(|circle| circle.join(" · ")).collect();
+        println!("{room} {most} {}", lines.join("\n  "));
+        assert!(
+            circles.len() <= most,
+            "{} circles in {room}, {most} are known:\n  {}",
+            circles.len(),
+            lines.join("\n  ")
+        );
+        assert!(
+            circles.len() == most,
+            "{room} has fewer circles than it is allowed: write {} in CIRCLES",
+            circles.len()
+        );
+    }
 }
 
 /// What clippy.toml does not ban, because the other rooms use it all the time.

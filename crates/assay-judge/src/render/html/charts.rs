@@ -1,8 +1,8 @@
 //! Which charts a stream has, and what each says in words to whoever cannot see it.
 
+use super::bounds::bound_over;
 use super::figures::{per_second, percent, time};
 use super::headline::{bytes_per_second, megabytes};
-use super::part::bound_over;
 use super::still::{Still, still};
 use crate::judgement::{Part, StreamSeries, StreamTotals};
 use crate::words::clock;

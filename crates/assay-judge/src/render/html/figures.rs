@@ -114,6 +114,11 @@ pub fn count(n: u64) -> String {
     text
 }
 
+/// `1,234 of 5,678`.
+pub(crate) fn of(part: u64, whole: u64) -> String {
+    format!("{} of {}", count(part), count(whole))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

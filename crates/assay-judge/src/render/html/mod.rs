@@ -4,6 +4,7 @@
 //! where scripts run, the charts are drawn over the JSON that the page carries (`templates/report.js`, uPlot from `vendor/`). Every text of the log is hostile: the templates escape it, the JSON
 //! is escaped for its element, and the page's policy runs nothing but the scripts known here (`embed`).
 
+mod bounds;
 mod charts;
 mod checks;
 pub(crate) mod distribution;
