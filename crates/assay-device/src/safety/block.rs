@@ -1,12 +1,13 @@
 //! The rules of block devices, in order, on the held descriptor.
 
 use super::family::{Family, Loop, Member};
-use super::gate::{Inquiry, Mode, Opened};
 use super::identity::Identity;
+use super::inquiry::{Inquiry, Mode};
 use super::openers::{Inode, LOOKS, Openers, Wanted, in_first_namespace, openers, settled, wait_a_little};
-use super::permit::{Seal, Shape};
 use super::roots::{DevNum, Roots, names_in, number};
 use super::rule::{RuleId, Unopened};
+use super::seal::{Opened, Seal};
+use super::shape::Shape;
 use super::subject::{Kind, Subject};
 use super::watermark::{self, Watermark};
 use super::{kernel, usage};
