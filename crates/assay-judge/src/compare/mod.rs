@@ -13,8 +13,7 @@ pub use page::html;
 pub use render::text;
 pub use sample::Sampled;
 
-use crate::judgement::{Judgement, Outcome, Part};
-use crate::render::html::headline::{self, device};
+use crate::judgement::{Judgement, Outcome, Part, TargetTotals};
 use crate::verdict::Verdict;
 use assay_base::{Measure, Span};
 use assay_record::CloseReason;
@@ -137,11 +136,11 @@ pub struct Figure {
 impl Run {
     fn told(&self) -> Told {
         let part = &self.judgement.part;
-        let (rate, bytes_per_second) = headline::throughput(part).unzip();
+        let (rate, bytes_per_second) = part.throughput().unzip();
         Told {
             label: self.label.clone(),
-            devices: part.targets.iter().map(device).collect(),
-            when: headline::when(&self.judgement),
+            devices: part.targets.iter().map(TargetTotals::device).collect(),
+            when: self.judgement.when(),
             measured_ns: part.measured_ns,
             rate,
             bytes_per_second,

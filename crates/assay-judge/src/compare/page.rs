@@ -6,9 +6,8 @@ use super::{Answer, Comparison, Figure, Marked, Ranked, StreamRow, Told};
 use crate::judgement::Outcome;
 use crate::render::chart::{Chart, series_class};
 use crate::render::html::distribution::{self, Distribution};
-use crate::render::html::embed::{self, STYLE};
-use crate::render::html::figures::{ABSENT, per_second};
-use crate::render::html::{Badge, Watermark, headline, write};
+use crate::render::html::figures::{ABSENT, megabytes, per_second};
+use crate::render::html::{Badge, Frame, Watermark, write};
 use crate::words::clock;
 use askama::Template;
 use assay_base::Span;
@@ -16,12 +15,9 @@ use std::fmt;
 
 /// The page.
 pub fn html(comparison: &Comparison, labels: &[String], out: &mut dyn fmt::Write) -> fmt::Result {
-    let (scripts, styles) = ([], [STYLE]);
     let criteria = comparison.criteria.iter();
     let view = View {
-        policy: embed::policy(&scripts, &styles),
-        scripts,
-        styles,
+        frame: Frame::still(),
         comparison,
         labels,
         watermarks: watermarks(&comparison.watermarks),
@@ -38,9 +34,7 @@ pub fn html(comparison: &Comparison, labels: &[String], out: &mut dyn fmt::Write
 #[derive(Template)]
 #[template(path = "compare.html")]
 struct View<'a> {
-    policy: String,
-    scripts: [&'static str; 0],
-    styles: [&'static str; 1],
+    frame: Frame,
     comparison: &'a Comparison,
     labels: &'a [String],
     watermarks: Vec<(String, Vec<Watermark<'a>>)>,
@@ -95,7 +89,7 @@ fn watermarks(all: &[Marked]) -> Vec<(String, Vec<Watermark<'_>>)> {
     }
     let mut shown = Vec::new();
     for (labels, marked) in groups {
-        shown.push((labels.join(", "), marked.watermarks.iter().map(|mark| Watermark::new(mark)).collect()));
+        shown.push((labels.join(", "), Watermark::all(&marked.watermarks)));
     }
     shown
 }
@@ -104,7 +98,7 @@ fn run(told: &Told) -> RunRow<'_> {
     RunRow {
         told,
         rate: told.rate.map_or(ABSENT.to_owned(), per_second),
-        megabytes: told.bytes_per_second.map_or(ABSENT.to_owned(), headline::megabytes),
+        megabytes: told.bytes_per_second.map_or(ABSENT.to_owned(), megabytes),
         measured: clock(told.measured_ns),
     }
 }

@@ -1,12 +1,13 @@
 //! One run, or one step of a certificate, as the page shows it: criteria, streams, charts, and what the other modules build.
 
+use super::badge::Badge;
 use super::charts::{self, StreamCharts};
 use super::checks::{self, Check};
 use super::figures::Cell;
+use super::multiples;
 use super::plan::PlanView;
 use super::slices::{self, SliceTable};
 use super::targets::{self, TargetRow, TargetTable};
-use super::{Badge, multiples};
 use crate::judgement::{CriterionOutcome, Figure, Gap, Outcome, Part, Steadiness, StreamTotals, TimesSummary};
 use crate::words::{change, clock, level};
 use crate::{Judgement, Verdict};
