@@ -3,7 +3,7 @@
 //!
 //! A file uses another where a path of its code leads into it: `use crate::a::X`, `super::b::y()`, `child::Z`. A re-export
 //! (`pub use a::X` in the module above) is only another name: a path through it leads to the file that it names, so that a
-//! folder's module may offer what its files hold. A module that *uses* what its child holds lies above it, and then the child
+//! folder's module may offer what its files hold, unless it uses that itself. A module that *uses* what its child holds lies above it, and then the child
 //! may use nothing of the module's own. Code of tests is not looked at: a test may use whatever it tests.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -70,8 +70,13 @@ impl Room {
             .filter(|other| other.len() == module.len() + 1 && other.starts_with(module))
             .map(|other| other[module.len()].as_str())
             .collect();
-        let paths =
-            paths(&source.tokens, &children).into_iter().filter_map(|path| self.leads_to(module, &path, RENAMED));
+        let mut all = paths(&source.tokens, &children);
+        let names = names(&source.tokens);
+        // What it offers to others it may use itself: then it is more than another name.
+        all.extend(
+            source.offers.iter().filter(|(name, _)| names.contains(name.as_str())).map(|(_, path)| path.clone()),
+        );
+        let paths = all.into_iter().filter_map(|path| self.leads_to(module, &path, RENAMED));
         paths.filter(|other| other != module).collect()
     }
 
@@ -230,10 +235,27 @@ fn paths(tokens: &[String], children: &BTreeSet<&str>) -> Vec<Vec<String>> {
     paths
 }
 
+/// Names that stand in a file outside of its imports and for themselves.
+fn names(tokens: &[String]) -> BTreeSet<&str> {
+    let (mut names, mut at) = (BTreeSet::new(), 0);
+    while at < tokens.len() {
+        let token = tokens[at].as_str();
+        if token == "use" && tokens.get(at + 1).is_some_and(|next| next != "<") {
+            at += 1 + tree(&tokens[at + 1..]).1;
+            continue;
+        }
+        let before = at.checked_sub(1).map_or("", |before| tokens[before].as_str());
+        if !matches!(before, "." | "::" | "fn" | "mod") {
+            names.insert(token);
+        }
+        at += 1;
+    }
+    names
+}
+
 /// The names of a `use` up to its semicolon, each with its whole path, and how many tokens it takes.
 fn tree(tokens: &[String]) -> (Vec<(String, Vec<String>)>, usize) {
-    let (mut names, mut stack, mut path): (Vec<(String, Vec<String>)>, Vec<usize>, Vec<String>) =
-        (Vec::new(), Vec::new(), Vec::new());
+    let (mut names, mut stack, mut path) = (Vec::new(), Vec::<usize>::new(), Vec::<String>::new());
     let (mut at, mut alias) = (0, None);
     loop {
         let token = tokens.get(at).map_or(";", String::as_str);
@@ -310,6 +332,11 @@ mod tests {
                     ("a/c.rs", ""),
                 ],
                 vec![],
+            ),
+            (
+                "a module that uses what it offers, which uses the module",
+                vec![("a/mod.rs", "mod b; pub use b::B; pub struct X(B);"), ("a/b.rs", "use crate::a::X;")],
+                circle(&["a", "a::b"]),
             ),
             (
                 "another name leads where the thing is",
