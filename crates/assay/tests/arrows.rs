@@ -130,8 +130,12 @@ fn sources(room: &str) -> Vec<(PathBuf, String)> {
 /// Rooms in which files still use each other in a circle: how many circles there may be at most, and why they are still there.
 const CIRCLES: &[(&str, usize, &str)] = &[
     ("assay-model", 2, "the readers of workload files share their source with the module that calls them"),
-    ("assay", 6, "verbs call each other through `commands`, and what carries a run is moving into a room of its own"),
-    ("assay-run", 4, "it is made of files of the binary, with the circles that they had there"),
+    (
+        "assay",
+        1,
+        "the verbs call each other through `commands`, and the arguments (`cli`) stand in one file above and below them",
+    ),
+    ("assay-run", 4, "its files came from the binary with the circles that they had there"),
 ];
 
 /// What both of two files need lies below both: see `arrows/circles.rs`.
