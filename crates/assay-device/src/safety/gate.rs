@@ -4,6 +4,7 @@
 
 use super::block;
 use super::examination::{Examination, refusal};
+use super::fingerprint::{Opened, has_label};
 use super::identity::{self, Identity};
 use super::inquiry::{Inquiry, Mode};
 use super::permit::{Permit, ReadPass};
@@ -11,7 +12,6 @@ use super::regular;
 use super::request::Request;
 use super::roots::{DevNum, Roots};
 use super::rule::{Refusal, RuleId, Unopened};
-use super::seal::{Opened, has_label};
 use super::shape::Shape;
 use super::subject::{Kind, Subject};
 use rustix::fs::OFlags;

@@ -2,10 +2,10 @@
 //! cannot be copied, and it is bound to the device it was given for. A `ReadPass` owns a descriptor opened for reading.
 
 use super::examination::{Examination, refusal};
+use super::fingerprint::{Fingerprint, Opened};
 use super::kernel;
 use super::roots::Roots;
 use super::rule::{Refusal, RuleAnswer, RuleId};
-use super::seal::{Opened, Seal};
 use super::shape::Shape;
 use super::subject::{Kind, kind};
 use super::watermark::Watermark;
@@ -34,7 +34,7 @@ pub struct Permit {
     roots: Roots,
     exam: Examination,
     shape: Shape,
-    seal: Seal,
+    fingerprint: Fingerprint,
     created: bool,
 }
 
@@ -43,8 +43,8 @@ impl Permit {
         let asked = |id: &RuleId| exam.rules.iter().any(|answer| answer.id == *id && answer.passes());
         let every: &[RuleId] = if matches!(exam.kind, Kind::Block(_)) { &OF_DEVICES } else { &OF_FILES };
         assert!(every.iter().all(asked), "a permit stands on the answer of every rule");
-        let Opened { file, disk, shape, seal } = opened;
-        Permit { file, _disk: disk, roots, exam, shape, seal, created: false }
+        let Opened { file, disk, shape, fingerprint } = opened;
+        Permit { file, _disk: disk, roots, exam, shape, fingerprint, created: false }
     }
 
     /// Marks it as a file this process created.
@@ -93,7 +93,7 @@ impl Permit {
     /// # Errors
     /// The device was replaced, resized or renamed.
     pub fn recheck(&self) -> Result<(), Refusal> {
-        self.seal.check(&self.roots, &self.file).map_err(|why| {
+        self.fingerprint.check(&self.roots, &self.file).map_err(|why| {
             let rules = vec![RuleAnswer::new(RuleId::S12, Err(why))];
             refusal(Examination { rules, ..self.exam.clone() })
         })
@@ -131,7 +131,7 @@ impl Permit {
             return Ok(false);
         }
         let named = rustix::fs::lstat(&self.exam.real)?;
-        if kind(&named) != self.seal.kind {
+        if kind(&named) != self.fingerprint.kind {
             return Err(io::Error::other(format!(
                 "{} is another file now; it was not removed",
                 self.exam.real.display()

@@ -1,11 +1,11 @@
 //! The rules of files (S10): only files this program made, with their space reserved, are written to.
 
+use super::fingerprint::{Fingerprint, Opened, has_label};
 use super::inquiry::{Inquiry, Mode};
 use super::label::LABEL_LEN;
 use super::openers::{Inode, LOOKS, Wanted, openers, settled, wait_a_little};
 use super::roots::{DevNum, Roots};
 use super::rule::{RuleId, Unopened};
-use super::seal::{Opened, Seal, has_label};
 use super::shape::Shape;
 use super::subject::Subject;
 use super::watermark::{self, Watermark};
@@ -50,8 +50,8 @@ pub(super) fn inquire(inquiry: &mut Inquiry<'_>, subject: &Subject, inode: Inode
     let locked = lock(inquiry, &file, inode);
     inquiry.answer(RuleId::S13, locked);
     inquiry.fits_size(shape.size);
-    let seal = Seal::of_file(inquiry.request.path, inode, whole.size);
-    Some(Opened { file, disk: None, shape, seal })
+    let fingerprint = Fingerprint::of_file(inquiry.request.path, inode, whole.size);
+    Some(Opened { file, disk: None, shape, fingerprint })
 }
 
 /// For direct I/O where the file system knows it, else through the cache.

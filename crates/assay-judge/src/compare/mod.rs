@@ -45,7 +45,7 @@ pub struct Comparison {
     /// The watermarks of the runs that carry any, in the order given: what limits a run limits what is said of it here.
     pub watermarks: Vec<Marked>,
     /// What was run, in the order given.
-    pub runs: Vec<Told>,
+    pub runs: Vec<RunSummary>,
     /// The runs, best first.
     pub ranking: Vec<Ranked>,
     /// Criteria by their text, with the outcome in each run, in the order given.
@@ -65,7 +65,7 @@ pub struct Marked {
 
 /// What a run was on, and how much it did.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Told {
+pub struct RunSummary {
     /// Its label.
     pub label: String,
     /// Its targets with what they say of themselves.
@@ -134,10 +134,10 @@ pub struct Figure {
 }
 
 impl Run {
-    fn told(&self) -> Told {
+    fn told(&self) -> RunSummary {
         let part = &self.judgement.part;
         let (rate, bytes_per_second) = part.throughput().unzip();
-        Told {
+        RunSummary {
             label: self.label.clone(),
             devices: part.targets.iter().map(TargetTotals::device).collect(),
             when: self.judgement.when(),

@@ -2,7 +2,7 @@
 //! escaped in the template.
 
 use super::render::{answer, outcome, titled, value};
-use super::{Answer, Comparison, Figure, Marked, Ranked, StreamRow, Told};
+use super::{Answer, Comparison, Figure, Marked, Ranked, RunSummary, StreamRow};
 use crate::judgement::Outcome;
 use crate::render::chart::{Chart, series_class};
 use crate::render::html::distribution::{self, Distribution};
@@ -45,7 +45,7 @@ struct View<'a> {
 }
 
 struct RunRow<'a> {
-    told: &'a Told,
+    told: &'a RunSummary,
     rate: String,
     megabytes: String,
     measured: String,
@@ -67,12 +67,12 @@ struct OutcomeCell {
 struct StreamTable<'a> {
     id: String,
     title: String,
-    figures: Vec<(&'a str, Vec<Cell>)>,
+    figures: Vec<(&'a str, Vec<FigureCell>)>,
     keys: Vec<(String, &'a str)>,
     charts: Option<[Chart; 2]>,
 }
 
-struct Cell {
+struct FigureCell {
     value: String,
     against_first: Option<String>,
     differs: bool,
@@ -94,7 +94,7 @@ fn watermarks(all: &[Marked]) -> Vec<(String, Vec<Watermark<'_>>)> {
     shown
 }
 
-fn run(told: &Told) -> RunRow<'_> {
+fn run(told: &RunSummary) -> RunRow<'_> {
     RunRow {
         told,
         rate: told.rate.map_or(ABSENT.to_owned(), per_second),
@@ -147,9 +147,9 @@ fn stream<'a>(index: usize, row: &'a StreamRow, labels: &'a [String]) -> StreamT
 }
 
 /// Each run's value, and what it is against the first run's.
-fn cells(figure: &Figure) -> Vec<Cell> {
+fn cells(figure: &Figure) -> Vec<FigureCell> {
     let found = std::iter::once(None).chain(figure.against_first.iter().map(Some));
-    let cell = |(v, found): (&Option<f64>, Option<&Answer>)| Cell {
+    let cell = |(v, found): (&Option<f64>, Option<&Answer>)| FigureCell {
         value: value(figure, *v),
         against_first: found.map(|found| answer(figure, found)),
         differs: matches!(found, Some(Answer::Differs { .. } | Answer::Worse | Answer::Better)),

@@ -14,7 +14,7 @@ use std::path::{Path, PathBuf};
 
 /// By what a target is known to be the same later on (S12).
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub(super) struct Seal {
+pub(super) struct Fingerprint {
     given: PathBuf,
     pub(super) kind: Kind,
     size: u64,
@@ -22,16 +22,16 @@ pub(super) struct Seal {
     serial: Option<String>,
 }
 
-impl Seal {
-    pub(super) fn of_device(given: &Path, number: DevNum, file: &File, shape: &Shape, roots: &Roots) -> Seal {
+impl Fingerprint {
+    pub(super) fn of_device(given: &Path, number: DevNum, file: &File, shape: &Shape, roots: &Roots) -> Fingerprint {
         let size = kernel::size(file.as_fd()).unwrap_or(shape.size);
         let serial = Identity::read(roots, number).and_then(|id| id.serial);
         let diskseq = kernel::disk_sequence(file.as_fd());
-        Seal { given: given.to_path_buf(), kind: Kind::Block(number), size, diskseq, serial }
+        Fingerprint { given: given.to_path_buf(), kind: Kind::Block(number), size, diskseq, serial }
     }
 
-    pub(super) fn of_file(given: &Path, inode: Inode, size: u64) -> Seal {
-        Seal { given: given.to_path_buf(), kind: Kind::File(inode), size, diskseq: None, serial: None }
+    pub(super) fn of_file(given: &Path, inode: Inode, size: u64) -> Fingerprint {
+        Fingerprint { given: given.to_path_buf(), kind: Kind::File(inode), size, diskseq: None, serial: None }
     }
 
     /// S12: what has changed since, if anything.
@@ -90,5 +90,5 @@ pub(super) struct Opened {
     /// The whole disk's node, locked, where the target is a partition.
     pub disk: Option<File>,
     pub shape: Shape,
-    pub seal: Seal,
+    pub fingerprint: Fingerprint,
 }
