@@ -2,7 +2,7 @@
 //!
 //! No clock is read here. `assay-device::clock` reads the one real clock, a virtual shell counts its own.
 
-use crate::units::{UnitError, decimal, number_and_unit};
+use crate::number::{UnitError, decimal, number_and_unit};
 use std::fmt;
 use std::ops::{Add, AddAssign, Sub};
 use std::str::FromStr;

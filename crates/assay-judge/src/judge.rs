@@ -6,9 +6,10 @@ use crate::finding::target::TargetFinding;
 use crate::fold::finish::{Finished, finish};
 use crate::fold::step::StepFold;
 use crate::judgement::{Damaged, Judgement, SCHEMA};
+use crate::options::Options;
 use crate::rules::disk;
 use crate::verdict::Verdict;
-use assay_base::{Criterion, Measure, Span};
+use assay_base::Span;
 use assay_record::{CloseReason, Damage, Entry, Header, Reader};
 use std::collections::BTreeSet;
 use std::fmt;
@@ -16,17 +17,6 @@ use std::io::{self, BufRead};
 
 /// Damaged places that are listed; the others are counted.
 const DAMAGE: usize = 100;
-
-/// What the user may ask for beside what the log says.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct Options {
-    /// Judges all criteria on this instead of their own measure (`--judge service`).
-    pub judge_on: Option<Measure>,
-    /// Length of a slice, instead of the log's.
-    pub slice: Option<Span>,
-    /// Criteria, instead of the log's.
-    pub criteria: Option<Vec<Criterion>>,
-}
 
 /// Why a log cannot be judged at all.
 #[derive(Debug)]

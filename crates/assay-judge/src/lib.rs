@@ -15,12 +15,14 @@ mod decisive;
 pub mod judge;
 pub mod judgement;
 pub mod limit;
+mod options;
 pub mod render;
 pub mod verdict;
 mod words;
 
 pub use assay_base::text::printable;
-pub use judge::{Fold, JudgeError, Options, judge};
+pub use judge::{Fold, JudgeError, judge};
 pub use judgement::Judgement;
+pub use options::Options;
 pub use verdict::Verdict;
 pub use words::for_a_shell;

@@ -4,6 +4,7 @@
 //! log is the only bridge between running and judging; `docs/FORMATS.md` specifies it.
 #![cfg_attr(test, allow(clippy::disallowed_methods, reason = "tests make files and threads of their own"))]
 
+mod cells;
 pub mod event;
 pub mod header;
 pub mod interval;

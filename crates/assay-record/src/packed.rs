@@ -3,7 +3,7 @@
 //! After a head come the counts of the cells as zigzag LEB128, of which a negative one skips as many empty cells. A log of two
 //! days holds some 300 000 distributions, each with a few hundred filled cells of 33 000: neither way makes a table of them.
 
-use crate::times::{CELLS, LONGEST_NS};
+use crate::cells::{CELLS, LONGEST_NS};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use miniz_oxide::deflate::compress_to_vec_zlib;

@@ -2,36 +2,12 @@
 //!
 //! A value above an hour is counted as overflow, never clamped into the top bucket. An empty histogram has no percentiles.
 
+use crate::cells::{CELLS, cell_of, lengths_of};
 use crate::packed::{Filled, Unpacker, pack};
 use assay_base::Span;
 use hdrhistogram::Histogram;
 
-/// The longest length that has a bucket: one hour, in nanoseconds.
-pub const LONGEST_NS: u64 = 3_600_000_000_000;
-
-/// Cells of the first, exact stretch: 2048 is the smallest power of two that resolves three digits.
-const FIRST: u64 = 2048;
-/// Cells of each further stretch, in which a cell is twice as wide as in the one before.
-const HALF: u64 = FIRST / 2;
-/// Cells up to [`LONGEST_NS`].
-pub(crate) const CELLS: usize = cell_of(LONGEST_NS) + 1;
-
-/// The cell of a length: HdrHistogram's layout for 1 ns and three digits.
-#[inline]
-const fn cell_of(ns: u64) -> usize {
-    let shift = (ns | (FIRST - 1)).ilog2() - (FIRST - 1).ilog2();
-    (shift as u64 * HALF + (ns >> shift)) as usize
-}
-
-/// The smallest length of a cell, and how many lengths share it.
-fn lengths_of(cell: usize) -> (u64, u64) {
-    let cell = cell as u64;
-    if cell < FIRST {
-        return (cell, 1);
-    }
-    let shift = cell / HALF - 1;
-    ((cell - shift * HALF) << shift, 1 << shift)
-}
+pub use crate::cells::LONGEST_NS;
 
 /// Lengths of time with their distribution. Counting is one index and one addition; everything else is made when asked for.
 #[derive(Clone, Debug, PartialEq)]

@@ -2,6 +2,10 @@
 //! may not know fails here, and so does a dependency nobody gave a reason for.
 #![allow(clippy::unwrap_used, reason = "a test")]
 
+#[path = "arrows/circles.rs"]
+mod circles;
+
+use circles::Room;
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -121,6 +125,41 @@ fn sources(room: &str) -> Vec<(PathBuf, String)> {
     }
     assert!(!found.is_empty(), "{room} has sources");
     found
+}
+
+/// Rooms in which files still use each other in a circle: how many circles there may be at most, and why they are still there.
+const CIRCLES: &[(&str, usize, &str)] = &[
+    ("assay-model", 2, "the readers of workload files share their source with the module that calls them"),
+    (
+        "assay",
+        1,
+        "the verbs call each other through `commands`, and the arguments (`cli`) stand in one file above and below them",
+    ),
+    ("assay-run", 4, "its files came from the binary with the circles that they had there"),
+];
+
+/// What both of two files need lies below both: see `arrows/circles.rs`.
+#[test]
+fn no_files_of_a_room_use_each_other_in_a_circle() {
+    let room_of = |package: &Value| package["name"].as_str().unwrap().to_owned();
+    let (mut looked, mut wrong) = (0, Vec::new());
+    for room in packages().iter().map(room_of) {
+        let is_test = |path: &Path| path.file_stem().is_some_and(|name| name.to_string_lossy().ends_with("tests"));
+        let files: Vec<_> = sources(&room).into_iter().filter(|(path, _)| !is_test(path)).collect();
+        looked += files.len();
+        let circles = Room::of(&root().join("crates").join(&room).join("src"), files).circles();
+        let most = CIRCLES.iter().find(|(known, ..)| *known == room).map_or(0, |(_, most, _)| *most);
+        if circles.len() > most {
+            let lines: Vec<String> = circles.iter().map(|circle| format!("  {}", circle.join(" · "))).collect();
+            wrong.push(format!(
+                "{room} has {} circles, at most {most} are known:\n{}",
+                circles.len(),
+                lines.join("\n")
+            ));
+        }
+    }
+    assert!(looked > 200, "{looked} files were looked at");
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
 /// What clippy.toml does not ban, because the other rooms use it all the time.

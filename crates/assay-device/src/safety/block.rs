@@ -1,12 +1,13 @@
 //! The rules of block devices, in order, on the held descriptor.
 
 use super::family::{Family, Loop, Member};
-use super::gate::{Inquiry, Mode, Opened};
+use super::fingerprint::{Fingerprint, Opened};
 use super::identity::Identity;
+use super::inquiry::{Inquiry, Mode};
 use super::openers::{Inode, LOOKS, Openers, Wanted, in_first_namespace, openers, settled, wait_a_little};
-use super::permit::{Seal, Shape};
 use super::roots::{DevNum, Roots, names_in, number};
 use super::rule::{RuleId, Unopened};
+use super::shape::Shape;
 use super::subject::{Kind, Subject};
 use super::watermark::{self, Watermark};
 use super::{kernel, usage};
@@ -43,8 +44,8 @@ pub(super) fn inquire(inquiry: &mut Inquiry<'_>, subject: &Subject, device: DevN
     let disk = lock(inquiry, &file, device).ok()?;
     inquiry.fits_size(shape.size);
     consent(inquiry, shape.size);
-    let seal = Seal::of_device(inquiry.request.path, device, &file, &shape, inquiry.roots);
-    Some(Opened { file, disk, shape, seal })
+    let fingerprint = Fingerprint::of_device(inquiry.request.path, device, &file, &shape, inquiry.roots);
+    Some(Opened { file, disk, shape, fingerprint })
 }
 
 /// What needs no open device: S4, S5, S6, S9, S11.

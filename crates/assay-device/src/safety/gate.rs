@@ -3,256 +3,20 @@
 //! The order of work: resolve the name, hold what it leads to, open it once, and from then on judge the open file.
 
 use super::block;
-use super::content::{self, Content};
+use super::examination::{Examination, refusal};
+use super::fingerprint::{Opened, has_label};
 use super::identity::{self, Identity};
-use super::permit::{Permit, ReadPass, Seal, Shape};
+use super::inquiry::{Inquiry, Mode};
+use super::permit::{Permit, ReadPass};
 use super::regular;
+use super::request::Request;
 use super::roots::{DevNum, Roots};
-use super::rule::{Refusal, RuleAnswer, RuleId, Unopened};
-use super::standing::{Marks, Standing};
+use super::rule::{Refusal, RuleId, Unopened};
+use super::shape::Shape;
 use super::subject::{Kind, Subject};
-use super::watermark::Watermark;
-use super::{signature, usage};
 use rustix::fs::OFlags;
 use std::fs::File;
-use std::os::fd::AsRawFd;
 use std::path::{Path, PathBuf};
-
-/// What the workload will do with the target.
-#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
-pub struct Needs {
-    /// The end of the last byte it will ever touch.
-    pub extent: u128,
-    /// Every size and offset of it is a multiple of this; 0: not known, nothing is asked.
-    pub alignment: u32,
-}
-
-/// Consent by naming the device instead of its token.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Expect {
-    /// Its serial number, exactly.
-    pub serial: String,
-    /// Its size in bytes, exactly.
-    pub size: u64,
-}
-
-/// A wish to use a target.
-#[derive(Clone, Copy, Debug)]
-pub struct Request<'a> {
-    /// The target as it was given.
-    pub path: &'a Path,
-    /// Consent tokens (`--destroy-data`).
-    pub tokens: &'a [String],
-    /// Consents given earlier; the one of this device counts.
-    pub standing: &'a [Standing],
-    /// Consent by serial number and size.
-    pub expect: Option<&'a Expect>,
-    /// Rules a person overrides.
-    pub overrides: &'a [RuleId],
-    /// What the workload needs of it.
-    pub needs: Needs,
-    /// Where the run log will be written.
-    pub log_dir: Option<&'a Path>,
-    /// A person said that this is a container whose outside cannot be seen.
-    pub in_container: bool,
-}
-
-impl<'a> Request<'a> {
-    /// A wish with no consent, no override and no needs.
-    pub fn new(path: &'a Path) -> Request<'a> {
-        let needs = Needs::default();
-        Request {
-            path,
-            tokens: &[],
-            standing: &[],
-            expect: None,
-            overrides: &[],
-            needs,
-            log_dir: None,
-            in_container: false,
-        }
-    }
-}
-
-/// What is known of a target and what each rule says of it.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Examination {
-    /// The name that was given.
-    pub given: PathBuf,
-    /// The name with all links resolved; empty when there is none.
-    pub real: PathBuf,
-    /// What it is.
-    pub kind: Kind,
-    /// Usable bytes.
-    pub size: Option<u64>,
-    /// Model.
-    pub model: Option<String>,
-    /// Serial number.
-    pub serial: Option<String>,
-    /// World-wide identifier.
-    pub wwid: Option<String>,
-    /// Other names: `/dev/disk/by-id/…` and the like.
-    pub by_id: Vec<String>,
-    /// The consent token, for a block device.
-    pub token: Option<String>,
-    /// What the token is made of.
-    pub marks: Marks,
-    /// Disk sequence number.
-    pub diskseq: Option<u64>,
-    /// Answers, in the order asked.
-    pub rules: Vec<RuleAnswer>,
-    /// Why a result on it cannot be a certificate.
-    pub watermarks: Vec<Watermark>,
-    /// Whether every rule that was asked passes.
-    pub accepted: bool,
-    /// Whether a consent given earlier is what lets it be written.
-    pub agreed_earlier: bool,
-}
-
-impl Examination {
-    fn nothing(given: &Path) -> Examination {
-        Examination {
-            given: given.to_path_buf(),
-            real: PathBuf::new(),
-            kind: Kind::Missing,
-            size: None,
-            model: None,
-            serial: None,
-            wwid: None,
-            by_id: Vec::new(),
-            token: None,
-            marks: Marks::new(),
-            diskseq: None,
-            rules: Vec::new(),
-            watermarks: Vec::new(),
-            accepted: false,
-            agreed_earlier: false,
-        }
-    }
-
-    /// `given -> real, kind, model, serial, size` in one line.
-    pub fn subject(&self) -> String {
-        if self.kind == Kind::Missing {
-            return String::new();
-        }
-        let model = self.model.iter().map(|m| format!(", model {m}"));
-        let serial = self.serial.iter().map(|s| format!(", serial {s}"));
-        let wwid = self.wwid.iter().map(|w| format!(", WWID {w}"));
-        let size = self.size.iter().map(|s| format!(", {s} bytes"));
-        let names = self.by_id.iter().take(1).map(|n| format!(", {n}"));
-        let rest: String = model.chain(serial).chain(wwid).chain(size).chain(names).collect();
-        format!("{}, {}{rest}", self.real.display(), self.kind)
-    }
-}
-
-/// How far an inquiry goes.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Mode {
-    /// Looks, as gently as possible: nothing stays open, no consent asked.
-    Look,
-    /// Means to write.
-    Write,
-}
-
-/// One inquiry in progress.
-pub(super) struct Inquiry<'a> {
-    pub roots: &'a Roots,
-    pub request: Request<'a>,
-    pub mode: Mode,
-    pub exam: Examination,
-}
-
-impl Inquiry<'_> {
-    /// Enters the answer of a rule; true when the gate may go on.
-    pub fn answer(&mut self, id: RuleId, found: Result<String, String>) -> bool {
-        self.keep(RuleAnswer::new(id, found))
-    }
-
-    /// The answer of a rule for which something could not be opened.
-    pub fn answer_unopened(&mut self, id: RuleId, why: Unopened) -> bool {
-        self.keep(RuleAnswer::unopened(id, why))
-    }
-
-    fn keep(&mut self, mut answer: RuleAnswer) -> bool {
-        let id = answer.id;
-        let said = |standing: &&Standing| standing.overrides(id, &answer.evidence);
-        let overridden = self.request.overrides.contains(&id) || self.standing().filter(said).is_some();
-        answer.overridden = !answer.ok && answer.overridable && overridden;
-        if answer.overridden {
-            self.exam.watermarks.push(Watermark::Overridden(id));
-        }
-        self.exam.rules.push(answer);
-        self.exam.rules.last().is_some_and(RuleAnswer::passes)
-    }
-
-    /// The consent given earlier for this very device.
-    pub fn standing(&self) -> Option<&Standing> {
-        let is_of_this = |given: &&Standing| !given.marks.is_empty() && given.marks == self.exam.marks;
-        self.request.standing.iter().find(is_of_this)
-    }
-
-    /// S3, as far as size and alignment go.
-    pub fn fits_blocks(&self, block: u32) -> Result<(), String> {
-        let alignment = self.request.needs.alignment;
-        match alignment.is_multiple_of(block) {
-            true => Ok(()),
-            false => {
-                Err(format!("the workload's sizes are multiples of {alignment} bytes, the target's blocks are {block}"))
-            }
-        }
-    }
-
-    /// S14.
-    pub fn fits_size(&mut self, usable: u64) -> bool {
-        let extent = self.request.needs.extent;
-        let found = match extent <= u128::from(usable) {
-            true => Ok(format!("{extent} of {usable} bytes")),
-            false => Err(format!("the workload reaches byte {extent}, the target ends at {usable}")),
-        };
-        self.answer(RuleId::S14, found)
-    }
-
-    /// S7 and S8, on the open file.
-    pub fn contents(&mut self, file: &File, usable: u64) {
-        let signature = found_signature(file, usable);
-        self.answer(RuleId::S7, signature);
-        let found = match content::look(file, usable) {
-            Ok(Content { foreign: None, read, ours, of_act }) => Ok(format!(
-                "{read} bytes sampled, {}",
-                match (ours, of_act) {
-                    (false, false) => "all zero",
-                    (true, false) => "zero or written by an earlier run",
-                    (false, true) => "zero or written by ACT, whose generator is known again",
-                    (true, true) => "zero, written by an earlier run, or by ACT, whose generator is known again",
-                }
-            )),
-            Ok(Content { foreign: Some(at), .. }) => Err(format!("unknown data near byte {at}")),
-            Err(e) => Err(format!("its content could not be read: {e}")),
-        };
-        self.answer(RuleId::S8, found);
-    }
-
-    /// Ends the inquiry.
-    pub fn close(mut self) -> Examination {
-        self.exam.watermarks.sort();
-        self.exam.watermarks.dedup();
-        self.exam.accepted = self.exam.rules.iter().all(RuleAnswer::passes);
-        self.exam
-    }
-}
-
-fn found_signature(file: &File, usable: u64) -> Result<String, String> {
-    let own = signature::find(file, usable).map_err(|e| format!("it could not be read: {e}"))?;
-    if let Some(found) = own {
-        return Err(format!("{found} (own table)"));
-    }
-    let path = format!("/proc/{}/fd/{}", std::process::id(), file.as_raw_fd());
-    match signature::blkid(&path) {
-        Some(Ok(())) => Ok("none by the own table, none by blkid -p".into()),
-        Some(Err(found)) => Err(found),
-        None => Ok("none by the own table; no blkid here, S8 decides".into()),
-    }
-}
 
 /// Hands out permits. It holds nothing but where to look.
 #[derive(Clone, Debug)]
@@ -378,7 +142,7 @@ impl Gate {
         let shape = match subject.kind {
             Kind::Block(number) => block::shape(inquiry.roots, &file, number),
             _ => regular::shape(&file, direct).map(|shape| {
-                let labelled = regular::has_label(&file, shape.size).unwrap_or(false);
+                let labelled = has_label(&file, shape.size).unwrap_or(false);
                 Shape { size: if labelled { shape.size - super::label::LABEL_LEN } else { shape.size }, ..shape }
             }),
         };
@@ -406,43 +170,4 @@ fn introduce(inquiry: &mut Inquiry<'_>, number: DevNum) {
     inquiry.exam.model = identity.model;
     inquiry.exam.serial = identity.serial;
     inquiry.exam.wwid = identity.wwid;
-}
-
-/// An open target that passed the rules asked while opening it.
-pub(super) struct Opened {
-    pub file: File,
-    /// The whole disk's node, locked, where the target is a partition.
-    pub disk: Option<File>,
-    pub shape: Shape,
-    pub seal: Seal,
-}
-
-/// The refusal of an examination with at least one rule that does not hold.
-pub(super) fn refusal(exam: Examination) -> Refusal {
-    let subject = exam.subject();
-    let mut failed: Vec<RuleAnswer> = exam.rules.into_iter().filter(|answer| !answer.passes()).collect();
-    // The system's own disk is said first, then what no flag can change, what a flag can change, the missing consent.
-    failed.sort_by_key(|answer| (answer.id != RuleId::S5, answer.id == RuleId::Consent, answer.overridable));
-    let mut failed = failed.into_iter();
-    let first = failed.next();
-    // The evidence of a refused claim (S2) already says who uses the device; where rights are missing nothing was claimed.
-    let refused = |answer: &RuleAnswer| answer.id == RuleId::S2 && !answer.lacks_rights;
-    let unclaimed = first.iter().chain(failed.as_slice()).any(refused);
-    let told = |id: RuleId| unclaimed && matches!(id, RuleId::S4 | RuleId::S6);
-    let also = failed.filter(|answer| !told(answer.id)).collect();
-    Refusal {
-        given: exam.given,
-        subject,
-        rule: first.as_ref().map_or(RuleId::S0, |answer| answer.id),
-        unpermitted: first.as_ref().is_some_and(|answer| answer.lacks_rights),
-        evidence: first.map_or_else(|| "it could not be examined".to_owned(), |answer| answer.evidence),
-        also,
-    }
-}
-
-/// The log directory's own disk, for the watermark of files.
-pub(super) fn log_disk(roots: &Roots, log_dir: &Path) -> Option<DevNum> {
-    let real = usage::existing(log_dir);
-    let stat = rustix::fs::stat(&real).ok()?;
-    usage::disk_under(roots, &real, DevNum::of(stat.st_dev))
 }

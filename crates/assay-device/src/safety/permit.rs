@@ -1,116 +1,20 @@
 //! What the gate hands out. A `Permit` owns the one open descriptor that may be written to; only the gate makes one, it
 //! cannot be copied, and it is bound to the device it was given for. A `ReadPass` owns a descriptor opened for reading.
 
-use super::gate::{Examination, Opened, refusal};
-use super::identity::Identity;
+use super::examination::{Examination, refusal};
+use super::fingerprint::{Fingerprint, Opened};
 use super::kernel;
-use super::openers::Inode;
-use super::regular;
-use super::roots::{DevNum, Roots};
+use super::roots::Roots;
 use super::rule::{Refusal, RuleAnswer, RuleId};
+use super::shape::Shape;
 use super::subject::{Kind, kind};
 use super::watermark::Watermark;
 use crate::durable::Durable;
 use crate::open::Target;
 use assay_base::Geometry;
-use std::fmt;
 use std::fs::File;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
-use std::path::{Path, PathBuf};
-
-/// Size and blocks of an open target.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Shape {
-    /// Usable bytes, from offset 0.
-    pub size: u64,
-    /// Offsets and lengths are multiples of this.
-    pub logical_block: u32,
-    /// What the medium writes at once.
-    pub physical_block: u32,
-    /// Addresses of buffers are multiples of this.
-    pub dma_alignment: u32,
-    /// Whether it is open for direct I/O.
-    pub direct: bool,
-}
-
-impl Shape {
-    /// What the engine needs of it.
-    pub fn geometry(&self) -> Geometry {
-        Geometry { size: self.size, block: self.logical_block }
-    }
-}
-
-impl fmt::Display for Shape {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Shape { size, logical_block, physical_block, .. } = self;
-        write!(f, "{size} bytes, blocks of {logical_block} (physical {physical_block})")
-    }
-}
-
-/// By what a target is known to be the same later on (S12).
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub(super) struct Seal {
-    given: PathBuf,
-    kind: Kind,
-    size: u64,
-    diskseq: Option<u64>,
-    serial: Option<String>,
-}
-
-impl Seal {
-    pub(super) fn of_device(given: &Path, number: DevNum, file: &File, shape: &Shape, roots: &Roots) -> Seal {
-        let size = kernel::size(file.as_fd()).unwrap_or(shape.size);
-        let serial = Identity::read(roots, number).and_then(|id| id.serial);
-        let diskseq = kernel::disk_sequence(file.as_fd());
-        Seal { given: given.to_path_buf(), kind: Kind::Block(number), size, diskseq, serial }
-    }
-
-    pub(super) fn of_file(given: &Path, inode: Inode, size: u64) -> Seal {
-        Seal { given: given.to_path_buf(), kind: Kind::File(inode), size, diskseq: None, serial: None }
-    }
-
-    /// S12: what has changed since, if anything.
-    fn check(&self, roots: &Roots, file: &File) -> Result<(), String> {
-        let stat = rustix::fs::fstat(file).map_err(|e| format!("fstat: {e}"))?;
-        let named =
-            rustix::fs::stat(&self.given).map_err(|e| format!("{} leads nowhere now: {e}", self.given.display()))?;
-        if kind(&stat) != self.kind || kind(&named) != self.kind {
-            return Err(format!("{} was {}, and leads to {} now", self.given.display(), self.kind, kind(&named)));
-        }
-        match self.kind {
-            Kind::Block(number) => self.check_device(roots, file, number),
-            _ => self.check_file(file, stat.st_nlink),
-        }
-    }
-
-    fn check_device(&self, roots: &Roots, file: &File, number: DevNum) -> Result<(), String> {
-        let size = kernel::size(file.as_fd()).map_err(|e| format!("BLKGETSIZE64: {e}"))?;
-        if size != self.size {
-            return Err(format!("its size was {} bytes and is {size} now", self.size));
-        }
-        let sequence = kernel::disk_sequence(file.as_fd());
-        if sequence != self.diskseq {
-            return Err(format!("its disk sequence number was {:?} and is {sequence:?} now", self.diskseq));
-        }
-        let serial = Identity::read(roots, number).and_then(|id| id.serial);
-        if serial != self.serial {
-            return Err(format!("its serial number was {:?} and is {serial:?} now", self.serial));
-        }
-        Ok(())
-    }
-
-    fn check_file(&self, file: &File, names: impl Into<u64>) -> Result<(), String> {
-        if names.into() != 1 {
-            return Err("it has a second name now".into());
-        }
-        match regular::has_label(file, self.size) {
-            Ok(true) => Ok(()),
-            Ok(false) => Err(format!("its length of {} bytes or its label has changed", self.size)),
-            Err(e) => Err(format!("its label could not be read: {e}")),
-        }
-    }
-}
 
 /// What a permit stands on. S12 is asked again and again later, S15 is the readers'.
 const OF_DEVICES: [RuleId; 14] = {
@@ -130,7 +34,7 @@ pub struct Permit {
     roots: Roots,
     exam: Examination,
     shape: Shape,
-    seal: Seal,
+    fingerprint: Fingerprint,
     created: bool,
 }
 
@@ -139,8 +43,8 @@ impl Permit {
         let asked = |id: &RuleId| exam.rules.iter().any(|answer| answer.id == *id && answer.passes());
         let every: &[RuleId] = if matches!(exam.kind, Kind::Block(_)) { &OF_DEVICES } else { &OF_FILES };
         assert!(every.iter().all(asked), "a permit stands on the answer of every rule");
-        let Opened { file, disk, shape, seal } = opened;
-        Permit { file, _disk: disk, roots, exam, shape, seal, created: false }
+        let Opened { file, disk, shape, fingerprint } = opened;
+        Permit { file, _disk: disk, roots, exam, shape, fingerprint, created: false }
     }
 
     /// Marks it as a file this process created.
@@ -189,7 +93,7 @@ impl Permit {
     /// # Errors
     /// The device was replaced, resized or renamed.
     pub fn recheck(&self) -> Result<(), Refusal> {
-        self.seal.check(&self.roots, &self.file).map_err(|why| {
+        self.fingerprint.check(&self.roots, &self.file).map_err(|why| {
             let rules = vec![RuleAnswer::new(RuleId::S12, Err(why))];
             refusal(Examination { rules, ..self.exam.clone() })
         })
@@ -227,7 +131,7 @@ impl Permit {
             return Ok(false);
         }
         let named = rustix::fs::lstat(&self.exam.real)?;
-        if kind(&named) != self.seal.kind {
+        if kind(&named) != self.fingerprint.kind {
             return Err(io::Error::other(format!(
                 "{} is another file now; it was not removed",
                 self.exam.real.display()

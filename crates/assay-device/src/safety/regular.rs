@@ -1,14 +1,15 @@
 //! The rules of files (S10): only files this program made, with their space reserved, are written to.
 
-use super::gate::{Inquiry, Mode, Opened, log_disk};
-use super::label::{self, LABEL_LEN};
+use super::fingerprint::{Fingerprint, Opened, has_label};
+use super::inquiry::{Inquiry, Mode};
+use super::label::LABEL_LEN;
 use super::openers::{Inode, LOOKS, Wanted, openers, settled, wait_a_little};
-use super::permit::{Seal, Shape};
-use super::roots::DevNum;
+use super::roots::{DevNum, Roots};
 use super::rule::{RuleId, Unopened};
+use super::shape::Shape;
 use super::subject::Subject;
 use super::watermark::{self, Watermark};
-use super::{content, family, kernel, usage};
+use super::{family, kernel, usage};
 use rustix::fs::{FlockOperation, OFlags};
 use rustix::io::Errno;
 use std::fs::File;
@@ -49,8 +50,8 @@ pub(super) fn inquire(inquiry: &mut Inquiry<'_>, subject: &Subject, inode: Inode
     let locked = lock(inquiry, &file, inode);
     inquiry.answer(RuleId::S13, locked);
     inquiry.fits_size(shape.size);
-    let seal = Seal::of_file(inquiry.request.path, inode, whole.size);
-    Some(Opened { file, disk: None, shape, seal })
+    let fingerprint = Fingerprint::of_file(inquiry.request.path, inode, whole.size);
+    Some(Opened { file, disk: None, shape, fingerprint })
 }
 
 /// For direct I/O where the file system knows it, else through the cache.
@@ -76,14 +77,6 @@ pub(super) fn shape(file: &File, direct: bool) -> Result<Shape, String> {
     }
     let size = size / u64::from(offset) * u64::from(offset);
     Ok(Shape { size, logical_block: offset, physical_block: offset, dma_alignment: memory, direct })
-}
-
-/// Whether the file's last 4 KiB are our label for exactly this length.
-pub(super) fn has_label(file: &File, size: u64) -> std::io::Result<bool> {
-    let Some(at) = size.checked_sub(LABEL_LEN) else { return Ok(false) };
-    let mut block = content::Aligned::new(LABEL_LEN as usize);
-    let got = content::read_at_most(file, block.bytes(), at)?;
-    Ok(got as u64 == LABEL_LEN && file.metadata()?.len() == size && label::is_label(block.bytes(), size))
 }
 
 /// S10.
@@ -200,4 +193,11 @@ fn lock(inquiry: &Inquiry<'_>, file: &File, inode: Inode) -> Result<String, Stri
         wait_a_little();
     }
     Ok("locked".into())
+}
+
+/// The log directory's own disk, for the watermark of files.
+fn log_disk(roots: &Roots, log_dir: &Path) -> Option<DevNum> {
+    let real = usage::existing(log_dir);
+    let stat = rustix::fs::stat(&real).ok()?;
+    usage::disk_under(roots, &real, DevNum::of(stat.st_dev))
 }

@@ -1,9 +1,10 @@
 //! Scratch files: made by us, labelled, with their space reserved, admitted without a token, removed only by who made them.
 
 use super::content::Aligned;
-use super::gate::{Gate, Request};
+use super::gate::Gate;
 use super::label::{self, LABEL_LEN};
 use super::permit::Permit;
+use super::request::Request;
 use super::rule::{Refusal, RuleAnswer, RuleId};
 use super::subject::kind;
 use super::usage;

@@ -4,7 +4,7 @@ use assay_base::{Code, Completion, Instant, Op, Ticket};
 
 /// One queue entry of an operation.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Part {
+pub(super) enum QueueEntry {
     /// The read or write itself.
     Transfer,
     /// The flush that a durable write is followed by.
@@ -14,15 +14,15 @@ pub(super) enum Part {
 /// Marks the entry of a flush in the kernel's user data, above the ticket.
 const FLUSH: u64 = 1 << 32;
 
-impl Part {
+impl QueueEntry {
     /// What the kernel gives back with the completion.
     pub(super) fn user_data(self, ticket: Ticket) -> u64 {
-        u64::from(ticket.0) | if self == Part::Flush { FLUSH } else { 0 }
+        u64::from(ticket.0) | if self == QueueEntry::Flush { FLUSH } else { 0 }
     }
 
     /// Whose completion it is.
-    pub(super) fn of(user_data: u64) -> (Ticket, Part) {
-        (Ticket(user_data as u32), if user_data & FLUSH == 0 { Part::Transfer } else { Part::Flush })
+    pub(super) fn of(user_data: u64) -> (Ticket, QueueEntry) {
+        (Ticket(user_data as u32), if user_data & FLUSH == 0 { QueueEntry::Transfer } else { QueueEntry::Flush })
     }
 }
 
@@ -74,14 +74,14 @@ impl Flight {
     pub(super) fn ended(
         &mut self,
         ticket: Ticket,
-        part: Part,
+        part: QueueEntry,
         result: Result<u32, Code>,
         completed: Instant,
     ) -> Option<Completion> {
         assert!(self.flying && self.open > 0, "the kernel completes an operation once");
         match part {
-            Part::Transfer => self.moved = result,
-            Part::Flush => self.flushed = result,
+            QueueEntry::Transfer => self.moved = result,
+            QueueEntry::Flush => self.flushed = result,
         }
         self.open -= 1;
         if self.open > 0 {
@@ -122,11 +122,11 @@ mod tests {
             (Ok(4096), Err(Code::NOT_SUBMITTED), Err(Code::NOT_SUBMITTED)),
         ] {
             // The kernel may tell of the two in either order where memory for the flush was short.
-            for order in [[Part::Transfer, Part::Flush], [Part::Flush, Part::Transfer]] {
+            for order in [[QueueEntry::Transfer, QueueEntry::Flush], [QueueEntry::Flush, QueueEntry::Transfer]] {
                 let mut flight = Flight::of(&op, 2);
                 flight.enter(at, later);
                 flight.enter(later, latest);
-                let of = |part| if part == Part::Transfer { moved } else { flushed };
+                let of = |part| if part == QueueEntry::Transfer { moved } else { flushed };
                 assert_eq!(flight.ended(Ticket(3), order[0], of(order[0]), later), None);
                 let ended = flight.ended(Ticket(3), order[1], of(order[1]), latest).unwrap();
                 assert_eq!((ended.result, ended.issued, ended.accepted), (result, at, later), "{moved:?} {flushed:?}");
@@ -138,8 +138,8 @@ mod tests {
     #[test]
     fn the_kernels_user_data_names_ticket_and_part() {
         for ticket in [0, 7, u32::MAX].map(Ticket) {
-            for part in [Part::Transfer, Part::Flush] {
-                assert_eq!(Part::of(part.user_data(ticket)), (ticket, part));
+            for part in [QueueEntry::Transfer, QueueEntry::Flush] {
+                assert_eq!(QueueEntry::of(part.user_data(ticket)), (ticket, part));
             }
         }
     }

@@ -24,7 +24,7 @@ use crate::clock::{Clock, sharpen_sleeps};
 use crate::facts::{EngineError, EngineFacts, Health, Slots};
 use crate::open::Target;
 use assay_base::{BlockDevice, Code, Completion, Device, Direction, Done, Geometry, Instant, Op, Span, Ticket};
-use flight::{Flight, Part};
+use flight::{Flight, QueueEntry};
 use io_uring::squeue::{Entry, Flags};
 use io_uring::types::{Fd, FsyncFlags, SubmitArgs, Timespec};
 use io_uring::{EnterFlags, IoUring, opcode};
@@ -52,7 +52,7 @@ pub struct Uring {
     /// State of each ticket.
     flights: Vec<Flight>,
     /// The ticket of each entry in the submission queue, in its order.
-    queued: Vec<(Ticket, Part)>,
+    queued: Vec<(Ticket, QueueEntry)>,
     /// Completions found but not yet fetched by `poll`.
     found: Done,
     /// Entries that the kernel has and has not brought back.
@@ -139,13 +139,13 @@ impl Uring {
             (Direction::Read, None) => opcode::Read::new(fd, at, len).offset(offset).build(),
             (Direction::Write, None) => opcode::Write::new(fd, at, len).offset(offset).rw_flags(flags).build(),
         };
-        entry.flags(self.file_flags).user_data(Part::Transfer.user_data(ticket))
+        entry.flags(self.file_flags).user_data(QueueEntry::Transfer.user_data(ticket))
     }
 
     /// The entry of the flush behind a durable write of `ticket`.
     fn flush_behind(&self, ticket: Ticket, target: u16) -> Entry {
         let flush = opcode::Fsync::new(self.handles[usize::from(target)]).flags(FsyncFlags::DATASYNC).build();
-        flush.flags(self.file_flags).user_data(Part::Flush.user_data(ticket))
+        flush.flags(self.file_flags).user_data(QueueEntry::Flush.user_data(ticket))
     }
 
     /// Queues the entries of `op`, which goes to `offset` of its file.
@@ -157,16 +157,16 @@ impl Uring {
             && op.direction == Direction::Write
         {
             self.flights[ticket.0 as usize] = Flight::of(op, 2);
-            self.push(ticket, Part::Transfer, &entry.flags(self.file_flags | Flags::IO_LINK));
-            self.push(ticket, Part::Flush, &self.flush_behind(ticket, op.target));
+            self.push(ticket, QueueEntry::Transfer, &entry.flags(self.file_flags | Flags::IO_LINK));
+            self.push(ticket, QueueEntry::Flush, &self.flush_behind(ticket, op.target));
         } else {
             self.flights[ticket.0 as usize] = Flight::of(op, 1);
-            self.push(ticket, Part::Transfer, &entry);
+            self.push(ticket, QueueEntry::Transfer, &entry);
         }
     }
 
     #[inline]
-    fn push(&mut self, ticket: Ticket, part: Part, entry: &Entry) {
+    fn push(&mut self, ticket: Ticket, part: QueueEntry, entry: &Entry) {
         // SAFETY: the entry points to the ticket's slot, which stays mapped and untouched until its completion.
         unsafe { self.ring.submission().push(entry) }.expect("the queue holds the entries of all tickets");
         self.queued.push((ticket, part));
@@ -176,7 +176,7 @@ impl Uring {
     #[inline]
     fn batch(&self) -> usize {
         let count = self.queued.len().min(BATCH);
-        count + usize::from(matches!(self.queued.get(count), Some((_, Part::Flush))))
+        count + usize::from(matches!(self.queued.get(count), Some((_, QueueEntry::Flush))))
     }
 
     /// The offset in its file if the kernel may see `op` at all.
@@ -261,7 +261,7 @@ impl Uring {
     /// Takes what lies in the completion queue; it was there at `completed`.
     fn reap(&mut self, completed: Instant) {
         for entry in self.ring.completion() {
-            let (ticket, part) = Part::of(entry.user_data());
+            let (ticket, part) = QueueEntry::of(entry.user_data());
             self.in_kernel -= 1;
             let moved = entry.result();
             let result = if moved < 0 { Err(Code(-moved)) } else { Ok(moved as u32) };

@@ -11,12 +11,14 @@ mod check;
 mod derived;
 mod echo;
 mod keys;
+mod kind;
 mod like_act;
 mod strict;
 mod suggest;
 
 pub use derived::{Derived, IndexRates, StorageRates};
 pub use echo::{open_failed, write_banner, write_configuration, write_usage};
+pub use kind::Kind;
 pub use like_act::{Outcome, read_like_act};
 pub use strict::{read, read_bytes};
 
@@ -34,25 +36,6 @@ pub fn looks_like(text: &str) -> bool {
     let tags: Vec<(String, bool)> = text.lines().take(10_000).map(tag).collect();
     let ours = tags.iter().any(|(tag, equals)| *equals && tag == "model");
     !ours && tags.iter().any(|(tag, _)| keys::find(tag).is_some())
-}
-
-/// Which of ACT's two programs a file is for.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub enum Kind {
-    /// `act_storage`.
-    Storage,
-    /// `act_index`.
-    Index,
-}
-
-impl Kind {
-    /// The program's name.
-    pub fn program(self) -> &'static str {
-        match self {
-            Kind::Storage => "act_storage",
-            Kind::Index => "act_index",
-        }
-    }
 }
 
 /// An ACT config file as it is meant. Rates are for all devices together.

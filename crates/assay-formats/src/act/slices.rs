@@ -12,14 +12,14 @@ use std::io::BufRead;
 
 /// One histogram in one slice.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Cell {
+pub struct Counted {
     /// Operations that ended in the slice.
     pub operations: u64,
     /// The same by bucket.
     pub buckets: [u64; BUCKETS],
 }
 
-impl Cell {
+impl Counted {
     /// Operations that took 2^`column` units or longer; the column 0 is "over 1 ms" (or 1 µs).
     pub fn over(&self, column: usize) -> u64 {
         self.buckets.iter().skip(column + 1).fold(0, |sum, count| sum.saturating_add(*count))
@@ -45,7 +45,7 @@ pub struct Slice {
     /// Its end, from the start of the test.
     pub end: Span,
     /// One cell per histogram, in the order of [`SliceTable::names`].
-    pub cells: Vec<Cell>,
+    pub cells: Vec<Counted>,
 }
 
 /// The table.
@@ -89,7 +89,7 @@ pub fn tabulate<R: BufRead>(log: &mut Log<R>, names: &[String], slice: Span) -> 
     let slice = whole_intervals(log.header(), slice);
     let mut table =
         SliceTable { unit: log.header().unit, slice, names: names.to_vec(), slices: Vec::new(), end: Span::ZERO };
-    let mut before = vec![Cell { operations: 0, buckets: [0; BUCKETS] }; names.len()];
+    let mut before = vec![Counted { operations: 0, buckets: [0; BUCKETS] }; names.len()];
     while let Some(item) = log.next() {
         let Item::Block(block) = item? else {
             continue;
@@ -115,7 +115,7 @@ fn whole_intervals(header: &Header, slice: Span) -> Span {
 }
 
 /// The cells of the slice that `block` ends; `before` becomes the counts at its end.
-fn advance<R>(log: &Log<R>, names: &[String], block: &Block, before: &mut [Cell]) -> Result<Vec<Cell>, LogError>
+fn advance<R>(log: &Log<R>, names: &[String], block: &Block, before: &mut [Counted]) -> Result<Vec<Counted>, LogError>
 where
     R: BufRead,
 {
@@ -123,7 +123,7 @@ where
     for (name, old) in names.iter().zip(before) {
         let reading = block.readings.iter().find(|reading| log.names()[reading.histogram] == *name);
         let new = match reading {
-            Some(reading) => Cell { operations: reading.total, buckets: reading.buckets },
+            Some(reading) => Counted { operations: reading.total, buckets: reading.buckets },
             None => old.clone(),
         };
         cells.push(difference(&new, old).ok_or_else(|| {
@@ -135,12 +135,12 @@ where
     Ok(cells)
 }
 
-fn difference(new: &Cell, old: &Cell) -> Option<Cell> {
+fn difference(new: &Counted, old: &Counted) -> Option<Counted> {
     let mut buckets = [0; BUCKETS];
     for (bucket, (new, old)) in buckets.iter_mut().zip(new.buckets.iter().zip(&old.buckets)) {
         *bucket = new.checked_sub(*old)?;
     }
-    Some(Cell { operations: new.operations.checked_sub(old.operations)?, buckets })
+    Some(Counted { operations: new.operations.checked_sub(old.operations)?, buckets })
 }
 
 /// Writes the table of `reads` and `device-reads` as the analyzer of ACT 3.0 and 4.0 wrote it, from the line that names the
@@ -181,7 +181,7 @@ const OLD_BUCKETS: usize = 17;
 
 /// The shown percentages of both histograms, one after the other.
 fn old_row(slice: &Slice, shown: &[usize]) -> Vec<f64> {
-    let over = |cell: &Cell, column: usize| {
+    let over = |cell: &Counted, column: usize| {
         let percent =
             |count: u64| if cell.operations == 0 { 0.0 } else { count as f64 / cell.operations as f64 * 100.0 };
         let sum: f64 = cell.buckets[column + 1..OLD_BUCKETS].iter().map(|count| percent(*count)).sum();

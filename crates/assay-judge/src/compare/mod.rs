@@ -13,8 +13,7 @@ pub use page::html;
 pub use render::text;
 pub use sample::Sampled;
 
-use crate::judgement::{Judgement, Outcome, Part};
-use crate::render::html::headline::{self, device};
+use crate::judgement::{Judgement, Outcome, Part, TargetTotals};
 use crate::verdict::Verdict;
 use assay_base::{Measure, Span};
 use assay_record::CloseReason;
@@ -46,7 +45,7 @@ pub struct Comparison {
     /// The watermarks of the runs that carry any, in the order given: what limits a run limits what is said of it here.
     pub watermarks: Vec<Marked>,
     /// What was run, in the order given.
-    pub runs: Vec<Told>,
+    pub runs: Vec<RunSummary>,
     /// The runs, best first.
     pub ranking: Vec<Ranked>,
     /// Criteria by their text, with the outcome in each run, in the order given.
@@ -66,7 +65,7 @@ pub struct Marked {
 
 /// What a run was on, and how much it did.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Told {
+pub struct RunSummary {
     /// Its label.
     pub label: String,
     /// Its targets with what they say of themselves.
@@ -135,13 +134,13 @@ pub struct Figure {
 }
 
 impl Run {
-    fn told(&self) -> Told {
+    fn told(&self) -> RunSummary {
         let part = &self.judgement.part;
-        let (rate, bytes_per_second) = headline::throughput(part).unzip();
-        Told {
+        let (rate, bytes_per_second) = part.throughput().unzip();
+        RunSummary {
             label: self.label.clone(),
-            devices: part.targets.iter().map(device).collect(),
-            when: headline::when(&self.judgement),
+            devices: part.targets.iter().map(TargetTotals::device).collect(),
+            when: self.judgement.when(),
             measured_ns: part.measured_ns,
             rate,
             bytes_per_second,

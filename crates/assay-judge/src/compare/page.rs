@@ -2,13 +2,12 @@
 //! escaped in the template.
 
 use super::render::{answer, outcome, titled, value};
-use super::{Answer, Comparison, Figure, Marked, Ranked, StreamRow, Told};
+use super::{Answer, Comparison, Figure, Marked, Ranked, RunSummary, StreamRow};
 use crate::judgement::Outcome;
 use crate::render::chart::{Chart, series_class};
 use crate::render::html::distribution::{self, Distribution};
-use crate::render::html::embed::{self, STYLE};
-use crate::render::html::figures::{ABSENT, per_second};
-use crate::render::html::{Badge, Watermark, headline, write};
+use crate::render::html::figures::{ABSENT, megabytes, per_second};
+use crate::render::html::{Badge, Frame, Watermark, write};
 use crate::words::clock;
 use askama::Template;
 use assay_base::Span;
@@ -16,12 +15,9 @@ use std::fmt;
 
 /// The page.
 pub fn html(comparison: &Comparison, labels: &[String], out: &mut dyn fmt::Write) -> fmt::Result {
-    let (scripts, styles) = ([], [STYLE]);
     let criteria = comparison.criteria.iter();
     let view = View {
-        policy: embed::policy(&scripts, &styles),
-        scripts,
-        styles,
+        frame: Frame::still(),
         comparison,
         labels,
         watermarks: watermarks(&comparison.watermarks),
@@ -38,9 +34,7 @@ pub fn html(comparison: &Comparison, labels: &[String], out: &mut dyn fmt::Write
 #[derive(Template)]
 #[template(path = "compare.html")]
 struct View<'a> {
-    policy: String,
-    scripts: [&'static str; 0],
-    styles: [&'static str; 1],
+    frame: Frame,
     comparison: &'a Comparison,
     labels: &'a [String],
     watermarks: Vec<(String, Vec<Watermark<'a>>)>,
@@ -51,7 +45,7 @@ struct View<'a> {
 }
 
 struct RunRow<'a> {
-    told: &'a Told,
+    told: &'a RunSummary,
     rate: String,
     megabytes: String,
     measured: String,
@@ -73,12 +67,12 @@ struct OutcomeCell {
 struct StreamTable<'a> {
     id: String,
     title: String,
-    figures: Vec<(&'a str, Vec<Cell>)>,
+    figures: Vec<(&'a str, Vec<FigureCell>)>,
     keys: Vec<(String, &'a str)>,
     charts: Option<[Chart; 2]>,
 }
 
-struct Cell {
+struct FigureCell {
     value: String,
     against_first: Option<String>,
     differs: bool,
@@ -95,16 +89,16 @@ fn watermarks(all: &[Marked]) -> Vec<(String, Vec<Watermark<'_>>)> {
     }
     let mut shown = Vec::new();
     for (labels, marked) in groups {
-        shown.push((labels.join(", "), marked.watermarks.iter().map(|mark| Watermark::new(mark)).collect()));
+        shown.push((labels.join(", "), Watermark::all(&marked.watermarks)));
     }
     shown
 }
 
-fn run(told: &Told) -> RunRow<'_> {
+fn run(told: &RunSummary) -> RunRow<'_> {
     RunRow {
         told,
         rate: told.rate.map_or(ABSENT.to_owned(), per_second),
-        megabytes: told.bytes_per_second.map_or(ABSENT.to_owned(), headline::megabytes),
+        megabytes: told.bytes_per_second.map_or(ABSENT.to_owned(), megabytes),
         measured: clock(told.measured_ns),
     }
 }
@@ -153,9 +147,9 @@ fn stream<'a>(index: usize, row: &'a StreamRow, labels: &'a [String]) -> StreamT
 }
 
 /// Each run's value, and what it is against the first run's.
-fn cells(figure: &Figure) -> Vec<Cell> {
+fn cells(figure: &Figure) -> Vec<FigureCell> {
     let found = std::iter::once(None).chain(figure.against_first.iter().map(Some));
-    let cell = |(v, found): (&Option<f64>, Option<&Answer>)| Cell {
+    let cell = |(v, found): (&Option<f64>, Option<&Answer>)| FigureCell {
         value: value(figure, *v),
         against_first: found.map(|found| answer(figure, found)),
         differs: matches!(found, Some(Answer::Differs { .. } | Answer::Worse | Answer::Better)),

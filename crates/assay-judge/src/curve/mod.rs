@@ -19,8 +19,7 @@ mod render;
 pub use page::html;
 pub use render::text;
 
-use crate::judgement::{Judgement, Outcome, StreamTotals};
-use crate::render::html::headline::device;
+use crate::judgement::{Judgement, Outcome, StreamTotals, TargetTotals};
 use crate::verdict::Verdict;
 use assay_base::{Multiple, Share};
 use serde::{Deserialize, Serialize};
@@ -111,7 +110,7 @@ impl Curve {
             }
         }
         if !judgement.part.targets.is_empty() {
-            self.devices = judgement.part.targets.iter().map(device).collect();
+            self.devices = judgement.part.targets.iter().map(TargetTotals::device).collect();
         }
         self.add(Point::of(share, load, judgement, &self.stream, directory));
     }

@@ -3,10 +3,9 @@
 use super::render::{length, maximum, summary};
 use super::{Curve, Point};
 use crate::render::chart::{Axis, Chart, Mark, Unit, series_class};
-use crate::render::html::distribution::{self, Distribution};
-use crate::render::html::embed::{self, STYLE};
+use crate::render::html::distribution::Overlay;
 use crate::render::html::figures::{ABSENT, per_second, time};
-use crate::render::html::{Badge, Watermark, report_beside, write};
+use crate::render::html::{Badge, Frame, Watermark, report_beside, write};
 use askama::Template;
 use std::fmt;
 use std::path::Path;
@@ -17,26 +16,19 @@ const HEIGHT: f64 = 300.0;
 
 /// The page.
 pub fn html(curve: &Curve, out: &mut dyn fmt::Write) -> fmt::Result {
-    let (scripts, styles) = ([], [STYLE]);
     let drawn = spread(curve);
-    let labels: Vec<String> = drawn.iter().map(|point| format!("{} ({})", point.share, point.load)).collect();
-    let distributions: Vec<Distribution<'_>> = (drawn.iter().zip(&labels).enumerate())
-        .map(|(series, (point, label))| Distribution::of_nines(series, label, &point.nines))
-        .collect();
+    let labelled = drawn.iter().map(|point| (format!("{} ({})", point.share, point.load), point.nines.as_slice()));
     let view = View {
-        policy: embed::policy(&scripts, &styles),
-        scripts,
-        styles,
+        frame: Frame::still(),
         curve,
         targets: curve.targets.join(", "),
         length: length(curve),
         maximum: maximum(curve),
         summary: summary(curve),
         badge: Badge::of(curve.verdict()),
-        watermarks: curve.watermarks.iter().map(|mark| Watermark::new(mark)).collect(),
+        watermarks: Watermark::all(&curve.watermarks),
         response: (curve.line().len() >= 2).then(|| response(curve)),
-        keys: labels.iter().enumerate().map(|(series, label)| (series_class(series), label.as_str())).collect(),
-        beyond: (!drawn.is_empty()).then(|| distribution::beyond(&curve.stream, "response", &distributions)),
+        beyond: Overlay::of_nines(&curve.stream, labelled),
         rows: curve.points.iter().enumerate().map(|(index, point)| row(curve, index, point)).collect(),
     };
     write(&view, out)
@@ -45,9 +37,7 @@ pub fn html(curve: &Curve, out: &mut dyn fmt::Write) -> fmt::Result {
 #[derive(Template)]
 #[template(path = "curve.html")]
 struct View<'a> {
-    policy: String,
-    scripts: [&'static str; 0],
-    styles: [&'static str; 1],
+    frame: Frame,
     curve: &'a Curve,
     targets: String,
     length: String,
@@ -56,8 +46,7 @@ struct View<'a> {
     badge: Badge,
     watermarks: Vec<Watermark<'a>>,
     response: Option<Chart>,
-    keys: Vec<(String, &'a str)>,
-    beyond: Option<Chart>,
+    beyond: Option<Overlay>,
     rows: Vec<Row<'a>>,
 }
 

@@ -2,7 +2,7 @@
 
 use crate::finding::failed::is_damage;
 use crate::finding::log::{Contradiction, Sums, Unbalanced};
-use crate::fold::cell::sparse_total;
+use crate::fold::counters::sparse_total;
 use crate::fold::layout::Layout;
 use assay_record::{Close, FlowInterval, Header, Interval, Timing};
 use std::collections::BTreeMap;

@@ -18,7 +18,7 @@ const EVENTS: usize = 100;
 
 /// What a reading tells beside the one before.
 #[derive(Debug, PartialEq, Eq)]
-pub enum Told {
+pub enum ClockNotice {
     /// Nothing special.
     Nothing,
     /// The wall clock was set: worth a note.
@@ -47,20 +47,20 @@ impl ClockFold {
 
     /// The readings collected with an interval that ended at `end_ns` on the run's time line; `at_ns` is where events of now
     /// stand in measured time.
-    pub fn observe(&mut self, sample: ClockSample, end_ns: u64, at_ns: u64) -> Told {
+    pub fn observe(&mut self, sample: ClockSample, end_ns: u64, at_ns: u64) -> ClockNotice {
         let clocks = self.clocks.get_or_insert(Clocks { start: sample, end: sample, events: Vec::new() });
         clocks.end = sample;
-        let Some(before) = self.last.replace(sample) else { return Told::Nothing };
+        let Some(before) = self.last.replace(sample) else { return ClockNotice::Nothing };
         let since = |now: u64, then: u64| i128::from(now) - i128::from(then);
         let ran = since(sample.at_ns, before.at_ns);
         let (mono, boot) = (since(sample.mono_ns, before.mono_ns), since(sample.boot_ns, before.boot_ns));
         let real = since(sample.real_ns, before.real_ns);
         let (slept, set) = (boot - mono, real - boot);
         if i128::from(sample.at_ns) + NOISE_NS < i128::from(end_ns) {
-            return Told::Contradiction(ClockFault::Early);
+            return ClockNotice::Contradiction(ClockFault::Early);
         }
         if ran < 0 || mono < 0 || slept < -NOISE_NS || (ran - mono).abs() > NOISE_NS + ran * BENT_PPM / 1_000_000 {
-            return Told::Contradiction(ClockFault::Differ { ran, monotonic: mono, boot });
+            return ClockNotice::Contradiction(ClockFault::Differ { ran, monotonic: mono, boot });
         }
         let mut event = |what: &str, by: i128| {
             let by_ns = by.clamp(i64::MIN.into(), i64::MAX.into()) as i64;
@@ -71,16 +71,16 @@ impl ClockFold {
             Span::from_ms((by_ns.unsigned_abs() + 500_000) / 1_000_000)
         };
         if slept > NOISE_NS {
-            return Told::Slept(event("slept", slept).as_ns());
+            return ClockNotice::Slept(event("slept", slept).as_ns());
         }
         if set.abs() > NOISE_NS {
             let by = event("wall-clock-set", set).human();
             let way = if set > 0 { "forward" } else { "back" };
-            return Told::Set(format!(
+            return ClockNotice::Set(format!(
                 "the wall clock was set {way} by {by} during the run; no length of time is taken from it"
             ));
         }
-        Told::Nothing
+        ClockNotice::Nothing
     }
 
     /// What was seen; `None` where no clock was read.
@@ -118,10 +118,10 @@ mod tests {
             let mut fold = ClockFold::default();
             fold.begin(Some(at(S, 100 * S, 200 * S, 900 * S)));
             let told = match fold.observe(next, end, 7) {
-                Told::Nothing => "nothing".to_owned(),
-                Told::Set(text) => text,
-                Told::Slept(ns) => format!("slept for {}", Span::from_ns(ns).human()),
-                Told::Contradiction(why) => format!("contradict: {why}"),
+                ClockNotice::Nothing => "nothing".to_owned(),
+                ClockNotice::Set(text) => text,
+                ClockNotice::Slept(ns) => format!("slept for {}", Span::from_ns(ns).human()),
+                ClockNotice::Contradiction(why) => format!("contradict: {why}"),
             };
             assert!(told.contains(expected), "{what}: {told}");
         }

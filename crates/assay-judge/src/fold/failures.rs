@@ -2,7 +2,7 @@
 
 use crate::finding::failed::Failures;
 use crate::finding::{Finding, Kind, nowhere};
-use crate::fold::cell::{add_parts, parts};
+use crate::fold::counters::{add_parts, parts};
 use crate::fold::layout::Layout;
 use crate::fold::notes::Notes;
 use crate::judgement::Deciding;

@@ -1,6 +1,6 @@
 //! The slices that a result lists.
 
-use crate::fold::cell::Cell;
+use crate::fold::counters::Counters;
 use crate::fold::layout::Layout;
 use crate::fold::window::Window;
 use crate::judgement::{Slice, SliceStream};
@@ -65,7 +65,7 @@ fn note(window: &Window, CameOut { within, flaw }: CameOut, usual_ns: u64) -> Op
 }
 
 fn streams(window: &Window, layout: &Layout) -> Vec<SliceStream> {
-    let entry = |stream: usize, target: Option<&str>, cell: &Cell| SliceStream {
+    let entry = |stream: usize, target: Option<&str>, cell: &Counters| SliceStream {
         stream: layout.streams[stream].name.clone(),
         target: target.map(str::to_owned),
         counts: cell.counts(),

@@ -51,6 +51,6 @@ impl Late {
         let allowed = self.gap_ns.saturating_add(margin_ns);
         let longer = thresholds.bounds().partition_point(|bound| *bound < allowed) + 1;
         // A gap above all boundaries lies in the last bucket, which begins at the last of them.
-        self.idle_in.get(longer.min(thresholds.buckets() - 1)..).map_or(0, crate::fold::cell::total)
+        self.idle_in.get(longer.min(thresholds.buckets() - 1)..).map_or(0, crate::fold::counters::total)
     }
 }

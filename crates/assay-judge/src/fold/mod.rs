@@ -6,10 +6,10 @@
 //! `lacks`, `streams` and `reason`.
 
 pub mod accounts;
-pub mod cell;
 pub mod changes;
 pub mod clocks;
 pub mod closing;
+pub mod counters;
 pub mod distributions;
 pub mod environment;
 pub mod events;
@@ -25,6 +25,7 @@ pub mod layout;
 pub mod notes;
 pub mod placement;
 pub mod reason;
+pub mod reported;
 pub mod rests;
 pub mod segment;
 pub mod series;
@@ -33,7 +34,6 @@ pub mod steady;
 pub mod step;
 pub mod streams;
 pub mod targets;
-pub mod told;
 pub mod totals;
 pub mod warm_up;
 pub mod window;

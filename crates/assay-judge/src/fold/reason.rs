@@ -50,9 +50,9 @@ fn also_failed(findings: &[Finding], first: &Finding) -> String {
 /// What else changed in the window that decided: the largest change of level, and what happened by its kind. Empty for nothing.
 fn meanwhile(part: &Part, window: &Deciding) -> String {
     let within = |at_ns: u64| (window.start_ns..window.end_ns).contains(&at_ns);
-    let changes = part.steadiness.iter().flat_map(|it| it.changes.iter().map(move |at| (it, at)));
-    let largest = changes.filter(|(_, at)| within(at.at_ns)).max_by(|a, b| a.1.size().total_cmp(&b.1.size()));
-    let changed = largest.map(|(it, at)| format!("{} at {}", change(it, at), clock(at.at_ns)));
+    let changed = part
+        .largest_change(window.start_ns..window.end_ns)
+        .map(|(it, at)| format!("{} at {}", change(it, at), clock(at.at_ns)));
     let mut kinds: BTreeMap<&str, u64> = BTreeMap::new();
     let told = |event: &&Event| {
         within(event.at_ns) && !matches!(event.what, EventKind::Health | EventKind::Warning | EventKind::Steady)

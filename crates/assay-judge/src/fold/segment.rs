@@ -5,7 +5,7 @@ use crate::finding::course::{CourseFinding, Ending};
 use crate::finding::log::{Contradiction, LogFinding};
 use crate::fold::accounts::Accounts;
 use crate::fold::closing::{self, Ended};
-use crate::fold::told::{Told as Failed, Uncounted};
+use crate::fold::reported::{Reported, Uncounted};
 use crate::fold::warm_up::WarmUp;
 use assay_record::Header;
 
@@ -17,7 +17,7 @@ pub(crate) struct Segment {
     /// What became of its warm-up.
     pub(crate) warm_up: WarmUp,
     /// Failures that events tell of.
-    pub(crate) failed: Failed,
+    pub(crate) failed: Reported,
     /// Why its target was given up, as an event tells.
     lost: Option<String>,
 }
@@ -58,7 +58,7 @@ impl Segment {
     /// A segment begins.
     pub(crate) fn new(header: &Header) -> Segment {
         let (accounts, warm_up) = (Accounts::new(header), WarmUp::new(header));
-        Segment { accounts, warm_up, failed: Failed::default(), lost: None }
+        Segment { accounts, warm_up, failed: Reported::default(), lost: None }
     }
 
     /// What failed in intervals that the log lost.

@@ -1,7 +1,7 @@
 //! Thin lines for charts, folded while the log is read: the width of a point follows from the planned time, so that nothing
 //! has to be thinned afterwards and percentiles are never averaged.
 
-use crate::fold::cell::sparse_total;
+use crate::fold::counters::sparse_total;
 use crate::fold::layout::Layout;
 use crate::fold::placement::Placed;
 use crate::judgement::{Bands, FlowSeries, Heat, Series, StreamSeries};

@@ -10,7 +10,7 @@ use crate::fold::notes::Notes;
 use crate::fold::placement::Placed;
 use crate::fold::rests::Rests;
 use crate::fold::window::{Window, Windows};
-use crate::judge::Options;
+use crate::options::Options;
 use crate::rules::criterion::{Over, Tracker};
 use crate::rules::load::{LoadTracker, Seen};
 use crate::rules::own_lag::OwnLag;

@@ -9,7 +9,7 @@ use crate::finding::log::{Contradiction, LogFinding};
 use crate::finding::target::TargetFinding;
 use crate::finding::{Finding, Kind, deciding};
 use crate::fold::accounts::Place;
-use crate::fold::clocks::Told;
+use crate::fold::clocks::ClockNotice;
 use crate::fold::closing::ended;
 use crate::fold::distributions::Distributions;
 use crate::fold::environment::Environment;
@@ -19,15 +19,15 @@ use crate::fold::integrity::IntegrityFold;
 use crate::fold::layout::Layout;
 use crate::fold::notes::Notes;
 use crate::fold::placement::{Placed, Placement};
+use crate::fold::reported::Uncounted;
 use crate::fold::segment::{Known, Said, Segment};
 use crate::fold::series::SeriesFold;
 use crate::fold::slices::Slices;
 use crate::fold::steady::SteadyFold;
 use crate::fold::targets::Targets;
-use crate::fold::told::Uncounted;
 use crate::fold::totals::Totals;
-use crate::judge::Options;
 use crate::judgement::{Gap, TargetTotals};
+use crate::options::Options;
 use crate::rules::disk;
 use crate::verdict::Verdict;
 use assay_base::{Criterion, Span};
@@ -207,10 +207,10 @@ impl StepFold {
         let Some(sample) = interval.clocks else { return };
         let at_ns = at_ns.unwrap_or(self.placement.reached_ns());
         match self.environment.clocks.observe(sample, interval.end_ns, at_ns) {
-            Told::Nothing => {}
-            Told::Set(text) => self.notes.warn(text),
-            Told::Slept(ns) => self.changed(Flaw::Slept(ns)),
-            Told::Contradiction(why) => self.spoil(Contradiction::Clocks { index: interval.index, why }),
+            ClockNotice::Nothing => {}
+            ClockNotice::Set(text) => self.notes.warn(text),
+            ClockNotice::Slept(ns) => self.changed(Flaw::Slept(ns)),
+            ClockNotice::Contradiction(why) => self.spoil(Contradiction::Clocks { index: interval.index, why }),
         }
     }
 

@@ -1,6 +1,6 @@
 //! The totals of each stream over the measured time, of all its targets and of each.
 
-use crate::fold::cell::{Cell, Lengths};
+use crate::fold::counters::{Counters, Lengths};
 use crate::fold::layout::Layout;
 use crate::fold::step::StepFold;
 use crate::fold::totals::Most;
@@ -47,7 +47,7 @@ fn totals(
     fold: &StepFold,
     stream: usize,
     target: Option<&str>,
-    (cell, in_time): (&Cell, u64),
+    (cell, in_time): (&Counters, u64),
     times: Option<&[Times; 3]>,
     most: Most,
 ) -> StreamTotals {

@@ -1,6 +1,6 @@
 //! Sums over the measured time: of each flow its counts, and what the generator itself cost.
 
-use crate::fold::cell::Cell;
+use crate::fold::counters::Counters;
 use crate::fold::layout::Layout;
 use crate::fold::placement::Placed;
 use crate::judgement::GeneratorCost;
@@ -25,7 +25,7 @@ impl Most {
 #[derive(Clone, Debug)]
 pub(crate) struct FlowTotals {
     /// All that happened in measured time, drains included.
-    pub(crate) cell: Cell,
+    pub(crate) cell: Counters,
     /// What completed within the planned time.
     pub(crate) in_time: u64,
     /// At the end of its intervals.
@@ -50,7 +50,7 @@ pub(crate) struct Totals {
 impl Totals {
     /// Nothing was measured yet.
     pub(crate) fn new(layout: &Layout) -> Totals {
-        let fresh = FlowTotals { cell: Cell::new(layout.thresholds.buckets()), in_time: 0, most: Most::default() };
+        let fresh = FlowTotals { cell: Counters::new(layout.thresholds.buckets()), in_time: 0, most: Most::default() };
         Totals {
             flows: vec![fresh; layout.flows.len()],
             streams: vec![Most::default(); layout.streams.len()],

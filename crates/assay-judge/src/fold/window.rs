@@ -5,7 +5,7 @@
 //! intervals follow each other from its beginning to its end without a hole.
 
 use crate::finding::flaw::Flaw;
-use crate::fold::cell::Cell;
+use crate::fold::counters::Counters;
 use crate::fold::late::Late;
 use crate::fold::layout::Layout;
 use crate::fold::placement::Placed;
@@ -33,9 +33,9 @@ pub struct Window {
     /// It was given before, and measured afresh behind an interruption.
     pub repeated: bool,
     /// One for each flow.
-    pub flows: Vec<Cell>,
+    pub flows: Vec<Counters>,
     /// One for each stream: its flows added up.
-    pub streams: Vec<Cell>,
+    pub streams: Vec<Counters>,
     /// How late the generator was, one for each target; empty where it is not counted.
     pub late: Vec<Late>,
 }
@@ -51,7 +51,7 @@ struct Open {
     invalid: Option<Flaw>,
     intervals: u64,
     mixed: bool,
-    flows: Vec<Cell>,
+    flows: Vec<Counters>,
     late: Vec<Late>,
 }
 
@@ -157,7 +157,7 @@ impl Windows {
         let Placed { at_ns: at, joins, carried, .. } = *placed;
         let repeated = self.last_given.is_some_and(|last| index <= last);
         let late = at > index.saturating_mul(self.length_ns).saturating_add(layout.tolerance_ns());
-        let mut flows = vec![Cell::new(layout.thresholds.buckets()); layout.flows.len()];
+        let mut flows = vec![Counters::new(layout.thresholds.buckets()); layout.flows.len()];
         flows.iter_mut().zip(carried).for_each(|(cell, carried)| cell.carried_in = *carried);
         Open {
             index,
@@ -237,8 +237,8 @@ impl Windows {
 }
 
 /// Adds up flows.
-pub fn sum<'a>(flows: impl Iterator<Item = &'a Cell>, layout: &Layout) -> Cell {
-    let mut sum = Cell::new(layout.thresholds.buckets());
+pub fn sum<'a>(flows: impl Iterator<Item = &'a Counters>, layout: &Layout) -> Counters {
+    let mut sum = Counters::new(layout.thresholds.buckets());
     flows.for_each(|cell| sum.merge(cell));
     sum
 }

@@ -1,11 +1,10 @@
 //! `limit.html`: the path of a search as one page without a script. Names are hostile input, escaped in the template.
 
 use super::{Outcome, Run, Trail};
-use crate::render::chart::{Axis, Chart, Mark, Unit, series_class};
-use crate::render::html::distribution::{self, Distribution};
-use crate::render::html::embed::{self, STYLE};
-use crate::render::html::figures::{ABSENT, per_second, time};
-use crate::render::html::{Badge, Watermark, headline, report_beside, write};
+use crate::render::chart::{Axis, Chart, Mark, Unit};
+use crate::render::html::distribution::Overlay;
+use crate::render::html::figures::{ABSENT, megabytes, per_second, time};
+use crate::render::html::{Badge, Frame, Watermark, report_beside, write};
 use crate::verdict::Verdict;
 use askama::Template;
 use assay_base::Span;
@@ -17,26 +16,19 @@ const HEIGHT: f64 = 300.0;
 
 /// Writes the page.
 pub fn html(trail: &Trail, out: &mut dyn fmt::Write) -> fmt::Result {
-    let (scripts, styles) = ([], [STYLE]);
     let drawn = nearest(trail);
-    let labels: Vec<String> = drawn.iter().map(|run| format!("{} {}", run.load, run.verdict)).collect();
-    let distributions = (drawn.iter().zip(&labels).enumerate())
-        .map(|(series, (run, label))| Distribution::of_nines(series, label, &run.nines))
-        .collect::<Vec<_>>();
+    let labelled = drawn.iter().map(|run| (format!("{} {}", run.load, run.verdict), run.nines.as_slice()));
     let rows = trail.runs.iter().enumerate().map(|(index, run)| row(trail, index, run));
     let view = View {
-        policy: embed::policy(&scripts, &styles),
-        scripts,
-        styles,
+        frame: Frame::still(),
         trail,
         badge: badge(trail.outcome),
         said: trail.outcome.map_or("the search goes on".to_owned(), |outcome| outcome.to_string()),
         length: Span::from_ns(trail.run_ns).human(),
         targets: trail.targets.join(", "),
-        watermarks: trail.watermarks.iter().map(|mark| Watermark::new(mark)).collect(),
+        watermarks: Watermark::all(&trail.watermarks),
         loads: (!trail.runs.is_empty()).then(|| loads(trail)),
-        keys: labels.iter().enumerate().map(|(series, label)| (series_class(series), label.as_str())).collect(),
-        beyond: (!drawn.is_empty()).then(|| distribution::beyond(&stream(trail), "response", &distributions)),
+        beyond: Overlay::of_nines(&stream(trail), labelled),
         stream: stream(trail),
         rows: rows.collect(),
     };
@@ -46,9 +38,7 @@ pub fn html(trail: &Trail, out: &mut dyn fmt::Write) -> fmt::Result {
 #[derive(Template)]
 #[template(path = "limit.html")]
 struct View<'a> {
-    policy: String,
-    scripts: [&'static str; 0],
-    styles: [&'static str; 1],
+    frame: Frame,
     trail: &'a Trail,
     badge: Badge,
     said: String,
@@ -56,8 +46,7 @@ struct View<'a> {
     targets: String,
     watermarks: Vec<Watermark<'a>>,
     loads: Option<Chart>,
-    keys: Vec<(String, &'a str)>,
-    beyond: Option<Chart>,
+    beyond: Option<Overlay>,
     stream: String,
     rows: Vec<Row<'a>>,
 }
@@ -86,7 +75,7 @@ fn row<'a>(trail: &'a Trail, index: usize, run: &'a Run) -> Row<'a> {
         badge: Badge::of(run.verdict),
         limit,
         rate: run.rate.map_or(ABSENT.to_owned(), per_second),
-        megabytes: run.bytes_per_second.map_or(ABSENT.to_owned(), headline::megabytes),
+        megabytes: run.bytes_per_second.map_or(ABSENT.to_owned(), megabytes),
         p99: run.response_p99_ns.map_or(ABSENT.to_owned(), time),
         decided: run.measured.as_deref().filter(|_| run.proves()).unwrap_or(&run.reason),
         report: run.directory.file_name().and_then(|name| report_beside(name.as_ref())),

@@ -1,8 +1,7 @@
 //! The path of a search, as `limit.json` keeps it: every run it made, in order, and how it ended.
 
 use super::{Observation, Outcome};
-use crate::judgement::{Judgement, StreamTotals};
-use crate::render::html::headline::{device, throughput};
+use crate::judgement::{Judgement, StreamTotals, TargetTotals};
 use crate::verdict::Verdict;
 use assay_base::Multiple;
 use serde::{Deserialize, Serialize};
@@ -77,7 +76,7 @@ impl Trail {
             }
         }
         if !judgement.part.targets.is_empty() {
-            self.devices = judgement.part.targets.iter().map(device).collect();
+            self.devices = judgement.part.targets.iter().map(TargetTotals::device).collect();
         }
         self.runs.push(Run::of(load, judgement, directory));
     }
@@ -96,7 +95,7 @@ impl Run {
             Some(format!("{} {} (bound {})", criterion.asked.title, figure.text, criterion.asked.bound))
         });
         let totals = decided(judgement);
-        let (rate, bytes_per_second) = throughput(&judgement.part).unzip();
+        let (rate, bytes_per_second) = judgement.part.throughput().unzip();
         Run {
             load,
             verdict: judgement.verdict,

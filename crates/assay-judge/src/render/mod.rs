@@ -4,14 +4,18 @@
 //! `json` is the versioned result.
 
 pub(crate) mod chart;
+mod criteria;
 pub mod html;
 mod junit;
 mod markdown;
 mod page;
+mod room;
 mod slices;
 mod spark;
 mod steady;
 mod summary;
+mod tested;
+mod totals;
 
 pub use html::html;
 pub use junit::junit;

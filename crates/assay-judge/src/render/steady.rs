@@ -1,13 +1,15 @@
 //! Steadiness in the summary.
 
-use crate::judgement::{Part, Steadiness};
+use crate::judgement::{Change, Judgement, Steadiness};
+use crate::verdict::Verdict;
 use crate::words::{change, clock};
 use assay_base::Span;
 use assay_base::steady::ROUNDS;
 
 /// The lines of the summary, for the stream that is judged first: that it was not steady at the end, and its largest change,
-/// unless the `reason` has said it.
-pub(crate) fn lines(part: &Part, reason: &str) -> Vec<String> {
+/// unless the reason has said it.
+pub(crate) fn lines(judgement: &Judgement) -> Vec<String> {
+    let part = &judgement.part;
     let judged = part.criteria.iter().find_map(|criterion| criterion.asked.stream.as_deref());
     let mine = |it: &&Steadiness| judged.is_none_or(|judged| judged == it.stream);
     let Some(steadiness) = part.steadiness.iter().find(mine) else { return Vec::new() };
@@ -22,7 +24,11 @@ pub(crate) fn lines(part: &Part, reason: &str) -> Vec<String> {
         )
     });
     let largest = steadiness.changes.iter().max_by(|a, b| a.size().total_cmp(&b.size()));
-    let largest = largest.filter(|largest| !reason.contains(&change(steadiness, largest)));
+    // Where a window decided that it failed, the reason says what changed in it.
+    let decided = judgement.deciding.as_ref().filter(|it| judgement.verdict == Verdict::Fail && it.slice.is_some());
+    let told = decided.and_then(|window| part.largest_change(window.start_ns..window.end_ns));
+    let is_told = |largest: &&Change| told.is_some_and(|(it, at)| it.stream == steadiness.stream && at == *largest);
+    let largest = largest.filter(|largest| !is_told(largest));
     let change = largest.map(|largest| {
         let more = steadiness.changes.len() - 1;
         let more = if more > 0 { format!(", {more} more") } else { String::new() };

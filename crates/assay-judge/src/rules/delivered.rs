@@ -2,7 +2,7 @@
 
 use crate::finding::Class;
 use crate::finding::load::Cause;
-use crate::fold::cell::Cell;
+use crate::fold::counters::Counters;
 use crate::fold::layout::Layout;
 use crate::fold::window::Window;
 use crate::judgement::Figure;
@@ -48,7 +48,7 @@ pub(crate) fn delivered_by(stream: usize, window: &Window, layout: &Layout) -> V
 }
 
 /// `None` where nothing was due.
-fn delivered(stream: usize, cell: &Cell, flow: Option<usize>, window: &Window, layout: &Layout) -> Option<Found> {
+fn delivered(stream: usize, cell: &Counters, flow: Option<usize>, window: &Window, layout: &Layout) -> Option<Found> {
     let offered = cell.carried_in.saturating_add(cell.scheduled);
     if offered > 0 && cell.ended() == 0 {
         let cause = nothing_completed(cell);
@@ -89,7 +89,7 @@ fn found(
     Found { target: flow.map(|flow| usize::from(layout.flows[flow].target)), figure, fault }
 }
 
-fn nothing_completed(cell: &Cell) -> Cause {
+fn nothing_completed(cell: &Counters) -> Cause {
     let few = cell.carried_in == 0 && cell.scheduled < TOO_FEW;
     let reached = cell.in_flight > 0 || cell.stuck > 0 || cell.issued > 0;
     match (few, reached && !lag_is_the_generators(cell)) {
@@ -100,7 +100,7 @@ fn nothing_completed(cell: &Cell) -> Cause {
 }
 
 /// What is left waiting at the end of the window and was withheld.
-fn waiting(cell: &Cell, flows: usize, own: bool, window: &Window) -> u64 {
+fn waiting(cell: &Counters, flows: usize, own: bool, window: &Window) -> u64 {
     // An operation due in the very last instant is on its way, not withheld.
     let waiting = cell.waiting.saturating_sub(flows as u64).min(cell.scheduled);
     let length = window.end_ns.saturating_sub(window.start_ns);
@@ -109,7 +109,7 @@ fn waiting(cell: &Cell, flows: usize, own: bool, window: &Window) -> u64 {
 }
 
 /// Time that the schedule takes for what waits.
-fn behind_ns(cell: &Cell, waiting: u64, window: &Window) -> u128 {
+fn behind_ns(cell: &Counters, waiting: u64, window: &Window) -> u128 {
     let length = window.end_ns.saturating_sub(window.start_ns);
     u128::from(waiting) * u128::from(length) / u128::from(cell.scheduled.max(1))
 }
@@ -122,7 +122,7 @@ fn shift_ns(stream: usize, flow: Option<usize>, window: &Window, layout: &Layout
 }
 
 /// Lag − own lag is what a full queue or a blocked submit explains: the device's. Where nothing was issued, the queue tells.
-fn lag_is_the_generators(cell: &Cell) -> bool {
+fn lag_is_the_generators(cell: &Counters) -> bool {
     if cell.lag.sum_ns == 0 {
         return cell.in_flight == 0 && cell.stuck == 0;
     }

@@ -1,6 +1,6 @@
 //! Reads a criterion's value off a window: of all targets together and of each alone, and what of it is the device's.
 
-use crate::fold::cell::Cell;
+use crate::fold::counters::Counters;
 use crate::fold::layout::Layout;
 use crate::fold::window::Window;
 use crate::judgement::Figure;
@@ -73,7 +73,7 @@ impl Gauge {
         broken.collect()
     }
 
-    fn figure(&self, cell: &Cell, target: Option<usize>, window: &Window, layout: &Layout) -> Option<Figure> {
+    fn figure(&self, cell: &Counters, target: Option<usize>, window: &Window, layout: &Layout) -> Option<Figure> {
         let bound = &self.criterion.bound;
         let value = Value::of(cell, self.criterion.measure, bound, &layout.thresholds)?;
         let figure = self.figure_of(value, value.text(bound), target, window, layout);
@@ -100,7 +100,7 @@ impl Gauge {
     fn without_the_generator(
         &self,
         value: Value,
-        cell: &Cell,
+        cell: &Counters,
         target: Option<usize>,
         window: &Window,
         layout: &Layout,

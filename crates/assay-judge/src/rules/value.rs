@@ -1,6 +1,6 @@
 //! A criterion's value in one cell, decided in whole numbers and written for people.
 
-use crate::fold::cell::{Cell, Lengths};
+use crate::fold::counters::{Counters, Lengths};
 use crate::words::{percent, share_text};
 use assay_base::{Bound, Measure, Span};
 use assay_record::Thresholds;
@@ -26,19 +26,25 @@ pub enum Value {
 
 impl Value {
     /// The value of `cell`; `None` when nothing completed or the threshold is not counted exactly.
-    pub fn of(cell: &Cell, measure: Measure, bound: &Bound, thresholds: &Thresholds) -> Option<Value> {
+    pub fn of(cell: &Counters, measure: Measure, bound: &Bound, thresholds: &Thresholds) -> Option<Value> {
         Value::of_lengths(lengths(cell, measure), bound, thresholds)
     }
 
     /// What of it would be left if every operation had taken `by_ns` less, as far as the counters tell that for certain.
-    pub fn less(cell: &Cell, measure: Measure, bound: &Bound, thresholds: &Thresholds, by_ns: u64) -> Option<Value> {
+    pub fn less(
+        cell: &Counters,
+        measure: Measure,
+        bound: &Bound,
+        thresholds: &Thresholds,
+        by_ns: u64,
+    ) -> Option<Value> {
         let lengths = lengths(cell, measure);
         let of = lengths.total();
         match bound {
             Bound::Over { over, .. } | Bound::OverAtMost { over, .. } => {
                 let longer = over.as_ns().saturating_add(by_ns);
                 let first = thresholds.bounds().partition_point(|bound| *bound < longer);
-                let over = lengths.counts.get(first + 1..).map_or(0, crate::fold::cell::total);
+                let over = lengths.counts.get(first + 1..).map_or(0, crate::fold::counters::total);
                 Some(Value::Share { over, of })
             }
             Bound::MeanAtMost(_) => {
@@ -62,7 +68,7 @@ impl Value {
     }
 
     /// The same without what the generator's own lag added. Service has none of it.
-    pub fn without_own_lag(self, cell: &Cell, measure: Measure, bound: &Bound, thresholds: &Thresholds) -> Value {
+    pub fn without_own_lag(self, cell: &Counters, measure: Measure, bound: &Bound, thresholds: &Thresholds) -> Value {
         if measure == Measure::Service {
             return self;
         }
@@ -77,7 +83,7 @@ impl Value {
     }
 
     /// What of it is certainly not the generator's doing; `None` when that is not counted exactly.
-    pub fn floor(cell: &Cell, measure: Measure, bound: &Bound, thresholds: &Thresholds) -> Option<Value> {
+    pub fn floor(cell: &Counters, measure: Measure, bound: &Bound, thresholds: &Thresholds) -> Option<Value> {
         let floor = cell.floors.as_ref().map(|[response, service]| match measure {
             Measure::Response => response,
             Measure::Service => service,
@@ -128,7 +134,7 @@ impl Value {
     }
 }
 
-fn lengths(cell: &Cell, measure: Measure) -> &Lengths {
+fn lengths(cell: &Counters, measure: Measure) -> &Lengths {
     match measure {
         Measure::Response => &cell.response,
         Measure::Service => &cell.service,

@@ -3,7 +3,7 @@
 //! Names, limits and defaults: ACT's README (2020) and the readers of 4.0, 5.0 to 5.3 and 6.0 to 6.6; the keys of the
 //! production profile are those of "Advanced Flash Device Sizing" (2018).
 
-use super::Kind;
+use super::kind::Kind;
 
 /// What a key sets.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

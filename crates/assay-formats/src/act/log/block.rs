@@ -1,6 +1,7 @@
 //! Blocks of histograms, and the lines other threads of ACT print in between.
 
-use super::{BUCKETS, Block, Event, HISTOGRAMS_MAX, Item, LineKind, LogError, Reading, Source, after, banner};
+use super::items::{BUCKETS, Block, Event, HISTOGRAMS_MAX, Item, LineKind, LogError, Reading};
+use super::source::{Source, after, banner};
 use assay_base::Span;
 use std::io::BufRead;
 

@@ -1,7 +1,8 @@
 //! The head of a log: banner, configuration, derived items, devices, histogram names.
 
 use super::block::event;
-use super::{DeviceLine, HEAD_MAX, HISTOGRAMS_MAX, Header, LogError, Program, Source, Unit, after, banner};
+use super::items::{DeviceLine, HEAD_MAX, HISTOGRAMS_MAX, Header, LogError, Program, Unit};
+use super::source::{Source, after, banner};
 use assay_base::Span;
 use std::io::BufRead;
 

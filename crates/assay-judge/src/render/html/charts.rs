@@ -1,8 +1,9 @@
 //! Which charts a stream has, and what each says in words to whoever cannot see it.
 
+use super::bounds::bound_over;
+use super::figures::megabytes;
 use super::figures::{per_second, percent, time};
-use super::headline::{bytes_per_second, megabytes};
-use super::part::bound_over;
+
 use super::still::{Still, still};
 use crate::judgement::{Part, StreamSeries, StreamTotals};
 use crate::words::clock;
@@ -125,7 +126,7 @@ fn rate(line: &StreamSeries) -> String {
 }
 
 fn bytes(line: &StreamSeries, totals: &StreamTotals) -> Option<String> {
-    let mean = bytes_per_second(totals).filter(|_| totals.counts.bytes > 0)?;
+    let mean = totals.bytes_per_second().filter(|_| totals.counts.bytes > 0)?;
     Some(format!("Throughput of {} over time: {} MB/s on average.", line.stream, megabytes(mean)))
 }
 

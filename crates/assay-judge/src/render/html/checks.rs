@@ -3,8 +3,8 @@
 //! The rules themselves stand in `crate::rules`; nothing is decided here again. Where a rule's answer is not in the judgement,
 //! the figures are shown without a mark.
 
+use super::figures::of;
 use super::figures::{count, percent, time};
-use super::part::of;
 use crate::judgement::{CriterionOutcome, DamagedPlace, Outcome, Part, TargetTotals};
 use assay_base::Bytes;
 

@@ -72,6 +72,25 @@ fn words(what: &str, all: &[Distribution<'_>]) -> String {
     format!("{what} {}.", each.join("; "))
 }
 
+/// Several runs' over each other, with the key of each colour.
+pub(crate) struct Overlay {
+    /// Class of the colour, and whose it is.
+    pub keys: Vec<(String, String)>,
+    pub chart: Chart,
+}
+
+impl Overlay {
+    /// Of percentiles, each with what it is called; `None` of nothing.
+    pub fn of_nines<'a>(title: &str, all: impl Iterator<Item = (String, &'a [(f64, u64)])>) -> Option<Overlay> {
+        let all: Vec<(String, &[(f64, u64)])> = all.collect();
+        let drawn: Vec<Distribution<'_>> = (all.iter().enumerate())
+            .map(|(series, (label, nines))| Distribution::of_nines(series, label, nines))
+            .collect();
+        let keys = all.iter().enumerate().map(|(series, (label, _))| (series_class(series), label.clone())).collect();
+        (!drawn.is_empty()).then(|| Overlay { keys, chart: beyond(title, "response", &drawn) })
+    }
+}
+
 /// The share of operations that took longer, over the length, both by the logarithm: the tails are seen.
 pub(crate) fn beyond(title: &str, measure: &str, all: &[Distribution<'_>]) -> Chart {
     let shares = all.iter().flat_map(|one| &one.longer).map(|(_, left)| *left).filter(|left| *left >= SMALLEST);

@@ -114,6 +114,24 @@ pub fn count(n: u64) -> String {
     text
 }
 
+/// `1,234 of 5,678`.
+pub(crate) fn of(part: u64, whole: u64) -> String {
+    format!("{} of {}", count(part), count(whole))
+}
+
+/// Bytes of the megabyte that throughput is told in: disks are sold by powers of ten.
+const MEGABYTE: f64 = 1e6;
+
+/// `12.3`, with as many decimals as the size of the number needs.
+pub(crate) fn megabytes(bytes_per_second: f64) -> String {
+    match bytes_per_second / MEGABYTE {
+        large if large >= 999.5 => count(large.round() as u64),
+        middle if middle >= 99.95 => format!("{middle:.0}"),
+        small if small >= 9.995 => format!("{small:.1}"),
+        tiny => format!("{tiny:.2}"),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -134,5 +152,11 @@ mod tests {
         assert_eq!(cell, "<td class=\"n bad\" data-json=\"/a&#34;b\">&#60;b&#62;<b class=\"sign\"> ✗</b></td>");
         assert_eq!(Cell::part(Some(0), 0, String::new(), String::new()).text, ABSENT);
         assert_eq!(Cell::part(None, 5, String::new(), String::new()).text, ABSENT);
+    }
+
+    #[test]
+    fn throughput_has_the_digits_it_needs() {
+        let shown = [4_000_000.0, 23_400_000.0, 512_300_000.0, 6_400_000_000.0].map(megabytes);
+        assert_eq!(shown, ["4.00", "23.4", "512", "6,400"]);
     }
 }

@@ -1,8 +1,8 @@
 //! Small multiples: one little line for each target, all on one scale, so that the one that differs is seen at a glance.
 //! Drawn here as SVG: they need no script and print as they are.
 
+use super::bounds::bound_over;
 use super::figures::percent;
-use super::part::bound_over;
 use crate::judgement::{FlowSeries, Part, Series, TimesSummary};
 use assay_base::Span;
 use std::fmt::Write;

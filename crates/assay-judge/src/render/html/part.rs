@@ -1,16 +1,17 @@
 //! One run, or one step of a certificate, as the page shows it: criteria, streams, charts, and what the other modules build.
 
+use super::badge::Badge;
 use super::charts::{self, StreamCharts};
 use super::checks::{self, Check};
-use super::figures::{Cell, count};
+use super::figures::Cell;
+use super::multiples;
 use super::plan::PlanView;
 use super::slices::{self, SliceTable};
 use super::targets::{self, TargetRow, TargetTable};
-use super::{Badge, multiples};
 use crate::judgement::{CriterionOutcome, Figure, Gap, Outcome, Part, Steadiness, StreamTotals, TimesSummary};
 use crate::words::{change, clock, level};
 use crate::{Judgement, Verdict};
-use assay_base::{Bound, Criterion, Measure, Span};
+use assay_base::Span;
 
 /// What `templates/part.html` fills in.
 pub(crate) struct PartView<'a> {
@@ -257,30 +258,6 @@ fn streams<'a>(part: &'a Part, root: &str) -> Vec<StreamRow<'a>> {
     part.streams.iter().enumerate().filter(|(_, totals)| !several || totals.target.is_none()).map(row).collect()
 }
 
-/// The share of responses over `threshold` that a criterion allows (0 to 1).
-pub(crate) fn bound_over(part: &Part, stream: &str, threshold: Span) -> Option<f64> {
-    let share = |(_, bound)| match bound {
-        Bound::Over { over, below: share } | Bound::OverAtMost { over, at_most: share } => {
-            (over == threshold).then(|| share.as_f64())
-        }
-        Bound::MeanAtMost(_) => None,
-    };
-    bounds(part, stream, Measure::Response).into_iter().find_map(share)
-}
-
-/// The bounds that the applied criteria set on `measure` of `stream`, each with the length of its windows.
-pub(crate) fn bounds(part: &Part, stream: &str, measure: Measure) -> Vec<(u64, Bound)> {
-    let mine = |outcome: &&CriterionOutcome| {
-        outcome.outcome != Outcome::NotApplied
-            && outcome.asked.stream.as_deref() == Some(stream)
-            && outcome.asked.measure == Some(measure)
-    };
-    let bound = |outcome: &CriterionOutcome| {
-        outcome.asked.criterion.parse::<Criterion>().ok().map(|criterion| (outcome.asked.window_ns, criterion.bound))
-    };
-    part.criteria.iter().filter(mine).filter_map(bound).collect()
-}
-
 fn happenings(part: &Part) -> Vec<Happening<'_>> {
     // Simulated time has no date at which it could have been resumed.
     let simulated = part.targets.iter().any(|target| target.head.kind == "simulated");
@@ -296,9 +273,4 @@ fn happenings(part: &Part) -> Vec<Happening<'_>> {
     let mut all: Vec<Happening<'_>> = gaps.chain(events).collect();
     all.sort_by_key(|happening| happening.at_ns);
     all
-}
-
-/// `1,234 of 5,678`.
-pub(crate) fn of(part: u64, whole: u64) -> String {
-    format!("{} of {}", count(part), count(whole))
 }

@@ -4,8 +4,8 @@
 //! Together means: of all their operations, so that a slice with more of them weighs more, as in the terminal's table and in the
 //! totals. (The mean of the slices' shares, which ACT prints, is in `assay as act_latency`.) It decides nothing.
 
+use super::bounds::bounds;
 use super::figures::{Cell, percent};
-use super::part::bounds;
 use crate::judgement::{Part, Slice, SliceStream, SliceTimes};
 use crate::render::slices::is_over;
 use crate::words::clock;

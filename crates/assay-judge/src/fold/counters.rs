@@ -88,7 +88,7 @@ impl Lengths {
 
 /// Everything counted of one flow.
 #[derive(Clone, Debug, Default)]
-pub struct Cell {
+pub struct Counters {
     /// Carried in at its beginning: waiting, in flight and stuck.
     pub carried_in: u64,
     /// Intended in it.
@@ -129,17 +129,17 @@ pub struct Cell {
     pub forgiven: Vec<u64>,
 }
 
-impl Cell {
+impl Counters {
     /// Nothing counted yet, for `buckets` buckets.
-    pub fn new(buckets: usize) -> Cell {
+    pub fn new(buckets: usize) -> Counters {
         let lengths = || Lengths::new(buckets);
-        Cell {
+        Counters {
             response: lengths(),
             service: lengths(),
             lag: lengths(),
             own_lag: lengths(),
             forgiven: vec![0; buckets],
-            ..Cell::default()
+            ..Counters::default()
         }
     }
 
@@ -177,7 +177,7 @@ impl Cell {
     }
 
     /// Adds another flow over the same stretch.
-    pub fn merge(&mut self, other: &Cell) {
+    pub fn merge(&mut self, other: &Counters) {
         self.add_scalars(other.scheduled, other.issued, other.ok, other.bytes, other.short);
         other.errors.iter().for_each(|(name, n)| self.add_error(name, *n));
         add_parts(&mut self.failed_at, other.failed_at.iter().map(|(part, n)| (*part, *n)));

@@ -17,7 +17,7 @@ const UNNAMED: &str = "other";
 
 /// One segment's.
 #[derive(Debug, Default)]
-pub struct Told {
+pub struct Reported {
     flows: BTreeMap<usize, Tally>,
     /// Why the target was given up.
     lost: Option<String>,
@@ -75,7 +75,7 @@ impl FailureKind {
     }
 }
 
-impl Told {
+impl Reported {
     /// Takes in an event; those that tell of no failure are left. An event of a flow that does not exist is one of the first.
     pub fn event(&mut self, event: &Event, flows: usize) {
         if event.what == EventKind::TargetLost {

@@ -1,0 +1,94 @@
+//! By what a target is known to be the same later on (S12), and the open target that carries it to its permit.
+
+use super::content;
+use super::identity::Identity;
+use super::kernel;
+use super::label::{self, LABEL_LEN};
+use super::openers::Inode;
+use super::roots::{DevNum, Roots};
+use super::shape::Shape;
+use super::subject::{Kind, kind};
+use std::fs::File;
+use std::os::fd::AsFd;
+use std::path::{Path, PathBuf};
+
+/// By what a target is known to be the same later on (S12).
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(super) struct Fingerprint {
+    given: PathBuf,
+    pub(super) kind: Kind,
+    size: u64,
+    diskseq: Option<u64>,
+    serial: Option<String>,
+}
+
+impl Fingerprint {
+    pub(super) fn of_device(given: &Path, number: DevNum, file: &File, shape: &Shape, roots: &Roots) -> Fingerprint {
+        let size = kernel::size(file.as_fd()).unwrap_or(shape.size);
+        let serial = Identity::read(roots, number).and_then(|id| id.serial);
+        let diskseq = kernel::disk_sequence(file.as_fd());
+        Fingerprint { given: given.to_path_buf(), kind: Kind::Block(number), size, diskseq, serial }
+    }
+
+    pub(super) fn of_file(given: &Path, inode: Inode, size: u64) -> Fingerprint {
+        Fingerprint { given: given.to_path_buf(), kind: Kind::File(inode), size, diskseq: None, serial: None }
+    }
+
+    /// S12: what has changed since, if anything.
+    pub(super) fn check(&self, roots: &Roots, file: &File) -> Result<(), String> {
+        let stat = rustix::fs::fstat(file).map_err(|e| format!("fstat: {e}"))?;
+        let named =
+            rustix::fs::stat(&self.given).map_err(|e| format!("{} leads nowhere now: {e}", self.given.display()))?;
+        if kind(&stat) != self.kind || kind(&named) != self.kind {
+            return Err(format!("{} was {}, and leads to {} now", self.given.display(), self.kind, kind(&named)));
+        }
+        match self.kind {
+            Kind::Block(number) => self.check_device(roots, file, number),
+            _ => self.check_file(file, stat.st_nlink),
+        }
+    }
+
+    fn check_device(&self, roots: &Roots, file: &File, number: DevNum) -> Result<(), String> {
+        let size = kernel::size(file.as_fd()).map_err(|e| format!("BLKGETSIZE64: {e}"))?;
+        if size != self.size {
+            return Err(format!("its size was {} bytes and is {size} now", self.size));
+        }
+        let sequence = kernel::disk_sequence(file.as_fd());
+        if sequence != self.diskseq {
+            return Err(format!("its disk sequence number was {:?} and is {sequence:?} now", self.diskseq));
+        }
+        let serial = Identity::read(roots, number).and_then(|id| id.serial);
+        if serial != self.serial {
+            return Err(format!("its serial number was {:?} and is {serial:?} now", self.serial));
+        }
+        Ok(())
+    }
+
+    fn check_file(&self, file: &File, names: impl Into<u64>) -> Result<(), String> {
+        if names.into() != 1 {
+            return Err("it has a second name now".into());
+        }
+        match has_label(file, self.size) {
+            Ok(true) => Ok(()),
+            Ok(false) => Err(format!("its length of {} bytes or its label has changed", self.size)),
+            Err(e) => Err(format!("its label could not be read: {e}")),
+        }
+    }
+}
+
+/// Whether the file's last 4 KiB are our label for exactly this length.
+pub(super) fn has_label(file: &File, size: u64) -> std::io::Result<bool> {
+    let Some(at) = size.checked_sub(LABEL_LEN) else { return Ok(false) };
+    let mut block = content::Aligned::new(LABEL_LEN as usize);
+    let got = content::read_at_most(file, block.bytes(), at)?;
+    Ok(got as u64 == LABEL_LEN && file.metadata()?.len() == size && label::is_label(block.bytes(), size))
+}
+
+/// An open target that passed the rules asked while opening it.
+pub(super) struct Opened {
+    pub file: File,
+    /// The whole disk's node, locked, where the target is a partition.
+    pub disk: Option<File>,
+    pub shape: Shape,
+    pub fingerprint: Fingerprint,
+}

@@ -1,0 +1,121 @@
+//! One inquiry in progress: enters the answers of the rules, with those that every kind of target is asked.
+
+use super::content::{self, Content};
+use super::examination::Examination;
+use super::request::Request;
+use super::roots::Roots;
+use super::rule::{RuleAnswer, RuleId, Unopened};
+use super::signature;
+use super::standing::Standing;
+use super::watermark::Watermark;
+use std::fs::File;
+use std::os::fd::AsRawFd;
+
+/// How far an inquiry goes.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Mode {
+    /// Looks, as gently as possible: nothing stays open, no consent asked.
+    Look,
+    /// Means to write.
+    Write,
+}
+
+/// One inquiry in progress.
+pub(super) struct Inquiry<'a> {
+    pub roots: &'a Roots,
+    pub request: Request<'a>,
+    pub mode: Mode,
+    pub exam: Examination,
+}
+
+impl Inquiry<'_> {
+    /// Enters the answer of a rule; true when the gate may go on.
+    pub fn answer(&mut self, id: RuleId, found: Result<String, String>) -> bool {
+        self.keep(RuleAnswer::new(id, found))
+    }
+
+    /// The answer of a rule for which something could not be opened.
+    pub fn answer_unopened(&mut self, id: RuleId, why: Unopened) -> bool {
+        self.keep(RuleAnswer::unopened(id, why))
+    }
+
+    fn keep(&mut self, mut answer: RuleAnswer) -> bool {
+        let id = answer.id;
+        let said = |standing: &&Standing| standing.overrides(id, &answer.evidence);
+        let overridden = self.request.overrides.contains(&id) || self.standing().filter(said).is_some();
+        answer.overridden = !answer.ok && answer.overridable && overridden;
+        if answer.overridden {
+            self.exam.watermarks.push(Watermark::Overridden(id));
+        }
+        self.exam.rules.push(answer);
+        self.exam.rules.last().is_some_and(RuleAnswer::passes)
+    }
+
+    /// The consent given earlier for this very device.
+    pub fn standing(&self) -> Option<&Standing> {
+        let is_of_this = |given: &&Standing| !given.marks.is_empty() && given.marks == self.exam.marks;
+        self.request.standing.iter().find(is_of_this)
+    }
+
+    /// S3, as far as size and alignment go.
+    pub fn fits_blocks(&self, block: u32) -> Result<(), String> {
+        let alignment = self.request.needs.alignment;
+        match alignment.is_multiple_of(block) {
+            true => Ok(()),
+            false => {
+                Err(format!("the workload's sizes are multiples of {alignment} bytes, the target's blocks are {block}"))
+            }
+        }
+    }
+
+    /// S14.
+    pub fn fits_size(&mut self, usable: u64) -> bool {
+        let extent = self.request.needs.extent;
+        let found = match extent <= u128::from(usable) {
+            true => Ok(format!("{extent} of {usable} bytes")),
+            false => Err(format!("the workload reaches byte {extent}, the target ends at {usable}")),
+        };
+        self.answer(RuleId::S14, found)
+    }
+
+    /// S7 and S8, on the open file.
+    pub fn contents(&mut self, file: &File, usable: u64) {
+        let signature = found_signature(file, usable);
+        self.answer(RuleId::S7, signature);
+        let found = match content::look(file, usable) {
+            Ok(Content { foreign: None, read, ours, of_act }) => Ok(format!(
+                "{read} bytes sampled, {}",
+                match (ours, of_act) {
+                    (false, false) => "all zero",
+                    (true, false) => "zero or written by an earlier run",
+                    (false, true) => "zero or written by ACT, whose generator is known again",
+                    (true, true) => "zero, written by an earlier run, or by ACT, whose generator is known again",
+                }
+            )),
+            Ok(Content { foreign: Some(at), .. }) => Err(format!("unknown data near byte {at}")),
+            Err(e) => Err(format!("its content could not be read: {e}")),
+        };
+        self.answer(RuleId::S8, found);
+    }
+
+    /// Ends the inquiry.
+    pub fn close(mut self) -> Examination {
+        self.exam.watermarks.sort();
+        self.exam.watermarks.dedup();
+        self.exam.accepted = self.exam.rules.iter().all(RuleAnswer::passes);
+        self.exam
+    }
+}
+
+fn found_signature(file: &File, usable: u64) -> Result<String, String> {
+    let own = signature::find(file, usable).map_err(|e| format!("it could not be read: {e}"))?;
+    if let Some(found) = own {
+        return Err(format!("{found} (own table)"));
+    }
+    let path = format!("/proc/{}/fd/{}", std::process::id(), file.as_raw_fd());
+    match signature::blkid(&path) {
+        Some(Ok(())) => Ok("none by the own table, none by blkid -p".into()),
+        Some(Err(found)) => Err(found),
+        None => Ok("none by the own table; no blkid here, S8 decides".into()),
+    }
+}

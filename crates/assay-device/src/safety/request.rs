@@ -1,0 +1,61 @@
+//! A wish to use a target: what a person asks for, and what they agree to.
+
+use super::rule::RuleId;
+use super::standing::Standing;
+use std::path::Path;
+
+/// What the workload will do with the target.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub struct Needs {
+    /// The end of the last byte it will ever touch.
+    pub extent: u128,
+    /// Every size and offset of it is a multiple of this; 0: not known, nothing is asked.
+    pub alignment: u32,
+}
+
+/// Consent by naming the device instead of its token.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Expect {
+    /// Its serial number, exactly.
+    pub serial: String,
+    /// Its size in bytes, exactly.
+    pub size: u64,
+}
+
+/// What is asked of the gate.
+#[derive(Clone, Copy, Debug)]
+pub struct Request<'a> {
+    /// The target as it was given.
+    pub path: &'a Path,
+    /// Consent tokens (`--destroy-data`).
+    pub tokens: &'a [String],
+    /// Consents given earlier; the one of this device counts.
+    pub standing: &'a [Standing],
+    /// Consent by serial number and size.
+    pub expect: Option<&'a Expect>,
+    /// Rules a person overrides.
+    pub overrides: &'a [RuleId],
+    /// What the workload needs of it.
+    pub needs: Needs,
+    /// Where the run log will be written.
+    pub log_dir: Option<&'a Path>,
+    /// A person said that this is a container whose outside cannot be seen.
+    pub in_container: bool,
+}
+
+impl<'a> Request<'a> {
+    /// A wish with no consent, no override and no needs.
+    pub fn new(path: &'a Path) -> Request<'a> {
+        let needs = Needs::default();
+        Request {
+            path,
+            tokens: &[],
+            standing: &[],
+            expect: None,
+            overrides: &[],
+            needs,
+            log_dir: None,
+            in_container: false,
+        }
+    }
+}

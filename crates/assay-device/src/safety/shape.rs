@@ -1,0 +1,33 @@
+//! Size and blocks of an open target.
+
+use assay_base::Geometry;
+use std::fmt;
+
+/// Size and blocks of an open target.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Shape {
+    /// Usable bytes, from offset 0.
+    pub size: u64,
+    /// Offsets and lengths are multiples of this.
+    pub logical_block: u32,
+    /// What the medium writes at once.
+    pub physical_block: u32,
+    /// Addresses of buffers are multiples of this.
+    pub dma_alignment: u32,
+    /// Whether it is open for direct I/O.
+    pub direct: bool,
+}
+
+impl Shape {
+    /// What the engine needs of it.
+    pub fn geometry(&self) -> Geometry {
+        Geometry { size: self.size, block: self.logical_block }
+    }
+}
+
+impl fmt::Display for Shape {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Shape { size, logical_block, physical_block, .. } = self;
+        write!(f, "{size} bytes, blocks of {logical_block} (physical {physical_block})")
+    }
+}

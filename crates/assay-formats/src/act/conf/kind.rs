@@ -1,0 +1,20 @@
+//! The two programs of ACT.
+
+/// Which of ACT's two programs a file is for.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Kind {
+    /// `act_storage`.
+    Storage,
+    /// `act_index`.
+    Index,
+}
+
+impl Kind {
+    /// The program's name.
+    pub fn program(self) -> &'static str {
+        match self {
+            Kind::Storage => "act_storage",
+            Kind::Index => "act_index",
+        }
+    }
+}

@@ -1,0 +1,59 @@
+//! The lines of a log with their numbers, and the two lines by which its parts are known.
+
+use super::items::LogError;
+use crate::act::lines::{LineFault, Lines};
+use crate::fault::Fault;
+use std::io::BufRead;
+
+/// The lines of a log with their numbers.
+pub(super) struct Source<R> {
+    file: String,
+    lines: Lines<R>,
+    pub(super) line: usize,
+    /// The current line, without its end.
+    pub(super) text: String,
+}
+
+impl<R: BufRead> Source<R> {
+    /// From its first line on.
+    pub(super) fn new(file_name: &str, reader: R) -> Source<R> {
+        Source { file: file_name.to_owned(), lines: Lines::new(reader), line: 0, text: String::new() }
+    }
+
+    /// Goes to the next line; false at the end.
+    pub(super) fn advance(&mut self) -> Result<bool, LogError> {
+        self.line += 1;
+        let problem = match self.lines.next() {
+            Ok("") => return Ok(false),
+            Ok(line) => {
+                self.text.clear();
+                self.text.push_str(line.strip_suffix('\n').unwrap_or(line));
+                return Ok(true);
+            }
+            Err(LineFault::Io(error)) => return Err(LogError::Io(error)),
+            Err(LineFault::TooLong) => "the line is longer than a MiB",
+            Err(LineFault::NotText) => "this is not UTF-8 text",
+        };
+        self.text.clear();
+        Err(self.fault(problem, "give the output of act_storage or act_index, unchanged").into())
+    }
+
+    /// A fault at the current line.
+    pub(super) fn fault(&self, message: impl Into<String>, advice: impl Into<String>) -> Fault {
+        Fault::at(&self.file, self.line, &self.text, 0, self.text.len()).because(message, advice)
+    }
+}
+
+/// The number in `after N sec:`, in the capitals of any version.
+pub(super) fn after(line: &str) -> Option<u64> {
+    let rest = line.strip_prefix("after ").or_else(|| line.strip_prefix("After "))?;
+    rest.strip_suffix(" sec:")?.parse().ok()
+}
+
+/// The version in a banner line.
+pub(super) fn banner(line: &str) -> Option<(&str, bool)> {
+    match line.strip_prefix("ACT version ") {
+        Some(version) => Some((version.trim(), false)),
+        None => line.strip_prefix("Aerospike act version ")?.split(' ').next().map(|version| (version, true)),
+    }
+}

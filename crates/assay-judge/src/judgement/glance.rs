@@ -1,0 +1,106 @@
+//! What everybody asks of a result first: on which devices, how much in a second, when, and what changed.
+
+use crate::judgement::result::{Judgement, Part};
+use crate::judgement::series::{Change, Steadiness};
+use crate::judgement::streams::StreamTotals;
+use crate::judgement::targets::TargetTotals;
+use crate::words::clock;
+use assay_base::Bytes;
+use std::ops::Range;
+
+impl Part {
+    /// The streams over all their targets: of each the entry of all together, or the only one that it has.
+    pub(crate) fn whole_streams(&self) -> impl Iterator<Item = &StreamTotals> {
+        let only = |stream: &StreamTotals| self.streams.iter().filter(|other| other.name == stream.name).count() == 1;
+        self.streams.iter().filter(move |stream| stream.target.is_none() || only(stream))
+    }
+
+    /// Operations and bytes per second of all streams together, while the load was offered; `None` where no time was measured.
+    pub(crate) fn throughput(&self) -> Option<(f64, f64)> {
+        let rate = self.whole_streams().filter_map(|totals| totals.rate_achieved).reduce(|a, b| a + b)?;
+        Some((rate, self.whole_streams().filter_map(StreamTotals::bytes_per_second).sum()))
+    }
+
+    /// The largest change of a level between two places in measured time, and whose it is.
+    pub(crate) fn largest_change(&self, within: Range<u64>) -> Option<(&Steadiness, &Change)> {
+        let changes = self.steadiness.iter().flat_map(|it| it.changes.iter().map(move |at| (it, at)));
+        changes.filter(|(_, at)| within.contains(&at.at_ns)).max_by(|a, b| a.1.size().total_cmp(&b.1.size()))
+    }
+}
+
+impl StreamTotals {
+    /// Its operations per second at their mean size.
+    pub(crate) fn bytes_per_second(&self) -> Option<f64> {
+        Some(self.rate_achieved? * self.counts.bytes as f64 / self.counts.operations.max(1) as f64)
+    }
+}
+
+impl TargetTotals {
+    /// `/dev/sdb: SAMSUNG MZ7L3, serial S5YJ, 894 GiB`.
+    pub(crate) fn device(&self) -> String {
+        let head = &self.head;
+        let told = |name: &str| head.facts.get(name).filter(|value| !value.is_empty() && *value != "absent");
+        let unknown = if told("serial").is_some() { "model not told" } else { "model and serial not told" }.to_owned();
+        let mut words: Vec<String> = Vec::new();
+        match (head.kind.as_str(), told("model"), told("device")) {
+            ("block device", model, _) => words.push(model.map_or(unknown, Clone::clone)),
+            (kind, Some(model), _) if kind.contains("file") => words.push(format!("{kind} on {model}")),
+            (kind, None, Some(disk)) => words.push(format!("{kind} on {disk}")),
+            (kind, Some(model), _) => words.push(format!("{kind} {model}")),
+            (kind, None, None) => words.push(kind.to_owned()),
+        }
+        match (told("serial"), told("model")) {
+            (Some(serial), _) => words.push(format!("serial {serial}")),
+            (None, Some(_)) if head.kind == "block device" => words.push("serial not told".to_owned()),
+            _ => {}
+        }
+        words.push(Bytes::new(head.size_bytes).human());
+        format!("{}: {}", head.name, words.join(", "))
+    }
+}
+
+impl Judgement {
+    /// When it was: the wall clock, or for a simulated run how long its own clock ran, which begins with no date.
+    pub(crate) fn when(&self) -> String {
+        if !self.is_simulated() {
+            return self.created.clone();
+        }
+        let steps = || self.steps.iter().map(|step| step.part.measured_ns);
+        let elapsed = if self.steps.is_empty() { self.part.measured_ns } else { steps().sum() };
+        format!("simulated time, {} elapsed", clock(elapsed))
+    }
+
+    /// Whether time was simulated with the devices.
+    pub(crate) fn is_simulated(&self) -> bool {
+        self.watermarks.iter().any(|mark| mark.split(':').next() == Some("SIMULATED"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use assay_record::TargetHead;
+
+    fn named(target: &TargetTotals) -> String {
+        target.device()
+    }
+
+    fn target(kind: &str, facts: &[(&str, &str)]) -> TargetTotals {
+        let facts = facts.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
+        let head =
+            TargetHead { name: "x".into(), kind: kind.into(), size_bytes: 1 << 30, facts, ..TargetHead::default() };
+        TargetTotals { head, ..TargetTotals::default() }
+    }
+
+    #[test]
+    fn a_device_is_named_by_what_it_says_of_itself() {
+        let disk = [("model", "SAMSUNG MZ7L3"), ("serial", "S5YJ"), ("device", "sdb")];
+        assert_eq!(named(&target("block device", &disk)), "x: SAMSUNG MZ7L3, serial S5YJ, 1 GiB");
+        let silent = [("model", "absent"), ("serial", "absent"), ("device", "vda")];
+        assert_eq!(named(&target("block device", &silent)), "x: model and serial not told, 1 GiB");
+        assert_eq!(named(&target("scratch file", &silent)), "x: scratch file on vda, 1 GiB");
+        assert_eq!(named(&target("scratch file", &disk)), "x: scratch file on SAMSUNG MZ7L3, serial S5YJ, 1 GiB");
+        assert_eq!(named(&target("simulated", &[("model", "flash")])), "x: simulated flash, 1 GiB");
+        assert_eq!(named(&target("null", &[])), "x: null, 1 GiB");
+    }
+}

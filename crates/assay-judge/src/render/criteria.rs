@@ -1,0 +1,61 @@
+//! The criteria of a part, a line each.
+
+use crate::judgement::{CriterionOutcome, Outcome, Part};
+use crate::render::page::Page;
+use crate::render::room::{LISTED, Room};
+use crate::words::broken_on;
+use assay_base::Span;
+
+/// Writes them.
+pub(crate) fn criteria(page: &mut Page, part: &Part, room: Room) {
+    page.line(format!("{:<12}{:<37}{:>9} {:>9}  {}", "", "criterion", "bound", "measured", "where"));
+    // Where only some are listed, those that decide come first.
+    let listed = room.of(LISTED, LISTED / 2);
+    let mut criteria: Vec<&CriterionOutcome> = part.criteria.iter().collect();
+    if criteria.len() > listed {
+        criteria.sort_by_key(|criterion| criterion.outcome == Outcome::Pass);
+    }
+    for criterion in criteria.into_iter().take(listed) {
+        let measured = criterion.measured.as_ref().map_or("-", |figure| figure.text.as_str());
+        let title = page.reader.cut(&criterion.asked.title, 36);
+        let mark = mark(criterion.outcome);
+        page.line(format!(
+            "{mark:<12}{title:<37}{:>9} {measured:>9}  {}",
+            criterion.asked.bound,
+            place(criterion, part)
+        ));
+        // One that stands in its row already needs no line.
+        let told =
+            criterion.broken_on.len() == 1 && criterion.measured.as_ref().is_some_and(|figure| figure.target.is_some());
+        if !criterion.broken_on.is_empty() && !told && room.broken_on > 0 {
+            page.words("            ", &broken_on(&criterion.broken_on, part.targets.len()), room.broken_on);
+        }
+    }
+    if part.criteria.len() > listed {
+        page.line(format!("            … {} more criteria", part.criteria.len() - listed));
+    }
+    let mut notes: Vec<&String> = part.criteria.iter().filter_map(|criterion| criterion.note.as_ref()).collect();
+    notes.dedup();
+    notes.iter().take(room.of(2, 1)).for_each(|note| page.line(format!("            {note}")));
+}
+
+fn mark(outcome: Outcome) -> &'static str {
+    match outcome {
+        Outcome::Pass => "ok",
+        Outcome::Fail => "FAIL",
+        Outcome::Invalid => "INVALID",
+        Outcome::Incomplete => "INCOMPLETE",
+        Outcome::NotApplied => "not applied",
+    }
+}
+
+/// `slice 6, sim:c`; nothing where the window is the whole run.
+fn place(criterion: &CriterionOutcome, part: &Part) -> String {
+    let Some(figure) = &criterion.measured else { return String::new() };
+    let window = match criterion.asked.window_ns {
+        length if length >= part.planned_ns => None,
+        length if length == part.slice_ns => Some(format!("slice {}", figure.window)),
+        length => Some(format!("{} no. {}", Span::from_ns(length).human(), figure.window)),
+    };
+    window.into_iter().chain(figure.target.clone()).collect::<Vec<_>>().join(", ")
+}

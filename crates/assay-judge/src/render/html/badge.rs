@@ -1,0 +1,51 @@
+//! What a reader sees first: the verdict in colour, sign and words, and what limits what it proves.
+
+use crate::Verdict;
+
+/// A verdict in colour, sign and words.
+#[derive(Clone, Copy)]
+pub(crate) struct Badge {
+    pub class: &'static str,
+    pub sign: &'static str,
+    pub word: &'static str,
+    pub meaning: &'static str,
+}
+
+impl Badge {
+    pub fn of(verdict: Verdict) -> Badge {
+        let (class, sign, word, meaning) = match verdict {
+            Verdict::Pass => {
+                ("pass", "✓", "PASS", "every bound held in every slice, and the load asked for was delivered")
+            }
+            Verdict::Fail => ("fail", "✗", "FAIL", "the target did not hold"),
+            Verdict::Invalid => ("invalid", "⚠", "INVALID", "the test proves nothing about the target"),
+            Verdict::Incomplete => ("incomplete", "◌", "INCOMPLETE", "the run was cut short"),
+        };
+        Badge { class, sign, word, meaning }
+    }
+}
+
+/// A fact that limits what the result proves.
+pub(crate) struct Watermark<'a> {
+    pub mark: &'a str,
+    pub meaning: &'a str,
+}
+
+impl Watermark<'_> {
+    /// All of a result.
+    pub fn all(marks: &[String]) -> Vec<Watermark<'_>> {
+        marks.iter().map(|mark| Watermark::new(mark)).collect()
+    }
+
+    /// Most say what they mean (`SHORT: 3h measured`); the plain ones are explained here.
+    pub fn new(text: &str) -> Watermark<'_> {
+        let (mark, meaning) = text.split_once(": ").unwrap_or((text, ""));
+        let meaning = match (mark, meaning) {
+            ("QUICK", "") => "quick look, not a certification",
+            ("SIMULATED", "") => "no device was tested: this proves nothing about any hardware",
+            ("SHORT", "") => "shorter than the procedure asks for, not a certification",
+            (_, said) => said,
+        };
+        Watermark { mark, meaning }
+    }
+}

@@ -1,0 +1,43 @@
+//! What every page has around what it says: the policy that lets nothing run but the scripts and styles known here, and those.
+
+use super::embed::{CHARTS, CHARTS_STYLE, SCRIPT, STYLE, policy};
+use askama::Template;
+use std::fmt;
+
+/// The frame of a page; `templates/base.html` fills it in.
+pub(crate) struct Frame {
+    /// Content of the page's policy.
+    pub policy: String,
+    pub scripts: &'static [&'static str],
+    pub styles: &'static [&'static str],
+}
+
+impl Frame {
+    /// Of a page without a script.
+    pub fn still() -> Frame {
+        Frame::of(&[], &[STYLE])
+    }
+
+    /// Of a page whose charts are drawn by scripts.
+    pub fn drawn() -> Frame {
+        Frame::of(&[CHARTS, SCRIPT], &[CHARTS_STYLE, STYLE])
+    }
+
+    fn of(scripts: &'static [&'static str], styles: &'static [&'static str]) -> Frame {
+        Frame { policy: policy(scripts, styles), scripts, styles }
+    }
+}
+
+/// Writes a page.
+pub(crate) fn write(page: &impl Template, out: &mut dyn fmt::Write) -> fmt::Result {
+    page.render_into(&mut Sink(out)).map_err(|_| fmt::Error)
+}
+
+/// askama writes into sized writers only.
+struct Sink<'a>(&'a mut dyn fmt::Write);
+
+impl fmt::Write for Sink<'_> {
+    fn write_str(&mut self, text: &str) -> fmt::Result {
+        self.0.write_str(text)
+    }
+}

@@ -1,0 +1,155 @@
+//! The figures of a whole part in the summary: percentiles, rates, errors, bytes, what was verified.
+
+use crate::judgement::{Integrity, Judgement, Part, StreamTotals, TargetTotals, TimesSummary};
+use crate::render::page::{Page, Reader};
+use crate::render::room::{LISTED, Room};
+use crate::render::steady;
+use assay_base::{Bytes, Span};
+
+/// Mean and percentiles of each stream.
+pub(crate) fn percentiles(page: &mut Page, judgement: &Judgement, room: Room) {
+    let part = &judgement.part;
+    page.line(format!("{:<31}{:>9}{:>9}{:>9}{:>9}{:>9}", "", "mean", "p50", "p99", "p99.9", "max"));
+    // Over all targets where there are several, else the one there is.
+    let mut streams: Vec<&StreamTotals> = Vec::new();
+    for stream in part.streams.iter().filter(|stream| !is_idle(stream)) {
+        if streams.iter().all(|seen| seen.name != stream.name) {
+            streams.push(stream);
+        }
+    }
+    let listed = if page.reader == Reader::Pipe { usize::MAX } else { room.of(LISTED / 2, 2) };
+    let left_out = streams.len().saturating_sub(listed);
+    if left_out > 0 {
+        // The worst one is what the reader looks for, wherever it stands in the plan.
+        let worst = worst(judgement, &streams);
+        let kept = streams.iter().position(|stream| stream.name == worst).unwrap_or(0);
+        streams.swap(kept, (listed - 1).min(kept));
+        streams.truncate(listed);
+    }
+    for stream in streams {
+        let name = page.reader.cut(&stream.name, 21);
+        page.line(times(&format!("{name} response"), &stream.response));
+        page.line(times(&format!("{name} service"), &stream.service));
+    }
+    if left_out > 0 && room.table.is_some() {
+        let streams = if left_out == 1 { "stream" } else { "streams" };
+        page.line(format!("… {left_out} more {streams}: assay judge --json"));
+    }
+}
+
+/// The stream that decided; where none did, the one with the longest p99.
+fn worst<'a>(judgement: &'a Judgement, streams: &[&'a StreamTotals]) -> &'a str {
+    let decided = judgement.deciding.as_ref().and_then(|place| place.stream.as_deref());
+    let known = decided.filter(|name| streams.iter().any(|stream| stream.name == *name));
+    let slowest = || streams.iter().max_by_key(|stream| stream.response.p99_ns).map_or("", |stream| &stream.name);
+    known.unwrap_or_else(slowest)
+}
+
+fn times(name: &str, times: &TimesSummary) -> String {
+    let cell = |ns: Option<u64>| format!("{:>9}", ns.map_or_else(|| "-".to_owned(), |ns| Span::from_ns(ns).human()));
+    let values = [times.mean_ns, times.p50_ns, times.p99_ns, times.p99_9_ns, times.max_ns];
+    format!("{name:<31}{}", values.map(cell).concat())
+}
+
+/// What stands slice by slice beside the table.
+pub(crate) fn by_slice(page: &mut Page, lines: impl IntoIterator<Item = String>, room: Room) {
+    lines.into_iter().take(room.by_slice).for_each(|line| page.line(line));
+}
+
+/// In flight, lag, CPU; errors; bytes.
+pub(crate) fn figures(page: &mut Page, judgement: &Judgement, room: Room) {
+    let part = &judgement.part;
+    let together = || part.whole_streams();
+    let most = |of: fn(&StreamTotals) -> u64| together().map(of).max().unwrap_or(0);
+    let lag = together().filter_map(|stream| stream.lag.p99_ns).max();
+    let own = together().filter_map(|stream| stream.own_lag.max_ns).max();
+    let human = |ns: Option<u64>| ns.map_or_else(|| "-".to_owned(), |ns| Span::from_ns(ns).human());
+    let cpu = part
+        .generator
+        .filter(|cost| cost.sampled_ns > 0)
+        .map(|cost| format!(", CPU {:.0}% of one", cost.cpu_ns as f64 * 100.0 / cost.sampled_ns as f64));
+    let load = format!(
+        "in flight up to {}, waiting up to {}; lag p99 {}, own lag max {}{}",
+        most(|stream| stream.in_flight_max),
+        most(|stream| stream.waiting_max),
+        human(lag),
+        human(own),
+        cpu.unwrap_or_default()
+    );
+    page.words("", &load, 2);
+    let (rates, errors) = (rates(judgement), errors(part));
+    let told = match &errors {
+        // Nothing is said where no stream was there to fail.
+        _ if part.streams.is_empty() => String::new(),
+        errors if errors.is_empty() => "no errors while measured".to_owned(),
+        errors => format!("errors: {}", errors.join(", ")),
+    };
+    // What failed has room in any case.
+    let both = if errors.is_empty() { [rates, told] } else { [told, rates] };
+    let both: Vec<String> = both.into_iter().filter(|said| !said.is_empty()).collect();
+    page.words("", &both.join("; "), 2);
+    page.line(bytes(part));
+    by_slice(page, steady::lines(judgement), room);
+    integrity(page, part, room);
+}
+
+/// What was verified, and the first places that are damaged.
+fn integrity(page: &mut Page, part: &Part, room: Room) {
+    let Some(integrity) = &part.integrity else { return };
+    let Integrity { verified_reads, unverified_reads, damaged, places } = integrity;
+    let found = match damaged {
+        0 => "every one as written".to_owned(),
+        n => format!("DAMAGED: {n} place{}", if *n == 1 { "" } else { "s" }),
+    };
+    let open = match unverified_reads {
+        0 => String::new(),
+        n => format!(" ({n} more could not be: never written, or being written)"),
+    };
+    page.words("", &format!("{verified_reads} reads verified{open}, {found}"), 2);
+    let listed = room.of(LISTED, 1);
+    places.iter().take(listed).for_each(|place| page.words("  ", &place.text(), room.of(2, 1)));
+    if *damaged > listed as u64 {
+        page.line("  … more in the JSON and the run log");
+    }
+}
+
+/// True for a stream that has no part in what is measured, such as reading back.
+fn is_idle(stream: &StreamTotals) -> bool {
+    stream.rate_asked.is_none() && stream.counts.issued == 0 && stream.counts.scheduled == 0
+}
+
+/// Of many streams the worst stands first: the others may have no room.
+fn rates(judgement: &Judgement) -> String {
+    let part = &judgement.part;
+    let mut whole: Vec<_> = part.whole_streams().filter(|stream| !is_idle(stream)).collect();
+    if whole.len() > LISTED / 2 {
+        let worst = worst(judgement, &whole).to_owned();
+        whole.sort_by_key(|stream| stream.name != worst);
+    }
+    let rate = |stream: &StreamTotals| {
+        let achieved = stream.rate_achieved?;
+        let asked = stream.rate_asked.map(|asked| format!(" of {asked:.1}")).unwrap_or_default();
+        Some(format!("{} {achieved:.1}{asked}/s", stream.name))
+    };
+    whole.into_iter().filter_map(rate).take(LISTED / 2).collect::<Vec<_>>().join(", ")
+}
+
+/// What failed while it was measured.
+fn errors(part: &Part) -> Vec<String> {
+    let mut met: Vec<String> = Vec::new();
+    for stream in part.whole_streams() {
+        let counts = &stream.counts;
+        met.extend(counts.errors.iter().map(|(name, n)| format!("{n} {name} in {}", stream.name)));
+        met.extend((counts.short > 0).then(|| format!("{} short in {}", counts.short, stream.name)));
+        met.extend((counts.stuck > 0).then(|| format!("{} stuck in {}", counts.stuck, stream.name)));
+    }
+    met
+}
+
+fn bytes(part: &Part) -> String {
+    let sum =
+        |of: fn(&TargetTotals) -> u64| part.targets.iter().fold(0u64, |sum, target| sum.saturating_add(of(target)));
+    let (read, written, size) = (sum(|t| t.read_bytes), sum(|t| t.written_bytes), sum(|t| t.head.size_bytes));
+    let full = if size > 0 { format!(" ({:.2} drive writes)", written as f64 / size as f64) } else { String::new() };
+    format!("read {}, wrote {}{full}, warm-up included", Bytes::new(read).human(), Bytes::new(written).human())
+}
