@@ -41,7 +41,7 @@ pub fn detach(dir: &Path, chosen: bool, json: bool) -> Result<u8, Failure> {
     }
     let pid = child.id();
     if json {
-        crate::commands::print_json(&serde_json::json!({ "dir": dir, "process": pid, "said": said }))?;
+        crate::stdout::print_json(&serde_json::json!({ "dir": dir, "process": pid, "said": said }))?;
         return Ok(crate::failure::code::DONE);
     }
     // A search has a log for each of its runs, and says itself how it goes on.
@@ -50,7 +50,7 @@ pub fn detach(dir: &Path, chosen: bool, json: bool) -> Result<u8, Failure> {
         false => format!("tail -f {}", for_a_shell(&said.to_string_lossy())),
     };
     let (dir, said) = (shown(dir), shown(&said));
-    crate::commands::print(&format!(
+    crate::stdout::print(&format!(
         "running in {dir} as process {pid}; what it says goes to {said}\n  {look}   shows it, and its result in the end\n  kill {pid}   ends it in good order\n"
     ));
     Ok(crate::failure::code::DONE)

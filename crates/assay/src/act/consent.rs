@@ -1,7 +1,7 @@
 //! Consent for a drop-in, whose command line has no place for it: given in advance (`assay consent`), as tokens from the
 //! environment, or typed at the terminal.
 
-use crate::cli::Access;
+use crate::args::Access;
 use crate::confirm::{Seat, seat};
 use crate::consents::{self, Consents, Kept};
 use crate::failure::Failure;

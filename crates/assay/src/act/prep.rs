@@ -1,7 +1,7 @@
 //! `act_prep`: our preparation, which leaves a record and reads samples back, with ACT's text.
 
 use super::{MINUS_ONE, consent, say};
-use crate::cli::Access;
+use crate::args::Access;
 use crate::commands::run::seed;
 use crate::failure::{Failure, code};
 use crate::prepare::{self, prepare};

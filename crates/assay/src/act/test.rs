@@ -2,7 +2,7 @@
 
 use super::printer::Printer;
 use super::{MINUS_ONE, consent, errno, processors, say};
-use crate::cli::Access;
+use crate::args::Access;
 use crate::commands::run::{prepared, seed};
 use crate::drive::{Drive, drive};
 use crate::failure::Failure;

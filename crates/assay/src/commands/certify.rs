@@ -2,7 +2,8 @@
 
 use super::run::Asked;
 use super::{result, run};
-use crate::cli;
+use crate::args::{Access, Output, Pace};
+use crate::candidates;
 use crate::drive::{Drive, drive};
 use crate::failure::{Failure, one_line, shown};
 use crate::logfile::{self, Listen, LogFile, Unfinished};
@@ -16,15 +17,43 @@ use crate::screen::tell;
 use crate::signals::{self, StopCell};
 use crate::signing::Signer;
 use crate::targets::{self, Named, Real, Targets, Wish};
-use assay_base::{Bytes, Span};
+use assay_base::{Bytes, Multiple, Span};
 use assay_judge::{Fold, Options, Verdict, for_a_shell};
 use assay_model::Plan;
 use assay_model::workload::{Adjust, Workload};
 use assay_record::{CloseReason, Entry, Preparation, StepHead};
+use clap_complete::engine::ArgValueCompleter;
 use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
+
+/// `assay certify`
+#[derive(clap::Args, Debug)]
+pub struct Certify {
+    /// Devices to certify; none with --quick: a scratch file in the working directory. A workload may stand before them:
+    /// act-index, a file, or an ACT config, whose own devices are certified where no others are named [default: act-storage]
+    #[arg(value_name = "[WORKLOAD] TARGETS", add = ArgValueCompleter::new(candidates::workloads_and_targets))]
+    pub targets: Vec<String>,
+    /// A first look in about a minute; not a certification
+    #[arg(long)]
+    pub quick: bool,
+    /// Run every step to its end, also when it is certain that the verdict will be FAIL
+    #[arg(long)]
+    pub keep_going: bool,
+    /// Sign verdict.json with this minisign secret key; read before anything else is done
+    #[arg(long, value_name = "KEY")]
+    pub sign: Option<PathBuf>,
+    /// The load to certify for, as a multiple of 1x [default: 30x; of a file or a config its own; with --quick 1x]
+    #[arg(long, value_name = "LOAD")]
+    pub at: Option<Multiple>,
+    #[command(flatten)]
+    pub pace: Pace,
+    #[command(flatten)]
+    pub access: Access,
+    #[command(flatten)]
+    pub output: Output,
+}
 
 /// What a quick look's scratch file takes: enough to be larger than a drive's own cache, little enough to be written in
 /// seconds.
@@ -32,7 +61,7 @@ const SCRATCH: Bytes = Bytes::new(1 << 30);
 /// Room that must stay free beside it.
 const KEPT_FREE: u64 = 512 << 20;
 /// Runs the procedure.
-pub fn certify(args: &cli::Certify) -> Result<u8, Failure> {
+pub fn certify(args: &Certify) -> Result<u8, Failure> {
     let (procedure, targets) = Procedure::of(&args.targets, args.quick, args.at)?;
     if targets.is_empty() && !args.quick {
         return Err(Failure::usage(
@@ -66,12 +95,7 @@ pub fn certify(args: &cli::Certify) -> Result<u8, Failure> {
     result::finish(&dir, &args.output, &progress, signer.as_ref())
 }
 
-fn open(
-    args: &cli::Certify,
-    named: &[(String, Named)],
-    workload: &Workload,
-    planned: &Path,
-) -> Result<Targets, Failure> {
+fn open(args: &Certify, named: &[(String, Named)], workload: &Workload, planned: &Path) -> Result<Targets, Failure> {
     if named.is_empty() {
         let path = PathBuf::from(format!("assay-scratch-{}.dat", std::process::id()));
         return Ok(Targets::Real(vec![Real::scratch(&path, scratch_size(Path::new("."))?, planned)?]));
@@ -98,7 +122,7 @@ fn scratch_size(dir: &Path) -> Result<Bytes, Failure> {
 }
 
 struct Certifying<'a> {
-    args: &'a cli::Certify,
+    args: &'a Certify,
     procedure: &'a Procedure,
     named: &'a [(String, Named)],
     opened: &'a Targets,

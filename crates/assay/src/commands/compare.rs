@@ -1,8 +1,8 @@
 //! `assay compare A B …`: runs side by side, with what is noise and what is not.
 
-use super::print_json;
 use crate::failure::{Failure, code, shown};
-use crate::{act, ahead, certificate, cli};
+use crate::stdout::print_json;
+use crate::{act, ahead, certificate};
 use crate::{files, logfile, rundir};
 use assay_formats::act::import;
 use assay_judge::Judgement;
@@ -10,8 +10,32 @@ use assay_judge::compare::{Run, Sampled, compare, html, text};
 use assay_judge::{Fold, Options};
 use std::path::{Path, PathBuf};
 
+/// `assay compare`
+#[derive(clap::Args, Debug)]
+#[command(
+    after_help = "Exit code: 0 whenever they could be compared, 3 when they did not do the same or cannot be read."
+)]
+pub struct Compare {
+    /// Run logs, the run directories that hold them, verdict.json with its log beside it, or logs that ACT wrote; the first is
+    /// what the others are held against
+    #[arg(required = true, num_args = 2..)]
+    pub logs: Vec<PathBuf>,
+    /// What a run is called in the result
+    #[arg(long = "label", value_name = "LOG=NAME")]
+    pub labels: Vec<String>,
+    /// Compare runs of different plans all the same
+    #[arg(long)]
+    pub anyway: bool,
+    /// Write the comparison as an HTML file too
+    #[arg(long, value_name = "FILE")]
+    pub html: Option<PathBuf>,
+    /// Print as JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
 /// Compares the logs; the exit code is 0 whenever they could be compared.
-pub fn compared(args: &cli::Compare) -> Result<u8, Failure> {
+pub fn compared(args: &Compare) -> Result<u8, Failure> {
     let labels = labels(args)?;
     let mut runs = Vec::new();
     for (log, label) in args.logs.iter().zip(&labels) {
@@ -27,20 +51,20 @@ pub fn compared(args: &cli::Compare) -> Result<u8, Failure> {
     if let Some(path) = &args.html {
         let mut page = String::new();
         html(&comparison, &labels, &mut page).map_err(bug)?;
-        super::write_new(path, &page)?;
+        super::result::write_new(path, &page)?;
     }
     if args.json {
         print_json(&serde_json::json!({ "labels": labels, "comparison": comparison }))?;
     } else {
         let mut page = String::new();
         text(&comparison, &labels, &mut page).map_err(bug)?;
-        super::show(&page);
+        crate::stdout::show(&page);
     }
     Ok(code::DONE)
 }
 
 /// `--label a=CephFS` names the run given as `a`; the others are called as they were given.
-fn labels(args: &cli::Compare) -> Result<Vec<String>, Failure> {
+fn labels(args: &Compare) -> Result<Vec<String>, Failure> {
     let mut labels: Vec<String> = args.logs.iter().map(|log| log.to_string_lossy().into_owned()).collect();
     for label in &args.labels {
         let (log, name) = label.split_once('=').ok_or_else(|| {

@@ -1,22 +1,30 @@
 //! `assay watch`: what a run in another terminal, or in none, is doing; and its result once it has ended.
 
-use super::{result, show};
-use crate::cli;
+use super::result;
 use crate::failure::{Failure, shown};
 use crate::logfile::{self, is_being_written};
 use crate::observer::Observer;
 use crate::progress::Progress;
 use crate::rundir;
+use crate::stdout::show;
 use assay_record::{Entry, Reader};
 use std::fs::File;
 use std::io::{self, BufReader, Read};
+use std::path::PathBuf;
 use std::time::Duration;
+
+/// `assay watch`
+#[derive(clap::Args, Debug)]
+pub struct Watch {
+    /// The run's directory, or the run.jsonl in it
+    pub dir: PathBuf,
+}
 
 /// Between two looks at a log that has not grown.
 const LOOK: Duration = Duration::from_millis(200);
 
 /// Follows the run in a directory to its end and prints its result; the exit code is the verdict's.
-pub fn watch(args: &cli::Watch) -> Result<u8, Failure> {
+pub fn watch(args: &Watch) -> Result<u8, Failure> {
     let path = rundir::log_in(&args.dir);
     let file = logfile::open(&path)?;
     let mut progress = Progress::new(false);

@@ -1,15 +1,35 @@
 //! `assay judge`: the verdict from a log alone.
 
-use super::{print, result, show};
+use super::result;
 use crate::failure::Failure;
-use crate::{act, cli, logfile, rundir};
-use assay_base::Span;
+use crate::stdout::{print, show};
+use crate::{act, logfile, rundir};
+use assay_base::{Measure, Span};
 use assay_judge::Options;
 use assay_record::Entry;
-use std::path::Path;
+use std::path::{Path, PathBuf};
+
+/// `assay judge`
+#[derive(clap::Args, Debug)]
+pub struct Judge {
+    /// A run log, the run directory that holds it, or a log that ACT 3.0 to 6.6 wrote
+    pub log: PathBuf,
+    /// Length of the judging window, instead of the log's
+    #[arg(long, value_name = "TIME")]
+    pub slice: Option<Span>,
+    /// Judge the device's service time instead of the response time
+    #[arg(long = "judge", value_name = "MEASURE")]
+    pub judge_on: Option<Measure>,
+    /// Print the table of all slices
+    #[arg(long)]
+    pub table: bool,
+    /// Print the judgement as JSON
+    #[arg(long)]
+    pub json: bool,
+}
 
 /// Judges a log and prints the judgement; the exit code is the verdict's.
-pub fn judge(args: &cli::Judge) -> Result<u8, Failure> {
+pub fn judge(args: &Judge) -> Result<u8, Failure> {
     let options = Options { judge_on: args.judge_on, slice: args.slice, ..Options::default() };
     let log = rundir::log_in(&args.log);
     result::tell_if_it_goes_on(&log);

@@ -1,15 +1,15 @@
 //! The end of every run: judge the log, leave verdict and report beside it, print the result.
 
 use crate::act;
+use crate::args::Output;
 use crate::certificate;
-use crate::cli::Output;
-use crate::commands::{print_json, show};
 use crate::failure::{Failure, shown};
 use crate::files;
 use crate::logfile;
 use crate::progress::Progress;
 use crate::screen::{self, tell};
 use crate::signing::Signer;
+use crate::stdout::{print_json, show};
 use assay_base::Measure;
 use assay_judge::{Judgement, Options, for_a_shell};
 use std::path::Path;
@@ -98,6 +98,12 @@ pub fn tell_if_it_goes_on(log: &Path) {
             "note: this run goes on; what follows is made of what it has measured so far (assay watch {dir} follows it)"
         ));
     }
+}
+
+/// Writes a document to a new file. What is there is never overwritten, and nothing that is cut stays.
+pub fn write_new(path: &Path, text: &str) -> Result<(), Failure> {
+    let failed = |why: &dyn std::fmt::Display| Failure::host(format!("{} cannot be written: {why}", shown(path)));
+    files::create(path, text.as_bytes()).map_err(|e| failed(&e))
 }
 
 /// The judgement as text.

@@ -1,7 +1,8 @@
 //! `assay run`: one run of one workload.
 
 use super::result;
-use crate::cli;
+use crate::args::{Access, Judged, Output, Pace};
+use crate::candidates;
 use crate::drive::{Drive, drive};
 use crate::failure::{Failure, shown};
 use crate::logfile::{LogFile, Unfinished};
@@ -15,15 +16,41 @@ use crate::signals;
 use crate::signing::Signer;
 use crate::targets::{self, Named, Targets, Wish};
 use crate::workloads;
-use assay_base::Span;
+use assay_base::{Multiple, Span};
 use assay_judge::for_a_shell;
 use assay_model::workload::{Adjust, Workload};
 use assay_model::{PhaseKind, Plan, merge};
 use assay_record::StepHead;
-use std::path::Path;
+use clap_complete::engine::ArgValueCompleter;
+use std::path::{Path, PathBuf};
+
+/// `assay run`
+#[derive(clap::Args, Debug)]
+pub struct Run {
+    /// A workload file, or the name of a shipped one (`assay workloads`)
+    #[arg(add = ArgValueCompleter::new(candidates::workloads))]
+    pub workload: String,
+    /// What to run it on; more workloads before that run at the same time, each stream under its workload's name
+    #[arg(value_name = "WORKLOAD... TARGETS", add = ArgValueCompleter::new(candidates::workloads_and_targets))]
+    pub targets: Vec<String>,
+    /// The load as a multiple of the workload's 1x; for an ACT config, of ACT's: 2000 reads and 1000 writes a second on each device
+    #[arg(long, value_name = "LOAD")]
+    pub load: Option<Multiple>,
+    /// Sign verdict.json with this minisign secret key; read before anything else is done
+    #[arg(long, value_name = "KEY")]
+    pub sign: Option<PathBuf>,
+    #[command(flatten)]
+    pub pace: Pace,
+    #[command(flatten)]
+    pub judged: Judged,
+    #[command(flatten)]
+    pub access: Access,
+    #[command(flatten)]
+    pub output: Output,
+}
 
 /// Runs it, judges it, leaves log, verdict and report in the run directory.
-pub fn run(args: &cli::Run) -> Result<u8, Failure> {
+pub fn run(args: &Run) -> Result<u8, Failure> {
     let signer = Signer::asked(args.sign.as_deref())?;
     let asked = Asking::of(&args.workload, &args.targets)?;
     if asked.names.is_empty() {
@@ -104,8 +131,8 @@ impl Asking {
         &self,
         named: &[(String, Named)],
         load: Option<assay_base::Multiple>,
-        pace: &cli::Pace,
-        judged: &cli::Judged,
+        pace: &Pace,
+        judged: &Judged,
     ) -> Result<Plan, Failure> {
         self.merged(named, load, pace)?.judged_by(&judged.criteria).map_err(Failure::workload)
     }
@@ -114,7 +141,7 @@ impl Asking {
         &self,
         named: &[(String, Named)],
         load: Option<assay_base::Multiple>,
-        pace: &cli::Pace,
+        pace: &Pace,
     ) -> Result<Plan, Failure> {
         if let [workload] = self.workloads.as_slice() {
             return plan(workload, named, load, pace);
@@ -123,7 +150,7 @@ impl Asking {
             return Err(Failure::usage("--load is of one workload; of several, each has the load that its file says"));
         }
         let seed = seed(pace.seed.or(self.workloads[0].seed), named);
-        let pace = cli::Pace { seed: Some(seed), ..pace.clone() };
+        let pace = Pace { seed: Some(seed), ..pace.clone() };
         let plans = self.workloads.iter().map(|workload| plan(workload, named, None, &pace));
         merge(plans.collect::<Result<_, _>>()?).map_err(Failure::workload)
     }
@@ -235,7 +262,7 @@ pub fn plan(
     workload: &Workload,
     named: &[(String, Named)],
     load: Option<assay_base::Multiple>,
-    pace: &cli::Pace,
+    pace: &Pace,
 ) -> Result<Plan, Failure> {
     let seed = seed(pace.seed.or(workload.seed), named);
     let adjust = Adjust { load, ..pace.adjust(workload, seed, named.len().max(1) as u16) };

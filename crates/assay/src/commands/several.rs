@@ -1,7 +1,7 @@
 //! Several runs of one workload on the same targets, each in a directory of its own: what `limit` and `curve` have in common.
 
 use super::{result, run};
-use crate::cli;
+use crate::args::{Access, Judged, Output, Pace};
 use crate::drive::{Drive, drive};
 use crate::failure::{Failure, shown};
 use crate::files;
@@ -28,10 +28,10 @@ const RUN: Span = Span::from_secs(6 * 3600);
 
 /// What stays the same from run to run. The targets are opened once, after every rule was asked.
 pub struct Several<'a> {
-    access: &'a cli::Access,
-    output: &'a cli::Output,
-    pace: cli::Pace,
-    judged: &'a cli::Judged,
+    access: &'a Access,
+    output: &'a Output,
+    pace: Pace,
+    judged: &'a Judged,
     workload: Workload,
     named: Vec<(String, Named)>,
     opened: Targets,
@@ -51,9 +51,9 @@ impl<'a> Several<'a> {
     pub fn open(
         verb: &str,
         (workload, targets): (&str, &[String]),
-        (pace, judged): (&cli::Pace, &'a cli::Judged),
-        access: &'a cli::Access,
-        output: &'a cli::Output,
+        (pace, judged): (&Pace, &'a Judged),
+        access: &'a Access,
+        output: &'a Output,
     ) -> Result<Several<'a>, Failure> {
         let workload = workloads::find(workload)?;
         let names = if targets.is_empty() { workload.targets.clone() } else { targets.to_vec() };
@@ -61,7 +61,7 @@ impl<'a> Several<'a> {
             return Err(Failure::usage(format!("{verb} needs a target: a device, a file or sim:flash")));
         }
         let named = targets::named(&names)?;
-        let pace = cli::Pace { measure: Some(pace.measure.unwrap_or(workload.duration.min(RUN))), ..pace.clone() };
+        let pace = Pace { measure: Some(pace.measure.unwrap_or(workload.duration.min(RUN))), ..pace.clone() };
         let plan = run::plan(&workload, &named, Some(Multiple::ONE), &pace)?;
         let plan = plan.judged_by(&judged.criteria).map_err(Failure::workload)?;
         if !plan.can_be_scaled() {
@@ -158,7 +158,7 @@ impl<'a> Several<'a> {
         (load, seed): (Multiple, u64),
         progress: &mut Progress,
     ) -> Result<(Judgement, PathBuf), Failure> {
-        let pace = cli::Pace { seed: Some(seed), ..self.pace.clone() };
+        let pace = Pace { seed: Some(seed), ..self.pace.clone() };
         let plan = run::plan(&self.workload, &self.named, Some(load), &pace)?;
         let plan = plan.judged_by(&self.judged.criteria).map_err(Failure::workload)?;
         let dir = rundir::create(&below.join(name), false)?;
