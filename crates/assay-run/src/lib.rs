@@ -5,7 +5,8 @@
 //! on. Who reads the command line and what is shown of a run is the caller's affair.
 #![cfg_attr(test, allow(clippy::disallowed_methods, reason = "tests make files and threads of their own"))]
 
-pub mod ahead;
+mod act_log;
+mod ahead;
 pub mod certificate;
 pub mod consents;
 pub mod drive;
@@ -15,12 +16,14 @@ pub mod files;
 mod fio_job;
 pub mod header;
 pub mod integrity;
+pub mod judging;
 pub mod logfile;
 pub mod observer;
 pub mod prepare;
 pub mod procedure;
 mod pulse;
 pub mod records;
+pub mod results;
 pub mod resume;
 pub mod rundir;
 pub mod schedulers;

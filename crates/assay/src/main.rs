@@ -18,8 +18,8 @@ mod screen;
 mod stdout;
 
 use assay_run::{
-    ahead, certificate, consents, drive, failure, files, header, integrity, logfile, observer, prepare, procedure,
-    records, resume, rundir, schedulers, signals, signing, targets, threads, workloads,
+    certificate, consents, drive, failure, files, header, integrity, judging, logfile, observer, prepare, procedure,
+    records, results, resume, rundir, schedulers, signals, signing, targets, threads, workloads,
 };
 use clap::CommandFactory;
 use failure::{Failure, code};

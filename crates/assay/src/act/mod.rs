@@ -5,7 +5,6 @@
 
 mod consent;
 pub mod export;
-pub mod judge;
 mod latency;
 mod prep;
 mod printer;

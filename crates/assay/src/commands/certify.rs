@@ -10,6 +10,7 @@ use crate::logfile::{self, Listen, LogFile, Unfinished};
 use crate::prepare::{self, prepare};
 use crate::procedure::{Procedure, Step};
 use crate::progress::Progress;
+use crate::results;
 use crate::resume::Held;
 use crate::rundir;
 use crate::schedulers::Schedulers;
@@ -189,7 +190,7 @@ impl Certifying<'_> {
 
     /// Whether the steps that are over decide: the last window of one ends with it.
     fn has_failed(&self, log: &LogFile) -> Result<bool, Failure> {
-        Ok(result::judge(log.path(), self.args.output.judge_on)?.verdict == Verdict::Fail)
+        Ok(results::judge(log.path(), self.args.output.judge_on)?.verdict == Verdict::Fail)
     }
 
     /// A quick look is over in a minute anyway.
@@ -205,7 +206,7 @@ impl Certifying<'_> {
             let log = LogFile::create(&dir.join("run.jsonl"))?;
             return Ok((dir, log, Vec::new(), fold));
         };
-        result::may_be_left(dir)?;
+        results::may_be_left(dir)?;
         let log = Unfinished::open(&rundir::log_in(dir))?;
         let held = log.steps().to_vec();
         if held.len() == tasks.len() && held.iter().all(Held::is_over) {

@@ -4,12 +4,12 @@
 //! there an interrupted curve goes on. A point that proves nothing is run once more.
 
 use super::limit::{Searching, beginning, code};
-use super::result;
 use super::several::{Several, keep, kept};
 use crate::args::{Access, Judged, Output, Pace, Search, Subject};
 use crate::failure::{Failure, one_line, shown};
 use crate::files;
 use crate::progress::Progress;
+use crate::results;
 use crate::stdout::print_json;
 use assay_base::{Multiple, Rate, Share};
 use assay_judge::curve::{self, SCHEMA, html, text};
@@ -102,7 +102,7 @@ pub fn curve(args: &Curve) -> Result<u8, Failure> {
     let resumed = args.output.resume.as_deref();
     let mut curve = resumed.map_or(Ok(fresh.clone()), |dir| earlier(dir, &fresh, &several))?;
     let dir = several.directory()?;
-    result::replaceable(&dir, &[FILE, PAGE])?;
+    results::replaceable(&dir, &[FILE, PAGE])?;
     let mut progress = Progress::new(false);
     progress.say(&several.length());
     keep(&dir.join(FILE), &curve)?;

@@ -1,10 +1,9 @@
 //! `assay export LOG --to FORMAT`: formats of the log itself are written as it is read, those of the judgement from that.
 
-use super::result;
 use crate::act;
 use crate::failure::{Failure, code, shown};
 use crate::stdout::print;
-use crate::{logfile, rundir};
+use crate::{logfile, results, rundir};
 use assay_formats::act::log;
 use assay_formats::export::{Csv, Fio, Hgrm, Hlog, Sink};
 use assay_judge::{Judgement, render};
@@ -95,7 +94,7 @@ fn judged(args: &Export, render: impl FnOnce(&Judgement, &mut dyn Write) -> std:
     if args.step.is_some() {
         return Err(Failure::usage("--step is for formats that hold one step; this one holds them all"));
     }
-    let judgement = result::judge(&rundir::log_in(&args.log), None)?;
+    let judgement = results::judge(&rundir::log_in(&args.log), None)?;
     let mut text = String::new();
     render(&judgement, &mut text).map_err(|_| Failure::bug("a judgement that cannot be rendered"))?;
     print(&text);

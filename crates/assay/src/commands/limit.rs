@@ -3,12 +3,12 @@
 //! The search is a machine of the judge's room; this runs what it asks for, each load in a directory of its own below the
 //! run directory, and keeps the path in `limit.json`, from which an interrupted search goes on, and for people in `limit.html`.
 
-use super::result;
 use super::several::{Several, keep, kept};
 use crate::args::{self, Access, Judged, Output, Pace, Subject};
 use crate::failure::{Failure, one_line, shown};
 use crate::files;
 use crate::progress::Progress;
+use crate::results;
 use crate::screen::tell;
 use crate::stdout::{print_json, show};
 use assay_base::{Multiple, Span};
@@ -117,7 +117,7 @@ impl<'a> Searching<'a> {
             outcome: None,
             runs: Vec::new(),
         };
-        result::replaceable(&dir, &[FILE, PAGE])?;
+        results::replaceable(&dir, &[FILE, PAGE])?;
         let path = if resumed { earlier(&dir, several)? } else { fresh };
         let mut searching = Searching { several, search, dir, path };
         if resumed {

@@ -3,8 +3,9 @@
 use super::result;
 use crate::failure::{Failure, code, shown};
 use crate::stdout::{print, show};
-use crate::{files, rundir};
+use crate::{files, results, rundir};
 use assay_base::Measure;
+use assay_judge::Options;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
@@ -28,16 +29,15 @@ const LOG: &str = "run.jsonl";
 /// Writes the report and names its path.
 pub fn report(args: &Report) -> Result<u8, Failure> {
     let log = rundir::log_in(&args.log);
-    result::tell_if_it_goes_on(&log);
-    let judgement = result::judge(&log, args.judge_on)?;
-    let html = result::html(&judgement)?;
+    let judgement = result::open(&log)?.judge(Options { judge_on: args.judge_on, ..Options::default() })?;
+    let html = results::html(&judgement)?;
     let path = match &args.out {
         Some(out) if out.as_os_str() == "-" => {
             print(&html);
             return Ok(code::DONE);
         }
         Some(out) => {
-            result::write_new(out, &html)?;
+            results::write_new(out, &html)?;
             out.clone()
         }
         None => beside(&log, args.judge_on, &html)?,
@@ -60,5 +60,5 @@ fn beside(log: &Path, judge_on: Option<Measure>, html: &str) -> Result<PathBuf, 
     let mut name: OsString = log.file_name().unwrap_or_default().to_owned();
     name.push(format!("{judged}.html"));
     let path = log.with_file_name(name);
-    result::write_new(&path, html).map_err(|failure| failure.advised(advice)).map(|()| path)
+    results::write_new(&path, html).map_err(|failure| failure.advised(advice)).map(|()| path)
 }

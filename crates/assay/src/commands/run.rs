@@ -8,6 +8,7 @@ use crate::failure::{Failure, shown};
 use crate::logfile::{LogFile, Unfinished};
 use crate::progress::Progress;
 use crate::records::Records;
+use crate::results;
 use crate::resume::Held;
 use crate::rundir;
 use crate::schedulers::Schedulers;
@@ -88,7 +89,7 @@ pub fn run(args: &Run) -> Result<u8, Failure> {
             (dir, log, plan)
         }
         Some(dir) => {
-            result::may_be_left(dir)?;
+            results::may_be_left(dir)?;
             let log = Unfinished::open(&rundir::log_in(dir))?;
             let asked = Asked { plan: &plan, step: None, targets: &opened, seed: args.pace.seed.is_some() };
             let rest = asked.rest(log.steps().last(), dir)?;

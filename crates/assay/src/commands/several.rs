@@ -1,12 +1,13 @@
 //! Several runs of one workload on the same targets, each in a directory of its own: what `limit` and `curve` have in common.
 
-use super::{result, run};
+use super::run;
 use crate::args::{Access, Judged, Output, Pace};
 use crate::drive::{Drive, drive};
 use crate::failure::{Failure, shown};
 use crate::files;
 use crate::logfile::{self, LogFile};
 use crate::progress::Progress;
+use crate::results::leave;
 use crate::rundir;
 use crate::schedulers::Schedulers;
 use crate::screen::tell;
@@ -142,7 +143,7 @@ impl<'a> Several<'a> {
         let mut failed = Vec::new();
         for run in logfile::runs_in(dir).into_iter().filter(|run| !is_known(run)) {
             // One that was killed before its first line was whole says nothing.
-            let Ok((judgement, _)) = result::leave(&run, self.output.judge_on) else { continue };
+            let Ok((judgement, _)) = leave(&run, self.output.judge_on, tell) else { continue };
             if let (Verdict::Fail, Ok(load)) = (judgement.verdict, judgement.load.parse()) {
                 failed.push((load, judgement, run));
             }
@@ -176,7 +177,7 @@ impl<'a> Several<'a> {
             readings: None,
         };
         drive(&plan, &self.opened, &how, &mut log, progress, &self.stop)?;
-        let (judgement, _) = result::leave(&dir, self.output.judge_on)?;
+        let (judgement, _) = leave(&dir, self.output.judge_on, tell)?;
         Ok((judgement, dir))
     }
 }
