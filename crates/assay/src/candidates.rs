@@ -1,9 +1,9 @@
 //! What may stand for an argument: shipped workloads, files, devices and simulated targets where they belong. Nothing is opened: names
 //! of devices are those that the kernel lists.
 
-use crate::workloads::{self, SHIPPED};
 use assay_device::probe;
 use assay_device::safety::Roots;
+use assay_run::workloads::{self, SHIPPED};
 use clap_complete::engine::{CompletionCandidate, PathCompleter, ValueCompleter};
 use std::ffi::{OsStr, OsString};
 use std::path::Path;

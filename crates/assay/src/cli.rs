@@ -6,9 +6,10 @@ use crate::commands::{
     certify, compare, consent, curve, devices, doctor, drop_in, explain, export, follow, judge, limit, links, manual,
     prep, report, run, verify, workloads,
 };
-use crate::failure::Failure;
-use crate::header::VERSION;
-use crate::{detach, rundir, screen, stdout};
+use crate::{detach, screen, stdout};
+use assay_run::failure::Failure;
+use assay_run::header::VERSION;
+use assay_run::rundir;
 use clap::{CommandFactory, Parser, Subcommand};
 use std::path::Path;
 

@@ -3,7 +3,7 @@
 //! The shell's script (`assay completions SHELL`) asks the program itself, with the words typed so far, so that what it offers is
 //! what this version knows. What may stand for an argument is in `candidates`.
 
-use crate::failure::Failure;
+use assay_run::failure::Failure;
 use clap::Command;
 use clap_complete::CompleteEnv;
 use clap_complete::engine::{ArgValueCandidates, CompletionCandidate};

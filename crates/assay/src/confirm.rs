@@ -1,13 +1,13 @@
 //! The last word before a device is overwritten, where a person sits at the terminal: what it is, and four characters that
 //! are printed on it. Without a terminal the consent token alone says so (rule `consent` of the gate).
 
-use crate::failure::{Failure, one_line, shown};
 use crate::screen::tell;
-use crate::signals;
 use assay_base::{Instant, Span};
 use assay_device::clock::Clock;
 use assay_device::safety::Examination;
 use assay_judge::for_a_shell;
+use assay_run::failure::{Failure, one_line, shown};
+use assay_run::signals;
 use std::io::{BufRead, IsTerminal, Write};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::time::Duration;
@@ -132,7 +132,7 @@ fn typing() -> Receiver<String> {
         }
     };
     // Without it there is no answer, which is no consent.
-    drop(crate::threads::builder("typing").spawn(body));
+    drop(assay_run::threads::builder("typing").spawn(body));
     told
 }
 

@@ -1,8 +1,8 @@
 //! `--detach`: the same command in the background, which no closed terminal ends.
 
-use crate::failure::{Failure, shown};
-use crate::files;
 use assay_judge::for_a_shell;
+use assay_run::failure::{Failure, shown};
+use assay_run::files;
 use std::ffi::OsString;
 use std::fs::File;
 use std::io::ErrorKind;
@@ -42,7 +42,7 @@ pub fn detach(dir: &Path, chosen: bool, json: bool) -> Result<u8, Failure> {
     let pid = child.id();
     if json {
         crate::stdout::print_json(&serde_json::json!({ "dir": dir, "process": pid, "said": said }))?;
-        return Ok(crate::failure::code::DONE);
+        return Ok(assay_run::failure::code::DONE);
     }
     // A search has a log for each of its runs, and says itself how it goes on.
     let look = match dir.join("run.jsonl").exists() {
@@ -53,7 +53,7 @@ pub fn detach(dir: &Path, chosen: bool, json: bool) -> Result<u8, Failure> {
     crate::stdout::print(&format!(
         "running in {dir} as process {pid}; what it says goes to {said}\n  {look}   shows it, and its result in the end\n  kill {pid}   ends it in good order\n"
     ));
-    Ok(crate::failure::code::DONE)
+    Ok(assay_run::failure::code::DONE)
 }
 
 /// Bytes in the logs of a run, or of those that a search or a curve has made so far, each in a directory of its own.

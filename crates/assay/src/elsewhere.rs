@@ -1,7 +1,7 @@
 //! What people know from other tools: options and job files, and what they are called here.
 
 use crate::cli::Cli;
-use crate::failure::one_line;
+use assay_run::failure::one_line;
 use clap::Parser;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 

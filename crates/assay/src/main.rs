@@ -17,12 +17,9 @@ mod progress;
 mod screen;
 mod stdout;
 
-use assay_run::{
-    certificate, consents, drive, failure, files, header, integrity, judging, logfile, observer, prepare, procedure,
-    records, results, resume, rundir, schedulers, signals, signing, targets, threads, workloads,
-};
+use assay_run::failure::{Failure, code};
+use assay_run::threads;
 use clap::CommandFactory;
-use failure::{Failure, code};
 use std::process::ExitCode;
 
 fn main() -> ExitCode {

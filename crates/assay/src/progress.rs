@@ -1,13 +1,13 @@
 //! What a run shows while it goes on, on standard error: a live block on a terminal, a plain line a minute elsewhere.
 //! No colour is used, so NO_COLOR has nothing to switch off.
 
-use crate::failure::one_line;
-use crate::observer::Observer;
 use crate::screen::tell;
 use assay_base::{Bytes, Direction, Instant, Span};
 use assay_device::clock::Clock;
 use assay_model::plan::READ_BACK;
 use assay_record::{Event, EventKind, FlowInterval, Header, Interval, PhaseKind, Thresholds, Timing};
+use assay_run::failure::one_line;
+use assay_run::observer::Observer;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use std::io::IsTerminal;
 use std::sync::Arc;

@@ -1,9 +1,9 @@
 //! The terminal: lines for the user on standard error, and what standard output is: so many columns, perhaps with colours, or
 //! something that wants the plain text.
 
-use crate::failure::Failure;
 use assay_base::text::printable;
 use assay_judge::render::Reader;
+use assay_run::failure::Failure;
 use std::io::{IsTerminal, Write};
 
 /// Words that open a line of a result, and their colour (ECMA-48 SGR).

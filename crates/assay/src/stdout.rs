@@ -1,7 +1,7 @@
 //! Standard output: the document that was asked for, and nothing else.
 
-use crate::failure::Failure;
 use crate::screen;
+use assay_run::failure::Failure;
 use std::io::{ErrorKind, Write};
 use std::sync::OnceLock;
 

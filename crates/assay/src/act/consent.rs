@@ -3,12 +3,12 @@
 
 use crate::args::Access;
 use crate::confirm::{Seat, seat};
-use crate::consents::{self, Consents, Kept};
-use crate::failure::Failure;
 use crate::screen::{complain, tell};
-use crate::targets::{Named, Targets, Wish};
 use assay_device::safety::{Gate, Refusal, RuleId, lasts};
 use assay_judge::for_a_shell;
+use assay_run::consents::{self, Consents, Kept};
+use assay_run::failure::Failure;
+use assay_run::targets::{Named, Targets, Wish};
 use std::io::{BufRead, Write};
 
 /// The tokens of the devices that may be destroyed, separated by commas.

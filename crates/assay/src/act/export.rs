@@ -1,12 +1,12 @@
 //! `assay export LOG --to act-log`.
 
-use super::say;
-use crate::failure::{Failure, code, shown};
-use crate::logfile;
-use crate::rundir;
+use super::common::say;
 use assay_formats::act::export::Export;
 use assay_formats::act::log::Unit;
 use assay_record::Entry;
+use assay_run::failure::{Failure, code, shown};
+use assay_run::logfile;
+use assay_run::rundir;
 use std::path::Path;
 
 /// Writes the log to standard output as ACT would have.

@@ -1,10 +1,10 @@
 //! `act_latency`: the table of ACT's analyzer, to its byte.
 
-use super::say;
-use crate::failure::Failure;
-use crate::files;
+use super::common::say;
 use crate::screen::tell;
 use assay_formats::act::latency;
+use assay_run::failure::Failure;
+use assay_run::files;
 use std::io::{self, BufRead, BufReader};
 use std::path::Path;
 

@@ -4,25 +4,25 @@ use super::run::Asked;
 use super::{result, run};
 use crate::args::{Access, Output, Pace};
 use crate::candidates;
-use crate::drive::{Drive, drive};
-use crate::failure::{Failure, one_line, shown};
-use crate::logfile::{self, Listen, LogFile, Unfinished};
-use crate::prepare::{self, prepare};
-use crate::procedure::{Procedure, Step};
 use crate::progress::Progress;
-use crate::results;
-use crate::resume::Held;
-use crate::rundir;
-use crate::schedulers::Schedulers;
 use crate::screen::tell;
-use crate::signals::{self, StopCell};
-use crate::signing::Signer;
-use crate::targets::{self, Named, Real, Targets, Wish};
 use assay_base::{Bytes, Multiple, Span};
 use assay_judge::{Fold, Options, Verdict, for_a_shell};
 use assay_model::Plan;
 use assay_model::workload::{Adjust, Workload};
 use assay_record::{CloseReason, Entry, Preparation, StepHead};
+use assay_run::drive::{Drive, drive};
+use assay_run::failure::{Failure, one_line, shown};
+use assay_run::logfile::{self, Listen, LogFile, Unfinished};
+use assay_run::prepare::{self, prepare};
+use assay_run::procedure::{Procedure, Step};
+use assay_run::results;
+use assay_run::resume::Held;
+use assay_run::rundir;
+use assay_run::schedulers::Schedulers;
+use assay_run::signals::{self, StopCell};
+use assay_run::signing::Signer;
+use assay_run::targets::{self, Named, Real, Targets, Wish};
 use clap_complete::engine::ArgValueCompleter;
 use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
@@ -257,7 +257,7 @@ impl Certifying<'_> {
         if self.args.quick {
             return vec!["QUICK: quick look, not a certification".into()];
         }
-        crate::header::short(plan.measured() + Span::from_ns(before_ns.unwrap_or(0)), self.procedure.whole())
+        assay_run::header::short(plan.measured() + Span::from_ns(before_ns.unwrap_or(0)), self.procedure.whole())
             .into_iter()
             .collect()
     }
@@ -278,7 +278,7 @@ impl Certifying<'_> {
             run: run::seed(None, self.named_or_scratch()) as u32,
         };
         let records = prepare(self.opened.real(), &names, wish, None, progress, self.stop)?;
-        Ok(records.iter().map(crate::records::Record::preparation).collect())
+        Ok(records.iter().map(assay_run::records::Record::preparation).collect())
     }
 
     /// A certification is only worth something on a device that was written full before.

@@ -1,11 +1,11 @@
 //! `assay compare A B …`: runs side by side, with what is noise and what is not.
 
-use crate::failure::{Failure, code, shown};
-use crate::judging::Log;
 use crate::stdout::print_json;
-use crate::{certificate, files, results, rundir};
 use assay_judge::Judgement;
 use assay_judge::compare::{Run, compare, html, text};
+use assay_run::failure::{Failure, code, shown};
+use assay_run::judging::Log;
+use assay_run::{certificate, files, results, rundir};
 use std::path::{Path, PathBuf};
 
 /// `assay compare`

@@ -2,12 +2,12 @@
 
 use crate::candidates;
 use crate::confirm::{Seat, agree, seat};
-use crate::consents::{Consents, Given, Kept, now};
-use crate::failure::{Failure, code, one_line, shown};
 use crate::stdout::{print_json, show};
 use assay_base::Span;
 use assay_device::safety::{Examination, Gate, Kind, Request, RuleId, lasts};
 use assay_judge::for_a_shell;
+use assay_run::consents::{Consents, Given, Kept, now};
+use assay_run::failure::{Failure, code, one_line, shown};
 use clap_complete::engine::ArgValueCompleter;
 use jiff::{SignedDuration, Timestamp};
 use std::path::Path;

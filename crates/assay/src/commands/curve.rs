@@ -6,16 +6,16 @@
 use super::limit::{Searching, beginning, code};
 use super::several::{Several, keep, kept};
 use crate::args::{Access, Judged, Output, Pace, Search, Subject};
-use crate::failure::{Failure, one_line, shown};
-use crate::files;
 use crate::progress::Progress;
-use crate::results;
 use crate::stdout::print_json;
 use assay_base::{Multiple, Rate, Share};
 use assay_judge::curve::{self, SCHEMA, html, text};
 use assay_judge::limit::Outcome;
 use assay_judge::{Verdict, for_a_shell};
 use assay_model::Plan;
+use assay_run::failure::{Failure, one_line, shown};
+use assay_run::files;
+use assay_run::results;
 use std::path::{Path, PathBuf};
 
 /// `assay curve`

@@ -1,11 +1,11 @@
 //! `assay devices`: candidates, what each safety rule says of them, and the consent tokens.
 
 use crate::candidates;
-use crate::failure::{Failure, code, one_line, shown};
 use crate::stdout::{print, print_json};
 use assay_base::Bytes;
 use assay_device::probe;
 use assay_device::safety::{Examination, Gate, Roots, RuleAnswer};
+use assay_run::failure::{Failure, code, one_line, shown};
 use clap_complete::engine::ArgValueCompleter;
 use std::path::PathBuf;
 

@@ -1,11 +1,11 @@
 //! `assay doctor`: what would spoil a result here, and what mends it. It looks and tries, and changes nothing.
 
 use crate::candidates;
-use crate::failure::{Failure, code, one_line};
 use crate::stdout::{print, print_json};
-use crate::targets::{self, Named};
 use assay_device::doctor::{self, Check};
 use assay_device::safety::Roots;
+use assay_run::failure::{Failure, code, one_line};
+use assay_run::targets::{self, Named};
 use clap_complete::engine::ArgValueCompleter;
 use std::path::{Path, PathBuf};
 

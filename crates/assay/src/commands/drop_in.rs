@@ -1,7 +1,7 @@
 //! `assay as TOOL`: stands in for another tool, with its own arguments.
 
 use crate::act;
-use crate::failure::Failure;
+use assay_run::failure::Failure;
 
 /// `assay as`
 #[derive(clap::Args, Debug)]

@@ -6,12 +6,12 @@ use super::run::Asking;
 use super::steps;
 use crate::args::{Judged, Pace};
 use crate::candidates;
-use crate::failure::{Failure, code};
-use crate::integrity;
 use crate::stdout::{print_json, show};
-use crate::targets::{self, Named};
 use assay_base::{Bytes, Direction, Multiple};
 use assay_model::{Address, PhaseKind, Plan, Stream};
+use assay_run::failure::{Failure, code};
+use assay_run::integrity;
+use assay_run::targets::{self, Named};
 use clap_complete::engine::ArgValueCompleter;
 
 /// `assay explain`

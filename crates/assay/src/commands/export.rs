@@ -1,13 +1,13 @@
 //! `assay export LOG --to FORMAT`: formats of the log itself are written as it is read, those of the judgement from that.
 
 use crate::act;
-use crate::failure::{Failure, code, shown};
 use crate::stdout::print;
-use crate::{logfile, results, rundir};
 use assay_formats::act::log;
 use assay_formats::export::{Csv, Fio, Hgrm, Hlog, Sink};
 use assay_judge::{Judgement, render};
 use assay_record::{Entry, Header};
+use assay_run::failure::{Failure, code, shown};
+use assay_run::{logfile, results, rundir};
 use std::fmt::Write;
 use std::path::PathBuf;
 

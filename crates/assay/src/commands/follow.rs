@@ -1,14 +1,14 @@
 //! `assay watch`: what a run in another terminal, or in none, is doing; and its result once it has ended.
 
 use super::result;
-use crate::failure::{Failure, shown};
-use crate::judging::Log;
-use crate::observer::Observer;
 use crate::progress::Progress;
-use crate::rundir;
 use crate::stdout::show;
 use assay_judge::Options;
 use assay_record::{Entry, Reader};
+use assay_run::failure::{Failure, shown};
+use assay_run::judging::Log;
+use assay_run::observer::Observer;
+use assay_run::rundir;
 use std::io::{self, BufReader, Read};
 use std::path::PathBuf;
 use std::time::Duration;

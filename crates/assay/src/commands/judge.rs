@@ -1,12 +1,12 @@
 //! `assay judge`: the verdict from a log alone.
 
 use super::result;
-use crate::failure::Failure;
-use crate::judging::Log;
 use crate::stdout::{print, show};
-use crate::{results, rundir};
 use assay_base::{Measure, Span};
 use assay_judge::Options;
+use assay_run::failure::Failure;
+use assay_run::judging::Log;
+use assay_run::{results, rundir};
 use std::path::PathBuf;
 
 /// `assay judge`

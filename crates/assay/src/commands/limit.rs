@@ -5,15 +5,15 @@
 
 use super::several::{Several, keep, kept};
 use crate::args::{self, Access, Judged, Output, Pace, Subject};
-use crate::failure::{Failure, one_line, shown};
-use crate::files;
 use crate::progress::Progress;
-use crate::results;
 use crate::screen::tell;
 use crate::stdout::{print_json, show};
 use assay_base::{Multiple, Span};
 use assay_judge::limit::{Next, Outcome, Run, SCHEMA, Search, Trail, html};
 use assay_judge::{Verdict, for_a_shell};
+use assay_run::failure::{Failure, one_line, shown};
+use assay_run::files;
+use assay_run::results;
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
 
@@ -79,7 +79,7 @@ pub fn beginning(search: &args::Search) -> Result<Multiple, Failure> {
 /// The exit code of a search.
 pub fn code(outcome: Outcome) -> u8 {
     match outcome {
-        Outcome::Between { .. } | Outcome::NeverFailed { .. } => crate::failure::code::DONE,
+        Outcome::Between { .. } | Outcome::NeverFailed { .. } => assay_run::failure::code::DONE,
         Outcome::NeverPassed { .. } => Verdict::Fail.exit_code(),
         Outcome::Stopped { verdict, .. } => verdict.exit_code(),
     }

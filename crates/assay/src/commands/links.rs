@@ -1,9 +1,9 @@
 //! `assay links`: the names of ACT's tools in a directory, each leading here. `act_latency.py` is a script, since people start
 //! it as an argument of Python, which a program is not.
 
-use crate::failure::{Failure, code, shown};
-use crate::files;
 use crate::stdout::show;
+use assay_run::failure::{Failure, code, shown};
+use assay_run::files;
 use std::fs;
 use std::io;
 use std::os::unix::fs::symlink;

@@ -1,10 +1,11 @@
 //! `assay completions` and `assay man`: both are made of the command line itself, so that neither can be out of date.
 
-use crate::failure::{Failure, code, shown};
+use crate::complete;
 use crate::screen::tell;
 use crate::stdout::{print, show};
-use crate::{complete, files};
 use assay_judge::for_a_shell;
+use assay_run::failure::{Failure, code, shown};
+use assay_run::files;
 use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
 

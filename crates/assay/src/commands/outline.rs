@@ -1,12 +1,12 @@
 //! What is said of a plan before it runs, by `explain` of a workload and of a certification alike: sizes of targets, bytes, criteria in
 //! words, and why a target would be refused.
 
-use crate::failure::{Failure, one_line, shown};
-use crate::targets::Named;
 use assay_base::Direction;
 use assay_device::probe;
 use assay_device::safety::{Gate, Roots};
 use assay_model::Plan;
+use assay_run::failure::{Failure, one_line, shown};
+use assay_run::targets::Named;
 
 /// Block size that sizes are shown for when no target tells its own.
 const USUAL_BLOCK: u32 = 512;

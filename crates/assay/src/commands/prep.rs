@@ -3,14 +3,14 @@
 use super::run;
 use crate::args::Access;
 use crate::candidates;
-use crate::failure::{Failure, code, one_line};
-use crate::prepare::{self, prepare};
 use crate::progress::Progress;
-use crate::records::Records;
-use crate::signals;
 use crate::stdout::{print, print_json};
-use crate::targets::{self, Wish};
 use assay_base::Bytes;
+use assay_run::failure::{Failure, code, one_line};
+use assay_run::prepare::{self, prepare};
+use assay_run::records::Records;
+use assay_run::signals;
+use assay_run::targets::{self, Wish};
 use clap_complete::engine::ArgValueCompleter;
 
 /// `assay prep`

@@ -1,11 +1,11 @@
 //! `assay report`: one self-contained HTML file from a log, beside the log unless another place is named.
 
 use super::result;
-use crate::failure::{Failure, code, shown};
 use crate::stdout::{print, show};
-use crate::{files, results, rundir};
 use assay_base::Measure;
 use assay_judge::Options;
+use assay_run::failure::{Failure, code, shown};
+use assay_run::{files, results, rundir};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 

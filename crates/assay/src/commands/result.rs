@@ -1,14 +1,14 @@
 //! The end of every run on the terminal: its result, and where it lies.
 
 use crate::args::Output;
-use crate::failure::{Failure, shown};
-use crate::judging::Log;
 use crate::progress::Progress;
-use crate::results::{leave, rendered};
 use crate::screen::{self, tell};
-use crate::signing::Signer;
 use crate::stdout::{print_json, show};
 use assay_judge::{Judgement, for_a_shell};
+use assay_run::failure::{Failure, shown};
+use assay_run::judging::Log;
+use assay_run::results::{leave, rendered};
+use assay_run::signing::Signer;
 use std::path::Path;
 
 /// Judges the log in `dir`, writes verdict.json and report.html, signs where that was asked for, prints the result; the exit

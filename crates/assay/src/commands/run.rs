@@ -3,25 +3,25 @@
 use super::result;
 use crate::args::{Access, Judged, Output, Pace};
 use crate::candidates;
-use crate::drive::{Drive, drive};
-use crate::failure::{Failure, shown};
-use crate::logfile::{LogFile, Unfinished};
 use crate::progress::Progress;
-use crate::records::Records;
-use crate::results;
-use crate::resume::Held;
-use crate::rundir;
-use crate::schedulers::Schedulers;
 use crate::screen::tell;
-use crate::signals;
-use crate::signing::Signer;
-use crate::targets::{self, Named, Targets, Wish};
-use crate::workloads;
 use assay_base::{Multiple, Span};
 use assay_judge::for_a_shell;
 use assay_model::workload::{Adjust, Workload};
 use assay_model::{PhaseKind, Plan, merge};
 use assay_record::StepHead;
+use assay_run::drive::{Drive, drive};
+use assay_run::failure::{Failure, shown};
+use assay_run::logfile::{LogFile, Unfinished};
+use assay_run::records::Records;
+use assay_run::results;
+use assay_run::resume::Held;
+use assay_run::rundir;
+use assay_run::schedulers::Schedulers;
+use assay_run::signals;
+use assay_run::signing::Signer;
+use assay_run::targets::{self, Named, Targets, Wish};
+use assay_run::workloads;
 use clap_complete::engine::ArgValueCompleter;
 use std::path::{Path, PathBuf};
 
@@ -76,7 +76,7 @@ pub fn run(args: &Run) -> Result<u8, Failure> {
         spin: args.output.spin(),
         limits: args.output.limits(),
         step: None,
-        watermarks: crate::header::short(plan.measured(), asked.duration()).into_iter().collect(),
+        watermarks: assay_run::header::short(plan.measured(), asked.duration()).into_iter().collect(),
         prepared: prepared(&opened),
         measured_before_ns: None,
         signer: signer.as_ref().map(Signer::id),

@@ -2,23 +2,23 @@
 
 use super::run;
 use crate::args::{Access, Judged, Output, Pace};
-use crate::drive::{Drive, drive};
-use crate::failure::{Failure, shown};
-use crate::files;
-use crate::logfile::{self, LogFile};
 use crate::progress::Progress;
-use crate::results::leave;
-use crate::rundir;
-use crate::schedulers::Schedulers;
 use crate::screen::tell;
-use crate::signals::{self, StopCell};
-use crate::targets::{self, Named, Targets, Wish};
-use crate::workloads;
 use assay_base::{Multiple, Span};
 use assay_judge::{Judgement, Verdict};
 use assay_model::Plan;
 use assay_model::workload::Workload;
 use assay_record::Entry;
+use assay_run::drive::{Drive, drive};
+use assay_run::failure::{Failure, shown};
+use assay_run::files;
+use assay_run::logfile::{self, LogFile};
+use assay_run::results::leave;
+use assay_run::rundir;
+use assay_run::schedulers::Schedulers;
+use assay_run::signals::{self, StopCell};
+use assay_run::targets::{self, Named, Targets, Wish};
+use assay_run::workloads;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use std::path::{Path, PathBuf};
@@ -170,7 +170,7 @@ impl<'a> Several<'a> {
             spin: self.output.spin(),
             limits: self.output.limits(),
             step: None,
-            watermarks: crate::header::short(plan.measured(), self.workload.duration).into_iter().collect(),
+            watermarks: assay_run::header::short(plan.measured(), self.workload.duration).into_iter().collect(),
             prepared: run::prepared(&self.opened),
             measured_before_ns: None,
             signer: None,

@@ -3,12 +3,12 @@
 
 use super::outline::{Lines, block, in_words, refusal, sizes_of, totals};
 use crate::args::Pace;
-use crate::failure::{Failure, code};
-use crate::procedure::{Procedure, Step};
 use crate::stdout::{print_json, show};
-use crate::targets::{self, Named};
 use assay_base::{Bytes, Direction, Multiple, Span};
 use assay_model::Plan;
+use assay_run::failure::{Failure, code};
+use assay_run::procedure::{Procedure, Step};
+use assay_run::targets::{self, Named};
 
 /// The speed that the time of a preparation is told for: nobody knows the drive's own before it is written.
 const EXAMPLE_SPEED: u64 = 1_000_000_000;

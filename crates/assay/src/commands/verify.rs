@@ -1,10 +1,10 @@
 //! `assay verify`: is this certificate what its log says, and was it a certification?
 
-use crate::certificate::{LARGEST, Standing, examine};
-use crate::failure::{Failure, one_line, shown};
-use crate::files;
-use crate::signing;
 use crate::stdout::{print, print_json};
+use assay_run::certificate::{LARGEST, Standing, examine};
+use assay_run::failure::{Failure, one_line, shown};
+use assay_run::files;
+use assay_run::signing;
 use std::path::{Path, PathBuf};
 
 /// `assay verify`
@@ -37,7 +37,7 @@ pub fn verify(args: &Verify) -> Result<u8, Failure> {
     let log = args.log.clone().unwrap_or_else(|| certificate.with_file_name("run.jsonl"));
     let key = args.key.as_deref().map(signing::public_key).transpose()?;
     let signed = signing::beside(&certificate);
-    let standing = answer(&certificate, &crate::rundir::log_in(&log), key.as_ref(), &signed);
+    let standing = answer(&certificate, &assay_run::rundir::log_in(&log), key.as_ref(), &signed);
     let standing = standing.unwrap_or_else(Standing::Untrusted);
     let signature = match (&key, &standing) {
         (Some(_), Standing::Untrusted(_)) => "asked for",
@@ -55,7 +55,7 @@ fn answer(certificate: &Path, log: &Path, key: Option<&signing::PublicKey>, sign
         let text = files::text(signed, signing::LARGEST).map_err(|e| format!("{}: {e}", shown(signed)))?;
         signing::check(key, &text, &bytes)?;
     }
-    if let (Some(key), Some(signer)) = (key, crate::certificate::signer(&bytes)) {
+    if let (Some(key), Some(signer)) = (key, assay_run::certificate::signer(&bytes)) {
         let named = signing::id_of(key);
         if signer != named {
             return Err(format!("it names {signer} as the key that signs it, this is {named}"));

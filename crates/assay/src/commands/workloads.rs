@@ -1,9 +1,9 @@
 //! `assay workloads`: what comes with the program.
 
 use crate::candidates;
-use crate::failure::{Failure, code};
 use crate::stdout::{print, print_json};
-use crate::workloads::{SHIPPED, find};
+use assay_run::failure::{Failure, code};
+use assay_run::workloads::{SHIPPED, find};
 use clap_complete::engine::ArgValueCandidates;
 
 /// `assay workloads`
