@@ -1,7 +1,7 @@
 //! A log that is judged, ours or one that ACT wrote: opened once, looked at as often as need be, and read through.
 
 use crate::failure::{Failure, shown};
-use crate::{act_log, ahead, certificate, logfile};
+use crate::{act_log, ahead, certificate, reading};
 use assay_base::Span;
 use assay_formats::act::import;
 use assay_judge::compare::Sampled;
@@ -29,7 +29,7 @@ impl Log {
     /// # Errors
     /// There is none, or it is something else than a file.
     pub fn open(path: &Path) -> Result<Log, Failure> {
-        let file = logfile::open(path)?;
+        let file = reading::open(path)?;
         let of_act = start(&file).is_ok_and(|start| import::looks_like(&start));
         Ok(Log { path: path.to_path_buf(), file, of_act })
     }
@@ -41,7 +41,7 @@ impl Log {
 
     /// Whether somebody is writing it.
     pub fn is_being_written(&self) -> bool {
-        logfile::is_being_written(&self.file)
+        reading::is_being_written(&self.file)
     }
 
     /// The opened file, from its beginning.
@@ -66,7 +66,7 @@ impl Log {
     /// # Errors
     /// What the kernel says.
     pub fn reader(&self) -> Result<Reader<BufReader<&File>>, Failure> {
-        Ok(logfile::reader(self.from_the_beginning()?))
+        Ok(reading::reader(self.from_the_beginning()?))
     }
 
     /// The length of its intervals; `None` where it does not begin as a log of ours does.
@@ -105,7 +105,7 @@ impl Log {
             return Ok((judgement, sampled));
         }
         let (mut fold, mut sampled) = (Fold::new(Options::default()), Sampled::default());
-        let read = ahead::each(&mut logfile::reader(log), |item| {
+        let read = ahead::each(&mut reading::reader(log), |item| {
             if let Ok(entry) = item {
                 sampled.entry(entry)?;
             }

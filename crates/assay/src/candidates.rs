@@ -16,10 +16,10 @@ const INVENTED: [(&str, &str); 4] = [
     ("null:1GiB", "nothing at all: what this machine can issue"),
 ];
 /// In place of a workload: the whole certification.
-pub const CERTIFY: &str = "certify";
+pub(crate) const CERTIFY: &str = "certify";
 
 /// Names that come with the program.
-pub fn shipped() -> Vec<CompletionCandidate> {
+pub(crate) fn shipped() -> Vec<CompletionCandidate> {
     let candidate = |name: &str| {
         let described = workloads::find(name).map(|workload| workload.description).unwrap_or_default();
         CompletionCandidate::new(name).help(Some(described.into()))
@@ -28,29 +28,29 @@ pub fn shipped() -> Vec<CompletionCandidate> {
 }
 
 /// A shipped workload, or a file.
-pub fn workloads(current: &OsStr) -> Vec<CompletionCandidate> {
+pub(crate) fn workloads(current: &OsStr) -> Vec<CompletionCandidate> {
     beginning(current, shipped()).into_iter().chain(files(current, is_workload)).collect()
 }
 
 /// As [`workloads`], and what stands for the whole certification.
-pub fn explained(current: &OsStr) -> Vec<CompletionCandidate> {
+pub(crate) fn explained(current: &OsStr) -> Vec<CompletionCandidate> {
     let certify = CompletionCandidate::new(CERTIFY).help(Some("what a certification would do".into()));
     beginning(current, vec![certify]).into_iter().chain(workloads(current)).collect()
 }
 
 /// A device, a file, or one of the invented ones.
-pub fn targets(current: &OsStr) -> Vec<CompletionCandidate> {
+pub(crate) fn targets(current: &OsStr) -> Vec<CompletionCandidate> {
     let invented = INVENTED.map(|(name, what)| CompletionCandidate::new(name).help(Some(what.into())));
     beginning(current, invented.into()).into_iter().chain(devices(current)).collect()
 }
 
 /// What may follow the first workload, or stand alone where a workload may be left out.
-pub fn workloads_and_targets(current: &OsStr) -> Vec<CompletionCandidate> {
+pub(crate) fn workloads_and_targets(current: &OsStr) -> Vec<CompletionCandidate> {
     beginning(current, shipped()).into_iter().chain(targets(current)).collect()
 }
 
 /// A device that the kernel lists, or a file.
-pub fn devices(current: &OsStr) -> Vec<CompletionCandidate> {
+pub(crate) fn devices(current: &OsStr) -> Vec<CompletionCandidate> {
     let within_dev = current.to_string_lossy().starts_with("/dev/");
     let listed = probe::candidates(&Roots::host()).into_iter().map(OsString::from).map(CompletionCandidate::new);
     // In /dev itself the files are the devices.

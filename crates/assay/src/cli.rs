@@ -8,8 +8,8 @@ use crate::commands::{
 };
 use crate::{detach, screen, stdout};
 use assay_run::failure::Failure;
-use assay_run::header::VERSION;
 use assay_run::rundir;
+use assay_run::tool::VERSION;
 use clap::{CommandFactory, Parser, Subcommand};
 use std::path::Path;
 
@@ -24,7 +24,7 @@ A block device is written only with --destroy-data TOKEN; `assay devices` prints
 /// Certifies storage for the workload that will really run on it.
 #[derive(Parser, Debug)]
 #[command(name = "assay", version = VERSION, after_help = EXIT_CODES, max_term_width = 100)]
-pub struct Cli {
+pub(crate) struct Cli {
     /// What to do.
     #[command(subcommand)]
     pub command: Command,
@@ -32,7 +32,7 @@ pub struct Cli {
 
 /// The verbs.
 #[derive(Subcommand, Debug)]
-pub enum Command {
+pub(crate) enum Command {
     /// The main job: probe, prepare, load test, stress test, verdict, report
     Certify(certify::Certify),
     /// One run of one workload
@@ -76,7 +76,7 @@ pub enum Command {
 }
 
 /// Does what the command line asks; the number is the exit code.
-pub fn run(cli: Cli) -> Result<u8, Failure> {
+pub(crate) fn run(cli: Cli) -> Result<u8, Failure> {
     let made = run_of(&cli.command);
     if let Some((name, output)) = made.filter(|(_, output)| output.detach) {
         let given = output.resume.as_deref().or(output.out.as_deref());

@@ -13,7 +13,7 @@ use clap_complete::env::Shells;
 const ASKS: &str = "_ASSAY_COMPLETE";
 /// Answers the shell, if it is one that asks; true where it did. `cli` is the command line as a whole.
 #[allow(clippy::disallowed_methods, reason = "the binary reads the environment")]
-pub fn answered(cli: fn() -> Command) -> bool {
+pub(crate) fn answered(cli: fn() -> Command) -> bool {
     if std::env::var_os(ASKS).is_none() {
         return false;
     }
@@ -42,7 +42,7 @@ fn without_options(command: Command) -> Command {
 }
 
 /// The script that a shell reads. `program` is what it shall ask: the name in the path, or where the program was called by one.
-pub fn script(shell: &str, program: &str) -> Result<String, Failure> {
+pub(crate) fn script(shell: &str, program: &str) -> Result<String, Failure> {
     if shell == "bash" {
         return Ok(BASH.replace("PROGRAM", &assay_judge::for_a_shell(program)).replace("ASKS", ASKS));
     }

@@ -21,7 +21,7 @@ const SAID_AT_MOST: u64 = 64 << 20;
 /// how to come back.
 /// `dir` is its run directory; one that was `chosen` here is added to the arguments. The exit code is 0 once it runs, and the
 /// program's own when it ended before that.
-pub fn detach(dir: &Path, chosen: bool, json: bool) -> Result<u8, Failure> {
+pub(crate) fn detach(dir: &Path, chosen: bool, json: bool) -> Result<u8, Failure> {
     // Only what goes on has spoken before, and has a directory that is its own.
     let fresh = !dir.exists();
     let said = if fresh { beside(dir) } else { dir.join("said.txt") };

@@ -2,6 +2,7 @@
 //!
 //! The binary is arguments, wiring and exit codes. What is meant by a command line is made in `commands`, one file a verb;
 //! `drive` runs a plan, `targets` opens what it runs on, `rundir` keeps what was measured.
+#![warn(unreachable_pub)]
 #![cfg_attr(test, allow(clippy::disallowed_methods, reason = "tests make files and threads of their own"))]
 
 mod act;

@@ -10,7 +10,7 @@ static UNWRITTEN: OnceLock<std::io::Error> = OnceLock::new();
 
 /// Prints the asked-for document. A reader that has gone away (`| head`) is no error; any other is the command's, told at its
 /// end.
-pub fn print(text: &str) {
+pub(crate) fn print(text: &str) {
     let mut out = std::io::stdout().lock();
     if let Err(e) = out.write_all(text.as_bytes()).and_then(|()| out.flush())
         && e.kind() != ErrorKind::BrokenPipe
@@ -20,12 +20,12 @@ pub fn print(text: &str) {
 }
 
 /// Why standard output is not whole, if it is not.
-pub fn unwritten() -> Option<&'static std::io::Error> {
+pub(crate) fn unwritten() -> Option<&'static std::io::Error> {
     UNWRITTEN.get()
 }
 
 /// Prints text for people: in ASCII where the locale has no more.
-pub fn show(text: &str) {
+pub(crate) fn show(text: &str) {
     let text = screen::harmless(text);
     print(&screen::coloured(&if utf8() { text } else { plain(&text) }));
 }
@@ -62,7 +62,7 @@ fn plain(text: &str) -> String {
 }
 
 /// A document as JSON.
-pub fn print_json<T: serde::Serialize>(document: &T) -> Result<(), Failure> {
+pub(crate) fn print_json<T: serde::Serialize>(document: &T) -> Result<(), Failure> {
     let text =
         serde_json::to_string_pretty(document).map_err(|e| Failure::bug(format!("a result that is not JSON: {e}")))?;
     print(&format!("{text}\n"));

@@ -3,16 +3,16 @@
 use std::io::Write;
 
 /// The exit code where ACT has -1.
-pub const MINUS_ONE: u8 = 255;
+pub(super) const MINUS_ONE: u8 = 255;
 
 /// Prints and flushes; false when nobody reads any more.
-pub fn say(text: &str) -> bool {
+pub(super) fn say(text: &str) -> bool {
     let mut out = std::io::stdout().lock();
     out.write_all(text.as_bytes()).and_then(|()| out.flush()).is_ok()
 }
 
 /// Number and text of an error of the operating system, as C's `strerror` has it.
-pub fn errno(error: &std::io::Error) -> (i32, String) {
+pub(super) fn errno(error: &std::io::Error) -> (i32, String) {
     let number = error.raw_os_error().unwrap_or(0);
     let text = error.to_string();
     let text = text.split(" (os error").next().unwrap_or(&text).to_owned();
@@ -20,7 +20,7 @@ pub fn errno(error: &std::io::Error) -> (i32, String) {
 }
 
 /// Processors that are online, which ACT counts: those this process may not use too (`taskset`, a cgroup).
-pub fn processors() -> u32 {
+pub(super) fn processors() -> u32 {
     let listed = std::fs::read_to_string("/sys/devices/system/cpu/online").ok().and_then(|text| listed(&text));
     listed.unwrap_or_else(|| std::thread::available_parallelism().map_or(1, |n| n.get() as u32))
 }

@@ -5,16 +5,16 @@ use assay_formats::act::export::Export;
 use assay_formats::act::log::Unit;
 use assay_record::Entry;
 use assay_run::failure::{Failure, code, shown};
-use assay_run::logfile;
+use assay_run::reading;
 use assay_run::rundir;
 use std::path::Path;
 
 /// Writes the log to standard output as ACT would have.
 /// `step` is the one of a certification that is wanted.
-pub fn act_log(log: &Path, step: Option<u32>, unit: Unit) -> Result<u8, Failure> {
+pub(crate) fn act_log(log: &Path, step: Option<u32>, unit: Unit) -> Result<u8, Failure> {
     let path = rundir::log_in(log);
     let wrong = |why: String| Failure::workload(format!("{}: {why}", shown(&path)));
-    let mut reader = logfile::read(&path)?;
+    let mut reader = reading::read(&path)?;
     let mut export: Option<Export> = None;
     let mut steps = 0;
     let mut text = String::new();

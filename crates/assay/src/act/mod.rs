@@ -5,7 +5,7 @@
 
 mod common;
 mod consent;
-pub mod export;
+pub(crate) mod export;
 mod latency;
 mod prep;
 mod printer;
@@ -16,7 +16,7 @@ use assay_run::failure::Failure;
 
 /// The tools of ACT that this program stands in for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Tool {
+pub(crate) enum Tool {
     /// `act_storage` or `act_index`.
     Test(Kind),
     /// `act_prep`.
@@ -38,7 +38,7 @@ impl Tool {
     }
 
     /// Does what the tool does with these arguments; the number is the exit code.
-    pub fn run(self, args: &[String]) -> Result<u8, Failure> {
+    pub(crate) fn run(self, args: &[String]) -> Result<u8, Failure> {
         match self {
             Tool::Test(kind) => test::run(kind, args),
             Tool::Prep => prep::run(args),
@@ -49,7 +49,7 @@ impl Tool {
 
 /// The tool that this program was called as, by the name of the link, with its arguments.
 #[allow(clippy::disallowed_methods, reason = "the binary reads its arguments")]
-pub fn called_as() -> Option<(Tool, Vec<String>)> {
+pub(crate) fn called_as() -> Option<(Tool, Vec<String>)> {
     let mut args = std::env::args_os();
     let own = args.next()?;
     let tool = Tool::of(std::path::Path::new(&own).file_name()?.to_str()?)?;
@@ -57,7 +57,7 @@ pub fn called_as() -> Option<(Tool, Vec<String>)> {
 }
 
 /// `assay as TOOL ARGS`.
-pub fn named(words: &[String]) -> Result<u8, Failure> {
+pub(crate) fn named(words: &[String]) -> Result<u8, Failure> {
     let (name, args) = words.split_first().ok_or_else(|| Failure::usage("as needs the name of a tool"))?;
     let tool = Tool::of(name).ok_or_else(|| {
         Failure::usage(format!(

@@ -19,7 +19,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread::ScopedJoinHandle;
 
 /// Zeros, then salts one device.
-pub fn run(args: &[String]) -> Result<u8, Failure> {
+pub(super) fn run(args: &[String]) -> Result<u8, Failure> {
     let [device] = args else {
         say(text::USAGE);
         return Ok(code::DONE);

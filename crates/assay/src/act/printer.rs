@@ -16,7 +16,7 @@ use std::rc::Rc;
 
 /// Prints, and finds out how the run ended.
 #[derive(Debug)]
-pub struct Printer {
+pub(super) struct Printer {
     conf: Conf,
     /// Seconds from block to block, and of the whole test.
     every: u64,
@@ -33,7 +33,7 @@ pub struct Printer {
 
 impl Printer {
     /// For a test of `planned` seconds. The exit code is left in the cell.
-    pub fn new(conf: &Conf, planned: u64, stop: &StopCell) -> (Printer, Rc<Cell<u8>>) {
+    pub(super) fn new(conf: &Conf, planned: u64, stop: &StopCell) -> (Printer, Rc<Cell<u8>>) {
         let ended = Rc::new(Cell::new(code::BUG));
         let printer = Printer {
             conf: conf.clone(),

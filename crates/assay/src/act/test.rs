@@ -34,7 +34,7 @@ const TOGETHER: Span = Span::from_us(50);
 const NOWHERE: &str = "/proc";
 
 /// Does what the program of `kind` does with these arguments.
-pub fn run(kind: Kind, args: &[String]) -> Result<u8, Failure> {
+pub(super) fn run(kind: Kind, args: &[String]) -> Result<u8, Failure> {
     let cpus = processors();
     let conf = match config(kind, args, cpus) {
         Ok(conf) => conf,

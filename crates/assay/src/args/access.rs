@@ -9,7 +9,7 @@ use assay_run::targets::{Allowed, Named, Targets, Wish};
 
 /// Options of everything that touches a target.
 #[derive(clap::Args, Debug, Clone, Default)]
-pub struct Access {
+pub(crate) struct Access {
     /// Consent to lose all data on the device with this token (from `assay devices`); one for each device
     #[arg(long, value_name = "TOKEN", value_delimiter = ',')]
     pub destroy_data: Vec<String>,
@@ -35,13 +35,13 @@ pub struct Access {
 
 impl Access {
     /// What it allows for the targets, where `confirm` has the last word.
-    pub fn allowed<'a>(&'a self, confirm: &'a dyn Fn(&[&Examination]) -> Result<(), Failure>) -> Allowed<'a> {
+    pub(crate) fn allowed<'a>(&'a self, confirm: &'a dyn Fn(&[&Examination]) -> Result<(), Failure>) -> Allowed<'a> {
         let Access { destroy_data: tokens, overrides, create, in_container, standing, .. } = self;
         Allowed { tokens, standing, overrides, create: *create, in_container: *in_container, confirm }
     }
 
     /// Opens what was named, through the safety gate and with the last word of whoever sits there.
-    pub fn open(&self, named: &[(String, Named)], wish: Wish<'_>) -> Result<Targets, Failure> {
+    pub(crate) fn open(&self, named: &[(String, Named)], wish: Wish<'_>) -> Result<Targets, Failure> {
         let confirm = |devices: &[&Examination]| confirm(devices, self.typed);
         Targets::open(named, wish, self.allowed(&confirm))
     }

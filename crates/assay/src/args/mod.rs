@@ -7,9 +7,9 @@ mod pace;
 mod search;
 mod subject;
 
-pub use access::Access;
-pub use judged::Judged;
-pub use output::Output;
-pub use pace::Pace;
-pub use search::Search;
-pub use subject::Subject;
+pub(crate) use access::Access;
+pub(crate) use judged::Judged;
+pub(crate) use output::Output;
+pub(crate) use pace::Pace;
+pub(crate) use search::Search;
+pub(crate) use subject::Subject;

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 
 /// How a run is carried out and where its results go.
 #[derive(clap::Args, Debug, Clone, Default)]
-pub struct Output {
+pub(crate) struct Output {
     /// Worker threads, each with its own ring; chosen by the load when not given
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=256))]
     pub workers: Option<u16>,
@@ -40,12 +40,12 @@ pub struct Output {
 
 impl Output {
     /// How to wait, where that was asked for.
-    pub fn spin(&self) -> Option<Spin> {
+    pub(crate) fn spin(&self) -> Option<Spin> {
         self.spin.map(Spin::Fixed)
     }
 
     /// The limits of a run, as asked for.
-    pub fn limits(&self) -> Limits {
+    pub(crate) fn limits(&self) -> Limits {
         let usual = Limits::default();
         Limits { drain: self.drain.unwrap_or(usual.drain), stuck: self.stuck.unwrap_or(usual.stuck), ..usual }
     }

@@ -6,7 +6,7 @@ use assay_model::workload::{Adjust, Workload};
 
 /// Options of everything that runs a plan.
 #[derive(clap::Args, Debug, Clone, Default)]
-pub struct Pace {
+pub(crate) struct Pace {
     /// Measured time, such as 60s or 24h
     #[arg(long = "for", value_name = "TIME")]
     pub measure: Option<Span>,
@@ -29,7 +29,7 @@ pub struct Pace {
 
 impl Pace {
     /// What it asks of the warm-up, if anything; rounds are the workload's where it has some.
-    pub fn warm_up(&self, workload: &Workload) -> Option<WarmUp> {
+    pub(crate) fn warm_up(&self, workload: &Workload) -> Option<WarmUp> {
         let round = match workload.warm_up {
             WarmUp::UntilSteady { round, .. } => round,
             WarmUp::For(_) => WarmUp::ROUND,
@@ -39,7 +39,7 @@ impl Pace {
     }
 
     /// What it changes of a workload, on so many targets.
-    pub fn adjust(&self, workload: &Workload, seed: u64, targets: u16) -> Adjust {
+    pub(crate) fn adjust(&self, workload: &Workload, seed: u64, targets: u16) -> Adjust {
         Adjust {
             load: None,
             measure: self.measure,

@@ -4,7 +4,7 @@ use assay_base::Multiple;
 
 /// How the highest load that passes is searched for.
 #[derive(clap::Args, Debug, Clone, Copy)]
-pub struct Search {
+pub(crate) struct Search {
     /// The load to begin with [default: 10x, or --to where that is lower]
     #[arg(long, value_name = "LOAD")]
     pub from: Option<Multiple>,

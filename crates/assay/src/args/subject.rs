@@ -5,7 +5,7 @@ use clap_complete::engine::ArgValueCompleter;
 
 /// One workload, and the targets it runs on.
 #[derive(clap::Args, Debug)]
-pub struct Subject {
+pub(crate) struct Subject {
     /// A workload file, or the name of a shipped one
     #[arg(add = ArgValueCompleter::new(candidates::workloads))]
     pub workload: String,

@@ -13,9 +13,10 @@ use assay_model::workload::{Adjust, Workload};
 use assay_record::{CloseReason, Entry, Preparation, StepHead};
 use assay_run::drive::{Drive, drive};
 use assay_run::failure::{Failure, one_line, shown};
-use assay_run::logfile::{self, Listen, LogFile, Unfinished};
+use assay_run::logfile::{Listen, LogFile};
 use assay_run::prepare::{self, prepare};
 use assay_run::procedure::{Procedure, Step};
+use assay_run::reading;
 use assay_run::results;
 use assay_run::resume::Held;
 use assay_run::rundir;
@@ -23,6 +24,7 @@ use assay_run::schedulers::Schedulers;
 use assay_run::signals::{self, StopCell};
 use assay_run::signing::Signer;
 use assay_run::targets::{self, Named, Real, Targets, Wish};
+use assay_run::unfinished::Unfinished;
 use clap_complete::engine::ArgValueCompleter;
 use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
@@ -31,7 +33,7 @@ use std::rc::Rc;
 
 /// `assay certify`
 #[derive(clap::Args, Debug)]
-pub struct Certify {
+pub(crate) struct Certify {
     /// Devices to certify; none with --quick: a scratch file in the working directory. A workload may stand before them:
     /// act-index, a file, or an ACT config, whose own devices are certified where no others are named [default: act-storage]
     #[arg(value_name = "[WORKLOAD] TARGETS", add = ArgValueCompleter::new(candidates::workloads_and_targets))]
@@ -62,7 +64,7 @@ const SCRATCH: Bytes = Bytes::new(1 << 30);
 /// Room that must stay free beside it.
 const KEPT_FREE: u64 = 512 << 20;
 /// Runs the procedure.
-pub fn certify(args: &Certify) -> Result<u8, Failure> {
+pub(crate) fn certify(args: &Certify) -> Result<u8, Failure> {
     let (procedure, targets) = Procedure::of(&args.targets, args.quick, args.at)?;
     if targets.is_empty() && !args.quick {
         return Err(Failure::usage(
@@ -300,7 +302,7 @@ impl Certifying<'_> {
 
 /// Folds what a log already holds.
 fn read_into(fold: &mut Fold, log: &Path) -> Result<(), Failure> {
-    let mut reader = logfile::read(log)?;
+    let mut reader = reading::read(log)?;
     let unreadable = |e| Failure::workload(format!("the log {} cannot be read: {e}", shown(log)));
     while let Some(item) = reader.next_entry().map_err(unreadable)? {
         fold.item(&item);

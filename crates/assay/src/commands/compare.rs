@@ -5,7 +5,7 @@ use assay_judge::Judgement;
 use assay_judge::compare::{Run, compare, html, text};
 use assay_run::failure::{Failure, code, shown};
 use assay_run::judging::Log;
-use assay_run::{certificate, files, results, rundir};
+use assay_run::{certificate, files, results, rundir, sum};
 use std::path::{Path, PathBuf};
 
 /// `assay compare`
@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 #[command(
     after_help = "Exit code: 0 whenever they could be compared, 3 when they did not do the same or cannot be read."
 )]
-pub struct Compare {
+pub(crate) struct Compare {
     /// Run logs, the run directories that hold them, verdict.json with its log beside it, or logs that ACT wrote; the first is
     /// what the others are held against
     #[arg(required = true, num_args = 2..)]
@@ -33,7 +33,7 @@ pub struct Compare {
 }
 
 /// Compares the logs; the exit code is 0 whenever they could be compared.
-pub fn compared(args: &Compare) -> Result<u8, Failure> {
+pub(crate) fn compared(args: &Compare) -> Result<u8, Failure> {
     let labels = labels(args)?;
     let mut runs = Vec::new();
     for (log, label) in args.logs.iter().zip(&labels) {
@@ -95,7 +95,7 @@ fn opened(path: &Path) -> Result<Log, Failure> {
     let certificate: Judgement = serde_json::from_slice(&text).map_err(|e| wrong(format!("no certificate: {e}")))?;
     let beside = path.with_file_name("run.jsonl");
     let log = Log::open(&beside)?;
-    let sum = certificate::sum_of(log.from_the_beginning()?).map_err(|e| wrong(e.to_string()))?;
+    let sum = sum::sum_of(log.from_the_beginning()?).map_err(|e| wrong(e.to_string()))?;
     if certificate.log.is_none_or(|made_of| made_of.blake3 != sum) {
         return Err(wrong(format!("{} is not the log it was made of; see assay verify", shown(&beside))));
     }

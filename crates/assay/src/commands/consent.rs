@@ -18,7 +18,7 @@ use std::path::Path;
 The drop-ins (act_storage, act_index, act_prep) take no options of ours: they write to a device that root agreed to lose here, also under sudo
 and in the background. A consent is of one device as it is now: not of its replacement, not of another size or partition, and for a virtual or
 nameless one not beyond the next boot. It never covers what is mounted, in use or of the system. Other verbs take --destroy-data.")]
-pub struct Consent {
+pub(crate) struct Consent {
     /// The devices that may be overwritten; with --list and --revoke: only of these
     #[arg(add = ArgValueCompleter::new(candidates::devices))]
     pub targets: Vec<String>,
@@ -65,7 +65,7 @@ fn lasting(text: &str) -> Result<Span, String> {
 }
 
 /// Gives consent, shows it, or takes it back.
-pub fn consent(args: &Consent) -> Result<u8, Failure> {
+pub(crate) fn consent(args: &Consent) -> Result<u8, Failure> {
     if !rustix::process::geteuid().is_root() {
         return Err(Failure::host(
             "consents are root's, who alone can give, see and take them back\n  = run it with sudo",

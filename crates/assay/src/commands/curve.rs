@@ -23,7 +23,7 @@ use std::path::{Path, PathBuf};
 #[command(after_help = "\
 Without --max the maximum is searched for first, as `assay limit` does (--from, --to, --resolution).
 Exit code: 0 when every point passed, 10 when one did not hold (or no load did), 11 when one proves nothing, 12 when it was cut short.")]
-pub struct Curve {
+pub(crate) struct Curve {
     #[command(flatten)]
     pub subject: Subject,
     /// Shares of the maximum, each a run of its own
@@ -49,7 +49,7 @@ pub struct Curve {
 
 /// The load of a curve's 100 %.
 #[derive(Clone, Copy, Debug)]
-pub enum Maximum {
+pub(crate) enum Maximum {
     /// Of the workload's 1x.
     Load(Multiple),
     /// Of the stream, over all targets.
@@ -75,7 +75,7 @@ const SEARCH: &str = "maximum";
 
 /// Runs the points, shows the curve, leaves it in the run directory. The exit code is that of its worst point, or of the
 /// search that found no maximum.
-pub fn curve(args: &Curve) -> Result<u8, Failure> {
+pub(crate) fn curve(args: &Curve) -> Result<u8, Failure> {
     let asked = shares(&args.points)?;
     beginning(&args.search)?;
     let task = (args.subject.workload.as_str(), args.subject.targets.as_slice());

@@ -11,7 +11,7 @@ use std::path::PathBuf;
 
 /// `assay devices`
 #[derive(clap::Args, Debug)]
-pub struct Devices {
+pub(crate) struct Devices {
     /// Devices or files to examine; all block devices when none is named
     #[arg(add = ArgValueCompleter::new(candidates::devices))]
     pub targets: Vec<PathBuf>,
@@ -24,7 +24,7 @@ pub struct Devices {
 }
 
 /// Examines the named targets or all block devices. Writes nothing.
-pub fn devices(args: &Devices) -> Result<u8, Failure> {
+pub(crate) fn devices(args: &Devices) -> Result<u8, Failure> {
     let candidates = if args.targets.is_empty() { probe::candidates(&Roots::host()) } else { args.targets.clone() };
     let gate = Gate::host();
     let exams: Vec<Examination> = candidates.iter().map(|path| gate.examine(path)).collect();

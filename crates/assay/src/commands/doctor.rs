@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 /// `assay doctor`
 #[derive(clap::Args, Debug)]
 #[command(after_help = "Exit code: 0 whenever it could look, whatever it found; `--json` has `ok` for scripts.")]
-pub struct Doctor {
+pub(crate) struct Doctor {
     /// Devices or files to look at as well; nothing is opened for writing
     #[arg(add = ArgValueCompleter::new(candidates::devices))]
     pub targets: Vec<String>,
@@ -25,7 +25,7 @@ pub struct Doctor {
 }
 
 /// Looks at the host and the named targets. What it finds is no failure of the command.
-pub fn doctor(args: &Doctor) -> Result<u8, Failure> {
+pub(crate) fn doctor(args: &Doctor) -> Result<u8, Failure> {
     let roots = Roots::host();
     let mut checks = doctor::host(&roots, &doctor::try_out(args.out.as_deref().unwrap_or(Path::new("."))));
     checks.extend(targets::named(&args.targets)?.into_iter().flat_map(|(name, named)| match named {

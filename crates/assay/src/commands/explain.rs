@@ -16,7 +16,7 @@ use clap_complete::engine::ArgValueCompleter;
 
 /// `assay explain`
 #[derive(clap::Args, Debug)]
-pub struct Explain {
+pub(crate) struct Explain {
     /// A workload file, the name of a shipped one, or `certify`: all that `assay certify TARGETS` would do
     #[arg(add = ArgValueCompleter::new(candidates::explained))]
     pub workload: String,
@@ -36,7 +36,7 @@ pub struct Explain {
 }
 
 /// Prints the plan.
-pub fn explain(args: &Explain) -> Result<u8, Failure> {
+pub(crate) fn explain(args: &Explain) -> Result<u8, Failure> {
     if args.workload == candidates::CERTIFY {
         if !args.judged.criteria.is_empty() {
             return Err(Failure::usage(

@@ -7,13 +7,13 @@ use assay_formats::export::{Csv, Fio, Hgrm, Hlog, Sink};
 use assay_judge::{Judgement, render};
 use assay_record::{Entry, Header};
 use assay_run::failure::{Failure, code, shown};
-use assay_run::{logfile, results, rundir};
+use assay_run::{reading, results, rundir};
 use std::fmt::Write;
 use std::path::PathBuf;
 
 /// `assay export`
 #[derive(clap::Args, Debug)]
-pub struct Export {
+pub(crate) struct Export {
     /// A run log, or the run directory that holds it
     pub log: PathBuf,
     /// The format
@@ -32,7 +32,7 @@ pub struct Export {
 
 /// What a log can be exported to.
 #[derive(Clone, Copy, Debug, clap::ValueEnum)]
-pub enum Format {
+pub(crate) enum Format {
     /// A log as ACT 6.6 writes it, for its act_latency.py
     ActLog,
     /// A row for each stream on each target in each interval
@@ -71,7 +71,7 @@ impl From<Unit> for log::Unit {
 }
 
 /// Writes the log to standard output in the format asked for.
-pub fn export(args: &Export) -> Result<u8, Failure> {
+pub(crate) fn export(args: &Export) -> Result<u8, Failure> {
     if args.stream.is_some() && !matches!(args.to, Format::Hgrm) {
         return Err(Failure::usage("--stream is for --to hgrm; the other formats hold every stream"));
     }
@@ -116,7 +116,7 @@ fn of_log(args: &Export) -> Result<u8, Failure> {
     let wrong = |why: String| Failure::workload(format!("{}: {why}", shown(&path)));
     // A distribution or a time line is of one step; a table and a list of jobs have room for several.
     let one_step = matches!(args.to, Format::Hgrm | Format::Hlog);
-    let mut reader = logfile::read(&path)?;
+    let mut reader = reading::read(&path)?;
     let (mut found, mut inside, mut step, mut text) = (None::<Box<dyn Sink>>, false, None, String::new());
     while let Some(entry) = reader.next_entry().map_err(|e| wrong(e.to_string()))? {
         let told = match entry {

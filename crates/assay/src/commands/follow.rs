@@ -15,7 +15,7 @@ use std::time::Duration;
 
 /// `assay watch`
 #[derive(clap::Args, Debug)]
-pub struct Watch {
+pub(crate) struct Watch {
     /// The run's directory, or the run.jsonl in it
     pub dir: PathBuf,
 }
@@ -24,7 +24,7 @@ pub struct Watch {
 const LOOK: Duration = Duration::from_millis(200);
 
 /// Follows the run in a directory to its end and prints its result; the exit code is the verdict's.
-pub fn watch(args: &Watch) -> Result<u8, Failure> {
+pub(crate) fn watch(args: &Watch) -> Result<u8, Failure> {
     let path = rundir::log_in(&args.dir);
     let log = Log::open(&path)?;
     let mut progress = Progress::new(false);

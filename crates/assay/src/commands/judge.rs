@@ -11,7 +11,7 @@ use std::path::PathBuf;
 
 /// `assay judge`
 #[derive(clap::Args, Debug)]
-pub struct Judge {
+pub(crate) struct Judge {
     /// A run log, the run directory that holds it, or a log that ACT 3.0 to 6.6 wrote
     pub log: PathBuf,
     /// Length of the judging window, instead of the log's
@@ -29,7 +29,7 @@ pub struct Judge {
 }
 
 /// Judges a log and prints the judgement; the exit code is the verdict's.
-pub fn judge(args: &Judge) -> Result<u8, Failure> {
+pub(crate) fn judge(args: &Judge) -> Result<u8, Failure> {
     let options = Options { judge_on: args.judge_on, slice: args.slice, ..Options::default() };
     if args.slice.is_some_and(Span::is_zero) {
         return Err(Failure::usage("a slice of 0s holds nothing to judge"));

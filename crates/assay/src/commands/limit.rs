@@ -19,7 +19,7 @@ use std::path::{Path, PathBuf};
 
 /// `assay limit`
 #[derive(clap::Args, Debug)]
-pub struct Limit {
+pub(crate) struct Limit {
     #[command(flatten)]
     pub subject: Subject,
     #[command(flatten)]
@@ -39,7 +39,7 @@ const BAR: usize = 40;
 
 /// Searches, shows the path, leaves it in the run directory. Exit code 0 when a load was found that passes, 10 when not even
 /// the lowest does, otherwise that of the run that proved nothing.
-pub fn limit(args: &Limit) -> Result<u8, Failure> {
+pub(crate) fn limit(args: &Limit) -> Result<u8, Failure> {
     beginning(&args.search)?;
     let task = (args.subject.workload.as_str(), args.subject.targets.as_slice());
     let several = Several::open("limit", task, (&args.pace, &args.judged), &args.access, &args.output)?;
@@ -65,7 +65,7 @@ pub fn limit(args: &Limit) -> Result<u8, Failure> {
 const BEGINNING: Multiple = Multiple::whole(10);
 
 /// The load a search begins with.
-pub fn beginning(search: &args::Search) -> Result<Multiple, Failure> {
+pub(crate) fn beginning(search: &args::Search) -> Result<Multiple, Failure> {
     match (search.from, search.to) {
         (Some(from), Some(to)) if from > to => {
             Err(Failure::usage(format!("--to {to} is below --from {from}, where the search begins")))
@@ -77,7 +77,7 @@ pub fn beginning(search: &args::Search) -> Result<Multiple, Failure> {
 }
 
 /// The exit code of a search.
-pub fn code(outcome: Outcome) -> u8 {
+pub(crate) fn code(outcome: Outcome) -> u8 {
     match outcome {
         Outcome::Between { .. } | Outcome::NeverFailed { .. } => assay_run::failure::code::DONE,
         Outcome::NeverPassed { .. } => Verdict::Fail.exit_code(),
@@ -90,7 +90,7 @@ const FILE: &str = "limit.json";
 const PAGE: &str = "limit.html";
 
 /// A search and where its path is kept.
-pub struct Searching<'a> {
+pub(crate) struct Searching<'a> {
     several: &'a Several<'a>,
     search: &'a args::Search,
     dir: PathBuf,
@@ -99,7 +99,7 @@ pub struct Searching<'a> {
 
 impl<'a> Searching<'a> {
     /// Begins in `dir`, or goes on with the path that an earlier search left there.
-    pub fn begin(
+    pub(crate) fn begin(
         several: &'a Several<'a>,
         search: &'a args::Search,
         dir: PathBuf,
@@ -135,7 +135,7 @@ impl<'a> Searching<'a> {
     }
 
     /// Searches to the end.
-    pub fn run(&mut self, progress: &mut Progress) -> Result<Outcome, Failure> {
+    pub(crate) fn run(&mut self, progress: &mut Progress) -> Result<Outcome, Failure> {
         let args::Search { to, resolution, .. } = *self.search;
         let search = Search::start(beginning(self.search)?, resolution).resume(self.path.observations());
         let mut search = match to {

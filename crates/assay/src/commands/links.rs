@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 
 /// `assay links`
 #[derive(clap::Args, Debug)]
-pub struct Links {
+pub(crate) struct Links {
     /// Where to; made if it is not there. Nothing that is there is replaced
     pub dir: PathBuf,
 }
@@ -33,7 +33,7 @@ os.execv(program, [program] + sys.argv[1:])
 "#;
 
 /// Makes what is not there yet. What is there and something else is never replaced.
-pub fn links(args: &Links) -> Result<u8, Failure> {
+pub(crate) fn links(args: &Links) -> Result<u8, Failure> {
     let dir = &args.dir;
     let failed = |path: &Path, e: io::Error| Failure::host(format!("{} cannot be made: {e}", shown(path)));
     let program =

@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 
 /// `assay completions`
 #[derive(clap::Args, Debug)]
-pub struct Completions {
+pub(crate) struct Completions {
     /// For which shell
     pub shell: clap_complete::Shell,
 }
@@ -21,7 +21,7 @@ pub struct Completions {
 #[command(after_help = "\
 To read one now: assay man certify | man -l -
 To have them all: assay man --out ~/.local/share/man/man1, as root /usr/local/share/man/man1; then: man assay-certify")]
-pub struct Man {
+pub(crate) struct Man {
     /// Print the page of this verb [default: the page of the program]
     #[arg(conflicts_with = "out")]
     pub verb: Option<String>,
@@ -31,7 +31,7 @@ pub struct Man {
 }
 
 /// Prints the script by which one shell asks this program.
-pub fn completions(args: &Completions) -> Result<u8, Failure> {
+pub(crate) fn completions(args: &Completions) -> Result<u8, Failure> {
     print(&complete::script(&args.shell.to_string(), &program())?);
     Ok(code::DONE)
 }
@@ -45,7 +45,7 @@ fn program() -> String {
 }
 
 /// Prints the page of the program or of a verb, or writes all of them into a directory. `command` is the command line as a whole.
-pub fn man(args: &Man, mut command: clap::Command) -> Result<u8, Failure> {
+pub(crate) fn man(args: &Man, mut command: clap::Command) -> Result<u8, Failure> {
     command.build();
     let all = || command.get_subcommands().filter(|verb| verb.get_name() != "help");
     let Some(dir) = &args.out else {

@@ -12,7 +12,7 @@ use assay_run::targets::Named;
 const USUAL_BLOCK: u32 = 512;
 
 /// Size and block size of each target, where it has one before it is made.
-pub fn sizes_of(named: &[(String, Named)]) -> Result<Vec<Option<(u64, u32)>>, Failure> {
+pub(crate) fn sizes_of(named: &[(String, Named)]) -> Result<Vec<Option<(u64, u32)>>, Failure> {
     let sizes: Vec<Option<(u64, u32)>> = named.iter().map(|(_, named)| size_of(named)).collect();
     if let Some((name, _)) = named
         .iter()
@@ -29,7 +29,7 @@ pub fn sizes_of(named: &[(String, Named)]) -> Result<Vec<Option<(u64, u32)>>, Fa
 }
 
 /// The largest block of the targets.
-pub fn block(sizes: &[Option<(u64, u32)>]) -> u32 {
+pub(crate) fn block(sizes: &[Option<(u64, u32)>]) -> u32 {
     sizes.iter().flatten().map(|(_, block)| *block).max().unwrap_or(USUAL_BLOCK)
 }
 
@@ -45,7 +45,7 @@ fn size_of(named: &Named) -> Option<(u64, u32)> {
 }
 
 /// Bytes per second read and written, and written over the whole run, by the streams that have a rate.
-pub fn totals(plan: &Plan, block: u32) -> (f64, f64, f64) {
+pub(crate) fn totals(plan: &Plan, block: u32) -> (f64, f64, f64) {
     let per_second = |direction| {
         let streams = plan.streams.iter().filter(|stream| stream.direction == direction);
         streams.filter_map(|stream| Plan::bytes_per_second(stream, block)).sum::<f64>()
@@ -56,30 +56,30 @@ pub fn totals(plan: &Plan, block: u32) -> (f64, f64, f64) {
 
 /// Lines of the plan. Names in it are somebody's words: none of them makes a line of its own.
 #[derive(Default)]
-pub struct Lines(pub String);
+pub(crate) struct Lines(pub String);
 
 impl Lines {
     /// A line.
-    pub fn add(&mut self, line: impl std::fmt::Display) {
+    pub(crate) fn add(&mut self, line: impl std::fmt::Display) {
         self.0 += &one_line(line);
         self.0.push('\n');
     }
 
     /// With an empty line before it.
-    pub fn head(&mut self, line: impl std::fmt::Display) {
+    pub(crate) fn head(&mut self, line: impl std::fmt::Display) {
         self.0.push('\n');
         self.add(line);
     }
 }
 
 /// A line about a criterion: as the log has it, and as a percentile where it is one.
-pub fn in_words(criterion: &assay_base::Criterion) -> String {
+pub(crate) fn in_words(criterion: &assay_base::Criterion) -> String {
     let percentile = criterion.bound.as_percentile().map(|words| format!(" ({words})"));
     format!("  {criterion}{}", percentile.unwrap_or_default())
 }
 
 /// Why the target would not be written as it stands.
-pub fn refusal(named: &Named) -> Option<String> {
+pub(crate) fn refusal(named: &Named) -> Option<String> {
     let Named::Path(path) = named else { return None };
     let exam = Gate::host().examine(path);
     let rule = exam.rules.iter().find(|rule| !rule.passes())?;

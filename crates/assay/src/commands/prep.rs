@@ -15,7 +15,7 @@ use clap_complete::engine::ArgValueCompleter;
 
 /// `assay prep`
 #[derive(clap::Args, Debug)]
-pub struct Prep {
+pub(crate) struct Prep {
     /// Devices or files to prepare, in parallel
     #[arg(required = true, add = ArgValueCompleter::new(candidates::devices))]
     pub targets: Vec<String>,
@@ -33,7 +33,7 @@ pub struct Prep {
 }
 
 /// Prepares the targets in parallel and keeps a record of each.
-pub fn prep(args: &Prep) -> Result<u8, Failure> {
+pub(crate) fn prep(args: &Prep) -> Result<u8, Failure> {
     // From the beginning: discarding takes minutes, and a Ctrl-C meanwhile means all of it.
     let stop = signals::watch().map_err(|e| Failure::host(format!("signals cannot be watched: {e}")))?;
     let named = targets::named(&args.targets)?;

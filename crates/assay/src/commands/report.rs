@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 
 /// `assay report`
 #[derive(clap::Args, Debug)]
-pub struct Report {
+pub(crate) struct Report {
     /// A run log, or the run directory that holds it
     pub log: PathBuf,
     /// Where to write, a file that does not exist yet; - for standard output [default: report.html in the run directory, where it
@@ -27,7 +27,7 @@ pub struct Report {
 const LOG: &str = "run.jsonl";
 
 /// Writes the report and names its path.
-pub fn report(args: &Report) -> Result<u8, Failure> {
+pub(crate) fn report(args: &Report) -> Result<u8, Failure> {
     let log = rundir::log_in(&args.log);
     let judgement = result::open(&log)?.judge(Options { judge_on: args.judge_on, ..Options::default() })?;
     let html = results::html(&judgement)?;

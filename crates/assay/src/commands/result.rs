@@ -13,7 +13,7 @@ use std::path::Path;
 
 /// Judges the log in `dir`, writes verdict.json and report.html, signs where that was asked for, prints the result; the exit
 /// code is the verdict's, also where the results cannot be left: the log is what counts.
-pub fn finish(dir: &Path, output: &Output, progress: &Progress, signer: Option<&Signer>) -> Result<u8, Failure> {
+pub(crate) fn finish(dir: &Path, output: &Output, progress: &Progress, signer: Option<&Signer>) -> Result<u8, Failure> {
     let (judgement, left) = leave(dir, output.judge_on, tell)?;
     if let Some(signer) = signer.filter(|_| left) {
         signer.sign(&dir.join("verdict.json"), &judgement)?;
@@ -30,7 +30,7 @@ pub fn finish(dir: &Path, output: &Output, progress: &Progress, signer: Option<&
 }
 
 /// Opens a log that is to be judged, and says that its run goes on, if so: it looks like one that was cut short.
-pub fn open(path: &Path) -> Result<Log, Failure> {
+pub(crate) fn open(path: &Path) -> Result<Log, Failure> {
     let log = Log::open(path)?;
     if log.is_being_written() {
         let dir = for_a_shell(&path.parent().unwrap_or(path).to_string_lossy());
@@ -42,6 +42,6 @@ pub fn open(path: &Path) -> Result<Log, Failure> {
 }
 
 /// The judgement as text.
-pub fn text(judgement: &Judgement, log: &str) -> Result<String, Failure> {
+pub(crate) fn text(judgement: &Judgement, log: &str) -> Result<String, Failure> {
     rendered(|out| assay_judge::render::text_for(judgement, log, screen::reader(), out))
 }

@@ -12,7 +12,8 @@ use assay_record::Entry;
 use assay_run::drive::{Drive, drive};
 use assay_run::failure::{Failure, shown};
 use assay_run::files;
-use assay_run::logfile::{self, LogFile};
+use assay_run::logfile::LogFile;
+use assay_run::reading;
 use assay_run::results::leave;
 use assay_run::rundir;
 use assay_run::schedulers::Schedulers;
@@ -28,7 +29,7 @@ use std::path::{Path, PathBuf};
 const RUN: Span = Span::from_secs(6 * 3600);
 
 /// What stays the same from run to run. The targets are opened once, after every rule was asked.
-pub struct Several<'a> {
+pub(crate) struct Several<'a> {
     access: &'a Access,
     output: &'a Output,
     pace: Pace,
@@ -49,7 +50,7 @@ pub struct Several<'a> {
 
 impl<'a> Several<'a> {
     /// Opens the targets for `verb`. Without `pace.measure` each run measures what the workload says, six hours at most.
-    pub fn open(
+    pub(crate) fn open(
         verb: &str,
         (workload, targets): (&str, &[String]),
         (pace, judged): (&Pace, &'a Judged),
@@ -99,7 +100,7 @@ impl<'a> Several<'a> {
     }
 
     /// How long each run measures, and why, for whoever waits.
-    pub fn length(&self) -> String {
+    pub(crate) fn length(&self) -> String {
         let (measured, own) = (self.plan.measured(), self.workload.duration);
         let why = match own.cmp(&measured) {
             _ if measured != own.min(RUN) => "as asked by --for".to_owned(),
@@ -111,16 +112,22 @@ impl<'a> Several<'a> {
 
     /// Whether what an earlier call kept is of the same task: the workload and its targets, the length of a run, the sum of the
     /// plan, which an earlier version did not keep, and the seed, where one was asked for.
-    pub fn goes_on(&self, (workload, targets): (&str, &[String]), run_ns: u64, plan: Option<&str>, seed: u64) -> bool {
+    pub(crate) fn goes_on(
+        &self,
+        (workload, targets): (&str, &[String]),
+        run_ns: u64,
+        plan: Option<&str>,
+        seed: u64,
+    ) -> bool {
         (workload, targets, run_ns) == (&self.plan.name, &self.names, self.plan.measured().as_ns())
             && plan.is_none_or(|sum| sum == self.plan_sum)
             && (self.pace.seed.is_none() || self.plan.seed == seed)
     }
 
     /// Refuses where the runs in `dir` were made on other devices than the names stand for today.
-    pub fn same_targets(&self, dir: &Path) -> Result<(), Failure> {
-        for run in logfile::runs_in(dir) {
-            if let Some(Ok(Entry::Header(head))) = logfile::read(&run.join("run.jsonl"))?.next_entry().ok().flatten() {
+    pub(crate) fn same_targets(&self, dir: &Path) -> Result<(), Failure> {
+        for run in reading::runs_in(dir) {
+            if let Some(Ok(Entry::Header(head))) = reading::read(&run.join("run.jsonl"))?.next_entry().ok().flatten() {
                 self.opened.differ_from(&head.targets).map_or(Ok(()), |what| Err(run::other(&run, &what)))?;
             }
         }
@@ -128,7 +135,7 @@ impl<'a> Several<'a> {
     }
 
     /// The directory of all runs: the one that is continued, or a new one.
-    pub fn directory(&self) -> Result<PathBuf, Failure> {
+    pub(crate) fn directory(&self) -> Result<PathBuf, Failure> {
         match &self.output.resume {
             Some(dir) => Ok(dir.clone()),
             None => rundir::create(&self.planned, self.output.out.is_some()),
@@ -138,10 +145,10 @@ impl<'a> Several<'a> {
     /// Runs that an earlier call began below `dir` and was killed in, before it could keep their verdict, and that failed by what
     /// their logs hold: each with its load. `known` are the directories of those whose verdict was kept. What did not fail is run
     /// again.
-    pub fn failed_unkept(&self, dir: &Path, known: &[&Path]) -> Vec<(Multiple, Judgement, PathBuf)> {
+    pub(crate) fn failed_unkept(&self, dir: &Path, known: &[&Path]) -> Vec<(Multiple, Judgement, PathBuf)> {
         let is_known = |run: &Path| known.iter().any(|known| known.file_name() == run.file_name());
         let mut failed = Vec::new();
-        for run in logfile::runs_in(dir).into_iter().filter(|run| !is_known(run)) {
+        for run in reading::runs_in(dir).into_iter().filter(|run| !is_known(run)) {
             // One that was killed before its first line was whole says nothing.
             let Ok((judgement, _)) = leave(&run, self.output.judge_on, tell) else { continue };
             if let (Verdict::Fail, Ok(load)) = (judgement.verdict, judgement.load.parse()) {
@@ -152,7 +159,7 @@ impl<'a> Several<'a> {
     }
 
     /// One run at `load` with this seed, in a new directory `below/name`, judged.
-    pub fn run(
+    pub(crate) fn run(
         &self,
         below: &Path,
         name: &str,
@@ -186,13 +193,13 @@ impl<'a> Several<'a> {
 const LARGEST: u64 = 256 << 20;
 
 /// Writes a document whole or not at all.
-pub fn keep<T: Serialize>(file: &Path, document: &T) -> Result<(), Failure> {
+pub(crate) fn keep<T: Serialize>(file: &Path, document: &T) -> Result<(), Failure> {
     let write = || files::replace(file, &serde_json::to_vec_pretty(document)?);
     write().map_err(|e| Failure::host(format!("{} cannot be written: {e}", shown(file))))
 }
 
 /// Reads what an earlier call kept; `same` says whether it is of the same task.
-pub fn kept<T: DeserializeOwned>(file: &Path, same: impl Fn(&T) -> bool) -> Result<T, Failure> {
+pub(crate) fn kept<T: DeserializeOwned>(file: &Path, same: impl Fn(&T) -> bool) -> Result<T, Failure> {
     let unusable = |why: &dyn std::fmt::Display| Failure::usage(format!("{} cannot be continued: {why}", shown(file)));
     files::check(file).map_err(|e| unusable(&e))?;
     let text = files::text(file, LARGEST).map_err(|e| unusable(&e))?;

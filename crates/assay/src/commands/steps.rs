@@ -24,7 +24,7 @@ struct Explained {
 }
 
 /// Prints what a certification of these words of a command line would do. Writes nothing.
-pub fn explain(words: &[String], load: Option<Multiple>, pace: &Pace, json: bool) -> Result<u8, Failure> {
+pub(crate) fn explain(words: &[String], load: Option<Multiple>, pace: &Pace, json: bool) -> Result<u8, Failure> {
     let (procedure, names) = Procedure::of(words, false, load)?;
     let named = targets::named(&names)?;
     let sizes = sizes_of(&named)?;

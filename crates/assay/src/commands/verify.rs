@@ -15,7 +15,7 @@ Exit codes:
   3 true to its log, and no certification: simulated, quick, short, overridden, cut, or another workload
 
 Without --key nothing speaks for who made the files: whoever can write both can make a pair that fits.")]
-pub struct Verify {
+pub(crate) struct Verify {
     /// The verdict.json of a run, or the run directory that holds it
     pub certificate: PathBuf,
     /// The log it was made of [default: run.jsonl beside it]
@@ -29,7 +29,7 @@ pub struct Verify {
 }
 
 /// Answers in words and by the exit code; what cannot be read is not to be trusted either.
-pub fn verify(args: &Verify) -> Result<u8, Failure> {
+pub(crate) fn verify(args: &Verify) -> Result<u8, Failure> {
     let certificate = match args.certificate.is_dir() {
         true => args.certificate.join("verdict.json"),
         false => args.certificate.clone(),

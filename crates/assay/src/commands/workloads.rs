@@ -8,7 +8,7 @@ use clap_complete::engine::ArgValueCandidates;
 
 /// `assay workloads`
 #[derive(clap::Args, Debug)]
-pub struct Workloads {
+pub(crate) struct Workloads {
     /// Print the text of this one, to copy and change
     #[arg(add = ArgValueCandidates::new(candidates::shipped))]
     pub name: Option<String>,
@@ -18,7 +18,7 @@ pub struct Workloads {
 }
 
 /// Lists the shipped workloads, or prints the text of one.
-pub fn workloads(args: &Workloads) -> Result<u8, Failure> {
+pub(crate) fn workloads(args: &Workloads) -> Result<u8, Failure> {
     if let Some(name) = &args.name {
         let names = || SHIPPED.iter().map(|(name, _)| *name).collect::<Vec<_>>().join(", ");
         let (_, text) = SHIPPED.iter().find(|(shipped, _)| shipped == name).ok_or_else(|| {
