@@ -10,7 +10,7 @@ const BATCHES: usize = 2;
 
 /// Shows `each` all that follows, in order, and reads ahead meanwhile in a thread of its own: to read takes about as long as
 /// to do something with it. That thread also frees what was seen, because memory goes back fastest where it came from.
-pub fn each<R: BufRead + Send, E>(
+pub(crate) fn each<R: BufRead + Send, E>(
     reader: &mut Reader<R>,
     mut each: impl FnMut(&Result<Entry, Damage>) -> Result<(), E>,
 ) -> io::Result<Result<(), E>> {

@@ -5,16 +5,15 @@
 //! equal is asked whether the run was a certification at all: the published procedure, whole, on a prepared device, without
 //! anything that limits it. Whoever can write both files can make a pair that fits; against that there are signatures.
 
-use crate::procedure::PROFILES;
-use crate::{ahead, header, logfile, rundir, workloads};
-use assay_base::Multiple;
-use assay_judge::judgement::{LogSum, Part};
+mod lacks;
+
+use crate::sum::{Hashing, sum};
+use crate::tool::tool;
+use crate::{ahead, reading, rundir};
 use assay_judge::{Fold, JudgeError, Judgement, Options, Verdict};
-use assay_model::Plan;
-use assay_model::workload::Adjust;
-use assay_record::{CloseReason, Entry, Header, PhaseKind, Reader, TargetHead};
-use std::collections::{BTreeMap, BTreeSet};
-use std::io::{self, BufReader, Read};
+use assay_record::{Entry, Header, Reader};
+use lacks::lacks;
+use std::io::{BufReader, Read};
 
 /// Larger certificates are not read.
 pub const LARGEST: u64 = 256 << 20;
@@ -53,48 +52,10 @@ pub struct Judged {
     pub heads: Vec<Header>,
 }
 
-/// BLAKE3 of some bytes, in hexadecimal.
-pub fn sum(bytes: &[u8]) -> String {
-    blake3::hash(bytes).to_hex().to_string()
-}
-
-/// BLAKE3 of all that can be read, in hexadecimal.
-pub fn sum_of(from: impl Read) -> io::Result<String> {
-    let mut hashing = Hashing::new(from);
-    io::copy(&mut hashing, &mut io::sink())?;
-    Ok(hashing.sum().blake3)
-}
-
-/// Counts and sums what is read through it.
-struct Hashing<R> {
-    inner: R,
-    hasher: blake3::Hasher,
-    bytes: u64,
-}
-
-impl<R> Hashing<R> {
-    fn new(inner: R) -> Hashing<R> {
-        Hashing { inner, hasher: blake3::Hasher::new(), bytes: 0 }
-    }
-
-    fn sum(self) -> LogSum {
-        LogSum { bytes: self.bytes, blake3: self.hasher.finalize().to_hex().to_string() }
-    }
-}
-
-impl<R: Read> Read for Hashing<R> {
-    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        let read = self.inner.read(buffer)?;
-        self.hasher.update(&buffer[..read]);
-        self.bytes += read as u64;
-        Ok(read)
-    }
-}
-
 /// Judges a log in one pass, in which its bytes are summed too: what is judged is what is summed.
 pub fn judge(log: impl Read + Send, options: &Options) -> Result<Judged, JudgeError> {
     let mut hashing = Hashing::new(log);
-    let mut reader = Reader::new(BufReader::with_capacity(logfile::READ_AT_ONCE, &mut hashing));
+    let mut reader = Reader::new(BufReader::with_capacity(reading::READ_AT_ONCE, &mut hashing));
     let mut fold = Fold::new(options.clone());
     let mut heads = Vec::new();
     ahead::each(&mut reader, |item| -> Result<(), JudgeError> {
@@ -156,7 +117,7 @@ fn misdated(head: &Header) -> bool {
 }
 
 fn differs(claimed: &Judgement, again: &Judgement) -> String {
-    let ours = header::tool();
+    let ours = tool();
     let other = if claimed.tool == ours {
         String::new()
     } else {
@@ -181,192 +142,6 @@ fn standing(judgement: &Judgement, heads: &[Header]) -> Standing {
         }
         (_, Some(why)) => Standing::Record(why),
     }
-}
-
-/// Why it is no certification, if it is none.
-fn lacks(judgement: &Judgement, heads: &[Header]) -> Option<String> {
-    let mut marks: Vec<&str> = judgement.watermarks.iter().map(String::as_str).collect();
-    marks.extend(heads.iter().flat_map(|head| &head.watermarks).map(String::as_str));
-    marks.sort_unstable();
-    marks.dedup();
-    if !marks.is_empty() {
-        return Some(format!("it is marked {}", marks.join("; ")));
-    }
-    if let Some(measure) = judgement.judged_on {
-        return Some(format!("it was judged on {measure} by request, not on what the criteria ask for"));
-    }
-    let steps: Vec<&Header> = heads.iter().filter(|head| !head.continues).collect();
-    if let Some(why) = steps.iter().enumerate().find_map(|(index, head)| of_step(index, head, &steps)) {
-        return Some(why);
-    }
-    let Some(first) = steps.first() else {
-        return Some("it continues a run that is not there".into());
-    };
-    let of = first.step.as_ref().map_or(0, |step| step.of as usize);
-    if judgement.verdict == Verdict::Pass && steps.len() != of {
-        return Some(format!("{} of {of} steps were run", steps.len()));
-    }
-    let parts: Vec<&Part> = match judgement.steps.as_slice() {
-        [] => vec![&judgement.part],
-        steps => steps.iter().map(|step| &step.part).collect(),
-    };
-    let numbered = (1..).zip(parts.into_iter().zip(&steps));
-    untouched(&steps).or_else(|| exchanged(heads)).or_else(|| {
-        numbered.into_iter().find_map(|(number, (part, head))| {
-            let why = surroundings(part).or_else(|| schedule(part, head))?;
-            Some(format!("step {number}: {why}"))
-        })
-    })
-}
-
-/// Whether a target is another one in one step than in an earlier one, or behind an interruption.
-fn exchanged(heads: &[Header]) -> Option<String> {
-    let mut seen: BTreeMap<&str, &TargetHead> = BTreeMap::new();
-    heads.iter().flat_map(|head| &head.targets).find_map(|target| {
-        let first = seen.entry(&target.name).or_insert(target);
-        target.differs_from(first)
-    })
-}
-
-/// Whether only this program wrote to the targets from their preparation to the first step that has them.
-fn untouched(steps: &[&Header]) -> Option<String> {
-    let mut seen = BTreeSet::new();
-    let first = steps.iter().flat_map(|head| &head.targets).filter(|target| seen.insert(&target.name));
-    first.into_iter().find_map(|target| {
-        let prepared = target.prepared.as_ref()?;
-        let name = &target.name;
-        match prepared.foreign_bytes {
-            Some(0) => None,
-            Some(bytes) => Some(format!("others wrote {bytes} bytes to {name} after its preparation")),
-            None => Some(format!(
-                "it is not known whether others wrote to {name} after its preparation: prepare and certify without a restart between"
-            )),
-        }
-    })
-}
-
-/// Whether the data were there, the machine was one and the same from beginning to end, and its clocks were looked at.
-fn surroundings(part: &Part) -> Option<String> {
-    let Some(clocks) = &part.clocks else {
-        return Some("the machine's clocks were not recorded".into());
-    };
-    if let Some(target) = part.targets.iter().find(|target| target.blank_reads > 0) {
-        return Some(format!("reads of {} met blocks that were never written", target.head.name));
-    }
-    if part.environment_changes > 0 {
-        return Some("the machine changed during the run".into());
-    }
-    let went = |from: u64, to: u64| to.saturating_sub(from);
-    let ran = went(clocks.start.at_ns, clocks.end.at_ns);
-    if ran < part.measured_ns && part.segments == 1 {
-        return Some("its measured time is longer than the time that went by".into());
-    }
-    None
-}
-
-/// Whether each stream scheduled what its rate and the measured time make: to the operation where arrivals are even, within six
-/// standard deviations of a Poisson count where they are not. Flows may each be one off at either end.
-fn schedule(part: &Part, head: &Header) -> Option<String> {
-    if part.closed != Some(CloseReason::Completed) || part.segments != 1 {
-        return None;
-    }
-    head.streams.iter().enumerate().find_map(|(index, stream)| {
-        let rate = stream.rate?.as_f64();
-        let totals = part.streams.iter().find(|totals| totals.name == stream.name)?;
-        let flows = head.flows.iter().filter(|flow| usize::from(flow.stream) == index).count() as f64;
-        let expected = rate * part.planned_ns as f64 / 1e9;
-        let spread = if stream.arrival == "steady" { 0.0 } else { 6.0 * expected.sqrt() };
-        let scheduled = totals.counts.scheduled;
-        // The last term is the rounding of a double.
-        let within = (scheduled as f64 - expected).abs() <= 2.0 * flows + spread + expected * 1e-12;
-        (!within).then(|| format!("{} scheduled {scheduled} operations, its rate makes {expected:.0}", stream.name))
-    })
-}
-
-/// Why a step is not the one that the procedure has at this place.
-fn of_step(index: usize, head: &Header, steps: &[&Header]) -> Option<String> {
-    let number = index + 1;
-    let other = |what: &str| Some(format!("step {number} is not that of a certification: {what}"));
-    let Some(step) = &head.step else {
-        return Some("it is a single run, not a certification".into());
-    };
-    if step.number as usize != number || step.of != steps[0].step.as_ref().map_or(0, |first| first.of) {
-        return other("it stands in another place");
-    }
-    if step.stress != number.is_multiple_of(2) {
-        return other("load and stress are exchanged");
-    }
-    let targets_fit = match (step.of, number) {
-        (2, _) | (4, 1 | 2) => head.targets.len() == 1,
-        (4, 3 | 4) => head.targets.len() > 1,
-        _ => false,
-    };
-    if !targets_fit {
-        return other("it has another number of steps or targets");
-    }
-    let names = |head: &Header| head.targets.iter().map(|target| target.name.clone()).collect::<BTreeSet<_>>();
-    let same = match number {
-        1 | 2 => names(head) == names(steps[0]),
-        3 => names(steps[0]).is_subset(&names(head)),
-        _ => names(head) == names(steps[2]),
-    };
-    if !same {
-        return other("it has other targets than the steps before it");
-    }
-    if let Some(target) = head.targets.iter().find(|target| target.kind != "block device") {
-        return other(&format!("{} is a {}, not a block device", target.name, target.kind));
-    }
-    let whole = |target: &&assay_record::TargetHead| {
-        target.prepared.as_ref().is_some_and(|prepared| prepared.salted_bytes >= target.size_bytes)
-    };
-    if let Some(target) = head.targets.iter().find(|target| !whole(target)) {
-        return other(&format!("{} was not written full before it", target.name));
-    }
-    match published(head, steps[0].load.as_str(), step.stress) {
-        Ok(plan) => unlike(&plan, head).and_then(|what| other(&what)),
-        Err(why) => other(&why),
-    }
-}
-
-/// The workload whose procedure the log is held against: those of ACT's two models.
-fn profile(head: &Header) -> &'static str {
-    let published = PROFILES.into_iter().find(|profile| *profile == head.model);
-    published.unwrap_or(PROFILES[0])
-}
-
-/// The published plan of such a step.
-fn published(head: &Header, first_load: &str, stress: bool) -> Result<Plan, String> {
-    let load: Multiple = first_load.parse().map_err(|_| format!("a load of {first_load}"))?;
-    let (numerator, denominator) = load.as_ratio();
-    let twice = || numerator.checked_mul(2).and_then(|n| Multiple::ratio(n, denominator));
-    let load = if stress { twice().ok_or("a load that is too large")? } else { load };
-    let targets = u16::try_from(head.targets.len()).map_err(|_| "too many targets")?;
-    // A certification may verify what was written as well; it proves no less.
-    let verify = head.plan["verify"] == true;
-    let adjust = Adjust { load: Some(load), seed: head.seed, targets, verify, ..Adjust::default() };
-    let workload = workloads::find(profile(head)).map_err(|_| "its workload is not known here")?;
-    workload.plan(&adjust).map_err(|e| e.to_string())
-}
-
-/// What differs between a step's header and the published plan.
-fn unlike(plan: &Plan, head: &Header) -> Option<String> {
-    let published = serde_json::to_value(plan).ok()?;
-    for key in ["model", "streams", "criteria", "targets", "load", "slice", "interval", "max_lag", "in_flight_bound"] {
-        if published[key] != head.plan[key] {
-            return Some(format!("its {key} are not those of the published {}", profile(head)));
-        }
-    }
-    let measured = head.phases.iter().filter(|phase| phase.kind == PhaseKind::Measure);
-    let measured = measured.fold(0u64, |sum, phase| sum.saturating_add(phase.span_ns));
-    let ours = header::header(plan, header::Around::default());
-    if measured < plan.measured().as_ns() {
-        return Some("it is shorter than the procedure".into());
-    }
-    let same = (&ours.streams, &ours.flows, &ours.criteria) == (&head.streams, &head.flows, &head.criteria)
-        && (ours.slice_ns, ours.interval_ns) == (head.slice_ns, head.interval_ns)
-        && (ours.model, ours.load, ours.thresholds_ns)
-            == (head.model.clone(), head.load.clone(), head.thresholds_ns.clone());
-    (!same).then(|| "its header is not what its plan makes".to_owned())
 }
 
 #[cfg(test)]

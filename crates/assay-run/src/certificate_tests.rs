@@ -1,13 +1,17 @@
 //! 10,000 mutations of certificate and log, forged pairs, and everything that keeps a true record from being a certification.
 
+use super::lacks::schedule;
 use super::*;
 use crate::drive::{Drive, drive};
 use crate::logfile::LogFile;
 use crate::observer::Unobserved;
 use crate::signals::StopCell;
 use crate::targets::{Named, Targets};
-use assay_base::{Bytes, Prng, Span};
-use assay_record::{Preparation, StepHead, TargetHead, Writer};
+use crate::{header, workloads};
+use assay_base::{Bytes, Multiple, Prng, Span};
+use assay_judge::judgement::Part;
+use assay_model::workload::Adjust;
+use assay_record::{CloseReason, PhaseKind, Preparation, StepHead, TargetHead, Writer};
 
 /// A whole simulated run, kept, and its certificate.
 fn pair() -> (Vec<u8>, Vec<u8>) {

@@ -2,57 +2,28 @@
 
 mod collector;
 mod facts;
+mod how;
 mod meters;
 mod real;
 mod simulated;
 mod staffing;
 mod worker;
 
+pub use how::Drive;
+
 use crate::failure::{Failure, shown};
-use crate::header::{self, Around};
 use crate::integrity;
 use crate::logfile::LogFile;
 use crate::observer::Observer;
 use crate::records::{Mark, Records};
-use crate::rundir;
 use crate::signals::StopCell;
 use crate::targets::Targets;
-use crate::watch::Readings;
 use assay_base::Span;
-use assay_device::select::Choice;
 use assay_device::sim::Bank;
-use assay_engine::Limits;
-use assay_engine::shell::Spin;
 use assay_model::Plan;
-use assay_record::{ClockSample, CloseReason, StepHead};
+use assay_record::CloseReason;
 use real::Real;
 use simulated::simulated;
-use std::collections::BTreeMap;
-
-/// How a plan is carried out.
-#[derive(Clone, Debug, Default)]
-pub struct Drive {
-    /// Engine asked for.
-    pub engine: Choice,
-    /// Workers asked for.
-    pub workers: Option<u16>,
-    /// Spinning asked for.
-    pub spin: Option<Spin>,
-    /// How long operations are waited for.
-    pub limits: Limits,
-    /// Step of a certification.
-    pub step: Option<StepHead>,
-    /// What limits what the result proves, besides the targets' own.
-    pub watermarks: Vec<String>,
-    /// Preparations of the targets.
-    pub prepared: Vec<Option<assay_record::Preparation>>,
-    /// Measured time of this step that the log already holds, when it is continued, in nanoseconds.
-    pub measured_before_ns: Option<u64>,
-    /// Id of the key that will sign the result.
-    pub signer: Option<String>,
-    /// Other clocks than the machine's, for a test.
-    pub readings: Option<Readings>,
-}
 
 /// Runs `plan` on the first `plan.targets` of `targets` and appends a whole segment to `log`.
 pub fn drive(
@@ -115,42 +86,4 @@ fn room(plan: &Plan, targets: &Targets, how: &Drive) -> u64 {
         .saturating_mul(INTERVAL.0 + flows * INTERVAL.1)
         .saturating_add(tens.saturating_mul(flows * DISTRIBUTIONS));
     step.saturating_add(HEAD).saturating_mul(steps)
-}
-
-fn around(
-    plan: &Plan,
-    targets: &Targets,
-    how: &Drive,
-    engine: BTreeMap<String, String>,
-    clocks: Option<ClockSample>,
-) -> Around {
-    // Simulated time begins with the epoch, so that equal runs have equal logs.
-    let created = match targets {
-        Targets::Simulated(_) => rundir::moment(0),
-        _ => clocks.map_or_else(rundir::timestamp, |clocks| rundir::moment(clocks.real_ns)),
-    };
-    let count = usize::from(plan.targets);
-    let mut heads = targets.heads(count);
-    for (head, prepared) in heads.iter_mut().zip(&how.prepared) {
-        head.prepared.clone_from(prepared);
-    }
-    let mut watermarks = how.watermarks.clone();
-    watermarks.extend(targets.watermarks(count));
-    let measured_before_ns = how.measured_before_ns;
-    Around {
-        created,
-        step: how.step.clone(),
-        measured_before_ns,
-        clocks,
-        signer: how.signer.clone(),
-        lateness: false,
-        watermarks,
-        targets: heads,
-        engine,
-        host: header::host(targets),
-    }
-}
-
-fn too_large() -> Failure {
-    Failure::workload("a rate of the plan is too large to be scheduled")
 }

@@ -1,18 +1,13 @@
-//! What is found out just before a run: which way to its targets is the truer one, and how fast the generator is alone.
+//! What is found out just before a run: which way to its targets is the truer one.
 
 use crate::failure::Failure;
 use crate::targets::Real;
-use assay_base::{Geometry, Instant, Prng, Span};
+use assay_base::{Prng, Span};
 use assay_device::clock::Clock;
-use assay_device::null::Null;
 use assay_device::paths::{self, Paths};
 use assay_device::safety::Roots;
 use assay_device::select::Choice;
-use assay_engine::shell::{Sink, Spin, Stop, Waiting};
-use assay_engine::{Host, Limits, Setup, Worker, run_real};
-use assay_model::arrival::Part;
-use assay_model::{Arrival, Plan, workload};
-use assay_record::{CloseReason, Event, Frame, Thresholds};
+use assay_model::{Arrival, Plan};
 use std::collections::BTreeMap;
 
 /// io_uring is called the slower way when it takes so much longer than a plain read.
@@ -33,7 +28,7 @@ const COMPARED: usize = 4;
 
 /// The engine of a run.
 #[derive(Debug)]
-pub struct Chosen {
+pub(crate) struct Chosen {
     /// Never `Auto` where the answer is known.
     pub choice: Choice,
     /// How many workers carry it.
@@ -48,14 +43,14 @@ pub struct Chosen {
 
 impl Chosen {
     /// What was asked for, with nothing to say about it.
-    pub fn asked(choice: Choice, workers: usize) -> Chosen {
+    pub(crate) fn asked(choice: Choice, workers: usize) -> Chosen {
         Chosen { choice, workers, normal: None, facts: BTreeMap::new(), warning: None }
     }
 }
 
 /// How many workers carry a run, and how many it may have: the same where the user said it.
 #[derive(Clone, Copy, Debug)]
-pub struct Workers {
+pub(crate) struct Workers {
     /// Enough for io_uring.
     pub usual: usize,
     /// No more than that.
@@ -64,7 +59,7 @@ pub struct Workers {
 
 /// Priority of the thread that compares.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Priority {
+pub(crate) enum Priority {
     /// That of a worker.
     Workers,
     /// That of everybody.
@@ -73,7 +68,7 @@ pub enum Priority {
 
 /// What is compared, and with what load in mind.
 #[derive(Clone, Copy)]
-pub struct Case<'a> {
+pub(crate) struct Case<'a> {
     /// The load.
     pub plan: &'a Plan,
     /// What was asked for.
@@ -87,7 +82,7 @@ pub struct Case<'a> {
 }
 
 /// Measures the ways to `targets`, at the priority of the calling thread: one entry for each that could be compared.
-pub fn measured(plan: &Plan, targets: &[Real], workers: Workers, clock: Clock) -> Vec<Paths> {
+pub(crate) fn measured(plan: &Plan, targets: &[Real], workers: Workers, clock: Clock) -> Vec<Paths> {
     let mut prng = Prng::seeded(plan.seed);
     let pause = pause(plan, workers.usual);
     let compared = targets.iter().take(COMPARED);
@@ -95,12 +90,12 @@ pub fn measured(plan: &Plan, targets: &[Real], workers: Workers, clock: Clock) -
 }
 
 /// Operations per second that are scheduled, over all streams; 0 for a load without a rate.
-pub fn rate(plan: &Plan) -> f64 {
+pub(crate) fn rate(plan: &Plan) -> f64 {
     plan.streams.iter().filter_map(|stream| stream.arrival.rate()).map(|rate| rate.as_f64()).sum()
 }
 
 /// The mean time between operations of one worker; `None` for a load without a rate.
-pub fn gap(plan: &Plan, workers: usize) -> Option<Span> {
+pub(crate) fn gap(plan: &Plan, workers: usize) -> Option<Span> {
     let rate = rate(plan);
     (rate > 0.0).then(|| Span::from_ns((workers as f64 / rate * 1e9) as u64))
 }
@@ -111,7 +106,10 @@ fn pause(plan: &Plan, workers: usize) -> Span {
 }
 
 /// Settles what `auto` means and which priority the workers have, by what `measured` finds out about the ways to the targets.
-pub fn choose<E>(case: Case<'_>, mut measured: impl FnMut(Priority) -> Result<Vec<Paths>, E>) -> Result<Chosen, E> {
+pub(crate) fn choose<E>(
+    case: Case<'_>,
+    mut measured: impl FnMut(Priority) -> Result<Vec<Paths>, E>,
+) -> Result<Chosen, E> {
     let Case { plan, asked, workers, in_memory, in_real_time } = case;
     let mut chosen = Chosen::asked(asked, workers.usual);
     let compared = measured(Priority::Workers)?;
@@ -161,7 +159,7 @@ pub fn choose<E>(case: Case<'_>, mut measured: impl FnMut(Priority) -> Result<Ve
 }
 
 /// The engine `inline` carries one operation at a time, so that no stream may ask for more.
-pub fn possible(plan: &Plan, asked: Choice) -> Result<(), Failure> {
+pub(crate) fn possible(plan: &Plan, asked: Choice) -> Result<(), Failure> {
     let several =
         |stream: &assay_model::Stream| matches!(stream.arrival, Arrival::Closed { in_flight, .. } if in_flight > 1);
     if asked == Choice::Inline && plan.streams.iter().any(several) {
@@ -173,7 +171,7 @@ pub fn possible(plan: &Plan, asked: Choice) -> Result<(), Failure> {
 }
 
 /// True where all targets answer within the call.
-pub fn in_memory(targets: &[Real]) -> bool {
+pub(crate) fn in_memory(targets: &[Real]) -> bool {
     let roots = Roots::host();
     targets.iter().all(|real| real.disk.is_some_and(|disk| paths::answers_in_the_call(&roots, disk)))
 }
@@ -190,64 +188,10 @@ fn one_by_one(plan: &Plan, read: Span) -> Option<usize> {
     Some((busy / BUSY).ceil().max(1.0) as usize)
 }
 
-/// How long the self-benchmark runs.
-const BENCHMARK: Span = Span::from_ms(50);
-/// What it runs: the shortest operations there are, one after the other as fast as it goes, fully recorded.
-const LOAD: &str = "model = \"streams\"\nduration = \"1h\"\n[[stream]]\nname = \"s\"\ndirection = \"read\"\nsize = \"4KiB\"\nin_flight = 128\n";
-
-/// Operations per second of one worker on a device that does nothing: what the generator could do here, if the device were
-/// not the limit. `None` when no time passed.
-pub fn self_benchmark(clock: Clock) -> Option<f64> {
-    let adjust = workload::Adjust { targets: 1, seed: 1, ..workload::Adjust::default() };
-    let plan = workload::read("self-benchmark", LOAD).ok()?.plan(&adjust).ok()?;
-    let null = Null::new(vec![Geometry { size: 1 << 30, block: 512 }]);
-    let (part, start) = (Part { index: 0, of: 1 }, clock.now());
-    let bound = assay_engine::bound(&plan, part);
-    let thresholds = Thresholds::new([]);
-    let mut worker = Worker::new(
-        &plan,
-        null,
-        Setup { part, thresholds, bound, start, run: 0, limits: Limits::default(), ledger: None },
-    )?;
-    let host = Brief { clock, end: start + BENCHMARK };
-    run_real(&mut worker, &host, &mut Nowhere, Waiting { spin: Spin::Fixed(Span::ZERO), inline: false });
-    let passed = clock.now().since(start);
-    (!passed.is_zero()).then(|| worker.totals().completed as f64 / (passed.as_ns() as f64 * 1e-9))
-}
-
-struct Brief {
-    clock: Clock,
-    end: Instant,
-}
-
-impl Host for Brief {
-    fn now(&self) -> Instant {
-        self.clock.now()
-    }
-    fn voluntary_switches(&self) -> u64 {
-        0
-    }
-    fn stood_still(&self, _: Instant, _: Instant) -> Option<(Instant, Instant)> {
-        None
-    }
-    fn stop(&self) -> Option<Stop> {
-        (self.clock.now() >= self.end).then_some(Stop::Drain(CloseReason::Interrupted))
-    }
-}
-
-struct Nowhere;
-
-impl Sink for Nowhere {
-    fn frame(&mut self, _: Frame) {}
-    fn event(&mut self, _: Event) {}
-    fn spent(&mut self) -> Option<Frame> {
-        None
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use assay_model::workload;
 
     fn plan(keys: &str) -> Plan {
         let file = format!("model = \"streams\"\n[[stream]]\nname = \"s\"\nsize = \"4KiB\"\n{keys}");
@@ -263,11 +207,6 @@ mod tests {
         assert_eq!(needed("direction = \"write\"\nrate = \"100000/s\"", 7), Some(2), "a write costs two reads");
         assert_eq!(needed("direction = \"read\"\nrate = \"10/s\"", 1), Some(1));
         assert_eq!(needed("direction = \"read\"\nin_flight = 4", 1), None, "a closed loop is no load");
-    }
-
-    #[test]
-    fn the_generator_alone_carries_operations() {
-        assert!(self_benchmark(Clock::start()).unwrap() > 1000.0);
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! What the table of the program's own tests (`tests/files`) cannot reach.
 
+use super::dir::Half;
 use super::*;
 use std::os::unix::fs::PermissionsExt;
 

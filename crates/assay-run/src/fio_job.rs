@@ -1,7 +1,7 @@
 //! Job files of fio, which are taken for workloads: what to write in their place.
 
 /// Whether a text is a fio job file: sections in single brackets, and keys of fio's.
-pub fn is_one(text: &str) -> bool {
+pub(crate) fn is_one(text: &str) -> bool {
     let mut lines = text.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with(['#', ';']));
     let section = |line: &str| line.starts_with('[') && !line.starts_with("[[") && line.ends_with(']');
     let Some(first) = lines.next().filter(|line| section(line)) else { return false };
@@ -14,7 +14,7 @@ pub fn is_one(text: &str) -> bool {
 }
 
 /// What to do with a fio job file.
-pub const ADVICE: &str = "this is a job file of fio, which assay does not run: write its jobs as streams, one [[stream]] for each\n  \
+pub(crate) const ADVICE: &str = "this is a job file of fio, which assay does not run: write its jobs as streams, one [[stream]] for each\n  \
     = direction (rw=), size (bs=), address (random is \"uniform\"), and rate (rate_iops=) or in_flight (iodepth=);\n    \
     assay workloads random-read prints a workload to copy and change";
 

@@ -1,25 +1,10 @@
 //! The header of a segment: everything a judge needs, and everything needed to run it again.
 
-use crate::targets::Targets;
+use crate::tool::tool;
 use assay_base::Span;
-use assay_device::probe;
-use assay_device::safety::Roots;
 use assay_model::{PhaseKind as PlannedKind, Plan};
 use assay_record::{ClockSample, FlowHead, Header, PhaseHead, PhaseKind, StepHead, StreamHead, TargetHead, Thresholds};
 use std::collections::BTreeMap;
-
-/// Version and commit, as `--version` shows them.
-pub const VERSION: &str = concat!(env!("CARGO_PKG_VERSION"), " (", env!("ASSAY_COMMIT"), ")");
-
-/// Tool version and commit.
-pub fn tool() -> String {
-    format!("assay {VERSION}")
-}
-
-/// BLAKE3 of this program's file, which says more than a version; `None` where it cannot be read.
-pub fn program() -> Option<String> {
-    crate::certificate::sum_of(std::fs::File::open("/proc/self/exe").ok()?).ok()
-}
 
 /// The boundaries of the exact counters: ACT's and those of the plan's criteria.
 pub fn thresholds(plan: &Plan) -> Thresholds {
@@ -97,38 +82,6 @@ pub fn header(plan: &Plan, around: Around) -> Header {
         host: around.host,
         plan: serde_json::to_value(plan).expect("a plan is plain data"),
     }
-}
-
-/// The machine, as far as it tells. A simulated run has none, so that it is the same everywhere.
-pub fn host(targets: &Targets) -> BTreeMap<String, String> {
-    if let Targets::Simulated(_) = targets {
-        return BTreeMap::from([("simulated".into(), "yes".into())]);
-    }
-    let host = probe::host(&Roots::host());
-    let bytes = |n: Option<u64>| n.map(|n| assay_base::Bytes::new(n).human());
-    let facts = [
-        ("hostname", host.hostname),
-        ("kernel", host.kernel),
-        ("kernel command line", host.command_line),
-        ("cpu", host.cpu_model),
-        ("cpus", host.cpus.map(|n| n.to_string())),
-        ("numa nodes", host.numa_nodes.map(|n| n.to_string())),
-        ("governor", host.governor),
-        ("memory", bytes(host.memory)),
-        ("virtualised", host.virtualised.map(|v| if v { "yes".into() } else { "no".into() })),
-        ("product", host.product),
-        ("clocksource", host.clocksource),
-        ("transparent huge pages", host.huge_pages),
-        ("cgroup cpus", host.cgroup.cpus.map(|n| n.to_string())),
-        ("cgroup memory", bytes(host.cgroup.memory)),
-        ("memlock", bytes(host.memlock)),
-    ];
-    facts.into_iter().map(told).collect()
-}
-
-/// A fact by its name. What the machine does not tell is said to be absent: nothing is no answer.
-pub fn told((name, fact): (&str, Option<String>)) -> (String, String) {
-    (name.to_owned(), fact.filter(|fact| !fact.is_empty()).unwrap_or_else(|| "absent".to_owned()))
 }
 
 /// `QUICK`, `SHORT` and the like, when the judged time is less than the workload's own.

@@ -3,9 +3,13 @@
 //!
 //! It prints nothing and never ends the process: it returns values and failures, and tells an [`observer::Observer`] what goes
 //! on. Who reads the command line and what is shown of a run is the caller's affair.
+#![warn(unreachable_pub)]
 #![cfg_attr(test, allow(clippy::disallowed_methods, reason = "tests make files and threads of their own"))]
 
-pub mod ahead;
+mod act_log;
+mod ahead;
+mod benchmark;
+mod blank;
 pub mod certificate;
 pub mod consents;
 pub mod drive;
@@ -14,19 +18,26 @@ pub mod failure;
 pub mod files;
 mod fio_job;
 pub mod header;
+mod host;
 pub mod integrity;
+pub mod judging;
 pub mod logfile;
 pub mod observer;
 pub mod prepare;
 pub mod procedure;
 mod pulse;
+pub mod reading;
 pub mod records;
+pub mod results;
 pub mod resume;
 pub mod rundir;
 pub mod schedulers;
 pub mod signals;
 pub mod signing;
+pub mod sum;
 pub mod targets;
 pub mod threads;
+pub mod tool;
+pub mod unfinished;
 mod watch;
 pub mod workloads;

@@ -3,10 +3,9 @@
 
 use crate::failure::{Failure, shown};
 use crate::files;
-use crate::resume::{self, Held, Scan};
-use assay_record::{Close, Entry, Event, EventKind, Reader, Writer};
+use assay_record::{Close, Entry, Writer};
 use std::fs::File;
-use std::io::{self, BufReader, Write};
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 /// An open run log.
@@ -80,6 +79,11 @@ impl LogFile {
             .map_err(|e| Failure::host(format!("the run log {} cannot be made: {e}", shown(path))))?;
         mark_as_written(&file);
         Ok(LogFile::new(path, Some(Writer::new(Box::new(file), 0))))
+    }
+
+    /// The log at `path`, continued behind what `file` holds, with this number of the next line.
+    pub(crate) fn behind(path: &Path, file: File, next: u64) -> LogFile {
+        LogFile::new(path, Some(Writer::new(Box::new(file), next)))
     }
 
     fn new(path: &Path, writer: Option<Writer<Box<dyn Keep>>>) -> LogFile {
@@ -225,61 +229,9 @@ impl LogFile {
     }
 }
 
-/// A log that is to be continued. It was locked before it was read, so that what was read is all there is; nothing of it has
-/// changed yet.
-#[derive(Debug)]
-pub struct Unfinished {
-    path: PathBuf,
-    file: File,
-    scan: Scan,
-}
-
-impl Unfinished {
-    /// Opens and reads it, unless another run is writing it.
-    pub fn open(path: &Path) -> Result<Unfinished, Failure> {
-        // By its own name: a log that is continued is appended to.
-        files::check(path).map_err(|e| cannot_go_on(path, &e))?;
-        // What is no log at all is refused as by everybody who reads one.
-        open(path)?;
-        let locked = || {
-            let file = files::go_on(path)?;
-            match mark_as_written(&file) {
-                true => Ok(file),
-                false => Err(io::Error::other("another run is writing it")),
-            }
-        };
-        let file = locked().map_err(|e| cannot_go_on(path, &e))?;
-        let scan = resume::scan(&file, path)?;
-        Ok(Unfinished { path: path.to_path_buf(), file, scan })
-    }
-
-    /// What it holds.
-    pub fn steps(&self) -> &[Held] {
-        &self.scan.steps
-    }
-
-    /// The log, continued behind its last whole line; an unfinished one is cut off.
-    pub fn go_on(self) -> Result<LogFile, Failure> {
-        let Unfinished { path, file, scan } = self;
-        if scan.torn > 0 {
-            file.set_len(scan.length).map_err(|e| cannot_go_on(&path, &e))?;
-        }
-        let mut log = LogFile::new(&path, Some(Writer::new(Box::new(file) as Box<dyn Keep>, scan.next_seq)));
-        if scan.torn > 0 {
-            let text = format!("{} bytes of an unfinished line were given up", scan.torn);
-            log.write(&Entry::Event(Event { at_ns: 0, what: EventKind::TornTail, text, details: Default::default() }));
-        }
-        Ok(log)
-    }
-}
-
-fn cannot_go_on(path: &Path, why: &io::Error) -> Failure {
-    Failure::host(format!("the run log {} cannot be continued: {why}", shown(path)))
-}
-
 /// Holds the lock that says that a log is being written; the kernel lets go of it when its holder ends, however that comes.
 /// False when somebody else holds it. A file system without locks is none.
-fn mark_as_written(file: &File) -> bool {
+pub(crate) fn mark_as_written(file: &File) -> bool {
     use rustix::fs::{FlockOperation, flock};
     // A reader that looks holds the lock for a moment.
     for _ in 0..50 {
@@ -289,53 +241,6 @@ fn mark_as_written(file: &File) -> bool {
         }
     }
     false
-}
-
-/// Whether somebody is writing this log.
-pub fn is_being_written(file: &File) -> bool {
-    use rustix::fs::{FlockOperation, flock};
-    let held = flock(file, FlockOperation::NonBlockingLockShared) == Err(rustix::io::Errno::WOULDBLOCK);
-    let _ = flock(file, FlockOperation::Unlock);
-    held
-}
-
-/// Bytes of a log that are read at once: they are still in the processor's cache when they are summed and parsed.
-pub const READ_AT_ONCE: usize = 128 << 10;
-
-/// Opens a log for reading.
-pub fn read(path: &Path) -> Result<Reader<BufReader<File>>, Failure> {
-    Ok(reader(open(path)?))
-}
-
-/// Reads a log from where `input` is.
-pub fn reader<R: io::Read>(input: R) -> Reader<BufReader<R>> {
-    Reader::new(BufReader::with_capacity(READ_AT_ONCE, input))
-}
-
-/// Opens the file of a log.
-pub fn open(path: &Path) -> Result<File, Failure> {
-    let unreadable = |why: &dyn std::fmt::Display| {
-        // A directory was named that has none of its own.
-        let within = path.parent().filter(|_| path.ends_with("run.jsonl")).and_then(|dir| runs_in(dir).pop());
-        let advice = within.map_or("name a run directory or the run.jsonl in it".to_owned(), |run| {
-            format!("a search or a curve has a log for each of its runs; name one: {}", shown(&run))
-        });
-        Failure::workload(format!("the log {} cannot be read: {why}", shown(path))).advised(&advice)
-    };
-    let file = files::open(path).map_err(|e| unreadable(&e))?;
-    match file.metadata() {
-        // It is read more than once, and asked for its lock.
-        Ok(meta) if !meta.is_file() => Err(unreadable(&"it is no file but a pipe")),
-        _ => Ok(file),
-    }
-}
-
-/// The runs of a search or a curve, if `dir` is its directory, by name.
-pub fn runs_in(dir: &Path) -> Vec<PathBuf> {
-    let entries = std::fs::read_dir(dir).into_iter().flatten().flatten();
-    let mut runs: Vec<_> = entries.map(|entry| entry.path()).filter(|run| run.join("run.jsonl").is_file()).collect();
-    runs.sort();
-    runs
 }
 
 #[cfg(test)]

@@ -4,7 +4,7 @@
 use super::*;
 use assay_base::Prng;
 use assay_model::workload::Adjust;
-use assay_record::{FlowInterval, Histograms, Interval};
+use assay_record::{Event, FlowInterval, Histograms, Interval, Reader};
 use std::io::{BufRead, BufWriter};
 use std::process::{Command, Stdio};
 use std::sync::{Arc, Mutex};

@@ -16,7 +16,7 @@ const LATE: Span = Span::from_ms(60);
 
 /// The beats, in nanoseconds of the run's clock.
 #[derive(Debug, Default)]
-pub struct Pulse {
+pub(crate) struct Pulse {
     last: AtomicU64,
     /// The latest stretch without a beat.
     still_from: AtomicU64,
@@ -26,7 +26,7 @@ pub struct Pulse {
 
 impl Pulse {
     /// Beats in the calling thread until what [`Pulse::until_dropped`] gave is dropped.
-    pub fn run(&self, now: impl Fn() -> Instant) {
+    pub(crate) fn run(&self, now: impl Fn() -> Instant) {
         self.beat(now());
         while !self.over.load(Ordering::Relaxed) {
             std::thread::park_timeout(Duration::from_nanos(PERIOD.as_ns()));
@@ -35,7 +35,7 @@ impl Pulse {
     }
 
     /// Ends the beating of `thread` when dropped.
-    pub fn until_dropped<'a>(&'a self, thread: &Thread) -> Beating<'a> {
+    pub(crate) fn until_dropped<'a>(&'a self, thread: &Thread) -> Beating<'a> {
         Beating { pulse: self, thread: thread.clone() }
     }
 
@@ -51,7 +51,7 @@ impl Pulse {
 
     /// The part of `from` to `to` in which there was no beat where one was due.
     #[inline]
-    pub fn stood_still(&self, from: Instant, to: Instant) -> Option<(Instant, Instant)> {
+    pub(crate) fn stood_still(&self, from: Instant, to: Instant) -> Option<(Instant, Instant)> {
         if to.since(from) <= LATE { None } else { self.still_within(from, to) }
     }
 
@@ -70,7 +70,7 @@ impl Pulse {
 
 /// A thread that beats.
 #[derive(Debug)]
-pub struct Beating<'a> {
+pub(crate) struct Beating<'a> {
     pulse: &'a Pulse,
     thread: Thread,
 }

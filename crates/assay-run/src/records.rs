@@ -3,11 +3,11 @@
 //! One JSON file for each target under `/var/lib/assay/prepared` (root) or `$XDG_STATE_HOME/assay/prepared`. A record that was
 //! begun and not finished is how an interrupted preparation goes on where it stopped.
 
-use crate::certificate::sum;
 use crate::failure::{Failure, shown};
 use crate::observer::Tell;
+use crate::sum::sum;
 use crate::targets::Real;
-use crate::{files, prepare};
+use crate::{blank, files};
 use assay_device::probe::disk_stat;
 use assay_device::safety::Roots;
 use assay_judge::for_a_shell;
@@ -137,7 +137,7 @@ impl Records {
     pub fn preparation(&self, real: &Real, tell: Tell) -> Option<Preparation> {
         let record = self.of(real)?;
         let preparation = record.preparation()?;
-        let blank = prepare::blank(real);
+        let blank = blank::blank(real);
         if let Some(at) = blank.first() {
             tell(&format!(
                 "warning: {0}: {1} of the blocks looked at hold nothing, the first at byte {at}; the preparation of {2} does not \

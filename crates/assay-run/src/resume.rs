@@ -4,7 +4,7 @@
 //! step stands before it.
 
 use crate::failure::{Failure, shown};
-use crate::logfile;
+use crate::reading;
 use assay_base::Span;
 use assay_record::{CloseReason, Entry, Header, PhaseKind};
 use std::fs::File;
@@ -67,7 +67,7 @@ pub struct Scan {
 
 /// Reads through a log that was opened at `path` and not yet read. Damage in its middle cannot be continued.
 pub fn scan(file: &File, path: &Path) -> Result<Scan, Failure> {
-    let mut reader = logfile::reader(file);
+    let mut reader = reading::reader(file);
     let mut scan = Scan::default();
     let unreadable =
         |e: &dyn std::fmt::Display| Failure::workload(format!("the log {} cannot be continued: {e}", shown(path)));

@@ -1,21 +1,21 @@
 //! What a run is pointed at: real targets with their permits, simulated ones, or nothing at all.
 
+mod asked;
+mod named;
+mod real;
+
+pub use asked::{Allowed, Wish};
+pub use named::{Named, named};
+pub use real::{Pass, Real};
+
 use crate::failure::{Failure, one_line};
-use crate::header;
 use assay_base::{Bytes, Geometry};
-use assay_device::open::Target;
-use assay_device::safety::{
-    DevNum, Examination, Gate, Kind, Needs, Permit, ReadPass, Request, Roots, RuleId, Standing, Watermark,
-};
+use assay_device::safety::{DevNum, Examination, Watermark};
 use assay_device::sim::Spec;
-use assay_device::{probe, usage};
-use assay_judge::for_a_shell;
+use assay_device::usage;
 use assay_record::TargetHead;
+use real::consent;
 use std::collections::BTreeMap;
-use std::fs::File;
-use std::os::fd::BorrowedFd;
-use std::os::unix::fs::{FileTypeExt, MetadataExt};
-use std::path::{Path, PathBuf};
 
 /// All targets of a run; they are of one family, because they share one time line.
 #[derive(Debug)]
@@ -26,148 +26,6 @@ pub enum Targets {
     Null(Vec<(String, Geometry)>),
     /// Devices and files.
     Real(Vec<Real>),
-}
-
-/// One device or file.
-#[derive(Debug)]
-pub struct Real {
-    /// As the user named it.
-    pub name: String,
-    /// The opened file, for a device to work on.
-    pub target: Target,
-    /// The right to use it.
-    pub access: Pass,
-    /// The block device whose counters tell what reached it; `None` for files, which share theirs.
-    pub disk: Option<DevNum>,
-    /// That device, or the one under a file's file system.
-    under: Option<DevNum>,
-    /// A scratch file that this run made and removes.
-    pub scratch: bool,
-    /// A file that was made for this run (`--create`), and stays.
-    made: bool,
-}
-
-/// The right to use it.
-#[derive(Debug)]
-pub enum Pass {
-    /// To write.
-    Write(Permit),
-    /// To read.
-    Read(ReadPass),
-}
-
-impl Pass {
-    fn describe(&self) -> &Examination {
-        match self {
-            Pass::Write(permit) => permit.describe(),
-            Pass::Read(pass) => pass.describe(),
-        }
-    }
-
-    fn fd(&self) -> BorrowedFd<'_> {
-        match self {
-            Pass::Write(permit) => permit.fd(),
-            Pass::Read(pass) => pass.fd(),
-        }
-    }
-}
-
-/// What a name on the command line stands for, before anything is opened.
-#[derive(Debug, Clone)]
-#[allow(clippy::large_enum_variant, reason = "there are as many as names on a command line")]
-pub enum Named {
-    /// `sim:…`
-    Simulated(Spec),
-    /// `null:SIZE`
-    Null(Geometry),
-    /// A path.
-    Path(PathBuf),
-}
-
-/// Block size of a null target.
-const NULL_BLOCK: u32 = 512;
-
-/// Reads the names of targets. Several families do not mix.
-pub fn named(names: &[String]) -> Result<Vec<(String, Named)>, Failure> {
-    let read = |name: &String| -> Result<(String, Named), Failure> {
-        let shown = one_line(name);
-        let named = if name.starts_with("sim:") {
-            Named::Simulated(name.parse().map_err(|e| Failure::usage(format!("{e}")))?)
-        } else if let Some(size) = name.strip_prefix("null:") {
-            let size: Bytes = size.parse().map_err(|e| Failure::usage(format!("target {shown}: {e}")))?;
-            if size.get() < u64::from(NULL_BLOCK) {
-                return Err(Failure::usage(format!("target {shown} is smaller than a block of {NULL_BLOCK} bytes")));
-            }
-            Named::Null(Geometry {
-                size: size.get() / u64::from(NULL_BLOCK) * u64::from(NULL_BLOCK),
-                block: NULL_BLOCK,
-            })
-        } else {
-            Named::Path(PathBuf::from(name))
-        };
-        Ok((name.clone(), named))
-    };
-    let all: Vec<(String, Named)> = names.iter().map(read).collect::<Result<_, _>>()?;
-    let family = |named: &Named| std::mem::discriminant(named);
-    if all.windows(2).any(|pair| family(&pair[0].1) != family(&pair[1].1)) {
-        return Err(Failure::usage(
-            "simulated, null and real targets keep different times and cannot be mixed in one run",
-        ));
-    }
-    if all.len() > 1024 {
-        return Err(Failure::usage("more than 1024 targets"));
-    }
-    let mut seen = BTreeMap::new();
-    for (name, named) in &all {
-        if let Named::Path(path) = named
-            && let Some(before) = seen.insert(what_is_at(path), name)
-        {
-            // As of rule S9: one medium by two names would count as two.
-            return Err(Failure::refused(format!(
-                "{} and {} are the same target: name it once; nothing was written",
-                one_line(before),
-                one_line(name)
-            )));
-        }
-    }
-    Ok(all)
-}
-
-/// What tells a target from others, by whatever name: a device's number, a file's place; the path where there is nothing yet.
-fn what_is_at(path: &Path) -> (u64, u64, PathBuf) {
-    match path.metadata() {
-        Ok(found) if found.file_type().is_block_device() => (found.rdev(), u64::MAX, PathBuf::new()),
-        Ok(found) => (found.dev(), found.ino(), PathBuf::new()),
-        Err(_) => (0, 0, path.to_owned()),
-    }
-}
-
-/// What a plan asks of its targets.
-#[derive(Clone, Copy)]
-pub struct Wish<'a> {
-    /// Whether they are written.
-    pub writes: bool,
-    /// The smallest usable size, by block size.
-    pub smallest: &'a dyn Fn(u32) -> u64,
-    /// Where the log goes.
-    pub log_dir: &'a Path,
-}
-
-/// What the user allows for the targets.
-#[derive(Clone, Copy)]
-pub struct Allowed<'a> {
-    /// Consent tokens of the devices that may lose their data.
-    pub tokens: &'a [String],
-    /// Consents given in advance.
-    pub standing: &'a [Standing],
-    /// Safety rules that are overridden.
-    pub overrides: &'a [RuleId],
-    /// Size of a file that is made where none is.
-    pub create: Option<Bytes>,
-    /// Processes outside this container cannot be seen.
-    pub in_container: bool,
-    /// Has the last word before devices are overwritten: asks whoever sits there.
-    pub confirm: &'a dyn Fn(&[&Examination]) -> Result<(), Failure>,
 }
 
 /// Files a run holds open beside its targets: log, messages, rings, the gate's looks at /proc and /sys.
@@ -365,149 +223,5 @@ impl Targets {
             }
         }
         told
-    }
-}
-
-/// How a person agreed; `None` where nobody was asked.
-fn consent(exam: &Examination) -> Option<&str> {
-    exam.rules.iter().find(|rule| rule.id == RuleId::Consent).map(|rule| rule.evidence.as_str())
-}
-
-impl Real {
-    fn open(name: &str, path: &Path, wish: Wish<'_>, allowed: Allowed<'_>) -> Result<Real, Failure> {
-        let request = Request {
-            tokens: allowed.tokens,
-            standing: allowed.standing,
-            overrides: allowed.overrides,
-            needs: Needs { extent: 0, alignment: 0 },
-            log_dir: Some(wish.log_dir),
-            in_container: allowed.in_container,
-            ..Request::new(path)
-        };
-        let gate = Gate::host();
-        let made = allowed.create.is_some() && !path.exists();
-        if made && !wish.writes {
-            return Err(Failure::usage(format!(
-                "{} is not there, and --create makes no file for a workload that only reads: it would hold nothing to read; \
-                 make it with assay prep {} --create SIZE",
-                one_line(name),
-                for_a_shell(name)
-            )));
-        }
-        let pass = match allowed.create {
-            Some(size) if made => gate.create_scratch(&request, size.get()).map(Pass::Write).map_err(Failure::gate)?,
-            _ if wish.writes => gate.admit(&request).map(Pass::Write).map_err(Failure::gate)?,
-            _ => gate.admit_read(&request).map(Pass::Read).map_err(Failure::gate)?,
-        };
-        Ok(Real { made, ..Real::with(name, pass, false)? })
-    }
-
-    /// A scratch file that the run makes and removes.
-    pub fn scratch(path: &Path, size: Bytes, log_dir: &Path) -> Result<Real, Failure> {
-        let request = Request { log_dir: Some(log_dir), ..Request::new(path) };
-        let permit = Gate::host().create_scratch(&request, size.get()).map_err(Failure::gate)?;
-        Real::with(&path.to_string_lossy(), Pass::Write(permit), true)
-    }
-
-    fn with(name: &str, access: Pass, scratch: bool) -> Result<Real, Failure> {
-        let target = match &access {
-            Pass::Write(permit) => permit.target(),
-            Pass::Read(pass) => pass.target(),
-        };
-        let target = target.map_err(|e| Failure::host(format!("{} cannot be used: {e}", one_line(name))))?;
-        let disk = match access.describe().kind {
-            Kind::Block(number) => Some(number),
-            _ => None,
-        };
-        let under = disk.or_else(|| probe::disk_under_path(&Roots::host(), &access.describe().real));
-        Ok(Real { name: name.to_owned(), target, access, disk, under, scratch, made: false })
-    }
-
-    fn facts(&self) -> (String, BTreeMap<String, String>) {
-        let exam = self.access.describe();
-        let print = probe::target(&Roots::host(), &exam.real);
-        let text = |n: Option<u64>| n.map(|n| n.to_string());
-        let flag = |b: Option<bool>| b.map(|b| if b { "yes".to_owned() } else { "no".to_owned() });
-        let facts = [
-            ("path", Some(exam.real.to_string_lossy().into_owned())),
-            ("model", print.model),
-            ("serial", print.serial),
-            ("wwid", print.wwid),
-            ("firmware", print.firmware),
-            ("diskseq", text(print.diskseq)),
-            ("file", self.file()),
-            ("file system", print.file_system),
-            ("device", print.device),
-            ("partition", print.partition),
-            ("physical block", text(print.physical_block)),
-            ("scheduler", print.scheduler),
-            ("nr_requests", text(print.nr_requests)),
-            ("write cache", print.write_cache),
-            ("fua", flag(print.fua)),
-            ("durable write", self.target.is_writable().then(|| self.target.durable().to_string())),
-            ("rotational", flag(print.rotational)),
-            ("pci link", print.pci_link),
-        ];
-        let consent = consent(exam).map(|words| ("consent".to_owned(), words.to_owned()));
-        let facts = facts.into_iter().map(header::told).chain(consent).collect();
-        let kind = match (self.disk, self.scratch) {
-            (Some(_), _) => "block device",
-            (None, true) => "scratch file",
-            (None, false) => "file",
-        };
-        (kind.to_owned(), facts)
-    }
-
-    /// The kernel's number of this very disk.
-    pub fn diskseq(&self) -> Option<u64> {
-        self.access.describe().diskseq
-    }
-
-    /// Discards all of it, as far as the device can.
-    pub fn discard(&self) -> Result<(), Failure> {
-        let Pass::Write(permit) = &self.access else { return Ok(()) };
-        permit.discard().map_err(|e| {
-            Failure::host(format!("{} was not discarded: {e}\n  = prepare it without --discard", one_line(&self.name)))
-        })
-    }
-
-    /// Returns when all that was written has left the device's cache. A durable write does not do for that: a device that can
-    /// write around its cache (FUA) does so with this one write alone.
-    pub fn sync(&self) -> std::io::Result<()> {
-        Ok(rustix::fs::fdatasync(self.access.fd())?)
-    }
-
-    /// What its disk says of its health.
-    pub fn health(&self) -> BTreeMap<String, String> {
-        match self.disk {
-            Some(number) => probe::health(&Roots::host(), number, self.access.fd()),
-            None => BTreeMap::from([("smart".to_owned(), "absent: a file has none".to_owned())]),
-        }
-    }
-
-    fn watermarks(&self) -> Vec<String> {
-        let marks = match &self.access {
-            Pass::Write(permit) => permit.watermarks(),
-            Pass::Read(pass) => pass.watermarks(),
-        };
-        marks.iter().map(|mark| format!("NON-CERTIFIABLE: {mark}")).collect()
-    }
-
-    /// The consent token, by which preparation records are kept; the path for files.
-    pub fn identity(&self) -> String {
-        let exam = self.access.describe();
-        exam.token.clone().unwrap_or_else(|| exam.real.to_string_lossy().into_owned())
-    }
-
-    /// What tells a file from another that had or gets its path: the inode's number, and when it was made, since a number is
-    /// given again. `None` for devices. Where the file system keeps no such time, the number is all there is.
-    pub fn file(&self) -> Option<String> {
-        if self.disk.is_some() {
-            return None;
-        }
-        let found = File::from(self.access.fd().try_clone_to_owned().ok()?).metadata().ok()?;
-        let made = found.created().ok().and_then(|time| time.duration_since(std::time::UNIX_EPOCH).ok());
-        let made = made.map(|made| format!(" of {}.{:09}", made.as_secs(), made.subsec_nanos())).unwrap_or_default();
-        Some(format!("inode {}{made}", found.ino()))
     }
 }

@@ -8,16 +8,16 @@ use assay_record::{ClockSample, Event, EventKind};
 use std::collections::BTreeMap;
 
 /// Where the machine's clocks are read; a test puts its own in its place.
-pub type Readings = fn(&Clock) -> Option<ClockSample>;
+pub(crate) type Readings = fn(&Clock) -> Option<ClockSample>;
 
 /// The clocks of this machine; `None` where they could not be read within a moment, and when nobody looks.
-pub fn machine(clock: &Clock) -> Option<ClockSample> {
+pub(crate) fn machine(clock: &Clock) -> Option<ClockSample> {
     let read = clock.readings()?;
     Some(ClockSample { at_ns: read.at.as_ns(), real_ns: read.real_ns, boot_ns: read.boot_ns, mono_ns: read.mono_ns })
 }
 
 /// What the machine was like at the last look.
-pub struct Watch {
+pub(crate) struct Watch {
     clock: Clock,
     readings: Readings,
     roots: Roots,
@@ -28,19 +28,19 @@ pub struct Watch {
 
 impl Watch {
     /// Begins to watch.
-    pub fn new(clock: Clock, readings: Readings, disks: Vec<(String, DevNum)>) -> Watch {
+    pub(crate) fn new(clock: Clock, readings: Readings, disks: Vec<(String, DevNum)>) -> Watch {
         let mut watch = Watch { clock, readings, roots: Roots::host(), disks, before: BTreeMap::new() };
         watch.before = watch.facts();
         watch
     }
 
     /// The clocks now.
-    pub fn clocks(&self) -> Option<ClockSample> {
+    pub(crate) fn clocks(&self) -> Option<ClockSample> {
         (self.readings)(&self.clock)
     }
 
     /// What has become another since the last look.
-    pub fn changes(&mut self) -> Vec<Event> {
+    pub(crate) fn changes(&mut self) -> Vec<Event> {
         let now = self.facts();
         let before = std::mem::replace(&mut self.before, now);
         changed(&before, &self.before, self.clock.now().as_ns())

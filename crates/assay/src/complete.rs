@@ -1,54 +1,48 @@
-//! What a shell offers while a command line is typed: the shipped workloads, files, devices and simulated targets where they belong.
+//! What a shell offers while a command line is typed.
 //!
 //! The shell's script (`assay completions SHELL`) asks the program itself, with the words typed so far, so that what it offers is
-//! what this version knows. Nothing is opened: names of devices are those that the kernel lists.
+//! what this version knows. What may stand for an argument is in `candidates`.
 
-use crate::cli::Cli;
-use crate::failure::Failure;
-use crate::workloads::{self, SHIPPED};
-use assay_device::probe;
-use assay_device::safety::Roots;
-use clap::CommandFactory;
+use assay_run::failure::Failure;
+use clap::Command;
 use clap_complete::CompleteEnv;
-use clap_complete::engine::{CompletionCandidate, PathCompleter, ValueCompleter};
+use clap_complete::engine::{ArgValueCandidates, CompletionCandidate};
 use clap_complete::env::Shells;
-use std::ffi::{OsStr, OsString};
-use std::path::Path;
 
 /// The variable by which a shell's script asks, with the shell's name.
 const ASKS: &str = "_ASSAY_COMPLETE";
-/// Targets that need no device.
-const INVENTED: [(&str, &str); 4] = [
-    ("sim:flash", "a simulated drive that holds its load"),
-    ("sim:flash-worn", "a simulated drive that degrades after five hours"),
-    ("sim:disk", "a simulated disk that turns"),
-    ("null:1GiB", "nothing at all: what this machine can issue"),
-];
-/// In place of a workload: the whole certification.
-pub const CERTIFY: &str = "certify";
-
-/// Answers the shell, if it is one that asks; true where it did.
+/// Answers the shell, if it is one that asks; true where it did. `cli` is the command line as a whole.
 #[allow(clippy::disallowed_methods, reason = "the binary reads the environment")]
-pub fn answered() -> bool {
+pub(crate) fn answered(cli: fn() -> Command) -> bool {
     if std::env::var_os(ASKS).is_none() {
         return false;
     }
     let dir = std::env::current_dir().ok();
     let option = std::env::args_os().next_back().is_some_and(|word| word.as_encoded_bytes().starts_with(b"-"));
-    let command = || if option { Cli::command() } else { without_options(Cli::command()) };
+    let command = || {
+        let command = with_pages(cli());
+        if option { command } else { without_options(command) }
+    };
     let asked = CompleteEnv::with_factory(command).var(ASKS).try_complete(std::env::args_os(), dir.as_deref());
     // A question that cannot be understood is not answered, and nothing is run for it.
     !matches!(asked, Ok(false))
 }
 
+/// The verbs that have a page are what `man` may be asked for.
+fn with_pages(command: Command) -> Command {
+    let verbs: Vec<String> = command.get_subcommands().map(|verb| verb.get_name().to_owned()).collect();
+    let pages = move || verbs.iter().map(CompletionCandidate::new).collect::<Vec<_>>();
+    command.mut_subcommand("man", |man| man.mut_arg("verb", |verb| verb.add(ArgValueCandidates::new(pages))))
+}
+
 /// Some thirty options would bury what the next word may be: they are offered to who types a hyphen, or where nothing else is.
-fn without_options(command: clap::Command) -> clap::Command {
+fn without_options(command: Command) -> Command {
     let positional = |arg: clap::Arg| if arg.is_positional() { arg } else { arg.hide(true) };
     command.mut_subcommands(|verb| verb.mut_args(positional))
 }
 
 /// The script that a shell reads. `program` is what it shall ask: the name in the path, or where the program was called by one.
-pub fn script(shell: &str, program: &str) -> Result<String, Failure> {
+pub(crate) fn script(shell: &str, program: &str) -> Result<String, Failure> {
     if shell == "bash" {
         return Ok(BASH.replace("PROGRAM", &assay_judge::for_a_shell(program)).replace("ASKS", ASKS));
     }
@@ -84,66 +78,3 @@ const BASH: &str = r#"_assay() {
 }
 complete -o nospace -o nosort -F _assay assay 2>/dev/null || complete -o nospace -F _assay assay
 "#;
-
-/// Names that come with the program.
-pub fn shipped() -> Vec<CompletionCandidate> {
-    let candidate = |name: &str| {
-        let described = workloads::find(name).map(|workload| workload.description).unwrap_or_default();
-        CompletionCandidate::new(name).help(Some(described.into()))
-    };
-    SHIPPED.iter().map(|(name, _)| candidate(name)).collect()
-}
-
-/// The verbs that have a page.
-pub fn verbs() -> Vec<CompletionCandidate> {
-    Cli::command().get_subcommands().map(|verb| CompletionCandidate::new(verb.get_name())).collect()
-}
-
-/// A shipped workload, or a file.
-pub fn workloads(current: &OsStr) -> Vec<CompletionCandidate> {
-    beginning(current, shipped()).into_iter().chain(files(current, is_workload)).collect()
-}
-
-/// As [`workloads`], and what stands for the whole certification.
-pub fn explained(current: &OsStr) -> Vec<CompletionCandidate> {
-    let certify = CompletionCandidate::new(CERTIFY).help(Some("what a certification would do".into()));
-    beginning(current, vec![certify]).into_iter().chain(workloads(current)).collect()
-}
-
-/// A device, a file, or one of the invented ones.
-pub fn targets(current: &OsStr) -> Vec<CompletionCandidate> {
-    let invented = INVENTED.map(|(name, what)| CompletionCandidate::new(name).help(Some(what.into())));
-    beginning(current, invented.into()).into_iter().chain(devices(current)).collect()
-}
-
-/// What may follow the first workload, or stand alone where a workload may be left out.
-pub fn workloads_and_targets(current: &OsStr) -> Vec<CompletionCandidate> {
-    beginning(current, shipped()).into_iter().chain(targets(current)).collect()
-}
-
-/// A device that the kernel lists, or a file.
-pub fn devices(current: &OsStr) -> Vec<CompletionCandidate> {
-    let within_dev = current.to_string_lossy().starts_with("/dev/");
-    let listed = probe::candidates(&Roots::host()).into_iter().map(OsString::from).map(CompletionCandidate::new);
-    // In /dev itself the files are the devices.
-    let listed = if within_dev { Vec::new() } else { beginning(current, listed.collect()) };
-    listed.into_iter().chain(files(current, |_| true)).collect()
-}
-
-fn beginning(current: &OsStr, candidates: Vec<CompletionCandidate>) -> Vec<CompletionCandidate> {
-    let begins = |candidate: &CompletionCandidate| {
-        candidate.get_value().as_encoded_bytes().starts_with(current.as_encoded_bytes())
-    };
-    candidates.into_iter().filter(begins).collect()
-}
-
-fn files(current: &OsStr, which: fn(&Path) -> bool) -> Vec<CompletionCandidate> {
-    let mut found = PathCompleter::any().filter(which).complete(current);
-    found.retain(|candidate| candidate.get_value() != ".");
-    found
-}
-
-/// What ends as workloads and configurations do; directories lead to more.
-fn is_workload(path: &Path) -> bool {
-    path.is_dir() || path.extension().is_some_and(|end| end == "toml" || end == "conf")
-}

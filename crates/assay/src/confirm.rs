@@ -1,13 +1,13 @@
 //! The last word before a device is overwritten, where a person sits at the terminal: what it is, and four characters that
 //! are printed on it. Without a terminal the consent token alone says so (rule `consent` of the gate).
 
-use crate::failure::{Failure, one_line, shown};
 use crate::screen::tell;
-use crate::signals;
 use assay_base::{Instant, Span};
 use assay_device::clock::Clock;
 use assay_device::safety::Examination;
 use assay_judge::for_a_shell;
+use assay_run::failure::{Failure, one_line, shown};
+use assay_run::signals;
 use std::io::{BufRead, IsTerminal, Write};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::time::Duration;
@@ -21,7 +21,7 @@ const TICK: Duration = Duration::from_millis(50);
 
 /// Who is at the other end of input and messages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Seat {
+pub(crate) enum Seat {
     /// A person who can answer.
     Person,
     /// A terminal, but its shell has put this program into the background: to read would stop it.
@@ -31,7 +31,7 @@ pub enum Seat {
 }
 
 /// Whether a person can be asked.
-pub fn seat() -> Seat {
+pub(crate) fn seat() -> Seat {
     let (input, messages) = (std::io::stdin(), std::io::stderr());
     if !(input.is_terminal() && messages.is_terminal()) {
         return Seat::Nobody;
@@ -45,7 +45,7 @@ pub fn seat() -> Seat {
 
 /// Shows the devices and asks for each that was not agreed to earlier; `typed`: their tokens were typed by this person a moment
 /// ago, which is answer enough.
-pub fn confirm(devices: &[&Examination], typed: bool) -> Result<(), Failure> {
+pub(crate) fn confirm(devices: &[&Examination], typed: bool) -> Result<(), Failure> {
     let devices: Vec<&Examination> = devices.iter().copied().filter(|device| !device.agreed_earlier).collect();
     if devices.is_empty() {
         return Ok(());
@@ -64,7 +64,7 @@ pub fn confirm(devices: &[&Examination], typed: bool) -> Result<(), Failure> {
 }
 
 /// The same question where nothing is written yet.
-pub fn agree(devices: &[&Examination]) -> Result<(), Failure> {
+pub(crate) fn agree(devices: &[&Examination]) -> Result<(), Failure> {
     let stop = signals::watch().map_err(|e| Failure::host(format!("signals cannot be watched: {e}")))?;
     ask_each(devices, false, || stop.is_set())
 }
@@ -132,7 +132,7 @@ fn typing() -> Receiver<String> {
         }
     };
     // Without it there is no answer, which is no consent.
-    drop(crate::threads::builder("typing").spawn(body));
+    drop(assay_run::threads::builder("typing").spawn(body));
     told
 }
 

@@ -1,8 +1,8 @@
 //! `--detach`: the same command in the background, which no closed terminal ends.
 
-use crate::failure::{Failure, shown};
-use crate::files;
 use assay_judge::for_a_shell;
+use assay_run::failure::{Failure, shown};
+use assay_run::files;
 use std::ffi::OsString;
 use std::fs::File;
 use std::io::ErrorKind;
@@ -21,7 +21,7 @@ const SAID_AT_MOST: u64 = 64 << 20;
 /// how to come back.
 /// `dir` is its run directory; one that was `chosen` here is added to the arguments. The exit code is 0 once it runs, and the
 /// program's own when it ended before that.
-pub fn detach(dir: &Path, chosen: bool, json: bool) -> Result<u8, Failure> {
+pub(crate) fn detach(dir: &Path, chosen: bool, json: bool) -> Result<u8, Failure> {
     // Only what goes on has spoken before, and has a directory that is its own.
     let fresh = !dir.exists();
     let said = if fresh { beside(dir) } else { dir.join("said.txt") };
@@ -41,8 +41,8 @@ pub fn detach(dir: &Path, chosen: bool, json: bool) -> Result<u8, Failure> {
     }
     let pid = child.id();
     if json {
-        crate::commands::print_json(&serde_json::json!({ "dir": dir, "process": pid, "said": said }))?;
-        return Ok(crate::failure::code::DONE);
+        crate::stdout::print_json(&serde_json::json!({ "dir": dir, "process": pid, "said": said }))?;
+        return Ok(assay_run::failure::code::DONE);
     }
     // A search has a log for each of its runs, and says itself how it goes on.
     let look = match dir.join("run.jsonl").exists() {
@@ -50,10 +50,10 @@ pub fn detach(dir: &Path, chosen: bool, json: bool) -> Result<u8, Failure> {
         false => format!("tail -f {}", for_a_shell(&said.to_string_lossy())),
     };
     let (dir, said) = (shown(dir), shown(&said));
-    crate::commands::print(&format!(
+    crate::stdout::print(&format!(
         "running in {dir} as process {pid}; what it says goes to {said}\n  {look}   shows it, and its result in the end\n  kill {pid}   ends it in good order\n"
     ));
-    Ok(crate::failure::code::DONE)
+    Ok(assay_run::failure::code::DONE)
 }
 
 /// Bytes in the logs of a run, or of those that a search or a curve has made so far, each in a directory of its own.

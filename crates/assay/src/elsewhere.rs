@@ -1,7 +1,7 @@
 //! What people know from other tools: options and job files, and what they are called here.
 
 use crate::cli::Cli;
-use crate::failure::one_line;
+use assay_run::failure::one_line;
 use clap::Parser;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 
@@ -42,7 +42,7 @@ const OPTIONS: [(&str, &str); 22] = [
 
 /// The command line; where it cannot be understood, the program ends with what to write.
 #[allow(clippy::disallowed_methods, clippy::exit, reason = "it stands for clap's own way to end")]
-pub fn parse() -> Cli {
+pub(crate) fn parse() -> Cli {
     Cli::try_parse().map_err(tame).unwrap_or_else(|error| match advice(&error) {
         Some(advice) => error_with(&error, advice).exit(),
         None => error.exit(),

@@ -2,9 +2,12 @@
 //!
 //! The binary is arguments, wiring and exit codes. What is meant by a command line is made in `commands`, one file a verb;
 //! `drive` runs a plan, `targets` opens what it runs on, `rundir` keeps what was measured.
+#![warn(unreachable_pub)]
 #![cfg_attr(test, allow(clippy::disallowed_methods, reason = "tests make files and threads of their own"))]
 
 mod act;
+mod args;
+mod candidates;
 mod cli;
 mod commands;
 mod complete;
@@ -13,19 +16,18 @@ mod detach;
 mod elsewhere;
 mod progress;
 mod screen;
+mod stdout;
 
-use assay_run::{
-    ahead, certificate, consents, drive, failure, files, header, integrity, logfile, observer, prepare, procedure,
-    records, resume, rundir, schedulers, signals, signing, targets, threads, workloads,
-};
-use failure::{Failure, code};
+use assay_run::failure::{Failure, code};
+use assay_run::threads;
+use clap::CommandFactory;
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
     let outcome = threads::on_a_stack_of_its_own(|| match act::called_as() {
         Some((tool, args)) => tool.run(&args),
-        None if complete::answered() => Ok(code::DONE),
-        None => commands::run(elsewhere::parse()),
+        None if complete::answered(cli::Cli::command) => Ok(code::DONE),
+        None => cli::run(elsewhere::parse()),
     });
     let code = match outcome {
         Some(Ok(code)) => code,

@@ -1,13 +1,13 @@
 //! What a run shows while it goes on, on standard error: a live block on a terminal, a plain line a minute elsewhere.
 //! No colour is used, so NO_COLOR has nothing to switch off.
 
-use crate::failure::one_line;
-use crate::observer::Observer;
 use crate::screen::tell;
 use assay_base::{Bytes, Direction, Instant, Span};
 use assay_device::clock::Clock;
 use assay_model::plan::READ_BACK;
 use assay_record::{Event, EventKind, FlowInterval, Header, Interval, PhaseKind, Thresholds, Timing};
+use assay_run::failure::one_line;
+use assay_run::observer::Observer;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use std::io::IsTerminal;
 use std::sync::Arc;
@@ -22,7 +22,7 @@ const EVENTS_SHOWN: u32 = 5;
 
 /// The display of one command.
 #[derive(Debug)]
-pub struct Progress {
+pub(crate) struct Progress {
     bar: Option<ProgressBar>,
     clock: Clock,
     quiet: bool,
@@ -48,7 +48,7 @@ struct Running {
 
 impl Progress {
     /// `quiet`: nothing is shown at all.
-    pub fn new(quiet: bool) -> Progress {
+    pub(crate) fn new(quiet: bool) -> Progress {
         let live = !quiet && std::io::stderr().is_terminal();
         let bar = live.then(|| {
             let bar = ProgressBar::with_draw_target(Some(1), ProgressDrawTarget::stderr_with_hz(4));
@@ -68,12 +68,12 @@ impl Progress {
     }
 
     /// Shows nothing, and leaves the thousandths that are done in `shared`.
-    pub fn shared(shared: Arc<AtomicU64>) -> Progress {
+    pub(crate) fn shared(shared: Arc<AtomicU64>) -> Progress {
         Progress { shared: Some(shared), ..Progress::new(true) }
     }
 
     /// A line that stays.
-    pub fn say(&self, text: &str) {
+    pub(crate) fn say(&self, text: &str) {
         match &self.bar {
             Some(bar) => bar.suspend(|| tell(text)),
             None if !self.quiet => tell(text),
@@ -82,7 +82,7 @@ impl Progress {
     }
 
     /// What the next run is called.
-    pub fn title(&mut self, title: &str) {
+    pub(crate) fn title(&mut self, title: &str) {
         self.title = title.to_owned();
     }
 

@@ -1,9 +1,9 @@
 //! The terminal: lines for the user on standard error, and what standard output is: so many columns, perhaps with colours, or
 //! something that wants the plain text.
 
-use crate::failure::Failure;
 use assay_base::text::printable;
 use assay_judge::render::Reader;
+use assay_run::failure::Failure;
 use std::io::{IsTerminal, Write};
 
 /// Words that open a line of a result, and their colour (ECMA-48 SGR).
@@ -18,23 +18,23 @@ const COLOURS: [(&str, &str); 7] = [
 ];
 
 /// A line on standard error. A run of two days does not end because nobody listens any more: `eprintln!` would panic.
-pub fn tell(line: &str) {
+pub(crate) fn tell(line: &str) {
     let _ = writeln!(std::io::stderr().lock(), "{}", harmless(line));
 }
 
 /// Tells the user why a command failed.
-pub fn complain(failure: &Failure) {
+pub(crate) fn complain(failure: &Failure) {
     tell(&format!("error: {}", failure.message()));
 }
 
 /// Text for a terminal, in which names and paths may hold anything: no control character of theirs reaches it, and none that
 /// turns the direction of text.
-pub fn harmless(text: &str) -> String {
+pub(crate) fn harmless(text: &str) -> String {
     text.chars().map(|c| if matches!(c, '\n' | '\t') { c } else { printable(c) }).collect()
 }
 
 /// For whom a result is made.
-pub fn reader() -> Reader {
+pub(crate) fn reader() -> Reader {
     let out = std::io::stdout();
     if !out.is_terminal() {
         return Reader::Pipe;
@@ -45,7 +45,7 @@ pub fn reader() -> Reader {
 }
 
 /// A result with the colours of its words, where standard output is a terminal that has some.
-pub fn coloured(text: &str) -> String {
+pub(crate) fn coloured(text: &str) -> String {
     match std::io::stdout().is_terminal() && wanted() {
         true => paint(text),
         false => text.to_owned(),

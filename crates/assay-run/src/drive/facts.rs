@@ -3,7 +3,7 @@
 use super::staffing::{Scheduling, Staffing};
 use crate::engine::Chosen;
 use crate::targets::Targets;
-use crate::{header, integrity};
+use crate::{integrity, tool};
 use assay_base::{Bytes, Instant};
 use assay_device::clock::Clock;
 use assay_device::facts::{EngineFacts, Health};
@@ -43,7 +43,7 @@ pub(super) fn engine(
         ("buffer of a slot", Some(Bytes::new(facts.slots.bytes.into()).to_string())),
         ("clock", Some(clock.source().to_owned())),
         ("spin", Some(spin)),
-        ("program", header::program().map(|sum| format!("BLAKE3 {sum}"))),
+        ("program", tool::program().map(|sum| format!("BLAKE3 {sum}"))),
         ("ring flags", by_ring(facts.flags.join(" "))),
         ("registered files", by_ring(yes(facts.registered_files))),
         ("registered buffers", by_ring(yes(facts.registered_buffers))),

@@ -8,7 +8,7 @@ use assay_model::Plan;
 use assay_record::{DiskCounters, HostSample};
 
 /// Counters of the devices and of ourselves, as differences since the last look.
-pub struct Meters {
+pub(super) struct Meters {
     roots: Roots,
     disks: Vec<(u16, DevNum, DiskCounters)>,
     host: HostSample,
@@ -16,7 +16,7 @@ pub struct Meters {
 
 impl Meters {
     /// Counts from now on.
-    pub fn new(plan: &Plan, targets: &Targets) -> Meters {
+    pub(super) fn new(plan: &Plan, targets: &Targets) -> Meters {
         let numbered = targets.real().iter().take(usize::from(plan.targets)).enumerate();
         let disks =
             numbered.filter_map(|(target, real)| Some((target as u16, real.disk?, DiskCounters::default()))).collect();
@@ -26,7 +26,7 @@ impl Meters {
     }
 
     /// What was counted since the last call: by each device, and by ourselves.
-    pub fn sample(&mut self) -> (Vec<DiskCounters>, HostSample) {
+    pub(super) fn sample(&mut self) -> (Vec<DiskCounters>, HostSample) {
         let roots = &self.roots;
         let disks = self.disks.iter_mut().filter_map(|(target, number, before)| {
             let stat = disk_stat(roots, *number)?;

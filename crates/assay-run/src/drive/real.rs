@@ -2,11 +2,13 @@
 //! from their reports is the [`Coordinator`]'s to say; here it is carried out.
 
 use super::collector::{Collector, Sample};
+use super::facts;
+use super::how::{Drive, around};
 use super::meters::Meters;
 use super::staffing::{Scheduling, Staffing};
 use super::worker::{Leaving, Marked, Notice, Recruit, Shared};
-use super::{Drive, around, facts};
-use crate::engine::{Chosen, possible, self_benchmark};
+use crate::benchmark::self_benchmark;
+use crate::engine::{Chosen, possible};
 use crate::failure::Failure;
 use crate::header::Around;
 use crate::logfile::LogFile;

@@ -73,7 +73,7 @@ fn what_was_measured_before_a_worker_died_is_closed_and_judged() {
     assert!(real.own.is_set() && !stop.is_set(), "the others are asked to end, later runs are not");
     drop((log, tell));
 
-    let mut reader = crate::logfile::read(&path).unwrap();
+    let mut reader = crate::reading::read(&path).unwrap();
     let (mut issued, mut close) = (Vec::new(), None);
     while let Some(entry) = reader.next_entry().unwrap() {
         match entry.unwrap() {

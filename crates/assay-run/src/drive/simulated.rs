@@ -1,7 +1,7 @@
 //! A run in virtual time.
 
 use super::collector::{Collector, Sample};
-use super::{Drive, around, too_large};
+use super::how::{Drive, around, too_large};
 use crate::failure::Failure;
 use crate::header;
 use crate::logfile::LogFile;

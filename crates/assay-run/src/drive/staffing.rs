@@ -1,7 +1,7 @@
 //! Who carries a run: how many workers, at which priority, how they wait between operations, and how many operations each has
 //! in flight.
 
-use super::Drive;
+use super::how::Drive;
 use crate::engine::{self, Case, Chosen, Priority, Workers, choose, in_memory, measured};
 use crate::failure::Failure;
 use crate::targets;

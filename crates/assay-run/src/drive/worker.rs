@@ -1,7 +1,8 @@
 //! The body of a worker's thread: its engine, its part of the load, and its line to the collecting thread.
 
+use super::facts;
+use super::how::too_large;
 use super::staffing::{Scheduling, Staffing};
-use super::{facts, too_large};
 use crate::engine::Chosen;
 use crate::failure::Failure;
 use crate::header;

@@ -1,14 +1,14 @@
 //! Consent for a drop-in, whose command line has no place for it: given in advance (`assay consent`), as tokens from the
 //! environment, or typed at the terminal.
 
-use crate::cli::Access;
+use crate::args::Access;
 use crate::confirm::{Seat, seat};
-use crate::consents::{self, Consents, Kept};
-use crate::failure::Failure;
 use crate::screen::{complain, tell};
-use crate::targets::{Named, Targets, Wish};
 use assay_device::safety::{Gate, Refusal, RuleId, lasts};
 use assay_judge::for_a_shell;
+use assay_run::consents::{self, Consents, Kept};
+use assay_run::failure::Failure;
+use assay_run::targets::{Named, Targets, Wish};
 use std::io::{BufRead, Write};
 
 /// The tokens of the devices that may be destroyed, separated by commas.
@@ -18,7 +18,7 @@ const RUN_DIR: &str = "ASSAY_RUN_DIR";
 
 /// Opens the targets by the same gate as everything else. When nothing but consent is missing, no token was given and a person
 /// sits at the terminal, the person is shown what it is and asked for the token.
-pub fn open(named: &[(String, Named)], wish: Wish<'_>, mut access: Access) -> Result<Targets, Failure> {
+pub(super) fn open(named: &[(String, Named)], wish: Wish<'_>, mut access: Access) -> Result<Targets, Failure> {
     access.destroy_data = tokens(&variable(VARIABLE).unwrap_or_default());
     let kept = if wish.writes { Consents::host().all(consents::now()) } else { Vec::new() };
     access.standing = kept.iter().filter_map(|kept| kept.standing.clone().ok()).collect();
@@ -74,7 +74,7 @@ fn in_a_drop_ins_words(refusal: &Refusal, kept: &[Kept]) -> Failure {
 }
 
 /// The run directory that was asked for.
-pub fn run_dir() -> Option<std::path::PathBuf> {
+pub(super) fn run_dir() -> Option<std::path::PathBuf> {
     variable(RUN_DIR).map(Into::into)
 }
 

@@ -1,20 +1,20 @@
 //! `assay export LOG --to act-log`.
 
-use super::say;
-use crate::cli;
-use crate::failure::{Failure, code, shown};
-use crate::logfile;
-use crate::rundir;
+use super::common::say;
 use assay_formats::act::export::Export;
 use assay_formats::act::log::Unit;
 use assay_record::Entry;
+use assay_run::failure::{Failure, code, shown};
+use assay_run::reading;
+use assay_run::rundir;
+use std::path::Path;
 
 /// Writes the log to standard output as ACT would have.
-pub fn act_log(args: &cli::Export) -> Result<u8, Failure> {
-    let path = rundir::log_in(&args.log);
+/// `step` is the one of a certification that is wanted.
+pub(crate) fn act_log(log: &Path, step: Option<u32>, unit: Unit) -> Result<u8, Failure> {
+    let path = rundir::log_in(log);
     let wrong = |why: String| Failure::workload(format!("{}: {why}", shown(&path)));
-    let unit = Unit::from(args.unit.unwrap_or_default());
-    let mut reader = logfile::read(&path)?;
+    let mut reader = reading::read(&path)?;
     let mut export: Option<Export> = None;
     let mut steps = 0;
     let mut text = String::new();
@@ -23,7 +23,7 @@ pub fn act_log(args: &cli::Export) -> Result<u8, Failure> {
             Ok(Entry::Header(header)) => {
                 steps += 1;
                 let number = header.step.as_ref().map_or(steps, |step| step.number);
-                if args.step.is_some_and(|wanted| wanted != number) {
+                if step.is_some_and(|wanted| wanted != number) {
                     // Another step, before the one that is wanted or behind it.
                     if export.is_some() {
                         break;
@@ -52,7 +52,7 @@ pub fn act_log(args: &cli::Export) -> Result<u8, Failure> {
         }
     }
     export.ok_or_else(|| {
-        let step = args.step.map_or_else(|| "a run".to_owned(), |step| format!("step {step}"));
+        let step = step.map_or_else(|| "a run".to_owned(), |step| format!("step {step}"));
         wrong(format!("there is no {step} in it"))
     })?;
     say(&text);

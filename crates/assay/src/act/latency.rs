@@ -1,15 +1,15 @@
 //! `act_latency`: the table of ACT's analyzer, to its byte.
 
-use super::say;
-use crate::failure::Failure;
-use crate::files;
+use super::common::say;
 use crate::screen::tell;
 use assay_formats::act::latency;
+use assay_run::failure::Failure;
+use assay_run::files;
 use std::io::{self, BufRead, BufReader};
 use std::path::Path;
 
 /// Prints what `act_latency.py` prints; where that would end in a traceback, one line on standard error says why.
-pub fn run(args: &[String]) -> Result<u8, Failure> {
+pub(super) fn run(args: &[String]) -> Result<u8, Failure> {
     let mut open =
         |name: &str| -> io::Result<Box<dyn BufRead>> { Ok(Box::new(BufReader::new(files::open(Path::new(name))?))) };
     let mut out = String::new();

@@ -1,24 +1,25 @@
 //! `act_prep`: our preparation, which leaves a record and reads samples back, with ACT's text.
 
-use super::{MINUS_ONE, consent, say};
-use crate::cli::Access;
+use super::common::{MINUS_ONE, say};
+use super::consent;
+use crate::args::Access;
 use crate::commands::run::seed;
-use crate::failure::{Failure, code};
-use crate::prepare::{self, prepare};
 use crate::progress::Progress;
-use crate::records::Records;
-use crate::signals;
-use crate::targets::{self, Wish};
-use crate::threads::spawn;
 use assay_device::select::Choice;
 use assay_formats::act::prep as text;
+use assay_run::failure::{Failure, code};
+use assay_run::prepare::{self, prepare};
+use assay_run::records::Records;
+use assay_run::signals;
+use assay_run::targets::{self, Wish};
+use assay_run::threads::spawn;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread::ScopedJoinHandle;
 
 /// Zeros, then salts one device.
-pub fn run(args: &[String]) -> Result<u8, Failure> {
+pub(super) fn run(args: &[String]) -> Result<u8, Failure> {
     let [device] = args else {
         say(text::USAGE);
         return Ok(code::DONE);

@@ -1,22 +1,22 @@
 //! What `act_storage` and `act_index` print while they run, from the lines of our own log.
 
-use super::say;
-use crate::failure::code;
-use crate::logfile::Listen;
+use super::common::say;
 use crate::screen::tell;
-use crate::signals::StopCell;
 use assay_base::Direction;
 use assay_formats::act::conf::{Conf, Kind};
 use assay_formats::act::export::Histograms;
 use assay_formats::act::log::write::{self, Stop};
 use assay_formats::act::log::{DeviceLine, Unit};
 use assay_record::{Close, CloseReason, Entry, Event, EventKind, Header, Interval};
+use assay_run::failure::code;
+use assay_run::logfile::Listen;
+use assay_run::signals::StopCell;
 use std::cell::Cell;
 use std::rc::Rc;
 
 /// Prints, and finds out how the run ended.
 #[derive(Debug)]
-pub struct Printer {
+pub(super) struct Printer {
     conf: Conf,
     /// Seconds from block to block, and of the whole test.
     every: u64,
@@ -33,7 +33,7 @@ pub struct Printer {
 
 impl Printer {
     /// For a test of `planned` seconds. The exit code is left in the cell.
-    pub fn new(conf: &Conf, planned: u64, stop: &StopCell) -> (Printer, Rc<Cell<u8>>) {
+    pub(super) fn new(conf: &Conf, planned: u64, stop: &StopCell) -> (Printer, Rc<Cell<u8>>) {
         let ended = Rc::new(Cell::new(code::BUG));
         let printer = Printer {
             conf: conf.clone(),
@@ -118,7 +118,7 @@ impl Printer {
         let text = match event.what {
             EventKind::IoError => {
                 let errno = number("errno").unwrap_or(0) as i32;
-                let (_, text) = super::errno(&std::io::Error::from_raw_os_error(errno));
+                let (_, text) = super::common::errno(&std::io::Error::from_raw_os_error(errno));
                 self.told += 1;
                 write::io_failed(write, &device.name, errno, &text)
             }

@@ -1,17 +1,11 @@
 //! `act_storage` and `act_index`: a config in ACT's reading, then a run of ours that prints ACT's log.
 
+use super::common::{MINUS_ONE, errno, processors, say};
+use super::consent;
 use super::printer::Printer;
-use super::{MINUS_ONE, consent, errno, processors, say};
-use crate::cli::Access;
+use crate::args::Access;
 use crate::commands::run::{prepared, seed};
-use crate::drive::{Drive, drive};
-use crate::failure::Failure;
-use crate::files;
-use crate::logfile::LogFile;
 use crate::progress::Progress;
-use crate::rundir;
-use crate::signals;
-use crate::targets::{self, Wish};
 use assay_base::Span;
 use assay_device::select::Choice;
 use assay_engine::Limits;
@@ -20,6 +14,13 @@ use assay_formats::act::conf::{self, Conf, Kind, Outcome};
 use assay_formats::act::log::write;
 use assay_formats::act::lower;
 use assay_model::workload::Adjust;
+use assay_run::drive::{Drive, drive};
+use assay_run::failure::Failure;
+use assay_run::files;
+use assay_run::logfile::LogFile;
+use assay_run::rundir;
+use assay_run::signals;
+use assay_run::targets::{self, Wish};
 use std::os::unix::fs::FileTypeExt;
 use std::path::Path;
 
@@ -33,7 +34,7 @@ const TOGETHER: Span = Span::from_us(50);
 const NOWHERE: &str = "/proc";
 
 /// Does what the program of `kind` does with these arguments.
-pub fn run(kind: Kind, args: &[String]) -> Result<u8, Failure> {
+pub(super) fn run(kind: Kind, args: &[String]) -> Result<u8, Failure> {
     let cpus = processors();
     let conf = match config(kind, args, cpus) {
         Ok(conf) => conf,

@@ -2,29 +2,61 @@
 
 use super::run::Asked;
 use super::{result, run};
-use crate::cli;
-use crate::drive::{Drive, drive};
-use crate::failure::{Failure, one_line, shown};
-use crate::logfile::{self, Listen, LogFile, Unfinished};
-use crate::prepare::{self, prepare};
-use crate::procedure::{Procedure, Step};
+use crate::args::{Access, Output, Pace};
+use crate::candidates;
 use crate::progress::Progress;
-use crate::resume::Held;
-use crate::rundir;
-use crate::schedulers::Schedulers;
 use crate::screen::tell;
-use crate::signals::{self, StopCell};
-use crate::signing::Signer;
-use crate::targets::{self, Named, Real, Targets, Wish};
-use assay_base::{Bytes, Span};
+use assay_base::{Bytes, Multiple, Span};
 use assay_judge::{Fold, Options, Verdict, for_a_shell};
 use assay_model::Plan;
 use assay_model::workload::{Adjust, Workload};
 use assay_record::{CloseReason, Entry, Preparation, StepHead};
+use assay_run::drive::{Drive, drive};
+use assay_run::failure::{Failure, one_line, shown};
+use assay_run::logfile::{Listen, LogFile};
+use assay_run::prepare::{self, prepare};
+use assay_run::procedure::{Procedure, Step};
+use assay_run::reading;
+use assay_run::results;
+use assay_run::resume::Held;
+use assay_run::rundir;
+use assay_run::schedulers::Schedulers;
+use assay_run::signals::{self, StopCell};
+use assay_run::signing::Signer;
+use assay_run::targets::{self, Named, Real, Targets, Wish};
+use assay_run::unfinished::Unfinished;
+use clap_complete::engine::ArgValueCompleter;
 use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
+
+/// `assay certify`
+#[derive(clap::Args, Debug)]
+pub(crate) struct Certify {
+    /// Devices to certify; none with --quick: a scratch file in the working directory. A workload may stand before them:
+    /// act-index, a file, or an ACT config, whose own devices are certified where no others are named [default: act-storage]
+    #[arg(value_name = "[WORKLOAD] TARGETS", add = ArgValueCompleter::new(candidates::workloads_and_targets))]
+    pub targets: Vec<String>,
+    /// A first look in about a minute; not a certification
+    #[arg(long)]
+    pub quick: bool,
+    /// Run every step to its end, also when it is certain that the verdict will be FAIL
+    #[arg(long)]
+    pub keep_going: bool,
+    /// Sign verdict.json with this minisign secret key; read before anything else is done
+    #[arg(long, value_name = "KEY")]
+    pub sign: Option<PathBuf>,
+    /// The load to certify for, as a multiple of 1x [default: 30x; of a file or a config its own; with --quick 1x]
+    #[arg(long, value_name = "LOAD")]
+    pub at: Option<Multiple>,
+    #[command(flatten)]
+    pub pace: Pace,
+    #[command(flatten)]
+    pub access: Access,
+    #[command(flatten)]
+    pub output: Output,
+}
 
 /// What a quick look's scratch file takes: enough to be larger than a drive's own cache, little enough to be written in
 /// seconds.
@@ -32,7 +64,7 @@ const SCRATCH: Bytes = Bytes::new(1 << 30);
 /// Room that must stay free beside it.
 const KEPT_FREE: u64 = 512 << 20;
 /// Runs the procedure.
-pub fn certify(args: &cli::Certify) -> Result<u8, Failure> {
+pub(crate) fn certify(args: &Certify) -> Result<u8, Failure> {
     let (procedure, targets) = Procedure::of(&args.targets, args.quick, args.at)?;
     if targets.is_empty() && !args.quick {
         return Err(Failure::usage(
@@ -66,12 +98,7 @@ pub fn certify(args: &cli::Certify) -> Result<u8, Failure> {
     result::finish(&dir, &args.output, &progress, signer.as_ref())
 }
 
-fn open(
-    args: &cli::Certify,
-    named: &[(String, Named)],
-    workload: &Workload,
-    planned: &Path,
-) -> Result<Targets, Failure> {
+fn open(args: &Certify, named: &[(String, Named)], workload: &Workload, planned: &Path) -> Result<Targets, Failure> {
     if named.is_empty() {
         let path = PathBuf::from(format!("assay-scratch-{}.dat", std::process::id()));
         return Ok(Targets::Real(vec![Real::scratch(&path, scratch_size(Path::new("."))?, planned)?]));
@@ -98,7 +125,7 @@ fn scratch_size(dir: &Path) -> Result<Bytes, Failure> {
 }
 
 struct Certifying<'a> {
-    args: &'a cli::Certify,
+    args: &'a Certify,
     procedure: &'a Procedure,
     named: &'a [(String, Named)],
     opened: &'a Targets,
@@ -165,7 +192,7 @@ impl Certifying<'_> {
 
     /// Whether the steps that are over decide: the last window of one ends with it.
     fn has_failed(&self, log: &LogFile) -> Result<bool, Failure> {
-        Ok(result::judge(log.path(), self.args.output.judge_on)?.verdict == Verdict::Fail)
+        Ok(results::judge(log.path(), self.args.output.judge_on)?.verdict == Verdict::Fail)
     }
 
     /// A quick look is over in a minute anyway.
@@ -181,7 +208,7 @@ impl Certifying<'_> {
             let log = LogFile::create(&dir.join("run.jsonl"))?;
             return Ok((dir, log, Vec::new(), fold));
         };
-        result::may_be_left(dir)?;
+        results::may_be_left(dir)?;
         let log = Unfinished::open(&rundir::log_in(dir))?;
         let held = log.steps().to_vec();
         if held.len() == tasks.len() && held.iter().all(Held::is_over) {
@@ -232,7 +259,7 @@ impl Certifying<'_> {
         if self.args.quick {
             return vec!["QUICK: quick look, not a certification".into()];
         }
-        crate::header::short(plan.measured() + Span::from_ns(before_ns.unwrap_or(0)), self.procedure.whole())
+        assay_run::header::short(plan.measured() + Span::from_ns(before_ns.unwrap_or(0)), self.procedure.whole())
             .into_iter()
             .collect()
     }
@@ -253,7 +280,7 @@ impl Certifying<'_> {
             run: run::seed(None, self.named_or_scratch()) as u32,
         };
         let records = prepare(self.opened.real(), &names, wish, None, progress, self.stop)?;
-        Ok(records.iter().map(crate::records::Record::preparation).collect())
+        Ok(records.iter().map(assay_run::records::Record::preparation).collect())
     }
 
     /// A certification is only worth something on a device that was written full before.
@@ -275,7 +302,7 @@ impl Certifying<'_> {
 
 /// Folds what a log already holds.
 fn read_into(fold: &mut Fold, log: &Path) -> Result<(), Failure> {
-    let mut reader = logfile::read(log)?;
+    let mut reader = reading::read(log)?;
     let unreadable = |e| Failure::workload(format!("the log {} cannot be read: {e}", shown(log)));
     while let Some(item) = reader.next_entry().map_err(unreadable)? {
         fold.item(&item);

@@ -1,17 +1,39 @@
 //! `assay compare A B …`: runs side by side, with what is noise and what is not.
 
-use super::print_json;
-use crate::failure::{Failure, code, shown};
-use crate::{act, ahead, certificate, cli};
-use crate::{files, logfile, rundir};
-use assay_formats::act::import;
+use crate::stdout::print_json;
 use assay_judge::Judgement;
-use assay_judge::compare::{Run, Sampled, compare, html, text};
-use assay_judge::{Fold, Options};
+use assay_judge::compare::{Run, compare, html, text};
+use assay_run::failure::{Failure, code, shown};
+use assay_run::judging::Log;
+use assay_run::{certificate, files, results, rundir, sum};
 use std::path::{Path, PathBuf};
 
+/// `assay compare`
+#[derive(clap::Args, Debug)]
+#[command(
+    after_help = "Exit code: 0 whenever they could be compared, 3 when they did not do the same or cannot be read."
+)]
+pub(crate) struct Compare {
+    /// Run logs, the run directories that hold them, verdict.json with its log beside it, or logs that ACT wrote; the first is
+    /// what the others are held against
+    #[arg(required = true, num_args = 2..)]
+    pub logs: Vec<PathBuf>,
+    /// What a run is called in the result
+    #[arg(long = "label", value_name = "LOG=NAME")]
+    pub labels: Vec<String>,
+    /// Compare runs of different plans all the same
+    #[arg(long)]
+    pub anyway: bool,
+    /// Write the comparison as an HTML file too
+    #[arg(long, value_name = "FILE")]
+    pub html: Option<PathBuf>,
+    /// Print as JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
 /// Compares the logs; the exit code is 0 whenever they could be compared.
-pub fn compared(args: &cli::Compare) -> Result<u8, Failure> {
+pub(crate) fn compared(args: &Compare) -> Result<u8, Failure> {
     let labels = labels(args)?;
     let mut runs = Vec::new();
     for (log, label) in args.logs.iter().zip(&labels) {
@@ -27,20 +49,20 @@ pub fn compared(args: &cli::Compare) -> Result<u8, Failure> {
     if let Some(path) = &args.html {
         let mut page = String::new();
         html(&comparison, &labels, &mut page).map_err(bug)?;
-        super::write_new(path, &page)?;
+        results::write_new(path, &page)?;
     }
     if args.json {
         print_json(&serde_json::json!({ "labels": labels, "comparison": comparison }))?;
     } else {
         let mut page = String::new();
         text(&comparison, &labels, &mut page).map_err(bug)?;
-        super::show(&page);
+        crate::stdout::show(&page);
     }
     Ok(code::DONE)
 }
 
 /// `--label a=CephFS` names the run given as `a`; the others are called as they were given.
-fn labels(args: &cli::Compare) -> Result<Vec<String>, Failure> {
+fn labels(args: &Compare) -> Result<Vec<String>, Failure> {
     let mut labels: Vec<String> = args.logs.iter().map(|log| log.to_string_lossy().into_owned()).collect();
     for label in &args.labels {
         let (log, name) = label.split_once('=').ok_or_else(|| {
@@ -59,39 +81,23 @@ fn labels(args: &cli::Compare) -> Result<Vec<String>, Failure> {
 
 /// A run log, a certificate with its log beside it, or a log that ACT wrote.
 fn read(path: &Path, label: &str) -> Result<Run, Failure> {
-    let path = &of_certificate(path)?;
-    let wrong = |why: String| Failure::workload(format!("{}: {why}", shown(path)));
-    if act::judge::is_one(path) {
-        let mut sampled = Sampled::of_one_measure(import::counts_waiting);
-        let judgement = act::judge::judge_heard(path, Options::default(), &mut |entry| sampled.entry(entry))?;
-        return Ok(Run { label: label.to_owned(), judgement, sampled });
-    }
-    let mut reader = logfile::read(path)?;
-    let (mut fold, mut sampled) = (Fold::new(Options::default()), Sampled::default());
-    let read = ahead::each(&mut reader, |item| {
-        if let Ok(entry) = item {
-            sampled.entry(entry)?;
-        }
-        fold.item(item);
-        Ok(())
-    });
-    read.map_err(|e| wrong(e.to_string()))?.map_err(wrong)?;
-    let judgement = fold.finish().map_err(|e| wrong(e.to_string()))?;
+    let (judgement, sampled) = opened(path)?.sampled()?;
     Ok(Run { label: label.to_owned(), judgement, sampled })
 }
 
-/// The log that a verdict.json is of, which must be the one it was made of; any other path is itself.
-fn of_certificate(path: &Path) -> Result<PathBuf, Failure> {
+/// Opens a log; of a verdict.json the one that it was made of, which stands beside it.
+fn opened(path: &Path) -> Result<Log, Failure> {
     if path.extension().is_none_or(|extension| extension != "json") {
-        return Ok(path.to_path_buf());
+        return Log::open(path);
     }
     let wrong = |why: String| Failure::workload(format!("{}: {why}", shown(path)));
     let text = files::read(path, certificate::LARGEST).map_err(|e| wrong(e.to_string()))?;
     let certificate: Judgement = serde_json::from_slice(&text).map_err(|e| wrong(format!("no certificate: {e}")))?;
-    let log = path.with_file_name("run.jsonl");
-    let sum = certificate::sum_of(logfile::open(&log)?).map_err(|e| wrong(e.to_string()))?;
+    let beside = path.with_file_name("run.jsonl");
+    let log = Log::open(&beside)?;
+    let sum = sum::sum_of(log.from_the_beginning()?).map_err(|e| wrong(e.to_string()))?;
     if certificate.log.is_none_or(|made_of| made_of.blake3 != sum) {
-        return Err(wrong(format!("{} is not the log it was made of; see assay verify", shown(&log))));
+        return Err(wrong(format!("{} is not the log it was made of; see assay verify", shown(&beside))));
     }
     Ok(log)
 }

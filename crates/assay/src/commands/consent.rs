@@ -1,18 +1,71 @@
 //! `assay consent`: what root agrees to lose in advance, for those who cannot be asked when the time comes.
 
-use super::{print_json, show};
-use crate::cli;
+use crate::candidates;
 use crate::confirm::{Seat, agree, seat};
-use crate::consents::{Consents, Given, Kept, now};
-use crate::failure::{Failure, code, one_line, shown};
+use crate::stdout::{print_json, show};
 use assay_base::Span;
-use assay_device::safety::{Examination, Gate, Kind, Request};
+use assay_device::safety::{Examination, Gate, Kind, Request, RuleId, lasts};
 use assay_judge::for_a_shell;
+use assay_run::consents::{Consents, Given, Kept, now};
+use assay_run::failure::{Failure, code, one_line, shown};
+use clap_complete::engine::ArgValueCompleter;
 use jiff::{SignedDuration, Timestamp};
 use std::path::Path;
 
+/// `assay consent`
+#[derive(clap::Args, Debug)]
+#[command(after_help = "\
+The drop-ins (act_storage, act_index, act_prep) take no options of ours: they write to a device that root agreed to lose here, also under sudo
+and in the background. A consent is of one device as it is now: not of its replacement, not of another size or partition, and for a virtual or
+nameless one not beyond the next boot. It never covers what is mounted, in use or of the system. Other verbs take --destroy-data.")]
+pub(crate) struct Consent {
+    /// The devices that may be overwritten; with --list and --revoke: only of these
+    #[arg(add = ArgValueCompleter::new(candidates::devices))]
+    pub targets: Vec<String>,
+    /// Override a safety rule as well: S7 (the signature that is there now) or S8 (unknown data)
+    #[arg(long = "override", value_name = "RULE", value_delimiter = ',', value_parser = in_advance)]
+    pub overrides: Vec<RuleId>,
+    /// How long it lasts, 1min to 30d
+    #[arg(long = "for", value_name = "TIME", default_value = "48h", value_parser = lasting)]
+    pub length: Span,
+    /// The devices' tokens (from `assay devices`), where no terminal is there to ask at
+    #[arg(long, value_name = "TOKEN", value_delimiter = ',')]
+    pub destroy_data: Vec<String>,
+    /// This is a container: processes outside it cannot be seen, go on all the same
+    #[arg(long)]
+    pub in_container: bool,
+    /// Show what was agreed to, and whether it still counts
+    #[arg(long, conflicts_with_all = ["overrides", "destroy_data", "revoke"])]
+    pub list: bool,
+    /// Take back what was agreed to, all of it where no device is named
+    #[arg(long, conflicts_with_all = ["overrides", "destroy_data"])]
+    pub revoke: bool,
+    /// Print as JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+fn in_advance(text: &str) -> Result<RuleId, String> {
+    match text.parse::<RuleId>()? {
+        rule if lasts(rule) => Ok(rule),
+        rule => Err(format!(
+            "{rule} ({}) is known only when the time has come; S7 and S8 can be overridden in advance",
+            rule.meaning()
+        )),
+    }
+}
+
+/// Less is over before it is of use, more is forgotten.
+fn lasting(text: &str) -> Result<Span, String> {
+    let span: Span = text.parse().map_err(|e: assay_base::UnitError| e.to_string())?;
+    match (Span::from_secs(60)..=Span::from_secs(30 * 86_400)).contains(&span) {
+        true => Ok(span),
+        false => Err("write 1min to 30d".to_owned()),
+    }
+}
+
 /// Gives consent, shows it, or takes it back.
-pub fn consent(args: &cli::Consent) -> Result<u8, Failure> {
+pub(crate) fn consent(args: &Consent) -> Result<u8, Failure> {
     if !rustix::process::geteuid().is_root() {
         return Err(Failure::host(
             "consents are root's, who alone can give, see and take them back\n  = run it with sudo",
@@ -26,7 +79,7 @@ pub fn consent(args: &cli::Consent) -> Result<u8, Failure> {
     }
 }
 
-fn give(store: &Consents, args: &cli::Consent) -> Result<u8, Failure> {
+fn give(store: &Consents, args: &Consent) -> Result<u8, Failure> {
     if args.targets.is_empty() {
         return Err(Failure::usage(
             "consent needs the devices that may be overwritten; --list shows what was agreed to",
@@ -60,7 +113,7 @@ fn give(store: &Consents, args: &cli::Consent) -> Result<u8, Failure> {
 }
 
 /// What every rule says of a device now, as far as it can be asked before the time.
-fn admissible(target: &str, args: &cli::Consent) -> Result<Examination, Failure> {
+fn admissible(target: &str, args: &Consent) -> Result<Examination, Failure> {
     let path = Path::new(target);
     let request = Request { overrides: &args.overrides, in_container: args.in_container, ..Request::new(path) };
     let exam = Gate::host().look(&request).map_err(Failure::gate)?;
@@ -74,7 +127,7 @@ fn admissible(target: &str, args: &cli::Consent) -> Result<Examination, Failure>
 }
 
 /// The question, at a terminal; the tokens where there is none.
-fn agreed(exams: &[Examination], args: &cli::Consent) -> Result<(), Failure> {
+fn agreed(exams: &[Examination], args: &Consent) -> Result<(), Failure> {
     let all: Vec<&Examination> = exams.iter().collect();
     let named = |exam: &&Examination| {
         exam.token.as_ref().is_some_and(|token| args.destroy_data.iter().any(|given| given.eq_ignore_ascii_case(token)))
@@ -119,7 +172,7 @@ fn is_of(kept: &Kept, target: &str) -> bool {
     kept.given.as_ref().is_some_and(|given| given.target == target || Some(&given.path) == real.as_ref())
 }
 
-fn revoke(store: &Consents, args: &cli::Consent) -> Result<u8, Failure> {
+fn revoke(store: &Consents, args: &Consent) -> Result<u8, Failure> {
     let chosen = chosen(store, &args.targets)?;
     for kept in &chosen {
         store.revoke(kept)?;

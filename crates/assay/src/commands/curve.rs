@@ -5,17 +5,67 @@
 
 use super::limit::{Searching, beginning, code};
 use super::several::{Several, keep, kept};
-use super::{print_json, result};
-use crate::cli::{self, Maximum};
-use crate::failure::{Failure, one_line, shown};
-use crate::files;
+use crate::args::{Access, Judged, Output, Pace, Search, Subject};
 use crate::progress::Progress;
-use assay_base::{Multiple, Share};
-use assay_judge::curve::{Curve, SCHEMA, html, text};
+use crate::stdout::print_json;
+use assay_base::{Multiple, Rate, Share};
+use assay_judge::curve::{self, SCHEMA, html, text};
 use assay_judge::limit::Outcome;
 use assay_judge::{Verdict, for_a_shell};
 use assay_model::Plan;
+use assay_run::failure::{Failure, one_line, shown};
+use assay_run::files;
+use assay_run::results;
 use std::path::{Path, PathBuf};
+
+/// `assay curve`
+#[derive(clap::Args, Debug)]
+#[command(after_help = "\
+Without --max the maximum is searched for first, as `assay limit` does (--from, --to, --resolution).
+Exit code: 0 when every point passed, 10 when one did not hold (or no load did), 11 when one proves nothing, 12 when it was cut short.")]
+pub(crate) struct Curve {
+    #[command(flatten)]
+    pub subject: Subject,
+    /// Shares of the maximum, each a run of its own
+    #[arg(long, value_name = "SHARES", value_delimiter = ',', default_value = "10%,50%,80%,90%,95%,100%")]
+    pub points: Vec<Share>,
+    /// The load of 100 %: a multiple such as 30x, or the rate of the stream over all targets, such as 60000/s
+    #[arg(long, value_name = "LOAD", conflicts_with_all = ["from", "to", "resolution"])]
+    pub max: Option<Maximum>,
+    /// Whose throughput and response [default: the stream of the first criterion]
+    #[arg(long, value_name = "NAME")]
+    pub stream: Option<String>,
+    #[command(flatten)]
+    pub search: Search,
+    #[command(flatten)]
+    pub pace: Pace,
+    #[command(flatten)]
+    pub judged: Judged,
+    #[command(flatten)]
+    pub access: Access,
+    #[command(flatten)]
+    pub output: Output,
+}
+
+/// The load of a curve's 100 %.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Maximum {
+    /// Of the workload's 1x.
+    Load(Multiple),
+    /// Of the stream, over all targets.
+    Rate(Rate),
+}
+
+impl std::str::FromStr for Maximum {
+    type Err = String;
+    fn from_str(text: &str) -> Result<Maximum, String> {
+        let load = text.parse().map(Maximum::Load).ok();
+        let rate = || text.parse().map(Maximum::Rate).ok().filter(|rate| !matches!(rate, Maximum::Rate(Rate::ZERO)));
+        load.or_else(rate).ok_or_else(|| {
+            format!("\"{}\" is neither a multiple nor a rate; write it like 30x or 60000/s", text.escape_debug())
+        })
+    }
+}
 
 /// Name of the curve's file, and of its page.
 const FILE: &str = "curve.json";
@@ -25,14 +75,14 @@ const SEARCH: &str = "maximum";
 
 /// Runs the points, shows the curve, leaves it in the run directory. The exit code is that of its worst point, or of the
 /// search that found no maximum.
-pub fn curve(args: &cli::Curve) -> Result<u8, Failure> {
+pub(crate) fn curve(args: &Curve) -> Result<u8, Failure> {
     let asked = shares(&args.points)?;
     beginning(&args.search)?;
-    let task = (args.workload.as_str(), args.targets.as_slice());
+    let task = (args.subject.workload.as_str(), args.subject.targets.as_slice());
     let several = Several::open("curve", task, (&args.pace, &args.judged), &args.access, &args.output)?;
     let stream = stream(&several.plan, args.stream.as_deref())?;
     let given = args.max.map(|max| maximum(max, &several.plan, &stream)).transpose()?;
-    let fresh = Curve {
+    let fresh = curve::Curve {
         schema: SCHEMA,
         workload: several.plan.name.clone(),
         targets: several.names.clone(),
@@ -52,7 +102,7 @@ pub fn curve(args: &cli::Curve) -> Result<u8, Failure> {
     let resumed = args.output.resume.as_deref();
     let mut curve = resumed.map_or(Ok(fresh.clone()), |dir| earlier(dir, &fresh, &several))?;
     let dir = several.directory()?;
-    result::replaceable(&dir, &[FILE, PAGE])?;
+    results::replaceable(&dir, &[FILE, PAGE])?;
     let mut progress = Progress::new(false);
     progress.say(&several.length());
     keep(&dir.join(FILE), &curve)?;
@@ -114,8 +164,8 @@ fn maximum(max: Maximum, plan: &Plan, stream: &str) -> Result<Multiple, Failure>
 }
 
 /// The curve an earlier call left, which must be of the same task.
-fn earlier(dir: &Path, ours: &Curve, several: &Several<'_>) -> Result<Curve, Failure> {
-    let curve = kept(&dir.join(FILE), |kept: &Curve| {
+fn earlier(dir: &Path, ours: &curve::Curve, several: &Several<'_>) -> Result<curve::Curve, Failure> {
+    let curve = kept(&dir.join(FILE), |kept: &curve::Curve| {
         let task = (kept.workload.as_str(), kept.targets.as_slice());
         let same = several.goes_on(task, kept.run_ns, kept.plan_blake3.as_deref(), kept.seed);
         let maximum = kept.searched == ours.searched && (ours.searched || kept.maximum == ours.maximum);
@@ -127,10 +177,10 @@ fn earlier(dir: &Path, ours: &Curve, several: &Several<'_>) -> Result<Curve, Fai
 
 /// Searches for the maximum, or goes on with a search that was interrupted.
 fn search(
-    args: &cli::Curve,
+    args: &Curve,
     several: &Several<'_>,
     dir: &Path,
-    curve: &mut Curve,
+    curve: &mut curve::Curve,
     progress: &mut Progress,
 ) -> Result<Option<Outcome>, Failure> {
     let below = dir.join(SEARCH);
@@ -147,7 +197,7 @@ fn search(
 }
 
 /// Runs what is left of the points; ends early when one was cut short.
-fn points(several: &Several<'_>, dir: &Path, curve: &mut Curve, progress: &mut Progress) -> Result<(), Failure> {
+fn points(several: &Several<'_>, dir: &Path, curve: &mut curve::Curve, progress: &mut Progress) -> Result<(), Failure> {
     let Some(maximum) = curve.maximum else { return Ok(()) };
     take_in_failed(several, dir, maximum, curve);
     for share in curve.left() {
@@ -172,7 +222,7 @@ fn points(several: &Several<'_>, dir: &Path, curve: &mut Curve, progress: &mut P
 }
 
 /// A point that had failed when the curve was cut short by a kill has failed.
-fn take_in_failed(several: &Several<'_>, dir: &Path, maximum: Multiple, curve: &mut Curve) {
+fn take_in_failed(several: &Several<'_>, dir: &Path, maximum: Multiple, curve: &mut curve::Curve) {
     let known: Vec<PathBuf> = curve.points.iter().map(|point| dir.join(&point.directory)).collect();
     let known: Vec<&Path> = known.iter().map(PathBuf::as_path).collect();
     for (load, judgement, at) in several.failed_unkept(dir, &known) {
@@ -190,7 +240,7 @@ fn part(maximum: Multiple, share: Share) -> Option<Multiple> {
     Multiple::from_millionths(u64::try_from(millionths).ok()?)
 }
 
-fn show(curve: &Curve, dir: &Path, (json, cut): (bool, bool), progress: &Progress) -> Result<(), Failure> {
+fn show(curve: &curve::Curve, dir: &Path, (json, cut): (bool, bool), progress: &Progress) -> Result<(), Failure> {
     let bug = |_| Failure::bug("a curve that cannot be shown");
     let mut page = String::new();
     html(curve, &mut page).map_err(bug)?;
@@ -202,7 +252,7 @@ fn show(curve: &Curve, dir: &Path, (json, cut): (bool, bool), progress: &Progres
     }
     let mut told = String::new();
     text(curve, &mut told).map_err(bug)?;
-    super::show(&told);
+    crate::stdout::show(&told);
     if cut {
         let dir = for_a_shell(&dir.to_string_lossy());
         progress.say(&format!("cut short; go on with the same command and --resume {dir}"));

@@ -1,14 +1,30 @@
 //! `assay devices`: candidates, what each safety rule says of them, and the consent tokens.
 
-use super::{print, print_json};
-use crate::cli;
-use crate::failure::{Failure, code, one_line, shown};
+use crate::candidates;
+use crate::stdout::{print, print_json};
 use assay_base::Bytes;
 use assay_device::probe;
 use assay_device::safety::{Examination, Gate, Roots, RuleAnswer};
+use assay_run::failure::{Failure, code, one_line, shown};
+use clap_complete::engine::ArgValueCompleter;
+use std::path::PathBuf;
+
+/// `assay devices`
+#[derive(clap::Args, Debug)]
+pub(crate) struct Devices {
+    /// Devices or files to examine; all block devices when none is named
+    #[arg(add = ArgValueCompleter::new(candidates::devices))]
+    pub targets: Vec<PathBuf>,
+    /// Show the answer of every rule, not only of those that refuse
+    #[arg(long)]
+    pub rules: bool,
+    /// Print as JSON
+    #[arg(long)]
+    pub json: bool,
+}
 
 /// Examines the named targets or all block devices. Writes nothing.
-pub fn devices(args: &cli::Devices) -> Result<u8, Failure> {
+pub(crate) fn devices(args: &Devices) -> Result<u8, Failure> {
     let candidates = if args.targets.is_empty() { probe::candidates(&Roots::host()) } else { args.targets.clone() };
     let gate = Gate::host();
     let exams: Vec<Examination> = candidates.iter().map(|path| gate.examine(path)).collect();

@@ -1,15 +1,31 @@
 //! `assay doctor`: what would spoil a result here, and what mends it. It looks and tries, and changes nothing.
 
-use super::{print, print_json};
-use crate::cli;
-use crate::failure::{Failure, code, one_line};
-use crate::targets::{self, Named};
+use crate::candidates;
+use crate::stdout::{print, print_json};
 use assay_device::doctor::{self, Check};
 use assay_device::safety::Roots;
-use std::path::Path;
+use assay_run::failure::{Failure, code, one_line};
+use assay_run::targets::{self, Named};
+use clap_complete::engine::ArgValueCompleter;
+use std::path::{Path, PathBuf};
+
+/// `assay doctor`
+#[derive(clap::Args, Debug)]
+#[command(after_help = "Exit code: 0 whenever it could look, whatever it found; `--json` has `ok` for scripts.")]
+pub(crate) struct Doctor {
+    /// Devices or files to look at as well; nothing is opened for writing
+    #[arg(add = ArgValueCompleter::new(candidates::devices))]
+    pub targets: Vec<String>,
+    /// Where the run log would lie, for the free space [default: the working directory]
+    #[arg(long, value_name = "DIR")]
+    pub out: Option<PathBuf>,
+    /// Print as JSON
+    #[arg(long)]
+    pub json: bool,
+}
 
 /// Looks at the host and the named targets. What it finds is no failure of the command.
-pub fn doctor(args: &cli::Doctor) -> Result<u8, Failure> {
+pub(crate) fn doctor(args: &Doctor) -> Result<u8, Failure> {
     let roots = Roots::host();
     let mut checks = doctor::host(&roots, &doctor::try_out(args.out.as_deref().unwrap_or(Path::new("."))));
     checks.extend(targets::named(&args.targets)?.into_iter().flat_map(|(name, named)| match named {

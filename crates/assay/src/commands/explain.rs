@@ -1,24 +1,49 @@
 //! `assay explain`: the plan, with derived rates, bytes and what will be destroyed, or why it will not be. Targets that a plan
 //! writes are looked at as `assay devices` looks at them.
 
+use super::outline::{Lines, block, in_words, refusal, sizes_of, totals};
 use super::run::Asking;
-use super::{print_json, show};
-use crate::failure::{Failure, code, one_line, shown};
-use crate::integrity;
-use crate::targets::{self, Named};
-use crate::{cli, complete};
-use assay_base::{Bytes, Direction};
-use assay_device::probe;
-use assay_device::safety::{Gate, Roots};
+use super::steps;
+use crate::args::{Judged, Pace};
+use crate::candidates;
+use crate::stdout::{print_json, show};
+use assay_base::{Bytes, Direction, Multiple};
 use assay_model::{Address, Block, Extent, PhaseKind, Plan, Stream};
+use assay_run::failure::{Failure, code};
+use assay_run::integrity;
+use assay_run::targets::{self, Named};
+use clap_complete::engine::ArgValueCompleter;
 
-/// Block size that sizes are shown for when no target tells its own.
-const USUAL_BLOCK: u32 = 512;
+/// `assay explain`
+#[derive(clap::Args, Debug)]
+pub(crate) struct Explain {
+    /// A workload file, the name of a shipped one, or `certify`: all that `assay certify TARGETS` would do
+    #[arg(add = ArgValueCompleter::new(candidates::explained))]
+    pub workload: String,
+    /// What it would run on; nothing is opened for writing. More workloads before that are joined, as in run
+    #[arg(value_name = "WORKLOAD... TARGETS", add = ArgValueCompleter::new(candidates::workloads_and_targets))]
+    pub targets: Vec<String>,
+    /// The load as a multiple of the workload's 1x; for an ACT config, of ACT's: 2000 reads and 1000 writes a second on each device
+    #[arg(long, visible_alias = "at", value_name = "LOAD")]
+    pub load: Option<Multiple>,
+    #[command(flatten)]
+    pub pace: Pace,
+    #[command(flatten)]
+    pub judged: Judged,
+    /// Print the plan as JSON
+    #[arg(long)]
+    pub json: bool,
+}
 
 /// Prints the plan.
-pub fn explain(args: &cli::Explain) -> Result<u8, Failure> {
-    if args.workload == complete::CERTIFY {
-        return super::steps::explain(args);
+pub(crate) fn explain(args: &Explain) -> Result<u8, Failure> {
+    if args.workload == candidates::CERTIFY {
+        if !args.judged.criteria.is_empty() {
+            return Err(Failure::usage(
+                "certify judges by its workload's own criteria: write yours as [[criterion]] of a file, not as --criterion",
+            ));
+        }
+        return steps::explain(&args.targets, args.load, &args.pace, args.json);
     }
     let asked = Asking::of(&args.workload, &args.targets)?;
     let named = targets::named(&asked.names)?;
@@ -34,49 +59,6 @@ pub fn explain(args: &cli::Explain) -> Result<u8, Failure> {
         show(&text(&plan, &named, &sizes));
     }
     Ok(code::DONE)
-}
-
-/// Size and block size of each target, where it has one before it is made.
-pub fn sizes_of(named: &[(String, Named)]) -> Result<Vec<Option<(u64, u32)>>, Failure> {
-    let sizes: Vec<Option<(u64, u32)>> = named.iter().map(|(_, named)| size_of(named)).collect();
-    if let Some((name, _)) = named
-        .iter()
-        .zip(&sizes)
-        .find(|((_, named), size)| matches!(named, Named::Path(_)) && size.is_none())
-        .map(|(name, _)| name)
-    {
-        return Err(Failure::usage(format!(
-            "target {} cannot be examined: it does not exist or is no device or file",
-            one_line(name)
-        )));
-    }
-    Ok(sizes)
-}
-
-/// The largest block of the targets.
-pub fn block(sizes: &[Option<(u64, u32)>]) -> u32 {
-    sizes.iter().flatten().map(|(_, block)| *block).max().unwrap_or(USUAL_BLOCK)
-}
-
-fn size_of(named: &Named) -> Option<(u64, u32)> {
-    match named {
-        Named::Simulated(spec) => Some((spec.geometry().size, spec.geometry().block)),
-        Named::Null(geometry) => Some((geometry.size, geometry.block)),
-        Named::Path(path) => {
-            let print = probe::target(&Roots::host(), path);
-            Some((print.size?, print.logical_block.and_then(|b| u32::try_from(b).ok()).unwrap_or(USUAL_BLOCK)))
-        }
-    }
-}
-
-/// Bytes per second read and written, and written over the whole run, by the streams that have a rate.
-pub fn totals(plan: &Plan, block: u32) -> (f64, f64, f64) {
-    let per_second = |direction| {
-        let streams = plan.streams.iter().filter(|stream| stream.direction() == Some(direction));
-        streams.filter_map(|stream| Plan::bytes_per_second(stream, block)).sum::<f64>()
-    };
-    let (read, written) = (per_second(Direction::Read), per_second(Direction::Write));
-    (read, written, written * plan.length().as_secs_f64())
 }
 
 fn derived(plan: &Plan, block: u32) -> serde_json::Value {
@@ -99,24 +81,6 @@ fn derived(plan: &Plan, block: u32) -> serde_json::Value {
         "destroys_data": plan.writes(),
         "streams": plan.streams.iter().map(stream).collect::<Vec<_>>(),
     })
-}
-
-/// Lines of the plan. Names in it are somebody's words: none of them makes a line of its own.
-#[derive(Default)]
-pub struct Lines(pub String);
-
-impl Lines {
-    /// A line.
-    pub fn add(&mut self, line: impl std::fmt::Display) {
-        self.0 += &one_line(line);
-        self.0.push('\n');
-    }
-
-    /// With an empty line before it.
-    pub fn head(&mut self, line: impl std::fmt::Display) {
-        self.0.push('\n');
-        self.add(line);
-    }
 }
 
 fn text(plan: &Plan, named: &[(String, Named)], sizes: &[Option<(u64, u32)>]) -> String {
@@ -158,12 +122,6 @@ fn text(plan: &Plan, named: &[(String, Named)], sizes: &[Option<(u64, u32)>]) ->
         out.head("reads only: nothing is destroyed");
     }
     out.0
-}
-
-/// A line about a criterion: as the log has it, and as a percentile where it is one.
-pub(super) fn in_words(criterion: &assay_base::Criterion) -> String {
-    let percentile = criterion.bound.as_percentile().map(|words| format!(" ({words})"));
-    format!("  {criterion}{}", percentile.unwrap_or_default())
 }
 
 fn streams(plan: &Plan, block: u32, out: &mut Lines) {
@@ -233,14 +191,6 @@ fn per_second(plan: &Plan, direction: Direction, rate: f64) -> String {
         (false, true) => format!("{scheduled} and {endless}"),
         (false, false) => endless,
     }
-}
-
-/// Why the target would not be written as it stands.
-pub fn refusal(named: &Named) -> Option<String> {
-    let Named::Path(path) = named else { return None };
-    let exam = Gate::host().examine(path);
-    let rule = exam.rules.iter().find(|rule| !rule.passes())?;
-    Some(format!("{} is refused as it stands, rule {}: {}", shown(path), rule.id, rule.evidence))
 }
 
 fn closed(stream: &Stream) -> String {

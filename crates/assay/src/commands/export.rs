@@ -1,18 +1,77 @@
 //! `assay export LOG --to FORMAT`: formats of the log itself are written as it is read, those of the judgement from that.
 
-use super::{print, result};
 use crate::act;
-use crate::cli::{self, Format};
-use crate::failure::{Failure, code, shown};
-use crate::{logfile, rundir};
-use assay_formats::act::log::Unit;
+use crate::stdout::print;
+use assay_formats::act::log;
 use assay_formats::export::{Csv, Fio, Hgrm, Hlog, Sink};
 use assay_judge::{Judgement, render};
 use assay_record::{Entry, Header};
+use assay_run::failure::{Failure, code, shown};
+use assay_run::{reading, results, rundir};
 use std::fmt::Write;
+use std::path::PathBuf;
+
+/// `assay export`
+#[derive(clap::Args, Debug)]
+pub(crate) struct Export {
+    /// A run log, or the run directory that holds it
+    pub log: PathBuf,
+    /// The format
+    #[arg(long, value_name = "FORMAT")]
+    pub to: Format,
+    /// Unit of an act-log's histograms and of hgrm's values [default: ms]
+    #[arg(long, value_name = "UNIT")]
+    pub unit: Option<Unit>,
+    /// Which step of a certification
+    #[arg(long, value_name = "N")]
+    pub step: Option<u32>,
+    /// Whose percentiles, for hgrm [default: the stream of the first criterion]
+    #[arg(long, value_name = "NAME")]
+    pub stream: Option<String>,
+}
+
+/// What a log can be exported to.
+#[derive(Clone, Copy, Debug, clap::ValueEnum)]
+pub(crate) enum Format {
+    /// A log as ACT 6.6 writes it, for its act_latency.py
+    ActLog,
+    /// A row for each stream on each target in each interval
+    Csv,
+    /// The judgement, as `assay judge --json` prints it
+    Json,
+    /// Percentiles of one stream's response as HdrHistogram prints them
+    Hgrm,
+    /// HdrHistogram's interval log, tagged with the streams
+    Hlog,
+    /// What fio --output-format=json prints, a job for each stream
+    FioJson,
+    /// Test results: a suite for each step, a case for each criterion
+    Junit,
+    /// Verdict, criteria, percentiles and slices for an issue or a wiki
+    Markdown,
+}
+
+/// Units of ACT's histograms.
+#[derive(Clone, Copy, Debug, Default, clap::ValueEnum)]
+pub enum Unit {
+    /// Milliseconds
+    #[default]
+    Ms,
+    /// Microseconds
+    Us,
+}
+
+impl From<Unit> for log::Unit {
+    fn from(unit: Unit) -> Self {
+        match unit {
+            Unit::Ms => Self::Milliseconds,
+            Unit::Us => Self::Microseconds,
+        }
+    }
+}
 
 /// Writes the log to standard output in the format asked for.
-pub fn export(args: &cli::Export) -> Result<u8, Failure> {
+pub(crate) fn export(args: &Export) -> Result<u8, Failure> {
     if args.stream.is_some() && !matches!(args.to, Format::Hgrm) {
         return Err(Failure::usage("--stream is for --to hgrm; the other formats hold every stream"));
     }
@@ -22,7 +81,7 @@ pub fn export(args: &cli::Export) -> Result<u8, Failure> {
         ));
     }
     match args.to {
-        Format::ActLog => act::export::act_log(args),
+        Format::ActLog => act::export::act_log(&args.log, args.step, args.unit.unwrap_or_default().into()),
         Format::Json => judged(args, render::json),
         Format::Junit => judged(args, render::junit),
         Format::Markdown => judged(args, render::markdown),
@@ -31,36 +90,33 @@ pub fn export(args: &cli::Export) -> Result<u8, Failure> {
 }
 
 /// What is made of the judgement holds every step.
-fn judged(
-    args: &cli::Export,
-    render: impl FnOnce(&Judgement, &mut dyn Write) -> std::fmt::Result,
-) -> Result<u8, Failure> {
+fn judged(args: &Export, render: impl FnOnce(&Judgement, &mut dyn Write) -> std::fmt::Result) -> Result<u8, Failure> {
     if args.step.is_some() {
         return Err(Failure::usage("--step is for formats that hold one step; this one holds them all"));
     }
-    let judgement = result::judge(&rundir::log_in(&args.log), None)?;
+    let judgement = results::judge(&rundir::log_in(&args.log), None)?;
     let mut text = String::new();
     render(&judgement, &mut text).map_err(|_| Failure::bug("a judgement that cannot be rendered"))?;
     print(&text);
     Ok(code::DONE)
 }
 
-fn sink(args: &cli::Export, header: &Header) -> Box<dyn Sink> {
+fn sink(args: &Export, header: &Header) -> Box<dyn Sink> {
     let started = header.created.parse::<jiff::Timestamp>().ok();
     match args.to {
         Format::Csv => Box::new(Csv::default()),
-        Format::Hgrm => Box::new(Hgrm::new(args.stream.clone(), Unit::from(args.unit.unwrap_or_default()))),
+        Format::Hgrm => Box::new(Hgrm::new(args.stream.clone(), args.unit.unwrap_or_default().into())),
         Format::Hlog => Box::new(Hlog::new(started.map(|at| at.as_millisecond() as f64 / 1000.0))),
         _ => Box::new(Fio::new(started.map(jiff::Timestamp::as_second))),
     }
 }
 
-fn of_log(args: &cli::Export) -> Result<u8, Failure> {
+fn of_log(args: &Export) -> Result<u8, Failure> {
     let path = rundir::log_in(&args.log);
     let wrong = |why: String| Failure::workload(format!("{}: {why}", shown(&path)));
     // A distribution or a time line is of one step; a table and a list of jobs have room for several.
     let one_step = matches!(args.to, Format::Hgrm | Format::Hlog);
-    let mut reader = logfile::read(&path)?;
+    let mut reader = reading::read(&path)?;
     let (mut found, mut inside, mut step, mut text) = (None::<Box<dyn Sink>>, false, None, String::new());
     while let Some(entry) = reader.next_entry().map_err(|e| wrong(e.to_string()))? {
         let told = match entry {

@@ -1,26 +1,34 @@
 //! `assay watch`: what a run in another terminal, or in none, is doing; and its result once it has ended.
 
-use super::{result, show};
-use crate::cli;
-use crate::failure::{Failure, shown};
-use crate::logfile::{self, is_being_written};
-use crate::observer::Observer;
+use super::result;
 use crate::progress::Progress;
-use crate::rundir;
+use crate::stdout::show;
+use assay_judge::Options;
 use assay_record::{Entry, Reader};
-use std::fs::File;
+use assay_run::failure::{Failure, shown};
+use assay_run::judging::Log;
+use assay_run::observer::Observer;
+use assay_run::rundir;
 use std::io::{self, BufReader, Read};
+use std::path::PathBuf;
 use std::time::Duration;
+
+/// `assay watch`
+#[derive(clap::Args, Debug)]
+pub(crate) struct Watch {
+    /// The run's directory, or the run.jsonl in it
+    pub dir: PathBuf,
+}
 
 /// Between two looks at a log that has not grown.
 const LOOK: Duration = Duration::from_millis(200);
 
 /// Follows the run in a directory to its end and prints its result; the exit code is the verdict's.
-pub fn watch(args: &cli::Watch) -> Result<u8, Failure> {
+pub(crate) fn watch(args: &Watch) -> Result<u8, Failure> {
     let path = rundir::log_in(&args.dir);
-    let file = logfile::open(&path)?;
+    let log = Log::open(&path)?;
     let mut progress = Progress::new(false);
-    let mut reader = Reader::new(BufReader::with_capacity(1 << 16, Growing { file }));
+    let mut reader = Reader::new(BufReader::with_capacity(1 << 16, Growing { log: &log }));
     let mut begun = false;
     let failed = |e: io::Error| Failure::host(format!("the log {} cannot be followed: {e}", shown(&path)));
     while let Some(item) = reader.next_entry().map_err(failed)? {
@@ -41,22 +49,22 @@ pub fn watch(args: &cli::Watch) -> Result<u8, Failure> {
         }
     }
     progress.finish();
-    let judgement = result::judge(&path, None)?;
+    let judgement = log.judge(Options::default())?;
     show(&result::text(&judgement, &args.dir.to_string_lossy())?);
     Ok(judgement.verdict.exit_code())
 }
 
 /// A file that has not ended while somebody writes it.
-struct Growing {
-    file: File,
+struct Growing<'a> {
+    log: &'a Log,
 }
 
-impl Read for Growing {
+impl Read for Growing<'_> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         loop {
             // Asked first: what was written before the writer went away is still read.
-            let grows = is_being_written(&self.file);
-            let n = self.file.read(buffer)?;
+            let grows = self.log.is_being_written();
+            let n = self.log.read(buffer)?;
             if n > 0 || !grows {
                 return Ok(n);
             }

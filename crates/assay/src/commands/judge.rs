@@ -1,42 +1,60 @@
 //! `assay judge`: the verdict from a log alone.
 
-use super::{print, result, show};
-use crate::failure::Failure;
-use crate::{act, cli, logfile, rundir};
-use assay_base::Span;
+use super::result;
+use crate::stdout::{print, show};
+use assay_base::{Measure, Span};
 use assay_judge::Options;
-use assay_record::Entry;
-use std::path::Path;
+use assay_run::failure::Failure;
+use assay_run::judging::Log;
+use assay_run::{results, rundir};
+use std::path::PathBuf;
+
+/// `assay judge`
+#[derive(clap::Args, Debug)]
+pub(crate) struct Judge {
+    /// A run log, the run directory that holds it, or a log that ACT 3.0 to 6.6 wrote
+    pub log: PathBuf,
+    /// Length of the judging window, instead of the log's
+    #[arg(long, value_name = "TIME")]
+    pub slice: Option<Span>,
+    /// Judge the device's service time instead of the response time
+    #[arg(long = "judge", value_name = "MEASURE")]
+    pub judge_on: Option<Measure>,
+    /// Print the table of all slices
+    #[arg(long)]
+    pub table: bool,
+    /// Print the judgement as JSON
+    #[arg(long)]
+    pub json: bool,
+}
 
 /// Judges a log and prints the judgement; the exit code is the verdict's.
-pub fn judge(args: &cli::Judge) -> Result<u8, Failure> {
+pub(crate) fn judge(args: &Judge) -> Result<u8, Failure> {
     let options = Options { judge_on: args.judge_on, slice: args.slice, ..Options::default() };
-    let log = rundir::log_in(&args.log);
-    result::tell_if_it_goes_on(&log);
+    if args.slice.is_some_and(Span::is_zero) {
+        return Err(Failure::usage("a slice of 0s holds nothing to judge"));
+    }
+    let log = result::open(&rundir::log_in(&args.log))?;
     if let Some(slice) = args.slice {
         fits(slice, &log)?;
     }
-    let judgement = result::judge_with(&log, options)?;
+    let judgement = log.judge(options)?;
     match (args.json, args.table) {
-        (true, _) => print(&result::json(&judgement)?),
-        (false, true) => show(&result::table(&judgement)?),
+        (true, _) => print(&results::json(&judgement)?),
+        (false, true) => show(&results::table(&judgement)?),
         (false, false) => show(&result::text(&judgement, &args.log.to_string_lossy())?),
     }
     Ok(judgement.verdict.exit_code())
 }
 
 /// An interval goes whole to the slice it begins in, so slices are made of whole ones. A log of ACT is rounded, as ACT does.
-fn fits(slice: Span, log: &Path) -> Result<(), Failure> {
-    if slice.is_zero() {
-        return Err(Failure::usage("a slice of 0s holds nothing to judge"));
-    }
-    if act::judge::is_one(log) {
+fn fits(slice: Span, log: &Log) -> Result<(), Failure> {
+    if log.is_of_act() {
         return Ok(());
     }
     // What is no log is told when it is judged.
-    let Ok(Some(Ok(Entry::Header(header)))) = logfile::read(log)?.next_entry() else { return Ok(()) };
-    let interval = Span::from_ns(header.interval_ns);
-    match slice.as_ns().is_multiple_of(header.interval_ns.max(1)) {
+    let Some(interval) = log.interval()? else { return Ok(()) };
+    match slice.as_ns().is_multiple_of(interval.as_ns().max(1)) {
         true => Ok(()),
         false => Err(Failure::usage(format!("a slice of {slice} is no multiple of the log's interval, {interval}"))),
     }

@@ -4,26 +4,44 @@
 //! run directory, and keeps the path in `limit.json`, from which an interrupted search goes on, and for people in `limit.html`.
 
 use super::several::{Several, keep, kept};
-use super::{print_json, result, show};
-use crate::cli;
-use crate::failure::{Failure, one_line, shown};
-use crate::files;
+use crate::args::{self, Access, Judged, Output, Pace, Subject};
 use crate::progress::Progress;
 use crate::screen::tell;
+use crate::stdout::{print_json, show};
 use assay_base::{Multiple, Span};
 use assay_judge::limit::{Next, Outcome, Run, SCHEMA, Search, Trail, html};
 use assay_judge::{Verdict, for_a_shell};
+use assay_run::failure::{Failure, one_line, shown};
+use assay_run::files;
+use assay_run::results;
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
+
+/// `assay limit`
+#[derive(clap::Args, Debug)]
+pub(crate) struct Limit {
+    #[command(flatten)]
+    pub subject: Subject,
+    #[command(flatten)]
+    pub search: args::Search,
+    #[command(flatten)]
+    pub pace: Pace,
+    #[command(flatten)]
+    pub judged: Judged,
+    #[command(flatten)]
+    pub access: Access,
+    #[command(flatten)]
+    pub output: Output,
+}
 
 /// Characters of the longest bar.
 const BAR: usize = 40;
 
 /// Searches, shows the path, leaves it in the run directory. Exit code 0 when a load was found that passes, 10 when not even
 /// the lowest does, otherwise that of the run that proved nothing.
-pub fn limit(args: &cli::Limit) -> Result<u8, Failure> {
+pub(crate) fn limit(args: &Limit) -> Result<u8, Failure> {
     beginning(&args.search)?;
-    let task = (args.workload.as_str(), args.targets.as_slice());
+    let task = (args.subject.workload.as_str(), args.subject.targets.as_slice());
     let several = Several::open("limit", task, (&args.pace, &args.judged), &args.access, &args.output)?;
     let dir = several.directory()?;
     let mut progress = Progress::new(false);
@@ -47,7 +65,7 @@ pub fn limit(args: &cli::Limit) -> Result<u8, Failure> {
 const BEGINNING: Multiple = Multiple::whole(10);
 
 /// The load a search begins with.
-pub fn beginning(search: &cli::Search) -> Result<Multiple, Failure> {
+pub(crate) fn beginning(search: &args::Search) -> Result<Multiple, Failure> {
     match (search.from, search.to) {
         (Some(from), Some(to)) if from > to => {
             Err(Failure::usage(format!("--to {to} is below --from {from}, where the search begins")))
@@ -59,9 +77,9 @@ pub fn beginning(search: &cli::Search) -> Result<Multiple, Failure> {
 }
 
 /// The exit code of a search.
-pub fn code(outcome: Outcome) -> u8 {
+pub(crate) fn code(outcome: Outcome) -> u8 {
     match outcome {
-        Outcome::Between { .. } | Outcome::NeverFailed { .. } => crate::failure::code::DONE,
+        Outcome::Between { .. } | Outcome::NeverFailed { .. } => assay_run::failure::code::DONE,
         Outcome::NeverPassed { .. } => Verdict::Fail.exit_code(),
         Outcome::Stopped { verdict, .. } => verdict.exit_code(),
     }
@@ -72,18 +90,18 @@ const FILE: &str = "limit.json";
 const PAGE: &str = "limit.html";
 
 /// A search and where its path is kept.
-pub struct Searching<'a> {
+pub(crate) struct Searching<'a> {
     several: &'a Several<'a>,
-    search: &'a cli::Search,
+    search: &'a args::Search,
     dir: PathBuf,
     path: Trail,
 }
 
 impl<'a> Searching<'a> {
     /// Begins in `dir`, or goes on with the path that an earlier search left there.
-    pub fn begin(
+    pub(crate) fn begin(
         several: &'a Several<'a>,
-        search: &'a cli::Search,
+        search: &'a args::Search,
         dir: PathBuf,
         resumed: bool,
     ) -> Result<Searching<'a>, Failure> {
@@ -99,7 +117,7 @@ impl<'a> Searching<'a> {
             outcome: None,
             runs: Vec::new(),
         };
-        result::replaceable(&dir, &[FILE, PAGE])?;
+        results::replaceable(&dir, &[FILE, PAGE])?;
         let path = if resumed { earlier(&dir, several)? } else { fresh };
         let mut searching = Searching { several, search, dir, path };
         if resumed {
@@ -117,8 +135,8 @@ impl<'a> Searching<'a> {
     }
 
     /// Searches to the end.
-    pub fn run(&mut self, progress: &mut Progress) -> Result<Outcome, Failure> {
-        let cli::Search { to, resolution, .. } = *self.search;
+    pub(crate) fn run(&mut self, progress: &mut Progress) -> Result<Outcome, Failure> {
+        let args::Search { to, resolution, .. } = *self.search;
         let search = Search::start(beginning(self.search)?, resolution).resume(self.path.observations());
         let mut search = match to {
             Some(to) => search.up_to(to),

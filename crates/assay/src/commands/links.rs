@@ -1,14 +1,20 @@
 //! `assay links`: the names of ACT's tools in a directory, each leading here. `act_latency.py` is a script, since people start
 //! it as an argument of Python, which a program is not.
 
-use super::show;
-use crate::cli;
-use crate::failure::{Failure, code, shown};
-use crate::files;
+use crate::stdout::show;
+use assay_run::failure::{Failure, code, shown};
+use assay_run::files;
 use std::fs;
 use std::io;
 use std::os::unix::fs::symlink;
-use std::path::Path;
+use std::path::{Path, PathBuf};
+
+/// `assay links`
+#[derive(clap::Args, Debug)]
+pub(crate) struct Links {
+    /// Where to; made if it is not there. Nothing that is there is replaced
+    pub dir: PathBuf,
+}
 
 /// Names that are links.
 const LINKS: [&str; 4] = ["act_storage", "act_index", "act_prep", "act_latency"];
@@ -27,7 +33,7 @@ os.execv(program, [program] + sys.argv[1:])
 "#;
 
 /// Makes what is not there yet. What is there and something else is never replaced.
-pub fn links(args: &cli::Links) -> Result<u8, Failure> {
+pub(crate) fn links(args: &Links) -> Result<u8, Failure> {
     let dir = &args.dir;
     let failed = |path: &Path, e: io::Error| Failure::host(format!("{} cannot be made: {e}", shown(path)));
     let program =

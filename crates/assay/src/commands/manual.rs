@@ -1,17 +1,37 @@
 //! `assay completions` and `assay man`: both are made of the command line itself, so that neither can be out of date.
 
-use super::{print, show};
-use crate::cli::{self, Cli};
-use crate::failure::{Failure, code, shown};
+use crate::complete;
 use crate::screen::tell;
-use crate::{complete, files};
+use crate::stdout::{print, show};
 use assay_judge::for_a_shell;
-use clap::CommandFactory;
+use assay_run::failure::{Failure, code, shown};
+use assay_run::files;
 use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
 
+/// `assay completions`
+#[derive(clap::Args, Debug)]
+pub(crate) struct Completions {
+    /// For which shell
+    pub shell: clap_complete::Shell,
+}
+
+/// `assay man`
+#[derive(clap::Args, Debug)]
+#[command(after_help = "\
+To read one now: assay man certify | man -l -
+To have them all: assay man --out ~/.local/share/man/man1, as root /usr/local/share/man/man1; then: man assay-certify")]
+pub(crate) struct Man {
+    /// Print the page of this verb [default: the page of the program]
+    #[arg(conflicts_with = "out")]
+    pub verb: Option<String>,
+    /// Write the page of the program and one of each verb into this directory; it is made, and older pages are replaced
+    #[arg(long, value_name = "DIR")]
+    pub out: Option<PathBuf>,
+}
+
 /// Prints the script by which one shell asks this program.
-pub fn completions(args: &cli::Completions) -> Result<u8, Failure> {
+pub(crate) fn completions(args: &Completions) -> Result<u8, Failure> {
     print(&complete::script(&args.shell.to_string(), &program())?);
     Ok(code::DONE)
 }
@@ -24,9 +44,8 @@ fn program() -> String {
     place.map_or_else(|| "assay".to_owned(), |place| place.to_string_lossy().into_owned())
 }
 
-/// Prints the page of the program or of a verb, or writes all of them into a directory.
-pub fn man(args: &cli::Man) -> Result<u8, Failure> {
-    let mut command = Cli::command();
+/// Prints the page of the program or of a verb, or writes all of them into a directory. `command` is the command line as a whole.
+pub(crate) fn man(args: &Man, mut command: clap::Command) -> Result<u8, Failure> {
     command.build();
     let all = || command.get_subcommands().filter(|verb| verb.get_name() != "help");
     let Some(dir) = &args.out else {

@@ -1,17 +1,39 @@
 //! `assay prep`: clean and salt.
 
-use super::{print, print_json, run};
-use crate::cli;
-use crate::failure::{Failure, code, one_line};
-use crate::prepare::{self, prepare};
+use super::run;
+use crate::args::Access;
+use crate::candidates;
 use crate::progress::Progress;
-use crate::records::Records;
-use crate::signals;
-use crate::targets::{self, Wish};
+use crate::stdout::{print, print_json};
 use assay_base::Bytes;
+use assay_run::failure::{Failure, code, one_line};
+use assay_run::prepare::{self, prepare};
+use assay_run::records::Records;
+use assay_run::signals;
+use assay_run::targets::{self, Wish};
+use clap_complete::engine::ArgValueCompleter;
+
+/// `assay prep`
+#[derive(clap::Args, Debug)]
+pub(crate) struct Prep {
+    /// Devices or files to prepare, in parallel
+    #[arg(required = true, add = ArgValueCompleter::new(candidates::devices))]
+    pub targets: Vec<String>,
+    /// Discard everything first (TRIM), so that the device knows what is free
+    #[arg(long)]
+    pub discard: bool,
+    /// Leave out the first pass, which writes zeros
+    #[arg(long)]
+    pub skip_zero: bool,
+    /// Print the preparation records as JSON
+    #[arg(long)]
+    pub json: bool,
+    #[command(flatten)]
+    pub access: Access,
+}
 
 /// Prepares the targets in parallel and keeps a record of each.
-pub fn prep(args: &cli::Prep) -> Result<u8, Failure> {
+pub(crate) fn prep(args: &Prep) -> Result<u8, Failure> {
     // From the beginning: discarding takes minutes, and a Ctrl-C meanwhile means all of it.
     let stop = signals::watch().map_err(|e| Failure::host(format!("signals cannot be watched: {e}")))?;
     let named = targets::named(&args.targets)?;

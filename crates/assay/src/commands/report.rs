@@ -1,29 +1,43 @@
 //! `assay report`: one self-contained HTML file from a log, beside the log unless another place is named.
 
-use super::{print, result, show, write_new};
-use crate::cli;
-use crate::failure::{Failure, code, shown};
-use crate::{files, rundir};
+use super::result;
+use crate::stdout::{print, show};
 use assay_base::Measure;
+use assay_judge::Options;
+use assay_run::failure::{Failure, code, shown};
+use assay_run::{files, results, rundir};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
+
+/// `assay report`
+#[derive(clap::Args, Debug)]
+pub(crate) struct Report {
+    /// A run log, or the run directory that holds it
+    pub log: PathBuf,
+    /// Where to write, a file that does not exist yet; - for standard output [default: report.html in the run directory, where it
+    /// is written anew; beside a log of another name NAME.html]
+    #[arg(long, value_name = "FILE")]
+    pub out: Option<PathBuf>,
+    /// Judge the device's service time instead of the response time
+    #[arg(long = "judge", value_name = "MEASURE")]
+    pub judge_on: Option<Measure>,
+}
 
 /// How the log of a run directory is called.
 const LOG: &str = "run.jsonl";
 
 /// Writes the report and names its path.
-pub fn report(args: &cli::Report) -> Result<u8, Failure> {
+pub(crate) fn report(args: &Report) -> Result<u8, Failure> {
     let log = rundir::log_in(&args.log);
-    result::tell_if_it_goes_on(&log);
-    let judgement = result::judge(&log, args.judge_on)?;
-    let html = result::html(&judgement)?;
+    let judgement = result::open(&log)?.judge(Options { judge_on: args.judge_on, ..Options::default() })?;
+    let html = results::html(&judgement)?;
     let path = match &args.out {
         Some(out) if out.as_os_str() == "-" => {
             print(&html);
             return Ok(code::DONE);
         }
         Some(out) => {
-            write_new(out, &html)?;
+            results::write_new(out, &html)?;
             out.clone()
         }
         None => beside(&log, args.judge_on, &html)?,
@@ -46,5 +60,5 @@ fn beside(log: &Path, judge_on: Option<Measure>, html: &str) -> Result<PathBuf, 
     let mut name: OsString = log.file_name().unwrap_or_default().to_owned();
     name.push(format!("{judged}.html"));
     let path = log.with_file_name(name);
-    write_new(&path, html).map_err(|failure| failure.advised(advice)).map(|()| path)
+    results::write_new(&path, html).map_err(|failure| failure.advised(advice)).map(|()| path)
 }

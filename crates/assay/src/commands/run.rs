@@ -1,29 +1,58 @@
 //! `assay run`: one run of one workload.
 
 use super::result;
-use crate::cli;
-use crate::drive::{Drive, drive};
-use crate::failure::{Failure, shown};
-use crate::logfile::{LogFile, Unfinished};
+use crate::args::{Access, Judged, Output, Pace};
+use crate::candidates;
 use crate::progress::Progress;
-use crate::records::Records;
-use crate::resume::Held;
-use crate::rundir;
-use crate::schedulers::Schedulers;
 use crate::screen::tell;
-use crate::signals;
-use crate::signing::Signer;
-use crate::targets::{self, Named, Targets, Wish};
-use crate::workloads;
-use assay_base::Span;
+use assay_base::{Multiple, Span};
 use assay_judge::for_a_shell;
 use assay_model::workload::{Adjust, Workload};
 use assay_model::{PhaseKind, Plan, merge};
 use assay_record::StepHead;
-use std::path::Path;
+use assay_run::drive::{Drive, drive};
+use assay_run::failure::{Failure, shown};
+use assay_run::logfile::LogFile;
+use assay_run::records::Records;
+use assay_run::results;
+use assay_run::resume::Held;
+use assay_run::rundir;
+use assay_run::schedulers::Schedulers;
+use assay_run::signals;
+use assay_run::signing::Signer;
+use assay_run::targets::{self, Named, Targets, Wish};
+use assay_run::unfinished::Unfinished;
+use assay_run::workloads;
+use clap_complete::engine::ArgValueCompleter;
+use std::path::{Path, PathBuf};
+
+/// `assay run`
+#[derive(clap::Args, Debug)]
+pub(crate) struct Run {
+    /// A workload file, or the name of a shipped one (`assay workloads`)
+    #[arg(add = ArgValueCompleter::new(candidates::workloads))]
+    pub workload: String,
+    /// What to run it on; more workloads before that run at the same time, each stream under its workload's name
+    #[arg(value_name = "WORKLOAD... TARGETS", add = ArgValueCompleter::new(candidates::workloads_and_targets))]
+    pub targets: Vec<String>,
+    /// The load as a multiple of the workload's 1x; for an ACT config, of ACT's: 2000 reads and 1000 writes a second on each device
+    #[arg(long, value_name = "LOAD")]
+    pub load: Option<Multiple>,
+    /// Sign verdict.json with this minisign secret key; read before anything else is done
+    #[arg(long, value_name = "KEY")]
+    pub sign: Option<PathBuf>,
+    #[command(flatten)]
+    pub pace: Pace,
+    #[command(flatten)]
+    pub judged: Judged,
+    #[command(flatten)]
+    pub access: Access,
+    #[command(flatten)]
+    pub output: Output,
+}
 
 /// Runs it, judges it, leaves log, verdict and report in the run directory.
-pub fn run(args: &cli::Run) -> Result<u8, Failure> {
+pub(crate) fn run(args: &Run) -> Result<u8, Failure> {
     let signer = Signer::asked(args.sign.as_deref())?;
     let asked = Asking::of(&args.workload, &args.targets)?;
     if asked.names.is_empty() {
@@ -48,7 +77,7 @@ pub fn run(args: &cli::Run) -> Result<u8, Failure> {
         spin: args.output.spin(),
         limits: args.output.limits(),
         step: None,
-        watermarks: crate::header::short(plan.measured(), asked.duration()).into_iter().collect(),
+        watermarks: assay_run::header::short(plan.measured(), asked.duration()).into_iter().collect(),
         prepared: prepared(&opened),
         measured_before_ns: None,
         signer: signer.as_ref().map(Signer::id),
@@ -61,7 +90,7 @@ pub fn run(args: &cli::Run) -> Result<u8, Failure> {
             (dir, log, plan)
         }
         Some(dir) => {
-            result::may_be_left(dir)?;
+            results::may_be_left(dir)?;
             let log = Unfinished::open(&rundir::log_in(dir))?;
             let asked = Asked { plan: &plan, step: None, targets: &opened, seed: args.pace.seed.is_some() };
             let rest = asked.rest(log.steps().last(), dir)?;
@@ -75,7 +104,7 @@ pub fn run(args: &cli::Run) -> Result<u8, Failure> {
 
 /// Workloads and the targets they are to run on, as a command line names them.
 #[derive(Debug)]
-pub struct Asking {
+pub(crate) struct Asking {
     workloads: Vec<Workload>,
     /// The targets: those that are named, or the workload's own.
     pub names: Vec<String>,
@@ -83,7 +112,7 @@ pub struct Asking {
 
 impl Asking {
     /// Reads the workloads, of which there may be several in front of the targets.
-    pub fn of(first: &str, rest: &[String]) -> Result<Asking, Failure> {
+    pub(crate) fn of(first: &str, rest: &[String]) -> Result<Asking, Failure> {
         let (words, targets) = workloads::among(first, rest);
         let workloads = words.into_iter().map(workloads::find).collect::<Result<Vec<_>, _>>()?;
         let names = if targets.is_empty() { workloads[0].targets.clone() } else { targets.to_vec() };
@@ -100,12 +129,12 @@ impl Asking {
     }
 
     /// The plan of all of them together, judged by what is typed where something is.
-    pub fn plan(
+    pub(crate) fn plan(
         &self,
         named: &[(String, Named)],
         load: Option<assay_base::Multiple>,
-        pace: &cli::Pace,
-        judged: &cli::Judged,
+        pace: &Pace,
+        judged: &Judged,
     ) -> Result<Plan, Failure> {
         self.merged(named, load, pace)?.judged_by(&judged.criteria).map_err(Failure::workload)
     }
@@ -114,7 +143,7 @@ impl Asking {
         &self,
         named: &[(String, Named)],
         load: Option<assay_base::Multiple>,
-        pace: &cli::Pace,
+        pace: &Pace,
     ) -> Result<Plan, Failure> {
         if let [workload] = self.workloads.as_slice() {
             return plan(workload, named, load, pace);
@@ -123,7 +152,7 @@ impl Asking {
             return Err(Failure::usage("--load is of one workload; of several, each has the load that its file says"));
         }
         let seed = seed(pace.seed.or(self.workloads[0].seed), named);
-        let pace = cli::Pace { seed: Some(seed), ..pace.clone() };
+        let pace = Pace { seed: Some(seed), ..pace.clone() };
         let plans = self.workloads.iter().map(|workload| plan(workload, named, None, &pace));
         merge(plans.collect::<Result<_, _>>()?).map_err(Failure::workload)
     }
@@ -144,18 +173,18 @@ impl Asking {
 }
 
 /// A plan as the log has it.
-pub fn json_of(plan: &Plan) -> Result<serde_json::Value, Failure> {
+pub(crate) fn json_of(plan: &Plan) -> Result<serde_json::Value, Failure> {
     serde_json::to_value(plan).map_err(|e| Failure::bug(format!("a plan that is not JSON: {e}")))
 }
 
 /// What makes a run another one, whatever its length and seed.
-pub fn decisive(plan: &serde_json::Value) -> [serde_json::Value; 7] {
+pub(crate) fn decisive(plan: &serde_json::Value) -> [serde_json::Value; 7] {
     ["streams", "criteria", "targets", "load", "slice", "interval", "verify"].map(|key| plan[key].clone())
 }
 
 /// What is left of an interrupted step.
 #[derive(Debug)]
-pub struct Rest {
+pub(crate) struct Rest {
     /// The plan of the segment that continues it.
     pub plan: Plan,
     /// Measured time that stands before it.
@@ -164,7 +193,7 @@ pub struct Rest {
 
 /// What a command would run, to be held against what a log holds.
 #[derive(Debug)]
-pub struct Asked<'a> {
+pub(crate) struct Asked<'a> {
     /// The plan of the whole step.
     pub plan: &'a Plan,
     /// Step of a certification.
@@ -177,7 +206,7 @@ pub struct Asked<'a> {
 
 impl Asked<'_> {
     /// Refuses where the log in `dir` holds another run.
-    pub fn same(&self, held: &Held, dir: &Path) -> Result<(), Failure> {
+    pub(crate) fn same(&self, held: &Held, dir: &Path) -> Result<(), Failure> {
         let plan = self.plan;
         let step = |head: Option<&StepHead>| {
             head.map_or("a run of its own".to_owned(), |step| {
@@ -202,7 +231,7 @@ impl Asked<'_> {
     }
 
     /// The rest of the plan, of which the log in `dir` already holds `held`. Its seed goes on from the first segment's.
-    pub fn rest(&self, held: Option<&Held>, dir: &Path) -> Result<Rest, Failure> {
+    pub(crate) fn rest(&self, held: Option<&Held>, dir: &Path) -> Result<Rest, Failure> {
         let held = held.ok_or_else(|| other(dir, "it is empty"))?;
         if held.is_over() {
             return Err(complete(dir));
@@ -219,23 +248,23 @@ impl Asked<'_> {
 }
 
 /// Nothing of the run in `dir` is left.
-pub fn complete(dir: &Path) -> Failure {
+pub(crate) fn complete(dir: &Path) -> Failure {
     let typed = for_a_shell(&dir.to_string_lossy());
     Failure::usage(format!("{} is complete: there is nothing to resume; see assay judge {typed}", shown(dir)))
 }
 
 /// A directory that cannot be continued.
-pub fn other(dir: &Path, what: &str) -> Failure {
+pub(crate) fn other(dir: &Path, what: &str) -> Failure {
     let dir = shown(dir);
     Failure::usage(format!("{dir} holds another run: {what}; repeat the command it was started with"))
 }
 
 /// The plan of a workload on these targets, with what the command line changes.
-pub fn plan(
+pub(crate) fn plan(
     workload: &Workload,
     named: &[(String, Named)],
     load: Option<assay_base::Multiple>,
-    pace: &cli::Pace,
+    pace: &Pace,
 ) -> Result<Plan, Failure> {
     let seed = seed(pace.seed.or(workload.seed), named);
     let adjust = Adjust { load, ..pace.adjust(workload, seed, named.len().max(1) as u16) };
@@ -244,7 +273,7 @@ pub fn plan(
 
 /// The seed that was asked for. A simulation without one is the same each time; a real run gets one of its own, printed
 /// with the result.
-pub fn seed(asked: Option<u64>, named: &[(String, Named)]) -> u64 {
+pub(crate) fn seed(asked: Option<u64>, named: &[(String, Named)]) -> u64 {
     asked.unwrap_or_else(|| match named.first() {
         Some((_, Named::Path(_) | Named::Null(_))) => {
             let since = assay_device::clock::wall().duration_since(std::time::UNIX_EPOCH);
@@ -256,7 +285,7 @@ pub fn seed(asked: Option<u64>, named: &[(String, Named)]) -> u64 {
 }
 
 /// What is recorded of the targets' preparation.
-pub fn prepared(targets: &Targets) -> Vec<Option<assay_record::Preparation>> {
+pub(crate) fn prepared(targets: &Targets) -> Vec<Option<assay_record::Preparation>> {
     let records = Records::host();
     targets.real().iter().map(|real| records.preparation(real, tell)).collect()
 }

@@ -1,23 +1,25 @@
 //! Several runs of one workload on the same targets, each in a directory of its own: what `limit` and `curve` have in common.
 
-use super::{result, run};
-use crate::cli;
-use crate::drive::{Drive, drive};
-use crate::failure::{Failure, shown};
-use crate::files;
-use crate::logfile::{self, LogFile};
+use super::run;
+use crate::args::{Access, Judged, Output, Pace};
 use crate::progress::Progress;
-use crate::rundir;
-use crate::schedulers::Schedulers;
 use crate::screen::tell;
-use crate::signals::{self, StopCell};
-use crate::targets::{self, Named, Targets, Wish};
-use crate::workloads;
 use assay_base::{Multiple, Span};
 use assay_judge::{Judgement, Verdict};
 use assay_model::Plan;
 use assay_model::workload::Workload;
 use assay_record::Entry;
+use assay_run::drive::{Drive, drive};
+use assay_run::failure::{Failure, shown};
+use assay_run::files;
+use assay_run::logfile::LogFile;
+use assay_run::reading;
+use assay_run::results::leave;
+use assay_run::rundir;
+use assay_run::schedulers::Schedulers;
+use assay_run::signals::{self, StopCell};
+use assay_run::targets::{self, Named, Targets, Wish};
+use assay_run::workloads;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use std::path::{Path, PathBuf};
@@ -27,11 +29,11 @@ use std::path::{Path, PathBuf};
 const RUN: Span = Span::from_secs(6 * 3600);
 
 /// What stays the same from run to run. The targets are opened once, after every rule was asked.
-pub struct Several<'a> {
-    access: &'a cli::Access,
-    output: &'a cli::Output,
-    pace: cli::Pace,
-    judged: &'a cli::Judged,
+pub(crate) struct Several<'a> {
+    access: &'a Access,
+    output: &'a Output,
+    pace: Pace,
+    judged: &'a Judged,
     workload: Workload,
     named: Vec<(String, Named)>,
     opened: Targets,
@@ -48,12 +50,12 @@ pub struct Several<'a> {
 
 impl<'a> Several<'a> {
     /// Opens the targets for `verb`. Without `pace.measure` each run measures what the workload says, six hours at most.
-    pub fn open(
+    pub(crate) fn open(
         verb: &str,
         (workload, targets): (&str, &[String]),
-        (pace, judged): (&cli::Pace, &'a cli::Judged),
-        access: &'a cli::Access,
-        output: &'a cli::Output,
+        (pace, judged): (&Pace, &'a Judged),
+        access: &'a Access,
+        output: &'a Output,
     ) -> Result<Several<'a>, Failure> {
         let workload = workloads::find(workload)?;
         let names = if targets.is_empty() { workload.targets.clone() } else { targets.to_vec() };
@@ -61,7 +63,7 @@ impl<'a> Several<'a> {
             return Err(Failure::usage(format!("{verb} needs a target: a device, a file or sim:flash")));
         }
         let named = targets::named(&names)?;
-        let pace = cli::Pace { measure: Some(pace.measure.unwrap_or(workload.duration.min(RUN))), ..pace.clone() };
+        let pace = Pace { measure: Some(pace.measure.unwrap_or(workload.duration.min(RUN))), ..pace.clone() };
         let plan = run::plan(&workload, &named, Some(Multiple::ONE), &pace)?;
         let plan = plan.judged_by(&judged.criteria).map_err(Failure::workload)?;
         if !plan.can_be_scaled() {
@@ -98,7 +100,7 @@ impl<'a> Several<'a> {
     }
 
     /// How long each run measures, and why, for whoever waits.
-    pub fn length(&self) -> String {
+    pub(crate) fn length(&self) -> String {
         let (measured, own) = (self.plan.measured(), self.workload.duration);
         let why = match own.cmp(&measured) {
             _ if measured != own.min(RUN) => "as asked by --for".to_owned(),
@@ -110,16 +112,22 @@ impl<'a> Several<'a> {
 
     /// Whether what an earlier call kept is of the same task: the workload and its targets, the length of a run, the sum of the
     /// plan, which an earlier version did not keep, and the seed, where one was asked for.
-    pub fn goes_on(&self, (workload, targets): (&str, &[String]), run_ns: u64, plan: Option<&str>, seed: u64) -> bool {
+    pub(crate) fn goes_on(
+        &self,
+        (workload, targets): (&str, &[String]),
+        run_ns: u64,
+        plan: Option<&str>,
+        seed: u64,
+    ) -> bool {
         (workload, targets, run_ns) == (&self.plan.name, &self.names, self.plan.measured().as_ns())
             && plan.is_none_or(|sum| sum == self.plan_sum)
             && (self.pace.seed.is_none() || self.plan.seed == seed)
     }
 
     /// Refuses where the runs in `dir` were made on other devices than the names stand for today.
-    pub fn same_targets(&self, dir: &Path) -> Result<(), Failure> {
-        for run in logfile::runs_in(dir) {
-            if let Some(Ok(Entry::Header(head))) = logfile::read(&run.join("run.jsonl"))?.next_entry().ok().flatten() {
+    pub(crate) fn same_targets(&self, dir: &Path) -> Result<(), Failure> {
+        for run in reading::runs_in(dir) {
+            if let Some(Ok(Entry::Header(head))) = reading::read(&run.join("run.jsonl"))?.next_entry().ok().flatten() {
                 self.opened.differ_from(&head.targets).map_or(Ok(()), |what| Err(run::other(&run, &what)))?;
             }
         }
@@ -127,7 +135,7 @@ impl<'a> Several<'a> {
     }
 
     /// The directory of all runs: the one that is continued, or a new one.
-    pub fn directory(&self) -> Result<PathBuf, Failure> {
+    pub(crate) fn directory(&self) -> Result<PathBuf, Failure> {
         match &self.output.resume {
             Some(dir) => Ok(dir.clone()),
             None => rundir::create(&self.planned, self.output.out.is_some()),
@@ -137,12 +145,12 @@ impl<'a> Several<'a> {
     /// Runs that an earlier call began below `dir` and was killed in, before it could keep their verdict, and that failed by what
     /// their logs hold: each with its load. `known` are the directories of those whose verdict was kept. What did not fail is run
     /// again.
-    pub fn failed_unkept(&self, dir: &Path, known: &[&Path]) -> Vec<(Multiple, Judgement, PathBuf)> {
+    pub(crate) fn failed_unkept(&self, dir: &Path, known: &[&Path]) -> Vec<(Multiple, Judgement, PathBuf)> {
         let is_known = |run: &Path| known.iter().any(|known| known.file_name() == run.file_name());
         let mut failed = Vec::new();
-        for run in logfile::runs_in(dir).into_iter().filter(|run| !is_known(run)) {
+        for run in reading::runs_in(dir).into_iter().filter(|run| !is_known(run)) {
             // One that was killed before its first line was whole says nothing.
-            let Ok((judgement, _)) = result::leave(&run, self.output.judge_on) else { continue };
+            let Ok((judgement, _)) = leave(&run, self.output.judge_on, tell) else { continue };
             if let (Verdict::Fail, Ok(load)) = (judgement.verdict, judgement.load.parse()) {
                 failed.push((load, judgement, run));
             }
@@ -151,14 +159,14 @@ impl<'a> Several<'a> {
     }
 
     /// One run at `load` with this seed, in a new directory `below/name`, judged.
-    pub fn run(
+    pub(crate) fn run(
         &self,
         below: &Path,
         name: &str,
         (load, seed): (Multiple, u64),
         progress: &mut Progress,
     ) -> Result<(Judgement, PathBuf), Failure> {
-        let pace = cli::Pace { seed: Some(seed), ..self.pace.clone() };
+        let pace = Pace { seed: Some(seed), ..self.pace.clone() };
         let plan = run::plan(&self.workload, &self.named, Some(load), &pace)?;
         let plan = plan.judged_by(&self.judged.criteria).map_err(Failure::workload)?;
         let dir = rundir::create(&below.join(name), false)?;
@@ -169,14 +177,14 @@ impl<'a> Several<'a> {
             spin: self.output.spin(),
             limits: self.output.limits(),
             step: None,
-            watermarks: crate::header::short(plan.measured(), self.workload.duration).into_iter().collect(),
+            watermarks: assay_run::header::short(plan.measured(), self.workload.duration).into_iter().collect(),
             prepared: run::prepared(&self.opened),
             measured_before_ns: None,
             signer: None,
             readings: None,
         };
         drive(&plan, &self.opened, &how, &mut log, progress, &self.stop)?;
-        let (judgement, _) = result::leave(&dir, self.output.judge_on)?;
+        let (judgement, _) = leave(&dir, self.output.judge_on, tell)?;
         Ok((judgement, dir))
     }
 }
@@ -185,13 +193,13 @@ impl<'a> Several<'a> {
 const LARGEST: u64 = 256 << 20;
 
 /// Writes a document whole or not at all.
-pub fn keep<T: Serialize>(file: &Path, document: &T) -> Result<(), Failure> {
+pub(crate) fn keep<T: Serialize>(file: &Path, document: &T) -> Result<(), Failure> {
     let write = || files::replace(file, &serde_json::to_vec_pretty(document)?);
     write().map_err(|e| Failure::host(format!("{} cannot be written: {e}", shown(file))))
 }
 
 /// Reads what an earlier call kept; `same` says whether it is of the same task.
-pub fn kept<T: DeserializeOwned>(file: &Path, same: impl Fn(&T) -> bool) -> Result<T, Failure> {
+pub(crate) fn kept<T: DeserializeOwned>(file: &Path, same: impl Fn(&T) -> bool) -> Result<T, Failure> {
     let unusable = |why: &dyn std::fmt::Display| Failure::usage(format!("{} cannot be continued: {why}", shown(file)));
     files::check(file).map_err(|e| unusable(&e))?;
     let text = files::text(file, LARGEST).map_err(|e| unusable(&e))?;

@@ -1,14 +1,14 @@
 //! `assay explain certify TARGET…`: all that a certification would do to these targets, step by step: time, bytes, what is judged.
 //! The figures come from the plans that `certify` would run.
 
-use super::explain::{Lines, block, refusal, sizes_of, totals};
-use super::{print_json, show};
-use crate::cli;
-use crate::failure::{Failure, code};
-use crate::procedure::{Procedure, Step};
-use crate::targets::{self, Named};
-use assay_base::{Bytes, Direction, Span};
+use super::outline::{Lines, block, in_words, refusal, sizes_of, totals};
+use crate::args::Pace;
+use crate::stdout::{print_json, show};
+use assay_base::{Bytes, Direction, Multiple, Span};
 use assay_model::Plan;
+use assay_run::failure::{Failure, code};
+use assay_run::procedure::{Procedure, Step};
+use assay_run::targets::{self, Named};
 
 /// The speed that the time of a preparation is told for: nobody knows the drive's own before it is written.
 const EXAMPLE_SPEED: u64 = 1_000_000_000;
@@ -23,24 +23,19 @@ struct Explained {
     steps: Vec<(Step, Plan)>,
 }
 
-/// Prints what a certification would do. Writes nothing.
-pub fn explain(args: &cli::Explain) -> Result<u8, Failure> {
-    if !args.judged.criteria.is_empty() {
-        return Err(Failure::usage(
-            "certify judges by its workload's own criteria: write yours as [[criterion]] of a file, not as --criterion",
-        ));
-    }
-    let (procedure, names) = Procedure::of(&args.targets, false, args.load)?;
+/// Prints what a certification of these words of a command line would do. Writes nothing.
+pub(crate) fn explain(words: &[String], load: Option<Multiple>, pace: &Pace, json: bool) -> Result<u8, Failure> {
+    let (procedure, names) = Procedure::of(words, false, load)?;
     let named = targets::named(&names)?;
     let sizes = sizes_of(&named)?;
-    let seed = super::run::seed(args.pace.seed.or(procedure.workload.seed), &[]);
-    let steps = procedure.steps(named.len().max(1) as u16, args.pace.measure)?;
+    let seed = super::run::seed(pace.seed.or(procedure.workload.seed), &[]);
+    let steps = procedure.steps(named.len().max(1) as u16, pace.measure)?;
     let planned = |step: Step| {
-        procedure.plan(&step, args.pace.adjust(&procedure.workload, seed, step.targets)).map(|plan| (step, plan))
+        procedure.plan(&step, pace.adjust(&procedure.workload, seed, step.targets)).map(|plan| (step, plan))
     };
     let steps = steps.into_iter().map(planned).collect::<Result<Vec<_>, _>>()?;
     let explained = Explained { procedure, named, sizes, steps };
-    match args.json {
+    match json {
         true => print_json(&explained.json())?,
         false => show(&explained.text()),
     }
@@ -134,7 +129,7 @@ impl Explained {
         if let Some((_, plan)) = self.steps.iter().find(|(step, _)| !step.stress) {
             let slice = plan.slice.human();
             out.head(format_args!("a load test passes when all of this holds, in every slice of {slice} by itself"));
-            plan.criteria.iter().for_each(|criterion| out.add(super::explain::in_words(criterion)));
+            plan.criteria.iter().for_each(|criterion| out.add(in_words(criterion)));
             out.add("  at least 99.9% of the operations that are due are issued, and none fails");
         }
         if self.steps.iter().any(|(step, _)| step.stress) {

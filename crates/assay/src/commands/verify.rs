@@ -1,15 +1,35 @@
 //! `assay verify`: is this certificate what its log says, and was it a certification?
 
-use super::{print, print_json};
-use crate::certificate::{LARGEST, Standing, examine};
-use crate::cli;
-use crate::failure::{Failure, one_line, shown};
-use crate::files;
-use crate::signing;
+use crate::stdout::{print, print_json};
+use assay_run::certificate::{LARGEST, Standing, examine};
+use assay_run::failure::{Failure, one_line, shown};
+use assay_run::files;
+use assay_run::signing;
 use std::path::{Path, PathBuf};
 
+/// `assay verify`
+#[derive(clap::Args, Debug)]
+#[command(after_help = "\
+Exit codes:
+  0 a certification, passed   1 a certification, failed   2 not to be trusted
+  3 true to its log, and no certification: simulated, quick, short, overridden, cut, or another workload
+
+Without --key nothing speaks for who made the files: whoever can write both can make a pair that fits.")]
+pub(crate) struct Verify {
+    /// The verdict.json of a run, or the run directory that holds it
+    pub certificate: PathBuf,
+    /// The log it was made of [default: run.jsonl beside it]
+    pub log: Option<PathBuf>,
+    /// It must be signed (verdict.json.minisig beside it) by this minisign public key: the key, or a file that holds it
+    #[arg(long, value_name = "PUBKEY")]
+    pub key: Option<String>,
+    /// Print the answer as JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
 /// Answers in words and by the exit code; what cannot be read is not to be trusted either.
-pub fn verify(args: &cli::Verify) -> Result<u8, Failure> {
+pub(crate) fn verify(args: &Verify) -> Result<u8, Failure> {
     let certificate = match args.certificate.is_dir() {
         true => args.certificate.join("verdict.json"),
         false => args.certificate.clone(),
@@ -17,7 +37,7 @@ pub fn verify(args: &cli::Verify) -> Result<u8, Failure> {
     let log = args.log.clone().unwrap_or_else(|| certificate.with_file_name("run.jsonl"));
     let key = args.key.as_deref().map(signing::public_key).transpose()?;
     let signed = signing::beside(&certificate);
-    let standing = answer(&certificate, &crate::rundir::log_in(&log), key.as_ref(), &signed);
+    let standing = answer(&certificate, &assay_run::rundir::log_in(&log), key.as_ref(), &signed);
     let standing = standing.unwrap_or_else(Standing::Untrusted);
     let signature = match (&key, &standing) {
         (Some(_), Standing::Untrusted(_)) => "asked for",
@@ -35,7 +55,7 @@ fn answer(certificate: &Path, log: &Path, key: Option<&signing::PublicKey>, sign
         let text = files::text(signed, signing::LARGEST).map_err(|e| format!("{}: {e}", shown(signed)))?;
         signing::check(key, &text, &bytes)?;
     }
-    if let (Some(key), Some(signer)) = (key, crate::certificate::signer(&bytes)) {
+    if let (Some(key), Some(signer)) = (key, assay_run::certificate::signer(&bytes)) {
         let named = signing::id_of(key);
         if signer != named {
             return Err(format!("it names {signer} as the key that signs it, this is {named}"));
@@ -55,7 +75,7 @@ fn read(path: &Path) -> Result<Vec<u8>, String> {
     })
 }
 
-fn tell(args: &cli::Verify, standing: &Standing, signature: &str) -> Result<(), Failure> {
+fn tell(args: &Verify, standing: &Standing, signature: &str) -> Result<(), Failure> {
     let (word, why): (&str, &str) = match standing {
         Standing::Pass => ("pass", "a certification that was passed; its log gives the same, byte for byte"),
         Standing::Fail => ("fail", "a certification that was failed; its log gives the same, byte for byte"),

@@ -1,12 +1,24 @@
 //! `assay workloads`: what comes with the program.
 
-use super::{print, print_json};
-use crate::cli;
-use crate::failure::{Failure, code};
-use crate::workloads::{SHIPPED, find};
+use crate::candidates;
+use crate::stdout::{print, print_json};
+use assay_run::failure::{Failure, code};
+use assay_run::workloads::{SHIPPED, find};
+use clap_complete::engine::ArgValueCandidates;
+
+/// `assay workloads`
+#[derive(clap::Args, Debug)]
+pub(crate) struct Workloads {
+    /// Print the text of this one, to copy and change
+    #[arg(add = ArgValueCandidates::new(candidates::shipped))]
+    pub name: Option<String>,
+    /// Print as JSON
+    #[arg(long)]
+    pub json: bool,
+}
 
 /// Lists the shipped workloads, or prints the text of one.
-pub fn workloads(args: &cli::Workloads) -> Result<u8, Failure> {
+pub(crate) fn workloads(args: &Workloads) -> Result<u8, Failure> {
     if let Some(name) = &args.name {
         let names = || SHIPPED.iter().map(|(name, _)| *name).collect::<Vec<_>>().join(", ");
         let (_, text) = SHIPPED.iter().find(|(shipped, _)| shipped == name).ok_or_else(|| {

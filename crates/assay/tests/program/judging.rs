@@ -188,3 +188,45 @@ fn judging_service_instead_is_named() {
     assert_eq!(criterion["outcome"], "pass", "{criterion}");
     assert!(criterion["title"].as_str().unwrap().contains("service"), "{criterion}");
 }
+
+/// Counts how often a file is opened, by whomever.
+struct Opened(rustix::fd::OwnedFd);
+
+impl Opened {
+    fn watch(path: &std::path::Path) -> Opened {
+        use rustix::fs::inotify::{self, CreateFlags, WatchFlags};
+        let fd = inotify::init(CreateFlags::NONBLOCK | CreateFlags::CLOEXEC).unwrap();
+        inotify::add_watch(&fd, path, WatchFlags::OPEN | WatchFlags::CLOSE).unwrap();
+        Opened(fd)
+    }
+
+    /// Since the last look. Closing is watched too: equal events that follow each other directly are told as one.
+    fn times(&self) -> usize {
+        let mut room = [std::mem::MaybeUninit::uninit(); 4096];
+        let mut reader = rustix::fs::inotify::Reader::new(&self.0, &mut room);
+        let mut times = 0;
+        while let Ok(event) = reader.next() {
+            times += usize::from(event.events().contains(rustix::fs::inotify::ReadFlags::OPEN));
+        }
+        times
+    }
+}
+
+#[test]
+fn a_log_is_opened_once_by_a_command_that_reads_it_once() {
+    let place = Place::new();
+    passed(&place, false);
+    let opened = Opened::watch(&place.path("run/run.jsonl"));
+    for args in [
+        &["judge", "run", "--slice", "10s"][..],
+        &["judge", "run", "--json"],
+        &["report", "run", "--out", "-"],
+        &["export", "run", "--to", "json"],
+        &["export", "run", "--to", "csv"],
+        &["watch", "run"],
+        &["verify", "run"],
+    ] {
+        place.assay(args);
+        assert_eq!(opened.times(), 1, "{args:?}");
+    }
+}

@@ -1,7 +1,6 @@
 //! Judging a log that ACT wrote, with the same rules as ours. What such a log cannot tell is not shown.
 
-use crate::failure::{Failure, shown};
-use crate::logfile;
+use crate::failure::Failure;
 use assay_base::{Criterion, Measure, Span};
 use assay_formats::act::import;
 use assay_formats::act::log::LogError;
@@ -9,37 +8,22 @@ use assay_judge::judgement::{Part, TimesSummary};
 use assay_judge::{Fold, Judgement, Options};
 use assay_record::{Entry, Header};
 use std::io::{BufReader, Read};
-use std::path::Path;
 
-/// A banner stands near the beginning.
-const START: u64 = 64 << 10;
 /// ACT's criteria are bounds on every hour.
 const SLICE: Span = Span::from_secs(3600);
 
-/// Whether the file is a log of ACT.
-pub fn is_one(log: &Path) -> bool {
-    let mut start = Vec::new();
-    let read = logfile::open(log).map(|file| file.take(START).read_to_end(&mut start));
-    matches!(read, Ok(Ok(_))) && import::looks_like(&start)
-}
-
-/// Judges it.
-pub fn judge(log: &Path, options: Options) -> Result<Judgement, Failure> {
-    judge_heard(log, options, &mut |_| Ok(()))
-}
-
-/// Judges it; `hear` is told of each entry as well.
-pub fn judge_heard(
-    log: &Path,
+/// Judges a log of ACT, which is called `name`; `hear` is told of each entry as well.
+pub(crate) fn judge(
+    name: &str,
+    log: impl Read,
     options: Options,
     hear: &mut dyn FnMut(&Entry) -> Result<(), String>,
 ) -> Result<Judgement, Failure> {
-    let file = logfile::open(log)?;
     let slice = options.slice.unwrap_or(SLICE);
     let asked = options.judge_on;
     // The importer makes whole report intervals of a slice.
     let mut fold = Fold::new(Options { slice: None, ..options });
-    let input = BufReader::with_capacity(1 << 20, file);
+    let input = BufReader::with_capacity(1 << 20, log);
     let (mut heard, mut head, mut unfit) = (Ok(()), None, None);
     let mut both = |mut entry: Entry| {
         if let Entry::Header(header) = &mut entry {
@@ -49,12 +33,12 @@ pub fn judge_heard(
         heard = std::mem::replace(&mut heard, Ok(())).and_then(|()| hear(&entry));
         fold.entry(&entry);
     };
-    import::entries(&shown(log), input, slice, &mut both).map_err(unreadable)?;
+    import::entries(name, input, slice, &mut both).map_err(unreadable)?;
     if let Some(why) = unfit {
         return Err(Failure::usage(why));
     }
-    heard.map_err(|why| Failure::workload(format!("{}: {why}", shown(log))))?;
-    let judgement = fold.finish().map_err(|e| Failure::workload(format!("{}: {e}", shown(log))))?;
+    heard.map_err(|why| Failure::workload(format!("{name}: {why}")))?;
+    let judgement = fold.finish().map_err(|e| Failure::workload(format!("{name}: {e}")))?;
     Ok(without_the_unknown(judgement, head.as_deref()))
 }
 

@@ -1,0 +1,52 @@
+//! Single blocks of a target, read one by one: those that a preparation wrote, and those that hold nothing.
+
+use crate::targets::Real;
+use assay_base::{BlockDevice, Completion, Device, Direction, Done, Geometry, Op, Span, Ticket, stamp};
+use assay_device::clock::Clock;
+use assay_device::facts::Slots;
+use assay_device::select::{AnyDevice, Choice, select};
+
+/// Blocks looked at before a record is believed: few enough for a second of a slow disk.
+const LOOKS: u64 = 64;
+
+/// Length of the blocks that are read back, each of which opens with a stamp, and how many there are.
+pub(crate) fn blocks(Geometry { size, block }: Geometry) -> (u32, u64) {
+    let len = stamp::EVERY.max(u64::from(block));
+    (len as u32, size / len)
+}
+
+/// Reads one block into the first buffer; `None` when `given_up` did not let it wait for that.
+pub(crate) fn read(
+    device: &mut AnyDevice,
+    clock: Clock,
+    offset: u64,
+    len: u32,
+    given_up: impl Fn() -> bool,
+) -> Option<Completion> {
+    let mut done = Done::new();
+    let op = Op { target: 0, direction: Direction::Read, durable: false, offset, len };
+    device.submit(clock.now(), Ticket(0), &op);
+    loop {
+        device.poll(clock.now(), &mut done);
+        match done.pop() {
+            Some(completion) => return Some(completion),
+            None if given_up() => return None,
+            None => device.wait(Span::from_ms(100)),
+        }
+    }
+}
+
+/// Offsets of blocks that hold nothing but zeros, of some evenly spread over the whole target. What cannot be read is not among
+/// them: a run will meet it.
+pub(crate) fn blank(real: &Real) -> Vec<u64> {
+    let (len, blocks) = blocks(real.target.geometry());
+    let (clock, slots) = (Clock::start(), Slots { count: 1, bytes: len });
+    let Ok(mut device) = select(Choice::Inline, vec![real.target.clone()], slots, clock) else { return Vec::new() };
+    let looks = LOOKS.min(blocks);
+    let places = (0..looks).map(|look| look * (blocks - 1) / (looks - 1).max(1) * u64::from(len));
+    let is_blank = |offset: &u64| {
+        let completion = read(&mut device, clock, *offset, len, || false);
+        completion.is_some_and(|done| done.result == Ok(len)) && device.buffer(Ticket(0)).iter().all(|byte| *byte == 0)
+    };
+    places.filter(is_blank).collect()
+}

@@ -1,0 +1,179 @@
+//! A directory that was opened once, and what is done in it: nothing here follows a link or overwrites what somebody else has made.
+#![allow(clippy::disallowed_methods, reason = "with `files`, the one place that opens files of ours")]
+
+use rustix::fd::OwnedFd;
+use rustix::fs::{AtFlags, FileType, Mode, OFlags, RenameFlags, Stat};
+use rustix::io::Errno;
+use std::ffi::{OsStr, OsString};
+use std::fs::File;
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU32, Ordering};
+
+/// Permissions of a new file, before the user's mask.
+const NEW: Mode = Mode::from_bits_retain(0o666);
+/// What opens a file of ours, whatever else.
+pub(super) const OURS: OFlags = OFlags::NOFOLLOW.union(OFlags::CLOEXEC).union(OFlags::NONBLOCK).union(OFlags::NOCTTY);
+
+/// A directory that was opened once.
+pub(super) struct Dir {
+    pub(super) fd: OwnedFd,
+}
+
+impl Dir {
+    /// The directory of a path, and the name in it.
+    pub(super) fn of(path: &Path) -> io::Result<(Dir, &OsStr)> {
+        let name = path.file_name().ok_or_else(|| io::Error::other("it names no file"))?;
+        let parent = path.parent().filter(|dir| !dir.as_os_str().is_empty()).unwrap_or(Path::new("."));
+        let fd = rustix::fs::open(parent, OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())?;
+        Ok((Dir { fd }, name))
+    }
+
+    pub(super) fn open(&self, name: &OsStr, flags: OFlags) -> Result<File, Errno> {
+        rustix::fs::openat(&self.fd, name, flags, NEW).map(File::from)
+    }
+
+    /// What has the name, itself and not what it leads to.
+    pub(super) fn stat(&self, name: &OsStr) -> io::Result<Option<Stat>> {
+        match rustix::fs::statat(&self.fd, name, AtFlags::SYMLINK_NOFOLLOW) {
+            Ok(stat) => Ok(Some(stat)),
+            Err(Errno::NOENT) => Ok(None),
+            Err(e) => Err(e.into()),
+        }
+    }
+
+    /// Where a symbolic link leads.
+    pub(super) fn target(&self, name: &OsStr) -> Option<PathBuf> {
+        let target = rustix::fs::readlinkat(&self.fd, name, Vec::new()).ok()?;
+        Some(PathBuf::from(OsString::from(String::from_utf8_lossy(target.as_bytes()).into_owned())))
+    }
+
+    /// The ordinary file with one name that is there, if anything is.
+    pub(super) fn ordinary(&self, name: &OsStr) -> io::Result<Option<Stat>> {
+        let Some(stat) = self.stat(name)? else { return Ok(None) };
+        match obstacle(&stat, self.target(name)) {
+            Some(what) => Err(in_the_way(&what)),
+            None => Ok(Some(stat)),
+        }
+    }
+
+    pub(super) fn taken(&self, name: &OsStr, stat: &Stat) -> io::Error {
+        let what = obstacle(stat, self.target(name)).map_or(String::new(), |what| format!(", as {what}"));
+        let text = format!("it is there already{what}, and existing files are never overwritten");
+        io::Error::new(io::ErrorKind::AlreadyExists, text)
+    }
+
+    /// Writes under a name of its own and takes the name when all is durable; `over` is the file that may be replaced.
+    pub(super) fn put(&self, name: &OsStr, bytes: &[u8], mode: Option<Mode>, over: bool) -> io::Result<()> {
+        let mut half = Half::new(self)?;
+        if let Some(mode) = mode {
+            rustix::fs::fchmod(&half.file, mode)?;
+        }
+        half.file.write_all(bytes)?;
+        // A name that reaches the disk before the data is that of an empty file.
+        half.file.sync_all()?;
+        half.take(name, over)?;
+        self.sync()
+    }
+
+    /// Makes durable which names it holds.
+    pub(super) fn sync(&self) -> io::Result<()> {
+        match self.open(OsStr::new("."), OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC) {
+            // A directory that may be written and not read cannot be synced.
+            Err(Errno::ACCESS) => Ok(()),
+            Err(e) => Err(e.into()),
+            Ok(dir) => match rustix::fs::fsync(&dir) {
+                // Some file systems in user space know no sync of a directory.
+                Err(Errno::INVAL | Errno::NOSYS) => Ok(()),
+                other => Ok(other?),
+            },
+        }
+    }
+}
+
+/// A file that is not yet whole; it goes again unless it takes a name.
+pub(super) struct Half<'a> {
+    dir: &'a Dir,
+    pub(super) name: OsString,
+    pub(super) file: File,
+    pub(super) taken: bool,
+}
+
+impl<'a> Half<'a> {
+    pub(super) fn new(dir: &'a Dir) -> io::Result<Half<'a>> {
+        static COUNT: AtomicU32 = AtomicU32::new(0);
+        for _ in 0..1000 {
+            let number = COUNT.fetch_add(1, Ordering::Relaxed);
+            let name = OsString::from(format!(".assay-{}-{number}.new", std::process::id()));
+            match dir.open(&name, OURS | OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL) {
+                Ok(file) => return Ok(Half { dir, name, file, taken: false }),
+                // Left by a process that was killed, or laid there by somebody: it is not ours to touch.
+                Err(Errno::EXIST) => {}
+                Err(e) => return Err(e.into()),
+            }
+        }
+        Err(Errno::EXIST.into())
+    }
+
+    /// Takes its name: over the file that is there, or only where nothing is.
+    pub(super) fn take(&mut self, name: &OsStr, over: bool) -> io::Result<()> {
+        let Dir { fd } = self.dir;
+        if over {
+            rustix::fs::renameat(fd, &self.name, fd, name)?;
+        } else {
+            match rustix::fs::renameat_with(fd, &self.name, fd, name, RenameFlags::NOREPLACE) {
+                // A file system that cannot promise that: the name is claimed first, and what we claimed is replaced.
+                Err(Errno::INVAL | Errno::NOSYS) => self.claim(name)?,
+                other => other?,
+            }
+        }
+        self.taken = true;
+        Ok(())
+    }
+
+    pub(super) fn claim(&self, name: &OsStr) -> io::Result<()> {
+        let Dir { fd } = self.dir;
+        drop(self.dir.open(name, OURS | OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL)?);
+        rustix::fs::renameat(fd, &self.name, fd, name).map_err(|e| {
+            // It is empty, and ours.
+            let _ = rustix::fs::unlinkat(fd, name, AtFlags::empty());
+            e.into()
+        })
+    }
+}
+
+impl Drop for Half<'_> {
+    fn drop(&mut self) {
+        if !self.taken {
+            let _ = rustix::fs::unlinkat(&self.dir.fd, &self.name, AtFlags::empty());
+        }
+    }
+}
+
+pub(super) fn kind(stat: &Stat) -> FileType {
+    FileType::from_raw_mode(stat.st_mode)
+}
+
+/// What lies there, in words; `None` for an ordinary file with one name.
+pub(super) fn obstacle(stat: &Stat, target: Option<PathBuf>) -> Option<String> {
+    let device = || format!("{}:{}", rustix::fs::major(stat.st_rdev), rustix::fs::minor(stat.st_rdev));
+    Some(match kind(stat) {
+        FileType::RegularFile if stat.st_nlink <= 1 => return None,
+        FileType::RegularFile => format!("one of {} names (hard links) of a file", stat.st_nlink),
+        FileType::Symlink => match target {
+            Some(target) => format!("a symbolic link to {:?}", target),
+            None => "a symbolic link".to_owned(),
+        },
+        FileType::Directory => "a directory".to_owned(),
+        FileType::Fifo => "a FIFO".to_owned(),
+        FileType::Socket => "a socket".to_owned(),
+        FileType::BlockDevice => format!("a block device ({})", device()),
+        FileType::CharacterDevice => format!("a character device ({})", device()),
+        FileType::Unknown => "something unknown".to_owned(),
+    })
+}
+
+pub(super) fn in_the_way(what: &str) -> io::Error {
+    let text = format!("{what} has its name, and only an ordinary file of our own is written; remove it");
+    io::Error::new(io::ErrorKind::AlreadyExists, text)
+}

@@ -1,0 +1,37 @@
+//! Facts of the machine and of its parts, as the log has them.
+
+use assay_device::probe;
+use assay_device::safety::Roots;
+use std::collections::BTreeMap;
+
+/// The machine, as far as it tells. A simulated run has none, so that it is the same everywhere.
+pub(crate) fn host(simulated: bool) -> BTreeMap<String, String> {
+    if simulated {
+        return BTreeMap::from([("simulated".into(), "yes".into())]);
+    }
+    let host = probe::host(&Roots::host());
+    let bytes = |n: Option<u64>| n.map(|n| assay_base::Bytes::new(n).human());
+    let facts = [
+        ("hostname", host.hostname),
+        ("kernel", host.kernel),
+        ("kernel command line", host.command_line),
+        ("cpu", host.cpu_model),
+        ("cpus", host.cpus.map(|n| n.to_string())),
+        ("numa nodes", host.numa_nodes.map(|n| n.to_string())),
+        ("governor", host.governor),
+        ("memory", bytes(host.memory)),
+        ("virtualised", host.virtualised.map(|v| if v { "yes".into() } else { "no".into() })),
+        ("product", host.product),
+        ("clocksource", host.clocksource),
+        ("transparent huge pages", host.huge_pages),
+        ("cgroup cpus", host.cgroup.cpus.map(|n| n.to_string())),
+        ("cgroup memory", bytes(host.cgroup.memory)),
+        ("memlock", bytes(host.memlock)),
+    ];
+    facts.into_iter().map(told).collect()
+}
+
+/// A fact by its name. What the machine does not tell is said to be absent: nothing is no answer.
+pub(crate) fn told((name, fact): (&str, Option<String>)) -> (String, String) {
+    (name.to_owned(), fact.filter(|fact| !fact.is_empty()).unwrap_or_else(|| "absent".to_owned()))
+}

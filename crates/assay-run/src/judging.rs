@@ -1,0 +1,138 @@
+//! A log that is judged, ours or one that ACT wrote: opened once, looked at as often as need be, and read through.
+
+use crate::failure::{Failure, shown};
+use crate::{act_log, ahead, certificate, reading};
+use assay_base::Span;
+use assay_formats::act::import;
+use assay_judge::compare::Sampled;
+use assay_judge::{Fold, Judgement, Options};
+use assay_record::{Entry, Reader};
+use std::fs::File;
+use std::io::{self, BufReader, Read, Seek};
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
+
+/// A banner of ACT stands near the beginning.
+const START: usize = 64 << 10;
+
+/// A log that is open.
+#[derive(Debug)]
+pub struct Log {
+    path: PathBuf,
+    file: File,
+    of_act: bool,
+}
+
+impl Log {
+    /// Opens the log at `path`.
+    ///
+    /// # Errors
+    /// There is none, or it is something else than a file.
+    pub fn open(path: &Path) -> Result<Log, Failure> {
+        let file = reading::open(path)?;
+        let of_act = start(&file).is_ok_and(|start| import::looks_like(&start));
+        Ok(Log { path: path.to_path_buf(), file, of_act })
+    }
+
+    /// Whether ACT wrote it.
+    pub fn is_of_act(&self) -> bool {
+        self.of_act
+    }
+
+    /// Whether somebody is writing it.
+    pub fn is_being_written(&self) -> bool {
+        reading::is_being_written(&self.file)
+    }
+
+    /// The opened file, from its beginning.
+    ///
+    /// # Errors
+    /// What the kernel says.
+    pub fn from_the_beginning(&self) -> Result<&File, Failure> {
+        (&self.file).rewind().map_err(|e| self.wrong(&e))?;
+        Ok(&self.file)
+    }
+
+    /// Reads on where it was read to before.
+    ///
+    /// # Errors
+    /// What the kernel says.
+    pub fn read(&self, buffer: &mut [u8]) -> io::Result<usize> {
+        (&self.file).read(buffer)
+    }
+
+    /// A reader of the lines of a log of ours, from its beginning.
+    ///
+    /// # Errors
+    /// What the kernel says.
+    pub fn reader(&self) -> Result<Reader<BufReader<&File>>, Failure> {
+        Ok(reading::reader(self.from_the_beginning()?))
+    }
+
+    /// The length of its intervals; `None` where it does not begin as a log of ours does.
+    ///
+    /// # Errors
+    /// What the kernel says.
+    pub fn interval(&self) -> Result<Option<Span>, Failure> {
+        match self.reader()?.next_entry() {
+            Ok(Some(Ok(Entry::Header(header)))) => Ok(Some(Span::from_ns(header.interval_ns))),
+            _ => Ok(None),
+        }
+    }
+
+    /// Judges it.
+    ///
+    /// # Errors
+    /// It cannot be read, or there is nothing to judge in it.
+    pub fn judge(&self, options: Options) -> Result<Judgement, Failure> {
+        let log = self.from_the_beginning()?;
+        if self.of_act {
+            return act_log::judge(&shown(&self.path), log, options, &mut |_| Ok(()));
+        }
+        Ok(certificate::judge(log, &options).map_err(|e| self.wrong(&e))?.judgement)
+    }
+
+    /// Judges it, and takes the samples that a comparison needs.
+    ///
+    /// # Errors
+    /// As [`judge`](Log::judge), or it holds no samples that can be compared.
+    pub fn sampled(&self) -> Result<(Judgement, Sampled), Failure> {
+        let log = self.from_the_beginning()?;
+        if self.of_act {
+            let mut sampled = Sampled::of_one_measure(import::counts_waiting);
+            let mut hear = |entry: &Entry| sampled.entry(entry);
+            let judgement = act_log::judge(&shown(&self.path), log, Options::default(), &mut hear)?;
+            return Ok((judgement, sampled));
+        }
+        let (mut fold, mut sampled) = (Fold::new(Options::default()), Sampled::default());
+        let read = ahead::each(&mut reading::reader(log), |item| {
+            if let Ok(entry) = item {
+                sampled.entry(entry)?;
+            }
+            fold.item(item);
+            Ok::<(), String>(())
+        });
+        read.map_err(|e| self.wrong(&e))?.map_err(|why| self.wrong(&why))?;
+        Ok((fold.finish().map_err(|e| self.wrong(&e))?, sampled))
+    }
+
+    fn wrong(&self, why: &dyn std::fmt::Display) -> Failure {
+        Failure::workload(format!("{}: {why}", shown(&self.path)))
+    }
+}
+
+/// The first bytes, wherever the file is read.
+fn start(file: &File) -> io::Result<Vec<u8>> {
+    let mut start = vec![0; START];
+    let mut length = 0;
+    while length < START {
+        match file.read_at(&mut start[length..], length as u64) {
+            Ok(0) => break,
+            Ok(n) => length += n,
+            Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
+            Err(e) => return Err(e),
+        }
+    }
+    start.truncate(length);
+    Ok(start)
+}

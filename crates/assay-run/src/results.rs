@@ -1,0 +1,86 @@
+//! What the end of a run leaves in its directory beside the log, and what is made of a judgement.
+
+use crate::failure::{Failure, shown};
+use crate::judging::Log;
+use crate::observer::Tell;
+use crate::{files, signing};
+use assay_base::Measure;
+use assay_judge::{Judgement, Options, for_a_shell};
+use std::path::Path;
+
+/// What the end of a run leaves in its directory, beside the log.
+const LEFT: [&str; 3] = ["verdict.json", "verdict.json.minisig", "report.html"];
+
+/// Refuses a directory in which the end of the run could not leave its files, before the run goes on.
+pub fn may_be_left(dir: &Path) -> Result<(), Failure> {
+    replaceable(dir, &LEFT)
+}
+
+/// Refuses a directory in which one of these files of ours could not be written.
+pub fn replaceable(dir: &Path, names: &[&str]) -> Result<(), Failure> {
+    names.iter().map(|name| dir.join(name)).try_for_each(|path| {
+        files::check(&path).map_err(|e| Failure::host(format!("{} cannot be written: {e}", shown(&path))))
+    })
+}
+
+/// Judges the log in `dir` and leaves verdict.json and report.html beside it; false where they could not be written, which is
+/// `tell`'s to say. Those of an interrupted run are replaced when it was continued: they are made of the log, which is only ever
+/// appended to.
+pub fn leave(dir: &Path, judge_on: Option<Measure>, tell: Tell) -> Result<(Judgement, bool), Failure> {
+    let judgement = judge(&dir.join("run.jsonl"), judge_on)?;
+    // A signature of what stood here before is none of this.
+    let signature = signing::beside(&dir.join("verdict.json"));
+    let unsigned = files::remove(&signature);
+    if let Err(e) = &unsigned {
+        tell(&format!("error: {} cannot be removed: {e}", shown(&signature)));
+    }
+    let verdict = leave_one(dir, "verdict.json", &json(&judgement)?, tell);
+    let report = leave_one(dir, "report.html", &html(&judgement)?, tell);
+    Ok((judgement, unsigned.is_ok() && verdict && report))
+}
+
+/// A result is there whole or not at all: neither half of it nor that of an earlier part of the run is taken for it.
+fn leave_one(dir: &Path, name: &str, text: &str, tell: Tell) -> bool {
+    let path = dir.join(name);
+    let Err(e) = files::replace(&path, text.as_bytes()) else { return true };
+    let _ = files::remove(&path);
+    let typed = for_a_shell(&dir.to_string_lossy());
+    tell(&format!(
+        "error: {} cannot be written: {e}\n  = the run log holds all of it; with room on its disk: assay judge {typed}, assay report {typed}",
+        shown(&path)
+    ));
+    false
+}
+
+/// Judges the log at `path`.
+pub fn judge(path: &Path, judge_on: Option<Measure>) -> Result<Judgement, Failure> {
+    Log::open(path)?.judge(Options { judge_on, ..Options::default() })
+}
+
+/// Writes a document to a new file. What is there is never overwritten, and nothing that is cut stays.
+pub fn write_new(path: &Path, text: &str) -> Result<(), Failure> {
+    let failed = |why: &dyn std::fmt::Display| Failure::host(format!("{} cannot be written: {why}", shown(path)));
+    files::create(path, text.as_bytes()).map_err(|e| failed(&e))
+}
+
+/// The table of all slices.
+pub fn table(judgement: &Judgement) -> Result<String, Failure> {
+    rendered(|out| assay_judge::render::table(judgement, out))
+}
+
+/// The judgement as one HTML file.
+pub fn html(judgement: &Judgement) -> Result<String, Failure> {
+    rendered(|out| assay_judge::render::html(judgement, out))
+}
+
+/// The judgement as JSON.
+pub fn json(judgement: &Judgement) -> Result<String, Failure> {
+    rendered(|out| assay_judge::render::json(judgement, out))
+}
+
+/// What a renderer writes.
+pub fn rendered(render: impl FnOnce(&mut String) -> std::fmt::Result) -> Result<String, Failure> {
+    let mut text = String::new();
+    render(&mut text).map_err(|_| Failure::bug("a judgement that cannot be rendered"))?;
+    Ok(text)
+}

@@ -1,0 +1,42 @@
+//! Checksums: BLAKE3 of bytes, of what can be read, and of what is read by somebody else.
+
+use assay_judge::judgement::LogSum;
+use std::io::{self, Read};
+
+/// BLAKE3 of some bytes, in hexadecimal.
+pub fn sum(bytes: &[u8]) -> String {
+    blake3::hash(bytes).to_hex().to_string()
+}
+
+/// BLAKE3 of all that can be read, in hexadecimal.
+pub fn sum_of(from: impl Read) -> io::Result<String> {
+    let mut hashing = Hashing::new(from);
+    io::copy(&mut hashing, &mut io::sink())?;
+    Ok(hashing.sum().blake3)
+}
+
+/// Counts and sums what is read through it.
+pub(crate) struct Hashing<R> {
+    inner: R,
+    hasher: blake3::Hasher,
+    bytes: u64,
+}
+
+impl<R> Hashing<R> {
+    pub(crate) fn new(inner: R) -> Hashing<R> {
+        Hashing { inner, hasher: blake3::Hasher::new(), bytes: 0 }
+    }
+
+    pub(crate) fn sum(self) -> LogSum {
+        LogSum { bytes: self.bytes, blake3: self.hasher.finalize().to_hex().to_string() }
+    }
+}
+
+impl<R: Read> Read for Hashing<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let read = self.inner.read(buffer)?;
+        self.hasher.update(&buffer[..read]);
+        self.bytes += read as u64;
+        Ok(read)
+    }
+}

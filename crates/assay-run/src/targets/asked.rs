@@ -1,0 +1,34 @@
+//! What a plan asks of its targets, and what the user allows for them.
+
+use crate::failure::Failure;
+use assay_base::Bytes;
+use assay_device::safety::{Examination, RuleId, Standing};
+use std::path::Path;
+
+/// What a plan asks of its targets.
+#[derive(Clone, Copy)]
+pub struct Wish<'a> {
+    /// Whether they are written.
+    pub writes: bool,
+    /// The smallest usable size, by block size.
+    pub smallest: &'a dyn Fn(u32) -> u64,
+    /// Where the log goes.
+    pub log_dir: &'a Path,
+}
+
+/// What the user allows for the targets.
+#[derive(Clone, Copy)]
+pub struct Allowed<'a> {
+    /// Consent tokens of the devices that may lose their data.
+    pub tokens: &'a [String],
+    /// Consents given in advance.
+    pub standing: &'a [Standing],
+    /// Safety rules that are overridden.
+    pub overrides: &'a [RuleId],
+    /// Size of a file that is made where none is.
+    pub create: Option<Bytes>,
+    /// Processes outside this container cannot be seen.
+    pub in_container: bool,
+    /// Has the last word before devices are overwritten: asks whoever sits there.
+    pub confirm: &'a dyn Fn(&[&Examination]) -> Result<(), Failure>,
+}

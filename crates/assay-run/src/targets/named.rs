@@ -1,0 +1,78 @@
+//! What the names of targets on a command line stand for, before anything is opened.
+
+use crate::failure::{Failure, one_line};
+use assay_base::{Bytes, Geometry};
+use assay_device::sim::Spec;
+use std::collections::BTreeMap;
+use std::os::unix::fs::{FileTypeExt, MetadataExt};
+use std::path::{Path, PathBuf};
+
+/// What a name on the command line stands for, before anything is opened.
+#[derive(Debug, Clone)]
+#[allow(clippy::large_enum_variant, reason = "there are as many as names on a command line")]
+pub enum Named {
+    /// `sim:…`
+    Simulated(Spec),
+    /// `null:SIZE`
+    Null(Geometry),
+    /// A path.
+    Path(PathBuf),
+}
+
+/// Block size of a null target.
+const NULL_BLOCK: u32 = 512;
+
+/// Reads the names of targets. Several families do not mix.
+pub fn named(names: &[String]) -> Result<Vec<(String, Named)>, Failure> {
+    let read = |name: &String| -> Result<(String, Named), Failure> {
+        let shown = one_line(name);
+        let named = if name.starts_with("sim:") {
+            Named::Simulated(name.parse().map_err(|e| Failure::usage(format!("{e}")))?)
+        } else if let Some(size) = name.strip_prefix("null:") {
+            let size: Bytes = size.parse().map_err(|e| Failure::usage(format!("target {shown}: {e}")))?;
+            if size.get() < u64::from(NULL_BLOCK) {
+                return Err(Failure::usage(format!("target {shown} is smaller than a block of {NULL_BLOCK} bytes")));
+            }
+            Named::Null(Geometry {
+                size: size.get() / u64::from(NULL_BLOCK) * u64::from(NULL_BLOCK),
+                block: NULL_BLOCK,
+            })
+        } else {
+            Named::Path(PathBuf::from(name))
+        };
+        Ok((name.clone(), named))
+    };
+    let all: Vec<(String, Named)> = names.iter().map(read).collect::<Result<_, _>>()?;
+    let family = |named: &Named| std::mem::discriminant(named);
+    if all.windows(2).any(|pair| family(&pair[0].1) != family(&pair[1].1)) {
+        return Err(Failure::usage(
+            "simulated, null and real targets keep different times and cannot be mixed in one run",
+        ));
+    }
+    if all.len() > 1024 {
+        return Err(Failure::usage("more than 1024 targets"));
+    }
+    let mut seen = BTreeMap::new();
+    for (name, named) in &all {
+        if let Named::Path(path) = named
+            && let Some(before) = seen.insert(what_is_at(path), name)
+        {
+            // As of rule S9: one medium by two names would count as two.
+            return Err(Failure::refused(format!(
+                "{} and {} are the same target: name it once; nothing was written",
+                one_line(before),
+                one_line(name)
+            )));
+        }
+    }
+    Ok(all)
+}
+
+/// What tells a target from others, by whatever name: a device's number, a file's place; the path where there is nothing yet.
+fn what_is_at(path: &Path) -> (u64, u64, PathBuf) {
+    match path.metadata() {
+        Ok(found) if found.file_type().is_block_device() => (found.rdev(), u64::MAX, PathBuf::new()),
+        Ok(found) => (found.dev(), found.ino(), PathBuf::new()),
+        Err(_) => (0, 0, path.to_owned()),
+    }
+}

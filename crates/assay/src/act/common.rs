@@ -1,0 +1,50 @@
+//! What the drop-ins have in common: their standard output, and what C programs know of errors and processors.
+
+use std::io::Write;
+
+/// The exit code where ACT has -1.
+pub(super) const MINUS_ONE: u8 = 255;
+
+/// Prints and flushes; false when nobody reads any more.
+pub(super) fn say(text: &str) -> bool {
+    let mut out = std::io::stdout().lock();
+    out.write_all(text.as_bytes()).and_then(|()| out.flush()).is_ok()
+}
+
+/// Number and text of an error of the operating system, as C's `strerror` has it.
+pub(super) fn errno(error: &std::io::Error) -> (i32, String) {
+    let number = error.raw_os_error().unwrap_or(0);
+    let text = error.to_string();
+    let text = text.split(" (os error").next().unwrap_or(&text).to_owned();
+    (number, text)
+}
+
+/// Processors that are online, which ACT counts: those this process may not use too (`taskset`, a cgroup).
+pub(super) fn processors() -> u32 {
+    let listed = std::fs::read_to_string("/sys/devices/system/cpu/online").ok().and_then(|text| listed(&text));
+    listed.unwrap_or_else(|| std::thread::available_parallelism().map_or(1, |n| n.get() as u32))
+}
+
+/// How many numbers a list of the kernel has: `0-3,8`.
+fn listed(text: &str) -> Option<u32> {
+    let count = |part: &str| {
+        let (from, to) = part.split_once('-').unwrap_or((part, part));
+        let (from, to) = (from.parse::<u32>().ok()?, to.parse::<u32>().ok()?);
+        to.checked_sub(from)?.checked_add(1)
+    };
+    text.trim().split(',').map(count).sum::<Option<u32>>().filter(|n| *n > 0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::listed;
+
+    #[test]
+    fn processors_are_counted_as_the_kernel_lists_them() {
+        for (text, count) in
+            [("0\n", Some(1)), ("0-3\n", Some(4)), ("0-1,4,8-15\n", Some(11)), ("", None), ("3-1", None), ("a", None)]
+        {
+            assert_eq!(listed(text), count, "{text:?}");
+        }
+    }
+}

@@ -1,0 +1,70 @@
+//! How a run is carried out, and where its results go.
+
+use assay_base::{Measure, Span};
+use assay_engine::Limits;
+use assay_engine::shell::Spin;
+use std::path::PathBuf;
+
+/// How a run is carried out and where its results go.
+#[derive(clap::Args, Debug, Clone, Default)]
+pub(crate) struct Output {
+    /// Worker threads, each with its own ring; chosen by the load when not given
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=256))]
+    pub workers: Option<u16>,
+    /// Before an operation is due, spin for this long instead of sleeping; when not given, as long as sleeps end late, and
+    /// 50us where a worker's operations are less than 30us apart; at most 1s
+    #[arg(long, value_name = "TIME", value_parser = spin)]
+    pub spin: Option<Span>,
+    /// At the end, wait at most this long for operations in flight, 100ms to 1h [default: 30s]
+    #[arg(long, value_name = "TIME", value_parser = patience)]
+    pub drain: Option<Span>,
+    /// An operation in flight for longer is stuck, and a failure; 100ms to 1h [default: 30s]
+    #[arg(long, value_name = "TIME", value_parser = patience)]
+    pub stuck: Option<Span>,
+    /// Run directory; must not exist yet [default: assay-runs/NAME-TIME]
+    #[arg(long, value_name = "DIR")]
+    pub out: Option<PathBuf>,
+    /// Go on with the interrupted run in this directory: repeat its command and add this
+    #[arg(long, value_name = "DIR", conflicts_with = "out")]
+    pub resume: Option<PathBuf>,
+    /// Go on in the background, where no closed terminal ends it; `assay watch` shows it
+    #[arg(long)]
+    pub detach: bool,
+    /// Print the result as JSON
+    #[arg(long)]
+    pub json: bool,
+    /// Judge the device's service time instead of the response time
+    #[arg(long = "judge", value_name = "MEASURE")]
+    pub judge_on: Option<Measure>,
+}
+
+impl Output {
+    /// How to wait, where that was asked for.
+    pub(crate) fn spin(&self) -> Option<Spin> {
+        self.spin.map(Spin::Fixed)
+    }
+
+    /// The limits of a run, as asked for.
+    pub(crate) fn limits(&self) -> Limits {
+        let usual = Limits::default();
+        Limits { drain: self.drain.unwrap_or(usual.drain), stuck: self.stuck.unwrap_or(usual.stuck), ..usual }
+    }
+}
+
+/// How long a worker may spin. Longer than a second is no waiting for a timer any more.
+fn spin(text: &str) -> Result<Span, String> {
+    let span: Span = text.parse().map_err(|e: assay_base::UnitError| e.to_string())?;
+    match span <= Span::from_secs(1) {
+        true => Ok(span),
+        false => Err("write 0s to 1s".to_owned()),
+    }
+}
+
+/// How long a device is waited for. With less than this every device is stuck, with more a hung one is never found out.
+fn patience(text: &str) -> Result<Span, String> {
+    let span: Span = text.parse().map_err(|e: assay_base::UnitError| e.to_string())?;
+    match (Span::from_ms(100)..=Span::from_secs(3600)).contains(&span) {
+        true => Ok(span),
+        false => Err("write 100ms to 1h".to_owned()),
+    }
+}

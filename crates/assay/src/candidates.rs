@@ -1,0 +1,77 @@
+//! What may stand for an argument: shipped workloads, files, devices and simulated targets where they belong. Nothing is opened: names
+//! of devices are those that the kernel lists.
+
+use assay_device::probe;
+use assay_device::safety::Roots;
+use assay_run::workloads::{self, SHIPPED};
+use clap_complete::engine::{CompletionCandidate, PathCompleter, ValueCompleter};
+use std::ffi::{OsStr, OsString};
+use std::path::Path;
+
+/// Targets that need no device.
+const INVENTED: [(&str, &str); 4] = [
+    ("sim:flash", "a simulated drive that holds its load"),
+    ("sim:flash-worn", "a simulated drive that degrades after five hours"),
+    ("sim:disk", "a simulated disk that turns"),
+    ("null:1GiB", "nothing at all: what this machine can issue"),
+];
+/// In place of a workload: the whole certification.
+pub(crate) const CERTIFY: &str = "certify";
+
+/// Names that come with the program.
+pub(crate) fn shipped() -> Vec<CompletionCandidate> {
+    let candidate = |name: &str| {
+        let described = workloads::find(name).map(|workload| workload.description).unwrap_or_default();
+        CompletionCandidate::new(name).help(Some(described.into()))
+    };
+    SHIPPED.iter().map(|(name, _)| candidate(name)).collect()
+}
+
+/// A shipped workload, or a file.
+pub(crate) fn workloads(current: &OsStr) -> Vec<CompletionCandidate> {
+    beginning(current, shipped()).into_iter().chain(files(current, is_workload)).collect()
+}
+
+/// As [`workloads`], and what stands for the whole certification.
+pub(crate) fn explained(current: &OsStr) -> Vec<CompletionCandidate> {
+    let certify = CompletionCandidate::new(CERTIFY).help(Some("what a certification would do".into()));
+    beginning(current, vec![certify]).into_iter().chain(workloads(current)).collect()
+}
+
+/// A device, a file, or one of the invented ones.
+pub(crate) fn targets(current: &OsStr) -> Vec<CompletionCandidate> {
+    let invented = INVENTED.map(|(name, what)| CompletionCandidate::new(name).help(Some(what.into())));
+    beginning(current, invented.into()).into_iter().chain(devices(current)).collect()
+}
+
+/// What may follow the first workload, or stand alone where a workload may be left out.
+pub(crate) fn workloads_and_targets(current: &OsStr) -> Vec<CompletionCandidate> {
+    beginning(current, shipped()).into_iter().chain(targets(current)).collect()
+}
+
+/// A device that the kernel lists, or a file.
+pub(crate) fn devices(current: &OsStr) -> Vec<CompletionCandidate> {
+    let within_dev = current.to_string_lossy().starts_with("/dev/");
+    let listed = probe::candidates(&Roots::host()).into_iter().map(OsString::from).map(CompletionCandidate::new);
+    // In /dev itself the files are the devices.
+    let listed = if within_dev { Vec::new() } else { beginning(current, listed.collect()) };
+    listed.into_iter().chain(files(current, |_| true)).collect()
+}
+
+fn beginning(current: &OsStr, candidates: Vec<CompletionCandidate>) -> Vec<CompletionCandidate> {
+    let begins = |candidate: &CompletionCandidate| {
+        candidate.get_value().as_encoded_bytes().starts_with(current.as_encoded_bytes())
+    };
+    candidates.into_iter().filter(begins).collect()
+}
+
+fn files(current: &OsStr, which: fn(&Path) -> bool) -> Vec<CompletionCandidate> {
+    let mut found = PathCompleter::any().filter(which).complete(current);
+    found.retain(|candidate| candidate.get_value() != ".");
+    found
+}
+
+/// What ends as workloads and configurations do; directories lead to more.
+fn is_workload(path: &Path) -> bool {
+    path.is_dir() || path.extension().is_some_and(|end| end == "toml" || end == "conf")
+}

@@ -1,0 +1,17 @@
+//! `assay as TOOL`: stands in for another tool, with its own arguments.
+
+use crate::act;
+use assay_run::failure::Failure;
+
+/// `assay as`
+#[derive(clap::Args, Debug)]
+pub(crate) struct As {
+    /// The tool and its own arguments
+    #[arg(required = true, num_args = 1.., trailing_var_arg = true, allow_hyphen_values = true, value_name = "TOOL [ARGS]")]
+    pub words: Vec<String>,
+}
+
+/// Does what the tool does.
+pub(crate) fn drop_in(args: &As) -> Result<u8, Failure> {
+    act::named(&args.words)
+}

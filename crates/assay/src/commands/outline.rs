@@ -1,0 +1,87 @@
+//! What is said of a plan before it runs, by `explain` of a workload and of a certification alike: sizes of targets, bytes, criteria in
+//! words, and why a target would be refused.
+
+use assay_base::Direction;
+use assay_device::probe;
+use assay_device::safety::{Gate, Roots};
+use assay_model::Plan;
+use assay_run::failure::{Failure, one_line, shown};
+use assay_run::targets::Named;
+
+/// Block size that sizes are shown for when no target tells its own.
+const USUAL_BLOCK: u32 = 512;
+
+/// Size and block size of each target, where it has one before it is made.
+pub(crate) fn sizes_of(named: &[(String, Named)]) -> Result<Vec<Option<(u64, u32)>>, Failure> {
+    let sizes: Vec<Option<(u64, u32)>> = named.iter().map(|(_, named)| size_of(named)).collect();
+    if let Some((name, _)) = named
+        .iter()
+        .zip(&sizes)
+        .find(|((_, named), size)| matches!(named, Named::Path(_)) && size.is_none())
+        .map(|(name, _)| name)
+    {
+        return Err(Failure::usage(format!(
+            "target {} cannot be examined: it does not exist or is no device or file",
+            one_line(name)
+        )));
+    }
+    Ok(sizes)
+}
+
+/// The largest block of the targets.
+pub(crate) fn block(sizes: &[Option<(u64, u32)>]) -> u32 {
+    sizes.iter().flatten().map(|(_, block)| *block).max().unwrap_or(USUAL_BLOCK)
+}
+
+fn size_of(named: &Named) -> Option<(u64, u32)> {
+    match named {
+        Named::Simulated(spec) => Some((spec.geometry().size, spec.geometry().block)),
+        Named::Null(geometry) => Some((geometry.size, geometry.block)),
+        Named::Path(path) => {
+            let print = probe::target(&Roots::host(), path);
+            Some((print.size?, print.logical_block.and_then(|b| u32::try_from(b).ok()).unwrap_or(USUAL_BLOCK)))
+        }
+    }
+}
+
+/// Bytes per second read and written, and written over the whole run, by the streams that have a rate.
+pub(crate) fn totals(plan: &Plan, block: u32) -> (f64, f64, f64) {
+    let per_second = |direction| {
+        let streams = plan.streams.iter().filter(|stream| stream.direction() == Some(direction));
+        streams.filter_map(|stream| Plan::bytes_per_second(stream, block)).sum::<f64>()
+    };
+    let (read, written) = (per_second(Direction::Read), per_second(Direction::Write));
+    (read, written, written * plan.length().as_secs_f64())
+}
+
+/// Lines of the plan. Names in it are somebody's words: none of them makes a line of its own.
+#[derive(Default)]
+pub(crate) struct Lines(pub String);
+
+impl Lines {
+    /// A line.
+    pub(crate) fn add(&mut self, line: impl std::fmt::Display) {
+        self.0 += &one_line(line);
+        self.0.push('\n');
+    }
+
+    /// With an empty line before it.
+    pub(crate) fn head(&mut self, line: impl std::fmt::Display) {
+        self.0.push('\n');
+        self.add(line);
+    }
+}
+
+/// A line about a criterion: as the log has it, and as a percentile where it is one.
+pub(crate) fn in_words(criterion: &assay_base::Criterion) -> String {
+    let percentile = criterion.bound.as_percentile().map(|words| format!(" ({words})"));
+    format!("  {criterion}{}", percentile.unwrap_or_default())
+}
+
+/// Why the target would not be written as it stands.
+pub(crate) fn refusal(named: &Named) -> Option<String> {
+    let Named::Path(path) = named else { return None };
+    let exam = Gate::host().examine(path);
+    let rule = exam.rules.iter().find(|rule| !rule.passes())?;
+    Some(format!("{} is refused as it stands, rule {}: {}", shown(path), rule.id, rule.evidence))
+}
