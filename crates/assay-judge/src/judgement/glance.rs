@@ -12,7 +12,15 @@ impl Part {
     /// The streams over all their targets: of each the entry of all together, or the only one that it has.
     pub(crate) fn whole_streams(&self) -> impl Iterator<Item = &StreamTotals> {
         let only = |stream: &StreamTotals| self.streams.iter().filter(|other| other.name == stream.name).count() == 1;
-        self.streams.iter().filter(move |stream| stream.target.is_none() || only(stream))
+        let whole =
+            move |stream: &&StreamTotals| stream.target.is_none() || only(stream) && !self.is_counted_twice(stream);
+        self.streams.iter().filter(whole)
+    }
+
+    /// Whether a stream is another one's part on one device, as a log of ACT names it: `/dev/sdb-reads` beside `reads`.
+    fn is_counted_twice(&self, stream: &StreamTotals) -> bool {
+        let of = stream.target.as_ref().and_then(|target| stream.name.strip_prefix(target.as_str())?.strip_prefix('-'));
+        of.is_some_and(|whole| self.streams.iter().any(|other| other.name == whole))
     }
 
     /// Operations and bytes per second of all streams together, while the load was offered; `None` where no time was measured.
@@ -102,5 +110,24 @@ mod tests {
         assert_eq!(named(&target("scratch file", &disk)), "x: scratch file on SAMSUNG MZ7L3, serial S5YJ, 1 GiB");
         assert_eq!(named(&target("simulated", &[("model", "flash")])), "x: simulated flash, 1 GiB");
         assert_eq!(named(&target("null", &[])), "x: null, 1 GiB");
+    }
+
+    #[test]
+    fn what_each_device_did_of_a_stream_is_not_added_to_it() {
+        let stream = |name: &str, target: Option<&str>, rate: f64| StreamTotals {
+            name: name.to_owned(),
+            target: target.map(str::to_owned),
+            rate_achieved: Some(rate),
+            ..StreamTotals::default()
+        };
+        let part = |streams| Part { streams, ..Part::default() };
+        // As this program counts several targets, as ACT's logs do, and a stream that lives on one of them.
+        let ours = vec![stream("r", None, 40.0), stream("r", Some("a"), 15.0), stream("r", Some("b"), 25.0)];
+        let acts = vec![stream("r", Some("all"), 40.0), stream("a-r", Some("a"), 15.0), stream("b-r", Some("b"), 25.0)];
+        let one = vec![stream("r", None, 30.0), stream("r", Some("a"), 15.0), stream("log", Some("b"), 10.0)];
+        let rate = |streams| part(streams).throughput().map(|(rate, _)| rate);
+        assert_eq!([rate(ours), rate(acts), rate(one), rate(Vec::new())], [Some(40.0), Some(40.0), Some(40.0), None]);
+        // A name that only looks so is a stream of its own.
+        assert_eq!(rate(vec![stream("w", None, 1.0), stream("a-r", Some("a"), 2.0)]), Some(3.0));
     }
 }

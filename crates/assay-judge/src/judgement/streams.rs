@@ -88,7 +88,7 @@ pub struct SliceTimes {
 }
 
 /// The totals of one stream over all measured time.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Default, Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct StreamTotals {
     /// Stream name.
     pub name: String,
