@@ -378,6 +378,11 @@ fn an_open_loop_of_a_mix_passes_or_fails_by_its_response() {
             assert!(html.contains(told), "{told}");
         }
         assert!(html.contains("<td class=\"nowrap\">balance, poisson</td>"), "without a size there is no gap for it");
+        assert!(
+            html.contains("<dt>Operations/s</dt>")
+                && !html.contains("<dt>MB/s</dt>")
+                && html.contains("table: memory<")
+        );
         let operations: u64 = done(&judgement).values().sum();
         assert!((operations as f64 / (rate as f64 * 10.0) - 1.0).abs() < 0.05, "{operations}");
     }

@@ -17,6 +17,11 @@ impl Part {
         self.streams.iter().filter(whole)
     }
 
+    /// Whether its operations read or write, so that there are bytes to be counted.
+    pub(crate) fn moves_bytes(&self) -> bool {
+        self.streams.iter().any(|stream| stream.direction.parse::<assay_base::Direction>().is_ok())
+    }
+
     /// Whether a stream is another one's part on one device, as a log of ACT names it: `/dev/sdb-reads` beside `reads`.
     fn is_counted_twice(&self, stream: &StreamTotals) -> bool {
         let of = stream.target.as_ref().and_then(|target| stream.name.strip_prefix(target.as_str())?.strip_prefix('-'));
@@ -62,7 +67,7 @@ impl TargetTotals {
             (None, Some(_)) if head.kind == "block device" => words.push("serial not told".to_owned()),
             _ => {}
         }
-        words.push(Bytes::new(head.size_bytes).human());
+        words.extend((head.size_bytes > 0).then(|| Bytes::new(head.size_bytes).human()));
         format!("{}: {}", head.name, words.join(", "))
     }
 }

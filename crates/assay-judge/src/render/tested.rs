@@ -36,5 +36,8 @@ pub(crate) fn device(part: &Part) -> Option<String> {
 /// Operations and bytes a second over all streams and targets, while the load was offered.
 fn throughput(part: &Part) -> Option<String> {
     let (iops, bytes) = part.throughput().filter(|(iops, _)| *iops > 0.0)?;
-    Some(format!("{iops:.0} IOPS, {:.1} MB/s", bytes / 1e6))
+    Some(match part.moves_bytes() {
+        true => format!("{iops:.0} IOPS, {:.1} MB/s", bytes / 1e6),
+        false => format!("{iops:.0} operations/s"),
+    })
 }

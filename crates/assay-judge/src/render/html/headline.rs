@@ -45,14 +45,13 @@ impl Headline {
 fn figures(part: &Part) -> Vec<HeadFigure> {
     let figure = |label: &str, value, note| HeadFigure { label: label.to_owned(), value, note };
     let (rate, bytes) = part.throughput().unzip();
-    let mut figures = vec![
-        figure("IOPS", rate.map_or(ABSENT.into(), iops), directions(part, |totals| totals.rate_achieved.map(iops))),
-        figure(
-            "MB/s",
-            bytes.map_or(ABSENT.into(), megabytes),
-            directions(part, |totals| totals.bytes_per_second().map(megabytes)),
-        ),
-    ];
+    let each = directions(part, |totals| totals.rate_achieved.map(iops));
+    let name = if part.moves_bytes() { "IOPS" } else { "Operations/s" };
+    let mut figures = vec![figure(name, rate.map_or(ABSENT.into(), iops), each)];
+    if part.moves_bytes() {
+        let each = directions(part, |totals| totals.bytes_per_second().map(megabytes));
+        figures.push(figure("MB/s", bytes.map_or(ABSENT.into(), megabytes), each));
+    }
     if let Some(totals) = judged(part) {
         let p99 = totals.response.p99_ns.map_or(ABSENT.to_owned(), time);
         figures.push(figure("p99 response", p99, format!("of {}", totals.name)));
