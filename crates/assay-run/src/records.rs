@@ -153,6 +153,11 @@ impl Records {
         Some(Preparation { foreign_bytes, ..preparation })
     }
 
+    /// The same of each of these targets.
+    pub fn preparations(&self, all: &[Real], tell: Tell) -> Vec<Option<Preparation>> {
+        all.iter().map(|real| self.preparation(real, tell)).collect()
+    }
+
     /// What this program writes itself is nobody else's: takes what a run wrote since `before` into the record of a target.
     /// Without a record there is nothing to take it into.
     pub fn wrote(&self, real: &Real, before: Option<&Mark>) {

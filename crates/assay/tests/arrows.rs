@@ -1,4 +1,4 @@
-//! The rooms as `docs/decisions/0031-a-crate-that-runs.md` draws them, held against what cargo knows: a crate that depends on a room it
+//! The rooms as `docs/decisions/0031-a-crate-that-runs.md` draws them, held against what the manifests say: a crate that depends on a room it
 //! may not know fails here, and so does a dependency nobody gave a reason for.
 #![allow(clippy::unwrap_used, reason = "a test")]
 
@@ -6,10 +6,8 @@
 mod circles;
 
 use circles::Room;
-use serde_json::Value;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use std::process::Command;
 
 /// What each room may use. Dependencies for tests are free, but for the rooms named in `ALONE`.
 const ARROWS: &[(&str, &[&str])] = &[
@@ -39,22 +37,42 @@ fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
 }
 
-fn packages() -> Vec<Value> {
-    let cargo = option_env!("CARGO").unwrap_or("cargo");
-    let output = Command::new(cargo)
-        .args(["metadata", "--format-version", "1", "--no-deps", "--offline"])
-        .current_dir(root())
-        .output()
-        .unwrap();
-    assert!(output.status.success(), "cargo metadata: {}", String::from_utf8_lossy(&output.stderr));
-    let metadata: Value = serde_json::from_slice(&output.stdout).unwrap();
-    metadata["packages"].as_array().unwrap().clone()
+/// A package as its Cargo.toml has it.
+struct Package {
+    name: String,
+    /// Name, and whether it is for tests only, of every direct dependency.
+    dependencies: Vec<(String, bool)>,
 }
 
-/// Name and whether it is for tests only, of every direct dependency.
-fn dependencies(package: &Value) -> Vec<(String, bool)> {
-    let one = |dependency: &Value| (dependency["name"].as_str().unwrap().to_owned(), dependency["kind"] == "dev");
-    package["dependencies"].as_array().unwrap().iter().map(one).collect()
+/// Every package of the workspace, whose members are all directories below `crates`.
+fn packages() -> Vec<Package> {
+    let mut all: Vec<PathBuf> =
+        std::fs::read_dir(root().join("crates")).unwrap().map(|entry| entry.unwrap().path()).collect();
+    all.sort();
+    all.iter().map(|dir| package(&std::fs::read_to_string(dir.join("Cargo.toml")).unwrap())).collect()
+}
+
+/// Of what Cargo can be told, only what is told here is understood; anything else fails.
+fn package(text: &str) -> Package {
+    let manifest: toml::Table = text.parse().unwrap();
+    assert!(!manifest.contains_key("target"), "dependencies by target are not looked at here");
+    let mut dependencies = Vec::new();
+    for (table, test_only) in [("dependencies", false), ("build-dependencies", false), ("dev-dependencies", true)] {
+        for (name, how) in manifest.get(table).and_then(toml::Value::as_table).into_iter().flatten() {
+            assert!(how.get("package").is_none(), "{name} is another package's name");
+            dependencies.push((name.clone(), test_only));
+        }
+    }
+    Package { name: manifest["package"]["name"].as_str().unwrap().to_owned(), dependencies }
+}
+
+#[test]
+fn a_manifest_is_read_with_all_its_dependencies() {
+    let read = package(
+        "[package]\nname='a'\n[dependencies]\nb={workspace=true}\n[build-dependencies]\nc='1'\n[dev-dependencies]\nd='1'",
+    );
+    let found: Vec<(&str, bool)> = read.dependencies.iter().map(|(name, test)| (name.as_str(), *test)).collect();
+    assert_eq!((read.name.as_str(), found), ("a", vec![("b", false), ("c", false), ("d", true)]));
 }
 
 #[test]
@@ -63,14 +81,15 @@ fn no_room_knows_what_it_may_not() {
     let packages = packages();
     assert!(packages.len() > rooms.len(), "the whole workspace was looked at");
     for package in &packages {
-        let room = package["name"].as_str().unwrap();
-        let shipped = dependencies(package).into_iter().any(|(name, test_only)| name == NEVER_SHIPPED && !test_only);
+        let room = package.name.as_str();
+        let shipped =
+            package.dependencies.clone().into_iter().any(|(name, test_only)| name == NEVER_SHIPPED && !test_only);
         assert!(!shipped, "{room} links {NEVER_SHIPPED}");
         let Some(allowed) = rooms.get(room) else {
             assert_eq!(room, "assay", "{room} is a new room: give it its arrows here and in docs/decisions");
             continue;
         };
-        for (name, test_only) in dependencies(package) {
+        for (name, test_only) in package.dependencies.clone() {
             let free = test_only && !ALONE.contains(&room);
             let ok = !name.starts_with("assay") || free || allowed.contains(&name.as_str());
             assert!(ok, "{room} may not use {name}; see docs/decisions/0031-a-crate-that-runs.md");
@@ -83,9 +102,9 @@ fn the_operating_system_has_its_rooms() {
     let (crates, rooms) = SYSTEM;
     let mut seen = 0;
     for package in packages() {
-        let room = package["name"].as_str().unwrap().to_owned();
+        let room = package.name.clone();
         for (name, _) in
-            dependencies(&package).into_iter().filter(|(name, test)| !test && crates.contains(&name.as_str()))
+            package.dependencies.clone().into_iter().filter(|(name, test)| !test && crates.contains(&name.as_str()))
         {
             seen += 1;
             assert!(rooms.contains(&room.as_str()), "{room} may not touch the operating system through {name}");
@@ -98,8 +117,8 @@ fn the_operating_system_has_its_rooms() {
 fn every_dependency_has_its_reason() {
     let reasons = std::fs::read_to_string(root().join("docs/decisions/0002-dependencies.md")).unwrap();
     for package in packages() {
-        let room = package["name"].as_str().unwrap().to_owned();
-        for (name, _) in dependencies(&package).into_iter().filter(|(name, _)| !name.starts_with("assay")) {
+        let room = package.name.clone();
+        for (name, _) in package.dependencies.clone().into_iter().filter(|(name, _)| !name.starts_with("assay")) {
             let named = reasons.lines().any(|line| line.starts_with('|') && line.contains(&format!("`{name}`")));
             assert!(named, "{room} uses {name}, which has no reason in docs/decisions/0002-dependencies.md");
         }
@@ -128,20 +147,13 @@ fn sources(room: &str) -> Vec<(PathBuf, String)> {
 }
 
 /// Rooms in which files still use each other in a circle: how many circles there may be at most, and why they are still there.
-const CIRCLES: &[(&str, usize, &str)] = &[
-    ("assay-model", 2, "the readers of workload files share their source with the module that calls them"),
-    (
-        "assay",
-        1,
-        "the verbs call each other through `commands`, and the arguments (`cli`) stand in one file above and below them",
-    ),
-    ("assay-run", 4, "its files came from the binary with the circles that they had there"),
-];
+const CIRCLES: &[(&str, usize, &str)] =
+    &[("assay-model", 2, "the readers of workload files share their source with the module that calls them")];
 
 /// What both of two files need lies below both: see `arrows/circles.rs`.
 #[test]
 fn no_files_of_a_room_use_each_other_in_a_circle() {
-    let room_of = |package: &Value| package["name"].as_str().unwrap().to_owned();
+    let room_of = |package: &Package| package.name.clone();
     let (mut looked, mut wrong) = (0, Vec::new());
     for room in packages().iter().map(room_of) {
         let is_test = |path: &Path| path.file_stem().is_some_and(|name| name.to_string_lossy().ends_with("tests"));

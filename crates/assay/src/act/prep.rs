@@ -3,13 +3,13 @@
 use super::common::{MINUS_ONE, say};
 use super::consent;
 use crate::args::Access;
-use crate::commands::run::seed;
 use crate::progress::Progress;
 use assay_device::select::Choice;
 use assay_formats::act::prep as text;
 use assay_run::failure::{Failure, code};
 use assay_run::prepare::{self, prepare};
 use assay_run::records::Records;
+use assay_run::seed::seed;
 use assay_run::signals;
 use assay_run::targets::{self, Wish};
 use assay_run::threads::spawn;

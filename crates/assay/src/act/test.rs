@@ -4,7 +4,6 @@ use super::common::{MINUS_ONE, errno, processors, say};
 use super::consent;
 use super::printer::Printer;
 use crate::args::Access;
-use crate::commands::run::{prepared, seed};
 use crate::progress::Progress;
 use assay_base::Span;
 use assay_device::select::Choice;
@@ -18,7 +17,9 @@ use assay_run::drive::{Drive, drive};
 use assay_run::failure::Failure;
 use assay_run::files;
 use assay_run::logfile::LogFile;
+use assay_run::records::Records;
 use assay_run::rundir;
+use assay_run::seed::seed;
 use assay_run::signals;
 use assay_run::targets::{self, Wish};
 use std::os::unix::fs::FileTypeExt;
@@ -119,7 +120,7 @@ fn test(conf: &Conf, cpus: u32) -> Result<u8, Failure> {
         limits: Limits::default(),
         step: None,
         watermarks: vec![format!("RUN AS {}: ACT's rates, steady arrivals", conf.kind.program())],
-        prepared: prepared(&opened),
+        prepared: Records::host().preparations(opened.real(), crate::screen::tell),
         measured_before_ns: None,
         signer: None,
         readings: None,

@@ -1,7 +1,6 @@
 //! `assay certify`: the main job. Probe, prepare (quick) or require preparation, the steps of the procedure, one verdict.
 
-use super::run::Asked;
-use super::{result, run};
+use super::result;
 use crate::args::{Access, Output, Pace};
 use crate::candidates;
 use crate::progress::Progress;
@@ -17,10 +16,13 @@ use assay_run::logfile::{Listen, LogFile};
 use assay_run::prepare::{self, prepare};
 use assay_run::procedure::{Procedure, Step};
 use assay_run::reading;
+use assay_run::records::Records;
+use assay_run::rest::{Asked, complete};
 use assay_run::results;
 use assay_run::resume::Held;
 use assay_run::rundir;
 use assay_run::schedulers::Schedulers;
+use assay_run::seed::seed;
 use assay_run::signals::{self, StopCell};
 use assay_run::signing::Signer;
 use assay_run::targets::{self, Named, Real, Targets, Wish};
@@ -138,7 +140,7 @@ struct Certifying<'a> {
 
 impl Certifying<'_> {
     fn run(&self, planned: &Path, progress: &mut Progress) -> Result<PathBuf, Failure> {
-        let seed = run::seed(self.args.pace.seed.or(self.procedure.workload.seed), self.named_or_scratch());
+        let seed = seed(self.args.pace.seed.or(self.procedure.workload.seed), self.named_or_scratch());
         let tasks = self.tasks(seed)?;
         let prepared = if self.args.quick { self.prepare(progress)? } else { self.require_preparation()? };
         let (dir, log, held, so_far) = self.log(planned, &tasks)?;
@@ -212,7 +214,7 @@ impl Certifying<'_> {
         let log = Unfinished::open(&rundir::log_in(dir))?;
         let held = log.steps().to_vec();
         if held.len() == tasks.len() && held.iter().all(Held::is_over) {
-            return Err(run::complete(dir));
+            return Err(complete(dir));
         }
         // Those that are over as well: what follows is judged together with them.
         for ((head, plan), held) in tasks.iter().zip(&held) {
@@ -277,7 +279,7 @@ impl Certifying<'_> {
             zero: false,
             afresh: false,
             engine: self.args.access.engine,
-            run: run::seed(None, self.named_or_scratch()) as u32,
+            run: seed(None, self.named_or_scratch()) as u32,
         };
         let records = prepare(self.opened.real(), &names, wish, None, progress, self.stop)?;
         Ok(records.iter().map(assay_run::records::Record::preparation).collect())
@@ -285,7 +287,7 @@ impl Certifying<'_> {
 
     /// A certification is only worth something on a device that was written full before.
     fn require_preparation(&self) -> Result<Vec<Option<Preparation>>, Failure> {
-        let found = run::prepared(self.opened);
+        let found = Records::host().preparations(self.opened.real(), tell);
         for (index, prepared) in found.iter().enumerate() {
             if prepared.is_none() {
                 let name = self.opened.name(index);

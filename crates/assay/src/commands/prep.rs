@@ -1,6 +1,5 @@
 //! `assay prep`: clean and salt.
 
-use super::run;
 use crate::args::Access;
 use crate::candidates;
 use crate::progress::Progress;
@@ -9,6 +8,7 @@ use assay_base::Bytes;
 use assay_run::failure::{Failure, code, one_line};
 use assay_run::prepare::{self, prepare};
 use assay_run::records::Records;
+use assay_run::seed::seed;
 use assay_run::signals;
 use assay_run::targets::{self, Wish};
 use clap_complete::engine::ArgValueCompleter;
@@ -51,7 +51,7 @@ pub(crate) fn prep(args: &Prep) -> Result<u8, Failure> {
         zero: !args.skip_zero,
         afresh: args.discard,
         engine: args.access.engine,
-        run: run::seed(None, &named) as u32,
+        run: seed(None, &named) as u32,
     };
     let records = prepare(opened.real(), &args.targets, how, Some(&kept), &mut progress, &stop)?;
     if args.json {

@@ -6,25 +6,24 @@ use crate::candidates;
 use crate::progress::Progress;
 use crate::screen::tell;
 use assay_base::{Multiple, Span};
-use assay_judge::for_a_shell;
 use assay_model::workload::{Adjust, Workload};
-use assay_model::{PhaseKind, Plan, merge};
-use assay_record::StepHead;
+use assay_model::{Plan, merge};
 use assay_run::drive::{Drive, drive};
-use assay_run::failure::{Failure, shown};
+use assay_run::failure::Failure;
 use assay_run::logfile::LogFile;
 use assay_run::records::Records;
+use assay_run::rest::Asked;
 use assay_run::results;
-use assay_run::resume::Held;
 use assay_run::rundir;
 use assay_run::schedulers::Schedulers;
+use assay_run::seed::seed;
 use assay_run::signals;
 use assay_run::signing::Signer;
-use assay_run::targets::{self, Named, Targets, Wish};
+use assay_run::targets::{self, Named, Wish};
 use assay_run::unfinished::Unfinished;
 use assay_run::workloads;
 use clap_complete::engine::ArgValueCompleter;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 /// `assay run`
 #[derive(clap::Args, Debug)]
@@ -78,7 +77,7 @@ pub(crate) fn run(args: &Run) -> Result<u8, Failure> {
         limits: args.output.limits(),
         step: None,
         watermarks: assay_run::header::short(plan.measured(), asked.duration()).into_iter().collect(),
-        prepared: prepared(&opened),
+        prepared: Records::host().preparations(opened.real(), tell),
         measured_before_ns: None,
         signer: signer.as_ref().map(Signer::id),
         readings: None,
@@ -172,93 +171,6 @@ impl Asking {
     }
 }
 
-/// A plan as the log has it.
-pub(crate) fn json_of(plan: &Plan) -> Result<serde_json::Value, Failure> {
-    serde_json::to_value(plan).map_err(|e| Failure::bug(format!("a plan that is not JSON: {e}")))
-}
-
-/// What makes a run another one, whatever its length and seed.
-pub(crate) fn decisive(plan: &serde_json::Value) -> [serde_json::Value; 7] {
-    ["streams", "criteria", "targets", "load", "slice", "interval", "verify"].map(|key| plan[key].clone())
-}
-
-/// What is left of an interrupted step.
-#[derive(Debug)]
-pub(crate) struct Rest {
-    /// The plan of the segment that continues it.
-    pub plan: Plan,
-    /// Measured time that stands before it.
-    pub at_ns: u64,
-}
-
-/// What a command would run, to be held against what a log holds.
-#[derive(Debug)]
-pub(crate) struct Asked<'a> {
-    /// The plan of the whole step.
-    pub plan: &'a Plan,
-    /// Step of a certification.
-    pub step: Option<&'a StepHead>,
-    /// The targets, of which the plan takes the first.
-    pub targets: &'a Targets,
-    /// Whether the plan's seed was asked for; otherwise the log's is as good.
-    pub seed: bool,
-}
-
-impl Asked<'_> {
-    /// Refuses where the log in `dir` holds another run.
-    pub(crate) fn same(&self, held: &Held, dir: &Path) -> Result<(), Failure> {
-        let plan = self.plan;
-        let step = |head: Option<&StepHead>| {
-            head.map_or("a run of its own".to_owned(), |step| {
-                format!("step {} of {}, {}", step.number, step.of, step.title)
-            })
-        };
-        // Whether it ends when its verdict is certain makes it no other step.
-        let plain = |step: Option<&StepHead>| step.map(|step| StepHead { until_certain: false, ..step.clone() });
-        if plain(self.step) != plain(held.first.step.as_ref()) {
-            return Err(other(dir, &format!("it is {}", step(held.first.step.as_ref()))));
-        }
-        if decisive(&json_of(plan)?) != decisive(&held.first.plan) {
-            return Err(other(dir, "its streams, load, targets or criteria differ"));
-        }
-        if self.seed && plan.seed != held.first.seed {
-            return Err(other(dir, &format!("its seed is {}", held.first.seed)));
-        }
-        if plan.measured().as_ns() != held.planned_ns {
-            return Err(other(dir, &format!("it measures {}", Span::from_ns(held.planned_ns))));
-        }
-        self.targets.differ_from(&held.first.targets).map_or(Ok(()), |what| Err(other(dir, &what)))
-    }
-
-    /// The rest of the plan, of which the log in `dir` already holds `held`. Its seed goes on from the first segment's.
-    pub(crate) fn rest(&self, held: Option<&Held>, dir: &Path) -> Result<Rest, Failure> {
-        let held = held.ok_or_else(|| other(dir, "it is empty"))?;
-        if held.is_over() {
-            return Err(complete(dir));
-        }
-        self.same(held, dir)?;
-        let at_ns = held.resume_at_ns();
-        let read_back = self.plan.phases.iter().filter(|phase| phase.kind == PhaseKind::ReadBack).cloned();
-        let measure = Span::from_ns(held.planned_ns - at_ns);
-        let phases = Plan::phases(self.plan.warm_up(), measure).into_iter().chain(read_back).collect();
-        // The same seed would repeat the operations that were already measured.
-        let seed = held.first.seed.wrapping_add(held.segments.wrapping_mul(1_000_003));
-        Ok(Rest { plan: Plan { phases, seed, ..self.plan.clone() }, at_ns })
-    }
-}
-
-/// Nothing of the run in `dir` is left.
-pub(crate) fn complete(dir: &Path) -> Failure {
-    let typed = for_a_shell(&dir.to_string_lossy());
-    Failure::usage(format!("{} is complete: there is nothing to resume; see assay judge {typed}", shown(dir)))
-}
-
-/// A directory that cannot be continued.
-pub(crate) fn other(dir: &Path, what: &str) -> Failure {
-    let dir = shown(dir);
-    Failure::usage(format!("{dir} holds another run: {what}; repeat the command it was started with"))
-}
-
 /// The plan of a workload on these targets, with what the command line changes.
 pub(crate) fn plan(
     workload: &Workload,
@@ -269,23 +181,4 @@ pub(crate) fn plan(
     let seed = seed(pace.seed.or(workload.seed), named);
     let adjust = Adjust { load, ..pace.adjust(workload, seed, named.len().max(1) as u16) };
     workload.plan(&adjust).map_err(Failure::workload)
-}
-
-/// The seed that was asked for. A simulation without one is the same each time; a real run gets one of its own, printed
-/// with the result.
-pub(crate) fn seed(asked: Option<u64>, named: &[(String, Named)]) -> u64 {
-    asked.unwrap_or_else(|| match named.first() {
-        Some((_, Named::Path(_) | Named::Null(_))) => {
-            let since = assay_device::clock::wall().duration_since(std::time::UNIX_EPOCH);
-            // Six digits that a person can copy.
-            since.map_or(1, |since| assay_base::Prng::seeded(since.as_nanos() as u64).below(1_000_000))
-        }
-        _ => 1,
-    })
-}
-
-/// What is recorded of the targets' preparation.
-pub(crate) fn prepared(targets: &Targets) -> Vec<Option<assay_record::Preparation>> {
-    let records = Records::host();
-    targets.real().iter().map(|real| records.preparation(real, tell)).collect()
 }

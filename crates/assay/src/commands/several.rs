@@ -14,6 +14,8 @@ use assay_run::failure::{Failure, shown};
 use assay_run::files;
 use assay_run::logfile::LogFile;
 use assay_run::reading;
+use assay_run::records::Records;
+use assay_run::rest::{decisive, json_of, other};
 use assay_run::results::leave;
 use assay_run::rundir;
 use assay_run::schedulers::Schedulers;
@@ -72,7 +74,7 @@ impl<'a> Several<'a> {
                 Plan::ONLY_CLOSED_LOOPS
             )));
         }
-        let decisive = serde_json::json!(run::decisive(&run::json_of(&plan)?));
+        let decisive = serde_json::json!(decisive(&json_of(&plan)?));
         let plan_sum = blake3::hash(decisive.to_string().as_bytes()).to_hex().to_string();
         rundir::refuse_taken(output.out.as_deref())?;
         let given = output.resume.as_deref().or(output.out.as_deref());
@@ -128,7 +130,7 @@ impl<'a> Several<'a> {
     pub(crate) fn same_targets(&self, dir: &Path) -> Result<(), Failure> {
         for run in reading::runs_in(dir) {
             if let Some(Ok(Entry::Header(head))) = reading::read(&run.join("run.jsonl"))?.next_entry().ok().flatten() {
-                self.opened.differ_from(&head.targets).map_or(Ok(()), |what| Err(run::other(&run, &what)))?;
+                self.opened.differ_from(&head.targets).map_or(Ok(()), |what| Err(other(&run, &what)))?;
             }
         }
         Ok(())
@@ -178,7 +180,7 @@ impl<'a> Several<'a> {
             limits: self.output.limits(),
             step: None,
             watermarks: assay_run::header::short(plan.measured(), self.workload.duration).into_iter().collect(),
-            prepared: run::prepared(&self.opened),
+            prepared: Records::host().preparations(self.opened.real(), tell),
             measured_before_ns: None,
             signer: None,
             readings: None,
