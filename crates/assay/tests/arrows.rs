@@ -128,15 +128,8 @@ fn sources(room: &str) -> Vec<(PathBuf, String)> {
 }
 
 /// Rooms in which files still use each other in a circle: how many circles there may be at most, and why they are still there.
-const CIRCLES: &[(&str, usize, &str)] = &[
-    ("assay-model", 2, "the readers of workload files share their source with the module that calls them"),
-    (
-        "assay",
-        1,
-        "the verbs call each other through `commands`, and the arguments (`cli`) stand in one file above and below them",
-    ),
-    ("assay-run", 4, "its files came from the binary with the circles that they had there"),
-];
+const CIRCLES: &[(&str, usize, &str)] =
+    &[("assay-model", 2, "the readers of workload files share their source with the module that calls them")];
 
 /// What both of two files need lies below both: see `arrows/circles.rs`.
 #[test]
