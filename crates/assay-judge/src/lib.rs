@@ -3,6 +3,7 @@
 //! Pure, and it knows neither engine nor model: a log is all it sees. One pass over the log (`fold`), rules over what was
 //! folded (`rules`), plain data out ([`Judgement`]), renderers over that. The search for the highest load (`limit`) is a
 //! machine of its own that is told verdicts.
+#![warn(unreachable_pub)]
 #![cfg_attr(test, allow(clippy::disallowed_methods, reason = "tests make files and threads of their own"))]
 
 mod finding;
@@ -12,12 +13,12 @@ mod rules;
 pub mod compare;
 pub mod curve;
 mod decisive;
-pub mod judge;
+mod judge;
 pub mod judgement;
 pub mod limit;
 mod options;
 pub mod render;
-pub mod verdict;
+mod verdict;
 mod words;
 
 pub use assay_base::text::printable;

@@ -11,4 +11,6 @@ pub struct Options {
     pub slice: Option<Span>,
     /// Criteria, instead of the log's.
     pub criteria: Option<Vec<Criterion>>,
+    /// The log holds no distributions by its nature, as those of ACT: that percentiles are not known needs no warning then.
+    pub without_distributions: bool,
 }

@@ -625,6 +625,23 @@ fn service_instead_of_response() {
     assert_eq!(judged.part.criteria[1].asked.criterion, "reads service over 1ms below 5% per 1h");
 }
 
+/// Percentiles come from distributions; where they lack some of the operations, the reader is told, unless none were to be had.
+#[test]
+fn percentiles_that_are_not_of_all_operations_are_warned_of() {
+    let bytes = Scenario::new(header(1, 1)).run(good).completed().bytes();
+    let lines: Vec<&[u8]> = bytes.split_inclusive(|byte| *byte == b'\n').collect();
+    let is_distributions = |line: &[u8]| String::from_utf8_lossy(line).contains("\"histograms\"");
+    let without: Vec<u8> = lines.iter().filter(|line| !is_distributions(line)).flat_map(|line| line.to_vec()).collect();
+    assert!(without.len() < bytes.len(), "the log has distributions");
+    for (log, without_distributions, expected) in
+        [(&bytes, false, false), (&without, false, true), (&without, true, false)]
+    {
+        let judged = judge_with(log, &Options { without_distributions, ..Options::default() });
+        let warned = judged.warnings.iter().any(|warning| warning.starts_with("percentiles of reads cover 0 of "));
+        assert_eq!(warned, expected, "{:?}", judged.warnings);
+    }
+}
+
 fn step(number: u32, stress: bool) -> assay_record::Header {
     let mut head = header(1, 1);
     let title = if stress { "stress test, one device" } else { "load test, one device" };

@@ -1,7 +1,7 @@
 //! How lengths of time are divided into cells: HdrHistogram's layout for 1 ns to 1 h and three digits.
 
 /// The longest length that has a bucket: one hour, in nanoseconds.
-pub const LONGEST_NS: u64 = 3_600_000_000_000;
+pub(crate) const LONGEST_NS: u64 = 3_600_000_000_000;
 
 /// Cells of the first, exact stretch: 2048 is the smallest power of two that resolves three digits.
 pub(crate) const FIRST: u64 = 2048;

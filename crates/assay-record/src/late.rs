@@ -16,14 +16,14 @@ pub(crate) struct Lessened {
 }
 
 impl Lessened {
-    pub fn new(buckets: usize) -> Lessened {
+    pub(crate) fn new(buckets: usize) -> Lessened {
         Lessened { less_ns: 0, max_ns: 0, counted: 0, fewer: vec![0; buckets].into() }
     }
 
     /// Counts a length of `ns` in bucket `over`, of which `floor` in bucket `least` is certainly the device's. True when
     /// that is another bucket.
     #[inline(always)]
-    pub fn record(&mut self, ns: u64, over: usize, floor: u64, least: usize) -> bool {
+    pub(crate) fn record(&mut self, ns: u64, over: usize, floor: u64, least: usize) -> bool {
         self.less_ns = self.less_ns.saturating_add(ns - floor);
         self.max_ns = self.max_ns.max(floor);
         self.counted += 1;
@@ -34,21 +34,21 @@ impl Lessened {
         true
     }
 
-    pub fn add(&mut self, other: &Lessened) {
+    pub(crate) fn add(&mut self, other: &Lessened) {
         self.less_ns = self.less_ns.saturating_add(other.less_ns);
         self.max_ns = self.max_ns.max(other.max_ns);
         self.counted += other.counted;
         self.fewer.iter_mut().zip(&other.fewer).for_each(|(mine, theirs)| *mine += theirs);
     }
 
-    pub fn clear(&mut self) {
+    pub(crate) fn clear(&mut self) {
         (self.less_ns, self.max_ns, self.counted) = (0, 0, 0);
         self.fewer.fill(0);
     }
 
     /// What is left of lengths with this sum, largest and counts; `None` where that is all of it. Where some of them were not
     /// counted here, the largest is the largest length.
-    pub fn timing(&self, sum_ns: u64, max_ns: u64, counts: &[u64]) -> Option<Timing> {
+    pub(crate) fn timing(&self, sum_ns: u64, max_ns: u64, counts: &[u64]) -> Option<Timing> {
         if self.less_ns == 0 {
             return None;
         }
@@ -72,7 +72,7 @@ pub(crate) struct Rests {
 }
 
 impl Rests {
-    pub fn new(buckets: usize) -> Rests {
+    pub(crate) fn new(buckets: usize) -> Rests {
         Rests {
             shift_ns: 0,
             gap_ns: 0,
@@ -84,21 +84,21 @@ impl Rests {
 
     /// The target was empty for a time in this bucket, `given` of it with an operation due, which the schedule had set
     /// `gap` after the one before it.
-    pub fn idle(&mut self, bucket: usize, given: Span, gap: Span) {
+    pub(crate) fn idle(&mut self, bucket: usize, given: Span, gap: Span) {
         self.gap_ns = self.gap_ns.max(gap.as_ns());
         self.idle.record(given.as_ns());
         self.idle_in[bucket] = self.idle_in[bucket].saturating_add(given.as_ns());
     }
 
-    pub fn shifted(&mut self, span: Span) {
+    pub(crate) fn shifted(&mut self, span: Span) {
         self.shift_ns = self.shift_ns.max(span.as_ns());
     }
 
-    pub fn overslept(&mut self, span: Span) {
+    pub(crate) fn overslept(&mut self, span: Span) {
         self.overslept.record(span.as_ns());
     }
 
-    pub fn add(&mut self, other: &Rests) {
+    pub(crate) fn add(&mut self, other: &Rests) {
         self.shift_ns = self.shift_ns.max(other.shift_ns);
         self.gap_ns = self.gap_ns.max(other.gap_ns);
         self.idle.add(&other.idle);
@@ -107,14 +107,14 @@ impl Rests {
         pairs.for_each(|(mine, theirs)| *mine = mine.saturating_add(*theirs));
     }
 
-    pub fn clear(&mut self) {
+    pub(crate) fn clear(&mut self) {
         (self.shift_ns, self.gap_ns) = (0, 0);
         (self.idle, self.overslept) = (Pauses::default(), Pauses::default());
         self.idle_in.fill(0);
     }
 
     /// For the log; `None` when nothing was late.
-    pub fn lateness(&self, target: u16) -> Option<Lateness> {
+    pub(crate) fn lateness(&self, target: u16) -> Option<Lateness> {
         let Rests { shift_ns, gap_ns, idle, overslept, .. } = *self;
         let idle_in = Timing::sparse(&self.idle_in);
         let late = shift_ns > 0 || idle.count > 0 || overslept.count > 0;

@@ -2,18 +2,19 @@
 //!
 //! Pure: the log is written to any `io::Write` and read from any `io::BufRead`. It knows no workload and no device. The run
 //! log is the only bridge between running and judging; `docs/FORMATS.md` specifies it.
+#![warn(unreachable_pub)]
 #![cfg_attr(test, allow(clippy::disallowed_methods, reason = "tests make files and threads of their own"))]
 
 mod cells;
-pub mod event;
+mod event;
 pub mod header;
-pub mod interval;
+mod interval;
 mod late;
-pub mod log;
-pub mod packed;
-pub mod recorder;
-pub mod thresholds;
-pub mod times;
+mod log;
+mod packed;
+mod recorder;
+mod thresholds;
+mod times;
 
 pub use event::{Event, EventKind};
 pub use header::{

@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 use std::io::{self, BufRead, Write};
 
 /// Longest line that is read: far above a header of a thousand flows, far below what would hurt.
-pub const LONGEST_LINE: usize = 64 << 20;
+pub(crate) const LONGEST_LINE: usize = 64 << 20;
 
 /// Length of `{"crc":"xxxxxxxx",`.
 const PREFIX: usize = 18;

@@ -7,7 +7,7 @@ use crate::packed::{Filled, Unpacker, pack};
 use assay_base::Span;
 use hdrhistogram::Histogram;
 
-pub use crate::cells::LONGEST_NS;
+pub(crate) use crate::cells::LONGEST_NS;
 
 /// Lengths of time with their distribution. Counting is one index and one addition; everything else is made when asked for.
 #[derive(Clone, Debug, PartialEq)]

@@ -22,7 +22,7 @@ pub(crate) fn judge(
     let slice = options.slice.unwrap_or(SLICE);
     let asked = options.judge_on;
     // The importer makes whole report intervals of a slice.
-    let mut fold = Fold::new(Options { slice: None, ..options });
+    let mut fold = Fold::new(Options { slice: None, without_distributions: true, ..options });
     let input = BufReader::with_capacity(1 << 20, log);
     let (mut heard, mut head, mut unfit) = (Ok(()), None, None);
     let mut both = |mut entry: Entry| {
@@ -77,7 +77,6 @@ fn unreadable(error: LogError) -> Failure {
 
 /// Takes out what the log does not know: response or service, lag, means, largest values; and the target that is no device.
 fn without_the_unknown(mut judgement: Judgement, head: Option<&Header>) -> Judgement {
-    judgement.warnings.retain(|warning| !warning.starts_with("percentiles of "));
     judgement.warnings.push(import::KNOWS_NO_MEANS.to_owned());
     let waits = |stream: &str| head.is_some_and(|head| import::counts_waiting(head, stream));
     clear(&mut judgement.part, &waits);

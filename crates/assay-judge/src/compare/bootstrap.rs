@@ -33,7 +33,7 @@ const BEYOND: f64 = 10.0;
 const RESOLUTION: f64 = 0.002;
 
 /// How it is done, for the reader of the result.
-pub const METHOD: &str = "Block bootstrap over intervals, blocks of twice the autocorrelation time (at least a 16th of the run), \
+pub(crate) const METHOD: &str = "Block bootstrap over intervals, blocks of twice the autocorrelation time (at least a 16th of the run), \
 500 draws with seed 20261121, middle 95 %; a difference whose interval holds 1 (of a ratio) or 0 (of a share) is noise. \
 A run too short for that tells only a tenfold difference, with ten operations or more beyond the figure in each run. A run that \
 its lag ended is worse than one that was not.";
@@ -71,7 +71,7 @@ struct Blocks {
 }
 
 /// The quantile's ratio, `b` over `a`.
-pub fn quantile(a: Option<&Series>, b: Option<&Series>, quantile: f64) -> Answer {
+pub(crate) fn quantile(a: Option<&Series>, b: Option<&Series>, quantile: f64) -> Answer {
     let (Some(a), Some(b)) = (a, b) else { return Answer::CannotTell };
     let plain = || plain_ratio(a, b, quantile);
     let mean = |unit: &BTreeMap<u32, u64>| {
@@ -97,7 +97,7 @@ fn plain_ratio(a: &Series, b: &Series, quantile: f64) -> Answer {
 }
 
 /// The difference of the shares over a threshold, `b` minus `a`.
-pub fn share(a: Option<&Series>, b: Option<&Series>, threshold: u64) -> Answer {
+pub(crate) fn share(a: Option<&Series>, b: Option<&Series>, threshold: u64) -> Answer {
     let (Some(a), Some(b)) = (a, b) else { return Answer::CannotTell };
     let (Some(key_a), Some(key_b)) = (a.key(threshold), b.key(threshold)) else { return Answer::CannotTell };
     let of = |series: &Series, key: u32| {
@@ -194,7 +194,7 @@ fn blocks(units: &[BTreeMap<u32, u64>], keys: &[u32], mean: impl Fn(&BTreeMap<u3
 }
 
 /// Units in a block.
-pub fn block_length(means: &[f64]) -> usize {
+pub(crate) fn block_length(means: &[f64]) -> usize {
     let n = means.len();
     let least = (n as f64).cbrt().floor().max((n / ENOUGH) as f64).max(1.0);
     // So few units are not blocked further than leaves enough of them to draw from; likeness is then not to be had anyway.

@@ -58,7 +58,7 @@ impl<T> Default for Units<T> {
 }
 
 /// The key of the operations in the units of intervals.
-pub const OPERATIONS: u32 = 0;
+pub(crate) const OPERATIONS: u32 = 0;
 
 impl Units<BTreeMap<u32, u64>> {
     fn push(&mut self, more: BTreeMap<u32, u64>) {
@@ -139,7 +139,7 @@ fn end_of(step: i32) -> u64 {
 }
 
 /// The quantile of counts by cell, ascending; `None` when nothing was counted.
-pub fn quantile_of(cells: impl Iterator<Item = (u32, u64)> + Clone, quantile: f64) -> Option<f64> {
+pub(crate) fn quantile_of(cells: impl Iterator<Item = (u32, u64)> + Clone, quantile: f64) -> Option<f64> {
     let total = cells.clone().fold(0u64, |sum, (_, n)| sum.saturating_add(n));
     let rank = (quantile * total as f64).ceil().max(1.0) as u64;
     let mut seen = 0u64;

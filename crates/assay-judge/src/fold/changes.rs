@@ -28,7 +28,7 @@ const MEDIAN: f64 = 0.674_489_750_196_081_7;
 
 /// Indices at which a new level begins, ascending; none for a series too short to tell. Values are positive: it is their
 /// ratios that count.
-pub fn changes(values: &[f64]) -> Vec<usize> {
+pub(crate) fn changes(values: &[f64]) -> Vec<usize> {
     let n = values.len();
     if n < SHORTEST || values.iter().any(|value| !(value.is_normal() && *value > 0.0)) {
         return Vec::new();

@@ -18,7 +18,7 @@ const EVENTS: usize = 100;
 
 /// What a reading tells beside the one before.
 #[derive(Debug, PartialEq, Eq)]
-pub enum ClockNotice {
+pub(crate) enum ClockNotice {
     /// Nothing special.
     Nothing,
     /// The wall clock was set: worth a note.
@@ -31,14 +31,14 @@ pub enum ClockNotice {
 
 /// Follows the readings of a step.
 #[derive(Debug, Default)]
-pub struct ClockFold {
+pub(crate) struct ClockFold {
     clocks: Option<Clocks>,
     last: Option<ClockSample>,
 }
 
 impl ClockFold {
     /// A segment begins: what lies between it and the one before is a gap.
-    pub fn begin(&mut self, start: Option<ClockSample>) {
+    pub(crate) fn begin(&mut self, start: Option<ClockSample>) {
         self.last = start;
         if let (None, Some(start)) = (&self.clocks, start) {
             self.clocks = Some(Clocks { start, end: start, events: Vec::new() });
@@ -47,7 +47,7 @@ impl ClockFold {
 
     /// The readings collected with an interval that ended at `end_ns` on the run's time line; `at_ns` is where events of now
     /// stand in measured time.
-    pub fn observe(&mut self, sample: ClockSample, end_ns: u64, at_ns: u64) -> ClockNotice {
+    pub(crate) fn observe(&mut self, sample: ClockSample, end_ns: u64, at_ns: u64) -> ClockNotice {
         let clocks = self.clocks.get_or_insert(Clocks { start: sample, end: sample, events: Vec::new() });
         clocks.end = sample;
         let Some(before) = self.last.replace(sample) else { return ClockNotice::Nothing };
@@ -84,7 +84,7 @@ impl ClockFold {
     }
 
     /// What was seen; `None` where no clock was read.
-    pub fn finish(self) -> Option<Clocks> {
+    pub(crate) fn finish(self) -> Option<Clocks> {
         self.clocks
     }
 }

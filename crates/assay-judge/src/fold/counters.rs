@@ -12,7 +12,7 @@ const ERROR_NAMES: usize = 64;
 
 /// Sum, largest and exact counts of one kind of length.
 #[derive(Clone, Debug, Default)]
-pub struct Lengths {
+pub(crate) struct Lengths {
     /// Sum in nanoseconds.
     pub sum_ns: u128,
     /// Largest in nanoseconds.
@@ -23,43 +23,43 @@ pub struct Lengths {
 
 impl Lengths {
     /// Nothing counted yet, for `buckets` buckets.
-    pub fn new(buckets: usize) -> Lengths {
+    pub(crate) fn new(buckets: usize) -> Lengths {
         Lengths { sum_ns: 0, max_ns: 0, counts: vec![0; buckets] }
     }
 
     /// Adds an interval's figures; `Err` names a bucket that does not exist.
-    pub fn add_timing(&mut self, timing: &Timing) -> Result<(), u64> {
+    pub(crate) fn add_timing(&mut self, timing: &Timing) -> Result<(), u64> {
         self.sum_ns = self.sum_ns.saturating_add(u128::from(timing.sum_ns));
         self.max_ns = self.max_ns.max(timing.max_ns);
         Timing::add_to(&timing.counts, &mut self.counts)
     }
 
     /// Adds all of `other`.
-    pub fn add(&mut self, other: &Lengths) {
+    pub(crate) fn add(&mut self, other: &Lengths) {
         self.sum_ns = self.sum_ns.saturating_add(other.sum_ns);
         self.max_ns = self.max_ns.max(other.max_ns);
         add_counts(&mut self.counts, &other.counts);
     }
 
     /// How many were counted.
-    pub fn total(&self) -> u64 {
+    pub(crate) fn total(&self) -> u64 {
         total(&self.counts)
     }
 
     /// How many are at or over `threshold`; `None` when the log does not count it exactly.
-    pub fn over(&self, thresholds: &Thresholds, threshold: Span) -> Option<u64> {
+    pub(crate) fn over(&self, thresholds: &Thresholds, threshold: Span) -> Option<u64> {
         over(&self.counts, thresholds, threshold)
     }
 
     /// Mean in nanoseconds; `None` when nothing was counted.
-    pub fn mean_ns(&self) -> Option<u64> {
+    pub(crate) fn mean_ns(&self) -> Option<u64> {
         let total = u128::from(self.total());
         (total > 0).then(|| u64::try_from(self.sum_ns / total).unwrap_or(u64::MAX))
     }
 
     /// The bucket that holds the 99th percentile, as its bounds in nanoseconds; no upper bound above the last boundary. Of
     /// fewer than a hundred one may still lie above it: a single outlier is no percentile.
-    pub fn p99_between(&self, thresholds: &Thresholds) -> Option<(u64, Option<u64>)> {
+    pub(crate) fn p99_between(&self, thresholds: &Thresholds) -> Option<(u64, Option<u64>)> {
         let total = u128::from(self.total());
         let rank = total.saturating_sub((total / 100).max(1)).max(1);
         let mut seen = 0u128;
@@ -74,7 +74,7 @@ impl Lengths {
     }
 
     /// The figures for a slice, with the counts over `shown`.
-    pub fn slice_times(&self, thresholds: &Thresholds, shown: &BTreeSet<Span>) -> SliceTimes {
+    pub(crate) fn slice_times(&self, thresholds: &Thresholds, shown: &BTreeSet<Span>) -> SliceTimes {
         let operations = self.total();
         let counted = |span: &Span| self.over(thresholds, *span).map(|n| (*span, n));
         SliceTimes {
@@ -88,7 +88,7 @@ impl Lengths {
 
 /// Everything counted of one flow.
 #[derive(Clone, Debug, Default)]
-pub struct Counters {
+pub(crate) struct Counters {
     /// Carried in at its beginning: waiting, in flight and stuck.
     pub carried_in: u64,
     /// Intended in it.
@@ -131,7 +131,7 @@ pub struct Counters {
 
 impl Counters {
     /// Nothing counted yet, for `buckets` buckets.
-    pub fn new(buckets: usize) -> Counters {
+    pub(crate) fn new(buckets: usize) -> Counters {
         let lengths = || Lengths::new(buckets);
         Counters {
             response: lengths(),
@@ -144,7 +144,7 @@ impl Counters {
     }
 
     /// Adds one interval; `Err` names a bucket that does not exist.
-    pub fn add_interval(&mut self, flow: &FlowInterval) -> Result<(), u64> {
+    pub(crate) fn add_interval(&mut self, flow: &FlowInterval) -> Result<(), u64> {
         self.add_scalars(flow.scheduled, flow.issued, flow.ok, flow.bytes, flow.short);
         flow.errors.iter().for_each(|(name, n)| self.add_error(name, *n));
         if let Some(failures) = &flow.failures {
@@ -165,19 +165,19 @@ impl Counters {
     }
 
     /// Adds what failed, of an interval whose other counts are not known.
-    pub fn add_failures(&mut self, lost: &FlowInterval) {
+    pub(crate) fn add_failures(&mut self, lost: &FlowInterval) {
         lost.errors.iter().for_each(|(name, n)| self.add_error(name, *n));
         self.short = self.short.saturating_add(lost.short);
         self.stuck = self.stuck.max(lost.stuck);
     }
 
     /// Ends a segment: what is stuck stays so, whatever the next one counts.
-    pub fn end_segment(&mut self) {
+    pub(crate) fn end_segment(&mut self) {
         self.stuck_before = self.stuck_before.saturating_add(std::mem::take(&mut self.stuck));
     }
 
     /// Adds another flow over the same stretch.
-    pub fn merge(&mut self, other: &Counters) {
+    pub(crate) fn merge(&mut self, other: &Counters) {
         self.add_scalars(other.scheduled, other.issued, other.ok, other.bytes, other.short);
         other.errors.iter().for_each(|(name, n)| self.add_error(name, *n));
         add_parts(&mut self.failed_at, other.failed_at.iter().map(|(part, n)| (*part, *n)));
@@ -215,22 +215,22 @@ impl Counters {
     }
 
     /// Failed operations of every kind.
-    pub fn failed(&self) -> u64 {
+    pub(crate) fn failed(&self) -> u64 {
         self.errors.values().fold(0, |sum, n| sum.saturating_add(*n))
     }
 
     /// Operations that came to an end, well or not.
-    pub fn ended(&self) -> u64 {
+    pub(crate) fn ended(&self) -> u64 {
         self.ok.saturating_add(self.short).saturating_add(self.failed())
     }
 
     /// Operations over `threshold` that own lag pushed there; `None` when it is no boundary.
-    pub fn forgiven_over(&self, thresholds: &Thresholds, threshold: Span) -> Option<u64> {
+    pub(crate) fn forgiven_over(&self, thresholds: &Thresholds, threshold: Span) -> Option<u64> {
         self.forgiven.get(thresholds.first_over(threshold)?).copied()
     }
 
     /// The counters as they are reported.
-    pub fn counts(&self) -> Counts {
+    pub(crate) fn counts(&self) -> Counts {
         Counts {
             scheduled: self.scheduled,
             issued: self.issued,
@@ -247,12 +247,12 @@ impl Counters {
 }
 
 /// In which parts of the target operations failed, and how many in each. A part that a target does not have is the last.
-pub fn parts(failures: &FailureTimes) -> impl Iterator<Item = (u64, u64)> {
+pub(crate) fn parts(failures: &FailureTimes) -> impl Iterator<Item = (u64, u64)> {
     failures.at.chunks_exact(2).map(|pair| (pair[0].min(PARTS as u64 - 1), pair[1]))
 }
 
 /// Adds counts by part.
-pub fn add_parts(sum: &mut BTreeMap<u64, u64>, parts: impl Iterator<Item = (u64, u64)>) {
+pub(crate) fn add_parts(sum: &mut BTreeMap<u64, u64>, parts: impl Iterator<Item = (u64, u64)>) {
     for (part, n) in parts {
         let cell = sum.entry(part).or_default();
         *cell = cell.saturating_add(n);
@@ -260,12 +260,12 @@ pub fn add_parts(sum: &mut BTreeMap<u64, u64>, parts: impl Iterator<Item = (u64,
 }
 
 /// Sum of counts.
-pub fn total(counts: &[u64]) -> u64 {
+pub(crate) fn total(counts: &[u64]) -> u64 {
     counts.iter().fold(0, |sum, n| sum.saturating_add(*n))
 }
 
 /// Sum of an interval's sparse counts.
-pub fn sparse_total(counts: &[u64]) -> u64 {
+pub(crate) fn sparse_total(counts: &[u64]) -> u64 {
     counts.chunks_exact(2).fold(0, |sum, pair| sum.saturating_add(pair[1]))
 }
 

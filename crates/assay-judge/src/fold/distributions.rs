@@ -16,6 +16,8 @@ pub(crate) struct Distributions {
     pub(crate) flows: Vec<Option<Three>>,
     /// One for each stream.
     pub(crate) streams: Vec<Option<Three>>,
+    /// The log is to hold them.
+    pub(crate) expected: bool,
     unpacker: Unpacker,
     /// The latest three.
     latest: [Filled; 3],
@@ -23,10 +25,11 @@ pub(crate) struct Distributions {
 
 impl Distributions {
     /// Nothing was added yet.
-    pub(crate) fn new(layout: &Layout) -> Distributions {
+    pub(crate) fn new(layout: &Layout, expected: bool) -> Distributions {
         Distributions {
             flows: vec![None; layout.flows.len()],
             streams: vec![None; layout.streams.len()],
+            expected,
             unpacker: Unpacker::default(),
             latest: Default::default(),
         }

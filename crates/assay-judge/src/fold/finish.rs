@@ -12,7 +12,7 @@ use assay_record::CloseReason;
 
 /// A step that has ended.
 #[derive(Debug)]
-pub struct Finished {
+pub(crate) struct Finished {
     /// Its result.
     pub step: Step,
     /// Whether the certification ends as soon as its verdict is certain.
@@ -20,7 +20,7 @@ pub struct Finished {
 }
 
 /// Ends a step.
-pub fn finish(mut fold: StepFold) -> Finished {
+pub(crate) fn finish(mut fold: StepFold) -> Finished {
     let ended = fold.end();
     let targets = fold.target_totals();
     let mut notes = fold.take_notes();

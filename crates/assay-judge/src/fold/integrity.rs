@@ -11,7 +11,7 @@ const KEPT: usize = 4096;
 
 /// Collects over one step.
 #[derive(Debug, Default)]
-pub struct IntegrityFold {
+pub(crate) struct IntegrityFold {
     verified: u64,
     unverified: u64,
     damaged: u64,
@@ -20,14 +20,14 @@ pub struct IntegrityFold {
 
 impl IntegrityFold {
     /// Adds a flow's interval.
-    pub fn add(&mut self, flow: &FlowInterval) {
+    pub(crate) fn add(&mut self, flow: &FlowInterval) {
         self.verified = self.verified.saturating_add(flow.verified);
         self.unverified = self.unverified.saturating_add(flow.unverified);
         self.damaged = self.damaged.saturating_add(flow.damaged);
     }
 
     /// Keeps a damaged place; other events, and those whose figures are none, are not its own.
-    pub fn event(&mut self, event: &Event, targets: &[String]) {
+    pub(crate) fn event(&mut self, event: &Event, targets: &[String]) {
         if event.what != EventKind::Damage || self.places.len() >= KEPT {
             return;
         }
@@ -49,7 +49,7 @@ impl IntegrityFold {
     }
 
     /// The result; `None` when the plan does not verify.
-    pub fn finish(&self, plan: &serde_json::Value) -> Option<Integrity> {
+    pub(crate) fn finish(&self, plan: &serde_json::Value) -> Option<Integrity> {
         if plan.get("verify")? != true {
             return None;
         }

@@ -17,7 +17,7 @@ const UNNAMED: &str = "other";
 
 /// One segment's.
 #[derive(Debug, Default)]
-pub struct Reported {
+pub(crate) struct Reported {
     flows: BTreeMap<usize, Tally>,
     /// Why the target was given up.
     lost: Option<String>,
@@ -25,7 +25,7 @@ pub struct Reported {
 
 /// What a lost interval of one flow must have held.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Uncounted {
+pub(crate) struct Uncounted {
     /// Place of the flow.
     pub flow: usize,
     /// When the first failure of the flow was told, on the run's time line.
@@ -77,7 +77,7 @@ impl FailureKind {
 
 impl Reported {
     /// Takes in an event; those that tell of no failure are left. An event of a flow that does not exist is one of the first.
-    pub fn event(&mut self, event: &Event, flows: usize) {
+    pub(crate) fn event(&mut self, event: &Event, flows: usize) {
         if event.what == EventKind::TargetLost {
             self.lost.get_or_insert_with(|| event.text.clone());
         }
@@ -102,7 +102,7 @@ impl Reported {
     }
 
     /// Takes in what an interval counts of a flow.
-    pub fn interval(&mut self, flow: usize, interval: &FlowInterval) {
+    pub(crate) fn interval(&mut self, flow: usize, interval: &FlowInterval) {
         // What fails is told before it is counted: counters before the first event of a flow answer for no event.
         let Some(tally) = self.flows.get_mut(&flow) else { return };
         let counted = &mut tally.counted;
@@ -114,7 +114,7 @@ impl Reported {
     }
 
     /// What no interval of the segment holds, and why the target was given up, if it was.
-    pub fn end(self) -> (Vec<Uncounted>, Option<String>) {
+    pub(crate) fn end(self) -> (Vec<Uncounted>, Option<String>) {
         let uncounted = self.flows.into_iter().filter_map(|(flow, tally)| {
             let (first_ns, interval) = (tally.first_ns, tally.uncounted()?);
             Some(Uncounted { flow, first_ns, interval })

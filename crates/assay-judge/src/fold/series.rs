@@ -49,7 +49,7 @@ impl Point {
 
 /// Builds the lines.
 #[derive(Debug)]
-pub struct SeriesFold {
+pub(crate) struct SeriesFold {
     series: Series,
     first_over: Option<usize>,
     width_ns: u64,
@@ -62,7 +62,7 @@ pub struct SeriesFold {
 
 impl SeriesFold {
     /// Lines over the planned measured time; shares are taken over `threshold`.
-    pub fn new(layout: &Layout, threshold: Span) -> SeriesFold {
+    pub(crate) fn new(layout: &Layout, threshold: Span) -> SeriesFold {
         let width =
             |most: u64, least: u64| (layout.planned_ns / most).max(least).div_ceil(least).saturating_mul(least).max(1);
         let heat = Heat { bounds_ns: layout.thresholds.bounds().to_vec(), ..Heat::default() };
@@ -93,7 +93,7 @@ impl SeriesFold {
     }
 
     /// Adds an interval.
-    pub fn add(&mut self, placed: &Placed<'_>, layout: &Layout) {
+    pub(crate) fn add(&mut self, placed: &Placed<'_>, layout: &Layout) {
         self.add_point(placed, layout);
         self.add_column(placed, layout);
     }
@@ -171,7 +171,7 @@ impl SeriesFold {
     }
 
     /// Adds the distribution of one stream's responses of intervals that begin around `at`.
-    pub fn add_times(&mut self, at: u64, stream: usize, times: &Filled) {
+    pub(crate) fn add_times(&mut self, at: u64, stream: usize, times: &Filled) {
         let begin = begin(at, self.band_ns, POINTS).max(self.band.as_ref().map_or(0, |(open, _)| *open));
         if self.band.as_ref().is_some_and(|(open, _)| *open != begin) {
             self.close_band();
@@ -194,7 +194,7 @@ impl SeriesFold {
     }
 
     /// Closes what is open and gives the lines away.
-    pub fn finish(mut self, layout: &Layout) -> Series {
+    pub(crate) fn finish(mut self, layout: &Layout) -> Series {
         self.close_point(layout);
         self.close_column();
         self.close_band();

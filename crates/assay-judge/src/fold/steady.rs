@@ -53,7 +53,7 @@ struct Watched {
 
 /// Watches every stream of a step.
 #[derive(Debug)]
-pub struct SteadyFold {
+pub(crate) struct SteadyFold {
     round_ns: u64,
     width_ns: u64,
     streams: Vec<Watched>,
@@ -61,7 +61,7 @@ pub struct SteadyFold {
 
 impl SteadyFold {
     /// Rounds are those of a warm-up that waited, else a minute, or a fifth of a shorter run.
-    pub fn new(header: &Header, layout: &Layout) -> SteadyFold {
+    pub(crate) fn new(header: &Header, layout: &Layout) -> SteadyFold {
         let asked = header.phases.iter().find_map(|phase| phase.steady_round_ns);
         let fifth = (layout.planned_ns / ROUNDS as u64).min(ROUND_NS) / layout.interval_ns * layout.interval_ns;
         let round_ns = asked.unwrap_or(fifth).max(layout.interval_ns);
@@ -77,7 +77,7 @@ impl SteadyFold {
     }
 
     /// Adds an interval. What is drained behind the planned end is no load.
-    pub fn add(&mut self, placed: &Placed<'_>, layout: &Layout) {
+    pub(crate) fn add(&mut self, placed: &Placed<'_>, layout: &Layout) {
         let (at, interval, length_ns) = (placed.at_ns, placed.interval, placed.length_ns());
         if layout.drains(at) {
             return;
@@ -99,7 +99,7 @@ impl SteadyFold {
     }
 
     /// Begins new rounds after an interruption.
-    pub fn resume(&mut self) {
+    pub(crate) fn resume(&mut self) {
         for watched in &mut self.streams {
             watched.rounds.restart();
             watched.begin_ns.clear();
@@ -107,7 +107,7 @@ impl SteadyFold {
     }
 
     /// What was found, a line for each stream that did something for a round.
-    pub fn finish(self, layout: &Layout) -> Vec<Steadiness> {
+    pub(crate) fn finish(self, layout: &Layout) -> Vec<Steadiness> {
         let round_ns = self.round_ns;
         let tell = |(watched, head): (Watched, &assay_record::StreamHead)| {
             let open_loop = head.is_open_loop();

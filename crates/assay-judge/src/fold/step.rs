@@ -73,7 +73,7 @@ impl StepFold {
             slices: Slices::new(number, &header, &criteria, options, &layout),
             measured: Measured {
                 totals: Totals::new(&layout),
-                distributions: Distributions::new(&layout),
+                distributions: Distributions::new(&layout, !options.without_distributions),
                 series: SeriesFold::new(&layout, threshold),
                 steady: SteadyFold::new(&header, &layout),
             },

@@ -21,7 +21,7 @@ pub(crate) fn streams(fold: &StepFold, warnings: &mut Vec<String>) -> Vec<Stream
         let together =
             crate::fold::window::sum(flows.iter().map(|&flow| &fold.measured.totals.flows[flow].cell), layout);
         let covered = times.map_or(0, |times| times[0].count());
-        if covered != together.ok {
+        if covered != together.ok && fold.measured.distributions.expected {
             let name = &layout.streams[stream].name;
             warnings.push(format!("percentiles of {name} cover {covered} of {} operations", together.ok));
         }

@@ -15,7 +15,7 @@ use assay_record::Interval;
 
 /// A window that has ended.
 #[derive(Clone, Debug)]
-pub struct Window {
+pub(crate) struct Window {
     /// 1-based.
     pub number: u64,
     /// Begin in measured time.
@@ -108,7 +108,7 @@ impl Open {
 
 /// Windows of one length.
 #[derive(Debug)]
-pub struct Windows {
+pub(crate) struct Windows {
     length_ns: u64,
     planned_ns: u64,
     /// A gap between segments does no harm: the window is the whole run, wherever it was interrupted.
@@ -120,7 +120,7 @@ pub struct Windows {
 
 impl Windows {
     /// Windows of `length_ns`; `None` is one window over all of the measured time.
-    pub fn new(length_ns: Option<u64>, planned_ns: u64) -> Windows {
+    pub(crate) fn new(length_ns: Option<u64>, planned_ns: u64) -> Windows {
         let length = length_ns.unwrap_or(u64::MAX).min(planned_ns.max(1));
         Windows {
             length_ns: length,
@@ -133,17 +133,17 @@ impl Windows {
     }
 
     /// Length of a window; the last may be shorter.
-    pub fn length_ns(&self) -> u64 {
+    pub(crate) fn length_ns(&self) -> u64 {
         self.length_ns
     }
 
     /// How many windows the plan holds.
-    pub fn planned(&self) -> u64 {
+    pub(crate) fn planned(&self) -> u64 {
         self.planned_ns.div_ceil(self.length_ns)
     }
 
     /// Adds an interval; gives the window before when it has ended.
-    pub fn add(&mut self, placed: &Placed<'_>, layout: &Layout) -> Option<Window> {
+    pub(crate) fn add(&mut self, placed: &Placed<'_>, layout: &Layout) -> Option<Window> {
         let index = (placed.at_ns / self.length_ns).min(self.planned().saturating_sub(1));
         let ended = if self.open.as_ref().is_some_and(|open| open.index != index) { self.close(layout) } else { None };
         if self.open.is_none() {
@@ -174,21 +174,21 @@ impl Windows {
     }
 
     /// Something is missing behind what was added last: the open window is not complete unless it had ended there.
-    pub fn hole(&mut self) {
+    pub(crate) fn hole(&mut self) {
         if let Some(open) = &mut self.open {
             open.hole |= !open.has_ended();
         }
     }
 
     /// Ends the open window if nothing of it is missing: an interruption behind it takes nothing away.
-    pub fn close_whole(&mut self, layout: &Layout) -> Option<Window> {
+    pub(crate) fn close_whole(&mut self, layout: &Layout) -> Option<Window> {
         let whole = self.open.as_ref().is_some_and(|open| !open.hole && open.has_ended());
         if whole && !self.bridges_gaps { self.close(layout) } else { None }
     }
 
     /// The run goes on at `at`, after an interruption at `from`. A window that begins there is measured afresh: what there is of
     /// it is given back.
-    pub fn resume(&mut self, from: u64, at: u64, layout: &Layout) -> Option<Window> {
+    pub(crate) fn resume(&mut self, from: u64, at: u64, layout: &Layout) -> Option<Window> {
         let tolerance = layout.tolerance_ns();
         let at_beginning = at % self.length_ns <= tolerance || self.length_ns - at % self.length_ns <= tolerance;
         let here = (at.saturating_add(tolerance)) / self.length_ns;
@@ -202,7 +202,7 @@ impl Windows {
     }
 
     /// What is open proves nothing, and why.
-    pub fn spoil(&mut self, why: &Flaw) {
+    pub(crate) fn spoil(&mut self, why: &Flaw) {
         let slot = match &mut self.open {
             Some(open) => &mut open.invalid,
             None => &mut self.invalid_ahead,
@@ -211,7 +211,7 @@ impl Windows {
     }
 
     /// Ends the open window; `None` when there is none.
-    pub fn close(&mut self, layout: &Layout) -> Option<Window> {
+    pub(crate) fn close(&mut self, layout: &Layout) -> Option<Window> {
         let open = self.open.take()?;
         self.last_given = Some(self.last_given.map_or(open.index, |last| last.max(open.index)));
         Some(self.window(open, layout))
@@ -237,7 +237,7 @@ impl Windows {
 }
 
 /// Adds up flows.
-pub fn sum<'a>(flows: impl Iterator<Item = &'a Counters>, layout: &Layout) -> Counters {
+pub(crate) fn sum<'a>(flows: impl Iterator<Item = &'a Counters>, layout: &Layout) -> Counters {
     let mut sum = Counters::new(layout.thresholds.buckets());
     flows.for_each(|cell| sum.merge(cell));
     sum

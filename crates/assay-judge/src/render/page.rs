@@ -5,7 +5,7 @@ use assay_base::text::printable;
 use std::fmt;
 
 /// Columns of a line where nobody says how many there are.
-pub const WIDTH: usize = 80;
+pub(crate) const WIDTH: usize = 80;
 /// A terminal of fewer columns breaks our lines itself, and of more nothing would be gained.
 const COLUMNS: std::ops::RangeInclusive<usize> = WIDTH..=160;
 
@@ -44,7 +44,7 @@ impl Default for Reader {
 
 /// Lines that are being collected.
 #[derive(Debug, Default)]
-pub struct Page {
+pub(crate) struct Page {
     lines: Vec<String>,
     /// For whom.
     pub reader: Reader,
@@ -52,35 +52,35 @@ pub struct Page {
 
 impl Page {
     /// No lines yet.
-    pub fn of(reader: Reader) -> Page {
+    pub(crate) fn of(reader: Reader) -> Page {
         Page { lines: Vec::new(), reader }
     }
 
     /// Lines so far.
-    pub fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         self.lines.len()
     }
 
     /// Adds one line, cut where there is no more room.
-    pub fn line(&mut self, text: impl AsRef<str>) {
+    pub(crate) fn line(&mut self, text: impl AsRef<str>) {
         let clean: String = text.as_ref().trim_end().chars().map(printable).collect();
         self.lines.push(self.reader.cut(&clean, WIDTH));
     }
 
     /// Adds one line that may be wider than the page: a table with a column for each run.
-    pub fn wide(&mut self, text: impl AsRef<str>) {
+    pub(crate) fn wide(&mut self, text: impl AsRef<str>) {
         self.lines.push(text.as_ref().trim_end().chars().map(printable).collect());
     }
 
     /// Adds an empty line, unless there is one already or nothing before.
-    pub fn blank(&mut self) {
+    pub(crate) fn blank(&mut self) {
         if self.lines.last().is_some_and(|line| !line.is_empty()) {
             self.lines.push(String::new());
         }
     }
 
     /// Adds words, broken into at most `most` lines; `first` opens the first one, the others are indented as far.
-    pub fn words(&mut self, first: &str, text: &str, most: usize) {
+    pub(crate) fn words(&mut self, first: &str, text: &str, most: usize) {
         let indent = first.chars().count();
         let room = self.reader.columns().saturating_sub(indent).max(20);
         let mut lines: Vec<String> = vec![String::new()];
@@ -104,18 +104,18 @@ impl Page {
     }
 
     /// Adds the lines of another page.
-    pub fn append(&mut self, other: Page) {
+    pub(crate) fn append(&mut self, other: Page) {
         self.lines.extend(other.lines);
     }
 
     /// Writes all lines.
-    pub fn write(&self, out: &mut dyn fmt::Write) -> fmt::Result {
+    pub(crate) fn write(&self, out: &mut dyn fmt::Write) -> fmt::Result {
         self.lines.iter().try_for_each(|line| writeln!(out, "{line}"))
     }
 }
 
 /// `text` cut to `width` columns.
-pub fn cut(text: &str, width: usize) -> String {
+pub(crate) fn cut(text: &str, width: usize) -> String {
     if text.chars().count() <= width {
         return text.to_owned();
     }

@@ -34,7 +34,7 @@ pub fn table(judgement: &Judgement, out: &mut dyn fmt::Write) -> fmt::Result {
 }
 
 /// The streams that criteria are about; where there are none, the first.
-pub fn shown_streams(part: &Part) -> Vec<String> {
+pub(crate) fn shown_streams(part: &Part) -> Vec<String> {
     let mut names: Vec<String> = Vec::new();
     for name in part.criteria.iter().filter_map(|criterion| criterion.asked.stream.clone()) {
         if !names.contains(&name) && part.streams.iter().any(|stream| stream.name == name) {
@@ -55,7 +55,7 @@ fn targets_of(part: &Part, stream: &str) -> Vec<Option<String>> {
 }
 
 /// The thresholds of a stream's criteria; without any, the standard ones.
-pub fn thresholds(part: &Part, stream: &str) -> Vec<Span> {
+pub(crate) fn thresholds(part: &Part, stream: &str) -> Vec<Span> {
     let about = part.criteria.iter().filter(|criterion| criterion.asked.stream.as_deref() == Some(stream));
     let mut own: BTreeSet<Span> = about.filter_map(|criterion| criterion.asked.threshold).collect();
     if own.is_empty() {
@@ -69,7 +69,7 @@ pub fn thresholds(part: &Part, stream: &str) -> Vec<Span> {
 }
 
 /// One table of at most about `most` lines.
-pub fn one(part: &Part, stream: &str, target: Option<&str>, most: usize) -> Page {
+pub(crate) fn one(part: &Part, stream: &str, target: Option<&str>, most: usize) -> Page {
     let columns = thresholds(part, stream);
     let device = device_stream(part, stream);
     let mut page = Page::default();
@@ -94,7 +94,7 @@ pub fn one(part: &Part, stream: &str, target: Option<&str>, most: usize) -> Page
 /// Whether the stream broke a bound in this slice. A slice is broken for all streams together; one that kept its own bounds must
 /// not look as if it were to blame. Where none of them explains the slice (the load was not delivered, or a window is longer
 /// than a slice), all are marked.
-pub fn is_over(part: &Part, slice: &Slice, stream: &str, target: Option<&str>) -> bool {
+pub(crate) fn is_over(part: &Part, slice: &Slice, stream: &str, target: Option<&str>) -> bool {
     let breaks = |name: &str| targets_of(part, name).iter().any(|on| broke_in(part, slice, name, on.as_deref()));
     let explained = || part.criteria.iter().filter_map(|criterion| criterion.asked.stream.as_deref()).any(breaks);
     match slice.within {
@@ -281,7 +281,7 @@ fn ends(part: &Part, stream: &str, target: Option<&str>, columns: &[Span]) -> (P
 }
 
 /// The largest of any slice on each target, the worst target first; nothing where there is only one.
-pub fn by_target(part: &Part, stream: &str) -> Page {
+pub(crate) fn by_target(part: &Part, stream: &str) -> Page {
     let mut page = Page::default();
     let columns = thresholds(part, stream);
     let names: Vec<String> = targets_of(part, stream).into_iter().flatten().collect();

@@ -56,19 +56,19 @@ fn difference(disk: &DiskTotals) -> Option<Difference> {
 }
 
 /// The largest difference as a share of the run's own.
-pub fn mismatch(disk: &DiskTotals) -> f64 {
+pub(crate) fn mismatch(disk: &DiskTotals) -> f64 {
     difference(disk).map_or(0.0, |found| found.share)
 }
 
 /// What others wrote to a target between its preparation and the run; `None` where nobody did or it is not known.
-pub fn foreign(target: &TargetHead) -> Option<TargetFinding> {
+pub(crate) fn foreign(target: &TargetHead) -> Option<TargetFinding> {
     let prepared = target.prepared.as_ref()?;
     let bytes = prepared.foreign_bytes.filter(|bytes| *bytes > 0)?;
     Some(TargetFinding::Foreign { target: target.name.clone(), bytes, prepared: prepared.finished.clone() })
 }
 
 /// What the comparison says of each target.
-pub fn check(targets: &[TargetTotals], step: u32) -> (Vec<Finding>, Vec<String>) {
+pub(crate) fn check(targets: &[TargetTotals], step: u32) -> (Vec<Finding>, Vec<String>) {
     let (mut findings, mut warnings) = (Vec::new(), Vec::new());
     for target in targets {
         let Some(disk) = target.disk.filter(|disk| disk.own_all().operations >= LEAST_OPERATIONS) else { continue };

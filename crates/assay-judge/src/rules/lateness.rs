@@ -25,7 +25,7 @@ const MARGIN: u64 = 10;
 
 /// What lateness did to one target in a window.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct LateShare {
+pub(crate) struct LateShare {
     /// Given idle that counts, as a share of the window.
     pub rest: f64,
     /// Time overslept, as a share of the window.
@@ -34,7 +34,7 @@ pub struct LateShare {
 
 impl LateShare {
     /// Of a target in a window of `length_ns`.
-    pub fn of(late: &Late, length_ns: u64, layout: &Layout) -> LateShare {
+    pub(crate) fn of(late: &Late, length_ns: u64, layout: &Layout) -> LateShare {
         let length = length_ns.max(1) as f64;
         let rest = late.rest_ns(&layout.thresholds, margin_ns(layout));
         LateShare { rest: rest as f64 / length, overslept: late.overslept.sum_ns as f64 / length }
@@ -53,12 +53,12 @@ impl LatenessTotals {
 }
 
 /// By how much a rest must be longer than the schedule's own.
-pub fn margin_ns(layout: &Layout) -> u64 {
+pub(crate) fn margin_ns(layout: &Layout) -> u64 {
     layout.smallest.map_or(0, |smallest| smallest.as_ns() / MARGIN)
 }
 
 /// Why a window that holds its bounds does not prove that they hold for a stream; `None` where it does.
-pub fn flaw(window: &Window, stream: usize, layout: &Layout) -> Option<flaw::Late> {
+pub(crate) fn flaw(window: &Window, stream: usize, layout: &Layout) -> Option<flaw::Late> {
     let flows = layout.of_stream[stream].iter();
     flows.map(|flow| usize::from(layout.flows[*flow].target)).find_map(|target| {
         let what = on_target(window, target, layout)?;
@@ -82,7 +82,7 @@ fn on_target(window: &Window, target: usize, layout: &Layout) -> Option<LateBy> 
 /// Where the generator let a target rest for more than may be, what it may have made a response longer by: a device that saves
 /// something up lost what it could have saved in that time, and has not got it back when it is next empty. `None` where it
 /// rested for no more: then what the floors count is enough.
-pub fn given_away_ns(window: &Window, targets: impl Iterator<Item = usize>, layout: &Layout) -> Option<u64> {
+pub(crate) fn given_away_ns(window: &Window, targets: impl Iterator<Item = usize>, layout: &Layout) -> Option<u64> {
     let length = window.end_ns.saturating_sub(window.start_ns);
     let late = targets.filter_map(|target| window.late.get(target));
     let much = late.filter(|late| LateShare::of(late, length, layout).rest > AT_MOST);
@@ -90,12 +90,12 @@ pub fn given_away_ns(window: &Window, targets: impl Iterator<Item = usize>, layo
 }
 
 /// How far the generator may have put the whole schedule of a target behind.
-pub fn behind_ns(late: &Late, layout: &Layout) -> u64 {
+pub(crate) fn behind_ns(late: &Late, layout: &Layout) -> u64 {
     late.shift_ns.saturating_add(late.rest_ns(&layout.thresholds, margin_ns(layout)))
 }
 
 /// What is worth a word though it takes nothing away.
-pub fn warning(window: &Window, layout: &Layout) -> Option<String> {
+pub(crate) fn warning(window: &Window, layout: &Layout) -> Option<String> {
     let length = window.end_ns.saturating_sub(window.start_ns);
     let shares = window.late.iter().map(|late| LateShare::of(late, length, layout));
     let worst = shares.enumerate().max_by(|a, b| a.1.rest.total_cmp(&b.1.rest))?;

@@ -12,7 +12,12 @@ use assay_record::StreamHead;
 /// `value` of a part of `window`, the generator's doing not counted, and over all operations that the whole window can
 /// hold: the final value is at least this. `shares` is among how many flows the stream's schedule is divided, of which `cell`, the
 /// part, holds one or all.
-pub fn at_least(value: Value, cell: &Counters, window: &Window, (head, shares): (&StreamHead, usize)) -> Option<Value> {
+pub(crate) fn at_least(
+    value: Value,
+    cell: &Counters,
+    window: &Window,
+    (head, shares): (&StreamHead, usize),
+) -> Option<Value> {
     let most = most(cell, window, head, shares)?;
     Some(match value {
         Value::Share { over, of } => Value::Share { over, of: of.max(most) },

@@ -7,7 +7,7 @@ use assay_record::Thresholds;
 
 /// A measured value, exact.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Value {
+pub(crate) enum Value {
     /// So many of so many operations.
     Share {
         /// At or over the threshold.
@@ -26,12 +26,12 @@ pub enum Value {
 
 impl Value {
     /// The value of `cell`; `None` when nothing completed or the threshold is not counted exactly.
-    pub fn of(cell: &Counters, measure: Measure, bound: &Bound, thresholds: &Thresholds) -> Option<Value> {
+    pub(crate) fn of(cell: &Counters, measure: Measure, bound: &Bound, thresholds: &Thresholds) -> Option<Value> {
         Value::of_lengths(lengths(cell, measure), bound, thresholds)
     }
 
     /// What of it would be left if every operation had taken `by_ns` less, as far as the counters tell that for certain.
-    pub fn less(
+    pub(crate) fn less(
         cell: &Counters,
         measure: Measure,
         bound: &Bound,
@@ -68,7 +68,13 @@ impl Value {
     }
 
     /// The same without what the generator's own lag added. Service has none of it.
-    pub fn without_own_lag(self, cell: &Counters, measure: Measure, bound: &Bound, thresholds: &Thresholds) -> Value {
+    pub(crate) fn without_own_lag(
+        self,
+        cell: &Counters,
+        measure: Measure,
+        bound: &Bound,
+        thresholds: &Thresholds,
+    ) -> Value {
         if measure == Measure::Service {
             return self;
         }
@@ -83,7 +89,7 @@ impl Value {
     }
 
     /// What of it is certainly not the generator's doing; `None` when that is not counted exactly.
-    pub fn floor(cell: &Counters, measure: Measure, bound: &Bound, thresholds: &Thresholds) -> Option<Value> {
+    pub(crate) fn floor(cell: &Counters, measure: Measure, bound: &Bound, thresholds: &Thresholds) -> Option<Value> {
         let floor = cell.floors.as_ref().map(|[response, service]| match measure {
             Measure::Response => response,
             Measure::Service => service,
@@ -92,7 +98,7 @@ impl Value {
     }
 
     /// True when the bound holds.
-    pub fn is_within(self, bound: &Bound) -> bool {
+    pub(crate) fn is_within(self, bound: &Bound) -> bool {
         match (self, bound) {
             (Value::Share { over, of }, Bound::Over { below, .. }) => below.exceeds(over, of),
             (Value::Share { over, of }, Bound::OverAtMost { at_most, .. }) => at_most.holds(over, of),
@@ -104,7 +110,7 @@ impl Value {
     }
 
     /// As a number: a share from 0 to 1 or nanoseconds.
-    pub fn as_f64(self) -> f64 {
+    pub(crate) fn as_f64(self) -> f64 {
         match self {
             Value::Share { over, of } => over as f64 / of as f64,
             Value::Mean { sum_ns, of } => sum_ns as f64 / of as f64,
@@ -112,14 +118,14 @@ impl Value {
     }
 
     /// Operations it is taken over.
-    pub fn operations(self) -> u64 {
+    pub(crate) fn operations(self) -> u64 {
         match self {
             Value::Share { of, .. } | Value::Mean { of, .. } => of,
         }
     }
 
     /// For people. Beside its bound it never reads as the other side of it.
-    pub fn text(self, bound: &Bound) -> String {
+    pub(crate) fn text(self, bound: &Bound) -> String {
         match (self, bound) {
             (Value::Share { .. }, Bound::Over { below: limit, .. } | Bound::OverAtMost { at_most: limit, .. }) => {
                 share_text(self.as_f64(), *limit)
@@ -142,7 +148,7 @@ fn lengths(cell: &Counters, measure: Measure) -> &Lengths {
 }
 
 /// The bound as a number: a share from 0 to 1 or nanoseconds.
-pub fn limit(bound: &Bound) -> f64 {
+pub(crate) fn limit(bound: &Bound) -> f64 {
     match bound {
         Bound::Over { below: share, .. } | Bound::OverAtMost { at_most: share, .. } => share.as_f64(),
         Bound::MeanAtMost(span) => span.as_ns() as f64,

@@ -5,7 +5,7 @@ use super::{Conf, Derived, Kind};
 use std::fmt::{self, Write};
 
 /// The version whose grammar is written.
-pub const VERSION: &str = "6.6";
+pub(crate) const VERSION: &str = "6.6";
 
 /// The first lines of every run.
 pub fn write_banner(kind: Kind, out: &mut dyn Write) -> fmt::Result {

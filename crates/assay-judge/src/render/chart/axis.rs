@@ -38,13 +38,13 @@ pub(crate) struct Axis {
 
 impl Axis {
     /// From nothing to at least `high`.
-    pub fn linear(title: &str, unit: Unit, high: f64) -> Axis {
+    pub(crate) fn linear(title: &str, unit: Unit, high: f64) -> Axis {
         let high = if high.is_finite() && high > 0.0 { high } else { 1.0 };
         Axis { title: title.to_owned(), unit, low: 0.0, high, logarithmic: false }
     }
 
     /// From at most `low` to at least `high` by the logarithm, both at a 1, 2 or 5 of a power of ten.
-    pub fn log(title: &str, unit: Unit, low: f64, high: f64) -> Axis {
+    pub(crate) fn log(title: &str, unit: Unit, low: f64, high: f64) -> Axis {
         let usable = |value: f64| value.is_finite() && value > 0.0;
         let (low, high) = if usable(low) && usable(high) { (low.min(high), low.max(high)) } else { (1.0, 10.0) };
         let (low, high) = (rounded(low, false), rounded(high, true));
@@ -53,7 +53,7 @@ impl Axis {
     }
 
     /// Where a value lies, 0 to 1; the edge for what lies outside, the beginning for what is no number.
-    pub fn place(&self, value: f64) -> f64 {
+    pub(crate) fn place(&self, value: f64) -> f64 {
         let place = match self.logarithmic {
             true => (value.max(f64::MIN_POSITIVE) / self.low).ln() / (self.high / self.low).ln(),
             false => value / self.high,
@@ -62,7 +62,7 @@ impl Axis {
     }
 
     /// Values and their labels.
-    pub fn ticks(&self) -> Vec<(f64, String)> {
+    pub(crate) fn ticks(&self) -> Vec<(f64, String)> {
         let values = if self.logarithmic { self.logarithmic_ticks() } else { self.linear_ticks() };
         values.into_iter().map(|value| (value, self.label(value))).collect()
     }

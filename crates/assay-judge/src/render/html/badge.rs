@@ -12,7 +12,7 @@ pub(crate) struct Badge {
 }
 
 impl Badge {
-    pub fn of(verdict: Verdict) -> Badge {
+    pub(crate) fn of(verdict: Verdict) -> Badge {
         let (class, sign, word, meaning) = match verdict {
             Verdict::Pass => {
                 ("pass", "✓", "PASS", "every bound held in every slice, and the load asked for was delivered")
@@ -33,12 +33,12 @@ pub(crate) struct Watermark<'a> {
 
 impl Watermark<'_> {
     /// All of a result.
-    pub fn all(marks: &[String]) -> Vec<Watermark<'_>> {
+    pub(crate) fn all(marks: &[String]) -> Vec<Watermark<'_>> {
         marks.iter().map(|mark| Watermark::new(mark)).collect()
     }
 
     /// Most say what they mean (`SHORT: 3h measured`); the plain ones are explained here.
-    pub fn new(text: &str) -> Watermark<'_> {
+    pub(crate) fn new(text: &str) -> Watermark<'_> {
         let (mark, meaning) = text.split_once(": ").unwrap_or((text, ""));
         let meaning = match (mark, meaning) {
             ("QUICK", "") => "quick look, not a certification",

@@ -25,7 +25,7 @@ pub(crate) struct Distribution<'a> {
 impl<'a> Distribution<'a> {
     /// From operations by length: `(up to so many nanoseconds, operations)`, ascending. Its steps are too coarse to read a
     /// percentile from: `percentile` has them by their names.
-    pub fn of_counts(
+    pub(crate) fn of_counts(
         series: usize,
         label: &'a str,
         counts: &[(u64, u64)],
@@ -44,7 +44,7 @@ impl<'a> Distribution<'a> {
     }
 
     /// From percentiles: `(share that took no longer, nanoseconds)`, ascending.
-    pub fn of_nines(series: usize, label: &'a str, nines: &[(f64, u64)]) -> Distribution<'a> {
+    pub(crate) fn of_nines(series: usize, label: &'a str, nines: &[(f64, u64)]) -> Distribution<'a> {
         let longer: Vec<(f64, f64)> = nines.iter().map(|(share, ns)| (*ns as f64, (1.0 - share).max(0.0))).collect();
         // Those that were told; a share of 0.999 has 0.001 beyond it but for the last digit.
         let told = |share: f64| longer.iter().find(|(_, left)| (left / share - 1.0).abs() < 1e-6).map(|(ns, _)| *ns);
@@ -81,7 +81,7 @@ pub(crate) struct Overlay {
 
 impl Overlay {
     /// Of percentiles, each with what it is called; `None` of nothing.
-    pub fn of_nines<'a>(title: &str, all: impl Iterator<Item = (String, &'a [(f64, u64)])>) -> Option<Overlay> {
+    pub(crate) fn of_nines<'a>(title: &str, all: impl Iterator<Item = (String, &'a [(f64, u64)])>) -> Option<Overlay> {
         let all: Vec<(String, &[(f64, u64)])> = all.collect();
         let drawn: Vec<Distribution<'_>> = (all.iter().enumerate())
             .map(|(series, (label, nines))| Distribution::of_nines(series, label, nines))

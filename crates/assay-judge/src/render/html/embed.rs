@@ -10,20 +10,20 @@ use serde::Serialize;
 use sha2::{Digest, Sha256};
 
 /// The chart library, version 1.6.32.
-pub const CHARTS: &str = include_str!("../../../vendor/uPlot/uPlot.iife.min.js");
+pub(crate) const CHARTS: &str = include_str!("../../../vendor/uPlot/uPlot.iife.min.js");
 /// Its style.
-pub const CHARTS_STYLE: &str = include_str!("../../../vendor/uPlot/uPlot.min.css");
+pub(crate) const CHARTS_STYLE: &str = include_str!("../../../vendor/uPlot/uPlot.min.css");
 /// Draws the charts.
-pub const SCRIPT: &str = include_str!("../../../templates/report.js");
+pub(crate) const SCRIPT: &str = include_str!("../../../templates/report.js");
 /// How the page looks.
-pub const STYLE: &str = include_str!("../../../templates/report.css");
+pub(crate) const STYLE: &str = include_str!("../../../templates/report.css");
 
 /// The JSON a page carries whole; above this the thinner forms are tried. Tables and drawings take up to 2 MB more, and a
 /// page should stay under 5 MB, which mail takes.
 const MOST_JSON: usize = 2_000_000;
 
 /// Content of the `meta` tag of a page that has these scripts and styles and no others.
-pub fn policy(scripts: &[&str], styles: &[&str]) -> String {
+pub(crate) fn policy(scripts: &[&str], styles: &[&str]) -> String {
     let hashes = |texts: &[&str]| match texts {
         [] => " 'none'".to_owned(),
         texts => texts.iter().map(|text| format!(" 'sha256-{}'", STANDARD.encode(Sha256::digest(text)))).collect(),
@@ -33,7 +33,7 @@ pub fn policy(scripts: &[&str], styles: &[&str]) -> String {
 }
 
 /// The judgement as it is embedded.
-pub struct Embedded {
+pub(crate) struct Embedded {
     /// JSON that no HTML parser takes for markup.
     pub json: String,
     /// What it lacks of `verdict.json`, for the reader; empty when it lacks nothing.
@@ -68,7 +68,7 @@ const THINNINGS: [Thinning; 5] = [
 ];
 
 /// Serialises `judgement`, thinned as far as its size demands; `Err` when it cannot be written as JSON at all.
-pub fn embed(judgement: &Judgement) -> Result<Embedded, serde_json::Error> {
+pub(crate) fn embed(judgement: &Judgement) -> Result<Embedded, serde_json::Error> {
     let mut embedded = Embedded { json: json(judgement)?, lacks: Vec::new() };
     if embedded.json.len() <= MOST_JSON {
         return Ok(embedded);
@@ -94,7 +94,7 @@ fn parts(judgement: &mut Judgement) -> impl Iterator<Item = &mut Part> {
 
 /// In JSON `<`, `>` and `&` occur within strings only, where an escape says the same; so neither `</script>` nor `<!--` can
 /// end or comment out the element. The two line separators are escaped because old JavaScript takes them for line ends.
-pub fn json<T: Serialize>(document: &T) -> Result<String, serde_json::Error> {
+pub(crate) fn json<T: Serialize>(document: &T) -> Result<String, serde_json::Error> {
     let plain = serde_json::to_string(document)?;
     let mut safe = String::with_capacity(plain.len());
     for c in plain.chars() {

@@ -6,11 +6,11 @@ use assay_base::{Bytes, Span};
 use std::fmt;
 
 /// Shown where a figure was not counted.
-pub const ABSENT: &str = "–";
+pub(crate) const ABSENT: &str = "–";
 
 /// A cell of a table: its text, where it comes from, and whether it is over its bound.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Cell {
+pub(crate) struct Cell {
     /// The number with its unit.
     pub text: String,
     /// JSON pointer of the figure, or empty; without a leading slash from the `data-at` of its row.
@@ -47,17 +47,17 @@ impl Cell {
     }
 
     /// A whole number.
-    pub fn count(n: u64, json: String) -> Cell {
+    pub(crate) fn count(n: u64, json: String) -> Cell {
         Cell::new(count(n), json)
     }
 
     /// A length of time in nanoseconds.
-    pub fn time(ns: Option<u64>, json: String) -> Cell {
+    pub(crate) fn time(ns: Option<u64>, json: String) -> Cell {
         ns.map_or_else(Cell::absent, |ns| Cell::new(time(ns), json))
     }
 
     /// `part` of `whole`, each with its place.
-    pub fn part(part: Option<u64>, whole: u64, json: String, of: String) -> Cell {
+    pub(crate) fn part(part: Option<u64>, whole: u64, json: String, of: String) -> Cell {
         match part {
             Some(part) if whole > 0 => Cell { of, ..Cell::new(percent(part as f64 / whole as f64), json) },
             _ => Cell::absent(),
@@ -65,44 +65,44 @@ impl Cell {
     }
 
     /// Operations per second.
-    pub fn rate(rate: Option<f64>, json: String) -> Cell {
+    pub(crate) fn rate(rate: Option<f64>, json: String) -> Cell {
         rate.map_or_else(Cell::absent, |rate| Cell::new(per_second(rate), json))
     }
 
     /// A number of bytes.
-    pub fn bytes(n: u64, json: String) -> Cell {
+    pub(crate) fn bytes(n: u64, json: String) -> Cell {
         Cell::new(Bytes::new(n).human(), json)
     }
 
     /// What was not counted.
-    pub fn absent() -> Cell {
+    pub(crate) fn absent() -> Cell {
         Cell::new(ABSENT.to_owned(), String::new())
     }
 
     /// The same cell, marked when `bad`.
-    pub fn marked(self, bad: bool) -> Cell {
+    pub(crate) fn marked(self, bad: bool) -> Cell {
         Cell { bad, ..self }
     }
 }
 
 /// A length of time to three digits: `1.23 ms`.
-pub fn time(ns: u64) -> String {
+pub(crate) fn time(ns: u64) -> String {
     Span::from_ns(ns).human()
 }
 
 /// A share as ACT prints it, two decimals; what is less than that and not nothing says so.
-pub fn percent(share: f64) -> String {
+pub(crate) fn percent(share: f64) -> String {
     if share > 0.0 && share < 0.00005 { "<0.01%".to_owned() } else { format!("{:.2}%", share * 100.0) }
 }
 
 /// Operations per second to one decimal.
-pub fn per_second(rate: f64) -> String {
+pub(crate) fn per_second(rate: f64) -> String {
     let tenths = (rate * 10.0).round().clamp(0.0, u64::MAX as f64) as u64;
     format!("{}.{}/s", count(tenths / 10), tenths % 10)
 }
 
 /// A whole number in groups of three digits.
-pub fn count(n: u64) -> String {
+pub(crate) fn count(n: u64) -> String {
     let digits = n.to_string();
     let mut text = String::new();
     for (at, digit) in digits.chars().enumerate() {

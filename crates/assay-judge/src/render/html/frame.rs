@@ -14,12 +14,12 @@ pub(crate) struct Frame {
 
 impl Frame {
     /// Of a page without a script.
-    pub fn still() -> Frame {
+    pub(crate) fn still() -> Frame {
         Frame::of(&[], &[STYLE])
     }
 
     /// Of a page whose charts are drawn by scripts.
-    pub fn drawn() -> Frame {
+    pub(crate) fn drawn() -> Frame {
         Frame::of(&[CHARTS, SCRIPT], &[CHARTS_STYLE, STYLE])
     }
 

@@ -28,7 +28,7 @@ pub(crate) struct HeadFigure {
 }
 
 impl Headline {
-    pub fn of(judgement: &Judgement) -> Headline {
+    pub(crate) fn of(judgement: &Judgement) -> Headline {
         let part = &judgement.part;
         let shown = judgement.deciding.as_ref().map_or(1, |deciding| deciding.step);
         let step = judgement.steps.iter().find(|step| step.number == shown);

@@ -124,13 +124,13 @@ pub(crate) struct Happening<'a> {
 
 impl<'a> PartView<'a> {
     /// The result of a log without steps.
-    pub fn whole(judgement: &'a Judgement) -> PartView<'a> {
+    pub(crate) fn whole(judgement: &'a Judgement) -> PartView<'a> {
         let decided = judgement.deciding.is_some() && judgement.verdict != Verdict::Pass;
         PartView { decided, ..PartView::new(&judgement.part, -1, None, &judgement.warnings) }
     }
 
     /// Step `index` of a certificate.
-    pub fn step(judgement: &'a Judgement, index: usize) -> PartView<'a> {
+    pub(crate) fn step(judgement: &'a Judgement, index: usize) -> PartView<'a> {
         let step = &judgement.steps[index];
         let head = Head {
             number: step.number,
@@ -177,12 +177,12 @@ impl<'a> PartView<'a> {
     }
 
     /// True when the charts' data are there.
-    pub fn has_series(&self) -> bool {
+    pub(crate) fn has_series(&self) -> bool {
         !self.part.series.at_ns.is_empty()
     }
 
     /// The sections that `templates/part.html` gives it, each with the end of its anchor, in order.
-    pub fn contents(&self) -> Vec<(&'static str, &'static str)> {
+    pub(crate) fn contents(&self) -> Vec<(&'static str, &'static str)> {
         let all = [
             (true, ("criteria", "Criteria")),
             (true, ("streams", "Streams")),

@@ -24,7 +24,7 @@ pub(crate) struct PlanTable {
 }
 
 impl PlanView {
-    pub fn of(plan: &Value) -> PlanView {
+    pub(crate) fn of(plan: &Value) -> PlanView {
         let Value::Object(plan) = plan else { return PlanView::default() };
         let mut view = PlanView::default();
         for name in ordered(plan.keys()) {
