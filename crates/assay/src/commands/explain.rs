@@ -92,6 +92,10 @@ fn text(plan: &Plan, named: &[(String, Named)], sizes: &[Option<(u64, u32)>]) ->
         plan.name, plan.model, plan.load, plan.targets, plan.seed
     ));
     streams(plan, block, &mut out);
+    if !plan.derivation.is_empty() {
+        out.head("how the numbers came about, for one target at 1x, with the place of each in [brackets]");
+        plan.derivation.iter().for_each(|step| out.add(format_args!("  {step}")));
+    }
     out.head("phases");
     for phase in &plan.phases {
         let span = match (phase.kind, phase.steady_round) {
