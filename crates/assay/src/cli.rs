@@ -3,8 +3,8 @@
 
 use crate::args::Output;
 use crate::commands::{
-    certify, compare, consent, curve, devices, doctor, drop_in, explain, export, follow, judge, limit, links, manual,
-    prep, report, run, verify, workloads,
+    certify, compare, consent, curve, devices, doctor, drop_in, explain, export, follow, import, judge, limit, links,
+    manual, prep, report, run, verify, workloads,
 };
 use crate::{detach, screen, stdout};
 use assay_run::failure::Failure;
@@ -57,6 +57,8 @@ pub(crate) enum Command {
     Compare(compare::Compare),
     /// A log in the format of another tool
     Export(export::Export),
+    /// What was collected on production hosts, as a profile: a workload of `model = "profile"`
+    Import(import::Import),
     /// A drop-in for another tool, with its own arguments and output: act_storage, act_index, act_prep, act_latency
     As(drop_in::As),
     /// The names of ACT's tools in a directory, each leading to this program; act_latency.py also for `python3 act_latency.py`
@@ -113,6 +115,7 @@ fn carry_out(command: Command) -> Result<u8, Failure> {
         Command::Verify(args) => verify::verify(&args),
         Command::Compare(args) => compare::compared(&args),
         Command::Export(args) => export::export(&args),
+        Command::Import(args) => import::import(&args),
         Command::As(args) => drop_in::drop_in(&args),
         Command::Links(args) => links::links(&args),
         Command::Devices(args) => devices::devices(&args),
