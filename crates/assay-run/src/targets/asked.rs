@@ -7,7 +7,7 @@ use std::path::Path;
 
 /// What a plan asks of its targets.
 #[derive(Clone, Copy)]
-pub struct Wish<'a> {
+pub struct TargetNeeds<'a> {
     /// Whether they are written.
     pub writes: bool,
     /// The smallest usable size, by block size.

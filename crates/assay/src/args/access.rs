@@ -5,7 +5,7 @@ use assay_base::Bytes;
 use assay_device::safety::{Examination, RuleId, Standing};
 use assay_device::select::Choice;
 use assay_run::failure::Failure;
-use assay_run::targets::{Allowed, Named, Targets, Wish};
+use assay_run::targets::{Allowed, Named, Targets, TargetNeeds};
 
 /// Options of everything that touches a target.
 #[derive(clap::Args, Debug, Clone, Default)]
@@ -41,8 +41,8 @@ impl Access {
     }
 
     /// Opens what was named, through the safety gate and with the last word of whoever sits there.
-    pub(crate) fn open(&self, named: &[(String, Named)], wish: Wish<'_>) -> Result<Targets, Failure> {
+    pub(crate) fn open(&self, named: &[(String, Named)], needs: TargetNeeds<'_>) -> Result<Targets, Failure> {
         let confirm = |devices: &[&Examination]| confirm(devices, self.typed);
-        Targets::open(named, wish, self.allowed(&confirm))
+        Targets::open(named, needs, self.allowed(&confirm))
     }
 }

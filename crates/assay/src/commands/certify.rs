@@ -25,7 +25,7 @@ use assay_run::schedulers::Schedulers;
 use assay_run::seed::seed;
 use assay_run::signals::{self, StopCell};
 use assay_run::signing::Signer;
-use assay_run::targets::{self, Named, Real, Targets, Wish};
+use assay_run::targets::{self, Named, Real, Targets, TargetNeeds};
 use assay_run::unfinished::Unfinished;
 use clap_complete::engine::ArgValueCompleter;
 use std::cell::Cell;
@@ -108,7 +108,7 @@ fn open(args: &Certify, named: &[(String, Named)], workload: &Workload, planned:
     let plan =
         workload.plan(&Adjust { targets: named.len() as u16, ..Adjust::default() }).map_err(Failure::workload)?;
     let smallest = |block| plan.smallest_target(block);
-    args.access.open(named, Wish { writes: plan.writes(), smallest: &smallest, log_dir: planned })
+    args.access.open(named, TargetNeeds { writes: plan.writes(), smallest: &smallest, log_dir: planned })
 }
 
 /// The usual size, or what fits.
@@ -275,13 +275,13 @@ impl Certifying<'_> {
         self.opened.recheck()?;
         let total: u64 = (0..names.len()).map(|index| self.opened.geometry(index).size).sum();
         progress.say(&one_line(format_args!("preparing {} ({})", names.join(", "), Bytes::new(total).human())));
-        let wish = prepare::Wish {
+        let preparation = prepare::Preparation {
             zero: false,
             afresh: false,
             engine: self.args.access.engine,
             run: seed(None, self.named_or_scratch()) as u32,
         };
-        let records = prepare(self.opened.real(), &names, wish, None, progress, self.stop)?;
+        let records = prepare(self.opened.real(), &names, preparation, None, progress, self.stop)?;
         Ok(records.iter().map(assay_run::records::Record::preparation).collect())
     }
 

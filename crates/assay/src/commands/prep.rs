@@ -10,7 +10,7 @@ use assay_run::prepare::{self, prepare};
 use assay_run::records::Records;
 use assay_run::seed::seed;
 use assay_run::signals;
-use assay_run::targets::{self, Wish};
+use assay_run::targets::{self, TargetNeeds};
 use clap_complete::engine::ArgValueCompleter;
 
 /// `assay prep`
@@ -40,14 +40,14 @@ pub(crate) fn prep(args: &Prep) -> Result<u8, Failure> {
     let smallest = |block: u32| u64::from(block.max(4096));
     // Preparing keeps no log, only its records: those must not lie on what is overwritten.
     let kept = Records::host();
-    let wish = Wish { writes: true, smallest: &smallest, log_dir: kept.dir() };
-    let opened = args.access.open(&named, wish)?;
+    let needs = TargetNeeds { writes: true, smallest: &smallest, log_dir: kept.dir() };
+    let opened = args.access.open(&named, needs)?;
     if opened.real().is_empty() {
         return Err(Failure::usage("simulated and null targets hold no data and need no preparation"));
     }
     opened.recheck()?;
     let mut progress = Progress::new(false);
-    let how = prepare::Wish {
+    let how = prepare::Preparation {
         zero: !args.skip_zero,
         afresh: args.discard,
         engine: args.access.engine,

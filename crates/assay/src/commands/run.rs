@@ -19,7 +19,7 @@ use assay_run::schedulers::Schedulers;
 use assay_run::seed::seed;
 use assay_run::signals;
 use assay_run::signing::Signer;
-use assay_run::targets::{self, Named, Wish};
+use assay_run::targets::{self, Named, TargetNeeds};
 use assay_run::unfinished::Unfinished;
 use assay_run::workloads;
 use clap_complete::engine::ArgValueCompleter;
@@ -62,10 +62,10 @@ pub(crate) fn run(args: &Run) -> Result<u8, Failure> {
     rundir::refuse_taken(args.output.out.as_deref())?;
     let planned = rundir::planned(args.output.resume.as_deref().or(args.output.out.as_deref()), &plan.name);
     let smallest = |block| plan.smallest_target(block);
-    let wish = Wish { writes: plan.writes(), smallest: &smallest, log_dir: &planned };
+    let needs = TargetNeeds { writes: plan.writes(), smallest: &smallest, log_dir: &planned };
     // Put back after everything else: to set it waits for what is in flight, for ever where a disk hangs.
     let scheduler;
-    let opened = args.access.open(&named, wish)?;
+    let opened = args.access.open(&named, needs)?;
     let stop = signals::watch().map_err(|e| Failure::host(format!("signals cannot be watched: {e}")))?;
     scheduler = Schedulers::set(asked.scheduler()?, &opened, tell)?;
     plan.notes.extend(scheduler.notes());
