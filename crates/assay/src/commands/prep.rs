@@ -16,13 +16,13 @@ use clap_complete::engine::ArgValueCompleter;
 /// `assay prep`
 #[derive(clap::Args, Debug)]
 pub(crate) struct Prep {
-    /// Devices or files to prepare, in parallel
+    /// Block devices or files to prepare. All are prepared at the same time
     #[arg(required = true, add = ArgValueCompleter::new(candidates::devices))]
     pub targets: Vec<String>,
-    /// Discard everything first (TRIM), so that the device knows what is free
+    /// Discard all blocks first (TRIM), so that the device knows that they are free
     #[arg(long)]
     pub discard: bool,
-    /// Leave out the first pass, which writes zeros
+    /// Skip the first pass, which writes zeros
     #[arg(long)]
     pub skip_zero: bool,
     /// Print the preparation records as JSON
@@ -43,7 +43,9 @@ pub(crate) fn prep(args: &Prep) -> Result<u8, Failure> {
     let needs = TargetNeeds { writes: true, smallest: &smallest, log_dir: kept.dir() };
     let opened = args.access.open(&named, needs)?;
     if opened.real().is_empty() {
-        return Err(Failure::usage("simulated and null targets hold no data and need no preparation"));
+        return Err(Failure::usage(
+            "simulated and null targets hold no data and need no preparation; run the workload on them directly",
+        ));
     }
     opened.recheck()?;
     let mut progress = Progress::new(false);

@@ -20,7 +20,7 @@ use assay_run::results::leave;
 use assay_run::rundir;
 use assay_run::schedulers::Schedulers;
 use assay_run::signals::{self, StopCell};
-use assay_run::targets::{self, Named, Targets, TargetNeeds};
+use assay_run::targets::{self, Named, TargetNeeds, Targets};
 use assay_run::workloads;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
