@@ -181,7 +181,7 @@ pub fn open(path: &Path) -> io::Result<File> {
 /// Reads what somebody named, at most `limit` bytes.
 ///
 /// # Errors
-/// It is no file, it is larger, or what the kernel said.
+/// It is not a regular file, it is larger, or what the kernel said.
 pub fn read(path: &Path, limit: u64) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     open(path)?.take(limit.saturating_add(1)).read_to_end(&mut bytes)?;
@@ -203,7 +203,9 @@ fn readable(stat: &Stat, nameless: bool) -> io::Result<()> {
     match kind(stat) {
         FileType::RegularFile => Ok(()),
         FileType::Fifo if nameless => Ok(()),
-        _ => Err(io::Error::other(format!("it is no file but {}", obstacle(stat, None).unwrap_or_default()))),
+        _ => {
+            Err(io::Error::other(format!("it is not a regular file but {}", obstacle(stat, None).unwrap_or_default())))
+        }
     }
 }
 

@@ -53,7 +53,8 @@ pub fn prepare(
     let done = AtomicU64::new(0);
     let sizes: Vec<u64> = all.iter().map(|real| real.target.geometry().size).collect();
     let passes = 1 + u64::from(preparation.zero);
-    let begun: Vec<Record> = all.iter().zip(names).map(|(real, name)| begin(real, name, preparation, records)).collect();
+    let begun: Vec<Record> =
+        all.iter().zip(names).map(|(real, name)| begin(real, name, preparation, records)).collect();
     let before: u64 =
         begun.iter().map(|record| record.salted_bytes + if preparation.zero { record.zeroed_bytes } else { 0 }).sum();
     let total = sizes.iter().sum::<u64>() * passes - before.min(sizes.iter().sum::<u64>() * passes);
@@ -108,7 +109,7 @@ fn discard(all: &[Real], stop: &StopCell) -> Result<(), Failure> {
 
 /// `goes_on`: a record is kept of how far it came.
 fn interrupted(target: &str, goes_on: bool) -> Failure {
-    let again = if goes_on { "call it again and it goes on" } else { "call it again and it begins anew" };
+    let again = if goes_on { "repeat the command to continue" } else { "repeat the command to start again" };
     Failure::incomplete(format!("preparing {} was interrupted; {again}", one_line(target)))
 }
 
@@ -234,7 +235,7 @@ impl Preparing<'_> {
     fn forget(&mut self, failure: Failure) -> Failure {
         (self.record.zeroed_bytes, self.record.salted_bytes) = (0, 0);
         match self.keep() {
-            Ok(()) => failure.advised("nothing that was written counts now: call it again and it begins anew"),
+            Ok(()) => failure.advised("what was written so far no longer counts; repeat the command to start again"),
             // The next call meets that first, and says so.
             Err(_) => failure,
         }

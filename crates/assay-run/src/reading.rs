@@ -41,7 +41,7 @@ pub fn open(path: &Path) -> Result<File, Failure> {
     let file = files::open(path).map_err(|e| unreadable(&e))?;
     match file.metadata() {
         // It is read more than once, and asked for its lock.
-        Ok(meta) if !meta.is_file() => Err(unreadable(&"it is no file but a pipe")),
+        Ok(meta) if !meta.is_file() => Err(unreadable(&"it is not a regular file but a pipe")),
         _ => Ok(file),
     }
 }

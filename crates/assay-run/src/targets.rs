@@ -40,7 +40,7 @@ fn enough_descriptors(targets: usize) -> Result<(), Failure> {
         return Ok(());
     }
     Err(Failure::host(format!(
-        "a run on {targets} targets opens up to {need} files, this process may open {may}; ulimit -n {need}"
+        "a run on {targets} targets opens up to {need} files, but this process may open only {may}; run ulimit -n {need} first"
     )))
 }
 

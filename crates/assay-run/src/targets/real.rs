@@ -78,7 +78,7 @@ impl Real {
         let made = allowed.create.is_some() && !path.exists();
         if made && !needs.writes {
             return Err(Failure::usage(format!(
-                "{} is not there, and --create makes no file for a workload that only reads: it would hold nothing to read; \
+                "{} does not exist, and --create creates no file for a workload that only reads, because it would hold nothing to read; \
                  make it with assay prep {} --create SIZE",
                 one_line(name),
                 for_a_shell(name)

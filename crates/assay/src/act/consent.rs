@@ -8,7 +8,7 @@ use assay_device::safety::{Gate, Refusal, RuleId, lasts};
 use assay_judge::for_a_shell;
 use assay_run::consents::{self, Consents, Kept};
 use assay_run::failure::Failure;
-use assay_run::targets::{Named, Targets, TargetNeeds};
+use assay_run::targets::{Named, TargetNeeds, Targets};
 use std::io::{BufRead, Write};
 
 /// The tokens of the devices that may be destroyed, separated by commas.
@@ -62,7 +62,7 @@ fn in_a_drop_ins_words(refusal: &Refusal, kept: &[Kept]) -> Failure {
             failure = failure.advised(&why);
         }
         if seat() == Seat::Background {
-            failure = failure.advised("nobody can be asked in the background of a terminal");
+            failure = failure.advised("a background process cannot ask for consent at the terminal");
         }
         if overridden.is_empty() {
             failure = failure.advised(&format!(
