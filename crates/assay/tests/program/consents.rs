@@ -191,7 +191,7 @@ fn at_a_terminal_it_is_asked_once_and_then_runs_in_the_background() {
     for script in [prep.clone(), format!("ASSAY_DESTROY_DATA={token} {prep}")] {
         let (code, shown) = job(&place, &script);
         assert!(code == Some(0) && shown.contains("ended with 4"), "{code:?} {shown}");
-        assert!(shown.contains("background of a terminal") && shown.contains("assay consent"), "{shown}");
+        assert!(shown.contains("a background process cannot ask") && shown.contains("assay consent"), "{shown}");
         disk.until_free();
     }
     assert!(fs::read(&disk.backing).unwrap().iter().all(|byte| *byte == 0), "nothing was written");
@@ -245,7 +245,10 @@ fn it_passes_sudo_which_the_environment_does_not() {
     assert!(first.contains("no token was given") && first.contains("sudo does not pass on"), "{first}");
     disk.until_free();
     let background = sudo(true, true);
-    assert!(background.contains("ended with 4") && background.contains("background of a terminal"), "{background}");
+    assert!(
+        background.contains("ended with 4") && background.contains("a background process cannot ask"),
+        "{background}"
+    );
     disk.until_free();
     assert_eq!(agree(&place, &disk, &[]).code, Some(0));
     for (seated, ampersand) in [(false, false), (true, true), (true, false)] {

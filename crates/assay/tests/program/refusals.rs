@@ -317,7 +317,7 @@ fn one_target_under_two_names_is_refused() {
 fn no_file_is_made_for_what_only_reads() {
     let place = Place::new();
     let said = place.assay(&["run", "random-read", "new.dat", "--create", "64MiB", "--for", "1s"]);
-    refused(&said, USAGE, &["new.dat is not there", "only reads", "assay prep new.dat --create SIZE"]);
+    refused(&said, USAGE, &["new.dat does not exist", "only reads", "assay prep new.dat --create SIZE"]);
     assert_eq!(place.left(&[]), [""; 0]);
     let made = place.assay(&["prep", "new.dat", "--create", "1MiB"]);
     assert_eq!(made.code, Some(0), "{made:?}");
@@ -330,7 +330,7 @@ fn a_file_beside_the_run_directory_is_left_alone() {
     place.write("run.txt", "mine");
     let line = ["run", "random-read", "null:1GiB", "--for", "1s", "--slice", "1s", "--out", "run", "--detach"];
     let said = place.assay(&line);
-    refused(&said, USAGE, &["run.txt is there already"]);
+    refused(&said, USAGE, &["run.txt exists already"]);
     assert_eq!(
         (place.left(&[]), fs::read_to_string(place.path("run.txt")).unwrap()),
         (vec!["run.txt".into()], "mine".into())
