@@ -1,6 +1,6 @@
-//! Consents given in advance (`assay consent`): one file for each device, beside the preparation records, which root alone can
-//! write and read. Who can write such a file can have a device destroyed, so that nothing is believed of one that anybody else
-//! could have made: not another owner's, not through a link, not below a directory that others may change.
+//! Consents given in advance (`assay consent`): one file for each device, next to the preparation records. Only root can read
+//! and write these files. Whoever can write one can have a device destroyed, so a file that anyone but root could have made is
+//! ignored: one with another owner, one behind a link, or one below a directory that others can write to.
 
 use crate::failure::{Failure, shown};
 use crate::{files, records};

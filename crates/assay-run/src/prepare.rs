@@ -61,10 +61,11 @@ pub fn prepare(
     let clock = Clock::start();
     let since = clock.now();
     if preparation.afresh {
-        // A file says that it is not discarded before anything has changed.
+        // For a file this returns the error that it cannot be discarded, before anything has changed.
         all.iter().filter(|real| real.disk.is_none()).try_for_each(Real::discard)?;
     }
-    // From here on no finished record says of a target what no longer holds, whatever ends this program.
+    // The records are marked unfinished before the first write, so that a crash leaves no record of a preparation that no
+    // longer holds.
     if let Some(records) = records {
         begun.iter().try_for_each(|record| records.keep(record))?;
     }
@@ -182,7 +183,7 @@ impl Preparing<'_> {
         interrupted(&self.record.target, self.records.is_some())
     }
 
-    /// One pass over the whole target from where its record stands: zeros, or `salt`.
+    /// One pass over the target, from the position in its record to the end: writes zeros, or `salt` if given.
     fn pass(&mut self, device: &mut AnyDevice, clock: Clock, mut salt: Option<Content>) -> Result<(), Failure> {
         let salting = salt.is_some();
         let from = if salting { self.record.salted_bytes } else { self.record.zeroed_bytes };
@@ -194,7 +195,8 @@ impl Preparing<'_> {
         let mut done = Done::new();
         while !fill.is_over(self.stop.is_set()) {
             if at_once(self.stop) {
-                // What was last saved stands; a device that hangs would not let its cache be emptied.
+                // The position that was saved last stays valid. Nothing is flushed here, because a device that hangs would never
+                // complete the flush.
                 return Err(self.interrupted());
             }
             let now = clock.now();

@@ -31,7 +31,7 @@ struct Changed {
 
 impl Schedulers {
     /// Gives every block device among `targets` the scheduler `wanted`; with `None`, and for targets without a queue of their
-    /// own, nothing is done. When one cannot be set, those set before are put back; what cannot be put back is `tell`'s to say.
+    /// own, nothing is done. When one cannot be set, those set before are put back; `tell` is called with those that cannot be put back.
     pub fn set(wanted: Option<&str>, targets: &Targets, tell: Tell) -> Result<Schedulers, Failure> {
         let mut schedulers = Schedulers { changed: Vec::new(), notes: Vec::new(), tell };
         let Some(wanted) = wanted else { return Ok(schedulers) };

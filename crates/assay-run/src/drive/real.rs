@@ -216,8 +216,8 @@ impl Collecting<'_> {
         Ok(ending.reason)
     }
 
-    /// What a worker tells next. What was told before is made durable while nothing waits: a failed operation is in the file as soon
-    /// as it is known, long before the interval that counts it has ended.
+    /// Waits for the next notice of a worker. When none is waiting, the lines already written are made durable first. So a failed
+    /// operation is in the file as soon as it is known, long before the interval that counts it has ended.
     fn next(&self, collector: &mut Collector<'_>) -> Result<Notice, RecvTimeoutError> {
         self.told.try_recv().or_else(|_| {
             collector.log.settle();

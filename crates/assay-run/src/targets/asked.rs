@@ -29,6 +29,6 @@ pub struct Allowed<'a> {
     pub create: Option<Bytes>,
     /// Processes outside this container cannot be seen.
     pub in_container: bool,
-    /// Has the last word before devices are overwritten: asks whoever sits there.
+    /// Called last, before devices are overwritten; it asks the user at the terminal.
     pub confirm: &'a dyn Fn(&[&Examination]) -> Result<(), Failure>,
 }
