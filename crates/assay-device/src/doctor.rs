@@ -68,7 +68,7 @@ pub fn try_out(log_dir: &Path) -> Tried {
     Tried { ring, real_time, free: (log_dir.display().to_string(), free) }
 }
 
-/// A finding: `Ok` is well, `Err` is what would spoil a result and what mends it.
+/// A finding: `Ok` says what is as it should be, `Err` what would spoil a result and what to do about it.
 type Found = Result<String, (String, String)>;
 
 fn check(id: &'static str, target: Option<&str>, found: Found) -> Check {
@@ -153,7 +153,7 @@ fn memory_limit(print: &HostFingerprint) -> Found {
 }
 
 fn clocksource(roots: &Roots, print: &HostFingerprint) -> Found {
-    let Some(source) = &print.clocksource else { return Ok("the kernel names none".into()) };
+    let Some(source) = &print.clocksource else { return Ok("not reported by the kernel".into()) };
     if ["tsc", "kvm-clock", "arch_sys_counter", "hyperv_clocksource_tsc_page", "xen"].contains(&source.as_str()) {
         return Ok(format!("{source}, read without a system call"));
     }
@@ -167,7 +167,7 @@ fn clocksource(roots: &Roots, print: &HostFingerprint) -> Found {
     bad(format!("{source}: every time stamp costs a microsecond or more (others: {others})"), remedy)
 }
 
-/// Time stolen since boot as a share of all; absent where the kernel does not tell.
+/// Time stolen since boot as a share of all; absent where the kernel does not report it.
 fn stolen(roots: &Roots) -> Option<f64> {
     let stat = attribute(&roots.proc.join("stat"))?;
     let figures: Vec<f64> =
@@ -186,7 +186,7 @@ fn steal(roots: &Roots, print: &HostFingerprint) -> Found {
             "give the machine processors of its own (pinned, not shared), or test on the host",
         ),
         Some(share) => Ok(format!("{word} ({on}); {:.3} % of the time was stolen since boot", share * 100.0)),
-        None => Ok(format!("{word} ({on}); the kernel does not tell stolen time")),
+        None => Ok(format!("{word} ({on}); stolen time is not reported by the kernel")),
     }
 }
 
@@ -202,7 +202,7 @@ fn governor(roots: &Roots) -> Found {
             format!("{governor} on {name}: a processor that was idle wakes up slow"),
             "cpupower frequency-set -g performance",
         ),
-        None if all.is_empty() => Ok("the frequency is not the kernel's to set".into()),
+        None if all.is_empty() => Ok("the kernel does not control the processor frequency".into()),
         None => Ok(format!("performance on {} CPUs", all.len())),
     }
 }
@@ -211,7 +211,7 @@ fn real_time(tried: &Tried) -> Found {
     match &tried.real_time {
         Ok(()) => Ok("permitted".into()),
         Err(why) => bad(
-            format!("not permitted ({why}): whatever else runs may delay an operation that is due"),
+            format!("not permitted ({why}): other programs may delay an operation that is due"),
             "run as root, or setcap cap_sys_nice+ep on the program, or ulimit -r 99",
         ),
     }
@@ -241,7 +241,7 @@ fn memlock(print: &HostFingerprint) -> Found {
         ),
         Some(u64::MAX) => Ok("unlimited".into()),
         Some(limit) => Ok(human(limit)),
-        None => Ok("the kernel does not tell".into()),
+        None => Ok("not reported by the kernel".into()),
     }
 }
 
@@ -269,7 +269,7 @@ fn swap(roots: &Roots) -> Found {
             bad(format!("{used} KiB are swapped out to {area}: memory is short, and swapping is I/O"), "swapoff -a")
         }
         None if areas.is_empty() => Ok("off".into()),
-        None => Ok("on, and nothing is in it".into()),
+        None => Ok("on, but empty".into()),
     }
 }
 
@@ -279,7 +279,7 @@ pub fn target(roots: &Roots, path: &Path) -> Vec<Check> {
     let print = probe::target(roots, path);
     let identity = print.number.as_deref().and_then(DevNum::parse).and_then(|device| Identity::read(roots, device));
     let Some(disk) = identity.map(|identity| file_name(&identity.disk_dir)) else {
-        let found = bad("no disk is known under this name", "name a block device or a file that exists");
+        let found = bad("no disk was found under this name", "name a block device or a file that exists");
         return vec![check("target", Some(&name), found)];
     };
     let found = [
@@ -301,17 +301,17 @@ fn users(roots: &Roots, path: &Path) -> Found {
     let no = exam.rules.iter().find(|rule| !rule.ok && asked.contains(&rule.id));
     match no {
         Some(rule) => bad(format!("{}: {}", rule.id, rule.evidence), rule.id.remedy()),
-        None => Ok("nobody else uses it".into()),
+        None => Ok("no other user".into()),
     }
 }
 
 fn scheduler(print: &probe::TargetFingerprint, disk: &str) -> Found {
     match (print.scheduler.as_deref(), print.rotational) {
-        (None, _) => Ok("the kernel names none".into()),
+        (None, _) => Ok("not reported by the kernel".into()),
         (Some("none"), _) => Ok("none".into()),
         (Some(other), Some(true)) => Ok(format!("{other}, on a disk with heads to move")),
         (Some(other), _) => bad(
-            format!("{other}: it reorders and holds back what the test sends"),
+            format!("{other}: it reorders and delays the operations of the test"),
             format!("echo none > /sys/block/{disk}/queue/scheduler (or scheduler = \"none\" in the workload)"),
         ),
     }
@@ -319,7 +319,7 @@ fn scheduler(print: &probe::TargetFingerprint, disk: &str) -> Found {
 
 fn write_cache(print: &probe::TargetFingerprint, disk: &str) -> Found {
     match print.write_cache.as_deref() {
-        None => Ok("the kernel does not tell".into()),
+        None => Ok("not reported by the kernel".into()),
         Some("write back") => {
             let off = match disk.get(..2) {
                 Some("nv") => format!("nvme set-feature -f 6 -v 0 /dev/{disk}"),

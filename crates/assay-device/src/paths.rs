@@ -121,7 +121,7 @@ fn median(times: &mut [Span]) -> Option<Span> {
 }
 
 /// Whether a block device does its work in the thread that asks, so that one operation at a time is all there is: the
-/// kernel's devices in memory. The kernel knows (`BLK_FEAT_SYNCHRONOUS` in include/linux/blkdev.h) and does not tell; so it
+/// kernel's devices in memory. The kernel knows (`BLK_FEAT_SYNCHRONOUS` in include/linux/blkdev.h) and does not report it; so it
 /// goes by name (`zram`, `ram`, `pmem`) and by the lack of request queues (`mq` in sysfs).
 pub fn answers_in_the_call(roots: &Roots, number: DevNum) -> bool {
     let Some(device) = roots.device_dir(number) else { return false };

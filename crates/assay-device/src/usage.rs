@@ -26,7 +26,7 @@ fn rusage(who: libc::c_int) -> libc::rusage {
 }
 
 /// Time that the living threads of this process were runnable but not running, in nanoseconds (second field of
-/// `/proc/self/task/*/schedstat`); 0 where the kernel does not tell.
+/// `/proc/self/task/*/schedstat`); 0 where the kernel does not report.
 pub fn run_queue_ns() -> u64 {
     let tasks = fs::read_dir("/proc/self/task").into_iter().flatten().flatten();
     let waited = |task: fs::DirEntry| {

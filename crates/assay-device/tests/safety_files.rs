@@ -55,7 +55,7 @@ fn files_of_somebody_else() {
     protected("two names", &at("linked"), &[&at("linked")], S10, "2 names");
     drop(scratch::create(&at("grown"), MIB).unwrap());
     std::fs::File::options().append(true).open(at("grown")).unwrap().write_all(b"more").unwrap();
-    protected("grown since", &at("grown"), &[&at("grown")], S10, "somebody's file");
+    protected("grown since", &at("grown"), &[&at("grown")], S10, "not a file of this program");
     let sparse = std::fs::File::create(at("sparse")).unwrap();
     sparse.set_len(MIB).unwrap();
     sparse.write_all_at(&label::label(MIB), MIB - label::LABEL_LEN).unwrap();

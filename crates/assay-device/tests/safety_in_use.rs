@@ -198,7 +198,7 @@ fn beneath_a_loop_device() {
     let mount = Mount::new(&upper.dev, dir.path(), "upper").unwrap();
     protected("the lower loop of a mounted loop", lower.path(), &[&lower.image], S4, "is mounted on");
     protected("the upper loop, mounted", upper.path(), &[&lower.image], S2, "is mounted on");
-    protected("the backing file of a mounted loop", &lower.image, &[&lower.image], S10, "somebody's file");
+    protected("the backing file of a mounted loop", &lower.image, &[&lower.image], S10, "not a file of this program");
     drop((mount, upper));
 
     // Even a scratch file of our own, once a loop device stands on it.
@@ -246,7 +246,8 @@ fn a_look_does_not_read_what_somebody_uses() {
         let before = reads();
         let exam = examine(device.path());
         assert_eq!((exam.accepted, reads() == before), (!held, held), "{what}: {exam:?}");
-        let unread = |id| exam.rules.iter().any(|rule| rule.id == id && rule.evidence.contains("not read: somebody"));
+        let unread =
+            |id| exam.rules.iter().any(|rule| rule.id == id && rule.evidence.contains("not read because it is in use"));
         assert_eq!((unread(S7), unread(S8)), (held, held), "{what}: {exam:?}");
         assert_eq!(exam.size, Some(8 * MIB), "{what}");
     };

@@ -97,9 +97,10 @@ impl HeldBack {
         HeldBack { blocked: Stretch::none(start), stopped: Stretch::none(start) }
     }
 
-    /// When an operation that was due at `due` and goes out `now` would have gone out but for the device, whose queue was `full`. Before
-    /// the queue was full or handing over blocked, it waited for the generator; what had to wait in a queue that filled up
-    /// only then, because the generator was late, waited for both, and the device answers for its part.
+    /// Issue time if the device had never blocked, of an operation that was due at `due` and is issued `now`. `full` says
+    /// when the queue was full. Before the queue was full or submitting blocked, the operation waited for the generator. Where
+    /// the queue became full only because the generator was late, the operation waited for both, and only the device's part
+    /// of that wait counts as the device's.
     #[inline]
     pub fn but_for_the_device(&self, full: &Full, now: Instant, due: Instant) -> Instant {
         let held = full.behind(due).max(self.blocked.behind(due));
@@ -107,8 +108,8 @@ impl HeldBack {
         due + held.min(now.since(due).saturating_sub(self.stopped.behind(due)))
     }
 
-    /// The generator's own part of the lag of an operation that was wanted at `intended`, submitted in the step at `submitted`, handed
-    /// over at `issued`, and would have gone out at `held` but for the device.
+    /// The generator's own part of the lag of an operation that was intended for `intended`, submitted in the step at
+    /// `submitted` and issued at `issued`; `held` is its issue time if the device had never blocked.
     #[inline(always)]
     pub fn own(&self, intended: Instant, held: Instant, submitted: Instant, issued: Instant) -> Span {
         // One before it in the same step may have blocked.

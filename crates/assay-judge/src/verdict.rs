@@ -14,7 +14,8 @@ pub enum Verdict {
     Pass,
     /// The run was cut short; what there is speaks neither for nor against the target.
     Incomplete,
-    /// The test proves nothing: the generator was the bottleneck, the log does not add up, something stood between.
+    /// The test proves nothing: the generator was the bottleneck, the log does not add up, a cache or another user of the device
+    /// interfered.
     Invalid,
     /// The target did not hold.
     Fail,

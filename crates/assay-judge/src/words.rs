@@ -3,6 +3,7 @@
 use crate::judgement::{BrokenTarget, Change, Figure, Steadiness};
 use assay_base::text::printable;
 use assay_base::{Bound, Measure, Share, Span};
+use assay_record::EventKind;
 
 /// A name of a file or target as a shell takes it for one word, for commands that are shown to be typed.
 pub fn for_a_shell(name: &str) -> String {
@@ -66,6 +67,30 @@ pub(crate) fn change(steadiness: &Steadiness, change: &Change) -> String {
         level(steadiness, change.before),
         level(steadiness, change.after)
     )
+}
+
+/// How often an event happened, in words: `3 I/O errors`, `the run was stopped because of lag`.
+pub(crate) fn happened(kind: &EventKind, times: u64) -> String {
+    let (one, many) = match kind {
+        EventKind::IoError => ("I/O error", "I/O errors"),
+        EventKind::ShortIo => ("short transfer", "short transfers"),
+        EventKind::Stuck => ("stuck operation", "stuck operations"),
+        EventKind::LateCompletion => ("late completion of a stuck operation", "late completions of stuck operations"),
+        EventKind::Damage => ("read of damaged data", "reads of damaged data"),
+        EventKind::TargetLost => ("lost target", "lost targets"),
+        EventKind::LagStop => return "the run was stopped because of lag".to_owned(),
+        EventKind::NotSteady => return "the load did not become steady".to_owned(),
+        EventKind::EngineFailed => return "the engine failed".to_owned(),
+        EventKind::EngineHealth => ("engine problem", "engine problems"),
+        EventKind::Environment => ("remark about the machine", "remarks about the machine"),
+        EventKind::EnvironmentChanged => ("change of the machine", "changes of the machine"),
+        EventKind::TornTail => return "the log was continued after an unfinished last line".to_owned(),
+        EventKind::Steady => return "the load became steady".to_owned(),
+        EventKind::Health => ("health report", "health reports"),
+        EventKind::Warning => ("warning", "warnings"),
+        EventKind::Other(_) => return format!("{times} × {}", kind.as_str()),
+    };
+    format!("{times} {}", if times == 1 { one } else { many })
 }
 
 /// `in slice 6 (5 h to 6 h)` or `in window 5 of 10 s (40 s to 50 s)`, with the target where one is meant.

@@ -33,7 +33,7 @@ pub struct Plan {
     pub interval: Span,
     /// The run stops when its schedule falls this far behind; zero is never.
     pub max_lag: Span,
-    /// Most operations in flight on one target. A full queue makes operations wait, and the wait counts.
+    /// Upper bound on operations in flight per target. A full queue makes operations wait, and the wait counts.
     pub in_flight_bound: u32,
     /// Streams that do not share it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -346,7 +346,7 @@ impl Plan {
         self.lanes.iter().position(|lane| lane.streams.contains(name)).map_or(0, |own| own + 1)
     }
 
-    /// Most operations in flight on one target, in all lanes.
+    /// Upper bound on operations in flight per target, in all lanes.
     pub fn slots(&self) -> u64 {
         self.lanes.iter().fold(self.in_flight_bound.into(), |sum, lane| sum + u64::from(lane.in_flight_bound))
     }

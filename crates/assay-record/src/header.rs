@@ -70,7 +70,7 @@ pub struct Header {
     pub watermarks: Vec<String>,
     /// How the operations were carried: engine, ring flags, workers, in-flight bound, clock.
     pub engine: BTreeMap<String, String>,
-    /// The machine; what it does not tell is absent.
+    /// The machine; facts it does not report are absent.
     pub host: BTreeMap<String, String>,
     /// The plan as `assay explain --json` prints it.
     pub plan: serde_json::Value,

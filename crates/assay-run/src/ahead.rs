@@ -4,12 +4,13 @@ use assay_record::{Damage, Entry, Reader};
 use std::io::{self, BufRead};
 use std::sync::mpsc::{channel, sync_channel};
 
-/// What so many bytes of a log hold is handed over at once, and so many hand-overs wait at most: a megabyte, parsed some more.
+/// Entries are handed over in batches of this many bytes of the log, and at most `BATCHES` batches wait. Together they take
+/// about a megabyte, and somewhat more once parsed.
 const BATCH: u64 = 256 << 10;
 const BATCHES: usize = 2;
 
-/// Shows `each` all that follows, in order, and reads ahead meanwhile in a thread of its own: to read takes about as long as
-/// to do something with it. That thread also frees what was seen, because memory goes back fastest where it came from.
+/// Calls `each` with all following entries in order, while a second thread reads ahead, because reading takes about as long as
+/// processing. The second thread also frees the processed entries: freeing is fastest in the thread that allocated.
 pub(crate) fn each<R: BufRead + Send, E>(
     reader: &mut Reader<R>,
     mut each: impl FnMut(&Result<Entry, Damage>) -> Result<(), E>,

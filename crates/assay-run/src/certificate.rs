@@ -25,7 +25,7 @@ pub enum Standing {
     Pass,
     /// A certification that was failed.
     Fail,
-    /// True to its log, and no certification; says why.
+    /// Authentic, but not a certification; says why.
     Record(String),
     /// Not to be trusted; says why.
     Untrusted(String),
@@ -83,12 +83,12 @@ fn compare(certificate: &[u8], log: impl Read + Send) -> Result<Standing, String
     let claimed: Judgement = serde_json::from_slice(certificate)
         .map_err(|e| format!("it is not a certificate: {e}; name the verdict.json of a run"))?;
     let Some(claimed_sum) = &claimed.log else {
-        return Err("it holds no checksum of a log, so that it belongs to none".into());
+        return Err("it has no checksum of a log, so it cannot be checked against one".into());
     };
     let options = Options { judge_on: claimed.judged_on, ..Options::default() };
     let Judged { judgement, heads } = judge(log, &options).map_err(|e| e.to_string())?;
     if judgement.log.as_ref() != Some(claimed_sum) {
-        return Err("the log is not the one it was made of: its checksum differs".into());
+        return Err("the log is not the log of this certificate: the checksum differs".into());
     }
     let mut again = String::new();
     assay_judge::render::json(&judgement, &mut again).map_err(|e| e.to_string())?;
@@ -122,12 +122,12 @@ fn differs(claimed: &Judgement, again: &Judgement) -> String {
         String::new()
     } else {
         format!(
-            "; it is of {}, this is {ours}: another version may word it differently, verify with that one",
+            "; it is of {}, this is {ours}: another version may use other words, so verify with that version",
             again.tool
         )
     };
     match claimed.verdict == again.verdict {
-        true => format!("judged again, the log does not give the same bytes{other}"),
+        true => format!("judging the log again does not give the same bytes{other}"),
         false => format!("it says {}, the log says {}{other}", claimed.verdict, again.verdict),
     }
 }

@@ -205,12 +205,12 @@ fn heads_of(profile: &str, all: u16, load: &str) -> Vec<Header> {
             ..TargetHead::default()
         };
         let title = String::new();
-        let around = header::Around {
+        let facts = header::HeaderFacts {
             step: Some(StepHead { number, of, title, stress, until_certain: false }),
             targets: (0..targets).map(target).collect(),
-            ..header::Around::default()
+            ..header::HeaderFacts::default()
         };
-        header::header(&plan, around)
+        header::header(&plan, facts)
     };
     let of = if all > 1 { 4 } else { 2 };
     (1..=of).map(|number| step(number, of)).collect()

@@ -1,6 +1,6 @@
-//! Consents given in advance (`assay consent`): one file for each device, beside the preparation records, which root alone can
-//! write and read. Who can write such a file can have a device destroyed, so that nothing is believed of one that anybody else
-//! could have made: not another owner's, not through a link, not below a directory that others may change.
+//! Consents given in advance (`assay consent`): one file for each device, next to the preparation records. Only root can read
+//! and write these files. Whoever can write one can have a device destroyed, so a file that anyone but root could have made is
+//! ignored: one with another owner, one behind a link, or one below a directory that others can write to.
 
 use crate::failure::{Failure, shown};
 use crate::{files, records};
@@ -128,7 +128,7 @@ impl Kept {
             Err(why) => Some(why.clone()),
             Ok(_) => difference(&given.marks, &exam.marks).map(|what| format!("it is of another device: {what}")),
         };
-        Some(format!("the consent of {} for {} does not count: {}", given.given, given.target, why?)).filter(|_| alike)
+        Some(format!("the consent of {} for {} is not valid: {}", given.given, given.target, why?)).filter(|_| alike)
     }
 }
 
@@ -187,14 +187,17 @@ impl Consents {
 /// only add to it.
 fn trusted(dir: &Path) -> Result<(), String> {
     if !rustix::process::geteuid().is_root() {
-        return Err("only root is bound by consents, and this is not run as root".to_owned());
+        return Err("consents apply only to runs by root, and this one is not run by root".to_owned());
     }
     let real = dir.canonicalize().map_err(|e| format!("{}: {e}", shown(dir)))?;
     for place in real.ancestors() {
         let meta = place.symlink_metadata().map_err(|e| format!("{}: {e}", shown(place)))?;
         let open = meta.mode() & OTHERS_WRITE != 0 && (place == real || meta.mode() & STICKY == 0);
         if meta.uid() != 0 || open {
-            return Err(format!("others than root may write in {}", shown(place)));
+            return Err(format!(
+                "users other than root may write in {}; take that right away (chmod go-w)",
+                shown(place)
+            ));
         }
     }
     Ok(())
@@ -206,7 +209,7 @@ fn read(path: &Path) -> Result<Given, String> {
     let file = files::look(path).map_err(|e| format!("it cannot be opened: {e}"))?;
     let meta = file.metadata().map_err(|e| e.to_string())?;
     if !meta.is_file() || meta.uid() != 0 || meta.mode() & OTHERS != 0 || meta.nlink() != 1 {
-        return Err("it is not a file of root alone (mode 0600, one name)".to_owned());
+        return Err("it is not a file that only root can read and write (owner root, mode 0600, one name)".to_owned());
     }
     let mut text = String::new();
     file.take(LONGEST).read_to_string(&mut text).map_err(|e| format!("it cannot be read: {e}"))?;
@@ -277,7 +280,7 @@ mod tests {
         consents.keep("0badcafe", &given()).unwrap();
         for open in [0o644, 0o620, 0o666] {
             mode(&file, open);
-            assert!(believed().unwrap_err().contains("root alone"), "{open:o}");
+            assert!(believed().unwrap_err().contains("only root"), "{open:o}");
         }
         mode(&file, 0o600);
         chown(&file, Some(1000), None).unwrap();
@@ -293,7 +296,7 @@ mod tests {
         assert_eq!(believed(), Ok(()));
         for place in [consents.dir.clone(), dir.path().join("state/assay"), dir.path().join("state")] {
             mode(&place, 0o777);
-            assert!(believed().unwrap_err().contains("others than root"), "{}", place.display());
+            assert!(believed().unwrap_err().contains("other than root"), "{}", place.display());
             mode(&place, 0o755);
         }
         mode(&dir.path().join("state"), 0o1777);

@@ -63,7 +63,7 @@ pub fn drive(
         // What it holds is valid, and is judged.
         (Ok(_), Some(why)) => {
             observer.warn(&format!(
-                "error: the run log {} could not be kept: {why}; what follows is made of what it holds up to there",
+                "error: the run log {} could not be kept: {why}; the result below is made from what it holds up to there",
                 shown(log.path())
             ));
             Ok(CloseReason::LogFailed)

@@ -88,13 +88,13 @@ impl Failure {
         self.refusal().is_some_and(|refusal| refusal.rule == RuleId::Consent && refusal.also.is_empty())
     }
 
-    /// What the user is told.
+    /// The message for the user.
     pub fn message(&self) -> &str {
         &self.message
     }
 }
 
-/// A path within a message: whatever it is called, it makes no line of its own.
+/// A path for use in a message: control characters in it are escaped, so that it cannot begin a new line.
 pub fn shown(path: &Path) -> String {
     one_line(path.display())
 }

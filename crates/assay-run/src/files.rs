@@ -1,12 +1,12 @@
-//! The one way in which the program makes files of its own, and opens those that somebody names.
+//! Creates the program's own files, and opens files that the user names for reading. No other module does either.
 //!
-//! A name can lead anywhere: through a symbolic link onto a mounted disk, into a FIFO that nobody reads, to the second name of
-//! somebody's file. So a directory is opened once, and all that happens in it is relative to it. A file is written under a name
-//! of its own that nothing has yet, made durable, and renamed: what was there before stays until then, whatever fails, and a
-//! rename never goes through a link. Only an ordinary file with one name is ever replaced or appended to; the kernel is asked
-//! before, so that the user is told what lies in the way, and what is put there later is replaced by its name alone.
+//! A path can be dangerous: it may be a symbolic link to a mounted disk, a FIFO that nobody reads, or a hard link to a file of
+//! another user. Therefore a directory is opened once, and every operation in it is relative to that descriptor. A file is
+//! written under a new temporary name, made durable, and then renamed. The old file stays until the rename, whatever fails,
+//! and a rename does not follow links. Only a regular file with one name is ever replaced or appended to. The file type is
+//! checked first, so that the error can say what is in the way; what appears there after the check is only unlinked by name.
 //!
-//! Targets are not files of ours: those are opened by the safety gate (`assay_device::safety`). `clippy.toml` bans every other
+//! Targets are opened elsewhere, by the safety gate (`assay_device::safety`). `clippy.toml` bans every other
 //! way to open a file for writing.
 #![allow(clippy::disallowed_methods, reason = "the one place that opens files of ours")]
 
@@ -22,10 +22,10 @@ use std::path::Path;
 /// File system of the pipes that have no name (`PIPEFS_MAGIC`).
 const PIPES: u64 = 0x5049_5045;
 
-/// Puts `bytes` where a file of ours may stand already; that one stays until the new one is whole and durable.
+/// Writes `bytes` to `path` and replaces a file that is there. The old file stays until the new one is complete and durable.
 ///
 /// # Errors
-/// What lies in the way if it is no ordinary file, or what the kernel said. Then everything is as it was.
+/// Something other than a regular file is at `path`, or the kernel's error. Nothing has changed then.
 pub fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
     let (dir, name) = Dir::of(path)?;
     let before = dir.ordinary(name)?;
@@ -42,10 +42,10 @@ pub fn replace_with(path: &Path, bytes: &[u8], mode: u32) -> io::Result<()> {
     dir.put(name, bytes, Some(Mode::from_raw_mode(mode)), over)
 }
 
-/// Makes a new file of `bytes`, whole and durable. What is there already is never overwritten.
+/// Creates a new file that holds `bytes`, complete and durable. An existing file is never overwritten.
 ///
 /// # Errors
-/// Something has the name, or what the kernel said. Then nothing is left.
+/// Something with this name exists, or the kernel's error. No partial file is left.
 pub fn create(path: &Path, bytes: &[u8]) -> io::Result<()> {
     new(path, bytes, None)
 }
@@ -77,17 +77,18 @@ pub fn begin(path: &Path) -> io::Result<File> {
         Err(Errno::EXIST) => Err(dir.stat(name)?.map_or(Errno::EXIST.into(), |stat| dir.taken(name, &stat))),
         Err(e) => Err(e.into()),
         Ok(file) => {
-            // The name itself must survive a power cut too; a file system that cannot promise that is told by the first sync.
+            // The directory entry must survive a power cut too. If the file system cannot sync directories, the first sync of
+            // the file reports it.
             let _ = dir.sync();
             Ok(file)
         }
     }
 }
 
-/// Opens a file of ours to be read and appended to. It must be there.
+/// Opens one of the program's own files for reading and appending. It must exist.
 ///
 /// # Errors
-/// What lies in the way if it is no ordinary file with one name, or what the kernel said.
+/// `path` is not a regular file with one name, or the kernel's error.
 pub fn go_on(path: &Path) -> io::Result<File> {
     let (dir, name) = Dir::of(path)?;
     dir.ordinary(name)?;
@@ -108,10 +109,10 @@ pub fn check(path: &Path) -> io::Result<()> {
     dir.ordinary(name).map(drop)
 }
 
-/// Removes a file of ours, if there is one.
+/// Removes one of the program's own files, if it exists.
 ///
 /// # Errors
-/// What lies in the way if it is no ordinary file, or what the kernel said.
+/// `path` is not a regular file, or the kernel's error.
 pub fn remove(path: &Path) -> io::Result<()> {
     let (dir, name) = Dir::of(path)?;
     match dir.ordinary(name)? {
@@ -120,10 +121,10 @@ pub fn remove(path: &Path) -> io::Result<()> {
     }
 }
 
-/// Makes a directory below one of ours, or takes the one that is there. A link to another one is not followed.
+/// Creates a directory, or accepts the existing one. A symbolic link to a directory is refused.
 ///
 /// # Errors
-/// What lies in the way, or what the kernel said.
+/// Something else is at `path`, or the kernel's error.
 pub fn directory(path: &Path) -> io::Result<()> {
     let (dir, name) = Dir::of(path)?;
     match rustix::fs::mkdirat(&dir.fd, name, Mode::from_bits_retain(0o777)) {
@@ -136,7 +137,7 @@ pub fn directory(path: &Path) -> io::Result<()> {
     }
 }
 
-/// Writes a value into a file that stands for a setting of the kernel. Nothing is made.
+/// Writes a value to an existing file of /sys or /proc that is a setting of the kernel. No file is created.
 ///
 /// # Errors
 /// What the kernel said.
@@ -145,10 +146,10 @@ pub fn set(path: &Path, value: &str) -> io::Result<()> {
     dir.open(name, OURS | OFlags::WRONLY | OFlags::TRUNC)?.write_all(value.as_bytes())
 }
 
-/// Opens a file of ours to be read. A link is not followed, and nothing is waited for.
+/// Opens one of the program's own files for reading. It follows no link and never blocks.
 ///
 /// # Errors
-/// What lies in the way if it is no ordinary file with one name, or what the kernel said.
+/// `path` is not a regular file with one name, or the kernel's error.
 pub fn look(path: &Path) -> io::Result<File> {
     let (dir, name) = Dir::of(path)?;
     let file: File = dir.open(name, OURS | OFlags::RDONLY)?;
@@ -158,13 +159,13 @@ pub fn look(path: &Path) -> io::Result<File> {
     }
 }
 
-/// Opens what somebody named to be read: an ordinary file, by whatever link, or a pipe without a name, which a shell has made
-/// (`<(…)`). Nothing is waited for: a FIFO may never have a writer, and a device may never end.
+/// Opens a file that the user named for reading: a regular file, through links too, or an anonymous pipe that a shell has made
+/// (`<(…)`). It never blocks, because a FIFO may never have a writer, and refuses devices, which may never end.
 ///
 /// # Errors
-/// What it is instead, or what the kernel said.
+/// `path` is something else, which the error names, or the kernel's error.
 pub fn open(path: &Path) -> io::Result<File> {
-    // Opening alone can do something to a device, or to who waits at the other end of a FIFO.
+    // The type is checked before opening, because opening alone can affect a device or the process at the other end of a FIFO.
     let nameless = |fs: rustix::fs::StatFs| fs.f_type as u64 == PIPES;
     readable(&rustix::fs::stat(path)?, rustix::fs::statfs(path).is_ok_and(nameless))?;
     let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NONBLOCK | OFlags::NOCTTY;
@@ -172,16 +173,16 @@ pub fn open(path: &Path) -> io::Result<File> {
     let pipe = rustix::fs::fstatfs(&file).is_ok_and(nameless);
     readable(&rustix::fs::fstat(&file)?, pipe)?;
     if pipe {
-        // Its writer is at work: this is waited for.
+        // The writer of an anonymous pipe is running, so blocking reads are safe.
         rustix::fs::fcntl_setfl(&file, rustix::fs::fcntl_getfl(&file)? - OFlags::NONBLOCK)?;
     }
     Ok(file)
 }
 
-/// Reads what somebody named, at most `limit` bytes.
+/// Reads a file that the user named, at most `limit` bytes.
 ///
 /// # Errors
-/// It is no file, it is larger, or what the kernel said.
+/// It is not a regular file, it is larger than `limit`, or the kernel's error.
 pub fn read(path: &Path, limit: u64) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     open(path)?.take(limit.saturating_add(1)).read_to_end(&mut bytes)?;
@@ -191,7 +192,7 @@ pub fn read(path: &Path, limit: u64) -> io::Result<Vec<u8>> {
     }
 }
 
-/// Reads text that somebody named, at most `limit` bytes.
+/// Reads a text file that the user named, at most `limit` bytes.
 ///
 /// # Errors
 /// As [`read`], or it is not text.
@@ -203,7 +204,9 @@ fn readable(stat: &Stat, nameless: bool) -> io::Result<()> {
     match kind(stat) {
         FileType::RegularFile => Ok(()),
         FileType::Fifo if nameless => Ok(()),
-        _ => Err(io::Error::other(format!("it is no file but {}", obstacle(stat, None).unwrap_or_default()))),
+        _ => {
+            Err(io::Error::other(format!("it is not a regular file but {}", obstacle(stat, None).unwrap_or_default())))
+        }
     }
 }
 

@@ -11,9 +11,9 @@ pub fn thresholds(plan: &Plan) -> Thresholds {
     Thresholds::new(plan.criteria.iter().filter_map(assay_base::Criterion::threshold))
 }
 
-/// What the caller knows besides the plan.
+/// What the header of a log says besides the plan.
 #[derive(Debug, Default)]
-pub struct Around {
+pub struct HeaderFacts {
     /// Wall clock at the start.
     pub created: String,
     /// Step of a certification.
@@ -36,8 +36,8 @@ pub struct Around {
     pub host: BTreeMap<String, String>,
 }
 
-/// The header of `plan`.
-pub fn header(plan: &Plan, around: Around) -> Header {
+/// Makes the header of `plan`.
+pub fn header(plan: &Plan, facts: HeaderFacts) -> Header {
     let kind = |kind| if kind == PlannedKind::Measure { PhaseKind::Measure } else { PhaseKind::WarmUp };
     let stream = |stream: &assay_model::Stream| StreamHead {
         name: stream.name.clone(),
@@ -57,13 +57,13 @@ pub fn header(plan: &Plan, around: Around) -> Header {
     Header {
         format: assay_record::header::FORMAT,
         tool: tool(),
-        created: around.created,
-        clocks: around.clocks,
-        signer: around.signer,
+        created: facts.created,
+        clocks: facts.clocks,
+        signer: facts.signer,
         name: plan.name.clone(),
-        step: around.step,
-        continues: around.measured_before_ns.is_some(),
-        measured_before_ns: around.measured_before_ns.unwrap_or(0),
+        step: facts.step,
+        continues: facts.measured_before_ns.is_some(),
+        measured_before_ns: facts.measured_before_ns.unwrap_or(0),
         seed: plan.seed,
         model: plan.model.clone(),
         load: plan.load.to_string(),
@@ -72,14 +72,14 @@ pub fn header(plan: &Plan, around: Around) -> Header {
         phases: plan.phases.iter().map(phase).collect(),
         streams: plan.streams.iter().map(stream).collect(),
         flows: plan.flows().map(|(stream, target)| FlowHead { stream, target }).collect(),
-        targets: around.targets,
+        targets: facts.targets,
         thresholds_ns: thresholds(plan).bounds().to_vec(),
         criteria: plan.criteria.clone(),
         max_lag_ns: plan.max_lag.as_ns(),
-        lateness: around.lateness,
-        watermarks: around.watermarks,
-        engine: around.engine,
-        host: around.host,
+        lateness: facts.lateness,
+        watermarks: facts.watermarks,
+        engine: facts.engine,
+        host: facts.host,
         plan: serde_json::to_value(plan).expect("a plan is plain data"),
     }
 }

@@ -31,7 +31,7 @@ pub(crate) fn host(simulated: bool) -> BTreeMap<String, String> {
     facts.into_iter().map(told).collect()
 }
 
-/// A fact by its name. What the machine does not tell is said to be absent: nothing is no answer.
+/// A fact by its name. A fact that the machine does not report is recorded as `absent`, because an omitted fact could be misread.
 pub(crate) fn told((name, fact): (&str, Option<String>)) -> (String, String) {
     (name.to_owned(), fact.filter(|fact| !fact.is_empty()).unwrap_or_else(|| "absent".to_owned()))
 }

@@ -27,7 +27,7 @@ pub fn possible(plan: &Plan, targets: &Targets) -> Result<(), Failure> {
         }
     };
     Err(Failure::workload(format!(
-        "{} cannot be verified: {why}\n  = take a device or a file, or leave out verify",
+        "{} cannot be verified: {why}\n  = use a device or a file, or run it without verify",
         targets.name(0)
     )))
 }
@@ -57,7 +57,7 @@ fn fits(plan: &Plan, targets: &[Geometry], memory: u64) -> Result<(), Failure> {
 }
 
 fn no_granule() -> Failure {
-    Failure::workload("a target whose blocks are no power of two cannot be verified; leave out verify")
+    Failure::workload("a target whose block size is not a power of two cannot be verified; run it without verify")
 }
 
 /// How a plan verifies on targets with blocks of `block` bytes, for people.

@@ -27,7 +27,7 @@ impl Log {
     /// Opens the log at `path`.
     ///
     /// # Errors
-    /// There is none, or it is something else than a file.
+    /// There is no such file, or it is not a regular file.
     pub fn open(path: &Path) -> Result<Log, Failure> {
         let file = reading::open(path)?;
         let of_act = start(&file).is_ok_and(|start| import::looks_like(&start));

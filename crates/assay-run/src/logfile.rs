@@ -124,7 +124,7 @@ impl LogFile {
         reserved.map_err(|e| {
             let room = assay_base::Bytes::new(bytes).human();
             Failure::host(format!(
-                "the run log {} needs {room} on its disk, which cannot be reserved: {e}\n  = make room there, or name another place with --out",
+                "the run log {} needs {room} on its disk, which cannot be reserved: {e}\n  = free some space there, or give another directory with --out",
                 shown(&self.path)
             ))
         })

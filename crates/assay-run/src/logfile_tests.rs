@@ -323,7 +323,7 @@ fn the_time_line_of_a_new_segment_is_its_own() {
     const S: u64 = 1_000_000_000;
     let mut log = Volatile::new(false, usize::MAX).log();
     let plan = crate::workloads::find("random-read").unwrap().plan(&Adjust::default()).unwrap();
-    let header = crate::header::header(&plan, crate::header::Around::default());
+    let header = crate::header::header(&plan, crate::header::HeaderFacts::default());
     let at = |s: u64| Entry::Interval(Interval { start_ns: s * S, end_ns: (s + 4) * S, ..Interval::default() });
     log.write(&at(3600));
     log.write(&Entry::Header(Box::new(header)));

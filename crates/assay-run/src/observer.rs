@@ -1,11 +1,11 @@
-//! Who is told of a run while it goes on. What is shown of it, and where, is the caller's affair: nothing in this crate prints.
+//! The interface through which a run reports its progress. The caller decides what to show and where; this crate prints nothing.
 
 use assay_base::Span;
 use assay_record::{Event, Header, Interval};
 
-/// Is told of a run, or of a preparation, as it goes on. What it does not care for it leaves out.
+/// Receives the progress of a run or of a preparation. An implementation overrides only the methods it needs.
 pub trait Observer {
-    /// A run begins, or one is looked at that has this header.
+    /// A run with this header begins, or `watch` has begun to follow one.
     fn start(&mut self, head: &Header) {
         let _ = head;
     }
@@ -23,12 +23,12 @@ pub trait Observer {
     /// Time passes between intervals.
     fn tick(&self) {}
 
-    /// A stretch of writing or reading has done so many bytes of `total` and `took` so long for them.
+    /// A pass of writing or reading has completed `done` of `total` bytes, in the time `took`.
     fn bytes(&mut self, what: &str, done: u64, total: u64, took: Span) {
         let _ = (what, done, total, took);
     }
 
-    /// The run, or the stretch, is over.
+    /// The run, or the pass, is over.
     fn finish(&mut self) {}
 
     /// A line that the user must see, whatever else is shown.

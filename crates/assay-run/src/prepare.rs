@@ -28,9 +28,9 @@ const SAMPLES: u64 = 256;
 /// Bytes between two savings of the record.
 const SAVE_EVERY: u64 = 4 << 30;
 
-/// What is asked for.
+/// How the targets are prepared.
 #[derive(Clone, Copy, Debug)]
-pub struct Wish {
+pub struct Preparation {
     /// Whether zeros are written first.
     pub zero: bool,
     /// Whether everything is discarded first; what an earlier, interrupted preparation wrote is gone with it.
@@ -45,36 +45,38 @@ pub struct Wish {
 pub fn prepare(
     all: &[Real],
     names: &[String],
-    wish: Wish,
+    preparation: Preparation,
     records: Option<&Records>,
     observer: &mut dyn Observer,
     stop: &StopCell,
 ) -> Result<Vec<Record>, Failure> {
     let done = AtomicU64::new(0);
     let sizes: Vec<u64> = all.iter().map(|real| real.target.geometry().size).collect();
-    let passes = 1 + u64::from(wish.zero);
-    let begun: Vec<Record> = all.iter().zip(names).map(|(real, name)| begin(real, name, wish, records)).collect();
+    let passes = 1 + u64::from(preparation.zero);
+    let begun: Vec<Record> =
+        all.iter().zip(names).map(|(real, name)| begin(real, name, preparation, records)).collect();
     let before: u64 =
-        begun.iter().map(|record| record.salted_bytes + if wish.zero { record.zeroed_bytes } else { 0 }).sum();
+        begun.iter().map(|record| record.salted_bytes + if preparation.zero { record.zeroed_bytes } else { 0 }).sum();
     let total = sizes.iter().sum::<u64>() * passes - before.min(sizes.iter().sum::<u64>() * passes);
     let clock = Clock::start();
     let since = clock.now();
-    if wish.afresh {
-        // A file says that it is not discarded before anything has changed.
+    if preparation.afresh {
+        // For a file this returns the error that it cannot be discarded, before anything has changed.
         all.iter().filter(|real| real.disk.is_none()).try_for_each(Real::discard)?;
     }
-    // From here on no finished record says of a target what no longer holds, whatever ends this program.
+    // The records are marked unfinished before the first write, so that a crash leaves no record of a preparation that no
+    // longer holds.
     if let Some(records) = records {
         begun.iter().try_for_each(|record| records.keep(record))?;
     }
-    if wish.afresh {
+    if preparation.afresh {
         discard(all, stop)?;
     }
     std::thread::scope(|scope| {
         let mut threads = Vec::new();
         for (real, record) in all.iter().zip(begun) {
             let (done, records) = (&done, records);
-            let body = move || Preparing { real, record, wish, records, done, stop }.run();
+            let body = move || Preparing { real, record, preparation, records, done, stop }.run();
             threads.push(spawn(scope, "prepare".to_owned(), body)?);
         }
         while threads.iter().any(|thread| !thread.is_finished()) {
@@ -108,20 +110,20 @@ fn discard(all: &[Real], stop: &StopCell) -> Result<(), Failure> {
 
 /// `goes_on`: a record is kept of how far it came.
 fn interrupted(target: &str, goes_on: bool) -> Failure {
-    let again = if goes_on { "call it again and it goes on" } else { "call it again and it begins anew" };
+    let again = if goes_on { "repeat the command to continue" } else { "repeat the command to start again" };
     Failure::incomplete(format!("preparing {} was interrupted; {again}", one_line(target)))
 }
 
 /// The record to go on from: the unfinished one of this target, or a new one.
-fn begin(real: &Real, name: &str, wish: Wish, records: Option<&Records>) -> Record {
-    let kept = records.filter(|_| !wish.afresh).and_then(|records| records.of(real));
+fn begin(real: &Real, name: &str, preparation: Preparation, records: Option<&Records>) -> Record {
+    let kept = records.filter(|_| !preparation.afresh).and_then(|records| records.of(real));
     let unfinished = kept.filter(|record| record.finished.is_none() && record.zeroed_bytes + record.salted_bytes > 0);
     unfinished.unwrap_or_else(|| Record {
         identity: real.identity(),
         file: real.file(),
         target: name.to_owned(),
         size_bytes: real.target.geometry().size,
-        run: wish.run,
+        run: preparation.run,
         zeroed_bytes: 0,
         salted_bytes: 0,
         verified_blocks: 0,
@@ -135,7 +137,7 @@ fn begin(real: &Real, name: &str, wish: Wish, records: Option<&Records>) -> Reco
 struct Preparing<'a> {
     real: &'a Real,
     record: Record,
-    wish: Wish,
+    preparation: Preparation,
     records: Option<&'a Records>,
     done: &'a AtomicU64,
     stop: &'a StopCell,
@@ -146,8 +148,8 @@ impl Preparing<'_> {
         let clock = Clock::start();
         let slots = Slots { count: DEPTH, bytes: WRITE as u32 };
         let mut device =
-            select(self.wish.engine, vec![self.real.target.clone()], slots, clock).map_err(Failure::host)?;
-        if self.wish.zero && self.record.salted_bytes == 0 {
+            select(self.preparation.engine, vec![self.real.target.clone()], slots, clock).map_err(Failure::host)?;
+        if self.preparation.zero && self.record.salted_bytes == 0 {
             self.pass(&mut device, clock, None)?;
         }
         let content = self.salt();
@@ -181,7 +183,7 @@ impl Preparing<'_> {
         interrupted(&self.record.target, self.records.is_some())
     }
 
-    /// One pass over the whole target from where its record stands: zeros, or `salt`.
+    /// One pass over the target, from the position in its record to the end: writes zeros, or `salt` if given.
     fn pass(&mut self, device: &mut AnyDevice, clock: Clock, mut salt: Option<Content>) -> Result<(), Failure> {
         let salting = salt.is_some();
         let from = if salting { self.record.salted_bytes } else { self.record.zeroed_bytes };
@@ -193,7 +195,8 @@ impl Preparing<'_> {
         let mut done = Done::new();
         while !fill.is_over(self.stop.is_set()) {
             if at_once(self.stop) {
-                // What was last saved stands; a device that hangs would not let its cache be emptied.
+                // The position that was saved last stays valid. Nothing is flushed here, because a device that hangs would never
+                // complete the flush.
                 return Err(self.interrupted());
             }
             let now = clock.now();
@@ -234,7 +237,7 @@ impl Preparing<'_> {
     fn forget(&mut self, failure: Failure) -> Failure {
         (self.record.zeroed_bytes, self.record.salted_bytes) = (0, 0);
         match self.keep() {
-            Ok(()) => failure.advised("nothing that was written counts now: call it again and it begins anew"),
+            Ok(()) => failure.advised("what was written so far no longer counts; repeat the command to start again"),
             // The next call meets that first, and says so.
             Err(_) => failure,
         }

@@ -52,7 +52,7 @@ impl Procedure {
         let targets = &words[usize::from(named.is_some())..];
         if let Some(name) = named.filter(|_| quick) {
             return Err(Failure::usage(format!(
-                "a quick look has a workload of its own: leave out {}, or look at it with assay run {} --for 1min",
+                "a quick look has a workload of its own: leave out {}, or test it with assay run {} --for 1min",
                 crate::failure::one_line(name),
                 assay_judge::for_a_shell(name)
             )));

@@ -1,24 +1,25 @@
-//! Whether the program stood still as a whole: stopped by a signal, frozen with its control group, without a processor.
+//! Detects that the whole program did not run for a while: it was stopped by a signal, frozen with its control group, or got no
+//! processor.
 //!
-//! A worker that comes back late from a call cannot tell whether the device held it or nobody let it run: in both cases the
-//! kernel says that it waited. A thread beside it, which waits for no device, can: it wakes every few milliseconds, and where
-//! it was late too, the time is the generator's own.
+//! When a call of a worker returns late, the worker cannot tell whether the device blocked it or the program was not running:
+//! the kernel reports a wait in both cases. A separate thread that never waits for a device can tell. It wakes every few
+//! milliseconds; if it was late at the same time, the lateness is the generator's own.
 
 use assay_base::{Instant, Span};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread::Thread;
 use std::time::Duration;
 
-/// Between two beats.
+/// Time between two beats.
 const PERIOD: Span = Span::from_ms(20);
-/// A beat that comes later after the last one than this was late; shorter calls are not looked at.
+/// A beat that comes later than this after the one before counts as late. Shorter gaps are ignored.
 const LATE: Span = Span::from_ms(60);
 
 /// The beats, in nanoseconds of the run's clock.
 #[derive(Debug, Default)]
 pub(crate) struct Pulse {
     last: AtomicU64,
-    /// The latest stretch without a beat.
+    /// The latest period without a beat.
     still_from: AtomicU64,
     still_to: AtomicU64,
     over: AtomicBool,

@@ -31,7 +31,7 @@ pub fn reader<R: io::Read>(input: R) -> Reader<BufReader<R>> {
 /// Opens the file of a log.
 pub fn open(path: &Path) -> Result<File, Failure> {
     let unreadable = |why: &dyn std::fmt::Display| {
-        // A directory was named that has none of its own.
+        // The directory that was named has no log of its own.
         let within = path.parent().filter(|_| path.ends_with("run.jsonl")).and_then(|dir| runs_in(dir).pop());
         let advice = within.map_or("name a run directory or the run.jsonl in it".to_owned(), |run| {
             format!("a search or a curve has a log for each of its runs; name one: {}", shown(&run))
@@ -40,8 +40,8 @@ pub fn open(path: &Path) -> Result<File, Failure> {
     };
     let file = files::open(path).map_err(|e| unreadable(&e))?;
     match file.metadata() {
-        // It is read more than once, and asked for its lock.
-        Ok(meta) if !meta.is_file() => Err(unreadable(&"it is no file but a pipe")),
+        // The log is read more than once, and its lock is tested; a pipe allows neither.
+        Ok(meta) if !meta.is_file() => Err(unreadable(&"it is not a regular file but a pipe")),
         _ => Ok(file),
     }
 }

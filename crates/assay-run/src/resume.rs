@@ -147,7 +147,7 @@ mod tests {
     fn it_goes_on_where_all_windows_begin() {
         let second = 1_000_000_000;
         let plan = crate::workloads::find("random-read").unwrap().plan(&Adjust::default()).unwrap();
-        let header = crate::header::header(&plan, crate::header::Around::default());
+        let header = crate::header::header(&plan, crate::header::HeaderFacts::default());
         for (slice, windows, measured, at) in [
             (30, &[][..], 45, 30),
             (30, &["60s"], 45, 0),

@@ -33,7 +33,10 @@ pub fn refuse_taken(out: Option<&Path>) -> Result<(), Failure> {
 }
 
 fn taken(path: &Path) -> Failure {
-    Failure::usage(format!("{} exists already and is never overwritten; name another --out", shown(path)))
+    Failure::usage(format!(
+        "{} exists already and is never overwritten; give another directory with --out",
+        shown(path)
+    ))
 }
 
 /// Makes the directory. A name that was chosen by us and is taken gets a number; one the user gave is refused.
@@ -53,7 +56,10 @@ pub fn create(planned: &Path, given: bool) -> Result<PathBuf, Failure> {
             Err(e) => return Err(failed(&path, e)),
         }
     }
-    Err(Failure::host(format!("{} and a thousand names like it are taken", shown(planned))))
+    Err(Failure::host(format!(
+        "{} and a thousand similar names exist already; give another directory with --out",
+        shown(planned)
+    )))
 }
 
 /// `name-2`, in whatever bytes the name is written.

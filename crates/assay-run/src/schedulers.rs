@@ -1,6 +1,6 @@
 //! The I/O scheduler of the devices, set for the length of a run and put back at its end, however it ends: the old ones are
 //! written back when [`Schedulers`] is dropped, after a normal end, an error, a signal and a panic. After a kill (SIGKILL)
-//! nothing can be put back, and the next run finds the scheduler that was set; the kernel does not tell who set it.
+//! nothing can be put back, and the next run finds the scheduler that was set; the kernel does not report who set it.
 
 use crate::failure::{Failure, shown};
 use crate::files;
@@ -31,14 +31,16 @@ struct Changed {
 
 impl Schedulers {
     /// Gives every block device among `targets` the scheduler `wanted`; with `None`, and for targets without a queue of their
-    /// own, nothing is done. When one cannot be set, those set before are put back; what cannot be put back is `tell`'s to say.
+    /// own, nothing is done. When one cannot be set, those set before are put back; `tell` is called with those that cannot be put back.
     pub fn set(wanted: Option<&str>, targets: &Targets, tell: Tell) -> Result<Schedulers, Failure> {
         let mut schedulers = Schedulers { changed: Vec::new(), notes: Vec::new(), tell };
         let Some(wanted) = wanted else { return Ok(schedulers) };
         for (index, real) in targets.real().iter().enumerate() {
             match real.disk.and_then(queue_of) {
                 Some(file) => schedulers.set_one(&file, wanted, targets.name(index))?,
-                None => schedulers.notes.push(format!("scheduler: {} is no device and has none", targets.name(index))),
+                None => schedulers
+                    .notes
+                    .push(format!("scheduler: {} is not a device and has no scheduler", targets.name(index))),
             }
         }
         Ok(schedulers)
@@ -47,7 +49,7 @@ impl Schedulers {
     fn set_one(&mut self, file: &Path, wanted: &str, target: &str) -> Result<(), Failure> {
         let failed = |what: &str, e: std::io::Error| {
             Failure::host(format!(
-                "the scheduler of {target} cannot be {what}: {}: {e}\n  = run as root, or leave scheduler out",
+                "the scheduler of {target} cannot be {what}: {}: {e}\n  = run as root, or remove `scheduler` from the workload",
                 shown(file)
             ))
         };

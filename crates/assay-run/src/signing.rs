@@ -27,7 +27,7 @@ impl Signer {
     fn load(path: &Path) -> Result<Signer, Failure> {
         let unusable = |why: &dyn std::fmt::Display| {
             Failure::usage(format!(
-                "the signing key {} cannot be used: {why}\n  = make one with: minisign -G -s assay.key -p assay.pub",
+                "the signing key {} cannot be used: {why}\n  = create a key with: minisign -G -s assay.key -p assay.pub",
                 shown(path)
             ))
         };

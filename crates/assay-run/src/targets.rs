@@ -4,7 +4,7 @@ mod asked;
 mod named;
 mod real;
 
-pub use asked::{Allowed, Wish};
+pub use asked::{Allowed, TargetNeeds};
 pub use named::{Named, named};
 pub use real::{Pass, Real};
 
@@ -40,13 +40,13 @@ fn enough_descriptors(targets: usize) -> Result<(), Failure> {
         return Ok(());
     }
     Err(Failure::host(format!(
-        "a run on {targets} targets opens up to {need} files, this process may open {may}; ulimit -n {need}"
+        "a run on {targets} targets opens up to {need} files, but this process may open only {may}; run ulimit -n {need} first"
     )))
 }
 
 impl Targets {
     /// Opens what was named, through the safety gate.
-    pub fn open(names: &[(String, Named)], wish: Wish<'_>, allowed: Allowed<'_>) -> Result<Targets, Failure> {
+    pub fn open(names: &[(String, Named)], needs: TargetNeeds<'_>, allowed: Allowed<'_>) -> Result<Targets, Failure> {
         enough_descriptors(names.len())?;
         let mut simulated = Vec::new();
         let mut null = Vec::new();
@@ -55,7 +55,7 @@ impl Targets {
             match named {
                 Named::Simulated(spec) => simulated.push((name.clone(), spec.clone())),
                 Named::Null(geometry) => null.push((name.clone(), *geometry)),
-                Named::Path(path) => match Real::open(name, path, wish, allowed) {
+                Named::Path(path) => match Real::open(name, path, needs, allowed) {
                     Ok(opened) => real.push(opened),
                     Err(failure) => {
                         Targets::Real(real).remove(|real| real.made);
@@ -73,7 +73,7 @@ impl Targets {
         };
         for index in 0..targets.count() {
             let Geometry { size, block } = targets.geometry(index);
-            let need = (wish.smallest)(block);
+            let need = (needs.smallest)(block);
             if size < need {
                 let failure = Failure::usage(format!(
                     "target {} has {}, the workload needs at least {}; choose a larger target",
@@ -85,7 +85,7 @@ impl Targets {
                 return Err(failure);
             }
         }
-        if wish.writes {
+        if needs.writes {
             let devices = targets.real().iter().filter(|real| real.disk.is_some());
             let devices: Vec<&Examination> = devices.map(|real| real.access.describe()).collect();
             if let Err(failure) = (allowed.confirm)(&devices) {

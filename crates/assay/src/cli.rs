@@ -15,13 +15,15 @@ use std::path::Path;
 
 const EXIT_CODES: &str = "\
 Exit codes:
-  0 PASS or done   10 FAIL   11 INVALID (the test proves nothing)   12 INCOMPLETE (cut short)
-  2 usage   3 workload or config invalid   4 refused by safety   5 host not able   70 bug
+  0 PASS, or the command succeeded   10 FAIL   11 INVALID (the test proves nothing)   12 INCOMPLETE (cut short)
+  2 wrong command line   3 wrong workload or configuration   4 refused by a safety rule
+  5 this machine cannot do it   70 bug in this program
 
 A target is a block device, a file, sim:flash | sim:flash-worn | sim:disk, or null:SIZE.
 A block device is written only with --destroy-data TOKEN; `assay devices` prints the tokens.";
 
-/// Certifies storage for the workload that will really run on it.
+/// Certifies storage for the workload that will really run on it: offers the load, records how long every operation waits,
+/// and gives a verdict.
 #[derive(Parser, Debug)]
 #[command(name = "assay", version = VERSION, after_help = EXIT_CODES, max_term_width = 100)]
 pub(crate) struct Cli {
@@ -33,47 +35,47 @@ pub(crate) struct Cli {
 /// The verbs.
 #[derive(Subcommand, Debug)]
 pub(crate) enum Command {
-    /// The main job: probe, prepare, load test, stress test, verdict, report
+    /// Certify devices for a workload: prepare them, run the load test and the stress test, give a verdict
     Certify(certify::Certify),
-    /// One run of one workload
+    /// Run one workload once and judge it
     Run(run::Run),
-    /// The highest load that still passes, by doubling and bisecting
+    /// Find the highest load that still passes, by doubling and then bisecting
     Limit(limit::Limit),
-    /// Throughput against response, point by point, with the knee and the overall response time
+    /// Measure response time at several throughputs, and find the knee and the overall response time
     Curve(curve::Curve),
-    /// Clean and salt targets, so that reads read what was written
+    /// Prepare targets: overwrite all data with zeros, then with incompressible data, so that later reads read real data
     Prep(prep::Prep),
-    /// Print the plan: streams, rates, bytes written, time, what will be destroyed, or refused. Writes nothing
+    /// Print what a run would do: streams, rates, bytes written, duration, data destroyed, targets refused. Writes nothing
     Explain(explain::Explain),
-    /// Slices, criteria and verdict from any log it knows
+    /// Judge a finished or running run from its log: slices, criteria and verdict
     Judge(judge::Judge),
-    /// Follow a run from another terminal: what it shows while it goes on, and its result
+    /// Follow a run from another terminal: show its progress, and its result at the end
     Watch(follow::Watch),
-    /// One self-contained HTML file from a log
+    /// Write a report of a log, as one self-contained HTML file
     Report(report::Report),
-    /// Hold a certificate against its log: 0 PASS, 1 FAIL, 2 not to be trusted, 3 true and no certification
+    /// Check a certificate against its log: 0 PASS, 1 FAIL, 2 not to be trusted, 3 authentic, but not a certification
     Verify(verify::Verify),
-    /// Runs side by side, with what is noise and what is not
+    /// Compare runs side by side, and tell real differences from noise
     Compare(compare::Compare),
-    /// A log in the format of another tool
+    /// Convert a log to the format of another tool
     Export(export::Export),
-    /// What was collected on production hosts, as a profile: a workload of `model = "profile"`
+    /// Make a workload from what was collected on production hosts: Aerospike's logs and tables, iostat, block traces
     Import(import::Import),
-    /// A drop-in for another tool, with its own arguments and output: act_storage, act_index, act_prep, act_latency
+    /// Act as another tool, with its arguments and output: act_storage, act_index, act_prep or act_latency
     As(drop_in::As),
-    /// The names of ACT's tools in a directory, each leading to this program; act_latency.py also for `python3 act_latency.py`
+    /// Create links named like ACT's tools that start this program, and act_latency.py for `python3 act_latency.py`
     Links(links::Links),
-    /// Candidates for testing, the answer of each safety rule, and the consent tokens
+    /// List the devices that can be tested, what the safety rules say about each, and the consent tokens
     Devices(devices::Devices),
-    /// Agree in advance that a drop-in overwrites a device, for two days or as long as you say; list and take back
+    /// Allow a drop-in to overwrite a device, for two days or the time you give; list or revoke what is allowed
     Consent(consent::Consent),
-    /// What on this host would spoil a result, and the command that mends it
+    /// Check this machine for anything that would spoil a result, and print the command that corrects it
     Doctor(doctor::Doctor),
-    /// The workloads that come with the program
+    /// List the workloads that come with the program, or print one
     Workloads(workloads::Workloads),
-    /// The completions of a shell, to be sourced
+    /// Print the completion script of a shell, to be sourced
     Completions(manual::Completions),
-    /// The manual page of the program or of a verb; all of them into a directory with --out DIR
+    /// Print the manual page of the program or of a verb, or write all pages to a directory with --out DIR
     Man(manual::Man),
 }
 

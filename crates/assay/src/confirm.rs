@@ -72,8 +72,8 @@ pub(crate) fn agree(devices: &[&Examination]) -> Result<(), Failure> {
 fn nobody_answers(devices: &[&Examination]) -> Failure {
     let names: Vec<String> = devices.iter().map(|device| for_a_shell(&device.given.to_string_lossy())).collect();
     Failure::refused(format!(
-        "this runs in the background of a terminal, where nobody can be asked whether {} may be overwritten; nothing was written\n  = \
-         a drop-in: agree first with assay consent {}\n  = assay itself: start it in the foreground, with --detach if it shall go on by itself",
+        "a background process cannot ask at the terminal whether {} may be overwritten; nothing was written\n  = \
+         a drop-in: agree first with assay consent {}\n  = assay itself: start it in the foreground, with --detach if it should continue in the background",
         names.join(" and "),
         names.join(" ")
     ))
@@ -92,7 +92,7 @@ fn ask_each(devices: &[&Examination], typed: bool, stopped: impl Fn() -> bool) -
         let given = line(&lines, &stopped)?;
         if !given.trim().eq_ignore_ascii_case(&answer) {
             return Err(Failure::refused(format!(
-                "{} was not confirmed; nothing was written\n  = {of} ends in other characters than were typed",
+                "{} was not confirmed; nothing was written\n  = the typed characters are not the last ones of {of}",
                 shown(&device.given)
             )));
         }

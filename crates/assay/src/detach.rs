@@ -51,7 +51,7 @@ pub(crate) fn detach(dir: &Path, chosen: bool, json: bool) -> Result<u8, Failure
     };
     let (dir, said) = (shown(dir), shown(&said));
     crate::stdout::print(&format!(
-        "running in {dir} as process {pid}; what it says goes to {said}\n  {look}   shows it, and its result in the end\n  kill {pid}   ends it in good order\n"
+        "running in {dir} as process {pid}; its messages go to {said}\n  {look}   shows its progress, and its result at the end\n  kill {pid}   ends it, and keeps all results\n"
     ));
     Ok(assay_run::failure::code::DONE)
 }
@@ -83,7 +83,7 @@ fn start(dir: &Path, chosen: bool, said: &Path, fresh: bool) -> Result<Child, Fa
     };
     let file = file().map_err(|e| match e.kind() {
         ErrorKind::AlreadyExists if fresh => Failure::usage(format!(
-            "{} is there already, and what the run says would go to it; name another --out: {e}",
+            "{} exists already, and the messages of the run would be written there; give another --out: {e}",
             shown(said)
         )),
         _ => Failure::host(format!("{} cannot be made: {e}", shown(said))),

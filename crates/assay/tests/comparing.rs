@@ -85,10 +85,14 @@ fn a_certificate_stands_for_its_log_and_for_no_other() {
     assert_eq!(by_log.stdout, by_certificate.stdout);
     std::fs::copy(dir.join("2/run.jsonl"), dir.join("1/run.jsonl")).unwrap();
     let other = assay(dir, "compare 1/verdict.json 2/verdict.json");
-    assert!(other.status.code() == Some(3) && told(&other).contains("not the log it was made of"), "{}", told(&other));
+    assert!(
+        other.status.code() == Some(3) && told(&other).contains("not the log of this certificate"),
+        "{}",
+        told(&other)
+    );
     std::fs::write(dir.join("none.json"), "{}").unwrap();
     let none = assay(dir, "compare none.json 2");
-    assert!(none.status.code() == Some(3) && told(&none).contains("no certificate"), "{}", told(&none));
+    assert!(none.status.code() == Some(3) && told(&none).contains("not a certificate"), "{}", told(&none));
 }
 
 #[test]

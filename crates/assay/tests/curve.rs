@@ -101,7 +101,7 @@ fn a_maximum_as_a_rate_and_what_is_refused() {
     for (line, code, why) in [
         ("curve act-storage sim:flash --max 80", 2, "neither a multiple nor a rate"),
         ("curve act-storage sim:flash --max 0/s", 2, "neither a multiple nor a rate"),
-        ("curve act-storage sim:flash --points 0%,50%", 2, "offers nothing"),
+        ("curve act-storage sim:flash --points 0%,50%", 2, "offers no load"),
         ("curve act-storage sim:flash --points 50", 2, "%"),
         ("curve act-storage sim:flash --max 10x --from 5x", 2, "cannot be used with"),
         ("curve act-storage sim:flash --stream none", 2, "there are: reads, large-block-reads"),

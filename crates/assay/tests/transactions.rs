@@ -10,7 +10,7 @@ use assay_judge::{Judgement, Options, Verdict, judge};
 use assay_model::arrival::{Part, Schedule};
 use assay_model::{Arrival, Plan, Stream, WarmUp, Work};
 use assay_record::{Close, CloseReason, Entry, Event, Frame, Reader, TargetHead, Writer};
-use assay_run::header::{self, Around};
+use assay_run::header::{self, HeaderFacts};
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
@@ -300,13 +300,13 @@ impl Sink for Log {
 
 /// Runs the plan on a table, and gives the log and the table as it is then.
 fn run(plan: &Plan, table: Table) -> (Vec<u8>, Table, Totals) {
-    let around = Around {
+    let facts = HeaderFacts {
         created: "1970-01-01T00:00:00Z".into(),
         targets: vec![TargetHead { name: "table".into(), kind: "memory".into(), ..TargetHead::default() }],
-        ..Around::default()
+        ..HeaderFacts::default()
     };
     let mut log = Log { writer: Writer::new(Vec::new(), 0), intervals: 0, end: 0 };
-    log.writer.write(&Entry::Header(Box::new(header::header(plan, around)))).unwrap();
+    log.writer.write(&Entry::Header(Box::new(header::header(plan, facts)))).unwrap();
     let part = Part { index: 0, of: 1 };
     let rates: Option<u64> = plan.streams.iter().map(|stream| Some(stream.arrival.rate()?.as_f64() as u64)).sum();
     let rate = rates.map(Rate::per_second);

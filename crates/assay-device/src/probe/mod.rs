@@ -1,6 +1,6 @@
 //! What is known of a host and its targets: plain data for the log and the certificate. Nothing here decides anything.
 //!
-//! Every number comes from `/proc` and `/sys` below the given [`Roots`]. What the kernel does not tell is absent (`None`),
+//! Every number comes from `/proc` and `/sys` below the given [`Roots`]. What the kernel does not report is absent (`None`),
 //! never an empty success: a loop device has no model, and says so.
 
 mod health;

@@ -75,7 +75,10 @@ fn is_busy(opened: &Result<File, Errno>) -> bool {
 
 fn told(e: Errno) -> String {
     match e {
-        Errno::BUSY => "the kernel says it is in use (EBUSY), by a mount anywhere or by the kernel itself".to_owned(),
+        Errno::BUSY => {
+            "the kernel reports that it is in use (EBUSY), by a mount in any namespace or by the kernel itself"
+                .to_owned()
+        }
         e => Unopened::of(e).text,
     }
 }
@@ -98,7 +101,7 @@ fn still_readable(inquiry: &Inquiry<'_>, subject: &Subject) -> Option<File> {
 }
 
 fn unread(inquiry: &mut Inquiry<'_>, held: bool) {
-    let why = if held { "it was not read: somebody uses it" } else { "it could not be read" };
+    let why = if held { "it was not read because it is in use" } else { "it could not be read" };
     for rule in [RuleId::S7, RuleId::S8] {
         inquiry.answer(rule, Err(why.into()));
     }
@@ -148,7 +151,7 @@ pub(super) fn shape(roots: &Roots, file: &File, device: DevNum) -> Result<Shape,
     let from_queue = queue.and_then(|mask| u32::try_from(mask + 1).ok());
     let logical_block = told.map_or(logical, |(_, offset)| offset.max(logical));
     if !logical_block.is_power_of_two() {
-        return Err(format!("its block size of {logical_block} bytes is no power of two"));
+        return Err(format!("its block size of {logical_block} bytes is not a power of two"));
     }
     Ok(Shape {
         size: size / u64::from(logical_block) * u64::from(logical_block),
@@ -162,8 +165,10 @@ pub(super) fn shape(roots: &Roots, file: &File, device: DevNum) -> Result<Shape,
 /// S4, S5, S6. True when somebody was found who uses it.
 fn in_use(inquiry: &mut Inquiry<'_>, device: DevNum, claimed: bool) -> bool {
     let Some(family) = Family::of(inquiry.roots, device) else {
-        let why =
-            format!("{}/dev/block/{device} is missing: what lies around it is unknown", inquiry.roots.sys.display());
+        let why = format!(
+            "{}/dev/block/{device} is missing: the devices above and below it are unknown",
+            inquiry.roots.sys.display()
+        );
         for rule in [RuleId::S4, RuleId::S5, RuleId::S6] {
             inquiry.answer(rule, Err(why.clone()));
         }
@@ -227,9 +232,7 @@ fn others(inquiry: &mut Inquiry<'_>, seen: Openers) -> Result<String, String> {
     if !in_first_namespace(inquiry.roots) {
         inquiry.exam.watermarks.push(Watermark::Container);
         if !inquiry.request.in_container {
-            return Err(
-                "this is not the first process namespace: processes outside cannot be seen; say --in-container".into(),
-            );
+            return Err("this is a container: processes outside it are invisible; add --in-container to proceed".into());
         }
     }
     Ok(format!("none of {} processes ({fds})", seen.seen))
@@ -239,13 +242,13 @@ fn others(inquiry: &mut Inquiry<'_>, seen: Openers) -> Result<String, String> {
 fn built_on(inquiry: &mut Inquiry<'_>, device: DevNum) {
     let found = match Family::of(inquiry.roots, device) {
         Some(family) => one_path(inquiry.roots, &family, device),
-        None => Err("unknown to sysfs".into()),
+        None => Err("sysfs does not show it".into()),
     };
     inquiry.answer(RuleId::S9, found);
     let marks = watermark::of_device(inquiry.roots, device);
     let found = match marks.as_slice() {
         [] => Ok("a disk of its own".into()),
-        marks if marks.contains(&Watermark::UnknownBacking) => Err("what it stands on is unknown to sysfs".into()),
+        marks if marks.contains(&Watermark::UnknownBacking) => Err("sysfs does not show the devices beneath it".into()),
         marks => {
             Ok(format!("not certifiable: {}", marks.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")))
         }
@@ -320,7 +323,7 @@ fn try_lock(file: &File, how: FlockOperation) -> Result<(), Errno> {
 
 /// The node of the disk a partition lies on, verified by its number. `None` for a whole disk.
 fn whole_disk(roots: &Roots, device: DevNum) -> Result<Option<File>, String> {
-    let identity = Identity::read(roots, device).ok_or("unknown to sysfs")?;
+    let identity = Identity::read(roots, device).ok_or("sysfs does not show it")?;
     if identity.partition.is_none() {
         return Ok(None);
     }
@@ -347,8 +350,8 @@ fn consent(inquiry: &mut Inquiry<'_>, size: u64) {
         (Some(words), ..) => Ok(words),
         (_, true, _) => Ok("by token".into()),
         (.., true) => Ok("by serial number and size".into()),
-        _ if inquiry.request.tokens.is_empty() => Err("its data would be lost and no token was given".into()),
-        _ => Err("none of the tokens given is that of this device".into()),
+        _ if inquiry.request.tokens.is_empty() => Err("its data would be destroyed and no token was given".into()),
+        _ => Err("none of the given tokens belongs to this device".into()),
     };
     inquiry.answer(RuleId::Consent, found);
 }

@@ -38,9 +38,9 @@ impl Fingerprint {
     pub(super) fn check(&self, roots: &Roots, file: &File) -> Result<(), String> {
         let stat = rustix::fs::fstat(file).map_err(|e| format!("fstat: {e}"))?;
         let named =
-            rustix::fs::stat(&self.given).map_err(|e| format!("{} leads nowhere now: {e}", self.given.display()))?;
+            rustix::fs::stat(&self.given).map_err(|e| format!("{} no longer exists: {e}", self.given.display()))?;
         if kind(&stat) != self.kind || kind(&named) != self.kind {
-            return Err(format!("{} was {}, and leads to {} now", self.given.display(), self.kind, kind(&named)));
+            return Err(format!("{} was {}, and is {} now", self.given.display(), self.kind, kind(&named)));
         }
         match self.kind {
             Kind::Block(number) => self.check_device(roots, file, number),

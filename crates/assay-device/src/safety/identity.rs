@@ -1,6 +1,6 @@
 //! Who a block device is: model, serial, WWID, what it stands on, and the token made of these.
 //!
-//! All of it comes from sysfs; what the kernel does not tell is absent. For a partition the model and the serial are its
+//! All of it comes from sysfs; what the kernel does not report is absent. For a partition the model and the serial are its
 //! disk's. A virtual device, or one without WWID and serial, is told apart by its disk sequence number and
 //! the boot it belongs to, so that a token is worth nothing on another host or after a restart.
 

@@ -114,8 +114,8 @@ fn found_signature(file: &File, usable: u64) -> Result<String, String> {
     }
     let path = format!("/proc/{}/fd/{}", std::process::id(), file.as_raw_fd());
     match signature::blkid(&path) {
-        Some(Ok(())) => Ok("none by the own table, none by blkid -p".into()),
+        Some(Ok(())) => Ok("none by the built-in table, none by blkid -p".into()),
         Some(Err(found)) => Err(found),
-        None => Ok("none by the own table; no blkid here, S8 decides".into()),
+        None => Ok("none by the built-in table; blkid is not installed, so S8 decides".into()),
     }
 }

@@ -26,7 +26,10 @@ pub(super) fn inquire(inquiry: &mut Inquiry<'_>, subject: &Subject, inode: Inode
             return None;
         }
     };
-    inquiry.answer(RuleId::S2, Ok(if direct { "opened for direct I/O" } else { "opened; no direct I/O here" }.into()));
+    inquiry.answer(
+        RuleId::S2,
+        Ok(if direct { "opened for direct I/O" } else { "opened; direct I/O is not available" }.into()),
+    );
     let whole = shape(&file, direct).and_then(|shape| inquiry.fits_blocks(shape.logical_block).map(|()| shape));
     inquiry.answer(RuleId::S3, whole.as_ref().map(Shape::to_string).map_err(Clone::clone));
     let whole = whole.ok()?;
@@ -73,7 +76,7 @@ pub(super) fn shape(file: &File, direct: bool) -> Result<Shape, String> {
     let told = kernel::direct_alignment(file.as_fd()).filter(|(memory, offset)| *memory > 0 && *offset > 0);
     let (memory, offset) = told.unwrap_or((4096, 4096));
     if !offset.is_power_of_two() {
-        return Err(format!("its block size of {offset} bytes is no power of two"));
+        return Err(format!("its block size of {offset} bytes is not a power of two"));
     }
     let size = size / u64::from(offset) * u64::from(offset);
     Ok(Shape { size, logical_block: offset, physical_block: offset, dma_alignment: memory, direct })
@@ -83,12 +86,12 @@ pub(super) fn shape(file: &File, direct: bool) -> Result<Shape, String> {
 fn ours(inquiry: &Inquiry<'_>, file: &File, whole: &Shape, inode: Inode) -> Result<String, String> {
     match has_label(file, whole.size) {
         Ok(true) if whole.size > LABEL_LEN => {}
-        Ok(_) => return Err("somebody's file: it does not end with the label of our scratch files".into()),
+        Ok(_) => return Err("not a file of this program: it does not end with the label that this program writes at the end of its scratch files".into()),
         Err(e) => return Err(format!("its label could not be read: {e}")),
     }
     let stat = rustix::fs::fstat(file).map_err(|e| format!("fstat: {e}"))?;
     if stat.st_nlink != 1 {
-        return Err(format!("it has {} names, so somebody else keeps it too", stat.st_nlink));
+        return Err(format!("it has {} names (hard links), so another user may need it", stat.st_nlink));
     }
     not_in_the_kernels_hands(inquiry, inode)?;
     match kernel::shared_extent(file.as_fd()) {
@@ -101,7 +104,7 @@ fn ours(inquiry: &Inquiry<'_>, file: &File, whole: &Shape, inode: Inode) -> Resu
     let reserved = u64::try_from(stat.st_blocks).unwrap_or(0).saturating_mul(512);
     if counted && reserved < whole.size {
         return Err(format!(
-            "only {reserved} of its {} bytes are reserved: it would run out of space; delete it",
+            "only {reserved} of its {} bytes are reserved, so writing could run out of space; delete it and create it again with --create",
             whole.size
         ));
     }
@@ -133,7 +136,7 @@ fn program_or_log(inquiry: &Inquiry<'_>, subject: &Subject) -> Result<String, St
     }
     match inquiry.request.log_dir.map(usage::existing) {
         Some(dir) if inquiry.request.log_dir.is_some_and(Path::exists) && subject.real.starts_with(&dir) => {
-            Err(format!("it lies in the log directory {}", dir.display()))
+            Err(format!("it is in the log directory {}", dir.display()))
         }
         _ => Ok("neither the program nor in the log directory".into()),
     }

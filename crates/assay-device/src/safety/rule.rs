@@ -40,23 +40,23 @@ macro_rules! rules {
 }
 
 rules! {
-    S0 "S0" "the name leads to something" "check the path; `assay devices` lists the devices; elsewhere than in /dev, --create SIZE makes a file";
-    S1 "S1" "a block device or a regular file" "name a block device, a file, or leave the target out to test a scratch file";
-    S2 "S2" "the kernel grants it exclusively" "unmount it, or stop what holds it, or run as root where rights are missing, or choose another device";
-    S3 "S3" "it has a size, can be written, and its block size fits" "choose a writable target, or a workload whose sizes are multiples of its block size";
-    S4 "S4" "nothing above, below or beside it is in use" "unmount or stop what uses it, or choose another device";
+    S0 "S0" "the name exists" "check the path; `assay devices` lists the devices; outside /dev, --create SIZE creates a file";
+    S1 "S1" "a block device or a regular file" "give a block device or a file, or no target to test a scratch file (certify --quick)";
+    S2 "S2" "the kernel grants exclusive access" "unmount it, stop the program that uses it, run as root if permission is missing, or choose another device";
+    S3 "S3" "it has a size, is writable, and its block size fits the workload" "choose a writable target, or a workload whose sizes are multiples of its block size";
+    S4 "S4" "nothing above, below or beside it is in use" "unmount it or stop the program that uses it, or choose another device";
     S5 "S5" "it does not hold the system, the log directory or this program" "choose another device; this rule has no override";
-    S6 "S6" "no other process has it open" "stop that process; if it is known to be harmless: --override S6";
-    S7 "S7" "no file system, RAID, volume or partition table on it" "if its data may go: wipefs -a on it, or --override S7";
-    S8 "S8" "blank, or written by an earlier run or by ACT" "if its data may go: blkdiscard or wipe it, or --override S8";
-    S9 "S9" "reachable by one path only" "name the multipath device instead of one of its paths, or detach the second path";
-    S10 "S10" "a file this program made, with its space reserved" "name a file that does not exist yet, with --create SIZE; none is made over somebody's file";
-    S11 "S11" "what it stands on is known" "choose a target on local storage";
-    S12 "S12" "still the same device as at the start" "start again; the device was replaced, resized or renamed meanwhile";
+    S6 "S6" "no other process has it open" "stop that process; if you know that it is harmless, add --override S6";
+    S7 "S7" "no file system, RAID, volume or partition table on it" "if its data may be destroyed, run wipefs -a on it or add --override S7";
+    S8 "S8" "blank, or written by an earlier run or by ACT" "if its data may be destroyed, discard it with blkdiscard, overwrite it, or add --override S8";
+    S9 "S9" "reachable by one path only" "give the multipath device instead of one of its paths, or detach the second path";
+    S10 "S10" "a file that this program created, with its space reserved" "give a file that does not exist yet, with --create SIZE; existing files of others are never overwritten";
+    S11 "S11" "the devices beneath it are known" "choose a target on local storage";
+    S12 "S12" "still the same device as at the start" "the device was replaced, resized or renamed since the start; check it and start again";
     S13 "S13" "no other run on it" "wait for the other run or stop it";
     S14 "S14" "the workload fits inside it" "choose a larger target or a smaller workload";
-    S15 "S15" "only read from" "the workload asked for reads only; name a readable target";
-    Consent "consent" "a person agreed to lose its data" "run `assay devices`, check that it is the right one, then pass --destroy-data TOKEN";
+    S15 "S15" "only read from" "the workload only reads; give a readable target";
+    Consent "consent" "a person agreed that its data are destroyed" "run `assay devices`, check that it is the right device, then add --destroy-data TOKEN";
 }
 
 impl RuleId {
@@ -101,7 +101,7 @@ impl Unopened {
         }
         let who = match rustix::process::geteuid().is_root() {
             true => {
-                "root is kept out as well: by the control group of this container, a security module, or the device itself"
+                "access is denied to root too, by the control group of this container, a security module, or the device itself"
             }
             false => "run as root",
         };
@@ -229,7 +229,7 @@ mod tests {
         assert_eq!(
             refusal.to_string(),
             "refused /dev/sdb: rule S4: sdb1 is mounted on /home (/proc/self/mountinfo)\n  it is /dev/sdb, 1.00 TB\n  \
-             also rule S7: ext4 at byte 1080\n  to do: unmount or stop what uses it, or choose another device; nothing was written"
+             also rule S7: ext4 at byte 1080\n  to do: unmount it or stop the program that uses it, or choose another device; nothing was written"
         );
     }
 }

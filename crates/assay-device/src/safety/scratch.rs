@@ -40,7 +40,7 @@ impl Gate {
         };
         let usable = size.max(1).checked_next_multiple_of(LABEL_LEN);
         let whole = usable.and_then(|size| size.checked_add(LABEL_LEN)).filter(|size| i64::try_from(*size).is_ok());
-        let whole = whole.ok_or_else(|| refused(RuleId::S3, format!("no file can hold {size} bytes")))?;
+        let whole = whole.ok_or_else(|| refused(RuleId::S3, format!("a file of {size} bytes is too large")))?;
         self.among_devices(request.path).map_err(|why| refused(RuleId::S0, why))?;
         room(request.path, whole).map_err(|why| refused(RuleId::S10, why))?;
         let file = make(request.path).map_err(|e| refused(RuleId::S10, taken(request.path, e)))?;
@@ -62,7 +62,7 @@ impl Gate {
         let device = |path: &Path| rustix::fs::stat(path).ok().map(|stat| stat.st_dev);
         let dev = device(&self.roots.dev);
         match dev.is_some() && dev == device(parent) {
-            true => Err(format!("there is no device {}, and no file is made among the devices", path.display())),
+            true => Err(format!("there is no device {}, and files are not created in /dev", path.display())),
             false => Ok(()),
         }
     }

@@ -81,6 +81,6 @@ pub fn kind(stat: &Stat) -> Kind {
         FileType::Directory => Kind::Other("directory"),
         FileType::Fifo => Kind::Other("FIFO"),
         FileType::Socket => Kind::Other("socket"),
-        _ => Kind::Other("neither device nor file"),
+        _ => Kind::Other("neither a device nor a file"),
     }
 }

@@ -139,7 +139,7 @@ fn bound_loops(family: &Family, target: DevNum) -> Result<Vec<String>, String> {
     let mut found = Vec::new();
     for bound in family.loops.iter().filter(|l| l.number != target) {
         let Some(backing) = bound.backing else {
-            return Err(format!("cannot find out what {} stands on ({})", bound.name, bound.path));
+            return Err(format!("the devices beneath {} cannot be found ({})", bound.name, bound.path));
         };
         let lower = family.near.iter().find(|m| Some(m.number) == backing.block);
         found.extend(lower.map(|m| format!("{} is the backing device of {} (its loop status)", m.name, bound.name)));

@@ -46,7 +46,7 @@ impl fmt::Display for Watermark {
             Watermark::Fuse => f.write_str("a FUSE file system"),
             Watermark::UnknownBacking => f.write_str("the disk beneath is unknown"),
             Watermark::Buffered => f.write_str("no direct I/O: the page cache answers too"),
-            Watermark::LogOnTarget => f.write_str("the run log lies on the same disk"),
+            Watermark::LogOnTarget => f.write_str("the run log is on the same disk"),
             Watermark::Container => f.write_str("run in a container that sees only its own processes"),
             Watermark::Neighbour(who) => write!(f, "another load may share the drive: {who}"),
             Watermark::Overridden(rule) => write!(f, "rule {rule} was overridden"),

@@ -5,7 +5,7 @@
 pub(crate) enum Class {
     /// An operation failed, was short or never came back, or the target was lost. True even if the run was cut.
     Errors,
-    /// Something stood between the run and the device, so that no slice says anything about it.
+    /// A cache or another user of the device interfered, so no slice says anything about the device.
     Between,
     /// A complete, valid slice over its bound, or a load that was not held.
     Broken,

@@ -4,7 +4,7 @@ use crate::finding::{Class, Finding, deciding};
 use crate::judgement::{CriterionOutcome, Deciding, Part};
 use crate::rules::value::limit;
 use crate::verdict::Verdict;
-use crate::words::{change, clock};
+use crate::words::{change, clock, happened};
 use assay_base::{Criterion, Span};
 use assay_record::{Event, EventKind};
 use std::collections::{BTreeMap, BTreeSet};
@@ -13,7 +13,7 @@ use std::collections::{BTreeMap, BTreeSet};
 pub(crate) fn decide(findings: &[Finding], part: &Part) -> (Verdict, String, Option<Deciding>) {
     let Some(finding) = deciding(findings) else { return (Verdict::Pass, pass_reason(part), None) };
     let reason = match finding.class() {
-        Class::Broken => finding.text() + &meanwhile(part, &finding.deciding),
+        Class::Broken => finding.text() + &in_the_same_window(part, &finding.deciding),
         Class::Errors => also_failed(findings, finding),
         Class::Between | Class::Unproven | Class::Missing => finding.text(),
     };
@@ -48,19 +48,21 @@ fn also_failed(findings: &[Finding], first: &Finding) -> String {
 }
 
 /// What else changed in the window that decided: the largest change of level, and what happened by its kind. Empty for nothing.
-fn meanwhile(part: &Part, window: &Deciding) -> String {
+fn in_the_same_window(part: &Part, window: &Deciding) -> String {
     let within = |at_ns: u64| (window.start_ns..window.end_ns).contains(&at_ns);
     let changed = part
         .largest_change(window.start_ns..window.end_ns)
         .map(|(it, at)| format!("{} at {}", change(it, at), clock(at.at_ns)));
-    let mut kinds: BTreeMap<&str, u64> = BTreeMap::new();
+    let mut kinds: BTreeMap<&str, (&EventKind, u64)> = BTreeMap::new();
     let told = |event: &&Event| {
         within(event.at_ns) && !matches!(event.what, EventKind::Health | EventKind::Warning | EventKind::Steady)
     };
-    part.events.iter().filter(told).for_each(|event| *kinds.entry(event.what.as_str()).or_default() += 1);
-    let happened = kinds.iter().map(|(what, n)| format!("{n} × {what}"));
-    let all: Vec<String> = changed.into_iter().chain(happened).collect();
-    if all.is_empty() { String::new() } else { format!("; meanwhile {}", all.join(", ")) }
+    for event in part.events.iter().filter(told) {
+        kinds.entry(event.what.as_str()).or_insert((&event.what, 0)).1 += 1;
+    }
+    let events = kinds.values().map(|(kind, times)| happened(kind, *times));
+    let all: Vec<String> = changed.into_iter().chain(events).collect();
+    if all.is_empty() { String::new() } else { format!("; in the same window: {}", all.join(", ")) }
 }
 
 /// Why it passed, and what came closest to its bound.

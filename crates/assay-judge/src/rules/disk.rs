@@ -1,4 +1,4 @@
-//! What the block devices counted against what was issued: the check that no cache stood between and nobody else was there.
+//! What the block devices counted against what was issued: the check that no cache and no other user of the device interfered.
 
 use crate::finding::target::{Mismatch, TargetFinding};
 use crate::finding::{Finding, nowhere};

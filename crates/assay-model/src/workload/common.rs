@@ -12,7 +12,7 @@ const DURATION: Span = Span::from_secs(86_400);
 const INTERVAL: Span = Span::from_secs(1);
 /// ACT's max-lag-sec.
 const MAX_LAG: Span = Span::from_secs(10);
-/// Most operations in flight on one target. Enough for a device to show all its parallelism, and bounded so that the buffers
+/// Upper bound on operations in flight per target. Enough for a device to show all its parallelism, and bounded so that the buffers
 /// are; an operation that finds the queue full waits, and its wait counts.
 pub const IN_FLIGHT_BOUND: u32 = 512;
 /// The largest bound that is accepted: an io_uring ring holds 32768 entries.
@@ -286,7 +286,7 @@ impl Workload {
         if slice < measure && !slice.as_ns().is_multiple_of(interval.as_ns()) {
             let next = interval.as_ns().saturating_mul(slice.as_ns() / interval.as_ns() + 1);
             return Err(format!(
-                "a slice of {slice} is no multiple of the interval, {interval}: ask for one that is, such as {}",
+                "a slice of {slice} is not a multiple of the interval, {interval}: ask for one that is, such as {}",
                 Span::from_ns(next)
             ));
         }

@@ -181,7 +181,7 @@ fn fits(key: &str, criterion: &Criterion, names: &[&str], interval: Span) -> Res
     let uneven = |window: &Span| window.is_zero() || !window.as_ns().is_multiple_of(interval.as_ns());
     match criterion.window.filter(uneven) {
         Some(window) => wrong(
-            format!("a window of {window} is no multiple of the interval, {interval}"),
+            format!("a window of {window} is not a multiple of the interval, {interval}"),
             "write one that is, or a shorter interval",
         ),
         None => Ok(()),

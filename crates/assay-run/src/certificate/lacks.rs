@@ -1,4 +1,4 @@
-//! Why a log that is true is no certification: everything that the published procedure asks for, held against what the log says.
+//! Why an authentic log is not a certification: everything that the published procedure asks for, held against what the log says.
 
 use crate::procedure::PROFILES;
 use crate::{header, workloads};
@@ -10,7 +10,7 @@ use assay_model::workload::Adjust;
 use assay_record::{CloseReason, Header, PhaseKind, TargetHead};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Why it is no certification, if it is none.
+/// Why the log is not a certification, if it is not.
 pub(super) fn lacks(judgement: &Judgement, heads: &[Header]) -> Option<String> {
     let mut marks: Vec<&str> = judgement.watermarks.iter().map(String::as_str).collect();
     marks.extend(heads.iter().flat_map(|head| &head.watermarks).map(String::as_str));
@@ -66,7 +66,7 @@ fn untouched(steps: &[&Header]) -> Option<String> {
             Some(0) => None,
             Some(bytes) => Some(format!("others wrote {bytes} bytes to {name} after its preparation")),
             None => Some(format!(
-                "it is not known whether others wrote to {name} after its preparation: prepare and certify without a restart between"
+                "it is not known whether others wrote to {name} after its preparation: prepare it again and certify it without a restart in between"
             )),
         }
     })
@@ -185,7 +185,7 @@ fn unlike(plan: &Plan, head: &Header) -> Option<String> {
     }
     let measured = head.phases.iter().filter(|phase| phase.kind == PhaseKind::Measure);
     let measured = measured.fold(0u64, |sum, phase| sum.saturating_add(phase.span_ns));
-    let ours = header::header(plan, header::Around::default());
+    let ours = header::header(plan, header::HeaderFacts::default());
     if measured < plan.measured().as_ns() {
         return Some("it is shorter than the procedure".into());
     }

@@ -73,7 +73,7 @@ pub(super) fn troubles(now: Instant, health: Health) -> impl Iterator<Item = Eve
     let troubled = counts.iter().any(|(_, n)| *n > 0).then(|| {
         let [retries, dropped, overflowed] = counts.map(|(_, n)| n);
         let text = format!(
-            "{retries} submissions had to be repeated, {dropped} were dropped and {overflowed} completions found no room"
+            "{retries} submissions had to be repeated, {dropped} were dropped and {overflowed} completions overflowed the queue"
         );
         let details = counts.iter().map(|(name, n)| ((*name).to_owned(), n.to_string())).collect();
         Event { at_ns: now.as_ns(), what: EventKind::EngineHealth, text, details }

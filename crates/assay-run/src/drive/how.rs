@@ -1,7 +1,7 @@
 //! How a plan is carried out, and what the caller knows of it for the log's header.
 
 use crate::failure::Failure;
-use crate::header::Around;
+use crate::header::HeaderFacts;
 use crate::targets::Targets;
 use crate::watch::Readings;
 use crate::{host, rundir};
@@ -38,13 +38,13 @@ pub struct Drive {
 }
 
 /// What the header says besides the plan.
-pub(super) fn around(
+pub(super) fn header_facts(
     plan: &Plan,
     targets: &Targets,
     how: &Drive,
     engine: BTreeMap<String, String>,
     clocks: Option<ClockSample>,
-) -> Around {
+) -> HeaderFacts {
     // Simulated time begins with the epoch, so that equal runs have equal logs.
     let created = match targets {
         Targets::Simulated(_) => rundir::moment(0),
@@ -58,7 +58,7 @@ pub(super) fn around(
     let mut watermarks = how.watermarks.clone();
     watermarks.extend(targets.watermarks(count));
     let measured_before_ns = how.measured_before_ns;
-    Around {
+    HeaderFacts {
         created,
         step: how.step.clone(),
         measured_before_ns,

@@ -3,14 +3,14 @@
 
 use super::collector::{Collector, Sample};
 use super::facts;
-use super::how::{Drive, around};
+use super::how::{Drive, header_facts};
 use super::meters::Meters;
 use super::staffing::{Scheduling, Staffing};
 use super::worker::{Leaving, Marked, Notice, Recruit, Shared};
 use crate::benchmark::self_benchmark;
 use crate::engine::{Chosen, possible};
 use crate::failure::Failure;
-use crate::header::Around;
+use crate::header::HeaderFacts;
 use crate::logfile::LogFile;
 use crate::observer::Observer;
 use crate::pulse::Pulse;
@@ -94,9 +94,9 @@ impl<'a> Real<'a> {
             let readings = self.how.readings.unwrap_or(watch::machine);
             let watch = Watch::new(clock, readings, self.targets.disks(usize::from(self.plan.targets)));
             let engine = facts::engine(staffing, self.targets, &ready, (chosen, alone), clock);
-            let around = around(self.plan, self.targets, self.how, engine, watch.clocks());
-            let around = Around { lateness: true, ..around };
-            let mut collector = Collector::begin(self.plan, header::header(self.plan, around), log, observer);
+            let facts = header_facts(self.plan, self.targets, self.how, engine, watch.clocks());
+            let facts = HeaderFacts { lateness: true, ..facts };
+            let mut collector = Collector::begin(self.plan, header::header(self.plan, facts), log, observer);
             self.health(clock, collector.log);
             let spenders = begin(lines, clock.now() + LEAD);
             if let Some(text) = chosen.warning.clone() {
@@ -216,8 +216,8 @@ impl Collecting<'_> {
         Ok(ending.reason)
     }
 
-    /// What a worker tells next. What was told before is made durable while nothing waits: a failed operation is in the file as soon
-    /// as it is known, long before the interval that counts it has ended.
+    /// Waits for the next notice of a worker. When none is waiting, the lines already written are made durable first. So a failed
+    /// operation is in the file as soon as it is known, long before the interval that counts it has ended.
     fn next(&self, collector: &mut Collector<'_>) -> Result<Notice, RecvTimeoutError> {
         self.told.try_recv().or_else(|_| {
             collector.log.settle();

@@ -55,8 +55,8 @@ fn what_was_measured_before_a_worker_died_is_closed_and_judged() {
     tell.send(Notice::Report(0, Report::Finished { reason, totals, at })).unwrap();
 
     let (mut log, mut progress) = (LogFile::create(&path).unwrap(), Unobserved);
-    let around = around(&plan, &targets, &how, BTreeMap::new(), None);
-    let mut collector = Collector::begin(&plan, header::header(&plan, around), &mut log, &mut progress);
+    let facts = header_facts(&plan, &targets, &how, BTreeMap::new(), None);
+    let mut collector = Collector::begin(&plan, header::header(&plan, facts), &mut log, &mut progress);
     let spenders = vec![channel().0, channel().0];
     let watch = Watch::new(clock, |_| None, Vec::new());
     let collecting = Collecting {

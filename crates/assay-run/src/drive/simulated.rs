@@ -1,7 +1,7 @@
 //! A run in virtual time.
 
 use super::collector::{Collector, Sample};
-use super::how::{Drive, around, too_large};
+use super::how::{Drive, header_facts, too_large};
 use crate::failure::Failure;
 use crate::header;
 use crate::logfile::LogFile;
@@ -69,7 +69,7 @@ pub(super) fn simulated(
         ("in-flight bound".to_owned(), format!("{}{}", plan.in_flight_bound, plan.beside())),
     ]);
     let mut collector =
-        Collector::begin(plan, header::header(plan, around(plan, targets, how, engine, None)), log, observer);
+        Collector::begin(plan, header::header(plan, header_facts(plan, targets, how, engine, None)), log, observer);
     let mut sink = Direct { collector: &mut collector, spent: Vec::new(), last: Instant::ZERO };
     run_virtual(&mut worker, Instant::ZERO, &mut sink, || stop.is_set());
     let end = sink.last;

@@ -51,9 +51,9 @@ pub(super) struct Shared<'a> {
     pub(super) staffing: Staffing<'a>,
     pub(super) targets: &'a Targets,
     pub(super) clock: Clock,
-    /// The end that was asked for from outside, of this run and of those after it.
+    /// A request from outside to end this run and all runs after it.
     pub(super) stop: &'a StopCell,
-    /// The end that this run has a reason of its own for, which is none for the next one.
+    /// A request to end this run alone, for a reason that does not apply to the next run.
     pub(super) own: &'a StopCell,
     /// When the phase that waits ends, in nanoseconds of the run's time line; 0 until it is decided.
     pub(super) phase_end: &'a AtomicU64,
@@ -75,8 +75,8 @@ pub(super) struct Recruit<'a> {
 }
 
 impl Recruit<'_> {
-    /// Does its part of the load, and tells the collecting thread also of its own death: that one would wait for its frames for
-    /// ever.
+    /// Does its part of the load. If the worker panics, it reports that to the collecting thread, which would otherwise wait for
+    /// its frames for ever.
     pub(super) fn work(self) {
         let (worker, clock, tell) = (self.part.index as usize, self.shared.clock, self.tell.clone());
         tell_of_death(worker, clock, &tell, || self.carry());

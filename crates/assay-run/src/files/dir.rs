@@ -1,4 +1,4 @@
-//! A directory that was opened once, and what is done in it: nothing here follows a link or overwrites what somebody else has made.
+//! Operations relative to a directory that was opened once. None of them follows a link or overwrites a file of another program.
 #![allow(clippy::disallowed_methods, reason = "with `files`, the one place that opens files of ours")]
 
 use rustix::fd::OwnedFd;
@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 /// Permissions of a new file, before the user's mask.
 const NEW: Mode = Mode::from_bits_retain(0o666);
-/// What opens a file of ours, whatever else.
+/// Flags with which every one of the program's own files is opened.
 pub(super) const OURS: OFlags = OFlags::NOFOLLOW.union(OFlags::CLOEXEC).union(OFlags::NONBLOCK).union(OFlags::NOCTTY);
 
 /// A directory that was opened once.
@@ -33,7 +33,7 @@ impl Dir {
         rustix::fs::openat(&self.fd, name, flags, NEW).map(File::from)
     }
 
-    /// What has the name, itself and not what it leads to.
+    /// The entry with this name itself; a link is not followed.
     pub(super) fn stat(&self, name: &OsStr) -> io::Result<Option<Stat>> {
         match rustix::fs::statat(&self.fd, name, AtFlags::SYMLINK_NOFOLLOW) {
             Ok(stat) => Ok(Some(stat)),
@@ -48,7 +48,7 @@ impl Dir {
         Some(PathBuf::from(OsString::from(String::from_utf8_lossy(target.as_bytes()).into_owned())))
     }
 
-    /// The ordinary file with one name that is there, if anything is.
+    /// The regular file with one name that is there; `None` if there is nothing.
     pub(super) fn ordinary(&self, name: &OsStr) -> io::Result<Option<Stat>> {
         let Some(stat) = self.stat(name)? else { return Ok(None) };
         match obstacle(&stat, self.target(name)) {
@@ -63,27 +63,27 @@ impl Dir {
         io::Error::new(io::ErrorKind::AlreadyExists, text)
     }
 
-    /// Writes under a name of its own and takes the name when all is durable; `over` is the file that may be replaced.
+    /// Writes to a temporary name and renames when all data are durable; `over` says whether an existing file may be replaced.
     pub(super) fn put(&self, name: &OsStr, bytes: &[u8], mode: Option<Mode>, over: bool) -> io::Result<()> {
         let mut half = Half::new(self)?;
         if let Some(mode) = mode {
             rustix::fs::fchmod(&half.file, mode)?;
         }
         half.file.write_all(bytes)?;
-        // A name that reaches the disk before the data is that of an empty file.
+        // If the new name reached the disk before the data, a crash would leave an empty file.
         half.file.sync_all()?;
         half.take(name, over)?;
         self.sync()
     }
 
-    /// Makes durable which names it holds.
+    /// Makes the directory's entries durable.
     pub(super) fn sync(&self) -> io::Result<()> {
         match self.open(OsStr::new("."), OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC) {
-            // A directory that may be written and not read cannot be synced.
+            // A directory that is writable but not readable cannot be synced.
             Err(Errno::ACCESS) => Ok(()),
             Err(e) => Err(e.into()),
             Ok(dir) => match rustix::fs::fsync(&dir) {
-                // Some file systems in user space know no sync of a directory.
+                // Some FUSE file systems do not support syncing a directory.
                 Err(Errno::INVAL | Errno::NOSYS) => Ok(()),
                 other => Ok(other?),
             },
@@ -91,7 +91,7 @@ impl Dir {
     }
 }
 
-/// A file that is not yet whole; it goes again unless it takes a name.
+/// A temporary file that is not complete yet. It is removed on drop unless it was renamed.
 pub(super) struct Half<'a> {
     dir: &'a Dir,
     pub(super) name: OsString,
@@ -107,7 +107,7 @@ impl<'a> Half<'a> {
             let name = OsString::from(format!(".assay-{}-{number}.new", std::process::id()));
             match dir.open(&name, OURS | OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL) {
                 Ok(file) => return Ok(Half { dir, name, file, taken: false }),
-                // Left by a process that was killed, or laid there by somebody: it is not ours to touch.
+                // It was left by a killed process or made by somebody else, so it must not be touched.
                 Err(Errno::EXIST) => {}
                 Err(e) => return Err(e.into()),
             }
@@ -115,7 +115,7 @@ impl<'a> Half<'a> {
         Err(Errno::EXIST.into())
     }
 
-    /// Takes its name: over the file that is there, or only where nothing is.
+    /// Renames to the final name: over the existing file, or only if there is none.
     pub(super) fn take(&mut self, name: &OsStr, over: bool) -> io::Result<()> {
         let Dir { fd } = self.dir;
         if over {
@@ -154,7 +154,7 @@ pub(super) fn kind(stat: &Stat) -> FileType {
     FileType::from_raw_mode(stat.st_mode)
 }
 
-/// What lies there, in words; `None` for an ordinary file with one name.
+/// Says in words what is in the way; `None` for a regular file with one name.
 pub(super) fn obstacle(stat: &Stat, target: Option<PathBuf>) -> Option<String> {
     let device = || format!("{}:{}", rustix::fs::major(stat.st_rdev), rustix::fs::minor(stat.st_rdev));
     Some(match kind(stat) {

@@ -7,7 +7,7 @@ use std::path::Path;
 
 /// What a plan asks of its targets.
 #[derive(Clone, Copy)]
-pub struct Wish<'a> {
+pub struct TargetNeeds<'a> {
     /// Whether they are written.
     pub writes: bool,
     /// The smallest usable size, by block size.
@@ -29,6 +29,6 @@ pub struct Allowed<'a> {
     pub create: Option<Bytes>,
     /// Processes outside this container cannot be seen.
     pub in_container: bool,
-    /// Has the last word before devices are overwritten: asks whoever sits there.
+    /// Called last, before devices are overwritten; it asks the user at the terminal.
     pub confirm: &'a dyn Fn(&[&Examination]) -> Result<(), Failure>,
 }

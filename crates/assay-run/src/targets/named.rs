@@ -46,7 +46,7 @@ pub fn named(names: &[String]) -> Result<Vec<(String, Named)>, Failure> {
     let family = |named: &Named| std::mem::discriminant(named);
     if all.windows(2).any(|pair| family(&pair[0].1) != family(&pair[1].1)) {
         return Err(Failure::usage(
-            "simulated, null and real targets keep different times and cannot be mixed in one run",
+            "simulated, null and real targets use different clocks and cannot be mixed in one run",
         ));
     }
     if all.len() > 1024 {
@@ -59,7 +59,7 @@ pub fn named(names: &[String]) -> Result<Vec<(String, Named)>, Failure> {
         {
             // As of rule S9: one medium by two names would count as two.
             return Err(Failure::refused(format!(
-                "{} and {} are the same target: name it once; nothing was written",
+                "{} and {} are the same target; give it only once; nothing was written",
                 one_line(before),
                 one_line(name)
             )));

@@ -1,6 +1,6 @@
 //! One device or file that was admitted by the safety gate.
 
-use super::asked::{Allowed, Wish};
+use super::asked::{Allowed, TargetNeeds};
 use crate::failure::{Failure, one_line};
 use crate::host::told;
 use assay_base::Bytes;
@@ -64,21 +64,21 @@ pub(super) fn consent(exam: &Examination) -> Option<&str> {
 }
 
 impl Real {
-    pub(super) fn open(name: &str, path: &Path, wish: Wish<'_>, allowed: Allowed<'_>) -> Result<Real, Failure> {
+    pub(super) fn open(name: &str, path: &Path, needs: TargetNeeds<'_>, allowed: Allowed<'_>) -> Result<Real, Failure> {
         let request = Request {
             tokens: allowed.tokens,
             standing: allowed.standing,
             overrides: allowed.overrides,
             needs: Needs { extent: 0, alignment: 0 },
-            log_dir: Some(wish.log_dir),
+            log_dir: Some(needs.log_dir),
             in_container: allowed.in_container,
             ..Request::new(path)
         };
         let gate = Gate::host();
         let made = allowed.create.is_some() && !path.exists();
-        if made && !wish.writes {
+        if made && !needs.writes {
             return Err(Failure::usage(format!(
-                "{} is not there, and --create makes no file for a workload that only reads: it would hold nothing to read; \
+                "{} does not exist, and --create creates no file for a workload that only reads, because it would hold nothing to read; \
                  make it with assay prep {} --create SIZE",
                 one_line(name),
                 for_a_shell(name)
@@ -86,7 +86,7 @@ impl Real {
         }
         let pass = match allowed.create {
             Some(size) if made => gate.create_scratch(&request, size.get()).map(Pass::Write).map_err(Failure::gate)?,
-            _ if wish.writes => gate.admit(&request).map(Pass::Write).map_err(Failure::gate)?,
+            _ if needs.writes => gate.admit(&request).map(Pass::Write).map_err(Failure::gate)?,
             _ => gate.admit_read(&request).map(Pass::Read).map_err(Failure::gate)?,
         };
         Ok(Real { made, ..Real::with(name, pass, false)? })

@@ -8,7 +8,7 @@ use assay_device::safety::{Gate, Refusal, RuleId, lasts};
 use assay_judge::for_a_shell;
 use assay_run::consents::{self, Consents, Kept};
 use assay_run::failure::Failure;
-use assay_run::targets::{Named, Targets, Wish};
+use assay_run::targets::{Named, TargetNeeds, Targets};
 use std::io::{BufRead, Write};
 
 /// The tokens of the devices that may be destroyed, separated by commas.
@@ -18,16 +18,16 @@ const RUN_DIR: &str = "ASSAY_RUN_DIR";
 
 /// Opens the targets by the same gate as everything else. When nothing but consent is missing, no token was given and a person
 /// sits at the terminal, the person is shown what it is and asked for the token.
-pub(super) fn open(named: &[(String, Named)], wish: Wish<'_>, mut access: Access) -> Result<Targets, Failure> {
+pub(super) fn open(named: &[(String, Named)], needs: TargetNeeds<'_>, mut access: Access) -> Result<Targets, Failure> {
     access.destroy_data = tokens(&variable(VARIABLE).unwrap_or_default());
-    let kept = if wish.writes { Consents::host().all(consents::now()) } else { Vec::new() };
+    let kept = if needs.writes { Consents::host().all(consents::now()) } else { Vec::new() };
     access.standing = kept.iter().filter_map(|kept| kept.standing.clone().ok()).collect();
-    let opened = match access.open(named, wish) {
+    let opened = match access.open(named, needs) {
         Err(refused) if refused.lacks_consent_alone() && access.destroy_data.is_empty() && seat() == Seat::Person => {
             complain(&refused);
             access.destroy_data.extend(ask());
             access.typed = true;
-            access.open(named, wish)
+            access.open(named, needs)
         }
         other => other,
     };
@@ -38,7 +38,7 @@ pub(super) fn open(named: &[(String, Named)], wish: Wish<'_>, mut access: Access
             Ok(opened)
         }
         Err(failure) => Err(match failure.refusal() {
-            Some(refusal) if wish.writes => in_a_drop_ins_words(refusal, &kept),
+            Some(refusal) if needs.writes => in_a_drop_ins_words(refusal, &kept),
             _ => failure,
         }),
     }
@@ -62,7 +62,7 @@ fn in_a_drop_ins_words(refusal: &Refusal, kept: &[Kept]) -> Failure {
             failure = failure.advised(&why);
         }
         if seat() == Seat::Background {
-            failure = failure.advised("nobody can be asked in the background of a terminal");
+            failure = failure.advised("a background process cannot ask for consent at the terminal");
         }
         if overridden.is_empty() {
             failure = failure.advised(&format!(

@@ -58,10 +58,12 @@ pub(crate) fn called_as() -> Option<(Tool, Vec<String>)> {
 
 /// `assay as TOOL ARGS`.
 pub(crate) fn named(words: &[String]) -> Result<u8, Failure> {
-    let (name, args) = words.split_first().ok_or_else(|| Failure::usage("as needs the name of a tool"))?;
+    let (name, args) = words.split_first().ok_or_else(|| {
+        Failure::usage("as needs the name of a tool: act_storage, act_index, act_prep or act_latency")
+    })?;
     let tool = Tool::of(name).ok_or_else(|| {
         Failure::usage(format!(
-            "there is no drop-in for \"{}\"; there are act_storage, act_index, act_prep and act_latency",
+            "there is no drop-in for \"{}\"; use act_storage, act_index, act_prep and act_latency",
             name.escape_debug()
         ))
     })?;

@@ -11,7 +11,7 @@ use assay_run::prepare::{self, prepare};
 use assay_run::records::Records;
 use assay_run::seed::seed;
 use assay_run::signals;
-use assay_run::targets::{self, Wish};
+use assay_run::targets::{self, TargetNeeds};
 use assay_run::threads::spawn;
 use std::path::Path;
 use std::sync::Arc;
@@ -32,8 +32,8 @@ pub(super) fn run(args: &[String]) -> Result<u8, Failure> {
     let smallest = |block: u32| u64::from(block.max(4096));
     // Preparing keeps no log, only its records: those must not lie on what is overwritten.
     let records = Records::host();
-    let wish = Wish { writes: true, smallest: &smallest, log_dir: records.dir() };
-    let opened = consent::open(&named, wish, Access::default())?;
+    let needs = TargetNeeds { writes: true, smallest: &smallest, log_dir: records.dir() };
+    let opened = consent::open(&named, needs, Access::default())?;
     if opened.real().is_empty() {
         return Err(Failure::usage(format!("{device} holds no data and needs no preparation")));
     }
@@ -43,7 +43,7 @@ pub(super) fn run(args: &[String]) -> Result<u8, Failure> {
     say(&text::size_line(device, size));
     let done = Arc::new(AtomicU64::new(0));
     let mut progress = Progress::shared(done.clone());
-    let how = prepare::Wish { zero: true, afresh: false, engine: Choice::Auto, run: seed(None, &named) as u32 };
+    let how = prepare::Preparation { zero: true, afresh: false, engine: Choice::Auto, run: seed(None, &named) as u32 };
     std::thread::scope(|scope| {
         let body = || prepare(opened.real(), args, how, Some(&records), &mut progress, &stop);
         let work = spawn(scope, "prepare".to_owned(), body)?;

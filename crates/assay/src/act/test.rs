@@ -21,7 +21,7 @@ use assay_run::records::Records;
 use assay_run::rundir;
 use assay_run::seed::seed;
 use assay_run::signals;
-use assay_run::targets::{self, Wish};
+use assay_run::targets::{self, TargetNeeds};
 use std::os::unix::fs::FileTypeExt;
 use std::path::Path;
 
@@ -103,9 +103,9 @@ fn test(conf: &Conf, cpus: u32) -> Result<u8, Failure> {
     let run_dir = consent::run_dir();
     let smallest = |block| plan.smallest_target(block);
     let log_dir = run_dir.as_deref().unwrap_or(Path::new(NOWHERE));
-    let wish = Wish { writes: plan.writes(), smallest: &smallest, log_dir };
+    let needs = TargetNeeds { writes: plan.writes(), smallest: &smallest, log_dir };
     let access = Access { create: conf.file_size, engine: Choice::Auto, ..Access::default() };
-    let opened = consent::open(&named, wish, access)?;
+    let opened = consent::open(&named, needs, access)?;
     let stop = signals::watch().map_err(|e| Failure::host(format!("signals cannot be watched: {e}")))?;
     let log = match &run_dir {
         Some(dir) => LogFile::create(&rundir::create(dir, true)?.join("run.jsonl"))?,

@@ -5,24 +5,27 @@ use assay_base::Bytes;
 use assay_device::safety::{Examination, RuleId, Standing};
 use assay_device::select::Choice;
 use assay_run::failure::Failure;
-use assay_run::targets::{Allowed, Named, Targets, Wish};
+use assay_run::targets::{Allowed, Named, TargetNeeds, Targets};
 
 /// Options of everything that touches a target.
 #[derive(clap::Args, Debug, Clone, Default)]
 pub(crate) struct Access {
-    /// Consent to lose all data on the device with this token (from `assay devices`); one for each device
+    /// Agree that all data on the device with this token are destroyed. `assay devices` prints the tokens; give one for each
+    /// device, separated by commas or by repeating the option
     #[arg(long, value_name = "TOKEN", value_delimiter = ',')]
     pub destroy_data: Vec<String>,
-    /// Override a safety rule that allows it (S6, S7, S8); the certificate lists it
+    /// Ignore this safety rule: S6 (another process has the device open), S7 (it has a file system, RAID, volume or partition
+    /// table) or S8 (it holds unknown data). The result lists the override
     #[arg(long = "override", value_name = "RULE", value_delimiter = ',')]
     pub overrides: Vec<RuleId>,
-    /// Create file targets that do not exist, with this size
+    /// Create file targets that do not exist yet, with this size, such as 10GiB [default: refuse them]
     #[arg(long, value_name = "SIZE")]
     pub create: Option<Bytes>,
-    /// This is a container: processes outside it cannot be seen, go on all the same
+    /// Proceed in a container, although processes outside the container are invisible and may be using the device
     #[arg(long)]
     pub in_container: bool,
-    /// How operations are carried: auto, io_uring, threads, or inline (for devices in memory)
+    /// How I/O is submitted: io_uring, threads (a pool of pread and pwrite threads), inline (one call at a time in the worker,
+    /// for devices in memory), or auto (io_uring where the kernel permits it, otherwise threads)
     #[arg(long, default_value = "auto")]
     pub engine: Choice,
     /// The tokens were typed at the terminal, for a drop-in.
@@ -41,8 +44,8 @@ impl Access {
     }
 
     /// Opens what was named, through the safety gate and with the last word of whoever sits there.
-    pub(crate) fn open(&self, named: &[(String, Named)], wish: Wish<'_>) -> Result<Targets, Failure> {
+    pub(crate) fn open(&self, named: &[(String, Named)], needs: TargetNeeds<'_>) -> Result<Targets, Failure> {
         let confirm = |devices: &[&Examination]| confirm(devices, self.typed);
-        Targets::open(named, wish, self.allowed(&confirm))
+        Targets::open(named, needs, self.allowed(&confirm))
     }
 }

@@ -8,32 +8,33 @@ use std::path::PathBuf;
 /// How a run is carried out and where its results go.
 #[derive(clap::Args, Debug, Clone, Default)]
 pub(crate) struct Output {
-    /// Worker threads, each with its own ring; chosen by the load when not given
+    /// Number of worker threads that issue operations, 1 to 256 [default: chosen from the load]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=256))]
     pub workers: Option<u16>,
-    /// Before an operation is due, spin for this long instead of sleeping; when not given, as long as sleeps end late, and
-    /// 50us where a worker's operations are less than 30us apart; at most 1s
+    /// Time before an operation is due in which a worker spins instead of sleeping, 0s to 1s [default: as long as sleeps were
+    /// seen to end late, at least 50us where a worker's operations are less than 30us apart]
     #[arg(long, value_name = "TIME", value_parser = spin)]
     pub spin: Option<Span>,
-    /// At the end, wait at most this long for operations in flight, 100ms to 1h [default: 30s]
+    /// Longest time to wait at the end of the run for operations in flight, 100ms to 1h [default: 30s]
     #[arg(long, value_name = "TIME", value_parser = patience)]
     pub drain: Option<Span>,
-    /// An operation in flight for longer is stuck, and a failure; 100ms to 1h [default: 30s]
+    /// Time after which an operation in flight counts as stuck, which is a failure, 100ms to 1h [default: 30s]
     #[arg(long, value_name = "TIME", value_parser = patience)]
     pub stuck: Option<Span>,
-    /// Run directory; must not exist yet [default: assay-runs/NAME-TIME]
+    /// Directory for the log and the results. It must not exist yet [default: assay-runs/NAME-TIME]
     #[arg(long, value_name = "DIR")]
     pub out: Option<PathBuf>,
-    /// Go on with the interrupted run in this directory: repeat its command and add this
+    /// Continue the interrupted run in this directory. Repeat the command of the run and add this option
     #[arg(long, value_name = "DIR", conflicts_with = "out")]
     pub resume: Option<PathBuf>,
-    /// Go on in the background, where no closed terminal ends it; `assay watch` shows it
+    /// Run in the background, so that the run continues when the terminal is closed. `assay watch DIR` follows it
     #[arg(long)]
     pub detach: bool,
     /// Print the result as JSON
     #[arg(long)]
     pub json: bool,
-    /// Judge the device's service time instead of the response time
+    /// Judge all criteria by this time: response (from the scheduled time to completion) or service (from issue to completion)
+    /// [default: the time that each criterion names]
     #[arg(long = "judge", value_name = "MEASURE")]
     pub judge_on: Option<Measure>,
 }

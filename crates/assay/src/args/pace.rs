@@ -7,22 +7,24 @@ use assay_model::workload::{Adjust, Workload};
 /// Options of everything that runs a plan.
 #[derive(clap::Args, Debug, Clone, Default)]
 pub(crate) struct Pace {
-    /// Measured time, such as 60s or 24h
+    /// Length of the measurement, such as 60s or 24h [default: the workload's]
     #[arg(long = "for", value_name = "TIME")]
     pub measure: Option<Span>,
-    /// Time before measuring in which the load is offered but not judged
+    /// Time before the measurement in which the load is offered but not judged, such as 60s [default: the workload's]
     #[arg(long, value_name = "TIME")]
     pub warm_up: Option<Span>,
-    /// Warm up until the load is steady, at most this long; see `docs/FORMATS.md`
+    /// Warm up until the response time is steady (in a closed loop: the throughput), but at most this long, such as 2h;
+    /// `docs/FORMATS.md` defines steady
     #[arg(long, value_name = "LIMIT", conflicts_with = "warm_up")]
     pub until_steady: Option<Span>,
-    /// Length of the judging window
+    /// Length of the windows that are judged one by one, such as 1h [default: the workload's]
     #[arg(long, value_name = "TIME")]
     pub slice: Option<Span>,
-    /// Seed of every random choice; printed with the result
+    /// Seed of every random choice, a whole number, to repeat a run exactly [default: the workload's; else 1 for simulated
+    /// targets and a random one for others]. The result shows it
     #[arg(long)]
     pub seed: Option<u64>,
-    /// Hold everything that is read against what was written, and read it all back at the end
+    /// Check the data of every read against what was written, and read everything back at the end
     #[arg(long)]
     pub verify: bool,
 }

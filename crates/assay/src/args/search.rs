@@ -5,13 +5,13 @@ use assay_base::Multiple;
 /// How the highest load that passes is searched for.
 #[derive(clap::Args, Debug, Clone, Copy)]
 pub(crate) struct Search {
-    /// The load to begin with [default: 10x, or --to where that is lower]
+    /// Load of the first run, such as 10x [default: 10x, or --to if that is lower]
     #[arg(long, value_name = "LOAD")]
     pub from: Option<Multiple>,
-    /// Never go above this
+    /// Highest load to try, such as 100x [default: no limit]
     #[arg(long, value_name = "LOAD")]
     pub to: Option<Multiple>,
-    /// How close to the limit to come
+    /// How exactly to find the limit: the search ends when the loads that pass and fail are this close
     #[arg(long, value_name = "LOAD", default_value = "1x")]
     pub resolution: Multiple,
 }

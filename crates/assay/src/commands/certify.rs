@@ -25,7 +25,7 @@ use assay_run::schedulers::Schedulers;
 use assay_run::seed::seed;
 use assay_run::signals::{self, StopCell};
 use assay_run::signing::Signer;
-use assay_run::targets::{self, Named, Real, Targets, Wish};
+use assay_run::targets::{self, Named, Real, TargetNeeds, Targets};
 use assay_run::unfinished::Unfinished;
 use clap_complete::engine::ArgValueCompleter;
 use std::cell::Cell;
@@ -36,20 +36,22 @@ use std::rc::Rc;
 /// `assay certify`
 #[derive(clap::Args, Debug)]
 pub(crate) struct Certify {
-    /// Devices to certify; none with --quick: a scratch file in the working directory. A workload may stand before them:
-    /// act-index, a file, or an ACT config, whose own devices are certified where no others are named [default: act-storage]
+    /// Devices to certify. With --quick and no device, a scratch file in the working directory is tested. A workload may stand
+    /// before the devices: act-index, a workload file, or an ACT configuration, whose own devices are certified where none
+    /// are named [default workload: act-storage]
     #[arg(value_name = "[WORKLOAD] TARGETS", add = ArgValueCompleter::new(candidates::workloads_and_targets))]
     pub targets: Vec<String>,
-    /// A first look in about a minute; not a certification
+    /// Take a quick look: a test of about a minute whose result is not a certification
     #[arg(long)]
     pub quick: bool,
-    /// Run every step to its end, also when it is certain that the verdict will be FAIL
+    /// Run all steps to their end, even when the verdict is already certain to be FAIL
     #[arg(long)]
     pub keep_going: bool,
-    /// Sign verdict.json with this minisign secret key; read before anything else is done
+    /// Sign verdict.json with the minisign secret key in this file. The key is read before the run begins
     #[arg(long, value_name = "KEY")]
     pub sign: Option<PathBuf>,
-    /// The load to certify for, as a multiple of 1x [default: 30x; of a file or a config its own; with --quick 1x]
+    /// Load to certify for, as a multiple of the workload's own (1x) [default: 30x; for a workload file or a configuration its
+    /// own load; with --quick 1x]
     #[arg(long, value_name = "LOAD")]
     pub at: Option<Multiple>,
     #[command(flatten)]
@@ -70,12 +72,12 @@ pub(crate) fn certify(args: &Certify) -> Result<u8, Failure> {
     let (procedure, targets) = Procedure::of(&args.targets, args.quick, args.at)?;
     if targets.is_empty() && !args.quick {
         return Err(Failure::usage(
-            "certify needs a device; without one: assay certify --quick tests a scratch file here",
+            "certify needs a device; without one: assay certify --quick looks a scratch file here",
         ));
     }
     let signer = Signer::asked(args.sign.as_deref())?;
     if args.quick && args.output.resume.is_some() {
-        return Err(Failure::usage("a quick look takes a minute: start it again instead of resuming it"));
+        return Err(Failure::usage("a quick look takes only a minute and cannot be resumed; start it again"));
     }
     let out = args.output.resume.as_deref().or(args.output.out.as_deref());
     rundir::refuse_taken(args.output.out.as_deref())?;
@@ -108,7 +110,7 @@ fn open(args: &Certify, named: &[(String, Named)], workload: &Workload, planned:
     let plan =
         workload.plan(&Adjust { targets: named.len() as u16, ..Adjust::default() }).map_err(Failure::workload)?;
     let smallest = |block| plan.smallest_target(block);
-    args.access.open(named, Wish { writes: plan.writes(), smallest: &smallest, log_dir: planned })
+    args.access.open(named, TargetNeeds { writes: plan.writes(), smallest: &smallest, log_dir: planned })
 }
 
 /// The usual size, or what fits.
@@ -118,7 +120,7 @@ fn scratch_size(dir: &Path) -> Result<Bytes, Failure> {
     let fits = free.saturating_sub(KEPT_FREE) / (64 << 20) * (64 << 20);
     if fits == 0 {
         return Err(Failure::host(format!(
-            "the working directory has {} free; a quick look needs {} or more",
+            "the working directory has {} free, a quick look needs {} or more; free some space or change to another directory",
             Bytes::new(free).human(),
             Bytes::new(KEPT_FREE + (64 << 20)).human()
         )));
@@ -182,7 +184,8 @@ impl Certifying<'_> {
             if let Some(certain) = &certainty
                 && (certain.get() || (more && reason == CloseReason::Completed && self.has_failed(&log)?))
             {
-                progress.say("the verdict is certain: FAIL. What is left is not run; with --keep-going everything is");
+                progress
+                    .say("the verdict is certain: FAIL. The remaining steps are not run; --keep-going runs all steps");
                 break;
             }
             if reason != CloseReason::Completed {
@@ -225,7 +228,7 @@ impl Certifying<'_> {
             if fold.fails_already() {
                 let typed = for_a_shell(&dir.to_string_lossy());
                 return Err(Failure::usage(format!(
-                    "{} is decided: its verdict is FAIL whatever follows; see assay judge {typed}, or go on with --keep-going",
+                    "{} is decided: its verdict is FAIL whatever follows. `assay judge {typed}` shows it; --keep-going runs the rest",
                     shown(dir)
                 )));
             }
@@ -275,13 +278,13 @@ impl Certifying<'_> {
         self.opened.recheck()?;
         let total: u64 = (0..names.len()).map(|index| self.opened.geometry(index).size).sum();
         progress.say(&one_line(format_args!("preparing {} ({})", names.join(", "), Bytes::new(total).human())));
-        let wish = prepare::Wish {
+        let preparation = prepare::Preparation {
             zero: false,
             afresh: false,
             engine: self.args.access.engine,
             run: seed(None, self.named_or_scratch()) as u32,
         };
-        let records = prepare(self.opened.real(), &names, wish, None, progress, self.stop)?;
+        let records = prepare(self.opened.real(), &names, preparation, None, progress, self.stop)?;
         Ok(records.iter().map(assay_run::records::Record::preparation).collect())
     }
 

@@ -10,24 +10,22 @@ use std::path::{Path, PathBuf};
 
 /// `assay compare`
 #[derive(clap::Args, Debug)]
-#[command(
-    after_help = "Exit code: 0 whenever they could be compared, 3 when they did not do the same or cannot be read."
-)]
+#[command(after_help = "Exit code: 0 when the runs were compared, 3 when they used different plans or cannot be read.")]
 pub(crate) struct Compare {
-    /// Run logs, the run directories that hold them, verdict.json with its log beside it, or logs that ACT wrote; the first is
-    /// what the others are held against
+    /// Two or more runs: run logs, run directories, verdict.json with its log next to it, or logs written by ACT. The others are
+    /// compared with the first
     #[arg(required = true, num_args = 2..)]
     pub logs: Vec<PathBuf>,
-    /// What a run is called in the result
+    /// Name to show for a run in the result [default: the name of its log or directory]
     #[arg(long = "label", value_name = "LOG=NAME")]
     pub labels: Vec<String>,
-    /// Compare runs of different plans all the same
+    /// Compare the runs even if they used different plans
     #[arg(long)]
     pub anyway: bool,
-    /// Write the comparison as an HTML file too
+    /// Also write the comparison to this HTML file, which must not exist yet
     #[arg(long, value_name = "FILE")]
     pub html: Option<PathBuf>,
-    /// Print as JSON
+    /// Print the result as JSON
     #[arg(long)]
     pub json: bool,
 }
@@ -42,7 +40,7 @@ pub(crate) fn compared(args: &Compare) -> Result<u8, Failure> {
     let comparison = compare(&runs, args.anyway).map_err(|differences| {
         let lines: String = differences.iter().map(|line| format!("\n  {}", line.escape_debug())).collect();
         Failure::workload(format!(
-            "these runs did not do the same:{lines}\n  = compare them all the same with --anyway"
+            "these runs used different plans:{lines}\n  = to compare them nevertheless, add --anyway"
         ))
     })?;
     let bug = |_| Failure::bug("a comparison that cannot be rendered");
@@ -69,10 +67,16 @@ fn labels(args: &Compare) -> Result<Vec<String>, Failure> {
             Failure::usage(format!("\"{}\" is not a label; write --label LOG=NAME", label.escape_debug()))
         })?;
         let at = args.logs.iter().position(|given| given == Path::new(log)).ok_or_else(|| {
-            Failure::usage(format!("\"{}\" is none of the logs that are compared", log.escape_debug()))
+            Failure::usage(format!(
+                "\"{}\" is not one of the logs to compare; write it in --label as it is written on the command line",
+                log.escape_debug()
+            ))
         })?;
         if labels.iter().enumerate().any(|(other, label)| other != at && label == name) {
-            return Err(Failure::usage(format!("two of the logs would be called \"{}\"", name.escape_debug())));
+            return Err(Failure::usage(format!(
+                "two of the logs would have the name \"{}\"; give each another name with --label LOG=NAME",
+                name.escape_debug()
+            )));
         }
         labels[at] = name.to_owned();
     }
@@ -92,12 +96,15 @@ fn opened(path: &Path) -> Result<Log, Failure> {
     }
     let wrong = |why: String| Failure::workload(format!("{}: {why}", shown(path)));
     let text = files::read(path, certificate::LARGEST).map_err(|e| wrong(e.to_string()))?;
-    let certificate: Judgement = serde_json::from_slice(&text).map_err(|e| wrong(format!("no certificate: {e}")))?;
+    let certificate: Judgement = serde_json::from_slice(&text).map_err(|e| wrong(format!("not a certificate: {e}")))?;
     let beside = path.with_file_name("run.jsonl");
     let log = Log::open(&beside)?;
     let sum = sum::sum_of(log.from_the_beginning()?).map_err(|e| wrong(e.to_string()))?;
     if certificate.log.is_none_or(|made_of| made_of.blake3 != sum) {
-        return Err(wrong(format!("{} is not the log it was made of; see assay verify", shown(&beside))));
+        return Err(wrong(format!(
+            "{} is not the log of this certificate; `assay verify` shows what differs",
+            shown(&beside)
+        )));
     }
     Ok(log)
 }

@@ -15,32 +15,35 @@ use std::path::Path;
 /// `assay consent`
 #[derive(clap::Args, Debug)]
 #[command(after_help = "\
-The drop-ins (act_storage, act_index, act_prep) take no options of ours: they write to a device that root agreed to lose here, also under sudo
-and in the background. A consent is of one device as it is now: not of its replacement, not of another size or partition, and for a virtual or
-nameless one not beyond the next boot. It never covers what is mounted, in use or of the system. Other verbs take --destroy-data.")]
+The drop-ins (act_storage, act_index, act_prep) do not take the options of this program. They write only to a device for
+which root has given consent here, also under sudo and in the background. A consent is valid for one device as it is now:
+not for a replacement, not after a change of size or partition, and for a virtual device or one without a serial number only
+until the next boot. It never covers a device that is mounted, in use or part of the system. All other verbs take
+--destroy-data instead.")]
 pub(crate) struct Consent {
-    /// The devices that may be overwritten; with --list and --revoke: only of these
+    /// Devices that may be overwritten. With --list or --revoke, the devices to list or revoke [default there: all]
     #[arg(add = ArgValueCompleter::new(candidates::devices))]
     pub targets: Vec<String>,
-    /// Override a safety rule as well: S7 (the signature that is there now) or S8 (unknown data)
+    /// Also ignore this safety rule: S7 (the file system or other signature that is there now) or S8 (unknown data)
     #[arg(long = "override", value_name = "RULE", value_delimiter = ',', value_parser = in_advance)]
     pub overrides: Vec<RuleId>,
-    /// How long it lasts, 1min to 30d
+    /// How long the consent is valid, 1min to 30d
     #[arg(long = "for", value_name = "TIME", default_value = "48h", value_parser = lasting)]
     pub length: Span,
-    /// The devices' tokens (from `assay devices`), where no terminal is there to ask at
+    /// Tokens of the devices, from `assay devices`, separated by commas. Without a terminal they are required; with one the
+    /// command asks for them
     #[arg(long, value_name = "TOKEN", value_delimiter = ',')]
     pub destroy_data: Vec<String>,
-    /// This is a container: processes outside it cannot be seen, go on all the same
+    /// Proceed in a container, although processes outside the container are invisible and may be using the device
     #[arg(long)]
     pub in_container: bool,
-    /// Show what was agreed to, and whether it still counts
+    /// List the consents, and whether each is still valid
     #[arg(long, conflicts_with_all = ["overrides", "destroy_data", "revoke"])]
     pub list: bool,
-    /// Take back what was agreed to, all of it where no device is named
+    /// Revoke the consents for the named devices, or all consents if no device is named
     #[arg(long, conflicts_with_all = ["overrides", "destroy_data"])]
     pub revoke: bool,
-    /// Print as JSON
+    /// Print the result as JSON
     #[arg(long)]
     pub json: bool,
 }
@@ -49,7 +52,7 @@ fn in_advance(text: &str) -> Result<RuleId, String> {
     match text.parse::<RuleId>()? {
         rule if lasts(rule) => Ok(rule),
         rule => Err(format!(
-            "{rule} ({}) is known only when the time has come; S7 and S8 can be overridden in advance",
+            "{rule} ({}) can be decided only when the run starts; only S7 and S8 can be overridden in advance",
             rule.meaning()
         )),
     }
@@ -67,9 +70,7 @@ fn lasting(text: &str) -> Result<Span, String> {
 /// Gives consent, shows it, or takes it back.
 pub(crate) fn consent(args: &Consent) -> Result<u8, Failure> {
     if !rustix::process::geteuid().is_root() {
-        return Err(Failure::host(
-            "consents are root's, who alone can give, see and take them back\n  = run it with sudo",
-        ));
+        return Err(Failure::host("only root can give, list and revoke consents\n  = run the command with sudo"));
     }
     let store = Consents::host();
     match (args.list, args.revoke) {
@@ -82,7 +83,7 @@ pub(crate) fn consent(args: &Consent) -> Result<u8, Failure> {
 fn give(store: &Consents, args: &Consent) -> Result<u8, Failure> {
     if args.targets.is_empty() {
         return Err(Failure::usage(
-            "consent needs the devices that may be overwritten; --list shows what was agreed to",
+            "consent needs the names of the devices that may be overwritten; assay consent --list shows the consents",
         ));
     }
     let exams = args.targets.iter().map(|target| admissible(target, args)).collect::<Result<Vec<_>, _>>()?;
@@ -105,10 +106,12 @@ fn give(store: &Consents, args: &Consent) -> Result<u8, Failure> {
         ));
         consent.overrides.iter().for_each(|it| show(&format!("  overriding {}: {}\n", it.rule, it.seen)));
         if exam.marks.contains_key("boot") {
-            show("  a virtual or nameless device: only until the next boot, and until it is set up anew\n");
+            show(
+                "  for a virtual device or one without a serial number: only until the next boot or until it is set up again\n",
+            );
         }
     }
-    show("take it back: assay consent --revoke\n");
+    show("to revoke it: assay consent --revoke\n");
     Ok(code::DONE)
 }
 
@@ -121,7 +124,7 @@ fn admissible(target: &str, args: &Consent) -> Result<Examination, Failure> {
         return Ok(exam);
     }
     Err(Failure::usage(format!(
-        "{} is no block device: a file is written only if this program made it, and then needs no consent",
+        "{} is not a block device. Files need no consent: only files that this program created are written",
         one_line(target)
     )))
 }
@@ -137,7 +140,7 @@ fn agreed(exams: &[Examination], args: &Consent) -> Result<(), Failure> {
         _ => match all.iter().find(|exam| !named(exam)) {
             None => Ok(()),
             Some(exam) => Err(Failure::refused(format!(
-                "nobody is here to be asked whether {} may be overwritten, and none of the tokens given is its own; nothing was agreed to\n  = \
+                "there is no terminal to ask whether {} may be overwritten, and no token given is for it; no consent was recorded\n  = \
                  run it at a terminal, or add --destroy-data TOKEN (assay devices {} prints it)",
                 shown(&exam.given),
                 for_a_shell(&exam.given.to_string_lossy())
@@ -183,7 +186,7 @@ fn revoke(store: &Consents, args: &Consent) -> Result<u8, Failure> {
     } else if names.is_empty() {
         show("there was no consent\n");
     } else {
-        show(&format!("no longer agreed to: {}\n", names.join(", ")));
+        show(&format!("revoked: {}\n", names.join(", ")));
     }
     Ok(code::DONE)
 }
@@ -217,7 +220,7 @@ fn listed(all: &[Kept], json: bool) -> Result<u8, Failure> {
             .map(|given| format!("from {} until {}, overrides {}", given.given, given.until, given.rules()));
         show(&format!("{}  {}\n", name(kept), of.unwrap_or_else(|| "cannot be read".to_owned())));
         if let Err(why) = state(kept) {
-            show(&format!("    does not count: {why}\n"));
+            show(&format!("    not valid: {why}\n"));
         }
     }
     Ok(code::DONE)

@@ -21,18 +21,20 @@ use std::path::{Path, PathBuf};
 /// `assay curve`
 #[derive(clap::Args, Debug)]
 #[command(after_help = "\
-Without --max the maximum is searched for first, as `assay limit` does (--from, --to, --resolution).
-Exit code: 0 when every point passed, 10 when one did not hold (or no load did), 11 when one proves nothing, 12 when it was cut short.")]
+Without --max, the command first searches for the maximum load, as `assay limit` does (--from, --to, --resolution).
+Exit code: 0 when every point passed, 10 when a point failed (or no load passed), 11 when a point proves nothing,
+12 when the command was cut short.")]
 pub(crate) struct Curve {
     #[command(flatten)]
     pub subject: Subject,
-    /// Shares of the maximum, each a run of its own
+    /// Shares of the maximum load to measure, separated by commas. Each is a run of its own
     #[arg(long, value_name = "SHARES", value_delimiter = ',', default_value = "10%,50%,80%,90%,95%,100%")]
     pub points: Vec<Share>,
-    /// The load of 100 %: a multiple such as 30x, or the rate of the stream over all targets, such as 60000/s
+    /// Load that counts as 100 %: a multiple such as 30x, or the rate of the stream over all targets, such as 60000/s
+    /// [default: the highest load that passes]
     #[arg(long, value_name = "LOAD", conflicts_with_all = ["from", "to", "resolution"])]
     pub max: Option<Maximum>,
-    /// Whose throughput and response [default: the stream of the first criterion]
+    /// Stream whose throughput and response time are shown [default: the stream of the first criterion]
     #[arg(long, value_name = "NAME")]
     pub stream: Option<String>,
     #[command(flatten)]
@@ -126,7 +128,7 @@ fn shares(points: &[Share]) -> Result<Vec<Share>, Failure> {
     shares.sort_by_key(|share| share.as_ppb());
     shares.dedup();
     if shares.first().is_none_or(|share| share.as_ppb() == 0) {
-        return Err(Failure::usage("a point at 0% offers nothing; name shares such as --points 10%,50%,100%"));
+        return Err(Failure::usage("a point at 0% offers no load; give shares such as --points 10%,50%,100%"));
     }
     Ok(shares)
 }
@@ -159,8 +161,11 @@ fn maximum(max: Maximum, plan: &Plan, stream: &str) -> Result<Multiple, Failure>
     let one = plan.streams.iter().find(|it| it.name == stream).and_then(|it| it.arrival.rate());
     let (ours, theirs) = (one.unwrap_or(rate).as_ratio(), rate.as_ratio());
     let load = theirs.0.checked_mul(ours.1).zip(theirs.1.checked_mul(ours.0));
-    load.and_then(|(n, d)| Multiple::ratio(n, d))
-        .ok_or_else(|| Failure::usage(format!("{rate} of {stream} is no load that can be represented")))
+    load.and_then(|(n, d)| Multiple::ratio(n, d)).ok_or_else(|| {
+        Failure::usage(format!(
+            "{rate} of {stream} cannot be expressed as a multiple of 1x; give --max as a multiple such as 30x"
+        ))
+    })
 }
 
 /// The curve an earlier call left, which must be of the same task.
@@ -201,7 +206,9 @@ fn points(several: &Several<'_>, dir: &Path, curve: &mut curve::Curve, progress:
     let Some(maximum) = curve.maximum else { return Ok(()) };
     take_in_failed(several, dir, maximum, curve);
     for share in curve.left() {
-        let load = part(maximum, share).ok_or_else(|| Failure::usage(format!("{share} of {maximum} is no load")))?;
+        let load = part(maximum, share).ok_or_else(|| {
+            Failure::usage(format!("{share} of {maximum} is too small to be a load; give larger shares with --points"))
+        })?;
         for attempt in 1..=2 {
             progress.title(&share.to_string());
             let number = curve.asked.iter().position(|asked| *asked == share).map_or(0, |index| index + 1);

@@ -12,13 +12,13 @@ use std::path::PathBuf;
 /// `assay devices`
 #[derive(clap::Args, Debug)]
 pub(crate) struct Devices {
-    /// Devices or files to examine; all block devices when none is named
+    /// Devices or files to examine [default: all block devices]
     #[arg(add = ArgValueCompleter::new(candidates::devices))]
     pub targets: Vec<PathBuf>,
-    /// Show the answer of every rule, not only of those that refuse
+    /// Show the answers of all safety rules, not only of those that refuse
     #[arg(long)]
     pub rules: bool,
-    /// Print as JSON
+    /// Print the result as JSON
     #[arg(long)]
     pub json: bool,
 }

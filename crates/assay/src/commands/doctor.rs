@@ -1,4 +1,4 @@
-//! `assay doctor`: what would spoil a result here, and what mends it. It looks and tries, and changes nothing.
+//! `assay doctor`: what would spoil a result on this machine, and what to do about it. It reads and tries, and changes nothing.
 
 use crate::candidates;
 use crate::stdout::{print, print_json};
@@ -11,15 +11,17 @@ use std::path::{Path, PathBuf};
 
 /// `assay doctor`
 #[derive(clap::Args, Debug)]
-#[command(after_help = "Exit code: 0 whenever it could look, whatever it found; `--json` has `ok` for scripts.")]
+#[command(
+    after_help = "Exit code: 0 when the checks could be made, whatever they found. For scripts, `--json` has the member `ok`."
+)]
 pub(crate) struct Doctor {
-    /// Devices or files to look at as well; nothing is opened for writing
+    /// Devices or files to check as well. Nothing is opened for writing
     #[arg(add = ArgValueCompleter::new(candidates::devices))]
     pub targets: Vec<String>,
-    /// Where the run log would lie, for the free space [default: the working directory]
+    /// Directory where a run log would be written; its free space is checked [default: the working directory]
     #[arg(long, value_name = "DIR")]
     pub out: Option<PathBuf>,
-    /// Print as JSON
+    /// Print the result as JSON
     #[arg(long)]
     pub json: bool,
 }
@@ -34,7 +36,7 @@ pub(crate) fn doctor(args: &Doctor) -> Result<u8, Failure> {
             id: "target",
             target: Some(name),
             ok: true,
-            evidence: "there is no disk behind it".to_owned(),
+            evidence: "not a real disk".to_owned(),
             remedy: None,
         }],
     }));
@@ -49,7 +51,7 @@ pub(crate) fn doctor(args: &Doctor) -> Result<u8, Failure> {
     Ok(code::DONE)
 }
 
-/// What to mend first stands first; the rest is one line each.
+/// The most important problem stands first; checks without a problem take one line each.
 fn shown(checks: &[Check]) -> String {
     let (well, ill): (Vec<&Check>, Vec<&Check>) = checks.iter().partition(|check| check.ok);
     let name = |check: &Check| {
@@ -57,16 +59,16 @@ fn shown(checks: &[Check]) -> String {
         std::iter::once(check.id.to_owned()).chain(target).collect::<String>()
     };
     let mut text = match ill.len() {
-        0 => "nothing to mend\n".to_owned(),
-        1 => "1 thing to mend\n".to_owned(),
-        many => format!("{many} things to mend, the worst first\n"),
+        0 => "no problems\n".to_owned(),
+        1 => "1 problem\n".to_owned(),
+        many => format!("{many} problems, most important first\n"),
     };
     for (index, check) in ill.iter().enumerate() {
         let remedy = check.remedy.as_deref().unwrap_or_default();
         text += &format!("\n{}. {}: {}\n   {remedy}\n", index + 1, name(check), one_line(&check.evidence));
     }
     if !well.is_empty() {
-        text += "\nas it should be:\n";
+        text += "\nOK:\n";
     }
     for check in well {
         text += &format!("   {}: {}\n", name(check), one_line(&check.evidence));

@@ -17,13 +17,15 @@ use clap_complete::engine::ArgValueCompleter;
 /// `assay explain`
 #[derive(clap::Args, Debug)]
 pub(crate) struct Explain {
-    /// A workload file, the name of a shipped one, or `certify`: all that `assay certify TARGETS` would do
+    /// A workload file, an ACT configuration, the name of a workload that comes with the program, or the word `certify` to
+    /// explain all steps of `assay certify TARGETS`
     #[arg(add = ArgValueCompleter::new(candidates::explained))]
     pub workload: String,
-    /// What it would run on; nothing is opened for writing. More workloads before that are joined, as in run
+    /// Targets it would run on. Nothing is opened for writing. Further workloads may stand before the targets, as for `run`
     #[arg(value_name = "WORKLOAD... TARGETS", add = ArgValueCompleter::new(candidates::workloads_and_targets))]
     pub targets: Vec<String>,
-    /// The load as a multiple of the workload's 1x; for an ACT config, of ACT's: 2000 reads and 1000 writes a second on each device
+    /// Load, as a multiple of the workload's own (1x), such as 30x. For an ACT configuration 1x is ACT's own: 2000 reads and
+    /// 1000 writes per second on each device [default: the workload's]
     #[arg(long, visible_alias = "at", value_name = "LOAD")]
     pub load: Option<Multiple>,
     #[command(flatten)]
@@ -40,7 +42,7 @@ pub(crate) fn explain(args: &Explain) -> Result<u8, Failure> {
     if args.workload == candidates::CERTIFY {
         if !args.judged.criteria.is_empty() {
             return Err(Failure::usage(
-                "certify judges by its workload's own criteria: write yours as [[criterion]] of a file, not as --criterion",
+                "certify judges by the criteria of its workload: write your own as [[criterion]] in a workload file instead of --criterion",
             ));
         }
         return steps::explain(&args.targets, args.load, &args.pace, args.json);
@@ -113,7 +115,7 @@ fn text(plan: &Plan, named: &[(String, Named)], sizes: &[Option<(u64, u32)>]) ->
     out.add(format_args!("  delivered load at least 99.9% of the schedule per {}", plan.slice));
     plan.criteria.iter().for_each(|criterion| out.add(in_words(criterion)));
     let lag = if plan.max_lag.is_zero() {
-        "never for lag".to_owned()
+        "never because of lag".to_owned()
     } else {
         format!("when the schedule is {} behind", plan.max_lag)
     };

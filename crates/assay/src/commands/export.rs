@@ -14,18 +14,18 @@ use std::path::PathBuf;
 /// `assay export`
 #[derive(clap::Args, Debug)]
 pub(crate) struct Export {
-    /// A run log, or the run directory that holds it
+    /// A run log, or its run directory
     pub log: PathBuf,
-    /// The format
+    /// Format to write
     #[arg(long, value_name = "FORMAT")]
     pub to: Format,
-    /// Unit of an act-log's histograms and of hgrm's values [default: ms]
+    /// Unit of time for act-log and hgrm [default: ms]
     #[arg(long, value_name = "UNIT")]
     pub unit: Option<Unit>,
-    /// Which step of a certification
+    /// Number of the step to export, for the log of a certification
     #[arg(long, value_name = "N")]
     pub step: Option<u32>,
-    /// Whose percentiles, for hgrm [default: the stream of the first criterion]
+    /// Stream whose percentiles are written, for hgrm [default: the stream of the first criterion]
     #[arg(long, value_name = "NAME")]
     pub stream: Option<String>,
 }
@@ -33,21 +33,21 @@ pub(crate) struct Export {
 /// What a log can be exported to.
 #[derive(Clone, Copy, Debug, clap::ValueEnum)]
 pub(crate) enum Format {
-    /// A log as ACT 6.6 writes it, for its act_latency.py
+    /// A log in the format of ACT 6.6, for ACT's act_latency.py
     ActLog,
-    /// A row for each stream on each target in each interval
+    /// A table with one row for each stream, target and interval
     Csv,
     /// The judgement, as `assay judge --json` prints it
     Json,
-    /// Percentiles of one stream's response as HdrHistogram prints them
+    /// Percentiles of the response time of one stream, in HdrHistogram's text format
     Hgrm,
-    /// HdrHistogram's interval log, tagged with the streams
+    /// HdrHistogram's interval log, with one tag for each stream
     Hlog,
-    /// What fio --output-format=json prints, a job for each stream
+    /// The output of fio --output-format=json, with one job for each stream
     FioJson,
-    /// Test results: a suite for each step, a case for each criterion
+    /// JUnit test results: one suite for each step, one case for each criterion
     Junit,
-    /// Verdict, criteria, percentiles and slices for an issue or a wiki
+    /// Verdict, criteria, percentiles and slices as Markdown, for an issue or a wiki
     Markdown,
 }
 

@@ -16,7 +16,7 @@ use std::time::Duration;
 /// `assay watch`
 #[derive(clap::Args, Debug)]
 pub(crate) struct Watch {
-    /// The run's directory, or the run.jsonl in it
+    /// The run directory, or the run.jsonl in it
     pub dir: PathBuf,
 }
 

@@ -12,15 +12,16 @@ use std::path::PathBuf;
 /// `assay judge`
 #[derive(clap::Args, Debug)]
 pub(crate) struct Judge {
-    /// A run log, the run directory that holds it, or a log that ACT 3.0 to 6.6 wrote
+    /// A run log, its run directory, or a log written by ACT 3.0 to 6.6
     pub log: PathBuf,
-    /// Length of the judging window, instead of the log's
+    /// Length of the windows that are judged one by one, such as 1h [default: as in the log]
     #[arg(long, value_name = "TIME")]
     pub slice: Option<Span>,
-    /// Judge the device's service time instead of the response time
+    /// Judge all criteria by this time: response (from the scheduled time to completion) or service (from issue to completion)
+    /// [default: the time that each criterion names]
     #[arg(long = "judge", value_name = "MEASURE")]
     pub judge_on: Option<Measure>,
-    /// Print the table of all slices
+    /// Print the complete table of slices
     #[arg(long)]
     pub table: bool,
     /// Print the judgement as JSON
@@ -32,7 +33,7 @@ pub(crate) struct Judge {
 pub(crate) fn judge(args: &Judge) -> Result<u8, Failure> {
     let options = Options { judge_on: args.judge_on, slice: args.slice, ..Options::default() };
     if args.slice.is_some_and(Span::is_zero) {
-        return Err(Failure::usage("a slice of 0s holds nothing to judge"));
+        return Err(Failure::usage("a slice of 0s holds nothing to judge; give --slice a time such as 60s"));
     }
     let log = result::open(&rundir::log_in(&args.log))?;
     if let Some(slice) = args.slice {
@@ -56,6 +57,8 @@ fn fits(slice: Span, log: &Log) -> Result<(), Failure> {
     let Some(interval) = log.interval()? else { return Ok(()) };
     match slice.as_ns().is_multiple_of(interval.as_ns().max(1)) {
         true => Ok(()),
-        false => Err(Failure::usage(format!("a slice of {slice} is no multiple of the log's interval, {interval}"))),
+        false => Err(Failure::usage(format!(
+            "a slice of {slice} is not a multiple of the log's interval, {interval}; give --slice such a multiple"
+        ))),
     }
 }

@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 /// `assay links`
 #[derive(clap::Args, Debug)]
 pub(crate) struct Links {
-    /// Where to; made if it is not there. Nothing that is there is replaced
+    /// Directory for the links. It is created if it does not exist; existing files are never replaced
     pub dir: PathBuf,
 }
 
@@ -35,9 +35,9 @@ os.execv(program, [program] + sys.argv[1:])
 /// Makes what is not there yet. What is there and something else is never replaced.
 pub(crate) fn links(args: &Links) -> Result<u8, Failure> {
     let dir = &args.dir;
-    let failed = |path: &Path, e: io::Error| Failure::host(format!("{} cannot be made: {e}", shown(path)));
+    let failed = |path: &Path, e: io::Error| Failure::host(format!("{} cannot be created: {e}", shown(path)));
     let program =
-        std::env::current_exe().map_err(|e| Failure::host(format!("this program does not find itself: {e}")))?;
+        std::env::current_exe().map_err(|e| Failure::host(format!("the path of this program cannot be found: {e}")))?;
     fs::create_dir_all(dir).map_err(|e| failed(dir, e))?;
     let mut missing = Vec::new();
     for name in LINKS.into_iter().chain([SCRIPT]) {
@@ -47,7 +47,7 @@ pub(crate) fn links(args: &Links) -> Result<u8, Failure> {
             None => missing.push((name, path)),
             Some(false) => {
                 return Err(Failure::usage(format!(
-                    "{} is there already and is something else, which is never replaced; name another directory",
+                    "{} exists already and is not a link to this program; existing files are never replaced, so name another directory",
                     shown(&path)
                 )));
             }

@@ -12,20 +12,20 @@ use std::path::{Path, PathBuf};
 /// `assay completions`
 #[derive(clap::Args, Debug)]
 pub(crate) struct Completions {
-    /// For which shell
+    /// Shell to print the completions for
     pub shell: clap_complete::Shell,
 }
 
 /// `assay man`
 #[derive(clap::Args, Debug)]
 #[command(after_help = "\
-To read one now: assay man certify | man -l -
-To have them all: assay man --out ~/.local/share/man/man1, as root /usr/local/share/man/man1; then: man assay-certify")]
+To read one page now: assay man certify | man -l -
+To install all pages: assay man --out ~/.local/share/man/man1 (as root: /usr/local/share/man/man1); then: man assay-certify")]
 pub(crate) struct Man {
-    /// Print the page of this verb [default: the page of the program]
+    /// Verb whose page is printed [default: the page of the program]
     #[arg(conflicts_with = "out")]
     pub verb: Option<String>,
-    /// Write the page of the program and one of each verb into this directory; it is made, and older pages are replaced
+    /// Write the page of the program and of every verb to this directory. It is created if needed; older pages are replaced
     #[arg(long, value_name = "DIR")]
     pub out: Option<PathBuf>,
 }

@@ -21,7 +21,7 @@ pub(crate) fn sizes_of(named: &[(String, Named)]) -> Result<Vec<Option<(u64, u32
         .map(|(name, _)| name)
     {
         return Err(Failure::usage(format!(
-            "target {} cannot be examined: it does not exist or is no device or file",
+            "target {} cannot be examined: it does not exist, or is neither a device nor a file",
             one_line(name)
         )));
     }

@@ -10,19 +10,19 @@ use assay_run::prepare::{self, prepare};
 use assay_run::records::Records;
 use assay_run::seed::seed;
 use assay_run::signals;
-use assay_run::targets::{self, Wish};
+use assay_run::targets::{self, TargetNeeds};
 use clap_complete::engine::ArgValueCompleter;
 
 /// `assay prep`
 #[derive(clap::Args, Debug)]
 pub(crate) struct Prep {
-    /// Devices or files to prepare, in parallel
+    /// Block devices or files to prepare. All are prepared at the same time
     #[arg(required = true, add = ArgValueCompleter::new(candidates::devices))]
     pub targets: Vec<String>,
-    /// Discard everything first (TRIM), so that the device knows what is free
+    /// Discard all blocks first (TRIM), so that the device knows that they are free
     #[arg(long)]
     pub discard: bool,
-    /// Leave out the first pass, which writes zeros
+    /// Skip the first pass, which writes zeros
     #[arg(long)]
     pub skip_zero: bool,
     /// Print the preparation records as JSON
@@ -40,14 +40,16 @@ pub(crate) fn prep(args: &Prep) -> Result<u8, Failure> {
     let smallest = |block: u32| u64::from(block.max(4096));
     // Preparing keeps no log, only its records: those must not lie on what is overwritten.
     let kept = Records::host();
-    let wish = Wish { writes: true, smallest: &smallest, log_dir: kept.dir() };
-    let opened = args.access.open(&named, wish)?;
+    let needs = TargetNeeds { writes: true, smallest: &smallest, log_dir: kept.dir() };
+    let opened = args.access.open(&named, needs)?;
     if opened.real().is_empty() {
-        return Err(Failure::usage("simulated and null targets hold no data and need no preparation"));
+        return Err(Failure::usage(
+            "simulated and null targets hold no data and need no preparation; run the workload on them directly",
+        ));
     }
     opened.recheck()?;
     let mut progress = Progress::new(false);
-    let how = prepare::Wish {
+    let how = prepare::Preparation {
         zero: !args.skip_zero,
         afresh: args.discard,
         engine: args.access.engine,

@@ -12,13 +12,14 @@ use std::path::{Path, PathBuf};
 /// `assay report`
 #[derive(clap::Args, Debug)]
 pub(crate) struct Report {
-    /// A run log, or the run directory that holds it
+    /// A run log, or its run directory
     pub log: PathBuf,
-    /// Where to write, a file that does not exist yet; - for standard output [default: report.html in the run directory, where it
-    /// is written anew; beside a log of another name NAME.html]
+    /// File to write, which must not exist yet; - for standard output [default: report.html in the run directory, replacing an
+    /// older one; for a log NAME of another name, NAME.html next to it]
     #[arg(long, value_name = "FILE")]
     pub out: Option<PathBuf>,
-    /// Judge the device's service time instead of the response time
+    /// Judge all criteria by this time: response (from the scheduled time to completion) or service (from issue to completion)
+    /// [default: the time that each criterion names]
     #[arg(long = "judge", value_name = "MEASURE")]
     pub judge_on: Option<Measure>,
 }

@@ -19,7 +19,7 @@ use assay_run::schedulers::Schedulers;
 use assay_run::seed::seed;
 use assay_run::signals;
 use assay_run::signing::Signer;
-use assay_run::targets::{self, Named, Wish};
+use assay_run::targets::{self, Named, TargetNeeds};
 use assay_run::unfinished::Unfinished;
 use assay_run::workloads;
 use clap_complete::engine::ArgValueCompleter;
@@ -28,16 +28,18 @@ use std::path::PathBuf;
 /// `assay run`
 #[derive(clap::Args, Debug)]
 pub(crate) struct Run {
-    /// A workload file, or the name of a shipped one (`assay workloads`)
+    /// A workload file, an ACT configuration, or the name of a workload that comes with the program (`assay workloads`)
     #[arg(add = ArgValueCompleter::new(candidates::workloads))]
     pub workload: String,
-    /// What to run it on; more workloads before that run at the same time, each stream under its workload's name
+    /// Where to run it: block devices, files, sim:flash, sim:flash-worn, sim:disk or null:SIZE. Further workloads may stand
+    /// before the targets; all run at the same time, and the name of each stream begins with its workload's name
     #[arg(value_name = "WORKLOAD... TARGETS", add = ArgValueCompleter::new(candidates::workloads_and_targets))]
     pub targets: Vec<String>,
-    /// The load as a multiple of the workload's 1x; for an ACT config, of ACT's: 2000 reads and 1000 writes a second on each device
+    /// Load, as a multiple of the workload's own (1x), such as 30x. For an ACT configuration 1x is ACT's own: 2000 reads and
+    /// 1000 writes per second on each device [default: the workload's]
     #[arg(long, value_name = "LOAD")]
     pub load: Option<Multiple>,
-    /// Sign verdict.json with this minisign secret key; read before anything else is done
+    /// Sign verdict.json with the minisign secret key in this file. The key is read before the run begins
     #[arg(long, value_name = "KEY")]
     pub sign: Option<PathBuf>,
     #[command(flatten)]
@@ -62,10 +64,10 @@ pub(crate) fn run(args: &Run) -> Result<u8, Failure> {
     rundir::refuse_taken(args.output.out.as_deref())?;
     let planned = rundir::planned(args.output.resume.as_deref().or(args.output.out.as_deref()), &plan.name);
     let smallest = |block| plan.smallest_target(block);
-    let wish = Wish { writes: plan.writes(), smallest: &smallest, log_dir: &planned };
+    let needs = TargetNeeds { writes: plan.writes(), smallest: &smallest, log_dir: &planned };
     // Put back after everything else: to set it waits for what is in flight, for ever where a disk hangs.
     let scheduler;
-    let opened = args.access.open(&named, wish)?;
+    let opened = args.access.open(&named, needs)?;
     let stop = signals::watch().map_err(|e| Failure::host(format!("signals cannot be watched: {e}")))?;
     scheduler = Schedulers::set(asked.scheduler()?, &opened, tell)?;
     plan.notes.extend(scheduler.notes());
@@ -121,7 +123,7 @@ impl Asking {
         };
         if targets.is_empty() && !workloads.iter().all(alike) {
             return Err(Failure::usage(
-                "the workloads name different devices\n  = name those that all shall run on behind them, or start a run for each",
+                "the workloads name different devices\n  = give the targets for all workloads after them on the command line, or start one run per workload",
             ));
         }
         Ok(Asking { workloads, names })
@@ -148,7 +150,9 @@ impl Asking {
             return plan(workload, named, load, pace);
         }
         if load.is_some() {
-            return Err(Failure::usage("--load is of one workload; of several, each has the load that its file says"));
+            return Err(Failure::usage(
+                "--load cannot be used with several workloads; each runs at the load that its file gives",
+            ));
         }
         let seed = seed(pace.seed.or(self.workloads[0].seed), named);
         let pace = Pace { seed: Some(seed), ..pace.clone() };
@@ -161,7 +165,9 @@ impl Asking {
         let first = self.workloads[0].scheduler.as_deref();
         match self.workloads.iter().all(|workload| workload.scheduler.as_deref() == first) {
             true => Ok(first),
-            false => Err(Failure::workload("the workloads ask for different I/O schedulers, and a device has one")),
+            false => Err(Failure::workload(
+                "the workloads ask for different I/O schedulers, but a device has only one; set the same scheduler in all, or start one run per workload",
+            )),
         }
     }
 

@@ -20,7 +20,7 @@ use assay_run::results::leave;
 use assay_run::rundir;
 use assay_run::schedulers::Schedulers;
 use assay_run::signals::{self, StopCell};
-use assay_run::targets::{self, Named, Targets, Wish};
+use assay_run::targets::{self, Named, TargetNeeds, Targets};
 use assay_run::workloads;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -80,8 +80,8 @@ impl<'a> Several<'a> {
         let given = output.resume.as_deref().or(output.out.as_deref());
         let planned = rundir::planned(given, &format!("{verb}-{}", plan.name));
         let smallest = |block| plan.smallest_target(block);
-        let wish = Wish { writes: plan.writes(), smallest: &smallest, log_dir: &planned };
-        let opened = access.open(&named, wish)?;
+        let needs = TargetNeeds { writes: plan.writes(), smallest: &smallest, log_dir: &planned };
+        let opened = access.open(&named, needs)?;
         let stop = signals::watch().map_err(|e| Failure::host(format!("signals cannot be watched: {e}")))?;
         let _scheduler = Schedulers::set(workload.scheduler.as_deref(), &opened, tell)?;
         Ok(Several {

@@ -12,15 +12,17 @@ use std::path::{Path, PathBuf};
 #[command(after_help = "\
 Exit codes:
   0 a certification, passed   1 a certification, failed   2 not to be trusted
-  3 true to its log, and no certification: simulated, quick, short, overridden, cut, or another workload
+  3 authentic, but not a certification: simulated, quick, too short, with an overridden safety rule,
+    cut short, INVALID, or of another workload
 
-Without --key nothing speaks for who made the files: whoever can write both can make a pair that fits.")]
+Without --key, anyone who can write both files can forge them; sign the run with --sign and check with --key.")]
 pub(crate) struct Verify {
-    /// The verdict.json of a run, or the run directory that holds it
+    /// The verdict.json of a run, or its run directory
     pub certificate: PathBuf,
-    /// The log it was made of [default: run.jsonl beside it]
+    /// The log of the run [default: run.jsonl next to the certificate]
     pub log: Option<PathBuf>,
-    /// It must be signed (verdict.json.minisig beside it) by this minisign public key: the key, or a file that holds it
+    /// Require a valid signature by this minisign public key, given as the key or as a file that holds it. The signature is
+    /// read from verdict.json.minisig next to the certificate
     #[arg(long, value_name = "PUBKEY")]
     pub key: Option<String>,
     /// Print the answer as JSON
@@ -58,7 +60,7 @@ fn answer(certificate: &Path, log: &Path, key: Option<&signing::PublicKey>, sign
     if let (Some(key), Some(signer)) = (key, assay_run::certificate::signer(&bytes)) {
         let named = signing::id_of(key);
         if signer != named {
-            return Err(format!("it names {signer} as the key that signs it, this is {named}"));
+            return Err(format!("it says that key {signer} signs it, but --key is key {named}"));
         }
     }
     let log = files::open(log).map_err(|e| format!("the log {}: {e}", shown(log)))?;
@@ -68,17 +70,21 @@ fn answer(certificate: &Path, log: &Path, key: Option<&signing::PublicKey>, sign
 fn read(path: &Path) -> Result<Vec<u8>, String> {
     let told = |why: &dyn std::fmt::Display| format!("{}: {why}", shown(path));
     files::read(path, LARGEST).map_err(|e| match e.kind() {
-        std::io::ErrorKind::NotFound => {
-            told(&"there is no certificate: a run that was cut off has none until it is resumed; `assay judge` reads its log")
-        }
+        std::io::ErrorKind::NotFound => told(
+            &"there is no certificate: an interrupted run has none until it is resumed; `assay judge` reads its log",
+        ),
         _ => told(&e),
     })
 }
 
 fn tell(args: &Verify, standing: &Standing, signature: &str) -> Result<(), Failure> {
     let (word, why): (&str, &str) = match standing {
-        Standing::Pass => ("pass", "a certification that was passed; its log gives the same, byte for byte"),
-        Standing::Fail => ("fail", "a certification that was failed; its log gives the same, byte for byte"),
+        Standing::Pass => {
+            ("pass", "a certification that passed; judging its log again gives the same result, byte for byte")
+        }
+        Standing::Fail => {
+            ("fail", "a certification that failed; judging its log again gives the same result, byte for byte")
+        }
         Standing::Record(why) => ("record", why),
         Standing::Untrusted(why) => ("untrusted", why),
     };
@@ -91,13 +97,15 @@ fn tell(args: &Verify, standing: &Standing, signature: &str) -> Result<(), Failu
     let head = match standing {
         Standing::Pass => "PASS",
         Standing::Fail => "FAIL",
-        Standing::Record(_) => "no certification, though true to its log",
+        Standing::Record(_) => "authentic, but not a certification",
         Standing::Untrusted(_) => "not to be trusted",
     };
     let mut text = format!("{}: {head}: {}\n", shown(&path), one_line(why));
     text += match signature {
-        "none" => "signature: none; whoever can write both files can make a pair that fits\n",
-        "not checked" => "signature: not checked; name the signer's key with --key\n",
+        "none" => {
+            "signature: none; anyone who can write both files can forge them; sign the run with --sign and check it with --key\n"
+        }
+        "not checked" => "signature: not checked; give the signer's public key with --key\n",
         "valid" => "signature: valid\n",
         _ => "",
     };

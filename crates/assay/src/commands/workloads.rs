@@ -9,10 +9,10 @@ use clap_complete::engine::ArgValueCandidates;
 /// `assay workloads`
 #[derive(clap::Args, Debug)]
 pub(crate) struct Workloads {
-    /// Print the text of this one, to copy and change
+    /// Print the text of this workload, as a start for your own [default: list all]
     #[arg(add = ArgValueCandidates::new(candidates::shipped))]
     pub name: Option<String>,
-    /// Print as JSON
+    /// Print the result as JSON
     #[arg(long)]
     pub json: bool,
 }

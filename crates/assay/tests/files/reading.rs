@@ -1,4 +1,4 @@
-//! What somebody names to be read and is no file: told at once. Nothing is waited for, and nothing that never ends is read.
+//! Names given for reading that are not regular files: they are refused at once. The program neither waits for them nor reads what never ends.
 
 use super::bed::{Place, Said};
 use std::fs;

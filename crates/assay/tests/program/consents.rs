@@ -59,11 +59,8 @@ fn a_drop_in_writes_what_was_agreed_to_and_says_so() {
     // Each thing alone is not enough.
     for (given, words) in [
         (agree(&place, &disk, &[]), "rule S8"),
-        (place.assay(&["consent", disk.path(), "--override", "S8"]), "nobody is here to be asked"),
-        (
-            place.assay(&["consent", disk.path(), "--override", "S8", "--destroy-data", "00000000"]),
-            "none of the tokens",
-        ),
+        (place.assay(&["consent", disk.path(), "--override", "S8"]), "there is no terminal"),
+        (place.assay(&["consent", disk.path(), "--override", "S8", "--destroy-data", "00000000"]), "no token given"),
     ] {
         assert_eq!(given.code, Some(4), "{}", given.err);
         assert!(given.err.contains(words), "{}", given.err);
@@ -123,9 +120,9 @@ fn a_consent_ends_with_its_time_its_device_and_its_file() {
     give();
     change("\"until\": \"", "2026-01-01T00:00:00Z");
     change("\"given\": \"", "2025-12-31T00:00:00Z");
-    refused(&place, &disk, &["does not count: it ended at 2026-01-01T00:00:00Z"]);
+    refused(&place, &disk, &["not valid: it ended at 2026-01-01T00:00:00Z"]);
     let listed = place.assay(&["consent", "--list"]).out;
-    assert!(listed.contains("does not count: it ended at"), "{listed}");
+    assert!(listed.contains("not valid: it ended at"), "{listed}");
     give();
     change("\"given\": \"", "2999-01-01T00:00:00Z");
     refused(&place, &disk, &["the clock was set back"]);
@@ -194,7 +191,7 @@ fn at_a_terminal_it_is_asked_once_and_then_runs_in_the_background() {
     for script in [prep.clone(), format!("ASSAY_DESTROY_DATA={token} {prep}")] {
         let (code, shown) = job(&place, &script);
         assert!(code == Some(0) && shown.contains("ended with 4"), "{code:?} {shown}");
-        assert!(shown.contains("background of a terminal") && shown.contains("assay consent"), "{shown}");
+        assert!(shown.contains("a background process cannot ask") && shown.contains("assay consent"), "{shown}");
         disk.until_free();
     }
     assert!(fs::read(&disk.backing).unwrap().iter().all(|byte| *byte == 0), "nothing was written");
@@ -248,7 +245,10 @@ fn it_passes_sudo_which_the_environment_does_not() {
     assert!(first.contains("no token was given") && first.contains("sudo does not pass on"), "{first}");
     disk.until_free();
     let background = sudo(true, true);
-    assert!(background.contains("ended with 4") && background.contains("background of a terminal"), "{background}");
+    assert!(
+        background.contains("ended with 4") && background.contains("a background process cannot ask"),
+        "{background}"
+    );
     disk.until_free();
     assert_eq!(agree(&place, &disk, &[]).code, Some(0));
     for (seated, ampersand) in [(false, false), (true, true), (true, false)] {

@@ -125,7 +125,7 @@ fn a_preparation_that_is_not_borne_out_begins_anew() {
     zero(&place, "f.dat", usable);
     let said = place.assay(&prep);
     assert_eq!(said.code, Some(10), "{}", said.err);
-    assert!(said.err.contains("something else was read") && said.err.contains("begins anew"), "{}", said.err);
+    assert!(said.err.contains("something else was read") && said.err.contains("to start again"), "{}", said.err);
     assert_eq!(read(&place)["salted_bytes"], 0);
     done(&place.assay(&prep));
     assert_eq!(read(&place)["salted_bytes"], usable);

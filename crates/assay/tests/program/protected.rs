@@ -198,7 +198,7 @@ fn files(dir: &Path, all: &mut Vec<Protected>) {
     let file = dir.join("somebodys-file");
     fs::write(&file, "precious\n".repeat(1 << 20)).unwrap();
     let theirs = &["act_storage", "act_index"];
-    all.push(Protected { theirs, ..protected("somebody's file", &file, &[&file], "somebody's file") });
+    all.push(Protected { theirs, ..protected("somebody's file", &file, &[&file], "not a file of this program") });
     all.push(Protected { theirs, ..protected("a directory", dir, &[], "directory") });
     all.push(Protected { theirs, ..protected("/dev/null", "/dev/null", &[], "character device") });
 }
@@ -255,7 +255,7 @@ fn stacked(dir: &Path, held: &mut Kept, all: &mut Vec<Protected>) {
     held.keep(Mount::new(&upper.dev, dir, "upper.point").unwrap());
     all.push(protected("lower loop of a mounted loop", lower.path(), &[&lower.image], "is mounted on"));
     let theirs = &["act_storage", "act_index"];
-    let file = protected("backing file of a mounted loop", &lower.image, &[&lower.image], "somebody's file");
+    let file = protected("backing file of a mounted loop", &lower.image, &[&lower.image], "not a file of this program");
     all.push(Protected { theirs, ..file });
     held.keep(upper);
     held.keep(lower);

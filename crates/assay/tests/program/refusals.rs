@@ -59,8 +59,8 @@ fn workloads_and_logs_that_cannot_be_read() {
     for (arguments, code, says) in [
         (&["run", "none.toml", "sim:flash"][..], WORKLOAD, &["none.toml", "No such file", "act-storage"][..]),
         (&["run", "directory", "sim:flash"], WORKLOAD, &["directory"]),
-        (&["run", "act-storage", "sim:flash", "--verify"], WORKLOAD, &["sim:flash", "no data", "leave out verify"]),
-        (&["run", "act-storage", "null:1GiB", "--verify"], WORKLOAD, &["null:1GiB", "no data", "leave out verify"]),
+        (&["run", "act-storage", "sim:flash", "--verify"], WORKLOAD, &["sim:flash", "no data", "without verify"]),
+        (&["run", "act-storage", "null:1GiB", "--verify"], WORKLOAD, &["null:1GiB", "no data", "without verify"]),
         (&["explain", "none.toml"], WORKLOAD, &["none.toml", "random-read"]),
         (&["workloads", "none"], WORKLOAD, &["none", "act-storage"]),
         (&["judge", "none"], WORKLOAD, &["none", "run.jsonl"]),
@@ -128,13 +128,13 @@ fn targets_that_are_none() {
             ("/dev/nothing", &["/dev/nothing", "No such file", "assay devices"][..]),
             ("none", &["none", "No such file"]),
             ("dangling", &["dangling", "No such file"]),
-            ("directory", &["is a directory", "name a block device"]),
+            ("directory", &["is a directory", "give a block device"]),
             ("/dev/null", &["character device"]),
         ] {
             refused(&place.assay(&["run", workload, target, "--for", "1s"]), REFUSED, says);
         }
     }
-    let theirs = ["S10", "somebody's file", "name a file that does not exist yet"];
+    let theirs = ["S10", "not a file of this program", "give a file that does not exist yet"];
     for arguments in [
         &["run", "act-storage", "plain"][..],
         &["run", "act-storage", "plain", "--create", "64MiB"],
@@ -293,7 +293,7 @@ fn a_wrong_name_among_the_devices_never_becomes_a_file() {
     for path in [format!("/dev/{name}"), place.path("devices").join(&name).to_str().unwrap().to_owned()] {
         for verb in [&["prep"][..], &["run", "act-storage"], &["certify", "--quick"]] {
             let said = place.assay(&[verb, &[&path, "--create", "1MiB"]].concat());
-            refused(&said, REFUSED, &["there is no device", "no file is made among the devices"]);
+            refused(&said, REFUSED, &["there is no device", "files are not created in /dev"]);
             assert!(!Path::new("/dev").join(&name).exists(), "{verb:?}");
         }
     }
@@ -317,7 +317,7 @@ fn one_target_under_two_names_is_refused() {
 fn no_file_is_made_for_what_only_reads() {
     let place = Place::new();
     let said = place.assay(&["run", "random-read", "new.dat", "--create", "64MiB", "--for", "1s"]);
-    refused(&said, USAGE, &["new.dat is not there", "only reads", "assay prep new.dat --create SIZE"]);
+    refused(&said, USAGE, &["new.dat does not exist", "only reads", "assay prep new.dat --create SIZE"]);
     assert_eq!(place.left(&[]), [""; 0]);
     let made = place.assay(&["prep", "new.dat", "--create", "1MiB"]);
     assert_eq!(made.code, Some(0), "{made:?}");
@@ -330,7 +330,7 @@ fn a_file_beside_the_run_directory_is_left_alone() {
     place.write("run.txt", "mine");
     let line = ["run", "random-read", "null:1GiB", "--for", "1s", "--slice", "1s", "--out", "run", "--detach"];
     let said = place.assay(&line);
-    refused(&said, USAGE, &["run.txt is there already"]);
+    refused(&said, USAGE, &["run.txt exists already"]);
     assert_eq!(
         (place.left(&[]), fs::read_to_string(place.path("run.txt")).unwrap()),
         (vec!["run.txt".into()], "mine".into())
@@ -380,10 +380,10 @@ fn what_is_no_log_is_told_at_once() {
     std::fs::create_dir_all(place.path("search/01-1x")).unwrap();
     place.write("search/01-1x/run.jsonl", "");
     let cases = [
-        (&["judge", zero][..], "it is no file"),
-        (&["report", zero], "it is no file"),
-        (&["watch", zero], "it is no file"),
-        (&["compare", zero, zero], "it is no file"),
+        (&["judge", zero][..], "it is not a regular file"),
+        (&["report", zero], "it is not a regular file"),
+        (&["watch", zero], "it is not a regular file"),
+        (&["compare", zero, zero], "it is not a regular file"),
         (&["watch", "verdict.json"], "not a line of a run log"),
         (&["judge", "search"], "search/01-1x"),
         (&["watch", "search"], "search/01-1x"),
@@ -405,9 +405,9 @@ fn options_that_would_mean_nothing_are_refused() {
     for (args, what) in [
         (&["export", "a", "--to", "csv", "--unit", "us"][..], "--unit is for"),
         (&["run", "random-read", "sim:flash", "--spin", "2s"], "0s to 1s"),
-        (&["compare", "a", "b", "--label", "b=a"], "would be called"),
+        (&["compare", "a", "b", "--label", "b=a"], "would have the name"),
         (&["judge", "a", "--slice", "0s"], "holds nothing"),
-        (&["judge", "a", "--slice", "1500ms"], "no multiple of the log's interval, 1s"),
+        (&["judge", "a", "--slice", "1500ms"], "not a multiple of the log's interval, 1s"),
     ] {
         refused(&place.assay(args), USAGE, &[what]);
     }
