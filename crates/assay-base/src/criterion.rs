@@ -149,7 +149,7 @@ impl Criterion {
     pub fn typed(text: &str, slice: Span) -> Result<Criterion, String> {
         let mut words: Vec<&str> = text.split_whitespace().collect();
         let is_bound = |word: &&str| matches!(*word, "over" | "mean") || rest_of(word).is_some();
-        if words.get(1).is_some_and(|word| is_bound(word)) {
+        if words.get(1).is_some_and(is_bound) {
             words.insert(1, "response");
         }
         let slice = slice.to_string();

@@ -97,8 +97,7 @@ pub(crate) fn behind_ns(late: &Late, layout: &Layout) -> u64 {
 /// For how long the generator may have left a target with less to do than it should have had: it came late with what was due, or
 /// late to find what a closed loop waited for.
 pub(crate) fn without_work_ns(late: &Late, layout: &Layout) -> u64 {
-    let overslept = u64::try_from(late.overslept.sum_ns).unwrap_or(u64::MAX);
-    behind_ns(late, layout).saturating_add(overslept)
+    behind_ns(late, layout).saturating_add(late.overslept.sum_ns)
 }
 
 /// What is worth a word though it takes nothing away.
