@@ -213,6 +213,15 @@ fn beneath_a_loop_device() {
 }
 
 #[test]
+fn a_scratch_file_open_in_another_process() {
+    let (_turn, dir) = (turn(), dir());
+    let file = dir.path().join("scratch");
+    drop(scratch::create(&file, MIB).unwrap());
+    let reader = Holder::shell(&format!("exec 3<{}; echo held; read x", file.display()));
+    protected("open elsewhere", &file, &[&file], S6, &format!("process {} ", reader.child.id()));
+}
+
+#[test]
 fn open_in_another_process() {
     if !root() {
         return;
@@ -288,6 +297,9 @@ fn a_second_instance_is_refused_and_told_who_holds_it() {
         command.args(["--exact", "second_instance", "--ignored", "--nocapture"]).env("ASSAY_TEST_HOLD", &path);
         let holder = Holder::start(&mut command);
         protected("second instance", &path, &[&kept], rule, &format!("process {} ", holder.child.id()));
+        let refusal = admit(&path, &[]).unwrap_err();
+        let itself = refusal.evidence.contains(&format!("process {} ", holder.child.id()));
+        assert!(itself, "the rule that comes first names it, not only those beside it: {refusal}");
         drop(holder);
         assert!(admit(&path, &[]).is_ok(), "free again");
     }
