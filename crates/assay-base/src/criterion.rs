@@ -5,11 +5,13 @@
 //! reads response over 1ms below 5% per 1h
 //! reads response mean at most 30ms per run
 //! reads response p99.9 at most 5ms per 10s
+//! reads rate at least 5000/s per 10s
+//! reads throughput at least 500MiB/s per run
 //! ```
 //!
 //! A percentile of at most a time, and a maximum, are shares over that time, and are kept as such: there is one way to count.
 
-use crate::{Share, Span};
+use crate::{Bytes, Rate, Share, Span};
 use std::fmt;
 use std::str::FromStr;
 
@@ -79,9 +81,33 @@ pub enum Bound {
     },
     /// The mean is at most this.
     MeanAtMost(Span),
+    /// At least so many operations a second complete, over all targets together.
+    RateAtLeast(Rate),
+    /// At least so many bytes a second are moved by operations that complete, over all targets together.
+    ThroughputAtLeast(Bytes),
 }
 
 impl Bound {
+    /// Whether it bounds a length of time from above; otherwise it asks how much is done, and no measure belongs to it.
+    pub fn is_of_time(&self) -> bool {
+        !matches!(self, Bound::RateAtLeast(_) | Bound::ThroughputAtLeast(_))
+    }
+
+    /// Whether `operations` that completed within `ns` nanoseconds and moved `bytes` are as much as a bound on work asks; `None` of a
+    /// bound on time.
+    pub fn is_done(&self, operations: u64, bytes: u64, ns: u64) -> Option<bool> {
+        let (done, asked, of) = match *self {
+            Bound::RateAtLeast(rate) => {
+                let (asked, seconds) = rate.as_ratio();
+                (operations, asked, seconds)
+            }
+            Bound::ThroughputAtLeast(asked) => (bytes, asked.get(), 1),
+            Bound::Over { .. } | Bound::OverAtMost { .. } | Bound::MeanAtMost(_) => return None,
+        };
+        let done = (u128::from(done) * 1_000_000_000).saturating_mul(of.into());
+        Some(done >= u128::from(asked) * u128::from(ns))
+    }
+
     /// A percentile (`p99`, `p99.9`) or `max` of at most a time, as the share of operations over it; `None` where that is no
     /// percentile.
     pub fn percentile(percentile: &str, at_most: Span) -> Option<Bound> {
@@ -123,7 +149,7 @@ impl Criterion {
     pub fn typed(text: &str, slice: Span) -> Result<Criterion, String> {
         let mut words: Vec<&str> = text.split_whitespace().collect();
         let is_bound = |word: &&str| matches!(*word, "over" | "mean") || rest_of(word).is_some();
-        if words.get(1).is_some_and(is_bound) {
+        if words.get(1).is_some_and(|word| is_bound(word)) {
             words.insert(1, "response");
         }
         let slice = slice.to_string();
@@ -143,11 +169,28 @@ impl Criterion {
         };
         let span = |word: &str| word.parse::<Span>().map_err(|e| e.to_string());
         let share = |word: &str| word.parse::<Share>().map_err(|e| e.to_string());
+        let rate = |word: &str| word.parse::<Rate>().map_err(|e| e.to_string());
+        let throughput = |word: &str| {
+            let bytes = word
+                .strip_suffix("/s")
+                .ok_or_else(|| format!("\"{}\" is not a throughput; write 500MiB/s", word.escape_debug()))?;
+            bytes.parse::<Bytes>().map_err(|e| e.to_string())
+        };
         let (rest, window) = match words {
             [rest @ .., "per", "run"] => (rest, None),
             [rest @ .., "per", window] => (rest, Some(span(window)?)),
             _ => return Err(shape()),
         };
+        // How much is done has no measure.
+        match rest {
+            [stream, "rate", "at", "least", least] => {
+                return Ok(Criterion::of_work(stream, Bound::RateAtLeast(rate(least)?), window));
+            }
+            [stream, "throughput", "at", "least", least] => {
+                return Ok(Criterion::of_work(stream, Bound::ThroughputAtLeast(throughput(least)?), window));
+            }
+            _ => {}
+        }
         let (stream, measure, bound) = match rest {
             [stream, measure, bound @ ..] => (*stream, *measure, bound),
             _ => return Err(shape()),
@@ -163,18 +206,25 @@ impl Criterion {
         Ok(Criterion { stream: stream.to_owned(), measure, bound, window })
     }
 
+    fn of_work(stream: &str, bound: Bound, window: Option<Span>) -> Criterion {
+        Criterion { stream: stream.to_owned(), measure: Measure::Response, bound, window }
+    }
+
     /// The threshold this criterion counts against, if it counts.
     pub fn threshold(&self) -> Option<Span> {
         match self.bound {
             Bound::Over { over, .. } | Bound::OverAtMost { over, .. } => Some(over),
-            Bound::MeanAtMost(_) => None,
+            Bound::MeanAtMost(_) | Bound::RateAtLeast(_) | Bound::ThroughputAtLeast(_) => None,
         }
     }
 }
 
 impl fmt::Display for Criterion {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} {} {}", self.stream, self.measure, self.bound)?;
+        match self.bound.is_of_time() {
+            true => write!(f, "{} {} {}", self.stream, self.measure, self.bound)?,
+            false => write!(f, "{} {}", self.stream, self.bound)?,
+        }
         match self.window {
             Some(window) => write!(f, " per {window}"),
             None => f.write_str(" per run"),
@@ -188,6 +238,8 @@ impl fmt::Display for Bound {
             Bound::Over { over, below } => write!(f, "over {over} below {below}"),
             Bound::OverAtMost { over, at_most } => write!(f, "over {over} at most {at_most}"),
             Bound::MeanAtMost(span) => write!(f, "mean at most {span}"),
+            Bound::RateAtLeast(rate) => write!(f, "rate at least {rate}"),
+            Bound::ThroughputAtLeast(bytes) => write!(f, "throughput at least {bytes}/s"),
         }
     }
 }
@@ -209,6 +261,9 @@ mod tests {
             "reads response over 1ms below 5% per 1h",
             "reads service over 250us at most 0.1% per 10s",
             "writes response mean at most 30ms per run",
+            "reads rate at least 5000/s per 10s",
+            "rate rate at least 1/s per run",
+            "log throughput at least 500MiB/s per run",
         ] {
             assert_eq!(text.parse::<Criterion>().unwrap().to_string(), text);
         }
@@ -231,6 +286,16 @@ mod tests {
             assert_eq!(criterion.to_string(), kept);
             assert_eq!(criterion.bound.as_percentile().as_deref(), Some(words));
         }
+        for (text, operations, bytes, holds) in [
+            ("r rate at least 5000/s", 50_000, 0, true),
+            ("r rate at least 5000/s", 49_999, 0, false),
+            ("r throughput at least 1MiB/s", 0, 10 << 20, true),
+            ("r throughput at least 1MiB/s", u64::MAX, (10 << 20) - 1, false),
+        ] {
+            let criterion = Criterion::typed(text, Span::from_secs(10)).unwrap();
+            assert_eq!(criterion.bound.is_done(operations, bytes, 10_000_000_000), Some(holds), "{text}");
+            assert_eq!((criterion.window, criterion.threshold()), (Some(Span::from_secs(10)), None));
+        }
         let mean = Criterion::typed("mean mean at most 3ms", Span::from_secs(1)).unwrap();
         assert_eq!(
             (mean.to_string().as_str(), mean.bound.as_percentile()),
@@ -243,6 +308,10 @@ mod tests {
             "reads p0 at most 1ms",
             "reads p at most 1ms",
             "reads p99 below 1ms",
+            "reads rate at least 5000",
+            "reads throughput at least 500MiB",
+            "reads response rate at least 5000/s",
+            "reads rate at most 5000/s",
         ] {
             assert!(Criterion::typed(bad, Span::from_secs(1)).is_err(), "{bad}");
         }

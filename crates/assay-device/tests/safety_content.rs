@@ -92,6 +92,26 @@ fn a_device_we_prepared_is_known_again() {
     }
 }
 
+/// What a permit can do to a whole device, and a file it leaves as it is.
+#[test]
+fn a_device_is_discarded_to_its_end() {
+    if !root() {
+        return;
+    }
+    let (_turn, dir) = (turn(), dir());
+    let device = Loop::blank(dir.path(), "device", MIB);
+    let permit = admit(device.path(), &[]).unwrap();
+    assert_eq!((permit.geometry().size, permit.describe().size), (MIB, Some(MIB)));
+    device.write(0, &vec![0xff; MIB as usize]);
+    permit.discard().unwrap();
+    drop(permit);
+    let left = std::fs::read(device.path()).unwrap();
+    assert_eq!((left.len() as u64, left.iter().position(|byte| *byte != 0)), (MIB, None));
+    let pass = Gate::host().admit_read(&Request::new(device.path())).unwrap();
+    assert_eq!((pass.shape().size, pass.describe().size), (MIB, Some(MIB)));
+    assert_eq!(pass.watermarks(), [Watermark::Loop(device.dev[5..].to_owned())]);
+}
+
 /// Marks by hand where the tool may be missing; the medium is otherwise blank.
 #[test]
 fn signatures() {

@@ -154,9 +154,31 @@ fn btrfs_second_member_and_external_journal() {
         let journal = Loop::blank(dir.path(), "journal", EXT4);
         let data = Loop::blank(dir.path(), "data", EXT4);
         run(&["mke2fs", "-q", "-F", "-O", "journal_dev", &journal.dev]).unwrap();
-        run(&["mkfs.ext4", "-q", "-F", "-b", "4096", "-J", &format!("device={}", journal.dev), &data.dev])
-            .or_else(|_| run(&["mkfs.ext4", "-q", "-F", "-J", &format!("device={}", journal.dev), &data.dev]))
-            .unwrap();
+        run(&[
+            "mkfs.ext4",
+            "-q",
+            "-F",
+            "-E",
+            "lazy_itable_init=0",
+            "-b",
+            "4096",
+            "-J",
+            &format!("device={}", journal.dev),
+            &data.dev,
+        ])
+        .or_else(|_| {
+            run(&[
+                "mkfs.ext4",
+                "-q",
+                "-F",
+                "-E",
+                "lazy_itable_init=0",
+                "-J",
+                &format!("device={}", journal.dev),
+                &data.dev,
+            ])
+        })
+        .unwrap();
         protected("an ext4 journal, not in use", journal.path(), &[&journal.image], S7, "ext2/3/4");
         let _mount = Mount::new(&data.dev, dir.path(), "data.mount").unwrap();
         protected("an external journal", journal.path(), &[&journal.image, &data.image], S2, "EBUSY");

@@ -143,6 +143,8 @@ fn a_read_pass_reads_any_file_and_writes_none() {
     let ours = dir.path().join("ours");
     let permit = scratch::create(&ours, MIB).unwrap();
     assert!(permit.target().unwrap().is_writable());
+    assert_eq!(permit.discard().unwrap_err().kind(), std::io::ErrorKind::Unsupported, "its space stays reserved");
+    assert!(permit.overrides().is_empty());
     drop(permit);
     let pass = Gate::host().admit_read(&Request::new(&ours)).unwrap();
     assert_eq!(pass.geometry().size, MIB, "the label is not part of it");

@@ -13,4 +13,6 @@ pub mod log;
 pub mod lower;
 mod number;
 pub mod prep;
+mod production;
 pub mod slices;
+mod unrunnable;

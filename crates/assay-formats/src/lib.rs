@@ -5,5 +5,6 @@
 #![cfg_attr(test, allow(clippy::disallowed_methods, reason = "tests make files and threads of their own"))]
 
 pub mod act;
+pub mod collect;
 pub mod export;
 pub mod fault;

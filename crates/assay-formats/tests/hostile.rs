@@ -11,6 +11,10 @@ use assay_formats::act::import;
 use assay_formats::act::latency;
 use assay_formats::act::log::{Item, Log};
 use assay_formats::act::slices::tabulate;
+use assay_formats::collect::assemble::{Kind as Collected, assemble};
+use assay_formats::collect::{Collector, Options};
+use assay_model::profile::write;
+use assay_model::workload::{profile_of, read};
 use std::io::BufRead;
 
 /// Pieces that have broken readers before.
@@ -127,4 +131,36 @@ fn logs() {
         assert_eq!(ended.code == 1, ended.complaint.is_some());
     }
     assert!(whole > 500 && faulty > 500, "{whole} whole, {faulty} faulty");
+}
+
+/// What production collects, damaged: it becomes a profile or nothing, and what is written is read back as it was.
+#[test]
+fn collections() {
+    let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR"));
+    let folders = ["tests/collect/samples", "../../examples/worked", "../../examples/cluster/beta"];
+    let files = folders.iter().flat_map(|folder| common::entries(&root.join(folder)));
+    let seeds: Vec<Vec<u8>> = files.map(|path| std::fs::read(path).unwrap()).collect();
+    assert!(seeds.len() >= 13);
+    let mut prng = Prng::seeded(8);
+    let (mut whole, mut parts) = (0, 0);
+    for round in 0..1500 {
+        let mut seed = seeds[round % seeds.len()].clone();
+        seed.truncate(8000);
+        let mut collector = Collector::new(Options { keep_first_report: round % 2 == 0, slice: None });
+        collector.begin("x", "", "");
+        damage(&seed, &mut prng).chunks(300).for_each(|piece| collector.feed(piece));
+        collector.end();
+        let found = collector.finish();
+        for kind in [Collected::Aerospike, Collected::Application] {
+            let profile = assemble(&found, kind).profile;
+            parts += profile.parts.len();
+            let text = write(&profile, "x", &[]);
+            if let Ok(again) = profile_of("x", &text) {
+                assert_eq!(again, profile, "{text}");
+                whole += 1;
+            }
+            let _ = read("x", &text);
+        }
+    }
+    assert!(parts > 1000 && whole > 1500, "{parts} {whole}");
 }

@@ -2,7 +2,8 @@
 //! came nearest its bound.
 
 use crate::judgement::{CriterionOutcome, Judgement, Outcome};
-use assay_base::{Bound, Criterion};
+use crate::rules::value::limit;
+use assay_base::Criterion;
 
 impl Judgement {
     /// The criterion that decided, or came nearest to deciding; `None` where none was measured.
@@ -22,13 +23,11 @@ impl Judgement {
     }
 }
 
-/// The worst figure as a share of its bound; `None` for what is not a bound from above.
+/// How near the worst figure came to its bound: 1 is the bound itself, more is beyond it.
 fn share_of_bound(outcome: &CriterionOutcome) -> Option<f64> {
     let worst = outcome.worst.as_ref()?.value;
-    let bound = match outcome.asked.criterion.parse::<Criterion>().ok()?.bound {
-        Bound::Over { below, .. } => below.as_f64(),
-        Bound::OverAtMost { at_most, .. } => at_most.as_f64(),
-        Bound::MeanAtMost(mean) => mean.as_ns() as f64,
-    };
-    Some(worst / bound.max(f64::MIN_POSITIVE))
+    let criterion = outcome.asked.criterion.parse::<Criterion>().ok()?;
+    let bound = limit(&criterion.bound);
+    let (nearer, of) = if criterion.bound.is_of_time() { (worst, bound) } else { (bound, worst) };
+    Some(nearer / of.max(f64::MIN_POSITIVE))
 }

@@ -133,6 +133,8 @@ pub(crate) fn bound_text(bound: &Bound) -> String {
         Bound::Over { below, .. } => format!("< {below}"),
         Bound::OverAtMost { at_most, .. } => format!("<= {at_most}"),
         Bound::MeanAtMost(span) => format!("<= {}", exact(*span)),
+        Bound::RateAtLeast(rate) => format!(">= {rate}"),
+        Bound::ThroughputAtLeast(bytes) => format!(">= {bytes}/s"),
     }
 }
 
@@ -143,6 +145,8 @@ pub(crate) fn title(stream: &str, measure: Measure, bound: &Bound) -> String {
             format!("{stream} {measure} over {}", over.human())
         }
         Bound::MeanAtMost(_) => format!("{stream} {measure} mean"),
+        Bound::RateAtLeast(_) => format!("{stream} rate"),
+        Bound::ThroughputAtLeast(_) => format!("{stream} throughput"),
     }
 }
 
@@ -153,6 +157,8 @@ pub(crate) fn sentence(stream: &str, measure: Measure, bound: &Bound, measured: 
             format!("{measured} of {stream} had a {measure} over {}", over.human())
         }
         Bound::MeanAtMost(_) => format!("the mean {measure} of {stream} was {measured}"),
+        Bound::RateAtLeast(_) => format!("{stream} ran at {measured}"),
+        Bound::ThroughputAtLeast(_) => format!("{stream} moved {measured}"),
     }
 }
 

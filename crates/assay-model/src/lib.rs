@@ -10,6 +10,7 @@ pub mod arrival;
 pub mod content;
 mod merge;
 pub mod plan;
+pub mod profile;
 pub mod seal;
 pub mod size;
 pub mod workload;

@@ -2,6 +2,7 @@
 //! names begin with the plan's; what is one for the whole run has to be the same in all of them.
 
 use crate::plan::{Lane, Phase, Plan, READ_BACK, Stream};
+use crate::profile::Derivation;
 use assay_base::{Criterion, Multiple};
 
 /// Joins plans for the same targets and seed.
@@ -84,6 +85,11 @@ fn renamed(plan: Plan, name: &str) -> Plan {
         lanes: plan.lanes.into_iter().map(lane).collect(),
         phases: plan.phases.into_iter().filter(|phase| phase.name != READ_BACK).collect(),
         criteria: plan.criteria.into_iter().map(criterion).collect(),
+        derivation: plan
+            .derivation
+            .into_iter()
+            .map(|step| Derivation { what: format!("{name}.{}", step.what), ..step })
+            .collect(),
         notes: plan.notes.into_iter().map(|note| format!("{name}: {note}")).collect(),
         ..plan
     }
@@ -105,6 +111,7 @@ fn add(whole: &mut Plan, plan: Plan) -> Result<(), String> {
     whole.streams.extend(plan.streams);
     whole.lanes.extend(plan.lanes);
     whole.criteria.extend(plan.criteria);
+    whole.derivation.extend(plan.derivation);
     whole.notes.extend(plan.notes);
     let names: std::collections::BTreeSet<&str> = whole.streams.iter().map(|stream| stream.name.as_str()).collect();
     if names.len() < whole.streams.len() {

@@ -2,6 +2,7 @@
 
 use crate::address::{Offsets, Sequential, Uniform};
 use crate::arrival::{Part, Schedule};
+use crate::profile::Derivation;
 use crate::seal;
 use crate::size::{BlockSizes, Size};
 use assay_base::{Bytes, Criterion, Direction, Geometry, Instant, Multiple, Op, Prng, Rate, Share, Span};
@@ -40,6 +41,9 @@ pub struct Plan {
     /// Whether written data are sealed and everything that is read is held against what was written.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub verify: bool,
+    /// How the numbers of its streams at 1x came about, on one target, where that is known step by step.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub derivation: Vec<Derivation>,
     /// What the reader of a report must know about how this plan was made.
     pub notes: Vec<String>,
 }

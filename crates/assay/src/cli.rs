@@ -3,8 +3,8 @@
 
 use crate::args::Output;
 use crate::commands::{
-    certify, compare, consent, curve, devices, doctor, drop_in, explain, export, follow, judge, limit, links, manual,
-    prep, report, run, verify, workloads,
+    certify, compare, consent, curve, devices, doctor, drop_in, explain, export, follow, import, judge, limit, links,
+    manual, prep, report, run, verify, workloads,
 };
 use crate::{detach, screen, stdout};
 use assay_run::failure::Failure;
@@ -59,6 +59,8 @@ pub(crate) enum Command {
     Compare(compare::Compare),
     /// Convert a log to the format of another tool
     Export(export::Export),
+    /// Make a workload from what was collected on production hosts: Aerospike's logs and tables, iostat, block traces
+    Import(import::Import),
     /// Act as another tool, with its arguments and output: act_storage, act_index, act_prep or act_latency
     As(drop_in::As),
     /// Create links named like ACT's tools that start this program, and act_latency.py for `python3 act_latency.py`
@@ -115,6 +117,7 @@ fn carry_out(command: Command) -> Result<u8, Failure> {
         Command::Verify(args) => verify::verify(&args),
         Command::Compare(args) => compare::compared(&args),
         Command::Export(args) => export::export(&args),
+        Command::Import(args) => import::import(&args),
         Command::As(args) => drop_in::drop_in(&args),
         Command::Links(args) => links::links(&args),
         Command::Devices(args) => devices::devices(&args),

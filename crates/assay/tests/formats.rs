@@ -65,9 +65,11 @@ fn the_keys_listed_are_the_keys_known() {
     let dir = tempfile::tempdir().unwrap();
     let page = page();
     let common = listed(&page, "### Keys of every model");
-    for (model, section) in
-        [("act-storage", "### `model = \"act-storage\"`"), ("act-index", "### `model = \"act-index\"`")]
-    {
+    for (model, section) in [
+        ("act-storage", "### `model = \"act-storage\"`"),
+        ("act-index", "### `model = \"act-index\"`"),
+        ("profile", "### `model = \"profile\"`"),
+    ] {
         let mut keys: Vec<String> = listed(&page, section);
         keys.extend(common.iter().cloned());
         keys.sort();
@@ -76,6 +78,17 @@ fn the_keys_listed_are_the_keys_known() {
     let mut keys = listed(&page, "### `model = \"streams\"`");
     keys.sort();
     assert_eq!(known("model = \"streams\"\n[[stream]]\nq = 1\n", dir.path()), keys);
+    for (heading, table) in [
+        ("#### Keys of a `[[namespace]]` and of an `[[application]]`", "[[namespace]]"),
+        ("#### Keys of a `[[namespace]]` and of an `[[application]]`", "[[application]]"),
+        ("#### Keys of `[….reads]` and `[….writes]`", "[[namespace]]\n[namespace.reads]"),
+        ("#### Keys of `[namespace.large_blocks]`", "[[namespace]]\n[namespace.large_blocks]"),
+        ("#### Keys of an `[[iostat]]`", "[[iostat]]"),
+    ] {
+        let mut keys = listed(&page, heading);
+        keys.sort();
+        assert_eq!(known(&format!("model = \"profile\"\n{table}\nq = 1\n"), dir.path()), keys, "{table}");
+    }
     let mut keys = listed(&page, "### `[[criterion]]`");
     keys.sort();
     assert_eq!(known("model = \"act-index\"\n[[criterion]]\nq = 1\n", dir.path()), keys);

@@ -270,6 +270,7 @@ fn plan(rate: Option<u64>, criterion: &str) -> Plan {
         in_flight_bound: 64,
         lanes: Vec::new(),
         verify: false,
+        derivation: Vec::new(),
         notes: Vec::new(),
     }
 }

@@ -99,3 +99,75 @@ pub(super) fn refusal(exam: Examination) -> Refusal {
         also,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::rule::Unopened;
+    use super::*;
+
+    /// A refusal of the rules that do not hold, given in the order asked, with those it names: the first is its own.
+    fn named(failed: &[RuleId]) -> Vec<RuleId> {
+        let answer = |id: &RuleId| RuleAnswer::new(*id, Err(format!("{id} does not hold")));
+        let holds = RuleAnswer::new(RuleId::S1, Ok("a block device".into()));
+        let rules = failed.iter().map(answer).chain([holds]).collect();
+        let refusal = refusal(Examination { rules, ..Examination::nothing(Path::new("/dev/sda")) });
+        assert_eq!(refusal.evidence, format!("{} does not hold", refusal.rule));
+        refusal.rules().collect()
+    }
+
+    #[test]
+    fn a_refusal_names_what_weighs_most_first() {
+        use RuleId::*;
+        for (failed, expected) in [
+            // The system's own disk, before what no flag can change.
+            (&[S3, S5][..], &[S5, S3][..]),
+            (&[S2, S4, S5, S6], &[S5, S2]),
+            // What no flag can change, before what a flag can, before the missing consent.
+            (&[S6, S7, S9], &[S9, S6, S7]),
+            (&[Consent, S7, S14], &[S14, S7, Consent]),
+            (&[Consent, S8, S5], &[S5, S8, Consent]),
+            // The others keep the order they were asked in.
+            (&[S3, S9, S14], &[S3, S9, S14]),
+            // A refused claim says already who uses it.
+            (&[S2, S4, S6, S7], &[S2, S7]),
+            (&[S4, S6], &[S4, S6]),
+        ] {
+            assert_eq!(named(failed), expected, "{failed:?}");
+        }
+    }
+
+    #[test]
+    fn where_rights_are_missing_nothing_was_claimed_and_every_rule_is_named() {
+        let unopened = Unopened { text: "not permitted".into(), lacks_rights: true };
+        let rules = vec![
+            RuleAnswer::unopened(RuleId::S2, unopened),
+            RuleAnswer::new(RuleId::S4, Err("mounted".into())),
+            RuleAnswer::new(RuleId::S6, Err("open".into())),
+        ];
+        let refusal = refusal(Examination { rules, ..Examination::nothing(Path::new("/dev/sda")) });
+        assert_eq!(refusal.rules().collect::<Vec<_>>(), [RuleId::S2, RuleId::S4, RuleId::S6]);
+        assert!(refusal.unpermitted && !refusal.lacks_rights(), "S4 speaks against it");
+    }
+
+    #[test]
+    fn a_refusal_of_no_rule_says_that_nothing_could_be_examined() {
+        let refusal = refusal(Examination::nothing(Path::new("/dev/sda")));
+        assert_eq!((refusal.rule, refusal.evidence.as_str()), (RuleId::S0, "it could not be examined"));
+        assert!(!refusal.unpermitted && refusal.also.is_empty());
+    }
+
+    #[test]
+    fn a_subject_is_told_in_one_line() {
+        let mut exam = Examination::nothing(Path::new("/dev/sda"));
+        assert_eq!(exam.subject(), "");
+        exam.kind = Kind::Other("FIFO");
+        exam.real = "/tmp/fifo".into();
+        assert_eq!(exam.subject(), "/tmp/fifo, FIFO");
+        exam.model = Some("M".into());
+        exam.serial = Some("S".into());
+        exam.wwid = Some("W".into());
+        exam.size = Some(512);
+        exam.by_id = vec!["first".into(), "second".into()];
+        assert_eq!(exam.subject(), "/tmp/fifo, FIFO, model M, serial S, WWID W, 512 bytes, first");
+    }
+}

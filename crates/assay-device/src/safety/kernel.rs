@@ -118,13 +118,120 @@ pub fn shared_extent(fd: BorrowedFd<'_>) -> Result<Option<u64>, Errno> {
         };
         // SAFETY: FS_IOC_FIEMAP reads the header and stores at most `count` extents behind it, which `map` has room for.
         unsafe { ioctl(fd, Updater::<FS_IOC_FIEMAP, Fiemap>::new(&mut map)) }?;
-        let found = &map.extents[..(map.mapped as usize).min(EXTENTS)];
-        if let Some(shared) = found.iter().find(|e| e.flags & FIEMAP_EXTENT_SHARED != 0) {
-            return Ok(Some(shared.logical));
+        match look_at(&map.extents[..(map.mapped as usize).min(EXTENTS)]) {
+            Seen::Shared(at) => return Ok(Some(at)),
+            Seen::More(from) => start = from,
+            Seen::End => return Ok(None),
         }
-        match found.last() {
-            Some(last) if last.flags & FIEMAP_EXTENT_LAST == 0 && last.length > 0 => start = last.logical + last.length,
-            _ => return Ok(None),
+    }
+}
+
+/// What one answer of FIEMAP says of the search for a shared block.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Seen {
+    /// The blocks from this byte on are another file's too.
+    Shared(u64),
+    /// None of these are; the next answer begins at this byte.
+    More(u64),
+    /// None of these are, and there are no more.
+    End,
+}
+
+/// An extent without length would be asked for again for ever, so it ends the search as the last one does.
+fn look_at(extents: &[Extent]) -> Seen {
+    if let Some(shared) = extents.iter().find(|e| e.flags & FIEMAP_EXTENT_SHARED != 0) {
+        return Seen::Shared(shared.logical);
+    }
+    match extents.last() {
+        Some(last) if last.flags & FIEMAP_EXTENT_LAST == 0 && last.length > 0 => Seen::More(last.logical + last.length),
+        _ => Seen::End,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::roots::number;
+    use super::*;
+    use crate::testbed::Loop;
+    use std::fs::File;
+    use std::os::unix::fs::FileExt;
+    use std::path::Path;
+
+    fn extent(logical: u64, length: u64, flags: u32) -> Extent {
+        Extent { logical, physical: 1 << 30, length, reserved64: [0; 2], flags, reserved: [0; 3] }
+    }
+
+    #[test]
+    fn the_first_shared_extent_is_found_among_flags_of_every_kind() {
+        // Flags that say something else: delayed allocation, data without alignment, reserved and not written.
+        let others = 0x4 | 0x100 | 0x800;
+        let shared = FIEMAP_EXTENT_SHARED;
+        for (extents, seen) in [
+            (vec![], Seen::End),
+            (vec![extent(0, 4096, 0)], Seen::More(4096)),
+            (vec![extent(0, 4096, others)], Seen::More(4096)),
+            (vec![extent(0, 4096, FIEMAP_EXTENT_LAST)], Seen::End),
+            (vec![extent(0, 4096, others | FIEMAP_EXTENT_LAST)], Seen::End),
+            (vec![extent(0, 4096, 0), extent(12288, 8192, 0)], Seen::More(20480)),
+            (vec![extent(0, 4096, 0), extent(12288, 0, 0)], Seen::End),
+            (vec![extent(0, 4096, shared)], Seen::Shared(0)),
+            (vec![extent(0, 4096, 0), extent(8192, 4096, shared | others | FIEMAP_EXTENT_LAST)], Seen::Shared(8192)),
+            (vec![extent(4096, 4096, shared), extent(8192, 4096, shared)], Seen::Shared(4096)),
+        ] {
+            let told: Vec<_> = extents.iter().map(|e| (e.logical, e.length, e.flags)).collect();
+            assert_eq!(look_at(&extents), seen, "{told:?}");
         }
+    }
+
+    /// More extents than one answer has room for.
+    #[test]
+    fn a_file_in_many_pieces_of_its_own_shares_none() {
+        let file = tempfile::tempfile().unwrap();
+        for piece in 0..2 * EXTENTS as u64 + 3 {
+            file.write_all_at(&[7; 4096], piece * 16384).unwrap();
+        }
+        file.sync_all().unwrap();
+        // A file system in memory has no extents to tell of.
+        assert!(matches!(shared_extent(file.as_fd()), Ok(None) | Err(Errno::OPNOTSUPP | Errno::NOTTY)));
+    }
+
+    fn release() -> (u32, u32) {
+        let text = std::fs::read_to_string("/proc/sys/kernel/osrelease").unwrap();
+        let mut parts = text.split(['.', '-']).map(|part| part.trim().parse().unwrap_or(0));
+        (parts.next().unwrap_or(0), parts.next().unwrap_or(0))
+    }
+
+    /// What the kernel says of an open device is what sysfs says of it.
+    #[test]
+    fn a_device_is_asked_for_its_sequence_and_alignment() {
+        let mut sequences = Vec::new();
+        for _ in 0..2 {
+            let Some(device) = Loop::of(1 << 20) else { return };
+            let dir = Path::new("/sys/block").join(device.path.file_name().unwrap());
+            let told = |what: &str| number(&dir.join(what));
+            let file = File::open(&device.path).unwrap();
+            assert_eq!(disk_sequence(file.as_fd()), told("diskseq"));
+            sequences.extend(told("diskseq"));
+            let aligned = direct_alignment(file.as_fd()).map(|(memory, offset)| (memory.into(), offset.into()));
+            let expected = told("queue/dma_alignment").zip(told("queue/logical_block_size"));
+            let expected = expected.filter(|_| release() >= (6, 1)).map(|(mask, block)| (mask + 1, block));
+            assert_eq!(aligned, expected);
+        }
+        assert!(sequences.windows(2).all(|pair| pair[0] < pair[1]), "each binding has a number of its own");
+    }
+
+    #[test]
+    fn a_file_system_that_says_nothing_of_alignment_is_not_quoted() {
+        // proc has no direct I/O, and no file system says anything of a socket.
+        let (socket, _other) = std::os::unix::net::UnixStream::pair().unwrap();
+        assert_eq!(direct_alignment(socket.as_fd()), None);
+        let table = File::open("/proc/self/mountinfo").unwrap();
+        assert_eq!(direct_alignment(table.as_fd()), None);
+    }
+
+    #[test]
+    fn what_is_no_disk_has_no_disk_sequence_number() {
+        let file = tempfile::tempfile().unwrap();
+        assert_eq!(disk_sequence(file.as_fd()), None);
     }
 }

@@ -65,6 +65,11 @@ impl Openers {
         self.found.iter().all(|o| probe(&o.name))
     }
 
+    /// Whether another look can show nothing else, after `look` more looks than the first.
+    fn is_final(&self, look: u32) -> bool {
+        self.found.is_empty() || (look >= LOOKS_AT_OTHERS && !self.only_probes())
+    }
+
     /// Who was found, in words.
     pub fn text(&self) -> String {
         self.found.iter().map(Opener::to_string).collect::<Vec<_>>().join("; ")
@@ -86,7 +91,7 @@ pub fn wait_a_little() {
 pub fn settled(roots: &Roots, wanted: &Wanted) -> Openers {
     let mut seen = openers(roots, wanted);
     for look in 0..LOOKS {
-        if seen.found.is_empty() || (look >= LOOKS_AT_OTHERS && !seen.only_probes()) {
+        if seen.is_final(look) {
             break;
         }
         wait_a_little();
@@ -162,4 +167,65 @@ const FIRST_PID_NAMESPACE: &str = "pid:[4026531836]";
 /// Whether every process of the machine can be seen at all.
 pub fn in_first_namespace(roots: &Roots) -> bool {
     std::fs::read_link(roots.proc.join("self/ns/pid")).is_ok_and(|space| space == Path::new(FIRST_PID_NAMESPACE))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rustix::thread::Uid;
+
+    fn found(names: &[&str]) -> Openers {
+        let opener = |name: &&str| Opener { pid: 7, name: (*name).to_owned(), path: "/dev/sda".into() };
+        Openers { found: names.iter().map(opener).collect(), ..Openers::default() }
+    }
+
+    #[test]
+    fn probes_are_waited_for_longer_than_others() {
+        for (names, look, end) in [
+            (&[][..], 0, true),
+            (&[], LOOKS_AT_OTHERS, true),
+            (&["fio"], 0, false),
+            (&["fio"], LOOKS_AT_OTHERS - 1, false),
+            (&["fio"], LOOKS_AT_OTHERS, true),
+            (&["fio"], LOOKS_AT_OTHERS + 1, true),
+            (&["blkid"], LOOKS_AT_OTHERS, false),
+            (&["blkid", "udisksd"], LOOKS - 1, false),
+            (&["blkid", "fio"], LOOKS_AT_OTHERS - 1, false),
+            (&["blkid", "fio"], LOOKS_AT_OTHERS, true),
+        ] {
+            assert_eq!(found(names).is_final(look), end, "{names:?} {look}");
+        }
+    }
+
+    /// Runs as somebody who is not root, whose rights end at the mode of a file.
+    fn without_rights<T: Send>(run: impl FnOnce() -> T + Send) -> T {
+        std::thread::scope(|scope| {
+            let nobody = || {
+                if rustix::process::geteuid().is_root() {
+                    // Of this thread alone; the capabilities of root go with it.
+                    let nobody = Uid::from_raw(65534);
+                    rustix::thread::set_thread_res_uid(nobody, nobody, nobody).unwrap();
+                }
+                run()
+            };
+            scope.spawn(nobody).join().unwrap()
+        })
+    }
+
+    #[test]
+    fn processes_that_may_not_be_looked_at_are_counted_and_ended_ones_are_not() {
+        use std::os::unix::fs::PermissionsExt;
+        let dir = tempfile::tempdir().unwrap();
+        let mode = |path: &Path, mode| std::fs::set_permissions(path, std::fs::Permissions::from_mode(mode)).unwrap();
+        mode(dir.path(), 0o755);
+        let pid = |n: u32| dir.path().join((4_194_400 + n).to_string());
+        (0..5).for_each(|n| std::fs::create_dir_all(pid(n).join("fd")).unwrap());
+        // Two are closed, three are open, one has ended between two looks.
+        std::fs::create_dir_all(pid(5)).unwrap();
+        [0, 3].iter().for_each(|n| mode(&pid(*n).join("fd"), 0o000));
+        let roots = Roots { proc: dir.path().to_path_buf(), ..Roots::host() };
+        let seen = without_rights(|| openers(&roots, &Wanted::default()));
+        assert_eq!(seen, Openers { found: Vec::new(), hidden: 2, seen: 3 });
+        [0, 3].iter().for_each(|n| mode(&pid(*n).join("fd"), 0o700));
+    }
 }

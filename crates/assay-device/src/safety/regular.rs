@@ -3,7 +3,7 @@
 use super::fingerprint::{Fingerprint, Opened, has_label};
 use super::inquiry::{Inquiry, Mode};
 use super::label::LABEL_LEN;
-use super::openers::{Inode, LOOKS, Wanted, openers, settled, wait_a_little};
+use super::openers::{Inode, LOOKS, Openers, Wanted, openers, settled, wait_a_little};
 use super::roots::{DevNum, Roots};
 use super::rule::{RuleId, Unopened};
 use super::shape::Shape;
@@ -190,7 +190,7 @@ fn lock(inquiry: &Inquiry<'_>, file: &File, inode: Inode) -> Result<String, Stri
             Err(e) => return Err(format!("it cannot be locked: {e}")),
         }
         let seen = openers(inquiry.roots, &Wanted { inodes: vec![inode], ..Wanted::default() });
-        if look == LOOKS || !seen.found.is_empty() {
+        if held(look, &seen) {
             return Err(format!("another run has locked it: {}", seen.text()));
         }
         wait_a_little();
@@ -198,9 +198,46 @@ fn lock(inquiry: &Inquiry<'_>, file: &File, inode: Inode) -> Result<String, Stri
     Ok("locked".into())
 }
 
+/// Whether the lock is somebody's who stays, after `look` more tries than the first.
+fn held(look: u32, seen: &Openers) -> bool {
+    look >= LOOKS || !seen.found.is_empty()
+}
+
 /// The log directory's own disk, for the watermark of files.
 fn log_disk(roots: &Roots, log_dir: &Path) -> Option<DevNum> {
     let real = usage::existing(log_dir);
     let stat = rustix::fs::stat(&real).ok()?;
     usage::disk_under(roots, &real, DevNum::of(stat.st_dev))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::openers::Opener;
+    use super::*;
+
+    #[test]
+    fn a_lock_nobody_seems_to_hold_is_waited_for_and_no_other() {
+        let nobody = Openers::default();
+        let opener = Opener { pid: 7, name: "assay".into(), path: "/tmp/scratch".into() };
+        let somebody = Openers { found: vec![opener], ..Openers::default() };
+        for (look, seen, end) in [
+            (0, &nobody, false),
+            (LOOKS - 1, &nobody, false),
+            (LOOKS, &nobody, true),
+            (LOOKS + 1, &nobody, true),
+            (0, &somebody, true),
+            (LOOKS, &somebody, true),
+        ] {
+            assert_eq!(held(look, seen), end, "{look} {seen:?}");
+        }
+    }
+
+    #[test]
+    fn watermarks_of_a_file_are_told_in_words() {
+        assert_eq!(in_words(&[]), "on a disk of this host");
+        assert_eq!(
+            in_words(&[Watermark::Memory("tmpfs"), Watermark::LogOnTarget]),
+            "not certifiable: tmpfs is a file system in memory, the run log lies on the same disk"
+        );
+    }
 }

@@ -232,4 +232,70 @@ mod tests {
              also rule S7: ext4 at byte 1080\n  to do: unmount it or stop the program that uses it, or choose another device; nothing was written"
         );
     }
+
+    fn failed(id: RuleId) -> RuleAnswer {
+        RuleAnswer::new(id, Err("why".into()))
+    }
+
+    #[test]
+    fn a_rule_passes_when_it_holds_or_a_person_overrode_it() {
+        let holds = RuleAnswer::new(RuleId::S7, Ok("none".into()));
+        assert!(holds.ok && holds.passes() && holds.evidence == "none");
+        assert!(!failed(RuleId::S7).passes());
+        assert!(RuleAnswer { overridden: true, ..failed(RuleId::S7) }.passes());
+    }
+
+    #[test]
+    fn who_may_not_open_it_is_told_apart_from_what_cannot_be_opened() {
+        for (e, lacks_rights, begins) in [
+            (Errno::ACCESS, true, "not permitted to open it"),
+            (Errno::PERM, true, "not permitted to open it"),
+            (Errno::BUSY, false, "cannot open it"),
+            (Errno::NXIO, false, "cannot open it"),
+            (Errno::ROFS, false, "cannot open it"),
+        ] {
+            let why = Unopened::of(e);
+            assert_eq!((why.lacks_rights, why.text.starts_with(begins)), (lacks_rights, true), "{e}: {}", why.text);
+            let answer = RuleAnswer::unopened(RuleId::S2, why.clone());
+            assert_eq!((answer.ok, answer.lacks_rights, answer.evidence), (false, lacks_rights, why.text), "{e}");
+        }
+    }
+
+    #[test]
+    fn rights_are_what_is_missing_only_where_nothing_else_speaks_against_it() {
+        use RuleId::*;
+        for (unpermitted, also, lacks) in [
+            (true, &[][..], true),
+            (true, &[S7, S8], true),
+            (true, &[S4], false),
+            (true, &[S7, S9], false),
+            (false, &[], false),
+            (false, &[S4], false),
+        ] {
+            let refusal = Refusal {
+                given: "/dev/sdb".into(),
+                subject: String::new(),
+                rule: S2,
+                evidence: "why".into(),
+                unpermitted,
+                also: also.iter().copied().map(failed).collect(),
+            };
+            assert_eq!(refusal.lacks_rights(), lacks, "{unpermitted} {also:?}");
+            assert_eq!(refusal.rules().collect::<Vec<_>>(), [&[S2], also].concat());
+            assert!(!refusal.found().contains("it is"), "nothing is said of a subject nobody knows");
+        }
+    }
+
+    #[test]
+    fn names_make_no_lines_of_their_own_in_a_refusal() {
+        let refusal = Refusal {
+            given: "/tmp/a\nrefused nothing".into(),
+            subject: "model\nS".into(),
+            rule: RuleId::S7,
+            evidence: "label \"x\ny\"".into(),
+            unpermitted: false,
+            also: vec![RuleAnswer::new(RuleId::S8, Err("near\nbyte 1".into()))],
+        };
+        assert_eq!(refusal.found().lines().count(), 3, "{}", refusal.found());
+    }
 }

@@ -120,16 +120,18 @@ fn room(path: &Path, whole: u64) -> Result<(), String> {
 fn reserve(file: &File, whole: u64) -> io::Result<()> {
     match rustix::fs::fallocate(file, FallocateFlags::empty(), 0, whole) {
         Ok(()) => {}
-        Err(Errno::OPNOTSUPP | Errno::NOSYS) => {
-            let (zeros, usable) = (vec![0; 1 << 20], whole - LABEL_LEN);
-            (0..usable).step_by(zeros.len()).try_for_each(|at| {
-                let len = (usable - at).min(zeros.len() as u64) as usize;
-                file.write_all_at(&zeros[..len], at)
-            })?;
-        }
+        Err(Errno::OPNOTSUPP | Errno::NOSYS) => write_zeros(file, whole - LABEL_LEN)?,
         Err(e) => return Err(e.into()),
     }
     file.sync_all()
+}
+
+fn write_zeros(file: &File, usable: u64) -> io::Result<()> {
+    let zeros = vec![0; 1 << 20];
+    (0..usable).step_by(zeros.len()).try_for_each(|at| {
+        let len = (usable - at).min(zeros.len() as u64) as usize;
+        file.write_all_at(&zeros[..len], at)
+    })
 }
 
 fn write_label(file: &File, whole: u64) -> io::Result<()> {
@@ -138,4 +140,44 @@ fn write_label(file: &File, whole: u64) -> io::Result<()> {
     // Some file systems in user space write nothing behind the end.
     file.set_len(whole)?;
     file.write_all_at(block.bytes(), whole - LABEL_LEN)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::fs::PermissionsExt;
+
+    const MIB: u64 = 1 << 20;
+
+    #[test]
+    fn zeros_reach_up_to_the_label_and_leave_it() {
+        for usable in [4096, MIB, 2 * MIB, 2 * MIB + 4096] {
+            let (file, whole) = (tempfile::tempfile().unwrap(), usable + LABEL_LEN);
+            file.write_all_at(&vec![0xff; usable as usize], 0).unwrap();
+            write_label(&file, whole).unwrap();
+            write_zeros(&file, usable).unwrap();
+            let mut bytes = vec![1; whole as usize];
+            file.read_exact_at(&mut bytes, 0).unwrap();
+            let (data, end) = bytes.split_at(usable as usize);
+            assert_eq!(data.iter().position(|byte| *byte != 0), None, "{usable}");
+            assert!(label::is_label(end, whole), "{usable}");
+            assert_eq!(file.metadata().unwrap().len(), whole, "{usable}");
+        }
+    }
+
+    #[test]
+    fn a_file_is_made_for_its_owner_only_and_not_for_the_programs_we_start() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("scratch");
+        let file = make(&path).unwrap();
+        assert_eq!(file.metadata().unwrap().permissions().mode() & 0o777, 0o600);
+        assert!(rustix::io::fcntl_getfd(&file).unwrap().contains(rustix::io::FdFlags::CLOEXEC));
+        file.write_all_at(b"both ways", 0).unwrap();
+        let mut bytes = [0; 9];
+        file.read_exact_at(&mut bytes, 0).unwrap();
+        assert_eq!(make(&path).unwrap_err(), Errno::EXIST);
+        std::os::unix::fs::symlink(dir.path().join("elsewhere"), dir.path().join("link")).unwrap();
+        assert!(make(&dir.path().join("link")).is_err());
+        assert!(!dir.path().join("elsewhere").exists());
+    }
 }

@@ -5,85 +5,18 @@
 //! threads, each kind of them apart, a length that ends with a report. Rates of a config are for all devices together in both.
 
 use super::conf::{Conf, Kind};
-use crate::fault::{Fault, Note};
+use super::production;
+pub use super::unrunnable::Unrunnable;
+use crate::fault::Note;
 use assay_base::{Bytes, Rate, Share, Span};
-use assay_model::act::{self, Impossible, Index, Pace, Rates, Storage, standard, standard_criteria};
+use assay_model::act::{self, Index, Pace, Rates, Storage, standard, standard_criteria};
 use assay_model::size::Size;
 use assay_model::workload::{LARGEST_BOUND, Workload};
 
 /// Between two lines of a run log, at most: what is cut short loses no more than that.
 const INTERVAL_MAX: Span = Span::from_secs(60);
-/// Keys of a production profile.
-const PRODUCTION: [&str; 8] = [
-    "storage-read-histogram",
-    "storage-write-histogram",
-    "total-lbw-per-sec",
-    "direct-frees",
-    "lbr-req-offset",
-    "lbw-req-offset",
-    "read-size-offset",
-    "write-size-offset",
-];
 /// A config without service-threads: ACT takes five for each processor.
 const THREADS_PER_CPU: u32 = 5;
-
-/// A config that can be read and cannot be run.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Unrunnable {
-    /// The keys that ask for it, the likeliest first.
-    keys: &'static [&'static str],
-    message: String,
-    advice: String,
-}
-
-impl Unrunnable {
-    /// The fault at the line of `text` that asked for it; of the text as a whole where none did.
-    pub fn fault(&self, file: &str, text: &str) -> Fault {
-        let key = |line: &str| line.split(':').next().unwrap_or_default().trim().to_owned();
-        let lines = || text.lines().zip(1usize..);
-        let asked = self.keys.iter().find_map(|wanted| lines().find(|(line, _)| key(line) == *wanted));
-        let at = match asked {
-            Some((line, number)) => {
-                let indent = line.len() - line.trim_start().len();
-                Fault::at(file, number, line, indent, key(line).len())
-            }
-            None => Fault::whole(file),
-        };
-        at.because(self.message.clone(), self.advice.clone())
-    }
-}
-
-impl std::fmt::Display for Unrunnable {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "{}: {}", self.message, self.advice)
-    }
-}
-
-impl From<Impossible> for Unrunnable {
-    fn from(why: Impossible) -> Unrunnable {
-        let keys: &[&str] = match why.key {
-            "record" => &["record-bytes-range-max", "record-bytes"],
-            "large_block" => &["large-block-op-kbytes"],
-            "update" => &["update-pct"],
-            "compress_to" => &["compress-pct"],
-            "commit_min" => &["commit-min-bytes"],
-            "durable" => &["disable-odsync", "commit-to-device"],
-            "replication_factor" => &["replication-factor"],
-            "defrag_below" => &["defrag-lwm-pct"],
-            _ => &["write-reqs-per-sec", "read-reqs-per-sec"],
-        };
-        let advice = match why.key {
-            "durable" => "remove disable-odsync, or commit-to-device",
-            _ => "write another value",
-        };
-        // What the model says of its own key would send the reader to one that no config has.
-        let message = match why.key {
-            "durable" => "commit-to-device needs durable writes, which disable-odsync switches off",
-            _ => why.what,
-        };
-        Unrunnable { keys, message: message.to_owned(), advice: advice.to_owned() }
-    }
-}
 
 /// The workload of `conf`, called `name`. The error says what cannot be run and what to write.
 pub fn native(name: &str, conf: &Conf, notes: &[Note]) -> Result<Workload, Unrunnable> {
@@ -101,6 +34,7 @@ pub fn native(name: &str, conf: &Conf, notes: &[Note]) -> Result<Workload, Unrun
             Some(_) => {
                 "1x is ACT's: 2000 reads and 1000 writes a second on each device; the load is that many times it"
             }
+            None if conf.production.is_some() => "1x is what production does: this config",
             None => "its reads and writes are in another proportion than ACT's 1x, two to one: 1x is this config",
         }
         .to_owned(),
@@ -132,14 +66,8 @@ fn share(conf: &Conf, threads: u32) -> u32 {
 }
 
 fn lowered(name: &str, conf: &Conf, rates: Rates, pace: Pace) -> Result<Workload, Unrunnable> {
-    if conf.production.is_some() {
-        return Err(Unrunnable {
-            keys: &PRODUCTION,
-            message: "the keys of a production profile (storage-read-histogram and those beside it) are read, but their size \
-                      distributions cannot be driven"
-                .to_owned(),
-            advice: "write a workload of several streams, or record-bytes and record-bytes-range-max".to_owned(),
-        });
+    if let Some(keys) = &conf.production {
+        return production::workload(name, conf, keys, pace).map(|workload| of(workload, conf));
     }
     let (model, streams) = match conf.kind {
         Kind::Storage => ("act-storage", storage(conf, rates, pace).streams()),
@@ -148,13 +76,19 @@ fn lowered(name: &str, conf: &Conf, rates: Rates, pace: Pace) -> Result<Workload
     let streams = streams?;
     let reads = streams.iter().any(|stream| stream.name == "reads");
     let criteria = |window| if reads { standard_criteria(window) } else { Vec::new() };
-    let mut workload = Workload::new(name, model, streams, criteria);
-    workload.per_target = false;
-    workload.standard = standard(conf.read_reqs_per_sec.into(), conf.write_reqs_per_sec.into());
-    workload.targets.clone_from(&conf.device_names);
-    workload.max_lag = conf.max_lag;
-    workload.scheduler.clone_from(&conf.scheduler_mode);
-    Ok(workload)
+    let standard = standard(conf.read_reqs_per_sec.into(), conf.write_reqs_per_sec.into());
+    Ok(Workload { standard, ..of(Workload::new(name, model, streams, criteria), conf) })
+}
+
+/// What a config says beside its load.
+fn of(workload: Workload, conf: &Conf) -> Workload {
+    Workload {
+        per_target: false,
+        targets: conf.device_names.clone(),
+        max_lag: conf.max_lag,
+        scheduler: conf.scheduler_mode.clone(),
+        ..workload
+    }
 }
 
 fn storage(conf: &Conf, rates: Rates, pace: Pace) -> Storage {
@@ -279,6 +213,12 @@ mod tests {
                 "cache-threads: 4",
                 &["reads 3000.00 4KiB 100%", "cache-reads 2000.00 4KiB 100%", "writes 2000.00 4KiB 100% sync"],
             ),
+            // Blocks by their own number instead of one that is derived.
+            (
+                "total-lbw-per-sec: 100\ndirect-frees: 25\nlbw-req-offset: 93\nlbr-req-offset: 80",
+                &[base[0], "large-block-reads 60.00 128KiB 100%", "large-block-writes 93.00 128KiB 100% sync"],
+            ),
+            ("lbw-req-offset: 50", &[base[0], base[1], "large-block-writes 11.72 128KiB 100% sync"]),
             ("write-reqs-per-sec: 0", &[base[0]]),
             ("read-reqs-per-sec: 0", &base[1..]),
         ] {
@@ -290,8 +230,9 @@ mod tests {
     fn what_cannot_be_run_is_told_at_its_line() {
         for (more, at, told) in [
             ("commit-to-device: yes\n  disable-odsync: yes\n", (5, 3, 14), "needs durable writes"),
-            ("record-bytes: 0\nstorage-read-histogram: 100,50,0\n", (5, 1, 22), "cannot be driven"),
-            ("\ntotal-lbw-per-sec: 100\n", (5, 1, 17), "cannot be driven"),
+            ("storage-read-histogram: 100,50,0\nread-size-offset: 250\n", (5, 1, 16), "lies outside of the buckets"),
+            ("storage-write-histogram: 100,50,0\n\nupdate-pct: 10\n", (6, 1, 10), "count the reads of updates"),
+            ("storage-write-histogram: 100,50,0\nreplication-factor: 2\n", (5, 1, 18), "count replicas"),
         ] {
             let text = format!("{BASE}{more}");
             let (conf, notes) = match conf::read("t.conf", &text, None) {

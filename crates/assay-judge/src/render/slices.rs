@@ -125,6 +125,10 @@ fn broke_in(part: &Part, slice: &Slice, stream: &str, target: Option<&str>) -> b
                 times.over.get(&over).is_some_and(|part| !at_most.holds(*part, times.operations))
             }
             Bound::MeanAtMost(mean) => times.mean_ns.is_some_and(|ns| ns > mean.as_ns()),
+            Bound::RateAtLeast(_) | Bound::ThroughputAtLeast(_) => {
+                let (done, length_ns) = (&entry.counts, slice.end_ns.saturating_sub(slice.start_ns));
+                entry.target.is_none() && criterion.bound.is_done(done.operations, done.bytes, length_ns) == Some(false)
+            }
         }
     });
     broken.any(|broken| broken)

@@ -53,11 +53,14 @@ impl Tracker {
         let stream = layout.streams.iter().position(|head| head.name == criterion.stream);
         Tracker {
             gauge: stream.map(|stream| Gauge::new(criterion.clone(), stream)),
+            worst: Worst::new(
+                layout.targets.len(),
+                if criterion.bound.is_of_time() { |a, b| a > b } else { |a, b| a < b },
+            ),
             criterion,
             over,
             tally: Tally::default(),
             firsts: Firsts::default(),
-            worst: Worst::new(layout.targets.len(), |a, b| a > b),
         }
     }
 
@@ -218,7 +221,7 @@ fn asked(criterion: &Criterion, window_ns: u64) -> Asked {
         title: title(stream, *measure, bound),
         bound: bound_text(bound),
         stream: Some(stream.clone()),
-        measure: Some(*measure),
+        measure: bound.is_of_time().then_some(*measure),
         threshold: criterion.threshold(),
         window_ns,
     }

@@ -36,7 +36,9 @@ impl Gauge {
     /// Its values in a complete window; `None` where nothing completed or the threshold is not counted.
     pub(crate) fn read(&self, window: &Window, layout: &Layout) -> Option<Figures> {
         let together = self.figure(&window.streams[self.stream], None, window, layout)?;
-        let flows = layout.of_stream[self.stream].iter().filter(|_| layout.of_stream[self.stream].len() > 1);
+        // How much is done is asked of all targets together.
+        let several = layout.of_stream[self.stream].len() > 1 && self.criterion.bound.is_of_time();
+        let flows = layout.of_stream[self.stream].iter().filter(|_| several);
         let alone = flows.filter_map(|&flow| {
             let target = usize::from(layout.flows[flow].target);
             Some((target, self.figure(&window.flows[flow], Some(target), window, layout)?))
@@ -75,7 +77,9 @@ impl Gauge {
 
     fn figure(&self, cell: &Counters, target: Option<usize>, window: &Window, layout: &Layout) -> Option<Figure> {
         let bound = &self.criterion.bound;
-        let value = Value::of(cell, self.criterion.measure, bound, &layout.thresholds)?;
+        let length_ns = window.end_ns.saturating_sub(window.start_ns);
+        let value = Value::work(cell, bound, length_ns)
+            .or_else(|| Value::of(cell, self.criterion.measure, bound, &layout.thresholds))?;
         let figure = self.figure_of(value, value.text(bound), target, window, layout);
         let generator =
             !figure.within && self.without_the_generator(value, cell, target, window, layout).is_within(bound);
@@ -88,7 +92,7 @@ impl Gauge {
             start_ns: window.start_ns,
             end_ns: window.end_ns,
             target: target.map(|target| layout.targets[target].clone()),
-            value: value.as_f64(),
+            value: value.as_f64(&self.criterion.bound),
             text,
             operations: value.operations(),
             within: value.is_within(&self.criterion.bound),
@@ -111,6 +115,10 @@ impl Gauge {
         }
         let all = layout.of_stream[self.stream].iter();
         let on = all.map(|flow| usize::from(layout.flows[*flow].target)).filter(|at| target.is_none_or(|it| it == *at));
+        if !bound.is_of_time() {
+            let idle = on.filter_map(|at| window.late.get(at)).map(|late| lateness::without_work_ns(late, layout));
+            return value.work_without(idle.max().unwrap_or(0));
+        }
         let left = match lateness::given_away_ns(window, on, layout) {
             Some(by_ns) => Value::less(cell, measure, bound, thresholds, by_ns),
             None => Value::floor(cell, measure, bound, thresholds),

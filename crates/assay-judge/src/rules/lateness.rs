@@ -94,6 +94,13 @@ pub(crate) fn behind_ns(late: &Late, layout: &Layout) -> u64 {
     late.shift_ns.saturating_add(late.rest_ns(&layout.thresholds, margin_ns(layout)))
 }
 
+/// For how long the generator may have left a target with less to do than it should have had: it came late with what was due, or
+/// late to find what a closed loop waited for.
+pub(crate) fn without_work_ns(late: &Late, layout: &Layout) -> u64 {
+    let overslept = u64::try_from(late.overslept.sum_ns).unwrap_or(u64::MAX);
+    behind_ns(late, layout).saturating_add(overslept)
+}
+
 /// What is worth a word though it takes nothing away.
 pub(crate) fn warning(window: &Window, layout: &Layout) -> Option<String> {
     let length = window.end_ns.saturating_sub(window.start_ns);

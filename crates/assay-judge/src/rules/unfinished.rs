@@ -22,6 +22,8 @@ pub(crate) fn at_least(
     Some(match value {
         Value::Share { over, of } => Value::Share { over, of: of.max(most) },
         Value::Mean { sum_ns, of } => Value::Mean { sum_ns, of: of.max(most) },
+        // The rest of the slice may bring any amount.
+        Value::Work { .. } => return None,
     })
 }
 

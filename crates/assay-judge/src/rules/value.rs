@@ -2,7 +2,7 @@
 
 use crate::fold::counters::{Counters, Lengths};
 use crate::words::{percent, share_text};
-use assay_base::{Bound, Measure, Span};
+use assay_base::{Bound, Bytes, Measure, Span};
 use assay_record::Thresholds;
 
 /// A measured value, exact.
@@ -22,9 +22,34 @@ pub(crate) enum Value {
         /// Operations.
         of: u64,
     },
+    /// What was done in a time.
+    Work {
+        /// Operations that completed.
+        operations: u64,
+        /// Their bytes.
+        bytes: u64,
+        /// In so many nanoseconds.
+        ns: u64,
+    },
 }
 
 impl Value {
+    /// What was done in `cell` within `ns` nanoseconds, where the bound asks for that. Nothing is a value too.
+    pub(crate) fn work(cell: &Counters, bound: &Bound, ns: u64) -> Option<Value> {
+        let work = Value::Work { operations: cell.ok, bytes: cell.bytes, ns };
+        (!bound.is_of_time() && ns > 0).then_some(work)
+    }
+
+    /// The same if the time in which the generator gave it nothing to do, at most `by_ns`, had not passed.
+    pub(crate) fn work_without(self, by_ns: u64) -> Value {
+        match self {
+            Value::Work { operations, bytes, ns } => {
+                Value::Work { operations, bytes, ns: ns.saturating_sub(by_ns).max(1) }
+            }
+            other => other,
+        }
+    }
+
     /// The value of `cell`; `None` when nothing completed or the threshold is not counted exactly.
     pub(crate) fn of(cell: &Counters, measure: Measure, bound: &Bound, thresholds: &Thresholds) -> Option<Value> {
         Value::of_lengths(lengths(cell, measure), bound, thresholds)
@@ -51,6 +76,7 @@ impl Value {
                 let less = u128::from(by_ns).saturating_mul(u128::from(of));
                 Some(Value::Mean { sum_ns: lengths.sum_ns.saturating_sub(less), of })
             }
+            Bound::RateAtLeast(_) | Bound::ThroughputAtLeast(_) => None,
         }
     }
 
@@ -64,6 +90,7 @@ impl Value {
                 Some(Value::Share { over: lengths.over(thresholds, *over)?, of })
             }
             Bound::MeanAtMost(_) => Some(Value::Mean { sum_ns: lengths.sum_ns, of }),
+            Bound::RateAtLeast(_) | Bound::ThroughputAtLeast(_) => None,
         }
     }
 
@@ -84,7 +111,7 @@ impl Value {
                 Value::Share { over: over.saturating_sub(forgiven), of }
             }
             (Value::Mean { sum_ns, of }, _) => Value::Mean { sum_ns: sum_ns.saturating_sub(cell.own_lag.sum_ns), of },
-            (share, Bound::MeanAtMost(_)) => share,
+            (other, _) => other,
         }
     }
 
@@ -105,13 +132,18 @@ impl Value {
             (Value::Mean { sum_ns, of }, Bound::MeanAtMost(span)) => {
                 sum_ns <= u128::from(span.as_ns()) * u128::from(of)
             }
+            (Value::Work { operations, bytes, ns }, bound) => bound.is_done(operations, bytes, ns) == Some(true),
             _ => false,
         }
     }
 
-    /// As a number: a share from 0 to 1 or nanoseconds.
-    pub(crate) fn as_f64(self) -> f64 {
+    /// As a number: a share from 0 to 1, nanoseconds, or operations or bytes a second, whichever `bound` is of.
+    pub(crate) fn as_f64(self, bound: &Bound) -> f64 {
         match self {
+            Value::Work { operations, bytes, ns } => {
+                let done = if matches!(bound, Bound::ThroughputAtLeast(_)) { bytes } else { operations };
+                done as f64 * 1e9 / ns as f64
+            }
             Value::Share { over, of } => over as f64 / of as f64,
             Value::Mean { sum_ns, of } => sum_ns as f64 / of as f64,
         }
@@ -120,7 +152,7 @@ impl Value {
     /// Operations it is taken over.
     pub(crate) fn operations(self) -> u64 {
         match self {
-            Value::Share { of, .. } | Value::Mean { of, .. } => of,
+            Value::Share { of, .. } | Value::Mean { of, .. } | Value::Work { operations: of, .. } => of,
         }
     }
 
@@ -128,13 +160,22 @@ impl Value {
     pub(crate) fn text(self, bound: &Bound) -> String {
         match (self, bound) {
             (Value::Share { .. }, Bound::Over { below: limit, .. } | Bound::OverAtMost { at_most: limit, .. }) => {
-                share_text(self.as_f64(), *limit)
+                share_text(self.as_f64(bound), *limit)
             }
-            (Value::Share { .. }, _) => percent(self.as_f64()),
+            (Value::Share { .. }, _) => percent(self.as_f64(bound)),
             (Value::Mean { .. }, bound) => {
-                let (mean, limit) = (Span::from_ns(self.as_f64() as u64), Span::from_ns(limit(bound) as u64));
-                let alike = mean.human() == limit.human() && self.as_f64() != limit.as_ns() as f64;
-                if alike { format!("{:.3} ns", self.as_f64()) } else { mean.human() }
+                let (mean, limit) = (Span::from_ns(self.as_f64(bound) as u64), Span::from_ns(limit(bound) as u64));
+                let alike = mean.human() == limit.human() && self.as_f64(bound) != limit.as_ns() as f64;
+                if alike { format!("{:.3} ns", self.as_f64(bound)) } else { mean.human() }
+            }
+            (Value::Work { .. }, bound) => {
+                let (done, limit) = (self.as_f64(bound), limit(bound));
+                let text = work_text(bound, done);
+                match bound {
+                    _ if text != work_text(bound, limit) || done == limit => text,
+                    Bound::ThroughputAtLeast(_) => format!("{done:.0} B/s"),
+                    _ => format!("{done:.3}/s"),
+                }
             }
         }
     }
@@ -147,11 +188,22 @@ fn lengths(cell: &Counters, measure: Measure) -> &Lengths {
     }
 }
 
-/// The bound as a number: a share from 0 to 1 or nanoseconds.
+/// The bound as a number, of the unit of [`Value::as_f64`].
 pub(crate) fn limit(bound: &Bound) -> f64 {
     match bound {
         Bound::Over { below: share, .. } | Bound::OverAtMost { at_most: share, .. } => share.as_f64(),
         Bound::MeanAtMost(span) => span.as_ns() as f64,
+        Bound::RateAtLeast(rate) => rate.as_f64(),
+        Bound::ThroughputAtLeast(bytes) => bytes.get() as f64,
+    }
+}
+
+/// Operations or bytes a second, for people.
+pub(crate) fn work_text(bound: &Bound, per_second: f64) -> String {
+    match bound {
+        Bound::ThroughputAtLeast(_) => format!("{}/s", Bytes::new(per_second as u64).human()),
+        _ if per_second >= 100.0 => format!("{per_second:.0}/s"),
+        _ => format!("{per_second:.2}/s"),
     }
 }
 
@@ -159,6 +211,23 @@ pub(crate) fn limit(bound: &Bound) -> f64 {
 mod tests {
     use super::*;
     use assay_base::Share;
+
+    #[test]
+    fn work_is_counted_to_the_operation() {
+        let cell = Counters { ok: 49_999, bytes: 49_999 << 12, ..Counters::new(1) };
+        let ten = 10_000_000_000;
+        let rate = Bound::RateAtLeast(assay_base::Rate::per_second(5000));
+        let value = Value::work(&cell, &rate, ten).unwrap();
+        assert_eq!((value.is_within(&rate), value.text(&rate).as_str()), (false, "4999.900/s"));
+        // A hundredth of a percent of the time was the generator's.
+        assert!(value.work_without(ten / 10_000).is_within(&rate));
+        let throughput = Bound::ThroughputAtLeast(Bytes::from_kib(19_999));
+        let value = Value::work(&cell, &throughput, ten).unwrap();
+        assert_eq!((value.is_within(&throughput), value.text(&throughput).as_str()), (true, "20479590 B/s"));
+        assert_eq!(Value::work(&cell, &Bound::MeanAtMost(Span::from_ms(1)), ten), None);
+        let nothing = Value::work(&Counters::new(1), &rate, ten).unwrap();
+        assert_eq!((nothing.is_within(&rate), nothing.text(&rate).as_str()), (false, "0.00/s"));
+    }
 
     #[test]
     fn a_value_never_reads_as_its_bound_unless_it_is() {

@@ -1,6 +1,7 @@
 //! What every workload file may say, whatever its model, and how a plan is made of it.
 
 use crate::plan::{Lane, Plan, Stream, WarmUp};
+use crate::profile::Derivation;
 use assay_base::{Criterion, Multiple, Rate, Span};
 
 /// Hour-long judging windows, as ACT's criteria have them.
@@ -130,6 +131,8 @@ pub struct Workload {
     pub seed: Option<u64>,
     /// What decides the verdict.
     pub criteria: Vec<Criterion>,
+    /// See [`Plan::derivation`].
+    pub derivation: Vec<Derivation>,
     /// What the reader of a report must know.
     pub notes: Vec<String>,
 }
@@ -180,6 +183,7 @@ impl Workload {
             verify: false,
             seed: None,
             criteria: criteria(SLICE),
+            derivation: Vec::new(),
             notes: Vec::new(),
         }
     }
@@ -250,6 +254,7 @@ impl Workload {
             in_flight_bound: self.in_flight_bound,
             lanes: self.lanes_of(),
             verify,
+            derivation: self.derivation.clone(),
             notes,
         })
     }

@@ -4,7 +4,7 @@ use super::Source;
 use super::common::Workload;
 use crate::Plan;
 use assay_base::fault::nearest;
-use assay_base::{Bound, Criterion, Fault, Measure, Share, Span};
+use assay_base::{Bound, Bytes, Criterion, Fault, Measure, Rate, Share, Span};
 use serde::Deserialize;
 use toml::Spanned;
 
@@ -25,7 +25,22 @@ pub(super) struct CriterionKeys {
     p99_at_most: Option<Span>,
     p99_9_at_most: Option<Span>,
     p99_99_at_most: Option<Span>,
+    rate_at_least: Option<Rate>,
+    throughput_at_least: Option<Throughput>,
     window: Option<Window>,
+}
+
+/// Bytes a second: `500MiB/s`.
+#[derive(Deserialize, Clone, Copy)]
+#[serde(try_from = "String")]
+struct Throughput(Bytes);
+
+impl TryFrom<String> for Throughput {
+    type Error = String;
+    fn try_from(text: String) -> Result<Throughput, String> {
+        let bytes = text.strip_suffix("/s").ok_or_else(|| "not a throughput; write \"500MiB/s\"".to_owned())?;
+        bytes.parse().map(Throughput).map_err(|e: assay_base::UnitError| e.to_string())
+    }
 }
 
 /// How long a criterion looks at a time.
@@ -62,7 +77,9 @@ impl CriterionKeys {
             .into_iter()
             .filter_map(|(key, percentile, time)| Some((key, Bound::percentile(percentile, time?)?)));
         let mean = self.mean_at_most.map(|mean| ("mean_at_most", Bound::MeanAtMost(mean)));
-        percentiles.chain(mean).collect()
+        let rate = self.rate_at_least.map(|rate| ("rate_at_least", Bound::RateAtLeast(rate)));
+        let throughput = self.throughput_at_least.map(|it| ("throughput_at_least", Bound::ThroughputAtLeast(it.0)));
+        percentiles.chain(mean).chain(rate).chain(throughput).collect()
     }
 
     /// The only bound, and what it is called; `None` where there is none, or more than one.
@@ -88,9 +105,13 @@ pub(super) fn read(
 fn one(source: Source<'_>, table: &Spanned<CriterionKeys>, workload: &Workload) -> Result<Criterion, Fault> {
     let keys = table.get_ref();
     let Some((key, bound)) = keys.bound() else {
-        let remedy = "write share_over with at_most or below; or one of mean_at_most, p50_at_most to p99_99_at_most, max_at_most";
+        let remedy = "write share_over with at_most or below; or one of mean_at_most, p50_at_most to p99_99_at_most, max_at_most, \
+                      rate_at_least, throughput_at_least";
         return Err(source.fault(table.span(), "this criterion has no bound, or more than one", remedy));
     };
+    if keys.measure.is_some() && !bound.is_of_time() {
+        return Err(source.fault(table.span(), format!("{key} has no measure"), "remove measure"));
+    }
     let window = match keys.window {
         None => Some(workload.slice),
         Some(Window::Of(window)) => Some(window),
@@ -142,10 +163,13 @@ fn fits(key: &str, criterion: &Criterion, names: &[&str], interval: Span) -> Res
         return Err((format!("there is no stream \"{}\"", criterion.stream.escape_debug()), remedy, Of::Stream));
     }
     let wrong = |what: String, remedy: &str| Err((what, remedy.to_owned(), Of::All));
+    let always = |key: &str| wrong(format!("{key} of 0 always holds"), "write more than 0");
     let never = |key: &str| wrong(format!("{key} of 0 can never hold"), "write more than 0");
     match criterion.bound {
         Bound::OverAtMost { over, .. } | Bound::Over { over, .. } if over.is_zero() => return never(key),
         Bound::MeanAtMost(mean) if mean.is_zero() => return never(key),
+        Bound::RateAtLeast(rate) if rate.is_zero() => return always(key),
+        Bound::ThroughputAtLeast(bytes) if bytes.get() == 0 => return always(key),
         Bound::Over { below, .. } if below.as_ppb() == 0 => return never("below"),
         Bound::OverAtMost { at_most: share, .. } | Bound::Over { below: share, .. }
             if share > Share::from_percent(100) =>

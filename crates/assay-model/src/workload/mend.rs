@@ -8,7 +8,7 @@ use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
 /// A valid value of each key that a table cannot do without.
-const EXAMPLES: [(&str, &str); 8] = [
+const EXAMPLES: [(&str, &str); 11] = [
     ("direction", "\"read\""),
     ("size", "\"4KiB\""),
     ("rate", "\"1/s\""),
@@ -17,6 +17,9 @@ const EXAMPLES: [(&str, &str); 8] = [
     ("to", "\"4KiB\""),
     ("until", "\"steady\""),
     ("limit", "\"1h\""),
+    ("larger_than", "[[\"1KiB\", \"100%\"], [\"2KiB\", \"0%\"]]"),
+    ("sizes", "[[\"4KiB\", \"100%\"]]"),
+    ("position", "\"100%\""),
 ];
 
 /// What a stream needs besides its name.

@@ -5,11 +5,13 @@ mod act;
 mod common;
 mod criteria;
 mod mend;
+mod profile;
 mod streams;
 mod warm_up;
 mod words;
 
 pub use common::{Adjust, LARGEST_BOUND, MOST_STREAMS, Workload};
+pub use profile::{profile as profile_of, workload as of_profile};
 
 use assay_base::Fault;
 use assay_base::fault::nearest;
@@ -23,7 +25,7 @@ use words::explain;
 pub const LONGEST: usize = 1 << 20;
 
 /// The models a workload file can name.
-pub const MODELS: [&str; 3] = ["streams", "act-storage", "act-index"];
+pub const MODELS: [&str; 4] = ["streams", "act-storage", "act-index", "profile"];
 
 /// Most faults of one file that are told.
 const MOST_FAULTS: usize = 20;
@@ -109,6 +111,7 @@ fn once(file: &str, text: &str) -> Result<Workload, Fault> {
         "streams" => streams::read(source),
         "act-storage" => act::read_storage(source),
         "act-index" => act::read_index(source),
+        "profile" => profile::read(source),
         other => {
             let meant = nearest(other, &MODELS).map_or_else(remedy, |name| format!("did you mean {name}?"));
             Err(source.fault(model.span(), format!("there is no model \"{}\"", other.escape_debug()), meant))

@@ -94,6 +94,10 @@ fn text(plan: &Plan, named: &[(String, Named)], sizes: &[Option<(u64, u32)>]) ->
         plan.name, plan.model, plan.load, plan.targets, plan.seed
     ));
     streams(plan, block, &mut out);
+    if !plan.derivation.is_empty() {
+        out.head("how the numbers came about, for one target at 1x, with the place of each in [brackets]");
+        plan.derivation.iter().for_each(|step| out.add(format_args!("  {step}")));
+    }
     out.head("phases");
     for phase in &plan.phases {
         let span = match (phase.kind, phase.steady_round) {
@@ -129,7 +133,9 @@ fn text(plan: &Plan, named: &[(String, Named)], sizes: &[Option<(u64, u32)>]) ->
 fn streams(plan: &Plan, block: u32, out: &mut Lines) {
     out.head("streams, over all targets together");
     let wide = plan.streams.iter().map(|stream| stream.name.chars().count()).max().unwrap_or(0).max(20);
-    out.add(format_args!("  {:wide$} {:9} {:>14} {:>18} {:>12}  address", "name", "", "rate", "size", "bytes/s"));
+    let sizes = plan.streams.iter().filter_map(|stream| Some(stream.block()?.size.to_string().len()));
+    let long = sizes.max().unwrap_or(0).max(18);
+    out.add(format_args!("  {:wide$} {:9} {:>14} {:>long$} {:>12}  address", "name", "", "rate", "size", "bytes/s"));
     for stream in &plan.streams {
         let rate = stream.arrival.rate().map_or_else(|| closed(stream), |rate| format!("{:.3}/s", rate.as_f64()));
         let bytes =
@@ -137,13 +143,13 @@ fn streams(plan: &Plan, block: u32, out: &mut Lines) {
         let name = &stream.name;
         let Some(block) = stream.block() else {
             let does = stream.operation().unwrap_or_default();
-            out.add(format_args!("  {name:wide$} {does:9} {rate:>14} {:>18} {bytes:>12}", "-"));
+            out.add(format_args!("  {name:wide$} {does:9} {rate:>14} {:>long$} {bytes:>12}", "-"));
             continue;
         };
         let direction = if block.durable { "write (D)" } else { &block.direction.to_string() };
         let size = block.size.to_string();
         let address = address(block);
-        out.add(format_args!("  {name:wide$} {direction:9} {rate:>14} {size:>18} {bytes:>12}  {address}"));
+        out.add(format_args!("  {name:wide$} {direction:9} {rate:>14} {size:>long$} {bytes:>12}  {address}"));
     }
     let arrivals: std::collections::BTreeSet<&str> = plan.streams.iter().map(|stream| stream.arrival.name()).collect();
     let arrivals = arrivals.into_iter().collect::<Vec<_>>().join(", ");

@@ -10,6 +10,7 @@ pub(crate) mod drop_in;
 pub(crate) mod explain;
 pub(crate) mod export;
 pub(crate) mod follow;
+pub(crate) mod import;
 pub(crate) mod judge;
 pub(crate) mod limit;
 pub(crate) mod links;

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 const WAITS: Duration = Duration::from_secs(60);
 
 /// What reads the file of this name, and how it calls itself when it refuses.
-const READERS: [&[&str]; 19] = [
+const READERS: [&[&str]; 20] = [
     &["run", "NAME", "sim:flash", "--for", "1s"],
     &["explain", "NAME"],
     &["limit", "NAME", "sim:flash"],
@@ -27,6 +27,7 @@ const READERS: [&[&str]; 19] = [
     &["compare", "NAME", "run"],
     &["export", "NAME", "--to", "csv"],
     &["export", "NAME", "--to", "act-log"],
+    &["import", "aerospike", "NAME"],
     &["as", "act_storage", "NAME"],
     &["as", "act_latency", "-l", "NAME"],
 ];

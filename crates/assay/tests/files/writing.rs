@@ -15,7 +15,7 @@ type Make = fn(&Place, Lay<'_>) -> Said;
 
 /// Verb, the file it makes, and how it comes to make it. A file that a verb makes and that is not here fails
 /// `every_file_that_is_made_is_in_the_table`.
-const FILES: [(&str, &str, Make); 24] = [
+const FILES: [(&str, &str, Make); 25] = [
     ("man", "assay.1", |place, lay| at(place, "pages/assay.1", lay, &["man", "--out", "pages"])),
     ("man", "assay-certify.1", |place, lay| at(place, "pages/assay-certify.1", lay, &["man", "--out", "pages"])),
     ("links", "act_storage", |place, lay| at(place, "tools/act_storage", lay, &["links", "tools"])),
@@ -33,6 +33,10 @@ const FILES: [(&str, &str, Make); 24] = [
     ("report", "page.html", |place, lay| {
         measured(place);
         at(place, "page.html", lay, &["report", "run", "--out", "page.html"])
+    }),
+    ("import", "profile.toml", |place, lay| {
+        place.write("table", include_str!("../../../../examples/worked/asloglatency.txt"));
+        at(place, "profile.toml", lay, &["import", "aerospike", "table", "--out", "profile.toml"])
     }),
     ("compare", "page.html", |place, lay| {
         measured(place);
@@ -332,7 +336,7 @@ fn below(dir: &Path, names: &mut BTreeSet<String>) {
 #[test]
 fn every_file_that_is_made_is_in_the_table() {
     // The tests' own, and those of a directory that a row has for itself.
-    let theirs = ["key", "act.conf", "disk.img", "act_index", "act_prep", "act_latency"];
+    let theirs = ["key", "act.conf", "table", "disk.img", "act_index", "act_prep", "act_latency"];
     let known: BTreeSet<&str> = FILES.iter().map(|(_, file, _)| *file).chain(theirs).collect();
     for (verb, file, make) in rows() {
         let place = Place::new();

@@ -174,3 +174,54 @@ fn criteria_that_are_typed_decide_instead_of_the_workloads_own() {
     let neither = place.assay(&[&both[..], &["reads p99 at most 10s"]].concat());
     assert!(neither.code == Some(3) && told(&neither).contains("no stream"), "{}", told(&neither));
 }
+
+#[test]
+fn criteria_that_ask_for_work_hold_up_to_their_bound() {
+    let place = Place::new();
+    let stream = "model = \"streams\"\nduration = \"4s\"\nslice = \"2s\"\n[[stream]]\nname = \"reads\"\ndirection = \"read\"\nsize = \"4KiB\"\n";
+    let judged = |load: &str, criterion: &str| {
+        place.write("work.toml", &format!("{stream}{load}\n[[criterion]]\nstream = \"reads\"\n{criterion}\n"));
+        place.assay(&["run", "work.toml", "sim:flash", "sim:flash", "--seed", "1", "--json"])
+    };
+    // 1000 a second on each of two targets, evenly spaced.
+    let steady = "rate = \"1000/s\"\narrival = \"steady\"";
+    let closed = "in_flight = 1";
+    for (load, criterion, code, told) in [
+        (steady, "rate_at_least = \"1990/s\"", 0, "reads rate at least 1990/s per 2s"),
+        (steady, "rate_at_least = \"2001/s\"", 10, "reads ran at "),
+        (
+            steady,
+            "throughput_at_least = \"7960KiB/s\"\nwindow = \"run\"",
+            0,
+            "reads throughput at least 7960KiB/s per run",
+        ),
+        (steady, "throughput_at_least = \"8010KiB/s\"", 10, "reads moved "),
+        // Two reads in flight, of some 80 us each.
+        (closed, "rate_at_least = \"10000/s\"", 0, "reads rate at least 10000/s per 2s"),
+        (closed, "rate_at_least = \"100000/s\"", 10, "bound >= 100000/s"),
+    ] {
+        let said = judged(load, criterion);
+        assert_eq!(said.code, Some(code), "{criterion}: {}{}", said.out, said.err);
+        assert!(said.out.contains(told), "{criterion}: {}", said.out);
+        let judged = &said.json()["criteria"][1];
+        assert!(judged.get("measure").is_none() && judged["measured"]["value"].as_f64().unwrap() > 1000.0, "{judged}");
+        assert!(
+            judged["targets"].as_array().is_none_or(Vec::is_empty),
+            "it is asked of all targets together: {judged}"
+        );
+    }
+    for (criterion, remedy) in [
+        ("rate_at_least = \"0/s\"", "always holds"),
+        ("rate_at_least = \"5/s\"\nmeasure = \"service\"", "has no measure"),
+        ("throughput_at_least = \"5MiB\"", "500MiB/s"),
+        ("rate_at_least = \"5/s\"\nmean_at_most = \"1ms\"", "more than one"),
+    ] {
+        let said = judged(steady, criterion);
+        assert!(said.code == Some(3) && said.err.contains(remedy), "{criterion}: {}", said.err);
+    }
+    let typed = ["run", "random-read", "sim:flash", "--for", "4s", "--slice", "2s", "--seed", "1", "--criterion"];
+    let said = place.assay(&[&typed[..], &["reads rate at least 1000000/s", "--out", "typed"]].concat());
+    assert!(said.code == Some(10) && said.out.contains("reads rate"), "{}{}", said.out, said.err);
+    let junit = place.assay(&["export", "typed", "--to", "junit"]);
+    assert!(junit.out.contains("reads rate at least 1000000/s per 2s"), "{}", junit.out);
+}

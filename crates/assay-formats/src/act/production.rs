@@ -1,0 +1,145 @@
+//! The keys of a production profile ("Advanced Flash Device Sizing", 2018) as the profile that they are. No released ACT has
+//! these keys: what they mean beyond that text is said in `docs/sizing.md`.
+
+use super::conf::{Conf, Production};
+use super::unrunnable::Unrunnable;
+use assay_base::{Bytes, Rate, Share};
+use assay_model::act::{Pace, Storage};
+use assay_model::profile::{Flow, Kind, LargeBlocks, Part, Profile, Sizes, Sourced, Unfit};
+use assay_model::workload::{Workload, of_profile};
+
+/// Sizes that a range of records is driven by.
+const RANGE_PARTS: u64 = 64;
+
+/// The workload of a config with these keys. Its rates are for all devices together.
+pub(super) fn workload(name: &str, conf: &Conf, keys: &Production, pace: Pace) -> Result<Workload, Unrunnable> {
+    counted_already(conf, keys)?;
+    let profile = Profile { parts: vec![part(name, conf, keys)?], ..Profile::default() };
+    let mut lowered = profile.lower().map_err(|unfit| unrunnable(&unfit))?;
+    for stream in &mut lowered.streams {
+        if let Some(rate) = stream.arrival.rate() {
+            stream.arrival = pace.at(rate);
+        }
+    }
+    if conf.tomb_raider {
+        let walk = Storage {
+            read_rate: Rate::ZERO,
+            write_rate: Rate::ZERO,
+            large_block: conf.large_block,
+            tomb_raider: true,
+            tomb_raider_pause: conf.tomb_raider_sleep,
+            ..Storage::default()
+        };
+        lowered.streams.extend(walk.streams()?);
+    }
+    let mut workload = of_profile("profile", lowered);
+    workload.name = name.to_owned();
+    Ok(workload)
+}
+
+/// Storage histograms count what the cluster makes of its clients' requests.
+fn counted_already(conf: &Conf, keys: &Production) -> Result<(), Unrunnable> {
+    let refuse = |keys: &'static [&'static str], what: &str| {
+        let message = format!("the storage histograms of a cluster count {what} already");
+        Err(Unrunnable { keys, message, advice: "remove this key".to_owned() })
+    };
+    let histograms = !keys.read_over.is_empty() || !keys.write_over.is_empty();
+    match histograms {
+        true if conf.replication_factor > 1 => refuse(&["replication-factor"], "replicas"),
+        true if conf.update_pct > 0 => refuse(&["update-pct"], "the reads of updates"),
+        _ => Ok(()),
+    }
+}
+
+fn part(name: &str, conf: &Conf, keys: &Production) -> Result<Part, Unrunnable> {
+    let percent = |n: u32| Share::from_percent(u64::from(n));
+    let (reads, writes) = (u64::from(conf.read_reqs_per_sec), u64::from(conf.write_reqs_per_sec));
+    let updates = Rate::per_second(writes).scaled(u64::from(conf.update_pct), 100);
+    let reads = updates.and_then(|updates| updates.plus(Rate::per_second(reads)));
+    let writes = Rate::per_second(writes).scaled(u64::from(conf.replication_factor), 1);
+    let too_large = || Unrunnable {
+        keys: &["write-reqs-per-sec"],
+        message: "the rates are too large to be represented".to_owned(),
+        advice: "write smaller ones".to_owned(),
+    };
+    let flow = |rate: Option<Rate>, key: &str, over: &[Share], histogram: &str, position: Share| {
+        let rate = rate.ok_or_else(too_large)?;
+        let sizes = match over.is_empty() {
+            true => Sourced::new(records(conf), "record-bytes"),
+            false => Sourced::new(Sizes::LargerThan(larger_than(over)), histogram),
+        };
+        let position = if over.is_empty() { Share::WHOLE } else { position };
+        Ok::<_, Unrunnable>(Some(Flow {
+            rate: Some(Sourced::new(rate, key)),
+            sizes: Some(sizes),
+            position,
+            ..Flow::default()
+        }))
+    };
+    let per_second = |number: Option<u32>, key: &str| number.map(|n| Sourced::new(Rate::per_second(n.into()), key));
+    Ok(Part {
+        kind: Kind::Namespace,
+        name: name.to_owned(),
+        reads: flow(reads, "read-reqs-per-sec", &keys.read_over, "storage-read-histogram", keys.read_size_offset)?,
+        writes: flow(
+            writes,
+            "write-reqs-per-sec",
+            &keys.write_over,
+            "storage-write-histogram",
+            keys.write_size_offset,
+        )?,
+        large_blocks: LargeBlocks {
+            size: conf.large_block,
+            writes: per_second(keys.total_lbw_per_sec, "total-lbw-per-sec"),
+            direct_frees: per_second(keys.direct_frees, "direct-frees"),
+            reads: None,
+            defrag_below: percent(conf.defrag_lwm_pct),
+            write_scale: keys.lbw_req_offset,
+            read_scale: if conf.no_defrag_reads { Share::default() } else { keys.lbr_req_offset },
+            durable: !conf.disable_odsync,
+        },
+        commit_to_device: conf.commit_to_device,
+        commit_min: conf.commit_min_bytes,
+        compress_to: Some(percent(conf.compress_pct)),
+        ..Part::default()
+    })
+}
+
+/// Share i of the list is of what is larger than 2^i bytes.
+fn larger_than(over: &[Share]) -> Vec<(Bytes, Share)> {
+    let all = over.iter().zip(0u32..).filter_map(|(share, i)| Some((Bytes::new(1u64.checked_shl(i)?), *share)));
+    let all: Vec<(Bytes, Share)> = all.collect();
+    let first = all.iter().rposition(|(_, share)| *share >= Share::WHOLE).unwrap_or(0);
+    let zero = all.iter().position(|(_, share)| share.as_ppb() == 0).map_or(all.len(), |at| at + 1);
+    all.get(first..zero).unwrap_or_default().to_vec()
+}
+
+/// Records of one size, or evenly between two.
+fn records(conf: &Conf) -> Sizes {
+    let from = conf.record_bytes.get();
+    let to = conf.record_bytes_range_max.map_or(from, |bytes| bytes.get()).max(from);
+    let parts = RANGE_PARTS.min(to - from + 1);
+    let size = |i: u64| from + (to - from) * i / (parts - 1).max(1);
+    Sizes::Each((0..parts).map(|i| (Bytes::new(size(i)), Share::from_ppb(1_000_000_000 / parts))).collect())
+}
+
+/// The keys that a config has for those of a profile.
+fn unrunnable(unfit: &Unfit) -> Unrunnable {
+    let keys: &[&str] = match (unfit.table, unfit.key) {
+        ("reads", "position") => &["read-size-offset"],
+        ("writes", "position") => &["write-size-offset"],
+        ("reads", "larger_than") => &["storage-read-histogram", "record-bytes"],
+        ("writes", "larger_than") => &["storage-write-histogram", "record-bytes"],
+        ("reads", _) => &["read-reqs-per-sec"],
+        ("writes", _) => &["write-reqs-per-sec"],
+        (_, "size") => &["large-block-op-kbytes"],
+        (_, "write_scale") => &["lbw-req-offset"],
+        (_, "read_scale") => &["lbr-req-offset"],
+        (_, "direct_frees") => &["direct-frees"],
+        (_, "commit_min") => &["commit-min-bytes"],
+        (_, "defrag_below") => &["defrag-lwm-pct"],
+        (_, "writes") => &["total-lbw-per-sec"],
+        _ => &[],
+    };
+    Unrunnable { keys, message: unfit.what.clone(), advice: unfit.remedy.clone() }
+}

@@ -1,0 +1,62 @@
+//! Why a config that can be read cannot be run, at the line of the key that asks for it.
+
+use crate::fault::Fault;
+use assay_model::act::Impossible;
+
+/// A config that can be read and cannot be run.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Unrunnable {
+    /// The keys that ask for it, the likeliest first.
+    pub(super) keys: &'static [&'static str],
+    pub(super) message: String,
+    pub(super) advice: String,
+}
+
+impl Unrunnable {
+    /// The fault at the line of `text` that asked for it; of the text as a whole where none did.
+    pub fn fault(&self, file: &str, text: &str) -> Fault {
+        let key = |line: &str| line.split(':').next().unwrap_or_default().trim().to_owned();
+        let lines = || text.lines().zip(1usize..);
+        let asked = self.keys.iter().find_map(|wanted| lines().find(|(line, _)| key(line) == *wanted));
+        let at = match asked {
+            Some((line, number)) => {
+                let indent = line.len() - line.trim_start().len();
+                Fault::at(file, number, line, indent, key(line).len())
+            }
+            None => Fault::whole(file),
+        };
+        at.because(self.message.clone(), self.advice.clone())
+    }
+}
+
+impl std::fmt::Display for Unrunnable {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}: {}", self.message, self.advice)
+    }
+}
+
+impl From<Impossible> for Unrunnable {
+    fn from(why: Impossible) -> Unrunnable {
+        let keys: &[&str] = match why.key {
+            "record" => &["record-bytes-range-max", "record-bytes"],
+            "large_block" => &["large-block-op-kbytes"],
+            "update" => &["update-pct"],
+            "compress_to" => &["compress-pct"],
+            "commit_min" => &["commit-min-bytes"],
+            "durable" => &["disable-odsync", "commit-to-device"],
+            "replication_factor" => &["replication-factor"],
+            "defrag_below" => &["defrag-lwm-pct"],
+            _ => &["write-reqs-per-sec", "read-reqs-per-sec"],
+        };
+        let advice = match why.key {
+            "durable" => "remove disable-odsync, or commit-to-device",
+            _ => "write another value",
+        };
+        // What the model says of its own key would send the reader to one that no config has.
+        let message = match why.key {
+            "durable" => "commit-to-device needs durable writes, which disable-odsync switches off",
+            _ => why.what,
+        };
+        Unrunnable { keys, message: message.to_owned(), advice: advice.to_owned() }
+    }
+}

@@ -1,0 +1,380 @@
+//! Namespaces: what their histograms and the server's log say of them, held against each other and against iostat.
+
+use super::super::findings::{Blocks, Counter, DriveSeen, Findings, Histogram, Place, Unit};
+use super::super::tolerance::{TOLERANCE, apart};
+use super::against::Held;
+use super::assembled::Assembled;
+use super::figures::{drive, drive_of, places, rate, rounded, said, share};
+use super::nodes::Nodes;
+use assay_base::{Bytes, Share, Span};
+use assay_model::profile::{Flow, Kind, LargeBlocks, Part, Sizes, Sourced};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Rounding to hundredths makes neighbouring shares rise by as much.
+const ROUNDING: f64 = 0.015;
+
+/// All namespaces of all nodes.
+pub(super) fn all(found: &Findings, nodes: &Nodes, out: &mut Assembled) {
+    for node in nodes.all() {
+        let seen = Seen { found, nodes, node: &node };
+        let namespaces = seen.namespaces();
+        for namespace in &namespaces {
+            let part = Namespace { seen: &seen, name: namespace, out }.part();
+            out.profile.parts.push(part);
+        }
+        if !namespaces.is_empty() {
+            drives(&seen, out);
+        }
+    }
+    if out.profile.parts.is_empty() {
+        out.missing("every namespace", "scripts/collect, on a node of the cluster");
+    }
+}
+
+/// What was found of one node.
+struct Seen<'a> {
+    found: &'a Findings,
+    nodes: &'a Nodes,
+    node: &'a str,
+}
+
+impl<'a> Seen<'a> {
+    fn histograms(&self) -> impl Iterator<Item = &'a Histogram> {
+        let (nodes, node) = (self.nodes, self.node);
+        self.found.histograms.iter().filter(move |one| nodes.get(one.place.file) == node)
+    }
+
+    fn blocks(&self) -> impl Iterator<Item = (&'a str, &'a str, &'a Blocks)> {
+        let (nodes, node) = (self.nodes, self.node);
+        let here = self.found.blocks.iter().filter(move |((file, ..), _)| nodes.get(*file) == node);
+        here.map(|((_, namespace, device), blocks)| (namespace.as_str(), device.as_str(), blocks))
+    }
+
+    fn namespaces(&self) -> BTreeSet<String> {
+        let relevant =
+            |one: &&Histogram| ["device-read-size", "device-write-size", "read", "write"].contains(&one.name.as_str());
+        let of_histograms = self.histograms().filter(relevant).map(|one| one.namespace.clone());
+        of_histograms.chain(self.blocks().map(|(namespace, ..)| namespace.to_owned())).collect()
+    }
+
+    /// iostat's figures of a drive, over all files of the node.
+    fn drive(&self, name: &str) -> Option<&'a DriveSeen> {
+        let here = |(file, device): &(u16, String)| self.nodes.get(*file) == self.node && device == name;
+        self.found
+            .drives
+            .iter()
+            .filter(|(key, seen)| here(key) && seen.reports > 0)
+            .map(|(_, seen)| seen)
+            .max_by_key(|seen| seen.reports)
+    }
+}
+
+/// The counters of one kind over the devices and files of a namespace.
+struct Sum {
+    rate: f64,
+    place: Place,
+    how: String,
+}
+
+struct Namespace<'a, 'b> {
+    seen: &'a Seen<'a>,
+    name: &'a str,
+    out: &'b mut Assembled,
+}
+
+impl Namespace<'_, '_> {
+    fn part(mut self) -> Part {
+        let drives = self.drives();
+        let reads = self.flow("device-read-size");
+        let writes = self.flow("device-write-size");
+        let large_blocks = self.blocks(&drives);
+        Part {
+            kind: Kind::Namespace,
+            name: if self.name.is_empty() { "namespace".to_owned() } else { self.name.to_owned() },
+            node: self.seen.node.to_owned(),
+            drives,
+            reads,
+            writes,
+            large_blocks,
+            reads_over: self.clients("read"),
+            writes_over: self.clients("write"),
+            ..Part::default()
+        }
+    }
+
+    fn called(&self, name: &str) -> String {
+        if self.name.is_empty() { name.to_owned() } else { format!("{{{}}}-{name}", self.name) }
+    }
+
+    fn at_node(&self) -> String {
+        if self.seen.node.is_empty() { String::new() } else { format!(" of {}", self.seen.node) }
+    }
+
+    fn drives(&mut self) -> Vec<String> {
+        let mine = self.seen.blocks().filter(|(namespace, ..)| *namespace == self.name);
+        let drives: BTreeSet<String> = mine.map(|(_, device, _)| drive_of(device)).collect();
+        if drives.is_empty() {
+            let (what, command) = (
+                format!("the drives of namespace {}{}", self.name, self.at_node()),
+                "grep drv_ssd /var/log/aerospike/aerospike.log".to_owned(),
+            );
+            self.out.missing(what, command);
+        }
+        drives.into_iter().collect()
+    }
+
+    /// The best histogram of that name; others that do not fit it are told.
+    fn histogram(&mut self, name: &str, unit: Unit) -> Option<Histogram> {
+        let mut all: Vec<&Histogram> = self
+            .seen
+            .histograms()
+            .filter(|one| one.namespace == self.name && one.name == name && one.unit == unit)
+            .collect();
+        all.sort_by_key(|one| (one.source, one.rate.is_none()));
+        let (best, others) = all.split_first()?;
+        for other in others {
+            if let (Some(a), Some(b)) = (best.rate, other.rate)
+                && apart(a, b)
+            {
+                let what = format!(
+                    "{}: {} by {}, {} by {}; the first is used",
+                    self.called(name),
+                    said(a),
+                    best.how,
+                    said(b),
+                    other.how
+                );
+                self.out.contradiction(what, places(self.seen.found, &[best.place, other.place]));
+            }
+        }
+        let rising = best.over.windows(2).find(|pair| pair[1].1 > pair[0].1 + ROUNDING);
+        if let Some([(smaller, a), (larger, b)]) = rising.map(|pair| [pair[0], pair[1]]) {
+            let what = format!(
+                "{}: {b}% are over {larger}, but only {a}% are over {smaller}: shares over growing thresholds cannot rise",
+                self.called(name)
+            );
+            let place = self.seen.found.named(best.place);
+            let column = |value: u64| best.over.iter().position(|(threshold, _)| *threshold == value).unwrap_or(0) + 1;
+            self.out.contradiction(
+                what,
+                vec![format!("{place}, share {}", column(smaller)), format!("{place}, share {}", column(larger))],
+            );
+        }
+        let outside = best.over.iter().find(|(_, share)| !(0.0..=100.0).contains(share));
+        if let Some((threshold, share)) = outside {
+            let what = format!("{}: {share}% over {threshold} is no share", self.called(name));
+            self.out.contradiction(what, places(self.seen.found, &[best.place]));
+        }
+        Some((*best).clone())
+    }
+
+    fn source(&self, histogram: &Histogram) -> String {
+        format!("{}, {}", self.seen.found.named(histogram.place), histogram.how)
+    }
+
+    /// Reads or writes of the storage layer.
+    fn flow(&mut self, name: &str) -> Option<Flow> {
+        let called = self.called(name);
+        let Some(histogram) = self.histogram(name, Unit::Bytes) else {
+            let command = format!(
+                "asinfo -v 'set-config:context=namespace;id={};enable-benchmarks-storage=true', then after the peak: \
+                 asloglatency -f -3000 -t 500 -n 26 -e 1 -h {called} -l /var/log/aerospike/aerospike.log",
+                self.name
+            );
+            self.out.missing(format!("{called}{}: sizes and operations per second", self.at_node()), command);
+            return None;
+        };
+        let source = self.source(&histogram);
+        if histogram.rate.is_none() {
+            let command =
+                format!("asloglatency -f -3000 -t 500 -n 26 -e 1 -h {called} -l /var/log/aerospike/aerospike.log");
+            self.out.missing(
+                format!("{called}{}: operations per second (the log has a single dump of it)", self.at_node()),
+                command,
+            );
+        }
+        if histogram.over.last().is_some_and(|(_, share)| *share > 0.0) {
+            let command =
+                format!("asloglatency -f -3000 -t 500 -n 26 -e 1 -h {called} -l /var/log/aerospike/aerospike.log");
+            self.out.missing(
+                format!("{called}{}: its largest sizes, the table has too few columns", self.at_node()),
+                command,
+            );
+        }
+        let lines = shares(&histogram.over).into_iter().map(|(size, share)| (Bytes::new(size), share)).collect();
+        Some(Flow {
+            rate: histogram.rate.and_then(rounded).map(|rate| Sourced::new(rate, source.clone())),
+            sizes: Some(Sourced::new(Sizes::LargerThan(lines), source)),
+            ..Flow::default()
+        })
+    }
+
+    /// What clients waited.
+    fn clients(&mut self, name: &str) -> Option<Sourced<Vec<(Span, Share)>>> {
+        let histogram = self.histogram(name, Unit::Microseconds)?;
+        let source = self.source(&histogram);
+        let over = histogram.over.iter().map(|&(micros, over)| (Span::from_us(micros), share(over)));
+        // One line of zero says that nothing is longer.
+        let zero = histogram.over.iter().position(|(_, over)| *over <= 0.0).map_or(usize::MAX, |at| at + 1);
+        Some(Sourced::new(over.take(zero).collect(), source))
+    }
+
+    /// The rate of one counter over all devices, with what does not fit.
+    fn sum(&mut self, counter: &'static str) -> Option<Sum> {
+        let mut devices = BTreeMap::<String, Vec<&Counter>>::new();
+        for (namespace, device, blocks) in self.seen.blocks() {
+            if let Some(found) = blocks.get(counter).filter(|_| namespace == self.name) {
+                devices.entry(device.to_owned()).or_default().push(found);
+            }
+        }
+        let mut sum = 0.0;
+        let (mut first, mut seconds, mut printed) = (None, 0, 0);
+        for (device, counters) in &devices {
+            let counted: u64 = counters.iter().map(|one| one.counted).sum();
+            let passed: u64 = counters.iter().map(|one| one.seconds).sum();
+            let of_printed: f64 = counters.iter().map(|one| one.printed.mean * one.printed.count as f64).sum();
+            let lines: u64 = counters.iter().map(|one| one.printed.count).sum();
+            let mean = if lines > 0 { of_printed / lines as f64 } else { 0.0 };
+            let rate = if passed > 0 { counted as f64 / passed as f64 } else { mean };
+            if passed > 0 && apart(rate, mean) && (rate - mean).abs() > 1.0 {
+                let what = format!(
+                    "{counter} of {device}: its counter grows by {}, the lines print {} in the mean; the counter is used",
+                    said(rate),
+                    said(mean)
+                );
+                let (a, b) = (counters[0].first, counters[counters.len() - 1].last);
+                self.out.contradiction(what, places(self.seen.found, &[a, b]));
+            }
+            sum += rate;
+            first = first.or(Some(counters[0].first));
+            seconds = seconds.max(passed);
+            printed += lines;
+        }
+        let on = if devices.len() == 1 { String::new() } else { format!(" of {} devices", devices.len()) };
+        let how = match seconds {
+            0 if printed == devices.len() as u64 => format!("drv_ssd{on}, as printed"),
+            0 => format!("drv_ssd{on}, as printed in {printed} lines"),
+            seconds => format!("drv_ssd{on}, by its counters over {seconds} s"),
+        };
+        Some(Sum { rate: sum, place: first?, how })
+    }
+
+    fn sourced(&self, sum: &Option<Sum>) -> Option<Sourced<assay_base::Rate>> {
+        let sum = sum.as_ref()?;
+        let source = format!("{}, {}", self.seen.found.named(sum.place), sum.how);
+        Some(Sourced::new(rate((sum.rate * 100.0).round() / 100.0)?, source))
+    }
+
+    fn blocks(&mut self, drives: &[String]) -> LargeBlocks {
+        let (writes, reads) = (self.sum("write"), self.sum("defrag-read"));
+        let frees = self.sum("direct-frees");
+        let log = "/var/log/aerospike/aerospike.log";
+        if writes.is_none() {
+            self.out.missing(
+                format!("large blocks written by namespace {}{}", self.name, self.at_node()),
+                format!("grep drv_ssd {log}"),
+            );
+        }
+        if writes.is_some() && frees.is_none() {
+            self.out.missing(
+                format!("large blocks of namespace {}{} that are freed directly", self.name, self.at_node()),
+                format!("asinfo -v 'log-set:id=0;drv_ssd=detail', and after some minutes: grep drv_ssd {log}; then drv_ssd=info"),
+            );
+        }
+        if let (Some(writes), Some(reads), Some(frees)) = (&writes, &reads, &frees)
+            && apart(writes.rate, reads.rate + frees.rate)
+        {
+            let what = format!(
+                "namespace {}: {} large blocks are written, but {} are read by defragmentation and {} freed directly: it was not in a steady state",
+                self.name,
+                said(writes.rate),
+                said(reads.rate),
+                said(frees.rate)
+            );
+            self.out.contradiction(what, places(self.seen.found, &[writes.place, reads.place, frees.place]));
+        }
+        let size = self.block_size(drives);
+        LargeBlocks {
+            size,
+            writes: self.sourced(&writes),
+            direct_frees: self.sourced(&frees),
+            reads: self.sourced(&reads),
+            ..LargeBlocks::default()
+        }
+    }
+
+    /// The large block's size: what iostat's bytes are for each block that any namespace writes to these drives.
+    fn block_size(&mut self, drives: &[String]) -> Bytes {
+        let usual = LargeBlocks::default().size;
+        let kib: Option<f64> = drives.iter().map(|drive| self.seen.drive(drive)?.mean("wkB/s")).sum();
+        let on_them = self.seen.blocks().filter(|(_, device, _)| drives.contains(&drive_of(device)));
+        // A device that two files show counts once.
+        let each: BTreeMap<(&str, &str), f64> = on_them
+            .filter_map(|(namespace, device, blocks)| Some(((namespace, device), blocks.get("write")?.rate()?)))
+            .collect();
+        let blocks: f64 = each.values().sum();
+        let near = kib.filter(|_| blocks > 0.0).and_then(|kib| {
+            let bytes = kib * 1024.0 / blocks;
+            (9..=23).map(|i| 1u64 << i).find(|size| (bytes / *size as f64 - 1.0).abs() <= TOLERANCE)
+        });
+        near.map_or_else(
+            || {
+                self.out.missing(
+                    format!("the size of large blocks of namespace {}{}; {usual} is assumed", self.name, self.at_node()),
+                    format!("asinfo -v 'get-config:context=namespace;id={}' | tr ';' '\\n' | grep -E 'write-block-size|flush-size'", self.name),
+                );
+                usual
+            },
+            Bytes::new,
+        )
+    }
+}
+
+/// From the last threshold that everything is over to the first that nothing is over.
+fn shares(over: &[(u64, f64)]) -> Vec<(u64, Share)> {
+    let first = over.iter().rposition(|(_, share)| *share >= 100.0 - 1e-9).unwrap_or(0);
+    let zero = over.iter().position(|(_, share)| *share <= 0.0).map_or(over.len(), |at| at + 1);
+    let mut least = f64::INFINITY;
+    let lines = over.get(first..zero.max(first + 1).min(over.len())).unwrap_or_default();
+    lines
+        .iter()
+        .map(|&(size, of)| {
+            // Rounding is taken back; a real rise stays, and is refused when the profile is read.
+            let of = if of <= least + ROUNDING { of.min(least) } else { of };
+            least = of;
+            (size, share(of))
+        })
+        .collect()
+}
+
+/// Production's drives, held against what the namespaces on them do.
+fn drives(seen: &Seen<'_>, out: &mut Assembled) {
+    let mut used = BTreeMap::<String, Vec<Part>>::new();
+    for part in out.profile.parts.iter().filter(|part| part.node == seen.node) {
+        part.drives.iter().for_each(|drive| used.entry(drive.clone()).or_default().push(part.clone()));
+    }
+    let names: BTreeSet<String> = match used.is_empty() {
+        false => used.keys().cloned().collect(),
+        true => {
+            let active = seen.found.drives.iter().filter(|((file, _), drive)| {
+                let moved = drive.mean("r/s").unwrap_or(0.0) + drive.mean("w/s").unwrap_or(0.0);
+                seen.nodes.get(*file) == seen.node && moved > 0.0
+            });
+            active.map(|((_, name), _)| drive_of(name)).collect()
+        }
+    };
+    for name in names {
+        let Some(found) = seen.drive(&name) else {
+            let at = if seen.node.is_empty() { String::new() } else { format!(" on {}", seen.node) };
+            out.missing(
+                format!("iostat of {name}{at}: what the load is to be fitted to"),
+                format!("iostat -x {name} 10 60"),
+            );
+            continue;
+        };
+        if let Some(parts) = used.get(&name) {
+            Held { drive: found, parts, name: &name, place: seen.found.named(found.first) }.all(out);
+        }
+        out.profile.drives.push(drive(seen.found, seen.node, &name, found));
+    }
+}

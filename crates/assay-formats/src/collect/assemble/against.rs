@@ -1,0 +1,96 @@
+//! What the namespaces on a drive do by the server's account, held against what iostat counted there.
+
+use super::super::findings::DriveSeen;
+use super::super::tolerance::{TOLERANCE, apart};
+use super::assembled::Assembled;
+use super::figures::said;
+use assay_base::{Rate, Share};
+use assay_model::profile::{Flow, Part, Sourced};
+
+/// A drive and the parts on it.
+pub(super) struct Held<'a> {
+    pub drive: &'a DriveSeen,
+    pub parts: &'a [Part],
+    pub name: &'a str,
+    /// Where iostat's figures stand.
+    pub place: String,
+}
+
+/// A drive's part of a rate.
+fn share_of(rate: &Option<Sourced<Rate>>, part: &Part) -> Option<f64> {
+    Some(rate.as_ref()?.value.as_f64() / part.drives.len().max(1) as f64)
+}
+
+fn reads(part: &Part) -> Option<f64> {
+    share_of(&part.reads.as_ref()?.rate, part)
+}
+
+fn blocks_read(part: &Part) -> Option<f64> {
+    share_of(&part.large_blocks.reads, part)
+}
+
+/// Bytes a second of the records that a part reads, with their sizes at `position`.
+fn bytes(part: &Part, position: Share) -> Option<f64> {
+    let Flow { sizes, .. } = part.reads.as_ref()?;
+    let sizes = &sizes.as_ref()?.value;
+    sizes.unfit().is_none().then_some(reads(part)? * sizes.points(position).mean())
+}
+
+impl Held<'_> {
+    /// All that does not fit.
+    pub(super) fn all(&self, out: &mut Assembled) {
+        self.blocks_written(out);
+        self.operations_read(out);
+        self.bytes_read(out);
+    }
+
+    /// The sum over the parts; `None` where one of them does not know.
+    fn sum(&self, of: impl Fn(&Part) -> Option<f64>) -> Option<f64> {
+        self.parts.iter().map(of).sum()
+    }
+
+    fn places(&self, of: impl Fn(&Part) -> Option<String>) -> Vec<String> {
+        self.parts.iter().filter_map(of).chain([self.place.clone()]).collect()
+    }
+
+    fn blocks_written(&self, out: &mut Assembled) {
+        let blocks_alone = self.parts.iter().all(|part| !part.commit_to_device);
+        let written = self.sum(|part| share_of(&part.large_blocks.writes, part)).filter(|_| blocks_alone);
+        let (Some(written), Some(seen)) = (written, self.drive.mean("w/s")) else { return };
+        if apart(written, seen) {
+            let name = self.name;
+            let (written, seen) = (said(written), said(seen));
+            let what = format!("{name}: {written} large blocks are written by the server's log, iostat has {seen}");
+            out.contradiction(what, self.places(|part| Some(part.large_blocks.writes.as_ref()?.source.clone())));
+        }
+    }
+
+    fn operations_read(&self, out: &mut Assembled) {
+        let (records, blocks) = (self.sum(reads), self.sum(blocks_read));
+        let (Some(records), Some(blocks), Some(seen)) = (records, blocks, self.drive.mean("r/s")) else { return };
+        if apart(records + blocks, seen) {
+            let (records, blocks, seen, name) = (said(records), said(blocks), said(seen), self.name);
+            let what = format!(
+                "{name}: {records} records and {blocks} large blocks are read by the server's account, iostat has {seen}"
+            );
+            out.contradiction(what, self.places(|part| Some(part.reads.as_ref()?.rate.as_ref()?.source.clone())));
+        }
+    }
+
+    /// Wherever in their buckets sizes lie, what iostat read must lie between the least and the most that they allow.
+    fn bytes_read(&self, out: &mut Assembled) {
+        let at = |percent| self.sum(|part| bytes(part, Share::from_percent(percent)));
+        let blocks = self.sum(|part| Some(blocks_read(part)? * part.large_blocks.size.get() as f64));
+        let (Some(least), Some(most), Some(blocks)) = (at(100), at(200), blocks) else { return };
+        let Some(seen) = self.drive.mean("rkB/s").map(|kib| kib * 1024.0) else { return };
+        let (least, most) = (least + blocks, most + blocks);
+        if seen < least * (1.0 - TOLERANCE) || seen > most * (1.0 + TOLERANCE) {
+            let mib = |bytes: f64| format!("{:.1} MiB/s", bytes / 1_048_576.0);
+            let (name, seen, least, most) = (self.name, mib(seen), mib(least), mib(most));
+            let what = format!(
+                "{name}: iostat reads {seen}, but records of these sizes and large blocks are {least} to {most}"
+            );
+            out.contradiction(what, self.places(|part| Some(part.reads.as_ref()?.sizes.as_ref()?.source.clone())));
+        }
+    }
+}

@@ -1,0 +1,225 @@
+//! Any application, by what reaches its drives: rates and sizes of traces, means of iostat.
+
+use super::super::findings::{DriveSeen, Findings, Trace, TraceSide, WINDOWS};
+use super::super::tolerance::apart;
+use super::assembled::Assembled;
+use super::figures::{drive, drive_of, places, rounded, said, share};
+use super::nodes::Nodes;
+use assay_base::{Bytes, Share, Span};
+use assay_model::profile::{Flow, Habits, Kind, Part, Sizes, Sourced};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Most sizes of a flow in a profile; rarer ones count as the next larger one.
+const SIZES_MAX: usize = 64;
+/// Windows that must have been counted for an index to mean something.
+const LEAST_WINDOWS: u64 = 10;
+/// blktrace's events in the order in which they say what the drive is asked: issued, queued, completed.
+const ACTIONS: [(&str, &str); 4] = [("D", "issued to the drive"), ("Q", "queued"), ("C", "completed"), ("", "")];
+
+/// What is known of one drive.
+#[derive(Default)]
+struct Known<'a> {
+    trace: Option<(&'a Trace, &'static str)>,
+    iostat: Option<&'a DriveSeen>,
+}
+
+/// Each drive as an application.
+pub(super) fn all(found: &Findings, nodes: &Nodes, out: &mut Assembled) {
+    let mut all = BTreeMap::<(String, String), Known<'_>>::new();
+    for (action, words) in ACTIONS {
+        for trace in &found.traces {
+            if trace.action == action && trace.reads.operations + trace.writes.operations > 0 {
+                let known = all.entry((nodes.get(trace.file).to_owned(), trace.device.clone())).or_default();
+                known.trace.get_or_insert((trace, words));
+            }
+        }
+    }
+    let names: BTreeSet<(u16, &str)> = found.drives.keys().map(|(file, name)| (*file, name.as_str())).collect();
+    for ((file, device), seen) in &found.drives {
+        let moved = seen.mean("r/s").unwrap_or(0.0) + seen.mean("w/s").unwrap_or(0.0);
+        // The disk of a partition counts what its partitions do.
+        let within = drive_of(device) != *device && names.contains(&(*file, drive_of(device).as_str()));
+        if seen.reports > 0 && moved > 0.0 && !within {
+            let known = all.entry((nodes.get(*file).to_owned(), device.clone())).or_default();
+            known.iostat.get_or_insert(seen);
+        }
+    }
+    for ((node, name), known) in &all {
+        let part = part(found, node, name, known, out);
+        out.profile.parts.push(part);
+        if let Some(seen) = known.iostat {
+            out.profile.drives.push(drive(found, node, name, seen));
+        } else {
+            out.missing(
+                format!("iostat of {name}: what the load is to be fitted to"),
+                format!("iostat -x -t {name} 10 60"),
+            );
+        }
+    }
+    if all.is_empty() {
+        out.missing("every drive that does something", "iostat -x -t 10 60, under load");
+    }
+}
+
+fn part(found: &Findings, node: &str, name: &str, known: &Known<'_>, out: &mut Assembled) -> Part {
+    let flow =
+        |column: &'static str, bytes: &'static str, side: fn(&Trace) -> &TraceSide, what, out: &mut Assembled| {
+            let hours = known.iostat.and_then(|seen| hours(found, seen));
+            let traced = known.trace.filter(|(trace, _)| side(trace).operations > 0);
+            let mut flow = match traced {
+                Some((trace, words)) => Some(of_trace(found, trace, side(trace), words)),
+                None => known.iostat.and_then(|seen| of_iostat(found, seen, column, bytes)),
+            }?;
+            if let (Some((trace, _)), Some(seen)) = (traced, known.iostat) {
+                against(found, name, what, (trace, &mut flow), (seen, column), out);
+            }
+            flow.habits.hours = if what == "reads" { hours } else { None };
+            if traced.is_none() {
+                out.missing(
+                    format!("{name}: sizes, addresses and bursts of its {what}; iostat has only the mean size"),
+                    format!("blktrace -d /dev/{name} -w 60 -o - | blkparse -i - > trace.txt"),
+                );
+            }
+            Some(flow)
+        };
+    let reads = flow("r/s", "rkB/s", |trace| &trace.reads, "reads", out);
+    let writes = flow("w/s", "wkB/s", |trace| &trace.writes, "writes", out);
+    if known.iostat.is_none_or(|seen| hours(found, seen).is_none()) {
+        out.missing(format!("{name}: the mix over the hours of the day"), format!("iostat -x -t {name} 60 1440"));
+    }
+    Part {
+        kind: Kind::Application,
+        name: name.to_owned(),
+        node: node.to_owned(),
+        drives: vec![name.to_owned()],
+        reads,
+        writes,
+        ..Part::default()
+    }
+}
+
+/// The rate of a trace against iostat's; a trace without times takes iostat's.
+fn against(
+    found: &Findings,
+    name: &str,
+    what: &str,
+    (trace, flow): (&Trace, &mut Flow),
+    (seen, column): (&DriveSeen, &'static str),
+    out: &mut Assembled,
+) {
+    let Some(mean) = seen.mean(column) else { return };
+    match &flow.rate {
+        None => {
+            let source = format!("{}, iostat, mean of {} reports", found.named(seen.first), seen.reports);
+            flow.rate = rounded(mean).map(|rate| Sourced::new(rate, source));
+        }
+        Some(rate) if apart(rate.value.as_f64(), mean) => {
+            let what = format!(
+                "{name}: {} {what} by the trace, {} by iostat; the trace is used",
+                said(rate.value.as_f64()),
+                said(mean)
+            );
+            out.contradiction(what, places(found, &[trace.first, seen.first]));
+        }
+        Some(_) => {}
+    }
+}
+
+fn of_iostat(found: &Findings, seen: &DriveSeen, column: &'static str, bytes: &'static str) -> Option<Flow> {
+    let (rate, kib) = (seen.mean(column)?, seen.mean(bytes)?);
+    if rate <= 0.0 {
+        return None;
+    }
+    let source = format!("{}, iostat, mean of {} reports", found.named(seen.first), seen.reports);
+    // In whole sectors, as drives are asked.
+    let mean = ((kib * 1024.0 / rate / 512.0).round() as u64).clamp(1, 1 << 17) * 512;
+    Some(Flow {
+        rate: rounded(rate).map(|rate| Sourced::new(rate, source.clone())),
+        sizes: Some(Sourced::new(
+            Sizes::Each(vec![(Bytes::new(mean), Share::WHOLE)]),
+            format!("{source}, the mean size"),
+        )),
+        ..Flow::default()
+    })
+}
+
+fn of_trace(found: &Findings, trace: &Trace, side: &TraceSide, words: &str) -> Flow {
+    let words = if words.is_empty() { String::new() } else { format!(" {words}") };
+    let source = format!("{}, {} operations{words}", found.named(trace.first), side.operations);
+    let seconds = trace.covered as f64 / 1e9;
+    let rate = (trace.covered > 0).then(|| rounded(side.operations as f64 / seconds)).flatten();
+    let (lines, rarer) = sizes(side);
+    let of_sizes = if rarer > 0 {
+        format!("{source}; {rarer} rarer sizes are counted as the next larger one")
+    } else {
+        source.clone()
+    };
+    let timed = trace.covered > 0;
+    let index = |i: usize| {
+        let counts = &side.habits.counts[i];
+        let index = counts.dispersion().filter(|_| counts.count >= LEAST_WINDOWS)?;
+        Some((Span::from_ns(WINDOWS[i]), (index * 100.0).round() / 100.0))
+    };
+    let dispersion: Vec<(Span, f64)> = (0..WINDOWS.len()).filter_map(index).filter(|_| timed).collect();
+    let fit = side.skew.fit().filter(|_| side.addressed > 0);
+    let of_fit = fit.map(|fit| format!("{source}; {} zones of {}", fit.zones, Bytes::new(fit.zone)));
+    let of_fit = of_fit.unwrap_or_default();
+    Flow {
+        rate: rate.map(|rate| Sourced::new(rate, format!("{source} in {seconds:.1} s"))),
+        sizes: Some(Sourced::new(Sizes::Each(lines), of_sizes)),
+        durable: side.durable * 2 > side.operations,
+        habits: Habits {
+            sequential: (side.addressed > 1)
+                .then(|| Sourced::new(share(percent(side.sequential, side.addressed)), source.clone())),
+            zipf: fit.map(|fit| Sourced::new((fit.zipf, share((fit.error * 1000.0).round() / 10.0)), of_fit.clone())),
+            hot_zones: fit.map(|fit| {
+                let of = |part: f64| share((part * 1000.0).round() / 10.0);
+                let zones =
+                    vec![(Share::from_percent(1), of(fit.busiest.0)), (Share::from_percent(10), of(fit.busiest.1))];
+                Sourced::new(zones, of_fit)
+            }),
+            dispersion: (!dispersion.is_empty())
+                .then(|| Sourced::new(dispersion, format!("{source}, variance by mean"))),
+            hours: None,
+        },
+        ..Flow::default()
+    }
+}
+
+fn percent(part: u64, whole: u64) -> f64 {
+    (1000.0 * part as f64 / whole.max(1) as f64).round() / 10.0
+}
+
+/// Sizes with their shares, and how many sizes were too rare for a line of their own.
+fn sizes(side: &TraceSide) -> (Vec<(Bytes, Share)>, usize) {
+    let mut counts: Vec<u64> = side.sizes.values().copied().collect();
+    counts.sort_unstable_by_key(|&count| std::cmp::Reverse(count));
+    let least = counts.get(SIZES_MAX - 1).copied().unwrap_or(0);
+    let largest = side.sizes.last_key_value().map(|(size, _)| *size);
+    let (mut lines, mut carried, mut rarer) = (Vec::new(), 0u64, 0);
+    for (&size, &count) in &side.sizes {
+        let room = lines.len() + 1 < SIZES_MAX;
+        if Some(size) == largest || count >= least.max(1) && room {
+            lines.push((Bytes::new(size), count + std::mem::take(&mut carried)));
+        } else {
+            (carried, rarer) = (carried + count, rarer + 1);
+        }
+    }
+    let total: u64 = side.sizes.values().sum();
+    let of = |count: u64| Share::from_ppb((u128::from(count) * 1_000_000_000 / u128::from(total.max(1))) as u64);
+    (lines.into_iter().map(|(size, count)| (size, of(count))).collect(), rarer)
+}
+
+/// Operations per second in the hours of the day.
+fn hours(found: &Findings, seen: &DriveSeen) -> Option<Sourced<Vec<f64>>> {
+    let known = seen.hours.iter().filter(|hour| hour.count > 0).count();
+    if known == 0 {
+        return None;
+    }
+    let hours = seen.hours.iter().map(|hour| hour.mean().map_or(-1.0, |mean| (mean * 10.0).round() / 10.0)).collect();
+    let source = format!(
+        "{}, iostat, reads and writes per second in {known} hours of the day, -1 where unknown",
+        found.named(seen.first)
+    );
+    Some(Sourced::new(hours, source))
+}

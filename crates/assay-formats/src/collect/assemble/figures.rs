@@ -1,0 +1,112 @@
+//! Figures as a profile has them, and as sentences say them.
+
+use super::super::findings::{DriveSeen, Findings, Place};
+use assay_base::{Bytes, Rate, Share, Span};
+use assay_model::profile::{Drive, Sourced};
+
+/// A rate of a millionth of an operation a second is as exact as any source is.
+pub(super) fn rate(value: f64) -> Option<Rate> {
+    let millionths = (value * 1e6).round();
+    (millionths.is_finite() && (0.0..1e18).contains(&millionths)).then_some(())?;
+    Rate::ratio(millionths as u128, 1_000_000)
+}
+
+/// A rate that was computed, in hundredths.
+pub(super) fn rounded(value: f64) -> Option<Rate> {
+    rate((value * 100.0).round() / 100.0)
+}
+
+pub(super) fn share(part: f64) -> Share {
+    // A ten-thousandth of a percent is finer than any source is.
+    Share::from_ppb((part.clamp(0.0, 100.0) * 1e4).round() as u64 * 1000)
+}
+
+/// The drive that a device is on: the disk of a partition, without its directory.
+pub(super) fn drive_of(device: &str) -> String {
+    let name = device.rsplit('/').next().unwrap_or(device);
+    let digits = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+    // nvme0n1p2, mmcblk0p1
+    if let Some((disk, partition)) = name.rsplit_once('p')
+        && digits(partition)
+        && disk.ends_with(|c: char| c.is_ascii_digit())
+        && ["nvme", "mmcblk", "loop", "md", "nbd"].iter().any(|kind| disk.starts_with(kind))
+    {
+        return disk.to_owned();
+    }
+    let disk = name.trim_end_matches(|c: char| c.is_ascii_digit());
+    let lettered = ["sd", "vd", "xvd", "hd"].iter().any(|kind| {
+        disk.strip_prefix(kind)
+            .is_some_and(|rest| !rest.is_empty() && rest.bytes().all(|byte| byte.is_ascii_lowercase()))
+    });
+    if lettered { disk.to_owned() } else { name.to_owned() }
+}
+
+/// A drive as iostat shows it.
+pub(super) fn drive(found: &Findings, node: &str, name: &str, seen: &DriveSeen) -> Drive {
+    let reports = if seen.reports == 1 { "1 report".to_owned() } else { format!("mean of {} reports", seen.reports) };
+    let source = format!("{}, iostat, {reports}", found.named(seen.first));
+    let sourced = |column: &str| seen.mean(column);
+    let bytes = |column: &str| {
+        let bytes = sourced(column)? * 1024.0;
+        // In quarters of a KiB, so that it is read as iostat prints it.
+        let bytes = if bytes < 1e6 { bytes.round() } else { (bytes / 256.0).round() * 256.0 };
+        (bytes < 1e18).then(|| Sourced::new(Bytes::new(bytes as u64), source.clone()))
+    };
+    let each = |column: &str| Some(Sourced::new(rounded(sourced(column)?)?, source.clone()));
+    let wait = |column: &str| {
+        let micros = (sourced(column)? * 1000.0).round();
+        (0.0..1e15).contains(&micros).then(|| Sourced::new(Span::from_us(micros as u64), source.clone()))
+    };
+    let deviation = |column: &str| {
+        let deviation = seen.columns.get(column)?.deviation()?;
+        Some(Sourced::new(share((deviation * 1000.0).round() / 10.0), source.clone()))
+    };
+    Drive {
+        node: node.to_owned(),
+        name: name.to_owned(),
+        reads: each("r/s"),
+        writes: each("w/s"),
+        read_bytes: bytes("rkB/s"),
+        write_bytes: bytes("wkB/s"),
+        read_await: wait("r_await"),
+        write_await: wait("w_await"),
+        reads_deviation: deviation("r/s"),
+        writes_deviation: deviation("w/s"),
+        reports: seen.reports,
+    }
+}
+
+/// `~1543.2/s` for a sentence.
+pub(super) fn said(value: f64) -> String {
+    let text = format!("{value:.1}");
+    format!("{}/s", text.trim_end_matches('0').trim_end_matches('.'))
+}
+
+pub(super) fn places(found: &Findings, all: &[Place]) -> Vec<String> {
+    let mut places: Vec<String> = all.iter().map(|place| found.named(*place)).collect();
+    places.dedup();
+    places
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn drives_of_devices() {
+        for (device, drive) in [
+            ("/dev/nvme0n1", "nvme0n1"),
+            ("/dev/nvme0n1p2", "nvme0n1"),
+            ("/dev/sdb1", "sdb"),
+            ("sda", "sda"),
+            ("/dev/xvdca2", "xvdca"),
+            ("/dev/mapper/data1", "data1"),
+            ("dm-3", "dm-3"),
+            ("/opt/aerospike/data/bar.dat", "bar.dat"),
+            ("md127", "md127"),
+            ("", ""),
+        ] {
+            assert_eq!(drive_of(device), drive, "{device}");
+        }
+    }
+}

@@ -1,0 +1,289 @@
+//! What the readers found, each number with its place. Nothing is decided here: that is [`super::assemble`]'s.
+
+use super::moments::Moments;
+use super::skew::Skew;
+use std::collections::BTreeMap;
+
+/// Most remarks that are kept; the others are counted.
+const REMARKS_MAX: usize = 200;
+/// Most names of one kind (devices, histograms) in all files.
+pub(super) const NAMES_MAX: usize = 4096;
+
+/// Where something stands.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
+pub struct Place {
+    /// Index of the file.
+    pub file: u16,
+    /// Line, counted from 1; 0 where the file as a whole is meant.
+    pub line: u64,
+}
+
+/// What was left out or is odd.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Remark {
+    /// Where.
+    pub place: Place,
+    /// A sentence without its full stop.
+    pub text: String,
+}
+
+/// A value and its place.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Found<T> {
+    /// The value.
+    pub value: T,
+    /// Where it stands.
+    pub place: Place,
+}
+
+/// A file that was read.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct FileSeen {
+    /// As it was named.
+    pub name: String,
+    /// The machine that it comes from, as it was told; empty where it was not.
+    pub node: String,
+    /// Files of one group are of one machine: those of a directory are, where directories were named.
+    pub group: String,
+    /// The name of the machine that stands in the file.
+    pub host: Option<String>,
+    /// Lines.
+    pub lines: u64,
+    /// Of them, those that no reader knows, without empty ones.
+    pub other: u64,
+    /// The first of those.
+    pub first_other: Option<(u64, String)>,
+    /// What was recognised, and how often.
+    pub kinds: BTreeMap<&'static str, u64>,
+}
+
+/// What the columns of a histogram are.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum Unit {
+    /// Times, in microseconds.
+    Microseconds,
+    /// Sizes.
+    Bytes,
+}
+
+/// A histogram as shares over growing thresholds.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Histogram {
+    /// Its namespace; empty where it has none.
+    pub namespace: String,
+    /// Its name without that: `device-read-size`, `read` …
+    pub name: String,
+    /// What the thresholds are.
+    pub unit: Unit,
+    /// Threshold, and the percentage over it.
+    pub over: Vec<(u64, f64)>,
+    /// Operations per second.
+    pub rate: Option<f64>,
+    /// The line that the shares come from.
+    pub place: Place,
+    /// What kind of source it is, the better first.
+    pub source: Source,
+    /// How the numbers came about, in words.
+    pub how: String,
+}
+
+/// Where a histogram comes from. Tables are means over minutes; `asinfo` shows the last seconds.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum Source {
+    /// A table of asloglatency.
+    Table,
+    /// Dumps in the server's log.
+    Log,
+    /// `asinfo`.
+    Info,
+}
+
+/// A counter of the server's log with the rate printed beside it.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub struct Counter {
+    /// What was counted between lines, and in how many seconds.
+    pub counted: u64,
+    /// See `counted`.
+    pub seconds: u64,
+    /// The rates as printed.
+    pub printed: Moments,
+    /// The first line.
+    pub first: Place,
+    /// The last line.
+    pub last: Place,
+    pub(super) before: Option<(i64, u64)>,
+    pub(super) step: i64,
+}
+
+impl Counter {
+    /// Per second: from the counters where two lines are at least a second apart, otherwise as printed.
+    pub fn rate(&self) -> Option<f64> {
+        self.recomputed().or(self.printed.mean())
+    }
+
+    /// From the counters alone.
+    pub fn recomputed(&self) -> Option<f64> {
+        (self.seconds > 0).then(|| self.counted as f64 / self.seconds as f64)
+    }
+}
+
+/// The counters of one device of a namespace: `write`, `defrag-read`, `defrag-write`, `direct-frees` …
+pub type Blocks = BTreeMap<&'static str, Counter>;
+
+/// A device in iostat.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub struct DriveSeen {
+    /// By column in our own names: `r/s`, `w/s`, `rkB/s`, `wkB/s`, `r_await`, `w_await` …
+    pub columns: BTreeMap<&'static str, Moments>,
+    /// The first report that is used.
+    pub first: Place,
+    /// The last one.
+    pub last: Place,
+    /// Reports that it is in, without the dropped one.
+    pub reports: u64,
+    /// Reads and writes per second over the hours of the day, where the reports have a time.
+    pub hours: [Moments; 24],
+    pub(super) report: u64,
+}
+
+impl DriveSeen {
+    /// The mean of a column.
+    pub fn mean(&self, column: &str) -> Option<f64> {
+        self.columns.get(column)?.mean()
+    }
+}
+
+/// What a trace shows of one direction.
+#[derive(Clone, Debug, Default)]
+pub struct TraceSide {
+    /// Operations.
+    pub operations: u64,
+    /// Their bytes.
+    pub bytes: u64,
+    /// Operations by size.
+    pub sizes: BTreeMap<u64, u64>,
+    /// Operations that are synchronous (blktrace's `S`) or forced to the medium (`F`).
+    pub durable: u64,
+    /// Operations that begin where the one before ended.
+    pub sequential: u64,
+    /// Operations whose address is known.
+    pub addressed: u64,
+    /// Where they go.
+    pub skew: Skew,
+    /// Counts in windows of 10 ms, 100 ms, 1 s and 10 s.
+    pub habits: Habits,
+    pub(super) next: Option<u64>,
+}
+
+/// The lengths of the windows in which arrivals are counted, in nanoseconds.
+pub(super) const WINDOWS: [u64; 4] = [10_000_000, 100_000_000, 1_000_000_000, 10_000_000_000];
+
+/// Arrivals in windows of several lengths.
+#[derive(Clone, Debug, Default)]
+pub struct Habits {
+    /// Counts of whole windows, by [`WINDOWS`].
+    pub counts: [Moments; 4],
+    open: [(u64, u64); 4],
+    began: Option<u64>,
+}
+
+impl Habits {
+    /// An arrival at `at` nanoseconds. One that is a little out of order is counted where the time stands.
+    pub(super) fn add(&mut self, at: u64) {
+        let began = *self.began.get_or_insert(at);
+        let at = at.saturating_sub(began);
+        for ((window, open), counts) in WINDOWS.iter().zip(&mut self.open).zip(&mut self.counts) {
+            let index = (at / window).max(open.0);
+            if index > open.0 {
+                counts.add(open.1 as f64);
+                counts.add_zeros(index - open.0 - 1);
+                *open = (index, 0);
+            }
+            open.1 += 1;
+        }
+    }
+
+    /// The clock began anew: windows that are open are not whole.
+    pub(super) fn restart(&mut self) {
+        (self.began, self.open) = (None, Default::default());
+    }
+}
+
+/// A trace of one device.
+#[derive(Clone, Debug, Default)]
+pub struct Trace {
+    /// Index of the file.
+    pub file: u16,
+    /// The device's name.
+    pub device: String,
+    /// What happened to the operations: one of blktrace's letters, or nothing.
+    pub action: &'static str,
+    /// Reads.
+    pub reads: TraceSide,
+    /// Writes.
+    pub writes: TraceSide,
+    /// Discards and flushes, which are neither.
+    pub others: u64,
+    /// Nanoseconds that it covers; 0 where it has no times.
+    pub covered: u64,
+    /// Its first line.
+    pub first: Place,
+    /// Its last line.
+    pub last: Place,
+    pub(super) began: Option<u64>,
+    pub(super) now: u64,
+}
+
+/// All that was found in the files of a collection.
+#[derive(Clone, Debug, Default)]
+pub struct Findings {
+    /// The files, in the order in which they were read.
+    pub files: Vec<FileSeen>,
+    /// Histograms.
+    pub histograms: Vec<Histogram>,
+    /// Counters of large blocks, by file, namespace and device.
+    pub blocks: BTreeMap<(u16, String, String), Blocks>,
+    /// Devices of iostat, by file and name.
+    pub drives: BTreeMap<(u16, String), DriveSeen>,
+    /// Traces; of a trace of blkparse several stand beside each other, by what happened.
+    pub traces: Vec<Trace>,
+    /// What was left out or is odd.
+    pub remarks: Vec<Remark>,
+    /// Remarks that are not kept.
+    pub more_remarks: u64,
+}
+
+impl Findings {
+    /// The index of the file that is being read.
+    pub(super) fn current(&self) -> u16 {
+        u16::try_from(self.files.len().saturating_sub(1)).unwrap_or(u16::MAX)
+    }
+
+    /// The file that is being read.
+    pub(super) fn seen(&mut self) -> &mut FileSeen {
+        if self.files.is_empty() {
+            self.files.push(FileSeen::default());
+        }
+        let last = self.files.len() - 1;
+        &mut self.files[last]
+    }
+
+    /// Counts what was recognised.
+    pub(super) fn saw(&mut self, kind: &'static str) {
+        *self.seen().kinds.entry(kind).or_default() += 1;
+    }
+
+    /// Says what was left out or is odd.
+    pub(super) fn remark(&mut self, place: Place, text: impl Into<String>) {
+        match self.remarks.len() < REMARKS_MAX {
+            true => self.remarks.push(Remark { place, text: text.into() }),
+            false => self.more_remarks += 1,
+        }
+    }
+
+    /// `file:line`.
+    pub fn named(&self, place: Place) -> String {
+        let name = self.files.get(usize::from(place.file)).map_or("?", |file| file.name.as_str());
+        if place.line == 0 { name.to_owned() } else { format!("{name}:{}", place.line) }
+    }
+}

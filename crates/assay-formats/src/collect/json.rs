@@ -1,0 +1,131 @@
+//! `iostat -o JSON`: read as it comes, whether it stands on many lines or on one. What is needed are innermost objects, one a
+//! device, and the few texts before them.
+
+use super::findings::{Findings, Place};
+use super::iostat::{Reports, column};
+use super::options::Options;
+use super::text;
+use super::text::report_time;
+use serde_json::{Map, Value};
+
+/// Longest innermost object, or stretch between two brackets, that is looked at.
+const STRETCH_MAX: usize = 64 << 10;
+
+/// A machine that is fed bytes.
+#[derive(Default)]
+pub(super) struct Machine {
+    stretch: Vec<u8>,
+    over: bool,
+    quoted: bool,
+    escaped: bool,
+    line: u64,
+    depth: i64,
+    reports: Reports,
+    known: bool,
+}
+
+impl Machine {
+    /// The next bytes.
+    pub(super) fn feed(&mut self, bytes: &[u8], place: Place, options: &Options, found: &mut Findings) {
+        for &byte in bytes {
+            self.line += u64::from(byte == b'\n');
+            let place = Place { line: self.line + 1, ..place };
+            if self.quoted {
+                self.quoted = byte != b'"' || self.escaped;
+                self.escaped = byte == b'\\' && !self.escaped;
+                self.keep(byte);
+                continue;
+            }
+            match byte {
+                b'"' => {
+                    self.quoted = true;
+                    self.keep(byte);
+                }
+                b'{' | b'[' => {
+                    self.depth += 1;
+                    self.opened(place, found);
+                    self.stretch.clear();
+                    self.over = false;
+                }
+                b'}' | b']' => {
+                    self.depth -= 1;
+                    if byte == b'}' {
+                        self.closed(place, options, found);
+                    }
+                    self.stretch.clear();
+                    self.over = false;
+                }
+                _ => self.keep(byte),
+            }
+        }
+    }
+
+    fn keep(&mut self, byte: u8) {
+        self.over |= self.stretch.len() >= STRETCH_MAX;
+        if !self.over {
+            self.stretch.push(byte);
+        }
+    }
+
+    /// What stands before a bracket: the machine's name, the time of a report, or that a report begins.
+    fn opened(&mut self, place: Place, found: &mut Findings) {
+        let Ok(stretch) = std::str::from_utf8(&self.stretch) else { return };
+        let value = |key: &str| {
+            let (_, rest) = stretch.split_once(key)?;
+            rest.trim_start().strip_prefix(':')?.trim_start().strip_prefix('"')?.split('"').next()
+        };
+        if let Some(host) = value("\"nodename\"") {
+            self.known = true;
+            self.reports.start();
+            found.seen().host.get_or_insert(assay_base::text::one_line(host));
+        }
+        if let Some(time) = value("\"timestamp\"").and_then(report_time) {
+            self.reports.at(place, time, found);
+        }
+        if stretch.trim_end().trim_end_matches(':').trim_end().ends_with("\"disk\"") {
+            self.known = true;
+            self.reports.begin();
+        }
+    }
+
+    /// An innermost object: a device's values.
+    fn closed(&mut self, place: Place, options: &Options, found: &mut Findings) {
+        if self.over || !self.stretch.windows(13).any(|window| window == b"\"disk_device\"") {
+            return;
+        }
+        let object = [b"{", &self.stretch[..], b"}"].concat();
+        let Ok(Value::Object(values)) = serde_json::from_slice::<Value>(&object) else {
+            return found.remark(place, "an object of a device that is not JSON; it is left out");
+        };
+        let Some(Value::String(name)) = values.get("disk_device") else { return };
+        let columns = columns(&values);
+        if !columns.iter().any(|(ours, _)| *ours == "r/s") {
+            return found.remark(place, format!("{name} has no r/s; run `iostat -x -o JSON` without -s"));
+        }
+        let name = assay_base::text::one_line(name);
+        self.reports.device(place, &name, &columns, options, found);
+    }
+
+    /// The file is at its end.
+    pub(super) fn end(mut self, place: Place, _options: &Options, found: &mut Findings) {
+        let place = Place { line: self.line + 1, ..place };
+        found.seen().lines += self.line;
+        if self.depth != 0 || self.quoted {
+            found.remark(place, "the JSON document is cut; its whole objects are used");
+        }
+        if !self.known {
+            found.seen().other += 1;
+            found.seen().first_other = Some((1, "a JSON document that is not iostat's".to_owned()));
+        }
+        self.reports.end(place, found);
+    }
+}
+
+fn columns(values: &Map<String, Value>) -> Vec<(&'static str, f64)> {
+    let number = |value: &Value| value.as_f64().or_else(|| text::number(value.as_str()?));
+    let one = |(name, value): (&String, &Value)| {
+        let (ours, scale) = column(name)?;
+        Some((ours, number(value)? * scale))
+    };
+    values.iter().filter_map(one).collect()
+}

@@ -1,0 +1,187 @@
+//! What was collected on production hosts: Aerospike's tables and logs, `asinfo`, `iostat`, traces of block I/O. Each reader is a
+//! small machine that is given one line at a time, so that a log of many gigabytes is read in bounded memory. What a file is, is
+//! found by looking at it: a file may hold several kinds of text, as what is pasted from a terminal does.
+//!
+//! Sources: "Advanced Flash Device Sizing" (2018) for asloglatency, `drv_ssd` lines and iostat of sysstat 10; Aerospike's
+//! documentation on latency histograms; outputs of sysstat 12.6, fio 3.33 and blkparse 1.2.
+
+mod asinfo;
+mod asloglatency;
+pub mod assemble;
+mod findings;
+mod iostat;
+mod json;
+mod moments;
+mod options;
+mod server_log;
+mod skew;
+mod text;
+mod tolerance;
+mod trace;
+mod trace_lines;
+
+pub use findings::{
+    Blocks, Counter, DriveSeen, FileSeen, Findings, Found, Habits, Histogram, Place, Remark, Trace, TraceSide, Unit,
+};
+pub use moments::Moments;
+pub use options::Options;
+pub use skew::Skew;
+
+use assay_base::text::one_line;
+use memchr::memchr;
+
+/// Longest line that is looked at; the rest of a longer one is passed over and named.
+const LINE_MAX: usize = 64 << 10;
+
+/// Reads the files of one collection, one after the other.
+pub struct Collector {
+    options: Options,
+    found: Findings,
+    readers: Readers,
+    partial: Vec<u8>,
+    /// Of the line that is being read, what exceeds the longest that is looked at.
+    over: bool,
+    line: u64,
+    json: Option<json::Machine>,
+    started: bool,
+}
+
+#[derive(Default)]
+struct Readers {
+    asloglatency: asloglatency::Reader,
+    server: server_log::Reader,
+    iostat: iostat::Reader,
+    trace: trace_lines::Reader,
+}
+
+impl Collector {
+    /// Before the first file.
+    pub fn new(options: Options) -> Collector {
+        Collector {
+            options,
+            found: Findings::default(),
+            readers: Readers::default(),
+            partial: Vec::new(),
+            over: false,
+            line: 0,
+            json: None,
+            started: false,
+        }
+    }
+
+    /// A file begins. `node` is the machine that it comes from, where that was told; files of one `group` are of one machine.
+    pub fn begin(&mut self, name: &str, node: &str, group: &str) {
+        let (name, node, group) = (one_line(name), one_line(node), group.to_owned());
+        self.found.files.push(FileSeen { name, node, group, ..FileSeen::default() });
+        self.readers = Readers::default();
+        (self.line, self.json, self.started, self.over) = (0, None, false, false);
+        self.partial.clear();
+    }
+
+    /// The next bytes of the file.
+    pub fn feed(&mut self, mut bytes: &[u8]) {
+        if !self.started {
+            let Some(first) = bytes.iter().position(|byte| !byte.is_ascii_whitespace()) else { return };
+            self.started = true;
+            self.json = (bytes[first] == b'{' && !looks_like_histogram(&bytes[first..])).then(json::Machine::default);
+        }
+        if let Some(machine) = &mut self.json {
+            let place = Place { file: self.found.current(), line: 0 };
+            return machine.feed(bytes, place, &self.options, &mut self.found);
+        }
+        while let Some(end) = memchr(b'\n', bytes) {
+            if self.partial.is_empty() && !self.over && end <= LINE_MAX {
+                self.line(&bytes[..end]);
+            } else {
+                self.keep(&bytes[..end]);
+                self.flush();
+            }
+            bytes = &bytes[end + 1..];
+        }
+        self.keep(bytes);
+    }
+
+    fn keep(&mut self, bytes: &[u8]) {
+        let room = LINE_MAX.saturating_sub(self.partial.len());
+        self.partial.extend_from_slice(&bytes[..bytes.len().min(room)]);
+        self.over |= bytes.len() > room;
+    }
+
+    fn flush(&mut self) {
+        let line = std::mem::take(&mut self.partial);
+        let over = std::mem::take(&mut self.over);
+        self.line(&line);
+        if over {
+            let text = format!("the line is longer than {LINE_MAX} bytes; only its beginning was looked at");
+            self.found.remark(self.place(), text);
+        }
+        self.partial = line;
+        self.partial.clear();
+    }
+
+    fn place(&self) -> Place {
+        Place { file: self.found.current(), line: self.line }
+    }
+
+    fn line(&mut self, bytes: &[u8]) {
+        self.line += 1;
+        let bytes = bytes.strip_suffix(b"\r").unwrap_or(bytes);
+        let place = self.place();
+        let lossy;
+        let line = match std::str::from_utf8(bytes) {
+            Ok(line) => line,
+            Err(_) => {
+                lossy = String::from_utf8_lossy(bytes).into_owned();
+                &lossy
+            }
+        };
+        let line = line.trim_start_matches('\u{feff}');
+        let found = &mut self.found;
+        let Readers { asloglatency, server, iostat, trace } = &mut self.readers;
+        // The longest files are the server's logs and traces: they are asked first, and answer from the first bytes.
+        // A command that stands above its output, or a remark.
+        let aside = line.starts_with("$ ") || line.starts_with("# ");
+        let taken = aside
+            || server.line(place, line, found)
+            || trace.line(place, line, found)
+            || asloglatency.line(place, line, &self.options, found)
+            || iostat.line(place, line, &self.options, found)
+            || asinfo::line(place, line, found);
+        let seen = found.seen();
+        seen.lines += 1;
+        if !taken && !line.trim().is_empty() {
+            seen.other += 1;
+            if seen.first_other.is_none() {
+                seen.first_other = Some((place.line, line.chars().take(80).collect()));
+            }
+        }
+    }
+
+    /// The file is at its end.
+    pub fn end(&mut self) {
+        if !self.partial.is_empty() || self.over {
+            self.flush();
+        }
+        let place = self.place();
+        if let Some(machine) = self.json.take() {
+            machine.end(place, &self.options, &mut self.found);
+        }
+        self.readers.asloglatency.end(&self.options, &mut self.found);
+        self.readers.server.end(&mut self.found);
+        self.readers.iostat.end(place, &self.options, &mut self.found);
+    }
+
+    /// All that was found.
+    pub fn finish(self) -> Findings {
+        self.found
+    }
+}
+
+/// `{ycsb}-read` and not a JSON document.
+fn looks_like_histogram(bytes: &[u8]) -> bool {
+    let name = bytes[1..].iter().take_while(|byte| byte.is_ascii_alphanumeric() || b"-_.$ ".contains(byte)).count();
+    bytes.get(1 + name..).is_some_and(|rest| name > 0 && rest.starts_with(b"}-"))
+}
+
+#[cfg(test)]
+mod tests;

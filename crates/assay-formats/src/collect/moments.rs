@@ -1,0 +1,88 @@
+//! Mean, spread and range of a series that is not kept (B. P. Welford, 1962).
+
+/// Of the values that were added.
+#[derive(Clone, Copy, PartialEq, Debug, Default)]
+pub struct Moments {
+    /// How many.
+    pub count: u64,
+    /// Their mean.
+    pub mean: f64,
+    /// Sum of the squares of their distances from the mean.
+    squares: f64,
+    /// The smallest.
+    pub least: f64,
+    /// The largest.
+    pub most: f64,
+}
+
+impl Moments {
+    /// One more.
+    pub fn add(&mut self, value: f64) {
+        if self.count == 0 {
+            (self.least, self.most) = (value, value);
+        }
+        self.count += 1;
+        let before = value - self.mean;
+        self.mean += before / self.count as f64;
+        self.squares += before * (value - self.mean);
+        (self.least, self.most) = (self.least.min(value), self.most.max(value));
+    }
+
+    /// Zero, so many times.
+    pub fn add_zeros(&mut self, count: u64) {
+        if count == 0 {
+            return;
+        }
+        if self.count == 0 {
+            return *self = Moments { count, ..Moments::default() };
+        }
+        let (before, all) = (self.count as f64, (self.count + count) as f64);
+        // Two series as one: T. F. Chan, G. H. Golub, R. J. LeVeque, 1979.
+        self.squares += self.mean * self.mean * before * count as f64 / all;
+        self.mean *= before / all;
+        self.count += count;
+        (self.least, self.most) = (self.least.min(0.0), self.most.max(0.0));
+    }
+
+    /// The variance of the population.
+    pub fn variance(&self) -> f64 {
+        if self.count == 0 { 0.0 } else { self.squares / self.count as f64 }
+    }
+
+    /// The mean, if there is any value.
+    pub fn mean(&self) -> Option<f64> {
+        (self.count > 0).then_some(self.mean)
+    }
+
+    /// The standard deviation as a share of the mean.
+    pub fn deviation(&self) -> Option<f64> {
+        (self.count > 1 && self.mean > 0.0).then(|| self.variance().sqrt() / self.mean)
+    }
+
+    /// Variance by mean: 1 for independent arrivals, 0 for even ones, more for bursts.
+    pub fn dispersion(&self) -> Option<f64> {
+        (self.count > 1 && self.mean > 0.0).then(|| self.variance() / self.mean)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn as_by_hand() {
+        let mut moments = Moments::default();
+        assert_eq!((moments.mean(), moments.deviation(), moments.dispersion()), (None, None, None));
+        [2.0, 4.0, 4.0, 4.0, 5.0, 5.0, 7.0, 9.0].into_iter().for_each(|value| moments.add(value));
+        assert_eq!((moments.mean(), moments.variance(), moments.least, moments.most), (Some(5.0), 4.0, 2.0, 9.0));
+        assert_eq!((moments.deviation(), moments.dispersion()), (Some(0.4), Some(0.8)));
+        let mut one_by_one = moments;
+        (0..8).for_each(|_| one_by_one.add(0.0));
+        moments.add_zeros(8);
+        assert_eq!((moments.count, moments.mean, moments.least), (16, one_by_one.mean, 0.0));
+        assert!((moments.variance() - one_by_one.variance()).abs() < 1e-9);
+        let mut nothing = Moments::default();
+        nothing.add_zeros(3);
+        assert_eq!((nothing.mean(), nothing.dispersion()), (Some(0.0), None));
+    }
+}

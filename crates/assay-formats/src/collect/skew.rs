@@ -1,0 +1,211 @@
+//! How unevenly addresses are used: counts by zones of the device, in bounded memory, and the Zipf law that fits them best.
+//!
+//! Zones are as small as memory allows and as large as counting needs: with few operations in each, chance alone makes some of
+//! them hot.
+
+/// The first size of a zone.
+const SMALLEST: u32 = 12;
+/// Most zones that are counted; one more, and neighbours are joined.
+const ZONES_MAX: usize = 16_384;
+/// Addresses that wait to be counted.
+const WAITING_MAX: usize = 32_768;
+/// Operations that a zone must hold in the mean for its count to mean something.
+const LEAST_MEAN: u64 = 32;
+/// Steps of the exponent that are tried, a hundredth each.
+const EXPONENTS: u32 = 300;
+
+/// Counts of operations by zone.
+#[derive(Clone, Debug)]
+pub struct Skew {
+    shift: u32,
+    /// Zones in use and their counts, by address.
+    counts: Vec<(u64, u64)>,
+    /// Addresses that are not yet counted: sorting many at once is cheaper than finding the place of each.
+    waiting: Vec<u64>,
+    operations: u64,
+}
+
+impl Default for Skew {
+    fn default() -> Skew {
+        Skew { shift: SMALLEST, counts: Vec::new(), waiting: Vec::new(), operations: 0 }
+    }
+}
+
+/// What the counts say.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Fit {
+    /// Bytes of a zone.
+    pub zone: u64,
+    /// Zones from the first to the last that is used.
+    pub zones: u64,
+    /// The exponent of the Zipf law that fits best; 0 is uniform.
+    pub zipf: f64,
+    /// The largest distance between its cumulative shares and those counted.
+    pub error: f64,
+    /// Share of the operations that goes to the busiest hundredth of the zones, and to the busiest tenth.
+    pub busiest: (f64, f64),
+}
+
+impl Skew {
+    /// An operation at `address`.
+    pub fn add(&mut self, address: u64) {
+        self.operations += 1;
+        self.waiting.push(address);
+        if self.waiting.len() >= WAITING_MAX {
+            self.count();
+        }
+    }
+
+    /// Counts what waits.
+    fn count(&mut self) {
+        let mut waiting = std::mem::take(&mut self.waiting);
+        waiting.iter_mut().for_each(|address| *address >>= self.shift);
+        waiting.sort_unstable();
+        let mut counted = std::mem::take(&mut self.counts).into_iter().peekable();
+        let mut all: Vec<(u64, u64)> = Vec::new();
+        for zone in waiting.drain(..) {
+            while let Some(before) = counted.next_if(|(other, _)| *other <= zone) {
+                add_to(&mut all, before);
+            }
+            add_to(&mut all, (zone, 1));
+        }
+        counted.for_each(|before| add_to(&mut all, before));
+        (self.counts, self.waiting) = (all, waiting);
+        while self.counts.len() > ZONES_MAX {
+            self.coarser();
+        }
+    }
+
+    fn coarser(&mut self) {
+        self.shift += 1;
+        let mut all = Vec::new();
+        self.counts.iter().for_each(|&(zone, count)| add_to(&mut all, (zone >> 1, count)));
+        self.counts = all;
+    }
+
+    /// The law that fits; `None` where there are too few operations or a single zone.
+    pub fn fit(&self) -> Option<Fit> {
+        let mut skew = self.clone();
+        skew.count();
+        loop {
+            let zones = skew.extent()?;
+            if zones < 8 {
+                return None;
+            }
+            if zones <= ZONES_MAX as u64 && self.operations / zones >= LEAST_MEAN {
+                return Some(skew.fitted(zones));
+            }
+            skew.coarser();
+        }
+    }
+
+    fn extent(&self) -> Option<u64> {
+        let (first, last) = (self.counts.first()?.0, self.counts.last()?.0);
+        (last - first).checked_add(1)
+    }
+
+    fn fitted(&self, zones: u64) -> Fit {
+        let mut counts: Vec<u64> = self.counts.iter().map(|(_, count)| *count).collect();
+        counts.resize(zones as usize, 0);
+        counts.sort_unstable_by_key(|&count| std::cmp::Reverse(count));
+        let total = self.operations as f64;
+        let shares: Vec<f64> = counts
+            .iter()
+            .scan(0u64, |sum, count| {
+                *sum += count;
+                Some(*sum as f64 / total)
+            })
+            .collect();
+        let mean = total / zones as f64;
+        let variance = counts.iter().map(|&count| (count as f64 - mean).powi(2)).sum::<f64>() / zones as f64;
+        // Independent operations on equal zones have a variance of their mean, give or take four standard deviations.
+        let uniform = variance / mean <= 1.0 + 4.0 * (2.0 / zones as f64).sqrt();
+        let tried = if uniform { 0..1 } else { 0..EXPONENTS };
+        let distances = tried.map(|hundredths| {
+            let exponent = f64::from(hundredths) / 100.0;
+            (exponent, distance(&shares, exponent))
+        });
+        let (zipf, error) = distances.min_by(|a, b| a.1.total_cmp(&b.1)).unwrap_or((0.0, 1.0));
+        let of = |part: u64| shares[(zones.div_ceil(part) as usize).clamp(1, shares.len()) - 1];
+        Fit { zone: 1 << self.shift, zones, zipf, error, busiest: (of(100), of(10)) }
+    }
+}
+
+/// Adds to the last zone, or a zone behind it: zones come in order.
+fn add_to(all: &mut Vec<(u64, u64)>, (zone, count): (u64, u64)) {
+    match all.last_mut().filter(|(last, _)| *last == zone) {
+        Some((_, sum)) => *sum += count,
+        None => all.push((zone, count)),
+    }
+}
+
+/// The largest distance between counted cumulative shares and those of a Zipf law.
+fn distance(shares: &[f64], exponent: f64) -> f64 {
+    let weights: Vec<f64> = (1..=shares.len()).map(|rank| (rank as f64).powf(-exponent)).collect();
+    let total: f64 = weights.iter().sum();
+    let mut sum = 0.0;
+    let each = weights.iter().zip(shares).map(|(weight, share)| {
+        sum += weight / total;
+        (sum - share).abs()
+    });
+    each.fold(0.0, f64::max)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use assay_base::Prng;
+
+    /// Addresses of a Zipf law over `n` blocks of 4 KiB that lie anywhere.
+    fn drawn(exponent: f64, n: usize, operations: usize) -> Skew {
+        let mut prng = Prng::seeded(7);
+        let weights: Vec<f64> = (1..=n).map(|rank| (rank as f64).powf(-exponent)).collect();
+        let total: f64 = weights.iter().sum();
+        let cumulative: Vec<f64> = weights
+            .iter()
+            .scan(0.0, |sum, weight| {
+                *sum += weight / total;
+                Some(*sum)
+            })
+            .collect();
+        let mut skew = Skew::default();
+        for _ in 0..operations {
+            let u = prng.unit();
+            let rank = cumulative.partition_point(|share| *share < u).min(n - 1);
+            // Scattered: ranks are not neighbours.
+            let zone = (rank * 7919) % n;
+            skew.add((zone as u64) << 12);
+        }
+        skew
+    }
+
+    #[test]
+    fn finds_the_exponent_that_was_drawn() {
+        for exponent in [0.5, 0.8, 1.0, 1.2] {
+            let fit = drawn(exponent, 1024, 400_000).fit().unwrap();
+            assert_eq!((fit.zone, fit.zones), (1 << 12, 1024), "{exponent}");
+            assert!((fit.zipf - exponent).abs() <= 0.05 && fit.error < 0.02, "{exponent}: {fit:?}");
+        }
+    }
+
+    #[test]
+    fn uniform_is_no_skew_and_memory_is_bounded() {
+        let mut prng = Prng::seeded(3);
+        let mut skew = Skew::default();
+        (0..300_000).for_each(|_| skew.add(prng.below(1 << 40)));
+        assert!(skew.counts.len() <= ZONES_MAX && skew.waiting.len() <= WAITING_MAX);
+        let fit = skew.fit().unwrap();
+        assert_eq!(fit.zipf, 0.0);
+        assert!(fit.error < 0.1 && fit.busiest.1 < 0.2, "{fit:?}");
+    }
+
+    #[test]
+    fn too_little_is_not_fitted() {
+        assert_eq!(Skew::default().fit(), None);
+        let mut skew = Skew::default();
+        (0..100).for_each(|i| skew.add(i << 30));
+        assert_eq!(skew.fit(), None);
+        (0..100_000).for_each(|_| skew.add(u64::MAX));
+        assert!(skew.fit().is_some_and(|fit| fit.busiest.0 > 0.9));
+    }
+}

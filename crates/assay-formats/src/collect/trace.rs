@@ -1,0 +1,103 @@
+//! Operations of a trace, counted as they come.
+
+use super::findings::{Findings, Place, Trace};
+use assay_base::Direction;
+
+/// Most sizes that are told apart; others are rounded up to a power of two.
+const SIZES_MAX: usize = 1024;
+/// Most devices and kinds of events.
+const TRACES_MAX: usize = 64;
+/// Lines may be out of order by as much, in nanoseconds: events of several processors are sorted only so far.
+const DISORDER: u64 = 1_000_000_000;
+/// No trace has a pause of as long; its clock jumped.
+const PAUSE: u64 = 3_600_000_000_000;
+
+/// One operation.
+pub(super) struct Event<'a> {
+    pub device: &'a str,
+    /// What happened to it: one of blktrace's letters, or nothing.
+    pub action: &'static str,
+    /// `None` for what is neither read nor write.
+    pub direction: Option<Direction>,
+    /// In nanoseconds.
+    pub at: Option<u64>,
+    /// In bytes.
+    pub address: Option<u64>,
+    pub bytes: u64,
+    pub durable: bool,
+}
+
+/// The trace that an operation belongs to. Neighbouring lines are mostly of one device: the search begins with the last.
+fn trace_of<'a>(place: Place, event: &Event<'_>, found: &'a mut Findings) -> Option<&'a mut Trace> {
+    let same = |trace: &Trace| trace.file == place.file && trace.action == event.action && trace.device == event.device;
+    if let Some(index) = found.traces.iter().rposition(same) {
+        return Some(&mut found.traces[index]);
+    }
+    if found.traces.len() >= TRACES_MAX {
+        if !found.seen().kinds.contains_key("operations of further devices") {
+            let text =
+                format!("more than {TRACES_MAX} devices and kinds of events; operations of further ones are left out");
+            found.remark(place, text);
+        }
+        found.saw("operations of further devices");
+        return None;
+    }
+    let (device, action) = (event.device.to_owned(), event.action);
+    found.traces.push(Trace { file: place.file, device, action, first: place, ..Trace::default() });
+    found.traces.last_mut()
+}
+
+/// Counts an operation.
+pub(super) fn add(place: Place, event: &Event<'_>, found: &mut Findings) {
+    let Some(trace) = trace_of(place, event, found) else { return };
+    trace.last = place;
+    let mut jump = None;
+    if let Some(at) = event.at {
+        let back = trace.now.saturating_sub(at);
+        let ahead = if trace.began.is_some() { at.saturating_sub(trace.now) } else { 0 };
+        if back > DISORDER || ahead > PAUSE {
+            jump = Some(if back > 0 { ("back", back) } else { ("ahead", ahead) });
+            trace.began = None;
+            trace.reads.habits.restart();
+            trace.writes.habits.restart();
+            trace.now = at;
+        }
+        match trace.began {
+            None => (trace.began, trace.now) = (Some(at), at),
+            Some(_) => {
+                trace.covered += at.saturating_sub(trace.now);
+                trace.now = trace.now.max(at);
+            }
+        }
+    }
+    let side = match event.direction {
+        None => {
+            trace.others += 1;
+            return;
+        }
+        Some(Direction::Read) => &mut trace.reads,
+        Some(Direction::Write) => &mut trace.writes,
+    };
+    side.operations += 1;
+    side.bytes = side.bytes.saturating_add(event.bytes);
+    side.durable += u64::from(event.durable);
+    let known = side.sizes.len() < SIZES_MAX || side.sizes.contains_key(&event.bytes);
+    let size = if known { event.bytes } else { event.bytes.checked_next_power_of_two().unwrap_or(event.bytes) };
+    if known || side.sizes.len() < 2 * SIZES_MAX {
+        *side.sizes.entry(size).or_default() += 1;
+    }
+    if let Some(address) = event.address {
+        side.addressed += 1;
+        side.sequential += u64::from(side.next == Some(address));
+        side.next = address.checked_add(event.bytes);
+        side.skew.add(address);
+    }
+    if event.at.is_some() {
+        side.habits.add(trace.now);
+    }
+    if let Some((way, by)) = jump {
+        let text = format!("the clock goes {way} by {:.1} s; no rate is taken across it", by as f64 / 1e9);
+        found.remark(place, text);
+    }
+    found.saw("operations of a trace");
+}

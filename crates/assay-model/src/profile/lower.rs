@@ -1,0 +1,483 @@
+//! From a profile to the streams of one drive, with each step of the way.
+
+use super::sizes::STORED_UNIT;
+use super::{Derivation, Drive, Flow, Kind, Part, Points, Profile, Sourced, drive_path};
+use crate::act::storage::LARGE_IN_FLIGHT;
+use crate::plan::{Address, Arrival, Block, Lane, Stream, Work};
+use crate::size::{Size, Sizes};
+use assay_base::{Bytes, Direction, Rate, Share};
+use std::collections::BTreeSet;
+
+/// A position beyond the upper bound of a bucket would contradict the histogram.
+const POSITION_MAX: Share = Share::from_percent(200);
+/// Most that large blocks are scaled by.
+const SCALE_MAX: Share = Share::from_percent(1000);
+
+/// What a profile means for one drive.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub struct Lowered {
+    /// At 1x, on one drive.
+    pub streams: Vec<Stream>,
+    /// Streams with slots of their own.
+    pub lanes: Vec<Lane>,
+    /// Streams that clients wait for.
+    pub reads: Vec<String>,
+    /// Each number and how it came about.
+    pub derivation: Vec<Derivation>,
+    /// What the reader of a report must know.
+    pub notes: Vec<String>,
+    /// The drive, as production's iostat saw it.
+    pub drive: Option<Drive>,
+}
+
+/// Why a profile cannot be driven.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Unfit {
+    /// Index of the part, where it is one's.
+    pub part: Option<usize>,
+    /// The table within it (`reads`, `writes`, `large_blocks`), where it is one's.
+    pub table: &'static str,
+    /// The key; empty for the table as a whole.
+    pub key: &'static str,
+    /// A sentence without its full stop.
+    pub what: String,
+    /// What to do.
+    pub remedy: String,
+}
+
+/// A drive among those that a profile names.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
+struct Chosen {
+    node: String,
+    name: String,
+}
+
+impl Profile {
+    /// The streams of the drive that a target stands for.
+    pub fn lower(&self) -> Result<Lowered, Unfit> {
+        let mut lowered = Lowered::default();
+        let drive = self.choose(&mut lowered)?;
+        let on_it = |part: &Part| {
+            let node = part.node.is_empty() || drive.node.is_empty() || part.node == drive.node;
+            node && (part.drives.is_empty() || drive.name.is_empty() || part.drives.contains(&drive.name))
+        };
+        let parts: Vec<(usize, &Part)> = self.parts.iter().enumerate().filter(|(_, part)| on_it(part)).collect();
+        if parts.is_empty() {
+            let what = match self.parts.is_empty() {
+                true => "the profile has neither a [[namespace]] nor an [[application]]".to_owned(),
+                false => format!("nothing in the profile uses the drive {}", drive_path(&drive.node, &drive.name)),
+            };
+            return Err(Unfit::whole("drive", what, "collect its load, or name another drive"));
+        }
+        lowered.drive = self.drives.iter().find(|one| one.node == drive.node && one.name == drive.name).cloned();
+        let several = parts.len() > 1;
+        let mut names = BTreeSet::new();
+        for (index, part) in parts {
+            let prefix = if several { format!("{}.", usable(&part.name, &mut names)) } else { String::new() };
+            Lowering { index, part, prefix, out: &mut lowered }.all()?;
+        }
+        if lowered.streams.is_empty() {
+            return Err(Unfit::whole(
+                "",
+                "the profile's rates are all zero: there is no load",
+                "collect it under load",
+            ));
+        }
+        Ok(lowered)
+    }
+
+    /// The drive that was asked for, or else the busiest one.
+    fn choose(&self, lowered: &mut Lowered) -> Result<Chosen, Unfit> {
+        let of_part = |part: &Part| {
+            let one = |name: &String| Chosen { node: part.node.clone(), name: name.clone() };
+            let all: Vec<Chosen> = part.drives.iter().map(one).collect();
+            if all.is_empty() { vec![Chosen { node: part.node.clone(), name: String::new() }] } else { all }
+        };
+        let used: BTreeSet<Chosen> = self.parts.iter().flat_map(of_part).collect();
+        let seen = self.drives.iter().map(|drive| Chosen { node: drive.node.clone(), name: drive.name.clone() });
+        let all: BTreeSet<Chosen> = if used.is_empty() { seen.collect() } else { used };
+        let path = |one: &Chosen| drive_path(&one.node, &one.name);
+        if let Some(asked) = &self.drive {
+            let found = all.iter().find(|one| path(one) == *asked || one.name == *asked);
+            return found.cloned().ok_or_else(|| {
+                let known: Vec<String> = all.iter().map(path).collect();
+                let what = format!("the profile knows no drive \"{}\"", asked.escape_debug());
+                Unfit::whole("drive", what, format!("write one of {}", known.join(", ")))
+            });
+        }
+        let busiest = all.iter().max_by(|a, b| self.bytes_of(a).total_cmp(&self.bytes_of(b)));
+        let busiest = busiest.cloned().unwrap_or(Chosen { node: String::new(), name: String::new() });
+        if all.len() > 1 {
+            let (name, bytes) = (path(&busiest), Bytes::new(self.bytes_of(&busiest) as u64).human());
+            let note = format!(
+                "each target stands for {name}, the busiest of {} drives with {bytes}/s; drive = \"NODE/DRIVE\" names another",
+                all.len()
+            );
+            lowered.notes.push(note);
+        }
+        Ok(busiest)
+    }
+
+    /// How much a drive moves in a second: by iostat, or else by its parts.
+    fn bytes_of(&self, drive: &Chosen) -> f64 {
+        let bytes = |bytes: &Option<Sourced<Bytes>>| bytes.as_ref().map_or(0.0, |bytes| bytes.value.get() as f64);
+        let seen = self.drives.iter().find(|one| one.node == drive.node && one.name == drive.name);
+        if let Some(seen) = seen {
+            return bytes(&seen.read_bytes) + bytes(&seen.write_bytes);
+        }
+        let on_it =
+            |part: &&Part| part.node == drive.node && (part.drives.is_empty() || part.drives.contains(&drive.name));
+        let moved = |part: &Part| {
+            let flow = |flow: &Option<Flow>| {
+                let Some(Flow { rate: Some(rate), sizes: Some(sizes), position, .. }) = flow else { return 0.0 };
+                rate.value.as_f64() * sizes.value.points(*position).mean()
+            };
+            (flow(&part.reads) + flow(&part.writes)) / part.drives.len().max(1) as f64
+        };
+        self.parts.iter().filter(on_it).map(moved).sum()
+    }
+}
+
+impl Unfit {
+    fn whole(key: &'static str, what: impl Into<String>, remedy: impl Into<String>) -> Unfit {
+        Unfit { part: None, table: "", key, what: what.into(), remedy: remedy.into() }
+    }
+}
+
+/// A name that a stream can have, and that no other part has.
+fn usable(name: &str, taken: &mut BTreeSet<String>) -> String {
+    let fits = |c: char| if c.is_ascii_alphanumeric() || "-_.".contains(c) { c } else { '-' };
+    let name: String = name.chars().take(32).map(fits).collect();
+    let numbered = (2..).map(|n| format!("{name}-{n}"));
+    let name = std::iter::once(name.clone()).chain(numbered).find(|name| !taken.contains(name)).unwrap_or(name);
+    taken.insert(name.clone());
+    name
+}
+
+/// A part on its way.
+struct Lowering<'a> {
+    index: usize,
+    part: &'a Part,
+    prefix: String,
+    out: &'a mut Lowered,
+}
+
+/// A rate and the words that say it.
+fn say(rate: Rate) -> String {
+    let text = format!("{:.3}", rate.as_f64());
+    format!("{}/s", text.trim_end_matches('0').trim_end_matches('.'))
+}
+
+fn bytes(mean: f64) -> String {
+    format!("{mean:.0} B")
+}
+
+impl Lowering<'_> {
+    fn unfit(&self, table: &'static str, key: &'static str, what: String, remedy: &str) -> Unfit {
+        let what = if self.part.name.is_empty() { what } else { format!("{}: {what}", self.part.name) };
+        Unfit { part: Some(self.index), table, key, what, remedy: remedy.to_owned() }
+    }
+
+    fn derive(&mut self, what: &str, formula: impl Into<String>, value: impl Into<String>, source: &str) {
+        self.out.derivation.push(Derivation::new(format!("{}{what}", self.prefix), formula, value, source));
+    }
+
+    /// All streams of the part.
+    fn all(mut self) -> Result<(), Unfit> {
+        let reads = self.rate("reads", &self.part.reads)?;
+        let writes = self.rate("writes", &self.part.writes)?;
+        self.ratio(reads, writes);
+        if !reads.is_zero() {
+            let points = self.points("reads", &self.part.reads)?;
+            self.stream("reads", Direction::Read, false, size_of(&points), Bytes::default(), reads);
+            self.out.reads.push(format!("{}reads", self.prefix));
+        }
+        match self.part.kind {
+            Kind::Namespace => self.blocks(writes),
+            Kind::Application => self.plain_writes(writes),
+        }?;
+        self.unused();
+        Ok(())
+    }
+
+    /// The rate of one drive.
+    fn rate(&mut self, table: &'static str, flow: &Option<Flow>) -> Result<Rate, Unfit> {
+        let Some(flow) = flow else { return Ok(Rate::ZERO) };
+        let Some(rate) = &flow.rate else {
+            let remedy =
+                "add rate = \"…/s\"; asloglatency of {namespace}-device-read-size and -write-size shows it as ops/sec";
+            return Err(self.unfit(table, "", format!("its {table} have no rate"), remedy));
+        };
+        let drives = self.part.drives.len().max(1) as u64;
+        let one = rate.value.scaled(1, drives).ok_or_else(|| self.too_large(table, "rate"))?;
+        let formula = match drives {
+            1 => say(rate.value),
+            n => format!("{} / {n} drives", say(rate.value)),
+        };
+        self.derive(table, formula, say(one), &rate.source);
+        Ok(one)
+    }
+
+    fn too_large(&self, table: &'static str, key: &'static str) -> Unfit {
+        self.unfit(table, key, "the rate is too large to be represented".into(), "write a smaller one")
+    }
+
+    fn ratio(&mut self, reads: Rate, writes: Rate) {
+        let (r, w) = (reads.as_f64(), writes.as_f64());
+        if r > 0.0 && w > 0.0 {
+            let (reads, writes) = (say(reads), say(writes));
+            self.derive(
+                "read ratio",
+                format!("{reads} / ({reads} + {writes})"),
+                format!("{:.2}%", 100.0 * r / (r + w)),
+                "",
+            );
+            self.derive(
+                "write ratio",
+                format!("{writes} / ({reads} + {writes})"),
+                format!("{:.2}%", 100.0 * w / (r + w)),
+                "",
+            );
+        }
+    }
+
+    /// The sizes of a flow, as they are stored.
+    fn points(&mut self, table: &'static str, flow: &Option<Flow>) -> Result<Points, Unfit> {
+        let Some((flow, sizes)) = flow.as_ref().and_then(|flow| Some((flow, flow.sizes.as_ref()?))) else {
+            let remedy =
+                "add larger_than = [[\"1KiB\", \"100%\"], …, [\"128KiB\", \"0%\"]] or sizes = [[\"4KiB\", \"100%\"]]";
+            return Err(self.unfit(table, "", format!("nothing says how large its {table} are"), remedy));
+        };
+        if let Some((_, what, remedy)) = sizes.value.unfit() {
+            return Err(self.unfit(table, "larger_than", what, &remedy));
+        }
+        if flow.position > POSITION_MAX || flow.position < Share::from_percent(1) {
+            let what = format!("a position of {} lies outside of the buckets", flow.position);
+            return Err(self.unfit(
+                table,
+                "position",
+                what,
+                "write 100% for the lower bound of each bucket, to 200% for its upper one",
+            ));
+        }
+        let points = sizes.value.points(flow.position);
+        let namespace = self.part.kind == Kind::Namespace;
+        let stored = if namespace { points.in_units(STORED_UNIT) } else { points };
+        let formula = match (&sizes.value, namespace) {
+            (super::Sizes::Each(_), _) => "mean of its sizes".to_owned(),
+            (_, true) => {
+                format!("mean of its histogram at position {}, stored in multiples of {STORED_UNIT} B", flow.position)
+            }
+            (_, false) => format!("mean of its histogram at position {}", flow.position),
+        };
+        let what = if table == "reads" { "mean read size" } else { "mean write size" };
+        let mean = bytes(stored.mean());
+        self.derive(what, formula, mean, &sizes.source);
+        Ok(stored)
+    }
+
+    fn stream(&mut self, name: &str, direction: Direction, durable: bool, size: Size, align: Bytes, rate: Rate) {
+        let name = format!("{}{name}", self.prefix);
+        let block = Block {
+            direction,
+            durable,
+            size,
+            address: Address::Uniform { align },
+            extent: None,
+            compress_to: self.part.compress_to.unwrap_or(Share::WHOLE),
+        };
+        self.out.streams.push(Stream {
+            name,
+            work: Work::Block(block),
+            arrival: Arrival::Poisson { rate },
+            per_target: align.get() == 0,
+            targets: Vec::new(),
+        });
+    }
+
+    /// The stream that was made last is named per device in ACT's tables.
+    fn per_target(&mut self) {
+        self.out.streams.iter_mut().last().into_iter().for_each(|stream| stream.per_target = true);
+    }
+
+    fn plain_writes(&mut self, rate: Rate) -> Result<(), Unfit> {
+        if rate.is_zero() {
+            return Ok(());
+        }
+        let points = self.points("writes", &self.part.writes)?;
+        let durable = self.part.writes.as_ref().is_some_and(|flow| flow.durable);
+        self.stream("writes", Direction::Write, durable, size_of(&points), Bytes::default(), rate);
+        Ok(())
+    }
+
+    /// Large blocks, and committed writes beside them.
+    fn blocks(&mut self, writes: Rate) -> Result<(), Unfit> {
+        let blocks = self.part.large_blocks.clone();
+        let size = blocks.size;
+        if !size.get().is_power_of_two() || !(512..=8 << 20).contains(&size.get()) {
+            let what = format!("a large block of {size}");
+            return Err(self.unfit("large_blocks", "size", what, "write a power of two from 512B to 8MiB"));
+        }
+        let scales = [("write_scale", blocks.write_scale), ("read_scale", blocks.read_scale)];
+        if let Some((key, scale)) = scales.into_iter().find(|(_, scale)| *scale > SCALE_MAX) {
+            return Err(self.unfit("large_blocks", key, format!("a scale of {scale}"), "write 0% to 1000%"));
+        }
+        if blocks.defrag_below >= Share::WHOLE {
+            let what = "the defragmentation threshold must be below 100%".to_owned();
+            return Err(self.unfit("large_blocks", "defrag_below", what, "write for example 50%"));
+        }
+        let (total, clients) = self.total(writes)?;
+        let too_large = |this: &Self| this.too_large("large_blocks", "writes");
+        let scaled = |rate: Rate, scale: Share| rate.scaled(scale.as_ppb(), Share::WHOLE.as_ppb());
+        let freed = self.freed(total)?;
+        let reads = scaled(freed, blocks.read_scale).ok_or_else(|| too_large(self))?;
+        let formula = format!("{} × {}", self.reads_formula(total), blocks.read_scale);
+        let source =
+            blocks.direct_frees.as_ref().or(blocks.reads.as_ref()).map_or("", |one| one.source.as_str()).to_owned();
+        self.derive("large-block reads", formula, say(reads), &source);
+        let written = match (self.part.commit_to_device, clients) {
+            // What clients write is committed on its own; defragmentation's blocks are left.
+            (true, Some(clients)) => minus(total, clients).unwrap_or(Rate::ZERO),
+            _ => total,
+        };
+        let formula = match self.part.commit_to_device {
+            true => format!("({} − what clients fill) × {}", say(total), blocks.write_scale),
+            false => format!("{} × {}", say(total), blocks.write_scale),
+        };
+        let written = scaled(written, blocks.write_scale).ok_or_else(|| too_large(self))?;
+        self.derive("large-block writes", formula, say(written), "");
+        for (name, direction, rate) in
+            [("large-block-reads", Direction::Read, reads), ("large-block-writes", Direction::Write, written)]
+        {
+            if !rate.is_zero() {
+                let durable = blocks.durable && direction == Direction::Write;
+                self.stream(name, direction, durable, Size::fixed(size), size, rate);
+                self.out.lanes.push(Lane::of(&format!("{}{name}", self.prefix), LARGE_IN_FLIGHT));
+            }
+        }
+        if self.part.commit_to_device {
+            return self.committed(writes);
+        }
+        Ok(())
+    }
+
+    fn committed(&mut self, writes: Rate) -> Result<(), Unfit> {
+        if !writes.is_zero() {
+            let least = self.part.commit_min.unwrap_or_default();
+            if least.get() > 0 && !least.get().is_power_of_two() {
+                let what = format!("a smallest committed write of {least}");
+                return Err(self.unfit("", "commit_min", what, "write a power of two"));
+            }
+            let points = self.points("writes", &self.part.writes)?.in_units(least.get());
+            self.stream("writes", Direction::Write, true, size_of(&points), least, writes);
+            self.per_target();
+        }
+        Ok(())
+    }
+
+    /// Large blocks written per second on one drive, and how many of them clients fill where that is known.
+    fn total(&mut self, writes: Rate) -> Result<(Rate, Option<Rate>), Unfit> {
+        let blocks = &self.part.large_blocks;
+        let drives = self.part.drives.len().max(1) as u64;
+        let known = self.part.writes.as_ref().is_some_and(|flow| flow.sizes.is_some());
+        let too_large = |this: &Self| this.too_large("large_blocks", "writes");
+        if let Some(given) = blocks.writes.clone() {
+            let total = given.value.scaled(1, drives).ok_or_else(|| too_large(self))?;
+            let formula =
+                if drives == 1 { say(given.value) } else { format!("{} / {drives} drives", say(given.value)) };
+            self.derive("large blocks written in all", formula, say(total), &given.source);
+            let clients = match self.part.commit_to_device && known {
+                true => Some(self.filled(writes)?),
+                false => None,
+            };
+            return Ok((total, clients));
+        }
+        if writes.is_zero() {
+            return Ok((Rate::ZERO, None));
+        }
+        let below = blocks.defrag_below;
+        let clients = self.filled(writes)?;
+        let (whole, left) = (Share::WHOLE.as_ppb(), Share::WHOLE.as_ppb() - below.as_ppb());
+        let total = clients.scaled(whole, left).ok_or_else(|| too_large(self))?;
+        let formula = format!("{} × 1 / (1 − {below}), the amplification of defragmentation", say(clients));
+        self.derive("large blocks written in all", formula, say(total), "");
+        Ok((total, Some(clients)))
+    }
+
+    /// Large blocks that clients' writes fill.
+    fn filled(&mut self, writes: Rate) -> Result<Rate, Unfit> {
+        let points = self.points("writes", &self.part.writes)?;
+        let size = self.part.large_blocks.size;
+        // Thousandths of a byte keep the fraction small.
+        let mean = (points.mean() * 1000.0).round() as u64;
+        let filled = writes.scaled(mean, 1000).and_then(|rate| rate.scaled(1, size.get()));
+        let filled = filled.ok_or_else(|| self.too_large("writes", "rate"))?;
+        let formula = format!("{} × {} / {size}", say(writes), bytes(points.mean()));
+        self.derive("large blocks that clients fill", formula, say(filled), "");
+        Ok(filled)
+    }
+
+    /// Large blocks read by defragmentation on one drive, before their scale.
+    fn freed(&mut self, total: Rate) -> Result<Rate, Unfit> {
+        let blocks = &self.part.large_blocks;
+        let drives = self.part.drives.len().max(1) as u64;
+        let of_one = |rate: Rate| rate.scaled(1, drives);
+        match (&blocks.direct_frees, &blocks.reads) {
+            (Some(frees), _) => of_one(frees.value).and_then(|frees| minus(total, frees)).ok_or_else(|| {
+                let what = format!(
+                    "{} blocks are freed directly, more than the {} that are written",
+                    say(frees.value),
+                    say(total)
+                );
+                self.unfit("large_blocks", "direct_frees", what, "write a smaller rate, or the blocks' own in writes")
+            }),
+            (None, Some(reads)) => of_one(reads.value).ok_or_else(|| self.too_large("large_blocks", "reads")),
+            (None, None) => Ok(total),
+        }
+    }
+
+    fn reads_formula(&self, total: Rate) -> String {
+        let blocks = &self.part.large_blocks;
+        let drives = self.part.drives.len().max(1);
+        let spread = if drives == 1 { String::new() } else { format!(" / {drives} drives") };
+        match (&blocks.direct_frees, &blocks.reads) {
+            (Some(frees), _) => format!("({} − {}{spread} freed directly)", say(total), say(frees.value)),
+            (None, Some(reads)) => format!("{}{spread} read by defragmentation", say(reads.value)),
+            (None, None) => format!("{}, as every block that is written is read once", say(total)),
+        }
+    }
+
+    /// What a trace shows and is not driven.
+    fn unused(&mut self) {
+        for (what, flow) in [("reads", &self.part.reads), ("writes", &self.part.writes)] {
+            let Some(habits) = flow.as_ref().map(|flow| &flow.habits) else { continue };
+            let name = format!("{}{what}", self.prefix);
+            if let Some(zipf) = habits.zipf.as_ref().filter(|zipf| zipf.value.0 > 0.0) {
+                let note = format!(
+                    "{name}: production's addresses are skewed (Zipf {:.2}); here they are uniform, which is harder on a cache",
+                    zipf.value.0
+                );
+                self.out.notes.push(note);
+            }
+            let bursts = habits.dispersion.iter().flat_map(|all| &all.value).find(|(_, index)| *index > 2.0);
+            if let Some((window, index)) = bursts {
+                let note = format!(
+                    "{name}: production's arrivals come in bursts (index of dispersion {index:.1} over {window}); here they are independent"
+                );
+                self.out.notes.push(note);
+            }
+        }
+    }
+}
+
+fn minus(a: Rate, b: Rate) -> Option<Rate> {
+    let ((a, a_seconds), (b, b_seconds)) = (a.as_ratio(), b.as_ratio());
+    let (a, b) = (u128::from(a) * u128::from(b_seconds), u128::from(b) * u128::from(a_seconds));
+    Rate::ratio(a.checked_sub(b)?, u128::from(a_seconds) * u128::from(b_seconds))
+}
+
+/// How a stream draws its sizes from points, of which there is at least one.
+fn size_of(points: &Points) -> Size {
+    let bar = |&(size, weight): &(u64, u64)| Sizes { from: Bytes::new(size), to: Bytes::new(size), weight };
+    Size::histogram(points.0.iter().map(bar).collect()).unwrap_or(Size::fixed(Bytes::new(1)))
+}

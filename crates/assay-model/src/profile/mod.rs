@@ -1,0 +1,194 @@
+//! A profile: what production does to its drives, as it was collected there. It is a workload of its own (`model = "profile"`)
+//! and a document: each number has the place that it comes from.
+//!
+//! Source: "Advanced Flash Device Sizing" (2018), whose procedure this is. It leaves open where in its bucket of a histogram a
+//! size lies, and how its offsets are applied; `docs/sizing.md` says what is done here.
+
+mod derivation;
+mod lower;
+mod sizes;
+mod write;
+
+pub use derivation::Derivation;
+pub use lower::{Lowered, Unfit};
+pub use sizes::{Points, Sizes};
+pub use write::write;
+
+use assay_base::{Bytes, Rate, Share, Span};
+
+/// A number and where it comes from, in words.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Sourced<T> {
+    /// The number.
+    pub value: T,
+    /// `tables.txt:39, asloglatency, average of 5 slices`.
+    pub source: String,
+}
+
+impl<T> Sourced<T> {
+    /// A number from there.
+    pub fn new(value: T, source: impl Into<String>) -> Sourced<T> {
+        Sourced { value, source: source.into() }
+    }
+}
+
+/// What production does.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub struct Profile {
+    /// The drive that a target stands for, `node/drive` or the drive's name alone; chosen where nothing is said.
+    pub drive: Option<String>,
+    /// Namespaces and other applications.
+    pub parts: Vec<Part>,
+    /// Drives, as iostat shows them.
+    pub drives: Vec<Drive>,
+}
+
+/// What a part is.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Default)]
+pub enum Kind {
+    /// A namespace of Aerospike: its writes are gathered in large blocks.
+    #[default]
+    Namespace,
+    /// Any application: reads and writes reach the drive as they are.
+    Application,
+}
+
+/// A namespace or an application on one node.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub struct Part {
+    /// What it is.
+    pub kind: Kind,
+    /// Its name.
+    pub name: String,
+    /// The node; empty where only one is meant.
+    pub node: String,
+    /// The node's drives that it is spread over evenly; one where none is named.
+    pub drives: Vec<String>,
+    /// What is read, on all those drives together.
+    pub reads: Option<Flow>,
+    /// What is written: operations of the storage layer, not of clients.
+    pub writes: Option<Flow>,
+    /// The blocks that writes are gathered in.
+    pub large_blocks: LargeBlocks,
+    /// Each record is written on its own as well.
+    pub commit_to_device: bool,
+    /// Smallest such write; the drive's own block where nothing is said.
+    pub commit_min: Option<Bytes>,
+    /// What written data compresses to; random data where nothing is said.
+    pub compress_to: Option<Share>,
+    /// What clients waited, as shares of their reads over times.
+    pub reads_over: Option<Sourced<Vec<(Span, Share)>>>,
+    /// The same of writes.
+    pub writes_over: Option<Sourced<Vec<(Span, Share)>>>,
+}
+
+/// Reads or writes.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Flow {
+    /// Per second, on all drives together.
+    pub rate: Option<Sourced<Rate>>,
+    /// How large.
+    pub sizes: Option<Sourced<Sizes>>,
+    /// Where sizes lie in their bucket: 100 % is its lower bound, 200 % its upper one.
+    pub position: Share,
+    /// Whether writes must be on stable media to be complete.
+    pub durable: bool,
+    /// What else a trace shows. It is not driven.
+    pub habits: Habits,
+}
+
+impl Default for Flow {
+    fn default() -> Flow {
+        Flow { rate: None, sizes: None, position: Share::WHOLE, durable: false, habits: Habits::default() }
+    }
+}
+
+/// How an application goes about it.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub struct Habits {
+    /// Share of operations that begin where the one before ended.
+    pub sequential: Option<Sourced<Share>>,
+    /// The exponent of the Zipf law of its addresses, and how far that is from what was counted.
+    pub zipf: Option<Sourced<(f64, Share)>>,
+    /// Share of the operations that goes to so large a share of the addresses.
+    pub hot_zones: Option<Sourced<Vec<(Share, Share)>>>,
+    /// Variance of arrivals in windows of a length by their mean.
+    pub dispersion: Option<Sourced<Vec<(Span, f64)>>>,
+    /// Operations per second in each hour of the day; negative where nothing is known.
+    pub hours: Option<Sourced<Vec<f64>>>,
+}
+
+/// The blocks that a namespace's writes are gathered in.
+#[derive(Clone, PartialEq, Debug)]
+pub struct LargeBlocks {
+    /// Their size.
+    pub size: Bytes,
+    /// Written per second, by clients and by defragmentation, on all drives together.
+    pub writes: Option<Sourced<Rate>>,
+    /// Freed per second without having been read.
+    pub direct_frees: Option<Sourced<Rate>>,
+    /// Read per second by defragmentation.
+    pub reads: Option<Sourced<Rate>>,
+    /// Blocks less full than this are defragmented; counts where `writes` is not known.
+    pub defrag_below: Share,
+    /// Scales the writes, to fit.
+    pub write_scale: Share,
+    /// Scales the reads, to fit.
+    pub read_scale: Share,
+    /// Whether they must be on stable media to be complete.
+    pub durable: bool,
+}
+
+impl Default for LargeBlocks {
+    fn default() -> LargeBlocks {
+        LargeBlocks {
+            size: Bytes::from_kib(128),
+            writes: None,
+            direct_frees: None,
+            reads: None,
+            defrag_below: Share::from_percent(50),
+            write_scale: Share::WHOLE,
+            read_scale: Share::WHOLE,
+            durable: true,
+        }
+    }
+}
+
+/// A drive of production, by its iostat. Bytes are per second.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub struct Drive {
+    /// The node.
+    pub node: String,
+    /// The device's name.
+    pub name: String,
+    /// Reads per second.
+    pub reads: Option<Sourced<Rate>>,
+    /// Writes per second.
+    pub writes: Option<Sourced<Rate>>,
+    /// Bytes read per second.
+    pub read_bytes: Option<Sourced<Bytes>>,
+    /// Bytes written per second.
+    pub write_bytes: Option<Sourced<Bytes>>,
+    /// Mean time of a read, queue included.
+    pub read_await: Option<Sourced<Span>>,
+    /// Mean time of a write.
+    pub write_await: Option<Sourced<Span>>,
+    /// Standard deviation of reads per second over the reports, as a share of their mean.
+    pub reads_deviation: Option<Sourced<Share>>,
+    /// The same of writes.
+    pub writes_deviation: Option<Sourced<Share>>,
+    /// Reports that the means are over.
+    pub reports: u64,
+}
+
+impl Drive {
+    /// `node/name`, or the name alone where there is no node.
+    pub fn path(&self) -> String {
+        drive_path(&self.node, &self.name)
+    }
+}
+
+/// `node/drive`.
+pub fn drive_path(node: &str, drive: &str) -> String {
+    if node.is_empty() { drive.to_owned() } else { format!("{node}/{drive}") }
+}

@@ -1,0 +1,327 @@
+//! `model = "profile"`: what production does, as `assay import` writes it and a person edits it. The origin of a number is the
+//! comment behind it, or else its place in this file.
+
+use super::Source;
+use super::common::{Workload, workload_file};
+use crate::act::standard_criteria;
+use crate::profile::{Drive, Flow, Habits, Kind, LargeBlocks, Lowered, Part, Profile, Sizes, Sourced, Unfit};
+use assay_base::{Bytes, Criterion, Fault, Rate, Share, Span};
+use serde::Deserialize;
+use std::ops::Range;
+use toml::Spanned;
+
+/// Most parts, and most drives.
+const TABLES_MAX: usize = 1024;
+
+workload_file! {
+    struct File {
+        drive: Option<Spanned<String>>,
+        #[serde(default)]
+        namespace: Vec<Spanned<PartKeys>>,
+        #[serde(default)]
+        application: Vec<Spanned<PartKeys>>,
+        #[serde(default)]
+        iostat: Vec<Spanned<DriveKeys>>,
+    }
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct PartKeys {
+    name: Spanned<String>,
+    node: Option<String>,
+    #[serde(default)]
+    drives: Vec<String>,
+    commit_to_device: Option<bool>,
+    commit_min: Option<Spanned<Bytes>>,
+    compress_to: Option<Spanned<Share>>,
+    reads: Option<Spanned<FlowKeys>>,
+    writes: Option<Spanned<FlowKeys>>,
+    large_blocks: Option<Spanned<BlockKeys>>,
+    clients: Option<ClientKeys>,
+}
+
+/// Texts with their values, such as `["4KiB", "62%"]`.
+type Pairs<A, B> = Spanned<Vec<(A, B)>>;
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct FlowKeys {
+    rate: Option<Spanned<Rate>>,
+    larger_than: Option<Pairs<Bytes, Share>>,
+    sizes: Option<Pairs<Bytes, Share>>,
+    position: Option<Spanned<Share>>,
+    durable: Option<bool>,
+    sequential: Option<Spanned<Share>>,
+    zipf: Option<Spanned<f64>>,
+    zipf_error: Option<Share>,
+    hot_zones: Option<Pairs<Share, Share>>,
+    dispersion: Option<Pairs<Span, f64>>,
+    hours: Option<Spanned<Vec<f64>>>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct BlockKeys {
+    size: Option<Spanned<Bytes>>,
+    writes: Option<Spanned<Rate>>,
+    direct_frees: Option<Spanned<Rate>>,
+    reads: Option<Spanned<Rate>>,
+    defrag_below: Option<Spanned<Share>>,
+    write_scale: Option<Spanned<Share>>,
+    read_scale: Option<Spanned<Share>>,
+    durable: Option<bool>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct ClientKeys {
+    reads_over: Option<Pairs<Span, Share>>,
+    writes_over: Option<Pairs<Span, Share>>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct DriveKeys {
+    drive: Spanned<String>,
+    node: Option<String>,
+    reads: Option<Spanned<Rate>>,
+    writes: Option<Spanned<Rate>>,
+    read_bytes: Option<Spanned<Bytes>>,
+    write_bytes: Option<Spanned<Bytes>>,
+    read_await: Option<Spanned<Span>>,
+    write_await: Option<Spanned<Span>>,
+    reads_deviation: Option<Spanned<Share>>,
+    writes_deviation: Option<Spanned<Share>>,
+    reports: Option<u64>,
+}
+
+/// The workload of a profile.
+pub(super) fn read(source: Source<'_>) -> Result<Workload, Fault> {
+    let mut file: File = source.parse()?;
+    let common = file.common();
+    let profile = meant(source, &file)?;
+    let lowered = profile.lower().map_err(|unfit| fault(source, &file, &unfit))?;
+    workload("profile", lowered).with(source, common)
+}
+
+/// The profile of a file alone, without its load: what `assay fit` and `assay size` compare with.
+pub fn profile(file: &str, text: &str) -> Result<Profile, Fault> {
+    let source = Source { file, text };
+    meant(source, &source.parse::<File>()?)
+}
+
+/// A workload around the streams of a profile. The standard criteria judge what clients wait for.
+pub fn workload(name: &str, lowered: Lowered) -> Workload {
+    let reads = lowered.reads.clone();
+    let criteria = |window: Span| -> Vec<Criterion> {
+        let pairs = reads.iter().flat_map(|stream| standard_criteria(window).into_iter().map(move |one| (stream, one)));
+        pairs.map(|(stream, criterion)| Criterion { stream: stream.clone(), ..criterion }).collect()
+    };
+    let mut workload = Workload::new(name, "profile", lowered.streams, criteria);
+    workload.lanes = lowered.lanes;
+    workload.derivation = lowered.derivation;
+    workload.notes = lowered.notes;
+    workload
+}
+
+fn meant(source: Source<'_>, file: &File) -> Result<Profile, Fault> {
+    let many = file.namespace.len() + file.application.len() > TABLES_MAX || file.iostat.len() > TABLES_MAX;
+    if many {
+        return Err(Fault::whole(source.file, "too many tables", format!("write at most {TABLES_MAX} of a kind")));
+    }
+    let of = |kind: Kind| move |keys: &Spanned<PartKeys>| part(source, kind, keys.get_ref());
+    let namespaces = file.namespace.iter().map(of(Kind::Namespace));
+    let applications = file.application.iter().map(of(Kind::Application));
+    Ok(Profile {
+        drive: file.drive.as_ref().map(|name| name.get_ref().clone()),
+        parts: namespaces.chain(applications).collect::<Result<_, Fault>>()?,
+        drives: file.iostat.iter().map(|keys| drive(source, keys.get_ref())).collect(),
+    })
+}
+
+/// The comment behind a value, or its place.
+fn origin(source: Source<'_>, span: &Range<usize>) -> String {
+    let rest = source.text.get(span.end..).and_then(|rest| rest.lines().next()).unwrap_or_default();
+    let comment = rest.trim_start_matches([',', ' ', '\t', ']']);
+    match comment.strip_prefix('#') {
+        Some(comment) => assay_base::text::one_line(comment.trim()),
+        None => {
+            let line = source.text.get(..span.start).unwrap_or_default().matches('\n').count() + 1;
+            format!("{}:{line}", source.file)
+        }
+    }
+}
+
+fn sourced<T: Clone, U>(
+    source: Source<'_>,
+    value: &Option<Spanned<T>>,
+    with: impl FnOnce(T) -> U,
+) -> Option<Sourced<U>> {
+    let value = value.as_ref()?;
+    Some(Sourced::new(with(value.get_ref().clone()), origin(source, &value.span())))
+}
+
+fn plain<T: Clone>(source: Source<'_>, value: &Option<Spanned<T>>) -> Option<Sourced<T>> {
+    sourced(source, value, |value| value)
+}
+
+fn part(source: Source<'_>, kind: Kind, keys: &PartKeys) -> Result<Part, Fault> {
+    let name = keys.name.get_ref().clone();
+    if name.is_empty() || name.len() > 64 {
+        return Err(source.fault(keys.name.span(), "not a name", "write 1 to 64 characters"));
+    }
+    if let Some(blocks) = keys.large_blocks.as_ref().filter(|_| kind == Kind::Application) {
+        let remedy = "write [[namespace]], or give the application its writes as they are";
+        return Err(source.fault(blocks.span(), "an application has no large blocks", remedy));
+    }
+    if let Some(share) = keys.compress_to.as_ref().filter(|share| *share.get_ref() > Share::WHOLE) {
+        return Err(source.fault(share.span(), "data can compress to at most 100%", "write 100% or less"));
+    }
+    let clients = |of: fn(&ClientKeys) -> &Option<Pairs<Span, Share>>| {
+        keys.clients.as_ref().and_then(|clients| plain(source, of(clients)))
+    };
+    let one = |keys: &Option<Spanned<FlowKeys>>| keys.as_ref().map(|keys| flow(source, keys)).transpose();
+    Ok(Part {
+        kind,
+        name,
+        node: keys.node.clone().unwrap_or_default(),
+        drives: keys.drives.clone(),
+        reads: one(&keys.reads)?,
+        writes: one(&keys.writes)?,
+        large_blocks: keys.large_blocks.as_ref().map(|keys| blocks(source, keys.get_ref())).unwrap_or_default(),
+        commit_to_device: keys.commit_to_device.unwrap_or(false),
+        commit_min: keys.commit_min.as_ref().map(|least| *least.get_ref()),
+        compress_to: keys.compress_to.as_ref().map(|share| *share.get_ref()),
+        reads_over: clients(|keys| &keys.reads_over),
+        writes_over: clients(|keys| &keys.writes_over),
+    })
+}
+
+fn flow(source: Source<'_>, table: &Spanned<FlowKeys>) -> Result<Flow, Fault> {
+    let keys = table.get_ref();
+    if let (Some(_), Some(sizes)) = (&keys.larger_than, &keys.sizes) {
+        let remedy = "keep larger_than (shares over growing sizes) or sizes (shares of each size)";
+        // At the key, not at its value: the key is what is too much.
+        let key = source.text.get(..sizes.span().start).and_then(|before| before.rfind("sizes"));
+        let span = key.map_or_else(|| sizes.span(), |at| at..at + "sizes".len());
+        return Err(source.fault(span, "sizes are said twice", remedy));
+    }
+    if let Some(position) = keys.position.as_ref().filter(|_| keys.larger_than.is_none()) {
+        let remedy = "remove it: a position says where in the buckets of larger_than sizes lie";
+        return Err(source.fault(position.span(), "a position without larger_than", remedy));
+    }
+    let finite = |value: f64| value.is_finite() && value >= 0.0;
+    if let Some(zipf) = keys.zipf.as_ref().filter(|zipf| !finite(*zipf.get_ref())) {
+        return Err(source.fault(zipf.span(), "not an exponent", "write a number from 0, such as 1.1"));
+    }
+    let larger = sourced(source, &keys.larger_than, Sizes::LargerThan);
+    let sizes = larger.or_else(|| sourced(source, &keys.sizes, Sizes::Each));
+    if let Some((at, what, remedy)) = sizes.as_ref().and_then(|sizes| sizes.value.unfit()) {
+        let span = [&keys.larger_than, &keys.sizes].into_iter().flatten().next().map_or(table.span(), Spanned::span);
+        return Err(source.fault(line_of(source, span, at), what, remedy));
+    }
+    let error = keys.zipf_error.unwrap_or_default();
+    Ok(Flow {
+        rate: plain(source, &keys.rate),
+        sizes,
+        position: keys.position.as_ref().map_or(Share::WHOLE, |position| *position.get_ref()),
+        durable: keys.durable.unwrap_or(false),
+        habits: Habits {
+            sequential: plain(source, &keys.sequential),
+            zipf: sourced(source, &keys.zipf, |zipf| (zipf, error)),
+            hot_zones: plain(source, &keys.hot_zones),
+            dispersion: plain(source, &keys.dispersion),
+            hours: plain(source, &keys.hours),
+        },
+    })
+}
+
+/// The pair of a list that is meant, counted from 0.
+fn line_of(source: Source<'_>, span: Range<usize>, at: usize) -> Range<usize> {
+    let text = source.text.get(span.clone()).unwrap_or_default();
+    let inner = text.char_indices().skip(1).filter(|(_, c)| *c == '[').nth(at);
+    match inner.and_then(|(from, _)| Some((from, from + text[from..].find(']')? + 1))) {
+        Some((from, to)) => span.start + from..span.start + to,
+        None => span,
+    }
+}
+
+fn blocks(source: Source<'_>, keys: &BlockKeys) -> LargeBlocks {
+    let usual = LargeBlocks::default();
+    let share = |share: &Option<Spanned<Share>>, usual| share.as_ref().map_or(usual, |share| *share.get_ref());
+    LargeBlocks {
+        size: keys.size.as_ref().map_or(usual.size, |size| *size.get_ref()),
+        writes: plain(source, &keys.writes),
+        direct_frees: plain(source, &keys.direct_frees),
+        reads: plain(source, &keys.reads),
+        defrag_below: share(&keys.defrag_below, usual.defrag_below),
+        write_scale: share(&keys.write_scale, usual.write_scale),
+        read_scale: share(&keys.read_scale, usual.read_scale),
+        durable: keys.durable.unwrap_or(usual.durable),
+    }
+}
+
+fn drive(source: Source<'_>, keys: &DriveKeys) -> Drive {
+    Drive {
+        node: keys.node.clone().unwrap_or_default(),
+        name: keys.drive.get_ref().clone(),
+        reads: plain(source, &keys.reads),
+        writes: plain(source, &keys.writes),
+        read_bytes: plain(source, &keys.read_bytes),
+        write_bytes: plain(source, &keys.write_bytes),
+        read_await: plain(source, &keys.read_await),
+        write_await: plain(source, &keys.write_await),
+        reads_deviation: plain(source, &keys.reads_deviation),
+        writes_deviation: plain(source, &keys.writes_deviation),
+        reports: keys.reports.unwrap_or(0),
+    }
+}
+
+/// The fault at the key that is wrong, or at the table that lacks it.
+fn fault(source: Source<'_>, file: &File, unfit: &Unfit) -> Fault {
+    let part = unfit.part.and_then(|index| file.namespace.iter().chain(&file.application).nth(index));
+    let place = part.map(|part| key_of(part, unfit.table, unfit.key).unwrap_or_else(|| part.span()));
+    let place = place.or_else(|| file.drive.as_ref().filter(|_| unfit.key == "drive").map(Spanned::span));
+    match place {
+        Some(span) => source.fault(span, unfit.what.clone(), unfit.remedy.clone()),
+        None => Fault::whole(source.file, unfit.what.clone(), unfit.remedy.clone()),
+    }
+}
+
+fn key_of(part: &Spanned<PartKeys>, table: &str, key: &str) -> Option<Range<usize>> {
+    let keys = part.get_ref();
+    let flow = |flow: &Option<Spanned<FlowKeys>>| {
+        let table = flow.as_ref()?;
+        let keys = table.get_ref();
+        let own = match key {
+            "rate" => keys.rate.as_ref().map(Spanned::span),
+            "larger_than" => keys.larger_than.as_ref().or(keys.sizes.as_ref()).map(Spanned::span),
+            "position" => keys.position.as_ref().map(Spanned::span),
+            _ => None,
+        };
+        own.or_else(|| Some(table.span()))
+    };
+    let blocks = |blocks: &Option<Spanned<BlockKeys>>| {
+        let table = blocks.as_ref()?;
+        let keys = table.get_ref();
+        let own = match key {
+            "size" => keys.size.as_ref().map(Spanned::span),
+            "writes" => keys.writes.as_ref().map(Spanned::span),
+            "direct_frees" => keys.direct_frees.as_ref().map(Spanned::span),
+            "reads" => keys.reads.as_ref().map(Spanned::span),
+            "defrag_below" => keys.defrag_below.as_ref().map(Spanned::span),
+            "write_scale" => keys.write_scale.as_ref().map(Spanned::span),
+            "read_scale" => keys.read_scale.as_ref().map(Spanned::span),
+            _ => None,
+        };
+        own.or_else(|| Some(table.span()))
+    };
+    match table {
+        "reads" => flow(&keys.reads),
+        "writes" => flow(&keys.writes),
+        "large_blocks" => blocks(&keys.large_blocks),
+        _ if key == "commit_min" => keys.commit_min.as_ref().map(Spanned::span),
+        _ => None,
+    }
+}

@@ -1,0 +1,295 @@
+//! `assay import KIND FILE…`: what was collected on production hosts becomes a profile, a workload that a person can read and
+//! edit. The files are read as a stream, however large they are; what they are is found out by looking.
+
+use crate::screen::tell;
+use crate::stdout::{print, print_json};
+use assay_formats::collect::assemble::{Assembled, Kind, assemble};
+use assay_formats::collect::{Collector, FileSeen, Findings, Options};
+use assay_model::profile::write;
+use assay_run::failure::{Failure, code, one_line, shown};
+use assay_run::{files, results};
+use std::io::Read;
+use std::path::{Path, PathBuf};
+
+/// `assay import`
+#[derive(clap::Args, Debug)]
+#[command(after_help = "\
+What a file is, is found out by looking at it. Files that are named one by one are of one node; of a directory that is named, the
+files of each directory in it are, as scripts/collect makes them.
+What is missing is listed with the command that collects it, and figures that do not fit together with both their places.")]
+pub(crate) struct Import {
+    /// What the profile is made of
+    pub kind: Collected,
+    /// Files, or directories of them; NODE=FILE names the machine that one comes from
+    #[arg(required = true, value_name = "FILES", value_hint = clap::ValueHint::AnyPath)]
+    pub files: Vec<String>,
+    /// Where to write the profile, a file that does not exist yet [default: standard output]
+    #[arg(long, value_name = "FILE")]
+    pub out: Option<PathBuf>,
+    /// What the profile is called [default: after its namespaces or drives]
+    #[arg(long, value_name = "NAME")]
+    pub name: Option<String>,
+    /// Of asloglatency's tables the row of this time of day, such as 21:48:03, instead of the average
+    #[arg(long, value_name = "TIME")]
+    pub slice: Option<String>,
+    /// The first report of iostat is not the mean since the machine started: it was made with `iostat -y`
+    #[arg(long)]
+    pub keep_first_report: bool,
+    /// Print the profile and all that is to be said of it as JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// What was collected.
+#[derive(Clone, Copy, Debug, clap::ValueEnum)]
+pub(crate) enum Collected {
+    /// Namespaces: tables of asloglatency, the server's log, asinfo, and iostat to hold them against
+    Aerospike,
+    /// Any application by its iostat; traces may stand beside it
+    Iostat,
+    /// Any application by the text of blkparse
+    Blktrace,
+    /// Any application by biosnoop (bcc) or iosnoop (perf-tools)
+    Biosnoop,
+    /// Any application by an iolog of fio
+    FioIolog,
+}
+
+impl Collected {
+    /// As it is typed.
+    fn name(self) -> &'static str {
+        match self {
+            Collected::Aerospike => "aerospike",
+            Collected::Iostat => "iostat",
+            Collected::Blktrace => "blktrace",
+            Collected::Biosnoop => "biosnoop",
+            Collected::FioIolog => "fio-iolog",
+        }
+    }
+}
+
+/// How much is read at once.
+const PIECE: usize = 1 << 20;
+/// Most files, and how deep directories are looked through.
+const FILES_MAX: usize = 4096;
+const DEPTH_MAX: u32 = 8;
+
+/// Reads the files and prints the profile.
+pub(crate) fn import(args: &Import) -> Result<u8, Failure> {
+    let kind = match args.kind {
+        Collected::Aerospike => Kind::Aerospike,
+        Collected::Iostat | Collected::Blktrace | Collected::Biosnoop | Collected::FioIolog => Kind::Application,
+    };
+    if let Some(out) = &args.out {
+        files::check(out).map_err(|e| Failure::host(format!("{} cannot be written: {e}", shown(out))))?;
+    }
+    let found = collect(args)?;
+    let assembled = assemble(&found, kind);
+    if assembled.profile.parts.is_empty() {
+        report(&found, &assembled);
+        return Err(Failure::workload(nothing(&found, kind)));
+    }
+    let name = args.name.clone().unwrap_or_else(|| named(&assembled));
+    let text = write(&assembled.profile, &name, &head(args.kind, &found, &assembled));
+    match &args.out {
+        Some(path) => results::write_new(path, &text)?,
+        None if args.json => {}
+        None => print(&text),
+    }
+    match args.json {
+        true => print_json(&json(&found, &assembled, &text))?,
+        false => report(&found, &assembled),
+    }
+    Ok(code::DONE)
+}
+
+/// What the profile is called where nobody says it.
+fn named(assembled: &Assembled) -> String {
+    let mut names: Vec<&str> = assembled.profile.parts.iter().map(|part| part.name.as_str()).collect();
+    names.sort_unstable();
+    names.dedup();
+    names.truncate(4);
+    one_line(names.join("+"))
+}
+
+fn collect(args: &Import) -> Result<Findings, Failure> {
+    let mut paths = Vec::new();
+    for word in &args.files {
+        let (node, path) = node_of(word);
+        match path.is_dir() {
+            true => below(&path, &node, 0, &mut paths)?,
+            // Files that are named one by one belong together, wherever they lie.
+            false => paths.push(Named { path, node, group: String::new() }),
+        }
+    }
+    if paths.len() > FILES_MAX {
+        return Err(Failure::usage(format!("more than {FILES_MAX} files; name fewer")));
+    }
+    let options = Options { keep_first_report: args.keep_first_report, slice: args.slice.clone() };
+    let mut collector = Collector::new(options);
+    for Named { path, node, group } in &paths {
+        collector.begin(&path.to_string_lossy(), node, group);
+        read(path, &mut collector)?;
+        collector.end();
+    }
+    Ok(collector.finish())
+}
+
+/// `NODE=FILE`, unless a file has that name.
+fn node_of(word: &str) -> (String, PathBuf) {
+    let whole = PathBuf::from(word);
+    match word.split_once('=') {
+        Some((node, path)) if !node.contains('/') && !whole.exists() => (node.to_owned(), PathBuf::from(path)),
+        _ => (String::new(), whole),
+    }
+}
+
+/// A file that is read.
+struct Named {
+    path: PathBuf,
+    node: String,
+    group: String,
+}
+
+/// All files of a directory in the order of their names.
+fn below(path: &Path, node: &str, depth: u32, all: &mut Vec<Named>) -> Result<(), Failure> {
+    if !path.is_dir() {
+        let group = path.parent().map_or_else(String::new, |group| group.to_string_lossy().into_owned());
+        if all.len() <= FILES_MAX {
+            all.push(Named { path: path.to_path_buf(), node: node.to_owned(), group });
+        }
+        return Ok(());
+    }
+    if depth == DEPTH_MAX {
+        return Err(Failure::usage(format!("{} lies too deep; name the files themselves", shown(path))));
+    }
+    let unreadable = |e: std::io::Error| Failure::host(format!("{} cannot be read: {e}", shown(path)));
+    let entries = path.read_dir().map_err(unreadable)?;
+    let mut names =
+        entries.map(|entry| entry.map(|entry| entry.path())).collect::<Result<Vec<_>, _>>().map_err(unreadable)?;
+    names.sort();
+    names.iter().try_for_each(|name| below(name, node, depth + 1, all))
+}
+
+fn read(path: &Path, collector: &mut Collector) -> Result<(), Failure> {
+    let unreadable = |e: std::io::Error| Failure::workload(format!("{} cannot be read: {e}", shown(path)));
+    let mut file = files::open(path).map_err(unreadable)?;
+    let mut piece = vec![0; PIECE];
+    let mut first = true;
+    loop {
+        let n = file.read(&mut piece).map_err(unreadable)?;
+        if n == 0 {
+            return Ok(());
+        }
+        if std::mem::take(&mut first)
+            && let Some((what, remedy)) = packed(&piece[..n])
+        {
+            return Err(Failure::workload(format!("{} is {what}", shown(path))).advised(remedy));
+        }
+        collector.feed(&piece[..n]);
+    }
+}
+
+/// What is no text and has another tool to make text of it.
+fn packed(bytes: &[u8]) -> Option<(&'static str, &'static str)> {
+    // The magic number of a binary trace, in either byte order: its lowest byte is the version.
+    let magic: [u8; 4] = bytes.get(..4)?.try_into().ok()?;
+    let trace = magic[1..] == *b"tae" && magic[0] < 0x20 || magic[..3] == *b"eat" && magic[3] < 0x20;
+    match bytes {
+        _ if trace => Some(("a binary trace", "make text of it: blkparse -i NAME > trace.txt")),
+        [0x1f, 0x8b, ..] => Some(("compressed (gzip)", "unpack it first: tar xzf FILE, or gunzip FILE")),
+        [0x28, 0xb5, 0x2f, 0xfd, ..] => Some(("compressed (zstd)", "unpack it first: zstd -d FILE")),
+        [0xfd, b'7', b'z', ..] => Some(("compressed (xz)", "unpack it first: xz -d FILE")),
+        _ if bytes.get(257..262) == Some(b"ustar") => Some(("an archive", "unpack it first: tar xf FILE")),
+        _ => None,
+    }
+}
+
+fn nothing(found: &Findings, kind: Kind) -> String {
+    let wanted = match kind {
+        Kind::Aerospike => "tables of asloglatency, the server's log or output of asinfo",
+        Kind::Application => "reports of iostat, or text of blkparse, biosnoop, iosnoop or a fio iolog",
+    };
+    let files = found.files.len();
+    let files = if files == 1 { "the file holds".to_owned() } else { format!("the {files} files hold") };
+    format!("{files} no load: nothing in them was recognised as {wanted}\n  = scripts/collect collects what is needed; docs/sizing.md explains it")
+        .replace("file holds no load: nothing in them", "file holds no load: nothing in it")
+}
+
+/// What a file is, in one line.
+fn seen(file: &FileSeen) -> String {
+    let kinds: Vec<String> = file.kinds.iter().map(|(kind, n)| format!("{n} {kind}")).collect();
+    let host = file.host.as_ref().map_or(String::new(), |host| format!(", of {host}"));
+    let kinds = if kinds.is_empty() { "nothing that is known".to_owned() } else { kinds.join(", ") };
+    let other = match &file.first_other {
+        Some((line, text)) => format!("; {} other lines, the first is line {line}: {text}", file.other),
+        None => String::new(),
+    };
+    format!("{}: {} lines, {kinds}{host}{other}", file.name, file.lines)
+}
+
+/// The comment above the profile.
+fn head(kind: Collected, found: &Findings, assembled: &Assembled) -> Vec<String> {
+    let mut head = vec![
+        format!(
+            "What production does to its drives, made by `assay import {}`. Every number may be edited;",
+            kind.name()
+        ),
+        "docs/FORMATS.md lists the keys. Behind each number stands the place that it comes from.".to_owned(),
+    ];
+    if !assembled.missing.is_empty() {
+        head.extend([String::new(), "Missing, with the command that collects it:".to_owned()]);
+        head.extend(assembled.missing.iter().map(|one| format!("  {}: {}", one.what, one.command)));
+    }
+    if !assembled.contradictions.is_empty() {
+        head.extend([String::new(), "These do not fit together:".to_owned()]);
+        head.extend(assembled.contradictions.iter().map(|one| format!("  {} ({})", one.what, one.places.join("; "))));
+    }
+    if !found.remarks.is_empty() {
+        head.extend([String::new(), "Left out, or odd:".to_owned()]);
+        head.extend(remarks(found).into_iter().map(|remark| format!("  {remark}")));
+    }
+    head
+}
+
+fn remarks(found: &Findings) -> Vec<String> {
+    let mut all: Vec<String> =
+        found.remarks.iter().map(|remark| format!("{}: {}", found.named(remark.place), remark.text)).collect();
+    if found.more_remarks > 0 {
+        all.push(format!("and {} more of these", found.more_remarks));
+    }
+    all
+}
+
+/// Tells the user what was read, what is missing and what does not fit.
+fn report(found: &Findings, assembled: &Assembled) {
+    found.files.iter().for_each(|file| tell(&one_line(seen(file))));
+    remarks(found).iter().for_each(|remark| tell(&one_line(format_args!("note: {remark}"))));
+    for one in &assembled.contradictions {
+        tell(&one_line(format_args!("warning: {}", one.what)));
+        one.places.iter().for_each(|place| tell(&one_line(format_args!(" --> {place}"))));
+    }
+    for one in &assembled.missing {
+        tell(&one_line(format_args!("missing: {}", one.what)));
+        tell(&one_line(format_args!("  = {}", one.command)));
+    }
+}
+
+fn json(found: &Findings, assembled: &Assembled, text: &str) -> serde_json::Value {
+    let file = |file: &FileSeen| {
+        serde_json::json!({
+            "name": file.name, "host": file.host, "lines": file.lines, "other_lines": file.other, "recognised": file.kinds,
+        })
+    };
+    let missing = assembled.missing.iter().map(|one| serde_json::json!({ "what": one.what, "command": one.command }));
+    let contradictions =
+        assembled.contradictions.iter().map(|one| serde_json::json!({ "what": one.what, "places": one.places }));
+    serde_json::json!({
+        "schema": 1,
+        "profile": text,
+        "files": found.files.iter().map(file).collect::<Vec<_>>(),
+        "missing": missing.collect::<Vec<_>>(),
+        "contradictions": contradictions.collect::<Vec<_>>(),
+        "remarks": remarks(found),
+    })
+}

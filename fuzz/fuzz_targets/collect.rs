@@ -1,0 +1,30 @@
+//! What is collected on production hosts, whatever it is: tables of asloglatency, the server's log, asinfo, iostat as text and as
+//! JSON, blkparse, biosnoop, fio's iologs. What is found becomes a profile, and the profile a text that is read back as it was.
+#![no_main]
+
+use assay_formats::collect::assemble::{Kind, assemble};
+use assay_formats::collect::{Collector, Options};
+use assay_model::profile::write;
+use assay_model::workload::{profile_of, read};
+use libfuzzer_sys::fuzz_target;
+
+fuzz_target!(|bytes: &[u8]| {
+    let mut collector = Collector::new(Options { keep_first_report: bytes.len() % 2 == 0, slice: None });
+    // Two files, the second in small pieces.
+    let (one, two) = bytes.split_at(bytes.len() / 2);
+    collector.begin("a/one", "", "a");
+    collector.feed(bytes);
+    collector.end();
+    collector.begin("b/two", "", "b");
+    one.chunks(13).chain(two.chunks(5)).for_each(|piece| collector.feed(piece));
+    collector.end();
+    let found = collector.finish();
+    for kind in [Kind::Aerospike, Kind::Application] {
+        let out = assemble(&found, kind);
+        let text = write(&out.profile, "fuzz", &[]);
+        if let Ok(profile) = profile_of("fuzz.toml", &text) {
+            assert_eq!(profile, out.profile, "{text}");
+        }
+        let _ = read("fuzz.toml", &text);
+    }
+});
