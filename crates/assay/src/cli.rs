@@ -35,7 +35,7 @@ pub(crate) struct Cli {
 /// The verbs.
 #[derive(Subcommand, Debug)]
 pub(crate) enum Command {
-    /// Certify devices for a workload: prepare them, run the load test and the stress test, give a verdict
+    /// Certify devices for a workload: check their preparation, then load test, stress test and verdict
     Certify(certify::Certify),
     /// Run one workload once and judge it
     Run(run::Run),

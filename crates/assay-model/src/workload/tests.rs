@@ -95,7 +95,7 @@ fn what_is_typed_is_judged_instead_of_the_files_criteria() {
         ("reads p99 at most 0s", "can never hold"),
         ("reads p99 under 5ms", "write it like"),
         ("reads p99 at most 5", "unit"),
-        ("reads p99 at most 5ms per 1500us", "no multiple of the interval"),
+        ("reads p99 at most 5ms per 1500us", "not a multiple of the interval"),
         ("reads over 1ms at most 101%", "can never be broken"),
     ] {
         let fault = typed(&[text]).unwrap_err();

@@ -256,13 +256,13 @@ fn lengths_that_could_not_be_judged_are_refused_before_anything_runs() {
     let good = "share_over = \"1ms\"\nbelow = \"5%\"";
     for (keys, criterion, what) in [
         ("interval = \"2h\"\n", good, "no length of time"),
-        ("slice = \"1500ms\"\n", good, "no multiple of the interval"),
+        ("slice = \"1500ms\"\n", good, "not a multiple of the interval"),
         ("", "share_over = \"1ms\"\nbelow = \"0%\"", "can never hold"),
         ("", "share_over = \"1ms\"\nbelow = \"150%\"", "can never be broken"),
         ("", "share_over = \"0s\"\nbelow = \"5%\"", "can never hold"),
         ("", "mean_at_most = \"0s\"", "can never hold"),
-        ("", "mean_at_most = \"1ms\"\nwindow = \"0s\"", "no multiple of the interval"),
-        ("", "mean_at_most = \"1ms\"\nwindow = \"1500ms\"", "no multiple of the interval"),
+        ("", "mean_at_most = \"1ms\"\nwindow = \"0s\"", "not a multiple of the interval"),
+        ("", "mean_at_most = \"1ms\"\nwindow = \"1500ms\"", "not a multiple of the interval"),
     ] {
         refused(&file(keys, criterion), WORKLOAD, &[what]);
     }
