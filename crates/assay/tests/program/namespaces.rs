@@ -78,7 +78,7 @@ fn several_configs_are_one_plan_for_one_drive() {
         (elsewhere.to_str().unwrap(), None, 2, "name different devices"),
         (again.join("users.conf").to_str().unwrap(), None, 3, "two of the workloads are called users"),
         ("missing.conf", None, 3, "missing.conf cannot be read"),
-        (events.as_str(), Some("30x"), 2, "--load is of one workload"),
+        (events.as_str(), Some("30x"), 2, "--load cannot be used with several workloads"),
     ] {
         let load: Vec<&str> = load.map_or(Vec::new(), |load| vec!["--load", load]);
         let refused = place.assay(&[&["run", &users, more, "--out", "refused"], load.as_slice()].concat());
