@@ -78,7 +78,7 @@ fn a_run_that_goes_on_in_the_background_speaks_in_its_own_directory() {
     std::fs::remove_file(place.path("run/said.txt")).unwrap();
     let said = place.assay(&resume);
     assert_eq!(said.code, Some(0), "{}", said.err);
-    assert!(said.out.contains("what it says goes to run/said.txt"), "{}", said.out);
+    assert!(said.out.contains("its messages go to run/said.txt"), "{}", said.out);
     let pid = process(&said);
     until("its end", || !is_alive(pid));
     let read = |name: &str| std::fs::read_to_string(place.path(name)).unwrap();
