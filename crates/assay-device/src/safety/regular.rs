@@ -237,7 +237,7 @@ mod tests {
         assert_eq!(in_words(&[]), "on a disk of this host");
         assert_eq!(
             in_words(&[Watermark::Memory("tmpfs"), Watermark::LogOnTarget]),
-            "not certifiable: tmpfs is a file system in memory, the run log lies on the same disk"
+            "not certifiable: tmpfs is a file system in memory, the run log is on the same disk"
         );
     }
 }

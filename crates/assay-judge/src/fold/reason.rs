@@ -13,7 +13,7 @@ use std::collections::{BTreeMap, BTreeSet};
 pub(crate) fn decide(findings: &[Finding], part: &Part) -> (Verdict, String, Option<Deciding>) {
     let Some(finding) = deciding(findings) else { return (Verdict::Pass, pass_reason(part), None) };
     let reason = match finding.class() {
-        Class::Broken => finding.text() + &in_the_same_window(part, &finding.deciding),
+        Class::Broken => finding.text() + &meanwhile(part, &finding.deciding),
         Class::Errors => also_failed(findings, finding),
         Class::Between | Class::Unproven | Class::Missing => finding.text(),
     };
@@ -48,7 +48,7 @@ fn also_failed(findings: &[Finding], first: &Finding) -> String {
 }
 
 /// What else changed in the window that decided: the largest change of level, and what happened by its kind. Empty for nothing.
-fn in_the_same_window(part: &Part, window: &Deciding) -> String {
+fn meanwhile(part: &Part, window: &Deciding) -> String {
     let within = |at_ns: u64| (window.start_ns..window.end_ns).contains(&at_ns);
     let changed = part
         .largest_change(window.start_ns..window.end_ns)
@@ -62,7 +62,7 @@ fn in_the_same_window(part: &Part, window: &Deciding) -> String {
     }
     let events = kinds.values().map(|(kind, times)| happened(kind, *times));
     let all: Vec<String> = changed.into_iter().chain(events).collect();
-    if all.is_empty() { String::new() } else { format!("; in the same window: {}", all.join(", ")) }
+    if all.is_empty() { String::new() } else { format!("; meanwhile {}", all.join(", ")) }
 }
 
 /// Why it passed, and what came closest to its bound.
