@@ -99,6 +99,8 @@ pub(crate) struct Counters {
     pub ok: u64,
     /// Their bytes.
     pub bytes: u64,
+    /// Those of them that completed behind the planned time, while what was in flight was waited for, and their bytes.
+    pub drained: (u64, u64),
     /// Completed with too few bytes.
     pub short: u64,
     /// Failed, by name.
@@ -181,6 +183,7 @@ impl Counters {
         self.add_scalars(other.scheduled, other.issued, other.ok, other.bytes, other.short);
         other.errors.iter().for_each(|(name, n)| self.add_error(name, *n));
         add_parts(&mut self.failed_at, other.failed_at.iter().map(|(part, n)| (*part, *n)));
+        self.add_drained(other.drained);
         let ends =
             [&mut self.carried_in, &mut self.in_flight, &mut self.waiting, &mut self.stuck, &mut self.stuck_before];
         let theirs = [other.carried_in, other.in_flight, other.waiting, other.stuck, other.stuck_before];
@@ -200,6 +203,11 @@ impl Counters {
     /// The floors, which up to here are the lengths themselves where there were none.
     fn floors(&mut self) -> &mut [Lengths; 2] {
         self.floors.get_or_insert_with(|| [self.response.clone(), self.service.clone()])
+    }
+
+    /// Counts completions, with their bytes, as behind the planned time; they are among all that completed already.
+    pub(crate) fn add_drained(&mut self, (ok, bytes): (u64, u64)) {
+        self.drained = (self.drained.0.saturating_add(ok), self.drained.1.saturating_add(bytes));
     }
 
     fn add_scalars(&mut self, scheduled: u64, issued: u64, ok: u64, bytes: u64, short: u64) {

@@ -94,6 +94,7 @@ impl Open {
                 self.invalid.get_or_insert(Flaw::NoBucket(bucket));
             }
             if drains {
+                cell.add_drained((flow.ok, flow.bytes));
                 // What waited when the load ended was not delivered in time, however well it is worked off behind it.
                 cell.waiting = cell.waiting.max(waiting);
             }

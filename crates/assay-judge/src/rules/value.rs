@@ -34,9 +34,12 @@ pub(crate) enum Value {
 }
 
 impl Value {
-    /// What was done in `cell` within `ns` nanoseconds, where the bound asks for that. Nothing is a value too.
+    /// What was done in `cell` within `ns` nanoseconds, where the bound asks for that. Nothing is a value too. What completed behind
+    /// the planned time was not done in it: a deep queue would make any device fast.
     pub(crate) fn work(cell: &Counters, bound: &Bound, ns: u64) -> Option<Value> {
-        let work = Value::Work { operations: cell.ok, bytes: cell.bytes, ns };
+        let (late, bytes_late) = cell.drained;
+        let work =
+            Value::Work { operations: cell.ok - late.min(cell.ok), bytes: cell.bytes - bytes_late.min(cell.bytes), ns };
         (!bound.is_of_time() && ns > 0).then_some(work)
     }
 

@@ -210,6 +210,15 @@ fn criteria_that_ask_for_work_hold_up_to_their_bound() {
             "it is asked of all targets together: {judged}"
         );
     }
+    // A queue of 1500 on a disk that carries some 100 a second is worked off for seconds behind the end: that is no rate.
+    place.write(
+        "deep.toml",
+        &format!("{stream}in_flight = 1500").replace("[[stream]]", "in_flight_bound = 1500\n[[stream]]"),
+    );
+    let deep =
+        ["run", "deep.toml", "sim:disk", "--seed", "1", "--json", "--criterion", "reads rate at least 300/s per run"];
+    let said = place.assay(&deep);
+    assert_eq!(said.code, Some(10), "{}{}", said.out, said.err);
     for (criterion, remedy) in [
         ("rate_at_least = \"0/s\"", "always holds"),
         ("rate_at_least = \"5/s\"\nmeasure = \"service\"", "has no measure"),
