@@ -7,6 +7,7 @@
 //! reads response p99.9 at most 5ms per 10s
 //! reads rate at least 5000/s per 10s
 //! reads throughput at least 500MiB/s per run
+//! sales errors at most 0.1% per run
 //! ```
 //!
 //! A percentile of at most a time, and a maximum, are shares over that time, and are kept as such: there is one way to count.
@@ -85,12 +86,19 @@ pub enum Bound {
     RateAtLeast(Rate),
     /// At least so many bytes a second are moved by operations that complete, over all targets together.
     ThroughputAtLeast(Bytes),
+    /// Of the operations that come back, at most this share with an error that the device gives.
+    ErrorsAtMost(Share),
 }
 
 impl Bound {
-    /// Whether it bounds a length of time from above; otherwise it asks how much is done, and no measure belongs to it.
+    /// Whether it bounds a length of time; no measure belongs to any other.
     pub fn is_of_time(&self) -> bool {
-        !matches!(self, Bound::RateAtLeast(_) | Bound::ThroughputAtLeast(_))
+        matches!(self, Bound::Over { .. } | Bound::OverAtMost { .. } | Bound::MeanAtMost(_))
+    }
+
+    /// Whether it asks for an amount of work: more is better, and all targets together do it.
+    pub fn is_of_work(&self) -> bool {
+        matches!(self, Bound::RateAtLeast(_) | Bound::ThroughputAtLeast(_))
     }
 
     /// Whether `operations` that completed within `ns` nanoseconds and moved `bytes` are as much as a bound on work asks; `None` of a
@@ -102,7 +110,9 @@ impl Bound {
                 (operations, asked, seconds)
             }
             Bound::ThroughputAtLeast(asked) => (bytes, asked.get(), 1),
-            Bound::Over { .. } | Bound::OverAtMost { .. } | Bound::MeanAtMost(_) => return None,
+            Bound::Over { .. } | Bound::OverAtMost { .. } | Bound::MeanAtMost(_) | Bound::ErrorsAtMost(_) => {
+                return None;
+            }
         };
         let done = (u128::from(done) * 1_000_000_000).saturating_mul(of.into());
         Some(done >= u128::from(asked) * u128::from(ns))
@@ -181,13 +191,16 @@ impl Criterion {
             [rest @ .., "per", window] => (rest, Some(span(window)?)),
             _ => return Err(shape()),
         };
-        // How much is done has no measure.
+        // What is no length of time has no measure.
         match rest {
             [stream, "rate", "at", "least", least] => {
-                return Ok(Criterion::of_work(stream, Bound::RateAtLeast(rate(least)?), window));
+                return Ok(Criterion::without_measure(stream, Bound::RateAtLeast(rate(least)?), window));
             }
             [stream, "throughput", "at", "least", least] => {
-                return Ok(Criterion::of_work(stream, Bound::ThroughputAtLeast(throughput(least)?), window));
+                return Ok(Criterion::without_measure(stream, Bound::ThroughputAtLeast(throughput(least)?), window));
+            }
+            [stream, "errors", "at", "most", most] => {
+                return Ok(Criterion::without_measure(stream, Bound::ErrorsAtMost(share(most)?), window));
             }
             _ => {}
         }
@@ -206,7 +219,14 @@ impl Criterion {
         Ok(Criterion { stream: stream.to_owned(), measure, bound, window })
     }
 
-    fn of_work(stream: &str, bound: Bound, window: Option<Span>) -> Criterion {
+    /// Whether it is a mean of a stream some of whose operations may fail by another of `criteria`. It cannot be judged: an
+    /// operation that failed has no length, and without those that take longest any mean looks good.
+    pub fn is_mean_beside_errors(&self, criteria: &[Criterion]) -> bool {
+        let may_fail = |other: &Criterion| matches!(other.bound, Bound::ErrorsAtMost(_)) && other.stream == self.stream;
+        matches!(self.bound, Bound::MeanAtMost(_)) && criteria.iter().any(may_fail)
+    }
+
+    fn without_measure(stream: &str, bound: Bound, window: Option<Span>) -> Criterion {
         Criterion { stream: stream.to_owned(), measure: Measure::Response, bound, window }
     }
 
@@ -214,7 +234,7 @@ impl Criterion {
     pub fn threshold(&self) -> Option<Span> {
         match self.bound {
             Bound::Over { over, .. } | Bound::OverAtMost { over, .. } => Some(over),
-            Bound::MeanAtMost(_) | Bound::RateAtLeast(_) | Bound::ThroughputAtLeast(_) => None,
+            Bound::MeanAtMost(_) | Bound::RateAtLeast(_) | Bound::ThroughputAtLeast(_) | Bound::ErrorsAtMost(_) => None,
         }
     }
 }
@@ -240,6 +260,7 @@ impl fmt::Display for Bound {
             Bound::MeanAtMost(span) => write!(f, "mean at most {span}"),
             Bound::RateAtLeast(rate) => write!(f, "rate at least {rate}"),
             Bound::ThroughputAtLeast(bytes) => write!(f, "throughput at least {bytes}/s"),
+            Bound::ErrorsAtMost(share) => write!(f, "errors at most {share}"),
         }
     }
 }
@@ -264,6 +285,8 @@ mod tests {
             "reads rate at least 5000/s per 10s",
             "rate rate at least 1/s per run",
             "log throughput at least 500MiB/s per run",
+            "sales errors at most 0.1% per run",
+            "errors errors at most 0% per 10s",
         ] {
             assert_eq!(text.parse::<Criterion>().unwrap().to_string(), text);
         }
@@ -312,6 +335,9 @@ mod tests {
             "reads throughput at least 500MiB",
             "reads response rate at least 5000/s",
             "reads rate at most 5000/s",
+            "reads errors at most 5",
+            "reads errors below 1%",
+            "reads response errors at most 1%",
         ] {
             assert!(Criterion::typed(bad, Span::from_secs(1)).is_err(), "{bad}");
         }

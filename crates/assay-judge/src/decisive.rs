@@ -28,6 +28,6 @@ fn share_of_bound(outcome: &CriterionOutcome) -> Option<f64> {
     let worst = outcome.worst.as_ref()?.value;
     let criterion = outcome.asked.criterion.parse::<Criterion>().ok()?;
     let bound = limit(&criterion.bound);
-    let (nearer, of) = if criterion.bound.is_of_time() { (worst, bound) } else { (bound, worst) };
+    let (nearer, of) = if criterion.bound.is_of_work() { (bound, worst) } else { (worst, bound) };
     Some(nearer / of.max(f64::MIN_POSITIVE))
 }

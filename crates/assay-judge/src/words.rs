@@ -135,6 +135,7 @@ pub(crate) fn bound_text(bound: &Bound) -> String {
         Bound::MeanAtMost(span) => format!("<= {}", exact(*span)),
         Bound::RateAtLeast(rate) => format!(">= {rate}"),
         Bound::ThroughputAtLeast(bytes) => format!(">= {bytes}/s"),
+        Bound::ErrorsAtMost(share) => format!("<= {share}"),
     }
 }
 
@@ -147,6 +148,7 @@ pub(crate) fn title(stream: &str, measure: Measure, bound: &Bound) -> String {
         Bound::MeanAtMost(_) => format!("{stream} {measure} mean"),
         Bound::RateAtLeast(_) => format!("{stream} rate"),
         Bound::ThroughputAtLeast(_) => format!("{stream} throughput"),
+        Bound::ErrorsAtMost(_) => format!("{stream} errors"),
     }
 }
 
@@ -159,6 +161,7 @@ pub(crate) fn sentence(stream: &str, measure: Measure, bound: &Bound, measured: 
         Bound::MeanAtMost(_) => format!("the mean {measure} of {stream} was {measured}"),
         Bound::RateAtLeast(_) => format!("{stream} ran at {measured}"),
         Bound::ThroughputAtLeast(_) => format!("{stream} moved {measured}"),
+        Bound::ErrorsAtMost(_) => format!("{measured} of {stream} failed"),
     }
 }
 

@@ -811,3 +811,94 @@ fn events_stand_in_measured_time_and_own_windows_are_not_called_slices() {
     assert_eq!((judged.part.segments, judged.part.contradictions), (1, 0));
     assert_eq!(judged.part.closed, Some(CloseReason::Completed));
 }
+
+fn may_fail(texts: &[&str], behave: impl Fn(u64, usize) -> Minute) -> assay_judge::judgement::Judgement {
+    let mut head = header(2, 2);
+    head.criteria = criteria(texts);
+    Scenario::new(head).run(behave).completed().judge()
+}
+
+/// 600 operations a minute and target: 36,000 an hour on each.
+#[test]
+fn errors_that_a_criterion_allows_are_counted_against_it() {
+    let allow = "reads errors at most 0.1% per 1h";
+    let failing = |n: u64| move |m, f| Minute { errors: if (m, f) == (70, 1) { n } else { 0 }, ..good(m, f) };
+    // To the operation: 36 of 36,000 on one target.
+    let judged = may_fail(&[allow], failing(36));
+    assert_eq!(judged.verdict, Verdict::Pass, "{}", judged.reason);
+    let outcome = &judged.part.criteria[1];
+    assert_eq!((outcome.asked.title.as_str(), outcome.asked.bound.as_str()), ("reads errors", "<= 0.1%"));
+    assert_eq!(outcome.targets.len(), 2, "each target is judged by itself");
+    let judged = may_fail(&[allow], failing(37));
+    assert_eq!(judged.verdict, Verdict::Fail, "{}", judged.reason);
+    assert!(judged.reason.contains("of reads failed") && judged.reason.contains("sim:b"), "{}", judged.reason);
+    assert_eq!(judged.deciding.as_ref().unwrap().slice, Some(2), "the criterion speaks, not the rule of the whole run");
+    // Without the criterion one is too many, and a criterion of another stream allows nothing.
+    assert_eq!(may_fail(&STANDARD, failing(1)).verdict, Verdict::Fail);
+    assert_eq!(may_fail(&[allow, "reads errors at most 0% per run"], failing(1)).verdict, Verdict::Fail);
+    assert_eq!(may_fail(&["reads errors at most 0% per 1h"], good).verdict, Verdict::Pass);
+}
+
+#[test]
+fn what_is_worse_than_an_error_stays_so_whatever_a_criterion_allows() {
+    let all = ["reads errors at most 100% per 1h"];
+    for (short, stuck, told) in [(1, 0, "1 short"), (0, 1, "1 stuck")] {
+        let judged = may_fail(&all, |m, f| Minute {
+            short: short * u64::from(m == 5),
+            stuck: stuck * u64::from(m == 119),
+            ..good(m, f)
+        });
+        assert!(judged.verdict == Verdict::Fail && judged.reason.contains(told), "{told}: {}", judged.reason);
+    }
+    // An event of an error that it does not name may be of anything.
+    let lost = |details: &[(&str, &str)]| {
+        let mut head = header(1, 1);
+        head.criteria = criteria(&all);
+        Scenario::new(head).event_with("io-error", "an operation failed", details).run(good).completed().judge().verdict
+    };
+    assert_eq!(lost(&[]), Verdict::Fail);
+    assert_ne!(lost(&[("errno", "5")]), Verdict::Fail);
+}
+
+/// A device that fails what takes it long is not a fast one.
+#[test]
+fn what_failed_is_over_any_time() {
+    let both = ["reads response over 1ms below 5% per 1h", "reads errors at most 50% per 1h"];
+    let failing = |share: u64| move |m, f| Minute { errors: 6 * share, ..good(m, f) };
+    // 1 % are slow by themselves.
+    assert_eq!(may_fail(&both, failing(3)).verdict, Verdict::Pass);
+    let judged = may_fail(&both, failing(5));
+    assert_eq!(judged.verdict, Verdict::Fail);
+    assert!(judged.reason.contains("of reads had a response over 1 ms"), "{}", judged.reason);
+    let judged = may_fail(&["reads response over 1ms below 5% per 1h", "reads errors at most 100% per 1h"], |m, f| {
+        Minute { errors: 600, slow: 0, ..good(m, f) }
+    });
+    assert_eq!(judged.verdict, Verdict::Fail, "nothing has a length: {}", judged.reason);
+    // A mean says nothing of what failed: no log may ask for it.
+    let mut head = header(1, 1);
+    head.criteria = criteria(&["reads response mean at most 1s per 1h", "reads errors at most 1% per 1h"]);
+    let bytes = Scenario::new(head).run(good).completed().bytes();
+    let refused = assay_judge::judge(Reader::new(&bytes[..]), &Options::default()).unwrap_err();
+    assert!(refused.to_string().contains("those have no length"), "{refused}");
+}
+
+/// Windows are of measured time only; what fails before it must not be forgotten.
+#[test]
+fn the_allowed_share_holds_from_the_first_operation_on() {
+    for (errors, verdict) in [(72, Verdict::Pass), (74, Verdict::Fail)] {
+        let mut head = header(2, 1);
+        head.criteria = criteria(&["reads errors at most 0.1% per 1h"]);
+        let mut run = Scenario::new(head);
+        run.interval(0, MINUTE, &|_| Minute { errors, ..Minute::default() });
+        run.interval(0, MINUTE, &|_| Minute::default());
+        let judged = run.minutes(0..120, good).completed().judge();
+        // 73,200 operations in all.
+        assert_eq!(judged.verdict, verdict, "{}", judged.reason);
+        assert_eq!(
+            judged.reason.contains("more than 0.1% of all 73200 operations"),
+            verdict == Verdict::Fail,
+            "{}",
+            judged.reason
+        );
+    }
+}

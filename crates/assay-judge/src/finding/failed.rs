@@ -1,6 +1,6 @@
 //! What failed in one flow over the whole step: errors by name, short operations, stuck ones.
 
-use assay_base::{Code, Span};
+use assay_base::{Code, Share, Span};
 use assay_record::PARTS;
 use std::collections::BTreeMap;
 use std::fmt;
@@ -27,16 +27,22 @@ pub(crate) struct Failures {
     pub(crate) at: BTreeMap<u64, u64>,
     /// The longest that one took to fail.
     pub(crate) longest_ns: u64,
+    /// More than this share, of so many operations, failed over the whole step; without it one alone is too many.
+    pub(crate) more_than: Option<(Share, u64)>,
 }
 
 impl Failures {
     /// What makes them a FAIL.
-    pub(crate) fn rule(&self) -> &'static str {
+    pub(crate) fn rule(&self) -> String {
+        if let Some((share, of)) = self.more_than {
+            return format!("that is more than {share} of all {of} operations from the first on");
+        }
         let damaged = !self.errors.is_empty() && self.errors.keys().all(|name| is_damage(name));
         match damaged && self.short == 0 && self.stuck == 0 {
             true => "what was written must be read",
             false => "an I/O error never passes",
         }
+        .to_owned()
     }
 
     /// `12 EIO, 3 short, 1 stuck`
@@ -69,6 +75,12 @@ impl fmt::Display for Failures {
         let first = Span::from_ns(self.first_ns).human();
         write!(f, "{} on {}: {measured}{place}, first {first} into the run; {rule}", self.stream, self.target)
     }
+}
+
+/// Whether a criterion may allow an error of this name: the device answered, and what was written is not known to be damaged. One that
+/// the log does not name may be anything.
+pub(crate) fn may_be_excused(name: &str) -> bool {
+    !is_damage(name) && name != "other" && name != Code::NOT_SUBMITTED.to_string()
 }
 
 /// Whether an error of this name is a read of damaged data.

@@ -3,7 +3,7 @@
 //! The log is input from outside: every sum saturates, every index is checked.
 
 use crate::judgement::{Counts, SliceTimes};
-use assay_base::Span;
+use assay_base::{Code, Span};
 use assay_record::{FailureTimes, FlowInterval, PARTS, Thresholds, Timing};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -227,6 +227,11 @@ impl Counters {
         self.errors.values().fold(0, |sum, n| sum.saturating_add(*n))
     }
 
+    /// Failed operations that the device had been handed.
+    pub(crate) fn failed_on_device(&self) -> u64 {
+        of_the_device(&self.errors).fold(0, |sum, (_, n)| sum.saturating_add(n))
+    }
+
     /// Operations that came to an end, well or not.
     pub(crate) fn ended(&self) -> u64 {
         self.ok.saturating_add(self.short).saturating_add(self.failed())
@@ -252,6 +257,12 @@ impl Counters {
             stuck: self.stuck.saturating_add(self.stuck_before),
         }
     }
+}
+
+/// Errors by name, but for operations that were never handed to the device.
+pub(crate) fn of_the_device(errors: &BTreeMap<String, u64>) -> impl Iterator<Item = (&String, u64)> {
+    let not_submitted = Code::NOT_SUBMITTED.to_string();
+    errors.iter().filter(move |(name, _)| **name != not_submitted).map(|(name, n)| (name, *n))
 }
 
 /// In which parts of the target operations failed, and how many in each. A part that a target does not have is the last.

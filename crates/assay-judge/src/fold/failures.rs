@@ -1,12 +1,17 @@
 //! The failures of a step: each flow has one finding, which counts on.
+//!
+//! Where a criterion says how many operations of a stream may fail, an error that the device gave is no finding by itself. It is
+//! counted, in every phase, and too many over the whole step are one. What is worse than an error stays one whatever the
+//! criterion allows: damaged data, short and stuck operations.
 
-use crate::finding::failed::Failures;
-use crate::finding::{Finding, Kind, nowhere};
-use crate::fold::counters::{add_parts, parts};
+use crate::finding::criterion::CriterionFinding;
+use crate::finding::failed::{Failures, may_be_excused};
+use crate::finding::{Class, Finding, Kind, nowhere};
+use crate::fold::counters::{add_parts, of_the_device, parts};
 use crate::fold::layout::Layout;
 use crate::fold::notes::Notes;
 use crate::judgement::Deciding;
-use assay_base::Code;
+use assay_base::Bound;
 use assay_record::FlowInterval;
 use std::collections::BTreeMap;
 
@@ -15,6 +20,16 @@ use std::collections::BTreeMap;
 pub(crate) struct FlowFailures {
     /// Place of each flow's finding.
     findings: BTreeMap<usize, usize>,
+    /// What failed of flows whose operations may fail.
+    allowed: BTreeMap<usize, Allowed>,
+}
+
+/// Errors of a flow that a criterion speaks of.
+#[derive(Debug, Default)]
+struct Allowed {
+    failures: Failures,
+    /// Operations that came back, well or not.
+    ended: u64,
 }
 
 impl FlowFailures {
@@ -28,13 +43,18 @@ impl FlowFailures {
         (at_ns, layout): (u64, &Layout),
         notes: &mut Notes,
     ) {
+        let unexcused;
+        let interval = if layout.may_fail[usize::from(layout.flows[flow].stream)].is_some() {
+            unexcused = self.excuse(flow, start_ns, interval, layout);
+            &unexcused
+        } else {
+            interval
+        };
         if !self.findings.contains_key(&flow) && !in_interval(interval) {
             return;
         }
         let place = *self.findings.entry(flow).or_insert_with(|| {
-            let stream = layout.streams[usize::from(layout.flows[flow].stream)].name.clone();
-            let target = layout.target_of(flow).to_owned();
-            let failures = Failures { stream, target, first_ns: start_ns, ..Failures::default() };
+            let failures = of_flow(flow, start_ns, layout);
             notes.findings.push(none_yet(failures, at_ns, notes.step()));
             notes.findings.len() - 1
         });
@@ -44,6 +64,60 @@ impl FlowFailures {
             deciding.measured = Some(failures.measured());
         }
     }
+
+    /// Counts the errors that may be, and returns what is left.
+    fn excuse(&mut self, flow: usize, start_ns: u64, interval: &FlowInterval, layout: &Layout) -> FlowInterval {
+        let (allowed, left): (BTreeMap<_, _>, BTreeMap<_, _>) =
+            interval.errors.clone().into_iter().partition(|(name, _)| may_be_excused(name));
+        let of = self.allowed.entry(flow).or_default();
+        let failed = interval.errors.values().fold(0u64, |sum, n| sum.saturating_add(*n));
+        of.ended = of.ended.saturating_add(interval.ok).saturating_add(interval.short).saturating_add(failed);
+        let rest =
+            FlowInterval { errors: left, short: interval.short, stuck: interval.stuck, ..FlowInterval::default() };
+        if allowed.values().any(|n| *n > 0) {
+            if of.failures.errors.is_empty() {
+                of.failures = of_flow(flow, start_ns, layout);
+            }
+            add(
+                &mut of.failures,
+                &FlowInterval { errors: allowed, failures: interval.failures.clone(), ..FlowInterval::default() },
+            );
+        }
+        rest
+    }
+
+    /// Finds where more failed over the whole step than may, unless the criterion itself is broken.
+    pub(crate) fn too_many(&mut self, at_ns: u64, layout: &Layout, notes: &mut Notes) {
+        let broken = |stream: &str, notes: &Notes| {
+            notes.findings.iter().any(|finding| match &finding.kind {
+                Kind::Criterion(it) => is_broken(it, stream),
+                _ => false,
+            })
+        };
+        for (flow, Allowed { failures, ended }) in std::mem::take(&mut self.allowed) {
+            let Some(share) = layout.may_fail[usize::from(layout.flows[flow].stream)] else { continue };
+            let failed = failures.errors.values().fold(0u64, |sum, n| sum.saturating_add(*n));
+            if share.holds(failed, ended) || broken(&failures.stream, notes) {
+                continue;
+            }
+            let failures = Failures { more_than: Some((share, ended)), ..failures };
+            let measured = Some(failures.measured());
+            let mut finding = none_yet(failures, at_ns, notes.step());
+            finding.deciding.measured = measured;
+            notes.findings.push(finding);
+        }
+    }
+}
+
+fn is_broken(found: &CriterionFinding, stream: &str) -> bool {
+    let criterion = &found.criterion;
+    criterion.stream == stream && matches!(criterion.bound, Bound::ErrorsAtMost(_)) && found.class() == Class::Broken
+}
+
+fn of_flow(flow: usize, first_ns: u64, layout: &Layout) -> Failures {
+    let stream = layout.streams[usize::from(layout.flows[flow].stream)].name.clone();
+    let target = layout.target_of(flow).to_owned();
+    Failures { stream, target, first_ns, ..Failures::default() }
 }
 
 fn none_yet(failures: Failures, at_ns: u64, step: u32) -> Finding {
@@ -54,11 +128,11 @@ fn none_yet(failures: Failures, at_ns: u64, step: u32) -> Finding {
 
 /// Whether the device failed in this interval. What was never handed to it is no failure of its own.
 fn in_interval(flow: &FlowInterval) -> bool {
-    flow.short > 0 || flow.stuck > 0 || of_the_device(flow).any(|(_, n)| n > 0)
+    flow.short > 0 || flow.stuck > 0 || of_the_device(&flow.errors).any(|(_, n)| n > 0)
 }
 
 fn add(sum: &mut Failures, flow: &FlowInterval) {
-    for (name, n) in of_the_device(flow).filter(|(_, n)| *n > 0) {
+    for (name, n) in of_the_device(&flow.errors).filter(|(_, n)| *n > 0) {
         let sum = sum.errors.entry(name.clone()).or_default();
         *sum = sum.saturating_add(n);
     }
@@ -70,14 +144,10 @@ fn add(sum: &mut Failures, flow: &FlowInterval) {
     }
 }
 
-fn of_the_device(flow: &FlowInterval) -> impl Iterator<Item = (&String, u64)> {
-    let not_submitted = Code::NOT_SUBMITTED.to_string();
-    flow.errors.iter().filter(move |(name, _)| **name != not_submitted).map(|(name, n)| (name, *n))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use assay_base::Code;
     use assay_record::{FailureTimes, Timing};
 
     #[test]

@@ -58,6 +58,7 @@ fn gather(fold: &mut StepFold, notes: &mut Notes) {
     notes.findings.append(&mut fold.slices.load.take_findings());
     notes.warnings.extend(fold.slices.own_lag.warning.take());
     notes.findings.extend(fold.slices.of_criteria());
+    fold.count_failures(notes);
 }
 
 fn part(

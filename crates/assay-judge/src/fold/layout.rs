@@ -1,6 +1,6 @@
 //! The header's streams, targets and flows, checked once, so that nothing after it meets an index out of range.
 
-use assay_base::{Criterion, Span};
+use assay_base::{Bound, Criterion, Share, Span};
 use assay_record::{FlowHead, Header, PhaseKind, StreamHead, Thresholds};
 use std::collections::BTreeSet;
 
@@ -39,6 +39,9 @@ pub struct Layout {
     pub sequential: Vec<bool>,
     /// Which streams' writes are to be durable.
     pub durable: Vec<bool>,
+    /// The share of each stream's operations that a criterion allows to fail; `None` where none speaks of errors, and each fails
+    /// the run.
+    pub may_fail: Vec<Option<Share>>,
     /// Length of an interval.
     pub interval_ns: u64,
     /// Planned measured time.
@@ -70,6 +73,11 @@ impl Layout {
         if header.interval_ns == 0 || header.slice_ns == 0 || header.interval_ns > LONGEST_INTERVAL_NS {
             return Err("an interval or a slice of no length, or an interval of more than an hour".into());
         }
+        if let Some(mean) = criteria.iter().find(|criterion| criterion.is_mean_beside_errors(criteria)) {
+            return Err(format!(
+                "the criterion \"{mean}\" of a stream whose operations may fail: those have no length"
+            ));
+        }
         let asked = criteria.iter().filter_map(Criterion::threshold).chain(STANDARD_MS.map(Span::from_ms));
         let shown = asked.filter(|span| thresholds.first_over(*span).is_some()).collect();
         Ok(Layout {
@@ -83,6 +91,7 @@ impl Layout {
             smallest: criteria.iter().filter_map(Criterion::threshold).min(),
             sequential: planned(header, |stream| stream.get("address").is_some_and(|it| it == "sequential")),
             durable: planned(header, |stream| stream.get("durable").is_some_and(|it| it == true)),
+            may_fail: header.streams.iter().map(|stream| may_fail(&stream.name, criteria)).collect(),
             interval_ns: header.interval_ns,
             planned_ns: header.measured_before_ns.saturating_add(measured_ns(header)),
         })
@@ -113,6 +122,16 @@ impl Layout {
     pub fn tolerance_ns(&self) -> u64 {
         self.interval_ns / 2
     }
+}
+
+/// The smallest share of a stream's operations that a criterion allows to fail.
+fn may_fail(stream: &str, criteria: &[Criterion]) -> Option<Share> {
+    let allowed =
+        criteria.iter().filter(|criterion| criterion.stream == stream).filter_map(|criterion| match criterion.bound {
+            Bound::ErrorsAtMost(share) => Some(share),
+            _ => None,
+        });
+    allowed.min()
 }
 
 /// What the plan says of each stream; no where it says nothing.

@@ -338,6 +338,11 @@ impl StepFold {
         self.targets.totals(&self.header, &self.slices.rests.targets)
     }
 
+    /// Finds what failed more often than it may over the whole step, once the criteria have spoken.
+    pub(crate) fn count_failures(&mut self, notes: &mut Notes) {
+        self.failures.too_many(self.placement.reached_ns(), &self.layout, notes);
+    }
+
     /// Gives away what was found.
     pub(crate) fn take_notes(&mut self) -> Notes {
         let step = self.notes.step();

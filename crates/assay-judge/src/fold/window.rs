@@ -263,6 +263,7 @@ mod tests {
             smallest: None,
             sequential: Vec::new(),
             durable: Vec::new(),
+            may_fail: Vec::new(),
             interval_ns: 10,
             planned_ns: 1000,
         }

@@ -111,18 +111,27 @@ fn broke_in(part: &Part, slice: &Slice, stream: &str, target: Option<&str>) -> b
     let judged = of_stream.filter(|criterion| criterion.outcome != Outcome::NotApplied);
     let by_slices = judged.filter(|criterion| criterion.asked.window_ns == part.slice_ns);
     let bounds = by_slices.filter_map(|outcome| outcome.asked.criterion.parse::<Criterion>().ok());
-    let mut broken = bounds.map(|criterion| {
+    let bounds: Vec<Criterion> = bounds.collect();
+    let may_fail = bounds.iter().any(|criterion| matches!(criterion.bound, Bound::ErrorsAtMost(_)));
+    let mut broken = bounds.into_iter().map(|criterion| {
         let times = match criterion.measure {
             Measure::Response => &entry.response,
             Measure::Service => &entry.service,
         };
+        // Where operations may fail, one that failed is over any time.
+        let failed = if may_fail { entry.counts.failed() } else { 0 };
+        let all = times.operations + failed;
         match criterion.bound {
             Bound::Over { over, below } => {
-                let part = times.over.get(&over).filter(|_| times.operations > 0);
-                part.is_some_and(|part| !below.exceeds(*part, times.operations))
+                let part = times.over.get(&over).filter(|_| all > 0);
+                part.is_some_and(|part| !below.exceeds(*part + failed, all))
             }
             Bound::OverAtMost { over, at_most } => {
-                times.over.get(&over).is_some_and(|part| !at_most.holds(*part, times.operations))
+                times.over.get(&over).is_some_and(|part| !at_most.holds(*part + failed, all))
+            }
+            Bound::ErrorsAtMost(share) => {
+                let counts = &entry.counts;
+                !share.holds(counts.failed(), counts.operations + counts.short + counts.failed())
             }
             Bound::MeanAtMost(mean) => times.mean_ns.is_some_and(|ns| ns > mean.as_ns()),
             Bound::RateAtLeast(_) | Bound::ThroughputAtLeast(_) => {

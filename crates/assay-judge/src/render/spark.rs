@@ -32,7 +32,7 @@ pub(crate) fn line(part: &Part) -> Option<String> {
     let top = match criterion.bound {
         Bound::MeanAtMost(_) => Span::from_ns(top as u64).human(),
         Bound::Over { .. } | Bound::OverAtMost { .. } => format!("{:.2}%", top * 100.0),
-        Bound::RateAtLeast(_) | Bound::ThroughputAtLeast(_) => return None,
+        Bound::RateAtLeast(_) | Bound::ThroughputAtLeast(_) | Bound::ErrorsAtMost(_) => return None,
     };
     let stream = cut(outcome.asked.stream.as_deref().unwrap_or_default(), 16);
     let what = criterion.threshold().map_or("mean".to_owned(), |threshold| format!("> {}", threshold.human()));

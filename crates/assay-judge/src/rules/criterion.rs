@@ -55,7 +55,7 @@ impl Tracker {
             gauge: stream.map(|stream| Gauge::new(criterion.clone(), stream)),
             worst: Worst::new(
                 layout.targets.len(),
-                if criterion.bound.is_of_time() { |a, b| a > b } else { |a, b| a < b },
+                if criterion.bound.is_of_work() { |a, b| a < b } else { |a, b| a > b },
             ),
             criterion,
             over,

@@ -37,7 +37,7 @@ impl Gauge {
     pub(crate) fn read(&self, window: &Window, layout: &Layout) -> Option<Figures> {
         let together = self.figure(&window.streams[self.stream], None, window, layout)?;
         // How much is done is asked of all targets together.
-        let several = layout.of_stream[self.stream].len() > 1 && self.criterion.bound.is_of_time();
+        let several = layout.of_stream[self.stream].len() > 1 && !self.criterion.bound.is_of_work();
         let flows = layout.of_stream[self.stream].iter().filter(|_| several);
         let alone = flows.filter_map(|&flow| {
             let target = usize::from(layout.flows[flow].target);
@@ -65,7 +65,7 @@ impl Gauge {
         let alone = alone.map(|&flow| (&window.flows[flow], target(flow), flows.len()));
         let together = (&window.streams[stream], None, 1);
         let broken = [together].into_iter().chain(alone).filter_map(|(cell, target, shares)| {
-            let value = Value::of(cell, self.criterion.measure, &self.criterion.bound, &layout.thresholds)?;
+            let value = self.value(cell, layout)?;
             let value = self.without_the_generator(value, cell, target, window, layout);
             let value = at_least(value, cell, window, (&layout.streams[stream], shares))?;
             let text = format!("at least {}", value.text(&self.criterion.bound));
@@ -78,12 +78,21 @@ impl Gauge {
     fn figure(&self, cell: &Counters, target: Option<usize>, window: &Window, layout: &Layout) -> Option<Figure> {
         let bound = &self.criterion.bound;
         let length_ns = window.end_ns.saturating_sub(window.start_ns);
-        let value = Value::work(cell, bound, length_ns)
-            .or_else(|| Value::of(cell, self.criterion.measure, bound, &layout.thresholds))?;
+        let value = Value::work(cell, bound, length_ns).or_else(|| self.value(cell, layout))?;
         let figure = self.figure_of(value, value.text(bound), target, window, layout);
         let generator =
             !figure.within && self.without_the_generator(value, cell, target, window, layout).is_within(bound);
         Some(Figure { generator, ..figure })
+    }
+
+    /// The value of a cell; of a bound on work there is none.
+    fn value(&self, cell: &Counters, layout: &Layout) -> Option<Value> {
+        let Criterion { measure, bound, .. } = &self.criterion;
+        let value = Value::of(cell, *measure, bound, &layout.thresholds);
+        match layout.may_fail[self.stream] {
+            Some(_) => value.or_else(|| Value::all_failed(cell, bound)).map(|value| value.with_failed(cell, bound)),
+            None => value,
+        }
     }
 
     fn figure_of(&self, value: Value, text: String, target: Option<usize>, window: &Window, layout: &Layout) -> Figure {
@@ -115,7 +124,7 @@ impl Gauge {
         }
         let all = layout.of_stream[self.stream].iter();
         let on = all.map(|flow| usize::from(layout.flows[*flow].target)).filter(|at| target.is_none_or(|it| it == *at));
-        if !bound.is_of_time() {
+        if bound.is_of_work() {
             let idle = on.filter_map(|at| window.late.get(at)).map(|late| lateness::without_work_ns(late, layout));
             return value.work_without(idle.max().unwrap_or(0));
         }
@@ -123,6 +132,9 @@ impl Gauge {
             Some(by_ns) => Value::less(cell, measure, bound, thresholds, by_ns),
             None => Value::floor(cell, measure, bound, thresholds),
         };
-        left.unwrap_or(value)
+        match layout.may_fail[self.stream] {
+            Some(_) => left.map_or(value, |left| left.with_failed(cell, bound)),
+            None => left.unwrap_or(value),
+        }
     }
 }

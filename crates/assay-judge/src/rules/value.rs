@@ -40,7 +40,7 @@ impl Value {
         let (late, bytes_late) = cell.drained;
         let work =
             Value::Work { operations: cell.ok - late.min(cell.ok), bytes: cell.bytes - bytes_late.min(cell.bytes), ns };
-        (!bound.is_of_time() && ns > 0).then_some(work)
+        (bound.is_of_work() && ns > 0).then_some(work)
     }
 
     /// The same if the time in which the generator gave it nothing to do, at most `by_ns`, had not passed.
@@ -55,7 +55,34 @@ impl Value {
 
     /// The value of `cell`; `None` when nothing completed or the threshold is not counted exactly.
     pub(crate) fn of(cell: &Counters, measure: Measure, bound: &Bound, thresholds: &Thresholds) -> Option<Value> {
-        Value::of_lengths(lengths(cell, measure), bound, thresholds)
+        match bound {
+            Bound::ErrorsAtMost(_) => Value::errors(cell),
+            _ => Value::of_lengths(lengths(cell, measure), bound, thresholds),
+        }
+    }
+
+    /// How many of the operations that came back failed on the device; `None` when none came back.
+    fn errors(cell: &Counters) -> Option<Value> {
+        let of = cell.ok.saturating_add(cell.short).saturating_add(cell.failed_on_device());
+        (of > 0).then(|| Value::Share { over: cell.failed_on_device(), of })
+    }
+
+    /// Nothing has a length because every operation failed: a share that [`Value::with_failed`] makes the whole.
+    pub(crate) fn all_failed(cell: &Counters, bound: &Bound) -> Option<Value> {
+        let none = cell.ok == 0 && cell.failed_on_device() > 0;
+        (none && bound.is_of_time()).then_some(Value::Share { over: 0, of: 0 })
+    }
+
+    /// The same where operations may fail: one that failed is over any time. Otherwise a device that fails what takes it long would
+    /// be a fast one.
+    pub(crate) fn with_failed(self, cell: &Counters, bound: &Bound) -> Value {
+        match (self, bound) {
+            (Value::Share { over, of }, Bound::Over { .. } | Bound::OverAtMost { .. }) => {
+                let failed = cell.failed_on_device();
+                Value::Share { over: over.saturating_add(failed), of: of.saturating_add(failed) }
+            }
+            (other, _) => other,
+        }
     }
 
     /// What of it would be left if every operation had taken `by_ns` less, as far as the counters tell that for certain.
@@ -79,6 +106,7 @@ impl Value {
                 let less = u128::from(by_ns).saturating_mul(u128::from(of));
                 Some(Value::Mean { sum_ns: lengths.sum_ns.saturating_sub(less), of })
             }
+            Bound::ErrorsAtMost(_) => Value::errors(cell),
             Bound::RateAtLeast(_) | Bound::ThroughputAtLeast(_) => None,
         }
     }
@@ -93,7 +121,7 @@ impl Value {
                 Some(Value::Share { over: lengths.over(thresholds, *over)?, of })
             }
             Bound::MeanAtMost(_) => Some(Value::Mean { sum_ns: lengths.sum_ns, of }),
-            Bound::RateAtLeast(_) | Bound::ThroughputAtLeast(_) => None,
+            Bound::RateAtLeast(_) | Bound::ThroughputAtLeast(_) | Bound::ErrorsAtMost(_) => None,
         }
     }
 
@@ -120,6 +148,9 @@ impl Value {
 
     /// What of it is certainly not the generator's doing; `None` when that is not counted exactly.
     pub(crate) fn floor(cell: &Counters, measure: Measure, bound: &Bound, thresholds: &Thresholds) -> Option<Value> {
+        if let Bound::ErrorsAtMost(_) = bound {
+            return Value::errors(cell);
+        }
         let floor = cell.floors.as_ref().map(|[response, service]| match measure {
             Measure::Response => response,
             Measure::Service => service,
@@ -131,7 +162,9 @@ impl Value {
     pub(crate) fn is_within(self, bound: &Bound) -> bool {
         match (self, bound) {
             (Value::Share { over, of }, Bound::Over { below, .. }) => below.exceeds(over, of),
-            (Value::Share { over, of }, Bound::OverAtMost { at_most, .. }) => at_most.holds(over, of),
+            (Value::Share { over, of }, Bound::OverAtMost { at_most, .. } | Bound::ErrorsAtMost(at_most)) => {
+                at_most.holds(over, of)
+            }
             (Value::Mean { sum_ns, of }, Bound::MeanAtMost(span)) => {
                 sum_ns <= u128::from(span.as_ns()) * u128::from(of)
             }
@@ -162,9 +195,12 @@ impl Value {
     /// For people. Beside its bound it never reads as the other side of it.
     pub(crate) fn text(self, bound: &Bound) -> String {
         match (self, bound) {
-            (Value::Share { .. }, Bound::Over { below: limit, .. } | Bound::OverAtMost { at_most: limit, .. }) => {
-                share_text(self.as_f64(bound), *limit)
-            }
+            (
+                Value::Share { .. },
+                Bound::Over { below: limit, .. }
+                | Bound::OverAtMost { at_most: limit, .. }
+                | Bound::ErrorsAtMost(limit),
+            ) => share_text(self.as_f64(bound), *limit),
             (Value::Share { .. }, _) => percent(self.as_f64(bound)),
             (Value::Mean { .. }, bound) => {
                 let (mean, limit) = (Span::from_ns(self.as_f64(bound) as u64), Span::from_ns(limit(bound) as u64));
@@ -194,7 +230,9 @@ fn lengths(cell: &Counters, measure: Measure) -> &Lengths {
 /// The bound as a number, of the unit of [`Value::as_f64`].
 pub(crate) fn limit(bound: &Bound) -> f64 {
     match bound {
-        Bound::Over { below: share, .. } | Bound::OverAtMost { at_most: share, .. } => share.as_f64(),
+        Bound::Over { below: share, .. } | Bound::OverAtMost { at_most: share, .. } | Bound::ErrorsAtMost(share) => {
+            share.as_f64()
+        }
         Bound::MeanAtMost(span) => span.as_ns() as f64,
         Bound::RateAtLeast(rate) => rate.as_f64(),
         Bound::ThroughputAtLeast(bytes) => bytes.get() as f64,

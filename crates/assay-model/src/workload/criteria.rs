@@ -27,6 +27,7 @@ pub(super) struct CriterionKeys {
     p99_99_at_most: Option<Span>,
     rate_at_least: Option<Rate>,
     throughput_at_least: Option<Throughput>,
+    errors_at_most: Option<Share>,
     window: Option<Window>,
 }
 
@@ -79,7 +80,8 @@ impl CriterionKeys {
         let mean = self.mean_at_most.map(|mean| ("mean_at_most", Bound::MeanAtMost(mean)));
         let rate = self.rate_at_least.map(|rate| ("rate_at_least", Bound::RateAtLeast(rate)));
         let throughput = self.throughput_at_least.map(|it| ("throughput_at_least", Bound::ThroughputAtLeast(it.0)));
-        percentiles.chain(mean).chain(rate).chain(throughput).collect()
+        let errors = self.errors_at_most.map(|share| ("errors_at_most", Bound::ErrorsAtMost(share)));
+        percentiles.chain(mean).chain(rate).chain(throughput).chain(errors).collect()
     }
 
     /// The only bound, and what it is called; `None` where there is none, or more than one.
@@ -99,14 +101,23 @@ pub(super) fn read(
     tables: &[Spanned<CriterionKeys>],
     workload: &Workload,
 ) -> Result<Vec<Criterion>, Fault> {
-    tables.iter().map(|table| one(source, table, workload)).collect()
+    let criteria = tables.iter().map(|table| one(source, table, workload)).collect::<Result<Vec<_>, _>>()?;
+    match criteria.iter().position(|criterion| criterion.is_mean_beside_errors(&criteria)) {
+        Some(at) => Err(source.fault(tables[at].span(), MEAN_BESIDE_ERRORS, NO_MEAN)),
+        None => Ok(criteria),
+    }
 }
+
+/// A mean says nothing of operations that may fail: see [`Criterion::is_mean_beside_errors`].
+const MEAN_BESIDE_ERRORS: &str =
+    "operations of this stream may fail by errors_at_most, and one that failed has no length that a mean could count";
+const NO_MEAN: &str = "write a percentile, where one that failed counts as over any time; or remove errors_at_most";
 
 fn one(source: Source<'_>, table: &Spanned<CriterionKeys>, workload: &Workload) -> Result<Criterion, Fault> {
     let keys = table.get_ref();
     let Some((key, bound)) = keys.bound() else {
         let remedy = "write share_over with at_most or below; or one of mean_at_most, p50_at_most to p99_99_at_most, max_at_most, \
-                      rate_at_least, throughput_at_least";
+                      rate_at_least, throughput_at_least, errors_at_most";
         return Err(source.fault(table.span(), "this criterion has no bound, or more than one", remedy));
     };
     if keys.measure.is_some() && !bound.is_of_time() {
@@ -142,7 +153,10 @@ impl Plan {
             fits("the bound", &criterion, &names, self.interval).map_err(wrong)?;
             Ok(criterion)
         };
-        let criteria = typed.iter().map(one).collect::<Result<_, String>>()?;
+        let criteria = typed.iter().map(one).collect::<Result<Vec<_>, String>>()?;
+        if let Some(mean) = criteria.iter().find(|criterion| criterion.is_mean_beside_errors(&criteria)) {
+            return Err(format!("criterion \"{mean}\": {MEAN_BESIDE_ERRORS}\n  = {NO_MEAN}"));
+        }
         Ok(Plan { criteria, ..self })
     }
 }
@@ -171,7 +185,7 @@ fn fits(key: &str, criterion: &Criterion, names: &[&str], interval: Span) -> Res
         Bound::RateAtLeast(rate) if rate.is_zero() => return always(key),
         Bound::ThroughputAtLeast(bytes) if bytes.get() == 0 => return always(key),
         Bound::Over { below, .. } if below.as_ppb() == 0 => return never("below"),
-        Bound::OverAtMost { at_most: share, .. } | Bound::Over { below: share, .. }
+        Bound::OverAtMost { at_most: share, .. } | Bound::Over { below: share, .. } | Bound::ErrorsAtMost(share)
             if share > Share::from_percent(100) =>
         {
             return wrong(format!("a share of {share} can never be broken"), "write at most 100%");

@@ -59,6 +59,8 @@ fn percentiles_and_maxima_are_shares_over_a_time() {
         ("p99_9_at_most = \"20ms\"", "log response over 20ms at most 0.1% per 10min"),
         ("p99_99_at_most = \"20ms\"", "log response over 20ms at most 0.01% per 10min"),
         ("max_at_most = \"1s\"", "log response over 1s at most 0% per 10min"),
+        ("errors_at_most = \"0.1%\"", "log errors at most 0.1% per 10min"),
+        ("errors_at_most = \"0%\"\nwindow = \"run\"", "log errors at most 0% per run"),
     ] {
         assert_eq!(with(keys).unwrap(), kept);
     }
@@ -68,6 +70,12 @@ fn percentiles_and_maxima_are_shares_over_a_time() {
         ("p99_at_most = \"0ms\"", "p99_at_most of 0 can never hold"),
         ("max_at_most = \"0s\"", "max_at_most of 0 can never hold"),
         ("p98_at_most = \"5ms\"", "unknown key"),
+        ("errors_at_most = \"101%\"", "can never be broken"),
+        ("errors_at_most = \"1%\"\nmeasure = \"service\"", "errors_at_most has no measure"),
+        (
+            "errors_at_most = \"1%\"\n[[criterion]]\nstream = \"log\"\nmean_at_most = \"1s\"",
+            "no length that a mean could count",
+        ),
         ("max_at_most = \"1s\"\nwindow = \"walk\"", "window"),
     ] {
         let fault = with(keys).unwrap_err().to_string();

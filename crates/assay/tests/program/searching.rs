@@ -234,3 +234,32 @@ fn criteria_that_ask_for_work_hold_up_to_their_bound() {
     let junit = place.assay(&["export", "typed", "--to", "junit"]);
     assert!(junit.out.contains("name=\"reads rate &gt;= 1000000/s\""), "{}", junit.out);
 }
+
+#[test]
+fn errors_that_a_criterion_allows_do_not_fail_a_run() {
+    let place = Place::new();
+    let stream = "model = \"streams\"\nduration = \"20s\"\nslice = \"10s\"\n[[stream]]\nname = \"reads\"\ndirection = \"read\"\nsize = \"4KiB\"\nrate = \"2000/s\"\n[[criterion]]\nstream = \"reads\"\n";
+    let run = |criterion: &str, out: &str| {
+        place.write("may-fail.toml", &format!("{stream}{criterion}\n"));
+        place.assay(&["run", "may-fail.toml", "sim:flash?errors=1/1000", "--seed", "1", "--out", out])
+    };
+    for (criterion, code, told) in [
+        ("errors_at_most = \"0.2%\"", 0, "reads errors"),
+        ("errors_at_most = \"0.05%\"", 10, "of reads failed"),
+        ("p99_at_most = \"1s\"", 10, " EIO between "),
+    ] {
+        let said = run(criterion, &format!("out-{code}-{}", told.len()));
+        assert!(said.code == Some(code) && said.out.contains(told), "{criterion}: {}{}", said.out, said.err);
+    }
+    // Errors that are allowed are shown all the same, in every form.
+    for (form, told) in [("junit", "reads errors"), ("json", "EIO")] {
+        let export = place.assay(&["export", "out-0-12", "--to", form]);
+        assert!(export.code == Some(0) && export.out.contains(told), "{form}: {}{}", export.out, export.err);
+    }
+    let judged = place.assay(&["judge", "out-0-12"]);
+    assert!(judged.code == Some(0) && judged.out.contains("EIO"), "{}", judged.out);
+    let strict = place.assay(&["judge", "out-0-12", "--criterion", "reads errors at most 0.01% per run"]);
+    assert!(matches!(strict.code, Some(2 | 10)), "{}{}", strict.out, strict.err);
+    let explained = place.assay(&["explain", "may-fail.toml", "--criterion", "reads errors at most 1%"]);
+    assert!(explained.out.contains("reads errors at most 1% per 10s"), "{}{}", explained.out, explained.err);
+}

@@ -9,7 +9,7 @@ pub(crate) fn bound_over(part: &Part, stream: &str, threshold: Span) -> Option<f
         Bound::Over { over, below: share } | Bound::OverAtMost { over, at_most: share } => {
             (over == threshold).then(|| share.as_f64())
         }
-        Bound::MeanAtMost(_) | Bound::RateAtLeast(_) | Bound::ThroughputAtLeast(_) => None,
+        Bound::MeanAtMost(_) | Bound::RateAtLeast(_) | Bound::ThroughputAtLeast(_) | Bound::ErrorsAtMost(_) => None,
     };
     bounds(part, stream, Measure::Response).into_iter().find_map(share)
 }

@@ -192,7 +192,9 @@ impl Marks {
         self.bounds.iter().filter(|(of, _)| *of == measure).any(|(_, bound)| match *bound {
             Bound::Over { over, below } => over == threshold && whole > 0 && !below.exceeds(part, whole),
             Bound::OverAtMost { over, at_most } => over == threshold && !at_most.holds(part, whole),
-            Bound::MeanAtMost(_) | Bound::RateAtLeast(_) | Bound::ThroughputAtLeast(_) => false,
+            Bound::MeanAtMost(_) | Bound::RateAtLeast(_) | Bound::ThroughputAtLeast(_) | Bound::ErrorsAtMost(_) => {
+                false
+            }
         })
     }
 
