@@ -1,7 +1,7 @@
 //! What is wrong with a text a person wrote: what, where, and what to write instead, with the line and a caret.
 //!
 //! ```text
-//! error: rate must be a whole number per second
+//! rate must be a whole number per second
 //!  --> act-30x.conf:4:20
 //!   4 | read-reqs-per-sec: 60k
 //!     |                    ^^^ write 60000
@@ -10,8 +10,8 @@
 use std::fmt;
 use std::ops::Range;
 
-/// Longest line that is shown, in characters; a longer one is cut with an ellipsis.
-const SHOWN: usize = 160;
+/// Widest part of a line that is shown, in characters.
+const WINDOW: usize = 100;
 
 /// One fault in one text.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -22,15 +22,15 @@ pub struct Fault {
     pub file: String,
     /// 1-based line; 0 when the fault has no place.
     pub line: usize,
-    /// 1-based column in characters.
+    /// 1-based column in characters; 0 without a place.
     pub column: usize,
     /// Characters the carets stand under.
     pub width: usize,
-    /// The line itself.
+    /// The part of the line that is shown.
     pub source: String,
     /// What to do; may be empty.
     pub remedy: String,
-    /// The bytes of the text it is about; absent when it has no place.
+    /// The bytes of the text it is about; absent when only its line is known.
     pub span: Option<Range<usize>>,
 }
 
@@ -41,22 +41,56 @@ impl Fault {
         let (from, to) = (floor(span.start), floor(span.end));
         let begin = text[..from].rfind('\n').map_or(0, |at| at + 1);
         let end = text[from..].find('\n').map_or(text.len(), |at| from + at);
+        let line = text[..from].matches('\n').count() + 1;
+        let source = text[begin..end].trim_end_matches('\r');
+        let fault = Fault::in_line(file, line, source, from - begin, to.clamp(from, end) - from);
+        Fault { span: Some(span), ..fault.because(what, remedy) }
+    }
+
+    /// A fault at `width` bytes from byte `at` of `source`, which is line `line` of `file`; [`Fault::because`] says what it is. Offsets beyond
+    /// the line mean its end.
+    pub fn in_line(file: &str, line: usize, source: &str, at: usize, width: usize) -> Fault {
+        let characters = |bytes: usize| source.char_indices().take_while(|(i, _)| *i < bytes).count();
+        let before = characters(at);
+        let meant = characters(at.saturating_add(width)).saturating_sub(before).max(1);
+        let cut = before.saturating_sub(WINDOW / 2);
+        let source = source.chars().skip(cut).take(WINDOW).map(visible).collect();
+        Fault { line, column: before + 1, width: meant.min(WINDOW), source, ..Fault::in_file(file) }
+    }
+
+    /// A fault of the file as a whole; [`Fault::because`] says what it is.
+    pub fn in_file(file: &str) -> Fault {
         Fault {
-            what: what.into(),
+            what: String::new(),
             file: file.to_owned(),
-            line: text[..from].matches('\n').count() + 1,
-            column: text[begin..from].chars().count() + 1,
-            width: text[from..to.clamp(from, end)].chars().count().max(1),
-            source: text[begin..end].trim_end_matches('\r').to_owned(),
-            remedy: remedy.into(),
-            span: Some(span),
+            line: 0,
+            column: 0,
+            width: 0,
+            source: String::new(),
+            remedy: String::new(),
+            span: None,
         }
     }
 
     /// A fault of the file as a whole.
     pub fn whole(file: &str, what: impl Into<String>, remedy: impl Into<String>) -> Fault {
-        let (what, remedy) = (what.into(), remedy.into());
-        Fault { what, file: file.to_owned(), line: 0, column: 0, width: 0, source: String::new(), remedy, span: None }
+        Fault::in_file(file).because(what, remedy)
+    }
+
+    /// Says what is wrong and what to do.
+    pub fn because(mut self, what: impl Into<String>, remedy: impl Into<String>) -> Fault {
+        (self.what, self.remedy) = (what.into(), remedy.into());
+        self
+    }
+}
+
+/// Control characters would move the caret, or the reader's terminal: they are shown as their picture.
+fn visible(c: char) -> char {
+    match c {
+        '\t' => ' ',
+        '\0'..='\x1f' => char::from_u32(0x2400 + u32::from(c)).unwrap_or('\u{fffd}'),
+        '\x7f'..='\u{9f}' | '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{feff}' => '\u{fffd}',
+        other => other,
     }
 }
 
@@ -67,15 +101,12 @@ impl fmt::Display for Fault {
             write!(f, " --> {}", self.file)?;
             return if self.remedy.is_empty() { Ok(()) } else { write!(f, "\n  = {}", self.remedy) };
         }
+        let shift = (self.column - 1).saturating_sub(WINDOW / 2);
+        let blank = " ".repeat(self.column - 1 - shift);
+        let digits = self.line.to_string().len().max(3);
         writeln!(f, " --> {}:{}:{}", self.file, self.line, self.column)?;
-        let number = self.line.to_string();
-        let blank = " ".repeat(number.len());
-        // Control characters would move the caret, or the reader's terminal.
-        let shown: String = self.source.chars().take(SHOWN).map(|c| if c.is_control() { ' ' } else { c }).collect();
-        writeln!(f, "  {number} | {shown}")?;
-        let column = self.column.min(SHOWN + 1);
-        let carets = "^".repeat(self.width.min(SHOWN.saturating_sub(column) + 1).max(1));
-        write!(f, "  {blank} | {}{carets}", " ".repeat(column - 1))?;
+        writeln!(f, "{:>digits$} | {}", self.line, self.source)?;
+        write!(f, "{:>digits$} | {blank}{}", "", "^".repeat(self.width))?;
         if self.remedy.is_empty() { Ok(()) } else { write!(f, " {}", self.remedy) }
     }
 }
@@ -90,7 +121,7 @@ pub fn nearest<'a>(written: &str, known: &[&'a str]) -> Option<&'a str> {
 }
 
 /// Levenshtein distance in characters: how many must be written, removed or exchanged.
-pub fn edits(a: &str, b: &str) -> usize {
+fn edits(a: &str, b: &str) -> usize {
     let b: Vec<char> = b.chars().collect();
     let mut row: Vec<usize> = (0..=b.len()).collect();
     for (i, from) in a.chars().enumerate() {
@@ -127,11 +158,39 @@ mod tests {
     }
 
     #[test]
+    fn ugly_lines_are_shown_safely() {
+        let shown = |source: &str, at, width| {
+            let fault = Fault::in_line("f", 12345, source, at, width).because("m", "a").to_string();
+            fault.lines().skip(2).collect::<Vec<_>>().join("\n")
+        };
+        assert_eq!(shown("ä\tb\0c", 4, 1), "12345 | ä b\u{2400}c\n      |    ^ a");
+        assert_eq!(shown("", 0, 0), "12345 | \n      | ^ a");
+        assert_eq!(shown("ab", 9, 9), "12345 | ab\n      |   ^ a");
+        let long = format!("{}X{}", "a".repeat(5000), "b".repeat(5000));
+        let text = shown(&long, 5000, 1);
+        let [line, caret] = text.lines().collect::<Vec<_>>()[..] else { panic!("{text}") };
+        assert_eq!(line.find('X'), caret.find('^'));
+        assert!(line.len() < 120 && Fault::in_line("f", 1, &long, 0, 9999).because("m", "a").to_string().len() < 400);
+        assert_eq!(Fault::at("f", &long, 5000..5001, "m", "a").to_string().lines().nth(3).unwrap().find('^'), Some(56));
+        let whole = Fault::whole("f", "no devices", "add device-names");
+        assert_eq!(whole.to_string(), "no devices\n --> f\n  = add device-names");
+    }
+
+    #[test]
     fn nearest_name() {
         let known = ["direction", "rate", "size", "share_over"];
         for (written, meant) in
             [("dirction", Some("direction")), ("share-over", Some("share_over")), ("zzz", None), ("", None)]
         {
+            assert_eq!(nearest(written, &known), meant, "{written}");
+        }
+        let known = ["read-reqs-per-sec", "write-reqs-per-sec", "record-bytes"];
+        for (written, meant) in [
+            ("read-req-per-sec", Some("read-reqs-per-sec")),
+            ("recordbytes", Some("record-bytes")),
+            ("record_bytes", Some("record-bytes")),
+            ("colour", None),
+        ] {
             assert_eq!(nearest(written, &known), meant, "{written}");
         }
     }

@@ -93,7 +93,7 @@ fn config_files() {
             }
             Err(fault) => {
                 refused += 1;
-                assert!(!fault.message.is_empty() && !fault.advice.is_empty(), "{fault}");
+                assert!(!fault.what.is_empty() && !fault.remedy.is_empty(), "{fault}");
                 assert!(fault.to_string().len() < 4000);
             }
         }

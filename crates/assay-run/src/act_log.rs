@@ -3,7 +3,6 @@
 use crate::failure::Failure;
 use assay_base::{Criterion, Measure, Span};
 use assay_formats::act::import;
-use assay_formats::act::log::LogError;
 use assay_judge::judgement::{Part, TimesSummary};
 use assay_judge::{Fold, Judgement, Options};
 use assay_record::{Entry, Header};
@@ -33,7 +32,7 @@ pub(crate) fn judge(
         heard = std::mem::replace(&mut heard, Ok(())).and_then(|()| hear(&entry));
         fold.entry(&entry);
     };
-    import::entries(name, input, slice, &mut both).map_err(unreadable)?;
+    import::entries(name, input, slice, &mut both).map_err(Failure::workload)?;
     if let Some(why) = unfit {
         return Err(Failure::usage(why));
     }
@@ -68,11 +67,6 @@ fn on_what_is_there(header: &mut Header, asked: Option<Measure>) -> Option<Strin
 /// The histogram of what the device took, of the same operations.
 fn device_histogram(stream: &str) -> String {
     format!("device-{}", stream.trim_start_matches("trans-"))
-}
-
-fn unreadable(error: LogError) -> Failure {
-    let text = error.to_string();
-    Failure::workload(text.strip_prefix("error: ").unwrap_or(&text))
 }
 
 /// Takes out what the log does not know: response or service, lag, means, largest values; and the target that is no device.

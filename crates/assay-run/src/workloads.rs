@@ -57,16 +57,11 @@ fn is_act(name: &str, bytes: &[u8]) -> bool {
 
 /// An ACT config as a workload, named after its file.
 fn read_act(file: &str, bytes: &[u8]) -> Result<Workload, Failure> {
-    // The fault opens with "error: ", as the failure will.
-    let fault = |fault: &dyn std::fmt::Display| {
-        let text = fault.to_string();
-        Failure::workload(text.strip_prefix("error: ").unwrap_or(&text))
-    };
-    let (conf, notes) = conf::read_bytes(&one_line(file), bytes, None).map_err(|why| fault(&why))?;
+    let (conf, notes) = conf::read_bytes(&one_line(file), bytes, None).map_err(Failure::workload)?;
     let stem = Path::new(file).file_stem().map_or_else(|| "act".to_owned(), |stem| stem.to_string_lossy().into_owned());
     lower::native(&stem, &conf, &notes).map_err(|why| {
         let text = String::from_utf8_lossy(bytes);
-        fault(&why.fault(&one_line(file), &text))
+        Failure::workload(why.fault(&one_line(file), &text))
     })
 }
 

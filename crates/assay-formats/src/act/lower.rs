@@ -7,7 +7,7 @@
 use super::conf::{Conf, Kind};
 use super::production;
 pub use super::unrunnable::Unrunnable;
-use crate::fault::Note;
+use crate::note::Note;
 use assay_base::{Bytes, Rate, Share, Span};
 use assay_model::act::{self, Index, Pace, Rates, Storage, standard, standard_criteria};
 use assay_model::size::Size;
@@ -245,7 +245,7 @@ mod tests {
             };
             let fault = native("t", &conf, &notes).unwrap_err().fault("t.conf", &text);
             assert_eq!((fault.line, fault.column, fault.width), at, "{fault}");
-            assert!(fault.message.contains(told), "{fault}");
+            assert!(fault.what.contains(told), "{fault}");
         }
         let nowhere = Unrunnable { keys: &["none"], message: "m".into(), advice: "a".into() };
         assert_eq!(nowhere.fault("f", BASE).line, 0);

@@ -1,6 +1,6 @@
 //! Why a config that can be read cannot be run, at the line of the key that asks for it.
 
-use crate::fault::Fault;
+use assay_base::Fault;
 use assay_model::act::Impossible;
 
 /// A config that can be read and cannot be run.
@@ -21,9 +21,9 @@ impl Unrunnable {
         let at = match asked {
             Some((line, number)) => {
                 let indent = line.len() - line.trim_start().len();
-                Fault::at(file, number, line, indent, key(line).len())
+                Fault::in_line(file, number, line, indent, key(line).len())
             }
-            None => Fault::whole(file),
+            None => Fault::in_file(file),
         };
         at.because(self.message.clone(), self.advice.clone())
     }

@@ -5,7 +5,8 @@ mod values;
 
 use super::keys::{self, ENTRIES, Entry, Key, Shape};
 use super::{Conf, Kind};
-use crate::fault::{Fault, Note, nearest};
+use crate::note::Note;
+use assay_base::fault::{Fault, nearest};
 
 /// A larger file is not a config file.
 const FILE_MAX: usize = 1 << 20;
@@ -52,7 +53,7 @@ pub fn read_bytes(file_name: &str, text: &[u8], kind: Option<Kind>) -> Result<(C
             let start = good.rfind('\n').map_or(0, |i| i + 1);
             let source = &good[start..];
             let advice = "save the file as UTF-8, without a byte order mark";
-            Err(Fault::at(file_name, line, source, source.len(), 1).because("this is not UTF-8 text", advice))
+            Err(Fault::in_line(file_name, line, source, source.len(), 1).because("this is not UTF-8 text", advice))
         }
     }
 }
@@ -60,10 +61,10 @@ pub fn read_bytes(file_name: &str, text: &[u8], kind: Option<Kind>) -> Result<(C
 fn check_text(file: &str, text: &str) -> Result<(), Fault> {
     if text.len() > FILE_MAX {
         let message = format!("{} bytes are too many for a config file", text.len());
-        return Err(Fault::whole(file).because(message, "give the path of an ACT config file, at most 1 MiB"));
+        return Err(Fault::in_file(file).because(message, "give the path of an ACT config file, at most 1 MiB"));
     }
     for (index, line) in text.lines().enumerate() {
-        let at = |offset: usize| Fault::at(file, index + 1, line, offset, 1);
+        let at = |offset: usize| Fault::in_line(file, index + 1, line, offset, 1);
         if line.starts_with('\u{feff}') {
             return Err(at(0).because("a byte order mark stands before the text", "save the file without it"));
         }
@@ -98,21 +99,21 @@ fn read_line<'a>(file: &str, line: usize, source: &'a str, notes: &mut Vec<Note>
     let value = after.strip_prefix(':').unwrap_or(after).trim_start();
     let value_at = content.len() - value.len();
     if value.starts_with(':') {
-        let fault = Fault::at(file, line, source, value_at, 1);
+        let fault = Fault::in_line(file, line, source, value_at, 1);
         return Err(fault.because("ACT takes this colon for the value", format!("write `{key}: value`")));
     }
     Ok(Some(Item { entry: &ENTRIES[index], line, source, value, value_at, key_at }))
 }
 
 fn unknown(file: &str, line: usize, source: &str, at: usize, key: &str) -> Fault {
-    let fault = Fault::at(file, line, source, at, key.len());
+    let fault = Fault::in_line(file, line, source, at, key.len());
     let shown: String = key.chars().take(60).collect();
     if let Some((name, value)) = key.split_once('=').filter(|(name, _)| keys::find(name).is_some()) {
         let value: String = value.chars().take(60).collect();
         return fault.because("a key ends with a colon, not with =", format!("write `{name}: {value}`"));
     }
-    let names = ENTRIES.iter().map(|entry| entry.name);
-    let advice = match nearest(&shown.to_lowercase(), names) {
+    let names: Vec<&str> = ENTRIES.iter().map(|entry| entry.name).collect();
+    let advice = match nearest(&shown.to_lowercase(), &names) {
         Some(name) => format!("did you mean {name}?"),
         None => "remove the line, or make it a comment with #".to_owned(),
     };
@@ -125,7 +126,7 @@ impl Item<'_> {
     }
 
     fn fault(&self, file: &str, at: usize, width: usize) -> Fault {
-        Fault::at(file, self.line, self.source, at, width)
+        Fault::in_line(file, self.line, self.source, at, width)
     }
 
     /// A fault that points at the key.
@@ -222,7 +223,7 @@ impl Reader<'_> {
     fn fault_of(&self, key: Key) -> Fault {
         match self.items.iter().rfind(|item| item.entry.key == key) {
             Some(item) => item.at_value(self.file),
-            None => Fault::whole(self.file),
+            None => Fault::in_file(self.file),
         }
     }
 

@@ -1,6 +1,6 @@
 //! What an ACT log holds: its head, blocks of histograms, and lines that are no measurement.
 
-use crate::fault::Fault;
+use assay_base::Fault;
 use assay_base::Span;
 use std::fmt;
 use std::io;

@@ -2,7 +2,7 @@
 
 use super::items::LogError;
 use crate::act::lines::{LineFault, Lines};
-use crate::fault::Fault;
+use assay_base::Fault;
 use std::io::BufRead;
 
 /// The lines of a log with their numbers.
@@ -40,7 +40,7 @@ impl<R: BufRead> Source<R> {
 
     /// A fault at the current line.
     pub(super) fn fault(&self, message: impl Into<String>, advice: impl Into<String>) -> Fault {
-        Fault::at(&self.file, self.line, &self.text, 0, self.text.len()).because(message, advice)
+        Fault::in_line(&self.file, self.line, &self.text, 0, self.text.len()).because(message, advice)
     }
 }
 

@@ -12,7 +12,7 @@ fn refusal(text: &str, kind: Option<Kind>) -> String {
 #[test]
 fn the_fault_of_the_style_guide() {
     let text = "# 30x\ndevice-names: /dev/a\nwrite-reqs-per-sec: 30000\nread-reqs-per-sec: 60k\n";
-    let shown = "error: rate must be a whole number per second\n --> act.conf:4:20\n  4 | read-reqs-per-sec: 60k\n    |                    ^^^ write 60000";
+    let shown = "rate must be a whole number per second\n --> act.conf:4:20\n  4 | read-reqs-per-sec: 60k\n    |                    ^^^ write 60000";
     assert_eq!(refusal(text, None), shown);
 }
 

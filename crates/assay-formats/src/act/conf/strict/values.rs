@@ -3,7 +3,7 @@
 use super::super::keys::{Entry, Key, Shape, Unit};
 use super::super::{Production, suggest};
 use super::{Item, Reader};
-use crate::fault::Fault;
+use assay_base::Fault;
 use assay_base::Share;
 
 /// More devices than a host can have under test.
