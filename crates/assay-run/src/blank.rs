@@ -1,7 +1,9 @@
 //! Single blocks of a target, read one by one: those that a preparation wrote, and those that hold nothing.
 
+use crate::carry::{Work, carry};
+use crate::failure::Failure;
 use crate::targets::Real;
-use assay_base::{BlockDevice, Completion, Device, Direction, Done, Geometry, Op, Span, Ticket, stamp};
+use assay_base::{BlockDevice, Completion, Direction, Geometry, Op, Ticket, stamp};
 use assay_device::clock::Clock;
 use assay_device::facts::Slots;
 use assay_device::select::{AnyDevice, Choice, select};
@@ -15,6 +17,34 @@ pub(crate) fn blocks(Geometry { size, block }: Geometry) -> (u32, u64) {
     (len as u32, size / len)
 }
 
+/// One block that is read into the first buffer.
+struct OneRead<F> {
+    /// Until it is handed over.
+    op: Option<Op>,
+    /// Once it is back.
+    completion: Option<Completion>,
+    given_up: F,
+}
+
+impl<F: Fn() -> bool> Work for OneRead<F> {
+    fn next(&mut self, _: &mut AnyDevice) -> Option<(Ticket, Op)> {
+        self.op.take().map(|op| (Ticket(0), op))
+    }
+
+    fn completed(&mut self, completion: &Completion) -> Result<(), Failure> {
+        self.completion = Some(*completion);
+        Ok(())
+    }
+
+    fn is_over(&self) -> bool {
+        self.completion.is_some()
+    }
+
+    fn gives_up(&self) -> bool {
+        (self.given_up)()
+    }
+}
+
 /// Reads one block into the first buffer; `None` when `given_up` did not let it wait for that.
 pub(crate) fn read(
     device: &mut AnyDevice,
@@ -23,17 +53,9 @@ pub(crate) fn read(
     len: u32,
     given_up: impl Fn() -> bool,
 ) -> Option<Completion> {
-    let mut done = Done::new();
     let op = Op { target: 0, direction: Direction::Read, durable: false, offset, len };
-    device.submit(clock.now(), Ticket(0), &op);
-    loop {
-        device.poll(clock.now(), &mut done);
-        match done.pop() {
-            Some(completion) => return Some(completion),
-            None if given_up() => return None,
-            None => device.wait(Span::from_ms(100)),
-        }
-    }
+    let mut work = OneRead { op: Some(op), completion: None, given_up };
+    carry(device, clock, &mut work).ok().and(work.completion)
 }
 
 /// Offsets of blocks that hold nothing but zeros, of some evenly spread over the whole target. What cannot be read is not among

@@ -10,6 +10,7 @@ mod act_log;
 mod ahead;
 mod benchmark;
 mod blank;
+mod carry;
 pub mod certificate;
 pub mod consents;
 pub mod drive;

@@ -4,7 +4,10 @@
 //! will ever have again; both would flatter it. Each target has a thread and a ring of its own, so several are prepared in the
 //! time of the slowest.
 
+mod fill;
+
 use crate::blank::{blocks, read};
+use crate::carry::{Work, carry};
 use crate::failure::{Failure, one_line};
 use crate::observer::Observer;
 use crate::records::{Mark, Record, Records};
@@ -12,12 +15,13 @@ use crate::rundir;
 use crate::signals::StopCell;
 use crate::targets::Real;
 use crate::threads::spawn;
-use assay_base::{BlockDevice, Completion, Device, Direction, Done, Geometry, Op, Prng, Share, Span, Stamp, Ticket};
+use assay_base::{BlockDevice, Completion, Op, Prng, Share, Stamp, Ticket};
 use assay_device::clock::Clock;
 use assay_device::facts::Slots;
 use assay_device::select::{AnyDevice, Choice, select};
 use assay_engine::shell::Stop;
 use assay_model::content::Content;
+use fill::Fill;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Bytes of one write, and how many are in flight: enough to keep a device busy, small enough to stay in its queue.
@@ -184,45 +188,20 @@ impl Preparing<'_> {
     }
 
     /// One pass over the target, from the position in its record to the end: writes zeros, or `salt` if given.
-    fn pass(&mut self, device: &mut AnyDevice, clock: Clock, mut salt: Option<Content>) -> Result<(), Failure> {
-        let salting = salt.is_some();
-        let from = if salting { self.record.salted_bytes } else { self.record.zeroed_bytes };
-        let mut fill = Fill::new(device.geometry(0), from);
-        let mut saved = from;
+    fn pass(&mut self, device: &mut AnyDevice, clock: Clock, salt: Option<Content>) -> Result<(), Failure> {
+        let from = if salt.is_some() { self.record.salted_bytes } else { self.record.zeroed_bytes };
         for ticket in 0..DEPTH {
             device.buffer(Ticket(ticket)).fill(0);
         }
-        let mut done = Done::new();
-        while !fill.is_over(self.stop.is_set()) {
-            if at_once(self.stop) {
-                // The position that was saved last stays valid. Nothing is flushed here, because a device that hangs would never
-                // complete the flush.
-                return Err(self.interrupted());
-            }
-            let now = clock.now();
-            while let Some((ticket, op)) = fill.next(self.stop.is_set()) {
-                if let Some(content) = &mut salt {
-                    content.fill(op.offset, &mut device.buffer(ticket)[..op.len as usize]);
-                }
-                device.submit(now, ticket, &op);
-            }
-            device.poll(now, &mut done);
-            if done.is_empty() {
-                device.wait(Span::from_ms(100));
-            }
-            for completion in done.drain(..) {
-                let moved = fill.completed(&completion).map_err(|why| self.failed(&why))?;
-                self.done.fetch_add(moved, Ordering::Relaxed);
-            }
-            let mark = fill.written();
-            *(if salting { &mut self.record.salted_bytes } else { &mut self.record.zeroed_bytes }) = mark;
-            if mark - saved >= SAVE_EVERY {
-                saved = mark;
-                self.save()?;
-            }
+        let mut pass = Pass { fill: Fill::new(device.geometry(0), from), preparing: self, salt, saved: from };
+        if !carry(device, clock, &mut pass)? {
+            // The position that was saved last stays valid. Nothing is flushed here, because a device that hangs would never
+            // complete the flush.
+            return Err(self.interrupted());
         }
+        let written = pass.fill.written();
         self.save()?;
-        if self.stop.is_set() && fill.written() < self.record.size_bytes {
+        if self.stop.is_set() && written < self.record.size_bytes {
             return Err(self.interrupted());
         }
         Ok(())
@@ -278,93 +257,46 @@ fn at_once(stop: &StopCell) -> bool {
     matches!(stop.get(), Some(Stop::Now(_)))
 }
 
-/// Which write comes next, and how far everything is written. Pure.
-#[derive(Debug)]
-struct Fill {
-    size: u64,
-    next: u64,
-    /// Offset and length of what each ticket carries.
-    in_flight: Vec<Option<(u64, u32)>>,
+/// One pass on its way.
+struct Pass<'a, 'b> {
+    preparing: &'a mut Preparing<'b>,
+    fill: Fill,
+    /// What is written instead of zeros.
+    salt: Option<Content>,
+    /// The position in the record that was saved last.
+    saved: u64,
 }
 
-impl Fill {
-    fn new(geometry: Geometry, from: u64) -> Fill {
-        let size = geometry.size / u64::from(geometry.block) * u64::from(geometry.block);
-        Fill { size, next: from.min(size) / WRITE * WRITE, in_flight: vec![None; DEPTH as usize] }
-    }
-
-    /// The next write, unless all are on their way or `stop` asks for the end.
-    fn next(&mut self, stop: bool) -> Option<(Ticket, Op)> {
-        if self.next >= self.size || stop {
-            return None;
+impl Work for Pass<'_, '_> {
+    fn next(&mut self, device: &mut AnyDevice) -> Option<(Ticket, Op)> {
+        let (ticket, op) = self.fill.next(self.preparing.stop.is_set())?;
+        if let Some(content) = &mut self.salt {
+            content.fill(op.offset, &mut device.buffer(ticket)[..op.len as usize]);
         }
-        let free = self.in_flight.iter().position(Option::is_none)?;
-        let len = WRITE.min(self.size - self.next) as u32;
-        let op = Op { target: 0, direction: Direction::Write, durable: false, offset: self.next, len };
-        self.in_flight[free] = Some((self.next, len));
-        self.next += u64::from(len);
-        Some((Ticket(free as u32), op))
+        Some((ticket, op))
     }
 
-    /// Takes a completion; returns the bytes it wrote.
-    fn completed(&mut self, completion: &Completion) -> Result<u64, String> {
-        let carried = self.in_flight.get_mut(completion.ticket.0 as usize).and_then(Option::take);
-        let (offset, len) = carried.expect("a ticket completes once for each submission");
-        match completion.result {
-            Ok(moved) if moved == len => Ok(u64::from(len)),
-            Ok(moved) => Err(format!("only {moved} of {len} bytes were written at {offset}")),
-            Err(errno) => Err(format!("{errno} writing {len} bytes at {offset}")),
+    fn completed(&mut self, completion: &Completion) -> Result<(), Failure> {
+        let moved = self.fill.completed(completion).map_err(|why| self.preparing.failed(&why))?;
+        self.preparing.done.fetch_add(moved, Ordering::Relaxed);
+        Ok(())
+    }
+
+    fn looked(&mut self) -> Result<(), Failure> {
+        let (mark, record) = (self.fill.written(), &mut self.preparing.record);
+        *(if self.salt.is_some() { &mut record.salted_bytes } else { &mut record.zeroed_bytes }) = mark;
+        if mark - self.saved >= SAVE_EVERY {
+            self.saved = mark;
+            self.preparing.save()?;
         }
+        Ok(())
     }
 
-    /// Everything below this is written.
-    fn written(&self) -> u64 {
-        self.in_flight.iter().flatten().map(|(offset, _)| *offset).min().unwrap_or(self.next)
+    fn is_over(&self) -> bool {
+        self.fill.is_over(self.preparing.stop.is_set())
     }
 
-    /// Nothing is on its way and nothing more will be sent: all is written, or `stop` asks for the end.
-    fn is_over(&self, stop: bool) -> bool {
-        self.in_flight.iter().all(Option::is_none) && (stop || self.next >= self.size)
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use assay_base::Instant;
-
-    fn complete(fill: &mut Fill, ticket: Ticket, len: u32) -> Result<u64, String> {
-        let at = Instant::ZERO;
-        fill.completed(&Completion { ticket, result: Ok(len), issued: at, accepted: at, completed: at })
-    }
-
-    #[test]
-    fn writes_every_byte_once_with_the_tail_and_marks_only_what_is_written() {
-        let size = 40 * WRITE + 512 * 3;
-        let mut fill = Fill::new(Geometry { size: size + 100, block: 512 }, 0);
-        let mut written = 0;
-        let mut last = None;
-        while let Some((ticket, op)) = fill.next(false) {
-            assert_eq!((op.offset, fill.written()), (written, written));
-            last = Some(op);
-            written += complete(&mut fill, ticket, op.len).unwrap();
-        }
-        assert_eq!((written, fill.written(), fill.is_over(false)), (size, size, true));
-        assert_eq!(last.unwrap().len, 512 * 3);
-    }
-
-    #[test]
-    fn the_mark_waits_for_the_slowest_and_a_short_write_is_a_failure() {
-        let mut fill = Fill::new(Geometry { size: 64 * WRITE, block: 512 }, 5 * WRITE + 7);
-        let (first, op) = fill.next(false).unwrap();
-        assert_eq!(op.offset, 5 * WRITE, "resumed at the beginning of a write");
-        let (second, _) = fill.next(false).unwrap();
-        complete(&mut fill, second, WRITE as u32).unwrap();
-        assert_eq!(fill.written(), 5 * WRITE);
-        assert!(complete(&mut fill, first, 512).unwrap_err().contains("only 512"));
-        assert!(
-            fill.next(true).is_none() && !fill.is_over(false) && fill.is_over(true),
-            "stopped, it ends where it is"
-        );
+    fn gives_up(&self) -> bool {
+        at_once(self.preparing.stop)
     }
 }
