@@ -2,6 +2,7 @@
 //!
 //! It knows no workload, no clock and no operating system. What is written here once (a unit's text, the meaning of
 //! "over 1 ms", the three times of an operation) is called from everywhere else.
+#![warn(unreachable_pub)]
 #![cfg_attr(test, allow(clippy::disallowed_methods, reason = "tests make files and threads of their own"))]
 
 pub mod criterion;

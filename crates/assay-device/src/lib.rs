@@ -3,6 +3,7 @@
 //! be written at all (`safety`).
 //!
 //! It is the only library room that talks to the operating system about storage. It knows no workload and no verdict.
+#![warn(unreachable_pub)]
 #![cfg_attr(test, allow(clippy::disallowed_methods, reason = "tests make files and threads of their own"))]
 
 mod arena;

@@ -58,7 +58,7 @@ pub(crate) struct Agenda<S> {
 
 impl<S: Source> Agenda<S> {
     /// `sources` up to `end`, those from `after` on when all others are over. `flows` names of each flow its source.
-    pub fn new(sources: Vec<S>, flows: Vec<Flow>, after: usize, end: Instant) -> Agenda<S> {
+    pub(crate) fn new(sources: Vec<S>, flows: Vec<Flow>, after: usize, end: Instant) -> Agenda<S> {
         let group = |(at, source)| {
             let mut own = flows.iter().filter(|flow| flow.source == at);
             let first = own.next().expect("a source has a flow");
@@ -77,31 +77,31 @@ impl<S: Source> Agenda<S> {
     }
 
     /// Whether some source has moments at which its requests are wanted, so that they may be late.
-    pub fn has_moments(&self) -> bool {
+    pub(crate) fn has_moments(&self) -> bool {
         (0..self.len()).any(|source| self.has_moment(source))
     }
 
     /// Whether what a source wants has a moment of its own; otherwise it wants it when it is issued.
     #[inline(always)]
-    pub fn has_moment(&self, source: usize) -> bool {
+    pub(crate) fn has_moment(&self, source: usize) -> bool {
         let source = &self.groups[source].source;
         source.is_open_loop() || !source.pause().is_zero()
     }
 
     #[inline(always)]
-    pub fn is_open_loop(&self, source: usize) -> bool {
+    pub(crate) fn is_open_loop(&self, source: usize) -> bool {
         self.groups[source].source.is_open_loop()
     }
 
     /// The source, to take a request from it; [`Agenda::look`] follows.
     #[inline(always)]
-    pub fn source(&mut self, source: usize) -> &mut S {
+    pub(crate) fn source(&mut self, source: usize) -> &mut S {
         &mut self.groups[source].source
     }
 
     /// Sees when a source is next due.
     #[inline(always)]
-    pub fn look(&mut self, source: usize) {
+    pub(crate) fn look(&mut self, source: usize) {
         let end = if source < self.after { self.end } else { Instant::FAR };
         let due = self.groups[source].source.due();
         self.due[source] = if due < end { due } else { Instant::FAR };
@@ -109,7 +109,7 @@ impl<S: Source> Agenda<S> {
 
     /// A request of a source's flow came back at `completed`; the source `goes_on` if the run does.
     #[inline(always)]
-    pub fn back(&mut self, source: usize, flow: usize, completed: Instant, goes_on: bool) -> Back {
+    pub(crate) fn back(&mut self, source: usize, flow: usize, completed: Instant, goes_on: bool) -> Back {
         self.flows[flow].in_flight -= 1;
         let Group { source: it, lane } = &mut self.groups[source];
         it.returned(flow, completed);
@@ -125,13 +125,13 @@ impl<S: Source> Agenda<S> {
     }
 
     /// A source is to be asked again at `at`, [`Instant::FAR`]: never.
-    pub fn put_off(&mut self, source: usize, at: Instant) {
+    pub(crate) fn put_off(&mut self, source: usize, at: Instant) {
         self.due[source] = at;
     }
 
     /// The source that is due first, among those whose lane has a free slot.
     #[inline]
-    pub fn earliest(&self, lanes: &[Lane]) -> (usize, Instant) {
+    pub(crate) fn earliest(&self, lanes: &[Lane]) -> (usize, Instant) {
         let mut earliest = (0, Instant::FAR);
         for (source, due) in self.due.iter().enumerate() {
             if *due < earliest.1 && lanes[self.groups[source].lane].has_room() {
@@ -143,7 +143,7 @@ impl<S: Source> Agenda<S> {
 
     /// The source that is due first. Without a branch: which of them it is cannot be foreseen.
     #[inline]
-    pub fn soonest(&self) -> (usize, Instant) {
+    pub(crate) fn soonest(&self) -> (usize, Instant) {
         let mut soonest = (0, Instant::FAR);
         for (source, due) in self.due.iter().enumerate() {
             let sooner = *due < soonest.1;
@@ -153,40 +153,40 @@ impl<S: Source> Agenda<S> {
     }
 
     /// The number of sources.
-    pub fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         self.due.len()
     }
 
     /// The lane of a source.
     #[inline(always)]
-    pub fn lane(&self, source: usize) -> usize {
+    pub(crate) fn lane(&self, source: usize) -> usize {
         self.groups[source].lane
     }
 
     /// When a source is next due.
-    pub fn due(&self, source: usize) -> Instant {
+    pub(crate) fn due(&self, source: usize) -> Instant {
         self.due[source]
     }
 
     /// A flow of a lane.
-    pub fn flow_of(&self, lane: usize) -> Option<usize> {
+    pub(crate) fn flow_of(&self, lane: usize) -> Option<usize> {
         self.flows.iter().position(|flow| flow.lane == lane)
     }
 
     /// The first flow of a source.
-    pub fn first_of(&self, source: usize) -> usize {
+    pub(crate) fn first_of(&self, source: usize) -> usize {
         self.flows.iter().position(|flow| flow.source == source).expect("a source has a flow")
     }
 
     /// Nothing more is issued.
-    pub fn stop(&mut self, now: Instant) {
+    pub(crate) fn stop(&mut self, now: Instant) {
         self.end = self.end.min(now);
         self.due.fill(Instant::FAR);
     }
 
     /// The schedule is over. A backlog is not issued: the load ends at its end, and what was not delivered stays so. What was due in
     /// the last moment is none, and goes out. Closed loops issue nothing more.
-    pub fn ends(&mut self) {
+    pub(crate) fn ends(&mut self) {
         let moment = Instant::from_ns(self.end.as_ns().saturating_sub(LAST_MOMENT.as_ns()));
         for (due, Group { source, .. }) in self.due.iter_mut().zip(&self.groups) {
             if !source.is_open_loop() || *due < moment {
@@ -196,7 +196,7 @@ impl<S: Source> Agenda<S> {
     }
 
     /// The schedule ends at another time.
-    pub fn end_at(&mut self, end: Instant) {
+    pub(crate) fn end_at(&mut self, end: Instant) {
         self.end = end;
         for source in 0..self.groups.len() {
             if self.groups[source].source.is_open_loop() {
@@ -206,36 +206,36 @@ impl<S: Source> Agenda<S> {
     }
 
     /// Whether something comes after the schedule.
-    pub fn has_more(&self) -> bool {
+    pub(crate) fn has_more(&self) -> bool {
         self.after < self.groups.len()
     }
 
     /// Begins what comes after the schedule.
-    pub fn go_on(&mut self, now: Instant) {
+    pub(crate) fn go_on(&mut self, now: Instant) {
         for source in self.after..self.groups.len() {
             self.due[source] = self.groups[source].source.begin(now);
         }
     }
 
     /// Whether something is still to be issued.
-    pub fn has_backlog(&self) -> bool {
+    pub(crate) fn has_backlog(&self) -> bool {
         self.due.iter().any(|due| *due != Instant::FAR)
     }
 
     /// Whether nothing is in flight on the target of a flow.
     #[inline(always)]
-    pub fn rests(&self, flow: usize) -> bool {
+    pub(crate) fn rests(&self, flow: usize) -> bool {
         let Flow { target, in_flight, .. } = self.flows[flow];
         in_flight == 0 && self.together[usize::from(target)].iter().all(|flow| self.flows[*flow].in_flight == 0)
     }
 
     /// In flight of all flows.
-    pub fn in_flight(&self) -> u64 {
+    pub(crate) fn in_flight(&self) -> u64 {
         self.flows.iter().map(|flow| flow.in_flight).sum()
     }
 
     /// See [`Source::count_until`], for the schedule's part of the time before `end`.
-    pub fn count_until(&mut self, end: Instant, mut count: impl FnMut(usize, u64, u64)) {
+    pub(crate) fn count_until(&mut self, end: Instant, mut count: impl FnMut(usize, u64, u64)) {
         let end = end.min(self.end);
         self.groups.iter_mut().for_each(|group| group.source.count_until(end, &mut count));
     }

@@ -14,20 +14,20 @@ pub(crate) struct Stretch {
 
 impl Stretch {
     /// None yet, in a run that begins at `start`.
-    pub fn none(start: Instant) -> Stretch {
+    pub(crate) fn none(start: Instant) -> Stretch {
         Stretch { from: start, until: start }
     }
 
     /// The part of it that one that was due at `due` waited through.
     #[inline]
-    pub fn behind(&self, due: Instant) -> Span {
+    pub(crate) fn behind(&self, due: Instant) -> Span {
         self.until.since(self.from.max(due))
     }
 
     /// Where a stretch that begins `now` begins when one that was due at `due` begins it: if that waited through this stretch
     /// too, both are one, without what lay between them.
     #[inline]
-    pub fn going_on(&self, due: Instant, now: Instant) -> Instant {
+    pub(crate) fn going_on(&self, due: Instant, now: Instant) -> Instant {
         if due < self.until { self.from + now.since(self.until) } else { now }
     }
 }
@@ -44,31 +44,31 @@ pub(crate) struct Full {
 
 impl Full {
     /// It never was, in a run that begins at `start`.
-    pub fn new(start: Instant) -> Full {
+    pub(crate) fn new(start: Instant) -> Full {
         Full { stretch: Stretch::none(start), seen: start, busy_until: start }
     }
 
     /// For how long one that was due at `due` waited for a slot.
     #[inline]
-    pub fn behind(&self, due: Instant) -> Span {
+    pub(crate) fn behind(&self, due: Instant) -> Span {
         self.stretch.behind(due)
     }
 
     /// The last slot was taken `now` by one that was due at `due`.
     #[inline]
-    pub fn begins(&mut self, now: Instant, due: Instant, blocked: &Stretch) {
+    pub(crate) fn begins(&mut self, now: Instant, due: Instant, blocked: &Stretch) {
         self.stretch.from = self.stretch.going_on(due, now).min(blocked.going_on(due, now));
     }
 
     /// All slots are still taken `now`.
-    pub fn goes_on(&mut self, now: Instant) {
+    pub(crate) fn goes_on(&mut self, now: Instant) {
         self.stretch.until = now;
     }
 
     /// One of the slots was found free `now`, when its operation had completed at `completed`: the first of a queue that was
     /// full, or the last of all. True when it was one of those that were found together in a full queue.
     #[inline(always)]
-    pub fn freed(&mut self, now: Instant, completed: Instant, was_full: bool, all_free: bool) -> bool {
+    pub(crate) fn freed(&mut self, now: Instant, completed: Instant, was_full: bool, all_free: bool) -> bool {
         if was_full {
             (self.seen, self.busy_until) = (now, self.stretch.from);
         }
@@ -93,7 +93,7 @@ pub(crate) struct HeldBack {
 
 impl HeldBack {
     /// Nothing yet, in a run that begins at `start`.
-    pub fn new(start: Instant) -> HeldBack {
+    pub(crate) fn new(start: Instant) -> HeldBack {
         HeldBack { blocked: Stretch::none(start), stopped: Stretch::none(start) }
     }
 
@@ -102,7 +102,7 @@ impl HeldBack {
     /// the queue became full only because the generator was late, the operation waited for both, and only the device's part
     /// of that wait counts as the device's.
     #[inline]
-    pub fn but_for_the_device(&self, full: &Full, now: Instant, due: Instant) -> Instant {
+    pub(crate) fn but_for_the_device(&self, full: &Full, now: Instant, due: Instant) -> Instant {
         let held = full.behind(due).max(self.blocked.behind(due));
         // So early that at least a stop remains as own lag.
         due + held.min(now.since(due).saturating_sub(self.stopped.behind(due)))
@@ -111,7 +111,7 @@ impl HeldBack {
     /// The generator's own part of the lag of an operation that was intended for `intended`, submitted in the step at
     /// `submitted` and issued at `issued`; `held` is its issue time if the device had never blocked.
     #[inline(always)]
-    pub fn own(&self, intended: Instant, held: Instant, submitted: Instant, issued: Instant) -> Span {
+    pub(crate) fn own(&self, intended: Instant, held: Instant, submitted: Instant, issued: Instant) -> Span {
         // One before it in the same step may have blocked.
         let behind = Stretch { until: self.blocked.until.min(issued), ..self.blocked }.behind(submitted);
         issued.since(intended.max(held + behind)).min(issued.since(intended))
@@ -137,13 +137,13 @@ pub(crate) struct Watch {
 
 impl Watch {
     /// In a run that begins at `start`.
-    pub fn new(start: Instant) -> Watch {
+    pub(crate) fn new(start: Instant) -> Watch {
         Watch { watched: start, stepped: start, handed: Span::ZERO }
     }
 
     /// A step begins; `idle`: with nothing in flight.
     #[inline]
-    pub fn steps(&mut self, now: Instant, idle: bool) {
+    pub(crate) fn steps(&mut self, now: Instant, idle: bool) {
         self.stepped = now;
         if idle {
             self.handed = Span::ZERO;
@@ -152,32 +152,32 @@ impl Watch {
 
     /// What the step issued is about to be handed over.
     #[inline]
-    pub fn hands_over(&mut self, now: Instant) {
+    pub(crate) fn hands_over(&mut self, now: Instant) {
         self.handed = self.handed.max(now.since(self.stepped));
     }
 
     /// How long after its step's begin an operation was handed over, of those in flight at most, that one that was `submitted` and
     /// `issued` then included.
     #[inline(always)]
-    pub fn handed(&self, issued: Instant, submitted: Instant) -> Span {
+    pub(crate) fn handed(&self, issued: Instant, submitted: Instant) -> Span {
         self.handed.max(issued.since(submitted))
     }
 
     /// Completions are looked for until `until`, whatever happens.
     #[inline]
-    pub fn until(&mut self, until: Instant) {
+    pub(crate) fn until(&mut self, until: Instant) {
         self.watched = until;
     }
 
     /// Nobody looked from `from` on.
-    pub fn not_since(&mut self, from: Instant) {
+    pub(crate) fn not_since(&mut self, from: Instant) {
         self.watched = self.watched.min(from);
     }
 
     /// How long a completion may have waited to be found: one that is stamped `when_found`, or by whoever carried it out, who
     /// stood still with the whole program at most.
     #[inline(always)]
-    pub fn slack(&self, completion: &Completion, when_found: bool, held: &HeldBack) -> Span {
+    pub(crate) fn slack(&self, completion: &Completion, when_found: bool, held: &HeldBack) -> Span {
         let Completion { accepted, completed, .. } = *completion;
         if when_found {
             // A hand-over that blocked is the device's.
@@ -225,7 +225,7 @@ pub(crate) struct Rest {
 
 impl Shift {
     /// In a run that begins at `start`.
-    pub fn new(start: Instant) -> Shift {
+    pub(crate) fn new(start: Instant) -> Shift {
         Shift {
             worst: Span::ZERO,
             peak: Span::ZERO,
@@ -241,7 +241,7 @@ impl Shift {
     /// The target has nothing in flight, of other workers the largest shift is `peers`, and an operation is issued `now`: all
     /// begins anew, unless it `waited` for a slot.
     #[inline]
-    pub fn begins(&mut self, now: Instant, waited: bool, peers: Span) {
+    pub(crate) fn begins(&mut self, now: Instant, waited: bool, peers: Span) {
         self.peak = self.peak.max(self.worst);
         if waited {
             self.worst = self.worst.max(peers);
@@ -253,7 +253,7 @@ impl Shift {
 
     /// The rest that a target was given in which nothing is in flight, when an operation that was due at `due` is issued `now`.
     #[inline]
-    pub fn rest(&self, now: Instant, due: Instant) -> Option<Rest> {
+    pub(crate) fn rest(&self, now: Instant, due: Instant) -> Option<Rest> {
         let given = now.since(due.max(self.empty_from));
         let (empty, gap) = (now.since(self.empty_from), due.since(self.last_due));
         (!given.is_zero()).then_some(Rest { empty, given, gap })
@@ -262,7 +262,7 @@ impl Shift {
     /// An operation of a schedule is issued that was due at `due`, by `own` later than it could have been, after it `waited` for
     /// a slot. Returns its shift.
     #[inline]
-    pub fn issues(&mut self, due: Instant, own: Span, waited: bool) -> Span {
+    pub(crate) fn issues(&mut self, due: Instant, own: Span, waited: bool) -> Span {
         self.last_due = due;
         let shift = if waited { own + self.inherited } else { own };
         self.worst = self.worst.max(shift);
@@ -272,7 +272,7 @@ impl Shift {
     /// What an operation that was submitted at `submitted` leaves to those that wait for its slot, when its completion may have
     /// waited `slack` to be looked at. `peers` as above.
     #[cold]
-    pub fn leaves(&mut self, now: Instant, submitted: Instant, slack: Span, peers: Span) {
+    pub(crate) fn leaves(&mut self, now: Instant, submitted: Instant, slack: Span, peers: Span) {
         self.worst = self.worst.max(peers);
         if submitted >= self.began {
             (self.before, self.began) = (self.worst, now);
@@ -282,26 +282,26 @@ impl Shift {
 
     /// The largest shift of what is in flight, or was together with it, `peers` as above.
     #[inline(always)]
-    pub fn worst(&self, peers: Span) -> Span {
+    pub(crate) fn worst(&self, peers: Span) -> Span {
         self.worst.max(peers)
     }
 
     /// The largest shift since this was last asked, while the largest of other workers is `peers`.
-    pub fn take_peak(&mut self, peers: Span) -> Span {
+    pub(crate) fn take_peak(&mut self, peers: Span) -> Span {
         let worst = self.worst.max(peers);
         std::mem::replace(&mut self.peak, worst).max(worst)
     }
 
     /// Nothing is in flight any more: the last has completed, `slack` before that at the earliest.
     #[inline]
-    pub fn ends(&mut self, completed: Instant, slack: Span) {
+    pub(crate) fn ends(&mut self, completed: Instant, slack: Span) {
         self.empty_from = Instant::from_ns(completed.as_ns().saturating_sub(slack.as_ns()));
     }
 
     /// A completion was found `now` that may have waited for `span`: what is to be counted of that, once for all that are found
     /// together.
     #[inline]
-    pub fn oversleeps(&mut self, now: Instant, span: Span) -> bool {
+    pub(crate) fn oversleeps(&mut self, now: Instant, span: Span) -> bool {
         let first = span >= OVERSLEPT && self.overslept != now;
         if first {
             self.overslept = now;

@@ -27,31 +27,31 @@ pub(crate) struct Incidents {
 }
 
 impl Incidents {
-    pub fn new(limits: Limits, targets: u16) -> Incidents {
+    pub(crate) fn new(limits: Limits, targets: u16) -> Incidents {
         Incidents { events: Vec::new(), limits, told: 0, failures: vec![0; usize::from(targets)] }
     }
 
     /// A request of this target succeeded.
     #[inline(always)]
-    pub fn succeeded(&mut self, target: u16) {
+    pub(crate) fn succeeded(&mut self, target: u16) {
         self.failures[usize::from(target)] = 0;
     }
 
     /// One failed: how many in a row when that is too many, and only the first time.
-    pub fn failed(&mut self, target: u16) -> Option<u32> {
+    pub(crate) fn failed(&mut self, target: u16) -> Option<u32> {
         let failures = &mut self.failures[usize::from(target)];
         *failures = failures.saturating_add(1);
         (*failures == self.limits.failures_in_a_row).then_some(*failures)
     }
 
     /// Writes an event.
-    pub fn say(&mut self, now: Instant, what: EventKind, text: String, details: BTreeMap<String, String>) {
+    pub(crate) fn say(&mut self, now: Instant, what: EventKind, text: String, details: BTreeMap<String, String>) {
         self.events.push(Event { at_ns: now.as_ns(), what, text, details });
     }
 
     /// Writes an event about one request, unless there are too many of them; that a target is lost is always written. `code` comes with
     /// the name that its device gives it.
-    pub fn tell<R: Request>(
+    pub(crate) fn tell<R: Request>(
         &mut self,
         now: Instant,
         what: EventKind,
@@ -73,7 +73,13 @@ impl Incidents {
     }
 
     /// Writes an event about damaged data, unless there are too many.
-    pub fn damage(&mut self, now: Instant, flow: u16, target: u16, Particulars { text, mut details }: Particulars) {
+    pub(crate) fn damage(
+        &mut self,
+        now: Instant,
+        flow: u16,
+        target: u16,
+        Particulars { text, mut details }: Particulars,
+    ) {
         if !self.are_enough() {
             self.told += 1;
             details.extend(place(flow, target));
@@ -86,12 +92,12 @@ impl Incidents {
     }
 
     #[inline]
-    pub fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         self.events.is_empty()
     }
 
     /// What happened since the last call.
-    pub fn take(&mut self) -> std::vec::Drain<'_, Event> {
+    pub(crate) fn take(&mut self) -> std::vec::Drain<'_, Event> {
         self.events.drain(..)
     }
 }

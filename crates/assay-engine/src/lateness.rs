@@ -42,7 +42,7 @@ pub(crate) struct Arrival {
 
 impl Lateness {
     /// One worker of `of` on `targets` targets, in a run that begins at `start`.
-    pub fn new(start: Instant, targets: u16, of: u64, may_be_late: bool, when_found: bool) -> Lateness {
+    pub(crate) fn new(start: Instant, targets: u16, of: u64, may_be_late: bool, when_found: bool) -> Lateness {
         Lateness {
             held_back: HeldBack::new(start),
             watch: Watch::new(start),
@@ -62,12 +62,12 @@ impl Lateness {
     }
 
     /// The largest shift of what is in flight on a target, or was together with it.
-    pub fn worst(&self, target: usize) -> Span {
+    pub(crate) fn worst(&self, target: usize) -> Span {
         self.shifts[target].worst(self.of_peers(target))
     }
 
     /// Notes the largest shift on each target since this was last asked.
-    pub fn note_peaks(&mut self, recorder: &mut Recorder) {
+    pub(crate) fn note_peaks(&mut self, recorder: &mut Recorder) {
         for target in 0..self.shifts.len() {
             let peers = self.of_peers(target);
             let peak = self.shifts[target].take_peak(peers);
@@ -78,7 +78,7 @@ impl Lateness {
     /// Counts how late a request arrives at its target, and what rest that gave it. Returns when it would have been issued if the
     /// device, whose queue was `full`, had not held it back.
     #[inline(never)]
-    pub fn arrives(&mut self, arrival: &Arrival, full: &Full, recorder: &mut Recorder) -> Instant {
+    pub(crate) fn arrives(&mut self, arrival: &Arrival, full: &Full, recorder: &mut Recorder) -> Instant {
         let Arrival { now, due, target, scheduled, has_moment, rests } = *arrival;
         let held = self.held_back.but_for_the_device(full, now, due);
         let (at, several) = (usize::from(target), self.shifts.len() > 1);
@@ -106,7 +106,7 @@ impl Lateness {
 
     /// What of a request's time may be the generator's doing, `own` its lag, when it was submitted at `submitted`.
     #[inline(always)]
-    pub fn excess(&self, target: u16, own: Span, submitted: Instant, completion: &Completion) -> Excess {
+    pub(crate) fn excess(&self, target: u16, own: Span, submitted: Instant, completion: &Completion) -> Excess {
         let slack = self.watch.slack(completion, self.when_found, &self.held_back);
         let worst = self.worst(usize::from(target));
         // Nothing on this target has a schedule, or all of it was punctual.
@@ -119,7 +119,7 @@ impl Lateness {
 
     /// A completion was found `now` that may have waited `slack` for that; `together` with the first of a full queue.
     #[inline(always)]
-    pub fn found(
+    pub(crate) fn found(
         &mut self,
         now: Instant,
         target: u16,
@@ -142,7 +142,7 @@ impl Lateness {
 
     /// Nothing is in flight on a target any more.
     #[inline(always)]
-    pub fn ends(&mut self, target: u16, completed: Instant, slack: Span) {
+    pub(crate) fn ends(&mut self, target: u16, completed: Instant, slack: Span) {
         let at = usize::from(target);
         self.shifts[at].ends(completed, slack);
         if let Some(peers) = self.peers.as_ref().filter(|_| self.may_be_late) {
@@ -151,7 +151,7 @@ impl Lateness {
     }
 
     /// A completion that tells its time was looked for so `late`: counts it, once for all that are found together.
-    pub fn oversleeps(&mut self, now: Instant, target: u16, late: Span, recorder: &mut Recorder) {
+    pub(crate) fn oversleeps(&mut self, now: Instant, target: u16, late: Span, recorder: &mut Recorder) {
         if self.shifts[usize::from(target)].oversleeps(now, late) {
             recorder.overslept(target, late);
         }

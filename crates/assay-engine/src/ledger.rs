@@ -97,25 +97,25 @@ impl Ledger {
 impl Book {
     /// Index of the unit that holds byte `offset`.
     #[inline]
-    pub fn index(&self, offset: u64) -> usize {
+    pub(crate) fn index(&self, offset: u64) -> usize {
         (offset >> self.shift) as usize
     }
 
     /// Indexes of the units of an operation.
     #[inline]
-    pub fn indexes(&self, offset: u64, len: u64) -> std::ops::RangeInclusive<usize> {
+    pub(crate) fn indexes(&self, offset: u64, len: u64) -> std::ops::RangeInclusive<usize> {
         self.index(offset)..=self.index(offset + len - 1)
     }
 
     /// The state of a unit.
     #[inline]
-    pub fn get(&self, index: usize) -> Unit {
+    pub(crate) fn get(&self, index: usize) -> Unit {
         Unit::from_word(self.units[index].load(Ordering::Acquire))
     }
 
     /// Changes a unit, and gives its new state.
     #[inline]
-    pub fn change(&self, index: usize, rule: impl Fn(Unit) -> Unit) -> Unit {
+    pub(crate) fn change(&self, index: usize, rule: impl Fn(Unit) -> Unit) -> Unit {
         let word = &self.units[index];
         let mut held = word.load(Ordering::Acquire);
         loop {
@@ -129,7 +129,7 @@ impl Book {
 
     /// The next stretch to read back: offset and length. Looks at no more than `most` stretches; `Err(true)` when there is
     /// more to look at, `Err(false)` when nothing is left.
-    pub fn next_written(&self, most: u64) -> Result<(u64, u32), bool> {
+    pub(crate) fn next_written(&self, most: u64) -> Result<(u64, u32), bool> {
         for _ in 0..most {
             let offset = self.next.fetch_add(self.chunk, Ordering::Relaxed);
             if offset >= self.size {

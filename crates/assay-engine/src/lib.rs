@@ -5,6 +5,7 @@
 //! [`Source`]'s affair, and what they carry a [`Payload`]'s. [`Blocks`] and [`Data`] are those of block I/O. [`shell`] drives a worker
 //! in real or in virtual time. [`merge`] adds what several workers recorded, [`coordinator`] decides what follows from what they
 //! report; [`settle`] decides when a warm-up that waits may end.
+#![warn(unreachable_pub)]
 #![cfg_attr(test, allow(clippy::disallowed_methods, reason = "tests make files and threads of their own"))]
 
 mod account;

@@ -29,7 +29,7 @@ pub(crate) struct Looks {
 impl Looks {
     /// Whether a read of `len` bytes at `offset` is looked at.
     #[inline(always)]
-    pub fn at(&mut self, offset: u64, len: u32) -> bool {
+    pub(crate) fn at(&mut self, offset: u64, len: u32) -> bool {
         if self.unseen > 0 {
             self.unseen -= 1;
             return false;
@@ -49,7 +49,7 @@ impl Looks {
     }
 
     /// An interval begins.
-    pub fn begin(&mut self) {
+    pub(crate) fn begin(&mut self) {
         *self = Looks::default();
     }
 }

@@ -56,13 +56,13 @@ pub(crate) struct Lane {
 
 impl Lane {
     #[inline(always)]
-    pub fn has_room(&self) -> bool {
+    pub(crate) fn has_room(&self) -> bool {
         !self.free.is_empty()
     }
 
     /// Whether requests without a slot may be as many as there are slots left for them, seen from `now`.
     #[inline]
-    pub fn may_be_full(&mut self, now: Instant) -> bool {
+    pub(crate) fn may_be_full(&mut self, now: Instant) -> bool {
         self.early.len() >= self.free.len() && self.forgets_too_few(now)
     }
 
@@ -75,7 +75,7 @@ impl Lane {
     }
 
     /// A slot.
-    pub fn take(&mut self) -> Ticket {
+    pub(crate) fn take(&mut self) -> Ticket {
         self.free.pop().expect("only a lane with a free slot is asked for one")
     }
 }
@@ -103,7 +103,7 @@ pub(crate) fn bounds(plan: &Plan, part: Part, shared: u32) -> Vec<u32> {
 
 impl<R: Request> Queue<R> {
     /// Lanes of `bounds` slots on each of `targets` targets, in a run that begins at `start`.
-    pub fn new(bounds: &[u32], targets: u16, start: Instant) -> Queue<R> {
+    pub(crate) fn new(bounds: &[u32], targets: u16, start: Instant) -> Queue<R> {
         let mut tickets = (0..).map(Ticket);
         let lane = |bound: u32| {
             let mut free: Vec<Ticket> = tickets.by_ref().take(bound as usize).collect();
@@ -130,7 +130,7 @@ impl<R: Request> Queue<R> {
 
     /// The slot of a completion.
     #[inline(always)]
-    pub fn of(&self, ticket: Ticket) -> &Slot<R> {
+    pub(crate) fn of(&self, ticket: Ticket) -> &Slot<R> {
         let slot = self.last(ticket);
         assert!(slot.live, "a ticket completes once for each submission");
         slot
@@ -138,18 +138,18 @@ impl<R: Request> Queue<R> {
 
     /// What is in a slot, or was there last: it stays until the slot is taken again.
     #[inline(always)]
-    pub fn last(&self, ticket: Ticket) -> &Slot<R> {
+    pub(crate) fn last(&self, ticket: Ticket) -> &Slot<R> {
         &self.slots[ticket.0 as usize]
     }
 
     /// Whether a request still takes up its slot.
-    pub fn is_live(&self, ticket: Ticket) -> bool {
+    pub(crate) fn is_live(&self, ticket: Ticket) -> bool {
         self.slots[ticket.0 as usize].live
     }
 
     /// Takes a slot of `lane` for what was due at `due` and is issued `now`; [`Queue::put`] fills it.
     #[inline(always)]
-    pub fn take(&mut self, lane: usize, now: Instant, due: Instant, blocked: &Stretch) -> Ticket {
+    pub(crate) fn take(&mut self, lane: usize, now: Instant, due: Instant, blocked: &Stretch) -> Ticket {
         let lane = &mut self.lanes[lane];
         let ticket = lane.free.pop().expect("only a source whose lane has a free slot is asked");
         if lane.free.is_empty() {
@@ -161,7 +161,14 @@ impl<R: Request> Queue<R> {
     /// Fills a slot with a request of a source's flow that is in flight; `times` are those of `intended`, `submitted` and `held`.
     /// Written out field by field: through another copy of it this costs 4 % on the null device.
     #[inline(always)]
-    pub fn put(&mut self, ticket: Ticket, (source, flow): (usize, usize), request: R, times: [Instant; 3], look: bool) {
+    pub(crate) fn put(
+        &mut self,
+        ticket: Ticket,
+        (source, flow): (usize, usize),
+        request: R,
+        times: [Instant; 3],
+        look: bool,
+    ) {
         let slot = &mut self.slots[ticket.0 as usize];
         (slot.flow, slot.source) = (flow as u16, source as u16);
         (slot.live, slot.stuck, slot.look, slot.rest, slot.counted) = (true, false, look, false, false);
@@ -170,20 +177,20 @@ impl<R: Request> Queue<R> {
     }
 
     /// Fills a slot for something that was counted when it was issued.
-    pub fn put_counted(&mut self, ticket: Ticket, of: (usize, usize), now: Instant) {
+    pub(crate) fn put_counted(&mut self, ticket: Ticket, of: (usize, usize), now: Instant) {
         self.put(ticket, of, R::default(), [now; 3], false);
         self.slots[ticket.0 as usize].counted = true;
     }
 
     /// The rest of a request is on the way.
-    pub fn goes_on(&mut self, begun: Begun) {
+    pub(crate) fn goes_on(&mut self, begun: Begun) {
         self.slots[begun.ticket.0 as usize].rest = true;
         self.begun.push(begun);
     }
 
     /// Gives a slot back; true when its request was found with the first of a full queue.
     #[inline(always)]
-    pub fn free(&mut self, now: Instant, lane: usize, completion: &Completion) -> bool {
+    pub(crate) fn free(&mut self, now: Instant, lane: usize, completion: &Completion) -> bool {
         self.slots[completion.ticket.0 as usize].live = false;
         let lane = &mut self.lanes[lane];
         let was_full = lane.free.is_empty();
@@ -192,7 +199,7 @@ impl<R: Request> Queue<R> {
     }
 
     /// Marks as stuck those in flight that are not known to be, and for which `is_stuck` holds; tells of each.
-    pub fn mark_stuck(&mut self, is_stuck: impl Fn(&Slot<R>) -> bool, mut tell: impl FnMut(&Slot<R>)) {
+    pub(crate) fn mark_stuck(&mut self, is_stuck: impl Fn(&Slot<R>) -> bool, mut tell: impl FnMut(&Slot<R>)) {
         for slot in self.slots.iter_mut().filter(|slot| slot.is_missed() && is_stuck(slot)) {
             slot.stuck = true;
             tell(slot);
@@ -200,7 +207,7 @@ impl<R: Request> Queue<R> {
     }
 
     /// Every slot is free or taken, and none is both.
-    pub fn assert_whole(&self) {
+    pub(crate) fn assert_whole(&self) {
         let free: usize = self.lanes.iter().map(|lane| lane.free.len()).sum();
         let live = self.slots.iter().filter(|slot| slot.live).count();
         assert_eq!(free + live, self.slots.len(), "each slot is free or taken");
@@ -209,7 +216,7 @@ impl<R: Request> Queue<R> {
     }
 
     /// Whether something takes up a slot that was counted when it was issued.
-    pub fn has_counted(&self) -> bool {
+    pub(crate) fn has_counted(&self) -> bool {
         self.slots.iter().any(|slot| slot.live && slot.counted)
     }
 }

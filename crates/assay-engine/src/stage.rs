@@ -23,37 +23,37 @@ pub(crate) struct Stage {
 
 impl Stage {
     /// At the beginning.
-    pub fn new() -> Stage {
+    pub(crate) fn new() -> Stage {
         Stage { phase: Phase::Scheduled, reason: CloseReason::Completed }
     }
 
     /// How it ended, or would end now.
-    pub fn reason(&self) -> CloseReason {
+    pub(crate) fn reason(&self) -> CloseReason {
         self.reason
     }
 
     #[inline(always)]
-    pub fn is_scheduled(&self) -> bool {
+    pub(crate) fn is_scheduled(&self) -> bool {
         self.phase == Phase::Scheduled
     }
 
-    pub fn is_draining(&self) -> bool {
+    pub(crate) fn is_draining(&self) -> bool {
         matches!(self.phase, Phase::Draining(_))
     }
 
     /// Whether what was written is read back, and nothing has ended that.
-    pub fn reads_back(&self) -> bool {
+    pub(crate) fn reads_back(&self) -> bool {
         matches!(self.phase, Phase::ReadingBack(_)) && self.reason == CloseReason::Completed
     }
 
     #[inline(always)]
-    pub fn is_finished(&self) -> bool {
+    pub(crate) fn is_finished(&self) -> bool {
         self.phase == Phase::Finished
     }
 
     /// When waiting for what is in flight is given up.
     #[inline(always)]
-    pub fn gives_up(&self) -> Option<Instant> {
+    pub(crate) fn gives_up(&self) -> Option<Instant> {
         match self.phase {
             Phase::Draining(until) | Phase::ReadingBack(until) => Some(until),
             Phase::Scheduled | Phase::Finished => None,
@@ -61,18 +61,18 @@ impl Stage {
     }
 
     /// The schedule is over.
-    pub fn drains(&mut self, until: Instant) {
+    pub(crate) fn drains(&mut self, until: Instant) {
         self.phase = Phase::Draining(until);
     }
 
     /// Reading back begins, or goes on: it is waited for until then.
-    pub fn waits_for_read_back(&mut self, until: Instant) {
+    pub(crate) fn waits_for_read_back(&mut self, until: Instant) {
         self.phase = Phase::ReadingBack(until);
     }
 
     /// The run is to end for `reason`: what is in flight is waited for until then, unless that is decided already. False when it
     /// ends for another reason.
-    pub fn stops(&mut self, reason: CloseReason, until: Instant) -> bool {
+    pub(crate) fn stops(&mut self, reason: CloseReason, until: Instant) -> bool {
         let stops = self.is_scheduled() || self.reason == CloseReason::Completed;
         if stops {
             self.reason = reason;
@@ -84,7 +84,7 @@ impl Stage {
     }
 
     /// Nothing is waited for any more.
-    pub fn abandons(&mut self, now: Instant) {
+    pub(crate) fn abandons(&mut self, now: Instant) {
         self.phase = match self.phase {
             Phase::Scheduled | Phase::Draining(_) => Phase::Draining(now),
             Phase::ReadingBack(_) => Phase::ReadingBack(now),
@@ -92,7 +92,7 @@ impl Stage {
         };
     }
 
-    pub fn finishes(&mut self) {
+    pub(crate) fn finishes(&mut self) {
         self.phase = Phase::Finished;
     }
 }

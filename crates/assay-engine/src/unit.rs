@@ -55,29 +55,29 @@ impl Field {
 
 impl Unit {
     /// The state that `word` holds.
-    pub const fn from_word(word: u64) -> Unit {
+    pub(crate) const fn from_word(word: u64) -> Unit {
         Unit(word)
     }
 
     /// As a word.
-    pub const fn word(self) -> u64 {
+    pub(crate) const fn word(self) -> u64 {
         self.0
     }
 
     /// How many writes this run has issued; wraps.
     #[inline]
-    pub const fn generation(self) -> u32 {
+    pub(crate) const fn generation(self) -> u32 {
         self.0 as u32
     }
 
     /// Whether this run has issued a write.
-    pub const fn was_written(self) -> bool {
+    pub(crate) const fn was_written(self) -> bool {
         self.generation() != 0
     }
 
     /// A write is about to be handed over; its generation is that of the result.
     #[inline]
-    pub fn issue(self) -> Unit {
+    pub(crate) fn issue(self) -> Unit {
         let generation = self.generation().wrapping_add(1).max(1);
         let alone = FLYING.of(self.0) == 0;
         let group = if alone { 1 } else { GROUP.of(self.0) + 1 };
@@ -99,7 +99,7 @@ impl Unit {
 
     /// A write came back, in full or not.
     #[inline]
-    pub fn settle(self, in_full: bool) -> Unit {
+    pub(crate) fn settle(self, in_full: bool) -> Unit {
         let flying = FLYING.of(self.0);
         // With the counter at its end nobody knows any more how many there are: it stays there, and so does the group.
         let left = if flying == FLYING.most() { flying } else { flying.saturating_sub(1) };
@@ -114,31 +114,31 @@ impl Unit {
     }
 
     /// A damage here was told; the next write begins anew.
-    pub const fn tell(self) -> Unit {
+    pub(crate) const fn tell(self) -> Unit {
         Unit(TOLD.set(self.0, 1))
     }
 
     /// Whether a damage here was told since it was last written.
-    pub const fn was_told(self) -> bool {
+    pub(crate) const fn was_told(self) -> bool {
         TOLD.of(self.0) == 1
     }
 
     /// Whether a write of this run must be found by a read issued now: what was there before the run may not.
     #[inline]
-    pub const fn is_held(self) -> bool {
+    pub(crate) const fn is_held(self) -> bool {
         UNKNOWN.of(self.0) == 0 && DISTANCE.of(self.0) < self.generation() as u64
     }
 
     /// Whether a read that was issued at `self` and has come back at `now` may have met data in the making: of several
     /// writes, or of one that failed.
     #[inline]
-    pub const fn is_unsettled(self, now: Unit) -> bool {
+    pub(crate) const fn is_unsettled(self, now: Unit) -> bool {
         self.0 & (UNKNOWN.mask() | FLYING.mask() | DISTANCE.mask()) != 0 || self.generation() != now.generation()
     }
 
     /// Whether `found` may be read from a unit that was in this state when the read was issued and is `now`.
     #[inline]
-    pub fn age(self, now: Unit, found: u32) -> Age {
+    pub(crate) fn age(self, now: Unit, found: u32) -> Age {
         let newest = now.generation();
         if UNKNOWN.of(self.0) == 1 {
             return Age::Unknown;

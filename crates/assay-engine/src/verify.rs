@@ -48,7 +48,7 @@ pub(crate) struct Damage {
 
 impl Verifier {
     /// The part of a worker with `slots` slots in run `run` of `plan`.
-    pub fn new(
+    pub(crate) fn new(
         plan: &Plan,
         ledger: Arc<Ledger>,
         run: u32,
@@ -60,13 +60,13 @@ impl Verifier {
     }
 
     /// What is shared with the other workers.
-    pub fn ledger(&self) -> &Ledger {
+    pub(crate) fn ledger(&self) -> &Ledger {
         &self.ledger
     }
 
     /// A read is about to be handed over.
     #[inline]
-    pub fn reading(&mut self, ticket: Ticket, op: &Op) {
+    pub(crate) fn reading(&mut self, ticket: Ticket, op: &Op) {
         let book = self.ledger.book(op.target);
         let noted = &mut self.noted[ticket.0 as usize * self.stride..];
         for (noted, index) in noted.iter_mut().zip(book.indexes(op.offset, u64::from(op.len))) {
@@ -76,7 +76,7 @@ impl Verifier {
 
     /// A write is about to be handed over: it gets its generation, and `buffer` its data.
     #[inline]
-    pub fn writing(&mut self, ticket: Ticket, op: &Op, content: &mut Content, buffer: &mut [u8]) {
+    pub(crate) fn writing(&mut self, ticket: Ticket, op: &Op, content: &mut Content, buffer: &mut [u8]) {
         let book = self.ledger.book(op.target);
         let noted = &mut self.noted[ticket.0 as usize * self.stride..];
         for (noted, index) in noted.iter_mut().zip(book.indexes(op.offset, u64::from(op.len))) {
@@ -97,7 +97,7 @@ impl Verifier {
 
     /// A write came back, in full or not.
     #[inline]
-    pub fn written(&self, target: u16, offset: u64, len: u32, in_full: bool) {
+    pub(crate) fn written(&self, target: u16, offset: u64, len: u32, in_full: bool) {
         let book = self.ledger.book(target);
         for index in book.indexes(offset, u64::from(len)) {
             book.change(index, |unit| unit.settle(in_full));
@@ -106,7 +106,14 @@ impl Verifier {
 
     /// Looks at what a read brought. Damages that were not told before are added to `told`. `data` are as before afterwards.
     #[inline]
-    pub fn read(&self, ticket: Ticket, target: u16, offset: u64, data: &mut [u8], told: &mut Vec<Damage>) -> Answer {
+    pub(crate) fn read(
+        &self,
+        ticket: Ticket,
+        target: u16,
+        offset: u64,
+        data: &mut [u8],
+        told: &mut Vec<Damage>,
+    ) -> Answer {
         let book = self.ledger.book(target);
         let noted = &self.noted[ticket.0 as usize * self.stride..];
         let first = book.index(offset);
@@ -233,7 +240,7 @@ impl Verifier {
 
 impl Damage {
     /// The sentence.
-    pub fn text(&self) -> String {
+    pub(crate) fn text(&self) -> String {
         let Damage { kind, offset, bytes, expected, found, ours } = *self;
         let wanted = match expected {
             0 => "an earlier run's data".to_owned(),
@@ -258,7 +265,7 @@ impl Damage {
     }
 
     /// The figures, by name.
-    pub fn details(&self) -> BTreeMap<String, String> {
+    pub(crate) fn details(&self) -> BTreeMap<String, String> {
         let Damage { kind, offset, bytes, expected, found, .. } = *self;
         let mut details = BTreeMap::from([
             ("damage".to_owned(), kind.to_string()),

@@ -12,7 +12,7 @@ const BLOCK: u64 = 4096;
 const AROUND: u64 = 32 << 10;
 
 /// A buffer whose bytes begin on a page, as direct I/O wants.
-pub struct Aligned {
+pub(super) struct Aligned {
     bytes: Vec<u8>,
     start: usize,
     len: usize,
@@ -20,20 +20,20 @@ pub struct Aligned {
 
 impl Aligned {
     /// `len` zero bytes.
-    pub fn new(len: usize) -> Aligned {
+    pub(super) fn new(len: usize) -> Aligned {
         let bytes = vec![0; len + 4096];
         let start = bytes.as_ptr().align_offset(4096);
         Aligned { bytes, start, len }
     }
 
     /// The bytes.
-    pub fn bytes(&mut self) -> &mut [u8] {
+    pub(super) fn bytes(&mut self) -> &mut [u8] {
         &mut self.bytes[self.start..self.start + self.len]
     }
 }
 
 /// Fills `buffer` from `offset` as far as the file goes. Bytes read.
-pub fn read_at_most(file: &File, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
+pub(super) fn read_at_most(file: &File, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
     let mut got = 0;
     while got < buffer.len() {
         match file.read_at(&mut buffer[got..], offset + got as u64) {
@@ -52,7 +52,7 @@ pub fn read_at_most(file: &File, buffer: &mut [u8], offset: u64) -> io::Result<u
 
 /// What was found.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Content {
+pub(super) struct Content {
     /// The first byte seen that is neither zero nor ours nor ACT's.
     pub foreign: Option<u64>,
     /// Bytes looked at.
@@ -67,7 +67,7 @@ pub struct Content {
 ///
 /// # Errors
 /// A part could not be read, or the medium ends before `size`.
-pub fn look(file: &File, size: u64) -> io::Result<Content> {
+pub(super) fn look(file: &File, size: u64) -> io::Result<Content> {
     let mut content = Content { foreign: None, read: 0, ours: false, of_act: false };
     for (offset, len) in places(size) {
         let mut buffer = read_all(file, size, offset, len)?;

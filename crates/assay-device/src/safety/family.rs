@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 
 /// One block device of a family.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub struct Member {
+pub(super) struct Member {
     /// Device number.
     pub number: DevNum,
     /// The kernel's name.
@@ -20,7 +20,7 @@ pub struct Member {
 
 /// What a loop device is bound to.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Loop {
+pub(super) struct Loop {
     /// The loop device.
     pub name: String,
     /// Its number.
@@ -32,7 +32,7 @@ pub struct Loop {
 }
 
 /// All bound loop devices.
-pub fn loops(roots: &Roots) -> Vec<Loop> {
+pub(super) fn loops(roots: &Roots) -> Vec<Loop> {
     let block = roots.sys.join("block");
     let bound = |name: String| {
         let dir = block.join(&name);
@@ -74,7 +74,7 @@ fn look_at(roots: &Roots, printed: &str) -> Option<LoopBacking> {
 
 /// The members of one device's family and the loops that matter to it.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Family {
+pub(super) struct Family {
     /// The device asked about, its disk, its siblings, and all above and below; sorted.
     pub members: Vec<Member>,
     /// The device itself and what shares its medium directly: its disk and that disk's partitions.
@@ -85,7 +85,7 @@ pub struct Family {
 
 impl Family {
     /// Collects the family. `None` when sysfs does not know the device.
-    pub fn of(roots: &Roots, device: DevNum) -> Option<Family> {
+    pub(super) fn of(roots: &Roots, device: DevNum) -> Option<Family> {
         let dir = roots.device_dir(device)?;
         let loops = loops(roots);
         let mut family = Family { members: Vec::new(), near: Vec::new(), loops };
@@ -114,7 +114,7 @@ impl Family {
     }
 
     /// Where `device` is a partition: the other partitions of its disk. They share the drive with it and no byte.
-    pub fn neighbours_of(&self, device: DevNum) -> Vec<&Member> {
+    pub(super) fn neighbours_of(&self, device: DevNum) -> Vec<&Member> {
         let is_partition = |member: &&Member| member.dir.join("partition").exists();
         let itself = self.near.iter().find(|member| member.number == device);
         let others = self.near.iter().filter(|member| member.number != device).filter(is_partition);
@@ -122,12 +122,12 @@ impl Family {
     }
 
     /// The member with this number.
-    pub fn member(&self, number: DevNum) -> Option<&Member> {
+    pub(super) fn member(&self, number: DevNum) -> Option<&Member> {
         self.members.iter().find(|m| m.number == number)
     }
 
     /// The member the kernel means by a printed device path: its number when the node exists, else its name.
-    pub fn named(&self, roots: &Roots, printed: &str) -> Option<&Member> {
+    pub(super) fn named(&self, roots: &Roots, printed: &str) -> Option<&Member> {
         let node = roots.in_dev(printed)?;
         if let Some(number) = block_number(&node) {
             return self.member(number);
@@ -139,7 +139,7 @@ impl Family {
 }
 
 /// The number of a block node; `None` when it is not one.
-pub fn block_number(node: &Path) -> Option<DevNum> {
+pub(super) fn block_number(node: &Path) -> Option<DevNum> {
     let meta = std::fs::metadata(node).ok()?;
     let block = rustix::fs::FileType::from_raw_mode(meta.mode()) == rustix::fs::FileType::BlockDevice;
     block.then(|| DevNum::of(meta.rdev()))
@@ -158,7 +158,7 @@ fn member_at(dir: &Path) -> Option<Member> {
 }
 
 /// A disk and its partitions.
-pub fn with_partitions(disk: &Path) -> Vec<Member> {
+pub(super) fn with_partitions(disk: &Path) -> Vec<Member> {
     let below = names_in(disk).into_iter().map(|name| disk.join(name)).filter(|dir| dir.join("partition").exists());
     std::iter::once(disk.to_path_buf()).chain(below).filter_map(|dir| member_at(&dir)).collect()
 }

@@ -18,7 +18,7 @@ const TAPS: u128 = 0x9f0c_e807_02bf_41bd_1900_bf6f_801f_9f80;
 const PROOF: usize = 48;
 
 /// For each sector of `data`, whether it is zero or comes from ACT's generator.
-pub fn of_act(data: &[u8]) -> Vec<bool> {
+pub(super) fn of_act(data: &[u8]) -> Vec<bool> {
     let words: Vec<(usize, u64)> = data.chunks(SECTOR).enumerate().flat_map(|(at, sector)| drawn(at, sector)).collect();
     let mut sectors = vec![true; data.len().div_ceil(SECTOR)];
     for ((sector, _), proven) in words.iter().zip(proven(&words)) {
@@ -59,7 +59,7 @@ fn proven(words: &[(usize, u64)]) -> Vec<bool> {
 
 /// Words as ACT draws them.
 #[cfg(test)]
-pub struct Act(pub u64, pub u64);
+pub(super) struct Act(pub u64, pub u64);
 
 #[cfg(test)]
 impl Iterator for Act {

@@ -106,7 +106,7 @@ impl Identity {
 }
 
 /// Names under `/dev/disk/by-*` that lead to the node `name`.
-pub fn aliases(roots: &Roots, name: &str) -> Vec<String> {
+pub(super) fn aliases(roots: &Roots, name: &str) -> Vec<String> {
     let mut found = Vec::new();
     for group in ["by-id", "by-path", "by-partuuid"] {
         let dir = roots.dev.join("disk").join(group);

@@ -30,12 +30,12 @@ pub(super) struct Inquiry<'a> {
 
 impl Inquiry<'_> {
     /// Enters the answer of a rule; true when the gate may go on.
-    pub fn answer(&mut self, id: RuleId, found: Result<String, String>) -> bool {
+    pub(super) fn answer(&mut self, id: RuleId, found: Result<String, String>) -> bool {
         self.keep(RuleAnswer::new(id, found))
     }
 
     /// The answer of a rule for which something could not be opened.
-    pub fn answer_unopened(&mut self, id: RuleId, why: Unopened) -> bool {
+    pub(super) fn answer_unopened(&mut self, id: RuleId, why: Unopened) -> bool {
         self.keep(RuleAnswer::unopened(id, why))
     }
 
@@ -52,13 +52,13 @@ impl Inquiry<'_> {
     }
 
     /// The consent given earlier for this very device.
-    pub fn standing(&self) -> Option<&Standing> {
+    pub(super) fn standing(&self) -> Option<&Standing> {
         let is_of_this = |given: &&Standing| !given.marks.is_empty() && given.marks == self.exam.marks;
         self.request.standing.iter().find(is_of_this)
     }
 
     /// S3, as far as size and alignment go.
-    pub fn fits_blocks(&self, block: u32) -> Result<(), String> {
+    pub(super) fn fits_blocks(&self, block: u32) -> Result<(), String> {
         let alignment = self.request.needs.alignment;
         match alignment.is_multiple_of(block) {
             true => Ok(()),
@@ -69,7 +69,7 @@ impl Inquiry<'_> {
     }
 
     /// S14.
-    pub fn fits_size(&mut self, usable: u64) -> bool {
+    pub(super) fn fits_size(&mut self, usable: u64) -> bool {
         let extent = self.request.needs.extent;
         let found = match extent <= u128::from(usable) {
             true => Ok(format!("{extent} of {usable} bytes")),
@@ -79,7 +79,7 @@ impl Inquiry<'_> {
     }
 
     /// S7 and S8, on the open file.
-    pub fn contents(&mut self, file: &File, usable: u64) {
+    pub(super) fn contents(&mut self, file: &File, usable: u64) {
         let signature = found_signature(file, usable);
         self.answer(RuleId::S7, signature);
         let found = match content::look(file, usable) {
@@ -99,7 +99,7 @@ impl Inquiry<'_> {
     }
 
     /// Ends the inquiry.
-    pub fn close(mut self) -> Examination {
+    pub(super) fn close(mut self) -> Examination {
         self.exam.watermarks.sort();
         self.exam.watermarks.dedup();
         self.exam.accepted = self.exam.rules.iter().all(RuleAnswer::passes);

@@ -18,32 +18,32 @@ const FIEMAP_EXTENT_LAST: u32 = 1;
 const FIEMAP_EXTENT_SHARED: u32 = 0x2000;
 
 /// Bytes of a block device.
-pub fn size(fd: BorrowedFd<'_>) -> Result<u64, Errno> {
+pub(super) fn size(fd: BorrowedFd<'_>) -> Result<u64, Errno> {
     // SAFETY: BLKGETSIZE64 stores one u64.
     unsafe { ioctl(fd, Getter::<BLKGETSIZE64, u64>::new()) }
 }
 
 /// Whether a block device refuses writes.
-pub fn read_only(fd: BorrowedFd<'_>) -> Result<bool, Errno> {
+pub(super) fn read_only(fd: BorrowedFd<'_>) -> Result<bool, Errno> {
     // SAFETY: BLKROGET stores one int.
     unsafe { ioctl(fd, Getter::<BLKROGET, i32>::new()) }.map(|flag| flag != 0)
 }
 
 /// Tells a block device that none of its `size` bytes are needed any more; what they read as afterwards is the device's affair.
-pub fn discard(fd: BorrowedFd<'_>, size: u64) -> Result<(), Errno> {
+pub(super) fn discard(fd: BorrowedFd<'_>, size: u64) -> Result<(), Errno> {
     // SAFETY: BLKDISCARD reads two u64, offset and length.
     unsafe { ioctl(fd, Setter::<BLKDISCARD, [u64; 2]>::new([0, size])) }
 }
 
 /// The number the kernel gives each disk once (Linux 5.15 and later).
-pub fn disk_sequence(fd: BorrowedFd<'_>) -> Option<u64> {
+pub(super) fn disk_sequence(fd: BorrowedFd<'_>) -> Option<u64> {
     // SAFETY: BLKGETDISKSEQ stores one u64.
     unsafe { ioctl(fd, Getter::<BLKGETDISKSEQ, u64>::new()) }.ok()
 }
 
 /// What a loop device stands on.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct LoopBacking {
+pub(super) struct LoopBacking {
     /// Device of the file system the backing file lies on.
     pub device: DevNum,
     /// Inode of the backing file there.
@@ -62,7 +62,7 @@ struct LoopInfo {
 }
 
 /// The backing of a bound loop device.
-pub fn loop_backing(fd: impl AsFd) -> Result<LoopBacking, Errno> {
+pub(super) fn loop_backing(fd: impl AsFd) -> Result<LoopBacking, Errno> {
     // SAFETY: LOOP_GET_STATUS64 stores one `struct loop_info64`, 232 bytes, which LoopInfo mirrors.
     let info = unsafe { ioctl(fd, Getter::<LOOP_GET_STATUS64, LoopInfo>::new()) }?;
     let _ = info.rest;
@@ -72,7 +72,7 @@ pub fn loop_backing(fd: impl AsFd) -> Result<LoopBacking, Errno> {
 
 /// Memory and offset alignment direct I/O wants (statx DIOALIGN, Linux 6.1 and later). `None`: the kernel or the file
 /// system does not say; `Some((0, 0))`: no direct I/O on this file.
-pub fn direct_alignment(fd: BorrowedFd<'_>) -> Option<(u32, u32)> {
+pub(super) fn direct_alignment(fd: BorrowedFd<'_>) -> Option<(u32, u32)> {
     let stat = rustix::fs::statx(fd, c"", AtFlags::EMPTY_PATH, StatxFlags::DIOALIGN).ok()?;
     let told = stat.stx_mask & StatxFlags::DIOALIGN.bits() != 0;
     told.then_some((stat.stx_dio_mem_align, stat.stx_dio_offset_align))
@@ -103,7 +103,7 @@ struct Fiemap {
 }
 
 /// The first byte of a file whose blocks another file shares (a reflink copy). `Ok(None)`: none is shared.
-pub fn shared_extent(fd: BorrowedFd<'_>) -> Result<Option<u64>, Errno> {
+pub(super) fn shared_extent(fd: BorrowedFd<'_>) -> Result<Option<u64>, Errno> {
     let empty = Extent { logical: 0, physical: 0, length: 0, reserved64: [0; 2], flags: 0, reserved: [0; 3] };
     let mut start = 0;
     loop {

@@ -20,7 +20,7 @@ pub struct Inode {
 
 /// What is looked for.
 #[derive(Clone, Default, Debug)]
-pub struct Wanted {
+pub(super) struct Wanted {
     /// Block devices, with the path each is printed as.
     pub devices: Vec<(DevNum, String)>,
     /// Regular files.
@@ -32,7 +32,7 @@ pub struct Wanted {
 
 /// A process that has it open.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Opener {
+pub(super) struct Opener {
     /// Process id, in our own namespace.
     pub pid: u32,
     /// Its name.
@@ -49,7 +49,7 @@ impl fmt::Display for Opener {
 
 /// The outcome of a walk.
 #[derive(Clone, Default, PartialEq, Eq, Debug)]
-pub struct Openers {
+pub(super) struct Openers {
     /// Who was found, ordered by process id; the caller's own process is not looked at.
     pub found: Vec<Opener>,
     /// Processes whose open files may not be seen.
@@ -60,7 +60,7 @@ pub struct Openers {
 
 impl Openers {
     /// Whether all that was found are short-lived probes, which look at a device whenever somebody closes it.
-    pub fn only_probes(&self) -> bool {
+    pub(super) fn only_probes(&self) -> bool {
         let probe = |name: &str| matches!(name, "(udev-worker)" | "systemd-udevd" | "udevd" | "blkid" | "udisksd");
         self.found.iter().all(|o| probe(&o.name))
     }
@@ -71,24 +71,24 @@ impl Openers {
     }
 
     /// Who was found, in words.
-    pub fn text(&self) -> String {
+    pub(super) fn text(&self) -> String {
         self.found.iter().map(Opener::to_string).collect::<Vec<_>>().join("; ")
     }
 }
 
 /// How often short-lived probes are looked at again before they count, and how long after each look.
-pub const LOOKS: u32 = 20;
+pub(super) const LOOKS: u32 = 20;
 const WAIT_NS: i64 = 50_000_000;
 /// How often others are: a process between fork and exec, or a tool that lists devices, is gone by then.
 const LOOKS_AT_OTHERS: u32 = 5;
 
 /// Lets a short-lived process finish.
-pub fn wait_a_little() {
+pub(super) fn wait_a_little() {
     let _ = rustix::thread::nanosleep(&rustix::time::Timespec { tv_sec: 0, tv_nsec: WAIT_NS });
 }
 
 /// Who still has it open after those in passing have gone.
-pub fn settled(roots: &Roots, wanted: &Wanted) -> Openers {
+pub(super) fn settled(roots: &Roots, wanted: &Wanted) -> Openers {
     let mut seen = openers(roots, wanted);
     for look in 0..LOOKS {
         if seen.is_final(look) {
@@ -101,7 +101,7 @@ pub fn settled(roots: &Roots, wanted: &Wanted) -> Openers {
 }
 
 /// Walks over all processes but our own.
-pub fn openers(roots: &Roots, wanted: &Wanted) -> Openers {
+pub(super) fn openers(roots: &Roots, wanted: &Wanted) -> Openers {
     let mut result = Openers::default();
     for pid in pids(roots) {
         let files = match std::fs::read_dir(roots.proc.join(pid.to_string()).join("fd")) {
@@ -165,7 +165,7 @@ const O_ACCMODE: u32 = 3;
 const FIRST_PID_NAMESPACE: &str = "pid:[4026531836]";
 
 /// Whether every process of the machine can be seen at all.
-pub fn in_first_namespace(roots: &Roots) -> bool {
+pub(super) fn in_first_namespace(roots: &Roots) -> bool {
     std::fs::read_link(roots.proc.join("self/ns/pid")).is_ok_and(|space| space == Path::new(FIRST_PID_NAMESPACE))
 }
 

@@ -64,7 +64,7 @@ impl Roots {
 }
 
 /// The text of an attribute without surrounding blanks.
-pub fn attribute(path: &Path) -> Option<String> {
+pub(crate) fn attribute(path: &Path) -> Option<String> {
     let bytes = std::fs::read(path).ok()?;
     let text = String::from_utf8_lossy(&bytes);
     let text = text.trim_matches(|c: char| c.is_whitespace() || c == '\0');
@@ -72,17 +72,17 @@ pub fn attribute(path: &Path) -> Option<String> {
 }
 
 /// A whole number from an attribute.
-pub fn number(path: &Path) -> Option<u64> {
+pub(crate) fn number(path: &Path) -> Option<u64> {
     attribute(path)?.parse().ok()
 }
 
 /// Last part of a path as text; the kernel's block names are plain ASCII.
-pub fn name_of(path: &Path) -> String {
+pub(super) fn name_of(path: &Path) -> String {
     path.file_name().map(|n| n.to_string_lossy().into_owned()).unwrap_or_default()
 }
 
 /// Names in a directory, sorted; empty when it cannot be read.
-pub fn names_in(dir: &Path) -> Vec<String> {
+pub(crate) fn names_in(dir: &Path) -> Vec<String> {
     let Ok(entries) = std::fs::read_dir(dir) else { return Vec::new() };
     let mut names: Vec<String> = entries.flatten().map(|e| e.file_name().to_string_lossy().into_owned()).collect();
     names.sort();

@@ -90,7 +90,7 @@ const MARKS: &[(&str, At, &[u8])] = &[
 ///
 /// # Errors
 /// A part of the medium could not be read.
-pub fn find(file: &File, size: u64) -> io::Result<Option<String>> {
+pub(super) fn find(file: &File, size: u64) -> io::Result<Option<String>> {
     for (name, at, mark) in MARKS {
         let Some(offset) = at.offset(size).filter(|o| o + mark.len() as u64 <= size) else { continue };
         if read(file, offset, mark.len())? == *mark {
@@ -177,7 +177,7 @@ const BLKID: [&str; 4] = ["/usr/sbin/blkid", "/sbin/blkid", "/usr/bin/blkid", "/
 
 /// What `blkid -p` says of an open file. `Ok(None)`: nothing found. `Err`: found, ambivalent, or it failed.
 /// The outer `None`: there is no such program here.
-pub fn blkid(fd_path: &str) -> Option<Result<(), String>> {
+pub(super) fn blkid(fd_path: &str) -> Option<Result<(), String>> {
     let program = BLKID.iter().find(|p| Path::new(p).exists())?;
     let run = Command::new(program).args(["-p", "-o", "export", fd_path]).env_clear().stdin(Stdio::null()).output();
     Some(match run {

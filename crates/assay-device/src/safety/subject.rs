@@ -35,7 +35,7 @@ impl fmt::Display for Kind {
 }
 
 /// A resolved name.
-pub struct Subject {
+pub(super) struct Subject {
     /// The name with all links resolved.
     pub real: PathBuf,
     /// What it is.
@@ -49,7 +49,7 @@ impl Subject {
     /// # Errors
     /// What the kernel said, in words.
     #[allow(clippy::disallowed_methods, reason = "the gate opens targets, and only it")]
-    pub fn resolve(given: &Path) -> Result<Subject, Unopened> {
+    pub(super) fn resolve(given: &Path) -> Result<Subject, Unopened> {
         let told = |e: std::io::Error| match e.kind() {
             std::io::ErrorKind::PermissionDenied => Unopened::of(rustix::io::Errno::ACCESS),
             _ => Unopened { text: format!("{}: {e}", given.display()), lacks_rights: false },
@@ -66,14 +66,14 @@ impl Subject {
     /// # Errors
     /// The kernel's; `ENOENT` also where `/proc` is not mounted.
     #[allow(clippy::disallowed_methods, reason = "the gate opens targets, and only it")]
-    pub fn open(&self, flags: OFlags) -> Result<File, rustix::io::Errno> {
+    pub(super) fn open(&self, flags: OFlags) -> Result<File, rustix::io::Errno> {
         let path = format!("/proc/self/fd/{}", self.node.as_fd().as_raw_fd());
         rustix::fs::open(path, flags | OFlags::CLOEXEC, Mode::empty()).map(File::from)
     }
 }
 
 /// The kind of what was `stat`ed.
-pub fn kind(stat: &Stat) -> Kind {
+pub(crate) fn kind(stat: &Stat) -> Kind {
     match FileType::from_raw_mode(stat.st_mode) {
         FileType::BlockDevice => Kind::Block(DevNum::of(stat.st_rdev)),
         FileType::RegularFile => Kind::File(Inode { device: DevNum::of(stat.st_dev), inode: stat.st_ino }),

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 
 /// One line of a mount table.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Mount {
+pub(super) struct Mount {
     /// Device number; major 0 when the file system has no one device.
     pub device: DevNum,
     /// Where it is mounted.
@@ -22,7 +22,7 @@ pub struct Mount {
 }
 
 /// Reads a mount table (proc(5), `mountinfo`).
-pub fn mounts(path: &Path) -> std::io::Result<Vec<Mount>> {
+pub(super) fn mounts(path: &Path) -> std::io::Result<Vec<Mount>> {
     let bytes = std::fs::read(path)?;
     Ok(String::from_utf8_lossy(&bytes).lines().filter_map(parse_mount).collect())
 }
@@ -75,14 +75,14 @@ fn tables(roots: &Roots) -> Result<Vec<(PathBuf, Vec<Mount>)>, String> {
 }
 
 /// Paths (as printed) of all active swap.
-pub fn swaps(roots: &Roots) -> Result<Vec<String>, String> {
+pub(super) fn swaps(roots: &Roots) -> Result<Vec<String>, String> {
     let path = roots.proc.join("swaps");
     let text = std::fs::read_to_string(&path).map_err(|e| format!("cannot read {}: {e}", path.display()))?;
     Ok(text.lines().skip(1).filter_map(|line| line.split_whitespace().next()).map(unescape).collect())
 }
 
 /// S4: every use of a member that was found. An error is something that could not be looked at.
-pub fn uses(roots: &Roots, family: &Family, target: DevNum) -> Result<Vec<String>, String> {
+pub(super) fn uses(roots: &Roots, family: &Family, target: DevNum) -> Result<Vec<String>, String> {
     let mut found = mounted(roots, family)?;
     for swap in swaps(roots)? {
         if let Some(member) = family.named(roots, &swap) {
@@ -148,14 +148,19 @@ fn bound_loops(family: &Family, target: DevNum) -> Result<Vec<String>, String> {
 }
 
 /// The mount whose point is the longest beginning of `path`.
-pub fn mount_of<'a>(table: &'a [Mount], path: &Path) -> Option<&'a Mount> {
+pub(super) fn mount_of<'a>(table: &'a [Mount], path: &Path) -> Option<&'a Mount> {
     let covering = table.iter().filter(|m| path.starts_with(&m.point));
     covering.max_by_key(|m| m.point.components().count())
 }
 
 /// S5: what of the system lies in this family. `claimed`: the kernel granted the target exclusively, which no file
 /// system that is mounted anywhere allows; it decides where a file system does not name its devices (overlay, ZFS).
-pub fn system_on(roots: &Roots, family: &Family, log_dir: Option<&Path>, claimed: bool) -> Result<String, String> {
+pub(super) fn system_on(
+    roots: &Roots,
+    family: &Family,
+    log_dir: Option<&Path>,
+    claimed: bool,
+) -> Result<String, String> {
     let program = std::fs::read_link(roots.proc.join("self/exe")).ok();
     let places = ["/", "/boot", "/boot/efi", "/usr"].map(PathBuf::from).into_iter();
     let places: Vec<PathBuf> = places.chain(log_dir.map(existing)).chain(program).collect();
@@ -192,14 +197,14 @@ fn off_disk(kind: &str) -> bool {
 }
 
 /// The nearest beginning of a path that exists, with links resolved.
-pub fn existing(path: &Path) -> PathBuf {
+pub(super) fn existing(path: &Path) -> PathBuf {
     let path = if path.as_os_str().is_empty() { Path::new(".") } else { path };
     let whole = std::path::absolute(path).unwrap_or_else(|_| path.to_path_buf());
     whole.ancestors().find_map(|part| part.canonicalize().ok()).unwrap_or(whole)
 }
 
 /// The disk a file lies on, through the mount table where `stat` gives an anonymous number.
-pub fn disk_under(roots: &Roots, real: &Path, device: DevNum) -> Option<DevNum> {
+pub(crate) fn disk_under(roots: &Roots, real: &Path, device: DevNum) -> Option<DevNum> {
     if device.major != 0 && roots.device_dir(device).is_some() {
         return Some(device);
     }

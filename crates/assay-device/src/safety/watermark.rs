@@ -55,7 +55,7 @@ impl fmt::Display for Watermark {
 }
 
 /// The watermarks of a block device: its own, or for device-mapper and RAID those of everything beneath.
-pub fn of_device(roots: &Roots, device: DevNum) -> Vec<Watermark> {
+pub(super) fn of_device(roots: &Roots, device: DevNum) -> Vec<Watermark> {
     let mut found = Vec::new();
     collect(roots, device, 0, &mut found);
     found.sort();
@@ -125,12 +125,12 @@ const FILE_SYSTEMS: &[(u64, &str)] = &[
 ];
 
 /// The name of a file system by the number `statfs` gives.
-pub fn file_system(magic: u64) -> Option<&'static str> {
+pub(crate) fn file_system(magic: u64) -> Option<&'static str> {
     FILE_SYSTEMS.iter().find(|(number, _)| *number == magic & 0xffff_ffff).map(|(_, name)| *name)
 }
 
 /// The watermark a file system gives by itself.
-pub fn of_file_system(magic: u64) -> Option<Watermark> {
+pub(super) fn of_file_system(magic: u64) -> Option<Watermark> {
     match file_system(magic)? {
         kind @ ("tmpfs" | "ramfs") => Some(Watermark::Memory(kind)),
         kind @ ("nfs" | "cifs" | "smb3" | "9p" | "ceph") => Some(Watermark::Network(kind)),

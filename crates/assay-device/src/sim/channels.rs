@@ -12,24 +12,24 @@ pub(super) struct Channels {
 
 impl Channels {
     /// `count` servers, at least 1, free at the origin of time.
-    pub fn new(count: usize) -> Channels {
+    pub(super) fn new(count: usize) -> Channels {
         assert!(count > 0, "a device without a channel serves nothing");
         Channels { ring: vec![0; count.next_power_of_two()].into(), head: 0, count }
     }
 
-    pub fn count(&self) -> u64 {
+    pub(super) fn count(&self) -> u64 {
         self.count as u64
     }
 
     /// When the first is free.
     #[inline]
-    pub fn first(&self) -> u64 {
+    pub(super) fn first(&self) -> u64 {
         self.ring[self.head & (self.ring.len() - 1)]
     }
 
     /// The one that is free first is now free at `free`.
     #[inline]
-    pub fn replace_first(&mut self, free: u64) {
+    pub(super) fn replace_first(&mut self, free: u64) {
         let ring = &mut *self.ring;
         let mask = ring.len() - 1;
         self.head = (self.head + 1) & mask;
@@ -43,13 +43,13 @@ impl Channels {
 
     /// All of them, idle or not at `at`, stop for `pause`.
     #[cold]
-    pub fn pause(&mut self, at: u64, pause: u64) {
+    pub(super) fn pause(&mut self, at: u64, pause: u64) {
         self.each(|free| *free = at.max(*free) + pause);
     }
 
     /// The idle time of all of them together up to `at`, when none is busy; they count as free from `at` on.
     #[cold]
-    pub fn idle_until(&mut self, at: u64) -> u64 {
+    pub(super) fn idle_until(&mut self, at: u64) -> u64 {
         let mut idle = 0;
         self.each(|free| idle += at - std::mem::replace(free, at));
         idle

@@ -25,7 +25,7 @@ pub(super) struct Parameters {
 
 impl Parameters {
     /// The disk of `sim:disk`.
-    pub fn sata() -> Parameters {
+    pub(super) fn sata() -> Parameters {
         Parameters {
             settle: Span::from_us(1300),
             stroke: Span::from_ms(15),
@@ -35,7 +35,7 @@ impl Parameters {
     }
 
     /// The time one operation at a random address takes in the mean, in seconds.
-    pub fn cost(&self, len: u32) -> f64 {
+    pub(super) fn cost(&self, len: u32) -> f64 {
         let seek = self.settle.as_secs_f64() + self.stroke.as_secs_f64() * (8.0 / 15.0);
         seek + 30.0 / self.rpm as f64 + f64::from(len) / self.bandwidth.get() as f64
     }
@@ -56,7 +56,7 @@ pub(super) struct Disk {
 }
 
 impl Disk {
-    pub fn new(parameters: &Parameters, size: Bytes, prng: Prng) -> Disk {
+    pub(super) fn new(parameters: &Parameters, size: Bytes, prng: Prng) -> Disk {
         Disk {
             prng,
             settle: parameters.settle.as_ns() as f64,
@@ -71,7 +71,7 @@ impl Disk {
 
     /// When the operation that arrives at `at` is done.
     #[inline]
-    pub fn serve(&mut self, at: u64, op: &Op) -> u64 {
+    pub(super) fn serve(&mut self, at: u64, op: &Op) -> u64 {
         let distance = op.offset.abs_diff(self.head);
         let mut span = f64::from(op.len) * self.ns_per_byte;
         if distance > 0 {

@@ -10,7 +10,7 @@ use assay_base::{Prng, Span};
 use std::f64::consts::LN_2;
 
 /// e to the power of `x`; held between −700 and 700, where the result is a normal number.
-pub fn exp(x: f64) -> f64 {
+pub(super) fn exp(x: f64) -> f64 {
     let x = x.clamp(-700.0, 700.0);
     let power = (x / LN_2).round();
     let rest = x - power * LN_2;
@@ -92,7 +92,7 @@ const FAR: [[f64; 8]; 2] = [
 ];
 
 /// The standard normal value below which a share `p` of all draws lies; `p` is strictly between 0 and 1.
-pub fn normal_quantile(p: f64) -> f64 {
+pub(super) fn normal_quantile(p: f64) -> f64 {
     let q = p - 0.5;
     if q.abs() <= 0.425 {
         return q * ratio(0.180_625 - q * q, &CENTRE[0], &CENTRE[1]);
@@ -106,13 +106,13 @@ pub fn normal_quantile(p: f64) -> f64 {
 }
 
 /// An exponential draw of the given mean.
-pub fn exponential(prng: &mut Prng, mean: f64) -> f64 {
+pub(super) fn exponential(prng: &mut Prng, mean: f64) -> f64 {
     -ln(prng.unit()) * mean
 }
 
 /// How many trials it takes until the first success, itself included, when each succeeds with probability
 /// `part / whole`; `part` is at least 1 and at most `whole`.
-pub fn geometric(prng: &mut Prng, part: u64, whole: u64) -> u64 {
+pub(super) fn geometric(prng: &mut Prng, part: u64, whole: u64) -> u64 {
     if part >= whole {
         return 1;
     }
@@ -127,7 +127,7 @@ const CELLS: usize = 1024;
 /// Between two of the 1023 inner quantiles the draw is linear (no logarithm on the hot path), in the outermost
 /// 1/1024 on either side it is computed exactly, so that the tail is the true one.
 #[derive(Clone, Debug)]
-pub struct LogNormal {
+pub(super) struct LogNormal {
     median: f64,
     sigma: f64,
     knots: Box<[u64; CELLS]>,
@@ -135,7 +135,7 @@ pub struct LogNormal {
 
 impl LogNormal {
     /// The distribution of `median × e^(sigma × Z)`, Z standard normal.
-    pub fn new(median: Span, sigma: f64) -> LogNormal {
+    pub(super) fn new(median: Span, sigma: f64) -> LogNormal {
         let mut made = LogNormal { median: median.as_ns() as f64, sigma, knots: Box::new([0; CELLS]) };
         for i in 1..CELLS {
             made.knots[i] = made.quantile(i as f64 / CELLS as f64);
@@ -150,7 +150,7 @@ impl LogNormal {
 
     /// One draw in nanoseconds.
     #[inline]
-    pub fn draw(&self, prng: &mut Prng) -> u64 {
+    pub(super) fn draw(&self, prng: &mut Prng) -> u64 {
         let bits = prng.next_u64();
         let cell = (bits >> 54) as usize;
         let within = (bits >> 22) & 0xffff_ffff;

@@ -46,7 +46,7 @@ pub(super) struct Trouble {
 
 impl Trouble {
     /// `None` for a device without faults, which then pays nothing for them.
-    pub fn new(faults: &Faults, mut prng: Prng) -> Option<Trouble> {
+    pub(super) fn new(faults: &Faults, mut prng: Prng) -> Option<Trouble> {
         if *faults == Faults::default() {
             return None;
         }
@@ -62,7 +62,7 @@ impl Trouble {
     }
 
     /// How an operation submitted at `now` ends; `None` if it never does. `serve` is the model, in the device's own time.
-    pub fn serve(&mut self, now: u64, serve: impl FnOnce(u64) -> u64) -> Option<End> {
+    pub(super) fn serve(&mut self, now: u64, serve: impl FnOnce(u64) -> u64) -> Option<End> {
         if now >= self.gone {
             return Some((now + AT_ONCE, Some(ENODEV)));
         }

@@ -73,7 +73,7 @@ pub(super) struct Wear {
 
 impl Parameters {
     /// The drive of `sim:flash`.
-    pub fn fresh() -> Parameters {
+    pub(super) fn fresh() -> Parameters {
         Parameters {
             channels: 16,
             read: Span::from_us(90),
@@ -92,13 +92,13 @@ impl Parameters {
     }
 
     /// The drive of `sim:flash-worn`.
-    pub fn worn() -> Parameters {
+    pub(super) fn worn() -> Parameters {
         let wear = Wear { after: Span::from_secs(5 * 3600), slow: Share::from_percent(8), slow_read: Span::from_ms(4) };
         Parameters { wear: Some(wear), ..Parameters::fresh() }
     }
 
     /// The part of the drive's time that one operation takes in the mean, in seconds.
-    pub fn cost(&self, direction: Direction, len: u32) -> f64 {
+    pub(super) fn cost(&self, direction: Direction, len: u32) -> f64 {
         let len = f64::from(len);
         let least = 1.0 / self.iops as f64;
         match direction {
@@ -209,7 +209,7 @@ impl PerByte {
 }
 
 impl Flash {
-    pub fn new(parameters: &Parameters, mut prng: Prng) -> Flash {
+    pub(super) fn new(parameters: &Parameters, mut prng: Prng) -> Flash {
         let channels = parameters.channels;
         let cache = parameters.cache.as_ns().max(1) as f64;
         let sigma = parameters.spread.as_f64();
@@ -249,7 +249,7 @@ impl Flash {
     /// When the operation that arrives at `at` is done. `at` is the drive's own time (it stands still in a stall) and never
     /// goes back; `now` is the caller's, by which the drive ages.
     #[inline]
-    pub fn serve(&mut self, now: u64, at: u64, op: &Op) -> u64 {
+    pub(super) fn serve(&mut self, now: u64, at: u64, op: &Op) -> u64 {
         let transfer = self.bus.times(op.len);
         match op.direction {
             Direction::Read => {

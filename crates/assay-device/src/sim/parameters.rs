@@ -21,7 +21,7 @@ pub(super) type Listed = Vec<(&'static str, String)>;
 
 impl Model {
     /// The model of this name with its defaults.
-    pub fn named(name: &str) -> Option<Model> {
+    pub(super) fn named(name: &str) -> Option<Model> {
         match name {
             "flash" => Some(Model::Flash(flash::Parameters::fresh())),
             "flash-worn" => Some(Model::Flash(flash::Parameters::worn())),
@@ -31,7 +31,7 @@ impl Model {
     }
 
     /// The name it was made by.
-    pub fn name(&self) -> &'static str {
+    pub(super) fn name(&self) -> &'static str {
         match self {
             Model::Flash(flash) if flash.wear.is_some() => "flash-worn",
             Model::Flash(_) => "flash",
@@ -40,7 +40,7 @@ impl Model {
     }
 
     /// The size of such a drive as it is sold (960 GB, 2 TB), in whole GiB and so in whole large blocks of 128 KiB.
-    pub fn size(&self) -> Bytes {
+    pub(super) fn size(&self) -> Bytes {
         match self {
             Model::Flash(_) => Bytes::new(894 << 30),
             Model::Disk(_) => Bytes::new(1863 << 30),
@@ -48,7 +48,7 @@ impl Model {
     }
 
     /// Sets one parameter; `Ok(false)` if the model has none of this name.
-    pub fn set(&mut self, name: &str, value: &str) -> Result<bool, String> {
+    pub(super) fn set(&mut self, name: &str, value: &str) -> Result<bool, String> {
         match self {
             Model::Flash(flash) => set_flash(flash, name, value),
             Model::Disk(disk) => set_disk(disk, name, value),
@@ -56,7 +56,7 @@ impl Model {
     }
 
     /// All parameters as text that `set` takes.
-    pub fn listed(&self) -> Listed {
+    pub(super) fn listed(&self) -> Listed {
         match self {
             Model::Flash(flash) => list_flash(flash),
             Model::Disk(disk) => list_disk(disk),

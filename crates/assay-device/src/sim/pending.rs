@@ -64,12 +64,12 @@ impl Default for Pending {
 
 impl Pending {
     /// How many are to complete.
-    pub fn len(&self) -> usize {
+    pub(super) fn len(&self) -> usize {
         self.len
     }
 
     #[inline]
-    pub fn push(&mut self, ticket: Ticket, issued: Instant, completed: u64, result: Result<u32, Code>) {
+    pub(super) fn push(&mut self, ticket: Ticket, issued: Instant, completed: u64, result: Result<u32, Code>) {
         let index = ticket.0 as usize;
         if index >= self.slots.len() {
             self.grow(index);
@@ -176,14 +176,14 @@ impl Pending {
 
     /// When the next one completes.
     #[inline]
-    pub fn next(&self) -> Option<Instant> {
+    pub(super) fn next(&self) -> Option<Instant> {
         let earliest = self.earliest();
         (earliest != EMPTY).then(|| Instant::from_ns((earliest >> 32) as u64))
     }
 
     /// Moves what has completed by `now` to `done`.
     #[inline]
-    pub fn take(&mut self, now: Instant, done: &mut Done) {
+    pub(super) fn take(&mut self, now: Instant, done: &mut Done) {
         let until = key(now.as_ns(), u32::MAX);
         loop {
             let earliest = self.earliest();
