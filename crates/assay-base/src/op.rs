@@ -116,7 +116,7 @@ impl Code {
 
 impl Code {
     /// The largest errno (Linux, include/linux/err.h).
-    pub const LARGEST_ERRNO: i32 = 4095;
+    pub(crate) const LARGEST_ERRNO: i32 = 4095;
     /// Where codes of five characters begin.
     const OF_TEXT: i32 = 1 << 24;
 

@@ -16,9 +16,9 @@ use std::collections::VecDeque;
 /// Rounds of a window.
 pub const ROUNDS: usize = 5;
 /// Largest difference between round averages, as a share of their average.
-pub const MOST_EXCURSION: f64 = 0.20;
+pub(crate) const MOST_EXCURSION: f64 = 0.20;
 /// Largest rise or fall of the straight line over the window, as a share of the average.
-pub const MOST_SLOPE: f64 = 0.10;
+pub(crate) const MOST_SLOPE: f64 = 0.10;
 
 /// Five rounds in a row.
 #[derive(Clone, Copy, Debug, PartialEq)]

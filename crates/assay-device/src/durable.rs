@@ -47,7 +47,7 @@ impl Durable {
     }
 
     /// Whether a write that completes after its hand-over must be followed by a flush of its own.
-    pub fn flushes_after(self) -> bool {
+    pub(crate) fn flushes_after(self) -> bool {
         matches!(self, Durable::WriteAndFlush { .. })
     }
 }

@@ -92,7 +92,7 @@ pub enum EngineError {
 
 impl EngineError {
     /// True when another engine may still do.
-    pub fn is_refusal(&self) -> bool {
+    pub(crate) fn is_refusal(&self) -> bool {
         matches!(self, EngineError::Refused { .. } | EngineError::Lacking { .. })
     }
 }

@@ -6,7 +6,7 @@ use crate::payload::{At, Fate, Particulars, Payload};
 use crate::verify::{Answer, Damage, Verifier};
 use assay_base::{BlockDevice, Direction, Op, Ticket};
 use assay_model::content::Content;
-use assay_record::{Cell, PARTS};
+use assay_record::{FlowCounters, PARTS};
 
 /// The data of one flow.
 #[derive(Debug)]
@@ -57,7 +57,7 @@ impl<D: BlockDevice> Payload<D> for Data {
     }
 
     #[inline(always)]
-    fn after(&mut self, device: &mut D, at: At, op: &Op, look: bool, cell: &mut Cell) -> Fate {
+    fn after(&mut self, device: &mut D, at: At, op: &Op, look: bool, cell: &mut FlowCounters) -> Fate {
         if let Some(verifier) = &self.verifier {
             let fate = held_against(
                 verifier,
@@ -125,7 +125,7 @@ fn held_against(
     device: &mut impl BlockDevice,
     at: At,
     (op, writes): (&Op, bool),
-    cell: &mut Cell,
+    cell: &mut FlowCounters,
     damages: &mut Vec<Damage>,
 ) -> Fate {
     if writes {
@@ -146,7 +146,7 @@ fn held_against(
 }
 
 /// Looks at what a read has brought: is it a block that was never written?
-fn sample(device: &mut impl BlockDevice, ticket: Ticket, op: &Op, cell: &mut Cell) {
+fn sample(device: &mut impl BlockDevice, ticket: Ticket, op: &Op, cell: &mut FlowCounters) {
     let Some(seen) = look::seen(op.offset, op.len, device.buffer(ticket)) else { return };
     cell.sampled += 1;
     cell.blank += u64::from(seen.iter().all(|byte| *byte == 0));

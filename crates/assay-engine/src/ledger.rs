@@ -15,7 +15,7 @@ pub(crate) fn stride(plan: &Plan, block: u32) -> u64 {
 /// What is known of all targets of one run.
 #[derive(Debug)]
 pub struct Ledger {
-    books: Vec<Book>,
+    books: Vec<TargetLedger>,
     /// Workers that still write.
     writing: AtomicU32,
     /// A worker ended otherwise than by its schedule.
@@ -24,7 +24,7 @@ pub struct Ledger {
 
 /// One target.
 #[derive(Debug)]
-pub(crate) struct Book {
+pub(crate) struct TargetLedger {
     /// Its mark in every seal.
     pub mark: u32,
     /// Bytes of a granule.
@@ -66,7 +66,7 @@ impl Ledger {
         let book = |target: &Verified| {
             let Geometry { size, block } = target.geometry;
             let unit = plan.unit(block);
-            Some(Book {
+            Some(TargetLedger {
                 mark: target.mark,
                 granule: plan.granule(block)? as u32,
                 size,
@@ -80,7 +80,7 @@ impl Ledger {
         Some(Ledger { books, writing: AtomicU32::new(workers), cut: AtomicBool::new(false) })
     }
 
-    pub(crate) fn book(&self, target: u16) -> &Book {
+    pub(crate) fn book(&self, target: u16) -> &TargetLedger {
         &self.books[usize::from(target)]
     }
 
@@ -94,7 +94,7 @@ impl Ledger {
     }
 }
 
-impl Book {
+impl TargetLedger {
     /// Index of the unit that holds byte `offset`.
     #[inline]
     pub(crate) fn index(&self, offset: u64) -> usize {

@@ -2,7 +2,7 @@
 //! without it knows no bytes at all.
 
 use assay_base::{Code, Device, Ticket};
-use assay_record::Cell;
+use assay_record::FlowCounters;
 use std::collections::BTreeMap;
 
 /// The place of a request: whose it is, and its slot.
@@ -42,7 +42,14 @@ pub trait Payload<D: Device> {
 
     /// A request came back in full; `look`: it is to be looked at. What is found is counted in `cell`.
     #[inline(always)]
-    fn after(&mut self, _device: &mut D, _at: At, _request: &D::Request, _look: bool, _cell: &mut Cell) -> Fate {
+    fn after(
+        &mut self,
+        _device: &mut D,
+        _at: At,
+        _request: &D::Request,
+        _look: bool,
+        _cell: &mut FlowCounters,
+    ) -> Fate {
         Fate::Sound
     }
 

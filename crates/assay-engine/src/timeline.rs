@@ -55,7 +55,7 @@ impl Timeline {
 
     /// Ends the phase that waits at `at`, and moves the later ones up to it; says whether that changed anything. A plan without
     /// such a phase, and one that has it ended there, stay as they are. `None` when that moment has passed already.
-    pub fn end_phase(&mut self, at: Instant) -> Option<bool> {
+    pub(crate) fn end_phase(&mut self, at: Instant) -> Option<bool> {
         let Some(waits) = self.waits else { return Some(false) };
         let early = self.phases[waits].since(at);
         if early.is_zero() {
@@ -121,12 +121,12 @@ impl Timeline {
     }
 
     /// Whether intervals were closed whose distributions have not gone to the log.
-    pub fn is_within_group(&self) -> bool {
+    pub(crate) fn is_within_group(&self) -> bool {
         self.group > 0
     }
 
     /// Begin of the open interval.
-    pub fn open_since(&self) -> Instant {
+    pub(crate) fn open_since(&self) -> Instant {
         self.start
     }
 }

@@ -3,7 +3,7 @@
 //! A read is right when each granule of it carries its own place, a checksum that fits, and a generation that a read issued
 //! when this one was may find. Nothing is said of a granule that no run has sealed, nor of one that was being written meanwhile.
 
-use crate::ledger::{Book, Ledger, stride};
+use crate::ledger::{Ledger, TargetLedger, stride};
 use crate::unit::{Age, Unit};
 use assay_base::{Code, Geometry, Op, Stamp, Ticket};
 use assay_model::Plan;
@@ -145,7 +145,7 @@ impl Verifier {
 
     /// The usual case, and nothing else: written by this run, in its place, in time, unchanged.
     #[inline]
-    fn is_right(&self, book: &Book, block: &mut [u8], at: u64, unit: Unit, now: Unit) -> bool {
+    fn is_right(&self, book: &TargetLedger, block: &mut [u8], at: u64, unit: Unit, now: Unit) -> bool {
         let fits = |seal: Seal| {
             (seal.run, seal.target, seal.offset, seal.granule) == (self.run, book.mark, at, book.granule)
                 && unit.age(now, seal.generation) == Age::Current
@@ -154,7 +154,7 @@ impl Verifier {
     }
 
     #[cold]
-    fn granule(&self, book: &Book, block: &mut [u8], at: u64, unit: Unit, now: Unit) -> Answer {
+    fn granule(&self, book: &TargetLedger, block: &mut [u8], at: u64, unit: Unit, now: Unit) -> Answer {
         let found = Seal::read(block).filter(|seal| seal.granule == book.granule);
         let sealed_here = |seal: &Seal| (seal.target, seal.offset) == (book.mark, at);
         if let Some(seal) = found.filter(|_| seal::sound(block)) {
@@ -195,14 +195,14 @@ impl Verifier {
         })
     }
 
-    fn damage(&self, kind: Code, book: &Book, block: &[u8], offset: u64, unit: Unit) -> Damage {
+    fn damage(&self, kind: Code, book: &TargetLedger, block: &[u8], offset: u64, unit: Unit) -> Damage {
         let found = Seal::read(block);
         let ours = found.is_some_and(|seal| seal.run == self.run);
         Damage { kind, offset, bytes: u64::from(book.granule), expected: unit.generation(), found, ours }
     }
 
     /// Adds a damage, unless it was told since the place was last written. What belongs together is one.
-    fn tell(&self, book: &Book, index: usize, damage: Damage, told: &mut Vec<Damage>) {
+    fn tell(&self, book: &TargetLedger, index: usize, damage: Damage, told: &mut Vec<Damage>) {
         let write = |damage: &Damage| damage.found.map(|seal| seal.write());
         let joins = |last: &&mut Damage| {
             last.offset + last.bytes == damage.offset
@@ -217,7 +217,7 @@ impl Verifier {
     }
 
     /// A lost granule beside one that the same write did leave is a torn write.
-    fn explain_torn(&self, book: &Book, noted: &[Unit], offset: u64, data: &[u8], told: &mut [Damage]) -> bool {
+    fn explain_torn(&self, book: &TargetLedger, noted: &[Unit], offset: u64, data: &[u8], told: &mut [Damage]) -> bool {
         let first = book.index(offset);
         let mut any = false;
         let offsets = (offset..).step_by(book.granule as usize);

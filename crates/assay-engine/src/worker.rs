@@ -43,7 +43,7 @@ pub struct Worker<D: Device, S, P> {
     pub(crate) lateness: Lateness,
     pub(crate) incidents: Incidents,
     pub(crate) stage: Stage,
-    pub(crate) book: Book,
+    pub(crate) book: Books,
     pub(crate) ahead: Ahead<D, S, P>,
     pub(crate) limits: Limits,
     pub(crate) max_lag: Span,
@@ -53,7 +53,7 @@ pub struct Worker<D: Device, S, P> {
 
 /// What is written down: the counters of the open interval, and the intervals that have ended.
 #[derive(Debug)]
-pub(crate) struct Book {
+pub(crate) struct Books {
     pub recorder: Recorder,
     pub timeline: Timeline,
     /// End of the open interval.
@@ -103,7 +103,7 @@ impl<D: Device, S: Source<Request = D::Request>, P: Payload<D>> Worker<D, S, P> 
             lateness: Lateness::new(start, plan.targets, part.of, may_be_late, when_found),
             incidents: Incidents::new(limits, plan.targets),
             stage: Stage::new(),
-            book: Book {
+            book: Books {
                 recorder: Recorder::new(thresholds, count).with_lateness(plan.targets.into()),
                 boundary: timeline.boundary(),
                 timeline,
@@ -210,7 +210,7 @@ impl<D: Device, S: Source<Request = D::Request>, P: Payload<D>> Worker<D, S, P> 
 
     /// Ends the phase that waits at `at`. Told of it too late, the worker stops: it would measure another stretch than the
     /// others.
-    pub fn end_phase(&mut self, now: Instant, at: Instant) {
+    pub(crate) fn end_phase(&mut self, now: Instant, at: Instant) {
         if !self.stage.is_scheduled() {
             return;
         }
@@ -229,7 +229,7 @@ impl<D: Device, S: Source<Request = D::Request>, P: Payload<D>> Worker<D, S, P> 
     }
 
     /// Gives up draining: the next step is the last.
-    pub fn abandon(&mut self, now: Instant) {
+    pub(crate) fn abandon(&mut self, now: Instant) {
         self.stage.abandons(now);
     }
 
@@ -242,13 +242,13 @@ impl<D: Device, S: Source<Request = D::Request>, P: Payload<D>> Worker<D, S, P> 
 
     /// Whether an interval has ended or something happened since frames and events were last taken.
     #[inline]
-    pub fn has_news(&self) -> bool {
+    pub(crate) fn has_news(&self) -> bool {
         !self.book.frames.is_empty() || self.has_told()
     }
 
     /// Whether something happened since events were last taken.
     #[inline]
-    pub fn has_told(&self) -> bool {
+    pub(crate) fn has_told(&self) -> bool {
         !self.incidents.is_empty()
     }
 
@@ -313,7 +313,7 @@ impl<D: Device, S: Source<Request = D::Request>, P: Payload<D>> Worker<D, S, P> 
             cell.in_flight = flow.in_flight - flow.stuck;
         }
         self.lateness.note_peaks(recorder);
-        let Book { recorder, timeline, boundary, frames } = &mut self.book;
+        let Books { recorder, timeline, boundary, frames } = &mut self.book;
         let closed = timeline.close(end, last);
         *boundary = timeline.boundary();
         let (start, end) = (closed.start.as_ns(), closed.end.as_ns());

@@ -26,6 +26,6 @@ pub use interval::{
 };
 pub use log::{Damage, Entry, Reader, Writer};
 pub use packed::{Filled, Unpacker};
-pub use recorder::{Cell, Excess, Failure, Frame, Recorder};
+pub use recorder::{Excess, Failure, FlowCounters, Frame, Recorder};
 pub use thresholds::Thresholds;
 pub use times::Times;

@@ -48,7 +48,7 @@ impl Counts {
 
 /// Counters of one flow in one interval.
 #[derive(Clone, Debug)]
-pub struct Cell {
+pub struct FlowCounters {
     /// Intended in the interval.
     pub scheduled: u64,
     /// Handed over.
@@ -89,10 +89,10 @@ pub struct Cell {
     failed_at: Box<[u64; PARTS]>,
 }
 
-impl Cell {
-    fn new(buckets: usize) -> Cell {
+impl FlowCounters {
+    fn new(buckets: usize) -> FlowCounters {
         let counts = || Counts::new(buckets);
-        Cell {
+        FlowCounters {
             scheduled: 0,
             issued: 0,
             ok: 0,
@@ -121,7 +121,7 @@ impl Cell {
     }
 
     fn scalars(&mut self) -> [&mut u64; 13] {
-        let Cell {
+        let FlowCounters {
             scheduled,
             issued,
             ok,
@@ -153,7 +153,7 @@ impl Cell {
         self.failed_at.fill(0);
     }
 
-    fn add(&mut self, other: &mut Cell) {
+    fn add(&mut self, other: &mut FlowCounters) {
         self.scalars().into_iter().zip(other.scalars()).for_each(|(mine, theirs)| *mine += *theirs);
         other.errors.drain(..).for_each(|(name, n)| count(&mut self.errors, name, n));
         self.response.add(&other.response);
@@ -249,7 +249,7 @@ pub struct Frame {
     /// Index of the phase.
     pub phase: u16,
     /// One cell for each flow.
-    pub cells: Vec<Cell>,
+    pub cells: Vec<FlowCounters>,
     /// One entry for each target whose lateness is counted.
     rests: Vec<Rests>,
     /// Distributions since the last frame that carried them, and the first interval they cover.
@@ -277,7 +277,7 @@ impl Frame {
 
     /// The line of scalars.
     pub fn interval(&self) -> Interval {
-        let flows = self.cells.iter().map(Cell::interval).collect();
+        let flows = self.cells.iter().map(FlowCounters::interval).collect();
         let Frame { index, start_ns, end_ns, phase, .. } = *self;
         let late = |(target, rests): (usize, &Rests)| rests.lateness(target as u16);
         let lateness = self.rests.iter().enumerate().filter_map(late).collect();
@@ -303,18 +303,18 @@ impl Frame {
 #[derive(Debug)]
 pub struct Recorder {
     thresholds: Thresholds,
-    cells: Vec<Cell>,
+    cells: Vec<FlowCounters>,
     rests: Vec<Rests>,
     times: Vec<FlowTimes>,
     times_first: u64,
-    spare_cells: Vec<(Vec<Cell>, Vec<Rests>)>,
+    spare_cells: Vec<(Vec<FlowCounters>, Vec<Rests>)>,
     spare_times: Vec<Vec<FlowTimes>>,
 }
 
 impl Recorder {
     /// Counters for `flows` flows against `thresholds`.
     pub fn new(thresholds: Thresholds, flows: usize) -> Recorder {
-        let cells = vec![Cell::new(thresholds.buckets()); flows];
+        let cells = vec![FlowCounters::new(thresholds.buckets()); flows];
         let times = vec![FlowTimes::default(); flows];
         let (rests, spare_cells, spare_times) = (Vec::new(), Vec::new(), Vec::new());
         Recorder { thresholds, cells, rests, times, times_first: 0, spare_cells, spare_times }
@@ -344,7 +344,7 @@ impl Recorder {
 
     /// The counters of a flow, for the plain ones the engine keeps itself.
     #[inline]
-    pub fn cell(&mut self, flow: usize) -> &mut Cell {
+    pub fn cell(&mut self, flow: usize) -> &mut FlowCounters {
         &mut self.cells[flow]
     }
 
@@ -452,7 +452,7 @@ impl Recorder {
 
     /// Takes the counters of the interval that ends now, and begins the next. With `close_group` the distributions go too.
     pub fn take(&mut self, index: u64, start_ns: u64, end_ns: u64, phase: u16, close_group: bool) -> Frame {
-        let fresh = || vec![Cell::new(self.thresholds.buckets()); self.cells.len()];
+        let fresh = || vec![FlowCounters::new(self.thresholds.buckets()); self.cells.len()];
         let idle = || vec![Rests::new(self.thresholds.buckets()); self.rests.len()];
         let (cells, rests) = self.spare_cells.pop().unwrap_or_else(|| (fresh(), idle()));
         let cells = std::mem::replace(&mut self.cells, cells);
@@ -467,7 +467,7 @@ impl Recorder {
 
     /// Gives a frame's memory back.
     pub fn recycle(&mut self, mut frame: Frame) {
-        frame.cells.iter_mut().for_each(Cell::clear);
+        frame.cells.iter_mut().for_each(FlowCounters::clear);
         frame.rests.iter_mut().for_each(Rests::clear);
         self.spare_cells.push((frame.cells, frame.rests));
         if let Some((_, mut times)) = frame.times {

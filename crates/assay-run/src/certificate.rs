@@ -9,7 +9,7 @@ mod lacks;
 
 use crate::sum::{Hashing, sum};
 use crate::tool::tool;
-use crate::{ahead, reading, rundir};
+use crate::{reading, reading_ahead, rundir};
 use assay_judge::{Fold, JudgeError, Judgement, Options, Verdict};
 use assay_record::{Entry, Header, Reader};
 use lacks::lacks;
@@ -58,7 +58,7 @@ pub fn judge(log: impl Read + Send, options: &Options) -> Result<Judged, JudgeEr
     let mut reader = Reader::new(BufReader::with_capacity(reading::READ_AT_ONCE, &mut hashing));
     let mut fold = Fold::new(options.clone());
     let mut heads = Vec::new();
-    ahead::each(&mut reader, |item| -> Result<(), JudgeError> {
+    reading_ahead::each(&mut reader, |item| -> Result<(), JudgeError> {
         if let Ok(Entry::Header(header)) = item {
             heads.push((**header).clone());
         }

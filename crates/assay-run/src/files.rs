@@ -36,7 +36,7 @@ pub fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
 ///
 /// # Errors
 /// As [`replace`].
-pub fn replace_with(path: &Path, bytes: &[u8], mode: u32) -> io::Result<()> {
+pub(crate) fn replace_with(path: &Path, bytes: &[u8], mode: u32) -> io::Result<()> {
     let (dir, name) = Dir::of(path)?;
     let over = dir.ordinary(name)?.is_some();
     dir.put(name, bytes, Some(Mode::from_raw_mode(mode)), over)

@@ -1,7 +1,7 @@
 //! A log that is judged, ours or one that ACT wrote: opened once, looked at as often as need be, and read through.
 
 use crate::failure::{Failure, shown};
-use crate::{act_log, ahead, certificate, reading};
+use crate::{act_log, certificate, reading, reading_ahead};
 use assay_base::Span;
 use assay_formats::act::import;
 use assay_judge::compare::Sampled;
@@ -105,7 +105,7 @@ impl Log {
             return Ok((judgement, sampled));
         }
         let (mut fold, mut sampled) = (Fold::new(Options::default()), Sampled::default());
-        let read = ahead::each(&mut reading::reader(log), |item| {
+        let read = reading_ahead::each(&mut reading::reader(log), |item| {
             if let Ok(entry) = item {
                 sampled.entry(entry)?;
             }

@@ -7,7 +7,6 @@
 #![cfg_attr(test, allow(clippy::disallowed_methods, reason = "tests make files and threads of their own"))]
 
 mod act_log;
-mod ahead;
 mod benchmark;
 mod blank;
 mod carry;
@@ -28,6 +27,7 @@ pub mod prepare;
 pub mod procedure;
 mod pulse;
 pub mod reading;
+mod reading_ahead;
 pub mod records;
 pub mod rest;
 pub mod results;

@@ -200,7 +200,7 @@ impl LogFile {
     }
 
     /// Removes a log that holds nothing, and the run directory that was made for it: the run could not even begin.
-    pub fn forget_unbegun(&self) {
+    pub(crate) fn forget_unbegun(&self) {
         if self.writer.is_none() || self.path.metadata().map_or(true, |meta| meta.len() > 0) {
             return;
         }

@@ -21,12 +21,9 @@ use assay_device::facts::Slots;
 use assay_device::select::{AnyDevice, Choice, select};
 use assay_engine::shell::Stop;
 use assay_model::content::Content;
-use fill::Fill;
+use fill::{DEPTH, Fill, WRITE};
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// Bytes of one write, and how many are in flight: enough to keep a device busy, small enough to stay in its queue.
-const WRITE: u64 = 1 << 20;
-const DEPTH: u32 = 16;
 /// Blocks read back at the end.
 const SAMPLES: u64 = 256;
 /// Bytes between two savings of the record.

@@ -18,7 +18,7 @@ const QUICK_STRESS: Span = Span::from_secs(10);
 /// A test of the procedure for ACT's models (README, "Run ACT for 24 hrs").
 const DAY: Span = Span::from_secs(24 * 3600);
 /// Workloads of ACT whose 1x is the load that its multiples count.
-pub const PROFILES: [&str; 2] = ["act-storage", "act-index"];
+pub(crate) const PROFILES: [&str; 2] = ["act-storage", "act-index"];
 
 /// What is certified, and at which load.
 #[derive(Clone, Debug)]

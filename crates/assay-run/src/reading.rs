@@ -16,7 +16,7 @@ pub fn is_being_written(file: &File) -> bool {
 }
 
 /// Bytes of a log that are read at once: they are still in the processor's cache when they are summed and parsed.
-pub const READ_AT_ONCE: usize = 128 << 10;
+pub(crate) const READ_AT_ONCE: usize = 128 << 10;
 
 /// Opens a log for reading.
 pub fn read(path: &Path) -> Result<Reader<BufReader<File>>, Failure> {

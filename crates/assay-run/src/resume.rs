@@ -33,7 +33,7 @@ impl Held {
 
     /// Where it goes on: where a slice and every window of a criterion begin, so that each is measured whole, with at least one
     /// slice to run.
-    pub fn resume_at_ns(&self) -> u64 {
+    pub(crate) fn resume_at_ns(&self) -> u64 {
         let windows = self.first.criteria.iter().filter_map(|criterion| criterion.window).map(Span::as_ns);
         let mut within = windows.filter(|window| (1..self.planned_ns).contains(window));
         let all = within.try_fold(self.first.slice_ns.max(1), common_multiple);

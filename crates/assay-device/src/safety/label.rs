@@ -26,12 +26,12 @@ pub fn label(file_size: u64) -> Vec<u8> {
 }
 
 /// Whether these bytes are the label of a file of `file_size` bytes.
-pub fn is_label(block: &[u8], file_size: u64) -> bool {
+pub(crate) fn is_label(block: &[u8], file_size: u64) -> bool {
     block == label(file_size)
 }
 
 /// Whether a sector or block opens with our stamp.
-pub fn is_stamped(block: &[u8]) -> bool {
+pub(crate) fn is_stamped(block: &[u8]) -> bool {
     block.starts_with(&MAGIC)
 }
 

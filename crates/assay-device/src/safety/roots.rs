@@ -53,12 +53,12 @@ impl Roots {
 
     /// The directory that describes a block device, for a partition below its disk's. `None` when the kernel knows no
     /// such device.
-    pub fn device_dir(&self, number: DevNum) -> Option<PathBuf> {
+    pub(crate) fn device_dir(&self, number: DevNum) -> Option<PathBuf> {
         self.sys.join(format!("dev/block/{number}")).canonicalize().ok()
     }
 
     /// A path the kernel printed as `/dev/…`, looked up in this tree.
-    pub fn in_dev(&self, printed: &str) -> Option<PathBuf> {
+    pub(crate) fn in_dev(&self, printed: &str) -> Option<PathBuf> {
         printed.strip_prefix("/dev/").map(|rest| self.dev.join(rest))
     }
 }

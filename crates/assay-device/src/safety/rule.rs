@@ -86,7 +86,7 @@ impl FromStr for RuleId {
 
 /// Why something could not be opened: who may not is told apart from what cannot be.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Unopened {
+pub(crate) struct Unopened {
     /// In words.
     pub text: String,
     /// The kernel did not let this process in.
@@ -95,7 +95,7 @@ pub struct Unopened {
 
 impl Unopened {
     /// What the kernel's error says.
-    pub fn of(e: Errno) -> Unopened {
+    pub(crate) fn of(e: Errno) -> Unopened {
         if !matches!(e, Errno::ACCESS | Errno::PERM) {
             return Unopened { text: format!("cannot open it: {e}"), lacks_rights: false };
         }
@@ -135,7 +135,7 @@ impl RuleAnswer {
     }
 
     /// The answer of a rule for which something could not be opened.
-    pub fn unopened(id: RuleId, why: Unopened) -> RuleAnswer {
+    pub(crate) fn unopened(id: RuleId, why: Unopened) -> RuleAnswer {
         RuleAnswer { lacks_rights: why.lacks_rights, ..RuleAnswer::new(id, Err(why.text)) }
     }
 

@@ -17,7 +17,8 @@ mod strict;
 mod suggest;
 
 pub use derived::{Derived, IndexRates, StorageRates};
-pub use echo::{open_failed, write_banner, write_configuration, write_usage};
+pub(crate) use echo::write_configuration;
+pub use echo::{open_failed, write_banner, write_usage};
 pub use kind::Kind;
 pub use like_act::{Outcome, read_like_act};
 pub use strict::{read, read_bytes};

@@ -13,7 +13,8 @@ mod items;
 mod source;
 pub mod write;
 
-pub use items::{BUCKETS, Block, DeviceLine, Event, Header, Item, LineKind, LogError, Program, Reading, Unit};
+pub(crate) use items::BUCKETS;
+pub use items::{Block, DeviceLine, Event, Header, Item, LineKind, LogError, Program, Reading, Unit};
 
 use source::Source;
 use std::io::BufRead;
@@ -47,7 +48,7 @@ impl<R: BufRead> Log<R> {
     }
 
     /// A fault at the line last read.
-    pub fn fault_here(&self, message: impl Into<String>, advice: impl Into<String>) -> LogError {
+    pub(crate) fn fault_here(&self, message: impl Into<String>, advice: impl Into<String>) -> LogError {
         self.source.fault(message, advice).into()
     }
 }

@@ -122,7 +122,7 @@ impl Counter {
     }
 
     /// From the counters alone.
-    pub fn recomputed(&self) -> Option<f64> {
+    pub(crate) fn recomputed(&self) -> Option<f64> {
         (self.seconds > 0).then(|| self.counted as f64 / self.seconds as f64)
     }
 }

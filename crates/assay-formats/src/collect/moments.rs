@@ -29,7 +29,7 @@ impl Moments {
     }
 
     /// Zero, so many times.
-    pub fn add_zeros(&mut self, count: u64) {
+    pub(crate) fn add_zeros(&mut self, count: u64) {
         if count == 0 {
             return;
         }

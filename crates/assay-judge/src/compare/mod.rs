@@ -8,7 +8,7 @@ mod page;
 mod render;
 mod sample;
 
-pub use bootstrap::{Answer, SEED};
+pub use bootstrap::Answer;
 pub use page::html;
 pub use render::text;
 pub use sample::Sampled;

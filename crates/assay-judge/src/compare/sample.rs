@@ -284,7 +284,7 @@ impl Sampled {
     }
 
     /// Where the plan differs from that of `other`: what was asked, not on what, when, or with which seed.
-    pub fn plan_differences(&self, other: &Sampled) -> Vec<String> {
+    pub(crate) fn plan_differences(&self, other: &Sampled) -> Vec<String> {
         let names: BTreeSet<&String> = self.plan.iter().chain(&other.plan).map(|(name, _)| name).collect();
         let of = |plan: &[(String, String)], name: &str| {
             plan.iter().find(|(known, _)| known == name).map_or("nothing".to_owned(), |(_, value)| value.clone())

@@ -28,7 +28,7 @@ use serde::{Deserialize, Serialize};
 pub const SCHEMA: u32 = 1;
 
 /// What every rendering of the overall response time says beside it.
-pub const NOT_COMPARABLE: &str = "not comparable with audited results";
+pub(crate) const NOT_COMPARABLE: &str = "not comparable with audited results";
 
 /// A curve, complete or not.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

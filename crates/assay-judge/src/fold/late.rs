@@ -36,7 +36,7 @@ impl Late {
     }
 
     /// Adds what the block device counted.
-    pub fn add_disk(&mut self, counted: &DiskCounters) {
+    pub(crate) fn add_disk(&mut self, counted: &DiskCounters) {
         let disk = self.disk.get_or_insert_default();
         for (mine, theirs) in
             [(&mut disk.reads, counted.reads), (&mut disk.writes, counted.writes), (&mut disk.flushes, counted.flushes)]
@@ -47,7 +47,7 @@ impl Late {
 
     /// Nanoseconds of given idle in times that were longer than the longest gap of the schedule and `margin_ns` besides. The
     /// boundaries of the counters decide: a time in the bucket of that sum is not counted.
-    pub fn rest_ns(&self, thresholds: &Thresholds, margin_ns: u64) -> u64 {
+    pub(crate) fn rest_ns(&self, thresholds: &Thresholds, margin_ns: u64) -> u64 {
         let allowed = self.gap_ns.saturating_add(margin_ns);
         let longer = thresholds.bounds().partition_point(|bound| *bound < allowed) + 1;
         // A gap above all boundaries lies in the last bucket, which begins at the last of them.

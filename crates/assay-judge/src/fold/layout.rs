@@ -98,12 +98,12 @@ impl Layout {
     }
 
     /// Name of the target of a flow.
-    pub fn target_of(&self, flow: usize) -> &str {
+    pub(crate) fn target_of(&self, flow: usize) -> &str {
         &self.targets[usize::from(self.flows[flow].target)]
     }
 
     /// The streams on a target.
-    pub fn streams_of(&self, target: usize) -> impl Iterator<Item = usize> {
+    pub(crate) fn streams_of(&self, target: usize) -> impl Iterator<Item = usize> {
         let there = move |flow: &&FlowHead| usize::from(flow.target) == target;
         self.flows.iter().filter(there).map(|flow| usize::from(flow.stream))
     }
@@ -119,7 +119,7 @@ impl Layout {
     }
 
     /// How far a time may be off its place before something is missing.
-    pub fn tolerance_ns(&self) -> u64 {
+    pub(crate) fn tolerance_ns(&self) -> u64 {
         self.interval_ns / 2
     }
 }

@@ -19,5 +19,6 @@ pub use criteria::{Asked, BrokenTarget, CriterionOutcome, Deciding, Figure, Outc
 pub use log::{Damaged, LogSum};
 pub use result::{Judgement, Part, SCHEMA, Step};
 pub use series::{Bands, Change, FlowSeries, Heat, Series, Steadiness, SteadyWindow, StreamSeries};
-pub use streams::{Blocked, Counts, Slice, SliceStream, SliceTimes, StreamTotals, TimesSummary, percent_of};
+pub(crate) use streams::percent_of;
+pub use streams::{Blocked, Counts, Slice, SliceStream, SliceTimes, StreamTotals, TimesSummary};
 pub use targets::{DamagedPlace, DiskCount, DiskTotals, Health, Integrity, LatenessTotals, TargetTotals};

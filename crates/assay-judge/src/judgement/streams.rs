@@ -196,7 +196,7 @@ impl SliceTimes {
 }
 
 /// `part` in percent of `whole`, as ACT's analyzer computes it; `None` of nothing.
-pub fn percent_of(part: u128, whole: u128) -> Option<f64> {
+pub(crate) fn percent_of(part: u128, whole: u128) -> Option<f64> {
     (whole > 0).then(|| (part * 100) as f64 / whole as f64)
 }
 

@@ -141,7 +141,7 @@ impl DiskTotals {
         self.reads.plus(self.writes)
     }
     /// Reads and writes of the run.
-    pub fn own_all(&self) -> DiskCount {
+    pub(crate) fn own_all(&self) -> DiskCount {
         self.own_reads.plus(self.own_writes)
     }
 }

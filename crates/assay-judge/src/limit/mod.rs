@@ -121,7 +121,7 @@ impl Search {
     }
 
     /// The lowest load that failed.
-    pub fn lowest_fail(&self) -> Option<Multiple> {
+    pub(crate) fn lowest_fail(&self) -> Option<Multiple> {
         self.path.iter().filter(|seen| seen.verdict == Verdict::Fail).map(|seen| seen.multiple).min()
     }
 

@@ -1,7 +1,10 @@
 //! Which write of a preparation comes next, and how far everything is written. It has no device and no clock.
 
-use super::{DEPTH, WRITE};
 use assay_base::{Completion, Direction, Geometry, Op, Ticket};
+
+/// Bytes of one write, and how many are in flight: enough to keep a device busy, small enough to stay in its queue.
+pub(super) const WRITE: u64 = 1 << 20;
+pub(super) const DEPTH: u32 = 16;
 
 /// See the module.
 #[derive(Debug)]

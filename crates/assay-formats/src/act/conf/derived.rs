@@ -52,20 +52,20 @@ impl Conf {
     }
 
     /// Smallest and largest stored record in bytes.
-    pub fn record_stored(&self) -> (u64, u64) {
+    pub(crate) fn record_stored(&self) -> (u64, u64) {
         let stored = |bytes: u64| bytes.next_multiple_of(RECORD_UNIT);
         let smallest = stored(self.record_bytes.get());
         (smallest, self.record_bytes_range_max.map_or(smallest, |max| stored(max.get())))
     }
 
     /// Whole records of average size that fit into a large block, as ACT counts them.
-    pub fn records_per_large_block(&self) -> u64 {
+    pub(crate) fn records_per_large_block(&self) -> u64 {
         let (smallest, largest) = self.record_stored();
         self.large_block.get().checked_div((smallest + largest) / 2).unwrap_or(0)
     }
 
     /// Writes per second with those of replicas.
-    pub fn replicated_writes(&self) -> u64 {
+    pub(crate) fn replicated_writes(&self) -> u64 {
         u64::from(self.replication_factor).saturating_mul(u64::from(self.write_reqs_per_sec))
     }
 

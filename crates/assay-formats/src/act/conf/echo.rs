@@ -29,7 +29,7 @@ pub fn open_failed(path: &str, errno: i32, text: &str) -> String {
 }
 
 /// Both configuration blocks with the empty line that ends each.
-pub fn write_configuration(conf: &Conf, out: &mut dyn Write) -> fmt::Result {
+pub(crate) fn write_configuration(conf: &Conf, out: &mut dyn Write) -> fmt::Result {
     let title = match conf.kind {
         Kind::Storage => "ACT-STORAGE CONFIGURATION",
         Kind::Index => "ACT-INDEX CONFIGURATION",

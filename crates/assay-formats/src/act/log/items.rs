@@ -6,7 +6,7 @@ use std::fmt;
 use std::io;
 
 /// Buckets of a histogram: 0 for less than one unit, then one per bit of a 64-bit number.
-pub const BUCKETS: usize = 65;
+pub(crate) const BUCKETS: usize = 65;
 /// More histograms than a log can have: two per device and a handful.
 pub(super) const HISTOGRAMS_MAX: usize = 4096;
 /// More lines than can stand before a log's banner, or in its head.
