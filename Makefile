@@ -32,7 +32,7 @@ lint:
 	$(CARGO) clippy --workspace --all-targets --all-features -- -D warnings
 
 unit:
-	$(CARGO) test --workspace
+	scripts/unit
 
 # A quarter of an hour for each reader; SECONDS=60 make fuzz is a minute.
 fuzz:

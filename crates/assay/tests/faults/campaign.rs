@@ -7,7 +7,7 @@
 
 use super::bed::{Log, Place, Said, until};
 use super::devices::passed_over;
-use super::rig::{DISK, alone, closed, steady, stood_still, trials, workload};
+use super::rig::{DISK, beside, closed, steady, stood_still, trials, workload};
 use assay_base::Prng;
 use assay_faultfs::{FaultDisk, Truth};
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -161,7 +161,7 @@ fn resumed(place: &Place, args: &[&str]) -> Said {
 
 #[test]
 fn what_was_given_before_a_random_end_never_passes() {
-    let _alone = alone();
+    let _turn = beside();
     let moments = if trials() > 2 { trials() as u64 * EACH } else { SMOKE };
     let tally = Tally::default();
     let next = AtomicU64::new(0);

@@ -1,13 +1,13 @@
 //! A disk that becomes slower in the middle of a run: the report says so, and when.
 
-use super::rig::{DISK, Rig, steady, workload};
+use super::rig::{DISK, Rig, alone, steady, workload};
 
 #[test]
 fn a_disk_that_slows_down_is_told_with_its_moment() {
     let mut seen = Vec::new();
     // A machine with other work may be as slow just before: the first good one of three is enough.
     for _ in 0..3 {
-        let Some(rig) = Rig::full() else { return };
+        let Some(rig) = Rig::full(alone()) else { return };
         match slowed_down(&rig) {
             Ok(()) => return,
             Err(why) => seen.push(why),

@@ -2,7 +2,7 @@
 
 use super::bed::{Log, until};
 use super::devices::{Disk, Loop, Mounted, passed_over};
-use super::rig::{DISK, Rig, alone, closed, is_root, steady, tried, workload};
+use super::rig::{DISK, Rig, alone, beside, closed, is_root, steady, tried, workload};
 use assay_record::CloseReason;
 use std::collections::BTreeMap;
 
@@ -26,7 +26,7 @@ fn injected_errors_are_the_reported_errors_in_a_hundred_thousand_operations() {
         ("io_uring", libc::EILSEQ, "EILSEQ"),
         ("threads", libc::EIO, "EIO"),
     ] {
-        let Some(rig) = Rig::empty() else { return };
+        let Some(rig) = Rig::empty(beside()) else { return };
         let both = workload("10min", ("1s", "50%"), &[&closed("read", 8), &closed("write", 4)]);
         let running = rig.start(&both, &["--create", "64MiB", "--engine", engine]);
         rig.fault.set(&format!("reset=1 rerr_every=97 werr_every=89 errno={errno}"));
@@ -66,7 +66,7 @@ fn injected_errors_are_the_reported_errors_in_a_hundred_thousand_operations() {
 #[test]
 fn short_reads_are_counted_and_fail() {
     for engine in ["io_uring", "threads"] {
-        let Some(rig) = Rig::full() else { return };
+        let Some(rig) = Rig::full(beside()) else { return };
         let reads = workload("3s", ("1s", "50%"), &[&steady("read", 500)]);
         let running = rig.start(&reads, &["--engine", engine]);
         rig.fault.set("reset=1 short_every=50");
@@ -84,7 +84,7 @@ fn short_reads_are_counted_and_fail() {
 
 #[test]
 fn a_disk_that_ends_before_its_size_is_lost() {
-    let Some(rig) = Rig::full() else { return };
+    let Some(rig) = Rig::full(beside()) else { return };
     let running = rig.start(&workload("10min", ("1s", "50%"), &[&steady("read", 500)]), &[]);
     rig.fault.set("end=8MiB");
     let log = rig.judged(&running.end(), "FAIL");
@@ -95,7 +95,7 @@ fn a_disk_that_ends_before_its_size_is_lost() {
 #[test]
 fn a_disk_that_is_gone_ends_the_run_by_itself() {
     for engine in ["io_uring", "threads"] {
-        let Some(rig) = Rig::full() else { return };
+        let Some(rig) = Rig::full(beside()) else { return };
         let running = rig.start(&workload("10min", ("1s", "50%"), &[&steady("read", 2000)]), &["--engine", engine]);
         rig.fault.set("reset=1 gone=1");
         let said = running.end();
@@ -111,7 +111,7 @@ fn a_disk_that_is_gone_ends_the_run_by_itself() {
 
 #[test]
 fn errors_of_a_block_device_are_its_own_too() {
-    let Some(rig) = Rig::full().filter(|_| is_root()) else { return };
+    let Some(rig) = Rig::full(beside()).filter(|_| is_root()) else { return };
     let Ok(over) = assay_faultfs::FaultLoop::over(&rig.fault) else { return passed_over("no loop device") };
     rig.place.write("workload.toml", &workload("3s", ("1s", "50%"), &[&steady("read", 1000)]));
     let running = rig.place.start(&["run", "workload.toml", over.path()], 1);
@@ -129,7 +129,7 @@ fn a_thin_disk_that_is_full_fails_and_says_so() {
     if !is_root() {
         return;
     }
-    let _alone = alone();
+    let _turn = beside();
     let place = super::bed::Place::new();
     let Some(below) = Loop::over(&place, "below.img", 24 << 20) else { return };
     let Some(mounted) = Mounted::ext4(&below, place.path("small")) else { return };
@@ -152,7 +152,7 @@ fn a_thin_disk_that_is_full_fails_and_says_so() {
 #[test]
 fn without_faults_the_same_disk_passes() {
     tried(|| {
-        let Some(rig) = Rig::empty() else { return };
+        let Some(rig) = Rig::empty(alone()) else { return };
         let both = workload("2s", ("1s", "50%"), &[&steady("read", 500), &steady("write", 100)]);
         rig.prepare();
         let (said, _) = rig.run(&both, &[]);

@@ -2,7 +2,7 @@
 //! else is.
 
 use super::bed::{Log, Said};
-use super::rig::{DISK, Rig, tried, workload};
+use super::rig::{DISK, Rig, alone, beside, tried, workload};
 use serde_json::Value;
 use std::collections::BTreeSet;
 use std::os::unix::fs::FileExt;
@@ -61,7 +61,7 @@ fn is_told_everywhere(rig: &Rig, said: &Said, damages: &[(String, u64, Option<u6
 fn every_lost_torn_or_changed_write_is_found_at_its_address() {
     for engine in ["io_uring", "threads"] {
         for (setting, kind) in [("lost_every=9", "lost"), ("torn_every=9", "torn"), ("corrupt_every=9", "corrupt")] {
-            let Some(rig) = Rig::empty() else { return };
+            let Some(rig) = Rig::empty(beside()) else { return };
             let running = rig.start(&once(), &["--create", "64MiB", "--engine", engine]);
             rig.fault.set(&format!("reset=1 {setting}"));
             let said = running.end();
@@ -85,7 +85,7 @@ fn every_lost_torn_or_changed_write_is_found_at_its_address() {
 #[test]
 fn both_places_of_a_misdirected_write_are_explained() {
     for engine in ["io_uring", "threads"] {
-        let Some(rig) = Rig::empty() else { return };
+        let Some(rig) = Rig::empty(beside()) else { return };
         let running = rig.start(&once(), &["--create", "64MiB", "--engine", engine]);
         // Each goes one place too far, where the next is missed.
         rig.fault.set("reset=1 misdirect_every=1");
@@ -121,7 +121,7 @@ fn both_places_of_a_misdirected_write_are_explained() {
 fn a_sound_disk_has_no_findings_however_much_overlaps() {
     for engine in ["io_uring", "threads"] {
         tried(|| {
-            let Some(rig) = Rig::empty() else { return };
+            let Some(rig) = Rig::empty(alone()) else { return };
             let range = |direction: &str, name: &str, in_flight: u32| {
                 format!("name = \"{name}\"\ndirection = \"{direction}\"\nin_flight = {in_flight}")
             };
@@ -152,7 +152,7 @@ fn a_sound_disk_has_no_findings_however_much_overlaps() {
 
 #[test]
 fn failed_writes_leave_nothing_to_be_blamed_for() {
-    let Some(rig) = Rig::empty() else { return };
+    let Some(rig) = Rig::empty(beside()) else { return };
     let running = rig.start(&once(), &["--create", "64MiB"]);
     rig.fault.set("reset=1 werr_every=5 rerr_every=7");
     let said = running.end();
@@ -164,7 +164,7 @@ fn failed_writes_leave_nothing_to_be_blamed_for() {
 #[test]
 fn a_later_run_checks_what_an_earlier_one_has_written() {
     tried(|| {
-        let Some(rig) = Rig::empty() else { return };
+        let Some(rig) = Rig::empty(alone()) else { return };
         rig.prepare();
         let (said, _) = rig.run(&once(), &[]);
         rig.judged(&said, "PASS");
@@ -186,7 +186,7 @@ fn a_later_run_checks_what_an_earlier_one_has_written() {
 
 #[test]
 fn what_was_never_sealed_proves_nothing() {
-    let Some(rig) = Rig::full() else { return };
+    let Some(rig) = Rig::full(beside()) else { return };
     let reads = "name = \"reads\"\ndirection = \"read\"\nrate = \"500/s\"";
     let (said, _) = rig.run(&verified(&workload("1s", ("1s", "50%"), &[reads])), &[]);
     rig.judged(&said, "INVALID");

@@ -3,13 +3,13 @@
 
 use super::bed::{Log, Place, Said};
 use super::devices::passed_over;
-use super::rig::alone;
+use super::rig::beside;
 use std::process::Command;
 
 /// What `limit.json` holds reaches the disk before its name does, and the name before the search goes on.
 #[test]
 fn the_path_of_a_search_survives_a_power_cut() {
-    let _alone = alone();
+    let _turn = beside();
     let place = Place::new();
     let args = "limit act-storage sim:flash --from 10x --to 20x --for 1s --slice 1s --out search";
     let plain = place.command(&args.split(' ').collect::<Vec<_>>());
@@ -67,7 +67,7 @@ fn run_with(place: &Place, inject: &str) -> Option<Said> {
 
 #[test]
 fn a_log_that_cannot_be_kept_ends_the_run_incomplete() {
-    let _alone = alone();
+    let _turn = beside();
     // (calls that fail, what is said, intervals acknowledged before at least)
     for (inject, why, at_least) in
         [("write:error=ENOSPC:when=6+", "No space left", 3), ("fdatasync:error=EIO:when=2+", "Input/output error", 5)]

@@ -5,14 +5,26 @@ use super::devices::passed_over;
 use assay_faultfs::{FUSE_MAGIC, FaultDisk, f_type};
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
-use std::sync::{Mutex, MutexGuard, Once, PoisonError};
+use std::sync::{Once, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 use std::time::{Duration, Instant};
 
-static ALONE: Mutex<()> = Mutex::new(());
+static QUIET: RwLock<()> = RwLock::new(());
 
-/// Taken by every test here.
-pub fn alone() -> MutexGuard<'static, ()> {
-    ALONE.lock().unwrap_or_else(PoisonError::into_inner)
+/// The processors are one's own, or shared with tests that need no quiet.
+#[expect(dead_code, reason = "held, never looked at")]
+pub enum Turn {
+    Alone(RwLockWriteGuard<'static, ()>),
+    Beside(RwLockReadGuard<'static, ()>),
+}
+
+/// Taken by a test that measures time or wants a PASS: no other runs meanwhile.
+pub fn alone() -> Turn {
+    Turn::Alone(QUIET.write().unwrap_or_else(PoisonError::into_inner))
+}
+
+/// Taken by every other test: what was injected is counted, however long it takes.
+pub fn beside() -> Turn {
+    Turn::Beside(QUIET.read().unwrap_or_else(PoisonError::into_inner))
 }
 
 /// How often trials are repeated: twice, or what `ASSAY_CAMPAIGN` says.
@@ -85,7 +97,7 @@ pub fn is_root() -> bool {
 pub struct Rig {
     pub fault: FaultDisk,
     pub place: Place,
-    _alone: MutexGuard<'static, ()>,
+    _turn: Turn,
 }
 
 /// Where the disk's file is, as seen from the place.
@@ -96,23 +108,22 @@ pub const SIZE: u64 = 64 << 20;
 
 impl Rig {
     /// A disk that is there, for reading.
-    pub fn full() -> Option<Rig> {
-        Rig::mount(|at| FaultDisk::mount(SIZE, at))
+    pub fn full(turn: Turn) -> Option<Rig> {
+        Rig::mount(turn, |at| FaultDisk::mount(SIZE, at))
     }
 
     /// A disk that the program makes itself with `--create`, for writing.
-    pub fn empty() -> Option<Rig> {
-        Rig::mount(FaultDisk::mount_empty)
+    pub fn empty(turn: Turn) -> Option<Rig> {
+        Rig::mount(turn, FaultDisk::mount_empty)
     }
 
-    fn mount(mount: impl FnOnce(&std::path::Path) -> std::io::Result<FaultDisk>) -> Option<Rig> {
-        let alone = alone();
+    fn mount(turn: Turn, mount: impl FnOnce(&std::path::Path) -> std::io::Result<FaultDisk>) -> Option<Rig> {
         let place = Place::new();
         std::fs::create_dir(place.path("mount")).unwrap();
         match mount(&place.path("mount")) {
             Ok(fault) => {
                 assert_eq!(f_type(&place.path("mount")).unwrap(), FUSE_MAGIC, "the tests run on the fault disk");
-                Some(Rig { fault, place, _alone: alone })
+                Some(Rig { fault, place, _turn: turn })
             }
             Err(e) => {
                 passed_over(&format!("no FUSE mount to be had: {e}"));

@@ -2,7 +2,7 @@
 
 use super::bed::until;
 use super::devices::passed_over;
-use super::rig::{Rig, steady, workload};
+use super::rig::{Rig, alone, beside, steady, workload};
 use assay_record::CloseReason;
 use std::time::{Duration, Instant};
 
@@ -16,7 +16,7 @@ fn intervals(rig: &Rig) -> usize {
 #[test]
 fn a_hung_disk_hangs_neither_the_reports_nor_the_end() {
     for engine in ["io_uring", "threads"] {
-        let Some(rig) = Rig::full() else { return };
+        let Some(rig) = Rig::full(beside()) else { return };
         let reads = workload("10min", ("1s", "5%"), &[&steady("read", RATE)]);
         let running = rig.start(&reads, &["--engine", engine, "--drain", "2s", "--stuck", "2s"]);
         rig.fault.set("reset=1 hang=1");
@@ -54,7 +54,7 @@ fn a_hung_disk_hangs_neither_the_reports_nor_the_end() {
 
 #[test]
 fn a_second_signal_does_not_wait_for_a_hung_disk() {
-    let Some(rig) = Rig::full() else { return };
+    let Some(rig) = Rig::full(alone()) else { return };
     let running = rig.start(&workload("10min", ("1s", "5%"), &[&steady("read", RATE)]), &["--drain", "10min"]);
     rig.fault.set("hang=1");
     until("operations that hang", || rig.fault.truth().held > 2);
@@ -69,7 +69,7 @@ fn a_second_signal_does_not_wait_for_a_hung_disk() {
 
 #[test]
 fn kill_9_ends_a_run_on_a_hung_disk_within_a_second() {
-    let Some(rig) = Rig::full() else { return };
+    let Some(rig) = Rig::full(alone()) else { return };
     let running = rig.start(&workload("10min", ("1s", "5%"), &[&steady("read", RATE)]), &["--engine", "io_uring"]);
     rig.fault.set("hang=1");
     until("operations that hang", || rig.fault.truth().held > 2);

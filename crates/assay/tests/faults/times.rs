@@ -2,7 +2,7 @@
 
 use super::bed::Log;
 use super::devices::passed_over;
-use super::rig::{DISK, Rig, SIZE, closed, steady, stood_still, trials, workload};
+use super::rig::{DISK, Rig, SIZE, alone, closed, steady, stood_still, trials, workload};
 use serde_json::Value;
 use std::fs::OpenOptions;
 use std::os::unix::fs::{FileExt, OpenOptionsExt};
@@ -65,7 +65,7 @@ fn percentiles_are_the_disks_own_at_queue_depth_1_and_32() {
         let mut seen = Vec::new();
         // A machine with other work is late now and then, for some percentiles or for others: each at its best of several.
         for _ in 0..trials().max(6) {
-            let Some(rig) = Rig::full() else { return };
+            let Some(rig) = Rig::full(alone()) else { return };
             let way = way(&rig, depth as usize, faults);
             rig.place.write("workload.toml", &workload(span, ("1s", "50%"), &[&closed("read", depth)]));
             let begun = rig.place.begin(&["run", "workload.toml", DISK, "--out", "run", "--json"]);
@@ -118,7 +118,7 @@ fn a_stall_shows_the_share_that_arithmetic_says_and_fails_the_device() {
     let mut busy = true;
     // As above, the first good one of several.
     for trial in 0..trials().max(6) {
-        let Some(rig) = Rig::full() else { return };
+        let Some(rig) = Rig::full(alone()) else { return };
         rig.fault.set("read_delay=1ms");
         let reads = workload(&format!("{MEASURED}s"), ("100ms", "5%"), &[&steady("read", RATE)]);
         stood_still();
