@@ -10,18 +10,19 @@
 //! sales errors at most 0.1% per run
 //! ```
 //!
-//! A percentile of at most a time, and a maximum, are shares over that time, and are kept as such: there is one way to count.
+//! A percentile or a maximum that must be at most a time is converted to a share over that time, so that there is only
+//! one way to count.
 
 use crate::{Bytes, Rate, Share, Span};
 use std::fmt;
 use std::str::FromStr;
 
-/// Which of an operation's lengths of time is judged.
+/// Which time of an operation is judged.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Measure {
-    /// completed − intended: what the user waited.
+    /// completed − intended: how long the user waited.
     Response,
-    /// completed − issued: what the device took.
+    /// completed − issued: how long the device took.
     Service,
 }
 
@@ -45,7 +46,7 @@ impl FromStr for Measure {
     }
 }
 
-/// What to write instead of what is no measure.
+/// What to write instead of a word that is not a measure.
 fn instead(text: &str) -> String {
     match rest_of(text) {
         Some(_) => format!("measure = \"response\" with {}_at_most = \"5ms\"", text.replace('.', "_")),
@@ -53,7 +54,7 @@ fn instead(text: &str) -> String {
     }
 }
 
-/// The share of operations that may be longer than a percentile's bound: `p99` leaves 1 %, `max` nothing.
+/// The share of operations that may be longer than a percentile's bound: 1 % for `p99`, none for `max`.
 fn rest_of(percentile: &str) -> Option<Share> {
     if percentile == "max" {
         return Some(Share::from_ppb(0));
@@ -73,7 +74,7 @@ pub enum Bound {
         /// The share must stay under this.
         below: Share,
     },
-    /// The same with the bound itself still allowed (`at_most` in workload files).
+    /// The same, but the share may equal the bound (`at_most` in workload files).
     OverAtMost {
         /// The threshold.
         over: Span,
@@ -82,9 +83,9 @@ pub enum Bound {
     },
     /// The mean is at most this.
     MeanAtMost(Span),
-    /// At least so many operations a second complete, over all targets together.
+    /// At least this many operations complete per second, over all targets together.
     RateAtLeast(Rate),
-    /// At least so many bytes a second are moved by operations that complete, over all targets together.
+    /// Operations that complete move at least this many bytes per second, over all targets together.
     ThroughputAtLeast(Bytes),
     /// Of the operations that come back, at most this share with an error that the device gives.
     ErrorsAtMost(Share),
@@ -101,8 +102,8 @@ impl Bound {
         matches!(self, Bound::RateAtLeast(_) | Bound::ThroughputAtLeast(_))
     }
 
-    /// Whether `operations` that completed within `ns` nanoseconds and moved `bytes` are as much as a bound on work asks; `None` of a
-    /// bound on time.
+    /// Whether `operations` that completed within `ns` nanoseconds and moved `bytes` satisfy a bound on work; `None`
+    /// for a bound on time.
     pub fn is_done(&self, operations: u64, bytes: u64, ns: u64) -> Option<bool> {
         let (done, asked, of) = match *self {
             Bound::RateAtLeast(rate) => {
@@ -118,13 +119,13 @@ impl Bound {
         Some(done >= u128::from(asked) * u128::from(ns))
     }
 
-    /// A percentile (`p99`, `p99.9`) or `max` of at most a time, as the share of operations over it; `None` where that is no
-    /// percentile.
+    /// The bound "percentile (`p99`, `p99.9`) or `max` at most a time", as the share of operations over that time;
+    /// `None` where `percentile` is not a percentile.
     pub fn percentile(percentile: &str, at_most: Span) -> Option<Bound> {
         rest_of(percentile).map(|rest| Bound::OverAtMost { over: at_most, at_most: rest })
     }
 
-    /// The same in the other words, where it is one: `p99 at most 5ms`.
+    /// The same bound written as a percentile (`p99 at most 5ms`), where its share corresponds to one.
     pub fn as_percentile(&self) -> Option<String> {
         let Bound::OverAtMost { over, at_most } = self else { return None };
         let below = Share::from_ppb(Share::WHOLE.as_ppb().checked_sub(at_most.as_ppb())?);
@@ -149,7 +150,8 @@ pub struct Criterion {
 }
 
 impl Criterion {
-    /// A criterion as it is typed: without a measure it is the response, without a window it must hold in every slice.
+    /// Parses a criterion as a user types it: without a measure it is about the response, without a window it must hold
+    /// in every slice.
     ///
     /// ```
     /// use assay_base::{Criterion, Span};
@@ -169,7 +171,7 @@ impl Criterion {
         Criterion::of_words(&words, text)
     }
 
-    /// Reads the words of a whole criterion; a fault of their shape shows `text`.
+    /// Parses the words of a whole criterion; an error about their form shows `text`.
     fn of_words(words: &[&str], text: &str) -> Result<Criterion, String> {
         let shape = || {
             format!(
@@ -230,7 +232,7 @@ impl Criterion {
         Criterion { stream: stream.to_owned(), measure: Measure::Response, bound, window }
     }
 
-    /// The threshold this criterion counts against, if it counts.
+    /// The threshold whose operations this criterion counts; `None` for a criterion that counts none.
     pub fn threshold(&self) -> Option<Span> {
         match self.bound {
             Bound::Over { over, .. } | Bound::OverAtMost { over, .. } => Some(over),

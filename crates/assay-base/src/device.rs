@@ -1,10 +1,11 @@
-//! The contract between the engine and whatever carries its requests.
+//! The contract between the engine and the devices that carry its requests.
 //!
-//! A request is whatever one kind of device carries: a block I/O, a transaction, a call of a file system. The engine knows of
-//! it only the target and how many bytes it is to move.
+//! A request is whatever one kind of device carries: a block I/O, a transaction, a file system call. The engine knows
+//! only its target and how many bytes it is to move.
 //!
-//! One `Device` value serves one worker and all the targets of its plan (one ring, one pool, one simulated bank): waiting
-//! is then waiting in one place. Implementations for block I/O: io_uring, threads, null and simulated ones in `assay-device`.
+//! One `Device` value serves one worker and all the targets of its plan (one ring, one pool, one simulated bank), so
+//! the worker waits in one place only. Implementations for block I/O: io_uring, threads, null and simulated ones in
+//! `assay-device`.
 
 use crate::{Code, Instant, Op, Span, Ticket};
 use std::borrow::Cow;
@@ -15,10 +16,10 @@ pub trait Request: Copy + Default + fmt::Debug {
     /// Index of its target in the plan's list.
     fn target(&self) -> u16;
 
-    /// The bytes that a completion in full reports; 0 where a request moves none that can be counted.
+    /// The bytes that a full completion reports; 0 where a request moves none that can be counted.
     fn bytes(&self) -> u32;
 
-    /// What an event about it says of it, by name.
+    /// What an event about this request says about it, as names and texts.
     fn facts(&self) -> Vec<(&'static str, String)> {
         Vec::new()
     }
@@ -40,7 +41,7 @@ impl Request for Op {
     }
 }
 
-/// What the engine must know of a target before it can address it.
+/// What the engine must know about a target before it can address it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Geometry {
     /// Usable bytes.
@@ -49,7 +50,7 @@ pub struct Geometry {
     pub block: u32,
 }
 
-/// The end of one request.
+/// The completion of one request.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Completion {
     /// The slot that is free again.
@@ -65,19 +66,20 @@ pub struct Completion {
     pub completed: Instant,
 }
 
-/// Completions found by one poll, in the order they were found.
+/// Completions found by one poll, in the order in which they were found.
 pub type Done = Vec<Completion>;
 
-/// Carries requests to targets and brings their completions back. All times are on the caller's time line.
+/// Carries requests to targets and returns their completions. All times are on the caller's time line.
 pub trait Device {
-    /// What it carries.
+    /// The kind of request it carries.
     type Request: Request;
 
-    /// Hands over one request. It may be queued until the next `poll` or `wait`. Every failure, also one of the hand-over
-    /// itself, comes back as a completion with an error. The caller never uses a ticket again before its completion.
+    /// Hands over one request. It may be queued until the next `poll` or `wait`. Every failure, including one of the
+    /// hand-over itself, is reported as a completion with an error. The caller does not reuse a ticket before its
+    /// completion.
     fn submit(&mut self, now: Instant, ticket: Ticket, request: &Self::Request);
 
-    /// Sends what is queued and appends what has completed to `done`, without waiting.
+    /// Sends queued requests and appends what has completed to `done`, without waiting.
     fn poll(&mut self, now: Instant, done: &mut Done);
 
     /// When `poll` will next find something, where the device can know that (virtual time). `None`: nothing is in flight, or
@@ -87,13 +89,13 @@ pub trait Device {
     /// Waits at most `span` for a completion to appear; returns at once where time is virtual.
     fn wait(&mut self, span: Span);
 
-    /// True where [`Completion::completed`] is when the completion was found, because nobody tells when it was: one that is
-    /// looked for late then seems to have taken longer.
+    /// True where [`Completion::completed`] is the time when the completion was found, because the real time is not
+    /// known: if the caller looks late, the operation seems to have taken longer.
     fn is_stamped_when_found(&self) -> bool {
         false
     }
 
-    /// The name of a code that its completions bear, as log and report write it.
+    /// The name of a code in its completions, as log and report write it.
     fn name(&self, code: Code) -> Cow<'static, str> {
         code.name()
     }
@@ -109,16 +111,17 @@ pub trait BlockDevice: Device<Request = Op> {
     fn buffer(&mut self, ticket: Ticket) -> &mut [u8];
 }
 
-/// A device in virtual time that can say of a request at once when it will complete.
+/// A device in virtual time that can predict when a request will complete.
 pub trait Foretelling: Device {
-    /// True where every request will complete in full, and its completion stands fast once it was submitted: then it does
+    /// True where every request will complete in full and its completion is final once it was submitted: then it does
     /// not matter when the caller looks at it.
     fn is_sure(&self) -> bool;
 
-    /// Carries a request and says at once when it completes and how; `poll` brings it back only if the caller has it
-    /// [kept](Foretelling::keep). `None`: it must be submitted. Only a device that is [sure](Foretelling::is_sure) is asked.
+    /// Carries a request and returns immediately when and how it will complete; `poll` reports it only if the caller
+    /// calls [`keep`](Foretelling::keep). `None`: the request must be submitted instead. Called only on a device that
+    /// [is sure](Foretelling::is_sure).
     fn foretell(&mut self, now: Instant, request: &Self::Request) -> Option<(Instant, Result<u32, Code>)>;
 
-    /// Keeps what was foretold, and takes up its ticket, until `poll` brings it back in its time.
+    /// Keeps a predicted completion, and occupies its ticket, until `poll` reports it at its time.
     fn keep(&mut self, foretold: Completion);
 }

@@ -1,4 +1,4 @@
-//! What is wrong with a text a person wrote: what, where, and what to write instead, with the line and a caret.
+//! A fault in a text that a person wrote: what is wrong, where, and what to write instead, with the line and a caret.
 //!
 //! ```text
 //! rate must be a whole number per second
@@ -16,15 +16,15 @@ const WINDOW: usize = 100;
 /// One fault in one text.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Fault {
-    /// What is wrong, a sentence without its full stop.
+    /// What is wrong: a sentence without its full stop.
     pub what: String,
     /// Name of the file as the user gave it.
     pub file: String,
-    /// 1-based line; 0 when the fault has no place.
+    /// 1-based line; 0 when the fault has no place in the file.
     pub line: usize,
     /// 1-based column in characters; 0 without a place.
     pub column: usize,
-    /// Characters the carets stand under.
+    /// Number of characters that the carets underline.
     pub width: usize,
     /// The part of the line that is shown.
     pub source: String,
@@ -35,7 +35,7 @@ pub struct Fault {
 }
 
 impl Fault {
-    /// A fault at the bytes `span` of `text`, which is the content of `file`.
+    /// A fault at the byte range `span` of `text`, which is the content of `file`.
     pub fn at(file: &str, text: &str, span: Range<usize>, what: impl Into<String>, remedy: impl Into<String>) -> Fault {
         let floor = |at: usize| (0..=at.min(text.len())).rev().find(|&at| text.is_char_boundary(at)).unwrap_or(0);
         let (from, to) = (floor(span.start), floor(span.end));
@@ -120,7 +120,7 @@ pub fn nearest<'a>(written: &str, known: &[&'a str]) -> Option<&'a str> {
     known.iter().min_by_key(distance).filter(|name| edits(&written, name) <= name.len().div_ceil(3)).copied()
 }
 
-/// Levenshtein distance in characters: how many must be written, removed or exchanged.
+/// Levenshtein distance in characters: how many must be inserted, removed or replaced.
 fn edits(a: &str, b: &str) -> usize {
     let b: Vec<char> = b.chars().collect();
     let mut row: Vec<usize> = (0..=b.len()).collect();

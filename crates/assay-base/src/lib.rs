@@ -1,7 +1,7 @@
 //! The vocabulary every room shares: time, units, random numbers, one operation, and the contract of a device.
 //!
-//! It knows no workload, no clock and no operating system. What is written here once (a unit's text, the meaning of
-//! "over 1 ms", the three times of an operation) is called from everywhere else.
+//! It knows no workload, no clock and no operating system. It defines once what everything else uses: the text of a
+//! unit, the meaning of "over 1 ms", the three times of an operation.
 #![warn(unreachable_pub)]
 #![cfg_attr(test, allow(clippy::disallowed_methods, reason = "tests make files and threads of their own"))]
 

@@ -20,18 +20,18 @@ impl Multiple {
         Multiple { rate: Rate::per_second(n) }
     }
 
-    /// `numerator / denominator` of it; `None` when that is no positive number.
+    /// `numerator / denominator` of it; `None` when that is not a positive number.
     pub fn ratio(numerator: u64, denominator: u64) -> Option<Multiple> {
         let rate = Rate::ratio(u128::from(numerator), u128::from(denominator)).filter(|rate| !rate.is_zero())?;
         Some(Multiple { rate })
     }
 
-    /// `n` millionths; `None` for none.
+    /// `n` millionths; `None` when `n` is 0.
     pub fn from_millionths(n: u64) -> Option<Multiple> {
         Multiple::ratio(n, 1_000_000)
     }
 
-    /// Whole millionths in it, at most `u64::MAX`: what a search counts in.
+    /// The number of whole millionths in it, at most `u64::MAX`; a search counts in them.
     pub fn as_millionths(self) -> u64 {
         let (numerator, denominator) = self.as_ratio();
         let millionths = u128::from(numerator) * 1_000_000 / u128::from(denominator);
@@ -49,7 +49,7 @@ impl Multiple {
         rate.scaled(numerator, denominator)
     }
 
-    /// How many times `other` it is; `None` when that does not fit.
+    /// How many times `other` goes into this; `None` when the result does not fit.
     pub fn per(self, other: Multiple) -> Option<Multiple> {
         let ((a, b), (c, d)) = (self.as_ratio(), other.as_ratio());
         let rate =
@@ -57,7 +57,7 @@ impl Multiple {
         Some(Multiple { rate })
     }
 
-    /// The sum of two; `None` when it does not fit.
+    /// The sum of both; `None` when it does not fit.
     pub fn plus(self, other: Multiple) -> Option<Multiple> {
         self.rate.plus(other.rate).map(|rate| Multiple { rate })
     }

@@ -1,9 +1,10 @@
-//! A number with its unit, as it is written, and what is wrong with one.
+//! Parsing a number with its unit, and the error for a text that is not one.
 
 use std::borrow::Cow;
 use std::fmt;
 
-/// A text that is not the quantity it should be: what was written, what is wrong with it, what to write instead.
+/// The error for a text that is not the expected quantity: what was written, what is wrong with it, what to write
+/// instead.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct UnitError {
     text: String,
@@ -32,7 +33,8 @@ pub(crate) fn number_and_unit(text: &str) -> (&str, &str) {
     (&text[..end], text[end..].trim())
 }
 
-/// `number` (plain decimal, `_` allowed between digits) times `scale`, only where the product is a whole number in range.
+/// `number` (plain decimal, `_` allowed between digits) times `scale`; `None` unless the product is a whole number in
+/// range.
 pub(crate) fn decimal(number: &str, scale: u64) -> Option<u64> {
     let cleaned = number.replace('_', "");
     let (whole, fraction) = cleaned.split_once('.').unwrap_or((&cleaned, ""));

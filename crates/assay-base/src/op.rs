@@ -1,15 +1,15 @@
-//! One operation: what it does, where, and how it ended.
+//! One block operation: what it does, where, and the code that says how it ended.
 
 use std::borrow::Cow;
 use std::fmt;
 
-/// Which way the data goes.
+/// The direction of the data.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Default, Debug)]
 pub enum Direction {
     /// From the target.
     #[default]
     Read,
-    /// To the target; destroys what was there.
+    /// To the target; destroys the data there.
     Write,
 }
 
@@ -52,13 +52,14 @@ pub struct Op {
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct Ticket(pub u32);
 
-/// Why a request did not succeed, as a number that the device which carried it can [name](crate::Device::name): an errno of the
-/// operating system (1 to 4095), zero and below one of ours, above that whatever the device makes of it.
+/// The reason why a request did not succeed, as a number that the device which carried it can
+/// [name](crate::Device::name): an errno of the operating system (1 to 4095), a code of our own (zero and below), or a
+/// code that the device defines (above 4095).
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct Code(pub i32);
 
-/// The names of the errors storage gives, by Linux number (include/uapi/asm-generic/errno*.h), and of damaged data, which no
-/// system call reports.
+/// The names of the errors of storage, by Linux number (include/uapi/asm-generic/errno*.h), and of damaged data, which
+/// no system call reports.
 const NAMES: [(i32, &str); 28] = [
     (-5, "foreign"),
     (-4, "corrupt"),
@@ -91,17 +92,17 @@ const NAMES: [(i32, &str); 28] = [
 ];
 
 impl Code {
-    /// No error of the target: the engine broke, and the operation was never handed over.
+    /// Not an error of the target: the engine failed, and the operation was never handed over.
     pub const NOT_SUBMITTED: Code = Code(0);
-    /// What was read was there before a write that completed: the write is lost.
+    /// The read returned data from before a write that completed: the write is lost.
     pub const LOST: Code = Code(-1);
-    /// What was read was written to another place.
+    /// The read returned data that were written to another place.
     pub const MISDIRECTED: Code = Code(-2);
-    /// What was read is a write in part only.
+    /// The read returned only a part of a write.
     pub const TORN: Code = Code(-3);
-    /// What was read is a write of ours that was changed.
+    /// The read returned one of our writes, but changed.
     pub const CORRUPT: Code = Code(-4);
-    /// What was read was never written by this program, at a place that it has written.
+    /// The read returned data that this program never wrote, at a place that it has written.
     pub const FOREIGN: Code = Code(-5);
     /// Input/output error.
     pub const EIO: Code = Code(5);
@@ -117,22 +118,23 @@ impl Code {
 impl Code {
     /// The largest errno (Linux, include/linux/err.h).
     pub(crate) const LARGEST_ERRNO: i32 = 4095;
-    /// Where codes of five characters begin.
+    /// The first code that stands for a text of five characters.
     const OF_TEXT: i32 = 1 << 24;
 
-    /// The code of a name of five digits and capital letters, such as an SQLSTATE (ISO/IEC 9075); `None` for any other text.
+    /// The code of a name made of five digits and capital letters, such as an SQLSTATE (ISO/IEC 9075); `None` for any
+    /// other text.
     pub fn of_text(text: &str) -> Option<Code> {
         let digit = |n: i32, c: char| Some(n * 36 + c.to_digit(36).filter(|_| !c.is_ascii_lowercase())? as i32);
         let number = text.chars().try_fold(0, digit).filter(|_| text.len() == 5)?;
         Some(Code(Code::OF_TEXT + number))
     }
 
-    /// Whether it is an errno or one of ours.
+    /// True for an errno and for a code of our own.
     pub fn is_of_the_system(self) -> bool {
         self.0 <= Code::LARGEST_ERRNO
     }
 
-    /// The symbolic name (`EIO`), the five characters it was made of (`40001`), or `errno 999` for one that nobody names.
+    /// The symbolic name (`EIO`), the five characters it was made of (`40001`), or `errno 999` for one without a name.
     pub fn name(self) -> Cow<'static, str> {
         if let Some((_, name)) = NAMES.iter().find(|(number, _)| *number == self.0) {
             return (*name).into();

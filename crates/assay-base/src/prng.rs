@@ -2,8 +2,8 @@
 //!
 //! Sources: D. Blackman and S. Vigna, "Scrambled linear pseudorandom number generators" (2018) for xoshiro256++;
 //! G. Steele et al., "Fast splittable pseudorandom number generators" (2014) for SplitMix64, which seeds it.
-//! It is written out here, not taken from a crate, because a replay must not change with a library's version; the tests
-//! hold it against `rand_xoshiro`.
+//! It is written out here instead of taken from a crate, because a replay must not change with a library's version; the
+//! tests compare it with `rand_xoshiro`.
 
 /// xoshiro256++ generator.
 #[derive(Clone, Debug)]
@@ -21,14 +21,14 @@ fn split_mix(state: &mut u64) -> u64 {
 }
 
 impl Prng {
-    /// The generator of a seed.
+    /// The generator for a seed.
     pub fn seeded(seed: u64) -> Prng {
         let mut state = seed;
         Prng { s: std::array::from_fn(|_| split_mix(&mut state)) }
     }
 
-    /// The generator of a place in the plan: each number of `path` (stream, target, worker, purpose) is mixed in turn.
-    /// Different paths give unrelated generators.
+    /// The generator for a place in the plan: each number of `path` (stream, target, worker, purpose) is mixed in, one
+    /// after the other. Different paths give unrelated generators.
     pub fn child(seed: u64, path: &[u64]) -> Prng {
         let mut state = seed;
         for step in path {
@@ -90,7 +90,7 @@ mod tests {
 
     #[test]
     fn golden_vector() {
-        // Fixed so that a change of this file cannot change a replay unnoticed.
+        // Fixed values, so that a change of this file cannot change replays unnoticed.
         let mut prng = Prng::seeded(1);
         let got: Vec<u64> = (0..3).map(|_| prng.next_u64()).collect();
         assert_eq!(got, [0xcfc5_d07f_6f03_c29b, 0xbf42_4132_963f_e08d, 0x19a3_7d57_57aa_f520]);

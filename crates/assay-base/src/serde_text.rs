@@ -1,4 +1,4 @@
-//! Unit types as their text in files: one grammar, the one `Display` and `FromStr` already have.
+//! Serialises unit types as text, in the grammar that `Display` and `FromStr` already define.
 
 use crate::{Bytes, Criterion, Direction, Measure, Multiple, Rate, Share, Span};
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};

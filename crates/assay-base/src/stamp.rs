@@ -1,11 +1,12 @@
-//! The stamp that opens every payload and every 4 KiB-aligned block inside it.
+//! The stamp at the beginning of every payload and of every 4 KiB-aligned block inside it.
 //!
-//! By it the safety gate knows our own data on the next visit, a read of a never-written block is recognised, and integrity
-//! checking has its base. Layout, little-endian: 8 bytes magic `ASSAYBLK`, u32 run, u32 generation.
+//! The safety gate recognises our own data by it on the next visit, a read of a never-written block is recognised by
+//! its absence, and integrity checking builds on it. Layout, little-endian: 8 bytes magic `ASSAYBLK`, u32 run, u32
+//! generation.
 
-/// Bytes of a stamp.
+/// Length of a stamp in bytes.
 pub const LEN: usize = 16;
-/// What it begins with.
+/// The first bytes of a stamp.
 pub const MAGIC: [u8; 8] = *b"ASSAYBLK";
 /// Distance between stamps inside a payload, in bytes, counted from the start of the target.
 pub const EVERY: u64 = 4096;
@@ -28,7 +29,7 @@ impl Stamp {
         block[12..16].copy_from_slice(&self.generation.to_le_bytes());
     }
 
-    /// The stamp `block` opens with, if it does.
+    /// The stamp at the beginning of `block`, if there is one.
     pub fn read(block: &[u8]) -> Option<Stamp> {
         let rest = block.strip_prefix(&MAGIC)?;
         let number = |at: usize| Some(u32::from_le_bytes(rest.get(at..at + 4)?.try_into().ok()?));

@@ -1,38 +1,40 @@
-//! Whether what is observed has become steady: the rule of SNIA's Solid State Storage Performance Test Specification, as it
-//! is reported.
+//! Decides whether observed figures have become steady, by the rule of SNIA's Solid State Storage Performance Test
+//! Specification, as other sources report it.
 //!
-//! The time is cut into *rounds* of one length. Over each five rounds in a row ([`ROUNDS`]): the averages of the rounds
-//! differ by at most 20 % of their average, and the best straight line through them (least squares) rises or falls by at most
-//! 10 % of their average over the window. Only the four operations are used, so that a replay decides the same everywhere.
+//! The time is divided into *rounds* of equal length. For five consecutive rounds ([`ROUNDS`]), the averages of the
+//! rounds must differ by at most 20 % of their average, and the best straight line through them (least squares) must
+//! rise or fall by at most 10 % of their average over the window. Only the four basic operations are used, so that a
+//! replay decides the same everywhere.
 //!
-//! What is averaged is what a stream can show: of an open loop, whose throughput is given, the mean response; of a closed
-//! loop, whose response follows from its throughput, the operations per second.
+//! What is averaged depends on the stream: the mean response for an open loop, whose throughput is given; the
+//! operations per second for a closed loop, whose response follows from its throughput.
 //!
-//! It stands in this room because both sides need it: the engine, to end a phase that waits, and the judge, to say of any log
-//! whether and from when on it was steady.
+//! It is in this room because both sides need it: the engine, to end a phase that waits for a steady state, and the
+//! judge, to say of any log whether and since when it was steady.
 
 use std::collections::VecDeque;
 
-/// Rounds of a window.
+/// Number of rounds in a window.
 pub const ROUNDS: usize = 5;
 /// Largest difference between round averages, as a share of their average.
 pub(crate) const MOST_EXCURSION: f64 = 0.20;
 /// Largest rise or fall of the straight line over the window, as a share of the average.
 pub(crate) const MOST_SLOPE: f64 = 0.10;
 
-/// Five rounds in a row.
+/// Five consecutive rounds.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Window {
     /// Average of the rounds: nanoseconds, or operations per second.
     pub average: f64,
     /// Largest less smallest round, as a share of the average.
     pub excursion: f64,
-    /// What the best straight line gains from the first round to the last, as a share of the average; negative when it falls.
+    /// How much the best straight line rises from the first round to the last, as a share of the average; negative when
+    /// it falls.
     pub slope: f64,
 }
 
 impl Window {
-    /// The window of these rounds.
+    /// The window over these rounds.
     pub fn of(rounds: [f64; ROUNDS]) -> Window {
         let n = ROUNDS as f64;
         let average = rounds.iter().sum::<f64>() / n;
@@ -45,13 +47,13 @@ impl Window {
         Window { average, excursion: share(high - low), slope: share(slope * (n - 1.0)) }
     }
 
-    /// True when both bounds hold. Where nothing happens nothing is steady.
+    /// True when both bounds hold. Without any operation nothing is steady.
     pub fn is_steady(&self) -> bool {
         self.average > 0.0 && self.excursion <= MOST_EXCURSION && self.slope.abs() <= MOST_SLOPE
     }
 }
 
-/// Cuts what one stream did into rounds.
+/// Divides the history of one stream into rounds.
 #[derive(Clone, Debug)]
 pub struct Rounds {
     length_ns: u64,
@@ -64,13 +66,13 @@ pub struct Rounds {
 }
 
 impl Rounds {
-    /// Rounds of at least `length_ns`, ending with an interval; of an open loop or a closed one.
+    /// Rounds of at least `length_ns`, each ending at the end of an interval, for an open loop or a closed one.
     pub fn new(length_ns: u64, open_loop: bool) -> Rounds {
         Rounds { length_ns, open_loop, elapsed_ns: 0, operations: 0, response_ns: 0, ended: 0, last: VecDeque::new() }
     }
 
-    /// Adds an interval of `length_ns` in which `operations` completed whose responses add up to `response_ns`. True when a
-    /// round ended with it.
+    /// Adds an interval of `length_ns` in which `operations` completed with responses that sum to `response_ns`. True
+    /// when a round ended with it.
     pub fn add(&mut self, length_ns: u64, operations: u64, response_ns: u128) -> bool {
         self.elapsed_ns = self.elapsed_ns.saturating_add(length_ns);
         self.operations = self.operations.saturating_add(operations);
@@ -80,7 +82,7 @@ impl Rounds {
         }
         match self.average() {
             Some(average) => self.last.push_back(average),
-            // A round in which nothing came back has no average, and no window holds it.
+            // A round without completions has no average, and no window may contain it.
             None => self.last.clear(),
         }
         if self.last.len() > ROUNDS {
@@ -103,7 +105,7 @@ impl Rounds {
         *self = Rounds { ended: self.ended, ..Rounds::new(self.length_ns, self.open_loop) };
     }
 
-    /// Rounds that ended.
+    /// Number of rounds that ended.
     pub fn ended(&self) -> u64 {
         self.ended
     }
@@ -123,10 +125,10 @@ mod tests {
     fn the_rule_at_its_bounds() {
         for (rounds, excursion, slope, steady) in [
             ([100.0, 100.0, 100.0, 100.0, 100.0], 0.0, 0.0, true),
-            // Up and down by 20 % and no slope.
+            // Alternates by 20 % and has no slope.
             ([110.0, 90.0, 100.0, 90.0, 110.0], 0.20, 0.0, true),
             ([110.1, 90.0, 99.8, 90.0, 110.1], 0.201, 0.0, false),
-            // A straight line over 10 %, and over more.
+            // A straight line that rises by 10 %, and one that rises by more.
             ([95.0, 97.5, 100.0, 102.5, 105.0], 0.10, 0.10, true),
             ([105.1, 102.55, 100.0, 97.45, 94.9], 0.102, -0.102, false),
             ([1.0, 2.0, 3.0, 4.0, 5.0], 4.0 / 3.0, 4.0 / 3.0, false),
@@ -164,7 +166,7 @@ mod tests {
         (0..5).for_each(|_| _ = rounds.add(1, 1, 100));
         rounds.restart();
         assert_eq!((rounds.window(), rounds.ended()), (None, 11));
-        // Numbers no run has do not break it.
+        // Extreme numbers, which no real run produces, do not break it.
         let mut largest = Rounds::new(u64::MAX, true);
         (0..3).for_each(|_| _ = largest.add(u64::MAX, u64::MAX, u128::MAX));
         assert_eq!(largest.ended(), 3);

@@ -1,15 +1,15 @@
-//! Names and paths are others' words: how they stand within a line of ours. No control character of theirs reaches a terminal,
-//! none that turns the direction of text, and none of them begins a line.
+//! Names and paths come from others: this is how they are shown within a line of our output. None of their control
+//! characters reaches a terminal, none changes the direction of text, and none begins a new line.
 
 use std::fmt::Display;
 
-/// Control characters, and those that turn the direction of text, are shown as a mark.
+/// Replaces control characters, and those that change the direction of text, by a mark.
 pub fn printable(c: char) -> char {
     let turns = matches!(c, '\u{61c}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{2069}' | '\u{feff}');
     if c.is_control() || turns { '\u{fffd}' } else { c }
 }
 
-/// Text within a line: a name with a line break in it is still one line.
+/// Text for use within a line: a name with a line break in it is still shown on one line.
 pub fn one_line(text: impl Display) -> String {
     text.to_string().chars().map(printable).collect()
 }

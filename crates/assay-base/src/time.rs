@@ -1,6 +1,6 @@
-//! Time as an argument: a monotonic instant and a length of time, both in whole nanoseconds.
+//! Time as an argument: a monotonic instant and a duration, both in whole nanoseconds.
 //!
-//! No clock is read here. `assay-device::clock` reads the one real clock, a virtual shell counts its own.
+//! No clock is read here. `assay-device::clock` reads the only real clock; the virtual shell computes its own time.
 
 use crate::number::{UnitError, decimal, number_and_unit};
 use std::fmt;
@@ -16,7 +16,7 @@ pub struct Instant {
 impl Instant {
     /// The origin of the time line.
     pub const ZERO: Instant = Instant { ns: 0 };
-    /// Later than everything: "no wake-up is due".
+    /// Later than everything else: "no wake-up is due".
     pub const FAR: Instant = Instant { ns: u64::MAX };
 
     /// The instant `ns` nanoseconds after the origin.
@@ -55,13 +55,13 @@ impl Sub<Span> for Instant {
     }
 }
 
-/// A length of time, in nanoseconds. Its text is a number and a unit: `1ms`, `1.5s`, `24h`.
+/// A duration in nanoseconds. Its text is a number and a unit: `1ms`, `1.5s`, `24h`.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Debug)]
 pub struct Span {
     ns: u64,
 }
 
-/// Unit names and their nanoseconds, the largest first. `µs` is accepted beside `us`.
+/// Unit names and their nanoseconds, the largest first. `µs` is accepted as well as `us`.
 const UNITS: [(&str, u64); 7] = [
     ("d", 86_400_000_000_000),
     ("h", 3_600_000_000_000),
@@ -73,7 +73,7 @@ const UNITS: [(&str, u64); 7] = [
 ];
 
 impl Span {
-    /// No time at all.
+    /// A duration of zero.
     pub const ZERO: Span = Span { ns: 0 };
 
     /// `ns` nanoseconds.
@@ -100,7 +100,7 @@ impl Span {
     pub fn as_secs_f64(self) -> f64 {
         self.ns as f64 / 1e9
     }
-    /// True for a span of nothing.
+    /// True for a duration of zero.
     pub const fn is_zero(self) -> bool {
         self.ns == 0
     }
@@ -137,12 +137,12 @@ impl Add for Span {
 }
 
 impl fmt::Display for Span {
-    /// Exact: the largest unit in which the span is a whole number, so that the text reads back to the same span.
+    /// Exact text: the largest unit in which the span is a whole number, so that the text reads back to the same span.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if self.ns == 0 {
             return f.pad("0s");
         }
-        // Days would surprise where a reader thinks in hours ("24h").
+        // Days would surprise a reader who thinks in hours ("24h").
         let (name, size) = UNITS[1..].iter().find(|(_, size)| self.ns.is_multiple_of(*size)).unwrap_or(&("ns", 1));
         f.pad(&format!("{}{name}", self.ns / size))
     }

@@ -103,7 +103,7 @@ impl Rate {
         (self.operations, self.seconds)
     }
 
-    /// True for the rate that schedules nothing.
+    /// True for the rate zero, which schedules nothing.
     pub const fn is_zero(self) -> bool {
         self.operations == 0
     }
@@ -121,7 +121,7 @@ impl Rate {
         Rate::ratio(a.checked_mul(d)?.checked_add(c.checked_mul(b)?)?, b.checked_mul(d)?)
     }
 
-    /// How many operations a steady schedule holds in `span` when the first falls at its start: `ceil(rate × span)`.
+    /// How many operations a steady schedule has in `span` if the first one is due at its start: `ceil(rate × span)`.
     pub fn operations_in(self, span: crate::Span) -> u64 {
         let scaled = u128::from(self.operations) * u128::from(span.as_ns());
         u64::try_from(scaled.div_ceil(u128::from(self.seconds) * 1_000_000_000)).unwrap_or(u64::MAX)
@@ -182,7 +182,7 @@ impl Share {
     pub const fn from_ppb(ppb: u64) -> Share {
         Share { ppb }
     }
-    /// `percent` hundredths.
+    /// `percent` percent.
     pub const fn from_percent(percent: u64) -> Share {
         Share { ppb: percent * 10_000_000 }
     }
@@ -194,7 +194,7 @@ impl Share {
     pub fn as_f64(self) -> f64 {
         self.ppb as f64 / 1e9
     }
-    /// True when `part` of `whole` is at most this share, decided in whole numbers. Nothing of nothing is within any share.
+    /// True when `part` of `whole` is at most this share, decided in whole numbers. Zero of zero is within any share.
     pub fn holds(self, part: u64, whole: u64) -> bool {
         u128::from(part) * 1_000_000_000 <= u128::from(whole) * u128::from(self.ppb)
     }

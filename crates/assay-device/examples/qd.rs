@@ -1,5 +1,5 @@
-//! Reads 4 KiB blocks at random with a fixed number in flight and prints what the engine makes of it: operations per second,
-//! user and system CPU per operation, and the service times. For comparing engines and devices by hand:
+//! Reads 4 KiB blocks at random with a fixed number in flight and prints what the engine achieves: operations per
+//! second, user and system CPU per operation, and the service times. For comparing engines and devices by hand:
 //!
 //! ```text
 //! qd ENGINE DEPTH SECONDS PATH        ENGINE: auto, io_uring, threads or null (PATH is then unused)
@@ -29,7 +29,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let before = cpu();
     let span = Span::from_secs(seconds.parse()?);
     match &mut device {
-        // One arm each, so that each is compiled for its engine.
+        // One arm for each engine, so that the code is compiled for that engine.
         AnyDevice::Uring(uring) => report.run(&mut **uring, depth.parse()?, span, clock),
         AnyDevice::Threads(threads) => report.run(threads, depth.parse()?, span, clock),
         AnyDevice::Inline(inline) => report.run(inline, depth.parse()?, span, clock),

@@ -1,26 +1,26 @@
-//! The memory operations read into and write from: one page-aligned mapping, cut into equal slots.
+//! The memory that operations read into and write from: one page-aligned mapping, divided into equal slots.
 //!
-//! One mapping, because the kernel then pins few, large pieces when it is registered; faulted in at the start, because a page
-//! fault during a run would be measured as the device's time.
+//! It is one mapping, because the kernel then pins few, large pieces when it is registered. It is faulted in at the
+//! start, because a page fault during a run would be counted as the device's time.
 
 use crate::facts::{EngineError, Slots};
 use assay_base::{Code, Ticket};
 use rustix::mm::{Advice, MapFlags, ProtFlags, madvise, mmap_anonymous, munmap};
 use std::ptr::{self, NonNull};
 
-/// Slots begin on multiples of this: the largest alignment direct I/O asks for anywhere (4 KiB logical blocks).
+/// Slots begin on multiples of this: the largest alignment that direct I/O requires anywhere (4 KiB logical blocks).
 const ALIGN: usize = 4096;
 
-/// The slots' memory. Whoever hands out access guarantees that a slot is used by one side at a time.
+/// The slots' memory. The code that hands out access guarantees that only one side uses a slot at a time.
 pub(crate) struct Arena {
     start: NonNull<u8>,
     slots: Slots,
     stride: usize,
 }
 
-// SAFETY: the mapping belongs to this value alone and is not tied to a thread; access goes through the slot rule above.
+// SAFETY: the mapping belongs only to this value and is not tied to a thread; access follows the slot rule above.
 unsafe impl Send for Arena {}
-// SAFETY: as above; `Arena` itself only gives out addresses.
+// SAFETY: as above; `Arena` itself only returns addresses.
 unsafe impl Sync for Arena {}
 
 impl Arena {
@@ -29,13 +29,14 @@ impl Arena {
         let stride = (slots.bytes as usize).next_multiple_of(ALIGN).max(ALIGN);
         let len = stride.saturating_mul(slots.count.max(1) as usize);
         let fault = |e: rustix::io::Errno| EngineError::Memory { bytes: len as u64, errno: Code(e.raw_os_error()) };
-        // SAFETY: a new private mapping at an address of the kernel's choice touches nothing that exists.
+        // SAFETY: a new private mapping at an address that the kernel chooses affects no existing memory.
         let start =
             unsafe { mmap_anonymous(ptr::null_mut(), len, ProtFlags::READ | ProtFlags::WRITE, MapFlags::PRIVATE) }
                 .map_err(fault)?;
         let arena =
             Arena { start: NonNull::new(start.cast()).ok_or_else(|| fault(rustix::io::Errno::NOMEM))?, slots, stride };
-        // SAFETY: both pieces of advice concern our own fresh mapping; huge pages are a wish, a refusal costs only speed.
+        // SAFETY: both hints concern our own new mapping; huge pages are only requested, and a refusal costs only
+        // speed.
         unsafe {
             let _ = madvise(start, len, Advice::LinuxHugepage);
             match madvise(start, len, Advice::LinuxPopulateWrite) {
@@ -46,7 +47,7 @@ impl Arena {
         Ok(arena)
     }
 
-    /// How many slots of what size.
+    /// Number and size of the slots.
     pub(crate) fn slots(&self) -> Slots {
         self.slots
     }
@@ -56,7 +57,7 @@ impl Arena {
         self.stride
     }
 
-    /// Where the slot of `ticket` begins; valid for `slots.bytes` bytes as long as the arena lives.
+    /// The beginning of the slot of `ticket`; valid for `slots.bytes` bytes as long as the arena lives.
     #[inline]
     pub(crate) fn at(&self, ticket: Ticket) -> *mut u8 {
         assert!(ticket.0 < self.slots.count, "tickets are dense: 0..slots");
@@ -74,8 +75,8 @@ impl Arena {
 impl Drop for Arena {
     fn drop(&mut self) {
         let len = self.stride * self.slots.count.max(1) as usize;
-        // SAFETY: the mapping was made by `new` with this length and no slot is lent out any more. A failure would only
-        // leave the memory mapped until the process ends.
+        // SAFETY: `new` made the mapping with this length, and no slot is in use any more. A failure would only leave
+        // the memory mapped until the process ends.
         let _ = unsafe { munmap(self.start.as_ptr().cast(), len) };
     }
 }

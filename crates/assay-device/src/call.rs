@@ -5,8 +5,8 @@ use crate::open::Target;
 use assay_base::{Code, Completion, Direction, Op, Ticket};
 use rustix::io::{IoSlice, ReadWriteFlags, pread, pwrite, pwritev2};
 
-/// Carries `op` out at `offset` of its file, on `data`, between two readings of the clock. The call is submission and
-/// completion in one: `accepted` equals `issued`, because a call that blocks is the device's time in any case.
+/// Carries `op` out at `offset` of its file, on `data`, between two readings of the clock. The call is both submission
+/// and completion: `accepted` equals `issued`, because time in a call that blocks is the device's in any case.
 #[inline]
 pub(crate) fn carry_out(
     target: &Target,

@@ -1,12 +1,12 @@
-//! The one place that reads a clock.
+//! The only file that reads a clock.
 //!
-//! All workers of a run share one [`Clock`], so their instants lie on one time line and may be subtracted.
+//! All workers of a run share one [`Clock`], so their instants are on one time line and may be subtracted.
 //!
-//! The source is `CLOCK_MONOTONIC_RAW`: time-keeping daemons stretch `CLOCK_MONOTONIC` by up to 500 ppm while they correct
-//! the wall clock, which would colour every measured length of time; the raw clock is the counter alone, and both cost the
-//! same through the vDSO (24.3 ns each on Linux 6.18 with the TSC as clock source; the counter alone 9.6 ns). Kernels before
-//! 5.3 answer the raw clock by a system call only; that is measured at the start, and the plain monotonic clock is taken then.
-//! The wall clock is a label for people and is never subtracted.
+//! The source is `CLOCK_MONOTONIC_RAW`: time-keeping daemons change the speed of `CLOCK_MONOTONIC` by up to 500 ppm
+//! while they correct the wall clock, which would distort every measured time; the raw clock is the bare counter, and
+//! both cost the same through the vDSO (24.3 ns each on Linux 6.18 with the TSC as clock source; the counter alone 9.6
+//! ns). Kernels before 5.3 serve the raw clock only by a system call; this is measured at the start, and the plain
+//! monotonic clock is used then. The wall clock is a label for people and is never subtracted.
 
 use assay_base::{Instant, Span};
 use rustix::thread::set_current_timer_slack;
@@ -14,46 +14,47 @@ use rustix::time::{ClockId, Timespec, clock_gettime};
 use std::num::NonZeroU64;
 use std::time::SystemTime;
 
-/// A running monotonic clock with its origin. Copies are the same time line.
+/// A running monotonic clock with its origin. Copies have the same time line.
 #[derive(Clone, Copy, Debug)]
 pub struct Clock {
     id: ClockId,
     origin_ns: u64,
 }
 
-/// The machine's clocks within a moment, in nanoseconds: labels and evidence, never a length of an operation.
+/// The machine's clocks, read together, in nanoseconds: labels and evidence, never the time of an operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Readings {
     /// This time line.
     pub at: Instant,
-    /// CLOCK_MONOTONIC: stands still while the machine sleeps.
+    /// CLOCK_MONOTONIC: does not advance while the machine sleeps.
     pub mono_ns: u64,
-    /// CLOCK_BOOTTIME: goes on meanwhile.
+    /// CLOCK_BOOTTIME: also advances while the machine sleeps.
     pub boot_ns: u64,
     /// CLOCK_REALTIME, since 1970; 0 before.
     pub real_ns: u64,
 }
 
-/// Four readings take 0.2 µs; what takes longer than this was interrupted, and is tried again so often.
+/// Four readings take 0.2 µs; a set that takes longer than this was interrupted, and the readings are repeated a few
+/// times.
 const MOMENT: Span = Span::from_ms(1);
 const READINGS: u32 = 10;
-/// Readings per source when the sources are compared at the start; about 50 µs altogether.
+/// Number of readings per source when the sources are compared at the start; about 50 µs altogether.
 const PROBES: u32 = 1000;
 
 impl Clock {
-    /// Starts a time line: its origin is the present.
+    /// Starts a time line: its origin is now.
     pub fn start() -> Clock {
         let id = cheaper(ClockId::MonotonicRaw, ClockId::Monotonic);
         Clock { id, origin_ns: read(id) }
     }
 
-    /// The present, in nanoseconds since the origin.
+    /// The current time, in nanoseconds since the origin.
     #[inline]
     pub fn now(&self) -> Instant {
         Instant::from_ns(read(self.id).saturating_sub(self.origin_ns))
     }
 
-    /// The machine's clocks, read within a moment. `None` when something came between the readings each time.
+    /// The machine's clocks, read together. `None` when every attempt was interrupted.
     pub fn readings(&self) -> Option<Readings> {
         let once = || {
             let at = self.now();
@@ -80,8 +81,8 @@ pub fn wall() -> SystemTime {
     SystemTime::now()
 }
 
-/// Lets the calling thread wake up when it asked to: by default the kernel adds up to 50 µs (the timer slack), which would be
-/// lag of every operation whose turn is slept for. A refusal leaves the default.
+/// Lets the calling thread wake up at the time it asked for: by default the kernel adds up to 50 µs (the timer slack),
+/// which would be lag of every operation that the thread sleeps for. If the kernel refuses, the default stays.
 pub(crate) fn sharpen_sleeps() {
     let _ = set_current_timer_slack(NonZeroU64::new(1));
 }
@@ -89,11 +90,11 @@ pub(crate) fn sharpen_sleeps() {
 #[inline]
 fn read(id: ClockId) -> u64 {
     let Timespec { tv_sec, tv_nsec } = clock_gettime(id);
-    // Monotonic clocks count up from the boot: neither part is negative, and 584 years fit.
+    // Monotonic clocks count from the boot: neither part is negative, and 584 years fit.
     (tv_sec as u64).wrapping_mul(1_000_000_000).wrapping_add(tv_nsec as u64)
 }
 
-/// `preferred`, unless reading it costs more than twice `other`: then it is not served by the vDSO.
+/// `preferred`, unless reading it costs more than twice as much as `other`: then the vDSO does not serve it.
 fn cheaper(preferred: ClockId, other: ClockId) -> ClockId {
     let cost = |id| {
         let begin = read(other);
@@ -103,7 +104,7 @@ fn cheaper(preferred: ClockId, other: ClockId) -> ClockId {
         read(other).saturating_sub(begin)
     };
     cost(other); // the first readings fault the vDSO pages in
-    // A preemption can fall into one measurement; into the same one of three it hardly does.
+    // A preemption may disturb one measurement, but hardly all three.
     let measure = |id| (0..3).map(|_| cost(id)).min().unwrap_or(0);
     if measure(preferred) > 2 * measure(other) { other } else { preferred }
 }

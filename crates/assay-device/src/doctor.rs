@@ -1,8 +1,8 @@
-//! What on this host would spoil a result, as data: each check with what was seen and the command that mends it.
+//! What on this host would spoil a result, as data: each check with what was found and the command that corrects it.
 //!
-//! What stands in `/proc` and `/sys` is read under [`Roots`], so that every finding can be tested on a small tree of files.
-//! What can only be found out by trying (a ring, a priority, free space) is tried by [`try_out`] and given as [`Tried`].
-//! It changes nothing, and it does not decide whether a target may be written: the safety gate does.
+//! Facts in `/proc` and `/sys` are read under [`Roots`], so that every finding can be tested on a small tree of files.
+//! Facts that must be tried (a ring, a priority, free space) are tried by [`try_out`] and passed as [`Tried`]. Nothing
+//! here changes the host, and nothing decides whether a target may be written: the safety gate does that.
 
 use crate::clock::Clock;
 use crate::facts::Slots;
@@ -13,16 +13,16 @@ use crate::usage;
 use assay_base::Bytes;
 use std::path::Path;
 
-/// Bytes that a ring locks with ACT's largest operation (128 KiB) in every slot of the default bound (512).
+/// Bytes that a ring locks, with ACT's largest operation (128 KiB) in every slot of the default bound (512).
 const LOCKED: u64 = 512 * (128 << 10);
-/// A log grows by about 3 KB a second with three streams on one target, measured; twice 24 h are 520 MB.
+/// A log grows by about 3 KB per second with three streams on one target, as measured; twice 24 h are 520 MB.
 const LOG: u64 = 1 << 30;
-/// Stolen time above this share since boot can put a millisecond into a hundredth of all operations.
+/// Stolen time above this share since boot can add a millisecond to a hundredth of all operations.
 const STEAL: f64 = 0.001;
-/// Threads the pool may need: a thread for each operation in flight.
+/// Threads that the pool may need: a thread for each operation in flight.
 const PIDS: u64 = 1024;
 
-/// One thing that was looked at.
+/// One thing that was checked.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Check {
     /// Short and stable: `io_uring`, `governor` …
@@ -31,16 +31,16 @@ pub struct Check {
     pub target: Option<String>,
     /// False when it would spoil a result.
     pub ok: bool,
-    /// What was seen.
+    /// What was found.
     pub evidence: String,
-    /// The command or the change that mends it; absent where all is well.
+    /// The command or the change that corrects it; absent where there is no problem.
     pub remedy: Option<String>,
 }
 
 /// What was found out by trying.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Tried {
-    /// What was granted of a ring, or the refusal.
+    /// The features granted for a ring, or the refusal.
     pub ring: Result<String, String>,
     /// Whether a thread may have real-time priority, or the error.
     pub real_time: Result<(), String>,
@@ -48,10 +48,10 @@ pub struct Tried {
     pub free: (String, Result<u64, String>),
 }
 
-/// A thread that asks one question.
+/// Stack of a thread that asks a single question.
 const STACK: usize = 128 << 10;
 
-/// Tries what can only be tried. Everything is given back at once.
+/// Tries what must be tried. Every resource is given back immediately.
 pub fn try_out(log_dir: &Path) -> Tried {
     let slots = Slots { count: 8, bytes: 4096 };
     let ring = Uring::new(Vec::new(), slots, Clock::start()).map_err(|e| e.to_string()).map(|ring| {
@@ -59,7 +59,7 @@ pub fn try_out(log_dir: &Path) -> Tried {
         let flags = facts.flags.join(", ");
         if facts.notes.is_empty() { flags } else { format!("{flags}; {}", facts.notes.join("; ")) }
     });
-    // In a thread of its own: the priority ends with it.
+    // In a thread of its own: the priority ends with the thread.
     let asked = std::thread::Builder::new().stack_size(STACK).spawn(|| usage::real_time(1).map_err(|e| e.to_string()));
     let real_time = asked
         .map_err(|e| e.to_string())
@@ -87,7 +87,7 @@ fn bad(evidence: impl Into<String>, remedy: impl Into<String>) -> Found {
     Err((evidence.into(), remedy.into()))
 }
 
-/// What of the host bends results, what spoils most first.
+/// What about the host distorts results, the most harmful first.
 pub fn host(roots: &Roots, tried: &Tried) -> Vec<Check> {
     let print = probe::host(roots);
     let found = [
@@ -136,7 +136,7 @@ fn cpu_limit(print: &HostFingerprint) -> Found {
     }
 }
 
-/// What a run with the largest usual buffers takes: 1,024 slots of 128 KiB, and room to spare.
+/// The memory that a run with the largest usual buffers takes: 1,024 slots of 128 KiB, and some reserve.
 const MEMORY: u64 = 256 << 20;
 
 fn memory_limit(print: &HostFingerprint) -> Found {
@@ -167,12 +167,12 @@ fn clocksource(roots: &Roots, print: &HostFingerprint) -> Found {
     bad(format!("{source}: every time stamp costs a microsecond or more (others: {others})"), remedy)
 }
 
-/// Time stolen since boot as a share of all; absent where the kernel does not report it.
+/// Time stolen since boot as a share of all time; absent where the kernel does not report it.
 fn stolen(roots: &Roots) -> Option<f64> {
     let stat = attribute(&roots.proc.join("stat"))?;
     let figures: Vec<f64> =
         stat.lines().next()?.strip_prefix("cpu ")?.split_whitespace().filter_map(|n| n.parse().ok()).collect();
-    // user nice system idle iowait irq softirq steal; what follows is contained in the first two.
+    // user nice system idle iowait irq softirq steal; the columns after these are already contained in the first two.
     let all: f64 = figures.iter().take(8).sum();
     (all > 0.0).then(|| figures.get(7).map(|steal| steal / all))?
 }
@@ -273,7 +273,7 @@ fn swap(roots: &Roots) -> Found {
     }
 }
 
-/// What about one target bends results. Nothing is opened for writing.
+/// What about one target distorts results. Nothing is opened for writing.
 pub fn target(roots: &Roots, path: &Path) -> Vec<Check> {
     let name = path.display().to_string();
     let print = probe::target(roots, path);
@@ -324,7 +324,7 @@ fn write_cache(print: &probe::TargetFingerprint, disk: &str) -> Found {
             let off = match disk.get(..2) {
                 Some("nv") => format!("nvme set-feature -f 6 -v 0 /dev/{disk}"),
                 Some("sd") => format!("hdparm -W 0 /dev/{disk}"),
-                // A virtual disk's is the host's, a loop device's the file's below.
+                // A virtual disk's cache is that of the host, a loop device's that of the file below it.
                 _ => format!("switch it off where /dev/{disk} comes from"),
             };
             bad(

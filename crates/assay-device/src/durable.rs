@@ -1,12 +1,12 @@
-//! What a durable write asks of a device, so that it is the same whichever engine carries it: what `pwrite` on a file opened
-//! with `O_DSYNC` asks on this kernel, because that is what applications do.
+//! Which requests a durable write sends to a device. They are the same with every engine: those that `pwrite` on a file
+//! opened with `O_DSYNC` causes on this kernel, because that is what applications do.
 //!
-//! On a block device that call makes two requests of which `RWF_DSYNC` through io_uring makes only the first: the write with
-//! FUA (a write and a flush where the device knows no FUA), and then, when it has completed, a flush of the device's whole
-//! cache. The kernel leaves the second out for every write that completes later than it was handed over
-//! (`blkdev_write_iter` in block/fops.c syncs only what has been written when it returns). So io_uring asks for it by a linked
-//! `fdatasync`. On a file both ways ask the same of the file system, which then syncs in either case; and a device without a
-//! volatile cache is sent no flush at all. Seen with the kernel's block trace on Linux 6.18.
+//! On a block device that call makes two requests, of which `RWF_DSYNC` through io_uring makes only the first: the
+//! write with FUA (a write and a flush where the device has no FUA), and then, when it has completed, a flush of the
+//! device's whole cache. The kernel leaves the second one out for every write that completes after its hand-over
+//! (`blkdev_write_iter` in block/fops.c syncs only what has been written when it returns). So io_uring requests it by a
+//! linked `fdatasync`. On a file both ways cause the same requests to the file system, which then syncs in either case;
+//! and a device without a volatile cache gets no flush at all. Verified with the kernel's block trace on Linux 6.18.
 
 use crate::safety::{DevNum, Identity, Kind, Roots, attribute, kind_of, number};
 use std::fmt;
@@ -15,20 +15,20 @@ use std::os::fd::BorrowedFd;
 /// See the module.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub enum Durable {
-    /// A file: its file system decides, and decides alike for all engines.
+    /// A file: its file system decides, in the same way for all engines.
     #[default]
     ByFileSystem,
-    /// A block device that says it has no volatile cache: the write alone.
+    /// A block device that reports no volatile cache: only the write.
     WriteAlone,
-    /// A block device with a volatile cache, or one that does not say.
+    /// A block device with a volatile cache, or one that reports nothing about it.
     WriteAndFlush {
-        /// Whether the device itself can put one write on stable media; otherwise the kernel flushes in place of it.
+        /// Whether the device itself can put one write on stable media; otherwise the kernel flushes instead.
         fua: bool,
     },
 }
 
 impl Durable {
-    /// What it is for an open file, by what sysfs says of its device's queue now.
+    /// The kind of an open file, according to what sysfs currently says about its device's queue.
     pub fn of(roots: &Roots, fd: BorrowedFd<'_>) -> Durable {
         match rustix::fs::fstat(fd).map(|stat| kind_of(&stat)) {
             Ok(Kind::Block(device)) => Durable::of_device(roots, device),
@@ -41,19 +41,19 @@ impl Durable {
         let cache = queue.as_ref().and_then(|queue| attribute(&queue.join("write_cache")));
         match cache.as_deref() {
             Some("write through") => Durable::WriteAlone,
-            // A device that says nothing is asked for too much rather than too little.
+            // A device that reports nothing gets too many requests rather than too few.
             _ => Durable::WriteAndFlush { fua: queue.and_then(|queue| number(&queue.join("fua"))) == Some(1) },
         }
     }
 
-    /// Whether a write that completes after its hand-over must be followed by a flush of its own.
+    /// Whether a write that completes after its hand-over must be followed by a separate flush.
     pub(crate) fn flushes_after(self) -> bool {
         matches!(self, Durable::WriteAndFlush { .. })
     }
 }
 
 impl fmt::Display for Durable {
-    /// What the log says of it.
+    /// The text in the log.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Durable::ByFileSystem => "what the file system makes of O_DSYNC",

@@ -1,4 +1,5 @@
-//! What an engine is given, what it says of itself for the log, and how it fails to start: plain data shared by all engines.
+//! What an engine gets, what it reports about itself for the log, and why it may fail to start: plain data shared by
+//! all engines.
 
 use assay_base::Code;
 use std::fmt;
@@ -12,7 +13,7 @@ pub struct Slots {
     pub bytes: u32,
 }
 
-/// What the log says of the engine that carried a run.
+/// What the log says about the engine that carried a run.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct EngineFacts {
     /// `io_uring`, `threads` or `null`.
@@ -23,26 +24,26 @@ pub struct EngineFacts {
     pub registered_files: bool,
     /// The slots' memory is pinned and registered with the ring.
     pub registered_buffers: bool,
-    /// Threads that make system calls for the engine, beside the worker itself.
+    /// Threads that make system calls for the engine, besides the worker itself.
     pub threads: u32,
     /// Slots and their size.
     pub slots: Slots,
     /// The clock the stamps come from.
     pub clock: &'static str,
-    /// What a reader of the result should know: what was refused and what was taken instead.
+    /// What a reader of the result should know: what was refused and what was used instead.
     pub notes: Vec<String>,
 }
 
-/// What went wrong between the engine and the kernel so far. All zero in a sound run.
+/// What went wrong between the engine and the kernel so far. All zero in a run without problems.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct Health {
     /// Submissions the kernel asked to repeat (EAGAIN, EBUSY, EINTR, ENOMEM).
     pub submit_retries: u64,
-    /// Operations the kernel never looked at although they were handed over.
+    /// Operations that were handed over but that the kernel never processed.
     pub submissions_dropped: u32,
-    /// Completions the kernel had no room for.
+    /// Completions that the kernel had no space for.
     pub completions_overflowed: u32,
-    /// Set when the kernel refused submissions for good: from then on every operation completes with this error.
+    /// Set when the kernel refused submissions permanently: from then on every operation completes with this error.
     pub refused: Option<Code>,
 }
 
@@ -67,9 +68,9 @@ pub enum EngineError {
     Slots {
         /// The engine's name.
         engine: &'static str,
-        /// What was asked.
+        /// Number of slots asked for.
         asked: u32,
-        /// What it can hold.
+        /// Number of slots it can hold.
         most: u32,
     },
     /// No memory for the buffers.
@@ -91,7 +92,7 @@ pub enum EngineError {
 }
 
 impl EngineError {
-    /// True when another engine may still do.
+    /// True when another engine may still work.
     pub(crate) fn is_refusal(&self) -> bool {
         matches!(self, EngineError::Refused { .. } | EngineError::Lacking { .. })
     }

@@ -1,13 +1,14 @@
-//! Operations by pread and pwrite of the worker itself, one at a time: the shortest way to a device that answers within the
-//! call.
+//! Operations by pread and pwrite of the worker itself, one at a time: the shortest path to a device that answers
+//! within the call.
 //!
-//! A device in memory (zram, ram, pmem) does its work in the thread that asks. io_uring hands each of its operations to a
-//! kernel thread, which costs tens of microseconds and counts as the device's; the plain call takes under two. For a device
-//! that sleeps this engine is wrong: there would never be more than one operation in flight, and one that hangs would hang
-//! the worker.
+//! A device in memory (zram, ram, pmem) does its work in the calling thread. io_uring hands each of its operations to a
+//! kernel thread, which costs tens of microseconds that count as the device's; the plain call takes less than two. For
+//! a device that sleeps this engine is wrong: there would never be more than one operation in flight, and one that
+//! hangs would make the worker hang.
 //!
-//! Operations are carried out by `poll`, in the order of their submission, each with stamps of its own. Use it with one slot
-//! for each target: then what waits for another waits for a full queue, which is the device's time and not the generator's.
+//! `poll` carries out operations in the order of their submission, each with its own time stamps. Use it with one slot
+//! for each target: then an operation that waits for another one waits for a full queue, which is the device's time and
+//! not the generator's.
 
 use crate::arena::Arena;
 use crate::call::carry_out;
@@ -22,19 +23,19 @@ pub struct Inline {
     targets: Vec<Target>,
     arena: Arena,
     clock: Clock,
-    /// Submitted and not carried out.
+    /// Submitted and not yet carried out.
     queued: Vec<(Ticket, Op, u64)>,
-    /// Which tickets are between submit and completion.
+    /// For each ticket, whether it is between submit and completion.
     flying: Vec<bool>,
-    /// Refused without a system call.
+    /// Completions of operations refused without a system call.
     found: Done,
-    /// Has not slept yet.
+    /// True until the first sleep.
     fresh: bool,
     facts: EngineFacts,
 }
 
 impl Inline {
-    /// An engine over `targets` with a buffer for each slot. Fails when there is no memory for them.
+    /// An engine over `targets` with a buffer for each slot. Fails when there is not enough memory for them.
     pub fn new(targets: Vec<Target>, slots: Slots, clock: Clock) -> Result<Inline, EngineError> {
         let count = slots.count as usize;
         Ok(Inline {
@@ -58,7 +59,7 @@ impl Inline {
         })
     }
 
-    /// What the log says of this engine.
+    /// What the log says about this engine.
     pub fn describe(&self) -> &EngineFacts {
         &self.facts
     }

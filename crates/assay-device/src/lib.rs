@@ -1,8 +1,8 @@
-//! What carries operations: the real engines (io_uring, a thread pool), the null and the simulated device, and the one
-//! clock. Beside them what must be known before anything is carried: what the host is (`probe`) and whether a target may
-//! be written at all (`safety`).
+//! What carries operations: the real engines (io_uring, a thread pool), the null and the simulated device, and the only
+//! clock. Also what must be known before anything is carried: what the host is (`probe`) and whether a target may be
+//! written at all (`safety`).
 //!
-//! It is the only library room that talks to the operating system about storage. It knows no workload and no verdict.
+//! It is the only library crate that asks the operating system about storage. It knows no workload and no verdict.
 #![warn(unreachable_pub)]
 #![cfg_attr(test, allow(clippy::disallowed_methods, reason = "tests make files and threads of their own"))]
 

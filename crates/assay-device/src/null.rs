@@ -1,4 +1,4 @@
-//! A device that does nothing, at once: it measures what the generator itself costs.
+//! A device that does nothing and completes at once: it measures the cost of the generator itself.
 //!
 //! Every operation within the given geometry succeeds; it completes at the next poll with a service time of zero. No clock
 //! is read: at 20 million operations per second a reading for each would be half of the cost.
@@ -24,22 +24,23 @@ impl Null {
         Null { targets, pending: Vec::new(), arena: None, real_time: false }
     }
 
-    /// The same under a real clock: `wait` sleeps when nothing is pending. Called in the thread that will use it.
+    /// The same with a real clock: `wait` sleeps when nothing is pending. Must be called in the thread that will use
+    /// it.
     pub fn in_real_time(mut self) -> Null {
         sharpen_sleeps();
         self.real_time = true;
         self
     }
 
-    /// The same with buffers, so that the cost of payload is measured too; what is written there is kept until the ticket's
-    /// next use. Fails when there is no memory for them.
+    /// The same with buffers, so that the cost of payload is measured too; data written there are kept until the
+    /// ticket's next use. Fails when there is not enough memory for them.
     pub fn with_buffers(mut self, slots: Slots) -> Result<Null, EngineError> {
         self.pending.reserve(slots.count as usize);
         self.arena = Some(Arena::new(slots)?);
         Ok(self)
     }
 
-    /// What the log says of this engine.
+    /// What the log says about this engine.
     pub fn describe(&self) -> EngineFacts {
         EngineFacts {
             name: "null",

@@ -1,8 +1,9 @@
 //! A target as the engines see it: an open file, the range of it that may be used, and whether it may be written.
 //!
-//! This is the last gate before the kernel. Range, alignment and permission are checked here for every operation against
-//! what was true at opening; what does not pass is answered with an error and never submitted. An open file for writing can
-//! only come from `safety`: there is no public way to make a target from a bare descriptor.
+//! This is the last check before the kernel. Range, alignment and permission are checked here for every operation
+//! against what was true at opening; an operation that fails a check is answered with an error and never submitted. An
+//! open file for writing can only come from `safety`: there is no public function that makes a target from a bare
+//! descriptor.
 
 use crate::durable::Durable;
 use assay_base::{Code, Direction, Geometry, Op};
@@ -31,7 +32,7 @@ impl Target {
         Target { fd: Arc::new(fd), base, geometry, writable, durable: Durable::default() }
     }
 
-    /// The same target, whose durable writes are these.
+    /// The same target, with this kind of durable writes.
     pub(crate) fn written(self, durable: Durable) -> Target {
         Target { durable, ..self }
     }
@@ -41,12 +42,12 @@ impl Target {
         self.geometry
     }
 
-    /// Whether writes are carried out at all.
+    /// Whether writes are allowed at all.
     pub fn is_writable(&self) -> bool {
         self.writable
     }
 
-    /// What a durable write to it is.
+    /// The requests that a durable write to it makes.
     pub fn durable(&self) -> Durable {
         self.durable
     }
@@ -56,7 +57,7 @@ impl Target {
         self.fd.as_fd()
     }
 
-    /// Where in the file `op` goes. `EBADF`: a write to a target that was opened for reading. `EINVAL`: see [`fits`].
+    /// Offset of `op` in the file. `EBADF`: a write to a target that was opened for reading. `EINVAL`: see [`fits`].
     #[inline]
     pub(crate) fn place(&self, op: &Op) -> Result<u64, Code> {
         if op.direction == Direction::Write && !self.writable {
@@ -67,7 +68,7 @@ impl Target {
     }
 }
 
-/// Whether `op` is not empty, lies within the target and on its blocks; `EINVAL` otherwise.
+/// Whether `op` is not empty, lies within the target and is aligned to its blocks; `EINVAL` otherwise.
 #[inline]
 pub(crate) fn fits(geometry: Geometry, op: &Op) -> Result<(), Code> {
     let len = u64::from(op.len);

@@ -1,8 +1,8 @@
-//! Which way to a target is the truer one: io_uring against a plain read, one operation at a time.
+//! Compares the two paths to a target, io_uring and a plain read, one operation at a time: which adds less delay.
 //!
-//! io_uring hands operations of some devices to kernel threads (those that cannot promise not to sleep: zram, FUSE). What
-//! that costs is measured as the device's time. So both ways are tried at the start, alternately, and the difference stands
-//! in the log.
+//! io_uring hands operations of some devices (those that cannot promise not to sleep: zram, FUSE) to kernel threads.
+//! The cost of that counts as the device's time. So both paths are tried at the start, alternately, and the difference
+//! is written to the log.
 
 use crate::arena::Arena;
 use crate::call::carry_out;
@@ -14,15 +14,15 @@ use crate::uring::Uring;
 use assay_base::{Completion, Device, Direction, Done, Op, Prng, Span, Ticket};
 use rustix::thread::{Timespec, nanosleep};
 
-/// Bytes of a read, or a block where that is larger.
+/// Bytes of a read; a block where that is larger.
 const BYTES: u32 = 4096;
-/// Reads in a row on each way; the first of them is not counted, because it follows a change.
+/// Consecutive reads on each path; the first of them is not counted, because it follows a change of path.
 const ROW: usize = 9;
-/// Rows on each way.
+/// Number of rows on each path.
 const ROWS: usize = 8;
-/// No new row is begun after this.
+/// No new row is begun after this time.
 const LONGEST: Span = Span::from_ms(200);
-/// A target that does not answer for so long is not asked again.
+/// A target that does not answer for this long is not read again.
 const PATIENCE: Span = Span::from_secs(1);
 
 /// Median service times of reads at queue depth 1.
@@ -32,23 +32,24 @@ pub struct Paths {
     pub uring: Span,
     /// By pread.
     pub pread: Span,
-    /// How many reads on each way they are of.
+    /// Number of reads counted on each path.
     pub reads: usize,
-    /// All reads that were made.
+    /// Number of all reads made.
     pub carried: usize,
     /// Bytes of each.
     pub bytes: u32,
 }
 
 impl Paths {
-    /// By how much io_uring is the longer way.
+    /// By how much io_uring takes longer.
     pub fn excess(&self) -> Span {
         self.uring.saturating_sub(self.pread)
     }
 }
 
-/// Reads `target` at random places on both ways, at the calling thread's priority, with a pause before each read. `None` when
-/// io_uring is refused, when the target is too small, fails, or does not answer: then the run itself will tell.
+/// Reads `target` at random places on both paths, at the calling thread's priority, with a pause before each read.
+/// `None` when io_uring is refused, or when the target is too small, fails, or does not answer: then the run itself
+/// will report the problem.
 pub fn compare(target: &Target, pause: Span, clock: Clock, prng: &mut Prng) -> Option<Paths> {
     let geometry = target.geometry();
     let len = BYTES.max(geometry.block);
@@ -68,7 +69,7 @@ pub fn compare(target: &Target, pause: Span, clock: Clock, prng: &mut Prng) -> O
             let offset = prng.below(places) * u64::from(len);
             Op { target: 0, direction: Direction::Read, durable: false, offset, len }
         };
-        // io_uring first: a target that hangs is left alone, which a plain call could not do.
+        // io_uring first: a target that hangs can be left alone then, which is impossible with a plain call.
         for nth in 0..ROW {
             rest(pause);
             keep(&mut uring, nth, through(&mut ring, clock, &op())?)?;
@@ -86,7 +87,7 @@ pub fn compare(target: &Target, pause: Span, clock: Clock, prng: &mut Prng) -> O
 }
 
 fn rest(pause: Span) {
-    // Cut short by a signal it is a shorter pause. It is less than a second.
+    // A signal may shorten the pause, which does not matter. It is less than a second.
     let _ = nanosleep(&Timespec { tv_sec: 0, tv_nsec: pause.as_ns().min(999_999_999) as i64 });
 }
 
@@ -120,9 +121,10 @@ fn median(times: &mut [Span]) -> Option<Span> {
     times.get(times.len() / 2).copied()
 }
 
-/// Whether a block device does its work in the thread that asks, so that one operation at a time is all there is: the
-/// kernel's devices in memory. The kernel knows (`BLK_FEAT_SYNCHRONOUS` in include/linux/blkdev.h) and does not report it; so it
-/// goes by name (`zram`, `ram`, `pmem`) and by the lack of request queues (`mq` in sysfs).
+/// Whether a block device does its work in the calling thread, so that it never has more than one operation at a time:
+/// the kernel's devices in memory. The kernel knows this (`BLK_FEAT_SYNCHRONOUS` in include/linux/blkdev.h) but does
+/// not report it; so the device is recognised by name (`zram`, `ram`, `pmem`) and by the lack of request queues (`mq`
+/// in sysfs).
 pub fn answers_in_the_call(roots: &Roots, number: DevNum) -> bool {
     let Some(device) = roots.device_dir(number) else { return false };
     let name = device.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();

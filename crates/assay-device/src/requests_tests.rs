@@ -1,5 +1,6 @@
-//! What a durable write asks of the device, as the kernel's block trace tells it: the same for every engine, and the same as
-//! `pwrite` on a device opened with `O_DSYNC`. Without root, loop devices or tracefs there is nothing to test.
+//! Which requests a durable write sends to the device, according to the kernel's block trace: the same for every
+//! engine, and the same as `pwrite` on a device opened with `O_DSYNC`. Without root, loop devices or tracefs there is
+//! nothing to test.
 
 use crate::testbed::*;
 use assay_base::Direction::Write;
@@ -10,7 +11,7 @@ use std::path::{Path, PathBuf};
 /// A private trace of the requests to one loop device.
 struct Trace(PathBuf);
 
-/// What was asked of the block layer (`bio`), and what of that went to the device (`rq`).
+/// Requests to the block layer (`bio`), and those of them that went to the device (`rq`).
 const EVENTS: [&str; 2] = ["block_bio_queue", "block_rq_issue"];
 
 impl Trace {
@@ -29,7 +30,7 @@ impl Trace {
         Some(trace)
     }
 
-    /// Writes and flushes since the last look: `bio WFS 8 sectors`, `rq FF 0 sectors`.
+    /// Writes and flushes since the last call: `bio WFS 8 sectors`, `rq FF 0 sectors`.
     fn seen(&self) -> Vec<String> {
         let text = std::fs::read_to_string(self.0.join("trace")).unwrap();
         std::fs::write(self.0.join("trace"), "").unwrap();
@@ -53,7 +54,7 @@ impl Drop for Trace {
     }
 }
 
-/// What a loop device says of its cache; the kernel keeps it for whoever gets the device next, so it is put back when dropped.
+/// The cache setting of a loop device; the kernel keeps it for the next user of the device, so it is restored on drop.
 struct Cache(PathBuf, String);
 
 impl Cache {
@@ -76,7 +77,7 @@ fn written_by_pwrite(path: &Path, offset: u64) {
     let flags = OFlags::RDWR | OFlags::DIRECT | OFlags::DSYNC;
     let file = rustix::fs::open(path, flags, rustix::fs::Mode::empty()).unwrap();
     let arena = crate::arena::Arena::new(slots(1)).unwrap();
-    // SAFETY: the slot is 8 KiB long and nobody else's.
+    // SAFETY: the slot is 8 KiB long and used by nobody else.
     let data = unsafe { std::slice::from_raw_parts(arena.at(assay_base::Ticket(0)), 8192) };
     assert_eq!(rustix::io::pwrite(&file, data, offset), Ok(8192));
 }

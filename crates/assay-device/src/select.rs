@@ -1,4 +1,4 @@
-//! Chooses the engine that carries a run, once, at its start, and keeps the reason for the log.
+//! Chooses the engine that carries a run, once at its start, and records the reason for the log.
 
 use crate::clock::Clock;
 use crate::facts::{EngineError, EngineFacts, Health, Slots};
@@ -17,11 +17,11 @@ pub enum Choice {
     /// io_uring where it is permitted, threads otherwise.
     #[default]
     Auto,
-    /// io_uring or nothing.
+    /// Only io_uring.
     Uring,
     /// The thread pool.
     Threads,
-    /// The worker's own calls, one at a time.
+    /// The worker's own system calls, one at a time.
     Inline,
 }
 
@@ -49,8 +49,8 @@ impl fmt::Display for Choice {
     }
 }
 
-/// Starts an engine for one worker over `targets`. `Auto` falls back to threads when the kernel refuses io_uring, and the
-/// reason stands in the notes of `describe`.
+/// Starts an engine for one worker over `targets`. `Auto` falls back to threads when the kernel refuses io_uring; the
+/// reason is then in the notes of `describe`.
 pub fn select(choice: Choice, targets: Vec<Target>, slots: Slots, clock: Clock) -> Result<AnyDevice, EngineError> {
     match choice {
         Choice::Threads => Ok(AnyDevice::Threads(Threads::new(targets, slots, clock)?)),
@@ -68,19 +68,20 @@ pub fn select(choice: Choice, targets: Vec<Target>, slots: Slots, clock: Clock) 
     }
 }
 
-/// Any engine in real time. The branch is taken once per call and always the same way; nothing is boxed per operation.
+/// Any engine in real time. The branch is taken once per call and always in the same direction; nothing is boxed per
+/// operation.
 pub enum AnyDevice {
     /// io_uring.
     Uring(Box<Uring>),
     /// pread and pwrite.
     Threads(Threads),
-    /// The same in the worker itself.
+    /// pread and pwrite in the worker itself.
     Inline(Inline),
-    /// Nothing at all.
+    /// Does nothing.
     Null(Null),
 }
 
-/// Calls the same method of whichever engine it is.
+/// Calls the same method of the engine.
 macro_rules! each {
     ($device:expr, $inner:ident => $call:expr) => {
         match $device {
@@ -93,7 +94,7 @@ macro_rules! each {
 }
 
 impl AnyDevice {
-    /// What the log says of the engine.
+    /// What the log says about the engine.
     pub fn describe(&self) -> EngineFacts {
         match self {
             AnyDevice::Uring(uring) => uring.describe().clone(),

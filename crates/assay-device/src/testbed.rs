@@ -1,4 +1,5 @@
-//! What the engines' tests stand on: real files and loop devices, refused system calls, and child processes with less rights.
+//! The environment of the engines' tests: real files and loop devices, refused system calls, and child processes with
+//! fewer rights.
 
 use crate::clock::Clock;
 use crate::durable::Durable;
@@ -15,7 +16,7 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// Makes an engine for the tests that all engines must pass.
+/// Makes an engine, for the tests that all engines must pass.
 pub(crate) type Make = fn(Vec<Target>, Slots) -> Box<dyn BlockDevice>;
 
 /// The engines that do real I/O.
@@ -30,14 +31,15 @@ pub(crate) fn slots(count: u32) -> Slots {
     Slots { count, bytes: 8192 }
 }
 
-/// A scratch file of zeros that ends with the value.
+/// A scratch file of zeros that is removed when the value is dropped.
 pub(crate) fn scratch(size: u64) -> tempfile::NamedTempFile {
     let file = tempfile::NamedTempFile::new().unwrap();
     file.as_file().set_len(size).unwrap();
     file
 }
 
-/// Opens `path` past the page cache where the file system can (tmpfs before Linux 6.6 cannot: buffered then).
+/// Opens `path` without the page cache where the file system supports it (tmpfs before Linux 6.6 does not: then
+/// buffered).
 pub(crate) fn open(path: &Path, write: bool) -> File {
     let direct = OpenOptions::new().read(true).write(write).custom_flags(libc::O_DIRECT).open(path);
     direct.or_else(|_| OpenOptions::new().read(true).write(write).open(path)).unwrap()
@@ -64,7 +66,7 @@ impl Loop {
         output.status.success().then_some(Loop { path, _file: file })
     }
 
-    /// Number `field` (from 1) of the device's statistics (Documentation/block/stat.rst).
+    /// Field `field` (from 1) of the device's statistics (Documentation/block/stat.rst).
     pub(crate) fn stat(&self, field: usize) -> u64 {
         let name = self.path.file_name().unwrap();
         let text = std::fs::read_to_string(Path::new("/sys/block").join(name).join("stat")).unwrap();
@@ -83,7 +85,8 @@ pub(crate) fn op(direction: Direction, offset: u64, len: u32) -> Op {
     Op { target: 0, direction, durable: false, offset, len }
 }
 
-/// Submits every operation on a ticket of its own and waits for all of them, in the order of tickets.
+/// Submits every operation with a ticket of its own and waits for all of them; returns completions in the order of
+/// tickets.
 pub(crate) fn carry(device: &mut dyn BlockDevice, ops: &[Op]) -> Vec<Completion> {
     let clock = Clock::start();
     for (ticket, op) in ops.iter().enumerate() {
@@ -101,7 +104,7 @@ pub(crate) fn carry(device: &mut dyn BlockDevice, ops: &[Op]) -> Vec<Completion>
     done
 }
 
-/// Makes the kernel answer `errno` to `syscall` for the calling thread and those it starts, for good.
+/// Makes the kernel answer `errno` to `syscall` for the calling thread and the threads it starts, permanently.
 pub(crate) fn refuse(syscall: libc::c_long, errno: i32) {
     let step = |code: u32, jt: u8, jf: u8, k: u32| libc::sock_filter { code: code as u16, jt, jf, k };
     let program = [
@@ -111,19 +114,19 @@ pub(crate) fn refuse(syscall: libc::c_long, errno: i32) {
         step(libc::BPF_RET | libc::BPF_K, 0, 0, libc::SECCOMP_RET_ALLOW),
     ];
     let program = libc::sock_fprog { len: program.len() as u16, filter: program.as_ptr().cast_mut() };
-    // SAFETY: both calls concern this thread only; the program lives across the call, which copies it.
+    // SAFETY: both calls concern only this thread; the program lives during the call, which copies it.
     unsafe {
         assert_eq!(libc::prctl(libc::PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0), 0);
         assert_eq!(libc::prctl(libc::PR_SET_SECCOMP, libc::SECCOMP_MODE_FILTER, &raw const program), 0);
     }
 }
 
-/// Runs `body` in a thread of its own, where it may refuse itself system calls.
+/// Runs `body` in a thread of its own, in which it may have system calls refused.
 pub(crate) fn apart(body: impl FnOnce() + Send + 'static) {
     std::thread::spawn(body).join().unwrap();
 }
 
-/// The variable that tells a child process that it is one.
+/// The variable by which a child process knows that it is one.
 const CHILD: &str = "ASSAY_TEST_CHILD";
 
 /// Runs `body` in a child process, as the test `name` of this binary, where it may change limits and identity.
@@ -137,19 +140,19 @@ pub(crate) fn in_child(name: &str, body: impl FnOnce()) {
     assert!(output.status.success() && text.contains("1 passed"), "{text}");
 }
 
-/// Limits a resource of this process, soft and hard, in a child only.
+/// Limits a resource of this process, soft and hard; only in a child process.
 pub(crate) fn limit(resource: rustix::process::Resource, soft: u64, hard: u64) {
     let limit = rustix::process::Rlimit { current: Some(soft), maximum: Some(hard) };
     rustix::process::setrlimit(resource, limit).unwrap();
 }
 
-/// Whether this process may do everything.
+/// Whether this process has all rights.
 pub(crate) fn is_root() -> bool {
     rustix::process::geteuid().is_root()
 }
 
-/// Becomes a user without rights for good, in a child only. The kernel counts locked memory per user, so tests of that take
-/// a user each.
+/// Becomes a user without rights permanently; only in a child process. The kernel counts locked memory per user, so
+/// tests of that use a separate user each.
 pub(crate) fn become_user(id: libc::uid_t) {
     // SAFETY: changes this process's identity and touches no memory.
     assert_eq!(unsafe { libc::setresuid(id, id, id) }, 0);

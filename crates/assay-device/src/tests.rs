@@ -1,4 +1,4 @@
-//! What every engine must do, on files and loop devices.
+//! Requirements on every engine, tested on files and loop devices.
 
 use crate::clock::Clock;
 use crate::null::Null;
@@ -8,7 +8,7 @@ use assay_base::Direction::{Read, Write};
 use assay_base::{BlockDevice, Code, Done, Geometry, Op, Prng, Span, Ticket};
 use std::path::Path;
 
-/// What belongs to byte `i` of the block written by `ticket`.
+/// The expected content of byte `i` of the block written by `ticket`.
 fn pattern(ticket: usize, i: usize) -> u8 {
     (ticket * 31 + i * 7 + i / 512) as u8
 }
@@ -126,8 +126,8 @@ fn a_durable_write_flushes_the_device_and_a_plain_one_does_not() {
     for (name, make) in ENGINES {
         let Some(device) = Loop::of(1 << 20) else { return };
         let mut engine = make(vec![target(&device.path, 1 << 20, true)], slots(8));
-        // Fields 7 and 16: sectors written and completed flushes. A durable write flushes twice on a device without FUA: in
-        // place of FUA, and once more after it.
+        // Fields 7 and 16: sectors written and completed flushes. A durable write flushes twice on a device without
+        // FUA: instead of FUA, and once more after the write.
         for (durable, flushes) in [(false, 0), (true, 16)] {
             let before = (device.stat(7), device.stat(16));
             for i in 0..8 {
@@ -140,7 +140,7 @@ fn a_durable_write_flushes_the_device_and_a_plain_one_does_not() {
     }
 }
 
-/// Keeps `depth` random operations in flight, some of them impossible, and counts what comes back per ticket.
+/// Keeps `depth` random operations in flight, some of them impossible, and counts the completions per ticket.
 fn every_ticket_comes_back_once(device: &mut dyn BlockDevice, depth: u32, name: &str) {
     let mut prng = Prng::child(11, &[u64::from(depth)]);
     let clock = Clock::start();
@@ -151,7 +151,7 @@ fn every_ticket_comes_back_once(device: &mut dyn BlockDevice, depth: u32, name: 
             if submitted < 2000 && !flying[ticket as usize] && prng.below(4) > 0 {
                 let direction = if prng.below(2) == 0 { Read } else { Write };
                 let durable = prng.below(64) == 0;
-                // A sixteenth of the blocks lie outside.
+                // A sixteenth of the blocks lie outside the target.
                 let offset = prng.below(136) * 8192;
                 device.submit(clock.now(), Ticket(ticket), &Op { durable, ..op(direction, offset, 8192) });
                 flying[ticket as usize] = true;
@@ -195,7 +195,8 @@ fn every_durable_write_completes_exactly_once_with_its_flush() {
         for (name, make) in ENGINES {
             let mut engine = make(vec![target(&device.path, 1 << 20, true)], slots(depth));
             every_ticket_comes_back_once(&mut *engine, depth, name);
-            // More than one hand-over carries, and one of them cut in a pair of entries but for the care taken.
+            // More operations than one hand-over carries; without precautions, one of them would be cut between a pair
+            // of entries.
             let ops: Vec<Op> =
                 (0..depth.min(64)).map(|i| Op { durable: i > 0, ..op(Write, u64::from(i) * 8192, 8192) }).collect();
             assert!(carry(&mut *engine, &ops).iter().all(|it| it.result == Ok(8192)), "{name}, depth {depth}");

@@ -1,9 +1,9 @@
-//! What the generator itself costs and suffers, and what room there is: processor time, time spent waiting for a processor,
-//! memory, free space.
+//! What the generator itself costs and suffers, and the resources that are left: processor time, time spent waiting for
+//! a processor, memory, free space.
 
 use std::fs;
 
-/// How often the calling thread gave up its processor of its own accord, as it does when it blocks in a system call; being
+/// How often the calling thread gave up its processor voluntarily, as it does when it blocks in a system call; being
 /// preempted or throttled does not count. Source: getrusage(2), RUSAGE_THREAD, `ru_nvcsw`.
 pub fn voluntary_switches() -> u64 {
     rusage(libc::RUSAGE_THREAD).ru_nvcsw as u64
@@ -18,15 +18,15 @@ pub fn cpu_ns() -> u64 {
 
 fn rusage(who: libc::c_int) -> libc::rusage {
     let mut usage = std::mem::MaybeUninit::<libc::rusage>::zeroed();
-    // SAFETY: the kernel fills the structure it is given; on failure it stays zeroed, which is a valid value of it.
+    // SAFETY: the kernel fills the structure it is given; on failure it stays zeroed, which is a valid value.
     unsafe {
         libc::getrusage(who, usage.as_mut_ptr());
         usage.assume_init()
     }
 }
 
-/// Time that the living threads of this process were runnable but not running, in nanoseconds (second field of
-/// `/proc/self/task/*/schedstat`); 0 where the kernel does not report.
+/// Time during which the living threads of this process were runnable but not running, in nanoseconds (second field of
+/// `/proc/self/task/*/schedstat`); 0 where the kernel does not report it.
 pub fn run_queue_ns() -> u64 {
     let tasks = fs::read_dir("/proc/self/task").into_iter().flatten().flatten();
     let waited = |task: fs::DirEntry| {
@@ -50,8 +50,8 @@ pub fn resident_bytes() -> u64 {
     pages.unwrap_or(0) * rustix::param::page_size() as u64
 }
 
-/// Lets this process open as many files as it may, and returns how many that is (RLIMIT_NOFILE: the soft limit is raised to
-/// the hard one). `u64::MAX` where there is no limit.
+/// Raises the soft limit of open files (RLIMIT_NOFILE) to the hard limit and returns it; `u64::MAX` where there is no
+/// limit.
 pub fn descriptors() -> u64 {
     use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
     let limit = getrlimit(Resource::Nofile);
@@ -63,11 +63,11 @@ pub fn descriptors() -> u64 {
     }
 }
 
-/// Gives the calling thread real-time priority (SCHED_FIFO), so that nothing of normal priority delays an operation that is
-/// due. Code when that is not permitted.
+/// Gives the calling thread real-time priority (SCHED_FIFO), so that no thread of normal priority delays an operation
+/// that is due. Returns the error code when that is not permitted.
 pub fn real_time(priority: i32) -> Result<(), assay_base::Code> {
     let parameters = libc::sched_param { sched_priority: priority };
-    // SAFETY: the call reads the structure and changes nothing but the calling thread's scheduling.
+    // SAFETY: the call reads the structure and changes only the calling thread's scheduling.
     let result = unsafe { libc::sched_setscheduler(0, libc::SCHED_FIFO, &parameters) };
     let errno = || std::io::Error::last_os_error().raw_os_error().unwrap_or(0);
     if result == 0 { Ok(()) } else { Err(assay_base::Code(errno())) }
@@ -88,7 +88,7 @@ mod tests {
         let before = (voluntary_switches(), cpu_ns());
         let (sender, receiver) = std::sync::mpsc::channel::<()>();
         let thread = std::thread::spawn(move || drop(sender));
-        // Blocks until the other thread drops its end, unless that came first; so it is tried until it blocks.
+        // Blocks until the other thread drops its end, unless that happened before; so it is repeated until it blocks.
         let _ = receiver.recv();
         thread.join().unwrap();
         for _ in 0..1000 {

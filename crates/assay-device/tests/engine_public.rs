@@ -1,4 +1,4 @@
-//! The way the binary goes: from a scratch file through the gate to an engine, with nothing but what is public.
+//! The sequence that the binary uses: from a scratch file through the gate to an engine, with public functions only.
 
 use assay_base::{BlockDevice, Completion, Device, Direction, Done, Op, Span, Ticket};
 use assay_device::clock::Clock;

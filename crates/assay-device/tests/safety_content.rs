@@ -1,5 +1,5 @@
-//! What a device holds, on real loop devices: blank and our own is accepted, everything else is not, and not one byte of
-//! it may change.
+//! What a device contains, on real loop devices: blank and our own data is accepted, everything else is refused, and
+//! then not one byte of it may change.
 #![allow(clippy::disallowed_methods, reason = "a test makes files of its own")]
 #![allow(clippy::unwrap_used, reason = "a helper that cannot go on ends its test")]
 
@@ -41,7 +41,7 @@ fn a_blank_device_is_accepted_with_its_token_only() {
     assert!(permit.shape().direct && permit.covers(16 * MIB - 512, 512) && !permit.covers(16 * MIB - 512, 513));
     assert!(!permit.covers(u64::MAX, 512));
     assert!(permit.recheck().is_ok() && permit.overrides().is_empty());
-    // The control: one byte written through a permit shows in the sum by which all the others are judged.
+    // The control: one byte written through a permit changes the checksum that all other cases rely on.
     let before = sum(&device.image);
     let mut block = Block([0; 4096]);
     block.0[77] = 1;
@@ -85,14 +85,14 @@ fn a_device_we_prepared_is_known_again() {
     }
     run(&["sync", "-f", device.image.to_str().unwrap()]).unwrap();
     drop(admit(device.path(), &[]).unwrap());
-    // Somebody made a partition table on it since: its first sector still opens with our stamp.
+    // Somebody created a partition table on it since: its first sector still begins with our stamp.
     if have("sfdisk") {
         run(&["sh", "-c", &format!("echo ',,83' | sfdisk -q --label dos {}", device.dev)]).unwrap();
         protected("a table over our data", device.path(), &[&device.image], S7, "DOS partition table");
     }
 }
 
-/// What a permit can do to a whole device, and a file it leaves as it is.
+/// What a permit can do to a whole device; and a file, which it leaves as it is.
 #[test]
 fn a_device_is_discarded_to_its_end() {
     if !root() {
@@ -112,7 +112,7 @@ fn a_device_is_discarded_to_its_end() {
     assert_eq!(pass.watermarks(), [Watermark::Loop(device.dev[5..].to_owned())]);
 }
 
-/// Marks by hand where the tool may be missing; the medium is otherwise blank.
+/// Signatures written by hand where the tool may be missing; the rest of the medium is blank.
 #[test]
 fn signatures() {
     if !root() {
@@ -144,7 +144,7 @@ fn signatures() {
     for (name, offset, bytes) in marks {
         device.write(*offset, bytes);
         protected(name, device.path(), &[&device.image], S7, name);
-        // Overriding the signature alone does not do: the data is unknown too.
+        // Overriding only the signature is not enough: the data is unknown too.
         assert_eq!(admit(device.path(), &[S7]).unwrap_err().rule, S8, "{name}");
         let permit = admit(device.path(), &[S7, S8]).unwrap();
         assert_eq!(permit.overrides(), [S7, S8], "{name}");
@@ -169,7 +169,7 @@ fn unknown_data() {
         return;
     }
     let (_turn, dir) = (turn(), dir());
-    // No multiple of 4 KiB: the last sectors are read too.
+    // Not a multiple of 4 KiB: the last sectors are read too.
     let size = 64 * MIB + 1536;
     let device = Loop::blank(dir.path(), "unknown", size);
     for (what, from, to) in
@@ -205,7 +205,7 @@ fn devices_that_cannot_be_written() {
     }
 }
 
-/// What ACT writes: the outputs of its generator, from any seed.
+/// What ACT writes: the outputs of its generator, for any seed.
 fn acts(seed: (u64, u64), bytes: usize) -> Vec<u8> {
     let (mut a, mut b) = seed;
     let mut draw = || {
@@ -225,7 +225,8 @@ fn a_device_that_act_wrote_is_known_and_what_lies_among_it_is_not() {
     let (_turn, dir) = (turn(), dir());
     let size = 16 * MIB + 512;
     let device = Loop::blank(dir.path(), "act", size);
-    // Each thread of act_prep has its seed and its eighth; a test writes blocks with others; the tail stays zero.
+    // Each thread of act_prep has its own seed and an eighth of the device; a test writes blocks with other seeds; the
+    // tail stays zero.
     for part in 0..8 {
         device.write(part * 2 * MIB, &acts((part + 1, 77), 2 * MIB as usize));
     }
@@ -264,7 +265,7 @@ fn a_consent_given_earlier_is_of_one_device_and_of_what_was_seen_on_it() {
     let told = permit.describe().rules.iter().find(|answer| answer.id == Consent).unwrap();
     assert_eq!(told.evidence, "by the consent of yesterday");
     drop(permit);
-    // Of nobody, of another device, without the overrides, of another signature.
+    // Consents for no device, for another device, without the overrides, for another signature.
     let other = |change: &dyn Fn(&mut Standing)| {
         let mut standing = given.clone();
         change(&mut standing);
@@ -275,7 +276,7 @@ fn a_consent_given_earlier_is_of_one_device_and_of_what_was_seen_on_it() {
     assert_eq!(other(&|it| drop(it.marks.insert("size in bytes".into(), "1".into()))), S7);
     assert_eq!(other(&|it| it.overrides.truncate(1)), S8);
     assert_eq!(other(&|it| it.overrides[0].1 = "ext4 at byte 1080".into()), S7);
-    // It is no consent to take it from a process.
+    // It does not allow taking the device from a process.
     let _open = Holder::shell(&format!("exec 3<{}; echo held; read x", device.dev));
     assert_eq!(other(&|it| it.overrides.push((S6, String::new()))), S6);
 }

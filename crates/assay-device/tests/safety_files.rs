@@ -1,4 +1,4 @@
-//! Somebody's files, and things that are no target at all: refused, and not one byte of them may change.
+//! Files of other users, and things that cannot be a target: refused, and not one byte of them may change.
 #![allow(clippy::disallowed_methods, reason = "a test makes files of its own")]
 #![allow(clippy::unwrap_used, reason = "a helper that cannot go on ends its test")]
 
@@ -43,7 +43,7 @@ fn files_of_somebody_else() {
     std::fs::write(at("plain"), &plain).unwrap();
     std::fs::write(at("empty"), b"").unwrap();
     std::fs::write(at("short"), b"a note").unwrap();
-    // A label that belongs to another length.
+    // A label for another length.
     let mut foreign = plain.clone();
     foreign.extend(label::label(8192));
     std::fs::write(at("foreign"), &foreign).unwrap();
@@ -62,7 +62,7 @@ fn files_of_somebody_else() {
     if !is_tmpfs(dir.path()) {
         protected("not reserved", &at("sparse"), &[&at("sparse")], S10, "reserved");
     }
-    // A file system made inside our own file: the label is still there, the data is somebody's.
+    // A file system created inside our own file: the label is still there, but the data belongs to somebody.
     if have("mkfs.ext4") {
         drop(scratch::create(&at("used"), EXT4).unwrap());
         run(&["mkfs.ext4", "-q", "-F", "-E", "nodiscard", "-b", "4096", at("used").to_str().unwrap(), "2048"]).unwrap();
@@ -87,7 +87,8 @@ fn a_shared_copy_is_refused() {
     drop(admit(&ours, &[]).unwrap());
     run(&["cp", "--reflink=always", ours.to_str().unwrap(), copy.to_str().unwrap()]).unwrap();
     protected("a reflink copy", &copy, &[&copy], S10, "(reflink) at byte 0");
-    // All but its end written anew in many pieces: what is still shared lies past what the kernel tells in one answer.
+    // Everything except its end is rewritten in many pieces: the part that is still shared is beyond the kernel's first
+    // answer.
     let file = std::fs::File::options().write(true).open(&copy).unwrap();
     let end = MIB - 8192;
     for first in [0, 4096] {
@@ -101,7 +102,7 @@ fn a_shared_copy_is_refused() {
     drop(admit(&copy, &[]).unwrap());
 }
 
-/// What a scratch file stands on is found out through the file system, also where `stat` names no device (btrfs).
+/// The disk under a scratch file is found through the file system, also where `stat` names no device (btrfs).
 #[test]
 fn scratch_files_on_file_systems_of_every_kind() {
     let (_turn, dir) = (turn(), dir());

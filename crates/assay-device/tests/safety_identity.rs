@@ -1,4 +1,4 @@
-//! Consent to one device and no other, and a device that changes after it was admitted.
+//! Consent for one device and no other, and a device that changes after it was admitted.
 #![allow(clippy::disallowed_methods, reason = "a test makes files of its own")]
 #![allow(clippy::unwrap_used, reason = "a helper that cannot go on ends its test")]
 
@@ -12,7 +12,7 @@ use std::os::unix::fs::symlink;
 
 const MIB: u64 = 1 << 20;
 
-/// A real device in an imagined process table.
+/// A real device in a made-up process table.
 #[test]
 fn in_a_container_and_on_an_overlay() {
     if !root() {
@@ -25,7 +25,7 @@ fn in_a_container_and_on_an_overlay() {
     let tokens: Vec<String> = gate.examine(device.path()).token.into_iter().collect();
     let request = Request { tokens: &tokens, ..Request::new(device.path()) };
     assert!(gate.admit(&request).is_ok());
-    // An overlay names no disk; the exclusive claim on the target shows that it is not beneath.
+    // An overlay names no disk; the exclusive claim on the target shows that the overlay is not on it.
     tree.mounts("1 0 0:30 / / rw - overlay overlay rw\n");
     assert!(gate.admit(&request).is_ok());
     std::fs::remove_file(tree.path("proc/self/ns/pid")).unwrap();
@@ -36,7 +36,7 @@ fn in_a_container_and_on_an_overlay() {
     assert!(permit.watermarks().contains(&Watermark::Container));
 }
 
-/// Consent by serial number and size instead of a token: both must be right.
+/// Consent by serial number and size instead of a token: both must be correct.
 #[test]
 fn consent_by_name() {
     if !root() {
@@ -56,7 +56,7 @@ fn consent_by_name() {
         let done = gate.admit(&Request { expect: Some(&expect), ..Request::new(device.path()) });
         assert_eq!(done.err().map(|refusal| refusal.rule), rule, "{serial} {size}");
     }
-    // S12: another serial number behind the same name.
+    // S12: another serial number for the same name.
     let expect = Expect { serial: "S-77".into(), size: MIB };
     let permit = gate.admit(&Request { expect: Some(&expect), ..Request::new(device.path()) }).unwrap();
     assert!(permit.recheck().is_ok());

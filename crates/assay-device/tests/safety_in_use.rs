@@ -1,4 +1,4 @@
-//! Targets in use, on real loop devices: each is offered with its valid token, each must be refused by the right rule, and
+//! Targets in use, on real loop devices: each is offered with its valid token, must be refused by the right rule, and
 //! not one byte of it may change.
 #![allow(clippy::disallowed_methods, reason = "a test makes files of its own")]
 #![allow(clippy::unwrap_used, reason = "a helper that cannot go on ends its test")]
@@ -18,7 +18,7 @@ const EXT4: u64 = 8 << 20;
 const XFS: u64 = 320 << 20;
 const BTRFS: u64 = 128 << 20;
 
-/// The disk this very test runs on.
+/// The disk that this test itself runs on.
 #[test]
 fn the_root_disk() {
     let (_turn, table) = (turn(), std::fs::read_to_string("/proc/self/mountinfo").unwrap());
@@ -49,7 +49,7 @@ fn mounted_file_systems() {
         let Kind::Block(number) = examine(device.path()).kind else { panic!("a block device") };
         run(&["mknod", node.to_str().unwrap(), "b", &number.major.to_string(), &number.minor.to_string()]).unwrap();
         protected(&format!("{kind} by mknod"), &node, &[&device.image], S2, "is mounted on");
-        // Reading a device in use is harmless and allowed; what comes out cannot write.
+        // Reading a device in use is harmless and allowed; the result cannot be used to write.
         let pass = Gate::host().admit_read(&Request::new(device.path())).unwrap();
         assert!(rustix::io::pwrite(pass.fd(), &[0; 512], 0).is_err());
     }
@@ -89,7 +89,7 @@ fn whole_disk_partitions_and_siblings() {
     run(&["sh", "-c", &format!("printf ',10M,83\\n,,83\\n' | sfdisk -q --label dos {}", image.display())]).unwrap();
     let disk = Loop::over(&image, &["--direct-io=on", "-P"]);
     let part = |n: u32| PathBuf::from(format!("{}p{n}", disk.dev));
-    // A kernel that reads no partition tables still takes partitions that are told to it.
+    // A kernel that does not read partition tables still accepts partitions that are added explicitly.
     if !part(2).exists() {
         let told =
             run(&["addpart", &disk.dev, "1", "2048", "20480"]).and(run(&["addpart", &disk.dev, "2", "22528", "20480"]));
@@ -106,7 +106,7 @@ fn whole_disk_partitions_and_siblings() {
     assert!(lockable(disk.path()), "and goes with the permit");
     let locked = Holder::start(Command::new("flock").args([&disk.dev, "-c", "echo held; read x"]));
     let process = format!("process {} ", locked.child.id());
-    // Who holds the lock has the disk open as well; that alone can be overridden, the lock cannot.
+    // The holder of the lock also has the disk open; that rule alone can be overridden, the lock cannot.
     let refusal = admit(&part(2), &[S6]).expect_err("a partition of a locked disk");
     assert_eq!(refusal.rule, S13, "{refusal}");
     assert!(refusal.to_string().contains("another run has locked") && refusal.to_string().contains(&process));
@@ -120,7 +120,7 @@ fn whole_disk_partitions_and_siblings() {
     protected("the sibling of a mounted partition", &part(2), &[&image], S4, "is mounted on");
 }
 
-/// Whether nobody holds the lock of this device; it is given back at once.
+/// Whether nobody holds the lock of this device; it is released immediately.
 fn lockable(device: &Path) -> bool {
     let node = std::fs::File::open(device).unwrap();
     rustix::fs::flock(&node, rustix::fs::FlockOperation::NonBlockingLockExclusive).is_ok()
@@ -201,7 +201,7 @@ fn beneath_a_loop_device() {
     protected("the backing file of a mounted loop", &lower.image, &[&lower.image], S10, "not a file of this program");
     drop((mount, upper));
 
-    // Even a scratch file of our own, once a loop device stands on it.
+    // Even a scratch file of our own, once a loop device is bound to it.
     let ours = dir.path().join("ours");
     drop(scratch::create(&ours, MIB).unwrap());
     let above = Loop::over(&ours, &[]);
@@ -233,12 +233,12 @@ fn open_in_another_process() {
     let permit = admit(device.path(), &[S6]).unwrap();
     assert_eq!((permit.overrides(), permit.watermarks().contains(&Watermark::Overridden(S6))), (vec![S6], true));
     drop((permit, reader));
-    // The image of a loop device, open in a process, is that device too.
+    // The image of a loop device that a process has open is that device too.
     let _image = Holder::shell(&format!("exec 3<{}; echo held; read x", device.image.display()));
     protected("its image open elsewhere", device.path(), &[&device.image], S6, "has");
 }
 
-/// Somebody may be measuring it: a look costs the device nothing and takes nothing from whoever uses it.
+/// Somebody may be measuring it: looking costs the device nothing and takes nothing from its user.
 #[test]
 fn a_look_does_not_read_what_somebody_uses() {
     if !root() {
@@ -260,7 +260,7 @@ fn a_look_does_not_read_what_somebody_uses() {
         assert_eq!((unread(S7), unread(S8)), (held, held), "{what}: {exam:?}");
         assert_eq!(exam.size, Some(8 * MIB), "{what}");
     };
-    // The control: what nobody uses is read.
+    // The control: a device without users is read.
     looked_at("nobody's", false);
     let permit = admit(device.path(), &[]).unwrap();
     looked_at("under test", true);
@@ -271,7 +271,7 @@ fn a_look_does_not_read_what_somebody_uses() {
     looked_at("given back", false);
 }
 
-/// Runs as a second instance: takes what it is told to and holds it.
+/// Runs as a second instance: admits the target that it is told to and holds it.
 #[test]
 #[ignore = "started by the test of two instances"]
 fn second_instance() {

@@ -1,5 +1,5 @@
-//! Partitions, on real loop devices: a blank one is a device like any other, the table it stands in is not its content, and
-//! two runs on two of them do not hinder each other. The whole disk stays what it was: nothing to write to.
+//! Partitions, on real loop devices: a blank one is a device like any other, the table that lists it is not its
+//! content, and runs on two of them do not disturb each other. The whole disk is still refused.
 #![allow(clippy::disallowed_methods, reason = "a test makes files of its own")]
 #![allow(clippy::unwrap_used, reason = "a helper that cannot go on ends its test")]
 
@@ -14,7 +14,7 @@ use std::process::Command;
 
 const MIB: u64 = 1 << 20;
 
-/// A disk with a table as sfdisk reads it; `None` where the kernel takes no partitions.
+/// A disk with a table in sfdisk's input format; `None` where the kernel accepts no partitions.
 fn parted(dir: &Path, name: &str, size: u64, table: &str) -> Option<Loop> {
     if !(root() && have("sfdisk") && have("partx")) {
         return None;
@@ -24,7 +24,7 @@ fn parted(dir: &Path, name: &str, size: u64, table: &str) -> Option<Loop> {
     let script = format!("printf '{table}' | sfdisk -q {}", image.display());
     run(&["sh", "-c", &script]).unwrap();
     let disk = Loop::over(&image, &["--direct-io=on", "-P"]);
-    // A kernel that reads no tables takes partitions that are told to it.
+    // A kernel that does not read tables accepts partitions that are added explicitly.
     if !part(&disk, 1).exists()
         && let Err(why) = run(&["partx", "-a", &disk.dev])
     {
@@ -40,7 +40,7 @@ fn part(disk: &Loop, n: u32) -> PathBuf {
 
 const DOS: &str = "label: dos\\nsize=8M, type=83\\nsize=8M, type=83\\nsize=20M, type=5\\n";
 
-/// Three, an extended one, and a logical one in that.
+/// Three partitions, an extended one, and a logical one in it.
 const LOGICAL: &str = "label: dos\\nsize=8M\\nsize=8M\\nsize=8M\\nsize=30M, type=5\\nsize=8M\\n";
 
 #[test]
@@ -70,7 +70,7 @@ fn a_blank_partition_is_a_device_like_any_other() {
 fn what_a_partition_holds_is_its_content() {
     let (_turn, dir) = (turn(), dir());
     let Some(disk) = parted(dir.path(), "disk", 64 * MIB, DOS) else { return };
-    // The extended one holds a table of its own.
+    // The extended one contains a table of its own.
     protected("an extended partition", &part(&disk, 3), &[&disk.image], S7, "");
     for (command, words) in [(&["mkfs.ext4", "-q", "-F"][..], "ext2/3/4"), (&["mkswap"], "swap")] {
         if !have(command[0]) {
@@ -81,13 +81,13 @@ fn what_a_partition_holds_is_its_content() {
         protected(command[0], &second, &[&disk.image], S7, words);
         assert!(admit(&part(&disk, 1), &[]).is_ok(), "what is beside it is none of its content");
     }
-    // A table within a partition, as an image of a virtual machine has.
+    // A table within a partition, as in an image of a virtual machine.
     let first = part(&disk, 1);
     run(&["sh", "-c", &format!("echo ',,83' | sfdisk -q --label dos {}", first.display())]).unwrap();
     protected("a table within", &first, &[&disk.image], S7, "DOS partition table");
 }
 
-/// Runs as another run: takes what it is told to and holds it.
+/// Runs as another run: admits the target that it is told to and holds it.
 #[test]
 #[ignore = "started by the tests of two runs"]
 fn another_run() {
@@ -125,7 +125,7 @@ fn runs_on_two_partitions_are_apart_and_name_each_other() {
     drop(other);
     let alone = admit(&second, &[]).unwrap();
     assert!(!alone.watermarks().iter().any(|mark| matches!(mark, Watermark::Neighbour(_))));
-    // One run may have both.
+    // One run may use both.
     let both = admit(&first, &[]).unwrap();
     drop((alone, both));
 }

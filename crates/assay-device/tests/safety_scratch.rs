@@ -1,5 +1,5 @@
-//! Scratch files: made, admitted without a token, unharmed by a workload that writes every usable byte, removed by their
-//! maker only. Runs without privileges.
+//! Scratch files: created, admitted without a token, undamaged by a workload that writes every usable byte, removed
+//! only by their creator. Runs without privileges.
 #![allow(clippy::disallowed_methods, reason = "a test makes files of its own")]
 #![allow(clippy::unwrap_used, reason = "a helper that cannot go on ends its test")]
 

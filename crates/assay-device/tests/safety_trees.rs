@@ -1,5 +1,5 @@
-//! The rules that look at the kernel's own account of the machine, on trees of files: what cannot be built live in a
-//! test (RAID, device-mapper, multipath, NVMe, the root disk) is built here.
+//! The rules that read the kernel's information about the machine, on trees of files: what a test cannot build live
+//! (RAID, device-mapper, multipath, NVMe, the root disk) is built here.
 #![allow(clippy::disallowed_methods, reason = "a test makes files of its own")]
 
 mod safety_common;
@@ -43,7 +43,7 @@ fn a_mount_anywhere_in_the_family_is_seen_from_everywhere() {
     tree.file("dev/mapper/vg-home", "");
     for line in [
         "9 1 252:0 / /home rw - ext4 /dev/mapper/vg-home rw\n",
-        // btrfs and overlays show an anonymous number; the source tells.
+        // btrfs and overlays show an anonymous number; the source names the device.
         "9 1 0:44 / /home rw - btrfs /dev/mapper/vg-home rw\n",
         "9 1 8:2 / /home rw - ext4 /dev/sda2 rw\n",
         "9 1 0:44 /sub /home rw - btrfs /dev/sda2 rw\n",
@@ -151,8 +151,8 @@ fn serial_numbers_tell_two_paths_where_there_is_no_wwid() {
     assert_eq!((tree.refused("8:0"), tree.refused("8:32")), (vec![S9], vec![]));
 }
 
-/// Two namespaces of one controller share its serial, not their WWID; the root on one does not forbid the other. The
-/// hidden per-path nodes of native multipath are no second medium.
+/// Two namespaces of one controller share its serial number, but not their WWID; the root on one does not forbid the
+/// other. The hidden per-path nodes of native multipath do not count as another medium.
 #[test]
 fn nvme_namespaces_are_told_apart() {
     let tree = Tree::new();
@@ -207,7 +207,8 @@ fn the_log_directory_and_the_program_are_of_the_system() {
         let exam = gate.examine_number(number, log);
         exam.rules.iter().filter(|a| !a.passes()).map(|a| a.id).collect::<Vec<_>>()
     };
-    // Mounted by a source the table names, in a place S4 would also see; the point is that S5 says why.
+    // Mounted by a source that the table names, in a place that S4 would also find; this test checks that S5 gives the
+    // reason.
     let logs = tree.path("logs");
     std::fs::create_dir_all(&logs).unwrap();
     let real = logs.canonicalize().unwrap();
@@ -238,7 +239,7 @@ fn open_elsewhere_in_a_family_is_seen_and_names_the_process() {
     std::fs::create_dir_all(tree.path("proc/4194401/fd")).unwrap();
     symlink("/dev/sda1", tree.path("proc/4194401/fd/7")).unwrap();
     let exam = tree.ask("8:0");
-    // A machine whose own /dev/sda1 exists would be judged by that node's number instead of its name.
+    // On a machine with a /dev/sda1, the number of that node would decide instead of its name.
     if !Path::new("/dev/sda1").exists() {
         assert_eq!(tree.refused("8:0"), [S6]);
         assert!(evidence(&exam, S6).contains("process 4194401 (asd) has /dev/sda1 open"), "{exam:?}");
@@ -315,7 +316,8 @@ fn virtual_disks_are_allowed_with_a_watermark() {
     }
 }
 
-/// A token stands for one device: everything that tells it from another changes it, its name and place do not.
+/// A token stands for one device: everything that distinguishes it from others changes the token, its name and path do
+/// not.
 #[test]
 fn tokens_tell_devices_apart() {
     let token = |bus: &str, name: &str, serial: &str, sectors: &str, boot: &str| {

@@ -48,7 +48,7 @@ fn own_seed_overrides_the_run() {
 
 #[test]
 fn golden_completions() {
-    // Fixed so that a change of the model cannot change a replay unnoticed.
+    // Fixed values, so that a change of the model cannot change replays unnoticed.
     let mut drive = bank(1, "sim:flash");
     let write = Op { direction: Direction::Write, ..read(0, 128 << 10) };
     for (ticket, op) in [read(0, 512), write, read(4096, 4096), read(1 << 30, 128 << 10)].iter().enumerate() {

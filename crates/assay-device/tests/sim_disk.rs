@@ -1,4 +1,4 @@
-//! The disk: seeks per second as published, sequential bandwidth, first come first served.
+//! The disk: seeks per second as published, sequential bandwidth, first come, first served.
 
 mod sim_common;
 
@@ -65,7 +65,8 @@ fn requests_are_served_in_order_of_arrival() {
 
 #[test]
 fn rotation_is_uniform() {
-    // With no arm movement the service time is settle (0) plus a uniform part of 8.33 ms: tenths of it are equally frequent.
+    // Without arm movement the service time is settle (0) plus a uniform part of 8.33 ms: tenths of it are equally
+    // frequent.
     let mut tenths = [0u32; 10];
     let flow = (Rate::per_second(50), Direction::Read, 512);
     let text = "sim:disk?settle=0s&stroke=0s&bandwidth=100000000MB/s";
@@ -79,7 +80,7 @@ fn rotation_is_uniform() {
 
 #[test]
 fn seek_time_follows_the_square_root_of_the_distance() {
-    // One rotation takes a nanosecond's fraction; the head starts at 0.
+    // One rotation takes a fraction of a nanosecond; the head starts at 0.
     let text = "sim:disk?rpm=1000000&settle=1ms&stroke=100ms&size=1024GiB&bandwidth=100000000MB/s";
     for (part, want_ms) in [(1u64, 101.0), (4, 51.0), (16, 26.0), (1 << 20, 1.1)] {
         let mut disk = bank(1, text);

@@ -9,7 +9,7 @@ fn at(ms: u64) -> Instant {
     Instant::from_ns(ms * 1_000_000)
 }
 
-/// Reads at 1000/s for `seconds`: how long each took, by its place in the schedule.
+/// Reads at 1000/s for `seconds`: the service time of each, in the order of the schedule.
 fn service(text: &str, seconds: u64) -> Vec<Span> {
     let mut spans = vec![Span::ZERO; seconds as usize * 1000];
     let flow = (Rate::per_second(1000), Direction::Read, 512);
@@ -21,14 +21,14 @@ fn service(text: &str, seconds: u64) -> Vec<Span> {
 
 #[test]
 fn a_stall_is_waited_for_by_everything_submitted_in_it() {
-    // 1 / (400 000/s): the backlog of 2000 reads leaves, 16 at a time, one 40 µs hold after the other.
+    // At 400 000/s: the backlog of 2000 reads leaves 16 at a time, every 40 µs.
     let spans = service("sim:flash?spread=0%&stall=2s@10s", 15);
     for (i, span) in spans.iter().enumerate() {
         let i = i as u64;
         let read = 90_158;
         let want = match i {
             10_000..12_000 => (12_000 - i) * 1_000_000 + (i - 10_000) / 16 * 40_000 + read,
-            // 2000 reads take 5 ms to leave; those that arrive meanwhile wait their turn behind them.
+            // 2000 reads take 5 ms to leave; those that arrive meanwhile wait behind them.
             12_000..12_006 => span.as_ns().clamp(read, 6_000_000),
             _ => read,
         };
@@ -67,8 +67,8 @@ fn two_stalls_on_a_disk_delay_its_queue_by_both() {
         disk.poll(Instant::FAR, &mut done);
         done.iter().map(|c| c.completed).collect::<Vec<_>>()
     };
-    // Stalled from 100 to 1100 ms and from 1300 to 3300 ms: what the disk finishes in its first 100 ms is not delayed, what it
-    // finishes in the next 200 ms by 1 s, the rest by 3 s.
+    // Stalled from 100 to 1100 ms and from 1300 to 3300 ms: what the disk completes in its first 100 ms is not delayed,
+    // what it completes in the next 200 ms is delayed by 1 s, the rest by 3 s.
     let (plain, stalled) = (ends("sim:disk"), ends("sim:disk?stall=2s@1300ms&stall=1s@100ms"));
     let mut delays = [0; 4];
     for (plain, stalled) in plain.iter().zip(&stalled) {

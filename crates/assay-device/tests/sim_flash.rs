@@ -1,4 +1,4 @@
-//! The flash models: latency without load, the capacity that the formula gives, ACT's multiples, wear.
+//! The flash models: service time without load, the capacity that the formula gives, ACT's multiples, wear.
 
 mod sim_common;
 
@@ -51,7 +51,7 @@ fn closed_loop_reaches_the_documented_capacity() {
         ("sim:flash?iops=1000000&channels=128", (Rate::ZERO, Direction::Write, 512)),
     ] {
         let (_, direction, len) = flow;
-        // The number of pauses is random: it takes a longer run to know its mean.
+        // The number of pauses is random: its mean needs a longer run.
         let seconds = if text.contains("gc") { 60 } else { 6 };
         let want = 1.0 / spec(text).cost(direction, len);
         let mut next = uniform(GIB, len, 3);
@@ -146,15 +146,15 @@ fn writes_delay_reads() {
 
 #[test]
 fn garbage_collection_comes_as_often_as_stated() {
-    // 1000 writes of 128 KiB a second for 100 s are 12.2 GiB; at 20 ms per 64 MiB that is 195 pauses, each of which an
-    // operation inside it sees as up to 20 ms of waiting.
+    // 1000 writes of 128 KiB per second for 100 s are 12.2 GiB; at 20 ms per 64 MiB that is 195 pauses, each of which
+    // delays the operations that arrive in it by up to 20 ms.
     let text = "sim:flash?spread=0%&gc=20ms/64MiB";
     let flow = (Rate::per_second(1000), Direction::Write, 131_072);
     let mut waited = 0.0;
     Open::steady(flow, Span::ZERO, Span::from_secs(100)).run(&mut bank(4, text), |_, c| {
         waited += c.completed.since(c.issued).saturating_sub(Span::from_us(61)).as_secs_f64();
     });
-    // Each pause holds up 20 or 21 writes for 20, 19, … 1 ms: about 0.21 s of waiting.
+    // Each pause delays 20 or 21 writes by 20, 19, … 1 ms: about 0.21 s of waiting in total.
     let pauses = waited / 0.21;
     assert!((150.0..250.0).contains(&pauses), "{pauses}");
 }
@@ -181,7 +181,7 @@ fn wear_parameters_are_obeyed() {
         ("sim:flash-worn?after=0s&slow=0%", MS, 0.0, 0.001),
         ("sim:flash-worn?after=0s&slow=50%", MS, 0.49, 0.51),
         ("sim:flash-worn?after=0s&slow=100%", MS, 0.9999, 1.0),
-        // Half of the slow reads are over their median.
+        // Half of the slow reads take longer than the median.
         ("sim:flash-worn?after=0s&slow=100%&slow_read=20ms", Span::from_ms(20), 0.48, 0.52),
         ("sim:flash-worn?after=10s", seconds(3), 0.0, 0.0),
     ] {

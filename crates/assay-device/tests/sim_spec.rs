@@ -1,4 +1,4 @@
-//! The grammar of simulated targets: what reads back, and what every refusal says.
+//! The grammar of simulated targets: what is parsed and written back, and the message of every refusal.
 
 mod sim_common;
 

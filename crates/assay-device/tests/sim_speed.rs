@@ -1,12 +1,13 @@
-//! What one simulated operation costs in real time. Not a check (a machine's speed is nobody's mistake) but a measurement:
-//! `cargo test --release -p assay-device --test sim_speed -- --ignored --nocapture`.
+//! The cost of one simulated operation in real time. Not a check (the speed of a machine is not a mistake) but a
+//! measurement: `cargo test --release -p assay-device --test sim_speed -- --ignored --nocapture`.
 
 #![allow(clippy::disallowed_methods, clippy::disallowed_macros)]
 
 use assay_base::{Device, Direction, Done, Instant, Op, Prng, Ticket};
 use assay_device::sim::Bank;
 
-/// Operations prepared; a power of two, and few enough for the nearest cache, so that they cost next to nothing.
+/// Number of prepared operations; a power of two, and few enough to fit into the nearest cache, so that they cost next
+/// to nothing.
 const OPS: usize = 1 << 9;
 
 /// Submits `operations` (ACT's mix) `gap` nanoseconds apart, polling before each, and returns how many completed.

@@ -1,5 +1,5 @@
-//! What the log of a run holds so far, and what its closing line says of it. It is told of every interval and event on their way
-//! into the log.
+//! What the log of a run contains so far, and what its closing line says about it. It gets every interval and event on
+//! the way to the log.
 
 use crate::rules::Totals;
 use crate::settle::{Settled, Settling};
@@ -12,10 +12,10 @@ use assay_record::{Close, CloseReason, Event, FlowHead, FlowInterval, Header, In
 pub struct Account {
     intervals: u64,
     written: Totals,
-    /// Where the warm-up waits.
+    /// Decides when the warm-up ends, where it waits for a steady state.
     settling: Option<Settling>,
     phase_end: Option<Instant>,
-    /// Each flow by its names, and the one whose schedule fell behind, if one did.
+    /// The names of each flow, and the flow whose schedule fell behind, if one did.
     flows: Vec<String>,
     lagged: Option<String>,
 }
@@ -23,18 +23,18 @@ pub struct Account {
 /// How a run ended.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Ending {
-    /// In one word.
+    /// The reason, as one word.
     pub reason: CloseReason,
-    /// What is known of a worker that died, or of why the end was asked for.
+    /// The panic message of a worker that died, or the reason why an early end was requested.
     pub why: Option<String>,
     /// On the run's time line.
     pub at: Instant,
-    /// What the workers say they did; `None` where one of them cannot say it: then the intervals are what there is.
+    /// What the workers say they did; `None` where one of them cannot say it: then only the intervals are known.
     pub totals: Option<Totals>,
 }
 
 impl Account {
-    /// Of a run of `plan` whose log begins with `header`.
+    /// The account of a run of `plan` whose log begins with `header`.
     pub fn new(plan: &Plan, header: &Header) -> Account {
         let name = |flow: &FlowHead| {
             let (stream, target) = (usize::from(flow.stream), usize::from(flow.target));
@@ -45,7 +45,7 @@ impl Account {
         Account { intervals: 0, written, settling, phase_end: None, flows, lagged: None }
     }
 
-    /// Takes an interval in; gives the event that follows it, if a warm-up that waits is decided by it.
+    /// Takes an interval; returns the event that follows it, if it decides a warm-up that waits.
     pub fn interval(&mut self, interval: &Interval) -> Option<Event> {
         let sum = |of: fn(&FlowInterval) -> u64| interval.flows.iter().map(of).sum::<u64>();
         self.intervals += 1;
@@ -57,7 +57,7 @@ impl Account {
         Some(event)
     }
 
-    /// Takes an event in.
+    /// Takes an event.
     pub fn event(&mut self, event: &Event) {
         if event.what == "lag-stop" && self.lagged.is_none() {
             let flow = event.details.get("flow").and_then(|flow| flow.parse::<usize>().ok());
@@ -70,7 +70,7 @@ impl Account {
         self.phase_end
     }
 
-    /// The closing line of a run that ended so.
+    /// The closing line of a run that ended this way.
     pub fn close(&self, ending: &Ending) -> Close {
         let why = ending.why.as_deref();
         let text = match ending.reason {
@@ -94,7 +94,7 @@ impl Account {
         }
     }
 
-    /// Who fell behind, and with what.
+    /// Which flow fell behind, and who caused it.
     fn behind(&self, who: &str) -> String {
         let what = self.lagged.as_deref().unwrap_or("the load");
         format!("{who} did not keep up with {what} within the time that the workload allows (max_lag)")

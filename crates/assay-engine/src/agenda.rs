@@ -1,4 +1,4 @@
-//! What is to be issued and when: the sources, the moment at which each is next due, and the flows of their requests.
+//! What must be issued and when: the sources, the time when each is next due, and the flows of their requests.
 
 use crate::queue::Lane;
 use crate::source::Source;
@@ -10,32 +10,32 @@ pub(crate) struct Flow {
     pub target: u16,
     /// Index of the source of its requests.
     pub source: usize,
-    /// Index of the slots that they take.
+    /// Index of the lane whose slots they take.
     pub lane: usize,
-    /// Handed over and not back.
+    /// Issued and not completed.
     pub in_flight: u64,
-    /// Of those, the ones beyond the stuck limit.
+    /// Those of them that are in flight for longer than the stuck limit.
     pub stuck: u64,
 }
 
-/// A flow that is behind by less than this when the schedule ends has no backlog: a generator may be that late, as the judge has it
-/// too (rule 3 of decision 0005).
+/// A flow that is behind by less than this when the schedule ends counts as having no backlog: a generator may be that
+/// late. The judge uses the same limit (rule 3 of decision 0005).
 const LAST_MOMENT: Span = Span::from_ms(50);
 
-/// A source, and the slots that its requests take.
+/// A source, and the lane whose slots its requests take.
 #[derive(Debug)]
 struct Group<S> {
     source: S,
     lane: usize,
 }
 
-/// Of a request that came back.
+/// Facts about a request that completed.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Back {
     pub lane: usize,
-    /// It was of a schedule.
+    /// It belongs to a schedule.
     pub open_loop: bool,
-    /// It had a moment at which it was wanted.
+    /// It had an intended time of its own.
     pub has_moment: bool,
 }
 
@@ -43,21 +43,22 @@ pub(crate) struct Back {
 #[derive(Debug)]
 pub(crate) struct Agenda<S> {
     groups: Vec<Group<S>>,
-    /// When each source is next due: a vector of its own, because it is searched for each operation.
+    /// When each source is next due: a separate vector, because it is searched for each operation.
     due: Vec<Instant>,
     pub flows: Vec<Flow>,
     /// The flows of each target.
     together: Vec<Vec<usize>>,
-    /// The first source that comes after all others; they are the last.
+    /// The index of the first source that comes after all others; such sources are at the end.
     after: usize,
-    /// Nothing intended at or after this is issued.
+    /// No request with an intended time at or after this is issued.
     pub end: Instant,
     /// Every source follows a schedule.
     pub open_loop: bool,
 }
 
 impl<S: Source> Agenda<S> {
-    /// `sources` up to `end`, those from `after` on when all others are over. `flows` names of each flow its source.
+    /// `sources` up to `end`; those from index `after` on begin when all others are over. `flows` names the source of
+    /// each flow.
     pub(crate) fn new(sources: Vec<S>, flows: Vec<Flow>, after: usize, end: Instant) -> Agenda<S> {
         let group = |(at, source)| {
             let mut own = flows.iter().filter(|flow| flow.source == at);
@@ -76,12 +77,12 @@ impl<S: Source> Agenda<S> {
         agenda
     }
 
-    /// Whether some source has moments at which its requests are wanted, so that they may be late.
+    /// Whether some source has intended times for its requests, so that they may be late.
     pub(crate) fn has_moments(&self) -> bool {
         (0..self.len()).any(|source| self.has_moment(source))
     }
 
-    /// Whether what a source wants has a moment of its own; otherwise it wants it when it is issued.
+    /// Whether a source's next request has an intended time of its own; otherwise it is intended when it is issued.
     #[inline(always)]
     pub(crate) fn has_moment(&self, source: usize) -> bool {
         let source = &self.groups[source].source;
@@ -93,13 +94,13 @@ impl<S: Source> Agenda<S> {
         self.groups[source].source.is_open_loop()
     }
 
-    /// The source, to take a request from it; [`Agenda::look`] follows.
+    /// The source, to take a request from it; [`Agenda::look`] must be called afterwards.
     #[inline(always)]
     pub(crate) fn source(&mut self, source: usize) -> &mut S {
         &mut self.groups[source].source
     }
 
-    /// Sees when a source is next due.
+    /// Updates when a source is next due.
     #[inline(always)]
     pub(crate) fn look(&mut self, source: usize) {
         let end = if source < self.after { self.end } else { Instant::FAR };
@@ -107,7 +108,7 @@ impl<S: Source> Agenda<S> {
         self.due[source] = if due < end { due } else { Instant::FAR };
     }
 
-    /// A request of a source's flow came back at `completed`; the source `goes_on` if the run does.
+    /// A request of a source's flow completed at `completed`; the source `goes_on` if the run does.
     #[inline(always)]
     pub(crate) fn back(&mut self, source: usize, flow: usize, completed: Instant, goes_on: bool) -> Back {
         self.flows[flow].in_flight -= 1;
@@ -124,7 +125,7 @@ impl<S: Source> Agenda<S> {
         Back { lane: *lane, open_loop: false, has_moment: !it.pause().is_zero() }
     }
 
-    /// A source is to be asked again at `at`, [`Instant::FAR`]: never.
+    /// The source must be asked again at `at`; with [`Instant::FAR`] never.
     pub(crate) fn put_off(&mut self, source: usize, at: Instant) {
         self.due[source] = at;
     }
@@ -141,7 +142,7 @@ impl<S: Source> Agenda<S> {
         earliest
     }
 
-    /// The source that is due first. Without a branch: which of them it is cannot be foreseen.
+    /// The source that is due first. Computed without a branch, because which one it is is unpredictable.
     #[inline]
     pub(crate) fn soonest(&self) -> (usize, Instant) {
         let mut soonest = (0, Instant::FAR);
@@ -178,14 +179,15 @@ impl<S: Source> Agenda<S> {
         self.flows.iter().position(|flow| flow.source == source).expect("a source has a flow")
     }
 
-    /// Nothing more is issued.
+    /// Stops issuing.
     pub(crate) fn stop(&mut self, now: Instant) {
         self.end = self.end.min(now);
         self.due.fill(Instant::FAR);
     }
 
-    /// The schedule is over. A backlog is not issued: the load ends at its end, and what was not delivered stays so. What was due in
-    /// the last moment is none, and goes out. Closed loops issue nothing more.
+    /// The schedule is over. A backlog is not issued: the load ends at its planned end, and operations not delivered by
+    /// then stay undelivered. Operations that became due in the last moment do not count as a backlog and are issued.
+    /// Closed loops issue nothing more.
     pub(crate) fn ends(&mut self) {
         let moment = Instant::from_ns(self.end.as_ns().saturating_sub(LAST_MOMENT.as_ns()));
         for (due, Group { source, .. }) in self.due.iter_mut().zip(&self.groups) {
@@ -195,7 +197,7 @@ impl<S: Source> Agenda<S> {
         }
     }
 
-    /// The schedule ends at another time.
+    /// Moves the end of the schedule.
     pub(crate) fn end_at(&mut self, end: Instant) {
         self.end = end;
         for source in 0..self.groups.len() {
@@ -210,7 +212,7 @@ impl<S: Source> Agenda<S> {
         self.after < self.groups.len()
     }
 
-    /// Begins what comes after the schedule.
+    /// Begins the sources that come after the schedule.
     pub(crate) fn go_on(&mut self, now: Instant) {
         for source in self.after..self.groups.len() {
             self.due[source] = self.groups[source].source.begin(now);
@@ -229,12 +231,12 @@ impl<S: Source> Agenda<S> {
         in_flight == 0 && self.together[usize::from(target)].iter().all(|flow| self.flows[*flow].in_flight == 0)
     }
 
-    /// In flight of all flows.
+    /// Number of requests in flight over all flows.
     pub(crate) fn in_flight(&self) -> u64 {
         self.flows.iter().map(|flow| flow.in_flight).sum()
     }
 
-    /// See [`Source::count_until`], for the schedule's part of the time before `end`.
+    /// See [`Source::count_until`]; counts the schedule's part of the time before `end`.
     pub(crate) fn count_until(&mut self, end: Instant, mut count: impl FnMut(usize, u64, u64)) {
         let end = end.min(self.end);
         self.groups.iter_mut().for_each(|group| group.source.count_until(end, &mut count));

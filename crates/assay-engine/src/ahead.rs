@@ -1,15 +1,17 @@
-//! Issuing ahead: on a device in virtual time that is sure, completions need not be looked at before the next request is issued.
+//! Issuing ahead: on a device in virtual time whose completions are certain, these need not be looked at before the
+//! next request is issued.
 
 use crate::payload::Payload;
 use crate::source::{Next, Source};
 use crate::worker::Worker;
 use assay_base::{Code, Completion, Device, Foretelling, Instant, Request};
 
-/// Requests issued ahead in one step at most: between two it is asked whether the run is to end.
+/// Upper bound on the requests issued ahead in one step: between two steps the shell checks whether the run must end.
 const AHEAD: u32 = 1 << 18;
 
 impl<D: Device, S: Source<Request = D::Request>, P: Payload<D>> Worker<D, S, P> {
-    /// Whether issuing may go on before completions are looked at. Not while frames wait to be taken: who takes them may end
+    /// Whether issuing may continue before completions are looked at. Not while frames wait to be taken, because their
+    /// receiver may end the run or the phase at this moment, and not while requests wait.
     /// the run or the phase at this moment. Nor while requests wait.
     #[inline]
     pub(crate) fn may_run_ahead(&self, now: Instant) -> bool {
@@ -21,10 +23,11 @@ impl<D: Device, S: Source<Request = D::Request>, P: Payload<D>> Worker<D, S, P> 
 }
 
 impl<D: Foretelling, S: Source<Request = D::Request>, P: Payload<D>> Worker<D, S, P> {
-    /// The same worker, which issues ahead where its device is sure, nothing is verified, and every source follows a schedule.
+    /// The same worker, but issuing ahead where its device is sure, nothing is verified, and every source follows a
+    /// schedule.
     #[must_use]
     pub fn foretelling(mut self) -> Self {
-        // What is counted early has completed when draining gives up: it completes within the interval.
+        // What is counted early has completed before draining is given up: it completes within the interval.
         let waits = self.max_lag.is_zero() || self.limits.drain >= self.book.timeline.interval();
         if self.device.is_sure() && !self.payload.verifies() && waits && self.agenda.open_loop {
             self.ahead.how = Some(Self::issue_ahead);
@@ -33,16 +36,16 @@ impl<D: Foretelling, S: Source<Request = D::Request>, P: Payload<D>> Worker<D, S
         self
     }
 
-    /// Issues what is due from `now` on, each request in its time, up to the end of the interval at most, not too many at once,
-    /// and while there are slots. What completes within the interval is counted at once; the rest is found later, and carries its own time.
-    /// Returns when to go on.
+    /// Issues what is due from `now` on, each request at its time, at most up to the end of the interval, not too many
+    /// at once, and only while there are slots. What completes within the interval is counted at once; the rest is
+    /// found later, with its own time. Returns when to continue.
     #[inline(never)]
     fn issue_ahead(&mut self, now: Instant) -> Instant {
         self.ahead.reached = now;
         for left in (0..AHEAD).rev() {
             let (source, due) = self.agenda.soonest();
             if due >= self.book.boundary {
-                // All of it has completed by then.
+                // All of these requests have completed by then.
                 self.queue.lanes.iter_mut().for_each(|lane| lane.early.clear());
                 return due;
             }
@@ -84,7 +87,7 @@ impl<D: Foretelling, S: Source<Request = D::Request>, P: Payload<D>> Worker<D, S
         }
     }
 
-    /// Gives a slot to a request that is not over within the interval.
+    /// Gives a slot to a request that does not complete within the interval.
     #[cold]
     fn carry_on(
         &mut self,
@@ -102,7 +105,8 @@ impl<D: Foretelling, S: Source<Request = D::Request>, P: Payload<D>> Worker<D, S
         }
     }
 
-    /// Gives slots to what was counted early and is still in flight: from here on it counts who is in flight when.
+    /// Gives slots to requests that were counted early and are still in flight: from here on it matters how many are in
+    /// flight.
     #[cold]
     fn settle_early(&mut self) {
         let now = self.ahead.reached;

@@ -1,11 +1,12 @@
-//! Whose lag it is: the time an operation waited while the queue was full, or while a submit blocked, is the device's; the rest
-//! of `issued − intended` is the generator's own. `docs/decisions/0005-whose-lag.md` has the reasons.
+//! Who caused a lag: the time for which an operation waited while the queue was full, or while a submit blocked, is the
+//! device's; the rest of `issued − intended` is the generator's own. `docs/decisions/0005-whose-lag.md` has the
+//! reasons.
 
 use assay_base::{Completion, Instant, Span};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// A stretch in which operations were held back.
+/// A period in which operations were held back.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Stretch {
     pub from: Instant,
@@ -13,19 +14,19 @@ pub(crate) struct Stretch {
 }
 
 impl Stretch {
-    /// None yet, in a run that begins at `start`.
+    /// An empty one, for a run that begins at `start`.
     pub(crate) fn none(start: Instant) -> Stretch {
         Stretch { from: start, until: start }
     }
 
-    /// The part of it that one that was due at `due` waited through.
+    /// The part of it during which an operation that was due at `due` waited.
     #[inline]
     pub(crate) fn behind(&self, due: Instant) -> Span {
         self.until.since(self.from.max(due))
     }
 
-    /// Where a stretch that begins `now` begins when one that was due at `due` begins it: if that waited through this stretch
-    /// too, both are one, without what lay between them.
+    /// The beginning of a period that an operation due at `due` begins `now`: if the operation also waited during this
+    /// period, the two are joined, without the time between them.
     #[inline]
     pub(crate) fn going_on(&self, due: Instant, now: Instant) -> Instant {
         if due < self.until { self.from + now.since(self.until) } else { now }
@@ -35,26 +36,26 @@ impl Stretch {
 /// When the queue of one target was full.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Full {
-    /// When all slots were taken last; while they are, its end is not known.
+    /// When all slots were last taken; while they are, its end is not known.
     stretch: Stretch,
-    /// When the worker found that they no longer were, and when the last that it found then had completed.
+    /// When the worker found that they no longer were, and when the last operation that it found then had completed.
     seen: Instant,
     busy_until: Instant,
 }
 
 impl Full {
-    /// It never was, in a run that begins at `start`.
+    /// A queue that was never full, for a run that begins at `start`.
     pub(crate) fn new(start: Instant) -> Full {
         Full { stretch: Stretch::none(start), seen: start, busy_until: start }
     }
 
-    /// For how long one that was due at `due` waited for a slot.
+    /// How long an operation due at `due` waited for a slot.
     #[inline]
     pub(crate) fn behind(&self, due: Instant) -> Span {
         self.stretch.behind(due)
     }
 
-    /// The last slot was taken `now` by one that was due at `due`.
+    /// The last slot was taken `now` by an operation due at `due`.
     #[inline]
     pub(crate) fn begins(&mut self, now: Instant, due: Instant, blocked: &Stretch) {
         self.stretch.from = self.stretch.going_on(due, now).min(blocked.going_on(due, now));
@@ -65,8 +66,8 @@ impl Full {
         self.stretch.until = now;
     }
 
-    /// One of the slots was found free `now`, when its operation had completed at `completed`: the first of a queue that was
-    /// full, or the last of all. True when it was one of those that were found together in a full queue.
+    /// One of the slots was found free `now`; its operation had completed at `completed`. It is the first free slot of
+    /// a full queue, or the last one of all. True when it is one of several that were found together in a full queue.
     #[inline(always)]
     pub(crate) fn freed(&mut self, now: Instant, completed: Instant, was_full: bool, all_free: bool) -> bool {
         if was_full {
@@ -74,69 +75,70 @@ impl Full {
         }
         if self.seen == now {
             self.busy_until = self.busy_until.max(completed.min(now));
-            // Of several that are found together, where they are all there were, the last tells how long the device was busy:
-            // that the worker came to look later is its own affair. Otherwise the device had enough to do.
+            // If all operations in flight are found complete together, the last completion shows how long the device
+            // was busy: the generator caused the time until it looked. Otherwise the device still had work.
             self.stretch.until = if all_free { self.busy_until } else { now };
         }
         self.seen == now
     }
 }
 
-/// What held the whole worker back.
+/// What delayed the whole worker.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct HeldBack {
-    /// The latest stretch in which handing over blocked.
+    /// The latest period in which a hand-over blocked.
     pub blocked: Stretch,
-    /// The latest stretch in which no thread of the program ran.
+    /// The latest period in which no thread of the program ran.
     pub stopped: Stretch,
 }
 
 impl HeldBack {
-    /// Nothing yet, in a run that begins at `start`.
+    /// No delay yet, for a run that begins at `start`.
     pub(crate) fn new(start: Instant) -> HeldBack {
         HeldBack { blocked: Stretch::none(start), stopped: Stretch::none(start) }
     }
 
-    /// Issue time if the device had never blocked, of an operation that was due at `due` and is issued `now`. `full` says
-    /// when the queue was full. Before the queue was full or submitting blocked, the operation waited for the generator. Where
-    /// the queue became full only because the generator was late, the operation waited for both, and only the device's part
-    /// of that wait counts as the device's.
+    /// The time at which an operation due at `due` and issued `now` would have been issued if the device had never
+    /// blocked. `full` says when the queue was full. Before the queue was full or submitting blocked, the operation
+    /// waited for the generator. Where the queue became full only because the generator was late, the operation waited
+    /// for both, and only the device's part of that wait counts as the device's.
     #[inline]
     pub(crate) fn but_for_the_device(&self, full: &Full, now: Instant, due: Instant) -> Instant {
         let held = full.behind(due).max(self.blocked.behind(due));
-        // So early that at least a stop remains as own lag.
+        // Early enough that at least the time in which the program was stopped remains as own lag.
         due + held.min(now.since(due).saturating_sub(self.stopped.behind(due)))
     }
 
-    /// The generator's own part of the lag of an operation that was intended for `intended`, submitted in the step at
+    /// The generator's own part of the lag of an operation that was intended at `intended`, submitted in the step at
     /// `submitted` and issued at `issued`; `held` is its issue time if the device had never blocked.
     #[inline(always)]
     pub(crate) fn own(&self, intended: Instant, held: Instant, submitted: Instant, issued: Instant) -> Span {
-        // One before it in the same step may have blocked.
+        // An earlier operation of the same step may have blocked.
         let behind = Stretch { until: self.blocked.until.min(issued), ..self.blocked }.behind(submitted);
         issued.since(intended.max(held + behind)).min(issued.since(intended))
     }
 }
 
-/// A worker with something in flight looks for completions at least so often. What ends a wait in time cannot be told from a
-/// thread that is woken late; so a wait is never longer than what may stay untold.
+/// A worker with operations in flight looks for completions at least this often. A wait that ends in time looks the
+/// same as a thread that is woken late; so a wait is never longer than the time that need not be noticed.
 pub(crate) const LOOK: Span = Span::from_ms(1);
-/// Completions that may have waited to be found for this long and longer are counted as overslept. Less is what every
-/// program that waits on this machine has, and what a worker needs to go through a full queue.
+/// Completions that may have waited this long or longer to be found count as overslept. Every program that waits on
+/// this machine has shorter delays, and a worker needs such times to go through a full queue.
 pub(crate) const OVERSLEPT: Span = Span::from_ms(1);
 
 /// When the worker looked for completions, and when it should have.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Watch {
-    /// Up to here each completion was found when it came, or would have been.
+    /// Until this time, each completion was found when it occurred, or would have been.
     watched: Instant,
-    /// Begin of the step, and the longest time from one to the end of its hand-over, since nothing was in flight.
+    /// The beginning of the step, and the longest time from a step's beginning to the end of its hand-over since
+    /// nothing was in flight.
     stepped: Instant,
     handed: Span,
 }
 
 impl Watch {
-    /// In a run that begins at `start`.
+    /// The state for a run that begins at `start`.
     pub(crate) fn new(start: Instant) -> Watch {
         Watch { watched: start, stepped: start, handed: Span::ZERO }
     }
@@ -150,37 +152,38 @@ impl Watch {
         }
     }
 
-    /// What the step issued is about to be handed over.
+    /// The operations issued in this step are about to be handed over.
     #[inline]
     pub(crate) fn hands_over(&mut self, now: Instant) {
         self.handed = self.handed.max(now.since(self.stepped));
     }
 
-    /// How long after its step's begin an operation was handed over, of those in flight at most, that one that was `submitted` and
+    /// Upper bound on the time between the beginning of a step and the hand-over, for all operations in flight
+    /// including one `submitted` and `issued` at these times.
     /// `issued` then included.
     #[inline(always)]
     pub(crate) fn handed(&self, issued: Instant, submitted: Instant) -> Span {
         self.handed.max(issued.since(submitted))
     }
 
-    /// Completions are looked for until `until`, whatever happens.
+    /// The worker looks for completions until `until`, whatever happens.
     #[inline]
     pub(crate) fn until(&mut self, until: Instant) {
         self.watched = until;
     }
 
-    /// Nobody looked from `from` on.
+    /// Nobody looked for completions after `from`.
     pub(crate) fn not_since(&mut self, from: Instant) {
         self.watched = self.watched.min(from);
     }
 
-    /// How long a completion may have waited to be found: one that is stamped `when_found`, or by whoever carried it out, who
-    /// stood still with the whole program at most.
+    /// How long a completion may have waited to be found. It is stamped either `when_found`, or by the thread that
+    /// carried it out; the latter can be late only while the whole program stood still.
     #[inline(always)]
     pub(crate) fn slack(&self, completion: &Completion, when_found: bool, held: &HeldBack) -> Span {
         let Completion { accepted, completed, .. } = *completion;
         if when_found {
-            // A hand-over that blocked is the device's.
+            // Time in a hand-over that blocked is the device's.
             let blocked = Stretch { until: held.blocked.until.min(completed), ..held.blocked };
             let from = self.watched.max(accepted);
             completed.since(from).saturating_sub(blocked.behind(from))
@@ -192,39 +195,40 @@ impl Watch {
     }
 }
 
-/// How much later than a punctual generator's the operations on one target arrive there, and how long it rests for that.
+/// How much later than with a punctual generator the operations on one target arrive there, and how long the target
+/// rests because of it.
 ///
-/// `docs/decisions/0028-late-generator.md` has the proof that no response is longer by more.
+/// `docs/decisions/0028-late-generator.md` has the proof that no response becomes longer by more than this.
 #[derive(Clone, Debug)]
 pub(crate) struct Shift {
-    /// The largest since the target had nothing in flight, and before that since [`Shift::peak`] was asked for.
+    /// The largest shift since the target last had nothing in flight (`worst`), and since it was last read (`peak`).
     worst: Span,
     peak: Span,
-    /// The same up to `began`; what waited for a slot inherits it from the operation that had the slot.
+    /// The same up to `began`; an operation that waited for a slot inherits it from the operation that had the slot.
     before: Span,
     began: Instant,
     inherited: Span,
     /// Since when the target may have been empty.
     empty_from: Instant,
-    /// When the schedule last wanted something.
+    /// The latest intended time of the schedule.
     last_due: Instant,
-    /// Its completions were found too late in the step at this moment.
+    /// The step in which its completions were found too late.
     overslept: Instant,
 }
 
-/// What a target was given by being served late.
+/// The rest that a target got because operations were issued late.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Rest {
     /// How long it was empty.
     pub empty: Span,
-    /// Of that, with an operation due.
+    /// The part of that with an operation due.
     pub given: Span,
-    /// Between that operation and the one before it, as the schedule has it.
+    /// The schedule's time between that operation and the one before it.
     pub gap: Span,
 }
 
 impl Shift {
-    /// In a run that begins at `start`.
+    /// The state for a run that begins at `start`.
     pub(crate) fn new(start: Instant) -> Shift {
         Shift {
             worst: Span::ZERO,
@@ -238,8 +242,8 @@ impl Shift {
         }
     }
 
-    /// The target has nothing in flight, of other workers the largest shift is `peers`, and an operation is issued `now`: all
-    /// begins anew, unless it `waited` for a slot.
+    /// The target has nothing in flight, the largest shift of other workers is `peers`, and an operation is issued
+    /// `now`: counting begins anew, unless the operation `waited` for a slot.
     #[inline]
     pub(crate) fn begins(&mut self, now: Instant, waited: bool, peers: Span) {
         self.peak = self.peak.max(self.worst);
@@ -251,7 +255,7 @@ impl Shift {
         }
     }
 
-    /// The rest that a target was given in which nothing is in flight, when an operation that was due at `due` is issued `now`.
+    /// The rest of a target that has nothing in flight, when an operation due at `due` is issued `now`.
     #[inline]
     pub(crate) fn rest(&self, now: Instant, due: Instant) -> Option<Rest> {
         let given = now.since(due.max(self.empty_from));
@@ -259,8 +263,8 @@ impl Shift {
         (!given.is_zero()).then_some(Rest { empty, given, gap })
     }
 
-    /// An operation of a schedule is issued that was due at `due`, by `own` later than it could have been, after it `waited` for
-    /// a slot. Returns its shift.
+    /// An operation of a schedule that was due at `due` is issued, `own` later than possible, after it `waited` for a
+    /// slot. Returns its shift.
     #[inline]
     pub(crate) fn issues(&mut self, due: Instant, own: Span, waited: bool) -> Span {
         self.last_due = due;
@@ -269,8 +273,8 @@ impl Shift {
         shift
     }
 
-    /// What an operation that was submitted at `submitted` leaves to those that wait for its slot, when its completion may have
-    /// waited `slack` to be looked at. `peers` as above.
+    /// What an operation that was submitted at `submitted` passes on to those that wait for its slot, when its
+    /// completion may have waited `slack` to be found. `peers` as above.
     #[cold]
     pub(crate) fn leaves(&mut self, now: Instant, submitted: Instant, slack: Span, peers: Span) {
         self.worst = self.worst.max(peers);
@@ -280,26 +284,27 @@ impl Shift {
         self.inherited = self.inherited.max(self.before + slack);
     }
 
-    /// The largest shift of what is in flight, or was together with it, `peers` as above.
+    /// The largest shift of the operations in flight, and of those that were in flight together with them; `peers` as
+    /// above.
     #[inline(always)]
     pub(crate) fn worst(&self, peers: Span) -> Span {
         self.worst.max(peers)
     }
 
-    /// The largest shift since this was last asked, while the largest of other workers is `peers`.
+    /// The largest shift since this was last called, while the largest of other workers is `peers`.
     pub(crate) fn take_peak(&mut self, peers: Span) -> Span {
         let worst = self.worst.max(peers);
         std::mem::replace(&mut self.peak, worst).max(worst)
     }
 
-    /// Nothing is in flight any more: the last has completed, `slack` before that at the earliest.
+    /// Nothing is in flight any more: the last operation completed at most `slack` before it was found.
     #[inline]
     pub(crate) fn ends(&mut self, completed: Instant, slack: Span) {
         self.empty_from = Instant::from_ns(completed.as_ns().saturating_sub(slack.as_ns()));
     }
 
-    /// A completion was found `now` that may have waited for `span`: what is to be counted of that, once for all that are found
-    /// together.
+    /// A completion found `now` may have waited for `span`: the part of that which must be counted, once for all
+    /// completions found together.
     #[inline]
     pub(crate) fn oversleeps(&mut self, now: Instant, span: Span) -> bool {
         let first = span >= OVERSLEPT && self.overslept != now;
@@ -310,25 +315,25 @@ impl Shift {
     }
 }
 
-/// What workers with the same targets must know of each other: of each target, how many of them have something in flight there,
-/// and the largest shift of any operation since none had.
+/// What workers with the same targets must know about each other: for each target, how many of them have operations in
+/// flight there, and the largest shift of any operation since none had.
 #[derive(Debug)]
 pub struct Peers(Box<[AtomicU64]>);
 
-/// One worker in the count of a [`Peers`] word; below it is the shift in nanoseconds, up to three days.
+/// One worker in the count of a [`Peers`] word; the bits below hold the shift in nanoseconds, up to three days.
 const ONE: u64 = 1 << 48;
 
 impl Peers {
-    /// Nothing is in flight on any of `targets` targets.
+    /// Nothing in flight on any of `targets` targets.
     pub fn new(targets: u16) -> Arc<Peers> {
         Arc::new(Peers((0..targets).map(|_| AtomicU64::new(0)).collect()))
     }
 
-    /// A worker begins to have something in flight; returns the largest shift of the others.
+    /// A worker begins to have operations in flight; returns the largest shift of the others.
     pub(crate) fn enter(&self, target: usize) -> Span {
         let enter = |word: u64| Some(if word < ONE { ONE } else { word + ONE });
         let before = self.0[target].fetch_update(Ordering::AcqRel, Ordering::Acquire, enter).unwrap_or(0);
-        // What is left of a shift when nobody is there is of no account.
+        // A shift left over from a time before everybody left does not count.
         if before / ONE == 0 { Span::ZERO } else { Span::from_ns(before % ONE) }
     }
 
@@ -337,7 +342,7 @@ impl Peers {
         self.0[target].fetch_sub(ONE, Ordering::AcqRel);
     }
 
-    /// An operation of a worker that has entered is shifted by so much.
+    /// An operation of a worker that has entered is shifted by `shift`.
     pub(crate) fn tell(&self, target: usize, shift: Span) {
         let told = |word: u64| {
             let shift = shift.as_ns().min(ONE - 1);
@@ -346,7 +351,7 @@ impl Peers {
         let _ = self.0[target].fetch_update(Ordering::AcqRel, Ordering::Acquire, told);
     }
 
-    /// The largest shift of any worker's.
+    /// The largest shift of any worker.
     #[inline]
     pub(crate) fn worst(&self, target: usize) -> Span {
         Span::from_ns(self.0[target].load(Ordering::Acquire) % ONE)
@@ -463,7 +468,7 @@ mod tests {
         let mut shift = Shift::new(at(0));
         shift.begins(at(10), false, us(0));
         shift.issues(at(0), us(10), false);
-        // Both were issued before the first generation began, and were found 4 µs late.
+        // Both were issued before the first generation began, and found 4 µs late.
         for submitted in [9, 9] {
             shift.leaves(at(100), at(submitted), us(4), us(0));
         }
@@ -512,7 +517,7 @@ mod tests {
         peers.leave(0);
         peers.tell(0, us(30));
         assert_eq!(peers.enter(0), us(30), "one of two is still there");
-        // A shift of days is as large as can be told, and makes no worker.
+        // A shift of days is limited to the largest that fits, and does not change the number of workers.
         peers.tell(0, Span::from_ns(ONE * 2));
         assert_eq!(peers.worst(0), Span::from_ns(ONE - 1));
         peers.leave(0);

@@ -14,28 +14,28 @@ use assay_model::content::Content;
 use assay_model::plan::{FOR_CONTENT, Generator, READ_BACK_DEPTH};
 use std::sync::Arc;
 
-/// Stretches of a target looked at in one step for something to read back.
+/// Upper bound on the places of a target that are searched in one step for something to read back.
 const LOOKED_AT: u64 = 1 << 16;
 
-/// One stream on one target, as one worker of several issues it.
+/// One stream on one target, as one of several workers issues it.
 #[derive(Debug)]
 pub struct Blocks {
     flow: usize,
     target: u16,
     generator: Generator,
-    /// Where it reads back what was written: what that is, and where the next of it was found.
+    /// For a read-back: the ledger of what was written, and where the next place was found.
     written: Option<Arc<Ledger>>,
     found: (u64, u32),
-    /// A closed loop's operations that may be issued now.
+    /// Number of operations that a closed loop may issue now.
     credits: u32,
-    /// When a closed loop may issue next.
+    /// When a closed loop may issue the next operation.
     ready: Instant,
-    /// Operations taken from the schedule.
+    /// Number of operations taken from the schedule.
     pulled: u64,
-    /// Operations of the schedule already counted as scheduled.
+    /// Number of operations of the schedule that were already counted as scheduled.
     counted: u64,
-    /// A copy of the schedule that ran ahead of the one operations are taken from, and the number it has reached: kept while
-    /// the flow is behind, so that each operation is counted once in the interval of its intended time.
+    /// A copy of the schedule that is ahead of the one operations are taken from, and the number it has reached: kept
+    /// while the flow is behind, so that each operation is counted once, in the interval of its intended time.
     ahead: Option<(Schedule, u64)>,
 }
 
@@ -56,7 +56,7 @@ impl Blocks {
         }
     }
 
-    /// Takes the next operation off the schedule.
+    /// Takes the next operation from the schedule.
     #[inline(always)]
     fn pull(&mut self) {
         match &mut self.generator.schedule {
@@ -74,7 +74,7 @@ impl Blocks {
                 self.found = found;
                 Next::Of(self.flow)
             }
-            // It goes on in the next step: what has come back is waiting.
+            // It continues in the next step: completions are waiting.
             Err(true) => Next::Later(now + Span::from_ns(1)),
             Err(false) => Next::Over,
         }
@@ -156,8 +156,7 @@ impl Source for Blocks {
 }
 
 impl<D: BlockDevice> Worker<D, Blocks, Data> {
-    /// A worker for its part of `plan` on `device`, which has [`Worker::slots`].
-    /// `None` when a rate does not fit.
+    /// A worker for its part of `plan` on `device`, which has [`Worker::slots`]. `None` when a rate does not fit.
     pub fn new(plan: &Plan, device: D, setup: Setup) -> Option<Self> {
         let Setup { part, bound, start, run, ref ledger, .. } = setup;
         let written = |stream: u16| plan.streams[usize::from(stream)].reads_back();
@@ -185,13 +184,13 @@ impl<D: BlockDevice> Worker<D, Blocks, Data> {
     }
 }
 
-/// In-flight bound of one target in the worker of `part`, of the streams without a lane of their own: its share of the plan's,
-/// at least 1.
+/// In-flight bound of one target in the worker of `part`, for the streams without a lane of their own: its share of the
+/// plan's bound, at least 1.
 pub fn bound(plan: &Plan, part: Part) -> u32 {
     share(plan.in_flight_bound, part)
 }
 
-/// Operations in flight at most on each target in the worker of `part`, of all streams.
+/// Upper bound on the operations in flight on each target in the worker of `part`, over all streams.
 pub fn slots(plan: &Plan, part: Part, bound: u32) -> u32 {
     bounds(plan, part, bound).iter().sum()
 }
@@ -228,7 +227,7 @@ mod tests {
                 while ahead.due() < second(s) {
                     ahead.pull();
                 }
-                // The other one takes 50 in each of the first ten seconds and catches up after that.
+                // The other worker takes 50 in each of the first ten seconds and catches up after that.
                 for _ in 0..if s <= 10 { 50 } else { 150 } {
                     if behind.due() < second(s) {
                         behind.pull();

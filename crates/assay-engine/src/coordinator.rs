@@ -1,8 +1,8 @@
-//! Who of several workers has reported what, and what follows from it: when a run may begin, which interval is whole, whom the
-//! end is asked of, when the run is over and how it ended.
+//! Which of several workers has reported what, and what follows from it: when a run may begin, which interval is
+//! complete, which workers must end, when the run is over and how it ended.
 //!
-//! It has no thread, channel, clock or file: a shell tells it what the workers report, carries out what it answers, and says
-//! when that was. A worker may be a thread or another host.
+//! It has no thread, channel, clock or file: a shell passes on the workers' reports with their times, and does what the
+//! coordinator answers. A worker may be a thread or another host.
 
 use crate::account::Ending;
 use crate::merge::{Merged, Merger};
@@ -14,11 +14,11 @@ use std::collections::BTreeMap;
 /// What a worker reports.
 #[derive(Debug)]
 pub enum Report {
-    /// It has its engine and waits for the beginning.
+    /// It has its engine and waits for the start.
     Ready,
     /// What it recorded in its next interval.
     Frame(Frame),
-    /// It is done: no frame of it follows.
+    /// It has finished: no more frames follow.
     Finished {
         /// How it ended.
         reason: CloseReason,
@@ -27,16 +27,16 @@ pub enum Report {
         /// When it ended.
         at: Instant,
     },
-    /// It ended by a mistake of ours, and cannot say what it did.
+    /// It ended because of a bug, and cannot say what it did.
     Died {
-        /// The words of the panic.
+        /// The panic message.
         words: String,
-        /// When that became known.
+        /// When this became known.
         at: Instant,
     },
 }
 
-/// How far a worker has come.
+/// The progress of a worker.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Standing {
     Preparing,
@@ -49,18 +49,18 @@ enum Standing {
 pub struct Coordinator {
     workers: Vec<Standing>,
     merger: Merger,
-    /// The first reason that is not the end of the plan.
+    /// The first reason other than the end of the plan.
     reason: CloseReason,
     totals: Totals,
     end: Instant,
-    /// The first death, in words.
+    /// The message of the first death.
     death: Option<String>,
-    /// What the end is asked for, of all that still run; the first reason stands.
+    /// Why the workers that still run must end; the first reason stays.
     stop: Option<CloseReason>,
 }
 
 impl Coordinator {
-    /// Of so many workers, none of which has reported yet.
+    /// A coordinator of this many workers, none of which has reported yet.
     pub fn new(workers: usize) -> Coordinator {
         Coordinator {
             workers: vec![Standing::Preparing; workers],
@@ -73,9 +73,9 @@ impl Coordinator {
         }
     }
 
-    /// Takes a report in; gives the event that the log must hold, if there is one.
+    /// Takes a report; returns the event for the log, if there is one.
     pub fn hear(&mut self, worker: usize, report: Report) -> Option<Event> {
-        // What is over says nothing any more.
+        // A worker that is over does not report any more.
         if self.workers[worker] == Standing::Over {
             return None;
         }
@@ -92,7 +92,8 @@ impl Coordinator {
         None
     }
 
-    /// It is not finished: what the others do without its part is not the load, and gives no whole interval.
+    /// The worker does not finish: what the others do without its part is not the planned load, and gives no complete
+    /// interval.
     fn died(&mut self, worker: usize, words: &str, at: Instant) -> Event {
         let text = format!("worker {worker} died, which is a bug in assay: {words}");
         self.over(worker, CloseReason::EngineFailed, at);
@@ -100,7 +101,7 @@ impl Coordinator {
         Event { at_ns: at.as_ns(), what: EventKind::EngineFailed, text, details: BTreeMap::new() }
     }
 
-    /// One worker alone is not the load: where it ends before the plan does, the others end with it.
+    /// A single worker is not the whole load: where it ends before the plan does, the others must end too.
     fn over(&mut self, worker: usize, reason: CloseReason, at: Instant) {
         self.workers[worker] = Standing::Over;
         self.end = self.end.max(at);
@@ -116,7 +117,7 @@ impl Coordinator {
         self.stop.get_or_insert(reason);
     }
 
-    /// The log cannot be kept: the load is for nothing.
+    /// The log cannot be written: continuing the load is useless.
     pub fn log_failed(&mut self) {
         self.ask(CloseReason::LogFailed);
     }
@@ -126,17 +127,17 @@ impl Coordinator {
         self.workers.iter().all(|worker| *worker == Standing::Running)
     }
 
-    /// The next whole interval, with the frames that go back to their workers.
+    /// The next complete interval, with the frames that go back to their workers.
     pub fn next_interval(&mut self) -> Option<Merged> {
         self.merger.pop()
     }
 
-    /// The end that is asked of the workers that still run.
+    /// The end that the running workers must be asked for.
     pub fn stop(&self) -> Option<CloseReason> {
         self.stop
     }
 
-    /// The words of the first death.
+    /// The message of the first death.
     pub fn death(&self) -> Option<&str> {
         self.death.as_deref()
     }
@@ -146,18 +147,18 @@ impl Coordinator {
         self.workers.iter().all(|worker| *worker == Standing::Over)
     }
 
-    /// Whether the plan ran to its end and every operation came back.
+    /// Whether the plan ran to its end and every operation completed.
     pub fn ended_well(&self) -> bool {
         self.is_over() && self.reason == CloseReason::Completed && self.totals.stuck == 0
     }
 
-    /// How the run ended. `why` is what is known of why somebody outside asked for the end.
+    /// How the run ended. `why` is the reason why somebody outside requested the end.
     pub fn ending(&self, why: Option<&str>) -> Ending {
         Ending {
             reason: self.reason,
             why: self.death().or(why).map(str::to_owned),
             at: self.end,
-            // Nobody knows what a worker did that died, nor what the others did after it.
+            // It is not known what a worker did that died, nor what the others did after that.
             totals: self.death.is_none().then_some(self.totals),
         }
     }
@@ -184,7 +185,7 @@ mod tests {
         Report::Died { words: "on purpose".into(), at: at(ms) }
     }
 
-    /// Two workers that are ready, and what the frame of an interval with `ok` operations is.
+    /// Two workers that are ready, and a function for the frame of an interval with `ok` operations.
     fn running() -> (Coordinator, impl FnMut(u64, u64) -> Report) {
         let mut coordinator = Coordinator::new(2);
         assert!(!coordinator.may_begin());

@@ -1,5 +1,5 @@
-//! The bytes of block I/O: filled before a write, held against what was written after a read, looked at for blocks that were never
-//! written.
+//! The data of block I/O: filled before a write, compared after a read with what was written, and checked for blocks
+//! that were never written.
 
 use crate::look::{self, Looks};
 use crate::payload::{At, Fate, Particulars, Payload};
@@ -11,13 +11,13 @@ use assay_record::{FlowCounters, PARTS};
 /// The data of one flow.
 #[derive(Debug)]
 struct Flow {
-    /// What fills its writes; `None` for reads.
+    /// Fills its writes; `None` for reads.
     content: Option<Content>,
-    /// Which of its reads are looked at.
+    /// Which of its reads are checked.
     looks: Looks,
 }
 
-/// One worker's part.
+/// The part of one worker.
 #[derive(Debug)]
 pub struct Data {
     flows: Vec<Flow>,
@@ -82,14 +82,14 @@ impl<D: BlockDevice> Payload<D> for Data {
         self.damages.drain(..).map(particulars).collect()
     }
 
-    /// A write that did not succeed may have left anything.
+    /// A write that did not succeed may have left any data.
     fn failed(&mut self, flow: usize, op: &Op) {
         if let Some(verifier) = self.verifier.as_ref().filter(|_| self.flows[flow].content.is_some()) {
             verifier.written(op.target, op.offset, op.len, false);
         }
     }
 
-    /// From its last whole block on: direct I/O begins at whole blocks only.
+    /// From its last whole block on: direct I/O must begin at a whole block.
     fn rest(&mut self, device: &mut D, ticket: Ticket, op: &Op, moved: u32) -> Option<Op> {
         let whole = moved - moved % device.geometry(op.target).block.max(1);
         if op.direction == Direction::Write {
@@ -119,7 +119,7 @@ impl<D: BlockDevice> Payload<D> for Data {
     }
 }
 
-/// Holds what came back in full against what was written. `op` comes with whether it writes.
+/// Compares a full completion with what was written. `op` comes with whether it is a write.
 fn held_against(
     verifier: &Verifier,
     device: &mut impl BlockDevice,
@@ -145,7 +145,7 @@ fn held_against(
     Fate::Sound
 }
 
-/// Looks at what a read has brought: is it a block that was never written?
+/// Checks the data of a read: is it a block that was never written?
 fn sample(device: &mut impl BlockDevice, ticket: Ticket, op: &Op, cell: &mut FlowCounters) {
     let Some(seen) = look::seen(op.offset, op.len, device.buffer(ticket)) else { return };
     cell.sampled += 1;

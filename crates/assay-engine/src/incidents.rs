@@ -1,4 +1,4 @@
-//! What went wrong: events for the log, as long as there are not too many of them, and failures in a row.
+//! What went wrong: events for the log, up to a limit, and consecutive failures.
 
 use crate::payload::Particulars;
 use crate::rules::Limits;
@@ -7,7 +7,7 @@ use assay_record::{Event, EventKind};
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
-/// A request that something happened to.
+/// A request that an event is about.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct About<R> {
     pub flow: u16,
@@ -20,9 +20,9 @@ pub(crate) struct About<R> {
 pub(crate) struct Incidents {
     events: Vec<Event>,
     limits: Limits,
-    /// Events written for single failures.
+    /// Number of events written for single failures.
     told: u32,
-    /// How many requests of each target failed in a row.
+    /// Number of consecutive failures on each target.
     failures: Vec<u32>,
 }
 
@@ -37,7 +37,7 @@ impl Incidents {
         self.failures[usize::from(target)] = 0;
     }
 
-    /// One failed: how many in a row when that is too many, and only the first time.
+    /// A request failed: returns the number of consecutive failures when it reaches the limit, and only then.
     pub(crate) fn failed(&mut self, target: u16) -> Option<u32> {
         let failures = &mut self.failures[usize::from(target)];
         *failures = failures.saturating_add(1);
@@ -49,8 +49,8 @@ impl Incidents {
         self.events.push(Event { at_ns: now.as_ns(), what, text, details });
     }
 
-    /// Writes an event about one request, unless there are too many of them; that a target is lost is always written. `code` comes with
-    /// the name that its device gives it.
+    /// Writes an event about one request, up to the limit; the event that a target is lost is always written. `code`
+    /// comes with the name that its device gives it.
     pub(crate) fn tell<R: Request>(
         &mut self,
         now: Instant,
@@ -72,7 +72,7 @@ impl Incidents {
         self.say(now, what, text, details);
     }
 
-    /// Writes an event about damaged data, unless there are too many.
+    /// Writes an event about damaged data, up to the limit.
     pub(crate) fn damage(
         &mut self,
         now: Instant,
@@ -96,7 +96,7 @@ impl Incidents {
         self.events.is_empty()
     }
 
-    /// What happened since the last call.
+    /// Events since the last call.
     pub(crate) fn take(&mut self) -> std::vec::Drain<'_, Event> {
         self.events.drain(..)
     }

@@ -1,4 +1,5 @@
-//! How requests are issued: what is due goes out while there is a slot for it, and the run ends when too much is late.
+//! How requests are issued: due requests are issued while there are free slots, and the run ends when its schedule is
+//! too far behind.
 
 use crate::lateness::Arrival;
 use crate::payload::{At, Payload};
@@ -9,7 +10,7 @@ use assay_record::{CloseReason, EventKind};
 use std::collections::BTreeMap;
 
 impl<D: Device, S: Source<Request = D::Request>, P: Payload<D>> Worker<D, S, P> {
-    /// Issues what is due at `now` and returns when the next request is due that has a slot.
+    /// Issues what is due at `now` and returns when the next request that has a slot is due.
     pub(crate) fn issue(&mut self, now: Instant) -> Instant {
         loop {
             let (source, due) = self.agenda.earliest(&self.queue.lanes);
@@ -40,7 +41,7 @@ impl<D: Device, S: Source<Request = D::Request>, P: Payload<D>> Worker<D, S, P> 
         true
     }
 
-    /// The lag rule for those that have no slot: where none comes free, nothing else asks for them.
+    /// The lag rule for requests without a slot: where no slot becomes free, nothing else checks them.
     #[cold]
     pub(crate) fn look_at_full_lanes(&mut self, now: Instant) {
         if !self.stage.is_scheduled() {
@@ -62,7 +63,7 @@ impl<D: Device, S: Source<Request = D::Request>, P: Payload<D>> Worker<D, S, P> 
     fn lag_stop(&mut self, now: Instant, due: Instant, source: usize) {
         let index = self.agenda.first_of(source);
         let flow = self.agenda.flows[index];
-        // Not only its own: those before it were late too.
+        // Not only its own delay: the operations before it were late too.
         let shift = self.lateness.worst(usize::from(flow.target));
         let held = self.lateness.held_back.but_for_the_device(&self.queue.lanes[flow.lane].full, now, due);
         let own = now.since(due.max(held)).max(shift);
@@ -80,14 +81,15 @@ impl<D: Device, S: Source<Request = D::Request>, P: Payload<D>> Worker<D, S, P> 
         self.stop(now, reason);
     }
 
-    /// Issues a request. Not within `step`, where both would have too few registers (15 % on the null device).
+    /// Issues a request. Kept out of `step`, because together both would have too few registers (15 % on the null
+    /// device).
     #[inline(never)]
     fn submit(&mut self, now: Instant, of: (usize, usize), due: Instant, request: D::Request) {
         let ticket = self.take_slot(now, of, due, request);
         self.device.submit(now, ticket, &request);
     }
 
-    /// Makes a slot ready for a request of a source's flow and counts it as issued.
+    /// Prepares a slot for a request of a source's flow and counts it as issued.
     #[inline(always)]
     pub(crate) fn take_slot(
         &mut self,
@@ -111,7 +113,7 @@ impl<D: Device, S: Source<Request = D::Request>, P: Payload<D>> Worker<D, S, P> 
         } else if self.agenda.open_loop {
             self.lateness.held_back.but_for_the_device(full, now, due)
         } else {
-            // A closed loop wants its request when it issues it: the device did not hold it back.
+            // The request of a closed loop is intended when it is issued: the device did not delay it.
             due
         };
         self.agenda.look(source);

@@ -1,5 +1,5 @@
-//! How late the generator is, and what of that the device did: what a worker knows of both, fed with every arrival and every
-//! completion. The machines are in [`crate::blame`].
+//! How late the generator is, and which part of that the device caused: what a worker knows about both, updated by
+//! every arrival and every completion. The state machines are in [`crate::blame`].
 
 use crate::blame::{Full, HeldBack, Peers, Shift, Watch};
 use assay_base::{Completion, Instant, Span};
@@ -15,12 +15,12 @@ pub(crate) struct Lateness {
     shifts: Vec<Shift>,
     /// The other workers on the same targets.
     pub peers: Option<Arc<Peers>>,
-    /// Which share of each schedule is this worker's: one in so many.
+    /// This worker's share of each schedule: one request in this many.
     of: u64,
-    /// Something follows a schedule, or is found later than it is done: how late the generator is must be known. Where all are
-    /// closed loops on a device that tells the time, only whether it overslept.
+    /// Some source follows a schedule, or completions are found later than they occur: then the generator's lateness
+    /// must be known. Where all sources are closed loops on a device that reports times, only oversleeping matters.
     pub may_be_late: bool,
-    /// That, or the program stood still once: each completion is looked at closely.
+    /// The same, or the program stood still at least once: each completion is examined closely.
     pub looks_close: bool,
     /// Completions are stamped when they are found.
     when_found: bool,
@@ -32,9 +32,9 @@ pub(crate) struct Arrival {
     pub now: Instant,
     pub due: Instant,
     pub target: u16,
-    /// It is of a schedule.
+    /// It belongs to a schedule.
     pub scheduled: bool,
-    /// It has a moment at which it was wanted.
+    /// It has an intended time of its own.
     pub has_moment: bool,
     /// Nothing is in flight on its target.
     pub rests: bool,
@@ -61,12 +61,12 @@ impl Lateness {
         self.peers.as_ref().map_or(Span::ZERO, |peers| peers.worst(target))
     }
 
-    /// The largest shift of what is in flight on a target, or was together with it.
+    /// The largest shift of the requests in flight on a target, and of those that were in flight together with them.
     pub(crate) fn worst(&self, target: usize) -> Span {
         self.shifts[target].worst(self.of_peers(target))
     }
 
-    /// Notes the largest shift on each target since this was last asked.
+    /// Records the largest shift on each target since the last call.
     pub(crate) fn note_peaks(&mut self, recorder: &mut Recorder) {
         for target in 0..self.shifts.len() {
             let peers = self.of_peers(target);
@@ -75,8 +75,8 @@ impl Lateness {
         }
     }
 
-    /// Counts how late a request arrives at its target, and what rest that gave it. Returns when it would have been issued if the
-    /// device, whose queue was `full`, had not held it back.
+    /// Counts how late a request arrives at its target, and how long the target rested because of that. Returns when it
+    /// would have been issued if the device, whose queue was `full`, had not delayed it.
     #[inline(never)]
     pub(crate) fn arrives(&mut self, arrival: &Arrival, full: &Full, recorder: &mut Recorder) -> Instant {
         let Arrival { now, due, target, scheduled, has_moment, rests } = *arrival;
@@ -87,14 +87,15 @@ impl Lateness {
             let peers = self.peers.as_ref().map_or(Span::ZERO, |peers| peers.enter(at));
             shift.begins(now, held > due, peers);
             if scheduled && let Some(rest) = shift.rest(now, due) {
-                // Of several workers each has its share of the moments: what lies between two of its own is several gaps.
+                // Each of several workers has its share of the intended times: the time between two of its own covers
+                // several gaps.
                 let gap = Span::from_ns(rest.gap.as_ns() / self.of);
                 recorder.idle(target, rest.empty, rest.given, gap);
             }
         }
-        // A closed loop wants its request when it issues it.
+        // The request of a closed loop is intended when it is issued.
         if has_moment {
-            // Which target a hand-over blocked on is not known: where there are several it may be another's.
+            // It is not known on which target a hand-over blocked: with several targets it may be another one.
             let by_target = if several { due + full.behind(due).min(held.since(due)) } else { held };
             let shifted = shift.issues(due, now.since(due.max(by_target)), by_target > due);
             if let Some(peers) = self.peers.as_ref().filter(|peers| shifted > peers.worst(at)) {
@@ -104,12 +105,13 @@ impl Lateness {
         held
     }
 
-    /// What of a request's time may be the generator's doing, `own` its lag, when it was submitted at `submitted`.
+    /// Which part of a request's time the generator may have caused; `own` is its own lag, and it was submitted at
+    /// `submitted`.
     #[inline(always)]
     pub(crate) fn excess(&self, target: u16, own: Span, submitted: Instant, completion: &Completion) -> Excess {
         let slack = self.watch.slack(completion, self.when_found, &self.held_back);
         let worst = self.worst(usize::from(target));
-        // Nothing on this target has a schedule, or all of it was punctual.
+        // Nothing on this target has a schedule, or everything was punctual.
         if worst.is_zero() && own.is_zero() {
             return Excess { own_lag: own, response: slack, service: slack };
         }
@@ -117,7 +119,8 @@ impl Lateness {
         Excess { own_lag: own, response: (worst + handed).max(own) + slack, service: slack }
     }
 
-    /// A completion was found `now` that may have waited `slack` for that; `together` with the first of a full queue.
+    /// A completion was found `now` that may have waited `slack` to be found; `together` with the first one of a full
+    /// queue.
     #[inline(always)]
     pub(crate) fn found(
         &mut self,
@@ -150,7 +153,7 @@ impl Lateness {
         }
     }
 
-    /// A completion that tells its time was looked for so `late`: counts it, once for all that are found together.
+    /// A completion with a time of its own was found `late`: counts this, once for all that are found together.
     pub(crate) fn oversleeps(&mut self, now: Instant, target: u16, late: Span, recorder: &mut Recorder) {
         if self.shifts[usize::from(target)].oversleeps(now, late) {
             recorder.overslept(target, late);

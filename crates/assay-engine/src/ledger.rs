@@ -1,40 +1,40 @@
-//! What a run has written where: for each unit of each target one word, shared by all workers.
+//! What a run has written where: one word for each unit of each target, shared by all workers.
 //!
-//! The words are made before the run begins, so that nothing is allocated while it goes on.
+//! The words are allocated before the run begins, so that nothing is allocated during the run.
 
 use crate::unit::Unit;
 use assay_base::Geometry;
 use assay_model::Plan;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 
-/// The most units that one operation touches.
+/// Upper bound on the units that one operation covers.
 pub(crate) fn stride(plan: &Plan, block: u32) -> u64 {
     plan.largest_operation(block).div_ceil(plan.unit(block)) + 1
 }
 
-/// What is known of all targets of one run.
+/// What is known about all targets of one run.
 #[derive(Debug)]
 pub struct Ledger {
     books: Vec<TargetLedger>,
-    /// Workers that still write.
+    /// Number of workers that still write.
     writing: AtomicU32,
-    /// A worker ended otherwise than by its schedule.
+    /// Set when a worker ended otherwise than at the end of its schedule.
     cut: AtomicBool,
 }
 
 /// One target.
 #[derive(Debug)]
 pub(crate) struct TargetLedger {
-    /// Its mark in every seal.
+    /// Its number in every seal.
     pub mark: u32,
     /// Bytes of a granule.
     pub granule: u32,
     /// Usable bytes.
     size: u64,
-    /// Bytes of a unit are two to this power.
+    /// Bytes of a unit, as a power of two.
     shift: u32,
     units: Box<[AtomicU64]>,
-    /// Bytes of one reading back, and the place where it goes on.
+    /// Bytes of one read of the read-back, and the place where it continues.
     chunk: u64,
     next: AtomicU64,
 }
@@ -49,8 +49,8 @@ pub struct Verified {
 }
 
 impl Ledger {
-    /// Memory that a run on such targets takes for its words, in bytes: those of the targets, and the copies that operations
-    /// in flight keep. `None` when a target's blocks are none that can be sealed.
+    /// Bytes of memory that the words of a run on such targets take: those of the targets, and the copies kept for
+    /// operations in flight. `None` when the blocks of a target cannot be sealed.
     pub fn bytes(plan: &Plan, targets: &[Geometry]) -> Option<u64> {
         let of = |geometry: &Geometry| {
             plan.granule(geometry.block)?;
@@ -61,7 +61,7 @@ impl Ledger {
         targets.iter().try_fold(0u64, |sum, geometry| sum.checked_add(of(geometry)?))
     }
 
-    /// The ledger of a run of `workers` workers; `None` as for [`Ledger::bytes`].
+    /// The ledger of a run with `workers` workers; `None` as for [`Ledger::bytes`].
     pub fn new(plan: &Plan, targets: &[Verified], workers: u32) -> Option<Ledger> {
         let book = |target: &Verified| {
             let Geometry { size, block } = target.geometry;
@@ -84,8 +84,8 @@ impl Ledger {
         &self.books[usize::from(target)]
     }
 
-    /// A worker has ended writing, and, if not `whole`, left something in flight or undone. True for the last of them all,
-    /// when everything can be read back.
+    /// A worker has finished writing and, if not `whole`, left operations in flight or undone. True for the last
+    /// worker, when everything can be read back.
     pub(crate) fn written(&self, whole: bool) -> bool {
         if !whole {
             self.cut.store(true, Ordering::Release);
@@ -95,13 +95,13 @@ impl Ledger {
 }
 
 impl TargetLedger {
-    /// Index of the unit that holds byte `offset`.
+    /// Index of the unit that contains byte `offset`.
     #[inline]
     pub(crate) fn index(&self, offset: u64) -> usize {
         (offset >> self.shift) as usize
     }
 
-    /// Indexes of the units of an operation.
+    /// Indices of the units of an operation.
     #[inline]
     pub(crate) fn indexes(&self, offset: u64, len: u64) -> std::ops::RangeInclusive<usize> {
         self.index(offset)..=self.index(offset + len - 1)
@@ -113,7 +113,7 @@ impl TargetLedger {
         Unit::from_word(self.units[index].load(Ordering::Acquire))
     }
 
-    /// Changes a unit, and gives its new state.
+    /// Changes a unit, and returns its new state.
     #[inline]
     pub(crate) fn change(&self, index: usize, rule: impl Fn(Unit) -> Unit) -> Unit {
         let word = &self.units[index];
@@ -127,8 +127,8 @@ impl TargetLedger {
         }
     }
 
-    /// The next stretch to read back: offset and length. Looks at no more than `most` stretches; `Err(true)` when there is
-    /// more to look at, `Err(false)` when nothing is left.
+    /// The next range to read back: offset and length. Searches no more than `most` places; `Err(true)` when more
+    /// places remain to be searched, `Err(false)` when nothing is left.
     pub(crate) fn next_written(&self, most: u64) -> Result<(u64, u32), bool> {
         for _ in 0..most {
             let offset = self.next.fetch_add(self.chunk, Ordering::Relaxed);

@@ -1,10 +1,10 @@
-//! The engine: issues what is due, reaps what has come back, keeps the rules of the run. It is told the time and is given
-//! sources of requests; it reads no clock and knows no workload by name.
+//! The engine: issues what is due, reaps what has completed, applies the rules of the run. Its caller passes the time
+//! and the sources of requests; it reads no clock and knows no workload by name.
 //!
-//! One [`Worker`] serves one thread with one [`assay_base::Device`], whatever that carries; where its requests come from is a
-//! [`Source`]'s affair, and what they carry a [`Payload`]'s. [`Blocks`] and [`Data`] are those of block I/O. [`shell`] drives a worker
-//! in real or in virtual time. [`merge`] adds what several workers recorded, [`coordinator`] decides what follows from what they
-//! report; [`settle`] decides when a warm-up that waits may end.
+//! One [`Worker`] serves one thread with one [`assay_base::Device`] of any kind; a [`Source`] decides where its
+//! requests come from, and a [`Payload`] what data they carry. [`Blocks`] and [`Data`] are those for block I/O.
+//! [`shell`] drives a worker in real or in virtual time. [`merge`] adds up what several workers recorded,
+//! [`coordinator`] decides what follows from their reports; [`settle`] decides when a warm-up that waits may end.
 #![warn(unreachable_pub)]
 #![cfg_attr(test, allow(clippy::disallowed_methods, reason = "tests make files and threads of their own"))]
 

@@ -1,33 +1,35 @@
-//! Which reads are looked at, and where: does the block begin with zeros, so that it was never written?
+//! Which reads are checked for blank blocks, and where in the read: does the block begin with zeros, so that it was
+//! never written?
 //!
-//! All that this program writes opens with a stamp at every aligned block of 4 KiB, and nothing else about its content is
-//! certain: what was asked to be compressible is zeros behind its first part. So a read is looked at where an aligned block
-//! begins in it. At low rates every read is, so that a run of seconds has some; at high rates one of many.
+//! Everything that this program writes begins with a stamp at every aligned block of 4 KiB, and nothing else about its
+//! content is certain: data that should be compressible are zeros after their first part. So a read is checked where an
+//! aligned block begins in it. At low rates every read is checked, so that a run of a few seconds has some checked
+//! reads; at high rates one of many.
 
 use assay_base::stamp;
 
-/// So many of each interval are looked at first.
+/// This many reads of each interval are checked first.
 const FIRST: u32 = 16;
-/// Then one of so many.
+/// After that, one of this many.
 const EVERY: u32 = 64;
-/// Bytes that are looked at.
+/// Number of bytes that are examined.
 const BYTES: usize = 64;
 
-/// The rule in words, as the header of a log says it.
+/// The rule in words, as in the header of a log.
 pub const BLANK_CHECK: &str =
     "of each stream and worker the first 16 reads of an interval in which a block of 4 KiB begins, then one in 64";
 
 /// The reads of one flow.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Looks {
-    /// Looked at in this interval.
+    /// Number of reads checked in this interval.
     taken: u32,
-    /// Reads before the next one.
+    /// Number of reads to skip before the next check.
     unseen: u32,
 }
 
 impl Looks {
-    /// Whether a read of `len` bytes at `offset` is looked at.
+    /// Whether a read of `len` bytes at `offset` is checked.
     #[inline(always)]
     pub(crate) fn at(&mut self, offset: u64, len: u32) -> bool {
         if self.unseen > 0 {
@@ -37,7 +39,7 @@ impl Looks {
         self.now(offset, len)
     }
 
-    /// Where no block begins in it, the next one is looked at instead: in small reads it seldom does.
+    /// If no block begins in it, the next read is checked instead: in small reads a block seldom begins.
     #[inline(never)]
     fn now(&mut self, offset: u64, len: u32) -> bool {
         if place(offset, len).is_none() {
@@ -48,19 +50,19 @@ impl Looks {
         true
     }
 
-    /// An interval begins.
+    /// Begins an interval.
     pub(crate) fn begin(&mut self) {
         *self = Looks::default();
     }
 }
 
-/// Where in a read the first aligned block begins, if enough of it is there.
+/// The place in a read where the first aligned block begins, if enough of the block is in the read.
 fn place(offset: u64, len: u32) -> Option<usize> {
     let at = (stamp::EVERY - offset % stamp::EVERY) % stamp::EVERY;
     (at + BYTES as u64 <= u64::from(len)).then_some(at as usize)
 }
 
-/// What is looked at of a read's data; `None` where they are not all there.
+/// The part of a read's data that is examined; `None` where the data do not contain all of it.
 pub(crate) fn seen(offset: u64, len: u32, data: &[u8]) -> Option<&[u8]> {
     let at = place(offset, len)?;
     data.get(at..at + BYTES)
@@ -70,7 +72,7 @@ pub(crate) fn seen(offset: u64, len: u32, data: &[u8]) -> Option<&[u8]> {
 mod tests {
     use super::*;
 
-    /// Of `reads` reads of `len` bytes at every `step` bytes, how many are looked at.
+    /// How many of `reads` reads of `len` bytes, one every `step` bytes, are checked.
     fn looked_at(looks: &mut Looks, reads: u64, step: u64, len: u32) -> u64 {
         (0..reads).filter(|n| looks.at(n * step, len)).count() as u64
     }
@@ -81,10 +83,10 @@ mod tests {
             (15, 4096, 4096, 15),
             (16, 4096, 4096, 16),
             (16 + 640, 4096, 4096, 16 + 10),
-            // One of eight begins a block, and each of those in its turn is looked at.
+            // A block begins in one of eight, and each of those that are due is checked.
             (60, 512, 512, 8),
             (1000, 512, 512, 16 + 13),
-            // A block begins in the middle of a read, if not in its last bytes.
+            // A block begins in the middle of a read, except in its last bytes.
             (8, 4096 - 64, 4096, 8),
             (10, 1536, 1536, 4),
             (10, 8192, 131_072, 10),

@@ -1,22 +1,22 @@
-//! Adds the frames that several workers recorded for the same interval, in order.
+//! Adds up the frames that several workers recorded for the same interval, in order.
 
 use assay_record::Frame;
 use std::collections::VecDeque;
 
-/// Collects frames of all workers and gives back whole intervals, oldest first. Workers that drain longer than others go on
-/// alone once the others have finished.
+/// Collects the frames of all workers and returns complete intervals, the oldest first. Workers that drain longer than
+/// others continue alone once the others have finished.
 #[derive(Debug)]
 pub struct Merger {
     queues: Vec<VecDeque<Frame>>,
     finished: Vec<bool>,
 }
 
-/// One interval of all workers: the sum, and the other workers' frames, to be given back to them.
+/// One interval of all workers: the sum, and the frames of the other workers, which go back to them.
 #[derive(Debug)]
 pub struct Merged {
     /// The sum, which is also the frame of worker `owner`.
     pub frame: Frame,
-    /// Whose memory the sum is.
+    /// The worker whose memory the sum uses.
     pub owner: usize,
     /// The other workers' frames.
     pub spent: Vec<(usize, Frame)>,
@@ -38,7 +38,7 @@ impl Merger {
         self.finished[worker] = true;
     }
 
-    /// True when every worker has finished and all frames were given back.
+    /// True when every worker has finished and all frames were returned.
     pub fn is_over(&self) -> bool {
         self.finished.iter().all(|finished| *finished) && self.queues.iter().all(VecDeque::is_empty)
     }

@@ -1,11 +1,11 @@
-//! What a request carries besides itself: data to be written, to be held against what was written, to be looked at. The engine
-//! without it knows no bytes at all.
+//! The data of a request: data to be written, to be compared with what was written, to be checked. Without a payload
+//! the engine handles no bytes at all.
 
 use assay_base::{Code, Device, Ticket};
 use assay_record::FlowCounters;
 use std::collections::BTreeMap;
 
-/// The place of a request: whose it is, and its slot.
+/// Identifies a request: its flow and its slot.
 #[derive(Clone, Copy, Debug)]
 pub struct At {
     /// Index of its flow.
@@ -14,16 +14,16 @@ pub struct At {
     pub ticket: Ticket,
 }
 
-/// What a completion in full has brought.
+/// The result of examining a full completion.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fate {
-    /// What it should have.
+    /// The data are as they should be.
     Sound,
-    /// Damaged data, of this kind: it counts as failed, and [`Payload::damages`] has the particulars.
+    /// Damaged data of this kind: the request counts as failed, and [`Payload::damages`] has the details.
     Damaged(Code),
 }
 
-/// A damage in words and figures.
+/// A damage as text and figures.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Particulars {
     /// The sentence.
@@ -32,15 +32,15 @@ pub struct Particulars {
     pub details: BTreeMap<String, String>,
 }
 
-/// Everything that looks at bytes. Each method does nothing where it is not written.
+/// Everything that handles bytes. The default of each method does nothing.
 pub trait Payload<D: Device> {
-    /// A request is about to be handed over: its data are to be made. Returns whether it is to be looked at when it is back.
+    /// A request is about to be handed over: prepares its data. Returns whether it must be examined when it completes.
     #[inline(always)]
     fn before(&mut self, _device: &mut D, _at: At, _request: &D::Request) -> bool {
         false
     }
 
-    /// A request came back in full; `look`: it is to be looked at. What is found is counted in `cell`.
+    /// A request completed in full; `look`: it must be examined. Results are counted in `cell`.
     #[inline(always)]
     fn after(
         &mut self,
@@ -53,39 +53,40 @@ pub trait Payload<D: Device> {
         Fate::Sound
     }
 
-    /// The damages that were found since this was last asked.
+    /// Damages found since the last call.
     fn damages(&mut self) -> Vec<Particulars> {
         Vec::new()
     }
 
-    /// A request came back otherwise: what it was to write may have been written or not.
+    /// A request completed otherwise: the data that it should write may have been written or not.
     fn failed(&mut self, _flow: usize, _request: &D::Request) {}
 
-    /// A request moved `moved` of its bytes: what is to be asked for to have the rest. `None`: nothing, and it stays short.
+    /// A request moved `moved` of its bytes: returns the request for the rest. `None`: there is none, and it stays
+    /// short.
     fn rest(&mut self, _device: &mut D, _ticket: Ticket, _request: &D::Request, _moved: u32) -> Option<D::Request> {
         None
     }
 
-    /// In which of the [`assay_record::PARTS`] equal parts of its target a request is.
+    /// In which of the [`assay_record::PARTS`] equal parts of its target a request begins.
     fn part(&self, _device: &D, _request: &D::Request) -> usize {
         0
     }
 
-    /// An interval begins.
+    /// Begins an interval.
     fn begin_interval(&mut self) {}
 
-    /// All that was scheduled is over for this worker, and `whole`: nothing of it was cut short. True when it is the one that goes on
-    /// with what comes after.
+    /// This worker's part of the schedule is over; `whole`: nothing of it was cut short. True when this worker must
+    /// continue with what comes after.
     fn is_over(&mut self, _whole: bool) -> bool {
         false
     }
 
-    /// Whether a completion in full may turn out to be damaged, so that its effects must wait for [`Payload::after`].
+    /// Whether a full completion may turn out to be damaged, so that its effects must wait for [`Payload::after`].
     #[inline(always)]
     fn verifies(&self) -> bool {
         false
     }
 }
 
-/// No bytes at all.
+/// No data at all.
 impl<D: Device> Payload<D> for () {}

@@ -1,4 +1,4 @@
-//! What is in flight: the slots of all targets, and the lanes that share them out.
+//! The requests in flight: the slots of all targets, and the lanes that divide them.
 
 use crate::blame::{Full, Stretch};
 use assay_base::{Completion, Instant, Request, Ticket};
@@ -9,20 +9,20 @@ use assay_model::arrival::Part;
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Slot<R> {
     pub flow: u16,
-    /// Where it came from.
+    /// The source it came from.
     pub source: u16,
     live: bool,
     pub stuck: bool,
-    /// Its payload asks to look at it when it is back.
+    /// Its payload asks to examine it when it completes.
     pub look: bool,
-    /// Its rest is on the way: it came back short once.
+    /// Its rest was requested: it completed short once.
     pub rest: bool,
-    /// It was counted as completed when it was issued: it only takes up its slot until then.
+    /// It was counted as completed when it was issued: until then it only occupies its slot.
     pub counted: bool,
     pub request: R,
     pub intended: Instant,
     pub submitted: Instant,
-    /// When it would have been issued if the device had not held it back.
+    /// When it would have been issued if the device had not delayed it.
     pub held: Instant,
 }
 
@@ -33,24 +33,24 @@ impl<R> Slot<R> {
     }
 }
 
-/// What is known of a short request while its rest is on the way.
+/// What is known about a short request while its rest is in flight.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Begun {
     pub ticket: Ticket,
-    /// Bytes that its first part moved.
+    /// Bytes moved by its first part.
     pub moved: u32,
     /// When its first part was issued, and when that hand-over returned.
     pub issued: Instant,
     pub accepted: Instant,
 }
 
-/// Slots of one target that some streams share.
+/// The slots of one target that some streams share.
 #[derive(Debug)]
 pub(crate) struct Lane {
     free: Vec<Ticket>,
     pub full: Full,
     slots: usize,
-    /// When requests complete, or have completed, that were counted when they were issued and have no slot.
+    /// When those requests complete, or completed, that were counted when they were issued and have no slot.
     pub early: Vec<Instant>,
 }
 
@@ -60,21 +60,21 @@ impl Lane {
         !self.free.is_empty()
     }
 
-    /// Whether requests without a slot may be as many as there are slots left for them, seen from `now`.
+    /// Whether the requests without a slot may be as many as the slots left for them, seen from `now`.
     #[inline]
     pub(crate) fn may_be_full(&mut self, now: Instant) -> bool {
         self.early.len() >= self.free.len() && self.forgets_too_few(now)
     }
 
-    /// Forgets what has completed by `now`; true when half of the slots or more would be needed for the rest, so that it is
-    /// done once for many requests.
+    /// Drops those that have completed by `now`; true when the rest would need half of the slots or more, so that this
+    /// is done once for many requests.
     #[cold]
     fn forgets_too_few(&mut self, now: Instant) -> bool {
         self.early.retain(|completed| *completed > now);
         self.early.len() * 2 >= self.free.len()
     }
 
-    /// A slot.
+    /// Takes a slot.
     pub(crate) fn take(&mut self) -> Ticket {
         self.free.pop().expect("only a lane with a free slot is asked for one")
     }
@@ -84,19 +84,20 @@ impl Lane {
 #[derive(Debug)]
 pub(crate) struct Queue<R> {
     slots: Vec<Slot<R>>,
-    /// All of the first target's, then of the second's.
+    /// All lanes of the first target, then those of the second, and so on.
     pub lanes: Vec<Lane>,
-    /// Short requests whose rest is on the way.
+    /// Short requests whose rest is in flight.
     pub begun: Vec<Begun>,
 }
 
-/// A part's share of a bound, at least 1.
+/// A worker's share of a bound, at least 1.
 pub(crate) fn share(bound: u32, part: Part) -> u32 {
     let bound = u64::from(bound);
     (bound / part.of + u64::from(part.index < bound % part.of)).max(1) as u32
 }
 
-/// The bounds of a target's lanes in the worker of `part`: first that of the lane which all share who have none of their own.
+/// The bounds of a target's lanes in the worker of `part`; the first is that of the lane shared by all streams without
+/// one of their own.
 pub(crate) fn bounds(plan: &Plan, part: Part, shared: u32) -> Vec<u32> {
     std::iter::once(shared).chain(plan.lanes.iter().map(|lane| share(lane.in_flight_bound, part))).collect()
 }
@@ -128,7 +129,7 @@ impl<R: Request> Queue<R> {
         Queue { slots: vec![empty; slots], lanes, begun: Vec::new() }
     }
 
-    /// The slot of a completion.
+    /// The slot that a completion belongs to.
     #[inline(always)]
     pub(crate) fn of(&self, ticket: Ticket) -> &Slot<R> {
         let slot = self.last(ticket);
@@ -136,18 +137,18 @@ impl<R: Request> Queue<R> {
         slot
     }
 
-    /// What is in a slot, or was there last: it stays until the slot is taken again.
+    /// The content of a slot, or its last content: it stays until the slot is taken again.
     #[inline(always)]
     pub(crate) fn last(&self, ticket: Ticket) -> &Slot<R> {
         &self.slots[ticket.0 as usize]
     }
 
-    /// Whether a request still takes up its slot.
+    /// Whether a request still occupies its slot.
     pub(crate) fn is_live(&self, ticket: Ticket) -> bool {
         self.slots[ticket.0 as usize].live
     }
 
-    /// Takes a slot of `lane` for what was due at `due` and is issued `now`; [`Queue::put`] fills it.
+    /// Takes a slot of `lane` for a request that was due at `due` and is issued `now`; [`Queue::put`] fills it.
     #[inline(always)]
     pub(crate) fn take(&mut self, lane: usize, now: Instant, due: Instant, blocked: &Stretch) -> Ticket {
         let lane = &mut self.lanes[lane];
@@ -158,8 +159,8 @@ impl<R: Request> Queue<R> {
         ticket
     }
 
-    /// Fills a slot with a request of a source's flow that is in flight; `times` are those of `intended`, `submitted` and `held`.
-    /// Written out field by field: through another copy of it this costs 4 % on the null device.
+    /// Fills a slot with a request of a source's flow that is in flight; `times` are `intended`, `submitted` and
+    /// `held`. Written out field by field: another copy of the struct would cost 4 % on the null device.
     #[inline(always)]
     pub(crate) fn put(
         &mut self,
@@ -176,19 +177,19 @@ impl<R: Request> Queue<R> {
         [slot.intended, slot.submitted, slot.held] = times;
     }
 
-    /// Fills a slot for something that was counted when it was issued.
+    /// Fills a slot for a request that was counted when it was issued.
     pub(crate) fn put_counted(&mut self, ticket: Ticket, of: (usize, usize), now: Instant) {
         self.put(ticket, of, R::default(), [now; 3], false);
         self.slots[ticket.0 as usize].counted = true;
     }
 
-    /// The rest of a request is on the way.
+    /// The rest of a request is in flight.
     pub(crate) fn goes_on(&mut self, begun: Begun) {
         self.slots[begun.ticket.0 as usize].rest = true;
         self.begun.push(begun);
     }
 
-    /// Gives a slot back; true when its request was found with the first of a full queue.
+    /// Frees a slot; true when its request was found together with the first one of a full queue.
     #[inline(always)]
     pub(crate) fn free(&mut self, now: Instant, lane: usize, completion: &Completion) -> bool {
         self.slots[completion.ticket.0 as usize].live = false;
@@ -198,7 +199,8 @@ impl<R: Request> Queue<R> {
         lane.full.freed(now, completion.completed, was_full, lane.free.len() == lane.slots)
     }
 
-    /// Marks as stuck those in flight that are not known to be, and for which `is_stuck` holds; tells of each.
+    /// Marks requests in flight as stuck for which `is_stuck` holds and which are not marked yet; calls `tell` for
+    /// each.
     pub(crate) fn mark_stuck(&mut self, is_stuck: impl Fn(&Slot<R>) -> bool, mut tell: impl FnMut(&Slot<R>)) {
         for slot in self.slots.iter_mut().filter(|slot| slot.is_missed() && is_stuck(slot)) {
             slot.stuck = true;
@@ -206,7 +208,7 @@ impl<R: Request> Queue<R> {
         }
     }
 
-    /// Every slot is free or taken, and none is both.
+    /// Asserts that every slot is either free or taken.
     pub(crate) fn assert_whole(&self) {
         let free: usize = self.lanes.iter().map(|lane| lane.free.len()).sum();
         let live = self.slots.iter().filter(|slot| slot.live).count();
@@ -215,7 +217,7 @@ impl<R: Request> Queue<R> {
         assert!(self.lanes.iter().flat_map(|lane| &lane.free).find(taken).is_none(), "no slot is both");
     }
 
-    /// Whether something takes up a slot that was counted when it was issued.
+    /// Whether a slot is occupied by a request that was counted when it was issued.
     pub(crate) fn has_counted(&self) -> bool {
         self.slots.iter().any(|slot| slot.live && slot.counted)
     }

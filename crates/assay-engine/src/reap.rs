@@ -1,4 +1,4 @@
-//! What becomes of a completion: it is counted, its data are looked at, and its slot is free again.
+//! Handles a completion: it is counted, its data are examined, and its slot becomes free.
 
 use crate::agenda::Back;
 use crate::blame::OVERSLEPT;
@@ -10,7 +10,7 @@ use assay_base::{Code, Completion, Device, Done, Instant, Request, Span, Ticket}
 use assay_record::{CloseReason, EventKind, Excess, Failure};
 
 impl<D: Device, S: Source<Request = D::Request>, P: Payload<D>> Worker<D, S, P> {
-    /// Where time is virtual and the device sure, it does not matter when completions are looked at.
+    /// Where time is virtual and the device is sure, it does not matter when completions are looked at.
     #[inline(always)]
     pub(crate) fn look_for_oversleeping(&mut self, now: Instant, done: &Done) {
         if done.first().is_some_and(|first| now.since(first.completed) >= OVERSLEPT) && self.ahead.how.is_none() {
@@ -18,7 +18,7 @@ impl<D: Device, S: Source<Request = D::Request>, P: Payload<D>> Worker<D, S, P> 
         }
     }
 
-    /// Counts that completions which tell their times, in their order, were looked for long after that.
+    /// Counts that completions with times of their own, in their order, were found long after those times.
     #[cold]
     fn oversleeps(&mut self, now: Instant, done: &Done) {
         for completion in done {
@@ -46,7 +46,7 @@ impl<D: Device, S: Source<Request = D::Request>, P: Payload<D>> Worker<D, S, P> 
         }
     }
 
-    /// What was stuck is so no longer, unless its rest is on the way.
+    /// A request that was stuck is not stuck any more, unless its rest is in flight.
     #[cold]
     fn came_back(&mut self, now: Instant, completion: &Completion) {
         if self.queue.is_live(completion.ticket) {
@@ -58,7 +58,7 @@ impl<D: Device, S: Source<Request = D::Request>, P: Payload<D>> Worker<D, S, P> 
         self.tell(now, EventKind::LateCompletion, text, &slot, None);
     }
 
-    /// Counts what came back in full.
+    /// Counts a full completion.
     #[inline(always)]
     fn succeeds(&mut self, now: Instant, completion: &Completion) {
         let slot = self.queue.last(completion.ticket);
@@ -80,7 +80,8 @@ impl<D: Device, S: Source<Request = D::Request>, P: Payload<D>> Worker<D, S, P> 
         }
     }
 
-    /// Frees the slot of a request that came back, and returns when it was wanted and how much of its time may be our own.
+    /// Frees the slot of a request that completed, and returns when it was intended and how much of its time the
+    /// generator may have caused.
     #[inline(always)]
     fn back(&mut self, now: Instant, completion: &Completion) -> (Instant, Span, Option<Excess>) {
         let slot = self.queue.last(completion.ticket);
@@ -92,7 +93,7 @@ impl<D: Device, S: Source<Request = D::Request>, P: Payload<D>> Worker<D, S, P> 
         if reads_back && !open_loop {
             self.stage.waits_for_read_back(now + self.limits.drain);
         }
-        // A closed loop wants its request when it issues it: no part of it is late.
+        // The request of a closed loop is intended when it is issued: it is never late.
         let (intended, own) = if has_moment {
             (intended, self.lateness.held_back.own(intended, held, submitted, completion.issued))
         } else {
@@ -113,10 +114,11 @@ impl<D: Device, S: Source<Request = D::Request>, P: Payload<D>> Worker<D, S, P> 
         (intended, own, excess)
     }
 
-    /// Frees the slot of a request that had `own` lag, and returns what of its time may be the generator's doing.
+    /// Frees the slot of a request that had `own` lag, and returns the part of its time that the generator may have
+    /// caused.
     ///
-    /// This and [`Lateness::arrives`](crate::lateness::Lateness::arrives) are kept out of the way of closed loops on devices that tell
-    /// the time, which need neither (10 % on the null device).
+    /// This function and [`Lateness::arrives`](crate::lateness::Lateness::arrives) are not inlined into the path of
+    /// closed loops on devices that report times, which need neither (10 % on the null device).
     #[inline(never)]
     fn found(
         &mut self,
@@ -138,7 +140,8 @@ impl<D: Device, S: Source<Request = D::Request>, P: Payload<D>> Worker<D, S, P> 
         excess
     }
 
-    /// Submits the rest of a request that moved only some of its bytes; once for each request. True when it is on its way again.
+    /// Submits the rest of a request that moved only some of its bytes, once per request. True when the rest is in
+    /// flight.
     #[cold]
     fn takes_rest(&mut self, now: Instant, completion: &Completion) -> bool {
         let slot = *self.queue.last(completion.ticket);
@@ -153,7 +156,7 @@ impl<D: Device, S: Source<Request = D::Request>, P: Payload<D>> Worker<D, S, P> 
         true
     }
 
-    /// Counts what came back with an error or with too few bytes.
+    /// Counts a completion with an error or with too few bytes.
     #[cold]
     fn falls_short(&mut self, now: Instant, mut completion: Completion) {
         let slot = &{ *self.queue.last(completion.ticket) };
@@ -172,7 +175,7 @@ impl<D: Device, S: Source<Request = D::Request>, P: Payload<D>> Worker<D, S, P> 
                 self.book.recorder.short(index, failure);
                 self.short(now, slot, moved, len);
             }
-            // The first part was moved: it stays a short operation, whatever became of its rest.
+            // The first part was moved: it stays a short operation, whatever the result of its rest.
             Err(code) if moved > 0 => {
                 self.book.recorder.short(index, failure);
                 let (all, name) = (slot.request.bytes(), self.device.name(code));
@@ -190,7 +193,7 @@ impl<D: Device, S: Source<Request = D::Request>, P: Payload<D>> Worker<D, S, P> 
         }
     }
 
-    /// Where and how long a request failed.
+    /// Where a request failed and how long it took.
     fn failure(&self, slot: &Slot<D::Request>, response: Span) -> Failure {
         Failure { part: self.payload.part(&self.device, &slot.request), response }
     }

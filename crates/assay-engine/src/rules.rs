@@ -1,4 +1,4 @@
-//! What a worker is made of, the rules of its run, and what it says of itself.
+//! What a worker is made from, the rules of its run, and what it reports.
 
 use crate::ledger::Ledger;
 use assay_base::{Instant, Span};
@@ -6,16 +6,16 @@ use assay_model::arrival::Part;
 use assay_record::Thresholds;
 use std::sync::Arc;
 
-/// When the rules of the run strike.
+/// The limits at which the rules of the run take effect.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// Longest wait for what is in flight at the end.
+    /// Longest wait for operations in flight at the end.
     pub drain: Span,
-    /// An operation in flight for longer is stuck.
+    /// An operation that is in flight for longer is stuck.
     pub stuck: Span,
-    /// So many failures in a row on one target end the run: the target is gone.
+    /// This many consecutive failures on one target end the run: the target is lost.
     pub failures_in_a_row: u32,
-    /// Events written for single failures; beyond that they are only counted.
+    /// Number of events written for single failures; further ones are only counted.
     pub failure_events: u32,
 }
 
@@ -25,18 +25,18 @@ impl Default for Limits {
     }
 }
 
-/// What a worker is made of besides its device, its sources and its payload.
+/// What a worker is made from, besides its device, its sources and its payload.
 #[derive(Clone, Debug)]
 pub struct Setup {
-    /// Which share of the load is its.
+    /// Its share of the load.
     pub part: Part,
     /// Boundaries of the exact counters.
     pub thresholds: Thresholds,
-    /// Operations in flight at most on each target, of all streams that have no lane of their own.
+    /// Upper bound on operations in flight per target, of all streams without a lane of their own.
     pub bound: u32,
     /// When the run begins on the time line.
     pub start: Instant,
-    /// Number that marks this run's data.
+    /// Number that marks the data of this run.
     pub run: u32,
     /// The rules.
     pub limits: Limits,
@@ -44,16 +44,16 @@ pub struct Setup {
     pub ledger: Option<Arc<Ledger>>,
 }
 
-/// What a worker wants after a step.
+/// What a worker needs after a step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Step {
-    /// It has nothing to do before this, unless an operation completes.
+    /// It has nothing to do before this time, unless an operation completes.
     pub wake: Instant,
-    /// Nothing is issued before this, whatever completes; the beginning of time where that is not known.
+    /// Nothing is issued before this time, whatever completes; the beginning of time where that is not known.
     pub quiet: Instant,
-    /// Something was issued, which [`Worker::send`](crate::Worker::send) hands over.
+    /// A request was issued, which [`Worker::send`](crate::Worker::send) hands over.
     pub issued: bool,
-    /// All is over.
+    /// The run is over.
     pub done: bool,
 }
 
@@ -62,9 +62,9 @@ pub struct Step {
 pub struct Totals {
     /// Handed over.
     pub issued: u64,
-    /// Came back: in full, short or failed.
+    /// Completed: in full, short or failed.
     pub completed: u64,
-    /// Never came back.
+    /// Never completed.
     pub stuck: u64,
 }
 

@@ -1,9 +1,9 @@
-//! When a phase that waits for a steady load may end: told of each whole interval, it decides.
+//! Decides from each complete interval when a phase that waits for a steady load may end.
 //!
-//! The rule is `assay_base::steady`'s; every stream that a criterion judges (all of them where there is none) must keep it,
-//! over all targets together. What is decided takes effect a little later, at an interval's boundary that every worker can
-//! still be told of before it gets there; so the phase ends at the same place for all of them, and in virtual time always at
-//! the same one.
+//! The rule is that of `assay_base::steady`; every stream that a criterion judges (all streams where there is none)
+//! must satisfy it, over all targets together. A decision takes effect a little later, at an interval boundary that
+//! every worker can still be told about before it gets there; so the phase ends at the same place for all of them, and
+//! in virtual time always at the same one.
 
 use assay_base::steady::{ROUNDS, Rounds, Window};
 use assay_base::{Instant, Span};
@@ -12,10 +12,10 @@ use assay_model::{Plan, WarmUp};
 use assay_record::{Event, Interval};
 use std::collections::BTreeMap;
 
-/// Between a decision and its effect: at least so many intervals, and at least so long.
+/// Between a decision and its effect: at least this many intervals, and at least this long.
 const NOTICE: (u64, Span) = (2, Span::from_secs(2));
 
-/// Watches the warm-up of a plan that waits.
+/// Observes the warm-up of a plan that waits.
 #[derive(Debug)]
 pub struct Settling {
     streams: Vec<Watched>,
@@ -34,21 +34,21 @@ struct Watched {
     rounds: Rounds,
 }
 
-/// The end of the waiting.
+/// The decision that ends the wait.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Settled {
-    /// When the phase ends; `None` where it lasts as long as it may, because the load did not become steady.
+    /// When the phase ends; `None` where it lasts for its maximum, because the load did not become steady.
     pub end: Option<Instant>,
     /// What the log says about it: `steady` or `not-steady`.
     pub event: Event,
 }
 
 impl Settling {
-    /// For a plan whose warm-up waits; `None` for any other.
+    /// For a plan whose warm-up waits; `None` for any other plan.
     pub fn new(plan: &Plan) -> Option<Settling> {
         let WarmUp::UntilSteady { limit, round } = plan.warm_up() else { return None };
         let judged = |name: &str| match plan.criteria.as_slice() {
-            // What is read back in the end has no part in a warm-up.
+            // The read-back at the end does not take part in a warm-up.
             [] => name != READ_BACK,
             criteria => criteria.iter().any(|it| it.stream == name),
         };
@@ -65,7 +65,7 @@ impl Settling {
         Some(Settling { streams: streams.collect(), round, limit, notice, start: None, over: false })
     }
 
-    /// Takes in an interval of the waiting phase; gives the end of the waiting once.
+    /// Takes an interval of the waiting phase; returns the decision once.
     pub fn interval(&mut self, interval: &Interval) -> Option<Settled> {
         if self.over || interval.phase != 0 {
             return None;
@@ -139,7 +139,8 @@ mod tests {
         Settling::new(&read("t", FILE).unwrap().plan(&Adjust { targets: 2, ..Adjust::default() }).unwrap()).unwrap()
     }
 
-    /// Interval `index`, in which 100 reads on each of two targets take `mean_ns`; the unjudged stream jumps about.
+    /// Interval `index`, in which 100 reads on each of two targets take `mean_ns`; the stream without a criterion
+    /// varies widely.
     fn interval(index: u64, mean_ns: u64) -> Interval {
         let reads = FlowInterval {
             ok: 100,
@@ -155,7 +156,7 @@ mod tests {
     #[test]
     fn what_falls_and_then_stays_is_steady_when_five_rounds_are() {
         let mut settling = settling();
-        // Halves each round down to 1 µs at round 6: rounds 6 to 10 are the first five alike.
+        // Halves in each round down to 1 µs at round 6: rounds 6 to 10 are the first five equal ones.
         let mean = |index: u64| 1_000 << 6u64.saturating_sub(index / 2).min(6);
         let told: Vec<(u64, Settled)> =
             (0..60).filter_map(|index| Some((index, settling.interval(&interval(index, mean(index)))?))).collect();

@@ -1,4 +1,4 @@
-//! The few lines around a worker that know how time passes: really, or as a number that jumps to the next event.
+//! The few lines around a worker that know how time passes: real time, or a number that jumps to the next event.
 
 use crate::payload::Payload;
 use crate::rules::Step;
@@ -7,33 +7,34 @@ use crate::worker::Worker;
 use assay_base::{Device, Instant, Span};
 use assay_record::{CloseReason, Event, Frame};
 
-/// What a real run asks of the machine it runs on.
+/// What a real run needs from the machine it runs on.
 pub trait Host {
-    /// The present.
+    /// The current time.
     fn now(&self) -> Instant;
 
-    /// How often this thread gave up its processor of its own accord. A submit that blocks in the device does; one that is
-    /// merely not scheduled does not.
+    /// How often this thread gave up its processor voluntarily. It does so in a submit that blocks in the device, but
+    /// not when it is merely not scheduled.
     fn voluntary_switches(&self) -> u64;
 
-    /// The part of this stretch in which no thread of the program ran, if there was one: it was stopped or frozen, which a
-    /// thread within a call cannot tell from a call that blocks. Asked at every step, so it must be cheap.
+    /// The part of this period in which no thread of the program ran, if there was one: the program was stopped or
+    /// frozen, which a thread within a call cannot distinguish from a call that blocks. Called at every step, so it
+    /// must be cheap.
     fn stood_still(&self, from: Instant, to: Instant) -> Option<(Instant, Instant)>;
 
-    /// Whether the run is to end, and how: asked at every step, so it must be cheap.
+    /// Whether the run must end, and how. Called at every step, so it must be cheap.
     fn stop(&self) -> Option<Stop>;
 }
 
 /// A request to end a run early.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stop {
-    /// Issue nothing more, wait for what is in flight.
+    /// Issue nothing more, and wait for operations in flight.
     Drain(CloseReason),
     /// Wait for nothing.
     Now(CloseReason),
 }
 
-/// Takes what a worker recorded, and gives spent frames back.
+/// Receives what a worker recorded, and gives used frames back.
 pub trait Sink {
     /// An interval has ended.
     fn frame(&mut self, frame: Frame);
@@ -41,42 +42,43 @@ pub trait Sink {
     fn event(&mut self, event: Event);
     /// A frame whose memory can be used again.
     fn spent(&mut self) -> Option<Frame>;
-    /// When the phase that waits ends, once that is decided; asked after each interval.
+    /// When the phase that waits ends, once that is decided; called after each interval.
     fn phase_end(&mut self) -> Option<Instant> {
         None
     }
 }
 
-/// A hand-over that takes longer is looked at: did it block?
+/// A hand-over that takes longer than this is examined: did it block?
 const BLOCKING: Span = Span::from_us(50);
 
-/// Waits end later than they were to by some microseconds; one that ended later by more was disturbed.
+/// Waits end some microseconds later than requested; a wait that ended even later was disturbed.
 const DISTURBED: Span = Span::from_us(100);
 
 /// How a real run waits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Waiting {
-    /// The last stretch before an operation is due is spun, not slept, because a sleep ends late.
+    /// The last period before an operation is due is spent spinning, not sleeping, because a sleep ends late.
     pub spin: Spin,
-    /// Handing over is carrying out: all the time it takes is the device's.
+    /// The device carries out operations within the hand-over: all the time of a hand-over is the device's.
     pub inline: bool,
 }
 
-/// How long is spun before an operation is due.
+/// How long to spin before an operation is due.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Spin {
-    /// Always so long.
+    /// Always this long.
     Fixed(Span),
-    /// As long as sleeps were found to end late, at most so long, and at most a quarter of all time: at rates whose every
-    /// gap is shorter than a sleep is late, a processor would otherwise spin for ever.
+    /// As long as sleeps were found to end late, at most this long, and at most a quarter of all time: at rates whose
+    /// gaps are all shorter than a sleep is late, a processor would otherwise spin all the time.
     Learned(Span),
-    /// Never, and a sleep is at least so long: what is due within that time of the first goes out after the same wake-up, and
-    /// waits for it as own lag. It costs least where a sleep ends late or costs much.
+    /// Never, and a sleep takes at least this long: operations that become due within that time after the first are
+    /// issued after the same wake-up, and the wait counts as own lag. This costs least where a sleep ends late or is
+    /// expensive.
     Together(Span),
 }
 
-/// Learns how late sleeps end: keeps an estimate of the quantile [`Sleeps::SHARE`] of all that it was told, by a step up
-/// when one was later and a smaller step down when it was not (stochastic approximation of a quantile: Robbins and Monro,
+/// Learns how late sleeps end: keeps an estimate of the quantile [`Sleeps::SHARE`] of all observed values, by a step up
+/// after a larger value and a smaller step down otherwise (stochastic approximation of a quantile: Robbins and Monro,
 /// "A stochastic approximation method", 1951).
 #[derive(Debug)]
 struct Sleeps {
@@ -85,21 +87,21 @@ struct Sleeps {
     learns: bool,
     /// The shortest sleep.
     together: Span,
-    /// Time that may still be spun, in nanoseconds.
+    /// Time that may still be spent spinning, in nanoseconds.
     credit: i64,
-    /// When the credit was last counted.
+    /// When the credit was last updated.
     counted: Instant,
 }
 
 impl Sleeps {
-    /// So many of a hundred sleeps end within the estimate.
+    /// This many of a hundred sleeps end within the estimate.
     const SHARE: i64 = 90;
-    /// A step up for one that was later, in nanoseconds; the step down is smaller by the odds of the share.
+    /// The step up after a larger value, in nanoseconds; the step down is smaller by the odds of the share.
     const UP: i64 = 900;
     const DOWN: i64 = Self::UP * (100 - Self::SHARE) / Self::SHARE;
-    /// One of so many nanoseconds may be spun.
+    /// One of this many nanoseconds may be spent spinning.
     const OF: i64 = 4;
-    /// Credit that is kept for later.
+    /// Upper bound on the credit, in nanoseconds.
     const CREDIT: i64 = 1_000_000;
 
     fn new(spin: Spin, now: Instant) -> Sleeps {
@@ -117,7 +119,7 @@ impl Sleeps {
         if self.learns && self.credit <= 0 { Span::ZERO } else { self.span() }
     }
 
-    /// How long to sleep at `now` before something is due at `wake`; zero is not at all.
+    /// How long to sleep at `now` before something is due at `wake`; zero means not at all.
     fn sleep(&self, now: Instant, wake: Instant) -> Span {
         let sleep = wake.since(now).saturating_sub(self.ahead());
         if sleep.is_zero() { sleep } else { sleep.max(self.together) }
@@ -127,7 +129,7 @@ impl Sleeps {
         Span::from_ns(self.ns.unsigned_abs())
     }
 
-    /// A sleep ended this much after its time.
+    /// A sleep ended `late` after its time.
     fn learn(&mut self, late: Span) {
         if self.learns {
             let step = if late > self.span() { Self::UP } else { -Self::DOWN };
@@ -176,7 +178,8 @@ pub fn run_real<D: Device, S: Source<Request = D::Request>, P: Payload<D>>(
         }
         let Step { wake, quiet: until, issued, done } = worker.step(now);
         quiet = until;
-        // What failed is told before anything else is done: a hand-over may hang, and whoever kills the program then must find it.
+        // Failures are reported before anything else is done: a hand-over may hang, and if the program is killed then,
+        // the log must have them.
         if worker.has_told() {
             worker.take_events().for_each(|event| sink.event(event));
         }
@@ -199,9 +202,10 @@ pub fn run_real<D: Device, S: Source<Request = D::Request>, P: Payload<D>>(
             worker.wait(sleep);
             switches = Switches(None);
             let (ended, after) = (before + sleep, host.now());
-            // A wait that ends so late was disturbed at some time of it: nobody knows that it looked at all.
+            // A wait that ends this late was disturbed at some time: it is not known whether the worker could look for
+            // completions at all.
             worker.watched(if after.since(ended) > DISTURBED { before } else { ended.min(after) });
-            // One that a completion ended says nothing about lateness.
+            // A wait that a completion ended shows nothing about lateness.
             if after >= ended {
                 lateness.learn(after.since(ended));
             }
@@ -209,8 +213,8 @@ pub fn run_real<D: Device, S: Source<Request = D::Request>, P: Payload<D>>(
     }
 }
 
-/// How often the worker had given up its processor when that was last asked, for as long as it has not waited since: asking
-/// is a system call, and a queue that is kept full is handed over to many times between two waits.
+/// How often the worker had given up its processor when that was last read, valid as long as it has not waited since:
+/// reading it is a system call, and a queue that is kept full gets many hand-overs between two waits.
 struct Switches(Option<u64>);
 
 impl Switches {
@@ -218,15 +222,15 @@ impl Switches {
         self.0.get_or_insert_with(|| host.voluntary_switches());
     }
 
-    /// Whether there was one since they were last known.
+    /// Whether the number grew since it was last read.
     fn grew(&mut self, host: &impl Host) -> bool {
         let before = self.0.replace(host.voluntary_switches());
         before != self.0
     }
 }
 
-/// Hands over what was issued in the step that began at `stepped`, of which many have been handed over there; when that or this
-/// blocked, the worker is told. Returns when it was done.
+/// Hands over what was issued in the step that began at `stepped`, in which some may already have been handed over;
+/// when either blocked, the worker is told. Returns when it was finished.
 fn send<D: Device, S: Source<Request = D::Request>, P: Payload<D>>(
     worker: &mut Worker<D, S, P>,
     host: &impl Host,
@@ -247,8 +251,8 @@ fn send<D: Device, S: Source<Request = D::Request>, P: Payload<D>>(
     after
 }
 
-/// Runs `worker` to its end in virtual time, which jumps from event to event. The device must say when it will next have
-/// something. `stop` is asked after each step, so it must be cheap: an interval of a great load takes long.
+/// Runs `worker` to its end in virtual time, which jumps from event to event. The device must report when its next
+/// completion is due. `stop` is called after each step, so it must be cheap: with a high load, an interval takes long.
 pub fn run_virtual<D: Device, S: Source<Request = D::Request>, P: Payload<D>>(
     worker: &mut Worker<D, S, P>,
     start: Instant,
@@ -267,13 +271,13 @@ pub fn run_virtual<D: Device, S: Source<Request = D::Request>, P: Payload<D>>(
         if done {
             return;
         }
-        // Issuing may have given the device something that is ready before the worker's own next moment.
+        // Issuing may have given the device a request that completes before the worker's own next event.
         now = wake.max(now);
         debug_assert!(wake != Instant::FAR, "virtual time has somewhere to go");
     }
 }
 
-/// Gives the sink what a worker has recorded, once an interval.
+/// Passes what a worker has recorded to the sink, once per interval.
 #[cold]
 fn hand_over<D: Device, S: Source<Request = D::Request>, P: Payload<D>>(
     worker: &mut Worker<D, S, P>,
@@ -307,7 +311,7 @@ mod tests {
         for _ in 0..100_000 {
             lateness.learn(Span::from_ns(prng.below(40_000)));
         }
-        // Nine of ten are below 36 µs.
+        // Nine of ten values are below 36 µs.
         assert!((33_000..39_000).contains(&lateness.ns), "{lateness:?}");
         for _ in 0..100_000 {
             lateness.learn(Span::from_ms(1));

@@ -1,15 +1,15 @@
-//! How far a run is, and how it ends.
+//! The progress of a run, and how it ends.
 
 use assay_base::Instant;
 use assay_record::CloseReason;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Phase {
-    /// Requests are issued as the schedule wants them.
+    /// Requests are issued according to the schedule.
     Scheduled,
-    /// Nothing more is issued; what is in flight is waited for until then.
+    /// Nothing more is issued; the run waits for requests in flight until this time.
     Draining(Instant),
-    /// What was written is read back; what is in flight is waited for until then.
+    /// What was written is read back; the run waits for requests in flight until this time.
     ReadingBack(Instant),
     Finished,
 }
@@ -22,7 +22,7 @@ pub(crate) struct Stage {
 }
 
 impl Stage {
-    /// At the beginning.
+    /// The stage at the beginning.
     pub(crate) fn new() -> Stage {
         Stage { phase: Phase::Scheduled, reason: CloseReason::Completed }
     }
@@ -41,7 +41,7 @@ impl Stage {
         matches!(self.phase, Phase::Draining(_))
     }
 
-    /// Whether what was written is read back, and nothing has ended that.
+    /// Whether the run reads back what was written, and no other reason has ended it.
     pub(crate) fn reads_back(&self) -> bool {
         matches!(self.phase, Phase::ReadingBack(_)) && self.reason == CloseReason::Completed
     }
@@ -51,7 +51,7 @@ impl Stage {
         self.phase == Phase::Finished
     }
 
-    /// When waiting for what is in flight is given up.
+    /// When the run gives up waiting for requests in flight.
     #[inline(always)]
     pub(crate) fn gives_up(&self) -> Option<Instant> {
         match self.phase {
@@ -65,13 +65,13 @@ impl Stage {
         self.phase = Phase::Draining(until);
     }
 
-    /// Reading back begins, or goes on: it is waited for until then.
+    /// The read-back begins or continues: the run waits for it until this time.
     pub(crate) fn waits_for_read_back(&mut self, until: Instant) {
         self.phase = Phase::ReadingBack(until);
     }
 
-    /// The run is to end for `reason`: what is in flight is waited for until then, unless that is decided already. False when it
-    /// ends for another reason.
+    /// The run must end for `reason`: it waits for requests in flight until this time, unless that was already decided.
+    /// False when it ends for another reason.
     pub(crate) fn stops(&mut self, reason: CloseReason, until: Instant) -> bool {
         let stops = self.is_scheduled() || self.reason == CloseReason::Completed;
         if stops {
@@ -83,7 +83,7 @@ impl Stage {
         stops
     }
 
-    /// Nothing is waited for any more.
+    /// The run waits for nothing any more.
     pub(crate) fn abandons(&mut self, now: Instant) {
         self.phase = match self.phase {
             Phase::Scheduled | Phase::Draining(_) => Phase::Draining(now),

@@ -3,15 +3,16 @@
 use assay_base::{Instant, Span};
 use assay_model::{PhaseKind, Plan};
 
-/// Distributions go to the log at least this often, in intervals.
+/// The log gets distributions at least this often, in intervals.
 const GROUP: u32 = 10;
 
-/// Walks over the intervals of a run. After the last phase it goes on, in that phase, for as long as operations are drained.
+/// Goes through the intervals of a run. After the last phase it continues, in that phase, for as long as operations are
+/// drained.
 #[derive(Clone, Debug)]
 pub struct Timeline {
     interval: Span,
     slice: Span,
-    /// Ends of the phases that have one.
+    /// The ends of the phases that have one.
     phases: Vec<Instant>,
     phase: usize,
     /// The phase that may be ended early.
@@ -33,7 +34,7 @@ pub struct Closed {
     pub end: Instant,
     /// Index of its phase.
     pub phase: u16,
-    /// Whether the distributions go to the log with it.
+    /// Whether the log gets the distributions together with it.
     pub close_group: bool,
 }
 
@@ -53,8 +54,9 @@ impl Timeline {
         Timeline { interval, slice, phases, phase: 0, waits, phase_start: start, index: 0, start, group: 0 }
     }
 
-    /// Ends the phase that waits at `at`, and moves the later ones up to it; says whether that changed anything. A plan without
-    /// such a phase, and one that has it ended there, stay as they are. `None` when that moment has passed already.
+    /// Ends the phase that waits at `at`, and moves the later ones accordingly; returns whether that changed anything.
+    /// A plan without such a phase, or whose phase already ends there, stays unchanged. `None` when that time has
+    /// already passed.
     pub(crate) fn end_phase(&mut self, at: Instant) -> Option<bool> {
         let Some(waits) = self.waits else { return Some(false) };
         let early = self.phases[waits].since(at);
@@ -83,11 +85,12 @@ impl Timeline {
     /// The end of the interval that is open now.
     pub fn boundary(&self) -> Instant {
         let next = self.start + self.interval;
-        // Once the last phase is over its end lies behind, and only drained intervals follow.
+        // Once the last phase is over, its end is in the past, and only intervals of the drain follow.
         if self.phases[self.phase] > self.start { next.min(self.phases[self.phase]) } else { next }
     }
 
-    /// Ends the open interval at `end`, which is its boundary or, when a run is cut, before it. `last`: no interval follows.
+    /// Ends the open interval at `end`, which is its boundary or, when a run is cut, earlier. `last`: no interval
+    /// follows.
     pub fn close(&mut self, end: Instant, last: bool) -> Closed {
         assert!(end >= self.start, "an interval ends after it begins");
         let phase_ends = end >= self.phases[self.phase];
@@ -108,19 +111,20 @@ impl Timeline {
         closed
     }
 
-    /// Begins the phase behind the last that has an end, where the open interval begins. It goes on until the run is over.
+    /// Begins the phase after the last one with an end, at the beginning of the open interval. It lasts until the run
+    /// is over.
     pub fn read_back(&mut self) {
         self.phase = self.phases.len();
         self.phases.push(Instant::FAR);
         self.phase_start = self.start;
     }
 
-    /// Intervals closed so far.
+    /// Number of intervals closed so far.
     pub fn closed(&self) -> u64 {
         self.index
     }
 
-    /// Whether intervals were closed whose distributions have not gone to the log.
+    /// Whether intervals were closed whose distributions are not in the log yet.
     pub(crate) fn is_within_group(&self) -> bool {
         self.group > 0
     }

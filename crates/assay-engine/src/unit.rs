@@ -1,29 +1,31 @@
-//! What is known of one unit of a target: how often the run has written it, and which of those writes a read may find.
+//! What is known about one unit of a target: how often the run has written it, and which of those writes a read may
+//! return.
 //!
-//! Writes to one unit may be in flight together; then the device may keep any of them, or sectors of several, and each is
-//! right. Such writes form a *group*, which begins with a write that is alone and ends when none is in flight. Once one write
-//! of a group has completed nothing older than the group may be found any more. A write that failed may have left anything;
-//! the unit is *unknown* until a write of a later group completes.
+//! Several writes to one unit may be in flight at the same time; then the device may keep any of them, or sectors of
+//! several, and each result is correct. Such writes form a *group*, which begins with a write that is alone and ends
+//! when none is in flight. Once one write of a group has completed, a read may not return anything older than the
+//! group. A write that failed may have left any data; the unit is *unknown* until a write of a later group completes.
 //!
-//! All of it fits a word, so that workers share a target's units without locks, and the rules are functions from word to word.
+//! All of it fits into one word, so that workers share a target's units without locks, and the rules are functions from
+//! word to word.
 
 /// The state of a unit. The default is a unit that this run has never written.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub(crate) struct Unit(u64);
 
-/// What of a generation read may be said.
+/// What can be said about a generation that was read.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Age {
-    /// It may be found.
+    /// A read may return it.
     Current,
     /// A write that completed before the read was issued has replaced it.
     Stale,
-    /// Too much was in flight, or failed.
+    /// Unknown: too many writes were in flight, or one failed.
     Unknown,
 }
 
-/// Fields of the word: 32 bits generation; 10 bits how many generations older than that one may be found; 10 bits writes of
-/// the group; 9 bits writes in flight; and three flags.
+/// Fields of the word: 32 bits for the generation; 10 bits for how many older generations may also be returned; 10 bits
+/// for the number of writes in the group; 9 bits for writes in flight; and three flags.
 const DISTANCE: Field = Field { at: 32, bits: 10 };
 const GROUP: Field = Field { at: 42, bits: 10 };
 const FLYING: Field = Field { at: 52, bits: 9 };
@@ -54,17 +56,17 @@ impl Field {
 }
 
 impl Unit {
-    /// The state that `word` holds.
+    /// The state encoded in `word`.
     pub(crate) const fn from_word(word: u64) -> Unit {
         Unit(word)
     }
 
-    /// As a word.
+    /// The state as a word.
     pub(crate) const fn word(self) -> u64 {
         self.0
     }
 
-    /// How many writes this run has issued; wraps.
+    /// Number of writes that this run has issued; wraps.
     #[inline]
     pub(crate) const fn generation(self) -> u32 {
         self.0 as u32
@@ -75,7 +77,7 @@ impl Unit {
         self.generation() != 0
     }
 
-    /// A write is about to be handed over; its generation is that of the result.
+    /// A write is about to be handed over; its generation is that of the returned state.
     #[inline]
     pub(crate) fn issue(self) -> Unit {
         let generation = self.generation().wrapping_add(1).max(1);
@@ -97,11 +99,12 @@ impl Unit {
         Unit(word)
     }
 
-    /// A write came back, in full or not.
+    /// A write completed, in full or not.
     #[inline]
     pub(crate) fn settle(self, in_full: bool) -> Unit {
         let flying = FLYING.of(self.0);
-        // With the counter at its end nobody knows any more how many there are: it stays there, and so does the group.
+        // When the counter is at its maximum, the real number is unknown: the counter stays there, and so does the
+        // group.
         let left = if flying == FLYING.most() { flying } else { flying.saturating_sub(1) };
         let word = FLYING.set(self.0, left);
         if !in_full {
@@ -113,30 +116,30 @@ impl Unit {
         Unit(UNKNOWN.set(DISTANCE.set(word, GROUP.of(word).saturating_sub(1)), 0))
     }
 
-    /// A damage here was told; the next write begins anew.
+    /// A damage here was reported; the next write resets this.
     pub(crate) const fn tell(self) -> Unit {
         Unit(TOLD.set(self.0, 1))
     }
 
-    /// Whether a damage here was told since it was last written.
+    /// Whether a damage here was reported since it was last written.
     pub(crate) const fn was_told(self) -> bool {
         TOLD.of(self.0) == 1
     }
 
-    /// Whether a write of this run must be found by a read issued now: what was there before the run may not.
+    /// Whether a read issued now must return a write of this run, and not data from before the run.
     #[inline]
     pub(crate) const fn is_held(self) -> bool {
         UNKNOWN.of(self.0) == 0 && DISTANCE.of(self.0) < self.generation() as u64
     }
 
-    /// Whether a read that was issued at `self` and has come back at `now` may have met data in the making: of several
-    /// writes, or of one that failed.
+    /// Whether a read that was issued at `self` and completed at `now` may have returned data in an intermediate state:
+    /// of several writes, or of one that failed.
     #[inline]
     pub(crate) const fn is_unsettled(self, now: Unit) -> bool {
         self.0 & (UNKNOWN.mask() | FLYING.mask() | DISTANCE.mask()) != 0 || self.generation() != now.generation()
     }
 
-    /// Whether `found` may be read from a unit that was in this state when the read was issued and is `now`.
+    /// Whether `found` may be read from a unit that was in this state when the read was issued and is in state `now`.
     #[inline]
     pub(crate) fn age(self, now: Unit, found: u32) -> Age {
         let newest = now.generation();
@@ -152,7 +155,7 @@ impl Unit {
 mod tests {
     use super::*;
 
-    /// Runs a history and gives the state: `w` issues a write, `.` completes one, `x` fails one.
+    /// Applies a history and returns the state: `w` issues a write, `.` completes one, `x` fails one.
     fn after(history: &str) -> Unit {
         history.chars().fold(Unit::default(), |unit, event| match event {
             'w' => unit.issue(),
@@ -164,7 +167,7 @@ mod tests {
     #[test]
     fn what_a_read_may_find() {
         use Age::{Current, Stale, Unknown};
-        // (before the read is issued, while it is in flight, ages of generations 0 to 4, held, unsettled)
+        // (before the read is issued, while it is in flight, expected ages of generations 0 to 4, held, unsettled)
         for (before, during, ages, held, unsettled) in [
             ("", "", [Current, Stale, Stale, Stale, Stale], false, false),
             ("w", "", [Current, Current, Stale, Stale, Stale], false, true),
@@ -173,12 +176,12 @@ mod tests {
             ("w.w.", "", [Stale, Stale, Current, Stale, Stale], true, false),
             ("w.w", ".", [Stale, Current, Current, Stale, Stale], true, true),
             ("w.", "w.", [Stale, Current, Current, Stale, Stale], true, true),
-            // Two at once: either stays, also after both have completed.
+            // Two at once: either may remain, also after both have completed.
             ("w.ww", "", [Stale, Current, Current, Current, Stale], true, true),
             ("w.ww.", "", [Stale, Stale, Current, Current, Stale], true, true),
             ("w.ww..", "", [Stale, Stale, Current, Current, Stale], true, true),
             ("w.ww..w.", "", [Stale, Stale, Stale, Stale, Current], true, false),
-            // A failure leaves anything until a later group has completed.
+            // After a failure anything is possible until a later group has completed.
             ("w.wx", "", [Unknown; 5], false, true),
             ("w.wwx.", "", [Unknown; 5], false, true),
             ("w.wxw", "", [Unknown; 5], false, true),
@@ -194,10 +197,10 @@ mod tests {
 
     #[test]
     fn counters_at_their_ends_make_it_unknown_not_wrong() {
-        // More in one group than can be counted: unknown until a later group.
+        // More writes in one group than can be counted: unknown until a later group.
         let crowd = format!("w.{}", "ww.".repeat(2000));
         assert_eq!(after(&crowd).age(after(&crowd), 1), Age::Unknown);
-        // More in flight than can be counted: unknown for ever.
+        // More writes in flight than can be counted: unknown for ever.
         let mut unit = Unit::default();
         (0..600).for_each(|_| unit = unit.issue());
         (0..600).for_each(|_| unit = unit.settle(true));

@@ -1,7 +1,8 @@
-//! Seals what one worker writes and holds what it reads against the ledger.
+//! Seals what one worker writes and compares what it reads with the ledger.
 //!
-//! A read is right when each granule of it carries its own place, a checksum that fits, and a generation that a read issued
-//! when this one was may find. Nothing is said of a granule that no run has sealed, nor of one that was being written meanwhile.
+//! A read is correct when each of its granules carries its own place, a correct checksum, and a generation that a read
+//! issued at that time may return. Nothing is said about a granule that no run has sealed, nor about one that was being
+//! written meanwhile.
 
 use crate::ledger::{Ledger, TargetLedger, stride};
 use crate::unit::{Age, Unit};
@@ -12,7 +13,7 @@ use assay_model::seal::{self, Extent, Seal};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// One worker's part.
+/// The part of one worker.
 #[derive(Debug)]
 pub(crate) struct Verifier {
     ledger: Arc<Ledger>,
@@ -22,27 +23,27 @@ pub(crate) struct Verifier {
     stride: usize,
 }
 
-/// What became of a read.
+/// The result for a read.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Answer {
-    /// Every granule is right.
+    /// Every granule is correct.
     Right,
-    /// None is wrong, and of some nothing can be said.
+    /// None is wrong, but about some of them nothing can be said.
     Open,
-    /// The first that is wrong is so in this way.
+    /// The first wrong granule is wrong in this way.
     Wrong(Code),
 }
 
-/// A place that holds something else than it should.
+/// A place that contains something else than it should.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Damage {
     pub kind: Code,
     pub offset: u64,
     pub bytes: u64,
-    /// Generation that was written last when the read was issued; 0 for never in this run.
+    /// The last generation written when the read was issued; 0 if this run never wrote there.
     expected: u32,
     found: Option<Seal>,
-    /// The seal that was found is of this run.
+    /// Whether the seal that was found belongs to this run.
     ours: bool,
 }
 
@@ -59,7 +60,7 @@ impl Verifier {
         Verifier { ledger, run, noted: vec![Unit::default(); slots * stride].into(), stride }
     }
 
-    /// What is shared with the other workers.
+    /// The ledger shared with the other workers.
     pub(crate) fn ledger(&self) -> &Ledger {
         &self.ledger
     }
@@ -95,7 +96,7 @@ impl Verifier {
         content.fill_sealed(seal, buffer, |at| noted[book.index(at) - first].generation());
     }
 
-    /// A write came back, in full or not.
+    /// A write completed, in full or not.
     #[inline]
     pub(crate) fn written(&self, target: u16, offset: u64, len: u32, in_full: bool) {
         let book = self.ledger.book(target);
@@ -104,7 +105,8 @@ impl Verifier {
         }
     }
 
-    /// Looks at what a read brought. Damages that were not told before are added to `told`. `data` are as before afterwards.
+    /// Examines the data of a read. Damages that were not reported before are added to `told`. `data` are unchanged
+    /// afterwards.
     #[inline]
     pub(crate) fn read(
         &self,
@@ -143,7 +145,7 @@ impl Verifier {
         answer
     }
 
-    /// The usual case, and nothing else: written by this run, in its place, in time, unchanged.
+    /// Checks for the usual case only: written by this run, in its place, in time, unchanged.
     #[inline]
     fn is_right(&self, book: &TargetLedger, block: &mut [u8], at: u64, unit: Unit, now: Unit) -> bool {
         let fits = |seal: Seal| {
@@ -178,7 +180,7 @@ impl Verifier {
             return Answer::Open;
         }
         if !unit.is_held() {
-            // Of an earlier run, perhaps with later writes over a part of it.
+            // From an earlier run, perhaps with later writes over a part of it.
             let earlier = found.filter(sealed_here).filter(|_| !seal::overwritten(block));
             return earlier.map_or(Answer::Open, |seal| match seal::extent(block, seal.run, seal.generation) {
                 Extent::Whole => Answer::Wrong(Code::CORRUPT),
@@ -201,7 +203,7 @@ impl Verifier {
         Damage { kind, offset, bytes: u64::from(book.granule), expected: unit.generation(), found, ours }
     }
 
-    /// Adds a damage, unless it was told since the place was last written. What belongs together is one.
+    /// Adds a damage, unless it was reported since the place was last written. Adjacent damages are joined.
     fn tell(&self, book: &TargetLedger, index: usize, damage: Damage, told: &mut Vec<Damage>) {
         let write = |damage: &Damage| damage.found.map(|seal| seal.write());
         let joins = |last: &&mut Damage| {

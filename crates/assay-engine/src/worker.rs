@@ -1,7 +1,7 @@
 //! One worker: its device, its sources, its slots, and the rules of the run.
 //!
 //! Order inside a step: reap, close the intervals that have ended, issue what is due. A request keeps its intended time
-//! however long it waits for a slot; nothing is dropped and nothing is forgiven.
+//! however long it waits for a slot; no request is dropped, and no delay is left out.
 
 use crate::agenda::{Agenda, Flow};
 use crate::blame::{LOOK, Peers, Stretch};
@@ -20,16 +20,16 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// What a worker carries: where its requests come from, and what they carry.
+/// The requests of a worker: where they come from, and their data.
 #[derive(Debug)]
 pub struct Parts<S, P> {
     /// The groups of flows.
     pub sources: Vec<S>,
     /// The source of each flow of the plan, by its index. All flows of a source are on one target and in one lane.
     pub source_of: Vec<usize>,
-    /// The first of the sources that begin when all before them are over.
+    /// The index of the first source that begins when all sources before it are over.
     pub after: usize,
-    /// What looks at bytes.
+    /// The code that handles the data.
     pub payload: P,
 }
 
@@ -51,7 +51,7 @@ pub struct Worker<D: Device, S, P> {
     done: Done,
 }
 
-/// What is written down: the counters of the open interval, and the intervals that have ended.
+/// What is recorded: the counters of the open interval, and the intervals that have ended.
 #[derive(Debug)]
 pub(crate) struct Books {
     pub recorder: Recorder,
@@ -61,14 +61,14 @@ pub(crate) struct Books {
     frames: Vec<Frame>,
 }
 
-/// Issues what is due from a moment on, and returns when to go on.
+/// Issues what is due from a given time on, and returns when to continue.
 type Issue<D, S, P> = fn(&mut Worker<D, S, P>, Instant) -> Instant;
 
 /// Issuing before completions are looked at; see [`crate::ahead`].
 pub(crate) struct Ahead<D: Device, S, P> {
-    /// How, where it is possible: every source follows a schedule, on a device that is sure.
+    /// The function, where it is possible: every source follows a schedule, on a device that is sure.
     pub how: Option<Issue<D, S, P>>,
-    /// Up to when that was done.
+    /// The time up to which that was done.
     pub reached: Instant,
 }
 
@@ -79,8 +79,8 @@ impl<D: Device, S, P> std::fmt::Debug for Ahead<D, S, P> {
 }
 
 impl<D: Device, S: Source<Request = D::Request>, P: Payload<D>> Worker<D, S, P> {
-    /// A worker for its part of `plan` on `device`, which has slots for as many requests on each target as `setup` bounds, and lanes
-    /// beside.
+    /// A worker for its part of `plan` on `device`, which has slots for as many requests on each target as `setup`
+    /// allows, plus those of the lanes.
     pub fn of(plan: &Plan, device: D, parts: Parts<S, P>, setup: Setup) -> Self {
         let Setup { part, thresholds, bound, start, limits, .. } = setup;
         let Parts { sources, source_of, after, payload } = parts;
@@ -109,7 +109,7 @@ impl<D: Device, S: Source<Request = D::Request>, P: Payload<D>> Worker<D, S, P> 
                 timeline,
                 frames: Vec::new(),
             },
-            // Before all: a worker in real time is asked before its run begins.
+            // Before the beginning: a worker in real time is stepped before its run begins.
             ahead: Ahead { how: None, reached: Instant::ZERO },
             limits,
             max_lag: plan.max_lag,
@@ -118,7 +118,8 @@ impl<D: Device, S: Source<Request = D::Request>, P: Payload<D>> Worker<D, S, P> 
         }
     }
 
-    /// Reaps, closes intervals, issues. Not within the shell's loop, where both would have too few registers.
+    /// Reaps, closes intervals, issues. Not inlined into the shell's loop, because together both would have too few
+    /// registers.
     #[inline(never)]
     pub fn step(&mut self, now: Instant) -> Step {
         if self.stage.is_finished() {
@@ -147,7 +148,7 @@ impl<D: Device, S: Source<Request = D::Request>, P: Payload<D>> Worker<D, S, P> 
         };
         let drained = self.stage.gives_up().unwrap_or(Instant::FAR);
         let issued = self.totals.issued > before;
-        // A closed loop issues when something completes.
+        // A closed loop issues when a request completes.
         let quiet = if self.agenda.open_loop { self.agenda.soonest().1 } else { Instant::ZERO };
         let wake = next.min(device).min(self.book.boundary).min(drained);
         self.lateness.watch.until(wake.max(now));
@@ -171,45 +172,46 @@ impl<D: Device, S: Source<Request = D::Request>, P: Payload<D>> Worker<D, S, P> 
         self.device.poll(now, &mut self.done);
     }
 
-    /// Says that handing over blocked from `from` to `until`: what waited meanwhile waited for the device.
+    /// Reports that a hand-over blocked from `from` to `until`: what waited meanwhile waited for the device.
     pub fn blocked(&mut self, from: Instant, until: Instant) {
         self.lateness.held_back.blocked = Stretch { from, until };
     }
 
-    /// Says that no thread of the program ran from `from` to `until`: what was due before the end waited for the generator, and
-    /// whoever it waited for besides, that long the device does not answer for.
+    /// Reports that no thread of the program ran from `from` to `until`: requests that were due before the end waited
+    /// for the generator, and the device is not responsible for that time, even if they also waited for it.
     pub fn stopped(&mut self, from: Instant, until: Instant) {
         self.lateness.held_back.stopped = Stretch { from, until };
         self.lateness.watch.not_since(from);
         self.lateness.looks_close = true;
     }
 
-    /// Makes known the other workers on the same targets, before the first step.
+    /// Sets the other workers on the same targets, before the first step.
     pub fn beside(&mut self, peers: Arc<Peers>) {
         self.lateness.peers = Some(peers);
     }
 
-    /// How long to wait of `span` before looking for completions.
+    /// How much of `span` to wait before looking for completions.
     #[inline]
     pub fn patience(&self, span: Span) -> Span {
         if self.totals.issued == self.totals.completed { span } else { span.min(LOOK) }
     }
 
-    /// Says that completions were looked for until `until`; without that, the next step comes when the last wished it to.
+    /// Reports that the worker looked for completions until `until`; without this call, the next step is assumed to
+    /// come at the time that the last step asked for.
     #[inline]
     pub fn watched(&mut self, until: Instant) {
         self.lateness.watch.until(until);
     }
 
-    /// Stops issuing; what is in flight is drained for at most the limit's time.
+    /// Stops issuing; requests in flight are drained for at most the limit's time.
     pub fn stop(&mut self, now: Instant, reason: CloseReason) {
         if self.stage.stops(reason, now + self.limits.drain) {
             self.agenda.stop(now);
         }
     }
 
-    /// Ends the phase that waits at `at`. Told of it too late, the worker stops: it would measure another stretch than the
-    /// others.
+    /// Ends the phase that waits at `at`. If it is told too late, the worker stops, because it would measure another
+    /// period than the others.
     pub(crate) fn end_phase(&mut self, now: Instant, at: Instant) {
         if !self.stage.is_scheduled() {
             return;
@@ -233,20 +235,20 @@ impl<D: Device, S: Source<Request = D::Request>, P: Payload<D>> Worker<D, S, P> 
         self.stage.abandons(now);
     }
 
-    /// Waits on the device, unless completions wait to be looked at.
+    /// Waits on the device, unless completions are already waiting to be looked at.
     pub fn wait(&mut self, span: Span) {
         if self.done.is_empty() {
             self.device.wait(span);
         }
     }
 
-    /// Whether an interval has ended or something happened since frames and events were last taken.
+    /// Whether an interval has ended or an event occurred since frames and events were last taken.
     #[inline]
     pub(crate) fn has_news(&self) -> bool {
         !self.book.frames.is_empty() || self.has_told()
     }
 
-    /// Whether something happened since events were last taken.
+    /// Whether an event occurred since events were last taken.
     #[inline]
     pub(crate) fn has_told(&self) -> bool {
         !self.incidents.is_empty()
@@ -257,12 +259,12 @@ impl<D: Device, S: Source<Request = D::Request>, P: Payload<D>> Worker<D, S, P> 
         self.book.frames.drain(..)
     }
 
-    /// Gives a frame's memory back.
+    /// Takes a frame's memory back for later use.
     pub fn recycle(&mut self, frame: Frame) {
         self.book.recorder.recycle(frame);
     }
 
-    /// What happened since the last call.
+    /// Events since the last call.
     pub fn take_events(&mut self) -> std::vec::Drain<'_, Event> {
         self.incidents.take()
     }
@@ -277,7 +279,7 @@ impl<D: Device, S: Source<Request = D::Request>, P: Payload<D>> Worker<D, S, P> 
         self.totals
     }
 
-    /// What carries the requests.
+    /// The device that carries the requests.
     pub fn device(&mut self) -> &mut D {
         &mut self.device
     }
@@ -320,7 +322,7 @@ impl<D: Device, S: Source<Request = D::Request>, P: Payload<D>> Worker<D, S, P> 
         frames.push(recorder.take(closed.index, start, end, closed.phase, closed.close_group));
     }
 
-    /// Marks what has been in flight for too long. Its slot stays taken until the request comes back.
+    /// Marks requests that have been in flight for too long. Their slots stay taken until they complete.
     fn find_stuck(&mut self, now: Instant) {
         let Worker { queue, agenda, incidents, limits, .. } = self;
         let is_stuck = |slot: &Slot<D::Request>| now.since(slot.submitted) >= limits.stuck;
@@ -335,7 +337,7 @@ impl<D: Device, S: Source<Request = D::Request>, P: Payload<D>> Worker<D, S, P> 
     fn finish_if_drained(&mut self, now: Instant) {
         let Some(until) = self.stage.gives_up() else { return };
         let (in_flight, backlog) = (self.agenda.in_flight(), self.agenda.has_backlog());
-        // What was counted when it was issued is waited for as well: until then the run goes on.
+        // Requests counted when they were issued are also waited for: the run lasts until they complete.
         let counted = self.ahead.how.is_some() && self.queue.has_counted();
         if (in_flight > 0 || backlog || counted) && now < until {
             return;
@@ -343,7 +345,7 @@ impl<D: Device, S: Source<Request = D::Request>, P: Payload<D>> Worker<D, S, P> 
         if self.stage.is_draining() && self.goes_on(now, in_flight == 0 && !backlog) {
             return;
         }
-        // What is given up is stuck by definition, whether it was noticed before or not.
+        // Requests that are given up are stuck by definition, whether that was noticed before or not.
         let flows = &mut self.agenda.flows;
         self.queue.mark_stuck(|_| true, |slot| flows[usize::from(slot.flow)].stuck += 1);
         self.totals.stuck = in_flight;
@@ -355,12 +357,14 @@ impl<D: Device, S: Source<Request = D::Request>, P: Payload<D>> Worker<D, S, P> 
         self.stage.finishes();
     }
 
-    /// Whether something is left to close at `now`: time, or distributions that wait for their group's last interval.
+    /// Whether something is left to close at `now`: time, or distributions that wait for the last interval of their
+    /// group.
     fn has_open_interval(&self, now: Instant) -> bool {
         now > self.book.timeline.open_since() || self.book.timeline.is_within_group()
     }
 
-    /// The schedule is over and nothing is in flight (`drained`). The last worker of all reads back what all have written.
+    /// The schedule is over and nothing is in flight (`drained`). The last worker of all reads back what all workers
+    /// have written.
     fn goes_on(&mut self, now: Instant, drained: bool) -> bool {
         let whole = drained && self.stage.reason() == CloseReason::Completed;
         if !self.payload.is_over(whole) || !self.agenda.has_more() {
@@ -377,7 +381,7 @@ impl<D: Device, S: Source<Request = D::Request>, P: Payload<D>> Worker<D, S, P> 
     }
 }
 
-/// Whose request is in a slot.
+/// Describes the request in a slot.
 pub(crate) fn about<S, R: Copy>(agenda: &Agenda<S>, slot: &Slot<R>) -> About<R> {
     About { flow: slot.flow, target: agenda.flows[usize::from(slot.flow)].target, request: slot.request }
 }

@@ -1,5 +1,5 @@
-//! On a device that is sure, operations are issued ahead and counted before they complete: every frame is the same as when
-//! the worker goes from event to event.
+//! On a device that is sure, operations are issued ahead and counted before they complete: every frame must be the same
+//! as when the worker goes from event to event.
 
 #![allow(clippy::unwrap_used, reason = "a test panics to fail")]
 
@@ -9,7 +9,7 @@ use assay_engine::{Limits, Setup, Totals, Worker, run_virtual, shell::Sink};
 use assay_model::{Plan, arrival::Part, workload};
 use assay_record::{CloseReason, Event, Frame, Histograms, Interval, Thresholds};
 
-/// A bank that says that it is sure or does not, and counts what it was asked to foretell.
+/// A bank that claims to be sure or not, and counts how often it was asked to predict a completion.
 struct Asked<'a> {
     bank: Bank,
     sure: bool,
@@ -97,7 +97,7 @@ fn frames_are_the_same_as_from_event_to_event() {
         (0, 1, 20_000, 1),
         (0, 1, 20_000, 3),
         (0, 1, 200_000, 64),
-        // Beyond what the drive carries: the queue fills and stays full.
+        // More than the drive carries: the queue fills and stays full.
         (0, 1, 500_000, 100),
         (0, 3, 90_000, 5),
         (1, 1, 400, 2),
@@ -136,7 +136,8 @@ fn frames_are_the_same_as_from_event_to_event() {
     assert!(full >= 10, "lanes were full in {full} cases only");
 }
 
-/// Runs that their lag ends, most of them within an interval: what was counted early is waited for, and counted once.
+/// Runs that end because of lag, most of them within an interval: what was counted early is waited for, and counted
+/// once.
 #[test]
 fn a_run_that_its_lag_ends_is_the_same_too() {
     let drives = ["sim:flash?read=30ms&spread=50%", "sim:flash?channels=2&read=2ms&spread=50%", "sim:disk"];
@@ -151,7 +152,7 @@ fn a_run_that_its_lag_ends_is_the_same_too() {
         );
         let adjust = workload::Adjust { targets: 1, seed, ..workload::Adjust::default() };
         let plan = workload::read("t", &file).unwrap().plan(&adjust).unwrap();
-        // As long as an interval, and too short for what was counted early.
+        // Either as long as an interval, or too short for what was counted early.
         let drain = Span::from_ms([1000, 1000, 30_000, 3][seed as usize / 3 % 4]);
         let asked = |sure| {
             let bank = Bank::new(seed, vec![drives[drive].parse::<Spec>().unwrap()]);

@@ -1,4 +1,5 @@
-//! The load ends at its end: what still waited then is not issued, is counted as waiting, and leaves every account balanced.
+//! The load ends at its planned end: operations that still wait then are not issued, count as waiting, and every
+//! account balances.
 
 #![allow(clippy::unwrap_used, reason = "a test panics to fail")]
 
@@ -23,7 +24,7 @@ impl Sink for Kept {
     }
 }
 
-/// Two seconds of reads, and of the closed loop of another stream.
+/// Two seconds of reads, and of a second stream that is a closed loop.
 fn plan(rate: u64, keys: &str) -> Plan {
     let file = format!(
         "model = \"streams\"\nduration = \"2s\"\nslice = \"2s\"\nmax_lag = \"0s\"\n{keys}\n\
@@ -42,7 +43,7 @@ fn worker<D: BlockDevice>(plan: &Plan, device: D) -> Worker<D, Blocks, Data> {
     Worker::new(plan, device, setup).unwrap()
 }
 
-/// Carried in and scheduled equals completed and carried out, in every interval and over all.
+/// What was carried in plus scheduled equals what completed plus what is carried out, in every interval and in total.
 fn adds_up(intervals: &[Interval]) {
     let flows = intervals[0].flows.len();
     for flow in 0..flows {
@@ -58,7 +59,7 @@ fn adds_up(intervals: &[Interval]) {
 
 #[test]
 fn a_drive_that_is_too_slow_ends_with_the_load_and_the_rest_is_not_done() {
-    // A tenth of a second each, four at once: forty a second of a thousand.
+    // A tenth of a second each, four at a time: forty per second out of a thousand.
     for seconds in [1, 2] {
         let plan = plan(1000, &format!("in_flight_bound = 4\ninterval = \"{seconds}s\""));
         let spec: Spec = "sim:flash?read=100ms&spread=0%".parse().unwrap();
@@ -73,7 +74,7 @@ fn a_drive_that_is_too_slow_ends_with_the_load_and_the_rest_is_not_done() {
         assert_eq!((scheduled, ok), (2000, issued));
         assert!(issued < 100, "{issued} were issued");
         assert_eq!(kept.0.last().unwrap().flows[0].waiting, scheduled - issued, "not delivered");
-        // Intervals behind the end of the load hold only what was in flight then.
+        // Intervals after the end of the load contain only operations that were in flight then.
         let drained = kept.0.iter().filter(|interval| interval.start_ns >= 2_000_000_000);
         let drained: Vec<u64> = drained.flat_map(|it| &it.flows).map(|flow| flow.issued + flow.scheduled).collect();
         assert!(!drained.is_empty() && drained.iter().all(|n| *n == 0), "{drained:?}");
@@ -81,14 +82,14 @@ fn a_drive_that_is_too_slow_ends_with_the_load_and_the_rest_is_not_done() {
     }
 }
 
-/// Steps at these moments, in milliseconds; gives what was issued and what waits.
+/// Steps at these times, in milliseconds; returns the number of issued and of waiting operations.
 fn stepped(moments: &[f64]) -> (u64, u64) {
     let plan = plan(10_000, "");
     let mut worker = worker(&plan, Null::new(vec![Geometry { size: 1 << 20, block: 512 }]));
     let mut intervals = Vec::new();
     for ms in moments {
         let now = Instant::from_ns((ms * 1e6) as u64);
-        // As often as 512 slots need for two seconds of operations.
+        // As often as necessary for two seconds of operations with 512 slots.
         for _ in 0..60 {
             worker.step(now);
             worker.send(now);

@@ -1,5 +1,5 @@
-//! Whose lag it is, in a world whose clock only moves when it is told to: what a late generator does is never charged to the
-//! device, and what the device does is never forgiven.
+//! Who caused a lag, in a simulated world whose clock only moves when the test moves it: what a late generator causes
+//! is never charged to the device, and what the device causes is never forgiven.
 
 #![allow(clippy::unwrap_used, reason = "a test panics to fail")]
 
@@ -14,13 +14,13 @@ use std::rc::Rc;
 
 const MS: u64 = 1_000_000;
 
-/// Nanoseconds of the world, and what is to happen in it.
+/// The time of the world in nanoseconds, and what will happen in it.
 #[derive(Default)]
 struct World {
     now: Cell<u64>,
-    /// Every sleep ends so much later.
+    /// Every sleep ends this much later.
     late: Cell<u64>,
-    /// The generator is away from the first moment on, for the second.
+    /// The generator is away, from the first time on, for the second.
     away: Cell<Option<(u64, u64)>>,
     switches: Cell<u64>,
 }
@@ -53,12 +53,13 @@ impl Host for &World {
 /// What carries the operations.
 #[derive(Clone, Copy)]
 enum Kind {
-    /// The worker itself, so long for each; for so long from a moment on.
+    /// The worker itself: each call takes `ns`; `slow` are the time from which a call is slow, and how long it takes
+    /// then.
     Call { ns: u64, slow: (u64, u64) },
-    /// A disk that takes so long for each, all at once, and answers nothing during a stall. `own`: completions carry its own
-    /// time, not that at which they were found.
+    /// A disk where each operation takes `ns`, all at the same time, and which answers nothing during a stall. `own`:
+    /// completions carry times of their own, not those at which they were found.
     Disk { ns: u64, stall: (u64, u64), own: bool },
-    /// The same, handed over sixteen at a time, of which one blocks for so long from a moment on.
+    /// The same, but handed over sixteen at a time, and from `at` on one hand-over blocks for `takes`.
     Blocks { ns: u64, at: u64, takes: u64 },
 }
 
@@ -128,7 +129,7 @@ impl Device for Mock<'_> {
         let first = self.pending.iter().map(|completion| completion.completed).min().unwrap_or(end);
         self.world.now.set(first.min(end).max(World::now(self.world)).as_ns());
         self.world.pass(self.world.late.get());
-        // One that ends much later: away between two steps, and not within a call to the device.
+        // A sleep that ends much later: away between two steps, and not within a call to the device.
         if let Some((_, ns)) = self.world.away.get().filter(|(at, _)| *at <= self.world.now.get()) {
             self.world.away.set(None);
             self.world.pass(ns);
@@ -183,7 +184,8 @@ fn setup(bound: u32) -> Setup {
     Setup { part, thresholds, bound, start: Instant::ZERO, run: 7, limits, ledger: None }
 }
 
-/// What a second at a steady rate came to: share of lag that is own, operations over 1 ms, and how many of those are forgiven.
+/// The result of a second at a steady rate: the share of the lag that is own lag, operations over 1 ms, and how many of
+/// those are forgiven.
 fn carried(kind: Kind, rate: u64, bound: u32, away: Option<(u64, u64)>) -> (f64, u64, u64) {
     carried_late(kind, rate, bound, away, 0)
 }
@@ -198,7 +200,7 @@ fn carried_late(kind: Kind, rate: u64, bound: u32, away: Option<(u64, u64)>, lat
     let waiting = Waiting { spin: Spin::Fixed(Span::ZERO), inline: matches!(kind, Kind::Call { .. }) };
     let mut kept = Kept::default();
     run_real(&mut worker, &&world, &mut kept, waiting);
-    // What a device that is too slow leaves behind is not issued after the end.
+    // What a device that is too slow leaves over is not issued after the end.
     let schedule: u64 = kept.intervals.iter().map(|interval| interval.flows[0].scheduled).sum();
     assert!(schedule == rate && worker.totals().issued * 100 > rate * 80, "{} of {rate}", worker.totals().issued);
     let bucket = Thresholds::new([]).first_over(Span::from_ms(1)).unwrap() as u64;
@@ -234,7 +236,7 @@ fn a_late_generator_is_not_the_device_where_the_queue_then_fills() {
 fn a_device_that_holds_operations_back_is_not_forgiven() {
     let second = (300 * MS, 350 * MS);
     for (kind, rate, bound) in [
-        // One call of 50 ms; a stall of 50 ms; more than it carries; a hand-over that blocks for 50 ms.
+        // One call of 50 ms; a stall of 50 ms; more than the device carries; a hand-over that blocks for 50 ms.
         (Kind::Call { ns: 5_000, slow: (300 * MS, 50 * MS) }, 10_000, 1),
         (Kind::Disk { ns: 100_000, stall: second, own: true }, 10_000, 8),
         (Kind::Disk { ns: 100_000, stall: second, own: false }, 10_000, 8),
@@ -248,7 +250,7 @@ fn a_device_that_holds_operations_back_is_not_forgiven() {
     }
 }
 
-/// With sixty-four in flight it does not matter that a slot is filled again 20 µs late.
+/// With sixty-four in flight it does not matter that a slot is refilled 20 µs late.
 #[test]
 fn a_device_that_is_full_is_not_idle_because_one_slot_is() {
     let disk = Kind::Disk { ns: MS, stall: NEVER, own: true };
@@ -256,17 +258,17 @@ fn a_device_that_is_full_is_not_idle_because_one_slot_is() {
     assert!(over > 10_000 && forgiven == 0 && own < 0.0001, "{over} over 1 ms, {forgiven} forgiven, own {own:.6}");
 }
 
-/// The device was done, and the worker came to look much later.
+/// The device was finished, and the worker looked much later.
 #[test]
 fn what_completed_long_before_it_was_looked_at_held_nothing_back() {
     let one = Kind::Disk { ns: 2 * MS, stall: NEVER, own: true };
     let (own, over, _) = carried(one, 400, 1, Some((101 * MS, 50 * MS)));
     // Twenty were due meanwhile, one every 2.5 ms. Each waits for the generator, and for those before it, 2 ms each: by
-    // arithmetic 0.21 of all lag is own.
+    // arithmetic 0.21 of all lag is own lag.
     assert!(over >= 20 && (0.15..0.3).contains(&own), "{own:.2} of the lag");
 }
 
-/// Sixteen and more due in one step are handed over within it.
+/// If sixteen or more are due in one step, they are handed over within the step.
 #[test]
 fn a_hand_over_that_blocks_within_a_step_is_the_devices() {
     let (own, over, forgiven) =
@@ -274,7 +276,7 @@ fn a_hand_over_that_blocks_within_a_step_is_the_devices() {
     assert!(over > 1000 && forgiven * 100 <= over, "{over} over 1 ms, {forgiven} forgiven, own {own:.3}");
 }
 
-/// A run of a minute on a simulated drive, which ends after so many intervals.
+/// A run of a minute on a simulated drive, which ends after this many intervals.
 fn simulated(drive: &str, rate: u64, bound: u32, keys: &str, intervals: u32) -> (Kept, Worker<Bank, Blocks, Data>) {
     let bank = Bank::new(1, vec![drive.parse::<Spec>().unwrap()]);
     let mut worker = Worker::new(&plan(rate, "60s", keys), bank, setup(bound)).unwrap();
@@ -293,7 +295,7 @@ fn the_lag_rule_asks_for_those_that_find_no_slot_too() {
     assert_eq!(worker.totals().stuck, 4);
 }
 
-/// The last operation completes exactly when an interval ends, whose group of ten was not full.
+/// The last operation completes exactly at the end of an interval whose group of ten was not full.
 #[test]
 fn no_distribution_is_lost_where_draining_ends_with_an_interval() {
     let (kept, worker) = simulated("sim:flash?read=999998729ns&spread=0%", 10, 64, "", 4);

@@ -1,5 +1,5 @@
-//! Streams with slots of their own: a drive that lets one kind of operation wait takes no slots from the others, and it is
-//! the drive that is named.
+//! Streams with slots of their own: a drive that delays one kind of operation takes no slots from the others, and the
+//! result names the drive as the cause.
 
 #![allow(clippy::unwrap_used, reason = "a test panics to fail")]
 
@@ -9,13 +9,14 @@ use assay_engine::{Blocks, Data, Limits, Setup, Worker, run_virtual};
 use assay_model::{Lane, Plan, arrival::Part, workload};
 use assay_record::{CloseReason, Event, FlowInterval, Frame, Interval, Thresholds};
 
-/// A drive that reads in 100 µs, all at once, and writes one after the other, a tenth of a second each.
+/// A drive that completes each read in 100 µs, all at the same time, and writes one after the other, a tenth of a
+/// second each.
 #[derive(Default)]
 struct SlowWrites {
     pending: Vec<Completion>,
-    /// When the last write that it was given is done.
+    /// When the last write that it got is complete.
     busy: Instant,
-    /// Reads and writes in flight, the most of either, and the highest ticket.
+    /// Reads and writes in flight, the maximum of each, and the highest ticket.
     in_flight: [u32; 2],
     most: [u32; 2],
     highest: u32,
@@ -93,12 +94,12 @@ fn run(plan: &Plan) -> (Kept, Worker<SlowWrites, Blocks, Data>) {
     (kept, worker)
 }
 
-/// Of a stream, over the whole run.
+/// The sum for a stream over the whole run.
 fn sum(kept: &Kept, flow: usize, of: fn(&FlowInterval) -> u64) -> u64 {
     kept.intervals.iter().map(|interval| of(&interval.flows[flow])).sum()
 }
 
-/// ACT's load at 1x with twelve slots, of which it writes 23 blocks a second and the drive takes ten.
+/// ACT's load at 1x with twelve slots; it writes 23 blocks per second, of which the drive takes ten.
 const ACT: &str = "model = \"act-storage\"\nduration = \"60s\"\nslice = \"60s\"\nin_flight_bound = 12\n";
 
 #[test]

@@ -1,5 +1,5 @@
-//! An operation that moves only some of its bytes: its rest is asked for once, it counts as short, and its time runs up to
-//! its last byte.
+//! An operation that moves only some of its bytes: its rest is requested once more, it counts as short, and its time
+//! lasts until its last byte.
 
 #![allow(clippy::unwrap_used, reason = "a test panics to fail")]
 
@@ -9,12 +9,12 @@ use assay_model::{Plan, arrival::Part, workload};
 use assay_record::{Event, FlowInterval, Frame, Thresholds};
 use std::cell::RefCell;
 
-/// What the device answers, in the order of submission; everything after that in full.
+/// The device's answers, in the order of submission; after the last one it answers in full.
 type Answers = Vec<Result<u32, Code>>;
 
 const TIME: Span = Span::from_ms(3);
 
-/// Keeps what was submitted and the first bytes of each buffer as it was then.
+/// Records what was submitted and the first bytes of each buffer at that time.
 struct Scripted<'a> {
     answers: Answers,
     seen: &'a RefCell<Vec<(Op, Vec<u8>)>>,
@@ -100,7 +100,7 @@ fn run(direction: &str, answers: Answers) -> (Vec<(Op, Vec<u8>)>, Kept) {
 
 #[test]
 fn the_rest_is_asked_for_once_and_the_operation_stays_short() {
-    // 100 bytes beyond the last whole block are asked for again.
+    // 100 bytes beyond the last whole block are requested again.
     let (seen, kept) = run("read", vec![Ok(1636)]);
     assert_eq!((kept.flow.ok, kept.flow.short), (9, 1));
     let (whole, rest) = (seen[0].0, seen[1].0);
@@ -146,7 +146,7 @@ fn nothing_moved_is_the_end_of_the_target() {
     assert!(kept.events.iter().any(|event| event.what == "target-lost"), "{:?}", kept.events);
 }
 
-/// A worker is ready before its run begins, and is asked what it wants meanwhile.
+/// A worker is ready before its run begins, and is stepped meanwhile.
 #[test]
 fn nothing_is_issued_before_the_run_begins() {
     let plan = plan("read");

@@ -1,4 +1,5 @@
-//! What failed is told before the next operation is handed over: that may hang, and what kills the program then must find it.
+//! A failure is reported before the next operation is handed over: the hand-over may hang, and if the program is killed
+//! then, the log must have the failure.
 
 #![allow(clippy::unwrap_used, reason = "a test panics to fail")]
 
@@ -9,7 +10,7 @@ use assay_model::{arrival::Part, workload};
 use assay_record::{Event, Frame, Thresholds};
 use std::cell::{Cell, RefCell};
 
-/// Its time, and what happened in it, in its order.
+/// Its time, and the events in their order.
 #[derive(Default)]
 struct World {
     ns: Cell<u64>,
@@ -41,7 +42,7 @@ impl Host for &World {
     }
 }
 
-/// Handing over is carrying out: each operation takes 5 ms and fails.
+/// A hand-over carries the operation out: each takes 5 ms and fails.
 struct Failing<'a>(&'a World, Vec<Ticket>);
 
 impl Device for Failing<'_> {

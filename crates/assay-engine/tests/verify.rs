@@ -1,6 +1,6 @@
-//! Verification against a disk in memory that keeps to no more than a disk must: sectors of an operation are written and read
-//! at any moment between its submission and its completion, one by one. Whatever overlaps, nothing of that is damage; what is
-//! lost, torn, misdirected or changed is, every single one.
+//! Verification against a disk in memory that guarantees no more than a real disk: sectors of an operation are written
+//! and read one by one, at any time between its submission and its completion. Whatever overlaps, this alone is never
+//! reported as damage; whatever is lost, torn, misdirected or changed is always reported.
 #![allow(clippy::unwrap_used, reason = "a test")]
 
 use assay_base::{BlockDevice, Code, Completion, Device, Direction, Done, Geometry, Instant, Op, Prng, Span, Ticket};
@@ -17,10 +17,10 @@ use std::sync::Arc;
 const SECTOR: usize = 512;
 const SIZE: u64 = 1 << 20;
 
-/// Its number on the disk, and its data.
+/// A sector's number on the disk, and its data.
 type Sector = (usize, Vec<u8>);
 
-/// What happens to one write of so many.
+/// What happens to one write in a given number.
 #[derive(Clone, Copy, PartialEq, Debug)]
 enum Fault {
     None,
@@ -28,17 +28,17 @@ enum Fault {
     Torn,
     Misdirected,
     Corrupt,
-    /// Fails, and leaves garbage.
+    /// It fails, and leaves garbage.
     Fails,
 }
 
-/// One sector of one operation, at its moment.
+/// One sector of one operation, at its time.
 #[derive(PartialEq, Eq, PartialOrd, Ord)]
 struct Effect {
     at: Reverse<Instant>,
     write: bool,
     sector: usize,
-    /// The buffer that is read into: of which worker, which slot, which of its sectors.
+    /// The buffer that is read into: its worker, slot and sector.
     buffer: (usize, usize, usize),
     data: Vec<u8>,
 }
@@ -51,7 +51,7 @@ struct Disk {
     fault: Fault,
     every: u64,
     writes: u64,
-    /// Offsets and lengths of all that was damaged, the places misdirected writes went to among them.
+    /// Offsets and lengths of everything that was damaged, including the places that misdirected writes went to.
     damaged: Vec<(u64, u64)>,
     injected: u64,
 }
@@ -73,7 +73,7 @@ impl Disk {
         }
     }
 
-    /// Decides about a write; gives the sectors that are written, with their data, and the result.
+    /// Decides the result of a write; returns the sectors that are written, with their data, and the result.
     fn decide(&mut self, op: &Op, data: &[u8]) -> (Vec<Sector>, Result<u32, Code>) {
         self.writes += 1;
         let first = op.offset as usize / SECTOR;
@@ -119,7 +119,7 @@ impl Disk {
     }
 }
 
-/// One worker's way to the disk.
+/// The connection of one worker to the disk.
 struct Way {
     disk: Rc<RefCell<Disk>>,
     worker: usize,
@@ -210,7 +210,7 @@ fn plan(streams: &str, seed: u64) -> Plan {
     workload::read("t", &file).unwrap().plan(&adjust).unwrap()
 }
 
-/// Runs `plan` on a disk with `fault` in every so many writes, with `workers` that share it.
+/// Runs `plan` on a disk with `fault` in one of `every` writes, with `workers` that share it.
 fn run(plan: &Plan, fault: Fault, every: u64, workers: usize) -> Outcome {
     let parts = (0..workers).map(|index| Part { index: index as u64, of: workers as u64 });
     let slots: Vec<usize> = parts.clone().map(|part| assay_engine::bound(plan, part) as usize).collect();
@@ -279,7 +279,7 @@ fn crowded() -> &'static str {
      [[stream]]\nname = \"r\"\ndirection = \"read\"\nsize = { from = \"512B\", to = \"16KiB\" }\nin_flight = 12\n"
 }
 
-/// Writes of 4 KiB to their own places, and reads beside them.
+/// Writes of 4 KiB to separate places, and reads of the same places.
 fn apart() -> &'static str {
     "[[stream]]\nname = \"w\"\ndirection = \"write\"\nsize = \"4KiB\"\nin_flight = 1\naddress = { uniform = \"4KiB\" }\n\
      [[stream]]\nname = \"r\"\ndirection = \"read\"\nsize = \"4KiB\"\nin_flight = 4\naddress = { uniform = \"4KiB\" }\n"
@@ -342,7 +342,7 @@ fn what_is_left_damaged_at_the_end_is_found_by_reading_back() {
             (Fault::Misdirected, &["lost", "misdirected"]),
             (Fault::Corrupt, &["corrupt"]),
         ] {
-            // Writes alone, one after the other, each to a place of its own: what is injected stays.
+            // Single writes, one after the other, each to a place of its own: what is injected stays.
             let once = "[[stream]]\nname = \"w\"\ndirection = \"write\"\nsize = \"4KiB\"\nrate = \"1000/s\"\narrival = \"steady\"\naddress = \"sequential\"\n";
             let outcome = run(&plan(once, seed), fault, 13, 1);
             let case = format!("seed {seed}, {fault:?}: {:?}", outcome.kinds());

@@ -1,7 +1,7 @@
 //! The file system around the disk: one directory with `disk`, `ctl` and `truth`.
 //!
-//! All files are opened for direct I/O, so that every read and write of a client comes here. `disk` may be created by the
-//! client instead of being there from the beginning, as a scratch file is.
+//! All files are opened for direct I/O, so that every read and write of a client arrives here. A client may create
+//! `disk` itself, like a scratch file, instead of finding it.
 
 use crate::service::Service;
 use fuser::{
@@ -14,9 +14,9 @@ use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-/// Operations the kernel may have here at once; its default of 12 would be a queue of its own.
+/// Upper bound on the operations that the kernel keeps here at once; its default of 12 would be an additional queue.
 const MAX_BACKGROUND: u16 = 1024;
-/// Nothing is remembered by the kernel.
+/// The kernel caches nothing.
 const TTL: Duration = Duration::ZERO;
 /// Largest disk that a client may create.
 const ROOM: u64 = 4 << 30;
@@ -29,7 +29,7 @@ const NAMES: [(u64, &str); 3] = [(DISK, "disk"), (CTL, "ctl"), (TRUTH, "truth")]
 /// The file system.
 pub(crate) struct Files {
     pub service: Service,
-    /// Whether `disk` is there.
+    /// Whether `disk` exists.
     pub there: AtomicBool,
 }
 

@@ -1,7 +1,8 @@
-//! A disk that fails on demand: a FUSE file system with one data file in memory whose delays, errors and lies are set while it
-//! runs, and which keeps its own account of what it did. Tests hold what `assay` reports against that account.
+//! A disk that fails on demand: a FUSE file system with one data file in memory, whose delays, errors and silent faults
+//! are set while it runs, and which keeps its own account of what it did. Tests compare what `assay` reports with that
+//! account.
 //!
-//! A tool for tests: `assay` never links it. Files in the mount: `disk` (the data), `ctl` (write `key=value` lines, see
+//! Only for tests: `assay` never links it. Files in the mount: `disk` (the data), `ctl` (write `key=value` lines, see
 //! [`Faults`]), `truth` (read the account, see [`Truth`]).
 #![allow(clippy::disallowed_methods, reason = "this stands for a device: it has its own clock, and waits")]
 

@@ -1,4 +1,4 @@
-//! `faultfs MOUNTPOINT --size 256MiB`: the disk as a program, until its standard input closes or SIGTERM comes.
+//! `faultfs MOUNTPOINT --size 256MiB`: the disk as a program, until its standard input closes or SIGTERM arrives.
 #![allow(clippy::disallowed_macros, clippy::disallowed_methods, reason = "a program prints and waits")]
 
 use assay_faultfs::{FaultDisk, bytes};
@@ -43,7 +43,7 @@ fn ends() -> libc::sigset_t {
     }
 }
 
-/// From now on, in every thread, they wait to be waited for.
+/// Blocks them in every thread, so that they can be waited for.
 fn block_ends() {
     let ends = ends();
     // SAFETY: a valid set; no old mask is asked for.

@@ -11,10 +11,10 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::atomic::AtomicBool;
 
-/// `f_type` of a FUSE file system (linux/magic.h): by it a test knows that it really runs on one.
+/// `f_type` of a FUSE file system (linux/magic.h), by which a test verifies that it really runs on one.
 pub const FUSE_MAGIC: i64 = 0x6573_5546;
 
-/// A mounted disk; dropping it answers what is held, and unmounts.
+/// A mounted disk; dropping it answers all held requests, and unmounts.
 pub struct FaultDisk {
     service: Service,
     mountpoint: PathBuf,
@@ -53,7 +53,7 @@ impl FaultDisk {
         self.mountpoint.join("disk")
     }
 
-    /// Sets faults: `key=value`, several apart by spaces or lines.
+    /// Sets faults: `key=value`, separated by spaces or lines.
     ///
     /// # Panics
     /// One of them is not understood.
@@ -66,7 +66,7 @@ impl FaultDisk {
         self.service.truth()
     }
 
-    /// What is stored now.
+    /// The data stored now.
     pub fn stored(&self, offset: u64, len: usize) -> Vec<u8> {
         self.service.stored(offset, len)
     }
@@ -76,17 +76,17 @@ impl Drop for FaultDisk {
     fn drop(&mut self) {
         self.service.end();
         if let Ok(path) = CString::new(self.mountpoint.as_os_str().as_bytes()) {
-            // SAFETY: the path is a string that lives across the call. Lazily, because a client may still have it open.
+            // SAFETY: the path is a string that lives during the call. Lazily, because a client may still have it open.
             unsafe { libc::umount2(path.as_ptr(), libc::MNT_DETACH) };
         }
     }
 }
 
-/// The type of the file system that `path` lies on.
+/// The type of the file system that contains `path`.
 pub fn f_type(path: &Path) -> io::Result<i64> {
     let path = CString::new(path.as_os_str().as_bytes())?;
     let mut found = std::mem::MaybeUninit::<libc::statfs>::uninit();
-    // SAFETY: both pointers live across the call, which fills the second when it returns 0.
+    // SAFETY: both pointers live during the call, which fills the second when it returns 0.
     let found = unsafe {
         if libc::statfs(path.as_ptr(), found.as_mut_ptr()) != 0 {
             return Err(io::Error::last_os_error());

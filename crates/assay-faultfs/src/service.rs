@@ -1,8 +1,8 @@
-//! The disk itself: takes requests, decides what becomes of each, and answers it when its time has come.
+//! The disk itself: takes requests, decides the result of each, and answers it at its time.
 //!
-//! One thread answers what is delayed. It sleeps until 100 µs before the next answer is due and spins the rest, because a
-//! sleep ends late. A request's service begins when the file system has read it from the kernel and ends just before the
-//! answer is given back.
+//! One thread gives the delayed answers. It sleeps until 100 µs before the next answer is due and spins for the rest,
+//! because a sleep ends late. A request's service begins when the file system has read it from the kernel and ends just
+//! before the answer is returned.
 
 use crate::settings::{Also, Faults};
 use crate::truth::Truth;
@@ -12,25 +12,25 @@ use std::collections::BinaryHeap;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 
-/// What a disk that is there holds: something, as after use, so that it is not taken for one that was never written.
+/// The initial content of a disk: not zero, so that it is not mistaken for one that was never written.
 const WRITTEN: u8 = 0x5a;
 
 /// Reads of clients begin at multiples of this.
 const BLOCK: u64 = 4096;
 
-/// The last stretch before an answer is due is spun.
+/// The last period before an answer is due is spent spinning.
 const SPIN: Duration = Duration::from_micros(100);
 
-/// Where an answer goes.
+/// The receiver of an answer.
 pub(crate) enum Reply {
     Read(ReplyData),
     Write(ReplyWrite),
 }
 
-/// What an answer says.
+/// The content of an answer.
 enum Outcome {
     Data(Vec<u8>),
-    /// Fewer than were asked for.
+    /// Fewer bytes than requested.
     Short(Vec<u8>),
     Written(u32),
     Failed(i32),
@@ -70,12 +70,12 @@ struct State {
     seq: u64,
     stalled_until: Option<Instant>,
     pending: BinaryHeap<Reverse<Pending>>,
-    /// State of the generator of tails.
+    /// State of the random generator for tails.
     random: u64,
     over: bool,
 }
 
-/// Shared by the file system, the answering thread and whoever sets faults.
+/// Shared by the file system, the answering thread and the code that sets faults.
 #[derive(Clone)]
 pub(crate) struct Service(Arc<(Mutex<State>, Condvar)>);
 
@@ -99,7 +99,7 @@ impl Service {
         self.0.0.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
     }
 
-    /// Takes lines of `key=value`; nothing is changed when one is wrong.
+    /// Takes lines of `key=value`; when one is wrong, nothing is changed.
     pub fn set(&self, lines: &str) -> Result<(), String> {
         let mut state = self.state();
         let mut faults = state.faults.clone();
@@ -130,7 +130,7 @@ impl Service {
         self.state().memory.resize(size as usize, 0);
     }
 
-    /// Stored bytes, as they are, without any fault.
+    /// The stored bytes, without any fault.
     pub fn stored(&self, offset: u64, len: usize) -> Vec<u8> {
         self.state().read(offset, len)
     }
@@ -169,7 +169,7 @@ impl Service {
         self.0.1.notify_all();
     }
 
-    /// The answering thread's whole life.
+    /// The main function of the answering thread.
     pub fn serve(&self) {
         let mut state = self.state();
         while !state.over || !state.pending.is_empty() {
@@ -311,7 +311,7 @@ impl State {
         usual
     }
 
-    /// Writes the answer into the account; what is returned gives it to the kernel.
+    /// Enters the answer into the account; calling the returned function passes it to the kernel.
     fn answer(&mut self, pending: Pending) -> impl FnOnce() + use<> {
         let Pending { taken, outcome, reply, .. } = pending;
         let outcome = if self.faults.gone { Outcome::Failed(libc::ENODEV) } else { outcome };

@@ -1,4 +1,4 @@
-//! What can be set: one `key=value` a line. Times are `100us`, `2ms`, `1s`; shares are `1%`; 0 or `off` ends a fault.
+//! What can be set: one `key=value` per line. Times are `100us`, `2ms`, `1s`; shares are `1%`; 0 or `off` ends a fault.
 
 use std::time::Duration;
 
@@ -9,29 +9,31 @@ pub struct Faults {
     pub read_delay: Duration,
     /// How long every write takes (`write_delay=2ms`).
     pub write_delay: Duration,
-    /// Shares of operations that take another time instead (`tail=1%:5ms`, `tail2=0.1%:20ms`); the second goes first.
+    /// Shares of operations that take another time instead (`tail=1%:5ms`, `tail2=0.1%:20ms`); the second takes
+    /// precedence.
     pub tails: [Option<(f64, Duration)>; 2],
-    /// Every so many reads fail with `errno` (`rerr_every=97`).
+    /// One in this many reads fails with `errno` (`rerr_every=97`).
     pub read_error_every: u64,
-    /// Every so many writes fail with `errno` (`werr_every=89`).
+    /// One in this many writes fails with `errno` (`werr_every=89`).
     pub write_error_every: u64,
     /// The error they fail with (`errno=EIO`).
     pub errno: i32,
-    /// Every so many reads return half (`short_every=50`); not the rest of one, which begins in the middle of a block.
+    /// One in this many reads returns half (`short_every=50`); but not the read of a rest, which begins in the middle
+    /// of a block.
     pub short_every: u64,
-    /// Every so many writes store one byte wrongly (`corrupt_every=100`).
+    /// One in this many writes stores one wrong byte (`corrupt_every=100`).
     pub corrupt_every: u64,
-    /// Every so many writes are acknowledged and not stored (`lost_every=100`).
+    /// One in this many writes is acknowledged and not stored (`lost_every=100`).
     pub lost_every: u64,
-    /// Every so many writes go one length too far (`misdirect_every=100`).
+    /// One in this many writes is stored one length too far (`misdirect_every=100`).
     pub misdirect_every: u64,
-    /// Every so many writes are stored in their first half only (`torn_every=100`).
+    /// Of one in this many writes only the first half is stored (`torn_every=100`).
     pub torn_every: u64,
     /// Nothing is answered (`hang=1`).
     pub hang: bool,
     /// Everything is answered with ENODEV (`gone=1`).
     pub gone: bool,
-    /// Where the disk ends now, if not at its size: reads behind it return nothing, writes ENOSPC (`end=16MiB`).
+    /// Where the disk ends now, if not at its size: reads beyond it return nothing, writes ENOSPC (`end=16MiB`).
     pub end: Option<u64>,
 }
 
@@ -56,19 +58,19 @@ impl Default for Faults {
     }
 }
 
-/// What a line asks for beside a change of [`Faults`].
+/// What a line requests besides a change of [`Faults`].
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Also {
     /// Nothing.
     Nothing,
-    /// Forget the account and count from 0.
+    /// Clear the account and count from 0.
     Reset,
     /// Answer nothing for this long, from now on.
     Stall(Duration),
 }
 
 impl Faults {
-    /// Takes one `key=value`. An error says what is wrong with it.
+    /// Applies one `key=value`. The error says what is wrong with it.
     pub(crate) fn set(&mut self, line: &str) -> Result<Also, String> {
         let (key, value) = line.split_once('=').ok_or_else(|| format!("\"{line}\" is not key=value"))?;
         let (key, value) = (key.trim(), value.trim());
@@ -124,7 +126,7 @@ fn tail(text: &str) -> Option<Option<(f64, Duration)>> {
     Some(Some((share, time(span)?)))
 }
 
-/// `EIO` and a few others that storage gives, or a number.
+/// `EIO` and a few other errors of storage, or a number.
 fn errno(text: &str) -> Option<i32> {
     let known = [
         ("EIO", libc::EIO),

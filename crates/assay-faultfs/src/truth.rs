@@ -1,4 +1,4 @@
-//! The disk's own account: what it answered, and how long it took from taking a request to answering it.
+//! The disk's own account: what it answered, and how long each request took from its arrival to its answer.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -8,9 +8,9 @@ use std::fmt;
 pub struct Truth {
     /// Reads answered in full.
     pub reads: u64,
-    /// Writes acknowledged in full, the damaged ones among them.
+    /// Writes acknowledged in full, including the damaged ones.
     pub writes: u64,
-    /// Reads answered with fewer bytes than asked for.
+    /// Reads answered with fewer bytes than requested.
     pub short: u64,
     /// Failed operations by error number.
     pub errors: BTreeMap<i32, u64>,
@@ -22,19 +22,20 @@ pub struct Truth {
     pub misdirected: Vec<u64>,
     /// Offsets of writes stored in part.
     pub torn: Vec<u64>,
-    /// Taken and not answered yet.
+    /// Requests taken and not answered yet.
     pub held: u64,
-    /// Service times of the operations answered in full, in nanoseconds, in the order of their ends.
+    /// Service times of the operations answered in full, in nanoseconds, in the order of completion.
     pub service_ns: Vec<u64>,
 }
 
 impl Truth {
-    /// Failed operations of every kind.
+    /// Number of failed operations over all kinds of errors.
     pub fn failed(&self) -> u64 {
         self.errors.values().sum()
     }
 
-    /// The service time at or below which a share `q` of the operations lies, in nanoseconds; `None` without operations.
+    /// The service time that the share `q` of the operations does not exceed, in nanoseconds; `None` without
+    /// operations.
     pub fn quantile(&self, q: f64) -> Option<u64> {
         let mut sorted = self.service_ns.clone();
         sorted.sort_unstable();
@@ -49,7 +50,7 @@ impl Truth {
 }
 
 impl fmt::Display for Truth {
-    /// One `key value` a line.
+    /// One `key value` per line.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let lists = [("corrupted", &self.corrupted), ("lost", &self.lost)];
         let more = [("misdirected", &self.misdirected), ("torn", &self.torn)];

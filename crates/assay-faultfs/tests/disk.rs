@@ -1,4 +1,4 @@
-//! The disk through the kernel: what is set is what a client sees, and the account says the same.
+//! The disk through the kernel: a client sees the faults that are set, and the account agrees.
 #![allow(clippy::unwrap_used, clippy::disallowed_methods, clippy::disallowed_macros, reason = "a test of real time")]
 
 use assay_faultfs::{FUSE_MAGIC, FaultDisk, f_type};
@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 const SIZE: u64 = 1 << 20;
 
-/// A mounted disk; `None`, said on stderr, where FUSE cannot be mounted.
+/// A mounted disk; `None`, with a message on stderr, where FUSE cannot be mounted.
 fn mounted(dir: &tempfile::TempDir) -> Option<(FaultDisk, File)> {
     match FaultDisk::mount(SIZE, dir.path()) {
         Ok(disk) => {

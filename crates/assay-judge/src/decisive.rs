@@ -1,5 +1,5 @@
-//! Which criterion a reader wants to see of a run that has one line only: the one that decided a FAIL, otherwise the one that
-//! came nearest its bound.
+//! Which criterion to show of a run where there is space for only one: the one that decided a FAIL, otherwise the one
+//! that came nearest to its bound.
 
 use crate::judgement::{CriterionOutcome, Judgement, Outcome};
 use crate::rules::value::limit;

@@ -1,4 +1,4 @@
-//! From a log to a judgement: reads entries, opens and ends steps, and lets the heaviest step decide.
+//! From a log to a judgement: reads entries, opens and ends steps, and lets the most severe step decide.
 
 use crate::finding::Finding;
 use crate::finding::log::LogFinding;
@@ -15,7 +15,7 @@ use std::collections::BTreeSet;
 use std::fmt;
 use std::io::{self, BufRead};
 
-/// Damaged places that are listed; the others are counted.
+/// Number of damaged places that are listed; further ones are only counted.
 const DAMAGE: usize = 100;
 
 /// Why a log cannot be judged at all.
@@ -23,7 +23,7 @@ const DAMAGE: usize = 100;
 pub enum JudgeError {
     /// The log could not be read.
     Io(io::Error),
-    /// No header that can be used; the text says what was met instead.
+    /// It has no usable header; the text says what was found instead.
     NotALog(String),
 }
 
@@ -62,7 +62,8 @@ pub fn judge<R: BufRead>(mut reader: Reader<R>, options: &Options) -> Result<Jud
     fold.finish()
 }
 
-/// The machine behind [`judge`]: told of each entry in order, so that a log may also be judged while it grows.
+/// The state machine behind [`judge`]: it takes the entries one by one, so that a log may also be judged while it
+/// grows.
 #[derive(Debug)]
 pub struct Fold {
     options: Options,
@@ -74,13 +75,13 @@ pub struct Fold {
     targets: BTreeSet<String>,
     damage: Vec<Damaged>,
     damage_left_out: u64,
-    /// Damage before the first step, and what it is.
+    /// Damage before the first step, and its kind.
     early: Option<Finding>,
     met: Option<String>,
 }
 
 impl Fold {
-    /// Nothing read yet.
+    /// The state before the first entry.
     pub fn new(options: Options) -> Fold {
         Fold {
             options,
@@ -96,7 +97,7 @@ impl Fold {
         }
     }
 
-    /// The next entry, or damage.
+    /// Takes the next entry, or damage.
     pub fn item(&mut self, item: &Result<Entry, Damage>) {
         match item {
             Ok(entry) => self.entry(entry),
@@ -104,7 +105,7 @@ impl Fold {
         }
     }
 
-    /// The next entry.
+    /// Takes the next entry.
     pub fn entry(&mut self, entry: &Entry) {
         if let Entry::Header(header) = entry {
             return self.header((**header).clone());
@@ -151,18 +152,18 @@ impl Fold {
         }
     }
 
-    /// What others wrote to targets that come up for the first time: later the run itself has written to them.
+    /// What others wrote to targets that appear for the first time: later, the run itself has written to them.
     fn foreign(&mut self, header: &Header) -> Vec<TargetFinding> {
         let fresh = header.targets.iter().filter(|target| self.targets.insert(target.name.clone()));
         fresh.filter_map(disk::foreign).collect()
     }
 
-    /// A line that is whole and yet makes no sense: damage like any other.
+    /// A line that is intact but makes no sense: it counts as damage.
     fn unreadable(&mut self, what: String) {
         self.damage(Damage { line: 0, offset: 0, torn_tail: false, what });
     }
 
-    /// A place where the log is not what was written.
+    /// A place where the log differs from what was written.
     pub fn damage(&mut self, damage: Damage) {
         let place = if damage.line == 0 { damage.what.clone() } else { damage.to_string() };
         self.met.get_or_insert_with(|| place.clone());
@@ -182,7 +183,7 @@ impl Fold {
         }
     }
 
-    /// Whether it is certain that the log will be judged FAIL, whatever follows: nothing outweighs what was seen.
+    /// Whether it is certain that the log will be judged FAIL, whatever follows: nothing outweighs what was found.
     pub fn fails_already(&self) -> bool {
         let ended = self.finished.iter().any(|done| done.step.verdict == Verdict::Fail);
         ended || self.current.as_ref().is_some_and(StepFold::fails_already)
@@ -262,7 +263,7 @@ fn left_undone(finished: &[Finished], of: u32) -> Option<String> {
     (!all.is_empty()).then(|| format!("FAIL was certain: {} (--keep-going runs all)", all.join(", ")))
 }
 
-/// Which of the planned steps the log does not hold.
+/// The planned steps that the log does not contain.
 fn absent_steps(finished: &[Finished], of: u32) -> Option<String> {
     let there: BTreeSet<u32> = finished.iter().map(|done| done.step.number).collect();
     let first = (1..=of).find(|number| !there.contains(number))?;

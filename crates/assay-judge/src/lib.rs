@@ -1,8 +1,8 @@
-//! From a run log to a verdict: slices, criteria, the rules of proof, and the text that says so.
+//! From a run log to a verdict: slices, criteria, the rules of proof, and the text of the result.
 //!
-//! Pure, and it knows neither engine nor model: a log is all it sees. One pass over the log (`fold`), rules over what was
-//! folded (`rules`), plain data out ([`Judgement`]), renderers over that. The search for the highest load (`limit`) is a
-//! machine of its own that is told verdicts.
+//! Pure, and it knows neither engine nor model: it sees only the log. One pass over the log (`fold`), rules over the
+//! sums (`rules`), plain data as the result ([`Judgement`]), renderers for it. The search for the highest load
+//! (`limit`) is a state machine of its own, which gets verdicts.
 #![warn(unreachable_pub)]
 #![cfg_attr(test, allow(clippy::disallowed_methods, reason = "tests make files and threads of their own"))]
 

@@ -1,8 +1,8 @@
-//! What may be asked of the judge beside what the log says.
+//! What a caller may ask of the judge in addition to what the log says.
 
 use assay_base::{Criterion, Measure, Span};
 
-/// What the user may ask for beside what the log says.
+/// What the user may ask for in addition to what the log says.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Options {
     /// Judges all criteria on this instead of their own measure (`--judge service`).
@@ -11,6 +11,6 @@ pub struct Options {
     pub slice: Option<Span>,
     /// Criteria, instead of the log's.
     pub criteria: Option<Vec<Criterion>>,
-    /// The log holds no distributions by its nature, as those of ACT: that percentiles are not known needs no warning then.
+    /// The log has no distributions by design, like those of ACT: then the absence of percentiles needs no warning.
     pub without_distributions: bool,
 }

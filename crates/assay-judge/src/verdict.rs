@@ -1,18 +1,18 @@
 //! The four answers, their order and their exit codes.
 //!
-//! The order is the order of proof: what a device was seen to do wrong stays true whatever happened to the run later, so
-//! FAIL outweighs INVALID, which outweighs INCOMPLETE. PASS is what is left when nothing speaks against it.
+//! The order follows from what can be proven: what a device was seen to do wrong stays true whatever happened to the
+//! run later, so FAIL outweighs INVALID, which outweighs INCOMPLETE. PASS remains when there is no reason against it.
 
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
-/// What a run proves. Ordered by weight: the greatest of several decides.
+/// What a run proves. Ordered by weight: with several, the greatest decides.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "UPPERCASE")]
 pub enum Verdict {
     /// Every bound held in every slice, and the load asked for was the load delivered.
     Pass,
-    /// The run was cut short; what there is speaks neither for nor against the target.
+    /// The run was cut short; the part that was measured decides nothing about the target.
     Incomplete,
     /// The test proves nothing: the generator was the bottleneck, the log does not add up, a cache or another user of the device
     /// interfered.

@@ -1,15 +1,15 @@
-//! Times, changes and names in words, for reasons and every rendering alike.
+//! Times, changes and names in words, used by reasons and by every renderer.
 
 use crate::judgement::{BrokenTarget, Change, Figure, Steadiness};
 use assay_base::text::printable;
 use assay_base::{Bound, Measure, Share, Span};
 use assay_record::EventKind;
 
-/// A name of a file or target as a shell takes it for one word, for commands that are shown to be typed.
+/// The name of a file or target, quoted so that a shell reads it as one word, for commands that the user may type.
 pub fn for_a_shell(name: &str) -> String {
     let plain = |c: char| c.is_alphanumeric() || "/._-+,:=@%".contains(c);
     if name.chars().any(|c| printable(c) != c) {
-        // As bash and zsh read it: such a name can be copied as well, and does nothing to a terminal.
+        // In the syntax of bash and zsh: such a name can still be copied, and does nothing to a terminal.
         let escaped = name.chars().map(|c| match c {
             '\'' | '\\' => format!("\\{c}"),
             c if printable(c) != c && c.is_ascii() => format!("\\x{:02x}", u32::from(c)),
@@ -21,7 +21,7 @@ pub fn for_a_shell(name: &str) -> String {
     if name.chars().all(plain) { name.to_owned() } else { format!("'{}'", name.replace('\'', "'\\''")) }
 }
 
-/// Targets that a sentence names; the others are counted.
+/// Number of targets that a sentence names; further ones are counted.
 const NAMED: usize = 8;
 
 /// `on 2 of 4 targets, the worst first: sim:c 20.00%, sim:b 8.00%`; empty where no target broke anything by itself.
@@ -93,7 +93,7 @@ pub(crate) fn happened(kind: &EventKind, times: u64) -> String {
     format!("{times} {}", if times == 1 { one } else { many })
 }
 
-/// `in slice 6 (5 h to 6 h)` or `in window 5 of 10 s (40 s to 50 s)`, with the target where one is meant.
+/// `in slice 6 (5 h to 6 h)` or `in window 5 of 10 s (40 s to 50 s)`, with the target if it is about one.
 pub(crate) fn place(figure: &Figure, planned: u64, own_ns: Option<u64>) -> String {
     let time = |ns| Span::from_ns(ns).human();
     let target = figure.target.as_ref().map(|target| format!(" on {target}")).unwrap_or_default();
@@ -108,19 +108,19 @@ pub(crate) fn place(figure: &Figure, planned: u64, own_ns: Option<u64>) -> Strin
     format!("in {window} ({from} to {}){target}", time(figure.end_ns))
 }
 
-/// `2.70%`; small shares keep the digits that tell them from zero.
+/// `2.70%`; small shares keep enough digits to differ from zero.
 pub(crate) fn percent(share: f64) -> String {
     let percent = share * 100.0;
     if percent > 0.0 && percent < 0.01 { format!("{percent:.4}%") } else { format!("{percent:.2}%") }
 }
 
-/// As [`percent`], with more digits where two would read as the bound itself.
+/// Like [`percent`], with more digits where two would look like the bound itself.
 pub(crate) fn share_text(share: f64, limit: Share) -> String {
     let text = percent(share);
     if text == percent(limit.as_f64()) && share != limit.as_f64() { format!("{:.5}%", share * 100.0) } else { text }
 }
 
-/// A bound's own digits, where three are too few for it.
+/// The bound's own digits, where three are not enough for it.
 fn exact(span: Span) -> String {
     let short = span.human();
     let same = short.replace(' ', "").replace('µ', "u").parse() == Ok(span);

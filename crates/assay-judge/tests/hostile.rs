@@ -1,4 +1,4 @@
-//! Logs that no engine wrote: nothing in them may panic, and none of them may pass.
+//! Logs that no engine wrote: none of them may cause a panic, and none of them may pass.
 
 #![allow(clippy::unwrap_used, reason = "helpers of tests")]
 
@@ -9,7 +9,7 @@ use assay_judge::{JudgeError, Options, Verdict, judge, render};
 use assay_record::{Close, CloseReason, DiskCounters, Entry, FlowHead, Header, HostSample, Interval, Reader, Writer};
 use common::*;
 
-/// Judges and renders in every way.
+/// Judges the log and renders the result in every format.
 fn survive(bytes: &[u8]) -> Option<Verdict> {
     let judged = judge(Reader::new(bytes), &Options::default()).ok()?;
     let mut text = String::new();
@@ -22,7 +22,7 @@ fn survive(bytes: &[u8]) -> Option<Verdict> {
     Some(judged.verdict)
 }
 
-/// Writes the log anew with every entry changed, so that checksums are right.
+/// Writes the log again with every entry changed, so that its checksums are correct.
 fn rewritten(bytes: &[u8], mut change: impl FnMut(&mut Entry)) -> Vec<u8> {
     let (mut reader, mut writer) = (Reader::new(bytes), Writer::new(Vec::new(), 0));
     while let Some(Ok(mut entry)) = reader.next_entry().unwrap() {
@@ -115,7 +115,7 @@ fn absurd_numbers_in_intervals() {
         |i| i.disks = vec![DiskCounters { target: u16::MAX, ..DiskCounters::default() }],
         |i| i.host = Some(HostSample { cpu_ns: MAX, run_queue_ns: MAX, steal_ns: MAX, resident_bytes: MAX }),
     ];
-    // These touch what no PASS rests on: forgiven operations can only turn FAIL into INVALID.
+    // These change figures that no PASS depends on: forgiven operations can only turn FAIL into INVALID.
     let harmless = [17, 18, 20, 21];
     let good = sample();
     for (number, change) in changes.iter().enumerate() {
@@ -171,7 +171,8 @@ fn absurd_headers() {
             }
         });
         let verdict = survive(&bad);
-        // An interval or a slice of any length, a criterion's window of none and a lone segment that says it continues are read as they can be.
+        // Unusual but valid: an interval or a slice of any length, a criterion with an empty window, a lone segment
+        // that says it continues another.
         let sensible = [1, 2, 4, 19, 21].contains(&number);
         assert!(sensible || verdict != Some(Verdict::Pass), "change {number}: {verdict:?}");
     }

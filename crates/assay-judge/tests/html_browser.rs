@@ -1,6 +1,6 @@
-//! The report in a real browser, Debian's chromium without a window: it renders without a word on the console, the charts
-//! are there, every number of the tables equals the JSON it names, a hostile name stays text, and the policy stops a script
-//! even where one was put into the page. Says so and passes where there is no browser to be had.
+//! The report in a real browser, Debian's chromium without a window: it renders without a message on the console, the
+//! charts are there, every number of the tables equals the JSON it names, a hostile name stays text, and the policy
+//! stops a script even if one gets into the page. Where no browser is available, the tests say so and pass.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -21,7 +21,8 @@ fn page(judgement: &Judgement) -> String {
     text
 }
 
-/// The number a text shows and half a unit of its last digit, in the unit of the JSON; `None` for a text without a unit.
+/// The number that a text shows and half a unit of its last digit, in the unit of the JSON; `None` for a text without a
+/// unit.
 fn read(text: &str) -> Option<(f64, f64)> {
     let text = text.trim_end_matches("✗").trim().replace(',', "");
     if let Some(rest) = text.strip_prefix("&lt;").and_then(|rest| rest.strip_suffix('%')) {
@@ -52,7 +53,7 @@ fn attribute<'a>(tag: &'a str, name: &str) -> Option<&'a str> {
     Some(tag.split_once(&format!(" {name}=\""))?.1.split_once('"')?.0)
 }
 
-/// Compares every cell that names its place with the JSON; gives how many there were.
+/// Compares every cell that names its place with the JSON; returns the number of cells.
 fn cells_equal_the_json(dom: &str, json: &serde_json::Value) -> usize {
     let figure = |pointer: &str| {
         json.pointer(pointer).and_then(serde_json::Value::as_f64).unwrap_or_else(|| panic!("nothing at {pointer}"))
@@ -179,7 +180,7 @@ fn a_comparison_says_what_its_json_says() {
     assert_eq!(seen.console, Vec::<String>::new());
     assert!(!seen.dom.contains("<img") && !seen.dom.contains("<script"));
     assert!(seen.dom.contains("&lt;img src=x onerror=alert(1)&gt;"));
-    // Two runs over each other in each chart: what took longer, and how many took how long.
+    // Two runs in each chart: the share that took longer, and the number by time.
     let charts: Vec<&str> = seen.dom.split("<svg class=\"chart\"").skip(1).collect();
     assert_eq!(charts.len(), 2 * comparison.streams.len());
     for (index, chart) in charts.iter().enumerate() {
@@ -247,7 +248,7 @@ fn the_screen_shows_colour_where_the_charts_are() {
     assert_ne!(light, dark);
 }
 
-/// Every verdict of a table, at the width of a phone: its right edge, and how many there are.
+/// Every verdict of a table, at the width of a phone: its right edge, and the number of verdicts.
 const STATES: &str = "const all = [...document.querySelectorAll('td.state')].filter((cell) => cell.getClientRects().length); \
      return all.length + ' ' + Math.max(...all.map((cell) => cell.getBoundingClientRect().right)) + ' ' + document.documentElement.scrollWidth;";
 
@@ -316,7 +317,7 @@ fn assay_judge_count(n: u64) -> String {
 fn the_read_out_of_the_heat_map_is_the_count_of_the_json() {
     let Some(browser) = Browser::find() else { return };
     let judgement = fixture::passed();
-    // The cell is chosen here, and found in the page by its place on the chart.
+    // The cell is chosen here, and located in the page by its place on the chart.
     let heat = &judgement.part.series.streams[0].heat;
     let (column, pair) = (100, heat.columns[100].chunks_exact(2).nth(3).unwrap());
     let script = "const u = document.querySelector('figure[data-chart=heat] .u-over'); const box = u.getBoundingClientRect(); \
@@ -369,6 +370,6 @@ fn without_scripts_response_and_throughput_are_drawn_all_the_same() {
          const empty = [...document.querySelectorAll('.plot')].filter((one) => one.getClientRects().length); \
          return [lines.join(' '), empty.length, document.querySelectorAll('canvas').length, charts[0].textContent].join('|');";
     let said = browser.ask_without_scripts("no-script", &page, script);
-    // Two of the judged stream in each step: p50, p99 and p99.9; asked and achieved.
+    // Two charts for the judged stream in each step: p50, p99 and p99.9; asked and achieved.
     assert!(said.starts_with("3 2 3 2|0|0|") && said.contains("measured time (h:mm:ss)"), "{said}");
 }

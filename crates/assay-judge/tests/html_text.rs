@@ -1,4 +1,4 @@
-//! The report as text: it carries everything asked of it, stays small, and no name of the log becomes markup.
+//! The report as text: it contains everything required of it, stays small, and no name of the log becomes markup.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -108,7 +108,7 @@ fn a_slice_with_more_operations_weighs_more_here_and_in_the_terminal() {
         times.operations = operations;
         *times.over.values_mut().next().unwrap() = over;
     }
-    // Of 4000 operations 200; the mean of the slices' shares would be 4 %.
+    // 200 of 4000 operations; the mean of the slices' shares would be 4 %.
     let page = page(&judgement);
     assert!(
         page.contains(
@@ -190,7 +190,7 @@ fn what_never_happened_is_said_in_words() {
     let quiet = page(&judgement);
     assert!(!quiet.contains("data-chart=\"lag\"") && !quiet.contains("data-chart=\"share\""));
     assert!(quiet.contains("full queue: always 0.</p>") && quiet.contains("over 1ms: always 0.</p>"));
-    // Where nothing came back nothing is known of it either.
+    // Where nothing completed, no time is known either.
     for line in &mut judgement.part.series.streams {
         line.lag_mean_ns.iter_mut().for_each(|ns| *ns = None);
     }
@@ -214,8 +214,8 @@ fn the_plan_is_a_table_and_its_json_is_folded() {
     assert!(plan.contains("<details class=\"raw\"><summary>") && !plan.contains(" open"), "{plan}");
 }
 
-/// Anchors that the page points to and has; every table has a caption and every head of a column or row its scope; every chart
-/// says in words what it shows and can be reached with the keyboard.
+/// Anchors that the page refers to exist; every table has a caption, and every heading of a column or row its scope;
+/// every chart describes in words what it shows and can be reached with the keyboard.
 fn accessible(page: &str) {
     let markup = page.split_once("<body>").unwrap().1;
     let markup = markup.split_once("<script type=").map_or(markup, |(before, _)| before);

@@ -1,4 +1,4 @@
-//! Whole procedures, as a specification: what a device or a generator did, and what must be concluded.
+//! Complete procedures, as a specification: what a device or a generator did, and which verdict must follow.
 
 mod common;
 
@@ -57,7 +57,7 @@ fn twelve_hours_of_a_device_that_degrades_after_five_fail_in_slice_six() {
     );
 }
 
-/// Each line: what happens, the verdict, and words of the reason.
+/// Each row: what happens, the verdict, and words of the reason.
 #[test]
 fn a_slice_that_only_own_lag_broke_is_called_so() {
     let pushed = |m, f| Minute { pushed: if m >= 60 { 9 } else { 0 }, slow: 45, ..good(m, f) };
@@ -271,7 +271,8 @@ fn a_short_run_is_judged_over_what_it_planned() {
 
 #[test]
 fn the_drain_belongs_to_the_last_slice() {
-    // Of 36,000 in the slice 36 may wait when the load ends. What waits then is not delivered because it is drained later.
+    // Of 36,000 operations in the slice, 36 may wait when the load ends. Waiting operations are not delivered, even
+    // though they are drained later.
     for (waiting, verdict) in [(30, Verdict::Pass), (300, Verdict::Fail)] {
         let mut scenario = Scenario::new(header(2, 1)).warm_up().minutes(0..119, good);
         scenario.interval(1, MINUTE, &|_| Minute { waiting, in_flight: 10, queue_us: 50, ..Minute::default() });
@@ -311,7 +312,7 @@ fn a_slice_that_was_seen_whole_counts_though_it_is_measured_again() {
 
 #[test]
 fn a_slice_that_lacks_a_part_of_its_last_interval_is_not_whole() {
-    // A signal comes when it comes: the last interval is as long as it is.
+    // A signal comes at any time: the last interval has any length.
     for ms in [600, 30_000, 40_000, 59_999] {
         let cut = || {
             let mut first = Scenario::new(header(2, 1)).warm_up().minutes(0..119, good);
@@ -356,14 +357,15 @@ fn a_step_goes_on_with_what_it_began_with() {
     }
 }
 
-/// A second's slice: 50 ms of its schedule may wait for the generator at its end, none of it for the device.
+/// A slice of a second: up to 50 ms of its schedule may wait for the generator at its end, but nothing may wait for the
+/// device.
 #[test]
 fn a_generator_that_is_a_moment_late_at_the_end_has_offered_the_load() {
     for (waiting, own_us, verdict) in [(25, 100, Verdict::Pass), (40, 100, Verdict::Invalid), (25, 0, Verdict::Fail)] {
         let mut short = header(1, 1);
         (short.slice_ns, short.phases[1].span_ns, short.interval_ns) = (1_000_000_000, 1_000_000_000, 1_000_000_000);
         let mut scenario = Scenario::new(short).warm_up();
-        // At 600 a second; 10 of an interval of a second are the schedule's own.
+        // At 600 per second; 10 in an interval of a second are the schedule's own.
         let busy = Minute { waiting, own_us, queue_us: 10, ..Minute::default() };
         scenario.interval_of(600, 1, 1_000_000_000, &|_| busy);
         scenario.interval(1, 1_000_000_000, &|_| Minute { unscheduled: 10, own_us, queue_us: 10, ..Minute::default() });
@@ -372,7 +374,7 @@ fn a_generator_that_is_a_moment_late_at_the_end_has_offered_the_load() {
     }
 }
 
-/// A run that falls behind before anything went out says nothing of the device.
+/// A run that falls behind before anything was issued shows nothing about the device.
 #[test]
 fn a_device_that_was_asked_nothing_has_not_failed() {
     let closed = Scenario::new(header(1, 1)).close(CloseReason::DeviceLag, "behind by 10 s").judge();
@@ -388,7 +390,7 @@ fn reads_of_what_was_never_written_prove_nothing() {
         ("block device", 100, 100, Verdict::Invalid, 0),
         ("simulated", 100, 100, Verdict::Pass, 0),
         ("null", 100, 100, Verdict::Pass, 0),
-        // One of a few is chance; the only one is all that is known.
+        // One blank read among a few may be chance; a single one is all that is known.
         ("file", 1, 1, Verdict::Invalid, 0),
         ("file", 2, 1, Verdict::Pass, 1),
         ("file", 2, 2, Verdict::Invalid, 0),
@@ -415,7 +417,7 @@ fn reads_of_what_was_never_written_prove_nothing() {
     }
 }
 
-/// Judges what `change` makes of the intervals of a log.
+/// Judges a log after `change` has modified its intervals.
 fn judged_with(bytes: &[u8], change: impl Fn(&mut assay_record::Interval)) -> assay_judge::Judgement {
     let (mut reader, mut writer) = (Reader::new(bytes), Writer::new(Vec::new(), 0));
     while let Some(Ok(mut entry)) = reader.next_entry().expect("a log in memory is read") {
@@ -427,7 +429,7 @@ fn judged_with(bytes: &[u8], change: impl Fn(&mut assay_record::Interval)) -> as
     judge_bytes(&writer.into_inner())
 }
 
-/// A run that verifies says something about the data only where it found data to verify.
+/// A run that verifies makes a statement about the data only where it found data to verify.
 #[test]
 fn a_run_that_verifies_and_verified_nothing_proves_nothing() {
     let nothing = "nothing that was read could be verified";
@@ -443,7 +445,7 @@ fn a_run_that_verifies_and_verified_nothing_proves_nothing() {
         assert_eq!(judged.reason.contains(nothing), said, "{verify} {verified} {damaged}: {}", judged.reason);
         assert_eq!(judged.verdict == Verdict::Pass, !said && damaged == 0, "{}", judged.reason);
     }
-    // What did not come to its end is incomplete, and no more is said of it.
+    // A run that did not finish is incomplete, and nothing more is said about it.
     let mut head = header(1, 1);
     head.plan = serde_json::json!({ "seed": 7, "verify": true });
     let judged = Scenario::new(head).minutes(0..9, good).close(CloseReason::Interrupted, "by a signal").judge();
@@ -451,7 +453,7 @@ fn a_run_that_verifies_and_verified_nothing_proves_nothing() {
     assert!(!judged.reason.contains(nothing) && !judged.warnings.iter().any(|it| it.contains(nothing)));
 }
 
-/// Only over an interruption is it unknown whether a read has the newest of what was written.
+/// Only across an interruption it is unknown whether a read returns the newest data.
 #[test]
 fn a_run_that_verified_over_an_interruption_warns_of_what_it_cannot_know() {
     for segments in [1, 2] {
@@ -469,7 +471,7 @@ fn a_run_that_verified_over_an_interruption_warns_of_what_it_cannot_know() {
     }
 }
 
-/// A window of a criterion's own that is not whole is missed, as a slice is; one that is whole is not.
+/// An incomplete window of a criterion is missing, like an incomplete slice; a complete one is not.
 #[test]
 fn windows_of_a_criterions_own_have_to_be_complete() {
     let own = |minutes: u64| {
@@ -481,7 +483,7 @@ fn windows_of_a_criterions_own_have_to_be_complete() {
     assert!(own(60).part.criteria.iter().all(|it| it.outcome == Outcome::Pass), "{:?}", own(60).part.criteria);
     let cut = own(59);
     assert_eq!(cut.verdict, Verdict::Incomplete, "{}", cut.reason);
-    // It went on at a slice's begin, and within the window.
+    // The run continued at the beginning of a slice, in the middle of the window.
     for (window, verdict) in [("30min", Verdict::Incomplete), ("10min", Verdict::Pass)] {
         let mut head = header(1, 1);
         head.slice_ns = 10 * MINUTE;
@@ -497,11 +499,11 @@ fn windows_of_a_criterions_own_have_to_be_complete() {
     }
 }
 
-/// No operation was due: that is no load, whatever the device did.
+/// No operation was due: that is not a load, whatever the device did.
 #[test]
 fn a_schedule_that_asked_for_nothing_proves_nothing() {
     let mut head = header(1, 1);
-    // A closed loop that got to issue none.
+    // A closed loop that never issued an operation.
     head.streams[0].rate = None;
     let idle = |minutes: &'static [u64]| {
         let behave = move |minute: u64, _: usize| match minutes.contains(&minute) {
@@ -522,7 +524,7 @@ fn a_run_that_measured_nothing_says_so() {
     assert_eq!((judged.verdict, judged.reason.as_str()), (Verdict::Incomplete, "nothing was measured"));
 }
 
-/// Only where the header says that reads are looked at: an older log did not look at slow streams.
+/// Only where the header says which reads are checked: older versions did not check slow streams.
 #[test]
 fn reads_of_which_none_was_looked_at_prove_nothing() {
     for (told, direction, sampled, verdict) in [
@@ -552,8 +554,8 @@ fn reads_of_which_none_was_looked_at_prove_nothing() {
     }
 }
 
-/// What others wrote between preparation and run: a warning, and no certification. Later headers of the same target hold what
-/// the run itself wrote before it was killed.
+/// What others wrote between preparation and run: a warning, and not a certification. Later headers of the same target
+/// include what the run itself wrote before it was killed.
 #[test]
 fn what_others_wrote_to_a_prepared_target_is_said() {
     let prepared = |head: &mut assay_record::Header, foreign_bytes| {
@@ -625,7 +627,8 @@ fn service_instead_of_response() {
     assert_eq!(judged.part.criteria[1].asked.criterion, "reads service over 1ms below 5% per 1h");
 }
 
-/// Percentiles come from distributions; where they lack some of the operations, the reader is told, unless none were to be had.
+/// Percentiles come from distributions; where these lack some operations, the reader gets a warning, unless the log
+/// cannot have any.
 #[test]
 fn percentiles_that_are_not_of_all_operations_are_warned_of() {
     let bytes = Scenario::new(header(1, 1)).run(good).completed().bytes();
@@ -740,7 +743,7 @@ fn block_devices_that_counted_something_else() {
     );
 }
 
-/// What the block device counted stands in the result beside what the run completed.
+/// The counters of the block device are in the result beside what the run completed.
 #[test]
 fn what_a_block_device_counted_is_told() {
     let disks = |n, bytes| DiskCounters { reads: n * 5 / 4, read_bytes: bytes * 3 / 2, ..DiskCounters::default() };
@@ -752,7 +755,7 @@ fn what_a_block_device_counted_is_told() {
     assert_eq!(disk.mismatch, 0.25, "by operations it is closer");
 }
 
-/// The place of an error in the result: which stream on which target, how many, from when on.
+/// The place of errors in the result: which stream on which target, how many, since when.
 #[test]
 fn an_error_is_placed() {
     let behave = |minute, flow| Minute { errors: u64::from(minute == 7 && flow == 1) * 3, ..good(minute, flow) };
@@ -791,7 +794,7 @@ fn events_stand_in_measured_time_and_own_windows_are_not_called_slices() {
     let event = |at_ns, what: &str| {
         Entry::Event(Event { at_ns, what: what.into(), text: String::new(), details: Default::default() })
     };
-    // Two minutes of warm-up stand before the measured time on the run's time line.
+    // On the run's time line, two minutes of warm-up precede the measured time.
     let mut scenario = Scenario::new(head.clone());
     scenario.writer.write(&event(MINUTE / 2, "early")).unwrap();
     scenario = scenario.warm_up();

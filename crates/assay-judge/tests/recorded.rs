@@ -1,5 +1,6 @@
-//! What was recorded decides, wherever it stands: logs of failing devices, cut anywhere and continued by good ones, are never
-//! PASS. Cut at every line and at random bytes; `ASSAY_CAMPAIGN=20` takes twenty times as many bytes.
+//! What was recorded decides, wherever it is recorded: logs of failing devices, cut anywhere and continued by good
+//! ones, never pass. They are cut at every line and at random bytes; `ASSAY_CAMPAIGN=20` takes twenty times as many
+//! bytes.
 #![allow(
     clippy::unwrap_used,
     clippy::disallowed_methods,
@@ -26,7 +27,7 @@ fn head() -> Header {
     head
 }
 
-/// The header of a segment that goes on at `at_ns`.
+/// The header of a segment that continues at `at_ns`.
 fn behind(at_ns: u64) -> Header {
     let mut head = Header { continues: true, measured_before_ns: at_ns, ..head() };
     head.phases[1].span_ns = 3 * TEN - at_ns;
@@ -38,7 +39,7 @@ fn details(of: &[(&'static str, &'static str)]) -> Vec<(&'static str, &'static s
     [&[("flow", "1"), ("target", "1"), ("offset", "8192"), ("bytes", "4096")], of].concat()
 }
 
-/// The intervals from `from` on, every operation of which goes well.
+/// The intervals from `from` on, in which every operation succeeds.
 fn sound(scenario: Scenario, minutes: u64) -> Scenario {
     let mut scenario = scenario;
     for _ in 0..minutes {
@@ -47,7 +48,7 @@ fn sound(scenario: Scenario, minutes: u64) -> Scenario {
     scenario
 }
 
-/// One interval in which flow 1 is so.
+/// One interval in which flow 1 behaves like `bad`.
 fn one(mut scenario: Scenario, bad: Minute) -> Scenario {
     scenario.interval(1, MINUTE, &|flow| if flow == 1 { bad } else { Minute { slow: 10, ..Minute::default() } });
     scenario
@@ -58,7 +59,7 @@ struct Fault {
     name: &'static str,
     events: &'static [(&'static str, &'static [(&'static str, &'static str)])],
     interval: Minute,
-    /// The report names it so.
+    /// The words for it in the report.
     told: &'static str,
 }
 
@@ -106,7 +107,8 @@ impl Fault {
     }
 }
 
-/// A log cut behind `bytes` of it and continued as the program does: the torn line given up, from the slice that was cut.
+/// A log cut after `bytes` and continued as the program does: the torn line is dropped, and measuring continues at the
+/// beginning of the slice that was cut.
 fn resumed(log: &[u8], bytes: usize) -> Scenario {
     let kept = log[..bytes].iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1);
     let mut reader = Reader::new(&log[..kept]);
@@ -141,12 +143,12 @@ fn to_the_end(scenario: Scenario) -> Vec<u8> {
     sound(scenario.warm_up(), minutes).completed().bytes()
 }
 
-/// How many times as many random cuts as usual.
+/// The factor for the number of random cuts.
 fn campaign() -> u64 {
     std::env::var("ASSAY_CAMPAIGN").ok().and_then(|n| n.parse().ok()).unwrap_or(1)
 }
 
-/// Every end of a line behind `from`, and random bytes behind it.
+/// The end of every line after `from`, and random bytes after it.
 fn cuts(log: &[u8], from: usize, prng: &mut Prng) -> Vec<usize> {
     let lines = (from..log.len()).filter(|at| log[*at] == b'\n').map(|at| at + 1);
     let bytes = (0..20 * campaign()).map(|_| from + prng.below((log.len() - from) as u64) as usize);
@@ -172,7 +174,7 @@ fn what_failed_in_an_interval_that_was_lost_has_failed() {
             let mut text = String::new();
             render::text(&judged, &mut text).unwrap();
             assert!(!text.contains("no errors while measured"), "{} cut at {cut}: {text}", fault.name);
-            // Cut once more behind the first interruption, and continued once more.
+            // Cut again after the first interruption, and continued again.
             let second = cut + prng.below((again.len() - cut) as u64) as usize;
             let judged = judge_bytes(&to_the_end(resumed(&again, second)));
             assert_eq!(judged.verdict, Verdict::Fail, "{} cut at {cut} and {second}: {}", fault.name, judged.reason);
@@ -180,7 +182,7 @@ fn what_failed_in_an_interval_that_was_lost_has_failed() {
     }
 }
 
-/// The same events and counters make the same sentence, wherever the log was cut behind them: nothing is counted twice.
+/// The same events and counters give the same sentence, wherever the log was cut after them: nothing is counted twice.
 #[test]
 fn what_an_interval_counts_is_not_counted_again() {
     for fault in &FAULTS[..3] {
@@ -221,7 +223,7 @@ fn damage_in_an_interval_that_was_lost_is_damage() {
     }
 }
 
-/// What warms up has to be right as well, but it is not said to have happened while measured.
+/// Errors during a warm-up count too, but the reason does not say that they happened while measuring.
 #[test]
 fn errors_of_a_lost_warm_up_decide() {
     let event = |scenario: Scenario| scenario.event_with("io-error", "EIO", &details(&[("errno", "5")]));
@@ -231,7 +233,7 @@ fn errors_of_a_lost_warm_up_decide() {
     assert!(judged.part.streams[0].counts.errors.is_empty());
 }
 
-/// An error that only an event tells of is placed where the event says it happened.
+/// An error that only an event reports is placed at the time of the event.
 #[test]
 fn what_only_an_event_tells_of_has_its_time() {
     let run = sound(Scenario::new(head()).warm_up(), 30);
@@ -240,7 +242,7 @@ fn what_only_an_event_tells_of_has_its_time() {
     assert!(judged.reason.contains(&at), "{at}: {}", judged.reason);
 }
 
-/// Events that a hostile or another program wrote: their figures may be anything.
+/// Events written by a hostile or another program: their figures may be anything.
 #[test]
 fn failures_that_say_nothing_of_themselves_fail_as_well() {
     for details in [&[][..], &[("flow", "x")], &[("flow", "99"), ("errno", "99999999999999999999")], &[("errno", "-3")]]
@@ -254,19 +256,19 @@ fn failures_that_say_nothing_of_themselves_fail_as_well() {
     assert_eq!(judged.verdict, Verdict::Pass, "no failure by itself: {}", judged.reason);
 }
 
-/// Each line: minutes of the second slice with every operation of target 1 slow, and whether those that are over make the
-/// bound's share of all that the slice can hold: 5 % of both targets' 12,002, or of target 1's 6,002.
+/// Each row: how many of a thousand operations of target 1 are slow in one minute of the second slice, and whether these
+/// make up the bound's share of all operations that the slice can have: 5 % of both targets' 12,002, or of target 1's 6,002.
 #[test]
 fn a_slice_that_was_broken_already_when_it_was_cut_is_broken() {
     for (slow, own_us, arrival, broken) in [
         (500, 0, "steady", false),
         (502, 0, "steady", true),
-        // Lag of the generator alone makes none of them.
+        // Lag of the generator alone breaks nothing.
         (0, 1900, "steady", false),
-        // A Poisson slice can hold 12,002 and six standard deviations, 657.
+        // A Poisson slice can have 12,002 operations plus six standard deviations, 657.
         (502, 0, "poisson", false),
         (600, 0, "poisson", true),
-        // Of a closed loop nobody knows how much a slice can hold.
+        // The number of operations in a closed loop's slice is not known in advance.
         (1000, 0, "closed", false),
     ] {
         let mut first = head();
@@ -300,7 +302,7 @@ fn a_slice_that_was_broken_already_when_it_was_cut_is_broken() {
     }
 }
 
-/// The only target there is is not named: it is all of them.
+/// A single target is not named: it is the whole.
 #[test]
 fn a_cut_slice_of_the_only_target_names_no_target() {
     let run = Scenario::new(header(1, 1)).warm_up().minutes(0..10, |_, _| Minute { slow: 1000, ..Minute::default() });
@@ -310,8 +312,8 @@ fn a_cut_slice_of_the_only_target_names_no_target() {
     assert!(!judged.reason.contains("sim:a"), "{}", judged.reason);
 }
 
-/// Where the generator held back one operation in a hundred besides, such a slice proves nothing, as a whole one would; it is
-/// no more to be passed than that.
+/// Where the generator also delayed one operation in a hundred, a cut slice proves nothing, like a complete one; it
+/// does not pass either.
 #[test]
 fn a_cut_slice_that_was_broken_while_the_generator_was_late_proves_nothing() {
     let bad = Minute { slow: 1000, own_us: 1100, ..Minute::default() };
@@ -323,7 +325,8 @@ fn a_cut_slice_that_was_broken_while_the_generator_was_late_proves_nothing() {
     }
 }
 
-/// Every operation of a minute is slow, and the log is cut anywhere behind it: broken, unless the slice was measured to its end.
+/// Every operation of a minute is slow, and the log is cut anywhere after it: broken, unless the slice was measured to
+/// its end.
 #[test]
 fn a_hang_stays_wherever_the_log_is_cut_behind_it() {
     let slow = one(sound(Scenario::new(head()).warm_up(), 14), Minute { slow: 1000, ..Minute::default() });
@@ -336,7 +339,7 @@ fn a_hang_stays_wherever_the_log_is_cut_behind_it() {
             assert_eq!(judged.verdict, Verdict::Fail, "cut at {cut}: {}", judged.reason);
         }
     }
-    // An interruption in good order, in the drain of which time goes on without a schedule.
+    // A regular interruption, with a drain during which time passes without a schedule.
     let mut drained = one(sound(Scenario::new(head()).warm_up(), 14), Minute { slow: 450, ..Minute::default() });
     drained.interval_of(0, 1, 3 * MINUTE, &|_| Minute::default());
     let judged = drained.close(CloseReason::Interrupted, "SIGINT").judge();

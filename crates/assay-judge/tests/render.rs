@@ -1,4 +1,4 @@
-//! What a reader sees, against expected texts. `ACCEPT=1 cargo test -p assay-judge` takes over a change.
+//! What a reader sees, compared with expected texts. `ACCEPT=1 cargo test -p assay-judge` accepts changes.
 #![allow(clippy::disallowed_methods, reason = "a test makes files of its own")]
 
 mod common;
@@ -77,8 +77,8 @@ fn other_ends_fit_too() {
     assert!(empty.starts_with("INCOMPLETE") && !empty.contains('%') | empty.contains("< 5%"), "{empty}");
 }
 
-/// Two streams with bounds of their own: the one that kept them must not look as if it were to blame. In a stress step no bound
-/// applies, and no slice is over.
+/// Two streams with bounds of their own: the one that kept its bound must not be marked as broken. In a stress step no
+/// bound applies, and no slice is over.
 #[test]
 fn a_slice_is_over_for_the_stream_that_broke_its_bound() {
     let head = || {
@@ -119,14 +119,14 @@ fn the_head_says_what_was_tested_and_what_it_did() {
     let got = text(&Scenario::new(head).run(good).completed().judge());
     let line = got.lines().nth(1).unwrap().trim();
     assert!(line.starts_with("PM9A3 S64F, 1 GiB; 10 IOPS, ") && line.ends_with(" MB/s"), "{got}");
-    // What the log could not find out is not shown.
+    // Facts that the log does not have are not shown.
     let mut unknown = header(2, 1);
     unknown.targets[0].facts = [("model", "absent"), ("serial", "absent")].map(|(k, v)| (k.into(), v.into())).into();
     let got = text(&Scenario::new(unknown).run(good).completed().judge());
     assert!(got.lines().nth(1).unwrap().trim().starts_with("1 GiB; 10 IOPS, "), "{got}");
 }
 
-/// Streams are listed in the order of the plan; the worst one is among them wherever it stands there.
+/// Streams are listed in the order of the plan; the worst one is always listed, wherever it is in the plan.
 #[test]
 fn the_worst_stream_is_never_left_out() {
     let judged = Scenario::new(header(2, 1)).run(good).completed().judge();
@@ -164,7 +164,7 @@ fn deciding_place() -> Deciding {
     }
 }
 
-/// Neither the exit code nor the processor time is cut off, however long the path and however little room there is.
+/// Neither the exit code nor the processor time is cut off, however long the path is and however little space there is.
 #[test]
 fn the_exit_code_and_the_processor_time_are_always_there() {
     let mut judged = Scenario::new(header(48, 4)).run(BAD).completed().judge();
@@ -185,7 +185,7 @@ fn the_exit_code_and_the_processor_time_are_always_there() {
     }
 }
 
-/// What is to be typed next can be copied, whatever the directory is called.
+/// The command to type next can be copied, whatever the directory is called.
 #[test]
 fn a_name_is_one_word_for_a_shell() {
     let judged = Scenario::new(header(2, 1)).run(good).completed().judge();
@@ -197,7 +197,7 @@ fn a_name_is_one_word_for_a_shell() {
     }
 }
 
-/// Rows of a table go before words of a warning.
+/// Rows of a table are left out before words of a warning.
 #[test]
 fn warnings_stand_whole_beside_a_long_table() {
     let told =
@@ -215,7 +215,7 @@ fn warnings_stand_whole_beside_a_long_table() {
     }
 }
 
-/// Whatever there is too much of, the summary keeps to its 40 lines and says first what decided.
+/// However much there is to say, the summary keeps to its 40 lines and begins with what decided.
 #[test]
 fn a_summary_with_too_much_of_everything_fits() {
     let long = "the device was slower than what was asked of it, and longer than a line is wide, ".repeat(9);

@@ -1,5 +1,5 @@
-//! One run on several targets: every target that broke a criterion is named, the worst first, and no figure beside it is better
-//! than the one that decided.
+//! One run on several targets: every target that broke a criterion is named, the worst first, and no figure in the
+//! result is better than the one that decided.
 
 mod common;
 
@@ -19,7 +19,7 @@ fn text(judged: &Judgement, render: impl Fn(&Judgement, &mut dyn std::fmt::Write
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
-/// Every text that a person or a program reads of a result.
+/// Every text of a result that a person or a program reads.
 fn everywhere(judged: &Judgement, words: &str) {
     for told in
         [judged.reason.clone(), text(judged, render::text), text(judged, render::junit), text(judged, render::markdown)]
@@ -28,7 +28,7 @@ fn everywhere(judged: &Judgement, words: &str) {
     }
 }
 
-/// No target and no sum of them did worse than the worst, and the worst not better than what decided.
+/// No target and no sum of them is worse than the worst figure, and the worst is not better than the deciding one.
 fn worst_is_worst(judged: &Judgement) {
     for criterion in &judged.part.criteria {
         let (Some(worst), Some(measured)) = (&criterion.worst, &criterion.measured) else { continue };
@@ -72,7 +72,7 @@ fn all_targets_or_one() {
     assert!(!alone.reason.contains("targets") && alone.part.criteria[1].broken_on.is_empty(), "{}", alone.reason);
 }
 
-/// However many targets and streams a slice was not delivered on, it is one slice.
+/// If a slice was not delivered, it counts as one slice, on however many targets and streams.
 #[test]
 fn a_load_that_two_targets_did_not_take_breaks_one_slice() {
     let behind = |minute: u64, flow: usize| match flow {
@@ -90,7 +90,7 @@ fn a_load_that_two_targets_did_not_take_breaks_one_slice() {
     worst_is_worst(&judged);
 }
 
-/// A target that does nothing is the worst of all, and is no target with 100 %.
+/// A target on which nothing completes is the worst of all; it must not appear as a target with 100 %.
 #[test]
 fn a_target_that_completes_nothing_is_named() {
     let hangs = |minute: u64, flow: usize| match flow {
@@ -126,7 +126,7 @@ fn every_target_with_errors_is_named() {
     everywhere(&judged, "also reads on sim:d: 5 EIO");
 }
 
-/// The head of a summary names models, size and what the targets did together.
+/// The head of a summary names models, size and the throughput of all targets together.
 #[test]
 fn the_head_names_the_models_of_several_targets() {
     for (models, told) in [

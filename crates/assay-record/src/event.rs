@@ -1,4 +1,4 @@
-//! Something that happened at a moment, and the words by which a log calls it.
+//! Something that happened at a moment, and the words for it in a log.
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use std::collections::BTreeMap;
@@ -11,7 +11,7 @@ pub struct Event {
     pub at_ns: u64,
     /// Its kind.
     pub what: EventKind,
-    /// The sentence.
+    /// The sentence for people.
     pub text: String,
     /// Figures, by name.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
@@ -20,16 +20,16 @@ pub struct Event {
 
 macro_rules! kinds {
     ($($(#[doc = $doc:literal])+ $kind:ident = $word:literal,)+) => {
-        /// What kind of event it is. A word that this version does not know is kept as it was read.
+        /// The kind of an event. A word that this version does not know is kept as it was read.
         #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
         pub enum EventKind {
             $($(#[doc = $doc])+ $kind,)+
-            /// Another one, by its word. Made by `From` alone, so that a known word is never here.
+            /// Any other kind, with its word. Only `From` creates it, so a known word is never here.
             Other(UnknownWord),
         }
 
         impl EventKind {
-            /// All that have a word of their own.
+            /// All kinds that have a word of their own.
             pub const KNOWN: &[EventKind] = &[$(EventKind::$kind),+];
 
             /// Its word in the log.
@@ -57,11 +57,11 @@ kinds! {
     IoError = "io-error",
     /// An operation moved too few bytes.
     ShortIo = "short-io",
-    /// An operation did not come back in time.
+    /// An operation did not complete in time.
     Stuck = "stuck",
-    /// A stuck operation came back after all.
+    /// A stuck operation completed later.
     LateCompletion = "late-completion",
-    /// What was read is not what was written.
+    /// What was read differs from what was written.
     Damage = "damage",
     /// The target went away, changed, or failed too often in a row.
     TargetLost = "target-lost",
@@ -71,17 +71,17 @@ kinds! {
     Steady = "steady",
     /// The load did not become steady in time.
     NotSteady = "not-steady",
-    /// The engine could not go on.
+    /// The engine could not continue.
     EngineFailed = "engine-failed",
-    /// What went wrong between the engine and the kernel.
+    /// Losses and retries between the engine and the kernel.
     EngineHealth = "engine-health",
-    /// What the machine is like where that should be known.
+    /// What the machine is like, where that matters for the result.
     Environment = "environment",
     /// The machine changed during the run.
     EnvironmentChanged = "environment-changed",
-    /// What a target says of its own health.
+    /// What a target reports about its own health.
     Health = "health",
-    /// The log was continued, and its last line was not finished.
+    /// The log was continued, and its last line before that was incomplete.
     TornTail = "torn-tail",
     /// Something a reader should know.
     Warning = "warning",

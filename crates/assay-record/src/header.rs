@@ -1,7 +1,8 @@
-//! What a log says once in a segment: its header and its closing line.
+//! What a log says once per segment: its header and its closing line.
 //!
-//! A log is a sequence of segments, each opened by a header. A plain run is one segment; each step of a certification is
-//! one; a run that was continued adds one with `continues` set, and the time between is the gap.
+//! A log is a sequence of segments, each beginning with a header. A plain run is one segment; each step of a
+//! certification is one; a run that was continued adds one with `continues` set, and the time between the two is the
+//! gap.
 
 use crate::interval::ClockSample;
 use assay_base::{Criterion, Direction, Rate};
@@ -11,7 +12,7 @@ use std::collections::BTreeMap;
 /// The format this crate writes; a log of a higher version is refused.
 pub const FORMAT: u32 = 1;
 
-/// Everything needed to judge what follows, and to run it again.
+/// Everything needed to judge what follows, and to repeat the run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Header {
     /// Version of the log format.
@@ -26,7 +27,7 @@ pub struct Header {
     /// Id of the minisign key that signs the result, where one does.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub signer: Option<String>,
-    /// Run name: the workload's name unless told otherwise.
+    /// Run name: the workload's name unless the user gave another.
     pub name: String,
     /// Which step of a certification this is.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -34,7 +35,7 @@ pub struct Header {
     /// True when this segment continues the step before it after an interruption.
     #[serde(default)]
     pub continues: bool,
-    /// Nanoseconds of the measured phase that earlier segments of the same step already hold.
+    /// Nanoseconds of the measured phase that are already in earlier segments of the same step.
     #[serde(default)]
     pub measured_before_ns: u64,
     /// The seed of every random choice.
@@ -47,22 +48,22 @@ pub struct Header {
     pub slice_ns: u64,
     /// Length of an interval in nanoseconds.
     pub interval_ns: u64,
-    /// In the order in which they run.
+    /// The phases, in the order in which they run.
     pub phases: Vec<PhaseHead>,
     /// Named streams.
     pub streams: Vec<StreamHead>,
     /// Streams on targets; an interval lists its figures in this order.
     pub flows: Vec<FlowHead>,
-    /// What was driven.
+    /// The targets that were driven.
     pub targets: Vec<TargetHead>,
     /// Boundaries of the exact counters, in nanoseconds.
     pub thresholds_ns: Vec<u64>,
     /// What decides the verdict.
     pub criteria: Vec<Criterion>,
-    /// Schedule lag at which the run stops, in nanoseconds; 0 is never.
+    /// Schedule lag at which the run stops, in nanoseconds; 0 means that it never does.
     pub max_lag_ns: u64,
-    /// Whether the generator's lateness is counted (`floor`, `lateness`): what is absent there is then zero. Not set in
-    /// virtual time, where the generator is punctual, nor by older versions.
+    /// True where the generator's lateness is counted (`floor`, `lateness`): members that are absent there are then
+    /// zero. False in virtual time, where the generator is punctual, and in logs of older versions.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub lateness: bool,
     /// Facts that limit what the result proves: `SIMULATED`, `QUICK`, `SHORT`, `NON-CERTIFIABLE: …`.
@@ -81,27 +82,27 @@ pub struct Header {
 pub struct StepHead {
     /// 1-based.
     pub number: u32,
-    /// Of how many.
+    /// The number of steps.
     pub of: u32,
     /// `load test, one device` …
     pub title: String,
-    /// True where latencies do not matter and only completion does.
+    /// True where response times do not matter and only completion does.
     pub stress: bool,
     /// True where the certification ends as soon as its verdict is certain.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub until_certain: bool,
 }
 
-/// A stretch of the run.
+/// A part of the run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct PhaseHead {
     /// `warm-up`, `measure` …
     pub name: String,
     /// Whether it is judged.
     pub kind: PhaseKind,
-    /// Planned length in nanoseconds; of a phase that waits the longest it may last.
+    /// Planned length in nanoseconds; for a phase that waits for a steady state, the maximum.
     pub span_ns: u64,
-    /// Set where it ends as soon as the load is steady: length of a round in nanoseconds (`steady`).
+    /// Length of a round in nanoseconds (`steady`), set where the phase ends as soon as the load is steady.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub steady_round_ns: Option<u64>,
 }
@@ -121,10 +122,10 @@ pub enum PhaseKind {
 pub struct StreamHead {
     /// `reads`, `large-block-writes` …
     pub name: String,
-    /// Read or write; absent where the data of an operation go neither way, or both.
+    /// Read or write; absent where the data of an operation go in neither direction, or in both.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub direction: Option<Direction>,
-    /// What an operation does where that is neither: `new-order`, `rename` …
+    /// What an operation does, where it is neither a read nor a write: `new-order`, `rename` …
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub operation: Option<String>,
     /// `poisson`, `steady`, `closed` or `paced`; the last two wait for completions.
@@ -132,16 +133,16 @@ pub struct StreamHead {
     /// Planned rate over all targets together; absent for a closed loop.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rate: Option<Rate>,
-    /// Operation size as text, for people; empty where operations have none.
+    /// Operation size as text, for people; empty where operations have no size.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub size: String,
-    /// Whether ACT's tables name it per device as well (`/dev/sdb-reads`).
+    /// Whether ACT's tables also name it per device (`/dev/sdb-reads`).
     #[serde(default)]
     pub per_target: bool,
 }
 
 impl StreamHead {
-    /// What an operation does, in a word.
+    /// What an operation does, as one word.
     pub fn does(&self) -> String {
         self.direction.map(|it| it.to_string()).or_else(|| self.operation.clone()).unwrap_or_default()
     }
@@ -161,7 +162,7 @@ pub struct FlowHead {
     pub target: u16,
 }
 
-/// One target; absent fields were not to be had.
+/// One target; absent fields were not available.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct TargetHead {
     /// As the user named it.
@@ -175,15 +176,15 @@ pub struct TargetHead {
     /// Model, serial, firmware, scheduler, write cache … by name.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub facts: BTreeMap<String, String>,
-    /// Its preparation, where there was one.
+    /// Its preparation, if it was prepared.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub prepared: Option<Preparation>,
 }
 
 impl TargetHead {
-    /// What tells it from `was`, the target that a log was made on, in words; `None` where they are the same. A device is known by
-    /// what it says of itself, whatever its name is today; a file, which has only its disk's words, and what says nothing by its
-    /// place.
+    /// The difference between this target and `was`, the target that a log was made on, in words; `None` where they are
+    /// the same. A device is identified by what it reports about itself, whatever its name is today; a file, which has
+    /// only its disk's facts, and a device that reports nothing are identified by their path.
     pub fn differs_from(&self, was: &TargetHead) -> Option<String> {
         const ABSENT: &str = "absent";
         let told = |head: &TargetHead, name: &str| head.facts.get(name).cloned().unwrap_or_else(|| ABSENT.to_owned());
@@ -198,10 +199,10 @@ impl TargetHead {
                 ("block size", format!("{} bytes", head.block_bytes)),
                 ("serial", told(head, "serial")),
                 ("wwid", told(head, "wwid")),
-                // A disk says the same for each of its partitions.
+                // A disk reports the same facts for each of its partitions.
                 ("partition", told(head, "partition")),
                 ("place", if speaks { String::new() } else { place(head) }),
-                // Another one can have its path by now.
+                // Another file may have its path by now.
                 ("file", told(head, "file")),
             ]
         };
@@ -210,7 +211,7 @@ impl TargetHead {
     }
 }
 
-/// Who wrote the target full before the test, and when.
+/// The preparation that filled the target before the test.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Preparation {
     /// Wall clock at its end, RFC 3339.
@@ -219,19 +220,19 @@ pub struct Preparation {
     pub salted_bytes: u64,
     /// Bytes zeroed before.
     pub zeroed_bytes: u64,
-    /// Sampled blocks that were read back and found right.
+    /// Sampled blocks that were read back and found correct.
     pub verified_blocks: u64,
     /// Wall clock at its beginning, RFC 3339.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub begun: Option<String>,
-    /// Tool version and commit that did it.
+    /// Tool version and commit that prepared it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tool: Option<String>,
     /// BLAKE3 of its record, in hexadecimal.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub record_blake3: Option<String>,
-    /// Bytes that others than this program wrote to the device since, by the device's own counter; absent where that is not
-    /// known, as after a restart of the machine.
+    /// Bytes that others than this program wrote to the device since, by the device's own counter; absent where that is
+    /// not known, for example after a restart of the machine.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub foreign_bytes: Option<u64>,
 }
@@ -245,13 +246,13 @@ pub struct Close {
     pub at_ns: u64,
     /// One sentence for people.
     pub text: String,
-    /// Intervals written, to be compared with those found.
+    /// Number of intervals written, to be compared with those found.
     pub intervals: u64,
-    /// Operations issued and completed (ok, failed or short) over everything, for the conservation check.
+    /// Operations issued and completed (ok, failed or short) over the whole segment, for the conservation check.
     pub issued: u64,
     /// See `issued`.
     pub completed: u64,
-    /// Never came back.
+    /// Operations that never completed.
     pub stuck: u64,
 }
 
@@ -261,7 +262,7 @@ pub struct Close {
 pub enum CloseReason {
     /// All phases ran to their end.
     Completed,
-    /// A signal asked for the end.
+    /// A signal ended the run.
     Interrupted,
     /// The schedule fell behind by more than the allowed lag, and the device was the cause.
     DeviceLag,
@@ -269,7 +270,7 @@ pub enum CloseReason {
     GeneratorLag,
     /// The target went away, changed, or failed too often in a row.
     TargetLost,
-    /// The log itself could not be kept.
+    /// The log itself could not be written.
     LogFailed,
     /// The engine could not submit.
     EngineFailed,

@@ -1,7 +1,8 @@
 //! One interval of the log: what was scheduled, what happened to it, and how long it took.
 //!
-//! Accounting identity, per flow and interval: what was carried in (waiting + in flight + stuck) plus `scheduled` equals
-//! `ok` + errors + `short` plus what is carried out. Closed-loop flows schedule an operation when they issue it.
+//! Accounting identity, per flow and interval: what was carried in (waiting + in flight + stuck) plus `scheduled`
+//! equals `ok` + errors + `short` plus what is carried out. A closed-loop flow schedules an operation when it issues
+//! it.
 
 use crate::times::Times;
 use serde::de::{SeqAccess, Visitor};
@@ -11,7 +12,7 @@ use std::collections::BTreeMap;
 /// Scalars of one interval over all flows; the flow's index is its place in `Header::flows`.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Interval {
-    /// 0-based over the segment.
+    /// Counts from 0 in each segment.
     pub index: u64,
     /// Begin and end on the run's time line, in nanoseconds.
     pub start_ns: u64,
@@ -21,10 +22,10 @@ pub struct Interval {
     pub phase: u16,
     /// One entry for each flow.
     pub flows: Vec<FlowInterval>,
-    /// How late the generator was, for each target; without those on which nothing was late.
+    /// How late the generator was, for each target; targets on which nothing was late are left out.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub lateness: Vec<Lateness>,
-    /// What each target's block device counted meanwhile; empty where there is none.
+    /// What each target's block device counted during the interval; empty where there is none.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub disks: Vec<DiskCounters>,
     /// The generator's own cost.
@@ -44,7 +45,7 @@ pub struct FlowInterval {
     pub issued: u64,
     /// Completed in full.
     pub ok: u64,
-    /// Bytes of those.
+    /// Bytes moved by the `ok` operations.
     pub bytes: u64,
     /// Completed with fewer bytes than asked for.
     #[serde(default, skip_serializing_if = "is_zero")]
@@ -52,50 +53,52 @@ pub struct FlowInterval {
     /// Failed operations by error name.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub errors: BTreeMap<String, u64>,
-    /// At the end of the interval: handed over and not yet back, the stuck ones not included.
+    /// At the end of the interval: handed over and not yet completed, without the stuck ones.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub in_flight: u64,
-    /// At the end: intended and not yet handed over.
+    /// At the end: due and not yet handed over.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub waiting: u64,
-    /// At the end: in flight for longer than the stuck limit; the slot is quarantined.
+    /// At the end: in flight for longer than the stuck limit; the slot is not used again until the operation completes.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub stuck: u64,
-    /// Reads of whole aligned blocks whose data were looked at.
+    /// Reads of whole aligned blocks whose data were checked for blank blocks.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub sampled: u64,
-    /// Those that began with zeros: the block was never written, and the device may not have looked for it.
+    /// Those of them that began with zeros: the block was never written, and the device may not have read its medium.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub blank: u64,
-    /// Reads that were held against what was written and are right; counted by runs that verify.
+    /// Reads that were compared with what was written and are correct; counted by runs that verify.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub verified: u64,
-    /// Reads of which a part could not be: never written with a seal, or being written meanwhile.
+    /// Reads of which a part could not be compared: never written with a seal, or being written meanwhile.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub unverified: u64,
-    /// Places found damaged, each once for each time it was written. The reads that met them are among the errors.
+    /// Damaged places, each counted once for each time it was written. The reads that found them are counted as errors.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub damaged: u64,
     /// completed − intended of the `ok` operations.
     pub response: Timing,
     /// completed − issued of the `ok` operations.
     pub service: Timing,
-    /// Time inside the hand-over of operations that came back, without counts: what a call that blocks takes is the
-    /// device's and the kernel's. Absent where nothing took any.
+    /// Time spent inside the hand-over, for operations that completed, without counts: time in a call that blocks is
+    /// caused by the device and the kernel. Absent where there was none.
     #[serde(default, skip_serializing_if = "Timing::is_nothing")]
     pub submit: Timing,
-    /// issued − intended of all operations that came back.
+    /// issued − intended of all operations that completed in any way.
     pub lag: Timing,
-    /// The part of lag that neither a full queue nor a blocked submit explains: the generator's own.
+    /// The part of lag that neither a full queue nor a blocking submit explains: the generator's own.
     pub own_lag: Timing,
-    /// `[bucket, n, …]`: operations at or over that bucket in response that would not have been without own lag.
+    /// `[bucket, n, …]`: operations whose response is in that bucket or a higher one, and would be in a lower one
+    /// without own lag.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub forgiven: Vec<u64>,
-    /// Response less all that the generator may have added to it: its largest own lag on that target since that last had
-    /// nothing in flight, and the time that it came too late to look. Absent where that is the response itself.
+    /// Response less everything that the generator may have added to it: its largest own lag on that target since the
+    /// target last had nothing in flight, and the time by which it looked for completions too late. Absent where this
+    /// equals the response.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub floor: Option<Timing>,
-    /// Service less the time that the generator came too late to look; absent where that is the service itself.
+    /// Service less the time by which the generator looked too late; absent where this equals the service.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub service_floor: Option<Timing>,
     /// Where the failed and short operations were, and how long they took: they are in no other histogram.
@@ -103,30 +106,30 @@ pub struct FlowInterval {
     pub failures: Option<FailureTimes>,
 }
 
-/// Equal parts of a target by which failures are counted.
+/// Number of equal parts of a target by which failures are counted.
 pub const PARTS: usize = 64;
 
-/// The operations of one flow that failed or were short in one interval; those never handed over are not among them.
+/// The operations of one flow that failed or were short in one interval, without those that were never handed over.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct FailureTimes {
     /// `[part, n, …]`: how many began in each of the target's [`PARTS`] equal parts.
     pub at: Vec<u64>,
-    /// completed − intended; of a short operation up to its last byte.
+    /// completed − intended; for a short operation, until its last byte.
     pub response: Timing,
 }
 
 impl FlowInterval {
-    /// Failed operations of every kind of error. A log may claim any numbers; no sum of them overflows.
+    /// Number of failed operations over all kinds of errors. A log may claim any numbers, so the sum saturates.
     pub fn failed(&self) -> u64 {
         self.errors.values().fold(0, |sum, n| sum.saturating_add(*n))
     }
 
-    /// Operations that came to an end, well or not.
+    /// Operations that ended, successfully or not.
     pub fn ended(&self) -> u64 {
         self.ok.saturating_add(self.short).saturating_add(self.failed())
     }
 
-    /// What the next interval inherits.
+    /// What the next interval starts with.
     pub fn carried_out(&self) -> u64 {
         self.in_flight.saturating_add(self.waiting).saturating_add(self.stuck)
     }
@@ -138,7 +141,7 @@ impl FlowInterval {
     }
 }
 
-/// Lengths of time of one kind in one interval.
+/// Times of one kind in one interval.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Timing {
     /// Sum in nanoseconds.
@@ -178,20 +181,20 @@ impl Timing {
 pub struct Lateness {
     /// Index into `Header::targets`.
     pub target: u16,
-    /// The largest time by which an operation may have come later than a punctual generator's, those before it considered, in
-    /// nanoseconds.
+    /// The largest time by which an operation may have reached the target later than from a punctual generator, taking
+    /// the operations before it into account, in nanoseconds.
     #[serde(rename = "shift", default, skip_serializing_if = "is_zero")]
     pub shift_ns: u64,
-    /// The longest time between two intended moments that was met, in nanoseconds.
+    /// The longest time between two intended moments during which the target was empty, in nanoseconds.
     #[serde(rename = "gap", default, skip_serializing_if = "is_zero")]
     pub gap_ns: u64,
-    /// Given idle: the target was empty, an operation due, and not issued.
+    /// Given idle: the target was empty although an operation was due and not yet issued.
     #[serde(default, skip_serializing_if = "Pauses::is_nothing")]
     pub idle: Pauses,
-    /// `[bucket, nanoseconds, …]`: given idle by how long the target was empty altogether.
+    /// `[bucket, nanoseconds, …]`: given idle, by the whole time for which the target was empty.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub idle_in: Vec<u64>,
-    /// Oversleeping: operations that had completed, or may have, were not looked for.
+    /// Oversleeping: operations had completed, or may have, and the generator did not look for them.
     #[serde(default, skip_serializing_if = "Pauses::is_nothing")]
     pub overslept: Pauses,
 }
@@ -205,18 +208,18 @@ pub struct Pauses {
     /// Largest in nanoseconds.
     #[serde(rename = "max")]
     pub max_ns: u64,
-    /// How many.
+    /// Number of pauses.
     #[serde(rename = "n")]
     pub count: u64,
 }
 
 impl Pauses {
-    /// Counts one of `ns` nanoseconds.
+    /// Counts a pause of `ns` nanoseconds.
     pub fn record(&mut self, ns: u64) {
         self.add(&Pauses { sum_ns: ns, max_ns: ns, count: 1 });
     }
 
-    /// Adds others.
+    /// Adds other pauses.
     pub fn add(&mut self, other: &Pauses) {
         self.sum_ns = self.sum_ns.saturating_add(other.sum_ns);
         self.max_ns = self.max_ns.max(other.max_ns);
@@ -245,17 +248,17 @@ pub struct DiskCounters {
     pub flushes: u64,
 }
 
-/// The machine's clocks, read one after the other within a moment. No length of an operation is taken from them: they tell
-/// what happened to the machine's time while the run went on.
+/// The machine's clocks, read directly one after the other. No time of an operation is computed from them: they show
+/// what happened to the machine's time during the run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ClockSample {
     /// The run's own time line, nanoseconds.
     pub at_ns: u64,
     /// CLOCK_REALTIME, nanoseconds since 1970.
     pub real_ns: u64,
-    /// CLOCK_BOOTTIME, nanoseconds: goes on while the machine sleeps.
+    /// CLOCK_BOOTTIME, nanoseconds: continues while the machine sleeps.
     pub boot_ns: u64,
-    /// CLOCK_MONOTONIC, nanoseconds: stands still while the machine sleeps.
+    /// CLOCK_MONOTONIC, nanoseconds: does not advance while the machine sleeps.
     pub mono_ns: u64,
 }
 
@@ -272,7 +275,7 @@ pub struct HostSample {
     pub resident_bytes: u64,
 }
 
-/// Full distributions since the last such line.
+/// Full distributions since the previous line of this kind.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Histograms {
     /// First interval covered.
@@ -296,7 +299,7 @@ pub struct FlowHistograms {
     pub service: String,
     /// issued − intended.
     pub lag: String,
-    /// Lengths above an hour of the three, which the histograms do not hold.
+    /// How many times above an hour there were in each of the three, which the histograms do not hold.
     #[serde(default, skip_serializing_if = "is_nothing")]
     pub overflow: [u64; 3],
 }
@@ -312,7 +315,7 @@ impl FlowHistograms {
     }
 }
 
-/// A list with room for a few pairs from the beginning: a log of two days holds millions of such.
+/// A list with capacity for a few pairs from the beginning: a log of two days holds millions of them.
 fn roomy<'a, D: Deserializer<'a>>(from: D) -> Result<Vec<u64>, D::Error> {
     struct Numbers;
     impl<'a> Visitor<'a> for Numbers {

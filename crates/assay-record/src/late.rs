@@ -1,17 +1,18 @@
-//! Counters of the generator's lateness: what would be left of a length without it, and when a target rested because of it.
+//! Counters of the generator's lateness: what would be left of a time without it, and when a target rested because of
+//! it.
 
 use crate::interval::{Lateness, Pauses, Timing};
 use assay_base::Span;
 
-/// How much of one kind of length the generator may have made. Only differences are counted: most operations stay in their
-/// bucket, and then nothing is written but two sums.
+/// How much of the times of one kind the generator may have caused. Only differences are counted: most operations stay
+/// in their bucket, and then only two sums are updated.
 #[derive(Clone, Debug)]
 pub(crate) struct Lessened {
     less_ns: u64,
     max_ns: u64,
-    /// How many were counted: of others nothing is known here but that all of them is the device's.
+    /// How many times were counted. The others are not counted here because the device caused all of them.
     counted: u64,
-    /// For each bucket: operations at or over it that are not without what the generator may have made.
+    /// For each bucket: operations at or above it that would be below it without the generator's part.
     fewer: Box<[u64]>,
 }
 
@@ -20,8 +21,8 @@ impl Lessened {
         Lessened { less_ns: 0, max_ns: 0, counted: 0, fewer: vec![0; buckets].into() }
     }
 
-    /// Counts a length of `ns` in bucket `over`, of which `floor` in bucket `least` is certainly the device's. True when
-    /// that is another bucket.
+    /// Counts a time of `ns` in bucket `over`, of which the device certainly caused `floor`, which lies in bucket
+    /// `least`. True when the two buckets differ.
     #[inline(always)]
     pub(crate) fn record(&mut self, ns: u64, over: usize, floor: u64, least: usize) -> bool {
         self.less_ns = self.less_ns.saturating_add(ns - floor);
@@ -46,13 +47,13 @@ impl Lessened {
         self.fewer.fill(0);
     }
 
-    /// What is left of lengths with this sum, largest and counts; `None` where that is all of it. Where some of them were not
-    /// counted here, the largest is the largest length.
+    /// What is left of times with this sum, largest value and counts; `None` where everything is left. Where some of
+    /// them were not counted here, the largest is that of the original times.
     pub(crate) fn timing(&self, sum_ns: u64, max_ns: u64, counts: &[u64]) -> Option<Timing> {
         if self.less_ns == 0 {
             return None;
         }
-        // What is no longer at or over a bucket is in one below it.
+        // An operation that is no longer at or above a bucket is in one below it.
         let fewer = |bucket: usize| self.fewer.get(bucket).copied().unwrap_or(0);
         let left = |(bucket, n): (usize, &u64)| n + fewer(bucket + 1) - if bucket > 0 { fewer(bucket) } else { 0 };
         let left: Vec<u64> = counts.iter().enumerate().map(left).collect();
@@ -82,8 +83,8 @@ impl Rests {
         }
     }
 
-    /// The target was empty for a time in this bucket, `given` of it with an operation due, which the schedule had set
-    /// `gap` after the one before it.
+    /// The target was empty for a time that falls into this bucket; during `given` of it an operation was due, which
+    /// the schedule had set `gap` after the one before it.
     pub(crate) fn idle(&mut self, bucket: usize, given: Span, gap: Span) {
         self.gap_ns = self.gap_ns.max(gap.as_ns());
         self.idle.record(given.as_ns());
@@ -113,7 +114,7 @@ impl Rests {
         self.idle_in.fill(0);
     }
 
-    /// For the log; `None` when nothing was late.
+    /// The entry for the log; `None` when nothing was late.
     pub(crate) fn lateness(&self, target: u16) -> Option<Lateness> {
         let Rests { shift_ns, gap_ns, idle, overslept, .. } = *self;
         let idle_in = Timing::sparse(&self.idle_in);
@@ -128,7 +129,7 @@ mod tests {
 
     #[test]
     fn what_is_left_keeps_the_number_of_lengths() {
-        // Lengths in buckets 2, 5 and 7; the second falls to 3, the third to 0.
+        // Times in buckets 2, 5 and 7; the second falls to 3, the third to 0.
         let mut lessened = Lessened::new(9);
         assert!(lessened.record(50, 5, 30, 3) && lessened.record(70, 7, 0, 0));
         assert!(!lessened.record(51, 5, 50, 5));

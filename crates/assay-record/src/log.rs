@@ -1,8 +1,9 @@
-//! The run log: one JSON object a line, each with its own checksum and number.
+//! The run log: one JSON object per line, each with its own checksum and number.
 //!
-//! A line is `{"crc":"xxxxxxxx","seq":N,"kind":"…",…}`; `crc` is the CRC32C (Castagnoli) in hexadecimal of every byte after
-//! the comma that follows it, up to the line feed, which is not included. `seq` counts lines from 0 over the whole file. So a
-//! damaged byte, a lost line and a torn tail are all noticed, and every undamaged line can still be read.
+//! A line is `{"crc":"xxxxxxxx","seq":N,"kind":"…",…}`; `crc` is the CRC32C (Castagnoli) in hexadecimal of every byte
+//! after the comma that follows it, up to the line feed, which is not included. `seq` counts lines from 0 over the
+//! whole file. Therefore a damaged byte, a lost line and a torn tail are all noticed, and every undamaged line can
+//! still be read.
 
 use crate::event::Event;
 use crate::header::{Close, FORMAT, Header};
@@ -11,7 +12,7 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use std::io::{self, BufRead, Write};
 
-/// Longest line that is read: far above a header of a thousand flows, far below what would hurt.
+/// Longest line that is read: far above a header of a thousand flows, and small enough to keep in memory.
 pub(crate) const LONGEST_LINE: usize = 64 << 20;
 
 /// Length of `{"crc":"xxxxxxxx",`.
@@ -32,8 +33,8 @@ pub enum Entry {
     Close(Close),
 }
 
-/// Writes entries as lines. It does not buffer: one entry is one `write_all`, so that what was acknowledged is with the
-/// operating system. Making it durable (fsync) is the caller's, who knows what lies below.
+/// Writes entries as lines. It does not buffer: one entry is one `write_all`, so that the operating system has
+/// everything that was acknowledged. The caller, who knows what `W` is, makes it durable (fsync).
 #[derive(Debug)]
 pub struct Writer<W> {
     out: W,
@@ -52,22 +53,23 @@ impl<W: Write> Writer<W> {
         self.seq
     }
 
-    /// What is written to.
+    /// The underlying writer.
     pub fn get_ref(&self) -> &W {
         &self.out
     }
 
-    /// What is written to, for syncing.
+    /// The underlying writer, for syncing.
     pub fn get_mut(&mut self) -> &mut W {
         &mut self.out
     }
 
-    /// Gives back what was written to.
+    /// Gives back the underlying writer.
     pub fn into_inner(self) -> W {
         self.out
     }
 
-    /// Appends a line. After an error the file may end in a torn line, which readers notice; nothing more may be written then.
+    /// Appends a line. After an error the file may end in a torn line, which readers notice; then nothing more may be
+    /// written.
     pub fn write(&mut self, entry: &Entry) -> io::Result<()> {
         match entry {
             Entry::Header(header) => self.write_as("header", header),
@@ -83,7 +85,7 @@ impl<W: Write> Writer<W> {
         write!(self.line, "{{\"crc\":\"00000000\",\"seq\":{},\"kind\":\"{kind}\"", self.seq)?;
         let joint = self.line.len();
         serde_json::to_writer(&mut self.line, body)?;
-        // The body is an object of its own, "{…}", and never empty: its opening brace becomes the comma.
+        // The serialised body is an object of its own, "{…}", and never empty: its opening brace becomes the comma.
         self.line[joint] = b',';
         let crc = crc32c::crc32c(&self.line[PREFIX..]);
         write!(&mut self.line[8..16], "{crc:08x}")?;
@@ -94,14 +96,14 @@ impl<W: Write> Writer<W> {
     }
 }
 
-/// A place where a log is not what was written.
+/// A place where the log differs from what was written.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Damage {
     /// 1-based line.
     pub line: u64,
     /// Byte offset of the line's beginning in the file.
     pub offset: u64,
-    /// True when it is the unfinished last line, as a kill leaves it.
+    /// True when it is the incomplete last line, as a kill leaves it.
     pub torn_tail: bool,
     /// What is wrong.
     pub what: String,
@@ -113,7 +115,7 @@ impl std::fmt::Display for Damage {
     }
 }
 
-/// Reads a log line by line; damage is an item like any other, and reading goes on behind it.
+/// Reads a log line by line; damage is an item like any other, and reading continues after it.
 #[derive(Debug)]
 pub struct Reader<R> {
     input: R,
@@ -124,7 +126,7 @@ pub struct Reader<R> {
     pending: Option<Entry>,
 }
 
-/// The members every line begins with.
+/// The members at the beginning of every line.
 #[derive(Deserialize)]
 struct Numbered {
     seq: u64,
@@ -136,17 +138,17 @@ impl<R: BufRead> Reader<R> {
         Reader { input, line: 0, offset: 0, expected: 0, buffer: Vec::new(), pending: None }
     }
 
-    /// Number of the line that would follow: what [`Writer::new`] needs to continue the file.
+    /// Number of the line that would follow: [`Writer::new`] needs it to continue the file.
     pub fn next_seq(&self) -> u64 {
         self.expected
     }
 
-    /// Byte offset behind the last line that was read.
+    /// Byte offset after the last line that was read.
     pub fn offset(&self) -> u64 {
         self.offset
     }
 
-    /// The next entry or damage; `None` at the end. An `io::Error` is the input's own.
+    /// The next entry or damage; `None` at the end. An `io::Error` comes from the input itself.
     pub fn next_entry(&mut self) -> io::Result<Option<Result<Entry, Damage>>> {
         if let Some(entry) = self.pending.take() {
             return Ok(Some(Ok(entry)));
@@ -192,7 +194,7 @@ fn decode(line: &mut [u8]) -> Result<(u64, Entry), String> {
     if line.len() < PREFIX || !line.starts_with(b"{\"crc\":\"") || &line[16..PREFIX] != b"\"," {
         return Err("not a line of a run log".into());
     }
-    // Compared as text, so that not even a change of letter case passes.
+    // Compared as text, so that even a change of letter case is noticed.
     if line[8..16] != *format!("{:08x}", crc32c::crc32c(&line[PREFIX..])).as_bytes() {
         return Err("checksum does not match: the line was damaged".into());
     }
@@ -218,12 +220,12 @@ fn decode(line: &mut [u8]) -> Result<(u64, Entry), String> {
 }
 
 fn parse<T: DeserializeOwned>(body: &[u8]) -> Result<T, String> {
-    // Looked at once as a whole, the text is not looked at again for each name in it.
+    // UTF-8 is checked once for the whole text, instead of again for each name in it.
     let text = std::str::from_utf8(body).map_err(|e| format!("not text: {e}"))?;
     serde_json::from_str(text).map_err(|e| format!("not what it should hold: {e}"))
 }
 
-/// A header of a later format is refused by its number before its members are looked at.
+/// A header of a later format is refused because of its number, before its members are read.
 fn header(body: &[u8]) -> Result<Header, String> {
     #[derive(Deserialize)]
     struct Version {

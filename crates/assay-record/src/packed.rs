@@ -1,7 +1,8 @@
 //! Distributions as text: HdrHistogram's V2 deflate in base64.
 //!
-//! After a head come the counts of the cells as zigzag LEB128, of which a negative one skips as many empty cells. A log of two
-//! days holds some 300 000 distributions, each with a few hundred filled cells of 33 000: neither way makes a table of them.
+//! After a header follow the counts of the cells as zigzag LEB128, in which a negative number skips that many empty
+//! cells. A log of two days holds some 300 000 distributions, each with a few hundred filled cells of 33 000; therefore
+//! neither packing nor unpacking builds a table of all cells.
 
 use crate::cells::{CELLS, LONGEST_NS};
 use base64::Engine as _;
@@ -13,18 +14,18 @@ use zlib_rs::{Inflate, InflateFlush, Status};
 /// zlib's usual level, and its largest window.
 const LEVEL: u8 = 6;
 const WINDOW_BITS: u8 = 15;
-/// Longest base64 text of one distribution that is decoded: far above what the fixed range can need.
+/// Longest base64 text of one distribution that is decoded: far more than the fixed range can need.
 const LONGEST_TEXT: usize = 1 << 20;
-/// What opens the packed and the unpacked form, and how long the latter's head is.
+/// The first bytes of the packed and the unpacked form, and the length of the header of the unpacked form.
 const PACKED: u32 = 0x1c84_9314;
 const UNPACKED: u32 = 0x1c84_9313;
 const HEAD: usize = 40;
-/// Longest unpacked form: nine bytes for each cell, and the head.
+/// Longest unpacked form: nine bytes for each cell, and the header.
 const LONGEST_BYTES: usize = 9 * CELLS + HEAD;
-/// More operations than any run makes; sums of so many distributions cannot overflow.
+/// More operations than any run makes; sums of this many distributions cannot overflow.
 const MOST_OPERATIONS: u64 = 1 << 44;
 
-/// The filled cells of one distribution, and how many lengths lay above an hour.
+/// The filled cells of one distribution, and how many times were above an hour.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Filled {
     pub(crate) cells: Vec<(u32, u64)>,
@@ -32,13 +33,13 @@ pub struct Filled {
 }
 
 impl Filled {
-    /// Cells and how many lengths lie in each, ascending; those above an hour are in none.
+    /// Each filled cell and the number of times in it, ascending; times above an hour are in no cell.
     pub fn cells(&self) -> impl Iterator<Item = (u32, u64)> {
         self.cells.iter().copied()
     }
 }
 
-/// The text of counts by cell, ascending.
+/// The text for counts by cell, ascending.
 pub(crate) fn pack(cells: impl Iterator<Item = (u32, u64)>) -> String {
     let mut plain = Vec::new();
     for number in [UNPACKED, 0, 0, 3] {
@@ -49,7 +50,7 @@ pub(crate) fn pack(cells: impl Iterator<Item = (u32, u64)>) -> String {
     plain.extend(1f64.to_be_bytes());
     let mut next = 0;
     for (cell, n) in cells {
-        // One empty cell is a zero, several are skipped.
+        // One empty cell is written as a zero, several as a skip.
         match cell - next {
             0 => {}
             1 => varint(zigzag(0), &mut plain),
@@ -58,7 +59,7 @@ pub(crate) fn pack(cells: impl Iterator<Item = (u32, u64)>) -> String {
         varint(zigzag(i64::try_from(n).unwrap_or(i64::MAX)), &mut plain);
         next = cell + 1;
     }
-    // Without any, the first cell is said to be empty.
+    // Without any count, one empty first cell is written.
     if next == 0 {
         varint(zigzag(0), &mut plain);
     }
@@ -76,7 +77,7 @@ fn zigzag(n: i64) -> u64 {
     ((n << 1) ^ (n >> 63)) as u64
 }
 
-/// Seven bits a byte, the ninth byte whole.
+/// Seven bits per byte; the ninth byte has eight.
 fn varint(mut value: u64, bytes: &mut Vec<u8>) {
     for _ in 0..8 {
         if value < 0x80 {
@@ -88,11 +89,12 @@ fn varint(mut value: u64, bytes: &mut Vec<u8>) {
     bytes.push(value as u8);
 }
 
-/// Unpacks one text after the other in the same memory: to make and clear it would take as long as unpacking.
+/// Unpacks texts one after the other in the same memory: allocating and clearing memory would take as long as
+/// unpacking.
 pub struct Unpacker {
     inflate: Inflate,
     packed: Vec<u8>,
-    /// One byte longer than anything that is taken, to tell what is too long.
+    /// One byte longer than the longest accepted form, so that a longer one is noticed.
     plain: Box<[u8]>,
     cells: Box<[(u32, u64)]>,
 }
@@ -112,14 +114,15 @@ impl fmt::Debug for Unpacker {
 }
 
 impl Unpacker {
-    /// The distribution that `Times::to_text` wrote, with the `overflow` that stood beside it; the error says what is wrong.
+    /// The distribution that `Times::to_text` wrote, with the `overflow` that is stored beside it; the error says what
+    /// is wrong.
     pub fn unpack(&mut self, text: &str, overflow: u64) -> Result<Filled, String> {
         let mut filled = Filled::default();
         self.unpack_into(text, overflow, &mut filled)?;
         Ok(filled)
     }
 
-    /// The same in the memory of one that is no longer wanted, which an error leaves as it was.
+    /// The same, reusing the memory of `into`, which an error leaves unchanged.
     pub fn unpack_into(&mut self, text: &str, overflow: u64, into: &mut Filled) -> Result<(), String> {
         if text.len() > LONGEST_TEXT {
             return Err(format!("a distribution of {} bytes is longer than any real one", text.len()));
@@ -139,7 +142,7 @@ impl Unpacker {
     }
 }
 
-/// Makes the unpacked form in `plain`, looks at the numbers of its head and gives what follows it.
+/// Inflates into `plain`, checks the numbers of the header and returns what follows it.
 fn inflated<'a>(inflate: &mut Inflate, packed: &[u8], plain: &'a mut [u8]) -> Result<&'a [u8], &'static str> {
     if word(packed, 0)? != PACKED || word(packed, 4)? as usize != packed.len() - 8 {
         return Err("not HdrHistogram's V2 deflate");
@@ -173,8 +176,8 @@ fn wide(bytes: &[u8], at: usize) -> Result<u64, &'static str> {
     Ok((u64::from(word(bytes, at)?) << 32) | u64::from(word(bytes, at + 4)?))
 }
 
-/// The cells that `bytes` count, within the memory of `cells`. Nearly all numbers are one byte long, so eight such are taken
-/// together; where there is a longer one or the end is near, they are taken one by one.
+/// The cells that `bytes` count, in the memory of `cells`. Nearly all numbers are one byte long, so eight of these are
+/// taken together; where there is a longer one, or the end is near, they are taken one by one.
 #[inline(never)] // What changes with every number finds its register.
 fn filled<'a>(mut bytes: &[u8], cells: &'a mut [(u32, u64)]) -> Result<&'a [(u32, u64)], &'static str> {
     const LONGER: u64 = 0x8080_8080_8080_8080;
@@ -189,7 +192,7 @@ fn filled<'a>(mut bytes: &[u8], cells: &'a mut [(u32, u64)]) -> Result<&'a [(u32
             }
             _ => {
                 length += next.take(room, [number(&mut bytes)?]);
-                // Only long numbers are large: kept within bounds here, the sums cannot overflow.
+                // Only long numbers are large: limited here, the sums cannot overflow.
                 next.cell = next.cell.min(CELLS as u64);
                 if next.total > MOST_OPERATIONS {
                     return Err(LARGER);
@@ -203,10 +206,10 @@ fn filled<'a>(mut bytes: &[u8], cells: &'a mut [(u32, u64)]) -> Result<&'a [(u32
     if beyond || next.total > MOST_OPERATIONS { Err(LARGER) } else { Ok(cells) }
 }
 
-/// Numbers that are taken together.
+/// How many numbers are taken together.
 const TOGETHER: usize = 8;
 
-/// Where counting stands: the next cell, and the sum of all counts.
+/// The state of counting: the next cell, and the sum of all counts.
 #[derive(Default)]
 struct Next {
     cell: u64,
@@ -214,9 +217,9 @@ struct Next {
 }
 
 impl Next {
-    /// Takes numbers in zigzag, at most [`TOGETHER`]: an even one counts in its cell, or says that it is empty; an odd one skips
-    /// cells. Which of them comes cannot be foreseen, so that it decides no branch: each is written down, and what was none is
-    /// overwritten. Gives how many were filled.
+    /// Takes at most [`TOGETHER`] zigzag numbers: an even one is the count of its cell (0: an empty cell); an odd one
+    /// skips cells. Which kind comes next is unpredictable, so there is no branch on it: every number is written down,
+    /// and one that was no count is overwritten by the next. Returns how many cells were filled.
     #[inline]
     fn take<const N: usize>(&mut self, room: &mut [(u32, u64); TOGETHER], numbers: [u64; N]) -> usize {
         let mut length = 0;
@@ -232,7 +235,7 @@ impl Next {
     }
 }
 
-/// A number of seven bits a byte, the ninth byte whole.
+/// A number of seven bits per byte; the ninth byte has eight.
 fn number(bytes: &mut &[u8]) -> Result<u64, &'static str> {
     let mut value = 0u64;
     for place in 0..8 {
@@ -257,7 +260,7 @@ mod tests {
     use crate::Times;
     use hdrhistogram::serialization::{Deserializer, Serializer as _, V2DeflateSerializer};
 
-    /// Times of every magnitude: `n` of them.
+    /// `n` times of all magnitudes.
     fn some(prng: &mut assay_base::Prng, n: u64) -> Times {
         let mut times = Times::default();
         (0..n).for_each(|_| times.record(prng.next_u64() >> (22 + prng.below(42))));
@@ -317,7 +320,7 @@ mod tests {
         assert_eq!(read(&[i64::MIN, i64::MIN]), Ok(Vec::new()), "where nothing is counted nothing is beyond");
     }
 
-    /// A packed histogram whose head says these things, with `zeros` behind it.
+    /// A packed histogram with these values in its header, followed by `zeros` zero bytes.
     fn packed(declared: u32, digits: u32, lowest: u64, highest: u64, zeros: usize) -> String {
         let mut plain = Vec::new();
         for number in [UNPACKED, declared, 0, digits] {
@@ -360,7 +363,7 @@ mod tests {
             (4, 3, 1, u64::MAX, 4, "other bounds"),
             (4, 5, 1, LONGEST_NS, 4, "other bounds"),
             (4, 3, 0, LONGEST_NS, 4, "other bounds"),
-            // Half a gigabyte of zeros in half a megabyte.
+            // Half a gigabyte of zeros, packed into half a megabyte.
             (500 << 20, 3, 1, LONGEST_NS, 500 << 20, "more than any histogram"),
         ] {
             let text = packed(declared, digits, lowest, highest, zeros);
@@ -368,7 +371,7 @@ mod tests {
             let told = unpacker.unpack(&text, 0).unwrap_err();
             assert!(told.contains(why), "{why}: {told}");
         }
-        // What was refused leaves nothing behind.
+        // A refused text leaves no trace in the unpacker.
         assert_eq!(unpacker.unpack(&packed(2, 3, 1, LONGEST_NS, 2), 0).unwrap(), Filled::default());
     }
 

@@ -1,7 +1,8 @@
 //! The recorder: counts every operation of every flow, once, without allocating.
 //!
-//! It belongs to one worker. At the end of an interval its counters leave as a [`Frame`]; frames of several workers for the
-//! same interval are added, and become lines of the log. Frames are given back, so that memory does not grow with the run.
+//! A recorder belongs to one worker. At the end of an interval its counters leave as a [`Frame`]; the frames of several
+//! workers for the same interval are added up and become lines of the log. Frames are given back, so that memory does
+//! not grow during the run.
 
 use crate::interval::{FailureTimes, FlowHistograms, FlowInterval, Histograms, Interval, PARTS, Timing};
 use crate::late::{Lessened, Rests};
@@ -10,7 +11,7 @@ use crate::times::Times;
 use assay_base::{Code, Span};
 use std::borrow::Cow;
 
-/// Sum, maximum and exact counts of one kind of length.
+/// Sum, maximum and exact counts of one kind of time.
 #[derive(Clone, Debug)]
 struct Counts {
     sum_ns: u64,
@@ -49,13 +50,13 @@ impl Counts {
 /// Counters of one flow in one interval.
 #[derive(Clone, Debug)]
 pub struct FlowCounters {
-    /// Intended in the interval.
+    /// Operations whose intended time is in the interval.
     pub scheduled: u64,
     /// Handed over.
     pub issued: u64,
     /// Completed in full.
     pub ok: u64,
-    /// Their bytes.
+    /// Bytes of those that completed in full.
     pub bytes: u64,
     /// Completed with too few bytes.
     pub short: u64,
@@ -65,17 +66,17 @@ pub struct FlowCounters {
     pub waiting: u64,
     /// Stuck at the end.
     pub stuck: u64,
-    /// Reads of whole aligned blocks that were looked at.
+    /// Reads of whole aligned blocks that were checked for blank blocks.
     pub sampled: u64,
-    /// Those that held nothing but zeros at their beginning: never written.
+    /// Those of them that contained only zeros at their beginning: never written.
     pub blank: u64,
-    /// Reads whose data were held against what was written and are right.
+    /// Reads whose data were compared with what was written and are correct.
     pub verified: u64,
-    /// Reads of which a part could not be: never written, or being written meanwhile.
+    /// Reads of which a part could not be compared: never written, or being written meanwhile.
     pub unverified: u64,
-    /// Places found damaged, each once for each time it was written.
+    /// Damaged places, each counted once for each time it was written.
     pub damaged: u64,
-    /// By name.
+    /// Failed operations by error name.
     errors: Vec<(Cow<'static, str>, u64)>,
     response: Counts,
     service: Counts,
@@ -209,7 +210,7 @@ fn count(errors: &mut Vec<(Cow<'static, str>, u64)>, name: Cow<'static, str>, n:
     }
 }
 
-/// Where and when an operation failed; kept apart from the histograms of those that did not.
+/// Where and when an operation failed; kept apart from the histograms of successful operations.
 #[derive(Clone, Copy, Debug)]
 pub struct Failure {
     /// In which of the target's [`PARTS`] equal parts it began.
@@ -218,14 +219,14 @@ pub struct Failure {
     pub response: Span,
 }
 
-/// What of an operation's time may be the generator's doing.
+/// Which part of an operation's times the generator may have caused.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Excess {
     /// Its own lag.
     pub own_lag: Span,
-    /// Of the response, that of the others on its target included, and reaping too late.
+    /// Its part of the response: also the own lag of other operations on the same target, and reaping too late.
     pub response: Span,
-    /// Of the service: reaping too late.
+    /// Its part of the service: reaping too late.
     pub service: Span,
 }
 
@@ -237,10 +238,10 @@ struct FlowTimes {
     lag: Times,
 }
 
-/// Everything recorded in one interval by one worker, or by all of them once added.
+/// Everything recorded in one interval by one worker, or by all of them once their frames are added.
 #[derive(Clone, Debug)]
 pub struct Frame {
-    /// 0-based over the segment.
+    /// Counts from 0 in each segment.
     pub index: u64,
     /// Begin on the run's time line, nanoseconds.
     pub start_ns: u64,
@@ -275,7 +276,7 @@ impl Frame {
         }
     }
 
-    /// The line of scalars.
+    /// The log line of scalars.
     pub fn interval(&self) -> Interval {
         let flows = self.cells.iter().map(FlowCounters::interval).collect();
         let Frame { index, start_ns, end_ns, phase, .. } = *self;
@@ -284,7 +285,7 @@ impl Frame {
         Interval { index, start_ns, end_ns, phase, flows, lateness, ..Interval::default() }
     }
 
-    /// The line of distributions, where this frame closes a group.
+    /// The log line of distributions, where this frame closes a group.
     pub fn histograms(&self) -> Option<Histograms> {
         let (first, times) = self.times.as_ref()?;
         let filled = times.iter().enumerate().filter(|(_, t)| !t.lag.is_empty() || !t.response.is_empty());
@@ -320,14 +321,14 @@ impl Recorder {
         Recorder { thresholds, cells, rests, times, times_first: 0, spare_cells, spare_times }
     }
 
-    /// The same, counting the generator's lateness on each of `targets` targets.
+    /// The same, also counting the generator's lateness on each of `targets` targets.
     pub fn with_lateness(mut self, targets: usize) -> Recorder {
         self.rests = vec![Rests::new(self.thresholds.buckets()); targets];
         self
     }
 
-    /// Counts that a target was empty for `empty`, for `given` of which an operation was due that the schedule had set `gap`
-    /// after the one before it.
+    /// Counts that a target was empty for `empty`; during `given` of it an operation was due, which the schedule had
+    /// set `gap` after the one before it.
     pub fn idle(&mut self, target: u16, empty: Span, given: Span, gap: Span) {
         self.rests[usize::from(target)].idle(self.thresholds.bucket(empty.as_ns()), given, gap);
     }
@@ -337,19 +338,19 @@ impl Recorder {
         self.rests[usize::from(target)].shifted(span);
     }
 
-    /// Counts that the generator came so much too late to look for completions of a target.
+    /// Counts that the generator looked for completions of a target too late, by `span`.
     pub fn overslept(&mut self, target: u16, span: Span) {
         self.rests[usize::from(target)].overslept(span);
     }
 
-    /// The counters of a flow, for the plain ones the engine keeps itself.
+    /// The counters of a flow, for the plain ones that the engine updates itself.
     #[inline]
     pub fn cell(&mut self, flow: usize) -> &mut FlowCounters {
         &mut self.cells[flow]
     }
 
-    /// Counts the lag of an operation that came back: handed over `lag` after its intended time, `own_lag` of which was the
-    /// generator's own.
+    /// Counts the lag of an operation that completed in any way: it was handed over `lag` after its intended time, and
+    /// the generator caused `own_lag` of that.
     #[inline(always)]
     pub fn lagged(&mut self, flow: usize, lag: Span, own_lag: Span) {
         let cell = &mut self.cells[flow];
@@ -368,7 +369,7 @@ impl Recorder {
         *max = (*max).max(took.as_ns());
     }
 
-    /// Counts an operation as completed in full, of whose time only its own lag may be the generator's doing.
+    /// Counts an operation that completed in full, of whose times the generator may have caused only its own lag.
     #[inline(always)]
     pub fn completed(&mut self, flow: usize, bytes: u32, response: Span, service: Span, own_lag: Span) {
         let (over, _) = self.took(flow, bytes, response, service);
@@ -377,7 +378,7 @@ impl Recorder {
         }
     }
 
-    /// The same, of an operation whose times the generator's lateness may have made longer by `excess`.
+    /// The same, for an operation whose times the generator's lateness may have made longer by `excess`.
     #[inline(never)]
     pub fn completed_late(&mut self, flow: usize, bytes: u32, response: Span, service: Span, excess: Excess) {
         let (over, bucket) = self.took(flow, bytes, response, service);
@@ -391,7 +392,7 @@ impl Recorder {
             let floor = service.saturating_sub(excess.service).as_ns();
             cell.service_floor.record(service.as_ns(), bucket, floor, self.thresholds.bucket(floor));
         }
-        // What stays in its bucket without all of that stays there without its own lag.
+        // A time that stays in its bucket without the whole excess also stays there without its own lag.
         if fell {
             self.forgive(flow, response, excess.own_lag, over);
         }
@@ -413,21 +414,22 @@ impl Recorder {
         (over, bucket)
     }
 
-    /// Counts what own lag pushed over thresholds, of a response in bucket `over`.
+    /// Counts the thresholds that own lag pushed a response in bucket `over` across.
     #[inline]
     fn forgive(&mut self, flow: usize, response: Span, own_lag: Span, over: usize) {
         let without = self.thresholds.bucket(response.saturating_sub(own_lag).as_ns());
         self.cells[flow].forgiven[without + 1..=over].iter_mut().for_each(|n| *n += 1);
     }
 
-    /// Counts an operation that was handed over in its time, took no time in that, and completed in full after `took`.
+    /// Counts an operation that was handed over in time, whose hand-over took no time, and that completed in full after
+    /// `took`.
     #[inline(always)]
     pub fn prompt(&mut self, flow: usize, bytes: u32, took: Span) {
         self.lagged(flow, Span::ZERO, Span::ZERO);
         self.completed(flow, bytes, took, took, Span::ZERO);
     }
 
-    /// Counts an operation that failed with the code of this name.
+    /// Counts an operation that failed with the error of this name.
     pub fn failed(&mut self, flow: usize, name: Cow<'static, str>, failure: Failure) {
         count(&mut self.cells[flow].errors, name, 1);
         self.failure(flow, failure);
@@ -439,7 +441,7 @@ impl Recorder {
         self.failure(flow, failure);
     }
 
-    /// Counts an operation that never left the engine.
+    /// Counts an operation that was never handed to the device.
     pub fn not_submitted(&mut self, flow: usize) {
         count(&mut self.cells[flow].errors, Code::NOT_SUBMITTED.name(), 1);
     }
@@ -450,7 +452,8 @@ impl Recorder {
         cell.failed_at[failure.part.min(PARTS - 1)] += 1;
     }
 
-    /// Takes the counters of the interval that ends now, and begins the next. With `close_group` the distributions go too.
+    /// Takes the counters of the interval that ends now and begins the next one. With `close_group` the distributions
+    /// are taken too.
     pub fn take(&mut self, index: u64, start_ns: u64, end_ns: u64, phase: u16, close_group: bool) -> Frame {
         let fresh = || vec![FlowCounters::new(self.thresholds.buckets()); self.cells.len()];
         let idle = || vec![Rests::new(self.thresholds.buckets()); self.rests.len()];
@@ -465,7 +468,7 @@ impl Recorder {
         Frame { index, start_ns, end_ns, phase, cells, rests, times }
     }
 
-    /// Gives a frame's memory back.
+    /// Takes a frame's memory back for later use.
     pub fn recycle(&mut self, mut frame: Frame) {
         frame.cells.iter_mut().for_each(FlowCounters::clear);
         frame.rests.iter_mut().for_each(Rests::clear);

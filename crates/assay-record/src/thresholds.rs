@@ -1,9 +1,9 @@
 //! Exact threshold counters: every operation falls between two boundaries, and the boundaries include every threshold
 //! that a table or a criterion asks for.
 //!
-//! Boundaries are ACT's powers of two in microseconds and in milliseconds (both views must be exact, and 2^n ms is no
-//! power of two of microseconds) and the criteria's own. An operation of exactly a boundary's length counts as over it,
-//! as in ACT, where 1 ms falls into bucket 1.
+//! Boundaries are ACT's powers of two in microseconds and in milliseconds (both views must be exact, and 2^n ms is not
+//! a power of two of microseconds) and the thresholds of the criteria. An operation that takes exactly a boundary's
+//! time counts as over it, as in ACT, where 1 ms falls into bucket 1.
 
 use assay_base::Span;
 
@@ -13,16 +13,17 @@ const LARGEST_US: u32 = 31;
 const LARGEST_MS: u32 = 21;
 
 /// Sorted boundaries in nanoseconds; bucket 0 lies below the first, bucket `i` from boundary `i − 1` (inclusive) up to
-/// boundary `i` (exclusive), the last above them all.
+/// boundary `i` (exclusive), the last above all of them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Thresholds {
     bounds: Vec<u64>,
-    /// For each exponent `e`: how many boundaries are at most `2^e`, the place to begin the search for `2^e ≤ v < 2^(e+1)`.
+    /// For each exponent `e`: how many boundaries are at most `2^e`, which is where the search for `2^e ≤ v < 2^(e+1)`
+    /// begins.
     start: [u16; 64],
 }
 
 impl Thresholds {
-    /// ACT's boundaries and `extra` ones.
+    /// ACT's boundaries and the `extra` ones.
     pub fn new(extra: impl IntoIterator<Item = Span>) -> Thresholds {
         let us = (0..=LARGEST_US).map(|e| 1_000u64 << e);
         let ms = (0..=LARGEST_MS).map(|e| 1_000_000u64 << e);
@@ -62,12 +63,13 @@ impl Thresholds {
         bucket
     }
 
-    /// The first bucket whose operations are all over `threshold`; `None` when it is no boundary, so that no count is exact.
+    /// The first bucket whose operations are all over `threshold`; `None` when it is not a boundary, so that no count
+    /// is exact.
     pub fn first_over(&self, threshold: Span) -> Option<usize> {
         self.bounds.binary_search(&threshold.as_ns()).ok().map(|index| index + 1)
     }
 
-    /// How many of `counts` (one per bucket) are over `threshold`; `None` when it is no boundary.
+    /// How many of `counts` (one per bucket) are over `threshold`; `None` when it is not a boundary.
     pub fn over(&self, counts: &[u64], threshold: Span) -> Option<u64> {
         Some(counts.get(self.first_over(threshold)?..)?.iter().sum())
     }

@@ -1,4 +1,4 @@
-//! A histogram of lengths of time: HDR with u64 counters, 3 significant digits, 1 ns to 1 h.
+//! A histogram of times: HDR with u64 counters, 3 significant digits, 1 ns to 1 h.
 //!
 //! A value above an hour is counted as overflow, never clamped into the top bucket. An empty histogram has no percentiles.
 
@@ -9,7 +9,7 @@ use hdrhistogram::Histogram;
 
 pub(crate) use crate::cells::LONGEST_NS;
 
-/// Lengths of time with their distribution. Counting is one index and one addition; everything else is made when asked for.
+/// Times with their distribution. Counting costs one index and one addition; everything else is computed on request.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Times {
     cells: Box<[u64]>,
@@ -23,7 +23,7 @@ impl Default for Times {
 }
 
 impl Times {
-    /// Counts one length of `ns` nanoseconds.
+    /// Counts one time of `ns` nanoseconds.
     #[inline]
     pub fn record(&mut self, ns: u64) {
         match self.cells.get_mut(cell_of(ns)) {
@@ -38,7 +38,7 @@ impl Times {
         self.overflow = self.overflow.saturating_add(other.overflow);
     }
 
-    /// Forgets everything, keeps the memory.
+    /// Removes all counts, keeps the memory.
     pub fn clear(&mut self) {
         self.cells.fill(0);
         self.overflow = 0;
@@ -49,23 +49,23 @@ impl Times {
         self.overflow == 0 && self.filled().next().is_none()
     }
 
-    /// How many lengths were counted, those above an hour included.
+    /// How many times were counted, including those above an hour.
     pub fn count(&self) -> u64 {
         self.within().saturating_add(self.overflow)
     }
 
-    /// How many were not longer than an hour.
+    /// How many times were an hour or shorter.
     fn within(&self) -> u64 {
         self.filled().fold(0, |sum, (_, n)| sum.saturating_add(n))
     }
 
-    /// How many were longer than an hour.
+    /// How many times were longer than an hour.
     pub fn overflow(&self) -> u64 {
         self.overflow
     }
 
-    /// The length that the share `quantile` (0 to 1) of all does not exceed, to 3 significant digits (the largest length of
-    /// its cell); `None` when nothing was counted or when it lies above an hour.
+    /// The time that the share `quantile` (0 to 1) of all operations does not exceed, to 3 significant digits (the
+    /// largest time of its cell); `None` when nothing was counted or when it is above an hour.
     pub fn quantile(&self, quantile: f64) -> Option<Span> {
         let [length] = self.quantiles([quantile]);
         length
@@ -86,7 +86,7 @@ impl Times {
         })
     }
 
-    /// The same as HdrHistogram's own, for exports.
+    /// The same as a histogram of the HdrHistogram library, for exports.
     pub fn histogram(&self) -> Histogram<u64> {
         let mut histogram = empty();
         for (cell, n) in self.filled() {
@@ -95,7 +95,7 @@ impl Times {
         histogram
     }
 
-    /// The cells that are not empty, ascending. Most are empty, so they are passed over many at a time.
+    /// The cells that are not empty, ascending. Most cells are empty, so they are skipped many at a time.
     fn filled(&self) -> impl Iterator<Item = (u32, u64)> {
         const STRETCH: usize = 64;
         let stretches = self.cells.chunks(STRETCH).enumerate();
@@ -106,7 +106,7 @@ impl Times {
         })
     }
 
-    /// V2 deflate of HdrHistogram in base64; overflow is not in it and stands beside it in the log.
+    /// V2 deflate of HdrHistogram in base64; the overflow is not in it and is stored beside it in the log.
     pub fn to_text(&self) -> String {
         pack(self.filled())
     }
@@ -127,7 +127,7 @@ impl Times {
         self.overflow = self.overflow.saturating_add(filled.overflow);
     }
 
-    /// The largest length that falls into a cell.
+    /// The largest time that falls into a cell.
     pub fn largest_of(cell: u32) -> u64 {
         let (first, width) = lengths_of(cell as usize);
         first + (width - 1)
@@ -199,7 +199,7 @@ mod tests {
         for at in 0..text.len() {
             let mut bad = text.clone().into_bytes();
             bad[at] ^= 4;
-            // Either refused, or a histogram of other content: never a panic.
+            // Either refused, or read as a histogram with other content: never a panic.
             let _ = Times::from_text(&String::from_utf8_lossy(&bad), 0);
         }
         assert!(Times::from_text("", 0).is_err() && Times::from_text("!!", 0).is_err());

@@ -1,6 +1,6 @@
-//! A log of each format version stays readable for ever, and means what it meant. `run-v1.jsonl` was written by
-//! `assay run act-storage-quick 'sim:flash?stall=300ms@7s&errors=1/2000' --for 10s --slice 5s --seed 7`; the expected figures
-//! were added up from its text by hand, not by this crate. A golden file is never rewritten: a new version gets its own.
+//! A log of each format version stays readable for ever and keeps its meaning. `run-v1.jsonl` was written by `assay run
+//! act-storage-quick 'sim:flash?stall=300ms@7s&errors=1/2000' --for 10s --slice 5s --seed 7`; the expected figures were
+//! added up from its text by hand, not by this crate. A golden file is never rewritten: a new version gets its own.
 #![allow(clippy::unwrap_used, reason = "a test")]
 
 use assay_base::Span;
@@ -97,7 +97,7 @@ fn version_1_distributions_hold_every_operation() {
     assert_eq!(counted, [24_087, 265, 309]);
 }
 
-/// As long as this crate writes format 1, it writes it as it did.
+/// As long as this crate writes format 1, it writes exactly the same bytes.
 #[test]
 fn version_1_is_written_as_it_was() {
     let mut writer = Writer::new(Vec::new(), 0);

@@ -1,4 +1,4 @@
-//! A host that is well and the same host with one thing wrong at a time.
+//! A host without problems, and the same host with one problem at a time.
 
 use super::*;
 
@@ -13,7 +13,7 @@ fn tree(files: &[(&str, &str)]) -> (tempfile::TempDir, Roots) {
     (dir, roots)
 }
 
-/// A machine with nothing wrong.
+/// A machine without problems.
 const WELL: &[(&str, &str)] = &[
     ("proc/cpuinfo", "flags\t\t: fpu sse\n"),
     ("proc/self/limits", "Max locked memory  unlimited  unlimited  bytes\n"),
@@ -35,7 +35,7 @@ fn tried() -> Tried {
     Tried { ring: Ok("SINGLE_ISSUER".into()), real_time: Ok(()), free: ("/logs".into(), Ok(1 << 40)) }
 }
 
-/// The checks that are not well, when these files stand in place of those of the well machine.
+/// The checks that fail when these files replace those of the good machine.
 fn wrong(changed: &[(&str, &str)], tried: &Tried) -> Vec<Check> {
     let kept = WELL.iter().filter(|(path, _)| changed.iter().all(|(other, _)| other != path));
     let files: Vec<(&str, &str)> = kept.chain(changed).copied().collect();

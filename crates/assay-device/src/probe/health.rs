@@ -1,5 +1,6 @@
-//! What a disk says of its own health. NVMe alone is asked: its page is standard and one ioctl away. What others say wants
-//! tables of their makers; for them the answer is the word "absent", never an empty success.
+//! What a disk reports about its own health. Only NVMe disks are asked: their page is standard and needs a single
+//! ioctl. The values of other disks need tables of their makers; for them the answer is the word "absent", never an
+//! empty success.
 
 use crate::safety::{DevNum, Identity, Roots};
 use rustix::fd::BorrowedFd;
@@ -8,7 +9,7 @@ use std::collections::BTreeMap;
 
 /// NVME_IOCTL_ADMIN_CMD, include/uapi/linux/nvme_ioctl.h.
 const ADMIN_COMMAND: Opcode = 0xc048_4e41;
-/// Get Log Page and its page of health (NVM Express Base Specification 2.0, figures 21 and 202).
+/// Get Log Page, and the health page (NVM Express Base Specification 2.0, figures 21 and 202).
 const GET_LOG_PAGE: u8 = 0x02;
 const HEALTH_PAGE: u32 = 0x02;
 const EVERY_NAMESPACE: u32 = u32::MAX;
@@ -47,9 +48,10 @@ pub fn health(roots: &Roots, device: DevNum, fd: BorrowedFd<'_>) -> BTreeMap<Str
         data_len: PAGE as u32,
         ..Command::default()
     };
-    // Length in words of four bytes, less one.
+    // Length in words of four bytes, minus one.
     command.words_10_15[0] = ((PAGE as u32 / 4 - 1) << 16) | HEALTH_PAGE;
-    // SAFETY: the command is the kernel's structure, and the page it names is as long as it says and outlives the call.
+    // SAFETY: the command is the kernel's structure, and the page that it refers to has the stated length and outlives
+    // the call.
     match unsafe { ioctl(fd, Updater::<ADMIN_COMMAND, Command>::new(&mut command)) } {
         Ok(()) => read(&page),
         Err(errno) => absent(&format!("it answered {errno}")),

@@ -1,4 +1,4 @@
-//! The fingerprint of the host: what of it can bend a result.
+//! The fingerprint of the host: everything about it that can distort a result.
 
 use super::target::chosen;
 use crate::safety::{Roots, attribute, number};
@@ -7,15 +7,15 @@ use std::path::Path;
 /// What the control group allows this process.
 #[derive(Clone, Copy, PartialEq, Default, Debug)]
 pub struct CgroupLimits {
-    /// CPUs' worth of time; absent when not limited.
+    /// Number of CPUs' worth of time; absent when not limited.
     pub cpus: Option<f64>,
     /// Bytes of memory; absent when not limited.
     pub memory: Option<u64>,
-    /// Processes and threads; absent when not limited.
+    /// Number of processes and threads; absent when not limited.
     pub pids: Option<u64>,
 }
 
-/// What is known of the host.
+/// What is known about the host.
 #[derive(Clone, PartialEq, Default, Debug)]
 pub struct HostFingerprint {
     /// Host name.
@@ -30,11 +30,11 @@ pub struct HostFingerprint {
     pub cpus: Option<u32>,
     /// NUMA nodes.
     pub numa_nodes: Option<u32>,
-    /// Frequency governor of the first CPU; absent where frequency is not the kernel's to set.
+    /// Frequency governor of the first CPU; absent where the kernel does not control the frequency.
     pub governor: Option<String>,
     /// Bytes of memory.
     pub memory: Option<u64>,
-    /// Whether the CPU says that a hypervisor is beneath; absent where the CPU has no such flag to show.
+    /// Whether the CPU reports a hypervisor; absent where the CPU has no such flag.
     pub virtualised: Option<bool>,
     /// Maker and product name from the firmware.
     pub product: Option<String>,
@@ -48,7 +48,7 @@ pub struct HostFingerprint {
     pub memlock: Option<u64>,
 }
 
-/// Looks at the host.
+/// Reads the facts of the host.
 pub fn host(roots: &Roots) -> HostFingerprint {
     let cpuinfo = attribute(&roots.proc.join("cpuinfo")).unwrap_or_default();
     let line = |key: &str| field(&cpuinfo, key);
@@ -71,7 +71,7 @@ pub fn host(roots: &Roots) -> HostFingerprint {
     }
 }
 
-/// What the kernel takes its time from.
+/// The kernel's current clock source.
 pub fn clocksource(roots: &Roots) -> Option<String> {
     attribute(&roots.sys.join("devices/system/clocksource/clocksource0/current_clocksource"))
 }
@@ -85,7 +85,7 @@ fn field(text: &str, key: &str) -> Option<String> {
     value.filter(|v| !v.is_empty())
 }
 
-/// How many a list like `0-3,8` names.
+/// How many numbers a list like `0-3,8` names.
 pub(super) fn count_list(text: &str) -> Option<u32> {
     let count = |part: &str| match part.split_once('-') {
         Some((first, last)) => {
@@ -114,7 +114,7 @@ fn memlock(roots: &Roots) -> Option<u64> {
     if soft == "unlimited" { Some(u64::MAX) } else { soft.parse().ok() }
 }
 
-/// The tightest limit on the way from this process's group up to the root, in either version of the interface.
+/// The tightest limit on the path from this process's group up to the root, in either version of the interface.
 fn cgroup(roots: &Roots) -> CgroupLimits {
     let groups = attribute(&roots.proc.join("self/cgroup")).unwrap_or_default();
     let base = roots.sys.join("fs/cgroup");

@@ -1,7 +1,8 @@
-//! What is known of a host and its targets: plain data for the log and the certificate. Nothing here decides anything.
+//! What is known about a host and its targets: plain data for the log and the certificate. Nothing here decides
+//! anything.
 //!
-//! Every number comes from `/proc` and `/sys` below the given [`Roots`]. What the kernel does not report is absent (`None`),
-//! never an empty success: a loop device has no model, and says so.
+//! Every number comes from `/proc` and `/sys` below the given [`Roots`]. What the kernel does not report is absent
+//! (`None`), never an empty success: a loop device has no model, so its model is `None`.
 
 mod health;
 mod host;
@@ -28,7 +29,7 @@ pub fn candidates(roots: &Roots) -> Vec<PathBuf> {
             continue;
         }
         let partitions = names_in(&dir).into_iter().filter(|name| dir.join(name).join("partition").exists());
-        // A name with a slash in it (cciss/c0d0) is written with an exclamation mark in sysfs.
+        // A name that contains a slash (cciss/c0d0) is written with an exclamation mark in sysfs.
         found
             .extend(std::iter::once(disk.clone()).chain(partitions).map(|name| roots.dev.join(name.replace('!', "/"))));
     }

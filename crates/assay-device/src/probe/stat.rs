@@ -1,5 +1,5 @@
-//! The kernel's own count of what reached a disk: `/sys/dev/block/MAJ:MIN/stat` (Documentation/block/stat.rst). By it the
-//! engine's numbers are checked, and a stranger writing to the target is noticed.
+//! The kernel's own count of what reached a disk: `/sys/dev/block/MAJ:MIN/stat` (Documentation/block/stat.rst). The
+//! engine's numbers are checked with it, and writes by others to the target are noticed.
 
 use crate::safety::{DevNum, Kind, Roots, attribute, disk_under};
 use std::path::Path;
@@ -43,12 +43,12 @@ impl DiskStat {
     }
 }
 
-/// The counters of a block device. `None`: the kernel keeps none for it.
+/// The counters of a block device. `None`: the kernel has none for it.
 pub fn disk_stat(roots: &Roots, device: DevNum) -> Option<DiskStat> {
     DiskStat::parse(&attribute(&roots.device_dir(device)?.join("stat"))?)
 }
 
-/// The block device whose counters speak for a path: itself, or for a file the disk under its file system.
+/// The block device whose counters apply to a path: the device itself, or for a file the disk under its file system.
 pub fn disk_under_path(roots: &Roots, path: &Path) -> Option<DevNum> {
     let real = path.canonicalize().ok()?;
     let stat = rustix::fs::stat(&real).ok()?;

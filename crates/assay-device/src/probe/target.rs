@@ -1,22 +1,22 @@
-//! The fingerprint of a target: who the device is and how the kernel drives it. Read again during a run, a difference means
-//! that the environment changed.
+//! The fingerprint of a target: which device it is and how the kernel drives it. It is read again during a run; a
+//! difference means that the environment changed.
 
 use super::stat::disk_under_path;
 use crate::safety::{DevNum, Identity, Kind, Roots, attribute, file_system, kind_of, number};
 use std::path::{Path, PathBuf};
 
-/// What is known of a target. For a file, the device fields are those of the disk under its file system.
+/// What is known about a target. For a file, the device fields are those of the disk under its file system.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
 pub struct TargetFingerprint {
     /// The resolved name.
     pub path: Option<PathBuf>,
-    /// Bytes: of the device, or of the file.
+    /// Size in bytes: of the device, or of the file.
     pub size: Option<u64>,
-    /// The file system a file lies on; absent for a device.
+    /// The file system that contains a file; absent for a device.
     pub file_system: Option<String>,
     /// The kernel's name of the device: `nvme0n1p2`.
     pub device: Option<String>,
-    /// Which part of its disk it is, where it is one: `2 from sector 2048`, in the kernel's sectors of 512 bytes.
+    /// Number and start of a partition: `2 from sector 2048`, in the kernel's sectors of 512 bytes.
     pub partition: Option<String>,
     /// Device number, `MAJ:MIN`.
     pub number: Option<String>,
@@ -40,9 +40,9 @@ pub struct TargetFingerprint {
     pub nr_requests: Option<u64>,
     /// `write back` or `write through`.
     pub write_cache: Option<String>,
-    /// Whether the device does forced unit access.
+    /// Whether the device supports forced unit access.
     pub fua: Option<bool>,
-    /// Whether it has heads to move.
+    /// Whether it is a rotating disk.
     pub rotational: Option<bool>,
     /// Speed of its PCI link, and width.
     pub pci_link: Option<String>,
@@ -50,7 +50,7 @@ pub struct TargetFingerprint {
     pub numa_node: Option<u64>,
 }
 
-/// Looks at a path; it is not opened.
+/// Reads the facts of a path, without opening it.
 pub fn target(roots: &Roots, path: &Path) -> TargetFingerprint {
     let mut found = TargetFingerprint { path: path.canonicalize().ok(), ..TargetFingerprint::default() };
     if let Some(device) = disk_under_path(roots, path) {
@@ -91,7 +91,7 @@ fn describe_device(found: &mut TargetFingerprint, identity: Identity) {
     found.diskseq = identity.diskseq;
 }
 
-/// How the kernel drives a disk, by name: what nobody may change while it is measured.
+/// How the kernel drives a disk, by name: settings that nobody may change during a measurement.
 pub fn queue(roots: &Roots, device: DevNum) -> Vec<(&'static str, String)> {
     let Some(identity) = Identity::read(roots, device) else { return Vec::new() };
     let queue = identity.disk_dir.join("queue");
@@ -102,14 +102,14 @@ pub fn queue(roots: &Roots, device: DevNum) -> Vec<(&'static str, String)> {
     std::iter::once(("scheduler", scheduler)).chain(plain).filter_map(|(name, value)| Some((name, value?))).collect()
 }
 
-/// The bracketed choice of `none [mq-deadline] kyber`; the only word where nothing is bracketed.
+/// The bracketed choice in `none [mq-deadline] kyber`; the only word where nothing is bracketed.
 pub(super) fn chosen(text: &str) -> Option<String> {
     let bracketed = text.split_whitespace().find_map(|word| word.strip_prefix('[')?.strip_suffix(']'));
     let only = || Some(text).filter(|t| !t.is_empty() && !t.contains(char::is_whitespace));
     bracketed.or_else(only).map(str::to_owned)
 }
 
-/// Of the nearest bus device above the disk that has a link.
+/// The link of the nearest bus device above the disk that has one.
 fn pci_link(disk: &Path) -> Option<String> {
     let above = disk.ancestors().skip(1).take(8);
     above.into_iter().find_map(|dir| {

@@ -1,4 +1,4 @@
-//! The rules of block devices, in order, on the held descriptor.
+//! The rules for block devices, in order, evaluated on the open descriptor.
 
 use super::family::{Family, Loop, Member};
 use super::fingerprint::{Fingerprint, Opened};
@@ -16,11 +16,11 @@ use rustix::io::Errno;
 use std::fs::File;
 use std::os::fd::AsFd;
 
-/// Asks S2 to S14 and consent. `None`: it could not be opened.
+/// Evaluates S2 to S14 and consent. `None`: it could not be opened.
 pub(super) fn inquire(inquiry: &mut Inquiry<'_>, subject: &Subject, device: DevNum) -> Option<Opened> {
     let opened = open_when_free(inquiry, subject, device);
     let (claimed, busy) = (opened.is_ok(), is_busy(&opened));
-    // Somebody who is not let in is not kept out by who is inside.
+    // Without the right to open the device, its users are not the reason for the refusal.
     let who = if busy { holders_in_words(inquiry.roots, device) } else { String::new() };
     match &opened {
         Ok(_) => inquiry.answer(RuleId::S2, Ok("granted exclusively".into())),
@@ -48,14 +48,14 @@ pub(super) fn inquire(inquiry: &mut Inquiry<'_>, subject: &Subject, device: DevN
     Some(Opened { file, disk, shape, fingerprint })
 }
 
-/// What needs no open device: S4, S5, S6, S9, S11.
+/// The rules that need no open device: S4, S5, S6, S9, S11.
 pub(super) fn from_trees(inquiry: &mut Inquiry<'_>, device: DevNum, claimed: bool) {
     in_use(inquiry, device, claimed);
     built_on(inquiry, device);
 }
 
-/// [`open`], again, for about a second, as long as the device is busy and nobody is seen to use it: the kernel
-/// gives a device back a moment after the process that used it has ended.
+/// [`open`], repeated for about a second as long as the device is busy and no user of it is visible: the kernel
+/// releases a device a moment after the process that used it has ended.
 fn open_when_free(inquiry: &Inquiry<'_>, subject: &Subject, device: DevNum) -> Result<File, Errno> {
     let mut opened = open(inquiry, subject);
     for _ in 1..super::openers::LOOKS {
@@ -68,7 +68,7 @@ fn open_when_free(inquiry: &Inquiry<'_>, subject: &Subject, device: DevNum) -> R
     opened
 }
 
-/// Whether the kernel said that somebody has it.
+/// Whether the kernel reported that somebody has it open.
 fn is_busy(opened: &Result<File, Errno>) -> bool {
     matches!(opened, Err(Errno::BUSY))
 }
@@ -83,7 +83,8 @@ fn told(e: Errno) -> String {
     }
 }
 
-/// S2. To look, the device is claimed for a moment only, since nothing else tells a claim held in another namespace.
+/// S2. To look, the device is claimed for a moment only, because nothing else detects a claim held in another
+/// namespace.
 fn open(inquiry: &Inquiry<'_>, subject: &Subject) -> Result<File, Errno> {
     match inquiry.mode {
         Mode::Write => subject.open(OFlags::RDWR | OFlags::EXCL | OFlags::DIRECT),
@@ -94,8 +95,8 @@ fn open(inquiry: &Inquiry<'_>, subject: &Subject) -> Result<File, Errno> {
     }
 }
 
-/// A device in use can still be asked for its size and blocks, so that those answers are shown. It is not read: whoever uses
-/// it may be measuring it.
+/// A device in use can still be asked for its size and blocks, so that these answers are shown. It is not read: whoever
+/// uses it may be measuring it.
 fn still_readable(inquiry: &Inquiry<'_>, subject: &Subject) -> Option<File> {
     (inquiry.mode == Mode::Look).then(|| subject.open(OFlags::RDONLY | OFlags::NONBLOCK).ok()).flatten()
 }
@@ -107,7 +108,7 @@ fn unread(inquiry: &mut Inquiry<'_>, held: bool) {
     }
 }
 
-/// Who stands behind an EBUSY, as far as the trees tell.
+/// Who caused an EBUSY, as far as the trees show it.
 fn holders_in_words(roots: &Roots, device: DevNum) -> String {
     let Some(family) = Family::of(roots, device) else { return String::new() };
     let mut found = usage::uses(roots, &family, device).unwrap_or_default();
@@ -162,7 +163,7 @@ pub(super) fn shape(roots: &Roots, file: &File, device: DevNum) -> Result<Shape,
     })
 }
 
-/// S4, S5, S6. True when somebody was found who uses it.
+/// S4, S5, S6. True when a user of the device was found.
 fn in_use(inquiry: &mut Inquiry<'_>, device: DevNum, claimed: bool) -> bool {
     let Some(family) = Family::of(inquiry.roots, device) else {
         let why = format!(
@@ -197,7 +198,8 @@ fn in_use(inquiry: &mut Inquiry<'_>, device: DevNum, claimed: bool) -> bool {
     held
 }
 
-/// Who has other partitions of the same disk open: no byte is shared with them, and so nothing is refused, but the drive is.
+/// Who has other partitions of the same disk open: they share no byte with the target, so nothing is refused, but they
+/// share the drive.
 fn neighbours(inquiry: &mut Inquiry<'_>, family: &Family, device: DevNum) {
     let devices: Vec<_> = family.neighbours_of(device).into_iter().map(printed).collect();
     if !devices.is_empty() {
@@ -210,7 +212,7 @@ fn printed(member: &Member) -> (DevNum, String) {
     (member.number, format!("/dev/{}", member.name))
 }
 
-/// All of the family but what is beside a partition.
+/// The whole family, except the siblings of a partition.
 fn wanted(family: &Family, device: DevNum) -> Wanted {
     let beside: Vec<DevNum> = family.neighbours_of(device).into_iter().map(|member| member.number).collect();
     let devices = family.members.iter().filter(|m| !beside.contains(&m.number)).map(printed).collect();
@@ -257,7 +259,7 @@ fn built_on(inquiry: &mut Inquiry<'_>, device: DevNum) {
     inquiry.answer(RuleId::S11, found);
 }
 
-/// S9: the same medium under another name that is no relative.
+/// S9: the same medium under the name of a device that does not belong to the family.
 fn one_path(roots: &Roots, family: &Family, device: DevNum) -> Result<String, String> {
     let media: Vec<String> =
         family.members.iter().filter_map(|m| Identity::read(roots, m.number)).filter_map(|id| id.medium()).collect();
@@ -292,8 +294,9 @@ fn same_backing(a: &Loop, b: &Loop) -> bool {
     }
 }
 
-/// S13: the lock by which udev, systemd-repart and other runs of this program agree. A whole disk is locked for this run
-/// alone. A partition is too, and its disk is locked together with runs on other partitions: against whoever wants all of it.
+/// S13: the lock by which udev, systemd-repart and other runs of this program coordinate. A whole disk is locked
+/// exclusively for this run. A partition is locked exclusively too, and its disk is locked in shared mode, together
+/// with runs on other partitions, against anybody who wants the whole disk.
 fn lock(inquiry: &mut Inquiry<'_>, file: &File, device: DevNum) -> Result<Option<File>, ()> {
     let found = whole_disk(inquiry.roots, device).and_then(|disk| {
         let told = |e: Errno, what: &str| match e {
@@ -310,7 +313,7 @@ fn lock(inquiry: &mut Inquiry<'_>, file: &File, device: DevNum) -> Result<Option
     found.map_err(|_| ())
 }
 
-/// Again for a while where somebody has it, such as udev, which gives it back.
+/// Repeated for a while where somebody holds the lock, such as udev, which releases it again.
 fn try_lock(file: &File, how: FlockOperation) -> Result<(), Errno> {
     for _ in 1..LOOKS {
         match rustix::fs::flock(file, how) {
@@ -321,7 +324,7 @@ fn try_lock(file: &File, how: FlockOperation) -> Result<(), Errno> {
     rustix::fs::flock(file, how)
 }
 
-/// The node of the disk a partition lies on, verified by its number. `None` for a whole disk.
+/// The node of the disk that contains a partition, verified by its number. `None` for a whole disk.
 fn whole_disk(roots: &Roots, device: DevNum) -> Result<Option<File>, String> {
     let identity = Identity::read(roots, device).ok_or("sysfs does not show it")?;
     if identity.partition.is_none() {
@@ -337,7 +340,7 @@ fn whole_disk(roots: &Roots, device: DevNum) -> Result<Option<File>, String> {
     Ok(Some(disk))
 }
 
-/// The token, or serial and size.
+/// Consent: the token, or serial number and size.
 fn consent(inquiry: &mut Inquiry<'_>, size: u64) {
     let token = inquiry.exam.token.clone();
     let by_token =

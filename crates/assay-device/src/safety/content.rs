@@ -1,4 +1,5 @@
-//! What a medium holds (rule S8): its first and last MiB and 62 samples between, each either zero, ours, or of ACT's generator.
+//! What a medium holds (rule S8): its first and last MiB and 62 samples between them, each either zero, ours, or of
+//! ACT's generator.
 
 use super::{generator, label};
 use std::fs::File;
@@ -8,10 +9,10 @@ use std::os::unix::fs::FileExt;
 const EDGE: u64 = 1 << 20;
 const SAMPLES: u64 = 62;
 const BLOCK: u64 = 4096;
-/// What is read on either side of a sample that may be ACT's: enough for data of which no more than a twentieth is random.
+/// What is read on either side of a sample that may be ACT's: enough even for data of which only a twentieth is random.
 const AROUND: u64 = 32 << 10;
 
-/// A buffer whose bytes begin on a page, as direct I/O wants.
+/// A page-aligned buffer, as direct I/O requires.
 pub(super) struct Aligned {
     bytes: Vec<u8>,
     start: usize,
@@ -32,7 +33,7 @@ impl Aligned {
     }
 }
 
-/// Fills `buffer` from `offset` as far as the file goes. Bytes read.
+/// Fills `buffer` from `offset` as far as the file reaches. Returns the bytes read.
 pub(super) fn read_at_most(file: &File, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
     let mut got = 0;
     while got < buffer.len() {
@@ -42,7 +43,7 @@ pub(super) fn read_at_most(file: &File, buffer: &mut [u8], offset: u64) -> io::R
             Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
             Err(e) => return Err(e),
         }
-        // After a part of a sector only the end of the file can follow, and direct I/O could not ask for it.
+        // After a partial sector only the end of the file can follow, and direct I/O could not read there.
         if !got.is_multiple_of(512) {
             break;
         }
@@ -57,13 +58,13 @@ pub(super) struct Content {
     pub foreign: Option<u64>,
     /// Bytes looked at.
     pub read: u64,
-    /// Whether any of it carries our stamp.
+    /// Whether any block carries our stamp.
     pub ours: bool,
-    /// Whether any of it comes from ACT's generator.
+    /// Whether any sector comes from ACT's generator.
     pub of_act: bool,
 }
 
-/// Looks at the first `size` bytes of the file.
+/// Examines the first `size` bytes of the file.
 ///
 /// # Errors
 /// A part could not be read, or the medium ends before `size`.
@@ -87,8 +88,8 @@ pub(super) fn look(file: &File, size: u64) -> io::Result<Content> {
     Ok(content)
 }
 
-/// The first of these sectors, told by their places behind `offset`, that does not come from ACT's generator. What is around
-/// them is read too: a sector alone proves nothing.
+/// The first of these sectors, given as positions after `offset`, that does not come from ACT's generator. Their
+/// surroundings are read too: a single sector proves nothing.
 fn not_of_act(file: &File, size: u64, offset: u64, sectors: &[usize]) -> io::Result<Option<u64>> {
     let (first, last) = (sectors.first().copied().unwrap_or(0) as u64, sectors.last().copied().unwrap_or(0) as u64);
     let from = (offset + first / BLOCK * BLOCK).saturating_sub(AROUND);
@@ -108,7 +109,7 @@ fn read_all(file: &File, size: u64, offset: u64, len: u64) -> io::Result<Aligned
     }
 }
 
-/// Block-aligned offsets and lengths of what is read: both ends, and samples evenly spread between them.
+/// Block-aligned offsets and lengths of what is read: both ends, and evenly spread samples between them.
 fn places(size: u64) -> Vec<(u64, u64)> {
     if size <= 2 * EDGE {
         return (0..size.div_ceil(EDGE)).map(|i| (i * EDGE, EDGE.min(size - i * EDGE))).collect();

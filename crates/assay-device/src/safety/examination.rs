@@ -1,4 +1,4 @@
-//! What is known of a target, and what each rule says of it.
+//! What is known about a target, and the answer of each rule.
 
 use super::rule::{Refusal, RuleAnswer, RuleId};
 use super::standing::Marks;
@@ -6,14 +6,14 @@ use super::subject::Kind;
 use super::watermark::Watermark;
 use std::path::{Path, PathBuf};
 
-/// What is known of a target and what each rule says of it.
+/// What is known about a target, and the answer of each rule.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Examination {
     /// The name that was given.
     pub given: PathBuf,
     /// The name with all links resolved; empty when there is none.
     pub real: PathBuf,
-    /// What it is.
+    /// The kind of thing it is.
     pub kind: Kind,
     /// Usable bytes.
     pub size: Option<u64>,
@@ -27,17 +27,17 @@ pub struct Examination {
     pub by_id: Vec<String>,
     /// The consent token, for a block device.
     pub token: Option<String>,
-    /// What the token is made of.
+    /// What the token is computed from.
     pub marks: Marks,
     /// Disk sequence number.
     pub diskseq: Option<u64>,
-    /// Answers, in the order asked.
+    /// The answers, in the order in which the rules were evaluated.
     pub rules: Vec<RuleAnswer>,
     /// Why a result on it cannot be a certificate.
     pub watermarks: Vec<Watermark>,
-    /// Whether every rule that was asked passes.
+    /// Whether every evaluated rule passes.
     pub accepted: bool,
-    /// Whether a consent given earlier is what lets it be written.
+    /// Whether a consent given earlier permits the writing.
     pub agreed_earlier: bool,
 }
 
@@ -77,15 +77,16 @@ impl Examination {
     }
 }
 
-/// The refusal of an examination with at least one rule that does not hold.
+/// The refusal for an examination with at least one rule that does not hold.
 pub(super) fn refusal(exam: Examination) -> Refusal {
     let subject = exam.subject();
     let mut failed: Vec<RuleAnswer> = exam.rules.into_iter().filter(|answer| !answer.passes()).collect();
-    // The system's own disk is said first, then what no flag can change, what a flag can change, the missing consent.
+    // The system's own disk comes first, then what no flag can override, what a flag can override, the missing consent.
     failed.sort_by_key(|answer| (answer.id != RuleId::S5, answer.id == RuleId::Consent, answer.overridable));
     let mut failed = failed.into_iter();
     let first = failed.next();
-    // The evidence of a refused claim (S2) already says who uses the device; where rights are missing nothing was claimed.
+    // The evidence of a refused claim (S2) already says who uses the device; where rights are missing nothing was
+    // claimed.
     let refused = |answer: &RuleAnswer| answer.id == RuleId::S2 && !answer.lacks_rights;
     let unclaimed = first.iter().chain(failed.as_slice()).any(refused);
     let told = |id: RuleId| unclaimed && matches!(id, RuleId::S4 | RuleId::S6);
@@ -105,7 +106,8 @@ mod tests {
     use super::super::rule::Unopened;
     use super::*;
 
-    /// A refusal of the rules that do not hold, given in the order asked, with those it names: the first is its own.
+    /// The refusal for the rules that do not hold, given in order, with the rules it names: the first one is its main
+    /// reason.
     fn named(failed: &[RuleId]) -> Vec<RuleId> {
         let answer = |id: &RuleId| RuleAnswer::new(*id, Err(format!("{id} does not hold")));
         let holds = RuleAnswer::new(RuleId::S1, Ok("a block device".into()));
@@ -119,16 +121,16 @@ mod tests {
     fn a_refusal_names_what_weighs_most_first() {
         use RuleId::*;
         for (failed, expected) in [
-            // The system's own disk, before what no flag can change.
+            // The system's own disk comes before what no flag can override.
             (&[S3, S5][..], &[S5, S3][..]),
             (&[S2, S4, S5, S6], &[S5, S2]),
-            // What no flag can change, before what a flag can, before the missing consent.
+            // What no flag can override comes before what a flag can, and that before the missing consent.
             (&[S6, S7, S9], &[S9, S6, S7]),
             (&[Consent, S7, S14], &[S14, S7, Consent]),
             (&[Consent, S8, S5], &[S5, S8, Consent]),
-            // The others keep the order they were asked in.
+            // The others keep the order in which they were evaluated.
             (&[S3, S9, S14], &[S3, S9, S14]),
-            // A refused claim says already who uses it.
+            // A refused claim already says who uses it.
             (&[S2, S4, S6, S7], &[S2, S7]),
             (&[S4, S6], &[S4, S6]),
         ] {

@@ -1,5 +1,5 @@
-//! The family of a device: its disk, every partition of it, everything built on top (holders) and everything beneath
-//! (slaves, the backing device of a loop), and so on from each of these. What hurts one member hurts them all.
+//! The family of a device: its disk, every partition of it, everything built on top (holders) and everything below
+//! (slaves, the backing device of a loop), and so on from each of these. What harms one member harms them all.
 
 use super::kernel::{LoopBacking, loop_backing};
 use super::roots::{DevNum, Roots, attribute, name_of, names_in};
@@ -27,7 +27,7 @@ pub(super) struct Loop {
     pub number: DevNum,
     /// The path sysfs prints.
     pub path: String,
-    /// The backing as the kernel (or, failing that, a look at the path) tells it. `None`: could not be found out.
+    /// The backing as reported by the kernel (or, where that fails, found by the path). `None`: unknown.
     pub backing: Option<LoopBacking>,
 }
 
@@ -44,7 +44,7 @@ pub(super) fn loops(roots: &Roots) -> Vec<Loop> {
     names_in(&block).into_iter().filter(|name| name.starts_with("loop")).filter_map(bound).collect()
 }
 
-/// The ioctl, on a node that really is this device.
+/// The ioctl, on a node that is verified to be this device.
 #[allow(clippy::disallowed_methods, reason = "a device is asked what it is, for reading")]
 fn ask_loop(roots: &Roots, name: &str, number: DevNum) -> Option<LoopBacking> {
     let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NONBLOCK;
@@ -54,7 +54,8 @@ fn ask_loop(roots: &Roots, name: &str, number: DevNum) -> Option<LoopBacking> {
     same.then(|| loop_backing(&fd).ok()).flatten()
 }
 
-/// The printed path, where the ioctl was refused. A node of `/dev` that is not a block device here is looked up by name.
+/// The printed path, where the ioctl was refused. A node of `/dev` that is not a block device in this tree is looked up
+/// by name.
 fn look_at(roots: &Roots, printed: &str) -> Option<LoopBacking> {
     let node = roots.in_dev(printed);
     let path = node.clone().unwrap_or_else(|| PathBuf::from(printed));
@@ -72,12 +73,12 @@ fn look_at(roots: &Roots, printed: &str) -> Option<LoopBacking> {
     Some(LoopBacking { device: DevNum::of(meta.dev()), inode: meta.ino(), block })
 }
 
-/// The members of one device's family and the loops that matter to it.
+/// The members of one device's family and the loop devices that matter to it.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) struct Family {
-    /// The device asked about, its disk, its siblings, and all above and below; sorted.
+    /// The device itself, its disk, its siblings, and everything above and below; sorted.
     pub members: Vec<Member>,
-    /// The device itself and what shares its medium directly: its disk and that disk's partitions.
+    /// The device itself and what directly shares its medium: its disk and that disk's partitions.
     pub near: Vec<Member>,
     /// Every bound loop device of the machine.
     pub loops: Vec<Loop>,
@@ -113,7 +114,7 @@ impl Family {
         linked.chain(by_number).flat_map(|dir| with_partitions(&disk_of(&dir))).collect()
     }
 
-    /// Where `device` is a partition: the other partitions of its disk. They share the drive with it and no byte.
+    /// Where `device` is a partition: the other partitions of its disk. They share the drive with it, but no byte.
     pub(super) fn neighbours_of(&self, device: DevNum) -> Vec<&Member> {
         let is_partition = |member: &&Member| member.dir.join("partition").exists();
         let itself = self.near.iter().find(|member| member.number == device);
@@ -126,7 +127,8 @@ impl Family {
         self.members.iter().find(|m| m.number == number)
     }
 
-    /// The member the kernel means by a printed device path: its number when the node exists, else its name.
+    /// The member that a printed device path of the kernel means: by its number when the node exists, otherwise by its
+    /// name.
     pub(super) fn named(&self, roots: &Roots, printed: &str) -> Option<&Member> {
         let node = roots.in_dev(printed)?;
         if let Some(number) = block_number(&node) {

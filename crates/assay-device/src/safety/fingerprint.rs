@@ -1,4 +1,4 @@
-//! By what a target is known to be the same later on (S12), and the open target that carries it to its permit.
+//! The properties by which a target is recognised later (S12), and the open target on its way to its permit.
 
 use super::content;
 use super::identity::Identity;
@@ -12,7 +12,7 @@ use std::fs::File;
 use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
 
-/// By what a target is known to be the same later on (S12).
+/// The properties by which a target is recognised later (S12).
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) struct Fingerprint {
     given: PathBuf,
@@ -34,7 +34,7 @@ impl Fingerprint {
         Fingerprint { given: given.to_path_buf(), kind: Kind::File(inode), size, diskseq: None, serial: None }
     }
 
-    /// S12: what has changed since, if anything.
+    /// S12: what has changed since, if anything has.
     pub(super) fn check(&self, roots: &Roots, file: &File) -> Result<(), String> {
         let stat = rustix::fs::fstat(file).map_err(|e| format!("fstat: {e}"))?;
         let named =
@@ -84,10 +84,10 @@ pub(super) fn has_label(file: &File, size: u64) -> std::io::Result<bool> {
     Ok(got as u64 == LABEL_LEN && file.metadata()?.len() == size && label::is_label(block.bytes(), size))
 }
 
-/// An open target that passed the rules asked while opening it.
+/// An open target that passed the rules evaluated while opening it.
 pub(super) struct Opened {
     pub file: File,
-    /// The whole disk's node, locked, where the target is a partition.
+    /// The node of the whole disk, locked, where the target is a partition.
     pub disk: Option<File>,
     pub shape: Shape,
     pub fingerprint: Fingerprint,

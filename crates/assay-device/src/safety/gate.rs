@@ -1,6 +1,6 @@
-//! The gate: asks every rule of a target and either hands out the one permit to write, or says why not.
+//! The gate: evaluates every rule for a target and either returns the permit to write, or says why not.
 //!
-//! The order of work: resolve the name, hold what it leads to, open it once, and from then on judge the open file.
+//! The order: resolve the name, hold what it leads to, open it once, and from then on judge the open file.
 
 use super::block;
 use super::examination::{Examination, refusal};
@@ -18,14 +18,14 @@ use rustix::fs::OFlags;
 use std::fs::File;
 use std::path::{Path, PathBuf};
 
-/// Hands out permits. It holds nothing but where to look.
+/// Creates permits. Its only state is where to look.
 #[derive(Clone, Debug)]
 pub struct Gate {
     pub(super) roots: Roots,
 }
 
 impl Gate {
-    /// A gate that believes these trees.
+    /// A gate that reads these trees.
     pub fn new(roots: Roots) -> Gate {
         Gate { roots }
     }
@@ -35,19 +35,20 @@ impl Gate {
         Gate::new(Roots::host())
     }
 
-    /// Asks every rule of `path` without writing and without keeping it open.
+    /// Evaluates every rule for `path` without writing and without keeping it open.
     pub fn examine(&self, path: &Path) -> Examination {
         self.inquire(Request::new(path), Mode::Look).0
     }
 
-    /// Who a device is, by sysfs alone: no rule but S0 and S1 is asked, and nothing is opened.
+    /// The identity of a device, by sysfs alone: only S0 and S1 are evaluated, and nothing is opened.
     pub fn introduce(&self, path: &Path) -> Examination {
         let mut inquiry = self.inquiry(Request::new(path), Mode::Look);
         self.subject(&mut inquiry);
         inquiry.close()
     }
 
-    /// The same of a wish: what of it could be admitted, if a person agrees and no other run has it.
+    /// Examines a request: whether it could be admitted, provided that a person agrees and no other run uses the
+    /// target.
     ///
     /// # Errors
     /// The rules that do not hold.
@@ -56,7 +57,7 @@ impl Gate {
         if exam.accepted { Ok(exam) } else { Err(refusal(exam)) }
     }
 
-    /// What the trees alone say of a device number (S4, S5, S9, S11), without opening any device.
+    /// What the trees alone show about a device number (S4, S5, S9, S11), without opening any device.
     pub fn examine_number(&self, device: DevNum, log_dir: Option<&Path>) -> Examination {
         let path = PathBuf::from(device.to_string());
         let request = Request { log_dir, ..Request::new(&path) };
@@ -77,7 +78,7 @@ impl Gate {
         }
     }
 
-    /// Admits a target for reading only (S15): it is opened for reading, and what comes out cannot write.
+    /// Admits a target for reading only (S15): it is opened for reading, and the result cannot be used to write.
     ///
     /// # Errors
     /// The rules that do not hold.
@@ -159,7 +160,7 @@ impl Gate {
     }
 }
 
-/// Enters what sysfs says of a block device.
+/// Enters what sysfs reports about a block device.
 fn introduce(inquiry: &mut Inquiry<'_>, number: DevNum) {
     let Some(identity) = Identity::read(inquiry.roots, number) else { return };
     inquiry.exam.token = Some(identity.token(inquiry.roots));

@@ -1,20 +1,22 @@
-//! What ACT writes is known again by the generator it comes from, without knowing its seed.
+//! Recognises data that ACT wrote by the random generator of ACT, without knowing its seed.
 //!
-//! ACT (`act_prep`, and every write of a test) fills its buffers with the 64-bit outputs of xorshift128+ with the shifts 23, 17
-//! and 26; with `compress-pct` below 100 each 512 bytes open with zeros instead. The state of that generator is linear over
-//! GF(2), and the lowest bit of an output is a sum of two bits of the state, so these lowest bits obey one fixed recurrence of
-//! order 128, whatever the seed. Its polynomial is irreducible: nothing else obeys it for long, but for bits that are all zero.
-//! After 128 words each further word is one check, which data of another origin passes in one of two cases.
+//! ACT (`act_prep`, and every write of a test) fills its buffers with the 64-bit outputs of xorshift128+ with the
+//! shifts 23, 17 and 26; with `compress-pct` below 100 every 512 bytes begin with zeros instead. The state of that
+//! generator is linear over GF(2), and the lowest bit of an output is a sum of two bits of the state, so these lowest
+//! bits obey one fixed recurrence of order 128, whatever the seed. Its polynomial is irreducible: except for all-zero
+//! bits, no other data obeys it for long. After 128 words each further word is one check, which other data passes with
+//! probability one half.
 //!
-//! Not known again: what is shorter than 176 words (1408 bytes) of one buffer.
+//! Not recognised: anything shorter than 176 words (1408 bytes) of one buffer.
 
-/// The unit in which data is told apart, and in which ACT mixes in its zeros.
+/// The unit in which data is distinguished, and in which ACT inserts its zeros.
 const SECTOR: usize = 512;
 /// Order of the recurrence.
 const ORDER: usize = 128;
-/// Its taps: bit k is set when the bit k + 1 words back counts. Found by Berlekamp and Massey's algorithm from the outputs.
+/// Its taps: bit k is set when the bit k + 1 words back counts. Found from the outputs by the Berlekamp–Massey
+/// algorithm.
 const TAPS: u128 = 0x9f0c_e807_02bf_41bd_1900_bf6f_801f_9f80;
-/// Checks in a row that count as proof: other data passes them once in 2^48 places.
+/// Consecutive successful checks that count as proof: other data passes them once in 2^48 places.
 const PROOF: usize = 48;
 
 /// For each sector of `data`, whether it is zero or comes from ACT's generator.
@@ -24,7 +26,7 @@ pub(super) fn of_act(data: &[u8]) -> Vec<bool> {
     for ((sector, _), proven) in words.iter().zip(proven(&words)) {
         sectors[*sector] &= proven;
     }
-    // A part of a word at the very end cannot be checked.
+    // A partial word at the very end cannot be checked.
     if !data.len().is_multiple_of(8)
         && let Some(last) = sectors.last_mut()
     {
@@ -33,13 +35,13 @@ pub(super) fn of_act(data: &[u8]) -> Vec<bool> {
     sectors
 }
 
-/// The words of a sector behind the zeros it opens with.
+/// The words of a sector after the zeros at its beginning.
 fn drawn(at: usize, sector: &[u8]) -> impl Iterator<Item = (usize, u64)> {
     let words = sector.chunks_exact(8).map(|word| u64::from_le_bytes(word.try_into().unwrap_or_default()));
     words.skip_while(|word| *word == 0).map(move |word| (at, word))
 }
 
-/// Which words stand in a stretch that obeys the recurrence.
+/// Which words lie in a stretch that obeys the recurrence.
 fn proven(words: &[(usize, u64)]) -> Vec<bool> {
     let mut proven = vec![false; words.len()];
     let (mut past, mut passed) = (0u128, 0);
@@ -48,7 +50,7 @@ fn proven(words: &[(usize, u64)]) -> Vec<bool> {
         let holds = at >= ORDER && past != 0 && u64::from((past & TAPS).count_ones() & 1) == bit;
         passed = if holds { passed + 1 } else { 0 };
         if passed >= PROOF {
-            // The first time all that it stands on, then one more with each.
+            // At the first proof all words that it is based on, afterwards one more with each check.
             let from = if passed == PROOF { at + 1 - PROOF - ORDER } else { at };
             proven[from..=at].fill(true);
         }
@@ -76,7 +78,7 @@ impl Iterator for Act {
 mod tests {
     use super::*;
 
-    /// A buffer as ACT fills it: of each 64 words so many zeros first.
+    /// A buffer as ACT fills it: in each 64 words the first `zeros` are zero.
     fn buffer(act: &mut Act, bytes: usize, zeros: usize) -> Vec<u8> {
         let word = |at: usize| if at % 64 < zeros { 0 } else { act.next().unwrap() };
         (0..bytes / 8).map(word).flat_map(u64::to_le_bytes).collect()

@@ -1,13 +1,13 @@
-//! Who a block device is: model, serial, WWID, what it stands on, and the token made of these.
+//! The identity of a block device: model, serial, WWID, what it is built on, and the token computed from these.
 //!
-//! All of it comes from sysfs; what the kernel does not report is absent. For a partition the model and the serial are its
-//! disk's. A virtual device, or one without WWID and serial, is told apart by its disk sequence number and
-//! the boot it belongs to, so that a token is worth nothing on another host or after a restart.
+//! All of it comes from sysfs; what the kernel does not report is absent. For a partition, model and serial are those
+//! of its disk. A virtual device, or one without WWID and serial, is identified by its disk sequence number and the
+//! boot it belongs to, so that a token is useless on another host or after a restart.
 
 use super::roots::{DevNum, Roots, attribute, name_of, names_in, number};
 use std::path::{Path, PathBuf};
 
-/// What sysfs says of a block device.
+/// What sysfs reports about a block device.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Identity {
     /// Device number.
@@ -20,7 +20,7 @@ pub struct Identity {
     pub disk_dir: PathBuf,
     /// Partition number and first sector, for a partition.
     pub partition: Option<(u64, u64)>,
-    /// Partition UUID, where the kernel tells it.
+    /// Partition UUID, where the kernel reports it.
     pub partition_uuid: Option<String>,
     /// Bytes according to sysfs.
     pub size: Option<u64>,
@@ -36,7 +36,7 @@ pub struct Identity {
     pub diskseq: Option<u64>,
 }
 
-/// All zeros (and dashes) is how firmware says "I have none".
+/// Firmware reports all zeros (and dashes) when it has no value.
 fn meaningful(text: String) -> Option<String> {
     let blank = text.chars().all(|c| matches!(c, '0' | '-' | '.' | ' '));
     (!blank).then_some(text)
@@ -91,8 +91,8 @@ impl Identity {
         })
     }
 
-    /// What tells two paths to the same medium: the WWID; without one, model and serial and size together. NVMe serials
-    /// belong to the controller, so they count only where the namespace number does too.
+    /// What two paths to the same medium have in common: the WWID; without one, model, serial and size together. NVMe
+    /// serials belong to the controller, so they count only together with the namespace number.
     pub fn medium(&self) -> Option<String> {
         if let Some(wwid) = &self.wwid {
             return Some(format!("WWID {wwid}"));

@@ -1,4 +1,4 @@
-//! One inquiry in progress: enters the answers of the rules, with those that every kind of target is asked.
+//! One inquiry in progress: collects the answers of the rules, and evaluates those that apply to every kind of target.
 
 use super::content::{self, Content};
 use super::examination::Examination;
@@ -14,9 +14,9 @@ use std::os::fd::AsRawFd;
 /// How far an inquiry goes.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Mode {
-    /// Looks, as gently as possible: nothing stays open, no consent asked.
+    /// Only looks, as gently as possible: nothing stays open, no consent is required.
     Look,
-    /// Means to write.
+    /// Intends to write.
     Write,
 }
 
@@ -29,7 +29,7 @@ pub(super) struct Inquiry<'a> {
 }
 
 impl Inquiry<'_> {
-    /// Enters the answer of a rule; true when the gate may go on.
+    /// Enters the answer of a rule; true when the gate may continue.
     pub(super) fn answer(&mut self, id: RuleId, found: Result<String, String>) -> bool {
         self.keep(RuleAnswer::new(id, found))
     }
@@ -51,13 +51,13 @@ impl Inquiry<'_> {
         self.exam.rules.last().is_some_and(RuleAnswer::passes)
     }
 
-    /// The consent given earlier for this very device.
+    /// The consent given earlier for exactly this device.
     pub(super) fn standing(&self) -> Option<&Standing> {
         let is_of_this = |given: &&Standing| !given.marks.is_empty() && given.marks == self.exam.marks;
         self.request.standing.iter().find(is_of_this)
     }
 
-    /// S3, as far as size and alignment go.
+    /// S3, as far as size and alignment are concerned.
     pub(super) fn fits_blocks(&self, block: u32) -> Result<(), String> {
         let alignment = self.request.needs.alignment;
         match alignment.is_multiple_of(block) {

@@ -1,5 +1,5 @@
-//! What the kernel answers about an open file: the few ioctls the gate needs. Numbers from include/uapi/linux/fs.h,
-//! loop.h and fiemap.h.
+//! What the kernel reports about an open file: the few ioctls that the gate needs. Numbers from
+//! include/uapi/linux/fs.h, loop.h and fiemap.h.
 
 use super::roots::DevNum;
 use rustix::fd::{AsFd, BorrowedFd};
@@ -29,22 +29,23 @@ pub(super) fn read_only(fd: BorrowedFd<'_>) -> Result<bool, Errno> {
     unsafe { ioctl(fd, Getter::<BLKROGET, i32>::new()) }.map(|flag| flag != 0)
 }
 
-/// Tells a block device that none of its `size` bytes are needed any more; what they read as afterwards is the device's affair.
+/// Tells a block device that none of its `size` bytes are needed any more; what they read as afterwards depends on the
+/// device.
 pub(super) fn discard(fd: BorrowedFd<'_>, size: u64) -> Result<(), Errno> {
     // SAFETY: BLKDISCARD reads two u64, offset and length.
     unsafe { ioctl(fd, Setter::<BLKDISCARD, [u64; 2]>::new([0, size])) }
 }
 
-/// The number the kernel gives each disk once (Linux 5.15 and later).
+/// The number that the kernel gives to each disk once (Linux 5.15 and later).
 pub(super) fn disk_sequence(fd: BorrowedFd<'_>) -> Option<u64> {
     // SAFETY: BLKGETDISKSEQ stores one u64.
     unsafe { ioctl(fd, Getter::<BLKGETDISKSEQ, u64>::new()) }.ok()
 }
 
-/// What a loop device stands on.
+/// What a loop device is built on.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct LoopBacking {
-    /// Device of the file system the backing file lies on.
+    /// Device of the file system that contains the backing file.
     pub device: DevNum,
     /// Inode of the backing file there.
     pub inode: u64,
@@ -70,8 +71,8 @@ pub(super) fn loop_backing(fd: impl AsFd) -> Result<LoopBacking, Errno> {
     Ok(LoopBacking { device: DevNum::of(info.device), inode: info.inode, block })
 }
 
-/// Memory and offset alignment direct I/O wants (statx DIOALIGN, Linux 6.1 and later). `None`: the kernel or the file
-/// system does not say; `Some((0, 0))`: no direct I/O on this file.
+/// Alignment of memory and offsets that direct I/O requires (statx DIOALIGN, Linux 6.1 and later). `None`: the kernel
+/// or the file system does not report it; `Some((0, 0))`: no direct I/O on this file.
 pub(super) fn direct_alignment(fd: BorrowedFd<'_>) -> Option<(u32, u32)> {
     let stat = rustix::fs::statx(fd, c"", AtFlags::EMPTY_PATH, StatxFlags::DIOALIGN).ok()?;
     let told = stat.stx_mask & StatxFlags::DIOALIGN.bits() != 0;
@@ -116,7 +117,8 @@ pub(super) fn shared_extent(fd: BorrowedFd<'_>) -> Result<Option<u64>, Errno> {
             reserved: 0,
             extents: [empty; EXTENTS],
         };
-        // SAFETY: FS_IOC_FIEMAP reads the header and stores at most `count` extents behind it, which `map` has room for.
+        // SAFETY: FS_IOC_FIEMAP reads the header and stores at most `count` extents after it, for which `map` has
+        // space.
         unsafe { ioctl(fd, Updater::<FS_IOC_FIEMAP, Fiemap>::new(&mut map)) }?;
         match look_at(&map.extents[..(map.mapped as usize).min(EXTENTS)]) {
             Seen::Shared(at) => return Ok(Some(at)),
@@ -126,18 +128,18 @@ pub(super) fn shared_extent(fd: BorrowedFd<'_>) -> Result<Option<u64>, Errno> {
     }
 }
 
-/// What one answer of FIEMAP says of the search for a shared block.
+/// What one answer of FIEMAP means for the search for a shared block.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Seen {
-    /// The blocks from this byte on are another file's too.
+    /// The blocks from this byte on also belong to another file.
     Shared(u64),
-    /// None of these are; the next answer begins at this byte.
+    /// None of these are shared; the next answer begins at this byte.
     More(u64),
-    /// None of these are, and there are no more.
+    /// None of these are shared, and there are no more.
     End,
 }
 
-/// An extent without length would be asked for again for ever, so it ends the search as the last one does.
+/// An extent of length zero would be requested again for ever, so it ends the search like the last one.
 fn look_at(extents: &[Extent]) -> Seen {
     if let Some(shared) = extents.iter().find(|e| e.flags & FIEMAP_EXTENT_SHARED != 0) {
         return Seen::Shared(shared.logical);
@@ -163,7 +165,7 @@ mod tests {
 
     #[test]
     fn the_first_shared_extent_is_found_among_flags_of_every_kind() {
-        // Flags that say something else: delayed allocation, data without alignment, reserved and not written.
+        // Flags with other meanings: delayed allocation, data without alignment, reserved and not written.
         let others = 0x4 | 0x100 | 0x800;
         let shared = FIEMAP_EXTENT_SHARED;
         for (extents, seen) in [
@@ -183,7 +185,7 @@ mod tests {
         }
     }
 
-    /// More extents than one answer has room for.
+    /// More extents than fit in one answer.
     #[test]
     fn a_file_in_many_pieces_of_its_own_shares_none() {
         let file = tempfile::tempfile().unwrap();
@@ -191,7 +193,7 @@ mod tests {
             file.write_all_at(&[7; 4096], piece * 16384).unwrap();
         }
         file.sync_all().unwrap();
-        // A file system in memory has no extents to tell of.
+        // A file system in memory has no extents.
         assert!(matches!(shared_extent(file.as_fd()), Ok(None) | Err(Errno::OPNOTSUPP | Errno::NOTTY)));
     }
 
@@ -201,7 +203,7 @@ mod tests {
         (parts.next().unwrap_or(0), parts.next().unwrap_or(0))
     }
 
-    /// What the kernel says of an open device is what sysfs says of it.
+    /// What the kernel reports about an open device equals what sysfs reports.
     #[test]
     fn a_device_is_asked_for_its_sequence_and_alignment() {
         let mut sequences = Vec::new();
@@ -222,7 +224,7 @@ mod tests {
 
     #[test]
     fn a_file_system_that_says_nothing_of_alignment_is_not_quoted() {
-        // proc has no direct I/O, and no file system says anything of a socket.
+        // proc has no direct I/O, and no file system reports anything about a socket.
         let (socket, _other) = std::os::unix::net::UnixStream::pair().unwrap();
         assert_eq!(direct_alignment(socket.as_fd()), None);
         let table = File::open("/proc/self/mountinfo").unwrap();

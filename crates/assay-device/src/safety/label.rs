@@ -1,9 +1,9 @@
-//! How our own data is known again: the stamp that opens every payload (see `assay_base::stamp`), and the label of a
-//! scratch file.
+//! How our own data is recognised: the stamp at the beginning of every payload (see `assay_base::stamp`), and the label
+//! of a scratch file.
 //!
-//! The label is a trailer: it fills the last 4 KiB of the file, outside the usable range, so that a workload which writes
+//! The label is a trailer: it fills the last 4 KiB of the file, outside the usable range. So a workload that writes
 //! every usable byte cannot touch it, offsets on a file and on a device mean the same, and a file that was cut or
-//! extended since no longer carries it (it names its own length) and is refused.
+//! extended no longer ends with it (it contains its own length) and is refused.
 
 use assay_base::stamp::{EVERY, MAGIC};
 
@@ -13,8 +13,8 @@ pub const LABEL_LEN: u64 = 4096;
 const LABEL_MAGIC: &[u8; 8] = b"ASSAYTGT";
 const SECTOR: usize = 512;
 
-/// The label of a scratch file of `file_size` bytes in all: magic, version, file size, and a BLAKE3 sum over these, so that
-/// no other data passes for it. The rest is zero.
+/// The label of a scratch file of `file_size` bytes in total: magic, version, file size, and a BLAKE3 checksum of
+/// these, so that no other data is mistaken for it. The rest is zero.
 pub fn label(file_size: u64) -> Vec<u8> {
     let mut block = vec![0; LABEL_LEN as usize];
     block[..8].copy_from_slice(LABEL_MAGIC);
@@ -30,15 +30,15 @@ pub(crate) fn is_label(block: &[u8], file_size: u64) -> bool {
     block == label(file_size)
 }
 
-/// Whether a sector or block opens with our stamp.
+/// Whether a sector or block begins with our stamp.
 pub(crate) fn is_stamped(block: &[u8]) -> bool {
     block.starts_with(&MAGIC)
 }
 
-/// Where the sectors begin that are neither zero nor ours, in data read from a 4 KiB-aligned offset.
+/// The offsets of the sectors that are neither zero nor ours, in data read from a 4 KiB-aligned offset.
 ///
-/// A payload may begin at any sector, so the blocks are walked by sectors: from a stamp to the end of its 4 KiB block
-/// everything is ours, since a payload that goes on into the next block stamps that one too.
+/// A payload may begin at any sector, so the blocks are examined sector by sector: from a stamp to the end of its 4 KiB
+/// block everything is ours, because a payload that continues into the next block stamps that block too.
 pub fn foreign(data: &[u8]) -> impl Iterator<Item = usize> {
     let zero = [0u8; SECTOR];
     data.chunks(EVERY as usize).enumerate().flat_map(move |(b, block)| {

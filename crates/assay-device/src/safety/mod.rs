@@ -1,15 +1,16 @@
-//! What may be written to, and how a person says so. Nothing in the program opens anything for writing except through a
-//! [`Permit`], and only the [`Gate`] makes one, after every rule was asked.
+//! What may be written to, and how a person agrees to it. The program opens nothing for writing except through a
+//! [`Permit`], and only the [`Gate`] creates one, after it has evaluated every rule.
 //!
 //! Rules (each fails closed, each names its evidence): S0 the name is resolved · S1 a block device or a regular file ·
-//! S2 opened once and exclusively · S3 size, writable, blocks · S4 nothing in its family is in use · S5 not the system's
-//! disk · S6 nobody else has it open · S7 no signature · S8 blank or ours · S9 one path only · S10 files are our own ·
-//! S11 what it stands on is known · S12 still the same · S13 one run at a time · S14 the workload fits · S15 readers only
-//! read · and consent by token. The measured reasons: `O_EXCL` alone lets the lower loop of a mounted loop, the backing file
-//! of one, a device another process has open, and every unmounted file system through.
+//! S2 opened once and exclusively · S3 size, writable, blocks · S4 nothing in its family is in use · S5 not the
+//! system's disk · S6 nobody else has it open · S7 no signature · S8 blank or ours · S9 one path only · S10 files are
+//! our own · S11 what it is built on is known · S12 still the same · S13 one run at a time · S14 the workload fits ·
+//! S15 readers only read · and consent by token. `O_EXCL` alone is not enough; as tests showed, it lets through the
+//! lower loop device of a mounted loop device, the backing file of one, a device that another process has open, and
+//! every unmounted file system.
 //!
-//! A block device needs consent, a scratch file of our own does not. Where the rules look (`/proc`, `/sys`, `/dev`) is a
-//! parameter: [`Roots`].
+//! A block device needs consent, a scratch file of our own does not. Where the rules look (`/proc`, `/sys`, `/dev`) is
+//! a parameter: [`Roots`].
 
 mod block;
 mod content;

@@ -1,7 +1,7 @@
 //! Who has a device or file open (rule S6): a walk over `/proc/*/fd`.
 //!
-//! It cannot see a file that a process registered with io_uring and then closed, nor one that is only mapped; the exclusive
-//! open of S2 sees those that hold a device exclusively.
+//! It cannot see a file that a process registered with io_uring and then closed, nor one that is only mapped; the
+//! exclusive open of S2 finds processes that hold a device exclusively.
 
 use super::roots::{DevNum, Roots, attribute};
 use std::fmt;
@@ -9,7 +9,7 @@ use std::io::ErrorKind;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-/// A file told by its file system and inode.
+/// A file, identified by its file system and inode.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Inode {
     /// Device of the file system.
@@ -25,8 +25,8 @@ pub(super) struct Wanted {
     pub devices: Vec<(DevNum, String)>,
     /// Regular files.
     pub inodes: Vec<Inode>,
-    /// The disk of a partition. A run on another of its partitions has it open only to hold the lock of [`holds_its_lock`],
-    /// which is no use of it.
+    /// The disk of a partition. A run on another of its partitions has the disk open only to hold its lock
+    /// ([`holds_its_lock`]), which does not count as use.
     pub disk: Option<DevNum>,
 }
 
@@ -47,25 +47,25 @@ impl fmt::Display for Opener {
     }
 }
 
-/// The outcome of a walk.
+/// The result of a walk.
 #[derive(Clone, Default, PartialEq, Eq, Debug)]
 pub(super) struct Openers {
-    /// Who was found, ordered by process id; the caller's own process is not looked at.
+    /// Who was found, ordered by process id; the process itself is left out.
     pub found: Vec<Opener>,
-    /// Processes whose open files may not be seen.
+    /// Number of processes whose open files may not be seen.
     pub hidden: u32,
-    /// Processes looked at.
+    /// Number of processes examined.
     pub seen: u32,
 }
 
 impl Openers {
-    /// Whether all that was found are short-lived probes, which look at a device whenever somebody closes it.
+    /// Whether all processes found are short-lived probes, which examine a device whenever somebody closes it.
     pub(super) fn only_probes(&self) -> bool {
         let probe = |name: &str| matches!(name, "(udev-worker)" | "systemd-udevd" | "udevd" | "blkid" | "udisksd");
         self.found.iter().all(|o| probe(&o.name))
     }
 
-    /// Whether another look can show nothing else, after `look` more looks than the first.
+    /// Whether another look cannot change the result, after `look` repeated looks.
     fn is_final(&self, look: u32) -> bool {
         self.found.is_empty() || (look >= LOOKS_AT_OTHERS && !self.only_probes())
     }
@@ -76,10 +76,11 @@ impl Openers {
     }
 }
 
-/// How often short-lived probes are looked at again before they count, and how long after each look.
+/// How often the look is repeated for short-lived probes before they count.
 pub(super) const LOOKS: u32 = 20;
 const WAIT_NS: i64 = 50_000_000;
-/// How often others are: a process between fork and exec, or a tool that lists devices, is gone by then.
+/// How often it is repeated for other processes: a process between fork and exec, or a tool that lists devices, has
+/// ended by then.
 const LOOKS_AT_OTHERS: u32 = 5;
 
 /// Lets a short-lived process finish.
@@ -87,7 +88,7 @@ pub(super) fn wait_a_little() {
     let _ = rustix::thread::nanosleep(&rustix::time::Timespec { tv_sec: 0, tv_nsec: WAIT_NS });
 }
 
-/// Who still has it open after those in passing have gone.
+/// Who still has it open after short-lived users are gone.
 pub(super) fn settled(roots: &Roots, wanted: &Wanted) -> Openers {
     let mut seen = openers(roots, wanted);
     for look in 0..LOOKS {
@@ -100,7 +101,7 @@ pub(super) fn settled(roots: &Roots, wanted: &Wanted) -> Openers {
     seen
 }
 
-/// Walks over all processes but our own.
+/// Walks over all processes except this one.
 pub(super) fn openers(roots: &Roots, wanted: &Wanted) -> Openers {
     let mut result = Openers::default();
     for pid in pids(roots) {
@@ -130,7 +131,7 @@ fn pids(roots: &Roots) -> Vec<u32> {
     pids
 }
 
-/// By number where the file can be looked at, by its printed name where not.
+/// Compares by number where the file can be examined, otherwise by its printed name.
 fn matches(wanted: &Wanted, link: &Path) -> Option<PathBuf> {
     let printed = std::fs::read_link(link).ok()?;
     let same = match std::fs::metadata(link) {
@@ -147,7 +148,8 @@ fn matches(wanted: &Wanted, link: &Path) -> Option<PathBuf> {
     same.then_some(printed)
 }
 
-/// Whether an open file serves nothing but a shared lock: open for reading, locked by flock, and not alone (proc(5), fdinfo).
+/// Whether an open file is used for nothing but a shared lock: open for reading, locked by flock in shared mode
+/// (proc(5), fdinfo).
 fn holds_its_lock(link: &Path) -> bool {
     let Some((process, number)) = link.parent().and_then(Path::parent).zip(link.file_name()) else { return false };
     let Some(info) = attribute(&process.join("fdinfo").join(number)) else { return false };
@@ -158,13 +160,13 @@ fn holds_its_lock(link: &Path) -> bool {
     reads_only && !locks.is_empty() && locks.iter().all(shared)
 }
 
-/// The bits that tell reading from writing; 0 is reading only (include/uapi/asm-generic/fcntl.h).
+/// The bits that distinguish reading from writing; 0 is reading only (include/uapi/asm-generic/fcntl.h).
 const O_ACCMODE: u32 = 3;
 
 /// The number of the first process namespace (PROC_PID_INIT_INO, include/linux/proc_ns.h).
 const FIRST_PID_NAMESPACE: &str = "pid:[4026531836]";
 
-/// Whether every process of the machine can be seen at all.
+/// Whether every process of the machine is visible at all.
 pub(super) fn in_first_namespace(roots: &Roots) -> bool {
     std::fs::read_link(roots.proc.join("self/ns/pid")).is_ok_and(|space| space == Path::new(FIRST_PID_NAMESPACE))
 }
@@ -197,12 +199,12 @@ mod tests {
         }
     }
 
-    /// Runs as somebody who is not root, whose rights end at the mode of a file.
+    /// Runs as a user other than root, who has only the rights that the mode of a file gives.
     fn without_rights<T: Send>(run: impl FnOnce() -> T + Send) -> T {
         std::thread::scope(|scope| {
             let nobody = || {
                 if rustix::process::geteuid().is_root() {
-                    // Of this thread alone; the capabilities of root go with it.
+                    // For this thread only; the capabilities of root are dropped too.
                     let nobody = Uid::from_raw(65534);
                     rustix::thread::set_thread_res_uid(nobody, nobody, nobody).unwrap();
                 }
@@ -220,7 +222,7 @@ mod tests {
         mode(dir.path(), 0o755);
         let pid = |n: u32| dir.path().join((4_194_400 + n).to_string());
         (0..5).for_each(|n| std::fs::create_dir_all(pid(n).join("fd")).unwrap());
-        // Two are closed, three are open, one has ended between two looks.
+        // Two are closed, three are open, one ended between two looks.
         std::fs::create_dir_all(pid(5)).unwrap();
         [0, 3].iter().for_each(|n| mode(&pid(*n).join("fd"), 0o000));
         let roots = Roots { proc: dir.path().to_path_buf(), ..Roots::host() };

@@ -1,5 +1,6 @@
-//! What the gate hands out. A `Permit` owns the one open descriptor that may be written to; only the gate makes one, it
-//! cannot be copied, and it is bound to the device it was given for. A `ReadPass` owns a descriptor opened for reading.
+//! What the gate returns. A `Permit` owns the only open descriptor that may be written to; only the gate creates one,
+//! it cannot be copied, and it is bound to the device it was given for. A `ReadPass` owns a descriptor opened for
+//! reading.
 
 use super::examination::{Examination, refusal};
 use super::fingerprint::{Fingerprint, Opened};
@@ -16,7 +17,7 @@ use std::fs::File;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
 
-/// What a permit stands on. S12 is asked again and again later, S15 is the readers'.
+/// The rules that a permit for a device needs. S12 is checked repeatedly later, S15 is for readers.
 const OF_DEVICES: [RuleId; 14] = {
     use RuleId::*;
     [S0, S1, S2, S3, S4, S5, S6, S7, S8, S9, S11, S13, S14, Consent]
@@ -47,7 +48,7 @@ impl Permit {
         Permit { file, _disk: disk, roots, exam, shape, fingerprint, created: false }
     }
 
-    /// Marks it as a file this process created.
+    /// Marks it as the permit of a file that this process created.
     pub(super) fn created(self) -> Permit {
         Permit { created: true, ..self }
     }
@@ -67,12 +68,12 @@ impl Permit {
         self.shape
     }
 
-    /// Who it is and what each rule said.
+    /// The identity of the target and the answer of each rule.
     pub fn describe(&self) -> &Examination {
         &self.exam
     }
 
-    /// Why a result on it cannot be a certificate; empty when nothing speaks against it.
+    /// Why a result on it cannot be a certificate; empty when there is no reason.
     pub fn watermarks(&self) -> &[Watermark] {
         &self.exam.watermarks
     }
@@ -88,7 +89,7 @@ impl Permit {
         offset.checked_add(len).is_some_and(|end| end <= self.shape.size)
     }
 
-    /// S12: asked immediately before the first write and before each phase.
+    /// S12: checked immediately before the first write and before each phase.
     ///
     /// # Errors
     /// The device was replaced, resized or renamed.
@@ -121,8 +122,8 @@ impl Permit {
         Ok(Target::over(fd, 0, self.geometry(), true).written(durable))
     }
 
-    /// Removes the scratch file, if this process created it and the name still leads to it. `Ok(false)`: it was there
-    /// before and is left alone.
+    /// Removes the scratch file, if this process created it and the name still leads to it. `Ok(false)`: the file
+    /// existed before and is not removed.
     ///
     /// # Errors
     /// What the kernel said, or that another file has the name now.
@@ -170,7 +171,7 @@ impl ReadPass {
         self.shape
     }
 
-    /// Who it is and what the rules said.
+    /// The identity of the target and the answers of the rules.
     pub fn describe(&self) -> &Examination {
         &self.exam
     }

@@ -1,4 +1,4 @@
-//! The rules of files (S10): only files this program made, with their space reserved, are written to.
+//! The rules for files (S10): the program writes only to files that it created itself, with their space reserved.
 
 use super::fingerprint::{Fingerprint, Opened, has_label};
 use super::inquiry::{Inquiry, Mode};
@@ -16,7 +16,7 @@ use std::fs::File;
 use std::os::fd::AsFd;
 use std::path::Path;
 
-/// Asks S2 to S14. `None`: it could not be opened or is not ours.
+/// Evaluates S2 to S14. `None`: it could not be opened or is not ours.
 pub(super) fn inquire(inquiry: &mut Inquiry<'_>, subject: &Subject, inode: Inode) -> Option<Opened> {
     let access = if inquiry.mode == Mode::Write { OFlags::RDWR } else { OFlags::RDONLY };
     let (file, direct) = match open(subject, access) {
@@ -57,7 +57,7 @@ pub(super) fn inquire(inquiry: &mut Inquiry<'_>, subject: &Subject, inode: Inode
     Some(Opened { file, disk: None, shape, fingerprint })
 }
 
-/// For direct I/O where the file system knows it, else through the cache.
+/// Opens it for direct I/O where the file system supports it, otherwise through the cache.
 pub(super) fn open(subject: &Subject, access: OFlags) -> Result<(File, bool), Errno> {
     match subject.open(access | OFlags::DIRECT) {
         Ok(file) => Ok((file, true)),
@@ -72,7 +72,7 @@ pub(super) fn shape(file: &File, direct: bool) -> Result<Shape, String> {
     if size == 0 {
         return Err("its size is 0".into());
     }
-    // File systems that do not say (btrfs, tmpfs, FUSE) work in pages.
+    // File systems that do not report it (btrfs, tmpfs, FUSE) work in pages.
     let told = kernel::direct_alignment(file.as_fd()).filter(|(memory, offset)| *memory > 0 && *offset > 0);
     let (memory, offset) = told.unwrap_or((4096, 4096));
     if !offset.is_power_of_two() {
@@ -111,7 +111,7 @@ fn ours(inquiry: &Inquiry<'_>, file: &File, whole: &Shape, inode: Inode) -> Resu
     Ok("labelled, one name, space reserved".into())
 }
 
-/// Neither active swap nor beneath a loop device.
+/// Whether it is neither active swap nor the backing of a loop device.
 fn not_in_the_kernels_hands(inquiry: &Inquiry<'_>, inode: Inode) -> Result<(), String> {
     let at = |path: &str| {
         let stat = rustix::fs::stat(path).ok()?;
@@ -128,7 +128,7 @@ fn not_in_the_kernels_hands(inquiry: &Inquiry<'_>, inode: Inode) -> Result<(), S
     above.map_or(Ok(()), |l| Err(format!("it is the backing file of {}", l.name)))
 }
 
-/// S5 for a file: not the program itself, not inside the log directory.
+/// S5 for a file: it must not be the program itself, nor inside the log directory.
 fn program_or_log(inquiry: &Inquiry<'_>, subject: &Subject) -> Result<String, String> {
     let program = std::fs::read_link(inquiry.roots.proc.join("self/exe"));
     if program.is_ok_and(|program| program == subject.real) {
@@ -142,8 +142,8 @@ fn program_or_log(inquiry: &Inquiry<'_>, subject: &Subject) -> Result<String, St
     }
 }
 
-/// S6 for a file. Processes of other users cannot be seen without root; the label says that the data is ours, so that
-/// costs nobody anything.
+/// S6 for a file. Processes of other users cannot be seen without root; since the label says that the data is ours,
+/// nobody loses anything.
 fn others(inquiry: &Inquiry<'_>, inode: Inode) -> Result<String, String> {
     let seen = settled(inquiry.roots, &Wanted { inodes: vec![inode], ..Wanted::default() });
     match seen.found.is_empty() {
@@ -152,7 +152,7 @@ fn others(inquiry: &Inquiry<'_>, inode: Inode) -> Result<String, String> {
     }
 }
 
-/// S11 for a file: its file system's, and those of the disk under it.
+/// S11 for a file: the watermarks of its file system and of the disk under it.
 pub(super) fn watermarks(inquiry: &Inquiry<'_>, file: &File, real: &Path, direct: bool) -> Vec<Watermark> {
     let mut marks: Vec<Watermark> = (!direct).then_some(Watermark::Buffered).into_iter().collect();
     let magic = rustix::fs::fstatfs(file).map(|fs| fs.f_type as u64).unwrap_or(0);
@@ -180,8 +180,8 @@ fn in_words(marks: &[Watermark]) -> String {
     }
 }
 
-/// S13 for a file. The kernel closes what io_uring held of an ended run only a moment after its end: as long as no process is
-/// seen to have the file, that may be all there is.
+/// S13 for a file. After a run ends, the kernel closes the files that io_uring held only a moment later: as long as no
+/// process is seen that has the file open, this may be the only reason.
 fn lock(inquiry: &Inquiry<'_>, file: &File, inode: Inode) -> Result<String, String> {
     for look in 0.. {
         match rustix::fs::flock(file, FlockOperation::NonBlockingLockExclusive) {
@@ -198,7 +198,7 @@ fn lock(inquiry: &Inquiry<'_>, file: &File, inode: Inode) -> Result<String, Stri
     Ok("locked".into())
 }
 
-/// Whether the lock is somebody's who stays, after `look` more tries than the first.
+/// Whether the lock belongs to somebody who keeps it, after `look` repeated attempts.
 fn held(look: u32, seen: &Openers) -> bool {
     look >= LOOKS || !seen.found.is_empty()
 }

@@ -1,15 +1,15 @@
-//! A wish to use a target: what a person asks for, and what they agree to.
+//! A request to use a target: what a person asks for, and what they agree to.
 
 use super::rule::RuleId;
 use super::standing::Standing;
 use std::path::Path;
 
-/// What the workload will do with the target.
+/// How the workload will use the target.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct Needs {
-    /// The end of the last byte it will ever touch.
+    /// The end of the last byte that it will ever touch.
     pub extent: u128,
-    /// Every size and offset of it is a multiple of this; 0: not known, nothing is asked.
+    /// Every size and offset is a multiple of this; 0: not known, not checked.
     pub alignment: u32,
 }
 
@@ -33,18 +33,18 @@ pub struct Request<'a> {
     pub standing: &'a [Standing],
     /// Consent by serial number and size.
     pub expect: Option<&'a Expect>,
-    /// Rules a person overrides.
+    /// Rules that a person overrides.
     pub overrides: &'a [RuleId],
-    /// What the workload needs of it.
+    /// How the workload will use it.
     pub needs: Needs,
     /// Where the run log will be written.
     pub log_dir: Option<&'a Path>,
-    /// A person said that this is a container whose outside cannot be seen.
+    /// A person confirmed that this is a container, and that processes outside it are invisible.
     pub in_container: bool,
 }
 
 impl<'a> Request<'a> {
-    /// A wish with no consent, no override and no needs.
+    /// A request with no consent, no override and no needs.
     pub fn new(path: &'a Path) -> Request<'a> {
         let needs = Needs::default();
         Request {

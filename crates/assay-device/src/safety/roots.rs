@@ -1,5 +1,5 @@
-//! Where the kernel's own account of the machine is read: `/proc`, `/sys` and `/dev`, given as a parameter so that
-//! device-mapper, RAID, multipath and root-disk rules can be tested on small trees of files.
+//! Where the kernel's information about the machine is read: `/proc`, `/sys` and `/dev`, given as a parameter so that
+//! the rules for device-mapper, RAID, multipath and the root disk can be tested on small trees of files.
 //!
 //! An attribute that is missing, unreadable or blank is absent (`None`), never an empty success.
 
@@ -9,14 +9,14 @@ use std::path::{Path, PathBuf};
 /// A device number.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct DevNum {
-    /// The driver's number.
+    /// The number of the driver.
     pub major: u32,
     /// The device's number under that driver.
     pub minor: u32,
 }
 
 impl DevNum {
-    /// Splits the number `stat` gives.
+    /// Splits a number from `stat`.
     pub fn of(dev: u64) -> DevNum {
         DevNum { major: rustix::fs::major(dev), minor: rustix::fs::minor(dev) }
     }
@@ -34,7 +34,7 @@ impl fmt::Display for DevNum {
     }
 }
 
-/// The three trees everything is looked up in.
+/// The three trees in which everything is looked up.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Roots {
     /// `/proc`.
@@ -46,24 +46,24 @@ pub struct Roots {
 }
 
 impl Roots {
-    /// The machine this runs on.
+    /// The machine that this program runs on.
     pub fn host() -> Roots {
         Roots { proc: "/proc".into(), sys: "/sys".into(), dev: "/dev".into() }
     }
 
-    /// The directory that describes a block device, for a partition below its disk's. `None` when the kernel knows no
-    /// such device.
+    /// The directory that describes a block device; for a partition, below that of its disk. `None` when the kernel
+    /// knows no such device.
     pub(crate) fn device_dir(&self, number: DevNum) -> Option<PathBuf> {
         self.sys.join(format!("dev/block/{number}")).canonicalize().ok()
     }
 
-    /// A path the kernel printed as `/dev/…`, looked up in this tree.
+    /// The path in this tree for a path that the kernel printed as `/dev/…`.
     pub(crate) fn in_dev(&self, printed: &str) -> Option<PathBuf> {
         printed.strip_prefix("/dev/").map(|rest| self.dev.join(rest))
     }
 }
 
-/// The text of an attribute without surrounding blanks.
+/// The text of an attribute without surrounding white space.
 pub(crate) fn attribute(path: &Path) -> Option<String> {
     let bytes = std::fs::read(path).ok()?;
     let text = String::from_utf8_lossy(&bytes);

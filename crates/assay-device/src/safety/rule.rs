@@ -2,7 +2,8 @@
 //!
 //! Every rule fails closed: what could not be found out counts as "no". Overrides are per rule and exist only where a
 //! person can know better than the machine: S6 (another process has it open), S7 (a signature), S8 (unknown data). No
-//! other rule can be overridden, among them S10: somebody's file is removed by its owner, not overwritten by a flag.
+//! other rule can be overridden, not even S10: a file of somebody else is removed by its owner, not overwritten because
+//! of a flag.
 
 use assay_base::text::one_line;
 use rustix::io::Errno;
@@ -12,7 +13,7 @@ use std::str::FromStr;
 
 macro_rules! rules {
     ($($id:ident $text:literal $meaning:literal $remedy:literal;)*) => {
-        /// One rule of the gate, in the order they are asked.
+        /// One rule of the gate, in the order of evaluation.
         #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
         pub enum RuleId {
             $(#[doc = $meaning] $id,)*
@@ -22,7 +23,7 @@ macro_rules! rules {
             /// All rules in order.
             pub const ALL: &[RuleId] = &[$(RuleId::$id),*];
 
-            /// What the rule demands, in a few words.
+            /// What the rule requires, in a few words.
             pub fn meaning(self) -> &'static str {
                 match self { $(RuleId::$id => $meaning),* }
             }
@@ -74,7 +75,7 @@ impl fmt::Display for RuleId {
 
 impl FromStr for RuleId {
     type Err = String;
-    /// Reads an override: only the rules that have one.
+    /// Parses an override: only the rules that have one.
     fn from_str(text: &str) -> Result<RuleId, String> {
         match RuleId::ALL.iter().find(|rule| rule.text().eq_ignore_ascii_case(text)) {
             Some(rule) if rule.overridable() => Ok(*rule),
@@ -84,17 +85,17 @@ impl FromStr for RuleId {
     }
 }
 
-/// Why something could not be opened: who may not is told apart from what cannot be.
+/// Why something could not be opened: missing rights are distinguished from other errors.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Unopened {
-    /// In words.
+    /// The reason in words.
     pub text: String,
-    /// The kernel did not let this process in.
+    /// True when the kernel refused because of missing rights.
     pub lacks_rights: bool,
 }
 
 impl Unopened {
-    /// What the kernel's error says.
+    /// The meaning of the kernel's error.
     pub(crate) fn of(e: Errno) -> Unopened {
         if !matches!(e, Errno::ACCESS | Errno::PERM) {
             return Unopened { text: format!("cannot open it: {e}"), lacks_rights: false };
@@ -116,13 +117,13 @@ pub struct RuleAnswer {
     pub id: RuleId,
     /// Whether it holds. An overridden rule keeps its own answer here.
     pub ok: bool,
-    /// What was seen, and where.
+    /// What was found, and where.
     pub evidence: String,
     /// Whether a person may override it.
     pub overridable: bool,
     /// Whether a person did.
     pub overridden: bool,
-    /// Whether nothing but rights is missing to look: no answer about the target.
+    /// Whether only rights are missing: then it says nothing about the target.
     pub lacks_rights: bool,
 }
 
@@ -139,7 +140,7 @@ impl RuleAnswer {
         RuleAnswer { lacks_rights: why.lacks_rights, ..RuleAnswer::new(id, Err(why.text)) }
     }
 
-    /// Whether the gate may go on.
+    /// Whether the gate may continue.
     pub fn passes(&self) -> bool {
         self.ok || self.overridden
     }
@@ -150,13 +151,13 @@ impl RuleAnswer {
 pub struct Refusal {
     /// The name that was given.
     pub given: PathBuf,
-    /// Where it leads, if anywhere, with its model, serial and size.
+    /// What the name leads to, if anything, with its model, serial and size.
     pub subject: String,
-    /// The rule that weighs most of those that do not hold.
+    /// The most important of the rules that do not hold.
     pub rule: RuleId,
-    /// What was seen, and where.
+    /// What was found, and where.
     pub evidence: String,
-    /// Whether nothing but rights is missing to look, as far as that rule goes.
+    /// Whether only rights are missing, for that rule.
     pub unpermitted: bool,
     /// The other rules that do not hold either.
     pub also: Vec<RuleAnswer>,
@@ -175,12 +176,12 @@ impl Refusal {
         std::iter::once(self.rule).chain(self.also.iter().map(|answer| answer.id))
     }
 
-    /// Whether this process may not look at the target, and nothing else is known to speak against it.
+    /// Whether this process lacks the rights to examine the target, and no other reason against it is known.
     pub fn lacks_rights(&self) -> bool {
         self.unpermitted && !self.also.iter().any(|answer| matches!(answer.id, RuleId::S4 | RuleId::S9))
     }
 
-    /// What was found, without what to do about it. Names in it make no lines of their own.
+    /// What was found, without what to do about it. Names in it cannot begin a new line.
     pub fn found(&self) -> String {
         let given = one_line(self.given.display());
         let mut text = format!("refused {given}: rule {}: {}", self.rule, one_line(&self.evidence));

@@ -1,4 +1,5 @@
-//! Scratch files: made by us, labelled, with their space reserved, admitted without a token, removed only by who made them.
+//! Scratch files: created by us, labelled, with reserved space, admitted without a token, removed only by the process
+//! that created them.
 
 use super::content::Aligned;
 use super::gate::Gate;
@@ -15,20 +16,20 @@ use std::io;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
-/// Makes a scratch file with `size` usable bytes (rounded up to 4 KiB) on this machine. See [`Gate::create_scratch`].
+/// Creates a scratch file with `size` usable bytes (rounded up to 4 KiB) on this machine. See [`Gate::create_scratch`].
 ///
 /// # Errors
-/// The name is taken, there is no room, or the file system refused.
+/// The name is taken, there is not enough space, or the file system refused.
 pub fn create(path: &Path, size: u64) -> Result<Permit, Refusal> {
     Gate::host().create_scratch(&Request::new(path), size)
 }
 
 impl Gate {
-    /// Makes a scratch file at `request.path` with `size` usable bytes (rounded up to 4 KiB), labels it, reserves its space
-    /// and admits it. When anything fails nothing is left behind.
+    /// Creates a scratch file at `request.path` with `size` usable bytes (rounded up to 4 KiB), labels it, reserves its
+    /// space and admits it. When anything fails, nothing is left behind.
     ///
     /// # Errors
-    /// The name is taken, there is no room (its size and 5 % more), or the file system refused.
+    /// The name is taken, there is not enough space (its size and 5 % more), or the file system refused.
     pub fn create_scratch(&self, request: &Request<'_>, size: u64) -> Result<Permit, Refusal> {
         let refused = |rule: RuleId, why: String| Refusal {
             given: request.path.to_path_buf(),
@@ -45,7 +46,8 @@ impl Gate {
         room(request.path, whole).map_err(|why| refused(RuleId::S10, why))?;
         let file = make(request.path).map_err(|e| refused(RuleId::S10, taken(request.path, e)))?;
         let made = Made { path: request.path.to_path_buf(), file, keep: false };
-        // The label comes first: a file whose making is cut short is still known for ours, and the refusal says what it lacks.
+        // The label comes first: a file whose creation is interrupted is still recognised as ours, and the refusal says
+        // what is missing.
         write_label(&made.file, whole)
             .map_err(|e| refused(RuleId::S10, format!("the label could not be written: {e}")))?;
         reserve(&made.file, whole)
@@ -55,8 +57,9 @@ impl Gate {
 }
 
 impl Gate {
-    /// A name below `/dev` is meant to be a device. Where there is none, a file in its place would fill the machine's memory and
-    /// be taken for the device by whoever comes next. File systems mounted below it, such as `/dev/shm`, are others.
+    /// A name below `/dev` is meant to be a device. Where there is none, a file in its place would fill the machine's
+    /// memory, and the next user would mistake it for the device. File systems mounted below it, such as `/dev/shm`,
+    /// are allowed.
     fn among_devices(&self, path: &Path) -> Result<(), String> {
         let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
         let device = |path: &Path| rustix::fs::stat(path).ok().map(|stat| stat.st_dev);
@@ -68,7 +71,7 @@ impl Gate {
     }
 }
 
-/// A file in the making: removed again unless it is handed over.
+/// A file being created: removed again unless it is handed over.
 struct Made {
     path: PathBuf,
     file: File,
@@ -104,7 +107,7 @@ fn taken(path: &Path, e: Errno) -> String {
     }
 }
 
-/// The file system has the size and 5 % more.
+/// Checks that the file system has space for the size and 5 % more.
 fn room(path: &Path, whole: u64) -> Result<(), String> {
     let dir = usage::existing(path.parent().unwrap_or(Path::new(".")));
     let fs = rustix::fs::statvfs(&dir).map_err(|e| format!("{}: {e}", dir.display()))?;
@@ -116,7 +119,7 @@ fn room(path: &Path, whole: u64) -> Result<(), String> {
     }
 }
 
-/// By fallocate, or where the file system has none, by writing zeros up to the label.
+/// Reserves space by fallocate or, where the file system does not support that, by writing zeros up to the label.
 fn reserve(file: &File, whole: u64) -> io::Result<()> {
     match rustix::fs::fallocate(file, FallocateFlags::empty(), 0, whole) {
         Ok(()) => {}
@@ -137,7 +140,7 @@ fn write_zeros(file: &File, usable: u64) -> io::Result<()> {
 fn write_label(file: &File, whole: u64) -> io::Result<()> {
     let mut block = Aligned::new(LABEL_LEN as usize);
     block.bytes().copy_from_slice(&label::label(whole));
-    // Some file systems in user space write nothing behind the end.
+    // Some user-space file systems do not write beyond the end of a file.
     file.set_len(whole)?;
     file.write_all_at(block.bytes(), whole - LABEL_LEN)
 }

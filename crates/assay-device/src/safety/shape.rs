@@ -10,7 +10,7 @@ pub struct Shape {
     pub size: u64,
     /// Offsets and lengths are multiples of this.
     pub logical_block: u32,
-    /// What the medium writes at once.
+    /// The unit in which the medium writes.
     pub physical_block: u32,
     /// Addresses of buffers are multiples of this.
     pub dma_alignment: u32,

@@ -1,16 +1,16 @@
-//! What is written on a medium (rule S7): a table of the marks that file systems, volume managers, RAID, encryption and
-//! partition tables leave, and the answer of `blkid -p` beside it where that program is present.
+//! What is written on a medium (rule S7): a table of the signatures that file systems, volume managers, RAID,
+//! encryption and partition tables leave, and in addition the answer of `blkid -p` where that program is installed.
 //!
-//! Our own table decides even without `blkid`; data that carries no mark is the business of S8. Short marks (two bytes)
-//! count only when the fields around them make sense, since a device full of our random payload must not look like
-//! anything. Places and values are those of the on-disk formats' own documentation.
+//! Our own table decides even without `blkid`; data without a signature is the subject of S8. Short signatures (two
+//! bytes) count only when the fields around them make sense, because a device full of our random payload must not look
+//! like anything. Positions and values come from the documentation of the on-disk formats.
 
 use std::fs::File;
 use std::io;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-/// Where a mark stands.
+/// The position of a signature.
 #[derive(Clone, Copy)]
 enum At {
     /// Bytes from the start.
@@ -86,7 +86,7 @@ const MARKS: &[(&str, At, &[u8])] = &[
     ("QCOW image", At::Start(0), b"QFI\xfb"),
 ];
 
-/// The first mark found, with its place; `Ok(None)` when there is none.
+/// The first signature found, with its position; `Ok(None)` when there is none.
 ///
 /// # Errors
 /// A part of the medium could not be read.
@@ -172,11 +172,11 @@ fn zfs(file: &File, size: u64) -> io::Result<Option<u64>> {
     Ok(None)
 }
 
-/// Where `blkid` is looked for; never through `PATH`, since this runs as root.
+/// Where `blkid` is looked for; never through `PATH`, because this runs as root.
 const BLKID: [&str; 4] = ["/usr/sbin/blkid", "/sbin/blkid", "/usr/bin/blkid", "/bin/blkid"];
 
-/// What `blkid -p` says of an open file. `Ok(None)`: nothing found. `Err`: found, ambivalent, or it failed.
-/// The outer `None`: there is no such program here.
+/// What `blkid -p` reports about an open file. `Ok(None)`: nothing found. `Err`: found, ambivalent, or it failed. The
+/// outer `None`: the program is not installed.
 pub(super) fn blkid(fd_path: &str) -> Option<Result<(), String>> {
     let program = BLKID.iter().find(|p| Path::new(p).exists())?;
     let run = Command::new(program).args(["-p", "-o", "export", fd_path]).env_clear().stdin(Stdio::null()).output();
@@ -196,8 +196,8 @@ pub(super) fn blkid(fd_path: &str) -> Option<Result<(), String>> {
     })
 }
 
-/// The line of `blkid -p -o export` that names what the medium holds. Of a partition it also tells the entry of the table the
-/// partition stands in (`PART_ENTRY_…`): that table lies elsewhere on the disk, and is nothing the partition holds.
+/// The line of `blkid -p -o export` that names the content of the medium. For a partition it also reports its entry in
+/// the partition table (`PART_ENTRY_…`): that table is elsewhere on the disk, and not part of the partition's content.
 fn content(text: &str) -> Option<&str> {
     let known = ["TYPE=", "PTTYPE=", "USAGE="].iter().find_map(|key| text.lines().find(|line| line.starts_with(key)));
     known.or_else(|| text.lines().find(|line| !line.is_empty() && !is_about_the_device(line)))
@@ -207,7 +207,7 @@ fn is_about_the_device(line: &str) -> bool {
     line.starts_with("DEVNAME=") || line.starts_with("PART_ENTRY_")
 }
 
-/// Whether there is a reason why `blkid` ended as if it had found something.
+/// Whether this explains that `blkid` ended as if it had found something.
 fn told_of_the_entry(text: &str) -> bool {
     text.lines().any(|line| line.starts_with("PART_ENTRY_"))
 }

@@ -1,38 +1,38 @@
-//! Standing consent: what a person said earlier of one device, kept outside this crate, and held here against the device as it
-//! is now. It stands for a consent token and for overrides of S7 and S8, and for nothing else.
+//! Standing consent: a consent that a person gave earlier for one device, stored outside this crate, and compared here
+//! with the device as it is now. It replaces a consent token and overrides of S7 and S8, and nothing else.
 
 use super::rule::RuleId;
 use std::collections::BTreeMap;
 
-/// What tells a device from every other, by name: model, serial, size, start of a partition and so on.
+/// What distinguishes a device from every other, by name: model, serial, size, start of a partition and so on.
 pub type Marks = BTreeMap<String, String>;
 
-/// An earlier consent. Whether it is still in time is for its keeper to say.
+/// An earlier consent. The caller that stores it decides whether it is still valid in time.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Standing {
     /// The device it was given for.
     pub marks: Marks,
-    /// Rules that were overridden, each with what was found then.
+    /// Rules that were overridden, each with what the rule found then.
     pub overrides: Vec<(RuleId, String)>,
     /// When it was given and until when, for evidence and log.
     pub words: String,
 }
 
 impl Standing {
-    /// Whether it overrides `rule`, which found `evidence`. A signature has to be the one that was seen; unknown data changes
-    /// with every test.
+    /// Whether it overrides `rule`, which found `evidence`. A signature must be the one that was found then; unknown
+    /// data changes with every test.
     pub(super) fn overrides(&self, rule: RuleId, evidence: &str) -> bool {
         self.overrides.iter().any(|(id, seen)| *id == rule && lasts(rule) && (rule != RuleId::S7 || seen == evidence))
     }
 }
 
-/// Whether an override of this rule can be given in advance. That another process has the device open (S6) is known only when
-/// the time has come.
+/// Whether an override of this rule can be given in advance. Whether another process has the device open (S6) is known
+/// only at the time of the run.
 pub fn lasts(rule: RuleId) -> bool {
     matches!(rule, RuleId::S7 | RuleId::S8)
 }
 
-/// What is different between two devices, in words; `None` for the same one.
+/// The difference between two devices, in words; `None` when they are the same.
 pub fn difference(then: &Marks, now: &Marks) -> Option<String> {
     let names: std::collections::BTreeSet<&String> = then.keys().chain(now.keys()).collect();
     let changed = names.into_iter().find(|name| then.get(*name) != now.get(*name))?;

@@ -1,5 +1,5 @@
-//! The thing a name leads to, held by a descriptor that opens nothing (O_PATH), so that what is judged and what is opened
-//! later are one and the same.
+//! The object that a name leads to, held by a descriptor that does not open it (O_PATH), so that what is judged and
+//! what is opened later are the same.
 
 use super::openers::Inode;
 use super::roots::DevNum;
@@ -10,16 +10,16 @@ use std::fmt;
 use std::fs::File;
 use std::path::{Path, PathBuf};
 
-/// What kind of thing it is.
+/// The kind of the object.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Kind {
     /// A block device.
     Block(DevNum),
     /// A regular file.
     File(Inode),
-    /// Neither; nothing is ever written to it.
+    /// Neither; it is never written to.
     Other(&'static str),
-    /// There is nothing of that name, or it may not be looked at.
+    /// There is nothing with this name, or it may not be examined.
     Missing,
 }
 
@@ -38,13 +38,13 @@ impl fmt::Display for Kind {
 pub(super) struct Subject {
     /// The name with all links resolved.
     pub real: PathBuf,
-    /// What it is.
+    /// Its kind.
     pub kind: Kind,
     node: OwnedFd,
 }
 
 impl Subject {
-    /// Resolves a name without opening what it names.
+    /// Resolves a name without opening the object.
     ///
     /// # Errors
     /// What the kernel said, in words.
@@ -61,10 +61,10 @@ impl Subject {
         Ok(Subject { real, kind: kind(&stat), node })
     }
 
-    /// Opens exactly the resolved thing.
+    /// Opens exactly the resolved object.
     ///
     /// # Errors
-    /// The kernel's; `ENOENT` also where `/proc` is not mounted.
+    /// The kernel's error; `ENOENT` also where `/proc` is not mounted.
     #[allow(clippy::disallowed_methods, reason = "the gate opens targets, and only it")]
     pub(super) fn open(&self, flags: OFlags) -> Result<File, rustix::io::Errno> {
         let path = format!("/proc/self/fd/{}", self.node.as_fd().as_raw_fd());
@@ -72,7 +72,7 @@ impl Subject {
     }
 }
 
-/// The kind of what was `stat`ed.
+/// The kind according to a result of `stat`.
 pub(crate) fn kind(stat: &Stat) -> Kind {
     match FileType::from_raw_mode(stat.st_mode) {
         FileType::BlockDevice => Kind::Block(DevNum::of(stat.st_rdev)),

@@ -1,4 +1,4 @@
-//! The consent token of a block device, and what it is made of.
+//! The consent token of a block device, and what it is computed from.
 
 use super::identity::Identity;
 use super::roots::{Roots, attribute};
@@ -6,8 +6,9 @@ use super::standing::Marks;
 use super::watermark;
 
 impl Identity {
-    /// The consent token: 8 hex digits of BLAKE3 over everything that tells this device from another. For a device without
-    /// WWID and serial, and for every virtual one (their serials are often alike), the boot and the disk sequence count too.
+    /// The consent token: 8 hex digits of BLAKE3 over everything that distinguishes this device from others. For a
+    /// device without WWID and serial, and for every virtual one (their serials are often alike), the boot and the disk
+    /// sequence number count too.
     pub fn token(&self, roots: &Roots) -> String {
         let mut hasher = blake3::Hasher::new();
         for (_, text) in self.told_apart_by(roots) {
@@ -18,7 +19,7 @@ impl Identity {
         hasher.finalize().to_hex()[..8].to_owned()
     }
 
-    /// What the token is made of, by name.
+    /// What the token is computed from, by name.
     pub fn marks(&self, roots: &Roots) -> Marks {
         let told = self.told_apart_by(roots).into_iter();
         told.filter_map(|(name, text)| Some((name.to_owned(), text?))).collect()

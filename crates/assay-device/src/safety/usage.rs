@@ -1,8 +1,9 @@
-//! Who uses a family of devices: mounts in any namespace, swap, holders, multi-device file systems (rule S4), and where the
-//! system itself lies (rule S5).
+//! Who uses a family of devices: mounts in any namespace, swap, holders, multi-device file systems (rule S4), and where
+//! the system itself is (rule S5).
 //!
-//! The mount tables give device numbers, but btrfs and stacked file systems give anonymous ones, so the printed source is
-//! looked up too, and `/sys/fs/{ext4,xfs,btrfs,…}` names devices mounted in namespaces nobody sees any more.
+//! The mount tables contain device numbers, but btrfs and stacked file systems report anonymous ones, so the printed
+//! source is looked up too, and `/sys/fs/{ext4,xfs,btrfs,…}` names devices mounted in namespaces that are no longer
+//! visible.
 
 use super::family::{Family, Member};
 use super::roots::{DevNum, Roots, name_of, names_in};
@@ -11,7 +12,7 @@ use std::path::{Path, PathBuf};
 /// One line of a mount table.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) struct Mount {
-    /// Device number; major 0 when the file system has no one device.
+    /// Device number; major 0 when the file system has no single device.
     pub device: DevNum,
     /// Where it is mounted.
     pub point: PathBuf,
@@ -81,7 +82,7 @@ pub(super) fn swaps(roots: &Roots) -> Result<Vec<String>, String> {
     Ok(text.lines().skip(1).filter_map(|line| line.split_whitespace().next()).map(unescape).collect())
 }
 
-/// S4: every use of a member that was found. An error is something that could not be looked at.
+/// S4: every use of a member that was found. An error is something that could not be examined.
 pub(super) fn uses(roots: &Roots, family: &Family, target: DevNum) -> Result<Vec<String>, String> {
     let mut found = mounted(roots, family)?;
     for swap in swaps(roots)? {
@@ -134,7 +135,7 @@ fn holders(member: &Member) -> Vec<String> {
     names_in(&dir).into_iter().map(text).collect()
 }
 
-/// A loop device on top of the target or of a near relative; a binding that cannot be read counts as one.
+/// A loop device on top of the target or of a close relative; a binding that cannot be read counts as one.
 fn bound_loops(family: &Family, target: DevNum) -> Result<Vec<String>, String> {
     let mut found = Vec::new();
     for bound in family.loops.iter().filter(|l| l.number != target) {
@@ -147,14 +148,14 @@ fn bound_loops(family: &Family, target: DevNum) -> Result<Vec<String>, String> {
     Ok(found)
 }
 
-/// The mount whose point is the longest beginning of `path`.
+/// The mount whose mount point is the longest prefix of `path`.
 pub(super) fn mount_of<'a>(table: &'a [Mount], path: &Path) -> Option<&'a Mount> {
     let covering = table.iter().filter(|m| path.starts_with(&m.point));
     covering.max_by_key(|m| m.point.components().count())
 }
 
-/// S5: what of the system lies in this family. `claimed`: the kernel granted the target exclusively, which no file
-/// system that is mounted anywhere allows; it decides where a file system does not name its devices (overlay, ZFS).
+/// S5: which part of the system is in this family. `claimed`: the kernel granted exclusive use of the target, which it
+/// never does for a mounted file system; this decides where a file system does not name its devices (overlay, ZFS).
 pub(super) fn system_on(
     roots: &Roots,
     family: &Family,
@@ -189,21 +190,21 @@ pub(super) fn system_on(
     }
 }
 
-/// File systems that lie on no local disk.
+/// File systems that are not on a local disk.
 fn off_disk(kind: &str) -> bool {
     let kinds =
         ["tmpfs", "ramfs", "rootfs", "devtmpfs", "nfs", "nfs4", "cifs", "smb3", "9p", "virtiofs", "proc", "sysfs"];
     kinds.contains(&kind)
 }
 
-/// The nearest beginning of a path that exists, with links resolved.
+/// The longest existing prefix of a path, with links resolved.
 pub(super) fn existing(path: &Path) -> PathBuf {
     let path = if path.as_os_str().is_empty() { Path::new(".") } else { path };
     let whole = std::path::absolute(path).unwrap_or_else(|_| path.to_path_buf());
     whole.ancestors().find_map(|part| part.canonicalize().ok()).unwrap_or(whole)
 }
 
-/// The disk a file lies on, through the mount table where `stat` gives an anonymous number.
+/// The disk that contains a file, found through the mount table where `stat` reports an anonymous number.
 pub(crate) fn disk_under(roots: &Roots, real: &Path, device: DevNum) -> Option<DevNum> {
     if device.major != 0 && roots.device_dir(device).is_some() {
         return Some(device);

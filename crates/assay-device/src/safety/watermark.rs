@@ -1,5 +1,5 @@
-//! What keeps a result from being a certificate although the run is allowed (rule S11): storage that is no storage of its
-//! own, and checks a person overrode.
+//! What keeps a result from being a certificate although the run is allowed (rule S11): storage that depends on other
+//! storage, and checks that a person overrode.
 
 use super::identity::Identity;
 use super::roots::{DevNum, Roots, names_in};
@@ -9,19 +9,19 @@ use std::fmt;
 /// A reason why a result is NON-CERTIFIABLE.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Watermark {
-    /// A loop device: another file system lies beneath.
+    /// A loop device: it is based on another file system.
     Loop(String),
     /// Compressed memory.
     Zram(String),
-    /// A disk that another host or program makes up.
+    /// A disk that another host or program emulates.
     Virtual(String),
     /// A file system in memory.
     Memory(&'static str),
     /// A file system on another host.
     Network(&'static str),
-    /// A file system in a user's process.
+    /// A file system in a user-space process.
     Fuse,
-    /// What it stands on could not be found out.
+    /// What it is built on could not be found out.
     UnknownBacking,
     /// The file system refuses direct I/O: the page cache answers too.
     Buffered,
@@ -63,7 +63,7 @@ pub(super) fn of_device(roots: &Roots, device: DevNum) -> Vec<Watermark> {
     found
 }
 
-/// Stacks deeper than this are taken for unknown.
+/// Deeper stacks than this count as unknown.
 const DEEPEST: u32 = 8;
 
 fn collect(roots: &Roots, device: DevNum, depth: u32, found: &mut Vec<Watermark>) {
@@ -84,7 +84,7 @@ fn collect(roots: &Roots, device: DevNum, depth: u32, found: &mut Vec<Watermark>
     }
 }
 
-/// Told by name where the driver is no disk's, by the bus in the sysfs path, and by the model hypervisors give.
+/// Recognised by the driver's name, by the bus in the sysfs path, and by the model that hypervisors report.
 fn own(identity: &Identity) -> Option<Watermark> {
     let disk = identity.disk.clone();
     let path = identity.disk_dir.to_string_lossy();
@@ -124,12 +124,12 @@ const FILE_SYSTEMS: &[(u64, &str)] = &[
     (0x0116_1970, "gfs2"),
 ];
 
-/// The name of a file system by the number `statfs` gives.
+/// The name of a file system by the number from `statfs`.
 pub(crate) fn file_system(magic: u64) -> Option<&'static str> {
     FILE_SYSTEMS.iter().find(|(number, _)| *number == magic & 0xffff_ffff).map(|(_, name)| *name)
 }
 
-/// The watermark a file system gives by itself.
+/// The watermark for a file system itself.
 pub(super) fn of_file_system(magic: u64) -> Option<Watermark> {
     match file_system(magic)? {
         kind @ ("tmpfs" | "ramfs") => Some(Watermark::Memory(kind)),

@@ -1,11 +1,11 @@
-//! Servers of which always the one that is free first takes the next operation.
+//! Servers; the next operation always goes to the one that is free first.
 
-/// When each server is free, in nanoseconds: a ring in ascending order. Most new times are the latest of all, so putting
-/// one in its place takes few steps, where a heap would always go down to a leaf.
+/// When each server is free, in nanoseconds: a ring in ascending order. Most new times are the latest of all, so
+/// inserting one takes few steps, whereas a heap would always go down to a leaf.
 #[derive(Clone, Debug)]
 pub(super) struct Channels {
     ring: Box<[u64]>,
-    /// Where the first is, and how many there are; the ring's length is a power of two.
+    /// Index of the first, and their number; the ring's length is a power of two.
     head: usize,
     count: usize,
 }
@@ -21,13 +21,13 @@ impl Channels {
         self.count as u64
     }
 
-    /// When the first is free.
+    /// When the first one is free.
     #[inline]
     pub(super) fn first(&self) -> u64 {
         self.ring[self.head & (self.ring.len() - 1)]
     }
 
-    /// The one that is free first is now free at `free`.
+    /// Sets the time of the server that is free first to `free`.
     #[inline]
     pub(super) fn replace_first(&mut self, free: u64) {
         let ring = &mut *self.ring;
@@ -41,13 +41,13 @@ impl Channels {
         ring[place & mask] = free;
     }
 
-    /// All of them, idle or not at `at`, stop for `pause`.
+    /// Stops all of them, idle or not at `at`, for `pause`.
     #[cold]
     pub(super) fn pause(&mut self, at: u64, pause: u64) {
         self.each(|free| *free = at.max(*free) + pause);
     }
 
-    /// The idle time of all of them together up to `at`, when none is busy; they count as free from `at` on.
+    /// The idle time of all of them together up to `at`, if none is busy; they count as free from `at` on.
     #[cold]
     pub(super) fn idle_until(&mut self, at: u64) -> u64 {
         let mut idle = 0;

@@ -1,20 +1,22 @@
 //! A rotating disk: one head, requests in the order of their arrival, no elevator and no write cache.
 //!
-//! A request that begins where the last one ended is only transferred: `length / bandwidth`. Any other is first sought:
+//! A request that begins where the last one ended only takes its transfer time: `length / bandwidth`. Any other is
+//! sought first:
 //!
 //! ```text
 //! settle + stroke × √(distance / size)  +  rotation × U  +  length / bandwidth        U uniform in (0, 1]
 //! ```
 //!
-//! `rotation` is 60 s / rpm; the square root is the seek of an arm that accelerates half the way and brakes the other
-//! half (C. Ruemmler and J. Wilkes, "An introduction to disk drive modeling", IEEE Computer 27, 1994). For addresses drawn
-//! uniformly the mean of √distance is 8/15, so one random read of 512 B takes `settle + 8/15 × stroke + rotation / 2`:
-//! with the defaults (1.3 ms, 15 ms, 7200 rpm) 13.47 ms or 74.2 reads a second, whatever the number in flight. That is
-//! what SeekMark's author published for his 7200 rpm SATA disk: 74.27 seeks/s with one thread, 73.26 with two.
+//! `rotation` is 60 s / rpm; the square root is the seek of an arm that accelerates half of the way and brakes the
+//! other half (C. Ruemmler and J. Wilkes, "An introduction to disk drive modeling", IEEE Computer 27, 1994). For
+//! uniformly drawn addresses the mean of √distance is 8/15, so one random read of 512 B takes `settle + 8/15 × stroke +
+//! rotation / 2`: with the defaults (1.3 ms, 15 ms, 7200 rpm) 13.47 ms or 74.2 reads per second, whatever the number in
+//! flight. SeekMark's author published about the same for his 7200 rpm SATA disk: 74.27 seeks/s with one thread, 73.26
+//! with two.
 
 use assay_base::{Bytes, Op, Prng, Span};
 
-/// What a disk is made of; see the head of this file.
+/// The parameters of a disk; see the head of this file.
 #[derive(Clone, PartialEq, Debug)]
 pub(super) struct Parameters {
     pub settle: Span,
@@ -34,14 +36,14 @@ impl Parameters {
         }
     }
 
-    /// The time one operation at a random address takes in the mean, in seconds.
+    /// The mean time of one operation at a random address, in seconds.
     pub(super) fn cost(&self, len: u32) -> f64 {
         let seek = self.settle.as_secs_f64() + self.stroke.as_secs_f64() * (8.0 / 15.0);
         seek + 30.0 / self.rpm as f64 + f64::from(len) / self.bandwidth.get() as f64
     }
 }
 
-/// A disk at work. Times are nanoseconds of the disk's own time line.
+/// A simulated disk. Times are nanoseconds of the disk's own time line.
 #[derive(Clone, Debug)]
 pub(super) struct Disk {
     prng: Prng,
@@ -69,7 +71,7 @@ impl Disk {
         }
     }
 
-    /// When the operation that arrives at `at` is done.
+    /// When an operation that arrives at `at` completes.
     #[inline]
     pub(super) fn serve(&mut self, at: u64, op: &Op) -> u64 {
         let distance = op.offset.abs_diff(self.head);

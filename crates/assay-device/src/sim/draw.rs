@@ -1,15 +1,16 @@
-//! Random lengths of time for the simulated devices: exponential, geometric and log-normal draws.
+//! Random times for the simulated devices: exponential, geometric and log-normal draws.
 //!
-//! They are written out here, the exponential function included, with the four operations and square roots only: IEEE 754
-//! fixes those to the bit, so a replay does not change with a mathematics library or a processor. Sources:
-//! M. J. Wichura, "Algorithm AS 241: The percentage points of the normal distribution", Applied Statistics 37 (1988) for
-//! the normal quantile (relative error about 1e-16), Taylor's series for the exponential function.
+//! They are written out here, including the exponential function, with only the four basic operations and square roots:
+//! IEEE 754 defines the results of those to the bit, so a replay does not depend on a mathematics library or a
+//! processor. Sources: M. J. Wichura, "Algorithm AS 241: The percentage points of the normal distribution", Applied
+//! Statistics 37 (1988) for the normal quantile (relative error about 1e-16), Taylor's series for the exponential
+//! function.
 
 use assay_base::math::ln;
 use assay_base::{Prng, Span};
 use std::f64::consts::LN_2;
 
-/// e to the power of `x`; held between −700 and 700, where the result is a normal number.
+/// e to the power of `x`; `x` is limited to −700 … 700, where the result is a normal number.
 pub(super) fn exp(x: f64) -> f64 {
     let x = x.clamp(-700.0, 700.0);
     let power = (x / LN_2).round();
@@ -110,8 +111,8 @@ pub(super) fn exponential(prng: &mut Prng, mean: f64) -> f64 {
     -ln(prng.unit()) * mean
 }
 
-/// How many trials it takes until the first success, itself included, when each succeeds with probability
-/// `part / whole`; `part` is at least 1 and at most `whole`.
+/// The number of trials until and including the first success, when each trial succeeds with probability `part /
+/// whole`; `part` is at least 1 and at most `whole`.
 pub(super) fn geometric(prng: &mut Prng, part: u64, whole: u64) -> u64 {
     if part >= whole {
         return 1;
@@ -122,10 +123,10 @@ pub(super) fn geometric(prng: &mut Prng, part: u64, whole: u64) -> u64 {
 
 const CELLS: usize = 1024;
 
-/// A log-normal length of time, drawn from a table of its quantiles.
+/// A log-normal time, drawn from a table of its quantiles.
 ///
-/// Between two of the 1023 inner quantiles the draw is linear (no logarithm on the hot path), in the outermost
-/// 1/1024 on either side it is computed exactly, so that the tail is the true one.
+/// Between two of the 1023 inner quantiles the draw is linear (no logarithm on the hot path); in the outermost 1/1024
+/// on either side it is computed exactly, so that the tail is exact.
 #[derive(Clone, Debug)]
 pub(super) struct LogNormal {
     median: f64,
@@ -143,7 +144,7 @@ impl LogNormal {
         made
     }
 
-    /// The length below which a share `p` of the draws lies, in nanoseconds; never 0, so that time moves on.
+    /// The time below which a share `p` of the draws lies, in nanoseconds; never 0, so that time advances.
     fn quantile(&self, p: f64) -> u64 {
         ((self.median * exp(self.sigma * normal_quantile(p)) + 0.5) as u64).max(1)
     }
@@ -181,7 +182,7 @@ mod tests {
 
     #[test]
     fn normal_quantiles() {
-        // Tables of the normal distribution; the last is the worked value of AS 241 itself.
+        // Tables of the normal distribution; the last value is the worked example of AS 241 itself.
         for (p, z) in [
             (0.5, 0.0),
             (0.975, 1.959_963_984_540_054),
@@ -200,8 +201,8 @@ mod tests {
         let geometric: Vec<u64> = (0..4).map(|_| geometric(&mut prng, 1, 1000)).collect();
         let log_normal = LogNormal::new(Span::from_us(90), 0.25);
         let log_normal: Vec<u64> = (0..4).map(|_| log_normal.draw(&mut prng)).collect();
-        // The first two lists are exact in any language; the log-normal draws differ from the formula itself (65009, 68254,
-        // 127960, 81376) by the linear interpolation, less than 1 part in 10 000.
+        // The first two lists are exact in any language; the log-normal draws differ from the formula itself (65009,
+        // 68254, 127960, 81376) because of the linear interpolation, by less than 1 part in 10 000.
         assert_eq!(exponential, [208_732, 291_549, 2_301_077, 292_739]);
         assert_eq!(geometric, [1689, 527, 14, 648]);
         assert_eq!(log_normal, [65_008, 68_253, 127_960, 81_376]);
@@ -221,7 +222,7 @@ mod tests {
 
     #[test]
     fn goodness_of_fit() {
-        // 19 degrees of freedom: 43.8 is passed by one seed in a thousand.
+        // 19 degrees of freedom: one seed in a thousand exceeds 43.8.
         let shares = || (1..20).map(|i| f64::from(i) / 20.0);
         let mut prng = Prng::seeded(7);
         let bounds: Vec<f64> = shares().map(|p| -(1.0 - p).ln() * 5.0).collect();

@@ -1,11 +1,11 @@
-//! What can go wrong with a simulated device, laid over any model.
+//! Faults of a simulated device, which can be added to any model.
 //!
 //! - `stall=2s@10s` (may be repeated): from 10 s to 12 s the device serves nothing. Its own time stands still, so requests
-//!   that arrive wait, and those in service when it begins end by its length later.
+//!   that arrive wait, and those in service when it begins end later by its length.
 //! - `errors=1/100000`: each operation fails with EIO with this probability, at the time it would have ended.
 //! - `hang=1@30s` (may be repeated): the first operation submitted at 30 s or later never completes (unless the device
 //!   disappears, which ends it).
-//! - `gone@60s`: the device disappears: what is in flight fails then, what comes later fails at once, with ENODEV.
+//! - `gone@60s`: the device disappears: operations in flight fail then, later ones fail at once, with ENODEV.
 
 use super::draw::geometric;
 use assay_base::{Code, Prng, Span};
@@ -13,8 +13,8 @@ use assay_base::{Code, Prng, Span};
 /// No such device: the device has disappeared.
 const ENODEV: Code = Code(19);
 
-/// A failure at once still takes this long (a round trip through the kernel, by order of magnitude), or a closed loop on
-/// a dead device would never leave the instant it is in.
+/// An immediate failure still takes this long (a round trip through the kernel, by order of magnitude); otherwise a
+/// closed loop on a dead device would never advance in time.
 pub(super) const AT_ONCE: u64 = 1_000;
 
 /// The faults of one target, as written.
@@ -22,9 +22,9 @@ pub(super) const AT_ONCE: u64 = 1_000;
 pub(super) struct Faults {
     /// Start and length, in order, without overlap.
     pub stalls: Vec<(Span, Span)>,
-    /// So many operations fail out of so many.
+    /// This many operations out of this many fail.
     pub errors: Option<(u64, u64)>,
-    /// From when on, and how many operations.
+    /// Since when, and how many operations.
     pub hangs: Vec<(Span, u64)>,
     pub gone: Option<Span>,
 }
@@ -32,20 +32,20 @@ pub(super) struct Faults {
 /// How an operation ends: when, and with which error if any.
 pub(super) type End = (u64, Option<Code>);
 
-/// Faults at work. Times are nanoseconds of the caller's time line unless said otherwise.
+/// The faults of a device in use. Times are nanoseconds of the caller's time line unless said otherwise.
 #[derive(Clone, Debug)]
 pub(super) struct Trouble {
     prng: Prng,
     stalls: Vec<(u64, u64)>,
     errors: Option<(u64, u64)>,
-    /// Operations until the next error, that one included.
+    /// Operations until the next error, including the one that fails.
     until_error: u64,
     hangs: Vec<(u64, u64)>,
     gone: u64,
 }
 
 impl Trouble {
-    /// `None` for a device without faults, which then pays nothing for them.
+    /// `None` for a device without faults, which then has no cost for them.
     pub(super) fn new(faults: &Faults, mut prng: Prng) -> Option<Trouble> {
         if *faults == Faults::default() {
             return None;
@@ -83,7 +83,7 @@ impl Trouble {
         now - self.stalls.iter().map(lost).sum::<u64>()
     }
 
-    /// The inverse of `device_time`; at the instant of a stall itself, the stall's beginning.
+    /// The inverse of `device_time`; at the very moment of a stall, the stall's beginning.
     fn caller_time(&self, device: u64) -> u64 {
         self.stalls.iter().fold(device, |time, (start, len)| if time > *start { time + len } else { time })
     }

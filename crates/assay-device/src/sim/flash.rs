@@ -1,44 +1,47 @@
-//! A flash drive: parallel channels, a write cache that is programmed in the background, pauses for garbage collection,
-//! and, if asked for, wear. It models what decides a certificate (how the waiting grows with the load, and where the drive
-//! ends), not any one product; every figure is a parameter, and the defaults are those of a middling data-centre NVMe
-//! drive as its data sheets give them (about 90 µs a read, 20 µs a cached write, 400 000 reads and 3 GiB a second).
+//! A flash drive: parallel channels, a write cache that is programmed in the background, pauses for garbage collection
+//! and, if asked for, wear. It models what decides a certificate (how waiting grows with the load, and where the limit
+//! of the drive is), not any particular product; every figure is a parameter, and the defaults are those of an average
+//! data-centre NVMe drive according to data sheets (about 90 µs per read, 20 µs per cached write, 400 000 reads and 3
+//! GiB per second).
 //!
-//! **Channels.** An operation starts on the channel that is free first and holds it for `channels / iops`; so operations
-//! that are no larger than `read_bandwidth / iops` are carried at exactly `iops` a second, and no faster. A read
-//! completes `read × e^(spread × Z) + length / read_bandwidth` after its start, Z standard normal; a write, which ends in
-//! the cache (protected against power loss, so `durable` costs nothing more), `write × e^(spread × Z) + length /
-//! read_bandwidth` after its start.
+//! **Channels.** An operation starts on the channel that is free first and occupies it for `channels / iops`; so
+//! operations that are no larger than `read_bandwidth / iops` are carried at exactly `iops` per second, and no faster.
+//! A read completes `read × e^(spread × Z) + length / read_bandwidth` after its start, Z standard normal; a write,
+//! which ends in the cache (protected against power loss, so `durable` costs nothing more), `write × e^(spread × Z) +
+//! length / read_bandwidth` after its start.
 //!
-//! A larger operation costs more: a read holds its channel for `channels × length / read_bandwidth` if that is longer.
+//! A larger operation costs more: a read occupies its channel for `channels × length / read_bandwidth` if that is
+//! longer.
 //!
-//! **Cached writes.** What the programming of a write costs beyond the hold (`channels × length / write_bandwidth`, less
-//! the hold) is channel time the drive owes. It is paid with the time constant `cache`: in the time that channels are
-//! idle as far as it suffices, else by holding the channels longer. Besides, a read meets a cell that is being programmed
-//! with the probability that is the present share of programming in the drive's time, and then takes longer by a uniform
-//! part of `program`. So writes delay reads, the more the higher the load; a burst much shorter than `cache` hardly
-//! does, and a capacity is to be measured over many times `cache`.
+//! **Cached writes.** The part of a write's programming that goes beyond the time its channel is occupied (`channels ×
+//! length / write_bandwidth`, less that time) is channel time that the drive owes. It is paid off with the time
+//! constant `cache`: in idle time of the channels as far as that suffices, otherwise by occupying the channels longer.
+//! In addition, a read meets a cell that is being programmed with a probability equal to the present share of
+//! programming in the drive's time, and then takes longer by a uniform part of `program`. So writes delay reads, the
+//! more the higher the load; a burst much shorter than `cache` hardly does, and a capacity must be measured over many
+//! times `cache`.
 //!
-//! **Garbage collection.** After each stretch of written bytes, exponentially distributed with the mean of
-//! `gc = pause/bytes`, all channels stop for `pause`.
+//! **Garbage collection.** After an amount of written bytes, exponentially distributed with the mean of `gc =
+//! pause/bytes`, all channels stop for `pause`.
 //!
 //! **Capacity.** Of one second, a read of L bytes costs `max(1/iops, L/read_bandwidth)`, a write of L bytes
-//! `max(1/iops, L/write_bandwidth) + pause × L/bytes`. A mix is carried for ever if the sum of rate × cost stays
-//! below 1, and is not if it exceeds 1. ACT's 1x (2000 reads of 1536 B, 23.44 reads and writes of 128 KiB a second)
-//! costs 0.00786 of the default drive, which therefore ends at 127x.
+//! `max(1/iops, L/write_bandwidth) + pause × L/bytes`. A mix can be carried for any time if the sum of rate × cost
+//! stays below 1, and cannot if it exceeds 1. ACT's 1x (2000 reads of 1536 B, 23.44 reads and writes of 128 KiB per
+//! second) costs 0.00786 of the default drive, whose limit is therefore 127x.
 //!
 //! **Wear** (`sim:flash-worn`). From the time `after` on, a share `slow` of the reads takes `slow_read × e^(spread × Z)`
 //! instead of `read × …` (the drive reads again with other voltages); capacity is as before.
 
 //!
-//! **Fresh out of the box** (`fresh = share/time`). What an operation takes beside waiting and transfer is less by `share` at
-//! the start, and the advantage is lost with the time constant `time`, in steps of a 64th of it; capacity is as ever. So a
-//! test of what waits for a steady state has something to wait for.
+//! **Fresh out of the box** (`fresh = share/time`). The time of an operation, apart from waiting and transfer, is
+//! shorter by `share` at the start, and this advantage decays with the time constant `time`, in steps of a 64th of it;
+//! capacity is unchanged. It gives a test that waits for a steady state something to wait for.
 
 use super::channels::Channels;
 use super::draw::{LogNormal, exp, exponential};
 use assay_base::{Bytes, Direction, Op, Prng, Share, Span};
 
-/// What a flash drive is made of; see the head of this file.
+/// The parameters of a flash drive; see the head of this file.
 #[derive(Clone, PartialEq, Debug)]
 pub(super) struct Parameters {
     pub channels: u64,
@@ -56,7 +59,7 @@ pub(super) struct Parameters {
     pub wear: Option<Wear>,
 }
 
-/// How a drive begins that was never written.
+/// How a drive behaves that was never written.
 #[derive(Clone, PartialEq, Debug)]
 pub(super) struct Fresh {
     pub less: Share,
@@ -97,7 +100,7 @@ impl Parameters {
         Parameters { wear: Some(wear), ..Parameters::fresh() }
     }
 
-    /// The part of the drive's time that one operation takes in the mean, in seconds.
+    /// The mean part of the drive's time that one operation takes, in seconds.
     pub(super) fn cost(&self, direction: Direction, len: u32) -> f64 {
         let len = f64::from(len);
         let least = 1.0 / self.iops as f64;
@@ -110,38 +113,39 @@ impl Parameters {
         }
     }
 
-    /// How long one operation holds its channel, in nanoseconds; at least 1.
+    /// How long one operation occupies its channel, in nanoseconds; at least 1.
     fn hold(&self) -> u64 {
         ((self.channels * 1_000_000_000 + self.iops / 2) / self.iops).max(1)
     }
 }
 
-/// A length of time below 292 years as a floating-point number; from signed whole numbers processors convert at once.
+/// A time below 292 years as a floating-point number; processors convert signed integers in one instruction.
 #[inline]
 fn nanoseconds(ns: u64) -> f64 {
     ns as i64 as f64
 }
 
-/// After so many nanoseconds in which no channel was busy, the idle time of all is counted at once, or the whole debt of
-/// a long pause would fall on the one channel that starts first.
+/// After this many nanoseconds in which no channel was busy, the idle time of all channels is counted at once;
+/// otherwise the whole debt after a long pause would fall on the channel that starts first.
 const PAUSE_OF_LOAD: u64 = 1_000_000;
 
-/// A flash drive at work. Times are nanoseconds of the drive's own time line.
+/// A simulated flash drive. Times are nanoseconds of the drive's own time line.
 #[derive(Clone, Debug)]
 pub(super) struct Flash {
     prng: Prng,
     channels: Channels,
     hold: u64,
-    /// Channel time owed, and the part of it that is paid per nanosecond.
+    /// Channel time owed, and the part of it that is paid off per nanosecond.
     debt: u64,
     paid_per_ns: f64,
     last_start: u64,
-    /// Idle channel time not yet used to pay debt: each channel's is counted once, when it starts again, and little is kept
-    /// (what was not worked then is lost).
+    /// Idle channel time not yet used to pay debt: that of each channel is counted once, when it starts again, and
+    /// little is kept (idle time that was not used is lost).
     idle: u64,
-    /// When the channel that is busy longest is free.
+    /// When the channel that is busy longest becomes free.
     busy_until: u64,
-    /// The longest a read waits for a cell, and the probability (in units of 2^-32) per nanosecond owed that it does.
+    /// The longest time that a read waits for a cell, and the probability (in units of 2^-32) per nanosecond owed that
+    /// it does.
     program: u64,
     met_per_debt: f64,
     /// Time on the bus, and channel time of reads and of writes.
@@ -154,26 +158,26 @@ pub(super) struct Flash {
     gc_every: f64,
     /// Bytes still to be written before the next pause.
     gc_left: u64,
-    /// Boxed, as most drives have none.
+    /// Boxed, because most drives have none.
     fresh: Option<Box<Advantage>>,
     wear: Option<Worn>,
 }
 
-/// What is left of being fresh.
+/// What is left of the advantage of a fresh drive.
 #[derive(Clone, Debug)]
 struct Advantage {
-    /// Of an operation's time, in units of 2^-32.
+    /// The part saved of an operation's time, in units of 2^-32.
     less: u64,
     step: u64,
     /// When the next step is due.
     next: u64,
 }
 
-/// Of the time constant; and what a step leaves of the advantage.
+/// Steps per time constant; and the part of the advantage that remains after a step.
 const FRESH_STEPS: u64 = 64;
 
 impl Advantage {
-    /// What of `time` it takes at `now`.
+    /// The time that an operation of `time` takes at `now`.
     #[inline]
     fn of(&mut self, now: u64, time: u64) -> u64 {
         while now >= self.next && self.less > 0 {
@@ -197,7 +201,7 @@ struct Worn {
 struct PerByte(u64);
 
 impl PerByte {
-    /// `channels` times the reciprocal of the bandwidth.
+    /// The reciprocal of the bandwidth, times `channels`.
     fn new(channels: u64, bandwidth: Bytes) -> PerByte {
         PerByte((((u128::from(channels) * 1_000_000_000) << 32) / u128::from(bandwidth.get())) as u64)
     }
@@ -246,8 +250,8 @@ impl Flash {
         }
     }
 
-    /// When the operation that arrives at `at` is done. `at` is the drive's own time (it stands still in a stall) and never
-    /// goes back; `now` is the caller's, by which the drive ages.
+    /// When an operation that arrives at `at` completes. `at` is the drive's own time (it stands still in a stall) and
+    /// never decreases; `now` is the caller's time, by which the drive ages.
     #[inline]
     pub(super) fn serve(&mut self, now: u64, at: u64, op: &Op) -> u64 {
         let transfer = self.bus.times(op.len);
@@ -305,7 +309,8 @@ impl Flash {
         start
     }
 
-    /// Pays what is due of the debt and returns how long the channel is held for it, `idle` being how long it was idle.
+    /// Pays off the debt that is due and returns how long the channel is occupied for that; `idle` is how long it was
+    /// idle.
     #[inline]
     fn pay(&mut self, start: u64, idle: u64) -> u64 {
         let idle = if start > self.busy_until + PAUSE_OF_LOAD { self.channels.idle_until(start) } else { idle };
@@ -313,7 +318,7 @@ impl Flash {
         self.idle = (self.idle + idle).min(idle.max(kept)).min(self.debt);
         let part = nanoseconds(start.saturating_sub(self.last_start)) * self.paid_per_ns;
         let due = (nanoseconds(self.debt) * part.min(1.0)) as i64 as u64;
-        // The last of it is paid faster, or it would never end.
+        // The remainder is paid off faster; otherwise it would never end.
         let due = due.max(64).min(self.debt);
         self.debt -= due;
         let worked = due.min(self.idle);

@@ -1,8 +1,9 @@
 //! Simulated devices in virtual time: whole 24-hour procedures in seconds, on drives whose limits are known.
 //!
-//! A [`Bank`] is a [`Device`] for any number of simulated targets. It reads no clock: an operation's completion is computed
-//! when it is submitted and handed out by the first `poll` at or after it. The same seed, the same specifications and the
-//! same operations give the same completions, to the nanosecond, on any machine. Simulated targets hold no data.
+//! A [`Bank`] is a [`Device`] for any number of simulated targets. It reads no clock: an operation's completion is
+//! computed when it is submitted and returned by the first `poll` at or after its time. The same seed, the same
+//! specifications and the same operations give the same completions, to the nanosecond, on any machine. Simulated
+//! targets hold no data.
 //!
 //! A target is written as text ([`Spec`]): `sim:MODEL?name=value&name=value`.
 //!
@@ -13,9 +14,10 @@
 //! | `sim:disk` | one head at 7200 rpm | `settle=1300us` `stroke=15ms` `rpm=7200` `bandwidth=150MB/s` |
 //! | any | | `size` (flash `894GiB`, disk `1863GiB`) `block=512B` `seed` `stall=2s@10s` `errors=1/100000` `hang=1@30s` `gone@60s` |
 //!
-//! Formulas, capacities and sources stand at the head of `flash.rs` and `disk.rs`, faults in `faults.rs`. A request that
-//! the kernel would refuse is refused likewise: EINVAL off the block grid, ENOSPC for a write from the end of the target
-//! on; one that begins inside and ends outside is cut short, a read from the end on moves 0 bytes.
+//! Formulas, capacities and sources are at the head of `flash.rs` and `disk.rs`, faults in `faults.rs`. A request that
+//! the kernel would refuse is refused here too: EINVAL for an unaligned one, ENOSPC for a write that begins at or after
+//! the end of the target; one that begins inside and ends outside is cut short, and a read at or after the end moves 0
+//! bytes.
 
 mod channels;
 mod disk;
@@ -34,10 +36,10 @@ use assay_base::{
 use faults::{AT_ONCE, Trouble};
 use pending::Pending;
 
-/// Invalid argument: not on the block grid.
+/// Invalid argument: not aligned to blocks.
 const EINVAL: Code = Code(22);
 
-/// Simulated targets behind one device. `Op::target` is the place of the target's specification in the list.
+/// Simulated targets behind one device. `Op::target` is the index of the target's specification in the list.
 #[derive(Clone, Debug)]
 pub struct Bank {
     targets: Vec<Target>,
@@ -59,8 +61,8 @@ enum Model {
 }
 
 impl Bank {
-    /// Targets as specified, fresh and idle at the origin of the time line. Each draws from its own generator: of `seed` and
-    /// its place in the list, or of the specification's own `seed=` alone.
+    /// Targets as specified, fresh and idle at the origin of the time line. Each draws from its own generator, seeded
+    /// with `seed` and its index in the list, or only with the specification's own `seed=`.
     pub fn new(seed: u64, specs: Vec<Spec>) -> Bank {
         let make = |(place, spec): (usize, &Spec)| {
             let child = |purpose| match spec.seed {
@@ -79,7 +81,7 @@ impl Bank {
         Bank { targets: specs.iter().enumerate().map(make).collect(), pending: Pending::default(), hung: 0 }
     }
 
-    /// Operations submitted and not yet handed back, those that never will be included.
+    /// Operations submitted and not yet returned, including those that will never complete.
     pub fn in_flight(&self) -> u64 {
         self.pending.len() as u64 + self.hung
     }
@@ -91,7 +93,7 @@ impl Bank {
 }
 
 impl Target {
-    /// When the operation ends and how; `None` if it never does.
+    /// When and how the operation ends; `None` if it never does.
     #[inline]
     fn serve(&mut self, now: u64, op: &Op) -> Option<(u64, Result<u32, Code>)> {
         let Target { geometry, model, trouble } = self;
@@ -117,7 +119,7 @@ impl Model {
     }
 }
 
-/// The operation as far as the target reaches, or the result it has at once.
+/// The part of the operation within the target, or the result that it gets immediately.
 #[inline]
 fn fit(geometry: &Geometry, op: &Op) -> Result<Op, Result<u32, Code>> {
     let mask = u64::from(geometry.block) - 1;
@@ -135,7 +137,7 @@ fn fit(geometry: &Geometry, op: &Op) -> Result<Op, Result<u32, Code>> {
 impl Device for Bank {
     type Request = Op;
 
-    /// Computes the completion; `now` must not go back from one call to the next.
+    /// Computes the completion; `now` must not decrease from one call to the next.
     #[inline]
     fn submit(&mut self, now: Instant, ticket: Ticket, op: &Op) {
         match self.targets[usize::from(op.target)].serve(now.as_ns(), op) {
@@ -144,7 +146,7 @@ impl Device for Bank {
         }
     }
 
-    /// Hands out what completed at `now` or before, in the order of completion, ties in that of tickets.
+    /// Returns what completed at `now` or before, in the order of completion, and of tickets where the time is equal.
     #[inline]
     fn poll(&mut self, now: Instant, done: &mut Done) {
         self.pending.take(now, done);
@@ -156,7 +158,7 @@ impl Device for Bank {
         self.pending.next()
     }
 
-    /// Returns at once: nobody waits in virtual time.
+    /// Returns immediately: virtual time needs no waiting.
     fn wait(&mut self, _span: Span) {}
 }
 
@@ -173,7 +175,7 @@ impl BlockDevice for Bank {
 }
 
 impl Foretelling for Bank {
-    /// True when no target has trouble.
+    /// True when no target has faults.
     fn is_sure(&self) -> bool {
         self.targets.iter().all(|target| target.trouble.is_none())
     }

@@ -1,4 +1,4 @@
-//! The named parameters of each model: one table per model, from which they are read, listed and suggested.
+//! The named parameters of each model: one table per model, used for parsing, listing and suggestions.
 
 use super::{disk, flash};
 use assay_base::{Bytes, Share, Span};
@@ -6,7 +6,7 @@ use std::fmt;
 use std::ops::RangeInclusive;
 use std::str::FromStr;
 
-/// Which model a target is, with its parameters.
+/// The model of a target, with its parameters.
 #[derive(Clone, PartialEq, Debug)]
 pub(super) enum Model {
     Flash(flash::Parameters),
@@ -30,7 +30,7 @@ impl Model {
         }
     }
 
-    /// The name it was made by.
+    /// The name of the model.
     pub(super) fn name(&self) -> &'static str {
         match self {
             Model::Flash(flash) if flash.wear.is_some() => "flash-worn",
@@ -39,7 +39,8 @@ impl Model {
         }
     }
 
-    /// The size of such a drive as it is sold (960 GB, 2 TB), in whole GiB and so in whole large blocks of 128 KiB.
+    /// The size at which such a drive is sold (960 GB, 2 TB), in whole GiB and therefore in whole large blocks of 128
+    /// KiB.
     pub(super) fn size(&self) -> Bytes {
         match self {
             Model::Flash(_) => Bytes::new(894 << 30),
@@ -64,7 +65,8 @@ impl Model {
     }
 }
 
-/// Latencies: an hour and more would be a fault, not a latency, and sums of them must stay far from the end of time.
+/// Service times: an hour or more would be a fault, not a service time, and sums of them must stay far from the end of
+/// the time line.
 const LATENCY: RangeInclusive<Span> = Span::from_ns(1)..=Span::from_secs(60);
 const PAUSE: RangeInclusive<Span> = Span::ZERO..=Span::from_secs(3600);
 const ANY_TIME: RangeInclusive<Span> = Span::ZERO..=Span::from_secs(100 * 365 * 86_400);

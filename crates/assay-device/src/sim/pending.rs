@@ -1,27 +1,28 @@
 //! Operations in flight, in the order in which they will complete (ties by ticket).
 //!
-//! A calendar: completions of the next two milliseconds hang in lists, one per 1024 ns, each in order, so that both ends
-//! of an operation cost a few nanoseconds whatever is in flight. What does not fit (later, or the ninth in a list) goes to
-//! a binary heap beside it. It grows to the largest ticket and number in flight seen and allocates nothing after that.
+//! A calendar: completions of the next two milliseconds are in lists, one per 1024 ns, each sorted, so that inserting
+//! and removing an operation costs a few nanoseconds, however many are in flight. Completions that do not fit (later
+//! ones, or the ninth in a list) go to a separate binary heap. The memory grows to the largest ticket and the largest
+//! number in flight seen, and after that nothing is allocated.
 
 use assay_base::{Code, Completion, Done, Instant, Ticket};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-/// Lists in the calendar: 32 words of 32 times 64 bits, so that one more word can sum them up.
+/// Number of lists in the calendar: 32 words of 32 times 64 bits, so that one more word can summarise them.
 const LISTS: usize = 2048;
 const WIDTH_BITS: u32 = 10;
-/// How far into a list a completion is sorted before it goes to the heap instead.
+/// How many places of a list are searched before a completion goes to the heap instead.
 const DEPTH: usize = 8;
 const NONE: u32 = u32::MAX;
 
-/// What is known of an operation in flight, by ticket.
+/// The state of an operation in flight, by ticket.
 #[derive(Clone, Copy, Debug)]
 struct Slot {
     completed: u64,
     issued: Instant,
     result: Result<u32, Code>,
-    /// The ticket behind it in its list.
+    /// The next ticket in its list.
     next: u32,
 }
 
@@ -31,7 +32,7 @@ pub(super) struct Pending {
     slots: Vec<Slot>,
     len: usize,
     heads: Box<[u32; LISTS]>,
-    /// One bit per list that is not empty, and one per word of those bits that is not 0.
+    /// One bit per list that is not empty, and one per word of these bits that is not 0.
     full: [u64; LISTS / 64],
     words: u32,
     /// The first completion in the calendar, and the number of the last list used since it was empty.
@@ -40,7 +41,7 @@ pub(super) struct Pending {
     far: BinaryHeap<Reverse<u128>>,
 }
 
-/// Completion time above, ticket in the lowest 32 bits: the order in which completions are handed out.
+/// Completion time in the upper bits, ticket in the lowest 32: the order in which completions are returned.
 fn key(completed: u64, ticket: u32) -> u128 {
     u128::from(completed) << 32 | u128::from(ticket)
 }
@@ -63,7 +64,7 @@ impl Default for Pending {
 }
 
 impl Pending {
-    /// How many are to complete.
+    /// Number of operations that will complete.
     pub(super) fn len(&self) -> usize {
         self.len
     }
@@ -74,7 +75,7 @@ impl Pending {
         if index >= self.slots.len() {
             self.grow(index);
         }
-        // Field by field: a copy of the whole would have to wait for the writes of its parts.
+        // Field by field: a copy of the whole struct would have to wait for the writes of its parts.
         let slot = &mut self.slots[index];
         slot.completed = completed;
         slot.issued = issued;
@@ -109,7 +110,7 @@ impl Pending {
         true
     }
 
-    /// Puts a completion into its list, if its place is near enough to the list's head.
+    /// Puts a completion into its list, if its place is near enough to the head of the list.
     #[inline]
     fn sort_in(&mut self, list: usize, key: u128) -> bool {
         let mut before = NONE;
@@ -156,7 +157,7 @@ impl Pending {
         };
     }
 
-    /// The first list from `list` on, around the calendar, that is not empty; there is one.
+    /// The first non-empty list from `list` on, around the calendar; there is one.
     #[inline]
     fn full_from(&self, list: usize) -> usize {
         let word = list / 64;
@@ -181,7 +182,7 @@ impl Pending {
         (earliest != EMPTY).then(|| Instant::from_ns((earliest >> 32) as u64))
     }
 
-    /// Moves what has completed by `now` to `done`.
+    /// Moves everything that has completed by `now` to `done`.
     #[inline]
     pub(super) fn take(&mut self, now: Instant, done: &mut Done) {
         let until = key(now.as_ns(), u32::MAX);
@@ -208,7 +209,8 @@ mod tests {
     use super::*;
     use assay_base::Prng;
 
-    /// Pushes and takes at random against a sorted list; `spread` sets how far ahead completions lie.
+    /// Inserts and removes at random and compares with a sorted list; `spread` sets how far in the future completions
+    /// lie.
     fn against_a_sorted_list(seed: u64, spread: u64, step: u64, grid: u64) {
         let mut prng = Prng::seeded(seed);
         let (mut pending, mut model, mut done) = (Pending::default(), Vec::new(), Done::new());

@@ -8,8 +8,8 @@ use std::fmt;
 use std::ops::RangeInclusive;
 use std::str::FromStr;
 
-/// A simulated target: the model, its parameters and its faults. Read from text, and written as the shortest text that
-/// reads back to the same target (parameters at their defaults are left out).
+/// A simulated target: the model, its parameters and its faults. It is parsed from text, and written as the shortest
+/// text that parses to the same target (parameters at their defaults are left out).
 #[derive(Clone, PartialEq, Debug)]
 pub struct Spec {
     pub(super) size: Bytes,
@@ -19,7 +19,7 @@ pub struct Spec {
     pub(super) faults: Faults,
 }
 
-/// A text that is no simulated target: where it is wrong, and what to write instead.
+/// A text that is not a simulated target: where it is wrong, and what to write instead.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct SpecError(String);
 
@@ -33,7 +33,7 @@ impl std::error::Error for SpecError {}
 
 /// Parameters that every model has.
 const COMMON: [&str; 7] = ["size", "block", "seed", "stall", "errors", "hang", "gone"];
-/// Those that may be written more than once.
+/// Parameters that may be written more than once.
 const REPEATED: [&str; 2] = ["stall", "hang"];
 /// When a fault may begin and how long a stall may last: far from the end of the time line.
 const FAULT_TIME: RangeInclusive<Span> = Span::ZERO..=Span::from_secs(100 * 365 * 86_400);
@@ -49,8 +49,8 @@ impl Spec {
         Geometry { size: self.size.get(), block: self.block.get() as u32 }
     }
 
-    /// The part of the device's time that one operation of `len` bytes takes in the mean, at a random address on a disk, in
-    /// seconds. A mix of operations is carried for ever if the sum of rate × cost stays below 1.
+    /// The mean part of the device's time that one operation of `len` bytes takes, at a random address on a disk, in
+    /// seconds. A mix of operations can be carried for any time if the sum of rate × cost stays below 1.
     pub fn cost(&self, direction: Direction, len: u32) -> f64 {
         match &self.model {
             Model::Flash(flash) => flash.cost(direction, len),
@@ -58,7 +58,7 @@ impl Spec {
         }
     }
 
-    /// The known capacity: how many times the `mix` of (rate, direction, length) the device carries.
+    /// The known capacity: how many times the `mix` of (rate, direction, length) the device can carry.
     pub fn capacity(&self, mix: &[(Rate, Direction, u32)]) -> f64 {
         1.0 / mix.iter().map(|(rate, direction, len)| rate.as_f64() * self.cost(*direction, *len)).sum::<f64>()
     }
@@ -95,7 +95,7 @@ impl Spec {
         }
     }
 
-    /// What must hold between parameters.
+    /// Checks relations between parameters.
     fn checked(mut self) -> Result<Spec, String> {
         if !self.size.get().is_multiple_of(self.block.get()) {
             return Err(format!("size {} is not a multiple of block {}; write a size that is", self.size, self.block));
@@ -109,7 +109,7 @@ impl Spec {
         Ok(self)
     }
 
-    /// All parameters as text; those of faults only where there are some.
+    /// All parameters as text; those of faults only where there are any.
     fn listed(&self) -> Listed {
         let mut listed = vec![("size", self.size.to_string()), ("block", self.block.to_string())];
         listed.extend(self.model.listed());
@@ -181,7 +181,7 @@ fn name_and_value(parameter: &str) -> Result<(&str, &str), String> {
     parameter.split_once('=').ok_or_else(shape)
 }
 
-/// The text as far as an error message has room for it.
+/// The text, cut to the space in an error message.
 fn clipped(text: &str) -> String {
     text.chars().take(120).collect::<String>().escape_debug().to_string()
 }

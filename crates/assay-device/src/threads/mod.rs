@@ -1,12 +1,12 @@
 //! Operations through pread and pwrite, one thread per slot: for hosts where io_uring is not permitted.
 //!
-//! Whose time is it? A system call of a thread is submission and completion in one, so `issued` is read by the pool thread
-//! just before the call and `completed` just after it: service is the call's time. The way from the worker to the woken
-//! thread is the generator's and counts as lag, and `accepted` equals `issued`: a call that blocks is the device's time in any
-//! case. With a thread for every slot no operation ever waits for a free thread.
+//! Which time is counted as whose? A system call of a thread is both submission and completion, so the pool thread
+//! reads `issued` just before the call and `completed` just after it: service is the time of the call. The time from
+//! the worker to the woken thread is the generator's and counts as lag, and `accepted` equals `issued`: time in a call
+//! that blocks is the device's in any case. With a thread for every slot no operation ever waits for a free thread.
 //!
-//! The worker itself never makes a system call on a target, so a hung device hangs pool threads only: waiting, giving up and
-//! ending the process still work, and the threads' memory stays mapped.
+//! The worker itself never makes a system call on a target, so a hung device makes only pool threads hang: waiting,
+//! giving up and ending the process still work, and the threads' memory stays mapped.
 
 mod pool;
 #[cfg(test)]
@@ -21,22 +21,23 @@ use pool::Shared;
 use std::sync::Arc;
 use std::thread::{Builder, JoinHandle};
 
-/// The most threads, and so slots, of one worker. Each costs a stack of [`STACK`] bytes of address space.
+/// Upper bound on the threads, and so on the slots, of one worker. Each costs a stack of [`STACK`] bytes of address
+/// space.
 const THREADS_MOST: u32 = 1024;
 
-/// A pool thread calls nothing deep; glibc itself needs 16 KiB at most.
+/// A pool thread has shallow calls only; glibc itself needs at most 16 KiB.
 const STACK: usize = 128 * 1024;
 
 /// The thread-pool engine.
 pub struct Threads {
     shared: Arc<Shared>,
     handles: Vec<JoinHandle<()>>,
-    /// Which tickets are between submit and completion.
+    /// For each ticket, whether it is between submit and completion.
     flying: Vec<bool>,
     in_flight: u32,
-    /// Has not slept yet.
+    /// True until the first sleep.
     fresh: bool,
-    /// Next place of the queue of finished tickets.
+    /// The next place in the queue of finished tickets.
     head: u32,
     /// Completions without a system call: refused operations.
     found: Done,
@@ -44,8 +45,8 @@ pub struct Threads {
 }
 
 impl Threads {
-    /// A pool over `targets` with a thread and a buffer for each slot. Fails when there are more slots than threads make
-    /// sense, or when the system gives no threads or no memory; nothing is left behind then.
+    /// A pool over `targets` with a thread and a buffer for each slot. Fails when there are more slots than the pool
+    /// may have threads, or when the system provides no threads or no memory; nothing is left behind then.
     pub fn new(targets: Vec<Target>, slots: Slots, clock: Clock) -> Result<Threads, EngineError> {
         if slots.count == 0 || slots.count > THREADS_MOST {
             return Err(EngineError::Slots { engine: "threads", asked: slots.count, most: THREADS_MOST });
@@ -73,7 +74,7 @@ impl Threads {
         Ok(pool)
     }
 
-    /// What the log says of this engine.
+    /// What the log says about this engine.
     pub fn describe(&self) -> &EngineFacts {
         &self.facts
     }
@@ -155,7 +156,8 @@ impl BlockDevice for Threads {
     fn buffer(&mut self, ticket: Ticket) -> &mut [u8] {
         assert!(!self.flying[ticket.0 as usize], "the buffer of an operation in flight is its thread's");
         let at = self.shared.arena.at(ticket);
-        // SAFETY: the ticket is not in flight, so no thread touches its slot; `&mut self` keeps it so while this is lent.
+        // SAFETY: the ticket is not in flight, so no thread uses its slot; `&mut self` guarantees this while the slice
+        // exists.
         unsafe { std::slice::from_raw_parts_mut(at, self.facts.slots.bytes as usize) }
     }
 }
@@ -165,19 +167,19 @@ impl Drop for Threads {
         self.shared.stop();
         if self.in_flight == 0 {
             for handle in self.handles.drain(..) {
-                // A thread that panicked has said so on its own; there is nothing left to save here.
+                // A thread that panicked has reported it itself; nothing is left to do here.
                 let _ = handle.join();
             }
         }
-        // With operations in flight the threads are left behind: one that hangs in the kernel would hang us. They hold the
-        // shared memory until they end.
+        // With operations in flight, the threads are left running: waiting for one that hangs in the kernel would make
+        // us hang. They keep the shared memory until they end.
     }
 }
 
 /// Runs `start` with all signals blocked, so that the threads it starts never receive one.
 fn without_signals<T>(start: impl FnOnce() -> T) -> T {
     let mut before = std::mem::MaybeUninit::<libc::sigset_t>::uninit();
-    // SAFETY: both sets are ours and initialised by the calls; blocking a set of valid signals cannot fail.
+    // SAFETY: both sets are local and initialised by the calls; blocking a set of valid signals cannot fail.
     unsafe {
         let mut all = std::mem::MaybeUninit::<libc::sigset_t>::uninit();
         libc::sigfillset(all.as_mut_ptr());

@@ -1,7 +1,9 @@
-//! What the worker and its pool threads share: a lane per ticket, and a queue of finished tickets with a bell.
+//! What the worker and its pool threads share: a lane per ticket, and a queue of finished tickets with a futex that
+//! wakes the worker.
 //!
-//! Without locks: a lane is owned by the worker while idle and by its thread while at work, and changes hands by its state.
-//! At most one entry per ticket can be in the queue of finished ones, so it can be neither full nor overtaken.
+//! There are no locks: the worker owns a lane while it is idle, its thread owns it while it works, and the state says
+//! who does. At most one entry per ticket can be in the queue of finished ones, so the queue can neither overflow nor
+//! be overtaken.
 
 use crate::arena::Arena;
 use crate::call::carry_out;
@@ -19,17 +21,17 @@ const WORK: u32 = 1;
 /// The thread is to end.
 const STOP: u32 = 2;
 
-/// One ticket's place, on cache lines of its own.
+/// The lane of one ticket, on cache lines of its own.
 #[repr(align(128))]
 struct Lane {
     state: AtomicU32,
-    /// What is to be done, and where in the file.
+    /// The operation, and its offset in the file.
     job: UnsafeCell<(Op, u64)>,
-    /// How it ended.
+    /// Its completion.
     outcome: UnsafeCell<Completion>,
 }
 
-/// Everything both sides see.
+/// Everything that both sides use.
 pub(super) struct Shared {
     pub(super) targets: Vec<Target>,
     pub(super) arena: Arena,
@@ -37,14 +39,14 @@ pub(super) struct Shared {
     lanes: Vec<Lane>,
     /// Finished tickets plus one; zero is a free place.
     finished: Vec<AtomicU32>,
-    /// Places handed out so far.
+    /// Number of places taken so far.
     tail: AtomicU32,
     /// 1 while the worker sleeps or is about to.
     bell: AtomicU32,
     stop: AtomicBool,
 }
 
-// SAFETY: `job` and `outcome` of a lane are touched only by the side that owns it: the worker while its state is IDLE, its
+// SAFETY: only the side that owns a lane accesses its `job` and `outcome`: the worker while its state is IDLE, its
 // thread while it is WORK, the worker again once the ticket came out of `finished`. State and queue order the accesses.
 unsafe impl Sync for Shared {}
 
@@ -76,38 +78,39 @@ impl Shared {
         }
     }
 
-    /// Worker: hands an operation to its thread. The ticket is idle, which the caller has checked.
+    /// Worker: hands an operation to its thread. The caller has checked that the ticket is idle.
     pub(super) fn hand_over(&self, ticket: Ticket, op: &Op, offset: u64) {
         let lane = &self.lanes[ticket.0 as usize];
         debug_assert_eq!(lane.state.load(Ordering::Relaxed), IDLE);
-        // SAFETY: the lane is idle, so it is the worker's.
+        // SAFETY: the lane is idle, so the worker owns it.
         unsafe { *lane.job.get() = (*op, offset) };
         lane.state.store(WORK, Ordering::Release);
         let _ = futex::wake(&lane.state, futex::Flags::PRIVATE, 1);
     }
 
-    /// Worker: the finished ticket at place `head` of the queue, if one is there.
+    /// Worker: the finished ticket at place `head` of the queue, if there is one.
     pub(super) fn take(&self, head: u32) -> Option<Completion> {
         let place = &self.finished[head as usize & (self.finished.len() - 1)];
         let ticket = place.load(Ordering::SeqCst).checked_sub(1)?;
         place.store(0, Ordering::Relaxed);
-        // SAFETY: the thread gave the lane back before it put the ticket into the queue.
+        // SAFETY: the thread returned the lane before it put the ticket into the queue.
         Some(unsafe { *self.lanes[ticket as usize].outcome.get() })
     }
 
-    /// Worker: sleeps until something finishes, at most `span`; not at all when place `head` is taken already.
+    /// Worker: sleeps until an operation finishes, at most `span`; returns immediately when place `head` is already
+    /// taken.
     pub(super) fn sleep(&self, head: u32, span: Span) {
         self.bell.store(1, Ordering::SeqCst);
         if self.finished[head as usize & (self.finished.len() - 1)].load(Ordering::SeqCst) == 0 {
             let ns = span.as_ns();
             let time = Timespec { tv_sec: (ns / 1_000_000_000) as i64, tv_nsec: (ns % 1_000_000_000) as i64 };
-            // Time is up, a signal, or the bell has rung already: the caller looks in any case.
+            // The time is over, a signal came, or the worker was already woken: the caller looks in any case.
             let _ = futex::wait(&self.bell, futex::Flags::PRIVATE, 1, Some(&time));
         }
         self.bell.store(0, Ordering::SeqCst);
     }
 
-    /// Worker: tells every thread to end; those at work end after it.
+    /// Worker: tells every thread to end; threads at work end after their operation.
     pub(super) fn stop(&self) {
         self.stop.store(true, Ordering::SeqCst);
         for lane in &self.lanes {
@@ -116,11 +119,11 @@ impl Shared {
         }
     }
 
-    /// A thread's whole life: serves `ticket` until told to stop.
+    /// The main function of a thread: serves `ticket` until it is told to stop.
     pub(super) fn serve(&self, ticket: Ticket) {
         let lane = &self.lanes[ticket.0 as usize];
         while self.next_job(lane) {
-            // SAFETY: the state is WORK, so the lane is this thread's.
+            // SAFETY: the state is WORK, so this thread owns the lane.
             unsafe {
                 let (op, offset) = *lane.job.get();
                 *lane.outcome.get() = self.carry_out(ticket, &op, offset);
@@ -144,8 +147,9 @@ impl Shared {
     }
 
     fn finish(&self, ticket: Ticket) {
-        // The worker freed this place with a plain store. One of the tickets that finished since that was handed over after
-        // it: there are no more tickets than places. This makes it come before the store below, which it must not undo.
+        // The worker frees places with a plain store. One of the tickets that finished since then was handed over after
+        // that store, because there are no more tickets than places. This operation orders that store before the one
+        // below, which it must not undo.
         let place = self.tail.fetch_add(1, Ordering::AcqRel) as usize & (self.finished.len() - 1);
         self.finished[place].store(ticket.0 + 1, Ordering::SeqCst);
         if self.bell.load(Ordering::SeqCst) == 1 && self.bell.swap(0, Ordering::SeqCst) == 1 {
@@ -159,7 +163,7 @@ impl Shared {
     /// The ticket's slot belongs to the calling thread.
     unsafe fn carry_out(&self, ticket: Ticket, op: &Op, offset: u64) -> Completion {
         let target = &self.targets[usize::from(op.target)];
-        // SAFETY: the slot is this thread's, and the worker admits no operation longer than a slot.
+        // SAFETY: this thread owns the slot, and the worker accepts no operation longer than a slot.
         let data = unsafe { std::slice::from_raw_parts_mut(self.arena.at(ticket), op.len as usize) };
         carry_out(target, self.clock, ticket, op, offset, data)
     }

@@ -1,4 +1,4 @@
-//! What is particular to the pool: how it fails to start, and that a hung call hangs nobody else.
+//! Properties of the pool only: how its start fails, and that a call that hangs delays nothing else.
 
 use super::*;
 use crate::testbed::*;
@@ -31,7 +31,7 @@ fn a_limit_of_threads_is_an_error_with_numbers_not_a_panic() {
 
 #[test]
 fn a_hung_operation_blocks_neither_waiting_nor_the_end() {
-    // A read at the end of the kernel's log sleeps until there is news.
+    // A read at the end of the kernel's log sleeps until there is a new message.
     let Ok(log) = std::fs::File::open("/dev/kmsg") else { return };
     rustix::fs::seek(log.as_fd(), rustix::fs::SeekFrom::End(0)).unwrap();
     let hung = Target::over(log.into(), 0, Geometry { size: 8192, block: 512 }, false);
@@ -55,7 +55,7 @@ fn pool_threads_take_no_signals() {
     let before = blocked("thread-self");
     let file = scratch(8192);
     let mut threads = Threads::new(vec![target(file.path(), 8192, false)], slots(1), Clock::start()).unwrap();
-    // Its thread runs, and has its name, once it has carried something.
+    // Its thread is running, and has its name, after it has carried an operation.
     carry(&mut threads, &[op(Read, 0, 512)]);
     let tasks = std::fs::read_dir("/proc/self/task").unwrap();
     let pool: Vec<u64> = tasks
@@ -68,8 +68,8 @@ fn pool_threads_take_no_signals() {
     drop(threads);
 }
 
-/// The blocked signals of a thread: bit n − 1 is signal n (2 is SIGINT, 15 is SIGTERM). `None`: it has ended, as the threads
-/// of other tests do meanwhile.
+/// The blocked signals of a thread: bit n − 1 is signal n (2 is SIGINT, 15 is SIGTERM). `None`: it has ended, as
+/// threads of other tests may meanwhile.
 fn blocked(task: &str) -> Option<u64> {
     let status = std::fs::read_to_string(format!("/proc/{task}/status")).ok()?;
     let line = status.lines().find_map(|line| line.strip_prefix("SigBlk:"))?;

@@ -1,4 +1,5 @@
-//! What is known of one ticket between submission and completion: its stamps, and the queue entries it still waits for.
+//! The state of one ticket between submission and completion: its time stamps, and the queue entries it still waits
+//! for.
 
 use assay_base::{Code, Completion, Instant, Op, Ticket};
 
@@ -7,33 +8,33 @@ use assay_base::{Code, Completion, Instant, Op, Ticket};
 pub(super) enum QueueEntry {
     /// The read or write itself.
     Transfer,
-    /// The flush that a durable write is followed by.
+    /// The flush that follows a durable write.
     Flush,
 }
 
-/// Marks the entry of a flush in the kernel's user data, above the ticket.
+/// Marks the entry of a flush in the kernel's user data, in a bit above the ticket.
 const FLUSH: u64 = 1 << 32;
 
 impl QueueEntry {
-    /// What the kernel gives back with the completion.
+    /// The value that the kernel returns with the completion.
     pub(super) fn user_data(self, ticket: Ticket) -> u64 {
         u64::from(ticket.0) | if self == QueueEntry::Flush { FLUSH } else { 0 }
     }
 
-    /// Whose completion it is.
+    /// The ticket and entry that a completion belongs to.
     pub(super) fn of(user_data: u64) -> (Ticket, QueueEntry) {
         (Ticket(user_data as u32), if user_data & FLUSH == 0 { QueueEntry::Transfer } else { QueueEntry::Flush })
     }
 }
 
-/// One ticket.
+/// The state of one ticket.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Flight {
     /// From submit to completion.
     pub(super) flying: bool,
-    /// Whether the kernel has taken an entry of it: then its stamps stand.
+    /// Whether the kernel has taken one of its entries: then its stamps are final.
     entered: bool,
-    /// Entries that have not come back.
+    /// Number of entries that have not completed.
     open: u8,
     len: u32,
     issued: Instant,
@@ -58,19 +59,19 @@ impl Default for Flight {
 }
 
 impl Flight {
-    /// An operation of `open` entries that was queued.
+    /// The state of an operation of `open` entries that was queued.
     pub(super) fn of(op: &Op, open: u8) -> Flight {
         Flight { flying: true, open, len: op.len, ..Flight::default() }
     }
 
-    /// The kernel took an entry of it. The times of the first one count.
+    /// The kernel took an entry of it. The times of its first entry count.
     pub(super) fn enter(&mut self, issued: Instant, accepted: Instant) {
         if !self.entered {
             (self.entered, self.issued, self.accepted) = (true, issued, accepted);
         }
     }
 
-    /// Takes the outcome of an entry; the completion of the operation when it was the last.
+    /// Takes the result of an entry; returns the completion of the operation when it was the last.
     pub(super) fn ended(
         &mut self,
         ticket: Ticket,
@@ -91,7 +92,8 @@ impl Flight {
         Some(Completion { ticket, result: self.result(), issued: self.issued, accepted: self.accepted, completed })
     }
 
-    /// The kernel cancels the flush behind a write that failed or was short: then the write's own outcome is the operation's.
+    /// The kernel cancels the flush after a write that failed or was short: then the write's own result is that of the
+    /// operation.
     fn result(&self) -> Result<u32, Code> {
         match (self.moved, self.flushed) {
             (Ok(moved), Err(Code(libc::ECANCELED))) if moved < self.len => Ok(moved),
@@ -121,7 +123,7 @@ mod tests {
             (EIO, CANCELED, EIO),
             (Ok(4096), Err(Code::NOT_SUBMITTED), Err(Code::NOT_SUBMITTED)),
         ] {
-            // The kernel may tell of the two in either order where memory for the flush was short.
+            // The kernel may report the two in either order where memory for the flush was short.
             for order in [[QueueEntry::Transfer, QueueEntry::Flush], [QueueEntry::Flush, QueueEntry::Transfer]] {
                 let mut flight = Flight::of(&op, 2);
                 flight.enter(at, later);

@@ -1,18 +1,21 @@
-//! Operations through io_uring: one ring per worker, no allocation, lock or system call per operation beside the enter that
-//! carries a batch of them.
+//! Operations through io_uring: one ring per worker, with no allocation, lock or system call per operation except the
+//! enter that submits a batch of them.
 //!
-//! Whose time is it? `issued` is read just before the enter that carries the operation and `accepted` just after it, so a
-//! submit that blocks in the kernel is told from the generator's lag. `completed` is read when completions are found: after
-//! that same enter, after a wait, or at the poll that sees them; with deferred completions the kernel hands them over only
-//! then. An enter carries at most [`BATCH`] operations: on a device that works inside the enter (zram, tmpfs) all operations
-//! of one enter share their stamps, and a longer batch would be measured as a slower device.
+//! Which time is counted as whose? `issued` is read just before the enter that submits the operation and `accepted`
+//! just after it, so a submit that blocks in the kernel is distinguished from the generator's lag. `completed` is read
+//! when completions are found: after that same enter, after a wait, or at the poll that sees them; with deferred
+//! completions the kernel delivers them only then. An enter submits at most [`BATCH`] operations: on a device that
+//! works inside the enter (zram, tmpfs) all operations of one enter share their stamps, and a longer batch would make
+//! the device appear slower.
 //!
-//! Failing submissions (EAGAIN, EBUSY, EINTR, ENOMEM) are repeated at each poll, without blocking it, for [`PATIENCE`]; then, or
-//! at any other error, the ring counts as broken: what was not accepted completes as not submitted, and so does everything
-//! submitted later; [`Uring::refused_with`] says why. What the kernel did accept is still waited for. Buffers of operations that never came back stay mapped.
+//! Submissions that fail temporarily (EAGAIN, EBUSY, EINTR, ENOMEM) are repeated at each poll, without blocking it, for
+//! [`PATIENCE`]; after that, or at any other error, the ring counts as broken: operations that were not accepted
+//! complete as not submitted, and so does everything submitted later; [`Uring::refused_with`] gives the error.
+//! Operations that the kernel did accept are still waited for. Buffers of operations that never completed stay mapped.
 //!
-//! A durable write to a device with a volatile cache is two entries, the write and a linked `fdatasync`, and completes with the
-//! second: see [`crate::durable`]. Both go in one enter, because the kernel ends a link with the enter that carries it.
+//! A durable write to a device with a volatile cache consists of two entries, the write and a linked `fdatasync`, and
+//! completes with the second: see [`crate::durable`]. Both are submitted in one enter, because a link does not extend
+//! beyond the enter that submits it.
 
 mod flight;
 mod setup;
@@ -32,18 +35,18 @@ use setup::errno;
 use std::mem::ManuallyDrop;
 use std::os::fd::AsRawFd;
 
-/// The most operations one enter carries. Measured with 128 reads in flight on zram and a loop device: 16, 32 and 128 give the
-/// same operations per second within the noise of 5 %.
+/// Upper bound on the operations submitted by one enter. Measured with 128 reads in flight on zram and a loop device:
+/// 16, 32 and 128 give the same operations per second within the noise of 5 %.
 const BATCH: usize = 16;
 
-/// How long a submission is repeated that the kernel asks to repeat.
+/// For how long a submission is repeated if the kernel asks to repeat it.
 const PATIENCE: Span = Span::from_secs(5);
 
 /// The io_uring engine.
 pub struct Uring {
     ring: IoUring,
     targets: Vec<Target>,
-    /// What the ring knows each target by: its registered index, or its descriptor.
+    /// How the ring refers to each target: by its registered index, or by its descriptor.
     handles: Vec<Fd>,
     file_flags: Flags,
     slots_per_buffer: Option<u32>,
@@ -55,11 +58,11 @@ pub struct Uring {
     queued: Vec<(Ticket, QueueEntry)>,
     /// Completions found but not yet fetched by `poll`.
     found: Done,
-    /// Entries that the kernel has and has not brought back.
+    /// Number of entries that the kernel has taken and not completed.
     in_kernel: u32,
-    /// No thread has used it yet.
+    /// True until a thread has used it.
     unbound: bool,
-    /// The kernel waits for the thread that enables the ring.
+    /// True while the kernel waits for the thread that enables the ring.
     disabled: bool,
     refused_since: Option<Instant>,
     patience: Span,
@@ -68,8 +71,8 @@ pub struct Uring {
 }
 
 impl Uring {
-    /// A ring over `targets` with memory for `slots`. It may be moved to another thread until its first use and belongs to
-    /// that thread from then on. Fails when the kernel refuses io_uring, or has no memory for the buffers.
+    /// A ring over `targets` with memory for `slots`. It may be moved to another thread until its first use and belongs
+    /// to that thread from then on. Fails when the kernel refuses io_uring, or has not enough memory for the buffers.
     pub fn new(targets: Vec<Target>, slots: Slots, clock: Clock) -> Result<Uring, EngineError> {
         let arena = Arena::new(slots)?;
         let (ring, granted) = setup::ring(&targets, &arena)?;
@@ -105,7 +108,7 @@ impl Uring {
         })
     }
 
-    /// What the log says of this engine.
+    /// What the log says about this engine.
     pub fn describe(&self) -> &EngineFacts {
         &self.facts
     }
@@ -117,7 +120,7 @@ impl Uring {
         self.health
     }
 
-    /// The error with which the kernel refused for good; `None` while it takes operations.
+    /// The error with which the kernel refused permanently; `None` while it takes operations.
     pub fn refused_with(&self) -> Option<Code> {
         self.health.refused
     }
@@ -142,13 +145,13 @@ impl Uring {
         entry.flags(self.file_flags).user_data(QueueEntry::Transfer.user_data(ticket))
     }
 
-    /// The entry of the flush behind a durable write of `ticket`.
+    /// The entry of the flush that follows a durable write of `ticket`.
     fn flush_behind(&self, ticket: Ticket, target: u16) -> Entry {
         let flush = opcode::Fsync::new(self.handles[usize::from(target)]).flags(FsyncFlags::DATASYNC).build();
         flush.flags(self.file_flags).user_data(QueueEntry::Flush.user_data(ticket))
     }
 
-    /// Queues the entries of `op`, which goes to `offset` of its file.
+    /// Queues the entries of `op`, which is carried out at `offset` of its file.
     #[inline]
     fn queue(&mut self, ticket: Ticket, op: &Op, offset: u64) {
         let entry = self.entry(ticket, op, offset);
@@ -167,19 +170,19 @@ impl Uring {
 
     #[inline]
     fn push(&mut self, ticket: Ticket, part: QueueEntry, entry: &Entry) {
-        // SAFETY: the entry points to the ticket's slot, which stays mapped and untouched until its completion.
+        // SAFETY: the entry points to the ticket's slot, which stays mapped and unused by others until its completion.
         unsafe { self.ring.submission().push(entry) }.expect("the queue holds the entries of all tickets");
         self.queued.push((ticket, part));
     }
 
-    /// How many entries the next enter carries: a batch, and not half of a durable write.
+    /// How many entries the next enter submits: a batch, which never ends between the two entries of a durable write.
     #[inline]
     fn batch(&self) -> usize {
         let count = self.queued.len().min(BATCH);
         count + usize::from(matches!(self.queued.get(count), Some((_, QueueEntry::Flush))))
     }
 
-    /// The offset in its file if the kernel may see `op` at all.
+    /// The offset in its file, if `op` may be submitted at all.
     #[inline]
     fn admit(&self, op: &Op) -> Result<u64, Code> {
         if self.health.refused.is_some() {
@@ -191,7 +194,7 @@ impl Uring {
         self.targets.get(usize::from(op.target)).ok_or(Code(libc::EINVAL))?.place(op)
     }
 
-    /// Makes the ring this thread's own.
+    /// Binds the ring to this thread.
     fn bind(&mut self) -> Result<(), Code> {
         self.unbound = false;
         sharpen_sleeps();
@@ -207,12 +210,12 @@ impl Uring {
         outcome.map_err(|e| errno(&e))
     }
 
-    /// Hands queued operations over, a batch per enter, as long as the kernel takes them.
+    /// Submits queued operations, a batch per enter, as long as the kernel takes them.
     fn flush(&mut self) {
         while !self.queued.is_empty() && self.flush_batch() {}
     }
 
-    /// Hands one batch over; false when the kernel took nothing.
+    /// Submits one batch; false when the kernel took nothing.
     fn flush_batch(&mut self) -> bool {
         if self.unbound
             && let Err(e) = self.bind()
@@ -238,7 +241,7 @@ impl Uring {
         taken > 0
     }
 
-    /// Decides what a refused submission means: another try at the next poll, or the end of this ring.
+    /// Decides what a refused submission means: another attempt at the next poll, or the end of this ring.
     fn refused(&mut self, errno: Code, issued: Instant, accepted: Instant) {
         let passing = matches!(errno.0, libc::EAGAIN | libc::EBUSY | libc::EINTR | libc::ENOMEM);
         let since = *self.refused_since.get_or_insert(issued);
@@ -248,7 +251,7 @@ impl Uring {
         }
     }
 
-    /// Nothing is handed over any more. The entries left in the queue are never entered again.
+    /// Nothing is submitted any more. The entries left in the queue are never entered again.
     fn give_up(&mut self, errno: Code, issued: Instant, accepted: Instant) {
         self.health.refused = Some(errno);
         for (ticket, part) in self.queued.drain(..) {
@@ -258,7 +261,7 @@ impl Uring {
         }
     }
 
-    /// Takes what lies in the completion queue; it was there at `completed`.
+    /// Takes what is in the completion queue; it was found there at `completed`.
     fn reap(&mut self, completed: Instant) {
         for entry in self.ring.completion() {
             let (ticket, part) = QueueEntry::of(entry.user_data());
@@ -269,7 +272,8 @@ impl Uring {
         }
     }
 
-    /// Lets the kernel deliver if it says that it has something, and takes what is there. No system call otherwise.
+    /// Lets the kernel deliver completions if it reports any, and takes what is there. Otherwise no system call is
+    /// made.
     fn collect(&mut self) {
         if self.in_kernel == 0 {
             return;
@@ -279,7 +283,7 @@ impl Uring {
             submission.taskrun() || submission.cq_overflow()
         };
         if waiting {
-            // A refusal leaves the completions where they are, for the next poll.
+            // After a refusal the completions stay where they are, for the next poll.
             let _ = self.enter(0);
         }
         if !self.ring.completion().is_empty() {
@@ -293,8 +297,8 @@ impl Uring {
         let time = Timespec::new().sec(ns / 1_000_000_000).nsec((ns % 1_000_000_000) as u32);
         let args = SubmitArgs::new().timespec(&time);
         let flags = (EnterFlags::GETEVENTS | EnterFlags::EXT_ARG).bits();
-        // SAFETY: the flags say that the argument is a `SubmitArgs`, and it lives across the call.
-        // The error is "time is up" or "a signal came": the caller looks at its clock either way.
+        // SAFETY: the flags say that the argument is a `SubmitArgs`, and it lives during the call. The error is a
+        // timeout or a signal: the caller looks at its clock in either case.
         let _ = unsafe { self.ring.submitter().enter(0, 1, flags, Some(&args)) };
     }
 }
@@ -327,7 +331,7 @@ impl Device for Uring {
         done.append(&mut self.found);
     }
 
-    /// The kernel does not say when an operation completed.
+    /// The kernel does not report when an operation completed.
     fn is_stamped_when_found(&self) -> bool {
         true
     }
@@ -337,7 +341,8 @@ impl Device for Uring {
     }
 
     fn wait(&mut self, span: Span) {
-        // Handing over and sleeping are two calls: in one, the sleep would count as time the kernel took to accept.
+        // Submitting and sleeping are two calls: in one call, the sleep would count as time that the kernel took to
+        // accept.
         self.flush();
         self.collect();
         if !self.found.is_empty() || span.is_zero() {
@@ -365,7 +370,7 @@ impl BlockDevice for Uring {
 }
 
 impl Uring {
-    /// Stamps what a sleep brought before anything else happens.
+    /// Stamps the completions found after a sleep, before anything else happens.
     fn collect_after_sleep(&mut self) {
         if !self.ring.completion().is_empty() {
             self.reap(self.clock.now());
@@ -376,7 +381,7 @@ impl Uring {
 impl Drop for Uring {
     fn drop(&mut self) {
         if self.in_kernel == 0 {
-            // SAFETY: the kernel holds no operation on these buffers, and the arena is not used after this.
+            // SAFETY: no operation in the kernel uses these buffers, and the arena is not used after this.
             unsafe { ManuallyDrop::drop(&mut self.arena) };
         }
         // Otherwise a late completion may still write there: the memory stays mapped until the process ends.

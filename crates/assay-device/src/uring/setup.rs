@@ -1,8 +1,9 @@
-//! Sets up a ring: with everything the kernel grants, and with a note for everything it does not.
+//! Sets up a ring: with everything that the kernel grants, and with a note for everything that it refuses.
 //!
-//! Flags, first choice: one issuing thread, and completions delivered only when that thread asks (`DEFER_TASKRUN`, Linux
-//! 6.1), so that no completion interrupts the work on another; `TASKRUN_FLAG` tells without a system call that one waits.
-//! The ring starts disabled and belongs to the thread that uses it first, so that it can be made in one thread and moved.
+//! Flags of the first choice: one issuing thread, and completions delivered only when that thread asks
+//! (`DEFER_TASKRUN`, Linux 6.1), so that no completion interrupts the work on another; `TASKRUN_FLAG` shows without a
+//! system call that one is waiting. The ring starts disabled and belongs to the thread that uses it first, so that it
+//! can be created in one thread and moved.
 
 use crate::arena::Arena;
 use crate::facts::EngineError;
@@ -13,13 +14,13 @@ use rustix::process::{Resource, getrlimit, setrlimit};
 use std::io;
 use std::os::fd::AsRawFd;
 
-/// The most operations in flight: the kernel's limit of submission entries.
+/// Upper bound on the operations in flight: the kernel's limit of submission entries.
 pub(super) const SLOTS_MOST: u32 = 32_768;
 
-/// The kernel's limit of one registered buffer, in bytes.
+/// The kernel's limit for one registered buffer, in bytes.
 const BUFFER_MOST: usize = 1 << 30;
 
-/// What was granted beside the ring itself.
+/// What was granted in addition to the ring itself.
 pub(super) struct Granted {
     /// Names of the set-up flags.
     pub flags: Vec<&'static str>,
@@ -59,7 +60,8 @@ const CHOICES: [Flags; 3] = [
     Flags { names: &[], set: |_| {}, starts_disabled: false },
 ];
 
-/// Makes a ring for `arena.slots().count` operations in flight, each of two entries where durable writes are flushed after, and registers targets and memory with it.
+/// Creates a ring for `arena.slots().count` operations in flight, with two entries for each where durable writes are
+/// followed by a flush, and registers targets and memory with it.
 pub(super) fn ring(targets: &[Target], arena: &Arena) -> Result<(IoUring, Granted), EngineError> {
     let count = arena.slots().count;
     let flushes = targets.iter().any(|target| target.is_writable() && target.durable().flushes_after());
@@ -92,7 +94,7 @@ pub(super) fn ring(targets: &[Target], arena: &Arena) -> Result<(IoUring, Grante
     Ok((ring, granted))
 }
 
-/// Tries the flags in their order. Both queues hold all slots, so that neither can overflow.
+/// Tries the flags in order. Both queues have space for all slots, so that neither can overflow.
 fn first_granted(count: u32) -> Result<(IoUring, &'static Flags), EngineError> {
     let entries = count.next_power_of_two();
     let mut last = Code(libc::EINVAL);
@@ -124,8 +126,8 @@ fn lacks_memory(error: &io::Error) -> bool {
     errno(error) == Code(libc::ENOMEM)
 }
 
-/// A flush takes up a thread of the kernel, of which a ring has four for each processor unless told otherwise (Linux 5.15):
-/// with as many as there are slots none waits for another, as none does in a thread of its own.
+/// A flush occupies a kernel thread, of which a ring has four per processor unless configured otherwise (Linux 5.15):
+/// with as many threads as slots no flush waits for another, as none does in the threads engine.
 fn flush_side_by_side(ring: &IoUring, count: u32, notes: &mut Vec<String>) {
     if let Err(e) = ring.submitter().register_iowq_max_workers(&mut [count, 0]) {
         let why = errno(&e);
@@ -144,7 +146,7 @@ fn register_files(ring: &IoUring, targets: &[Target], notes: &mut Vec<String>) -
     }
 }
 
-/// Registers the arena, with the memory limit raised to what is allowed if need be.
+/// Registers the arena; if necessary, raises the limit of locked memory as far as allowed.
 fn register_buffers(ring: &IoUring, arena: &Arena, notes: &mut Vec<String>) -> Option<u32> {
     let per_buffer = slots_per_buffer(arena.stride());
     let slots = arena.slots();
@@ -155,7 +157,8 @@ fn register_buffers(ring: &IoUring, arena: &Arena, notes: &mut Vec<String>) -> O
             iov_len: arena.stride() * (slots.count - first).min(1 << per_buffer) as usize,
         })
         .collect();
-    // SAFETY: the pieces lie in the arena, which the engine keeps for as long as the kernel may use it (see its `Drop`).
+    // SAFETY: the pieces are in the arena, which the engine keeps for as long as the kernel may use it (see its
+    // `Drop`).
     let register = || unsafe { ring.submitter().register_buffers(&pieces) };
     let outcome = match register() {
         Err(e) if lacks_memory(&e) && raise_memlock() => register(),
@@ -174,13 +177,13 @@ fn register_buffers(ring: &IoUring, arena: &Arena, notes: &mut Vec<String>) -> O
     }
 }
 
-/// `log2` of how many slots of `stride` bytes fit one registered buffer: a power of two, so that finding a slot's buffer is
-/// a shift.
+/// `log2` of how many slots of `stride` bytes fit into one registered buffer: a power of two, so that the buffer of a
+/// slot is found by a shift.
 fn slots_per_buffer(stride: usize) -> u32 {
     (BUFFER_MOST / stride).max(1).ilog2()
 }
 
-/// Raises the soft limit of locked memory to the hard one; false when there is nothing to gain.
+/// Raises the soft limit of locked memory to the hard one; false when it cannot be raised.
 fn raise_memlock() -> bool {
     let limit = getrlimit(Resource::Memlock);
     let gain = limit.current.is_some() && limit.current != limit.maximum;

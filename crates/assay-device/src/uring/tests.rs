@@ -1,4 +1,4 @@
-//! What is particular to the ring: what it registers, and how it ends when the kernel refuses.
+//! Properties of the ring only: what it registers, and how it ends when the kernel refuses.
 
 use super::*;
 use crate::testbed::*;
@@ -69,7 +69,7 @@ fn unregistered_targets_work() {
     in_child("uring::tests::unregistered_targets_work", || {
         let file = scratch(8192);
         let one = target(file.path(), 8192, false);
-        // The kernel registers at most as many targets as the process may open files.
+        // The kernel registers at most as many targets as the process may have open files.
         limit(Resource::Nofile, 64, 64);
         let mut uring = Uring::new(vec![one; 65], slots(1), Clock::start()).unwrap();
         let facts = uring.describe();
@@ -81,7 +81,7 @@ fn unregistered_targets_work() {
 
 #[test]
 fn submissions_refused_for_long_complete_as_not_submitted() {
-    // (the kernel's answer to every enter, whether it is worth another try)
+    // (the kernel's answer to every enter, whether another attempt makes sense)
     for (errno, passing) in [(libc::EAGAIN, true), (libc::EBUSY, true), (libc::EIO, false)] {
         apart(move || {
             let (mut uring, _file) = ring(8192, 4);

@@ -1,4 +1,5 @@
-//! Real loop devices, mounts and helpers, each undone when dropped. Only what a test made itself is ever touched.
+//! Real loop devices, mounts and helper processes, each undone when dropped. A test only touches what it created
+//! itself.
 
 use std::fs::File;
 use std::io::{BufRead, BufReader, Read, Seek, SeekFrom, Write};
@@ -7,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::{Mutex, MutexGuard};
 
-/// Whether loop devices may be made here; says so when not.
+/// Whether loop devices may be created here; prints a message when not.
 pub fn root() -> bool {
     let root = root_user() && Path::new("/dev/loop-control").exists();
     if !root {
@@ -21,13 +22,14 @@ pub fn root_user() -> bool {
     rustix::process::geteuid().is_root()
 }
 
-/// Tests of this file take turns: between fork and exec a child of one would hold the devices of another.
+/// Tests of this file run one after the other: between fork and exec, a child process of one test would hold the
+/// devices of another.
 pub fn turn() -> MutexGuard<'static, ()> {
     static TURN: Mutex<()> = Mutex::new(());
     TURN.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
 }
 
-/// Says that something was left out.
+/// Reports that something was left out.
 pub fn skip(why: &str) {
     let _ = writeln!(std::io::stderr(), "skipped: {why}");
 }
@@ -44,7 +46,7 @@ pub fn run(command: &[&str]) -> Result<String, String> {
     }
 }
 
-/// Whether a program is installed; says so when not.
+/// Whether a program is installed; prints a message when not.
 pub fn have(program: &str) -> bool {
     let found = ["/usr/sbin", "/sbin", "/usr/bin", "/bin"].iter().any(|dir| Path::new(dir).join(program).exists());
     if !found {
@@ -60,19 +62,19 @@ pub struct Loop {
 }
 
 impl Loop {
-    /// A blank one.
+    /// A blank loop device.
     pub fn blank(dir: &Path, name: &str, size: u64) -> Loop {
         let image = dir.join(name);
         File::create(&image).unwrap().set_len(size).unwrap();
         Loop::over(&image, &["--direct-io=on"])
     }
 
-    /// One over something that exists.
+    /// A loop device over something that exists.
     pub fn over(image: &Path, options: &[&str]) -> Loop {
         let mut command = vec!["losetup", "-f", "--show"];
         command.extend(options);
         command.push(image.to_str().unwrap());
-        // Two tests may reach for the same free device; the later one is told so.
+        // Two tests may try to get the same free device; the later one gets an error.
         let dev = (0..20).find_map(|_| run(&command).ok()).expect("a free loop device");
         Loop { image: image.to_path_buf(), dev }
     }
@@ -115,7 +117,7 @@ impl Drop for Mount {
     }
 }
 
-/// A process that holds something until its input ends.
+/// A process that keeps something open until its input ends.
 pub struct Holder {
     pub child: Child,
 }
@@ -143,7 +145,7 @@ impl Drop for Holder {
     }
 }
 
-/// The content of a file as one sum over its blocks that are not zero; where its holes lie does not matter.
+/// The content of a file as one checksum over its non-zero blocks, so that the positions of holes do not matter.
 pub fn sum(path: &Path) -> blake3::Hash {
     let mut file = File::open(path).unwrap();
     file.sync_all().unwrap();

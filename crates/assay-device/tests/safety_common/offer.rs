@@ -1,4 +1,4 @@
-//! How a target is offered, and what must hold of a protected one.
+//! How a target is offered to the gate, and what must be true for a protected one.
 
 use super::live::{Loop, have, run, sum};
 use assay_device::safety::{Examination, Gate, Permit, Refusal, Request, RuleId, RuleId::*};
@@ -18,12 +18,12 @@ pub fn offer(path: &Path, token: Option<String>, overrides: &[RuleId]) -> Result
     Gate::host().admit(&Request { tokens: &tokens, overrides, ..Request::new(path) })
 }
 
-/// It is refused by `rule`, with every override there is where that rule has none, and `kept` stays as it was.
+/// It is refused by `rule`, also with every override that does not apply to that rule, and `kept` stays unchanged.
 pub fn protected(what: &str, path: &Path, kept: &[&Path], rule: RuleId, words: &str) {
     let before: Vec<_> = kept.iter().map(|file| sum(file)).collect();
     let exam = examine(path);
     assert!(!exam.accepted, "{what}: shown as accepted");
-    // Lock and consent are asked only of those who mean to write.
+    // Lock and consent are checked only for a request to write.
     let seen = exam.rules.iter().any(|answer| answer.id == rule && !answer.ok);
     assert!(seen || rule == S13, "{what}: a look does not see {rule}");
     let refusal = offer(path, exam.token.clone(), &[]).expect_err(what);

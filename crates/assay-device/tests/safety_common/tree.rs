@@ -1,4 +1,4 @@
-//! A small `/proc`, `/sys` and `/dev` made of files, in which a test builds the machine it needs.
+//! A small `/proc`, `/sys` and `/dev` made of files, in which a test builds the machine that it needs.
 
 use assay_device::safety::{DevNum, Examination, Gate, Roots, RuleId};
 use std::os::unix::fs::symlink;
@@ -44,7 +44,7 @@ impl Tree {
         self.file("proc/1/mountinfo", text);
     }
 
-    /// A disk on a bus, or with `bus` = "virtual" none.
+    /// A disk on a bus, or without one if `bus` is "virtual".
     pub fn disk(&self, bus: &str, name: &str, number: &str) -> PathBuf {
         let dir = format!("sys/devices/{bus}/block/{name}");
         self.block(&dir, number);
@@ -72,7 +72,7 @@ impl Tree {
         symlink(self.path(dir), self.path("sys/dev/block").join(number)).unwrap();
     }
 
-    /// `upper` is built on `lower`.
+    /// Makes `upper` a device built on `lower`.
     pub fn stack(&self, upper: &Path, lower: &Path) {
         symlink(upper, lower.join("holders").join(upper.file_name().unwrap())).unwrap();
         symlink(lower, upper.join("slaves").join(lower.file_name().unwrap())).unwrap();
@@ -88,7 +88,7 @@ impl Tree {
     }
 }
 
-/// The evidence a rule gave.
+/// The evidence that a rule gave.
 pub fn evidence(exam: &Examination, id: RuleId) -> &str {
     exam.rules.iter().find(|answer| answer.id == id).map_or("", |answer| &answer.evidence)
 }

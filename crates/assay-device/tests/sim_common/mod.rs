@@ -5,7 +5,7 @@
 use assay_base::{Completion, Device, Direction, Done, Instant, Op, Prng, Rate, Span, Ticket};
 use assay_device::sim::{Bank, Spec};
 
-/// The specification in this text.
+/// The specification with this text.
 pub fn spec(text: &str) -> Spec {
     text.parse().unwrap_or_else(|error| panic!("{error}"))
 }
@@ -23,7 +23,7 @@ pub fn read(offset: u64, len: u32) -> Op {
 /// A flow of operations at uniform addresses: rate, direction, length.
 pub type Flow = (Rate, Direction, u32);
 
-/// What ACT does to one device at `multiple` times 1x (1536 B records, 128 KiB large blocks, defragmentation at 50 %).
+/// ACT's load on one device at `multiple` times 1x (1536 B records, 128 KiB large blocks, defragmentation at 50 %).
 pub fn act(multiple: u64) -> [Flow; 3] {
     let large = Rate::ratio(1000 * 1536 * 2, 128 * 1024).expect("a rate");
     let times = |rate: Rate| rate.scaled(multiple, 1).expect("in range");
@@ -34,7 +34,7 @@ pub fn act(multiple: u64) -> [Flow; 3] {
     ]
 }
 
-/// An open loop on target 0: each flow a Poisson process (or evenly spaced), from `from` to `until`.
+/// An open loop on target 0: each flow is a Poisson process (or evenly spaced), from `from` to `until`.
 pub struct Open {
     flows: Vec<(f64, Op)>,
     due: Vec<f64>,
@@ -80,7 +80,8 @@ impl Open {
         (due < self.until).then_some((Instant::from_ns(due as u64), Op { offset, ..op }))
     }
 
-    /// Runs to the last completion and shows each with its operation; returns how many were submitted and completed.
+    /// Runs to the last completion and passes each with its operation to `see`; returns how many were submitted and
+    /// completed.
     pub fn run(mut self, bank: &mut Bank, mut see: impl FnMut(&Op, &Completion)) -> (u64, u64) {
         let (mut free, mut ops, mut done): (Vec<u32>, Vec<Op>, Done) = (Vec::new(), Vec::new(), Vec::new());
         let (mut submitted, mut completed) = (0, 0);
@@ -130,13 +131,13 @@ pub fn closed(bank: &mut Bank, in_flight: u32, until: Span, mut op: impl FnMut()
     completed as f64 / until.as_secs_f64() * 2.0
 }
 
-/// Uniform addresses on the grid of `len` within `size` bytes.
+/// Uniform addresses, aligned to `len`, within `size` bytes.
 pub fn uniform(size: u64, len: u32, seed: u64) -> impl FnMut() -> Op {
     let mut prng = Prng::seeded(seed);
     move || read(prng.below(size / u64::from(len)) * u64::from(len), len)
 }
 
-/// Share of target 0's small reads that took `over` or longer under a Poisson load, the first third left out.
+/// Share of target 0's small reads that took `over` or longer under a Poisson load, without the first third.
 pub fn share_over(bank: &mut Bank, flows: &[Flow], from: Span, until: Span, over: Span) -> f64 {
     let warm = Instant::ZERO + from + Span::from_ns(until.saturating_sub(from).as_ns() / 3);
     let (mut slow, mut all) = (0u64, 0u64);

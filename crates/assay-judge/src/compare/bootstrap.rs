@@ -1,14 +1,15 @@
-//! Noise or not: a block bootstrap over units of time.
+//! Decides whether a difference between two runs is noise: a block bootstrap over units of time.
 //!
-//! Operations of neighbouring seconds are alike, so seconds are not drawn one by one but in blocks that are longer than the
-//! likeness lasts: twice the integrated autocorrelation time of the units' means (window by Sokal's rule, M ≥ 5 τ), at least
-//! the cube root of their number and a 16th of it. Whole blocks are drawn with replacement in both runs, the figure is made of each draw, and
-//! the middle 95 % of the draws is the interval. It is widened by √(n / (n − 1)) and by Student's t for n blocks, because few
-//! blocks spread too little.
+//! Operations of neighbouring seconds are similar, so units of time are not drawn one by one but in blocks that are
+//! longer than the similarity lasts: twice the integrated autocorrelation time of the units' means (window by Sokal's
+//! rule, M ≥ 5 τ), at least the cube root of their number and a 16th of it. Whole blocks are drawn with replacement in
+//! both runs, the figure is computed for each draw, and the middle 95 % of the draws is the confidence interval. It is
+//! widened by √(n / (n − 1)) and by Student's t for n blocks, because few blocks give too small a spread.
 //!
-//! Fewer than [`BLOCKS`] blocks have no interval. Then only what is [`PLAIN`] is told: a figure ten times the other's, with
-//! enough operations on its far side in both runs. Levels of one device wander by percents from block to block, not tenfold;
-//! whether a smaller difference would come again is not known from so short a run, and that is said.
+//! With fewer than [`BLOCKS`] blocks there is no confidence interval. Then only a [`PLAIN`] difference is reported: a
+//! figure ten times the other's, with enough operations on its far side in both runs. Levels of one device vary by
+//! percents from block to block, not tenfold; whether a smaller difference would occur again cannot be known from such
+//! a short run, and the answer says so.
 
 use super::sample::{OPERATIONS, Series, quantile_of};
 use assay_base::Prng;
@@ -16,56 +17,57 @@ use assay_record::Times;
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// The seed of all draws: the same logs give the same answer.
+/// The seed of all draws: the same logs always give the same answer.
 pub(crate) const SEED: u64 = 20_261_121;
-/// Draws of each figure: the 2.5th percentile is the mean of no fewer than ten.
+/// Number of draws for each figure: with 500, the 2.5th percentile rests on more than ten of them.
 const DRAWS: usize = 500;
-/// Fewer blocks than these in either run tell nothing.
+/// With fewer blocks than this in either run there is no interval.
 const BLOCKS: usize = 8;
-/// More blocks than these are not needed. Longer ones are safer: where few operations are over a threshold, their chance
-/// hides that the level wanders, and the autocorrelation time comes out too short.
+/// More blocks than this are not needed. Longer blocks are safer: where few operations are over a threshold, their
+/// randomness hides that the level varies, and the autocorrelation time comes out too short.
 const ENOUGH: usize = 16;
-/// So many times the other's is a difference without any interval.
+/// A figure this many times the other's is a difference without any interval.
 const PLAIN: f64 = 10.0;
-/// So many operations must lie beyond a figure for it to be told from few blocks: fewer may be one hiccup.
+/// At least this many operations must lie beyond a figure before few blocks can show a difference: fewer may be a
+/// single stall.
 const BEYOND: f64 = 10.0;
-/// A cell of a distribution is 0.1 % wide: a ratio closer to 1 than two of them is no difference.
+/// A cell of a distribution is 0.1 % wide: a ratio closer to 1 than two cells is not a difference.
 const RESOLUTION: f64 = 0.002;
 
-/// How it is done, for the reader of the result.
+/// The method, described for the reader of the result.
 pub(crate) const METHOD: &str = "Block bootstrap over intervals, blocks of twice the autocorrelation time (at least a 16th of the run), \
 500 draws with seed 20261121, middle 95 %; a difference whose interval holds 1 (of a ratio) or 0 (of a share) is noise. \
 A run too short for that tells only a tenfold difference, with ten operations or more beyond the figure in each run. A run that \
 its lag ended is worse than one that was not.";
 
-/// What a comparison says.
+/// The result for one figure.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(tag = "answer", rename_all = "kebab-case")]
 pub enum Answer {
-    /// The interval holds "no difference".
+    /// The interval contains "no difference".
     Noise {
-        /// 95 % interval: of the ratio for a length of time, of the difference for a share.
+        /// 95 % interval: of the ratio for a time, of the difference for a share.
         low: f64,
         /// See `low`.
         high: f64,
     },
-    /// It does not.
+    /// The interval does not contain "no difference".
     Differs {
         /// See [`Answer::Noise`].
         low: f64,
         /// See [`Answer::Noise`].
         high: f64,
     },
-    /// This run was ended because the device fell too far behind the schedule, and the first was not: whatever it had measured
-    /// until then is not all that its users would have waited.
+    /// This run ended because the device fell too far behind the schedule, and the first run did not: what it measured
+    /// until then is less than its users would have waited.
     Worse,
-    /// The first run was ended so, and this one was not.
+    /// The first run ended that way, and this one did not.
     Better,
     /// Too few blocks for a difference below tenfold, or nothing was counted.
     CannotTell,
 }
 
-/// Counts of blocks, dense over the keys that occur in either run.
+/// Counts by block, dense over the keys that occur in either run.
 struct Blocks {
     blocks: Vec<Vec<u64>>,
 }
@@ -88,7 +90,7 @@ pub(crate) fn quantile(a: Option<&Series>, b: Option<&Series>, quantile: f64) ->
     judged(limits.map(|(low, high)| (low.exp(), high.exp())), 1.0, RESOLUTION).unwrap_or_else(plain)
 }
 
-/// The ratio of a quantile where it is plain.
+/// The ratio of a quantile where the difference is plain.
 fn plain_ratio(a: &Series, b: &Series, quantile: f64) -> Answer {
     let enough = |series: &Series| series.operations() as f64 * quantile.min(1.0 - quantile) >= BEYOND;
     let ratio = a.quantile(quantile).zip(b.quantile(quantile)).map(|(a, b)| b / a.max(1.0));
@@ -112,13 +114,14 @@ pub(crate) fn share(a: Option<&Series>, b: Option<&Series>, threshold: u64) -> A
     judged(limits, 0.0, 0.0).unwrap_or_else(|| plain_difference(a, b, threshold))
 }
 
-/// The difference of the shares over a threshold where it is plain: ten times as many, and ten times as many as one hiccup.
+/// The difference of the shares over a threshold where it is plain: ten times as many operations, and ten times as many
+/// as a single stall may have.
 fn plain_difference(a: &Series, b: &Series, threshold: u64) -> Answer {
     let Some((share_a, share_b)) = a.share_over(threshold).zip(b.share_over(threshold)) else {
         return Answer::CannotTell;
     };
     let (less, more) = if share_a < share_b { ((share_a, a), (share_b, b)) } else { ((share_b, b), (share_a, a)) };
-    // What the run with the smaller share would have had at the larger one's rate, had it been the same.
+    // What the run with the smaller share would have had with the larger share.
     let enough = |series: &Series| series.operations() as f64 * more.0 >= PLAIN * BEYOND;
     match enough(less.1) && enough(more.1) && more.0 >= PLAIN * less.0 {
         true => Answer::Differs { low: share_b - share_a, high: share_b - share_a },
@@ -126,7 +129,7 @@ fn plain_difference(a: &Series, b: &Series, threshold: u64) -> Answer {
     }
 }
 
-/// Whether the limits hold "no difference"; `None` without limits.
+/// Whether the limits contain "no difference"; `None` without limits.
 fn judged(limits: Option<(f64, f64)>, same: f64, resolution: f64) -> Option<Answer> {
     let (low, high) = limits?;
     let differs = low > same + resolution || high < same - resolution;
@@ -172,7 +175,7 @@ impl Blocks {
         self.sum(self.blocks.iter())
     }
 
-    /// As many blocks as there are, with replacement.
+    /// Draws as many blocks as there are, with replacement.
     fn draw(&self, prng: &mut Prng) -> Vec<u64> {
         let n = self.blocks.len() as u64;
         let chosen: Vec<usize> = (0..n).map(|_| prng.below(n) as usize).collect();
@@ -186,23 +189,24 @@ fn blocks(units: &[BTreeMap<u32, u64>], keys: &[u32], mean: impl Fn(&BTreeMap<u3
         let n = |key: &u32| chunk.iter().filter_map(|unit| unit.get(key)).sum();
         keys.iter().map(n).collect()
     };
-    // As many blocks as whole ones fit, with what is left over spread among them.
+    // As many whole blocks as fit; the remaining units are spread among them.
     let n = units.len();
     let count = n / block_length(&means);
     let blocks = (0..count).map(|index| dense(&units[index * n / count..(index + 1) * n / count])).collect();
     Blocks { blocks }
 }
 
-/// Units in a block.
+/// Number of units in a block.
 pub(crate) fn block_length(means: &[f64]) -> usize {
     let n = means.len();
     let least = (n as f64).cbrt().floor().max((n / ENOUGH) as f64).max(1.0);
-    // So few units are not blocked further than leaves enough of them to draw from; likeness is then not to be had anyway.
+    // With so few units, blocks stay short enough that enough of them are left to draw from; similarity cannot be
+    // measured then anyway.
     let most = (n / BLOCKS).max(1) as f64;
     (2.0 * autocorrelation_time(means)).ceil().max(least).min(most) as usize
 }
 
-/// Integrated autocorrelation time in units: 1/2 for independent ones, n for a line.
+/// Integrated autocorrelation time in units: 1/2 for independent values, n for a straight line.
 fn autocorrelation_time(means: &[f64]) -> f64 {
     let n = means.len();
     let mean = means.iter().sum::<f64>() / n.max(1) as f64;

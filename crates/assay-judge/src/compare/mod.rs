@@ -1,7 +1,8 @@
-//! Two or more runs side by side, and which of their differences are more than noise.
+//! Compares two or more runs, and decides which of their differences are more than noise.
 //!
-//! Told of each log's entries in order ([`Sampled`]), it keeps what a bootstrap needs in bounded memory; [`compare`] makes
-//! plain data of several. The first run is what the others are compared with. Names come from logs: hostile input.
+//! [`Sampled`] takes the entries of each log in order and keeps what a bootstrap needs in bounded memory; [`compare`]
+//! computes the result from several of them. The others are compared with the first run. Names come from logs: hostile
+//! input.
 
 mod bootstrap;
 mod page;
@@ -22,10 +23,10 @@ use serde::Serialize;
 /// The version of the JSON shape.
 pub const SCHEMA: u32 = 3;
 
-/// One run: what it is called here, what was judged, what was sampled.
+/// One run: its label, its judgement, its samples.
 #[derive(Clone, Debug)]
 pub struct Run {
-    /// What it is called in the result.
+    /// Its name in the result.
     pub label: String,
     /// Its judgement.
     pub judgement: Judgement,
@@ -38,13 +39,13 @@ pub struct Run {
 pub struct Comparison {
     /// [`SCHEMA`].
     pub schema: u32,
-    /// How noise was told from difference, in a sentence.
+    /// How noise was distinguished from a difference, in a sentence.
     pub method: String,
     /// Where the plans differ; empty when they are the same.
     pub plans_differ: Vec<String>,
-    /// The watermarks of the runs that carry any, in the order given: what limits a run limits what is said of it here.
+    /// The watermarks of the runs that carry any, in the order given: what limits a run also limits the comparison.
     pub watermarks: Vec<Marked>,
-    /// What was run, in the order given.
+    /// The runs, in the order given.
     pub runs: Vec<RunSummary>,
     /// The runs, best first.
     pub ranking: Vec<Ranked>,
@@ -63,27 +64,27 @@ pub struct Marked {
     pub watermarks: Vec<String>,
 }
 
-/// What a run was on, and how much it did.
+/// What a run was done on, and how much it did.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct RunSummary {
     /// Its label.
     pub label: String,
-    /// Its targets with what they say of themselves.
+    /// Its targets with what they report about themselves.
     pub devices: Vec<String>,
-    /// When it began; for simulated time, how much of it there was.
+    /// When it began; for simulated time, how long it was.
     pub when: String,
-    /// Time that was measured: of several steps of the deciding one, as the next two are.
+    /// Measured time; where there are several steps, that of the deciding one, as for the next two.
     pub measured_ns: u64,
     /// Operations per second of all streams; absent when no time was measured.
     pub rate: Option<f64>,
-    /// Bytes of those.
+    /// Bytes per second of these operations.
     pub bytes_per_second: Option<f64>,
 }
 
 /// A run in the ranking.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Ranked {
-    /// 1-based; equal where the p99 of the first criterion's stream differs from the run before by noise only.
+    /// 1-based; two runs share a rank where the p99 of the first criterion's stream differs only by noise.
     pub rank: usize,
     /// Its label.
     pub label: String,
@@ -96,7 +97,7 @@ pub struct Ranked {
 /// One criterion over all runs.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct CriterionRow {
-    /// Step, where there are several.
+    /// The step, where there are several.
     pub step: Option<u32>,
     /// The criterion in words, with its bound.
     pub criterion: String,
@@ -107,16 +108,16 @@ pub struct CriterionRow {
 /// One stream over all runs.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct StreamRow {
-    /// Step, where there are several.
+    /// The step, where there are several.
     pub step: Option<u32>,
     /// Its name.
     pub stream: String,
-    /// Response or service; one that no run knows has no row.
+    /// Response or service; there is no row for a measure that no run has.
     pub measure: Measure,
     /// Figures: p50, p99 and the shares over each threshold.
     pub figures: Vec<Figure>,
-    /// Of each run all operations by their length: `[up to so many nanoseconds, operations]`, each from the end of the one before,
-    /// 20 to each power of ten; empty where nothing was counted.
+    /// For each run, all operations by their time: `[up to this many nanoseconds, operations]`, each beginning where
+    /// the one before ends, 20 per power of ten; empty where nothing was counted.
     pub distributions: Vec<Vec<(u64, u64)>>,
 }
 
@@ -129,7 +130,7 @@ pub struct Figure {
     pub share: bool,
     /// The value in each run.
     pub values: Vec<Option<f64>>,
-    /// Each other run against the first.
+    /// Each other run compared with the first.
     pub against_first: Vec<Answer>,
 }
 
@@ -159,7 +160,7 @@ impl Run {
         steps.chain(whole)
     }
 
-    /// Whether the device fell so far behind its schedule that a step (any step for `None`) was ended.
+    /// Whether a step (any step for `None`) ended because the device fell too far behind its schedule.
     fn was_stopped(&self, step: Option<u32>) -> bool {
         let mine = |at: Option<u32>| step.is_none() || at == step;
         self.parts().any(|(at, part)| mine(at) && part.closed == Some(CloseReason::DeviceLag))
@@ -205,7 +206,7 @@ fn stream_row(runs: &[Run], step: Option<u32>, stream: &str, measure: Measure) -
             against_first(runs, step, measure, |at| bootstrap::quantile(series[0], series[at], quantile));
         figures.push(Figure { what: what.into(), share: false, values: values.collect(), against_first });
     }
-    // Those of the first run that knows any.
+    // The thresholds of the first run that has any.
     let thresholds = runs.iter().map(|run| run.sampled.thresholds(step, stream, measure)).find(|all| !all.is_empty());
     for threshold in thresholds.unwrap_or_default() {
         let values = series.iter().map(|series| series.and_then(|s| s.share_over(threshold)));
@@ -217,8 +218,8 @@ fn stream_row(runs: &[Run], step: Option<u32>, stream: &str, measure: Measure) -
     StreamRow { step, stream: stream.to_owned(), measure, figures, distributions: distributions.collect() }
 }
 
-/// Each other run against the first. What users waited is worse where the device could not keep up at all; what the device took
-/// for what it did is compared as it is.
+/// Compares each other run with the first. The response is worse where the device could not keep up at all; the
+/// service, which is about the operations that the device did carry, is compared as it is.
 fn against_first(runs: &[Run], step: Option<u32>, measure: Measure, answer: impl Fn(usize) -> Answer) -> Vec<Answer> {
     let stopped = |at: usize| measure == Measure::Response && runs[at].was_stopped(step);
     let of = |at: usize| match (stopped(0), stopped(at)) {
@@ -229,7 +230,7 @@ fn against_first(runs: &[Run], step: Option<u32>, measure: Measure, answer: impl
     (1..runs.len()).map(of).collect()
 }
 
-/// Each criterion of the first run's steps, and what became of it in the others.
+/// Each criterion of the first run's steps, with its outcome in the others.
 fn criteria(runs: &[Run]) -> Vec<CriterionRow> {
     let mut rows: Vec<CriterionRow> = Vec::new();
     for (index, run) in runs.iter().enumerate() {
@@ -247,7 +248,8 @@ fn criteria(runs: &[Run]) -> Vec<CriterionRow> {
     rows
 }
 
-/// PASS before FAIL before what proves nothing; among equals one that its lag ended last, then the shorter p99 first.
+/// PASS before FAIL before what proves nothing; among equals a run that ended because of lag comes last, then the
+/// shorter p99 comes first.
 fn ranking(runs: &[Run]) -> Vec<Ranked> {
     let weight = |run: &Run| match run.judgement.verdict {
         Verdict::Pass => 0,

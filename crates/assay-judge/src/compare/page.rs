@@ -1,5 +1,5 @@
-//! A comparison as one HTML page without a script: nothing in it is fetched and nothing in it runs. Names are hostile input,
-//! escaped in the template.
+//! A comparison as one HTML page without a script: the page fetches nothing and executes nothing. Names are hostile
+//! input, escaped in the template.
 
 use super::render::{answer, outcome, titled, value};
 use super::{Answer, Comparison, Figure, Marked, Ranked, RunSummary, StreamRow};
@@ -55,7 +55,7 @@ struct RankedRow<'a> {
     ranked: &'a Ranked,
     badge: Badge,
     p99: String,
-    /// Length of its bar, of 100.
+    /// Length of its bar, in percent.
     bar: String,
 }
 
@@ -78,7 +78,7 @@ struct FigureCell {
     differs: bool,
 }
 
-/// What limits the runs; those that are limited alike stand together.
+/// The watermarks of the runs; runs with the same watermarks share an entry.
 fn watermarks(all: &[Marked]) -> Vec<(String, Vec<Watermark<'_>>)> {
     let mut groups: Vec<(Vec<&str>, &Marked)> = Vec::new();
     for marked in all {
@@ -103,7 +103,7 @@ fn run(told: &RunSummary) -> RunRow<'_> {
     }
 }
 
-/// Bars are as long as the p99, the longest of all fills its column.
+/// The length of a bar is proportional to the p99; the longest one fills its column.
 fn ranking(comparison: &Comparison) -> Vec<RankedRow<'_>> {
     let longest = comparison.ranking.iter().filter_map(|ranked| ranked.p99_ns).max().unwrap_or(1).max(1);
     let row = |ranked| RankedRow {
@@ -146,7 +146,7 @@ fn stream<'a>(index: usize, row: &'a StreamRow, labels: &'a [String]) -> StreamT
     }
 }
 
-/// Each run's value, and what it is against the first run's.
+/// Each run's value, and how it compares with the first run's.
 fn cells(figure: &Figure) -> Vec<FigureCell> {
     let found = std::iter::once(None).chain(figure.against_first.iter().map(Some));
     let cell = |(v, found): (&Option<f64>, Option<&Answer>)| FigureCell {

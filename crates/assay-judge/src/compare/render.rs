@@ -6,7 +6,7 @@ use crate::render::{Page, cut};
 use assay_base::Span;
 use std::fmt;
 
-/// Columns of a value.
+/// Width of a value in characters.
 const VALUE: usize = 22;
 
 /// The tables, for a terminal.
@@ -95,7 +95,7 @@ pub(super) fn answer(figure: &Figure, answer: &Answer) -> String {
     }
 }
 
-/// A factor with as many digits as it needs.
+/// A factor, with as many digits as it needs.
 fn factor(factor: f64) -> String {
     if factor >= 10.0 { format!("{factor:.0}") } else { format!("{factor:.4}") }
 }

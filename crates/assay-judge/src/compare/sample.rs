@@ -1,11 +1,12 @@
-//! What is kept of a log for a comparison: for each stream a series of units in order of time, each with its distribution
-//! and its exact counts over thresholds. At most [`UNITS`] of them: when there are more, neighbours are joined in pairs.
+//! What is kept of a log for a comparison: for each stream a series of units in order of time, each with its
+//! distribution and its exact counts over thresholds. There are at most [`UNITS`] of them: when there are more,
+//! neighbours are merged in pairs.
 
 use assay_base::Measure;
 use assay_record::{Entry, Header, Histograms, Interval, PhaseKind, Thresholds, Times, Unpacker};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Units kept of each stream.
+/// Number of units kept for each stream.
 const UNITS: usize = 512;
 
 /// One run's samples.
@@ -13,36 +14,37 @@ const UNITS: usize = 512;
 pub struct Sampled {
     header: Option<Header>,
     bounds: Option<Thresholds>,
-    /// Names of what is compared of a plan, with the values of all steps in order.
+    /// Names of the compared parts of a plan, with the values of all steps in order.
     plan: Vec<(String, String)>,
     order: Vec<(Option<u32>, String)>,
-    /// By step, stream and whether it is the service rather than the response.
+    /// By step, stream, and whether it is the service rather than the response.
     series: BTreeMap<Key, Series>,
     main: Option<(Option<u32>, String)>,
-    /// The log knows one measure of each stream: the response where this is true of it, otherwise the service.
+    /// Set where the log has only one measure of each stream: the response where this function returns true, otherwise
+    /// the service.
     one_measure: Option<IsResponse>,
 }
 
-/// Whether what the log holds of a stream is its response.
+/// Whether the times of a stream in the log are responses.
 type IsResponse = fn(&Header, &str) -> bool;
 
 type Key = (Option<u32>, String, bool);
 
-/// What is compared, as [`Key`] has it.
+/// What is compared, in the form that [`Key`] uses.
 const MEASURES: [(bool, Measure); 2] = [(false, Measure::Response), (true, Measure::Service)];
 
 /// One stream in order of time.
 #[derive(Clone, Debug, Default)]
 pub struct Series {
-    /// Distributions by the group of intervals that the log holds one for.
+    /// Distributions, one for each group of intervals for which the log has one.
     pub groups: Units<BTreeMap<u32, u64>>,
-    /// By interval: operations, and those over each threshold.
+    /// For each interval: all operations, and those over each threshold.
     pub intervals: Units<BTreeMap<u32, u64>>,
     /// Thresholds in nanoseconds; the count over threshold `i` has the key `i + 1` in `intervals`.
     thresholds: Vec<u64>,
 }
 
-/// Sparse counts in order of time; neighbours are joined when there are too many.
+/// Sparse counts in order of time; neighbours are merged when there are too many.
 #[derive(Clone, Debug)]
 pub struct Units<T> {
     /// The units.
@@ -57,7 +59,7 @@ impl<T> Default for Units<T> {
     }
 }
 
-/// The key of the operations in the units of intervals.
+/// The key under which the units of intervals count all operations.
 pub(crate) const OPERATIONS: u32 = 0;
 
 impl Units<BTreeMap<u32, u64>> {
@@ -84,13 +86,13 @@ fn joined(mut sum: BTreeMap<u32, u64>, more: &BTreeMap<u32, u64>) -> BTreeMap<u3
 }
 
 impl Series {
-    /// The length that the share `quantile` of all does not exceed, in nanoseconds.
+    /// The time that the share `quantile` of all operations does not exceed, in nanoseconds.
     pub fn quantile(&self, quantile: f64) -> Option<f64> {
         let sum = self.groups.all.iter().fold(BTreeMap::new(), joined);
         quantile_of(sum.iter().map(|(cell, n)| (*cell, *n)), quantile)
     }
 
-    /// All operations by their length, on a grid of [`STEPS`] to each power of ten; empty when nothing was counted.
+    /// All operations by their time, on a grid of [`STEPS`] per power of ten; empty when nothing was counted.
     pub fn distribution(&self) -> Vec<(u64, u64)> {
         let sum = self.groups.all.iter().fold(BTreeMap::new(), joined);
         let mut steps: BTreeMap<i32, u64> = BTreeMap::new();
@@ -104,13 +106,13 @@ impl Series {
         (first..=last).map(|step| (end_of(step), steps.get(&step).copied().unwrap_or(0))).collect()
     }
 
-    /// Operations that were counted.
+    /// Number of operations counted.
     pub fn operations(&self) -> u64 {
         let all = self.intervals.all.iter().filter_map(|unit| unit.get(&OPERATIONS));
         all.fold(0, |sum, n| sum.saturating_add(*n))
     }
 
-    /// The share at or over a threshold of this series.
+    /// The share of operations at or over a threshold of this series.
     pub fn share_over(&self, threshold: u64) -> Option<f64> {
         let key = self.key(threshold)?;
         let sum = self.intervals.all.iter().fold(BTreeMap::new(), joined);
@@ -124,13 +126,13 @@ impl Series {
     }
 }
 
-/// Steps of a distribution to each power of ten: about as fine as a line on a page is.
+/// Number of steps of a distribution per power of ten: about the resolution of a line on a page.
 const STEPS: f64 = 20.0;
 
-/// The step that a length lies in: above the end of the one before, up to its own.
+/// The step that contains a time: above the end of the step before, up to its own end.
 fn step_of(ns: u64) -> i32 {
     let step = ((ns.max(1) as f64).log10() * STEPS).ceil() as i32;
-    // Ends are whole nanoseconds, so the next one may already hold it.
+    // Ends are rounded to whole nanoseconds, so the time may already belong to the step before.
     if step > 0 && ns <= end_of(step - 1) { step - 1 } else { step }
 }
 
@@ -152,7 +154,7 @@ pub(crate) fn quantile_of(cells: impl Iterator<Item = (u32, u64)> + Clone, quant
 }
 
 impl Sampled {
-    /// The next entry of the log; an error when it does not hold together.
+    /// Takes the next entry of the log; an error when the log is inconsistent.
     pub fn entry(&mut self, entry: &Entry) -> Result<(), String> {
         match entry {
             Entry::Header(header) => self.header(header),
@@ -255,42 +257,43 @@ impl Sampled {
         self.order.iter().map(|(step, stream)| (*step, stream.as_str()))
     }
 
-    /// Forgets all but the first intervals.
+    /// Drops all but the first intervals.
     #[cfg(test)]
     pub(super) fn shorten(&mut self, intervals: usize) {
         self.series.values_mut().for_each(|series| series.intervals.all.truncate(intervals));
     }
 
-    /// A log that knows one measure of each stream, and says it twice: response or service, as `is_response` has it.
+    /// For a log that has only one measure of each stream and records it twice: `is_response` says which of the two it
+    /// is.
     pub fn of_one_measure(is_response: IsResponse) -> Sampled {
         Sampled { one_measure: Some(is_response), ..Sampled::default() }
     }
 
-    /// One stream; `None` for what the log does not know.
+    /// One stream; `None` for one that the log does not have.
     pub fn series(&self, step: Option<u32>, stream: &str, measure: Measure) -> Option<&Series> {
         self.series.get(&(step, stream.to_owned(), measure == Measure::Service))
     }
 
-    /// The response of the first criterion's stream; its service where the log knows no response.
+    /// The response of the first criterion's stream; its service where the log has no response.
     pub fn main(&self) -> Option<&Series> {
         let (step, stream) = self.main.as_ref()?;
         let of = |measure| self.series(*step, stream, measure);
         of(Measure::Response).or_else(|| of(Measure::Service))
     }
 
-    /// Thresholds that are compared of a stream, in nanoseconds.
+    /// The thresholds that are compared for a stream, in nanoseconds.
     pub fn thresholds(&self, step: Option<u32>, stream: &str, measure: Measure) -> Vec<u64> {
         self.series(step, stream, measure).map(|series| series.thresholds.clone()).unwrap_or_default()
     }
 
-    /// Where the plan differs from that of `other`: what was asked, not on what, when, or with which seed.
+    /// Where the plan differs from that of `other`: what was asked for, not on which targets, when, or with which seed.
     pub(crate) fn plan_differences(&self, other: &Sampled) -> Vec<String> {
         let names: BTreeSet<&String> = self.plan.iter().chain(&other.plan).map(|(name, _)| name).collect();
         let of = |plan: &[(String, String)], name: &str| {
             plan.iter().find(|(known, _)| known == name).map_or("nothing".to_owned(), |(_, value)| value.clone())
         };
         let differs = |name: &str| of(&self.plan, name) != of(&other.plan, name);
-        // The whole plan of a stream is long: it is told only where the short words do not tell the two apart.
+        // The complete plan of a stream is long: it is listed only where the short members do not show the difference.
         let told = |name: &str| name.strip_prefix("plan of ").is_some_and(differs);
         let differing = names.into_iter().filter(|name| differs(name) && !told(name));
         differing
@@ -299,8 +302,8 @@ impl Sampled {
     }
 }
 
-/// ACT's logs name streams of one device by it (`/dev/sdb-reads`). Which device it was is not what was done: its place among the
-/// devices stands for its name.
+/// ACT's logs name the streams of one device after it (`/dev/sdb-reads`). Which device it was is not part of the plan,
+/// so its position among the devices replaces its name.
 fn by_place(mut header: Header) -> Header {
     let targets: Vec<String> = header.targets.iter().map(|target| target.name.clone()).collect();
     let placed = |name: &str| {
@@ -315,7 +318,7 @@ fn by_place(mut header: Header) -> Header {
     header
 }
 
-/// What must be the same: model, load, streams (direction, sizes, rates, arrivals, addresses), criteria.
+/// What must be equal: model, load, streams (direction, sizes, rates, arrivals, addresses), criteria.
 fn plan_of(header: &Header) -> Vec<(String, String)> {
     let mut plan = vec![("model".into(), header.model.clone()), ("load".into(), header.load.clone())];
     for stream in &header.streams {
@@ -334,7 +337,8 @@ fn plan_of(header: &Header) -> Vec<(String, String)> {
     plan
 }
 
-/// Those of the stream's criteria, on this measure if any is, else on any; without any, ACT's three.
+/// The thresholds of the stream's criteria, on this measure if there are any, otherwise on any measure; without
+/// criteria, ACT's three.
 fn thresholds_of(header: &Header, stream: &str, measure: Measure) -> Vec<u64> {
     let mine = || header.criteria.iter().filter(|criterion| criterion.stream == stream);
     let some = mine().any(|criterion| criterion.measure == measure);

@@ -1,4 +1,5 @@
-//! Synthetic logs: the same distribution twice is noise, a fifth slower is not, and what is not comparable is refused.
+//! Synthetic logs: the same distribution twice is noise, a run slower by a fifth is not, and what is not comparable is
+//! refused.
 
 use super::*;
 use assay_base::Prng;
@@ -6,7 +7,7 @@ use assay_record::{
     Entry, FlowHistograms, FlowInterval, Header, Histograms, Interval, Reader, Thresholds, Times, Timing,
 };
 
-/// The first header of a kept log, with one stream left.
+/// The first header of a stored log, with only one stream.
 fn header() -> Header {
     let log = include_bytes!("../../../assay-record/tests/golden/run-v1.jsonl");
     let Ok(Entry::Header(header)) = Reader::new(&log[..]).next_entry().unwrap().unwrap() else { panic!("no header") };
@@ -16,7 +17,8 @@ fn header() -> Header {
     header
 }
 
-/// A run of `groups` × 10 intervals. The level of a group wanders (AR(1), 0.7 from one to the next), as real devices do.
+/// A run of `groups` × 10 intervals. The level varies from group to group (AR(1), coefficient 0.7), as that of real
+/// devices does.
 fn run(seed: u64, slower: f64, groups: u64) -> Run {
     let mut prng = Prng::seeded(seed);
     let header = header();
@@ -30,7 +32,7 @@ fn run(seed: u64, slower: f64, groups: u64) -> Run {
         for index in group * 10..(group + 1) * 10 {
             let mut counts = vec![0; bounds.buckets()];
             for _ in 0..40 {
-                // Exponential above a floor: mean 0.5 ms.
+                // Exponential above a minimum: mean 0.5 ms.
                 let ns = ((100_000.0 - 400_000.0 * (1.0 - prng.unit()).ln()) * (1.0 + level) * slower) as u64;
                 times.record(ns);
                 counts[bounds.bucket(ns)] += 1;
@@ -54,14 +56,14 @@ fn judgement() -> Judgement {
     crate::judge(Reader::new(&log[..]), &crate::Options::default()).unwrap()
 }
 
-/// What is said of a figure of the second run.
+/// The answer for one figure of the second run.
 fn answer<'a>(comparison: &'a Comparison, what: &str) -> &'a Answer {
     let figures = &comparison.streams[0].figures;
     &figures.iter().find(|figure| figure.what == what).unwrap().against_first[0]
 }
 
-/// Compares a run with one that is so many times as slow, for 24 seeds: by nine in ten of them each figure is answered as `is`
-/// wants, which is given the figure's number.
+/// Compares a run with one that is `slower` times as slow, for 24 seeds: in at least nine of ten comparisons `is`,
+/// which gets the number of the figure, must accept the answer for each figure.
 fn mostly(slower: f64, is: impl Fn(usize, &Answer) -> bool) {
     const SEEDS: u64 = 24;
     const GROUPS: u64 = 48;
@@ -85,7 +87,7 @@ fn the_same_twice_is_noise() {
 
 #[test]
 fn a_fifth_slower_is_no_noise() {
-    // Of the percentiles the ratio, of the share over a threshold the difference is told.
+    // For percentiles the interval is of the ratio, for the share over a threshold of the difference.
     let none = |index: usize| if index < 2 { 1.0 } else { 0.0 };
     mostly(1.2, |index, answer| matches!(answer, Answer::Differs { low, .. } if *low > none(index)));
 }
@@ -105,12 +107,12 @@ fn a_tenfold_difference_is_told_from_few_blocks_and_less_is_not() {
             let plain = matches!(answer, Answer::Differs { low, high } if low == high && *low > 10.0);
             assert!(plain == told && (told || *answer == Answer::CannotTell), "{groups} {slower} {what}: {answer:?}");
         }
-        // Of 400 operations none lies far enough beyond p99.9 for more than chance.
+        // Of 400 operations, too few lie beyond p99.9 to be more than chance.
         assert_eq!(*answer(&compared, "p99.9"), Answer::CannotTell, "{groups} {slower}");
     }
     let faster = compare(&[run(1, 100.0, 1), run(2, 1.0, 1)], false).unwrap();
     assert!(matches!(answer(&faster, "p50"), Answer::Differs { high, .. } if *high < 0.1));
-    // 8 ms is passed by none of the first, and by nearly all of the second.
+    // None of the first run's operations exceeds 8 ms, nearly all of the second's do.
     let short = |seed, slower| {
         let mut run = run(seed, slower, 1);
         run.sampled.shorten(3);

@@ -1,17 +1,19 @@
 //! Throughput against response, point by point: the knee of the curve and the overall response time.
 //!
-//! Plain data over judgements: each point is one run of the same workload at a share of a maximum. A point belongs to the
-//! curve when its run proves something and delivered the load that was asked for; the others are listed and left out.
+//! Plain data computed from judgements: each point is one run of the same workload at a share of a maximum. A point
+//! belongs to the curve when its run is valid and delivered the load that was asked for; the others are listed and left
+//! out.
 //!
-//! *The knee* is the point of the greatest power, throughput divided by mean response (L. Kleinrock, "Power and deterministic
-//! rules of thumb for probabilistic problems in computer communications", ICC 1979): below it the throughput grows by a
-//! greater factor than the response, above it by a smaller one. It needs no parameter and no units, and it does not move when
-//! the curve is measured further, as methods that normalise to the measured range do. Where the power still grows at the
-//! highest point there is no knee within the curve.
+//! *The knee* is the point of the greatest power, throughput divided by mean response (L. Kleinrock, "Power and
+//! deterministic rules of thumb for probabilistic problems in computer communications", ICC 1979): below it the
+//! throughput grows by a greater factor than the response, above it by a smaller one. It needs no parameter and no
+//! units, and it does not move when the curve is measured further, unlike methods that normalise to the measured range.
+//! Where the power still grows at the highest point, there is no knee within the curve.
 //!
-//! *The overall response time* is the area under the curve of mean response over throughput, by trapezoids, divided by the
-//! highest throughput: the form of the figure that SPEC SFS 2008 reports under this name. Below the lowest point its response
-//! is taken. Load and rules are not those of SPEC or SPC: it is not comparable with audited results.
+//! *The overall response time* is the area under the curve of mean response over throughput, by trapezoids, divided by
+//! the highest throughput: the form of the figure that SPEC SFS 2008 reports under this name. Below the lowest point,
+//! the response of that point is used. Load and rules are not those of SPEC or SPC: the figure is not comparable with
+//! audited results.
 
 mod page;
 mod render;
@@ -37,34 +39,35 @@ pub struct Curve {
     pub schema: u32,
     /// The workload's name.
     pub workload: String,
-    /// As they were named.
+    /// The targets, as the user named them.
     pub targets: Vec<String>,
-    /// The same with what they say of themselves; absent until a run has ended, and in curves of earlier versions.
+    /// The targets with what they report about themselves; absent until a run has ended, and in curves of earlier
+    /// versions.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub devices: Vec<String>,
-    /// Whose throughput and response: over all targets.
+    /// The stream whose throughput and response the curve shows, over all targets.
     pub stream: String,
     /// The seed of every run.
     pub seed: u64,
-    /// Sum of what makes its workload another one; absent in those of earlier versions.
+    /// Checksum of what distinguishes its workload from others; absent in curves of earlier versions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub plan_blake3: Option<String>,
     /// Measured time of each run.
     pub run_ns: u64,
     /// The load of 100 %; absent until it is found.
     pub maximum: Option<Multiple>,
-    /// True where it was searched for, false where it was given.
+    /// True where it was searched for, false where the user gave it.
     pub searched: bool,
-    /// What limits what it shows (`SIMULATED`, `SHORT` …), over all runs.
+    /// What limits the result (`SIMULATED`, `SHORT` …), over all runs.
     pub watermarks: Vec<String>,
     /// The shares that were asked for, ascending.
     pub asked: Vec<Share>,
-    /// Those that were run, ascending.
+    /// The points that were run, ascending.
     pub points: Vec<Point>,
     /// Index into `points`; absent where the power still grows at the highest one, or where there are fewer than three.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub knee: Option<usize>,
-    /// Absent without a point of the curve.
+    /// The overall response time; absent without a point of the curve.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub overall_response_ns: Option<u64>,
 }
@@ -72,13 +75,13 @@ pub struct Curve {
 /// One run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Point {
-    /// Of the maximum.
+    /// The share of the maximum.
     pub share: Share,
     /// The same as a multiple of the workload's 1x.
     pub load: Multiple,
-    /// What the run came to.
+    /// The verdict of the run.
     pub verdict: Verdict,
-    /// Why.
+    /// Its reason.
     pub reason: String,
     /// True when the load that was asked for was delivered, so that the point belongs to the curve.
     pub delivered: bool,
@@ -94,15 +97,15 @@ pub struct Point {
     pub p99_ns: Option<u64>,
     /// 99.9 %.
     pub p99_9_ns: Option<u64>,
-    /// The response: `[share not above, nanoseconds]`, ascending; absent in curves of earlier versions.
+    /// Quantiles of the response: `[share not above, nanoseconds]`, ascending; absent in curves of earlier versions.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub nines: Vec<(f64, u64)>,
-    /// Where its log lies, below the directory of the curve.
+    /// Directory of its log, below the directory of the curve.
     pub directory: String,
 }
 
 impl Curve {
-    /// Adds the run of a point, in the place of an earlier one at the same share.
+    /// Adds the run of a point; it replaces an earlier one at the same share.
     pub fn add_run(&mut self, share: Share, load: Multiple, judgement: &Judgement, directory: String) {
         for watermark in &judgement.watermarks {
             if !self.watermarks.contains(watermark) {
@@ -115,7 +118,7 @@ impl Curve {
         self.add(Point::of(share, load, judgement, &self.stream, directory));
     }
 
-    /// Adds a point, in the place of an earlier one at the same share, and folds the curve anew.
+    /// Adds a point, which replaces an earlier one at the same share, and computes the curve again.
     pub fn add(&mut self, point: Point) {
         self.points.retain(|known| known.share != point.share);
         self.points.push(point);
@@ -124,7 +127,7 @@ impl Curve {
         self.overall_response_ns = self.overall_response();
     }
 
-    /// The shares still to run, ascending: those that were not run, were cut short, or proved nothing.
+    /// The shares that remain to be run, ascending: those that were not run, were cut short, or proved nothing.
     pub fn left(&self) -> Vec<Share> {
         let proves = |share: &Share| {
             let run = self.points.iter().find(|point| point.share == *share);
@@ -133,7 +136,7 @@ impl Curve {
         self.asked.iter().copied().filter(|share| !proves(share)).collect()
     }
 
-    /// INCOMPLETE while a point is missing or cut short, otherwise the worst of its points.
+    /// INCOMPLETE while a point is missing or was cut short, otherwise the worst verdict of its points.
     pub fn verdict(&self) -> Verdict {
         let cut = self.points.len() < self.asked.len()
             || self.points.iter().any(|point| point.verdict == Verdict::Incomplete);

@@ -10,7 +10,7 @@ use askama::Template;
 use std::fmt;
 use std::path::Path;
 
-/// Distributions that are drawn over each other: as many as there are colours.
+/// Number of distributions drawn in one chart: as many as there are colours.
 const MOST_DRAWN: usize = 6;
 const HEIGHT: f64 = 300.0;
 
@@ -72,7 +72,8 @@ fn row<'a>(curve: &Curve, index: usize, point: &'a Point) -> Row<'a> {
     }
 }
 
-/// Points whose distributions are drawn: the lowest, the highest, and between them as many as fit, evenly.
+/// The points whose distributions are drawn: the lowest, the highest, and as many evenly spaced ones between them as
+/// fit.
 fn spread(curve: &Curve) -> Vec<&Point> {
     let all: Vec<&Point> = curve.points.iter().filter(|point| point.belongs() && !point.nines.is_empty()).collect();
     let Some(last) = all.len().checked_sub(1) else { return all };
@@ -80,7 +81,7 @@ fn spread(curve: &Curve) -> Vec<&Point> {
     (0..kept).map(|at| all[if kept > 1 { at * last / (kept - 1) } else { 0 }]).collect()
 }
 
-/// What each line of the chart is: the name, and its figure of a point.
+/// One line of the chart: its name, and its figure for a point.
 type Measured = (&'static str, fn(&Point) -> Option<u64>);
 const MEASURED: [Measured; 3] =
     [("mean", |point| point.mean_ns), ("p50", |point| point.p50_ns), ("p99", |point| point.p99_ns)];

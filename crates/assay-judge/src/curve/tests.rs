@@ -4,7 +4,7 @@ fn share(percent: u64) -> Share {
     Share::from_percent(percent)
 }
 
-/// A point of a queue: what it completed and what an operation waited.
+/// A point of a queue: its throughput and its mean response.
 fn point(percent: u64, rate: f64, mean_ns: u64) -> Point {
     Point {
         share: share(percent),
@@ -48,14 +48,15 @@ pub(super) fn curve(points: impl IntoIterator<Item = Point>) -> Curve {
     curve
 }
 
-/// M/M/1 with a service of 1 ms, utilised by `percent`: the mean response is 1 ms / (1 − u) (Kleinrock, Queueing Systems I).
+/// M/M/1 with a service time of 1 ms, utilised by `percent`: the mean response is 1 ms / (1 − u) (Kleinrock, Queueing
+/// Systems I).
 pub(super) fn queue(percents: &[u64]) -> Curve {
     curve(percents.iter().map(|&percent| point(percent, percent as f64 * 10.0, 100_000_000 / (100 - percent))))
 }
 
 #[test]
 fn the_knee_of_a_single_server_queue_is_at_half_of_its_capacity() {
-    // Power u (1 − u) is greatest at u = 1/2, whatever else is measured.
+    // The power u (1 − u) is greatest at u = 1/2, whichever other points are measured.
     for percents in [&[10, 30, 50, 70, 90][..], &[10, 20, 40, 50, 60, 80, 95, 99], &[50, 90, 10]] {
         let curve = queue(percents);
         assert_eq!(curve.points[curve.knee.unwrap()].share, share(50), "{percents:?}");

@@ -1,4 +1,5 @@
-//! Findings about the course of a run: how it ended, what of it is missing, and whether the machine could carry it.
+//! Findings about the course of a run: how it ended, which part of it is missing, and whether the machine could carry
+//! it.
 
 use crate::finding::class::Class;
 use assay_base::{Criterion, Span};
@@ -7,36 +8,36 @@ use std::fmt;
 /// See the module.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum CourseFinding {
-    /// Why the last segment ended, and what the run said of it.
+    /// Why the last segment ended, and what the run recorded about it.
     Ended(Ending, Option<String>),
     /// The last segment was cut off, or ended before its time.
     Short(Cut, Reached),
     /// Nothing was measured.
     NothingMeasured,
-    /// The plan holds no measured phase.
+    /// The plan has no measured phase.
     NoMeasuredPhase,
-    /// So many slices of so many are complete, and whether there was an interruption.
+    /// How many of the planned slices are complete, and whether there was an interruption.
     Slices { complete: u64, planned: u64, interrupted: bool },
-    /// The same of the windows of a criterion.
+    /// The same for the windows of a criterion.
     Windows { complete: u64, planned: u64, criterion: Criterion },
     /// No operation was scheduled in any slice.
     NoOperation,
-    /// The warm-up did not bring a steady load; the text says why.
+    /// The warm-up did not reach a steady load; the text says why.
     NotSteady(String),
-    /// The engine lost count; the text is the run's.
+    /// The engine lost operations; the text is the run's.
     LostCount(String),
-    /// An operation failed, of no stream that the log names.
+    /// An operation failed that belongs to no stream of the log.
     UnknownFlow,
 }
 
-/// How a segment ended, where that speaks against PASS.
+/// How a segment ended, where that is a reason against PASS.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Ending {
     /// The target was lost.
     TargetLost,
     /// The schedule fell behind before anything was issued.
     NothingIssued,
-    /// The schedule fell behind, by up to so many nanoseconds because of the generator.
+    /// The schedule fell behind; the generator caused up to this many nanoseconds of it.
     GeneratorBehind(u64),
     /// The device was too slow.
     DeviceTooSlow,
@@ -46,28 +47,28 @@ pub(crate) enum Ending {
     EngineFailed,
 }
 
-/// How a run came to be shorter than planned.
+/// Why a run is shorter than planned.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Cut {
     /// There is no closing line.
     Off,
-    /// It was interrupted, and what the run said of it.
+    /// It was interrupted; the text is what the run recorded about it.
     Interrupted(String),
-    /// The log could not be kept, and what the run said of it.
+    /// The log could not be written; the text is what the run recorded about it.
     LogFailed(String),
 }
 
-/// How far measured time came.
+/// How much of the planned time was measured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Reached {
-    /// So far.
+    /// Measured nanoseconds.
     pub(crate) ns: u64,
-    /// Of so much.
+    /// Planned nanoseconds.
     pub(crate) of_ns: u64,
 }
 
 impl CourseFinding {
-    /// Its weight.
+    /// How severe it is.
     pub(crate) fn class(&self) -> Class {
         match self {
             CourseFinding::Ended(Ending::TargetLost, _) | CourseFinding::UnknownFlow => Class::Errors,

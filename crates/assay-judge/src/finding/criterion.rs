@@ -1,4 +1,4 @@
-//! Findings about a criterion: broken, broken only by the generator, or not judged at all.
+//! Findings about a criterion: broken, broken only because of the generator, or not judged at all.
 
 use crate::finding::class::Class;
 use crate::finding::flaw::Late;
@@ -12,22 +12,22 @@ use std::fmt;
 pub(crate) struct CriterionFinding {
     /// The criterion, as it was judged.
     pub(crate) criterion: Criterion,
-    /// What became of it.
+    /// Its outcome.
     pub(crate) what: What,
 }
 
-/// What became of a criterion.
+/// The outcome of a criterion.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum What {
     /// It is broken in a complete window.
     Broken(At, Extent),
-    /// It was broken already in a window that was cut short.
+    /// It was already broken in a window that was cut short.
     BrokenInCut(At, BrokenOn),
     /// It is broken, but would hold without the generator's own lag.
     ByTheGenerator(At),
     /// It holds, but the generator was late.
     Flawed(At, Late),
-    /// It was broken in a window that was cut short, in which the generator held back too much; the value as text.
+    /// It was broken in a window that was cut short, but the generator delayed too much in it; the value as text.
     HeldBack(String),
     /// The run has no such stream.
     NoStream,
@@ -40,7 +40,7 @@ pub(crate) enum What {
 pub(crate) struct At {
     /// What was measured, and where.
     pub(crate) figure: Figure,
-    /// How many windows the plan holds.
+    /// Number of windows in the plan.
     pub(crate) planned: u64,
     /// Length of the window where it is not the slice.
     pub(crate) own_ns: Option<u64>,
@@ -51,25 +51,25 @@ pub(crate) struct At {
 pub(crate) struct BrokenOn {
     /// The worst first.
     pub(crate) targets: Vec<BrokenTarget>,
-    /// Of so many.
+    /// Number of all targets.
     pub(crate) of: usize,
 }
 
-/// In how many windows, and where.
+/// In how many windows it was broken, and where.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Extent {
-    /// Broken in so many.
+    /// Number of broken windows.
     pub(crate) broken: u64,
-    /// Of so many that were judged.
+    /// Number of judged windows.
     pub(crate) windows: u64,
-    /// So many held before the first broken one.
+    /// Number of windows that held before the first broken one.
     pub(crate) held_before: u64,
     /// On which targets.
     pub(crate) on: BrokenOn,
 }
 
 impl CriterionFinding {
-    /// Its weight.
+    /// How severe it is.
     pub(crate) fn class(&self) -> Class {
         match self.what {
             What::Broken(..) | What::BrokenInCut(..) => Class::Broken,
@@ -91,7 +91,8 @@ impl fmt::Display for CriterionFinding {
         match &self.what {
             What::Broken(at, extent) => write!(f, "{}{}", self.told(at, ""), extent.told(at)),
             What::BrokenInCut(at, on) => {
-                // One window of one: it is called by its number all the same, because its planned end was not reached.
+                // This is a single window, but it is named by its number nevertheless, because its planned end was not
+                // reached.
                 let at = At { planned: at.planned.max(2), ..at.clone() };
                 let rest = "and the rest could not have changed that";
                 write!(f, "{}, {rest}{on}", self.told(&at, ", which was cut short"))

@@ -5,7 +5,7 @@ use assay_record::PARTS;
 use std::collections::BTreeMap;
 use std::fmt;
 
-/// Kinds of errors that are named.
+/// How many kinds of errors a reason names.
 const NAMED: usize = 4;
 
 /// The failures of one flow.
@@ -17,22 +17,22 @@ pub(crate) struct Failures {
     pub(crate) target: String,
     /// Begin of the first interval with one, on the run's time line.
     pub(crate) first_ns: u64,
-    /// Failed, by name.
+    /// Number of failed operations, by error name.
     pub(crate) errors: BTreeMap<String, u64>,
-    /// Completed with too few bytes.
+    /// Number of operations that completed with too few bytes.
     pub(crate) short: u64,
-    /// The most at the end of an interval.
+    /// The largest number of stuck operations at the end of an interval.
     pub(crate) stuck: u64,
-    /// By the part of the target.
+    /// Number of failures, by part of the target.
     pub(crate) at: BTreeMap<u64, u64>,
-    /// The longest that one took to fail.
+    /// The longest time that an operation took to fail.
     pub(crate) longest_ns: u64,
     /// More than this share, of so many operations, failed over the whole step; without it one alone is too many.
     pub(crate) more_than: Option<(Share, u64)>,
 }
 
 impl Failures {
-    /// What makes them a FAIL.
+    /// The rule that makes them a FAIL.
     pub(crate) fn rule(&self) -> String {
         if let Some((share, of)) = self.more_than {
             return format!("that is more than {share} of all {of} operations from the first on");
@@ -58,7 +58,7 @@ impl Failures {
         what.join(", ")
     }
 
-    /// ` between 1.6 % and 4.7 % of the target, after up to 30 s`; empty where the log does not say it.
+    /// ` between 1.6 % and 4.7 % of the target, after up to 30 s`; empty where the log has no places.
     pub(crate) fn place(&self) -> String {
         let (Some((first, _)), Some((last, _))) = (self.at.first_key_value(), self.at.last_key_value()) else {
             return String::new();
@@ -83,7 +83,7 @@ pub(crate) fn may_be_excused(name: &str) -> bool {
     !is_damage(name) && name != "other" && name != Code::NOT_SUBMITTED.to_string()
 }
 
-/// Whether an error of this name is a read of damaged data.
+/// Whether an error with this name is a read of damaged data.
 pub(crate) fn is_damage(name: &str) -> bool {
     Code::DAMAGE.iter().any(|kind| kind.to_string() == name)
 }

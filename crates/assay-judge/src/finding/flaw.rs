@@ -1,22 +1,22 @@
-//! Why a window proves nothing, whatever its figures are.
+//! Reasons why a window proves nothing, whatever its figures are.
 
 use crate::finding::log::Contradiction;
 use crate::words::percent;
 use assay_base::{Direction, Span};
 use std::fmt;
 
-/// Why nothing in a window counts.
+/// Why a window does not count.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Flaw {
     /// The log contradicts itself there.
     Contradiction(Contradiction),
-    /// The machine changed while it was measured; the run says how.
+    /// The machine changed during the window; the text is the run's.
     Changed(String),
-    /// The machine slept for so many nanoseconds.
+    /// The machine slept for this many nanoseconds.
     Slept(u64),
-    /// Something is counted in a bucket of that number, which does not exist.
+    /// Operations are counted in a bucket with this number, which does not exist.
     NoBucket(u64),
-    /// The generator issued a hundredth of all operations so many nanoseconds too late.
+    /// The generator issued a hundredth of all operations this many nanoseconds too late, or later.
     OwnLag(u64),
 }
 
@@ -35,25 +35,25 @@ impl fmt::Display for Flaw {
     }
 }
 
-/// Why a window that holds its bounds does not prove that they hold: the generator was late on one target.
+/// Why a window that keeps its bounds does not prove that they hold: the generator was late on one target.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Late {
     /// The target.
     pub(crate) target: String,
-    /// What came of it.
+    /// The consequence.
     pub(crate) what: LateBy,
 }
 
-/// What came of a late generator.
+/// The consequence of a late generator.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum LateBy {
-    /// The target had no work for this share of the window, and for so many nanoseconds at once.
+    /// The target had no work for this share of the window, and for this many nanoseconds at a time.
     Rest { share: f64, longest_ns: u64 },
-    /// A closed loop asked for less, for this share of the window and so many nanoseconds at once.
+    /// A closed loop asked for less than it should, for this share of the window and this many nanoseconds at a time.
     Overslept { share: f64, longest_ns: u64 },
-    /// The block device counted fewer operations than the run made.
+    /// The block device counted fewer operations than the run issued.
     Merged { direction: Direction, counted: u64, own: u64 },
-    /// The block device counted fewer flushes than writes that were to be durable.
+    /// The block device counted fewer flushes than there were durable writes.
     Flushes { counted: u64, durable: u64 },
 }
 

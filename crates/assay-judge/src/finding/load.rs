@@ -1,4 +1,5 @@
-//! Findings about the load: a slice that proves nothing, a schedule that was thinner than planned, a load that was not delivered.
+//! Findings about the load: a slice that proves nothing, a schedule that was thinner than planned, a load that was not
+//! delivered.
 
 use crate::finding::class::Class;
 use crate::finding::criterion::BrokenOn;
@@ -11,9 +12,9 @@ use std::fmt;
 /// See the module.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum LoadFinding {
-    /// A slice of that number proves nothing.
+    /// The slice with this number proves nothing.
     Slice(u64, Flaw),
-    /// A window of that length proves nothing.
+    /// A window of this length proves nothing.
     Window(u64, Flaw),
     /// Fewer operations were due than the plan asks for.
     Thin { slice: u64, stream: String, scheduled: u64, expected: f64 },
@@ -21,16 +22,16 @@ pub(crate) enum LoadFinding {
     NotDelivered(NotDelivered),
 }
 
-/// A load that was not delivered in one slice, of all targets or of one.
+/// A load that was not delivered in one slice, on all targets or on one.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct NotDelivered {
     /// The stream.
     pub(crate) stream: String,
     /// What was measured, and where.
     pub(crate) figure: Figure,
-    /// How many slices the plan holds.
+    /// Number of slices in the plan.
     pub(crate) planned: u64,
-    /// Whose doing it is.
+    /// Who caused it.
     pub(crate) cause: Cause,
     /// The targets that did not take their load; known at the end.
     pub(crate) on: Option<BrokenOn>,
@@ -39,20 +40,20 @@ pub(crate) struct NotDelivered {
 /// Why a load was not delivered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Cause {
-    /// Nothing completed, of too few operations to say anything.
+    /// Nothing completed, but too few operations were due to conclude anything.
     TooFew,
     /// Nothing completed, and nothing was issued.
     NothingIssued,
-    /// Nothing completed of what the device had.
+    /// Operations were issued to the device, and none completed.
     NothingCompleted,
-    /// Less was issued, because of the generator.
+    /// Fewer operations were issued, because of the generator.
     Generator,
-    /// Less was issued, because of the device.
+    /// Fewer operations were issued, because of the device.
     Device,
 }
 
 impl Cause {
-    /// Its weight.
+    /// How severe it is.
     pub(crate) fn class(self) -> Class {
         match self {
             Cause::NothingCompleted | Cause::Device => Class::Broken,
@@ -60,14 +61,14 @@ impl Cause {
         }
     }
 
-    /// Whether a share of the schedule says how much was delivered: of nothing, nothing does.
+    /// Whether a share of the schedule says how much was delivered: where nothing was due, no share does.
     pub(crate) fn has_share(self) -> bool {
         matches!(self, Cause::Generator | Cause::Device)
     }
 }
 
 impl LoadFinding {
-    /// Its weight.
+    /// How severe it is.
     pub(crate) fn class(&self) -> Class {
         match self {
             LoadFinding::NotDelivered(found) => found.cause.class(),

@@ -1,4 +1,4 @@
-//! Findings about the log itself: what is missing of it, what is damaged, and where it contradicts itself.
+//! Findings about the log itself: what is missing in it, what is damaged, and where it contradicts itself.
 
 use crate::finding::class::Class;
 use std::fmt;
@@ -6,72 +6,72 @@ use std::fmt;
 /// See the module.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum LogFinding {
-    /// Two things that it says cannot both be true.
+    /// Two statements in it cannot both be true.
     Contradiction(Contradiction),
-    /// A line is not what was written; the text is the reader's.
+    /// A line was changed; the text is the reader's.
     Damaged(String),
-    /// The last line was never finished.
+    /// The last line is incomplete.
     TornTail(String),
-    /// These intervals, from the first to the last, are not there.
+    /// The intervals from the first number to the last are missing.
     Intervals(u64, u64),
-    /// The closing line speaks of so many intervals, and so many are there.
+    /// The closing line says the first number of intervals, and the log has the second.
     Count(u64, u64),
 }
 
-/// Two things in the log that cannot both be true.
+/// Two statements in the log that cannot both be true.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Contradiction {
-    /// An interval does not begin where the one before it ended, or stands behind the closing line.
+    /// An interval does not begin where the one before it ended, or follows the closing line.
     Apart { index: u64, start_ns: u64, end_ns: u64 },
-    /// An interval was there already.
+    /// An interval that was already read.
     Again { index: u64 },
-    /// An interval has figures for another number of flows than there are.
+    /// An interval has figures for a wrong number of flows.
     Flows { index: u64, found: usize, of: usize },
-    /// The counts of a flow.
+    /// The counts of a flow do not agree.
     Counts { index: u64, stream: String, target: String, why: Unbalanced },
-    /// The readings of the clocks beside an interval.
+    /// The clock readings of an interval contradict it.
     Clocks { index: u64, why: ClockFault },
     /// The run was closed before its last interval ended.
     Closed { at_ns: u64 },
-    /// The closing line has other sums than the intervals.
+    /// The sums in the closing line differ from those of the intervals.
     Sums { told: Sums, found: Sums },
 }
 
 /// How the counts of a flow in one interval fail to agree.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Unbalanced {
-    /// What came in is not what went out.
+    /// The operations that came in are not those that went out.
     Operations { carried: u64, scheduled: u64, out: u128 },
-    /// Not every length was counted.
+    /// Not every time was counted.
     Lengths { of: &'static str, counted: u64, operations: u64 },
-    /// What is left of a length is more than it was.
+    /// A floor is larger than the time it belongs to.
     Floor { of: &'static str },
-    /// So many damaged places, and no read that failed for one.
+    /// This many damaged places were counted, but no read failed because of one.
     Damage(u64),
 }
 
 /// How the clocks of one machine contradict each other.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum ClockFault {
-    /// They were read before the interval ended with which they were collected.
+    /// They were read before the end of the interval that they belong to.
     Early,
-    /// They went on by so many nanoseconds.
+    /// They advanced by different numbers of nanoseconds.
     Differ { ran: i128, monotonic: i128, boot: i128 },
 }
 
 /// Operations over a whole segment.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Sums {
-    /// Handed over.
+    /// Issued.
     pub(crate) issued: u64,
-    /// Came back.
+    /// Completed in any way.
     pub(crate) completed: u64,
-    /// Never came back.
+    /// Never completed.
     pub(crate) stuck: u64,
 }
 
 impl LogFinding {
-    /// Its weight.
+    /// How severe it is.
     pub(crate) fn class(&self) -> Class {
         match self {
             LogFinding::Contradiction(_) | LogFinding::Damaged(_) => Class::Unproven,

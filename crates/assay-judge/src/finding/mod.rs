@@ -1,6 +1,6 @@
-//! What speaks against PASS, as values: each finding has its kind with its figures, and where it was found.
+//! The reasons against PASS, as values: each finding has its kind with its figures, and the place where it was found.
 //!
-//! What is done about a finding follows from its kind. Its sentence is made last, by `Display`, in one file for each family.
+//! The effect of a finding follows from its kind. Its sentence is made last, by `Display`, in one file for each family.
 
 mod class;
 pub(crate) mod course;
@@ -20,17 +20,17 @@ use std::fmt;
 /// What was found, by family.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Kind {
-    /// The log itself is not whole, or contradicts itself.
+    /// The log itself is incomplete, or contradicts itself.
     Log(log::LogFinding),
     /// How the run went and how it ended.
     Course(course::CourseFinding),
     /// Operations of one flow failed.
     Failed(failed::Failures),
-    /// A criterion.
+    /// A criterion was broken, or could not be judged.
     Criterion(Box<criterion::CriterionFinding>),
-    /// The load that was to be delivered.
+    /// The planned load was not delivered, or a slice of it proves nothing.
     Load(Box<load::LoadFinding>),
-    /// What a target, its block device or the data on it say.
+    /// Facts about a target, its block device or the data on it.
     Target(target::TargetFinding),
 }
 
@@ -53,7 +53,7 @@ families!(
 );
 
 impl Kind {
-    /// Its weight.
+    /// How severe it is.
     pub(crate) fn class(&self) -> Class {
         match self {
             Kind::Log(it) => it.class(),
@@ -99,7 +99,7 @@ impl Finding {
         Finding::new(kind, nowhere(step))
     }
 
-    /// Its weight.
+    /// How severe it is.
     pub(crate) fn class(&self) -> Class {
         self.kind.class()
     }
@@ -109,7 +109,7 @@ impl Finding {
         self.kind.to_string()
     }
 
-    /// What it makes of the run.
+    /// The verdict that it leads to.
     pub(crate) fn verdict(&self) -> Verdict {
         match self.class() {
             Class::Errors | Class::Broken => Verdict::Fail,
@@ -124,7 +124,7 @@ impl Finding {
     }
 }
 
-/// The step and nothing more precise.
+/// A place that names only the step.
 pub(crate) fn nowhere(step: u32) -> Deciding {
     Deciding {
         step,
@@ -139,7 +139,7 @@ pub(crate) fn nowhere(step: u32) -> Deciding {
     }
 }
 
-/// The finding that decides: the heaviest, of those the earliest.
+/// The finding that decides: the most severe one, and of several such the earliest.
 pub(crate) fn deciding(findings: &[Finding]) -> Option<&Finding> {
     findings.iter().min_by_key(|finding| (finding.class(), finding.deciding.start_ns))
 }

@@ -1,4 +1,5 @@
-//! Findings about a target: what its block device counted, what it says of its health, and whether its data were ever written.
+//! Findings about a target: what its block device counted, what it reports about its health, and whether its data were
+//! ever written.
 
 use crate::finding::class::Class;
 use crate::words::percent;
@@ -8,37 +9,37 @@ use std::fmt;
 /// See the module.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum TargetFinding {
-    /// Its block device counted something else than the run made.
+    /// Its block device counted other numbers than the run.
     Mismatch(Mismatch),
-    /// Others wrote so many bytes to it after its preparation.
+    /// Others wrote this many bytes to it after its preparation.
     Foreign { target: String, bytes: u64, prepared: String },
-    /// Reads met blocks that were never written.
+    /// Reads of blocks that were never written.
     Blank { target: String, blank: u64, sampled: u64 },
-    /// Of none of the reads it is known whether they met data.
+    /// For none of the reads it is known whether their blocks were ever written.
     Unseen { stream: String, target: String, reads: u64 },
-    /// It reports more media errors than before.
+    /// It reports more media errors than before the run.
     MediaErrors { target: String, before: u128, after: u128 },
     /// Nothing that was read could be verified.
     NothingVerified,
 }
 
-/// What a block device counted, held against what the run made.
+/// What a block device counted, compared with what the run issued.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Mismatch {
     /// The target.
     pub(crate) target: String,
     /// `reads`, `bytes written` …
     pub(crate) of: &'static str,
-    /// By the device.
+    /// Counted by the device.
     pub(crate) theirs: u64,
-    /// By the run.
+    /// Counted by the run.
     pub(crate) own: u64,
-    /// The difference as a share of the run's own.
+    /// The difference as a share of the run's own count.
     pub(crate) share: f64,
 }
 
 impl TargetFinding {
-    /// Its weight.
+    /// How severe it is.
     pub(crate) fn class(&self) -> Class {
         match self {
             TargetFinding::Mismatch(_) => Class::Between,

@@ -1,4 +1,4 @@
-//! Whether the counts of a segment add up: within each interval, from one to the next, and in the closing line.
+//! Checks whether the counts of a segment add up: within each interval, from one to the next, and in the closing line.
 
 use crate::finding::failed::is_damage;
 use crate::finding::log::{Contradiction, Sums, Unbalanced};
@@ -7,34 +7,34 @@ use crate::fold::layout::Layout;
 use assay_record::{Close, FlowInterval, Header, Interval, Timing};
 use std::collections::BTreeMap;
 
-/// The books of one segment.
+/// The accounts of one segment.
 #[derive(Debug)]
 pub(crate) struct Accounts {
     next_index: u64,
-    /// Where the interval before ended.
+    /// Where the previous interval ended.
     ended_ns: Option<u64>,
     /// What each flow carries into the next interval, where that is known.
     carried: Option<Vec<u64>>,
     found: u64,
     sums: Sums,
-    /// Nothing of it is missing so far.
+    /// No part of it is missing so far.
     whole: bool,
     closed: Option<Close>,
 }
 
-/// Which intervals are not there.
+/// How an interval follows the one before it.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Place {
-    /// The one that was expected.
+    /// It is the one that was expected.
     Next,
-    /// Some before it are missing, from the first to the last.
+    /// Intervals before it are missing, from the first number to the last.
     Behind(u64, u64),
-    /// It was there before.
+    /// It was already read.
     Again,
 }
 
 impl Accounts {
-    /// A segment begins.
+    /// Begins a segment.
     pub(crate) fn new(header: &Header) -> Accounts {
         Accounts {
             next_index: 0,
@@ -47,7 +47,7 @@ impl Accounts {
         }
     }
 
-    /// Which interval this is. Unless it is the next one, what is carried into it is not known.
+    /// How this interval follows. Unless it is the next one, what is carried into it is not known.
     pub(crate) fn place(&mut self, interval: &Interval) -> Place {
         let place = match interval.index {
             index if index == self.next_index => return Place::Next,
@@ -58,14 +58,14 @@ impl Accounts {
         place
     }
 
-    /// Something of the segment is missing here.
+    /// Notes that a part of the segment is missing here.
     pub(crate) fn lose(&mut self) {
         self.whole = false;
         self.carried = None;
     }
 
-    /// Counts an interval. The error says how it fails to follow what stands before it: intervals follow each other on the
-    /// run's time line, without overlap or gap, and before the closing line.
+    /// Counts an interval. The error says how it contradicts what precedes it: intervals follow each other on the run's
+    /// time line, without overlap or gap, and before the closing line.
     pub(crate) fn follow(&mut self, interval: &Interval, joins: bool, tolerance_ns: u64) -> Result<(), Contradiction> {
         self.next_index = interval.index.saturating_add(1);
         self.found += 1;
@@ -78,7 +78,7 @@ impl Accounts {
         Ok(())
     }
 
-    /// Adds an interval of as many flows as there are; gives what was carried into it, and what contradicts itself.
+    /// Adds an interval with the right number of flows; returns what was carried into it, and its contradictions.
     pub(crate) fn add(&mut self, interval: &Interval, layout: &Layout) -> (Vec<u64>, Result<(), Contradiction>) {
         let carried = self.carried.take();
         for flow in &interval.flows {
@@ -99,39 +99,39 @@ impl Accounts {
         (carried.unwrap_or_else(|| vec![0; interval.flows.len()]), told)
     }
 
-    /// The closing line.
+    /// Takes the closing line.
     pub(crate) fn close(&mut self, close: Close) {
         self.closed = Some(close);
     }
 
-    /// What the closing line says, where there is one.
+    /// The closing line, if there is one.
     pub(crate) fn closed(&self) -> Option<&Close> {
         self.closed.as_ref()
     }
 
-    /// Operations handed over in the segment.
+    /// Number of operations issued in the segment.
     pub(crate) fn issued(&self) -> u64 {
         self.sums.issued
     }
 
-    /// Whether the last interval ended behind the closing line.
+    /// Whether the last interval ended after the time of the closing line.
     pub(crate) fn ends_behind(&self, close: &Close, tolerance_ns: u64) -> bool {
         self.ended_ns.is_some_and(|ended| ended > close.at_ns.saturating_add(tolerance_ns))
     }
 
-    /// Intervals that are there, where the closing line speaks of another number.
+    /// The number of intervals in the log, where the closing line says another number.
     pub(crate) fn found_instead(&self, close: &Close) -> Option<u64> {
         (close.intervals != self.found).then_some(self.found)
     }
 
-    /// How the closing line contradicts the sum of the intervals, where all of them are there.
+    /// How the closing line contradicts the sum of the intervals, where none of them is missing.
     pub(crate) fn contradicts(&self, close: &Close) -> Option<Contradiction> {
         let told = Sums { issued: close.issued, completed: close.completed, stuck: close.stuck };
         (self.whole && told != self.sums).then_some(Contradiction::Sums { told, found: self.sums })
     }
 }
 
-/// True when the interval's counts agree with each other: what came in is what went out, and every length was counted.
+/// True when the interval's counts agree with each other: what came in is what went out, and every time was counted.
 fn adds_up(flow: &FlowInterval, carried_in: Option<u64>) -> Result<(), Unbalanced> {
     let out = [flow.ok, flow.failed(), flow.short, flow.carried_out()].iter().map(|n| u128::from(*n)).sum::<u128>();
     if let Some(carried) = carried_in {
@@ -152,7 +152,7 @@ fn adds_up(flow: &FlowInterval, carried_in: Option<u64>) -> Result<(), Unbalance
     floors_add_up(flow)
 }
 
-/// A damaged place is met by a read that fails for it.
+/// A damaged place implies a read that failed because of it.
 fn damage_adds_up(flow: &FlowInterval) -> Result<(), Unbalanced> {
     match flow.damaged > 0 && !flow.errors.keys().any(|name| is_damage(name)) {
         true => Err(Unbalanced::Damage(flow.damaged)),
@@ -160,7 +160,7 @@ fn damage_adds_up(flow: &FlowInterval) -> Result<(), Unbalanced> {
     }
 }
 
-/// What is left of a length is not more than it was.
+/// A floor is not larger than the time it belongs to.
 fn floors_add_up(flow: &FlowInterval) -> Result<(), Unbalanced> {
     for (what, whole, floor) in
         [("response", &flow.response, &flow.floor), ("service", &flow.service, &flow.service_floor)]
@@ -173,7 +173,7 @@ fn floors_add_up(flow: &FlowInterval) -> Result<(), Unbalanced> {
     Ok(())
 }
 
-/// Each has as many lengths, and from every bucket on the floor has no more.
+/// Both have the same number of times, and from any bucket upwards the floor has no more of them.
 fn is_less(floor: &Timing, whole: &Timing) -> bool {
     let mut both: BTreeMap<u64, [u128; 2]> = BTreeMap::new();
     for (which, timing) in [floor, whole].into_iter().enumerate() {

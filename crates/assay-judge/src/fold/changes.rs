@@ -1,5 +1,5 @@
-//! Where the level of a series changed: penalised least squares, with a penalty that grows with the series' own long-run
-//! variance, so that neighbouring values that are alike are not taken for changes.
+//! Finds where the level of a series changed: penalised least squares, with a penalty that grows with the series' own
+//! long-run variance, so that similarity of neighbouring values is not mistaken for a change.
 //!
 //! *Segments*: those that minimise the squared distance from their means plus a penalty for each, found exactly by PELT (R.
 //! Killick, P. Fearnhead, I. A. Eckley, "Optimal detection of changepoints with a linear computational cost", JASA 107 (2012)).
@@ -10,7 +10,7 @@
 //! (W. B. Wu, Z. Zhao, "Inference of trends in time series", J. R. Stat. Soc. B 69 (2007)); a block is twice the cube root of the
 //! series' length, and no segment is shorter than one.
 //!
-//! The same is asked of each change once more with the variance of its own two sides.
+//! Each change found is then tested once more with the variance of its own two sides.
 //!
 //! *Penalty*: [`PENALTY`] × variance × ln n. Its factor was chosen so that of series without a change (independent and
 //! autocorrelated, 60 to 2000 values) less than one in twenty shows one; a test repeats that.
@@ -19,15 +19,15 @@ use assay_base::math::ln;
 
 /// See the module.
 const PENALTY: f64 = 5.0;
-/// Shortest series that is looked at.
+/// Shortest series that is examined.
 const SHORTEST: usize = 30;
-/// Below this spread (a thousandth, the values being logarithms) a difference is one of counting.
+/// Below this spread (a thousandth, because the values are logarithms) a difference is an artefact of counting.
 const LEAST_SPREAD: f64 = 1e-3;
-/// Half of all normal values lie within so many standard deviations.
+/// Half of all values of a normal distribution lie within this many standard deviations.
 const MEDIAN: f64 = 0.674_489_750_196_081_7;
 
-/// Indices at which a new level begins, ascending; none for a series too short to tell. Values are positive: it is their
-/// ratios that count.
+/// Indices at which a new level begins, ascending; none for a series that is too short. Values are positive, and their
+/// ratios count.
 pub(crate) fn changes(values: &[f64]) -> Vec<usize> {
     let n = values.len();
     if n < SHORTEST || values.iter().any(|value| !(value.is_normal() && *value > 0.0)) {
@@ -40,12 +40,12 @@ pub(crate) fn changes(values: &[f64]) -> Vec<usize> {
     outstanding(&logs, found, variance, block)
 }
 
-/// Those of the changes that stand out from the noise on their own sides as well: a drive that becomes slower often becomes
-/// less even too, and the variance of the whole is that of its calmer part. What stands out least goes first; its two sides
-/// then are one.
+/// Those of the changes that also stand out from the noise on their own two sides: a drive that becomes slower often
+/// becomes less even too, and the variance of the whole series is that of its calmer part. The change that stands out
+/// least is removed first; its two sides then become one.
 fn outstanding(values: &[f64], mut found: Vec<usize>, variance: f64, block: usize) -> Vec<usize> {
     let mean = |side: &[f64]| side.iter().sum::<f64>() / side.len() as f64;
-    // Six blocks on a side, whatever else changes in them: their median bears one step.
+    // Six blocks on each side, whatever else changes in them: their median tolerates one step.
     let around = |at: usize| {
         let (before, after) = (at.saturating_sub(6 * block), (at + 6 * block).min(values.len()));
         let sides = [&values[before..at], &values[at..after]].into_iter().filter(|side| side.len() >= 4 * block);
@@ -65,8 +65,8 @@ fn outstanding(values: &[f64], mut found: Vec<usize>, variance: f64, block: usiz
     }
 }
 
-/// Each value's median with the two on either side, which takes out what lasts for two values and leaves steps where they
-/// are (J. W. Tukey, "Exploratory Data Analysis", 1977).
+/// Each value replaced by the median of itself and the two values on either side, which removes peaks of up to two
+/// values and keeps steps where they are (J. W. Tukey, "Exploratory Data Analysis", 1977).
 fn without_spikes(values: &[f64]) -> Vec<f64> {
     let median = |at: usize| {
         let mut around: Vec<f64> = values[at.saturating_sub(2)..(at + 3).min(values.len())].to_vec();
@@ -87,7 +87,7 @@ fn long_run_variance(values: &[f64], block: usize) -> f64 {
         values.chunks_exact(block).map(|block| block.iter().sum::<f64>() / block.len() as f64).collect();
     let mut apart: Vec<f64> = means.windows(2).map(|pair| (pair[1] - pair[0]).abs()).collect();
     apart.sort_by(f64::total_cmp);
-    // The upper median, and one difference more, because few differences are easily all small.
+    // The upper median, and one difference more, because a few differences may all be small by chance.
     let Some(median) = apart.get((apart.len() / 2 + 1).min(apart.len().saturating_sub(1))) else {
         return f64::INFINITY;
     };
@@ -112,7 +112,7 @@ fn segments(values: &[f64], penalty: f64, shortest: usize) -> Vec<usize> {
     best[0] = -penalty;
     let (mut candidates, mut tried) = (vec![0], Vec::new());
     for to in shortest..=n {
-        // A segment that ends here begins at least its shortest length before.
+        // A segment that ends here begins at least the shortest length earlier.
         let begin = to - shortest;
         if begin >= shortest {
             candidates.push(begin);
@@ -121,7 +121,7 @@ fn segments(values: &[f64], penalty: f64, shortest: usize) -> Vec<usize> {
         tried.extend(candidates.iter().map(|&from| (best[from] + cost(from, to), from)));
         let (least, from) = tried.iter().copied().min_by(|a, b| a.0.total_cmp(&b.0)).unwrap_or((f64::INFINITY, 0));
         (best[to], before[to]) = (least + penalty, from);
-        // What is worse by a whole penalty is never chosen later either.
+        // A candidate that is worse by a whole penalty is never chosen later either.
         candidates.clear();
         candidates.extend(tried.iter().filter(|(value, _)| *value <= least + penalty).map(|(_, from)| from));
     }
@@ -140,7 +140,7 @@ mod tests {
     use super::*;
     use assay_base::Prng;
 
-    /// Sum of twelve uniform draws less six: nearly normal, variance 1.
+    /// Sum of twelve uniform draws, less six: nearly normal, variance 1.
     fn normal(prng: &mut Prng) -> f64 {
         (0..12).map(|_| prng.unit()).sum::<f64>() - 6.0
     }

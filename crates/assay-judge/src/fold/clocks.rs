@@ -1,31 +1,32 @@
-//! What happened to the machine's time while the run went on, from the readings beside each interval.
+//! What happened to the machine's time during the run, from the clock readings of each interval.
 //!
-//! CLOCK_BOOTTIME grows more than CLOCK_MONOTONIC while the machine sleeps, CLOCK_REALTIME more or less than CLOCK_BOOTTIME when
-//! somebody sets it: corrections of a time-keeping daemon bend all of them alike (time(7), adjtimex(2)). No length of
-//! an operation is taken from them.
+//! CLOCK_BOOTTIME advances more than CLOCK_MONOTONIC while the machine sleeps, and CLOCK_REALTIME more or less than
+//! CLOCK_BOOTTIME when somebody sets it: the corrections of a time-keeping daemon change the speed of all of them alike
+//! (time(7), adjtimex(2)). No time of an operation is taken from them.
 
 use crate::finding::log::ClockFault;
 use crate::judgement::{ClockEvent, Clocks};
 use assay_base::Span;
 use assay_record::ClockSample;
 
-/// The readings of one sample are not of one instant: smaller differences are nothing.
+/// The readings of one sample are not simultaneous: smaller differences mean nothing.
 const NOISE_NS: i128 = 10_000_000;
-/// A daemon bends CLOCK_MONOTONIC by up to 500 ppm against the raw clock (adjtimex(2)); twice that is another clock's time.
+/// A daemon changes the speed of CLOCK_MONOTONIC by up to 500 ppm relative to the raw clock (adjtimex(2)); twice that
+/// must be the time of another clock.
 const BENT_PPM: i128 = 1000;
-/// Events kept.
+/// Number of events kept.
 const EVENTS: usize = 100;
 
-/// What a reading tells beside the one before.
+/// What a reading shows, compared with the one before.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum ClockNotice {
     /// Nothing special.
     Nothing,
-    /// The wall clock was set: worth a note.
+    /// The wall clock was set: mentioned only.
     Set(String),
-    /// The machine slept for so many nanoseconds: what was measured meanwhile proves nothing.
+    /// The machine slept for this many nanoseconds: what was measured meanwhile proves nothing.
     Slept(u64),
-    /// The clocks contradict each other, which those of one machine do not.
+    /// The clocks contradict each other, which clocks of one machine do not do.
     Contradiction(ClockFault),
 }
 
@@ -37,7 +38,7 @@ pub(crate) struct ClockFold {
 }
 
 impl ClockFold {
-    /// A segment begins: what lies between it and the one before is a gap.
+    /// Begins a segment: the time between the previous one and this is a gap.
     pub(crate) fn begin(&mut self, start: Option<ClockSample>) {
         self.last = start;
         if let (None, Some(start)) = (&self.clocks, start) {
@@ -45,8 +46,8 @@ impl ClockFold {
         }
     }
 
-    /// The readings collected with an interval that ended at `end_ns` on the run's time line; `at_ns` is where events of now
-    /// stand in measured time.
+    /// Takes the readings collected with an interval that ended at `end_ns` on the run's time line; `at_ns` is the
+    /// place of an event of now in measured time.
     pub(crate) fn observe(&mut self, sample: ClockSample, end_ns: u64, at_ns: u64) -> ClockNotice {
         let clocks = self.clocks.get_or_insert(Clocks { start: sample, end: sample, events: Vec::new() });
         clocks.end = sample;
@@ -67,7 +68,7 @@ impl ClockFold {
             if clocks.events.len() < EVENTS {
                 clocks.events.push(ClockEvent { at_ns, what: what.to_owned(), by_ns });
             }
-            // To the millisecond: the clocks are read one after the other, and an hour is to be called so.
+            // Rounded to milliseconds: the clocks are read one after the other, and an hour must be shown as an hour.
             Span::from_ms((by_ns.unsigned_abs() + 500_000) / 1_000_000)
         };
         if slept > NOISE_NS {
@@ -83,7 +84,7 @@ impl ClockFold {
         ClockNotice::Nothing
     }
 
-    /// What was seen; `None` where no clock was read.
+    /// What was found; `None` where no clock was read.
     pub(crate) fn finish(self) -> Option<Clocks> {
         self.clocks
     }

@@ -1,4 +1,4 @@
-//! What the closing line of a segment says against it.
+//! The reasons against PASS that the closing line of a segment gives.
 
 use crate::finding::course::{CourseFinding, Ending};
 use assay_record::{Close, CloseReason};
@@ -6,15 +6,15 @@ use assay_record::{Close, CloseReason};
 /// What is known of a segment when its closing line is judged.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Ended {
-    /// Operations that were handed over.
+    /// Number of operations that were issued.
     pub(crate) issued: u64,
-    /// How far the generator may have put a schedule behind; 0 where that is not counted.
+    /// By how much the generator may have delayed a schedule; 0 where that is not counted.
     pub(crate) generator_behind_ns: u64,
-    /// At which lag the run was to stop.
+    /// The lag at which the run was to stop.
     pub(crate) max_lag_ns: u64,
 }
 
-/// Why the segment ended, where that speaks against PASS.
+/// Why the segment ended, where that is a reason against PASS.
 pub(crate) fn judge(close: &Close, ended: Ended) -> Option<CourseFinding> {
     let ending = match close.reason {
         CloseReason::TargetLost => Ending::TargetLost,

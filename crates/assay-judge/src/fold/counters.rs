@@ -1,4 +1,4 @@
-//! Counters of one flow (or of several added up) over some stretch of time.
+//! Counters of one flow (or the sum of several) over some period of time.
 //!
 //! The log is input from outside: every sum saturates, every index is checked.
 
@@ -7,10 +7,10 @@ use assay_base::{Code, Span};
 use assay_record::{FailureTimes, FlowInterval, PARTS, Thresholds, Timing};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Different error names kept apart; the others are counted under one name.
+/// Number of error names that are counted separately; further ones are counted under one common name.
 const ERROR_NAMES: usize = 64;
 
-/// Sum, largest and exact counts of one kind of length.
+/// Sum, largest value and exact counts of one kind of time.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Lengths {
     /// Sum in nanoseconds.
@@ -22,12 +22,12 @@ pub(crate) struct Lengths {
 }
 
 impl Lengths {
-    /// Nothing counted yet, for `buckets` buckets.
+    /// Empty counters for `buckets` buckets.
     pub(crate) fn new(buckets: usize) -> Lengths {
         Lengths { sum_ns: 0, max_ns: 0, counts: vec![0; buckets] }
     }
 
-    /// Adds an interval's figures; `Err` names a bucket that does not exist.
+    /// Adds an interval's figures; `Err` is the number of a bucket that does not exist.
     pub(crate) fn add_timing(&mut self, timing: &Timing) -> Result<(), u64> {
         self.sum_ns = self.sum_ns.saturating_add(u128::from(timing.sum_ns));
         self.max_ns = self.max_ns.max(timing.max_ns);
@@ -41,12 +41,12 @@ impl Lengths {
         add_counts(&mut self.counts, &other.counts);
     }
 
-    /// How many were counted.
+    /// Number of times counted.
     pub(crate) fn total(&self) -> u64 {
         total(&self.counts)
     }
 
-    /// How many are at or over `threshold`; `None` when the log does not count it exactly.
+    /// Number of times at or over `threshold`; `None` when the log does not count it exactly.
     pub(crate) fn over(&self, thresholds: &Thresholds, threshold: Span) -> Option<u64> {
         over(&self.counts, thresholds, threshold)
     }
@@ -57,8 +57,9 @@ impl Lengths {
         (total > 0).then(|| u64::try_from(self.sum_ns / total).unwrap_or(u64::MAX))
     }
 
-    /// The bucket that holds the 99th percentile, as its bounds in nanoseconds; no upper bound above the last boundary. Of
-    /// fewer than a hundred one may still lie above it: a single outlier is no percentile.
+    /// The bucket that contains the 99th percentile, as its bounds in nanoseconds; there is no upper bound above the
+    /// last boundary. With fewer than a hundred operations, one of them may still lie above it: a single outlier is not
+    /// a percentile.
     pub(crate) fn p99_between(&self, thresholds: &Thresholds) -> Option<(u64, Option<u64>)> {
         let total = u128::from(self.total());
         let rank = total.saturating_sub((total / 100).max(1)).max(1);
@@ -89,31 +90,31 @@ impl Lengths {
 /// Everything counted of one flow.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Counters {
-    /// Carried in at its beginning: waiting, in flight and stuck.
+    /// Carried in at the beginning: waiting, in flight and stuck.
     pub carried_in: u64,
-    /// Intended in it.
+    /// Operations whose intended time is in the period.
     pub scheduled: u64,
-    /// Handed over.
+    /// Issued.
     pub issued: u64,
     /// Completed in full.
     pub ok: u64,
-    /// Their bytes.
+    /// Bytes of those that completed in full.
     pub bytes: u64,
-    /// Those of them that completed behind the planned time, while what was in flight was waited for, and their bytes.
+    /// Those of them that completed after the planned time, while the run drained, and their bytes.
     pub drained: (u64, u64),
     /// Completed with too few bytes.
     pub short: u64,
-    /// Failed, by name.
+    /// Failed, by error name.
     pub errors: BTreeMap<String, u64>,
     /// Failed and short ones by the part of the target in which they began.
     pub failed_at: BTreeMap<u64, u64>,
     /// At the end of the last interval.
     pub in_flight: u64,
-    /// At the end of the last interval; of a window, the last within the planned time.
+    /// At the end of the last interval; in a window, of the last one within the planned time.
     pub waiting: u64,
     /// At the end of the last interval.
     pub stuck: u64,
-    /// Stuck where earlier segments ended: they never came back.
+    /// Stuck where earlier segments ended: they never completed.
     pub stuck_before: u64,
     /// completed − intended.
     pub response: Lengths,
@@ -121,18 +122,19 @@ pub(crate) struct Counters {
     pub service: Lengths,
     /// issued − intended.
     pub lag: Lengths,
-    /// The generator's own part of that.
+    /// The generator's own part of the lag.
     pub own_lag: Lengths,
-    /// Of response and of service, what is certainly not the generator's doing, where that is less.
+    /// For response and service, the part that the generator certainly did not cause, where that is less than the
+    /// whole.
     pub floors: Option<[Lengths; 2]>,
     /// Time inside the hand-over, without counts.
     pub submit: Lengths,
-    /// For each bucket: operations at or over it that would not have been without own lag.
+    /// For each bucket: operations at or above it that would be below it without own lag.
     pub forgiven: Vec<u64>,
 }
 
 impl Counters {
-    /// Nothing counted yet, for `buckets` buckets.
+    /// Empty counters for `buckets` buckets.
     pub(crate) fn new(buckets: usize) -> Counters {
         let lengths = || Lengths::new(buckets);
         Counters {
@@ -145,7 +147,7 @@ impl Counters {
         }
     }
 
-    /// Adds one interval; `Err` names a bucket that does not exist.
+    /// Adds one interval; `Err` is the number of a bucket that does not exist.
     pub(crate) fn add_interval(&mut self, flow: &FlowInterval) -> Result<(), u64> {
         self.add_scalars(flow.scheduled, flow.issued, flow.ok, flow.bytes, flow.short);
         flow.errors.iter().for_each(|(name, n)| self.add_error(name, *n));
@@ -166,19 +168,19 @@ impl Counters {
         Timing::add_to(&flow.forgiven, &mut self.forgiven)
     }
 
-    /// Adds what failed, of an interval whose other counts are not known.
+    /// Adds the failures of an interval whose other counts are not known.
     pub(crate) fn add_failures(&mut self, lost: &FlowInterval) {
         lost.errors.iter().for_each(|(name, n)| self.add_error(name, *n));
         self.short = self.short.saturating_add(lost.short);
         self.stuck = self.stuck.max(lost.stuck);
     }
 
-    /// Ends a segment: what is stuck stays so, whatever the next one counts.
+    /// Ends a segment: what is stuck stays stuck, whatever the next segment counts.
     pub(crate) fn end_segment(&mut self) {
         self.stuck_before = self.stuck_before.saturating_add(std::mem::take(&mut self.stuck));
     }
 
-    /// Adds another flow over the same stretch.
+    /// Adds another flow over the same period.
     pub(crate) fn merge(&mut self, other: &Counters) {
         self.add_scalars(other.scheduled, other.issued, other.ok, other.bytes, other.short);
         other.errors.iter().for_each(|(name, n)| self.add_error(name, *n));
@@ -200,12 +202,13 @@ impl Counters {
         add_counts(&mut self.forgiven, &other.forgiven);
     }
 
-    /// The floors, which up to here are the lengths themselves where there were none.
+    /// The floors; where there were none until now, they begin as copies of the times themselves.
     fn floors(&mut self) -> &mut [Lengths; 2] {
         self.floors.get_or_insert_with(|| [self.response.clone(), self.service.clone()])
     }
 
-    /// Counts completions, with their bytes, as behind the planned time; they are among all that completed already.
+    /// Counts completions, with their bytes, as later than the planned time; they are already included in all
+    /// completions.
     pub(crate) fn add_drained(&mut self, (ok, bytes): (u64, u64)) {
         self.drained = (self.drained.0.saturating_add(ok), self.drained.1.saturating_add(bytes));
     }
@@ -222,7 +225,7 @@ impl Counters {
         *cell = cell.saturating_add(n);
     }
 
-    /// Failed operations of every kind.
+    /// Number of failed operations over all kinds of errors.
     pub(crate) fn failed(&self) -> u64 {
         self.errors.values().fold(0, |sum, n| sum.saturating_add(*n))
     }
@@ -232,17 +235,17 @@ impl Counters {
         of_the_device(&self.errors).fold(0, |sum, (_, n)| sum.saturating_add(n))
     }
 
-    /// Operations that came to an end, well or not.
+    /// Operations that ended, successfully or not.
     pub(crate) fn ended(&self) -> u64 {
         self.ok.saturating_add(self.short).saturating_add(self.failed())
     }
 
-    /// Operations over `threshold` that own lag pushed there; `None` when it is no boundary.
+    /// Operations over `threshold` that own lag pushed there; `None` when it is not a boundary.
     pub(crate) fn forgiven_over(&self, thresholds: &Thresholds, threshold: Span) -> Option<u64> {
         self.forgiven.get(thresholds.first_over(threshold)?).copied()
     }
 
-    /// The counters as they are reported.
+    /// The counters in the form that is reported.
     pub(crate) fn counts(&self) -> Counts {
         Counts {
             scheduled: self.scheduled,
@@ -265,7 +268,8 @@ pub(crate) fn of_the_device(errors: &BTreeMap<String, u64>) -> impl Iterator<Ite
     errors.iter().filter(move |(name, _)| **name != not_submitted).map(|(name, n)| (name, *n))
 }
 
-/// In which parts of the target operations failed, and how many in each. A part that a target does not have is the last.
+/// The parts of the target in which operations failed, and how many in each. A part number that does not exist counts
+/// as the last part.
 pub(crate) fn parts(failures: &FailureTimes) -> impl Iterator<Item = (u64, u64)> {
     failures.at.chunks_exact(2).map(|pair| (pair[0].min(PARTS as u64 - 1), pair[1]))
 }

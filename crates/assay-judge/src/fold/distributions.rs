@@ -1,30 +1,30 @@
-//! Whole distributions of the measured time, of each stream and of each flow.
+//! Complete distributions of the measured time, for each stream and each flow.
 
 use crate::fold::layout::Layout;
 use assay_record::{Filled, FlowHistograms, Times, Unpacker};
 
-/// Flows whose distributions are kept apart; with more, only those of whole streams are.
+/// Number of flows whose distributions are kept separately; with more flows, only those of whole streams are kept.
 const FLOW_TIMES: usize = 64;
 
 /// Response, service and lag.
 pub(crate) type Three = [Times; 3];
 
-/// Adds up the distributions of a step.
+/// Sums the distributions of a step.
 #[derive(Debug)]
 pub(crate) struct Distributions {
     /// One for each flow, where its stream has several.
     pub(crate) flows: Vec<Option<Three>>,
     /// One for each stream.
     pub(crate) streams: Vec<Option<Three>>,
-    /// The log is to hold them.
+    /// Whether the log should contain them.
     pub(crate) expected: bool,
     unpacker: Unpacker,
-    /// The latest three.
+    /// The last three that were read.
     latest: [Filled; 3],
 }
 
 impl Distributions {
-    /// Nothing was added yet.
+    /// Empty distributions.
     pub(crate) fn new(layout: &Layout, expected: bool) -> Distributions {
         Distributions {
             flows: vec![None; layout.flows.len()],
@@ -35,7 +35,7 @@ impl Distributions {
         }
     }
 
-    /// Adds a flow's; gives its stream and the responses. The error says what is wrong with them.
+    /// Adds a flow's distributions; returns its stream and the responses. The error says what is wrong with them.
     pub(crate) fn add(&mut self, flow: &FlowHistograms, layout: &Layout) -> Result<(usize, &Filled), String> {
         let index = usize::from(flow.flow);
         let head = layout.flows.get(index);

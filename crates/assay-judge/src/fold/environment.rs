@@ -1,27 +1,27 @@
-//! Whether the machine stayed what it was: its clocks, and what the run was told of changes.
+//! Whether the machine stayed the same: its clocks, and the changes that the run recorded.
 
 use crate::finding::flaw::Flaw;
 use crate::fold::clocks::ClockFold;
 
-/// Watches over one step.
+/// Observes one step.
 #[derive(Debug, Default)]
 pub(crate) struct Environment {
     /// What happened to the machine's time.
     pub(crate) clocks: ClockFold,
-    /// Times the machine was found changed.
+    /// How often a change of the machine was found.
     pub(crate) changes: u64,
-    /// The latest change, until the windows know of it.
+    /// The latest change, until the windows are informed.
     latest: Option<Flaw>,
 }
 
 impl Environment {
-    /// The machine is not what it was: the interval in which that was found, whose line follows, proves nothing.
+    /// Notes a change of the machine: the interval in which it was found, whose line follows, proves nothing.
     pub(crate) fn change(&mut self, how: Flaw) {
         self.changes += 1;
         self.latest.get_or_insert(how);
     }
 
-    /// What the open windows do not know yet.
+    /// The change that the open windows are not informed of yet.
     pub(crate) fn take(&mut self) -> Option<Flaw> {
         self.latest.take()
     }

@@ -1,10 +1,10 @@
-//! What happened at a moment: events in the order of the log, and interruptions that were continued.
+//! What happened at a moment: events in the order of the log, and interruptions after which the run continued.
 
 use crate::fold::placement::Placement;
 use crate::judgement::Gap;
 use assay_record::Event;
 
-/// Events kept.
+/// Number of events kept.
 const EVENTS: usize = 1000;
 
 /// The events of a step.
@@ -14,9 +14,9 @@ pub(crate) struct Events {
     pub(crate) kept: Vec<Event>,
     /// How many more there were.
     pub(crate) left_out: u64,
-    /// Interruptions that were continued.
+    /// Interruptions after which the run continued.
     pub(crate) gaps: Vec<Gap>,
-    /// Events from here on still stand on the run's time line, not in measured time.
+    /// Events from this index on still have times on the run's time line, not in measured time.
     unplaced: usize,
 }
 
@@ -30,8 +30,8 @@ impl Events {
         }
     }
 
-    /// Moves events from the run's time line into measured time. An interval's line follows its events, so that they are
-    /// placed by it.
+    /// Converts the times of events from the run's time line to measured time. The line of an interval follows its
+    /// events, so that interval gives their place.
     pub(crate) fn place(&mut self, placement: &Placement) {
         for event in &mut self.kept[self.unplaced..] {
             event.at_ns = placement.place_event(event);

@@ -1,4 +1,4 @@
-//! The failures of a step: each flow has one finding, which counts on.
+//! The failures of a step: each flow has one finding, to which further failures are added.
 //!
 //! Where a criterion says how many operations of a stream may fail, an error that the device gave is no finding by itself. It is
 //! counted, in every phase, and too many over the whole step are one. What is worse than an error stays one whatever the
@@ -18,7 +18,7 @@ use std::collections::BTreeMap;
 /// See the module.
 #[derive(Debug, Default)]
 pub(crate) struct FlowFailures {
-    /// Place of each flow's finding.
+    /// Index of each flow's finding.
     findings: BTreeMap<usize, usize>,
     /// What failed of flows whose operations may fail.
     allowed: BTreeMap<usize, Allowed>,
@@ -33,8 +33,8 @@ struct Allowed {
 }
 
 impl FlowFailures {
-    /// Takes in an interval of a flow. An error, a short or a stuck operation decides, in whatever phase; `at_ns` is how far
-    /// measured time has come.
+    /// Takes an interval of a flow. An error, a short or a stuck operation decides, in any phase; `at_ns` is the
+    /// measured time so far.
     pub(crate) fn add(
         &mut self,
         flow: usize,
@@ -126,7 +126,7 @@ fn none_yet(failures: Failures, at_ns: u64, step: u32) -> Finding {
     Finding::new(failures, deciding)
 }
 
-/// Whether the device failed in this interval. What was never handed to it is no failure of its own.
+/// Whether the device failed in this interval. An operation that was never issued is not a failure of the device.
 fn in_interval(flow: &FlowInterval) -> bool {
     flow.short > 0 || flow.stuck > 0 || of_the_device(&flow.errors).any(|(_, n)| n > 0)
 }

@@ -1,4 +1,4 @@
-//! Ends a step: adds up its findings, lets the heaviest decide, and makes plain data of what was folded.
+//! Ends a step: collects its findings, lets the most severe one decide, and makes the step's result.
 
 use crate::fold::lacks;
 use crate::fold::notes::Notes;
@@ -53,7 +53,7 @@ pub(crate) fn finish(mut fold: StepFold) -> Finished {
     }
 }
 
-/// What the rules that followed the windows found.
+/// Adds what the rules that followed the windows found.
 fn gather(fold: &mut StepFold, notes: &mut Notes) {
     notes.findings.append(&mut fold.slices.load.take_findings());
     notes.warnings.extend(fold.slices.own_lag.warning.take());

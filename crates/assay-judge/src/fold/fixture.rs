@@ -1,4 +1,4 @@
-//! A header for the tests of this room's machines: two streams on one target, an hour in slices of ten minutes.
+//! A header for the tests of this crate's state machines: two streams on one target, an hour in slices of ten minutes.
 
 use assay_record::Header;
 

@@ -1,12 +1,12 @@
-//! What was read, held against what was written: counts over all phases, and the first damaged places.
+//! What was read, compared with what was written: counts over all phases, and the first damaged places.
 
 use crate::judgement::{DamagedPlace, Integrity};
 use assay_record::{Event, EventKind, FlowInterval};
 use std::collections::BTreeMap;
 
-/// Places listed of each target.
+/// Number of places listed for each target.
 const LISTED: usize = 16;
-/// Places kept, to find out where lost writes went.
+/// Number of places kept, to find out where lost writes went.
 const KEPT: usize = 4096;
 
 /// Collects over one step.
@@ -26,7 +26,7 @@ impl IntegrityFold {
         self.damaged = self.damaged.saturating_add(flow.damaged);
     }
 
-    /// Keeps a damaged place; other events, and those whose figures are none, are not its own.
+    /// Keeps a damaged place; ignores other events, and those whose figures are not numbers.
     pub(crate) fn event(&mut self, event: &Event, targets: &[String]) {
         if event.what != EventKind::Damage || self.places.len() >= KEPT {
             return;
@@ -53,7 +53,7 @@ impl IntegrityFold {
         if plan.get("verify")? != true {
             return None;
         }
-        // A misdirected write damages two places: where it went, and where it was missed.
+        // A misdirected write damages two places: where it went, and where it is missing.
         let misdirected = self.places.iter().filter(|place| place.damage == "misdirected");
         let went: BTreeMap<(&str, u64, u64), u64> = misdirected
             .filter_map(|place| {

@@ -6,32 +6,32 @@ use crate::fold::window::Window;
 use crate::judgement::{Slice, SliceStream};
 use assay_base::Span;
 
-/// Slices kept in full; beyond them only broken ones are.
+/// Number of slices kept in full; of further slices only broken ones are kept.
 const SLICES: usize = 2000;
 
 /// Keeps the slices of a step.
 #[derive(Debug, Default)]
 pub(crate) struct KeptSlices {
-    /// In the order in which they ended.
+    /// In the order in which the slices ended.
     pub(crate) slices: Vec<Slice>,
     /// How many are not listed.
     pub(crate) left_out: u64,
 }
 
-/// How a slice came out.
+/// The outcome of a slice.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct CameOut {
     /// No criterion is broken in it.
     pub(crate) within: bool,
-    /// Why it proves nothing, though its window does not say so.
+    /// Why it proves nothing, where its window does not say so.
     pub(crate) flaw: Option<&'static str>,
 }
 
-/// One that was cut short and broken already.
+/// The outcome of a slice that was cut short and already broken.
 pub(crate) const BROKEN: CameOut = CameOut { within: false, flaw: None };
 
 impl KeptSlices {
-    /// Keeps one; `usual_ns` is the length of a slice.
+    /// Keeps a slice; `usual_ns` is the planned length of a slice.
     pub(crate) fn keep(&mut self, window: &Window, came_out: CameOut, usual_ns: u64, layout: &Layout) {
         let CameOut { within, flaw } = came_out;
         let full = self.slices.len() >= SLICES;

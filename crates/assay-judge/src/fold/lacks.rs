@@ -1,4 +1,4 @@
-//! What a step that has ended lacks: parts of what was planned, and proof that its reads met data.
+//! What is missing in a step that has ended: parts of what was planned, and proof that its reads found data.
 
 use crate::finding::course::{CourseFinding, Cut, Reached};
 use crate::finding::target::TargetFinding;
@@ -9,18 +9,18 @@ use crate::judgement::TargetTotals;
 use assay_base::Direction;
 use assay_record::CloseReason;
 
-/// Of reads of which one in this many met a block that was never written, nothing is proven. Fewer make a share over a bound
-/// look smaller by at most a ninth, and are a warning.
+/// If one read in this many or more found a block that was never written, nothing is proven. A smaller share makes a
+/// share over a bound look smaller by at most a ninth, and is a warning.
 const BLANK_OF: u64 = 10;
 
-/// Reads that met blocks that were never written.
+/// Reports reads of blocks that were never written.
 pub(crate) fn blank(targets: &[TargetTotals], notes: &mut Notes) {
-    // What is behind these holds nothing by its nature, and says so in a watermark.
+    // Simulated and null targets hold no data by design, and a watermark says so.
     let real = targets.iter().filter(|target| !matches!(target.head.kind.as_str(), "null" | "simulated"));
     for target in real.filter(|target| target.blank_reads > 0) {
         let (blank, sampled) = (target.blank_reads, target.sampled_reads);
         let found = TargetFinding::Blank { target: target.head.name.clone(), blank, sampled };
-        // One of a few is chance.
+        // One blank read among a few may be chance.
         match blank.saturating_mul(BLANK_OF) >= sampled && (blank > 1 || sampled == 1) {
             true => notes.find(found),
             false => notes.warnings.push(found.to_string()),
@@ -28,8 +28,8 @@ pub(crate) fn blank(targets: &[TargetTotals], notes: &mut Notes) {
     }
 }
 
-/// Reads of which none was looked at may all have met blocks that were never written. Only where the header says what is looked
-/// at: logs written before looked at fewer reads, and at none of a slow stream.
+/// If no read of a stream was checked for blank blocks, all of them may have been blank. Only where the header says
+/// which reads are checked: earlier versions checked fewer reads, and none of a slow stream.
 pub(crate) fn unseen(fold: &StepFold, notes: &mut Notes) {
     if !fold.header.engine.contains_key("blank check") {
         return;
@@ -43,7 +43,7 @@ pub(crate) fn unseen(fold: &StepFold, notes: &mut Notes) {
     }
 }
 
-/// What was planned and is not there.
+/// Reports what was planned and is missing.
 pub(crate) fn missing(fold: &StepFold, ended: Option<CloseReason>, notes: &mut Notes) {
     let mut miss = |found: CourseFinding| notes.find(found);
     let (planned_ns, reached_ns) = (fold.layout.planned_ns, fold.placement.reached_ns());
@@ -79,7 +79,7 @@ pub(crate) fn missing(fold: &StepFold, ended: Option<CloseReason>, notes: &mut N
     }
 }
 
-/// What keeps a run that verifies from saying anything about the data.
+/// Reports what keeps a run that verifies from saying anything about the data.
 pub(crate) fn unverified(fold: &StepFold, ended: Option<CloseReason>, notes: &mut Notes) {
     let Some(integrity) = fold.integrity.finish(&fold.header.plan) else { return };
     if integrity.verified_reads == 0 && integrity.damaged == 0 && ended == Some(CloseReason::Completed) {

@@ -1,4 +1,4 @@
-//! How late the generator was on one target over some stretch of time, and what its block device counted meanwhile.
+//! How late the generator was on one target over some period of time, and what its block device counted meanwhile.
 
 use crate::judgement::DiskCount;
 use assay_record::{DiskCounters, Lateness, Pauses, Thresholds};
@@ -6,26 +6,26 @@ use assay_record::{DiskCounters, Lateness, Pauses, Thresholds};
 /// One target in a window.
 #[derive(Clone, Debug, Default)]
 pub struct Late {
-    /// By how much an operation may have come too late at most, those before it considered.
+    /// The largest time by which an operation may have come too late, taking the operations before it into account.
     pub shift_ns: u64,
-    /// The longest time between two moments of the schedule that was met, in nanoseconds.
+    /// The longest time between two moments of the schedule during which the target was empty, in nanoseconds.
     pub gap_ns: u64,
-    /// The target was empty, an operation due, and not issued.
+    /// Times in which the target was empty although an operation was due and not issued.
     pub idle: Pauses,
-    /// Of that, nanoseconds by the bucket of the whole time for which the target was empty.
+    /// The same in nanoseconds, by the bucket of the whole time for which the target was empty.
     pub idle_in: Vec<u64>,
-    /// Completions were not looked for.
+    /// Times in which the generator did not look for completions.
     pub overslept: Pauses,
-    /// What the block device counted; nothing where there is none.
+    /// What the block device counted; absent where there is none.
     pub disk: Option<DiskCounters>,
-    /// What the run made meanwhile.
+    /// What the run issued meanwhile: reads and writes.
     pub own: [DiskCount; 2],
-    /// Of its writes, those that were to be durable.
+    /// How many of its writes were durable.
     pub durable: u64,
 }
 
 impl Late {
-    /// Adds an interval's figures; `Err` names a bucket that does not exist.
+    /// Adds an interval's figures; `Err` is the number of a bucket that does not exist.
     pub fn add(&mut self, lateness: &Lateness, thresholds: &Thresholds) -> Result<(), u64> {
         self.shift_ns = self.shift_ns.max(lateness.shift_ns);
         self.gap_ns = self.gap_ns.max(lateness.gap_ns);
@@ -45,12 +45,12 @@ impl Late {
         }
     }
 
-    /// Nanoseconds of given idle in times that were longer than the longest gap of the schedule and `margin_ns` besides. The
-    /// boundaries of the counters decide: a time in the bucket of that sum is not counted.
+    /// Nanoseconds of given idle in those times that were longer than the longest gap of the schedule plus `margin_ns`.
+    /// The boundaries of the counters decide: a time in the same bucket as that sum does not count.
     pub(crate) fn rest_ns(&self, thresholds: &Thresholds, margin_ns: u64) -> u64 {
         let allowed = self.gap_ns.saturating_add(margin_ns);
         let longer = thresholds.bounds().partition_point(|bound| *bound < allowed) + 1;
-        // A gap above all boundaries lies in the last bucket, which begins at the last of them.
+        // A gap above all boundaries lies in the last bucket, which begins at the last boundary.
         self.idle_in.get(longer.min(thresholds.buckets() - 1)..).map_or(0, crate::fold::counters::total)
     }
 }

@@ -1,22 +1,22 @@
-//! The header's streams, targets and flows, checked once, so that nothing after it meets an index out of range.
+//! The header's streams, targets and flows, checked once, so that no index is out of range afterwards.
 
 use assay_base::{Bound, Criterion, Share, Span};
 use assay_record::{FlowHead, Header, PhaseKind, StreamHead, Thresholds};
 use std::collections::BTreeSet;
 
-/// The most counters that are kept at once; 24 devices with 7 streams and 60 thresholds need a two-hundredth of it.
+/// Upper bound on the counters kept at once; 24 devices with 7 streams and 60 thresholds need a two-hundredth of it.
 const MOST_COUNTERS: usize = 1 << 21;
 
-/// The most streams, phases or criteria.
+/// Upper bound on the number of streams, phases or criteria.
 const LONGEST_LIST: usize = 256;
 
 /// The longest interval: an hour.
 const LONGEST_INTERVAL_NS: u64 = 3_600_000_000_000;
 
-/// Thresholds every table shows (the standard criteria of ACT's README).
+/// Thresholds that every table shows (the standard criteria of ACT's README).
 const STANDARD_MS: [u64; 3] = [1, 8, 64];
 
-/// What belongs to what.
+/// How streams, targets and flows belong together.
 #[derive(Clone, Debug)]
 pub struct Layout {
     /// Named streams.
@@ -25,19 +25,19 @@ pub struct Layout {
     pub flows: Vec<FlowHead>,
     /// Names of the targets.
     pub targets: Vec<String>,
-    /// For each stream its flows.
+    /// For each stream the indices of its flows.
     pub of_stream: Vec<Vec<usize>>,
     /// The boundaries of the exact counters.
     pub thresholds: Thresholds,
     /// Thresholds that are reported: the criteria's and the standard ones, as far as they are counted.
     pub shown: BTreeSet<Span>,
-    /// The generator's lateness is counted, and decides by those counts.
+    /// Whether the generator's lateness is counted, so that these counts decide.
     pub lateness: bool,
     /// The smallest threshold of the criteria.
     pub smallest: Option<Span>,
-    /// Which streams go through the target from one end to the other, so that the system may merge what lies side by side.
+    /// Which streams are sequential, so that the kernel may merge neighbouring requests.
     pub sequential: Vec<bool>,
-    /// Which streams' writes are to be durable.
+    /// Which streams' writes are durable.
     pub durable: Vec<bool>,
     /// The share of each stream's operations that a criterion allows to fail; `None` where none speaks of errors, and each fails
     /// the run.
@@ -49,7 +49,7 @@ pub struct Layout {
 }
 
 impl Layout {
-    /// Checks a header; the error says what in it cannot be.
+    /// Checks a header; the error says which part of it is impossible.
     pub fn new(header: &Header, criteria: &[Criterion]) -> Result<Layout, String> {
         let thresholds = Thresholds::from_bounds(header.thresholds_ns.clone());
         let lists = [header.streams.len(), header.phases.len(), criteria.len()];
@@ -113,12 +113,12 @@ impl Layout {
         self.smallest.filter(|span| self.thresholds.first_over(*span).is_some())
     }
 
-    /// Whether what begins at `at` in measured time only works off what was asked for within the planned time.
+    /// Whether an interval that begins at `at` in measured time only drains what was due within the planned time.
     pub fn drains(&self, at: u64) -> bool {
         at >= self.planned_ns
     }
 
-    /// How far a time may be off its place before something is missing.
+    /// By how much a time may differ from its expected place before something counts as missing.
     pub(crate) fn tolerance_ns(&self) -> u64 {
         self.interval_ns / 2
     }
@@ -134,7 +134,7 @@ fn may_fail(stream: &str, criteria: &[Criterion]) -> Option<Share> {
     allowed.min()
 }
 
-/// What the plan says of each stream; no where it says nothing.
+/// What the plan says about each stream; false where it says nothing.
 fn planned(header: &Header, says: impl Fn(&serde_json::Value) -> bool) -> Vec<bool> {
     let streams = header.plan.get("streams").and_then(|streams| streams.as_array());
     (0..header.streams.len()).map(|at| streams.and_then(|all| all.get(at)).is_some_and(&says)).collect()

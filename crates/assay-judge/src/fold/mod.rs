@@ -1,9 +1,9 @@
 //! One pass over the log. Memory grows with slices × flows, not with intervals.
 //!
-//! `step` gives each line to machines that know little of each other: `placement` (where it stands in measured time), `segment`
-//! with `accounts` (does it add up), `warm_up` and `closing`, `slices` with `window`, `kept` and `rests`, `totals`, `distributions`, `series`, `steady`, `targets`,
-//! `failures`, `integrity`, `environment`, `events`. What they find goes to `notes`; `finish` makes plain data of them, with
-//! `lacks`, `streams` and `reason`.
+//! `step` gives each line to state machines that know little of each other: `placement` (its place in measured time),
+//! `segment` with `accounts` (whether it adds up), `warm_up` and `closing`, `slices` with `window`, `kept` and `rests`,
+//! `totals`, `distributions`, `series`, `steady`, `targets`, `failures`, `integrity`, `environment`, `events`. What
+//! they find goes to `notes`; `finish` makes the result from them, with `lacks`, `streams` and `reason`.
 
 pub(crate) mod accounts;
 pub(crate) mod changes;

@@ -1,27 +1,27 @@
-//! What was found while a step is read: what speaks against PASS, and what a reader should know.
+//! What was found while a step is read: reasons against PASS, and what a reader should know.
 
 use crate::finding::log::{Contradiction, LogFinding};
 use crate::finding::{Finding, Kind, nowhere};
 
-/// Warnings kept.
+/// Number of warnings kept.
 const WARNINGS: usize = 20;
 
 /// Collects over one step.
 #[derive(Debug)]
 pub(crate) struct Notes {
     step: u32,
-    /// What speaks against PASS, in the order in which it was found.
+    /// Reasons against PASS, in the order in which they were found.
     pub(crate) findings: Vec<Finding>,
     /// What a reader should know.
     pub(crate) warnings: Vec<String>,
     /// Places where the log contradicts itself.
     pub(crate) contradictions: u64,
-    /// Lines of it are missing or unreadable.
+    /// Lines of the log are missing or unreadable.
     pub(crate) damaged: bool,
 }
 
 impl Notes {
-    /// Nothing was found yet in step `step`.
+    /// Empty notes for step `step`.
     pub(crate) fn new(step: u32) -> Notes {
         Notes { step, findings: Vec::new(), warnings: Vec::new(), contradictions: 0, damaged: false }
     }
@@ -31,26 +31,27 @@ impl Notes {
         self.step
     }
 
-    /// Something about the whole step.
+    /// Adds a finding about the whole step.
     pub(crate) fn find(&mut self, kind: impl Into<Kind>) {
         self.findings.push(Finding::of_step(kind, self.step));
     }
 
-    /// Something at a moment of measured time.
+    /// Adds a finding at a moment of measured time.
     pub(crate) fn find_at(&mut self, kind: impl Into<Kind>, at_ns: u64) {
         let mut deciding = nowhere(self.step);
         (deciding.start_ns, deciding.end_ns) = (at_ns, at_ns);
         self.findings.push(Finding::new(kind, deciding));
     }
 
-    /// Something about the step that is told once, however often it is found: `alike` knows another of its kind.
+    /// Adds a finding about the step that is reported once, however often it is found: `alike` recognises another of
+    /// its kind.
     pub(crate) fn find_once(&mut self, kind: impl Into<Kind>, alike: impl Fn(&Kind) -> bool) {
         if !self.findings.iter().any(|known| alike(&known.kind)) {
             self.find(kind);
         }
     }
 
-    /// Something in the log contradicts itself. The first time is told.
+    /// Notes a contradiction in the log. Only the first one is reported.
     pub(crate) fn contradiction(&mut self, found: Contradiction, at_ns: u64) {
         self.contradictions += 1;
         let is_one = |finding: &Finding| matches!(finding.kind, Kind::Log(LogFinding::Contradiction(_)));
@@ -59,7 +60,7 @@ impl Notes {
         }
     }
 
-    /// The log was damaged, or ends in the middle of a line. The first damage is told.
+    /// Notes that the log is damaged, or ends in the middle of a line. Only the first damage is reported.
     pub(crate) fn damage(&mut self, found: LogFinding) {
         let is_damage = |kind: &Kind| matches!(kind, Kind::Log(LogFinding::Damaged(_)));
         match found {
@@ -68,7 +69,7 @@ impl Notes {
         }
     }
 
-    /// Something a reader should know; a run that always warns is not listened to.
+    /// Adds something that a reader should know; the number is limited, because nobody reads endless warnings.
     pub(crate) fn warn(&mut self, text: String) {
         if self.warnings.len() < WARNINGS {
             self.warnings.push(text);

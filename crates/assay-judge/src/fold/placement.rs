@@ -1,31 +1,31 @@
-//! Where an interval stands in measured time, and how far measured time has come.
+//! The place of an interval in measured time, and how much time has been measured.
 //!
-//! A log counts on the run's time line, which begins anew with each segment and holds warm-ups and drains. Everything that is
-//! judged is counted in measured time, which stands still while nothing is measured.
+//! A log uses the run's time line, which begins anew with each segment and includes warm-ups and drains. Everything
+//! that is judged uses measured time, which does not advance while nothing is measured.
 
 use assay_record::{Event, EventKind, Header, Interval, PhaseKind};
 
-/// One interval and its place, as every machine of a step is given it.
+/// One interval and its place, as every state machine of a step gets it.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Placed<'a> {
     /// Begin in measured time.
     pub(crate) at_ns: u64,
-    /// It joins what was measured before it.
+    /// It directly follows what was measured before it.
     pub(crate) joins: bool,
-    /// What is in it.
+    /// The interval itself.
     pub(crate) interval: &'a Interval,
     /// For each flow, what was carried into it.
     pub(crate) carried: &'a [u64],
 }
 
 impl Placed<'_> {
-    /// How long it took.
+    /// Its length.
     pub(crate) fn length_ns(&self) -> u64 {
         self.interval.end_ns.saturating_sub(self.interval.start_ns)
     }
 }
 
-/// Places the intervals of a step, segment by segment.
+/// Gives the intervals of a step their places, segment by segment.
 #[derive(Debug)]
 pub(crate) struct Placement {
     phases: Vec<(PhaseKind, u64)>,
@@ -33,7 +33,7 @@ pub(crate) struct Placement {
     phase: Option<u16>,
     phase_start: u64,
     phase_base: u64,
-    /// A phase that is judged was reached in this segment.
+    /// Whether a judged phase was reached in this segment.
     measured: bool,
     cursor: u64,
     follows: bool,
@@ -41,7 +41,7 @@ pub(crate) struct Placement {
 }
 
 impl Placement {
-    /// Nothing is placed yet.
+    /// The state before the first interval.
     pub(crate) fn new(header: &Header) -> Placement {
         Placement {
             phases: header.phases.iter().map(|phase| (phase.kind, phase.span_ns)).collect(),
@@ -56,34 +56,34 @@ impl Placement {
         }
     }
 
-    /// Another segment of the same step begins.
+    /// Begins another segment of the same step.
     pub(crate) fn resume(&mut self, header: &Header) {
         *self = Placement { follows: false, segments: self.segments + 1, ..Placement::new(header) };
     }
 
-    /// Segments begun.
+    /// Number of segments begun.
     pub(crate) fn segments(&self) -> u64 {
         self.segments
     }
 
-    /// How far measured time has come.
+    /// The measured time so far.
     pub(crate) fn reached_ns(&self) -> u64 {
         self.cursor
     }
 
-    /// Whether a phase that is judged was reached in this segment.
+    /// Whether a judged phase was reached in this segment.
     pub(crate) fn has_measured(&self) -> bool {
         self.measured
     }
 
-    /// Whether what happened at `at_ns`, which is not before the last interval, happened while it was measured. A phase that may
-    /// end early is taken to last until its first interval.
+    /// Whether an event at `at_ns`, which is not before the last interval, happened during the measured phase. A phase
+    /// that may end early is assumed to last until its first interval.
     pub(crate) fn is_measured(&self, at_ns: u64) -> bool {
         let warm_up = self.phases.iter().take_while(|(kind, _)| *kind != PhaseKind::Measure);
         self.measured || at_ns >= warm_up.fold(0u64, |sum, (_, span)| sum.saturating_add(*span))
     }
 
-    /// Whether a phase is one that is judged.
+    /// Whether a phase is judged.
     pub(crate) fn judges(&self, phase: u16) -> bool {
         self.phases.get(usize::from(phase)).is_some_and(|(kind, _)| *kind == PhaseKind::Measure)
     }
@@ -96,7 +96,7 @@ impl Placement {
             let planned = before.clone().fold(0u64, |sum, (_, span)| sum.saturating_add(*span));
             let measured = before.filter(|(kind, _)| *kind == PhaseKind::Measure);
             self.phase_base = measured.fold(self.measured_before, |sum, (_, span)| sum.saturating_add(*span));
-            // A phase begins where its first interval does; when that may be missing, where it was planned.
+            // A phase begins where its first interval does; when that one may be missing, at its planned begin.
             self.phase_start = if joins { interval.start_ns } else { planned.min(interval.start_ns) };
             self.phase = Some(interval.phase);
         }
@@ -106,31 +106,31 @@ impl Placement {
         (kind == PhaseKind::Measure).then(|| self.phase_base.saturating_add(offset))
     }
 
-    /// An event's place in measured time. What happened in a warm-up stands at the beginning of what it warmed up for.
+    /// An event's place in measured time. An event of a warm-up is placed at the beginning of the phase after it.
     pub(crate) fn place_event(&self, event: &Event) -> u64 {
-        // Written by a run that continues the log, before its own header: it knows no place.
+        // A run that continues the log writes this event before its own header: the event has no place.
         let knows = event.what != EventKind::TornTail;
         self.measured_at(event.at_ns).filter(|_| knows).unwrap_or(self.cursor)
     }
 
-    /// A moment of the run's time line in measured time; `None` before the first interval.
+    /// Converts a moment of the run's time line to measured time; `None` before the first interval.
     fn measured_at(&self, at_ns: u64) -> Option<u64> {
         let (kind, _) = *self.phases.get(usize::from(self.phase?))?;
         let offset = if kind == PhaseKind::Measure { at_ns.saturating_sub(self.phase_start) } else { 0 };
         Some(self.phase_base.saturating_add(offset))
     }
 
-    /// Whether what begins at `at_ns` leaves nothing out behind what was measured before.
+    /// Whether an interval that begins at `at_ns` follows what was measured before without a hole.
     pub(crate) fn reaches(&self, at_ns: u64, tolerance_ns: u64) -> bool {
         at_ns <= self.cursor.saturating_add(tolerance_ns)
     }
 
-    /// Whether it joins what this segment measured before, too.
+    /// Whether it also follows what this segment measured before.
     pub(crate) fn joins(&self, at_ns: u64, tolerance_ns: u64) -> bool {
         self.follows && self.reaches(at_ns, tolerance_ns)
     }
 
-    /// Measured time has come to the end of an interval.
+    /// Advances measured time to the end of an interval.
     pub(crate) fn advance(&mut self, placed: &Placed<'_>) {
         self.cursor = placed.at_ns.saturating_add(placed.length_ns());
         self.follows = true;
@@ -165,7 +165,7 @@ mod tests {
         placement.resume(&header(20));
         assert_eq!((placement.segments(), placement.reached_ns(), placement.has_measured()), (2, 20, false));
         assert!(!placement.joins(20, 5) && placement.reaches(25, 5) && !placement.reaches(26, 5));
-        // Its first intervals are missing, so that it began where it was planned.
+        // Its first intervals are missing, so it began where it was planned.
         assert_eq!(placement.place(&interval(1, 70, 80), false), Some(40));
     }
 

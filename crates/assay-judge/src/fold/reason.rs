@@ -1,4 +1,4 @@
-//! Why a step came out as it did, in one or two sentences.
+//! The reason for the verdict of a step, in one or two sentences.
 
 use crate::finding::{Class, Finding, deciding};
 use crate::judgement::{CriterionOutcome, Deciding, Part};
@@ -9,7 +9,7 @@ use assay_base::{Criterion, Span};
 use assay_record::{Event, EventKind};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// The verdict, why, and the place that decided where there is one.
+/// The verdict, its reason, and the place that decided, if there is one.
 pub(crate) fn decide(findings: &[Finding], part: &Part) -> (Verdict, String, Option<Deciding>) {
     let Some(finding) = deciding(findings) else { return (Verdict::Pass, pass_reason(part), None) };
     let reason = match finding.class() {
@@ -20,10 +20,10 @@ pub(crate) fn decide(findings: &[Finding], part: &Part) -> (Verdict, String, Opt
     (finding.verdict(), reason, finding.is_placed().then(|| finding.deciding.clone()))
 }
 
-/// Findings of errors that a reason names beside the one that decides.
+/// Upper bound on the error findings that a reason names besides the deciding one.
 const ALSO: usize = 7;
 
-/// Errors decide by the first of them; the streams and targets that failed besides are named as well.
+/// The first error decides; the other streams and targets that failed are named as well.
 fn also_failed(findings: &[Finding], first: &Finding) -> String {
     let place = |finding: &Finding| (finding.deciding.stream.clone(), finding.deciding.target.clone());
     let others: Vec<String> = findings
@@ -47,7 +47,8 @@ fn also_failed(findings: &[Finding], first: &Finding) -> String {
     }
 }
 
-/// What else changed in the window that decided: the largest change of level, and what happened by its kind. Empty for nothing.
+/// What else changed in the deciding window: the largest change of level, and the kinds of events in it. Empty when
+/// nothing did.
 fn meanwhile(part: &Part, window: &Deciding) -> String {
     let within = |at_ns: u64| (window.start_ns..window.end_ns).contains(&at_ns);
     let changed = part
@@ -65,9 +66,9 @@ fn meanwhile(part: &Part, window: &Deciding) -> String {
     if all.is_empty() { String::new() } else { format!("; meanwhile {}", all.join(", ")) }
 }
 
-/// Why it passed, and what came closest to its bound.
+/// Why it passed, and which criterion came nearest to its bound.
 fn pass_reason(part: &Part) -> String {
-    // One may have been measured twice.
+    // A slice may have been measured twice.
     let kept: BTreeSet<u64> = part.slices.iter().map(|slice| slice.number).collect();
     let slices = kept.len() as u64 + part.slices_left_out;
     let over = match slices {

@@ -1,21 +1,22 @@
-//! Failures that events tell of, held against the counters of the same segment.
+//! Failures that events report, compared with the counters of the same segment.
 //!
-//! A failed operation is told at once by an event and counted in the line of its interval, which is written when the interval
-//! ends. Whatever ends the program between the two loses the counter, and the event is what remains. In a segment whose intervals
-//! are all there no event tells of anything that is not counted, so that of each flow and kind what the events tell beyond
-//! the counters was lost with an interval. Which interval it was need not be known, and nothing is counted twice.
+//! An event reports a failed operation at once, and the line of its interval, which is written when the interval ends,
+//! counts it. If the program ends between the two, the counter is lost and only the event remains. In a segment with
+//! all its intervals, every failure in an event is also counted; so for each flow and kind, the failures that events
+//! report beyond the counters were lost with an interval. It does not matter which interval it was, and nothing is
+//! counted twice.
 
 use crate::finding::failed::is_damage;
 use assay_base::Code;
 use assay_record::{Event, EventKind, FlowInterval};
 use std::collections::BTreeMap;
 
-/// Different errors kept apart for one flow; the others are one kind.
+/// Number of error names kept apart for one flow; further ones count as one kind.
 const KINDS: usize = 64;
-/// Name of an error that an event does not name, or that is one of too many.
+/// Name for an error that an event does not name, or that is one of too many.
 const UNNAMED: &str = "other";
 
-/// One segment's.
+/// The failures of one segment.
 #[derive(Debug, Default)]
 pub(crate) struct Reported {
     flows: BTreeMap<usize, Tally>,
@@ -23,24 +24,24 @@ pub(crate) struct Reported {
     lost: Option<String>,
 }
 
-/// What a lost interval of one flow must have held.
+/// What a lost interval of one flow must have contained.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Uncounted {
-    /// Place of the flow.
+    /// Index of the flow.
     pub flow: usize,
-    /// When the first failure of the flow was told, on the run's time line.
+    /// When the first failure of the flow was reported, on the run's time line.
     pub first_ns: u64,
-    /// The failures, as an interval would hold them.
+    /// The failures, in the form of an interval.
     pub interval: FlowInterval,
 }
 
-/// Of one flow: what events tell and what intervals count.
+/// For one flow: what events report and what intervals count.
 #[derive(Debug, Default)]
 struct Tally {
     first_ns: u64,
     told: Kinds,
     counted: Kinds,
-    /// Damaged places told since the last interval, by kind.
+    /// Damaged places reported since the last interval, by kind.
     latest: BTreeMap<String, u64>,
 }
 
@@ -48,13 +49,13 @@ struct Tally {
 struct Kinds {
     errors: BTreeMap<String, u64>,
     short: u64,
-    /// Told: how many became stuck. Counted: the most that were at the end of an interval.
+    /// In events: how many became stuck. In counters: the largest number at the end of an interval.
     stuck: u64,
-    /// Places.
+    /// Number of damaged places.
     damaged: u64,
 }
 
-/// What an event tells of one operation.
+/// What an event reports about one operation.
 #[derive(Clone, Copy, Debug)]
 enum FailureKind {
     Error,
@@ -76,7 +77,8 @@ impl FailureKind {
 }
 
 impl Reported {
-    /// Takes in an event; those that tell of no failure are left. An event of a flow that does not exist is one of the first.
+    /// Takes an event; ignores those that report no failure. An event of a flow that does not exist counts for the
+    /// first flow.
     pub(crate) fn event(&mut self, event: &Event, flows: usize) {
         if event.what == EventKind::TargetLost {
             self.lost.get_or_insert_with(|| event.text.clone());
@@ -101,9 +103,9 @@ impl Reported {
         }
     }
 
-    /// Takes in what an interval counts of a flow.
+    /// Takes the counters of an interval for one flow.
     pub(crate) fn interval(&mut self, flow: usize, interval: &FlowInterval) {
-        // What fails is told before it is counted: counters before the first event of a flow answer for no event.
+        // Events precede the counters: what was counted before the first event of a flow does not belong to any event.
         let Some(tally) = self.flows.get_mut(&flow) else { return };
         let counted = &mut tally.counted;
         interval.errors.iter().for_each(|(name, n)| add(&mut counted.errors, name, *n));
@@ -113,7 +115,7 @@ impl Reported {
         tally.latest.clear();
     }
 
-    /// What no interval of the segment holds, and why the target was given up, if it was.
+    /// What no interval of the segment contains, and why the target was given up, if it was.
     pub(crate) fn end(self) -> (Vec<Uncounted>, Option<String>) {
         let uncounted = self.flows.into_iter().filter_map(|(flow, tally)| {
             let (first_ns, interval) = (tally.first_ns, tally.uncounted()?);
@@ -140,7 +142,7 @@ impl Tally {
         }
         add(&mut errors, UNNAMED, left);
         errors.retain(|_, n| *n > 0);
-        // How many were stuck at one time is not known from events alone, but that some were.
+        // Events alone do not show how many operations were stuck at the same time, only that some were.
         let stuck = if counted.stuck == 0 { told.stuck } else { 0 };
         let short = told.short.saturating_sub(counted.short);
         let interval = FlowInterval { errors, short, stuck, damaged, ..FlowInterval::default() };

@@ -1,4 +1,4 @@
-//! Where the generator let a target rest though operations were due, slice by slice.
+//! Where the generator let a target rest although operations were due, slice by slice.
 
 use crate::fold::layout::Layout;
 use crate::fold::notes::Notes;
@@ -6,7 +6,7 @@ use crate::fold::window::Window;
 use crate::judgement::LatenessTotals;
 use crate::rules::lateness;
 
-/// Adds up over one step.
+/// Sums over one step.
 #[derive(Debug)]
 pub(crate) struct Rests {
     /// How late the generator was on each target; empty where that is not counted.
@@ -15,13 +15,13 @@ pub(crate) struct Rests {
 }
 
 impl Rests {
-    /// None was seen yet.
+    /// The state before the first window.
     pub(crate) fn new(layout: &Layout) -> Rests {
         let targets = if layout.lateness { layout.targets.len() } else { 0 };
         Rests { targets: vec![LatenessTotals::default(); targets], told: false }
     }
 
-    /// Keeps the worst share of each target, and says once that there was one.
+    /// Keeps the worst share of each target, and warns once.
     pub(crate) fn look(&mut self, window: &Window, layout: &Layout, notes: &mut Notes) {
         let length = window.end_ns.saturating_sub(window.start_ns);
         for (kept, late) in self.targets.iter_mut().zip(&window.late) {

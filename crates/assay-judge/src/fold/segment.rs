@@ -1,4 +1,4 @@
-//! What begins anew with each segment of a log, and what its end says.
+//! What begins anew with each segment of a log, and what its end shows.
 
 use crate::finding::Kind;
 use crate::finding::course::{CourseFinding, Ending};
@@ -12,63 +12,63 @@ use assay_record::Header;
 /// One segment.
 #[derive(Debug)]
 pub(crate) struct Segment {
-    /// Whether it adds up.
+    /// Its accounts, which must add up.
     pub(crate) accounts: Accounts,
-    /// What became of its warm-up.
+    /// How its warm-up ended.
     pub(crate) warm_up: WarmUp,
-    /// Failures that events tell of.
+    /// Failures that events report.
     pub(crate) failed: Reported,
-    /// Why its target was given up, as an event tells.
+    /// Why its target was given up, according to an event.
     lost: Option<String>,
 }
 
-/// What is known elsewhere when a segment ends.
+/// What other parts know when a segment ends.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Known {
-    /// It is a step of a certification.
+    /// Whether it is a step of a certification.
     pub(crate) certifies: bool,
-    /// A phase that is judged was reached.
+    /// Whether a judged phase was reached.
     pub(crate) measured: bool,
-    /// Lines of the log are missing or unreadable.
+    /// Whether lines of the log are missing or unreadable.
     pub(crate) damaged: bool,
-    /// How far the generator may have put a schedule behind.
+    /// By how much the generator may have delayed a schedule.
     pub(crate) generator_behind_ns: u64,
-    /// At which lag the run was to stop.
+    /// The lag at which the run was to stop.
     pub(crate) max_lag_ns: u64,
-    /// How far a time may be off its place.
+    /// By how much a time may differ from its expected place.
     pub(crate) tolerance_ns: u64,
 }
 
-/// What the end of a segment says.
+/// What the end of a segment shows.
 #[derive(Debug, PartialEq)]
 pub(crate) enum Said {
-    /// Something about the step.
+    /// A finding about the step.
     OfStep(Kind),
-    /// Something about where measured time has come to.
+    /// A finding at the measured time so far.
     Now(Kind),
-    /// The log contradicts itself, so that what is open proves nothing.
+    /// The log contradicts itself, so the open windows prove nothing.
     Spoils(Contradiction),
-    /// The log contradicts itself over the whole segment.
+    /// The log contradicts itself about the whole segment.
     Contradicts(Contradiction),
-    /// What a reader should know.
+    /// Something that a reader should know.
     Warning(String),
 }
 
 impl Segment {
-    /// A segment begins.
+    /// Begins a segment.
     pub(crate) fn new(header: &Header) -> Segment {
         let (accounts, warm_up) = (Accounts::new(header), WarmUp::new(header));
         Segment { accounts, warm_up, failed: Reported::default(), lost: None }
     }
 
-    /// What failed in intervals that the log lost.
+    /// Failures in intervals that the log lost.
     pub(crate) fn take_uncounted(&mut self) -> Vec<Uncounted> {
         let (uncounted, lost) = std::mem::take(&mut self.failed).end();
         self.lost = lost;
         uncounted
     }
 
-    /// What its end says, and whether its closing line agrees with what was found.
+    /// What its end shows, and whether its closing line agrees with what was found.
     pub(crate) fn end(&mut self, known: Known) -> Vec<Said> {
         let mut said = Vec::new();
         if let Some(why) = self.lost.take().filter(|_| self.accounts.closed().is_none()) {
@@ -90,7 +90,7 @@ impl Segment {
         said
     }
 
-    /// A certification that was to begin with a steady load and did not proves nothing; any other run says so.
+    /// A certification that should begin with a steady load and did not proves nothing; any other run gets a warning.
     fn steady(&mut self, known: Known) -> Option<Said> {
         let why = if known.measured { self.warm_up.take_failure()? } else { return None };
         Some(match known.certifies {
@@ -148,7 +148,7 @@ mod tests {
         for (intervals, issued, at_ns, damaged, expected) in [
             (1, 0, 10, false, 0),
             (2, 0, 10, false, 1),
-            // Lines are missing, and that was said.
+            // Lines are missing, and that was reported already.
             (2, 0, 10, true, 0),
             (1, 1, 10, false, 1),
             (1, 0, 5, false, 0),

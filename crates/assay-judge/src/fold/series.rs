@@ -1,5 +1,5 @@
-//! Thin lines for charts, folded while the log is read: the width of a point follows from the planned time, so that nothing
-//! has to be thinned afterwards and percentiles are never averaged.
+//! Data for charts, computed while the log is read: the width of a point follows from the planned time, so that nothing
+//! has to be thinned out afterwards and percentiles are never averaged.
 
 use crate::fold::counters::sparse_total;
 use crate::fold::layout::Layout;
@@ -8,14 +8,14 @@ use crate::judgement::{Bands, FlowSeries, Heat, Series, StreamSeries};
 use assay_base::Span;
 use assay_record::{Filled, Times, Timing};
 
-/// Most points of a line.
+/// Upper bound on the points of a line.
 const POINTS: u64 = 2000;
-/// Most columns of a heat map.
+/// Upper bound on the columns of a heat map.
 const COLUMNS: u64 = 240;
-/// The distributions are logged about this often; bands are not drawn finer.
+/// Distributions are logged about this often; bands are not drawn with a finer resolution.
 const BAND_NS: u64 = 10_000_000_000;
 
-/// One stretch of one flow.
+/// One period of one flow.
 #[derive(Clone, Debug, Default)]
 struct Point {
     scheduled: u64,
@@ -61,7 +61,7 @@ pub(crate) struct SeriesFold {
 }
 
 impl SeriesFold {
-    /// Lines over the planned measured time; shares are taken over `threshold`.
+    /// Empty lines over the planned measured time; shares are taken over `threshold`.
     pub(crate) fn new(layout: &Layout, threshold: Span) -> SeriesFold {
         let width =
             |most: u64, least: u64| (layout.planned_ns / most).max(least).div_ceil(least).saturating_mul(least).max(1);
@@ -157,7 +157,7 @@ impl SeriesFold {
         let rows = layout.thresholds.buckets();
         let (_, columns) = self.column.get_or_insert_with(|| (begin, vec![vec![0; rows]; layout.streams.len()]));
         for (head, flow) in layout.flows.iter().zip(&placed.interval.flows) {
-            // A bucket that does not exist is reported where the windows meet it.
+            // The windows report a bucket that does not exist.
             let _ = Timing::add_to(&flow.response.counts, &mut columns[usize::from(head.stream)]);
         }
     }
@@ -170,7 +170,7 @@ impl SeriesFold {
         }
     }
 
-    /// Adds the distribution of one stream's responses of intervals that begin around `at`.
+    /// Adds the distribution of one stream's responses, for intervals that begin near `at`.
     pub(crate) fn add_times(&mut self, at: u64, stream: usize, times: &Filled) {
         let begin = begin(at, self.band_ns, POINTS).max(self.band.as_ref().map_or(0, |(open, _)| *open));
         if self.band.as_ref().is_some_and(|(open, _)| *open != begin) {
@@ -193,7 +193,7 @@ impl SeriesFold {
         }
     }
 
-    /// Closes what is open and gives the lines away.
+    /// Closes the open points and returns the lines.
     pub(crate) fn finish(mut self, layout: &Layout) -> Series {
         self.close_point(layout);
         self.close_column();
@@ -202,9 +202,9 @@ impl SeriesFold {
     }
 }
 
-/// The begin of the point that `at` belongs to; callers never go back behind an open point, so a rewound stretch is added to
-/// it and the number of points stays bounded. What lies behind the most points (a drain, a log that claims more than it
-/// planned) goes to the last.
+/// The begin of the point that `at` belongs to; callers never go back before an open point, so a repeated period is
+/// added to it and the number of points stays bounded. What lies beyond the last point (a drain, or a log that is
+/// longer than it planned) counts for the last one.
 fn begin(at: u64, width_ns: u64, most: u64) -> u64 {
     (at / width_ns).min(most).saturating_mul(width_ns)
 }

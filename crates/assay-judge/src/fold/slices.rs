@@ -1,4 +1,4 @@
-//! The slices and the windows of the criteria: hands each to the rules when it ends.
+//! The slices and the windows of the criteria: passes each to the rules when it ends.
 
 use crate::finding::criterion::{CriterionFinding, What};
 use crate::finding::flaw::Flaw;
@@ -22,7 +22,7 @@ use assay_record::Header;
 pub(crate) struct Judged {
     /// The windows.
     pub(crate) windows: Windows,
-    /// Each with its place among the criteria.
+    /// Each with the index of its criterion.
     pub(crate) trackers: Vec<(usize, Tracker)>,
 }
 
@@ -31,7 +31,7 @@ pub(crate) struct Judged {
 pub(crate) struct Slices {
     /// Number of the step.
     step: u32,
-    /// No criterion applies.
+    /// True where no criterion applies.
     pub(crate) stress: bool,
     /// The slices first, then each other length that a criterion asks for.
     pub(crate) judged: Vec<Judged>,
@@ -39,16 +39,16 @@ pub(crate) struct Slices {
     pub(crate) load: LoadTracker,
     /// How much of the lag was the generator's own.
     pub(crate) own_lag: OwnLag,
-    /// Those that are listed.
+    /// The slices that the result lists.
     pub(crate) kept: KeptSlices,
     /// Where the generator let a target rest.
     pub(crate) rests: Rests,
-    /// Intervals of slices that are complete and prove something.
+    /// Number of intervals in slices that are complete and valid.
     pub(crate) valid_intervals: u64,
 }
 
 impl Slices {
-    /// No window is open yet.
+    /// The state before the first window.
     pub(crate) fn new(
         step: u32,
         header: &Header,
@@ -77,12 +77,12 @@ impl Slices {
         &self.judged[0].windows
     }
 
-    /// Something is missing behind what was added last.
+    /// Notes that something is missing after what was added last.
     pub(crate) fn hole(&mut self) {
         self.judged.iter_mut().for_each(|judged| judged.windows.hole());
     }
 
-    /// What is open proves nothing, and why.
+    /// Marks the open windows as invalid, and says why.
     pub(crate) fn spoil(&mut self, why: &Flaw) {
         self.judged.iter_mut().for_each(|judged| judged.windows.spoil(why));
     }
@@ -96,10 +96,10 @@ impl Slices {
         }
     }
 
-    /// The run goes on at `at`, after an interruption at `from`.
+    /// Continues at `at`, after an interruption at `from`.
     pub(crate) fn resume(&mut self, from: u64, at: u64, layout: &Layout, notes: &mut Notes) {
         for index in 0..self.judged.len() {
-            // What was seen in a whole window stays seen, also where it is measured once more.
+            // The result of a complete window stays valid, even if the same time is measured again.
             if let Some(window) = self.judged[index].windows.close_whole(layout) {
                 self.window(index, window, layout, notes);
             }
@@ -109,7 +109,7 @@ impl Slices {
         }
     }
 
-    /// Closes what is open.
+    /// Closes the open windows.
     pub(crate) fn end(&mut self, layout: &Layout, notes: &mut Notes) {
         for index in 0..self.judged.len() {
             if let Some(window) = self.judged[index].windows.close(layout) {
@@ -130,7 +130,8 @@ impl Slices {
 
     fn window(&mut self, index: usize, mut window: Window, layout: &Layout, notes: &mut Notes) {
         let is_slice = index == 0;
-        // Windows shorter than a slice rest on the operations in `forgiven` alone: their percentiles mean little.
+        // Windows shorter than a slice are judged with the operations in `forgiven` only: their percentiles mean
+        // little.
         if self.judged[index].windows.length_ns() >= self.windows().length_ns() {
             self.own_lag.check(&mut window, is_slice, layout);
         }
@@ -149,12 +150,12 @@ impl Slices {
         }
     }
 
-    /// Whether every criterion holds in a window, and whether the generator's lag left one unproven.
+    /// Whether every criterion holds in a window, and whether the generator's lag made one of them unproven.
     fn observe(&mut self, index: usize, window: &Window, layout: &Layout) -> (bool, bool) {
         let (mut within, mut pushed) = (true, false);
         for (_, tracker) in &mut self.judged[index].trackers {
             let before = tracker.unproven();
-            // In a stress step no criterion applies, and no slice is over for one.
+            // In a stress step no criterion applies, so no slice is over its bound.
             within &= tracker.observe(window, layout) || self.stress;
             pushed |= tracker.unproven() > before;
         }
@@ -182,7 +183,7 @@ impl Slices {
         self.kept.keep(window, came_out, usual_ns, layout);
     }
 
-    /// A window that was cut short: what it showed stays true. Whether it is broken already.
+    /// A window that was cut short: what it showed remains true. Returns whether it is already broken.
     fn look_at_cut(&mut self, index: usize, window: &Window, layout: &Layout, notes: &mut Notes) -> bool {
         let broken = self.is_broken_already(index, window, layout, notes);
         if broken && index == 0 {
@@ -191,8 +192,8 @@ impl Slices {
         broken
     }
 
-    /// Whether a window that was cut short broke a criterion, whatever the rest of it would have been. Where the generator held
-    /// back too much it proves nothing, as a whole one would.
+    /// Whether a window that was cut short broke a criterion, whatever the rest of it would have been. Where the
+    /// generator delayed too much it proves nothing, like a complete window.
     fn is_broken_already(&mut self, index: usize, window: &Window, layout: &Layout, notes: &mut Notes) -> bool {
         if self.stress {
             return false;
@@ -235,7 +236,7 @@ fn windows_of(criteria: &[Criterion], slice_ns: u64, options: &Options, layout: 
     judged
 }
 
-/// Where a criterion is judged over another length than it asks for.
+/// A note where a criterion is judged over another length than it asks for.
 fn note(asked: Option<u64>, length: u64) -> Option<String> {
     let human = |ns| Span::from_ns(ns).human();
     match asked {

@@ -1,4 +1,4 @@
-//! Whether the measured time was steady, and where its level changed: folded while the log is read.
+//! Whether the measured time was steady, and where its level changed: computed while the log is read.
 
 use crate::fold::changes::changes;
 use crate::fold::layout::Layout;
@@ -7,17 +7,17 @@ use crate::judgement::{Change, Steadiness, SteadyWindow};
 use assay_base::steady::{ROUNDS, Rounds};
 use assay_record::Header;
 
-/// Most values a series of one stream has.
+/// Upper bound on the values in the series of one stream.
 const VALUES: u64 = 1000;
-/// A round where the plan names none: SNIA's own are of a minute; a shorter run has five.
+/// Length of a round where the plan names none: SNIA's own rounds last a minute; a shorter run is divided into five.
 const ROUND_NS: u64 = 60_000_000_000;
-/// Streams that are looked at; a workload has fewer.
+/// Upper bound on the streams that are examined; a workload has fewer.
 const STREAMS: usize = 16;
-/// The least change that is worth a word, and how many are told.
+/// The smallest change that is reported, and how many changes are.
 const LEAST: f64 = 0.05;
 const MOST: usize = 20;
 
-/// One stretch of one stream.
+/// One period of one stream.
 #[derive(Clone, Copy, Debug, Default)]
 struct Value {
     begin_ns: u64,
@@ -51,7 +51,7 @@ struct Watched {
     values: Vec<Value>,
 }
 
-/// Watches every stream of a step.
+/// Observes every stream of a step.
 #[derive(Debug)]
 pub(crate) struct SteadyFold {
     round_ns: u64,
@@ -60,7 +60,8 @@ pub(crate) struct SteadyFold {
 }
 
 impl SteadyFold {
-    /// Rounds are those of a warm-up that waited, else a minute, or a fifth of a shorter run.
+    /// Rounds are as long as those of a warm-up that waited for a steady state; otherwise a minute, or a fifth of a
+    /// shorter run.
     pub(crate) fn new(header: &Header, layout: &Layout) -> SteadyFold {
         let asked = header.phases.iter().find_map(|phase| phase.steady_round_ns);
         let fifth = (layout.planned_ns / ROUNDS as u64).min(ROUND_NS) / layout.interval_ns * layout.interval_ns;
@@ -76,7 +77,7 @@ impl SteadyFold {
         SteadyFold { round_ns, width_ns, streams: layout.streams.iter().take(STREAMS).map(watched).collect() }
     }
 
-    /// Adds an interval. What is drained behind the planned end is no load.
+    /// Adds an interval. What completes after the planned end, while the run drains, is not part of the load.
     pub(crate) fn add(&mut self, placed: &Placed<'_>, layout: &Layout) {
         let (at, interval, length_ns) = (placed.at_ns, placed.interval, placed.length_ns());
         if layout.drains(at) {
@@ -106,7 +107,7 @@ impl SteadyFold {
         }
     }
 
-    /// What was found, a line for each stream that did something for a round.
+    /// The result, a line for each stream that was active for at least a round.
     pub(crate) fn finish(self, layout: &Layout) -> Vec<Steadiness> {
         let round_ns = self.round_ns;
         let tell = |(watched, head): (Watched, &assay_record::StreamHead)| {
@@ -152,7 +153,7 @@ impl Watched {
     }
 }
 
-/// The changes of level that are worth a word, in order of time.
+/// The changes of level that are worth reporting, in order of time.
 fn levels(values: &[Value], open_loop: bool) -> Vec<Change> {
     let placed: Vec<(usize, f64)> =
         values.iter().enumerate().filter_map(|(at, value)| Some((at, value.level(open_loop)?))).collect();
@@ -170,7 +171,8 @@ fn levels(values: &[Value], open_loop: bool) -> Vec<Change> {
         before: level(bounds[at - 1], bounds[at]),
         after: level(bounds[at], bounds[at + 1]),
     };
-    // The smallest goes first, so that two small steps in one direction may still be one that counts.
+    // The smallest change is removed first, so that two small steps in the same direction may together still be large
+    // enough.
     loop {
         let found = (1..bounds.len().saturating_sub(1)).map(|at| (at, told(&bounds, at)));
         let least = found.min_by(|a, b| a.1.size().total_cmp(&b.1.size()));

@@ -1,7 +1,8 @@
-//! One step on its way through the log: gives each line to the machines that need it.
+//! Reads one step of the log: gives each line to the state machines that need it.
 //!
-//! A header begins a segment. Intervals are placed in measured time, and every machine is fed the same placed interval: the
-//! accounts say whether it adds up, the slices hand windows to the rules, the rest adds up. Only this file knows all of them.
+//! A header begins a segment. Intervals are placed in measured time, and every state machine gets the same placed
+//! interval: the accounts check whether it adds up, the slices pass windows to the rules, the others sum. Only this
+//! file knows all of them.
 
 use crate::finding::course::CourseFinding;
 use crate::finding::flaw::Flaw;
@@ -33,7 +34,7 @@ use crate::verdict::Verdict;
 use assay_base::{Criterion, Span};
 use assay_record::{Close, CloseReason, Event, EventKind, Header, Histograms, Interval};
 
-/// What is added up over the measured time.
+/// What is summed over the measured time.
 #[derive(Debug)]
 pub(crate) struct Measured {
     pub(crate) totals: Totals,
@@ -42,7 +43,7 @@ pub(crate) struct Measured {
     pub(crate) steady: SteadyFold,
 }
 
-/// One step on its way through the log.
+/// One step while the log is read.
 #[derive(Debug)]
 pub(crate) struct StepFold {
     pub(crate) header: Header,
@@ -60,7 +61,7 @@ pub(crate) struct StepFold {
 }
 
 impl StepFold {
-    /// Begins a step; the error says what in its header cannot be.
+    /// Begins a step; the error says which part of its header is impossible.
     pub(crate) fn new(number: u32, header: Header, options: &Options) -> Result<StepFold, String> {
         let criteria = criteria(&header, options);
         let layout = Layout::new(&header, &criteria)?;
@@ -93,7 +94,7 @@ impl StepFold {
         self.notes.step()
     }
 
-    /// Goes on with a segment that continues this step. The error says why it cannot be the same step.
+    /// Continues with a segment of the same step. The error says why it cannot be the same step.
     pub(crate) fn resume(&mut self, header: &Header) -> Result<(), String> {
         self.check_same(header)?;
         let before = self.segment.accounts.closed().map_or("cut off without a closing line", |it| ended(it.reason));
@@ -126,8 +127,8 @@ impl StepFold {
         }
     }
 
-    /// Others wrote to its targets since they were prepared: a certification then proves nothing of what was prepared, and any
-    /// other run says so.
+    /// Others wrote to its targets after their preparation: a certification then proves nothing about what was
+    /// prepared, and any other run gets a warning.
     pub(crate) fn foreign(&mut self, found: Vec<TargetFinding>) {
         let certifies = self.header.step.is_some();
         for found in found {
@@ -135,7 +136,7 @@ impl StepFold {
         }
     }
 
-    /// Lines are missing or unreadable here.
+    /// Notes that lines are missing or unreadable here.
     pub(crate) fn damage(&mut self, found: LogFinding) {
         self.notes.damaged = true;
         self.notes.damage(found);
@@ -177,7 +178,7 @@ impl StepFold {
         }
     }
 
-    /// Checks the accounting identity and counts what failed; gives what was carried in.
+    /// Checks the accounting identity and counts failures; returns what was carried in.
     fn account(&mut self, interval: &Interval) -> Vec<u64> {
         let (carried, adds_up) = self.segment.accounts.add(interval, &self.layout);
         let at_ns = self.placement.reached_ns();
@@ -230,7 +231,7 @@ impl StepFold {
         if !self.placement.judges(line.phase) {
             return Ok(());
         }
-        // The line follows its last interval; its middle is taken as its place.
+        // The line follows its last interval; the middle of its intervals is taken as its place.
         let back = line.last.saturating_sub(line.first).saturating_mul(self.layout.interval_ns) / 2;
         let at = self.placement.reached_ns().saturating_sub(back.saturating_add(self.layout.interval_ns));
         let Measured { distributions, series, .. } = &mut self.measured;
@@ -249,7 +250,7 @@ impl StepFold {
         match event.what {
             EventKind::Warning | EventKind::Environment => self.notes.warn(event.text.clone()),
             EventKind::EnvironmentChanged => self.changed(Flaw::Changed(event.text.clone())),
-            // It grows no list.
+            // Health events are not added to a list.
             EventKind::Health => return self.targets.health(event, &self.header.targets, &mut self.notes),
             EventKind::EngineHealth => self.engine_health(&event),
             _ => {}
@@ -257,7 +258,7 @@ impl StepFold {
         self.events.keep(event);
     }
 
-    /// The ring was too small, or the kernel looked away: what was not counted proves nothing.
+    /// The ring was too small, or the kernel dropped requests: what was not counted proves nothing.
     fn engine_health(&mut self, event: &Event) {
         let lost = |name| event.details.get(name).is_some_and(|n: &String| n != "0");
         if lost("submissions_dropped") || lost("completions_overflowed") {
@@ -270,8 +271,8 @@ impl StepFold {
         self.segment.accounts.close(close);
     }
 
-    /// What a segment's end says: what failed in intervals that the log lost, as far as events tell of it, counts as well as what
-    /// was counted.
+    /// What a segment's end shows: failures in intervals that the log lost, as far as events report them, count like
+    /// those in the counters.
     fn check_segment(&mut self) {
         self.events.place(&self.placement);
         let at_ns = self.placement.reached_ns();
@@ -308,7 +309,7 @@ impl StepFold {
         }
     }
 
-    /// Something in the log contradicts itself: what is open proves nothing.
+    /// The log contradicts itself: the open windows prove nothing.
     fn spoil(&mut self, found: Contradiction) {
         self.slices.spoil(&Flaw::Contradiction(found.clone()));
         self.notes.contradiction(found, self.placement.reached_ns());
@@ -320,7 +321,7 @@ impl StepFold {
         }
     }
 
-    /// Ends the step: closes what is open and says how the last segment ended.
+    /// Ends the step: closes the open windows and returns how the last segment ended.
     pub(crate) fn end(&mut self) -> Option<CloseReason> {
         self.spoil_changed();
         self.slices.end(&self.layout, &mut self.notes);
@@ -343,30 +344,31 @@ impl StepFold {
         self.failures.too_many(self.placement.reached_ns(), &self.layout, notes);
     }
 
-    /// Gives away what was found.
+    /// Takes the notes out.
     pub(crate) fn take_notes(&mut self) -> Notes {
         let step = self.notes.step();
         std::mem::replace(&mut self.notes, Notes::new(step))
     }
 
-    /// Whether what was found so far makes the step FAIL, if nothing else is found.
+    /// Whether what was found so far makes the step FAIL, whatever else is found.
     pub(crate) fn fails_already(&self) -> bool {
         let mut found = self.slices.of_criteria();
         found.extend(self.notes.findings.iter().chain(&self.slices.load.findings).cloned());
         if found.is_empty() {
             return false;
         }
-        // What outweighs it is known from the first operations on: that something stands between the run and the device.
+        // Only one class of findings outweighs these, a cache or another user between the run and the device, and it
+        // shows from the first operations on.
         found.extend(disk::check(&self.target_totals(), self.number()).0);
         deciding(&found).map(Finding::verdict) == Some(Verdict::Fail)
     }
 }
 
-/// The criteria that are judged: the log's unless others are asked for.
+/// The criteria that are judged: the log's, unless the options name others.
 fn criteria(header: &Header, options: &Options) -> Vec<Criterion> {
     let mut criteria = options.criteria.clone().unwrap_or_else(|| header.criteria.clone());
     if let Some(slice) = options.slice {
-        // One that is judged on the log's slices is judged on these instead.
+        // A criterion whose window is the log's slice is judged on the slice of the options instead.
         let follows = |criterion: &&mut Criterion| criterion.window.map(Span::as_ns) == Some(header.slice_ns);
         criteria.iter_mut().filter(follows).for_each(|criterion| criterion.window = Some(slice));
     }

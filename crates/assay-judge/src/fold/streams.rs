@@ -1,4 +1,4 @@
-//! The totals of each stream over the measured time, of all its targets and of each.
+//! The totals of each stream over the measured time, for all its targets together and for each.
 
 use crate::fold::counters::{Counters, Lengths};
 use crate::fold::layout::Layout;
@@ -77,7 +77,7 @@ fn totals(
     }
 }
 
-/// The exact counts with the length that each begins at.
+/// The exact counts, each with the time at which its bucket begins.
 fn counted(lengths: &Lengths, layout: &Layout) -> Vec<(u64, u64)> {
     let from = std::iter::once(0).chain(layout.thresholds.bounds().iter().copied());
     from.zip(lengths.counts.iter().copied()).filter(|(_, n)| *n > 0).collect()
@@ -85,7 +85,7 @@ fn counted(lengths: &Lengths, layout: &Layout) -> Vec<(u64, u64)> {
 
 fn summary(lengths: &Lengths, times: Option<&Times>, layout: &Layout) -> TimesSummary {
     let slice = lengths.slice_times(&layout.thresholds, &layout.shown);
-    // A histogram knows three digits; the largest is known exactly, and nothing is above it.
+    // A histogram has three digits; the largest value is known exactly, and no quantile may exceed it.
     let value = |quantile| Some(times?.quantile(quantile)?.as_ns().min(lengths.max_ns));
     let counted = times.map_or(0, Times::count);
     let resolved = |quantile: &&f64| counted > 0 && (1.0 - **quantile) * counted as f64 >= 1.0;

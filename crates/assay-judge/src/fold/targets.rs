@@ -1,4 +1,5 @@
-//! What was done to each target in all phases, what its block device counted meanwhile, and what it says of its health.
+//! What was done to each target in all phases, what its block device counted meanwhile, and what it reports about its
+//! health.
 
 use crate::finding::target::TargetFinding;
 use crate::fold::layout::Layout;
@@ -12,26 +13,27 @@ use std::collections::BTreeMap;
 /// What a block device and the run itself counted over the same intervals.
 #[derive(Clone, Copy, Debug, Default)]
 struct TargetSums {
-    /// Bytes the run moved.
+    /// Bytes that the run read.
     read_bytes: u64,
-    /// Bytes the run moved.
+    /// Bytes that the run wrote.
     written_bytes: u64,
-    /// The device's counters and the run's own in the intervals with counters.
+    /// The device's counters and the run's own, over the intervals that have device counters.
     disk: DiskTotals,
-    /// Reads whose data were looked at.
+    /// Reads whose data were checked for blank blocks.
     sampled: u64,
-    /// Those that met a block that was never written.
+    /// Those of them that found a block that was never written.
     blank: u64,
-    /// Any interval had counters.
+    /// True when any interval had device counters.
     counted: bool,
-    /// How far the generator put the schedule behind since the segment began, at most: given idle, and the largest shift.
+    /// Upper bound on the delay of the schedule by the generator since the segment began: given idle, and the largest
+    /// shift.
     idle_ns: u64,
     /// See `idle_ns`.
     shift_ns: u64,
 }
 
 impl TargetSums {
-    /// What is neither read nor written has no bytes and no part in the disk's counters.
+    /// An operation that is neither a read nor a write has no bytes and no part in the device's counters.
     fn add_flow(&mut self, flow: &FlowInterval, direction: Option<Direction>, with_disk: bool) {
         let Some(direction) = direction else { return };
         let writes = direction == Direction::Write;
@@ -45,12 +47,12 @@ impl TargetSums {
     }
 }
 
-/// How many reads of a flow completed, and of how many the data were looked at.
+/// How many reads of a flow completed, and the data of how many were checked for blank blocks.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Looked {
-    /// Completed.
+    /// Completed reads.
     pub(crate) read: u64,
-    /// Looked at.
+    /// Checked reads.
     pub(crate) seen: u64,
 }
 
@@ -64,7 +66,7 @@ pub(crate) struct Targets {
 }
 
 impl Targets {
-    /// Nothing was done to them yet.
+    /// The state before the first interval.
     pub(crate) fn new(layout: &Layout) -> Targets {
         let targets = layout.targets.len();
         Targets {
@@ -74,7 +76,7 @@ impl Targets {
         }
     }
 
-    /// Another segment begins: what its generator is behind by is counted anew.
+    /// Begins another segment: the delay by its generator is counted anew.
     pub(crate) fn resume(&mut self) {
         self.sums.iter_mut().for_each(|sums| (sums.idle_ns, sums.shift_ns) = (0, 0));
     }
@@ -104,13 +106,13 @@ impl Targets {
         }
     }
 
-    /// How far the generator may have put the schedule of a target behind in this segment, at most.
+    /// Upper bound on the delay of a target's schedule by the generator in this segment.
     pub(crate) fn generator_behind_ns(&self) -> u64 {
         self.sums.iter().map(|sums| sums.idle_ns.saturating_add(sums.shift_ns)).max().unwrap_or(0)
     }
 
-    /// What a target says of its own health: the first time is before, the last is after. More damage to its medium than before
-    /// is an error of the device.
+    /// What a target reports about its own health: the first report is from before the run, the last from after it.
+    /// More damage to its medium than before is an error of the device.
     pub(crate) fn health(&mut self, mut event: Event, heads: &[TargetHead], notes: &mut Notes) {
         let target = event.details.remove("target").and_then(|index| index.parse::<usize>().ok());
         let Some((target, health)) = target.and_then(|at| Some((at, self.health.get_mut(at)?))) else { return };
@@ -124,7 +126,7 @@ impl Targets {
         }
     }
 
-    /// What was counted so far; `late` has an entry for each target where lateness is counted.
+    /// The counts so far; `late` has an entry for each target where lateness is counted.
     pub(crate) fn totals(&self, header: &Header, late: &[LatenessTotals]) -> Vec<TargetTotals> {
         let total = |(index, (head, sums)): (usize, (&TargetHead, &TargetSums))| {
             let (all, own) = (sums.disk.all(), sums.disk.own_all());

@@ -1,4 +1,4 @@
-//! Sums over the measured time: of each flow its counts, and what the generator itself cost.
+//! Sums over the measured time: the counts of each flow, and the generator's own cost.
 
 use crate::fold::counters::Counters;
 use crate::fold::layout::Layout;
@@ -6,7 +6,7 @@ use crate::fold::placement::Placed;
 use crate::judgement::GeneratorCost;
 use assay_record::{FlowInterval, HostSample};
 
-/// The most at the end of any interval.
+/// The largest numbers at the end of any interval.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Most {
     /// In flight.
@@ -24,22 +24,22 @@ impl Most {
 /// One flow.
 #[derive(Clone, Debug)]
 pub(crate) struct FlowTotals {
-    /// All that happened in measured time, drains included.
+    /// Everything that happened in measured time, drains included.
     pub(crate) cell: Counters,
-    /// What completed within the planned time.
+    /// Number of operations that completed within the planned time.
     pub(crate) in_time: u64,
-    /// At the end of its intervals.
+    /// The largest numbers at the end of its intervals.
     pub(crate) most: Most,
 }
 
-/// Adds up the measured time of a step.
+/// Sums the measured time of a step.
 #[derive(Debug)]
 pub(crate) struct Totals {
     /// One for each flow.
     pub(crate) flows: Vec<FlowTotals>,
-    /// Of each stream, over all its targets at the same time.
+    /// For each stream, over all its targets at the same time.
     pub(crate) streams: Vec<Most>,
-    /// What the generator cost, where that was sampled.
+    /// The generator's cost, where it was sampled.
     pub(crate) cost: Option<GeneratorCost>,
     /// How long load was offered.
     pub(crate) measured_ns: u64,
@@ -48,7 +48,7 @@ pub(crate) struct Totals {
 }
 
 impl Totals {
-    /// Nothing was measured yet.
+    /// The state before the first interval.
     pub(crate) fn new(layout: &Layout) -> Totals {
         let fresh = FlowTotals { cell: Counters::new(layout.thresholds.buckets()), in_time: 0, most: Most::default() };
         Totals {
@@ -60,7 +60,7 @@ impl Totals {
         }
     }
 
-    /// A segment ends: what is stuck in it never comes back.
+    /// Ends a segment: what is stuck in it never completes.
     pub(crate) fn end_segment(&mut self) {
         self.flows.iter_mut().for_each(|flow| flow.cell.end_segment());
     }
@@ -77,7 +77,7 @@ impl Totals {
         let mut by_stream = vec![(0u64, 0u64); layout.streams.len()];
         for (index, flow) in placed.interval.flows.iter().enumerate() {
             let totals = &mut self.flows[index];
-            // A bucket that does not exist was reported by the windows.
+            // The windows reported a bucket that does not exist.
             let _ = totals.cell.add_interval(flow);
             if !drains {
                 add(&mut totals.in_time, flow.ok);
@@ -93,7 +93,8 @@ impl Totals {
         if let Some(host) = &placed.interval.host {
             self.add_cost(host, placed.length_ns());
         }
-        // What is drained behind the planned end was asked for before it: it is no time in which load was offered.
+        // Operations that complete after the planned end, while the run drains, were due before it: no load was offered
+        // in that time.
         if !drains || self.measured_ns == 0 {
             add(&mut self.measured_ns, placed.length_ns());
         }

@@ -1,11 +1,11 @@
-//! What became of a warm-up that was to last until the load is steady.
+//! The outcome of a warm-up that was to last until the load is steady.
 
 use assay_record::{Event, EventKind, Header};
 
-/// Follows one segment.
+/// Observes one segment.
 #[derive(Debug)]
 pub(crate) struct WarmUp {
-    /// `None` where no phase waits, or after it was asked.
+    /// `None` where no phase waits, or after the outcome was taken.
     waited: Option<Waited>,
 }
 
@@ -17,13 +17,13 @@ enum Waited {
 }
 
 impl WarmUp {
-    /// A segment begins.
+    /// Begins a segment.
     pub(crate) fn new(header: &Header) -> WarmUp {
         let waits = header.phases.iter().any(|phase| phase.steady_round_ns.is_some());
         WarmUp { waited: waits.then_some(Waited::Untold) }
     }
 
-    /// Takes in an event; those that tell of something else change nothing.
+    /// Takes an event; other kinds of events change nothing.
     pub(crate) fn event(&mut self, event: &Event) {
         let Some(waited) = &mut self.waited else { return };
         match event.what {
@@ -33,7 +33,7 @@ impl WarmUp {
         }
     }
 
-    /// Why what followed was measured without a steady load, where it was; told once.
+    /// Why the following phase was measured without a steady load, where it was; returned only once.
     pub(crate) fn take_failure(&mut self) -> Option<String> {
         match self.waited.take()? {
             Waited::Steady => None,

@@ -1,8 +1,8 @@
-//! Cuts the measured time into windows of one length and gives each away when it ends.
+//! Divides the measured time into windows of one length, and returns each window when it ends.
 //!
-//! One window is open at a time, so memory does not grow with the run. The last window takes in everything that starts at
-//! or after the planned end (the drain). What was not issued by the planned end stays so. A window is complete when its
-//! intervals follow each other from its beginning to its end without a hole.
+//! One window is open at a time, so memory does not grow with the run. The last window includes everything that starts
+//! at or after the planned end (the drain). Operations not issued by the planned end count as not issued. A window is
+//! complete when its intervals follow each other from its beginning to its end without a hole.
 
 use crate::finding::flaw::Flaw;
 use crate::fold::counters::Counters;
@@ -24,17 +24,17 @@ pub(crate) struct Window {
     pub end_ns: u64,
     /// False when it was cut, has a gap, or intervals of it are missing.
     pub complete: bool,
-    /// Why nothing in it counts, when that is so.
+    /// Why it does not count, where it does not.
     pub invalid: Option<Flaw>,
-    /// How many intervals of the planned time it holds.
+    /// How many intervals of the planned time it contains.
     pub intervals: u64,
-    /// Some of its time was measured twice, and both times are in its counts.
+    /// Part of its time was measured twice, and both measurements are in its counts.
     pub mixed: bool,
-    /// It was given before, and measured afresh behind an interruption.
+    /// It was returned before, and measured again after an interruption.
     pub repeated: bool,
     /// One for each flow.
     pub flows: Vec<Counters>,
-    /// One for each stream: its flows added up.
+    /// One for each stream: the sum of its flows.
     pub streams: Vec<Counters>,
     /// How late the generator was, one for each target; empty where it is not counted.
     pub late: Vec<Late>,
@@ -56,7 +56,7 @@ struct Open {
 }
 
 impl Open {
-    /// Adds how late the generator was and what the disks counted; `Err` names a bucket that does not exist.
+    /// Adds how late the generator was and what the disks counted; `Err` is the number of a bucket that does not exist.
     fn add_lateness(&mut self, interval: &Interval, layout: &Layout) -> Result<(), u64> {
         for lateness in &interval.lateness {
             let Some(late) = self.late.get_mut(usize::from(lateness.target)) else { continue };
@@ -95,13 +95,15 @@ impl Open {
             }
             if drains {
                 cell.add_drained((flow.ok, flow.bytes));
-                // What waited when the load ended was not delivered in time, however well it is worked off behind it.
+                // An operation that waited when the load ended was not delivered in time, however fast it completes
+                // afterwards.
                 cell.waiting = cell.waiting.max(waiting);
             }
         }
     }
 
-    /// To the nanosecond, as intervals end on their schedule unless the run was ended: a part of one is no whole slice.
+    /// Exact to the nanosecond, because intervals end on their schedule unless the run was ended early: a slice with
+    /// part of an interval is not complete.
     fn has_ended(&self) -> bool {
         self.reached >= self.end_ns
     }
@@ -112,7 +114,7 @@ impl Open {
 pub(crate) struct Windows {
     length_ns: u64,
     planned_ns: u64,
-    /// A gap between segments does no harm: the window is the whole run, wherever it was interrupted.
+    /// A gap between segments does not matter: the window is the whole run, wherever it was interrupted.
     bridges_gaps: bool,
     open: Option<Open>,
     invalid_ahead: Option<Flaw>,
@@ -133,17 +135,17 @@ impl Windows {
         }
     }
 
-    /// Length of a window; the last may be shorter.
+    /// Length of a window; the last one may be shorter.
     pub(crate) fn length_ns(&self) -> u64 {
         self.length_ns
     }
 
-    /// How many windows the plan holds.
+    /// Number of windows in the plan.
     pub(crate) fn planned(&self) -> u64 {
         self.planned_ns.div_ceil(self.length_ns)
     }
 
-    /// Adds an interval; gives the window before when it has ended.
+    /// Adds an interval; returns the previous window when it has ended.
     pub(crate) fn add(&mut self, placed: &Placed<'_>, layout: &Layout) -> Option<Window> {
         let index = (placed.at_ns / self.length_ns).min(self.planned().saturating_sub(1));
         let ended = if self.open.as_ref().is_some_and(|open| open.index != index) { self.close(layout) } else { None };
@@ -174,21 +176,21 @@ impl Windows {
         }
     }
 
-    /// Something is missing behind what was added last: the open window is not complete unless it had ended there.
+    /// Something is missing after what was added last: the open window is not complete unless it ended there.
     pub(crate) fn hole(&mut self) {
         if let Some(open) = &mut self.open {
             open.hole |= !open.has_ended();
         }
     }
 
-    /// Ends the open window if nothing of it is missing: an interruption behind it takes nothing away.
+    /// Ends the open window if no part of it is missing: an interruption after it does not matter.
     pub(crate) fn close_whole(&mut self, layout: &Layout) -> Option<Window> {
         let whole = self.open.as_ref().is_some_and(|open| !open.hole && open.has_ended());
         if whole && !self.bridges_gaps { self.close(layout) } else { None }
     }
 
-    /// The run goes on at `at`, after an interruption at `from`. A window that begins there is measured afresh: what there is of
-    /// it is given back.
+    /// The run continues at `at`, after an interruption at `from`. A window that begins there is measured again: the
+    /// part measured before is returned.
     pub(crate) fn resume(&mut self, from: u64, at: u64, layout: &Layout) -> Option<Window> {
         let tolerance = layout.tolerance_ns();
         let at_beginning = at % self.length_ns <= tolerance || self.length_ns - at % self.length_ns <= tolerance;
@@ -202,7 +204,7 @@ impl Windows {
         None
     }
 
-    /// What is open proves nothing, and why.
+    /// Marks the open window as invalid, and says why.
     pub(crate) fn spoil(&mut self, why: &Flaw) {
         let slot = match &mut self.open {
             Some(open) => &mut open.invalid,
@@ -237,7 +239,7 @@ impl Windows {
     }
 }
 
-/// Adds up flows.
+/// The sum of flows.
 pub(crate) fn sum<'a>(flows: impl Iterator<Item = &'a Counters>, layout: &Layout) -> Counters {
     let mut sum = Counters::new(layout.thresholds.buckets());
     flows.for_each(|cell| sum.merge(cell));
@@ -269,7 +271,7 @@ mod tests {
         }
     }
 
-    /// Windows in which what lies between two moments was measured.
+    /// Windows in which the time between two moments was measured.
     fn measured(length: Option<u64>, from: u64, to: u64) -> Windows {
         let mut windows = Windows::new(length, 1000);
         let interval = Interval { start_ns: from, end_ns: to, ..Interval::default() };
@@ -277,7 +279,7 @@ mod tests {
         windows
     }
 
-    /// What is given back, and of what stays open whether it is complete and whether it was mixed.
+    /// What is returned, and for the window that stays open whether it is complete and whether it was mixed.
     fn resumed(windows: &mut Windows, from: u64, at: u64) -> (Option<u64>, Option<(bool, bool)>) {
         let back = windows.resume(from, at, &layout()).map(|window| window.number);
         (back, windows.close(&layout()).map(|window| (window.complete, window.mixed)))
@@ -287,7 +289,7 @@ mod tests {
     fn a_window_in_which_a_run_goes_on_is_measured_afresh_from_its_beginning_or_not_whole() {
         let given_back = (Some(2), None);
         let stays = |complete, mixed| (None, Some((complete, mixed)));
-        // Measured up to, interrupted at, going on at.
+        // Measured until, interrupted at, continued at.
         for (reached, from, at, expected) in [
             (150, 150, 100, given_back),
             (150, 150, 103, given_back),
@@ -295,13 +297,14 @@ mod tests {
             (150, 150, 97, given_back),
             (150, 150, 95, given_back),
             (200, 200, 100, given_back),
-            // In the middle of the window, and in the middle of the one before it.
+            // In the middle of the window, and in the middle of the previous one.
             (150, 150, 106, stays(false, true)),
             (150, 150, 94, stays(false, true)),
             (150, 150, 149, stays(false, true)),
             (150, 150, 150, stays(false, false)),
             (150, 150, 151, stays(false, false)),
-            // At the beginning of a later one: what had ended is whole if nothing is missing before that.
+            // At the beginning of a later one: a window that had ended is complete if nothing is missing before its
+            // end.
             (150, 150, 200, stays(false, false)),
             (200, 200, 200, stays(true, false)),
             (200, 205, 200, stays(true, false)),
@@ -322,7 +325,7 @@ mod tests {
         assert_eq!(resumed(&mut Windows::new(Some(100), 1000), 150, 100), (None, None), "none is open");
     }
 
-    /// A window of which a part was measured twice before.
+    /// A window a part of which was already measured twice.
     fn twice_mixed() -> Windows {
         let mut windows = measured(Some(100), 100, 150);
         windows.resume(150, 120, &layout());

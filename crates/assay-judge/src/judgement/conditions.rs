@@ -6,11 +6,11 @@ use serde::{Deserialize, Serialize};
 /// Intervals of the measured phase.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Intervals {
-    /// As many as the planned time holds.
+    /// Number of intervals in the planned time.
     pub planned: u64,
-    /// As many as the log holds.
+    /// Number of intervals in the log.
     pub present: u64,
-    /// As many as stand in slices that are complete and prove something.
+    /// Number of intervals in slices that are complete and valid.
     #[serde(default)]
     pub valid: u64,
 }
@@ -18,11 +18,11 @@ pub struct Intervals {
 /// The machine's clocks over a step.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Clocks {
-    /// Before the first interval.
+    /// The reading before the first interval.
     pub start: ClockSample,
-    /// With the last.
+    /// The reading at the last interval.
     pub end: ClockSample,
-    /// Between them, the first 100.
+    /// Events between them, the first 100.
     pub events: Vec<ClockEvent>,
 }
 
@@ -52,12 +52,12 @@ pub struct GeneratorCost {
     pub sampled_ns: u64,
 }
 
-/// An interruption that was continued.
+/// An interruption after which the run continued.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Gap {
     /// Where in measured time.
     pub at_ns: u64,
-    /// How the segment before ended.
+    /// How the previous segment ended.
     pub before: String,
     /// Wall clock when the next segment began.
     pub resumed: String,

@@ -1,4 +1,4 @@
-//! How each criterion came out, and what decided.
+//! The outcome of each criterion, and what decided.
 
 use assay_base::{Measure, Span};
 use serde::{Deserialize, Serialize};
@@ -14,10 +14,10 @@ pub struct Deciding {
     /// Length of that window where it is not the slice but the criterion's own.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub window_ns: Option<u64>,
-    /// Stream, where one is meant.
+    /// Stream, where the place is about one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stream: Option<String>,
-    /// Target; absent for all together.
+    /// Target; absent for all targets together.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub target: Option<String>,
     /// The measured value as text: `21.3%`, `1.23 ms`.
@@ -32,7 +32,7 @@ pub struct Deciding {
     pub end_ns: u64,
 }
 
-/// How a criterion came out.
+/// The outcome of a criterion.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Outcome {
@@ -40,15 +40,15 @@ pub enum Outcome {
     Pass,
     /// Broken in a complete, valid window.
     Fail,
-    /// Some window proves nothing and none is broken.
+    /// Some window proves nothing, and none is broken.
     Invalid,
-    /// Some window is missing or cut and none is broken.
+    /// Some window is missing or cut, and none is broken.
     Incomplete,
-    /// Latency criteria are not applied in stress steps.
+    /// Criteria on times are not applied in stress steps.
     NotApplied,
 }
 
-/// What a criterion asks for.
+/// What a criterion requires.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Asked {
     /// The criterion as its text, or `load delivered at least 99.9% per slice`.
@@ -57,30 +57,30 @@ pub struct Asked {
     pub title: String,
     /// The bound in words: `< 5%`.
     pub bound: String,
-    /// Stream; absent for the built-in one.
+    /// Stream; absent for the built-in criterion.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stream: Option<String>,
-    /// What was judged; absent for the built-in one.
+    /// The measure that was judged; absent for the built-in criterion.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub measure: Option<Measure>,
-    /// The threshold it counts against, if it counts.
+    /// The threshold whose operations it counts, if it counts.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub threshold: Option<Span>,
     /// Length of its windows as judged.
     pub window_ns: u64,
 }
 
-/// One criterion and how it came out.
+/// One criterion and its outcome.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct CriterionOutcome {
-    /// What it asks for.
+    /// What it requires.
     #[serde(flatten)]
     pub asked: Asked,
-    /// How it came out.
+    /// Its outcome.
     pub outcome: Outcome,
-    /// Windows judged.
+    /// Number of windows judged.
     pub windows: u64,
-    /// Of which over the bound.
+    /// Number of those that were over the bound.
     pub broken: u64,
     /// The targets that broke it by themselves, the worst first, where there are several.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -91,10 +91,10 @@ pub struct CriterionOutcome {
     /// The worst figure of all windows, on one target or on all together.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub worst: Option<Figure>,
-    /// The worst of each target alone, where there are several.
+    /// The worst figure of each single target, where there are several.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub targets: Vec<Figure>,
-    /// What else must be said: `judged over 30 min, the whole measured time`.
+    /// Anything else that the reader must know: `judged over 30 min, the whole measured time`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub note: Option<String>,
 }
@@ -104,9 +104,9 @@ pub struct CriterionOutcome {
 pub struct BrokenTarget {
     /// Its name.
     pub target: String,
-    /// Windows in which it did.
+    /// Number of windows in which it did.
     pub windows: u64,
-    /// The worst figure of those.
+    /// The worst figure of these windows.
     pub worst: Figure,
 }
 
@@ -119,18 +119,18 @@ pub struct Figure {
     pub start_ns: u64,
     /// End in measured time.
     pub end_ns: u64,
-    /// Target; absent for all together.
+    /// Target; absent for all targets together.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub target: Option<String>,
-    /// A share (0 to 1) or a mean in nanoseconds, as the criterion asks.
+    /// A share (0 to 1) or a mean in nanoseconds, according to the criterion.
     pub value: f64,
     /// The same for people: `2.70%`, `1.23 ms`.
     pub text: String,
-    /// Operations it is taken over.
+    /// Number of operations it was computed from.
     pub operations: u64,
-    /// False where it is over the bound.
+    /// False where the value is over the bound.
     pub within: bool,
-    /// Set where it would have been within the bound without the generator's own lag.
+    /// Set where the value would be within the bound without the generator's own lag.
     #[serde(default, skip_serializing_if = "crate::judgement::skip::is_false")]
     pub generator: bool,
 }

@@ -1,4 +1,4 @@
-//! What everybody asks of a result first: on which devices, how much in a second, when, and what changed.
+//! What everybody asks first about a result: on which devices, how much per second, when, and what changed.
 
 use crate::judgement::result::{Judgement, Part};
 use crate::judgement::series::{Change, Steadiness};
@@ -9,7 +9,7 @@ use assay_base::Bytes;
 use std::ops::Range;
 
 impl Part {
-    /// The streams over all their targets: of each the entry of all together, or the only one that it has.
+    /// The streams over all their targets: for each the entry of all targets together, or its only entry.
     pub(crate) fn whole_streams(&self) -> impl Iterator<Item = &StreamTotals> {
         let only = |stream: &StreamTotals| self.streams.iter().filter(|other| other.name == stream.name).count() == 1;
         let whole =
@@ -17,12 +17,13 @@ impl Part {
         self.streams.iter().filter(whole)
     }
 
-    /// Whether its operations read or write, so that there are bytes to be counted.
+    /// Whether its operations are reads or writes, so that they have bytes.
     pub(crate) fn moves_bytes(&self) -> bool {
         self.streams.iter().any(|stream| stream.direction.parse::<assay_base::Direction>().is_ok())
     }
 
-    /// Whether a stream is another one's part on one device, as a log of ACT names it: `/dev/sdb-reads` beside `reads`.
+    /// Whether a stream is the part of another one on one device, as a log of ACT names it: `/dev/sdb-reads` beside
+    /// `reads`.
     fn is_counted_twice(&self, stream: &StreamTotals) -> bool {
         let of = stream.target.as_ref().and_then(|target| stream.name.strip_prefix(target.as_str())?.strip_prefix('-'));
         of.is_some_and(|whole| self.streams.iter().any(|other| other.name == whole))
@@ -34,7 +35,7 @@ impl Part {
         Some((rate, self.whole_streams().filter_map(StreamTotals::bytes_per_second).sum()))
     }
 
-    /// The largest change of a level between two places in measured time, and whose it is.
+    /// The largest change of level within a period of measured time, and the stream it belongs to.
     pub(crate) fn largest_change(&self, within: Range<u64>) -> Option<(&Steadiness, &Change)> {
         let changes = self.steadiness.iter().flat_map(|it| it.changes.iter().map(move |at| (it, at)));
         changes.filter(|(_, at)| within.contains(&at.at_ns)).max_by(|a, b| a.1.size().total_cmp(&b.1.size()))
@@ -73,7 +74,7 @@ impl TargetTotals {
 }
 
 impl Judgement {
-    /// When it was: the wall clock, or for a simulated run how long its own clock ran, which begins with no date.
+    /// When the run was: the wall clock, or for a simulated run, which has no date, the length of its own time.
     pub(crate) fn when(&self) -> String {
         if !self.is_simulated() {
             return self.created.clone();
@@ -83,7 +84,7 @@ impl Judgement {
         format!("simulated time, {} elapsed", clock(elapsed))
     }
 
-    /// Whether time was simulated with the devices.
+    /// Whether time was simulated, as it is with simulated devices.
     pub(crate) fn is_simulated(&self) -> bool {
         self.watermarks.iter().any(|mark| mark.split(':').next() == Some("SIMULATED"))
     }
@@ -126,13 +127,13 @@ mod tests {
             ..StreamTotals::default()
         };
         let part = |streams| Part { streams, ..Part::default() };
-        // As this program counts several targets, as ACT's logs do, and a stream that lives on one of them.
+        // As this program and ACT's logs record several targets, with a stream that exists on only one of them.
         let ours = vec![stream("r", None, 40.0), stream("r", Some("a"), 15.0), stream("r", Some("b"), 25.0)];
         let acts = vec![stream("r", Some("all"), 40.0), stream("a-r", Some("a"), 15.0), stream("b-r", Some("b"), 25.0)];
         let one = vec![stream("r", None, 30.0), stream("r", Some("a"), 15.0), stream("log", Some("b"), 10.0)];
         let rate = |streams| part(streams).throughput().map(|(rate, _)| rate);
         assert_eq!([rate(ours), rate(acts), rate(one), rate(Vec::new())], [Some(40.0), Some(40.0), Some(40.0), None]);
-        // A name that only looks so is a stream of its own.
+        // A stream of its own whose name only looks like a part.
         assert_eq!(rate(vec![stream("w", None, 1.0), stream("a-r", Some("a"), 2.0)]), Some(3.0));
     }
 }

@@ -1,4 +1,4 @@
-//! The log that was judged: its sum, and the places where it is damaged.
+//! The log that was judged: its checksum, and the places where it is damaged.
 
 use serde::{Deserialize, Serialize};
 
@@ -18,7 +18,7 @@ pub struct Damaged {
     pub line: u64,
     /// Byte offset.
     pub offset: u64,
-    /// True for the unfinished last line, as a kill leaves it.
+    /// True for the incomplete last line, as a kill leaves it.
     pub torn_tail: bool,
     /// What is wrong.
     pub what: String,

@@ -1,8 +1,8 @@
-//! What judging gives: plain data, the same for text, JSON and HTML.
+//! The result of judging: plain data, the same for text, JSON and HTML.
 //!
-//! Its JSON is the result format, `"schema": 1`. All times are nanoseconds; positions in time are in *measured time*, which
-//! runs from the beginning of the measured phase and stands still over gaps. A figure that was not counted is absent, never
-//! zero. Stream and target names are what the log says: hostile input to whoever renders them.
+//! Its JSON is the result format, `"schema": 1`. All times are nanoseconds; positions are in *measured time*, which
+//! begins with the measured phase and does not advance during gaps. A figure that was not counted is absent, never
+//! zero. Stream and target names are taken from the log: hostile input for every renderer.
 
 mod conditions;
 mod criteria;

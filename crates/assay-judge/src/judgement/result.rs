@@ -43,15 +43,15 @@ pub struct Judgement {
     pub watermarks: Vec<String>,
     /// What a reader should know, over all steps.
     pub warnings: Vec<String>,
-    /// Places where the log is not what was written.
+    /// Places where the log differs from what was written.
     pub damage: Vec<Damaged>,
-    /// The measure all criteria were judged on by request (`--judge`), instead of their own; absent without one.
+    /// The measure that all criteria were judged on because of `--judge`, instead of their own; absent without it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub judged_on: Option<Measure>,
-    /// The file this was made of; absent when the log did not come from a file of ours.
+    /// The file that was judged; absent when the log did not come from a file of this program.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub log: Option<LogSum>,
-    /// The step's figures; of several steps the deciding one's.
+    /// The figures of the step; with several steps those of the deciding one.
     #[serde(flatten)]
     pub part: Part,
     /// Every step, when the log has more than one.
@@ -64,7 +64,7 @@ pub struct Judgement {
 pub struct Step {
     /// 1-based.
     pub number: u32,
-    /// Of how many were planned.
+    /// Number of planned steps.
     pub of: u32,
     /// `load test, one device` …
     pub title: String,
@@ -77,7 +77,7 @@ pub struct Step {
     pub deciding: Option<Deciding>,
     /// The load as a multiple of 1x, as text.
     pub load: String,
-    /// What a reader should know of this step.
+    /// What a reader should know about this step.
     pub warnings: Vec<String>,
     /// Its figures.
     #[serde(flatten)]
@@ -87,24 +87,24 @@ pub struct Step {
 /// The figures of one step.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Part {
-    /// True where latency criteria do not apply and only completion does.
+    /// True where criteria on times do not apply and only completion does.
     pub stress: bool,
     /// Planned length of the measured phase.
     pub planned_ns: u64,
-    /// What of it the log holds, gaps not counted.
+    /// The part of it that the log contains, without gaps.
     pub measured_ns: u64,
     /// Length of a slice.
     pub slice_ns: u64,
-    /// How many intervals there should be and are.
+    /// How many intervals there should be, and how many there are.
     #[serde(default)]
     pub intervals: Intervals,
     /// Segments of the log: 1, and one more for each continuation.
     #[serde(default)]
     pub segments: u64,
-    /// The machine's clocks at both ends and what happened to them; absent where none was read.
+    /// The machine's clocks at both ends and what happened to them; absent where no clock was read.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub clocks: Option<Clocks>,
-    /// Id of the key that signs the result; absent where none does.
+    /// Id of the key that signs the result; absent where no key does.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub signer: Option<String>,
     /// How the last segment ended; absent when it was cut off without a closing line.
@@ -113,14 +113,14 @@ pub struct Part {
     /// Places where the log contradicts itself: intervals that do not add up, overlap or disagree with the closing line.
     #[serde(default, skip_serializing_if = "crate::judgement::skip::is_zero")]
     pub contradictions: u64,
-    /// Times the machine was found changed: it slept, its clock source or the queue of a target became another.
+    /// How often a change of the machine was found: it slept, or its clock source or the queue of a target changed.
     #[serde(default, skip_serializing_if = "crate::judgement::skip::is_zero")]
     pub environment_changes: u64,
     /// The built-in criterion of delivered load first, then the plan's in their order.
     pub criteria: Vec<CriterionOutcome>,
-    /// In order of time; the first 2000, and of the others those in which something was broken.
+    /// In order of time; the first 2000, and after them only those in which something was broken.
     pub slices: Vec<Slice>,
-    /// Slices that are not listed.
+    /// Number of slices that are not listed.
     #[serde(default, skip_serializing_if = "crate::judgement::skip::is_zero")]
     pub slices_left_out: u64,
     /// One entry for each stream on each target, and one over all targets together (`target` absent) where there are several.
@@ -132,32 +132,32 @@ pub struct Part {
     pub engine: BTreeMap<String, String>,
     /// The machine.
     pub host: BTreeMap<String, String>,
-    /// What was driven.
+    /// The targets that were driven.
     pub targets: Vec<TargetTotals>,
-    /// What was read, held against what was written; absent where the plan does not verify.
+    /// What was read, compared with what was written; absent where the plan does not verify.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub integrity: Option<Integrity>,
-    /// Interruptions that were continued.
+    /// Interruptions after which the run continued.
     pub gaps: Vec<Gap>,
-    /// What happened at a moment; the first 1000.
+    /// Events at a moment; the first 1000.
     pub events: Vec<Event>,
-    /// Events beyond those.
+    /// Number of further events.
     pub events_left_out: u64,
     /// Whether it was steady and where its level changed, for each stream over all targets.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub steadiness: Vec<Steadiness>,
-    /// Thin lines for charts.
+    /// Data of the charts.
     pub series: Series,
     /// The plan as it was run.
     pub plan: serde_json::Value,
-    /// BLAKE3 of the plan as compact JSON, in hexadecimal: equal plans have equal sums.
+    /// BLAKE3 of the plan as compact JSON, in hexadecimal: equal plans have equal checksums.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub plan_blake3: Option<String>,
 }
 
 impl Judgement {
-    /// Ties it to the bytes it was made of. `hash` makes the hexadecimal sum of some bytes; it is the caller's, because this
-    /// room has no need of one otherwise.
+    /// Ties it to the bytes of its log. `hash` computes the hexadecimal checksum of some bytes; the caller supplies it,
+    /// because this crate does not need one otherwise.
     pub fn sealed(mut self, log: LogSum, hash: impl Fn(&[u8]) -> String) -> Judgement {
         let parts = std::iter::once(&mut self.part).chain(self.steps.iter_mut().map(|step| &mut step.part));
         for part in parts {

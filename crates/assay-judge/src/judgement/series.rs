@@ -1,4 +1,4 @@
-//! Lines for charts, and whether the load was steady along them.
+//! Data of the charts, and whether the load was steady along them.
 
 use assay_base::Span;
 use serde::{Deserialize, Serialize};
@@ -8,24 +8,25 @@ use serde::{Deserialize, Serialize};
 pub struct Steadiness {
     /// Stream name.
     pub stream: String,
-    /// What is averaged: `mean response` (nanoseconds) of an open loop, `throughput` (operations per second) of a closed one.
+    /// What is averaged: `mean response` (nanoseconds) for an open loop, `throughput` (operations per second) for a
+    /// closed one.
     pub measure: String,
     /// Length of a round.
     pub round_ns: u64,
-    /// Rounds that ended.
+    /// Number of rounds that ended.
     pub rounds: u64,
-    /// Where the first five rounds in a row that were steady begin; absent when there were none.
+    /// Where the first five consecutive steady rounds begin; absent when there were none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub steady_from_ns: Option<u64>,
-    /// The last five rounds in a row; absent when there were fewer.
+    /// The last five consecutive rounds; absent when there were fewer.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub last: Option<SteadyWindow>,
-    /// Where the level changed by 5 % or more for longer than noise explains; the largest 20, in order of time.
+    /// Where the level changed by 5 % or more, and longer than noise explains; the largest 20, in order of time.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub changes: Vec<Change>,
 }
 
-/// Five rounds in a row.
+/// Five consecutive rounds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct SteadyWindow {
     /// Begin in measured time.
@@ -36,9 +37,9 @@ pub struct SteadyWindow {
     pub average: f64,
     /// Largest less smallest round, as a share of the average; at most 0.2 where it is steady.
     pub excursion: f64,
-    /// What the best straight line gains over them, as a share of the average; within ±0.1 where it is steady.
+    /// How much the best straight line rises over them, as a share of the average; within ±0.1 where it is steady.
     pub slope: f64,
-    /// Both bounds hold.
+    /// Whether both bounds hold.
     pub steady: bool,
 }
 
@@ -47,28 +48,29 @@ pub struct SteadyWindow {
 pub struct Change {
     /// Where in measured time.
     pub at_ns: u64,
-    /// Level of the stretch before it.
+    /// Level before it.
     pub before: f64,
-    /// Level of the stretch after it.
+    /// Level after it.
     pub after: f64,
 }
 
 impl Change {
-    /// How large, the same for a rise and the fall back: 0.5 for half as much again, or a third less.
+    /// The size of the change, the same for a rise and the fall back: 0.5 for a level half as high again, or a third
+    /// lower.
     pub fn size(&self) -> f64 {
         let (low, high) = (self.before.min(self.after), self.before.max(self.after));
         if low > 0.0 { high / low - 1.0 } else { f64::INFINITY }
     }
 }
 
-/// Lines for charts, in columns: every vector of a stream has one entry for each entry of the `at_ns` beside it.
+/// Data of the charts, in columns: every vector of a stream has one entry for each entry of the `at_ns` beside it.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Series {
     /// Begin of each point in measured time; at most 2000 points.
     pub at_ns: Vec<u64>,
     /// Length of each point.
     pub width_ns: Vec<u64>,
-    /// The threshold of `share_over`: the smallest of the criteria, else 1 ms.
+    /// The threshold of `share_over`: the smallest of the criteria, otherwise 1 ms.
     pub threshold: Span,
     /// One entry for each stream, over all targets.
     pub streams: Vec<StreamSeries>,
@@ -77,7 +79,7 @@ pub struct Series {
     pub flows: Vec<FlowSeries>,
 }
 
-/// One stream's lines.
+/// The data of one stream.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct StreamSeries {
     /// Stream name.
@@ -86,14 +88,14 @@ pub struct StreamSeries {
     pub asked: Vec<f64>,
     /// Completed operations per second.
     pub achieved: Vec<f64>,
-    /// Bytes that they moved per second.
+    /// Bytes per second moved by these operations.
     #[serde(default)]
     pub bytes_per_second: Vec<f64>,
     /// Share of responses at or over the threshold (0 to 1); `None` where nothing completed.
     pub share_over: Vec<Option<f64>>,
     /// Failed and short operations.
     pub errors: Vec<u64>,
-    /// Mean lag in nanoseconds; `None` where nothing came back.
+    /// Mean lag in nanoseconds; `None` where nothing completed.
     pub lag_mean_ns: Vec<Option<u64>>,
     /// Largest lag.
     pub lag_max_ns: Vec<u64>,
@@ -118,10 +120,11 @@ pub struct Bands {
     pub p99_9_ns: Vec<Option<u64>>,
 }
 
-/// How many responses fell between which boundaries, when. At most 240 columns.
+/// How many responses fell between which boundaries, over time. At most 240 columns.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Heat {
-    /// Boundaries in nanoseconds: row `i` lies below boundary `i` and at or above the one before; the last row above all.
+    /// Boundaries in nanoseconds: row `i` lies below boundary `i` and at or above the previous one; the last row lies
+    /// above all.
     pub bounds_ns: Vec<u64>,
     /// Begin of each column in measured time.
     pub at_ns: Vec<u64>,

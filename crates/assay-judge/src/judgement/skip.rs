@@ -1,11 +1,11 @@
-//! Members that are absent where they would say nothing.
+//! Members that are left out where they would say nothing.
 
-/// A count of nothing.
+/// True for a count of zero.
 pub(crate) fn is_zero(n: &u64) -> bool {
     *n == 0
 }
 
-/// A flag that is not set.
+/// True for a flag that is not set.
 pub(crate) fn is_false(flag: &bool) -> bool {
     !flag
 }

@@ -22,7 +22,8 @@ pub struct Slice {
     /// What is special about it: `30 min long`, `interrupted`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub note: Option<String>,
-    /// As in [`Part::streams`](crate::judgement::Part::streams): each stream on each target, and all together where there are several.
+    /// As in [`Part::streams`](crate::judgement::Part::streams): each stream on each target and, where there are
+    /// several targets, all together.
     pub streams: Vec<SliceStream>,
 }
 
@@ -31,7 +32,7 @@ pub struct Slice {
 pub struct SliceStream {
     /// Stream name.
     pub stream: String,
-    /// Target; absent for all together.
+    /// Target; absent for all targets together.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub target: Option<String>,
     /// Counters and errors.
@@ -49,7 +50,7 @@ pub struct SliceStream {
 /// What happened to the operations of a stream.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Counts {
-    /// Whose intended time lies in it.
+    /// Operations whose intended time lies in the slice.
     pub scheduled: u64,
     /// Handed to the device.
     pub issued: u64,
@@ -72,15 +73,15 @@ pub struct Counts {
     pub stuck: u64,
 }
 
-/// Lengths of time within a slice.
+/// Times within a slice.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct SliceTimes {
     /// Operations counted.
     pub operations: u64,
-    /// Absent when nothing was counted.
+    /// The mean; absent when nothing was counted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mean_ns: Option<u64>,
-    /// Absent when nothing was counted.
+    /// The maximum; absent when nothing was counted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_ns: Option<u64>,
     /// Operations at or over each threshold, exact.
@@ -92,14 +93,14 @@ pub struct SliceTimes {
 pub struct StreamTotals {
     /// Stream name.
     pub name: String,
-    /// Target; absent for all together.
+    /// Target; absent for all targets together.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub target: Option<String>,
     /// `read` or `write`, or what its operations do instead.
     pub direction: String,
     /// `poisson`, `steady`, `closed` …
     pub arrival: String,
-    /// Operation size as text; empty where operations have none.
+    /// Operation size as text; empty where operations have no size.
     pub size: String,
     /// Planned operations per second over all targets together; absent for a closed loop.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -110,9 +111,9 @@ pub struct StreamTotals {
     /// Counters and errors.
     #[serde(flatten)]
     pub counts: Counts,
-    /// Most in flight at the end of any interval.
+    /// The largest number in flight at the end of any interval.
     pub in_flight_max: u64,
-    /// Most waiting at the end of any interval.
+    /// The largest number waiting at the end of any interval.
     pub waiting_max: u64,
     /// Completed − intended.
     pub response: TimesSummary,
@@ -122,7 +123,8 @@ pub struct StreamTotals {
     pub lag: TimesSummary,
     /// The generator's own part of the lag; from counters, without percentiles.
     pub own_lag: TimesSummary,
-    /// Its histogram: `[from, operations]`, from that many nanoseconds up to the next entry's, exact; empty ones left out.
+    /// Its histogram: `[from, operations]`, from this many nanoseconds up to the next entry's, exact; empty buckets are
+    /// left out.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub own_lag_counts: Vec<(u64, u64)>,
     /// Time inside the hand-over to the kernel; absent where none was counted.
@@ -131,26 +133,26 @@ pub struct StreamTotals {
 }
 
 impl StreamTotals {
-    /// What its operations are, in words: `read, 4 KiB, poisson`.
+    /// A description of its operations: `read, 4 KiB, poisson`.
     pub fn does(&self) -> String {
         let words = [&self.direction, &self.size, &self.arrival].map(String::as_str);
         words.into_iter().filter(|word| !word.is_empty()).collect::<Vec<_>>().join(", ")
     }
 }
 
-/// Time inside the hand-over of operations: what a call that blocks takes is the device's and the kernel's.
+/// Time spent inside the hand-over of operations: time in a call that blocks is caused by the device and the kernel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Blocked {
-    /// Of all operations that came back.
+    /// Sum over all operations that completed in any way.
     pub sum_ns: u64,
     /// Longest.
     pub max_ns: u64,
 }
 
-/// A distribution of lengths of time. Percentiles are absent when nothing was counted or when they lie above an hour.
+/// A distribution of times. Percentiles are absent when nothing was counted or when they are above an hour.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct TimesSummary {
-    /// Lengths counted.
+    /// Number of times counted.
     pub operations: u64,
     /// Mean.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -173,9 +175,9 @@ pub struct TimesSummary {
     /// Largest, exact.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_ns: Option<u64>,
-    /// At or over each threshold, exact.
+    /// Number at or over each threshold, exact.
     pub over: BTreeMap<Span, u64>,
-    /// `[share not above, nanoseconds]`, ascending, for a chart by nines; empty when nothing was counted.
+    /// `[share not above, nanoseconds]`, ascending, for a chart of high percentiles; empty when nothing was counted.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub nines: Vec<(f64, u64)>,
 }
@@ -187,33 +189,33 @@ impl SliceTimes {
         (self.operations > 0).then(|| over as f64 / self.operations as f64)
     }
 
-    /// The same in percent, by one division: of a share times 100 the last digit shown can be another (0.46 of 93 in 20000,
-    /// where ACT's analyzer has 0.47).
+    /// The same in percent, with a single division: for a share times 100 the last digit shown may differ (0.46 of 93
+    /// in 20000, where ACT's analyzer has 0.47).
     pub fn percent_over(&self, threshold: Span) -> Option<f64> {
         let over = *self.over.get(&threshold)?;
         percent_of(over.into(), self.operations.into())
     }
 }
 
-/// `part` in percent of `whole`, as ACT's analyzer computes it; `None` of nothing.
+/// `part` in percent of `whole`, as ACT's analyzer computes it; `None` when `whole` is 0.
 pub(crate) fn percent_of(part: u128, whole: u128) -> Option<f64> {
     (whole > 0).then(|| (part * 100) as f64 / whole as f64)
 }
 
 impl Counts {
-    /// Failed operations of every kind of error.
+    /// Number of failed operations over all kinds of errors.
     pub fn failed(&self) -> u64 {
         self.errors.values().fold(0, |sum, n| sum.saturating_add(*n))
     }
 
-    /// The share of what was scheduled that was handed over by the end (0 to 1); `None` when nothing was scheduled.
+    /// The share of the scheduled operations that were issued by the end (0 to 1); `None` when nothing was scheduled.
     pub fn delivered(&self) -> Option<f64> {
         (self.scheduled > 0).then(|| 1.0 - self.waiting.min(self.scheduled) as f64 / self.scheduled as f64)
     }
 }
 
 impl Slice {
-    /// The figures of `stream` on `target` (`None`: all together; on a single target that is the same).
+    /// The figures of `stream` on `target` (`None`: all targets together; with a single target that is the same).
     pub fn stream(&self, stream: &str, target: Option<&str>) -> Option<&SliceStream> {
         let mine = || self.streams.iter().filter(|entry| entry.stream == stream);
         let exact = mine().find(|entry| entry.target.as_deref() == target);

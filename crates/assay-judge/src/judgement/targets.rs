@@ -1,4 +1,5 @@
-//! The targets: what was done to each, what its block device counted, its health, and whether its data are what was written.
+//! The targets: what was done to each, what its block device counted, its health, and whether its data are what was
+//! written.
 
 use assay_record::{Pauses, TargetHead};
 use serde::{Deserialize, Serialize};
@@ -14,10 +15,10 @@ pub struct TargetTotals {
     pub written_bytes: u64,
     /// Bytes read from it by this step, warm-up included.
     pub read_bytes: u64,
-    /// Reads whose data were looked at.
+    /// Reads whose data were checked for blank blocks.
     #[serde(default, skip_serializing_if = "crate::judgement::skip::is_zero")]
     pub sampled_reads: u64,
-    /// Those that met a block that was never written: the device may not have looked for it.
+    /// Those of them that found a block that was never written: the device may not have read its medium.
     #[serde(default, skip_serializing_if = "crate::judgement::skip::is_zero")]
     pub blank_reads: u64,
     /// What its block device counted meanwhile; absent where there is none.
@@ -26,43 +27,43 @@ pub struct TargetTotals {
     /// How late the generator was; absent where that is not counted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub lateness: Option<LatenessTotals>,
-    /// What it says of its health; absent where nobody asked.
+    /// What it reports about its health; absent where it was not asked.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub health: Option<Health>,
 }
 
-/// How late the generator was on one target, in the slices that are complete.
+/// How late the generator was on one target, over the complete slices.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct LatenessTotals {
-    /// Given idle: the target was empty, an operation due, and not issued.
+    /// Given idle: the target was empty although an operation was due and not issued.
     pub idle: Pauses,
-    /// Of that, in times longer than any that the schedule itself gave: its largest share of a slice.
+    /// In idle times longer than any that the schedule itself left: their largest share of a slice.
     pub rest_share_max: f64,
-    /// Completions were not looked for.
+    /// Times in which the generator did not look for completions.
     pub overslept: Pauses,
     /// Its largest share of a slice.
     pub overslept_share_max: f64,
 }
 
-/// What a target says of its health (SMART), by name; `smart: absent` where it says nothing to us.
+/// What a target reports about its health (SMART), by name; `smart: absent` where nothing could be read.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Health {
     /// Before the first operation.
     pub before: BTreeMap<String, String>,
-    /// After the last; the same as before where the run was cut.
+    /// After the last operation; the same as before where the run was cut.
     pub after: BTreeMap<String, String>,
 }
 
 /// What a step that verifies found in all of its phases.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Integrity {
-    /// Reads that are what was written, the reading back at the end among them.
+    /// Reads that returned what was written, including those of the read-back at the end.
     pub verified_reads: u64,
-    /// Reads of which a part was never written with a seal, or was being written meanwhile.
+    /// Reads a part of which was never written with a seal, or was being written meanwhile.
     pub unverified_reads: u64,
-    /// Places that hold something else, each once for each time it was written.
+    /// Places that hold something else, each counted once for each time it was written.
     pub damaged: u64,
-    /// The first of them, at most 16 on each target.
+    /// The first of these places, at most 16 on each target.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub places: Vec<DamagedPlace>,
 }
@@ -76,22 +77,22 @@ pub struct DamagedPlace {
     pub damage: String,
     /// In bytes from the start of the target.
     pub offset: u64,
-    /// How many.
+    /// Length in bytes.
     pub bytes: u64,
-    /// Generation that was written there last; 0 for never by this run.
+    /// The generation that was written there last; 0 if this run never wrote there.
     pub generation: u64,
-    /// Generation that was found, where what was found has one.
+    /// The generation that was found, where the data found have one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub found_generation: Option<u64>,
-    /// Where that was written to.
+    /// The offset that the data found were written to.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub found_offset: Option<u64>,
-    /// Of a lost write: where on this target it was found instead.
+    /// For a lost write: where on this target it was found instead.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub went_to: Option<u64>,
 }
 
-/// Counters of a block device against what was issued to it, over the intervals that have them.
+/// Counters of a block device compared with what was issued to it, over the intervals that have them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct DiskTotals {
@@ -111,22 +112,23 @@ pub struct DiskTotals {
     pub own_reads: DiskCount,
     /// Writes the run completed meanwhile.
     pub own_writes: DiskCount,
-    /// The largest difference as a share of the run's own: of all by operations or bytes, whichever is closer, and of what is
-    /// missing of either direction by both, whichever is farther.
+    /// The largest of these differences, as shares of the run's own counts: that of both directions together (by
+    /// operations or bytes, whichever is smaller), and what is missing in either direction (by operations or bytes,
+    /// whichever is larger).
     pub mismatch: f64,
 }
 
-/// So many operations, and their bytes.
+/// A number of operations, and their bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DiskCount {
-    /// How many.
+    /// Number of operations.
     pub operations: u64,
     /// Bytes of those.
     pub bytes: u64,
 }
 
 impl DiskCount {
-    /// Both added up.
+    /// The sum of both.
     pub fn plus(self, other: DiskCount) -> DiskCount {
         DiskCount {
             operations: self.operations.saturating_add(other.operations),
@@ -136,11 +138,11 @@ impl DiskCount {
 }
 
 impl DiskTotals {
-    /// Reads and writes of the device.
+    /// Reads and writes of the device together.
     pub fn all(&self) -> DiskCount {
         self.reads.plus(self.writes)
     }
-    /// Reads and writes of the run.
+    /// Reads and writes of the run together.
     pub(crate) fn own_all(&self) -> DiskCount {
         self.own_reads.plus(self.own_writes)
     }

@@ -1,7 +1,7 @@
 //! The search for the highest load that still passes: doubling while it passes, halving while it fails, then bisecting.
 //!
-//! A machine that runs nothing: it says which multiple to run next and is told the verdict. All it knows is the list of past
-//! observations, so a search that was interrupted goes on from that list.
+//! A state machine that runs nothing: it says which multiple to run next and gets the verdict. Its state is the list of
+//! past observations, so a search that was interrupted continues from that list.
 //!
 //! ```
 //! use assay_base::Multiple;
@@ -30,9 +30,9 @@ use std::fmt;
 /// One run of the search.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Observation {
-    /// At which load.
+    /// The load.
     pub multiple: Multiple,
-    /// What came out.
+    /// The verdict.
     pub verdict: Verdict,
 }
 
@@ -56,17 +56,17 @@ pub enum Outcome {
         /// Failed.
         fails: Multiple,
     },
-    /// Everything up to the highest load that may be tried passed.
+    /// Everything up to the highest allowed load passed.
     NeverFailed {
         /// Passed.
         passes: Multiple,
     },
-    /// Every load fails, down to one below which the resolution tells no loads apart.
+    /// Every load fails, down to one below which the resolution cannot distinguish loads.
     NeverPassed {
         /// Failed.
         fails: Multiple,
     },
-    /// A run proved nothing (INVALID twice, or INCOMPLETE); what had passed by then stands.
+    /// A run proved nothing (INVALID twice, or INCOMPLETE); what had passed by then remains valid.
     Stopped {
         /// At this load.
         at: Multiple,
@@ -87,7 +87,7 @@ pub struct Search {
 }
 
 impl Search {
-    /// Begins at `start`; ends when pass and fail are no further than `resolution` apart.
+    /// Begins at `start`; ends when pass and fail are no further apart than `resolution`.
     pub fn start(start: Multiple, resolution: Multiple) -> Search {
         Search { start, resolution, highest: Multiple::whole(u64::MAX), path: Vec::new() }
     }
@@ -97,13 +97,13 @@ impl Search {
         Search { highest: highest.max(self.start), ..self }
     }
 
-    /// Goes on from past observations. One that was cut short is run again.
+    /// Continues from past observations. A run that was cut short is repeated.
     pub fn resume(self, path: impl IntoIterator<Item = Observation>) -> Search {
         let kept = path.into_iter().filter(|seen| seen.verdict != Verdict::Incomplete).collect();
         Search { path: kept, ..self }
     }
 
-    /// Takes in the verdict of a run at `multiple`.
+    /// Takes the verdict of a run at `multiple`.
     pub fn observe(&mut self, multiple: Multiple, verdict: Verdict) {
         self.path.push(Observation { multiple, verdict });
     }
@@ -140,7 +140,8 @@ impl Search {
         }
     }
 
-    /// INVALID is tried once more at the same load, then it stands; INCOMPLETE stands at once.
+    /// After INVALID the same load is run once more, and the second answer counts; INCOMPLETE ends the search
+    /// immediately.
     fn after_nothing_proven(&self) -> Option<Next> {
         let last = self.path.last()?;
         let stopped = Outcome::Stopped { at: last.multiple, verdict: last.verdict, passes: self.highest_pass() };
@@ -155,7 +156,7 @@ impl Search {
         }
     }
 
-    /// Half of what failed, in whole steps of the resolution, down to a single step.
+    /// Half of the load that failed, in whole steps of the resolution, at least one step.
     fn below(&self, fails: Multiple) -> Next {
         let resolution = self.resolution.as_millionths().max(1);
         if fails.as_millionths() <= resolution {
@@ -165,7 +166,7 @@ impl Search {
         Next::RunAt(counted(steps * resolution))
     }
 
-    /// Bisects, in steps of the resolution above what passed.
+    /// Bisects, in steps of the resolution above the load that passed.
     fn between(&self, passes: Multiple, fails: Multiple) -> Next {
         let gap = fails.as_millionths() - passes.as_millionths();
         let resolution = self.resolution.as_millionths().max(1);
@@ -176,7 +177,7 @@ impl Search {
         Next::RunAt(counted(passes.as_millionths() + steps * resolution))
     }
 
-    /// The path as a table, one run a line.
+    /// The path as a table, one run per line.
     pub fn table(&self, out: &mut dyn fmt::Write) -> fmt::Result {
         writeln!(out, "run       load  verdict")?;
         for (index, seen) in self.path.iter().enumerate() {
@@ -189,7 +190,7 @@ impl Search {
     }
 }
 
-/// A load of so many millionths, which are never none: a search counts upwards from a load.
+/// A load of this many millionths, which is never 0: a search counts upwards from a load.
 fn counted(millionths: u64) -> Multiple {
     Multiple::from_millionths(millionths.max(1)).expect("not zero, and its lowest terms fit")
 }

@@ -10,7 +10,7 @@ use askama::Template;
 use assay_base::Span;
 use std::fmt;
 
-/// Distributions that are drawn over each other, those nearest the limit.
+/// Number of distributions drawn in one chart, those nearest to the limit.
 const MOST_DRAWN: usize = 6;
 const HEIGHT: f64 = 300.0;
 
@@ -91,7 +91,7 @@ fn badge(outcome: Option<Outcome>) -> Badge {
     })
 }
 
-/// The stream whose response is shown, where all runs name the same.
+/// The stream whose response is shown, where all runs have the same.
 fn stream(trail: &Trail) -> String {
     let mut names: Vec<&str> = trail.runs.iter().filter_map(|run| run.stream.as_deref()).collect();
     names.sort_unstable();
@@ -99,7 +99,7 @@ fn stream(trail: &Trail) -> String {
     names.join(", ")
 }
 
-/// The runs whose distributions are drawn, by load: those that prove something nearest to where it turns.
+/// The runs whose distributions are drawn, by load: the valid ones nearest to the limit.
 fn nearest(trail: &Trail) -> Vec<&Run> {
     let turns = match trail.outcome {
         Some(Outcome::Between { passes, .. } | Outcome::NeverFailed { passes }) => Some(passes),
@@ -116,7 +116,7 @@ fn nearest(trail: &Trail) -> Vec<&Run> {
     runs
 }
 
-/// Each run at its load, as high as its p99: held, not held, or nothing proven; between them the limit.
+/// Each run at its load, as high as its p99: held, not held, or nothing proven; the limit lies between them.
 fn loads(trail: &Trail) -> Chart {
     let p99 = || trail.runs.iter().filter_map(|run| run.response_p99_ns).map(|ns| ns.max(1) as f64);
     let (low, high) = p99().fold((f64::INFINITY, 0f64), |(low, high), ns| (low.min(ns), high.max(ns)));
@@ -126,14 +126,14 @@ fn loads(trail: &Trail) -> Chart {
     Chart {
         alternative: format!("Loads that were tried and their verdicts: {}.", each.join(", ")),
         x: Axis::linear("load (multiple of the workload's 1x)", Unit::Load, highest),
-        // A sign stands around its place, and none is cut.
+        // A sign is centred on its place; the margin keeps signs from being cut off.
         y: Axis::log("p99 of the response (logarithmic)", Unit::Time, low * 0.7, high * 1.5),
         height: HEIGHT,
         marks: turn(trail.outcome, highest).into_iter().chain(runs).collect(),
     }
 }
 
-/// Loads that hold, loads that do not, and a line where it turns.
+/// Loads that hold, loads that do not, and a line at the limit.
 fn turn(outcome: Option<Outcome>, highest: f64) -> Vec<Mark> {
     let (passes, fails) = match outcome {
         Some(Outcome::Between { passes, fails }) => (Some(passes), Some(fails)),
@@ -147,7 +147,7 @@ fn turn(outcome: Option<Outcome>, highest: f64) -> Vec<Mark> {
     [held, not, line].into_iter().flatten().collect()
 }
 
-/// A run of which nothing was counted stands at the bottom.
+/// A run without any counted operation is drawn at the bottom.
 fn sign(index: usize, run: &Run, low: f64) -> Mark {
     let badge = Badge::of(run.verdict);
     let ns = run.response_p99_ns.map_or(low, |ns| ns.max(1) as f64);

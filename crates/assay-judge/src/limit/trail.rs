@@ -1,4 +1,4 @@
-//! The path of a search, as `limit.json` keeps it: every run it made, in order, and how it ended.
+//! The path of a search, as `limit.json` stores it: every run it made, in order, and how it ended.
 
 use super::{Observation, Outcome};
 use crate::judgement::{Judgement, StreamTotals, TargetTotals};
@@ -17,44 +17,45 @@ pub struct Trail {
     pub schema: u32,
     /// The workload's name.
     pub workload: String,
-    /// As they were named.
+    /// The targets, as the user named them.
     pub targets: Vec<String>,
-    /// The same with what they say of themselves; absent until a run has ended, and in paths of earlier versions.
+    /// The targets with what they report about themselves; absent until a run has ended, and in paths of earlier
+    /// versions.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub devices: Vec<String>,
     /// Measured time of each run.
     pub run_ns: u64,
     /// The seed of every run.
     pub seed: u64,
-    /// Sum of what makes its workload another one; absent in those of earlier versions.
+    /// Checksum of what distinguishes its workload from others; absent in paths of earlier versions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub plan_blake3: Option<String>,
-    /// What limits what it shows (`SIMULATED`, `SHORT` …), over all runs.
+    /// What limits the result (`SIMULATED`, `SHORT` …), over all runs.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub watermarks: Vec<String>,
-    /// How it ended; `None` while it goes on.
+    /// How it ended; `None` while it continues.
     pub outcome: Option<Outcome>,
-    /// In their order.
+    /// The runs, in their order.
     pub runs: Vec<Run>,
 }
 
 /// One run of the path.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Run {
-    /// At which load.
+    /// The load.
     pub load: Multiple,
-    /// What came out.
+    /// The verdict.
     pub verdict: Verdict,
-    /// Why.
+    /// The reason.
     pub reason: String,
-    /// What the criterion measured that decided, or that came nearest its bound.
+    /// The measured value of the criterion that decided, or that came nearest to its bound.
     pub measured: Option<String>,
-    /// Of the stream of that criterion, as the distribution is.
+    /// For the stream of that criterion, like the distribution below.
     pub response_p99_ns: Option<u64>,
-    /// Operations per second of all streams together; absent in paths of earlier versions, as what follows is.
+    /// Operations per second of all streams together; absent in paths of earlier versions, like the members below.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rate: Option<f64>,
-    /// Bytes of those.
+    /// Bytes per second of these operations.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bytes_per_second: Option<f64>,
     /// The stream of that criterion.
@@ -63,12 +64,12 @@ pub struct Run {
     /// Its response: `[share not above, nanoseconds]`, ascending.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub nines: Vec<(f64, u64)>,
-    /// Where its log lies.
+    /// The directory of its log.
     pub directory: PathBuf,
 }
 
 impl Trail {
-    /// Adds a run at `load` whose log lies in `directory`.
+    /// Adds a run at `load` whose log is in `directory`.
     pub fn add(&mut self, load: Multiple, judgement: &Judgement, directory: PathBuf) {
         for watermark in &judgement.watermarks {
             if !self.watermarks.contains(watermark) {
@@ -81,7 +82,7 @@ impl Trail {
         self.runs.push(Run::of(load, judgement, directory));
     }
 
-    /// What the search was told.
+    /// The observations of the search.
     pub fn observations(&self) -> impl Iterator<Item = Observation> {
         self.runs.iter().map(|run| Observation { multiple: run.load, verdict: run.verdict })
     }
@@ -110,13 +111,13 @@ impl Run {
         }
     }
 
-    /// It proves that the load holds, or that it does not.
+    /// Whether it proves that the load holds, or that it does not.
     pub fn proves(&self) -> bool {
         matches!(self.verdict, Verdict::Pass | Verdict::Fail)
     }
 }
 
-/// The totals of the stream whose criterion decided, over all targets; without one those of the first criterion's.
+/// The totals, over all targets, of the stream whose criterion decided; without one, of the first criterion's stream.
 fn decided(judgement: &Judgement) -> Option<&StreamTotals> {
     let part = &judgement.part;
     let named = judgement.decisive().and_then(|criterion| criterion.asked.stream.as_deref());

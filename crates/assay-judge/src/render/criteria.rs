@@ -1,4 +1,4 @@
-//! The criteria of a part, a line each.
+//! The criteria of a part, one per line.
 
 use crate::judgement::{CriterionOutcome, Outcome, Part};
 use crate::render::page::Page;
@@ -9,7 +9,7 @@ use assay_base::Span;
 /// Writes them.
 pub(crate) fn criteria(page: &mut Page, part: &Part, room: Room) {
     page.line(format!("{:<12}{:<37}{:>9} {:>9}  {}", "", "criterion", "bound", "measured", "where"));
-    // Where only some are listed, those that decide come first.
+    // Where only some can be listed, those that decide come first.
     let listed = room.of(LISTED, LISTED / 2);
     let mut criteria: Vec<&CriterionOutcome> = part.criteria.iter().collect();
     if criteria.len() > listed {
@@ -24,7 +24,7 @@ pub(crate) fn criteria(page: &mut Page, part: &Part, room: Room) {
             criterion.asked.bound,
             place(criterion, part)
         ));
-        // One that stands in its row already needs no line.
+        // A target that is already named in the row needs no line of its own.
         let told =
             criterion.broken_on.len() == 1 && criterion.measured.as_ref().is_some_and(|figure| figure.target.is_some());
         if !criterion.broken_on.is_empty() && !told && room.broken_on > 0 {
@@ -49,7 +49,7 @@ fn mark(outcome: Outcome) -> &'static str {
     }
 }
 
-/// `slice 6, sim:c`; nothing where the window is the whole run.
+/// `slice 6, sim:c`; empty where the window is the whole run.
 fn place(criterion: &CriterionOutcome, part: &Part) -> String {
     let Some(figure) = &criterion.measured else { return String::new() };
     let window = match criterion.asked.window_ns {

@@ -1,23 +1,24 @@
-//! The judgement as JUnit XML, for whatever shows test results: a suite for it and for each step, a case for each criterion,
-//! and one for the verdict itself, so that a step that failed for another reason (errors of the device, a cut log) does not look green.
+//! The judgement as JUnit XML, for tools that show test results: a suite for the whole and for each step, a case for
+//! each criterion, and one for the verdict itself, so that a step that failed for another reason (errors of the device,
+//! a cut log) is not shown as passed.
 
 use crate::judgement::{CriterionOutcome, Judgement, Outcome, Part};
 use crate::verdict::Verdict;
 use crate::words::broken_on;
 use std::fmt::{self, Write};
 
-/// What a suite is made of: the judgement itself or one of its steps.
+/// The content of a suite: the judgement itself or one of its steps.
 struct Suite<'a> {
     title: String,
     verdict: Verdict,
     reason: &'a str,
-    /// None for what is said of all steps together.
+    /// `None` for the suite of all steps together.
     part: Option<&'a Part>,
 }
 
 /// Writes the document.
 pub fn junit(judgement: &Judgement, out: &mut dyn Write) -> fmt::Result {
-    // Steps that passed do not make a whole: one may not be there.
+    // Steps that passed do not imply a complete certification: one may be missing.
     let whole = Suite {
         title: format!("{} at {}", judgement.name, judgement.load),
         verdict: judgement.verdict,
@@ -79,7 +80,7 @@ fn write_suite(judgement: &Judgement, suite: &Suite, out: &mut dyn Write) -> fmt
     writeln!(out, "  </testsuite>")
 }
 
-/// One case: what stands in it, if anything, is element, type and message.
+/// One case: its content, if any, is an element with type and message.
 fn write_case(
     out: &mut dyn Write,
     judgement: &Judgement,
@@ -129,7 +130,7 @@ fn answer(criterion: &CriterionOutcome, targets: usize) -> Option<(&'static str,
     Some((tag, kind, message + &broken + &on))
 }
 
-/// Text for an attribute or an element of XML or HTML. What XML 1.0 cannot hold at all becomes U+FFFD.
+/// Text for an attribute or an element of XML or HTML. Characters that XML 1.0 cannot contain become U+FFFD.
 fn escaped(text: &str) -> String {
     let mut safe = String::with_capacity(text.len());
     for c in text.chars() {

@@ -6,7 +6,7 @@ use crate::words::broken_on;
 use assay_base::Span;
 use std::fmt::{self, Write};
 
-/// Slices that are listed; of more, the broken ones and the first.
+/// Number of slices that are listed; when there are more, the broken ones and the first.
 const SLICES: usize = 48;
 
 /// Writes the page.
@@ -117,7 +117,7 @@ fn slices_of(part: &Part, stream: &str, out: &mut dyn Write) -> fmt::Result {
     Ok(())
 }
 
-/// Text that means nothing to Markdown or to HTML: whatever could is escaped, line feeds become spaces.
+/// Text without a meaning in Markdown or HTML: special characters are escaped, line feeds become spaces.
 fn plain(text: &str) -> String {
     let mut safe = String::with_capacity(text.len());
     for c in text.chars() {

@@ -1,25 +1,25 @@
-//! Lines as wide as a reader has room for. Names come from the log and may hold anything: control characters do not reach a
-//! terminal.
+//! Lines that fit the width available to the reader. Names come from the log and may contain anything: control
+//! characters do not reach a terminal.
 
 use assay_base::text::printable;
 use std::fmt;
 
-/// Columns of a line where nobody says how many there are.
+/// Width of a line where the width of the terminal is not known.
 pub(crate) const WIDTH: usize = 80;
-/// A terminal of fewer columns breaks our lines itself, and of more nothing would be gained.
+/// A narrower terminal breaks our lines itself, and a wider one would gain nothing.
 const COLUMNS: std::ops::RangeInclusive<usize> = WIDTH..=160;
 
-/// For whom a text is made.
+/// The kind of reader that a text is made for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reader {
-    /// A terminal with so many columns: what does not fit is cut.
+    /// A terminal of this width: what does not fit is cut.
     Terminal(usize),
     /// A file or another program: nothing is cut.
     Pipe,
 }
 
 impl Reader {
-    /// Columns that text is broken at.
+    /// The width at which text is broken.
     pub fn columns(self) -> usize {
         match self {
             Reader::Terminal(columns) => columns.clamp(*COLUMNS.start(), *COLUMNS.end()),
@@ -27,7 +27,7 @@ impl Reader {
         }
     }
 
-    /// `text` cut to `width` columns on a page of [`WIDTH`], and to as many more as there are.
+    /// `text` cut to `width` columns on a page of [`WIDTH`], and to accordingly more on a wider page.
     pub fn cut(self, text: &str, width: usize) -> String {
         match self {
             Reader::Terminal(_) => cut(text, width + self.columns() - WIDTH),
@@ -46,12 +46,12 @@ impl Default for Reader {
 #[derive(Debug, Default)]
 pub(crate) struct Page {
     lines: Vec<String>,
-    /// For whom.
+    /// The kind of reader.
     pub reader: Reader,
 }
 
 impl Page {
-    /// No lines yet.
+    /// A page without lines.
     pub(crate) fn of(reader: Reader) -> Page {
         Page { lines: Vec::new(), reader }
     }
@@ -61,7 +61,7 @@ impl Page {
         self.lines.len()
     }
 
-    /// Adds one line, cut where there is no more room.
+    /// Adds one line, cut where there is no more space.
     pub(crate) fn line(&mut self, text: impl AsRef<str>) {
         let clean: String = text.as_ref().trim_end().chars().map(printable).collect();
         self.lines.push(self.reader.cut(&clean, WIDTH));
@@ -79,7 +79,8 @@ impl Page {
         }
     }
 
-    /// Adds words, broken into at most `most` lines; `first` opens the first one, the others are indented as far.
+    /// Adds text, broken into at most `most` lines; the first line begins with `first`, and the others are indented by
+    /// its width.
     pub(crate) fn words(&mut self, first: &str, text: &str, most: usize) {
         let indent = first.chars().count();
         let room = self.reader.columns().saturating_sub(indent).max(20);

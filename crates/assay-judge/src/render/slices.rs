@@ -6,12 +6,12 @@ use assay_base::{Bound, Criterion, Measure, Span};
 use std::collections::BTreeSet;
 use std::fmt;
 
-/// Thresholds that fit beside each other twice.
+/// Number of thresholds for which two blocks of columns fit beside each other.
 const COLUMNS: usize = 4;
-/// Targets that the summary lists.
+/// Number of targets that the summary lists.
 const TARGETS: usize = 8;
 
-/// Every slice of every step, of each stream that has criteria, over all targets and on each.
+/// Every slice of every step, for each stream that has criteria, over all targets and on each.
 pub fn table(judgement: &Judgement, out: &mut dyn fmt::Write) -> fmt::Result {
     let mut page = Page::default();
     let parts: Vec<(String, &Part)> = match judgement.steps.as_slice() {
@@ -33,7 +33,7 @@ pub fn table(judgement: &Judgement, out: &mut dyn fmt::Write) -> fmt::Result {
     page.write(out)
 }
 
-/// The streams that criteria are about; where there are none, the first.
+/// The streams that have criteria; where there are none, the first stream.
 pub(crate) fn shown_streams(part: &Part) -> Vec<String> {
     let mut names: Vec<String> = Vec::new();
     for name in part.criteria.iter().filter_map(|criterion| criterion.asked.stream.clone()) {
@@ -47,14 +47,14 @@ pub(crate) fn shown_streams(part: &Part) -> Vec<String> {
     names
 }
 
-/// All together first, then each where there are several.
+/// All targets together first, then each target where there are several.
 fn targets_of(part: &Part, stream: &str) -> Vec<Option<String>> {
     let each: Vec<_> =
         part.streams.iter().filter(|entry| entry.name == stream).map(|entry| entry.target.clone()).collect();
     if each.len() > 1 { each } else { vec![None] }
 }
 
-/// The thresholds of a stream's criteria; without any, the standard ones.
+/// The thresholds of a stream's criteria; without criteria, the standard ones.
 pub(crate) fn thresholds(part: &Part, stream: &str) -> Vec<Span> {
     let about = part.criteria.iter().filter(|criterion| criterion.asked.stream.as_deref() == Some(stream));
     let mut own: BTreeSet<Span> = about.filter_map(|criterion| criterion.asked.threshold).collect();
@@ -91,9 +91,9 @@ pub(crate) fn one(part: &Part, stream: &str, target: Option<&str>, most: usize) 
     page
 }
 
-/// Whether the stream broke a bound in this slice. A slice is broken for all streams together; one that kept its own bounds must
-/// not look as if it were to blame. Where none of them explains the slice (the load was not delivered, or a window is longer
-/// than a slice), all are marked.
+/// Whether the stream broke a bound in this slice. A slice is over its bound for all streams together; a stream that
+/// kept its own bounds must not be marked. Where no stream explains the slice (the load was not delivered, or a window
+/// is longer than a slice), all are marked.
 pub(crate) fn is_over(part: &Part, slice: &Slice, stream: &str, target: Option<&str>) -> bool {
     let breaks = |name: &str| targets_of(part, name).iter().any(|on| broke_in(part, slice, name, on.as_deref()));
     let explained = || part.criteria.iter().filter_map(|criterion| criterion.asked.stream.as_deref()).any(breaks);
@@ -104,7 +104,7 @@ pub(crate) fn is_over(part: &Part, slice: &Slice, stream: &str, target: Option<&
     }
 }
 
-/// Whether a criterion of the stream, over windows that are slices, is broken by what the slice counted.
+/// Whether the counts of the slice break a criterion of the stream whose windows are slices.
 fn broke_in(part: &Part, slice: &Slice, stream: &str, target: Option<&str>) -> bool {
     let Some(entry) = slice.stream(stream, target) else { return false };
     let of_stream = part.criteria.iter().filter(|criterion| criterion.asked.stream.as_deref() == Some(stream));
@@ -143,15 +143,15 @@ fn broke_in(part: &Part, slice: &Slice, stream: &str, target: Option<&str>) -> b
     broken.any(|broken| broken)
 }
 
-/// Whether this target by itself broke a bound in any slice: a slice is over for all of them together, and a good target must
-/// not look as if it were to blame.
+/// Whether this target alone broke a bound in any slice: a slice is over its bound for all targets together, and a good
+/// target must not be marked.
 fn broke_a_bound(part: &Part, stream: &str, target: &str) -> bool {
     let of_stream = part.criteria.iter().filter(|criterion| criterion.asked.stream.as_deref() == Some(stream));
     let mut figures = of_stream.flat_map(|criterion| &criterion.targets);
     figures.any(|figure| figure.target.as_deref() == Some(target) && !figure.within)
 }
 
-/// The stream that holds the service of `stream`: a log of ACT up to 5.x has one of its own for that.
+/// The stream that has the service times of `stream`: a log of ACT up to 5.x has a separate one.
 fn device_stream(part: &Part, stream: &str) -> String {
     let device = format!("device-{}", stream.trim_start_matches("trans-"));
     if part.streams.iter().any(|entry| entry.name == device) { device } else { stream.to_owned() }
@@ -228,8 +228,8 @@ fn left_out(page: &mut Page, slices: &[Slice]) {
     page.line(format!("    … {} more {slice}, {how}", slices.len()));
 }
 
-/// Which slices get a row: all when they fit; otherwise the first broken one, the worst, the first that does not count, the last
-/// and as many of the first ones as there is room for.
+/// Which slices get a row: all when they fit; otherwise the first broken one, the worst, the first that does not count,
+/// the last, and as many of the first ones as fit.
 fn keep(slices: &[Slice], stream: &str, target: Option<&str>, threshold: Option<Span>, rows: usize) -> Vec<usize> {
     if slices.len() <= rows {
         return (0..slices.len()).collect();
@@ -251,14 +251,14 @@ fn keep(slices: &[Slice], stream: &str, target: Option<&str>, threshold: Option<
     kept.into_iter().collect()
 }
 
-/// Lines of a table that shows the slices `kept` of `of`: one for each, and one wherever some were left out.
+/// Number of lines of a table that shows the slices `kept` of `of`: one for each, and one wherever some are left out.
 fn lines(kept: &BTreeSet<usize>, of: usize) -> usize {
     let ends = kept.iter().copied().chain([of]);
     let begins = std::iter::once(0).chain(kept.iter().map(|index| index + 1));
     kept.len() + begins.zip(ends).filter(|(begin, end)| begin < end).count()
 }
 
-/// The share of all operations of the complete slices, and the largest share of any slice, in percent.
+/// The share over all operations of the complete slices, and the largest share of any slice, in percent.
 fn totals(page: &mut Page, part: &Part, stream: &str, target: Option<&str>, columns: &[Span]) {
     let (average, largest) = ends(part, stream, target, columns);
     rule(page, columns);
@@ -293,7 +293,7 @@ fn ends(part: &Part, stream: &str, target: Option<&str>, columns: &[Span]) -> (P
     )
 }
 
-/// The largest of any slice on each target, the worst target first; nothing where there is only one.
+/// The largest share of any slice on each target, the worst target first; empty where there is only one target.
 pub(crate) fn by_target(part: &Part, stream: &str) -> Page {
     let mut page = Page::default();
     let columns = thresholds(part, stream);

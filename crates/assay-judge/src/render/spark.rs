@@ -1,16 +1,16 @@
-//! One line along the measured time: a column for each slice, of what the first criterion judges.
+//! One line along the measured time: a column for each slice, showing the value of the first criterion.
 
 use crate::judgement::{CriterionOutcome, Outcome, Part, Slice, SliceTimes};
 use crate::render::cut;
 use assay_base::{Bound, Criterion, Measure, Span};
 
-/// From nothing to the whole height.
+/// From zero to the full height.
 const LEVELS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
-/// Most columns; of more slices several share one, and the highest shows.
+/// Upper bound on the columns; with more slices, several share a column, which shows the highest.
 const COLUMNS: usize = 48;
 
-/// `reads > 1 ms ▁▁▁▁▁█▁ each 1 h, █ 8.00%`; `None` where there is nothing to follow. The height is the
-/// bound's, or the highest slice's where that is over it.
+/// `reads > 1 ms ▁▁▁▁▁█▁ each 1 h, █ 8.00%`; `None` where there is nothing to show. The full height is the bound, or
+/// the highest slice where that is over it.
 pub(crate) fn line(part: &Part) -> Option<String> {
     let judged = |outcome: &&CriterionOutcome| outcome.asked.stream.is_some() && outcome.outcome != Outcome::NotApplied;
     let outcome = part.criteria.iter().find(judged)?;

@@ -6,8 +6,8 @@ use crate::words::{change, clock};
 use assay_base::Span;
 use assay_base::steady::ROUNDS;
 
-/// The lines of the summary, for the stream that is judged first: that it was not steady at the end, and its largest change,
-/// unless the reason has said it.
+/// The lines of the summary for the stream that is judged first: that it was not steady at the end, and its largest
+/// change, unless the reason mentions it already.
 pub(crate) fn lines(judgement: &Judgement) -> Vec<String> {
     let part = &judgement.part;
     let judged = part.criteria.iter().find_map(|criterion| criterion.asked.stream.as_deref());
@@ -24,7 +24,7 @@ pub(crate) fn lines(judgement: &Judgement) -> Vec<String> {
         )
     });
     let largest = steadiness.changes.iter().max_by(|a, b| a.size().total_cmp(&b.size()));
-    // Where a window decided that it failed, the reason says what changed in it.
+    // Where a window decided a FAIL, the reason mentions what changed in it.
     let decided = judgement.deciding.as_ref().filter(|it| judgement.verdict == Verdict::Fail && it.slice.is_some());
     let told = decided.and_then(|window| part.largest_change(window.start_ns..window.end_ns));
     let is_told = |largest: &&Change| told.is_some_and(|(it, at)| it.stream == steadiness.stream && at == *largest);

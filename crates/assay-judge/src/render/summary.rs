@@ -93,7 +93,7 @@ fn steps(page: &mut Page, judgement: &Judgement, room: Room) {
         return;
     }
     page.blank();
-    // The last ones are those that the verdict hangs on.
+    // The verdict depends on the last steps.
     let left_out = judgement.steps.len().saturating_sub(room.of(LISTED, 3));
     if left_out > 0 {
         page.line(format!("… {left_out} earlier steps"));
@@ -114,7 +114,7 @@ fn steps(page: &mut Page, judgement: &Judgement, room: Room) {
 fn tables(page: &mut Page, judgement: &Judgement, most: usize, least: usize, with_targets: bool) {
     let part = &judgement.part;
     let mut streams = shown_streams(part);
-    // There may be room for one only: that of the stream that decided.
+    // There may be space for one stream only: the one that decided.
     let decided = judgement.deciding.as_ref().and_then(|place| place.stream.as_ref());
     streams.sort_by_key(|stream| decided.is_some_and(|decided| decided != stream));
     for (index, stream) in streams.iter().enumerate() {
@@ -157,7 +157,7 @@ fn warnings(page: &mut Page, judgement: &Judgement, room: Room) {
     }
 }
 
-/// What to do next, and the exit code, which a long path does not push off the line.
+/// What to do next, and the exit code, which stays on the line even if the path is long.
 fn last(page: &mut Page, judgement: &Judgement, log: &str) {
     let code = format!("(exit code {})", judgement.verdict.exit_code());
     let command = format!("next: {}", next(judgement, log));
@@ -173,7 +173,7 @@ fn next(judgement: &Judgement, log: &str) -> String {
     match judgement.verdict {
         Verdict::Pass | Verdict::Fail => format!("assay report {log}"),
         Verdict::Invalid => "assay doctor".to_owned(),
-        // It takes a minute, and its scratch file is gone.
+        // A quick look takes only a minute, and its scratch file has been removed.
         Verdict::Incomplete if is_quick(judgement) => "the same command again".to_owned(),
         Verdict::Incomplete => format!("the same command with --resume {log}"),
     }

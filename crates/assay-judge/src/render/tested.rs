@@ -3,11 +3,11 @@
 use crate::judgement::{Part, TargetTotals};
 use assay_base::Bytes;
 
-/// Models of several targets that are named.
+/// Number of models that are named where there are several targets.
 const MODELS: usize = 3;
 
-/// What was tested, and what it did: `Samsung PM9A3 S64FNE0R600123, 1.75 TiB; 61400 IOPS, 372.4 MB/s`; of several targets
-/// `2 × Samsung PM9A3, 1 × Kioxia CM7, 5.24 TiB; …`.
+/// What was tested, and its throughput: `Samsung PM9A3 S64FNE0R600123, 1.75 TiB; 61400 IOPS, 372.4 MB/s`; with several
+/// targets `2 × Samsung PM9A3, 1 × Kioxia CM7, 5.24 TiB; …`.
 pub(crate) fn device(part: &Part) -> Option<String> {
     let fact =
         |target: &TargetTotals, name: &str| target.head.facts.get(name).filter(|fact| *fact != "absent").cloned();
@@ -21,7 +21,7 @@ pub(crate) fn device(part: &Part) -> Option<String> {
                     None => models.push((model, 1)),
                 }
             }
-            // "1 more" takes as much room as its name.
+            // "1 more" takes as much space as the name.
             let more = if models.len() > MODELS { models.len() - (MODELS - 1) } else { 0 };
             let listed = models.iter().take(models.len() - more).map(|(model, count)| format!("{count} × {model}"));
             listed.chain((more > 0).then(|| format!("{more} more models"))).collect::<Vec<_>>().join(", ")
@@ -33,7 +33,7 @@ pub(crate) fn device(part: &Part) -> Option<String> {
     Some(what).into_iter().chain(throughput(part)).filter(|text| !text.is_empty()).reduce(|a, b| format!("{a}; {b}"))
 }
 
-/// Operations and bytes a second over all streams and targets, while the load was offered.
+/// Operations and bytes per second over all streams and targets, while the load was offered.
 fn throughput(part: &Part) -> Option<String> {
     let (iops, bytes) = part.throughput().filter(|(iops, _)| *iops > 0.0)?;
     Some(match part.moves_bytes() {

@@ -10,7 +10,7 @@ use assay_base::{Bytes, Span};
 pub(crate) fn percentiles(page: &mut Page, judgement: &Judgement, room: Room) {
     let part = &judgement.part;
     page.line(format!("{:<31}{:>9}{:>9}{:>9}{:>9}{:>9}", "", "mean", "p50", "p99", "p99.9", "max"));
-    // Over all targets where there are several, else the one there is.
+    // Over all targets where there are several, otherwise the only one.
     let mut streams: Vec<&StreamTotals> = Vec::new();
     for stream in part.streams.iter().filter(|stream| !is_idle(stream)) {
         if streams.iter().all(|seen| seen.name != stream.name) {
@@ -20,7 +20,7 @@ pub(crate) fn percentiles(page: &mut Page, judgement: &Judgement, room: Room) {
     let listed = if page.reader == Reader::Pipe { usize::MAX } else { room.of(LISTED / 2, 2) };
     let left_out = streams.len().saturating_sub(listed);
     if left_out > 0 {
-        // The worst one is what the reader looks for, wherever it stands in the plan.
+        // The reader looks for the worst stream, wherever it is in the plan.
         let worst = worst(judgement, &streams);
         let kept = streams.iter().position(|stream| stream.name == worst).unwrap_or(0);
         streams.swap(kept, (listed - 1).min(kept));
@@ -51,7 +51,7 @@ fn times(name: &str, times: &TimesSummary) -> String {
     format!("{name:<31}{}", values.map(cell).concat())
 }
 
-/// What stands slice by slice beside the table.
+/// Other figures slice by slice, beside the table.
 pub(crate) fn by_slice(page: &mut Page, lines: impl IntoIterator<Item = String>, room: Room) {
     lines.into_iter().take(room.by_slice).for_each(|line| page.line(line));
 }
@@ -79,12 +79,12 @@ pub(crate) fn figures(page: &mut Page, judgement: &Judgement, room: Room) {
     page.words("", &load, 2);
     let (rates, errors) = (rates(judgement), errors(part));
     let told = match &errors {
-        // Nothing is said where no stream was there to fail.
+        // Without streams no operation could fail, so nothing is said.
         _ if part.streams.is_empty() => String::new(),
         errors if errors.is_empty() => "no errors while measured".to_owned(),
         errors => format!("errors: {}", errors.join(", ")),
     };
-    // What failed has room in any case.
+    // Errors are always shown, whatever else has to be left out.
     let both = if errors.is_empty() { [rates, told] } else { [told, rates] };
     let both: Vec<String> = both.into_iter().filter(|said| !said.is_empty()).collect();
     page.words("", &both.join("; "), 2);
@@ -93,7 +93,7 @@ pub(crate) fn figures(page: &mut Page, judgement: &Judgement, room: Room) {
     integrity(page, part, room);
 }
 
-/// What was verified, and the first places that are damaged.
+/// What was verified, and the first damaged places.
 fn integrity(page: &mut Page, part: &Part, room: Room) {
     let Some(integrity) = &part.integrity else { return };
     let Integrity { verified_reads, unverified_reads, damaged, places } = integrity;
@@ -113,12 +113,12 @@ fn integrity(page: &mut Page, part: &Part, room: Room) {
     }
 }
 
-/// True for a stream that has no part in what is measured, such as reading back.
+/// True for a stream without operations in the measured time, such as the read-back.
 fn is_idle(stream: &StreamTotals) -> bool {
     stream.rate_asked.is_none() && stream.counts.issued == 0 && stream.counts.scheduled == 0
 }
 
-/// Of many streams the worst stands first: the others may have no room.
+/// With many streams, the worst comes first: there may be no space for the others.
 fn rates(judgement: &Judgement) -> String {
     let part = &judgement.part;
     let mut whole: Vec<_> = part.whole_streams().filter(|stream| !is_idle(stream)).collect();
@@ -134,7 +134,7 @@ fn rates(judgement: &Judgement) -> String {
     whole.into_iter().filter_map(rate).take(LISTED / 2).collect::<Vec<_>>().join(", ")
 }
 
-/// What failed while it was measured.
+/// The errors while measuring.
 fn errors(part: &Part) -> Vec<String> {
     let mut met: Vec<String> = Vec::new();
     for stream in part.whole_streams() {

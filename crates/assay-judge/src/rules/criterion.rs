@@ -1,4 +1,4 @@
-//! Follows one criterion through its windows, over all targets together and on each alone.
+//! Judges one criterion window by window, over all targets together and on each alone.
 
 use crate::finding::Finding;
 use crate::finding::criterion::{At, CriterionFinding, Extent, What};
@@ -12,14 +12,14 @@ use crate::rules::worst::Worst;
 use crate::words::{bound_text, title};
 use assay_base::Criterion;
 
-/// Over which windows a criterion is judged.
+/// The windows over which a criterion is judged.
 #[derive(Clone, Debug)]
 pub(crate) struct Over {
     /// Length of a window.
     pub(crate) window_ns: u64,
-    /// The window is the criterion's own, not the slice: it is called by its length.
+    /// The window is the criterion's own, not the slice: its length is part of its name.
     pub(crate) own: bool,
-    /// Where that is another length than it asks for.
+    /// A note where that is another length than the criterion asks for.
     pub(crate) note: Option<String>,
 }
 
@@ -27,15 +27,15 @@ pub(crate) struct Over {
 #[derive(Debug, Default)]
 struct Firsts {
     broken: Option<Figure>,
-    /// Over the bound by the generator's own lag.
+    /// Over the bound because of the generator's own lag.
     generator: Option<Figure>,
-    /// Broken already when its window was cut short.
+    /// Already broken when its window was cut short.
     cut: Option<Figure>,
-    /// Of a window that holds and yet proves nothing, and why.
+    /// From a window that keeps the bound but proves nothing, and why.
     flaw: Option<(Figure, Late)>,
 }
 
-/// A criterion on its way through the log.
+/// The state of a criterion while the log is read.
 #[derive(Debug)]
 pub(crate) struct Tracker {
     criterion: Criterion,
@@ -48,7 +48,7 @@ pub(crate) struct Tracker {
 }
 
 impl Tracker {
-    /// Follows a criterion on the measure that it names.
+    /// Judges a criterion on the measure that it names.
     pub(crate) fn new(criterion: Criterion, over: Over, layout: &Layout) -> Tracker {
         let stream = layout.streams.iter().position(|head| head.name == criterion.stream);
         Tracker {
@@ -69,27 +69,28 @@ impl Tracker {
         self.over.own.then_some(self.over.window_ns)
     }
 
-    /// Windows that proved nothing so far.
+    /// Number of windows that proved nothing so far.
     pub(crate) fn unproven(&self) -> u64 {
         self.tally.unproven
     }
 
-    /// Windows that are complete.
+    /// Number of complete windows.
     pub(crate) fn complete(&self) -> u64 {
         self.tally.complete
     }
 
-    /// What is followed.
+    /// The criterion.
     pub(crate) fn criterion(&self) -> &Criterion {
         &self.criterion
     }
 
-    /// How a window that was cut short is broken, whatever its rest would have brought. Empty where it is not.
+    /// How a window that was cut short broke the criterion, whatever the rest of it would have been. Empty where it did
+    /// not.
     pub(crate) fn broken_by(&self, window: &Window, layout: &Layout) -> Vec<Figure> {
         self.gauge.as_ref().map_or_else(Vec::new, |gauge| gauge.broken_by(window, layout))
     }
 
-    /// A window that was cut short is broken so.
+    /// Notes the figures by which a window that was cut short is broken.
     pub(crate) fn cut(&mut self, figures: Vec<Figure>, layout: &Layout) {
         for figure in figures {
             let target = figure.target.as_ref().and_then(|name| layout.targets.iter().position(|it| it == name));
@@ -113,7 +114,7 @@ impl Tracker {
         let flaw = gauge.flaw(window, layout);
         self.tally.windows += 1;
         let holds = self.decide(&figures, flaw);
-        // Of equal ones all together stand for each.
+        // Where figures are equal, the one over all targets together is kept.
         self.worst.see(&figures.together);
         for (target, figure) in &figures.alone {
             if is_broken(figure) {
@@ -143,7 +144,7 @@ impl Tracker {
         true
     }
 
-    /// What speaks against PASS. `planned` is how many windows there should be.
+    /// The reasons against PASS. `planned` is how many windows there should be.
     pub(crate) fn findings(&self, planned: u64, step: u32) -> Vec<Finding> {
         let at = |figure: &Figure| At { figure: figure.clone(), planned, own_ns: self.own_ns() };
         let mut findings = Vec::new();
@@ -190,7 +191,7 @@ impl Tracker {
         }
     }
 
-    /// How it came out; in a stress step it was never asked.
+    /// The outcome; in a stress step the criterion does not apply.
     pub(crate) fn outcome(self, planned: u64, stress: bool) -> CriterionOutcome {
         let outcome = match self.tally.outcome(planned) {
             _ if stress => Outcome::NotApplied,
@@ -231,7 +232,8 @@ fn is_broken(figure: &Figure) -> bool {
     !figure.within && !figure.generator
 }
 
-/// The figure that speaks for a broken window. A bad device among good ones is named; when all are bad, together says it.
+/// The figure that represents a broken window: that of one bad target among good ones, or the one over all targets when
+/// all are bad.
 fn culprit(figures: &Figures) -> Option<&Figure> {
     let alone = || figures.alone.iter().map(|(_, figure)| figure);
     let all_broken = alone().all(|figure| !figure.within);

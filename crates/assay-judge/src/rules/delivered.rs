@@ -1,4 +1,4 @@
-//! Whether the load of a stream was delivered in a slice, and if not, whose doing it is.
+//! Whether the load of a stream was delivered in a slice, and if not, who caused it.
 
 use crate::finding::Class;
 use crate::finding::load::Cause;
@@ -10,35 +10,36 @@ use crate::rules::lateness;
 use crate::words::share_text;
 use assay_base::{Share, Span};
 
-/// One part in this many of the schedule may be left waiting at the end of a slice: 0.1 %.
+/// One part in this many of the schedule may be waiting at the end of a slice: 0.1 %.
 const LEFT_WAITING: u64 = 1000;
 /// The share that must be issued.
 const LEAST: Share = Share::from_ppb(999_000_000);
-/// What the generator is behind by no more than this at the end of a slice is on its way, and its lag is judged as such: in a
-/// slice of a second 0.1 % are a millisecond, which any machine is late by now and then.
+/// If the generator is behind by no more than this at the end of a slice, the operations count as on their way, and
+/// their lag is judged as lag: 0.1 % of a slice of a second is a millisecond, and any machine is that late now and
+/// then.
 const JITTER: Span = Span::from_ms(50);
-/// Fewer operations than this in a slice, none of them completed, say nothing about the device.
+/// Fewer operations than this in a slice, none of them completed, allow no conclusion about the device.
 const TOO_FEW: u64 = 10;
 
-/// What became of the load of one stream in one slice, on one target or on all.
+/// The outcome for the load of one stream in one slice, on one target or on all.
 #[derive(Debug)]
 pub(crate) struct Found {
-    /// Place of the target; `None` for all together.
+    /// Index of the target; `None` for all targets together.
     pub(crate) target: Option<usize>,
     /// How much was delivered.
     pub(crate) figure: Figure,
-    /// What speaks against it, if anything does.
+    /// Why it was not delivered, if it was not.
     pub(crate) fault: Option<Cause>,
 }
 
 impl Found {
-    /// Whether that is of this weight.
+    /// Whether the outcome is of this class.
     pub(crate) fn is(&self, class: Class) -> bool {
         self.fault.is_some_and(|cause| cause.class() == class)
     }
 }
 
-/// What became of a stream's load: on all targets together, and on each where there are several.
+/// The outcome for a stream's load: on all targets together, and on each where there are several.
 pub(crate) fn delivered_by(stream: usize, window: &Window, layout: &Layout) -> Vec<Found> {
     let flows = &layout.of_stream[stream];
     let together = delivered(stream, &window.streams[stream], None, window, layout);
@@ -99,22 +100,22 @@ fn nothing_completed(cell: &Counters) -> Cause {
     }
 }
 
-/// What is left waiting at the end of the window and was withheld.
+/// Operations that wait at the end of the window although they should have been issued.
 fn waiting(cell: &Counters, flows: usize, own: bool, window: &Window) -> u64 {
-    // An operation due in the very last instant is on its way, not withheld.
+    // An operation that is due in the very last instant is on its way, not withheld.
     let waiting = cell.waiting.saturating_sub(flows as u64).min(cell.scheduled);
     let length = window.end_ns.saturating_sub(window.start_ns);
     let late = u128::from(waiting) * u128::from(length) <= u128::from(cell.scheduled) * u128::from(JITTER.as_ns());
     if own && late { 0 } else { waiting }
 }
 
-/// Time that the schedule takes for what waits.
+/// How long the schedule takes for the waiting operations.
 fn behind_ns(cell: &Counters, waiting: u64, window: &Window) -> u128 {
     let length = window.end_ns.saturating_sub(window.start_ns);
     u128::from(waiting) * u128::from(length) / u128::from(cell.scheduled.max(1))
 }
 
-/// What waits may wait because all that came before it was late: by so much.
+/// By how much the operations that wait may have been shifted, because all operations before them were late.
 fn shift_ns(stream: usize, flow: Option<usize>, window: &Window, layout: &Layout) -> u128 {
     let flows = layout.of_stream[stream].iter().filter(|it| flow.is_none_or(|flow| **it == flow));
     let late = flows.filter_map(|it| window.late.get(usize::from(layout.flows[*it].target)));

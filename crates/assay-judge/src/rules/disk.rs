@@ -1,4 +1,5 @@
-//! What the block devices counted against what was issued: the check that no cache and no other user of the device interfered.
+//! Compares what the block devices counted with what was issued: the check that no cache and no other user of the
+//! device interfered.
 
 use crate::finding::target::{Mismatch, TargetFinding};
 use crate::finding::{Finding, nowhere};
@@ -9,10 +10,10 @@ use assay_record::TargetHead;
 const WARN: f64 = 0.05;
 /// Above this share the run proves nothing.
 const REFUSE: f64 = 0.5;
-/// Fewer operations than this are too few to compare.
+/// Fewer operations than this are not compared.
 const LEAST_OPERATIONS: u64 = 100;
 
-/// A difference as a share of the run's own, and what it is of.
+/// A difference as a share of the run's own count, and what was counted.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Difference {
     what: &'static str,
@@ -22,13 +23,15 @@ struct Difference {
 }
 
 impl Difference {
-    /// By operations or by bytes, whichever is closer: the kernel splits and merges operations, and counts bytes in sectors.
+    /// By operations or by bytes, whichever difference is smaller: the kernel splits and merges operations, and counts
+    /// bytes in sectors.
     fn of(what: [&'static str; 2], theirs: DiskCount, own: DiskCount) -> Option<Difference> {
         Difference::both(what, theirs, own).min_by(|a, b| a.share.total_cmp(&b.share))
     }
 
-    /// What is missing of `own`, if by both: merging makes operations fewer and no bytes. Where both say so, the larger: of small
-    /// and large operations a cache may have answered all the small ones, which are few bytes.
+    /// What is missing of `own`, where both counts agree that something is: merging reduces operations, but not bytes.
+    /// The larger difference is returned: among small and large operations, a cache may have answered all the small
+    /// ones, which are few bytes.
     fn missing(what: [&'static str; 2], theirs: DiskCount, own: DiskCount) -> Option<Difference> {
         let less = Difference::both(what, theirs, own).all(|found| found.theirs < found.own && found.share > WARN);
         Difference::both(what, theirs, own).filter(|_| less).max_by(|a, b| a.share.total_cmp(&b.share))
@@ -42,8 +45,9 @@ impl Difference {
     }
 }
 
-/// The largest difference: of reads and writes together, and of either alone where the device counted less than the run made.
-/// What a cache answers of the one must not hide behind the other; what others do besides is held against all of it.
+/// The largest difference: of reads and writes together, and of either direction alone where the device counted less
+/// than the run issued. Operations in one direction that a cache answers must not be hidden by the other; what others
+/// do in addition is compared with the sum of both.
 fn difference(disk: &DiskTotals) -> Option<Difference> {
     let together = Difference::of(["operations", "bytes"], disk.all(), disk.own_all());
     let alone = [
@@ -55,19 +59,20 @@ fn difference(disk: &DiskTotals) -> Option<Difference> {
     together.into_iter().chain(missing).max_by(|a, b| a.share.total_cmp(&b.share))
 }
 
-/// The largest difference as a share of the run's own.
+/// The largest difference as a share of the run's own count.
 pub(crate) fn mismatch(disk: &DiskTotals) -> f64 {
     difference(disk).map_or(0.0, |found| found.share)
 }
 
-/// What others wrote to a target between its preparation and the run; `None` where nobody did or it is not known.
+/// What others wrote to a target between its preparation and the run; `None` where nobody did, or where it is not
+/// known.
 pub(crate) fn foreign(target: &TargetHead) -> Option<TargetFinding> {
     let prepared = target.prepared.as_ref()?;
     let bytes = prepared.foreign_bytes.filter(|bytes| *bytes > 0)?;
     Some(TargetFinding::Foreign { target: target.name.clone(), bytes, prepared: prepared.finished.clone() })
 }
 
-/// What the comparison says of each target.
+/// The result of the comparison for each target.
 pub(crate) fn check(targets: &[TargetTotals], step: u32) -> (Vec<Finding>, Vec<String>) {
     let (mut findings, mut warnings) = (Vec::new(), Vec::new());
     for target in targets {
@@ -107,7 +112,8 @@ mod tests {
         }
     }
 
-    /// ACT's load: every judged read from a cache, and large blocks, which are twice the bytes, from the device.
+    /// ACT's load: a cache answers every judged read, and the device carries the large blocks, which are twice the
+    /// bytes.
     #[test]
     fn cached_reads_do_not_hide_behind_writes() {
         let writes = count(2_344, 307_000_000);

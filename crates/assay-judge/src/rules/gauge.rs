@@ -1,4 +1,5 @@
-//! Reads a criterion's value off a window: of all targets together and of each alone, and what of it is the device's.
+//! Computes a criterion's value for a window: for all targets together and for each alone, and which part of it the
+//! device caused.
 
 use crate::fold::counters::Counters;
 use crate::fold::layout::Layout;
@@ -9,26 +10,26 @@ use crate::rules::unfinished::at_least;
 use crate::rules::value::Value;
 use assay_base::Criterion;
 
-/// A criterion and the stream it is about.
+/// A criterion and the stream that it is about.
 #[derive(Debug)]
 pub(crate) struct Gauge {
-    /// With the measure on which it is judged.
+    /// The criterion, with the measure on which it is judged.
     pub(crate) criterion: Criterion,
-    /// Place of its stream.
+    /// Index of its stream.
     stream: usize,
 }
 
-/// A criterion's values in one window.
+/// A criterion's values for one window.
 #[derive(Debug)]
 pub(crate) struct Figures {
     /// Over all targets.
     pub(crate) together: Figure,
-    /// Of each target, where there are several.
+    /// For each target, where there are several.
     pub(crate) alone: Vec<(usize, Figure)>,
 }
 
 impl Gauge {
-    /// Reads `criterion` off the windows of stream `stream`.
+    /// Computes values of `criterion` from the windows of stream `stream`.
     pub(crate) fn new(criterion: Criterion, stream: usize) -> Gauge {
         Gauge { criterion, stream }
     }
@@ -36,7 +37,7 @@ impl Gauge {
     /// Its values in a complete window; `None` where nothing completed or the threshold is not counted.
     pub(crate) fn read(&self, window: &Window, layout: &Layout) -> Option<Figures> {
         let together = self.figure(&window.streams[self.stream], None, window, layout)?;
-        // How much is done is asked of all targets together.
+        // Bounds on work are judged over all targets together only.
         let several = layout.of_stream[self.stream].len() > 1 && !self.criterion.bound.is_of_work();
         let flows = layout.of_stream[self.stream].iter().filter(|_| several);
         let alone = flows.filter_map(|&flow| {
@@ -46,13 +47,13 @@ impl Gauge {
         Some(Figures { together, alone: alone.collect() })
     }
 
-    /// Why what holds in a window is not proven: the generator was late on one of the stream's targets.
+    /// Why a bound that holds in a window is not proven: the generator was late on one of the stream's targets.
     pub(crate) fn flaw(&self, window: &Window, layout: &Layout) -> Option<crate::finding::flaw::Late> {
         if layout.lateness { lateness::flaw(window, self.stream, layout) } else { None }
     }
 
-    /// How a window that was cut short is broken, whatever its rest would have brought: by all targets together, then by each
-    /// alone. Empty where it is not.
+    /// How a window that was cut short broke the criterion, whatever the rest of it would have been: over all targets
+    /// together, then on each alone. Empty where it did not.
     pub(crate) fn broken_by(&self, window: &Window, layout: &Layout) -> Vec<Figure> {
         let counts = !window.complete && !window.mixed && window.invalid.is_none();
         if !counts {
@@ -109,7 +110,7 @@ impl Gauge {
         }
     }
 
-    /// What of a value is the device's whatever the generator did.
+    /// The part of a value that the device caused, whatever the generator did.
     fn without_the_generator(
         &self,
         value: Value,

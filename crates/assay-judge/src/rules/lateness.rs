@@ -1,8 +1,9 @@
-//! When a late generator may still speak: what a window that holds its bounds must besides, to be a PASS.
+//! When a PASS is possible although the generator was late: what a window that keeps its bounds must fulfil in
+//! addition.
 //!
-//! A late generator makes a response longer, and so what holds with all lag counted would hold without it; unless the device
-//! rested when it should have worked, did less because a closed loop asked for less, or was handed bunches that it could
-//! merge. `docs/decisions/0028-late-generator.md` has the proof and its conditions.
+//! A late generator makes a response longer, so a bound that holds with all lag counted would also hold without it;
+//! except where the device rested when it should have worked, did less because a closed loop asked for less, or got
+//! bunches of operations that it could merge. `docs/decisions/0028-late-generator.md` has the proof and its conditions.
 
 use crate::finding::flaw::{self, LateBy};
 use crate::fold::late::Late;
@@ -12,18 +13,18 @@ use crate::judgement::LatenessTotals;
 use crate::words::percent;
 use assay_base::Direction;
 
-/// Of the window, what of given idle or of oversleeping leaves nothing proven.
+/// The share of the window from which given idle or oversleeping prevents a PASS.
 const AT_MOST: f64 = 0.01;
-/// From here on it is told.
+/// The share from which it is reported.
 const TELL: f64 = 0.001;
-/// Of the operations or flushes, how many may be missing in the disk's own count.
+/// The share of operations or flushes that may be missing in the disk's own count.
 const MERGED: f64 = 0.01;
-/// So many operations more: the disk is asked a moment before or after an interval ends.
+/// This many operations more may be missing: the disk's counters are read a moment before or after an interval ends.
 const COUNTED_APART: f64 = 3.0;
-/// A rest counts when it is longer than the schedule's own by this part of the smallest threshold.
+/// A rest counts when it is longer than the schedule's own gap by the smallest threshold divided by this.
 const MARGIN: u64 = 10;
 
-/// What lateness did to one target in a window.
+/// The effects of lateness on one target in a window.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct LateShare {
     /// Given idle that counts, as a share of the window.
@@ -33,7 +34,7 @@ pub(crate) struct LateShare {
 }
 
 impl LateShare {
-    /// Of a target in a window of `length_ns`.
+    /// The shares of a target in a window of `length_ns`.
     pub(crate) fn of(late: &Late, length_ns: u64, layout: &Layout) -> LateShare {
         let length = length_ns.max(1) as f64;
         let rest = late.rest_ns(&layout.thresholds, margin_ns(layout));
@@ -57,7 +58,7 @@ pub(crate) fn margin_ns(layout: &Layout) -> u64 {
     layout.smallest.map_or(0, |smallest| smallest.as_ns() / MARGIN)
 }
 
-/// Why a window that holds its bounds does not prove that they hold for a stream; `None` where it does.
+/// Why a window that keeps its bounds does not prove that they hold for a stream; `None` where it does.
 pub(crate) fn flaw(window: &Window, stream: usize, layout: &Layout) -> Option<flaw::Late> {
     let flows = layout.of_stream[stream].iter();
     flows.map(|flow| usize::from(layout.flows[*flow].target)).find_map(|target| {
@@ -79,9 +80,9 @@ fn on_target(window: &Window, target: usize, layout: &Layout) -> Option<LateBy> 
     if share.rest > TELL || share.overslept > TELL { merged(late, target, layout) } else { None }
 }
 
-/// Where the generator let a target rest for more than may be, what it may have made a response longer by: a device that saves
-/// something up lost what it could have saved in that time, and has not got it back when it is next empty. `None` where it
-/// rested for no more: then what the floors count is enough.
+/// Where the generator let a target rest for longer than allowed, by how much this may have made a response longer: a
+/// device that accumulates something (such as tokens) could not accumulate it in that time, and has not recovered it
+/// when it is next empty. `None` where it rested for no longer: then the floors are sufficient.
 pub(crate) fn given_away_ns(window: &Window, targets: impl Iterator<Item = usize>, layout: &Layout) -> Option<u64> {
     let length = window.end_ns.saturating_sub(window.start_ns);
     let late = targets.filter_map(|target| window.late.get(target));
@@ -89,18 +90,18 @@ pub(crate) fn given_away_ns(window: &Window, targets: impl Iterator<Item = usize
     much.map(|late| behind_ns(late, layout)).max()
 }
 
-/// How far the generator may have put the whole schedule of a target behind.
+/// By how much the generator may have delayed the whole schedule of a target.
 pub(crate) fn behind_ns(late: &Late, layout: &Layout) -> u64 {
     late.shift_ns.saturating_add(late.rest_ns(&layout.thresholds, margin_ns(layout)))
 }
 
-/// For how long the generator may have left a target with less to do than it should have had: it came late with what was due, or
-/// late to find what a closed loop waited for.
+/// For how long the generator may have left a target with less work than it should have had: it issued due operations
+/// late, or found completions late that a closed loop waited for.
 pub(crate) fn without_work_ns(late: &Late, layout: &Layout) -> u64 {
     behind_ns(late, layout).saturating_add(late.overslept.sum_ns)
 }
 
-/// What is worth a word though it takes nothing away.
+/// A warning where lateness is worth mentioning although it does not affect the verdict.
 pub(crate) fn warning(window: &Window, layout: &Layout) -> Option<String> {
     let length = window.end_ns.saturating_sub(window.start_ns);
     let shares = window.late.iter().map(|late| LateShare::of(late, length, layout));
@@ -116,7 +117,8 @@ pub(crate) fn warning(window: &Window, layout: &Layout) -> Option<String> {
     })
 }
 
-/// Bunches are merged on their way to the disk, and flushes of several become one: it then did less than was asked of it.
+/// Bunched operations are merged on their way to the disk, and several flushes become one: the disk then did less than
+/// it was asked to.
 fn merged(late: &Late, target: usize, layout: &Layout) -> Option<LateBy> {
     let disk = late.disk?;
     let fewer = |counted: u64, own: u64| own as f64 - counted as f64 > own as f64 * MERGED + COUNTED_APART;
@@ -130,7 +132,7 @@ fn merged(late: &Late, target: usize, layout: &Layout) -> Option<LateBy> {
             return Some(LateBy::Merged { direction, counted, own: own.operations });
         }
     }
-    // A disk that counts none needs none.
+    // A disk that counts no flushes needs none.
     let (counted, durable) = (disk.flushes, late.durable);
     (counted > 0 && fewer(counted, durable)).then_some(LateBy::Flushes { counted, durable })
 }
@@ -147,7 +149,7 @@ mod tests {
     const MS: u64 = 1_000_000;
     const SECOND: u64 = 1_000 * MS;
 
-    /// One stream on one target, judged by what is over 1 ms.
+    /// One stream on one target, judged by the share over 1 ms.
     fn layout(open: bool, direction: Direction) -> Layout {
         Layout {
             streams: vec![StreamHead {
@@ -174,7 +176,7 @@ mod tests {
         }
     }
 
-    /// Ten seconds, with given idle (time, of an empty time of that length) beside gaps of 2 ms, and oversleeping.
+    /// Ten seconds with given idle (its time, and that of the whole empty period), gaps of 2 ms, and oversleeping.
     fn window(idle: &[(u64, u64)], overslept: u64, layout: &Layout) -> Window {
         let mut late = Late::default();
         for (given, empty) in idle {
@@ -226,7 +228,7 @@ mod tests {
             (11 * MS, true, false, true),
             (100 * MS, true, false, true),
             (101 * MS, true, true, true),
-            // A closed loop leaves no rest that was not asked for.
+            // A closed loop has no rest that its schedule did not ask for.
             (101 * MS, false, false, true),
         ] {
             let layout = layout(open, Direction::Read);
@@ -258,7 +260,7 @@ mod tests {
             (Direction::Write, true, false, 9_000, 11, true),
             (Direction::Write, false, true, 9_897, 11, false),
             (Direction::Write, false, true, 9_896, 11, true),
-            // A disk without a cache counts no flush.
+            // A disk without a cache counts no flushes.
             (Direction::Write, false, true, 0, 11, false),
         ] {
             let mut layout = layout(true, direction);

@@ -1,8 +1,9 @@
-//! Whether a slice proves anything: was the load asked for the load delivered, did anything complete, and whose was the lag.
+//! Whether a slice proves anything: whether the load asked for was delivered, whether anything completed, and who
+//! caused the lag.
 //!
-//! DESIGN §5: achieved below 99.9 % of what the schedule held is never PASS; short because of the device it is FAIL, because
-//! of the generator INVALID. The generator's own lag: its 99th percentile above the smallest threshold of the criteria
-//! makes a slice INVALID, above a tenth of it is a warning.
+//! If less than 99.9 % of what the schedule holds was delivered, the slice never passes: it is FAIL where the device is
+//! the cause, INVALID where the generator is. The generator's own lag: a 99th percentile above the smallest threshold
+//! of the criteria makes a slice INVALID, one above a tenth of it is a warning.
 
 use crate::finding::load::{LoadFinding, NotDelivered};
 use crate::finding::{Class, Finding, Kind};
@@ -15,7 +16,7 @@ use crate::rules::worst::Worst;
 
 const BOUND: &str = ">= 99.9%";
 
-/// Follows the built-in criterion through the slices.
+/// Judges the built-in criterion slice by slice.
 #[derive(Debug)]
 pub(crate) struct LoadTracker {
     step: u32,
@@ -27,17 +28,17 @@ pub(crate) struct LoadTracker {
     pub(crate) findings: Vec<Finding>,
 }
 
-/// What one slice came to.
+/// The outcome of one slice.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Seen {
-    /// The load was delivered, as far as it is the device's.
+    /// The load was delivered, as far as the device could deliver it.
     pub(crate) within: bool,
-    /// The load was offered, so that the slice says something.
+    /// The load was offered, so that the slice is valid.
     pub(crate) proves: bool,
 }
 
 impl LoadTracker {
-    /// Follows `planned` slices of step `step`.
+    /// Judges `planned` slices of step `step`.
     pub(crate) fn new(step: u32, planned: u64, layout: &Layout) -> LoadTracker {
         LoadTracker {
             step,
@@ -61,7 +62,7 @@ impl LoadTracker {
             return Seen { within: true, proves: false };
         }
         self.tally.windows += 1;
-        // However many streams and targets speak against it, it is one slice.
+        // It counts as one slice, however many streams and targets were not delivered.
         let (mut broken, mut unproven) = (false, false);
         for stream in 0..layout.streams.len() {
             unproven |= self.is_thin(stream, window, layout);
@@ -75,7 +76,8 @@ impl LoadTracker {
         Seen { within: !broken, proves: !unproven }
     }
 
-    /// The schedule itself must hold what the plan asks: within 0.1 % and six standard deviations of a Poisson count.
+    /// The schedule itself must contain what the plan asks for: within 0.1 % and six standard deviations of a Poisson
+    /// count.
     fn is_thin(&mut self, stream: usize, window: &Window, layout: &Layout) -> bool {
         let (head, cell) = (&layout.streams[stream], &window.streams[stream]);
         let known = matches!(head.arrival.as_str(), "steady" | "poisson");
@@ -91,9 +93,9 @@ impl LoadTracker {
         false
     }
 
-    /// Keeps what became of a stream; of a bad target among good ones it is told before it is told of all together.
+    /// Keeps the outcome of a stream; that of a bad target among good ones is reported before that of all together.
     fn keep(&mut self, mut found: Vec<Found>, name: &str, window: &Window) {
-        // Of equal ones all together, which stand first, stand for each.
+        // Where figures are equal, the one over all targets together, which comes first, is kept.
         found.iter().for_each(|it| self.worst.see(&it.figure));
         let alone = || found.iter().filter(|it| it.target.is_some());
         let some_hold = alone().any(|it| it.fault.is_none());
@@ -119,7 +121,7 @@ impl LoadTracker {
         }
     }
 
-    /// Keeps the first finding of each class for each stream and target: the others say nothing new.
+    /// Keeps the first finding of each class for each stream and target: further ones add nothing.
     fn find(
         &mut self,
         found: LoadFinding,
@@ -149,7 +151,7 @@ impl LoadTracker {
         self.findings.push(Finding::new(found, deciding));
     }
 
-    /// What was found, with the targets that did not take their load.
+    /// The findings, with the targets that did not take their load.
     pub(crate) fn take_findings(&mut self) -> Vec<Finding> {
         let on = self.worst.broken_on();
         let mut findings = std::mem::take(&mut self.findings);
@@ -164,7 +166,7 @@ impl LoadTracker {
         findings
     }
 
-    /// How the delivered load came out.
+    /// The outcome of the built-in criterion.
     pub(crate) fn outcome(self, slice_ns: u64) -> CriterionOutcome {
         let outcome = match self.tally.outcome(self.planned) {
             Outcome::Pass if self.worst.all().is_none() => Outcome::Invalid,
@@ -190,12 +192,12 @@ impl LoadTracker {
         }
     }
 
-    /// Slices that are complete.
+    /// Number of complete slices.
     pub(crate) fn complete(&self) -> u64 {
         self.tally.complete
     }
 
-    /// True when no slice held an operation and nothing else says why that proves nothing.
+    /// True when no slice had an operation and no other finding explains that this proves nothing.
     pub(crate) fn saw_nothing(&self) -> bool {
         self.worst.all().is_none() && self.findings.is_empty()
     }

@@ -1,4 +1,5 @@
-//! The rules of proof: whether a window proves anything, what its figures are, and what becomes of a criterion over all of them.
+//! The rules of proof: whether a window is valid, what its figures are, and the outcome of a criterion over all
+//! windows.
 
 pub(crate) mod criterion;
 pub(crate) mod delivered;

@@ -1,22 +1,22 @@
-//! The generator's own lag in a window: above the smallest threshold of the criteria for one operation in a hundred it leaves
-//! nothing proven, above a tenth of that it is worth a word.
+//! The generator's own lag in a window: if one operation in a hundred has more than the smallest threshold of the
+//! criteria, the window proves nothing; more than a tenth of that threshold is a warning.
 
 use crate::finding::flaw::Flaw;
 use crate::fold::layout::Layout;
 use crate::fold::window::{Window, sum};
 use assay_base::Span;
 
-/// Follows it through the windows of a step.
+/// Checks the own lag in the windows of a step.
 #[derive(Debug)]
 pub(crate) struct OwnLag {
-    /// The smallest threshold of the criteria that are judged; none in stress steps.
+    /// The smallest threshold of the criteria that are judged; `None` in stress steps.
     threshold: Option<Span>,
-    /// What a reader should know, of the first slice in which it was much.
+    /// A warning about the first slice in which the own lag was large.
     pub(crate) warning: Option<String>,
 }
 
 impl OwnLag {
-    /// Nothing was seen yet.
+    /// The state before the first window.
     pub(crate) fn new(threshold: Option<Span>) -> OwnLag {
         OwnLag { threshold, warning: None }
     }
@@ -24,7 +24,8 @@ impl OwnLag {
     /// Checks a window and sets `window.invalid`, before criteria are judged on it.
     pub(crate) fn check(&mut self, window: &mut Window, is_slice: bool, layout: &Layout) {
         let Some(threshold) = self.threshold.filter(|_| window.complete && window.invalid.is_none()) else { return };
-        // Over all operations of the slice together: one late operation in a hundred of a rare stream is no starved generator.
+        // Over all operations of the slice together: one late operation among a hundred of a rare stream does not mean
+        // that the generator was starved.
         let all = sum(window.streams.iter(), layout);
         let Some((lower, upper)) = all.own_lag.p99_between(&layout.thresholds) else { return };
         let late = lower >= threshold.as_ns();
@@ -47,7 +48,7 @@ impl OwnLag {
         });
     }
 
-    /// Whether the generator held back so much of what there is of a window that was cut short that the whole one would prove
+    /// Whether the generator delayed so much of a window that was cut short that the complete window would prove
     /// nothing.
     pub(crate) fn is_held_back(&self, window: &Window, layout: &Layout) -> bool {
         if layout.lateness {

@@ -1,24 +1,24 @@
-//! How many windows a criterion went through, and what became of them.
+//! Counts the windows of a criterion by their outcome.
 
 use crate::judgement::Outcome;
 
 /// Counts windows.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Tally {
-    /// Judged.
+    /// Judged windows.
     pub(crate) windows: u64,
-    /// In which it was broken.
+    /// Windows in which it was broken.
     pub(crate) broken: u64,
-    /// That were complete.
+    /// Complete windows.
     pub(crate) complete: u64,
-    /// That proved nothing.
+    /// Windows that proved nothing.
     pub(crate) unproven: u64,
-    /// In which it held before it was broken for the first time.
+    /// Windows in which it held before it was broken for the first time.
     pub(crate) held_before: u64,
 }
 
 impl Tally {
-    /// It is broken in the window that was counted last.
+    /// Counts the last window as broken.
     pub(crate) fn broke(&mut self) {
         self.broken += 1;
         if self.broken == 1 && self.unproven == 0 {
@@ -26,7 +26,7 @@ impl Tally {
         }
     }
 
-    /// How it came out, of `planned` windows.
+    /// The outcome over `planned` windows.
     pub(crate) fn outcome(&self, planned: u64) -> Outcome {
         match () {
             () if self.broken > 0 => Outcome::Fail,

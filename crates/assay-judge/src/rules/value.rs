@@ -1,4 +1,4 @@
-//! A criterion's value in one cell, decided in whole numbers and written for people.
+//! A criterion's value in one cell, compared in whole numbers and formatted for people.
 
 use crate::fold::counters::{Counters, Lengths};
 use crate::words::{percent, share_text};
@@ -8,34 +8,34 @@ use assay_record::Thresholds;
 /// A measured value, exact.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Value {
-    /// So many of so many operations.
+    /// A share: a number of operations out of all.
     Share {
         /// At or over the threshold.
         over: u64,
         /// All that completed.
         of: u64,
     },
-    /// A mean: the sum and over how many.
+    /// A mean: the sum, and the number of operations.
     Mean {
         /// Sum in nanoseconds.
         sum_ns: u128,
         /// Operations.
         of: u64,
     },
-    /// What was done in a time.
+    /// The work done in a period.
     Work {
         /// Operations that completed.
         operations: u64,
-        /// Their bytes.
+        /// Bytes of these operations.
         bytes: u64,
-        /// In so many nanoseconds.
+        /// Length of the period in nanoseconds.
         ns: u64,
     },
 }
 
 impl Value {
-    /// What was done in `cell` within `ns` nanoseconds, where the bound asks for that. Nothing is a value too. What completed behind
-    /// the planned time was not done in it: a deep queue would make any device fast.
+    /// What was done in `cell` within `ns` nanoseconds, for a bound on work. Zero is a value too. Operations that
+    /// completed after the planned time do not count: otherwise a deep queue would make any device look fast.
     pub(crate) fn work(cell: &Counters, bound: &Bound, ns: u64) -> Option<Value> {
         let (late, bytes_late) = cell.drained;
         let work =
@@ -43,7 +43,7 @@ impl Value {
         (bound.is_of_work() && ns > 0).then_some(work)
     }
 
-    /// The same if the time in which the generator gave it nothing to do, at most `by_ns`, had not passed.
+    /// The same if the time in which the generator gave the device no work, at most `by_ns`, had not passed.
     pub(crate) fn work_without(self, by_ns: u64) -> Value {
         match self {
             Value::Work { operations, bytes, ns } => {
@@ -85,7 +85,8 @@ impl Value {
         }
     }
 
-    /// What of it would be left if every operation had taken `by_ns` less, as far as the counters tell that for certain.
+    /// What would remain of it if every operation had taken `by_ns` less, as far as the counters show that with
+    /// certainty.
     pub(crate) fn less(
         cell: &Counters,
         measure: Measure,
@@ -125,7 +126,7 @@ impl Value {
         }
     }
 
-    /// The same without what the generator's own lag added. Service has none of it.
+    /// The same without what the generator's own lag added. Service does not include own lag.
     pub(crate) fn without_own_lag(
         self,
         cell: &Counters,
@@ -146,7 +147,7 @@ impl Value {
         }
     }
 
-    /// What of it is certainly not the generator's doing; `None` when that is not counted exactly.
+    /// The part that the generator certainly did not cause; `None` when that is not counted exactly.
     pub(crate) fn floor(cell: &Counters, measure: Measure, bound: &Bound, thresholds: &Thresholds) -> Option<Value> {
         if let Bound::ErrorsAtMost(_) = bound {
             return Value::errors(cell);
@@ -173,7 +174,7 @@ impl Value {
         }
     }
 
-    /// As a number: a share from 0 to 1, nanoseconds, or operations or bytes a second, whichever `bound` is of.
+    /// As a number: a share from 0 to 1, nanoseconds, or operations or bytes per second, as `bound` requires.
     pub(crate) fn as_f64(self, bound: &Bound) -> f64 {
         match self {
             Value::Work { operations, bytes, ns } => {
@@ -185,14 +186,14 @@ impl Value {
         }
     }
 
-    /// Operations it is taken over.
+    /// Number of operations it was computed from.
     pub(crate) fn operations(self) -> u64 {
         match self {
             Value::Share { of, .. } | Value::Mean { of, .. } | Value::Work { operations: of, .. } => of,
         }
     }
 
-    /// For people. Beside its bound it never reads as the other side of it.
+    /// For people. The text never appears to be on the other side of the bound than the value.
     pub(crate) fn text(self, bound: &Bound) -> String {
         match (self, bound) {
             (
@@ -239,7 +240,7 @@ pub(crate) fn limit(bound: &Bound) -> f64 {
     }
 }
 
-/// Operations or bytes a second, for people.
+/// Operations or bytes per second, for people.
 pub(crate) fn work_text(bound: &Bound, per_second: f64) -> String {
     match bound {
         Bound::ThroughputAtLeast(_) => format!("{}/s", Bytes::new(per_second as u64).human()),
@@ -260,7 +261,7 @@ mod tests {
         let rate = Bound::RateAtLeast(assay_base::Rate::per_second(5000));
         let value = Value::work(&cell, &rate, ten).unwrap();
         assert_eq!((value.is_within(&rate), value.text(&rate).as_str()), (false, "4999.900/s"));
-        // A hundredth of a percent of the time was the generator's.
+        // The generator caused a hundredth of a percent of the time.
         assert!(value.work_without(ten / 10_000).is_within(&rate));
         let throughput = Bound::ThroughputAtLeast(Bytes::from_kib(19_999));
         let value = Value::work(&cell, &throughput, ten).unwrap();

@@ -1,15 +1,15 @@
-//! The worst figures of a criterion, and which targets broke it, each by itself: of many devices in one run the reader looks
-//! for the bad ones.
+//! The worst figures of a criterion, and the targets that broke it by themselves: among many devices in one run, the
+//! reader looks for the bad ones.
 
 use crate::finding::criterion::BrokenOn;
 use crate::judgement::{BrokenTarget, Figure};
 
-/// The worst figures of one criterion on its way through the windows.
+/// The worst figures of one criterion while the log is read.
 #[derive(Debug)]
 pub(crate) struct Worst {
-    /// Of all.
+    /// The worst figure overall.
     all: Option<Figure>,
-    /// Of each target alone.
+    /// The worst figure of each single target.
     targets: Vec<Option<Figure>>,
     /// Each target that broke it, with the last window in which it did.
     broken: Vec<Option<(BrokenTarget, u64)>>,
@@ -18,27 +18,27 @@ pub(crate) struct Worst {
 }
 
 impl Worst {
-    /// Nothing was seen yet, on so many targets.
+    /// The state before the first window, for this many targets.
     pub(crate) fn new(targets: usize, is_worse: fn(f64, f64) -> bool) -> Worst {
         Worst { all: None, targets: vec![None; targets], broken: vec![None; targets], is_worse }
     }
 
-    /// A figure of all targets together, or of one. Of equal ones the first stands for the others.
+    /// Takes a figure of all targets together, or of one. Among equal figures the first is kept.
     pub(crate) fn see(&mut self, figure: &Figure) {
         keep(&mut self.all, figure, self.is_worse);
     }
 
-    /// A figure of one target in a whole window.
+    /// Takes a figure of one target in a complete window.
     pub(crate) fn see_alone(&mut self, target: usize, figure: &Figure) {
         keep(&mut self.targets[target], figure, self.is_worse);
     }
 
-    /// The worst of all.
+    /// The worst figure overall.
     pub(crate) fn all(&self) -> Option<&Figure> {
         self.all.as_ref()
     }
 
-    /// The worst of each target alone, in their order.
+    /// The worst figure of each single target, in the order of the targets.
     pub(crate) fn targets(&self) -> Vec<Figure> {
         self.targets.iter().flatten().cloned().collect()
     }
@@ -48,7 +48,7 @@ impl Worst {
         BrokenOn { targets: self.broken_worst_first(), of: self.targets.len() }
     }
 
-    /// A target broke it by itself in a window. Several streams of one target in the same window count as one.
+    /// A target broke it by itself in a window. Several streams on the same target in the same window count once.
     pub(crate) fn broke(&mut self, target: usize, figure: &Figure) {
         let Some(name) = &figure.target else { return };
         let fresh = || (BrokenTarget { target: name.clone(), windows: 0, worst: figure.clone() }, 0);
@@ -60,7 +60,7 @@ impl Worst {
         }
     }
 
-    /// Those that broke it, the worst first; of equal ones in the order of the targets.
+    /// The targets that broke it, the worst first; among equal ones in the order of the targets.
     pub(crate) fn broken_worst_first(&self) -> Vec<BrokenTarget> {
         let mut broken: Vec<BrokenTarget> = self.broken.iter().flatten().map(|(it, _)| it.clone()).collect();
         broken.sort_by(|a, b| {
@@ -107,7 +107,7 @@ mod tests {
             {
                 broken.broke(target, &figure(name, window, value));
             }
-            // Of all targets together nobody is named.
+            // A figure of all targets together names no target.
             broken.broke(1, &Figure { target: None, ..figure("", 1, 1.0) });
             let found: Vec<_> =
                 broken.broken_worst_first().into_iter().map(|it| (it.target, it.windows, it.worst.value)).collect();

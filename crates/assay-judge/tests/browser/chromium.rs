@@ -1,4 +1,4 @@
-//! Drives Debian's chromium without a window, one new profile for each page.
+//! Runs Debian's chromium without a window, with a new profile for each page.
 #![allow(clippy::disallowed_methods, reason = "a test makes files of its own")]
 
 use std::path::{Path, PathBuf};
@@ -9,11 +9,11 @@ pub struct Browser {
     program: PathBuf,
 }
 
-/// What a page came to.
+/// What the browser made of a page.
 pub struct Seen {
     /// The document after its scripts ran.
     pub dom: String,
-    /// What the page, or the browser about the page, said on the console.
+    /// Messages on the console, from the page or from the browser about the page.
     pub console: Vec<String>,
 }
 
@@ -33,7 +33,7 @@ const FLAGS: [&str; 12] = [
 ];
 
 impl Browser {
-    /// The installed one; on a Debian where we may, it is installed first.
+    /// The installed browser; on a Debian where we have the rights, it is installed first.
     pub fn find() -> Option<Browser> {
         let found = || {
             ["/usr/bin/chromium", "/usr/bin/chromium-browser"].map(PathBuf::from).into_iter().find(|path| path.exists())
@@ -49,7 +49,7 @@ impl Browser {
         program.map(|program| Browser { program })
     }
 
-    /// Opens `page` from disk and gives what became of it.
+    /// Opens `page` from disk and returns the result.
     pub fn open(&self, name: &str, page: &str) -> Seen {
         let folder = tempfile::tempdir().unwrap();
         let out = self.run(name, page, folder.path(), &["--dump-dom".to_owned(), "--window-size=1280,2000".to_owned()]);
@@ -60,8 +60,8 @@ impl Browser {
         }
     }
 
-    /// A picture of `page` (PNG) at `width`. A window is never narrower than 500 pixels, so the page is put into a frame of a
-    /// page that is wider. The picture is kept beside the other results of the build, for people.
+    /// A picture of `page` (PNG) at `width`. A window is never narrower than 500 pixels, so the page is put into a
+    /// frame of a wider page. The picture is kept beside the other results of the build, for people to look at.
     pub fn screenshot(&self, name: &str, page: &str, width: u32, dark: bool) -> Vec<u8> {
         let folder = tempfile::tempdir().unwrap();
         let picture = folder.path().join("page.png");
@@ -81,13 +81,13 @@ impl Browser {
         picture
     }
 
-    /// What `script` says of `page` shown `width` pixels wide: the body of a function of its document and its window, which gives
-    /// text.
+    /// The result of `script` on `page`, shown `width` pixels wide: `script` is the body of a function of the page's
+    /// document and window that returns text.
     pub fn ask(&self, name: &str, page: &str, width: u32, script: &str) -> String {
         self.ask_frame(name, page, &format!("width={width}"), script)
     }
 
-    /// The same of a page whose own scripts may not run.
+    /// The same for a page whose own scripts may not run.
     pub fn ask_without_scripts(&self, name: &str, page: &str, script: &str) -> String {
         self.ask_frame(name, page, "width=1280 sandbox=allow-same-origin", script)
     }
@@ -108,8 +108,8 @@ impl Browser {
         said.split_once("</pre>").unwrap().0.to_owned()
     }
 
-    /// `page` as it is printed, text of each sheet of paper; `None` where nothing here reads a PDF. The PDF is kept beside the
-    /// pictures.
+    /// `page` as it is printed: the text of each sheet of paper; `None` where no program here can read a PDF. The PDF
+    /// is kept beside the pictures.
     pub fn print(&self, name: &str, page: &str) -> Option<Vec<String>> {
         let folder = tempfile::tempdir().unwrap();
         let kept = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("report-{name}.pdf"));

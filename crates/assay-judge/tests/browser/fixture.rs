@@ -1,6 +1,6 @@
-//! Judgements built in code for the tests of the report: a failed day on several targets with hostile names, a small pass,
-//! a certificate of two steps, and the largest thing a report has to carry. The figures are made up but agree with each other
-//! where the tests look.
+//! Judgements built in code for the tests of the report: a failed day on several targets with hostile names, a small
+//! pass, a certificate of two steps, and the largest result that a report must handle. The figures are invented but
+//! agree with each other where the tests compare them.
 
 #![allow(dead_code, reason = "each test file uses its own part")]
 
@@ -10,7 +10,7 @@ use assay_judge::{Judgement, Verdict};
 use assay_record::{Event, Preparation, TargetHead};
 use std::collections::BTreeMap;
 
-/// Names as an attacker would give them to a device, a host, a workload.
+/// Names that an attacker might give to a device, a host, a workload.
 pub const HOSTILE_IMAGE: &str = "<img src=x onerror=alert(1)>";
 pub const HOSTILE_SCRIPT: &str = "</script><script>document.title='owned'</script>";
 
@@ -18,7 +18,7 @@ const SECOND: u64 = 1_000_000_000;
 const HOUR: u64 = 3600 * SECOND;
 const THRESHOLDS: [u64; 3] = [1, 8, 64];
 
-/// How much of everything.
+/// The size of the judgement.
 #[derive(Clone, Copy)]
 pub struct Size {
     pub hours: u64,
@@ -95,7 +95,7 @@ fn slice_stream(size: Size, hour: u64, stream: usize, target: Option<usize>) -> 
     }
 }
 
-/// Each stream on each target, and all together where there are several.
+/// Each stream on each target and, where there are several targets, all together.
 fn each(size: Size) -> impl Iterator<Item = (usize, Option<usize>)> {
     let targets = move || (0..size.targets).filter(move |_| size.targets > 1).map(Some).chain([None]);
     (0..size.streams).flat_map(move |stream| targets().map(move |target| (stream, target)))

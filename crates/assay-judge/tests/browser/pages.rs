@@ -1,4 +1,4 @@
-//! The pages that hold several runs: a comparison, the path of a search, a curve. Names are hostile in all of them.
+//! The pages that show several runs: a comparison, the path of a search, a curve. All names in them are hostile.
 
 #![allow(dead_code, reason = "each test file uses its own part")]
 
@@ -90,7 +90,7 @@ fn compared(label: &str, slow: u64) -> Run {
     Run { label: label.to_owned(), judgement, sampled }
 }
 
-/// Runs by their names, each with how many of its operations are slow.
+/// A comparison of runs, given by their names and the number of their slow operations.
 pub fn comparison(runs: &[(&str, u64)]) -> Comparison {
     let runs: Vec<Run> = runs.iter().map(|(label, slow)| compared(label, *slow)).collect();
     assay_judge::compare::compare(&runs, false).unwrap()

@@ -1,4 +1,4 @@
-//! Builds logs as the engine writes them, from a description of what the device and the generator did.
+//! Builds logs as the engine writes them, from a description of the behaviour of device and generator.
 #![allow(dead_code, clippy::unwrap_used, reason = "helpers of tests, of which each file uses its part")]
 
 use assay_base::{Code, Criterion, Direction, Rate, Span};
@@ -8,17 +8,17 @@ use std::collections::BTreeMap;
 
 pub const MINUTE: u64 = 60_000_000_000;
 pub const HOUR: u64 = 60 * MINUTE;
-/// Scheduled per flow and interval of a minute.
+/// Operations scheduled per flow in an interval of a minute.
 pub const PER_MINUTE: u64 = 600;
 
 /// What happens to one flow in one interval.
 #[derive(Clone, Copy, Default)]
 pub struct Minute {
-    /// Operations of a thousand that take 2 ms instead of 200 µs.
+    /// Number of operations out of a thousand that take 2 ms instead of 200 µs.
     pub slow: u64,
     /// Own lag of every operation.
     pub own_us: u64,
-    /// Operations of a thousand whose own lag is 1.9 ms, which pushes them over 1 ms.
+    /// Number of operations out of a thousand whose own lag is 1.9 ms, which pushes them over 1 ms.
     pub pushed: u64,
     /// Lag of every operation that the device caused.
     pub queue_us: u64,
@@ -28,7 +28,7 @@ pub struct Minute {
     /// Waiting and in flight at the end.
     pub waiting: u64,
     pub in_flight: u64,
-    /// Part of the schedule that is left out.
+    /// Number of operations missing from the schedule.
     pub unscheduled: u64,
 }
 
@@ -145,7 +145,7 @@ impl Scenario {
         Scenario { writer: self.writer, disks: self.disks, ..Scenario::new_with(header, thresholds) }
     }
 
-    /// A segment behind what was written before.
+    /// A segment after what was written before.
     pub fn segment_of(self, before: Vec<u8>, header: Header) -> Scenario {
         let lines = before.iter().filter(|byte| **byte == b'\n').count() as u64;
         Scenario { writer: Writer::new(before, lines), ..self }.segment(header)
@@ -167,7 +167,7 @@ impl Scenario {
         }
     }
 
-    /// All of the plan: warm-up, then the measured phase; `behave` is given the minute of measured time and the flow.
+    /// The whole plan: warm-up, then the measured phase; `behave` gets the minute of measured time and the flow.
     pub fn run(self, behave: impl Fn(u64, usize) -> Minute) -> Scenario {
         let minutes = self.header.phases[1].span_ns / MINUTE;
         self.warm_up().minutes(0..minutes, behave)
@@ -191,7 +191,7 @@ impl Scenario {
         self.interval_of(PER_MINUTE * length_ns / MINUTE, phase, length_ns, behave);
     }
 
-    /// One in which so many operations are scheduled.
+    /// An interval with `scheduled` operations.
     pub fn interval_of(&mut self, scheduled: u64, phase: u16, length_ns: u64, behave: &dyn Fn(usize) -> Minute) {
         let mut moved = 0;
         for flow in 0..self.carried.len() {
@@ -285,7 +285,7 @@ pub fn judge_with(bytes: &[u8], options: &Options) -> Judgement {
     judge(Reader::new(bytes), options).unwrap()
 }
 
-/// A device that always answers in 200 µs, but for 1 % of operations.
+/// A device that always answers in 200 µs, except for 1 % of the operations.
 pub fn good(_: u64, _: usize) -> Minute {
     Minute { slow: 10, ..Minute::default() }
 }

@@ -1,13 +1,13 @@
-//! One axis: from a value to its place, and where its ticks stand.
+//! One axis: the place of a value, and the places of the ticks.
 
 use crate::render::html::figures::count;
 use crate::words::clock;
 use assay_base::Span;
 
-/// Most ticks of an axis, so that their labels do not touch on a phone either.
+/// Upper bound on the ticks of an axis, so that their labels do not touch even on a phone.
 const MOST_TICKS: usize = 6;
 
-/// What the numbers of an axis are.
+/// The unit of the numbers on an axis.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Unit {
     /// Nanoseconds.
@@ -22,7 +22,7 @@ pub(crate) enum Unit {
     Clock,
 }
 
-/// Steps of a clock, in seconds; beyond them whole days.
+/// Steps between ticks of a clock, in seconds; above them whole days.
 const CLOCK: [u32; 19] =
     [1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 10_800, 21_600, 43_200, 86_400, 172_800];
 
@@ -37,13 +37,13 @@ pub(crate) struct Axis {
 }
 
 impl Axis {
-    /// From nothing to at least `high`.
+    /// From zero to at least `high`.
     pub(crate) fn linear(title: &str, unit: Unit, high: f64) -> Axis {
         let high = if high.is_finite() && high > 0.0 { high } else { 1.0 };
         Axis { title: title.to_owned(), unit, low: 0.0, high, logarithmic: false }
     }
 
-    /// From at most `low` to at least `high` by the logarithm, both at a 1, 2 or 5 of a power of ten.
+    /// Logarithmic, from at most `low` to at least `high`, both ends at 1, 2 or 5 times a power of ten.
     pub(crate) fn log(title: &str, unit: Unit, low: f64, high: f64) -> Axis {
         let usable = |value: f64| value.is_finite() && value > 0.0;
         let (low, high) = if usable(low) && usable(high) { (low.min(high), low.max(high)) } else { (1.0, 10.0) };
@@ -52,7 +52,8 @@ impl Axis {
         Axis { title: title.to_owned(), unit, low, high, logarithmic: true }
     }
 
-    /// Where a value lies, 0 to 1; the edge for what lies outside, the beginning for what is no number.
+    /// The place of a value, 0 to 1; the edge for values outside the axis, the beginning for a value that is not a
+    /// number.
     pub(crate) fn place(&self, value: f64) -> f64 {
         let place = match self.logarithmic {
             true => (value.max(f64::MIN_POSITIVE) / self.low).ln() / (self.high / self.low).ln(),
@@ -74,7 +75,8 @@ impl Axis {
         (0..MOST_TICKS).map(|n| n as f64 * step).filter(|value| *value <= self.high * 1.000_001).collect()
     }
 
-    /// Ones, twos and fives where there is room for them, or ones and fives, otherwise powers of ten, of many of them every second or third.
+    /// Multiples of 1, 2 and 5 where there is space for them, or of 1 and 5, otherwise powers of ten, if necessary only
+    /// every second or third.
     fn logarithmic_ticks(&self) -> Vec<f64> {
         let within = |value: &f64| *value >= self.low * 0.999 && *value <= self.high * 1.001;
         let powers = || self.low.log10().floor() as i32..=self.high.log10().ceil() as i32;
@@ -87,7 +89,7 @@ impl Axis {
         }
         let tens: Vec<f64> = powers().map(|power| 10f64.powi(power)).filter(within).collect();
         let every = tens.len().div_ceil(MOST_TICKS + 1).max(1);
-        // The top of shares is all of them, and must be named.
+        // The top of an axis of shares is 100 %, and must be labelled.
         let skip = (tens.len() - 1) % every;
         tens.into_iter().skip(skip).step_by(every).collect()
     }
@@ -104,11 +106,11 @@ impl Axis {
     }
 }
 
-/// The next 1, 2 or 5 of a power of ten, upwards or downwards.
+/// The next 1, 2 or 5 times a power of ten, upwards or downwards.
 fn rounded(value: f64, up: bool) -> f64 {
     let power = 10f64.powi(value.log10().floor() as i32);
     let all = [1.0, 2.0, 5.0, 10.0].map(|n| n * power);
-    // A value that stands on one is not moved by the last digit of its logarithm.
+    // A value that is already such a number must not move because of the last digit of its logarithm.
     let found = match up {
         true => all.iter().copied().find(|it| *it >= value * 0.999_999),
         false => all.iter().rev().copied().find(|it| *it <= value * 1.000_001),
@@ -116,7 +118,7 @@ fn rounded(value: f64, up: bool) -> f64 {
     found.unwrap_or(power)
 }
 
-/// As many decimals as it needs, six at most.
+/// With as many decimals as it needs, at most six.
 fn plain(value: f64) -> String {
     let text = format!("{value:.6}");
     text.trim_end_matches('0').trim_end_matches('.').to_owned()

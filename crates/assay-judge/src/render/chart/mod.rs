@@ -1,5 +1,6 @@
-//! Charts as SVG, drawn here: they need no script, print as they are, and say in words what they show to whoever cannot see
-//! them. For pages whose charts lie still; those of a run over time are drawn in the browser, where they can be zoomed.
+//! Charts as SVG, drawn here: they need no script, print as they are, and carry a description for readers who cannot
+//! see them. They are for pages with static charts; those of a run over time are drawn in the browser, where they can
+//! be zoomed.
 //!
 //! Colours are classes of the page's style, never attributes, so that they follow a dark screen and paper.
 
@@ -10,19 +11,19 @@ pub(crate) use axis::{Axis, Unit};
 use askama::filters::HtmlSafe;
 use std::fmt;
 
-/// Size of a chart in units of the SVG, and the room for its axes.
+/// Size of a chart in units of the SVG, and the margins for its axes.
 const WIDTH: f64 = 520.0;
 const LEFT: f64 = 90.0;
 const RIGHT: f64 = 22.0;
 const TOP: f64 = 10.0;
 const BOTTOM: f64 = 48.0;
-/// Colours there are; the next series begins with the first again, and its line is dashed otherwise.
+/// Number of colours; further series begin again with the first one, with a dashed line.
 const COLOURS: usize = 6;
 
 /// A chart with its axes.
 #[derive(Debug)]
 pub(crate) struct Chart {
-    /// What it shows, in a sentence, for whoever cannot see it.
+    /// A description in a sentence, for readers who cannot see the chart.
     pub alternative: String,
     pub x: Axis,
     pub y: Axis,
@@ -30,20 +31,20 @@ pub(crate) struct Chart {
     pub marks: Vec<Mark>,
 }
 
-/// Something in the drawing area; places are values of the axes.
+/// A mark in the drawing area; its coordinates are values of the axes.
 #[derive(Debug)]
 pub(crate) enum Mark {
     /// One series.
     Line { series: usize, points: Vec<(f64, f64)> },
     /// One series as steps, filled below: each point holds up to the next one.
     Area { series: usize, points: Vec<(f64, f64)> },
-    /// A place that says something when it is pointed at.
+    /// A point with a text that is shown when the mouse is over it.
     Dot { class: String, at: (f64, f64), text: String },
-    /// A sign, such as ✓, that says something when it is pointed at.
+    /// A sign, such as ✓, with a text that is shown when the mouse is over it.
     Sign { class: &'static str, at: (f64, f64), sign: String, text: String },
-    /// A line from bottom to top, with words at its head.
+    /// A line from bottom to top, with a label at its top.
     Vertical { at: f64, text: String },
-    /// A stretch of the horizontal axis.
+    /// A part of the horizontal axis.
     Stretch { class: &'static str, from: f64, to: f64 },
 }
 
@@ -69,7 +70,7 @@ impl Chart {
         path
     }
 
-    /// The same with a step at each point, closed along the bottom.
+    /// The same as a filled area with a step at each point.
     fn area(&self, points: &[(f64, f64)]) -> String {
         let Some((first, last)) = points.first().zip(points.last()) else { return String::new() };
         let bottom = self.height - BOTTOM;
@@ -132,7 +133,7 @@ impl Chart {
         }
     }
 
-    /// The words stand on the side on which there is more room.
+    /// The label is on the side with more space.
     fn vertical(&self, at: f64, text: &str, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let x = self.x(at);
         let left = x > WIDTH / 2.0;

@@ -1,8 +1,8 @@
-//! What a reader sees first: the verdict in colour, sign and words, and what limits what it proves.
+//! What a reader sees first: the verdict as a colour, a sign and words, and the watermarks.
 
 use crate::Verdict;
 
-/// A verdict in colour, sign and words.
+/// A verdict as a colour, a sign and words.
 #[derive(Clone, Copy)]
 pub(crate) struct Badge {
     pub class: &'static str,
@@ -32,12 +32,12 @@ pub(crate) struct Watermark<'a> {
 }
 
 impl Watermark<'_> {
-    /// All of a result.
+    /// All watermarks of a result.
     pub(crate) fn all(marks: &[String]) -> Vec<Watermark<'_>> {
         marks.iter().map(|mark| Watermark::new(mark)).collect()
     }
 
-    /// Most say what they mean (`SHORT: 3h measured`); the plain ones are explained here.
+    /// Most watermarks explain themselves (`SHORT: 3h measured`); the plain ones are explained here.
     pub(crate) fn new(text: &str) -> Watermark<'_> {
         let (mark, meaning) = text.split_once(": ").unwrap_or((text, ""));
         let meaning = match (mark, meaning) {

@@ -1,4 +1,4 @@
-//! Which charts a stream has, and what each says in words to whoever cannot see it.
+//! Which charts a stream has, and a description of each for readers who cannot see it.
 
 use super::bounds::bound_over;
 use super::figures::megabytes;
@@ -16,16 +16,17 @@ pub(crate) struct StreamCharts<'a> {
     pub series: usize,
     /// Index into `streams`; -1 when there are no totals.
     pub totals: i64,
-    /// Judged by a criterion, so shown at once.
+    /// Judged by a criterion, so shown immediately.
     pub judged: bool,
     pub threshold: Span,
-    /// The share that the criterion allows over the threshold; empty without one.
+    /// The share that the criterion allows over the threshold; empty without a criterion.
     pub bound: String,
     pub errors: bool,
-    /// Counted at all: where there is no chart of it, it was always nothing, and words say so.
+    /// Whether it was counted at all: where it was counted but has no chart, it was always zero, and a sentence says
+    /// so.
     pub over_counted: bool,
     pub lag_counted: bool,
-    /// What each chart shows, in words; `None` where there is nothing to draw.
+    /// Descriptions of the charts; `None` where there is nothing to draw.
     pub response: Option<String>,
     pub share: Option<String>,
     pub rate: String,
@@ -33,7 +34,7 @@ pub(crate) struct StreamCharts<'a> {
     pub lag: Option<String>,
     pub heat: Option<String>,
     pub nines: Option<String>,
-    /// For a reader without scripts, of the streams that are shown at once.
+    /// Charts for a reader without scripts, of the streams that are shown immediately.
     pub still: Option<Still>,
 }
 
@@ -84,7 +85,7 @@ fn totals_of(part: &Part, stream: &str) -> Option<usize> {
     together.or_else(|| part.streams.iter().position(mine))
 }
 
-/// Smallest and largest of what was counted.
+/// Smallest and largest of the counted values.
 fn ends<T: Copy + PartialOrd>(values: impl Iterator<Item = T>) -> Option<(T, T)> {
     values.fold(None, |ends, value| match ends {
         None => Some((value, value)),
@@ -102,7 +103,7 @@ fn response(line: &StreamSeries) -> Option<String> {
     (!told.is_empty()).then(|| format!("Response of {} over time: {}.", line.stream, told.join(", ")))
 }
 
-/// Nothing to draw where nothing was over the threshold and nothing bounds it.
+/// Nothing to draw where nothing was over the threshold and no criterion bounds it.
 fn share(line: &StreamSeries, bound: Option<f64>) -> Option<String> {
     let (low, high) = ends(line.share_over.iter().flatten().copied())?;
     let bound_text = bound.map(|bound| format!("; the bound is {}", percent(bound))).unwrap_or_default();

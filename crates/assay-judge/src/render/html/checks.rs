@@ -1,15 +1,15 @@
-//! Whether the result can be believed: what the rules of proof looked at, with the figures they looked at.
+//! Whether the result can be believed: what the rules of proof examined, with their figures.
 //!
-//! The rules themselves stand in `crate::rules`; nothing is decided here again. Where a rule's answer is not in the judgement,
-//! the figures are shown without a mark.
+//! The rules themselves are in `crate::rules`; nothing is decided here again. Where the judgement does not contain a
+//! rule's answer, the figures are shown without a mark.
 
 use super::figures::of;
 use super::figures::{count, percent, time};
 use crate::judgement::{CriterionOutcome, DamagedPlace, Outcome, Part, TargetTotals};
 use assay_base::Bytes;
 
-/// Above this a difference between the block device's counters and our own is worth a word, and above `FAR_OFF` the run
-/// proves nothing (DESIGN: rules of truth, 3).
+/// Above `OFF`, a difference between the block device's counters and our own is a warning; above `FAR_OFF` the run
+/// proves nothing.
 const OFF: f64 = 0.05;
 const FAR_OFF: f64 = 0.5;
 
@@ -88,7 +88,8 @@ fn own_lag(part: &Part) -> Check {
     check(mark, "Generator's own lag", found, "A late generator must not be taken for a slow device.")
 }
 
-/// Rule of proof: what of a slice a target may rest because of the generator, and a closed loop oversleep.
+/// Rule of proof: the share of a slice for which a target may rest because of the generator, or a closed loop may
+/// oversleep.
 const LATE: f64 = 0.01;
 
 fn rest(part: &Part) -> Check {
@@ -106,7 +107,8 @@ fn rest(part: &Part) -> Check {
     check(mark, "Rest given", found, "A device that rests because the generator is late may recover.")
 }
 
-/// Targets with an elevator, which lets later operations pass earlier ones: what is proven of queues is not proven of them.
+/// Targets with an I/O scheduler, which may let later operations overtake earlier ones: what is proven for queues is
+/// not proven for them.
 fn reordered(part: &Part) -> String {
     let elevator = |target: &&TargetTotals| {
         target.head.facts.get("scheduler").is_some_and(|it| !matches!(it.as_str(), "none" | "absent"))
@@ -169,7 +171,7 @@ fn accounting(part: &Part) -> Check {
         open = [counts.in_flight, counts.waiting, counts.stuck].into_iter().fold(open, u64::saturating_add);
     }
     let found = format!("{} scheduled; {} ended, {} open at the end", count(scheduled), count(ended), count(open));
-    // More may end than was scheduled: what the warm-up left open ends in the measured phase.
+    // More operations may end than were scheduled: what the warm-up left open ends in the measured phase.
     let lost = scheduled.saturating_sub(ended.saturating_add(open));
     let mark = if lost == 0 { Mark::Good } else { Mark::Warn };
     check(mark, "Accounting", found, "Every scheduled operation ends, fails or is still open; none vanishes.")

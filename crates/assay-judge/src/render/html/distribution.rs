@@ -1,30 +1,30 @@
-//! Distributions of lengths over each other: what share of the operations took longer than each length, and how many took
-//! about how long. For the pages that hold runs beside each other.
+//! Distributions of times, drawn over each other: the share of the operations that took longer than each time, and how
+//! many took about that time. For the pages that compare runs.
 
 use super::figures::{percent, time};
 use crate::render::chart::{Axis, Chart, Mark, Unit, series_class};
 
 /// Percentiles that are marked on a line, each with the share of operations that took longer.
 const MARKED: [(&str, f64); 5] = [("p50", 0.5), ("p90", 0.1), ("p99", 0.01), ("p99.9", 0.001), ("p99.99", 0.0001)];
-/// Shares below this are not drawn: one of a hundred million.
+/// Shares below this are not drawn: one in a hundred million.
 const SMALLEST: f64 = 1e-8;
 const HEIGHT: f64 = 300.0;
 
-/// One run's.
+/// The distribution of one run.
 pub(crate) struct Distribution<'a> {
-    /// Which colour it has.
+    /// The number of its colour.
     pub series: usize,
     pub label: &'a str,
-    /// Length in nanoseconds, and the share of operations that took longer.
+    /// A time in nanoseconds, and the share of operations that took longer.
     longer: Vec<(f64, f64)>,
-    /// Length, and the share of operations that took up to it and longer than the one before.
+    /// A time, and the share of operations that took up to this time and longer than the one before.
     steps: Vec<(f64, f64)>,
     percentiles: Vec<(&'static str, f64, f64)>,
 }
 
 impl<'a> Distribution<'a> {
-    /// From operations by length: `(up to so many nanoseconds, operations)`, ascending. Its steps are too coarse to read a
-    /// percentile from: `percentile` has them by their names.
+    /// From counts: `(up to this many nanoseconds, operations)`, ascending. The steps are too coarse to read a
+    /// percentile from them: `percentile` returns the exact ones by name.
     pub(crate) fn of_counts(
         series: usize,
         label: &'a str,
@@ -46,7 +46,7 @@ impl<'a> Distribution<'a> {
     /// From percentiles: `(share that took no longer, nanoseconds)`, ascending.
     pub(crate) fn of_nines(series: usize, label: &'a str, nines: &[(f64, u64)]) -> Distribution<'a> {
         let longer: Vec<(f64, f64)> = nines.iter().map(|(share, ns)| (*ns as f64, (1.0 - share).max(0.0))).collect();
-        // Those that were told; a share of 0.999 has 0.001 beyond it but for the last digit.
+        // Only percentiles that were recorded; the comparison tolerates the last digit of a share such as 0.999.
         let told = |share: f64| longer.iter().find(|(_, left)| (left / share - 1.0).abs() < 1e-6).map(|(ns, _)| *ns);
         let marked = MARKED.into_iter().filter_map(|(name, share)| Some((name, share, told(share)?)));
         let percentiles = marked.collect();
@@ -72,15 +72,15 @@ fn words(what: &str, all: &[Distribution<'_>]) -> String {
     format!("{what} {}.", each.join("; "))
 }
 
-/// Several runs' over each other, with the key of each colour.
+/// The distributions of several runs in one drawing, with the key of each colour.
 pub(crate) struct Overlay {
-    /// Class of the colour, and whose it is.
+    /// The class of a colour, and the run it stands for.
     pub keys: Vec<(String, String)>,
     pub chart: Chart,
 }
 
 impl Overlay {
-    /// Of percentiles, each with what it is called; `None` of nothing.
+    /// From percentiles, each with its label; `None` when there is nothing to draw.
     pub(crate) fn of_nines<'a>(title: &str, all: impl Iterator<Item = (String, &'a [(f64, u64)])>) -> Option<Overlay> {
         let all: Vec<(String, &[(f64, u64)])> = all.collect();
         let drawn: Vec<Distribution<'_>> = (all.iter().enumerate())
@@ -91,13 +91,13 @@ impl Overlay {
     }
 }
 
-/// The share of operations that took longer, over the length, both by the logarithm: the tails are seen.
+/// The share of operations that took longer, over the time, both logarithmic: this shows the tails.
 pub(crate) fn beyond(title: &str, measure: &str, all: &[Distribution<'_>]) -> Chart {
     let shares = all.iter().flat_map(|one| &one.longer).map(|(_, left)| *left).filter(|left| *left >= SMALLEST);
     let smallest = shares.fold(0.1, f64::min);
     let mut marks = Vec::new();
     for one in all {
-        // The last operation is drawn down to the bottom: nothing took longer.
+        // The last operation is drawn at the bottom: nothing took longer.
         let points = one.longer.iter().map(|(ns, left)| (*ns, left.max(SMALLEST))).collect();
         marks.push(Mark::Line { series: one.series, points });
     }
@@ -118,11 +118,11 @@ pub(crate) fn beyond(title: &str, measure: &str, all: &[Distribution<'_>]) -> Ch
     }
 }
 
-/// How many operations took about how long.
+/// How many operations took about which time.
 pub(crate) fn density(title: &str, measure: &str, all: &[Distribution<'_>]) -> Chart {
     let highest = all.iter().flat_map(|one| &one.steps).map(|(_, share)| *share).fold(0.0, f64::max);
     let area = |one: &Distribution<'_>| {
-        // The first step begins where the one before it would have ended.
+        // The first step begins where a step before it would have ended.
         let before = one.steps.first().map(|(ns, _)| (ns / 10f64.powf(0.05), 0.0));
         let points = before.into_iter().chain(one.steps.iter().copied()).collect();
         Mark::Area { series: one.series, points }

@@ -1,7 +1,8 @@
-//! What is put into the page whole: the judgement as JSON, our script and style, and the policy that lets nothing else run.
+//! What is embedded in the page: the judgement as JSON, our script and style, and the policy that prevents anything
+//! else from running.
 //!
-//! The page allows exactly the scripts and styles whose SHA-256 stands in its policy. Should a name ever reach the page
-//! unescaped, the browser still refuses what it brings along.
+//! The page allows exactly the scripts and styles whose SHA-256 is in its policy. If a name should ever reach the page
+//! unescaped, the browser still refuses to run it.
 
 use crate::Judgement;
 use crate::judgement::{Part, Series};
@@ -18,8 +19,8 @@ pub(crate) const SCRIPT: &str = include_str!("../../../templates/report.js");
 /// How the page looks.
 pub(crate) const STYLE: &str = include_str!("../../../templates/report.css");
 
-/// The JSON a page carries whole; above this the thinner forms are tried. Tables and drawings take up to 2 MB more, and a
-/// page should stay under 5 MB, which mail takes.
+/// Size of the JSON up to which a page carries it completely; above this, thinner forms are tried. Tables and drawings
+/// take up to 2 MB more, and a page should stay under 5 MB, which mail servers accept.
 const MOST_JSON: usize = 2_000_000;
 
 /// Content of the `meta` tag of a page that has these scripts and styles and no others.
@@ -34,13 +35,13 @@ pub(crate) fn policy(scripts: &[&str], styles: &[&str]) -> String {
 
 /// The judgement as it is embedded.
 pub(crate) struct Embedded {
-    /// JSON that no HTML parser takes for markup.
+    /// JSON that no HTML parser mistakes for markup.
     pub json: String,
-    /// What it lacks of `verdict.json`, for the reader; empty when it lacks nothing.
+    /// What is missing compared with `verdict.json`, for the reader; empty when nothing is.
     pub lacks: Vec<&'static str>,
 }
 
-/// Thinnings, the least painful first: what it says, and what it does.
+/// Ways of making it smaller, the least harmful first: a description, and the function.
 type Thinning = (&'static str, fn(&mut Judgement));
 const THINNINGS: [Thinning; 5] = [
     ("the time lines of the deciding step a second time", |j| {
@@ -67,7 +68,7 @@ const THINNINGS: [Thinning; 5] = [
     }),
 ];
 
-/// Serialises `judgement`, thinned as far as its size demands; `Err` when it cannot be written as JSON at all.
+/// Serialises `judgement`, made smaller as far as its size requires; `Err` when it cannot be written as JSON at all.
 pub(crate) fn embed(judgement: &Judgement) -> Result<Embedded, serde_json::Error> {
     let mut embedded = Embedded { json: json(judgement)?, lacks: Vec::new() };
     if embedded.json.len() <= MOST_JSON {
@@ -92,8 +93,9 @@ fn parts(judgement: &mut Judgement) -> impl Iterator<Item = &mut Part> {
     std::iter::once(&mut judgement.part).chain(judgement.steps.iter_mut().map(|step| &mut step.part))
 }
 
-/// In JSON `<`, `>` and `&` occur within strings only, where an escape says the same; so neither `</script>` nor `<!--` can
-/// end or comment out the element. The two line separators are escaped because old JavaScript takes them for line ends.
+/// In JSON, `<`, `>` and `&` occur only within strings, where an escape means the same; so neither `</script>` nor
+/// `<!--` can end or comment out the element. The two line separators are escaped because old JavaScript treats them as
+/// line ends.
 pub(crate) fn json<T: Serialize>(document: &T) -> Result<String, serde_json::Error> {
     let plain = serde_json::to_string(document)?;
     let mut safe = String::with_capacity(plain.len());

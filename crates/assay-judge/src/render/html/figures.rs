@@ -1,5 +1,5 @@
-//! Numbers as the tables of the report show them. Every number goes through one of these functions and carries the place in
-//! the judgement it was taken from, so that what is shown can be compared with the JSON, by a test or by a reader.
+//! Numbers as the tables of the report show them. Every number is formatted by one of these functions and carries its
+//! place in the judgement, so that a test or a reader can compare the page with the JSON.
 
 use askama::filters::HtmlSafe;
 use assay_base::{Bytes, Span};
@@ -8,14 +8,14 @@ use std::fmt;
 /// Shown where a figure was not counted.
 pub(crate) const ABSENT: &str = "–";
 
-/// A cell of a table: its text, where it comes from, and whether it is over its bound.
+/// A cell of a table: its text, its place in the JSON, and whether it is over its bound.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Cell {
     /// The number with its unit.
     pub text: String,
-    /// JSON pointer of the figure, or empty; without a leading slash from the `data-at` of its row.
+    /// JSON pointer of the figure, or empty; without a leading slash it is relative to the `data-at` of its row.
     json: String,
-    /// The same of what it is a share of.
+    /// The same for the whole that it is a share of.
     of: String,
     /// Over its bound: marked in colour and with a sign.
     bad: bool,
@@ -51,12 +51,12 @@ impl Cell {
         Cell::new(count(n), json)
     }
 
-    /// A length of time in nanoseconds.
+    /// A time in nanoseconds.
     pub(crate) fn time(ns: Option<u64>, json: String) -> Cell {
         ns.map_or_else(Cell::absent, |ns| Cell::new(time(ns), json))
     }
 
-    /// `part` of `whole`, each with its place.
+    /// `part` of `whole`, each with its place in the JSON.
     pub(crate) fn part(part: Option<u64>, whole: u64, json: String, of: String) -> Cell {
         match part {
             Some(part) if whole > 0 => Cell { of, ..Cell::new(percent(part as f64 / whole as f64), json) },
@@ -74,7 +74,7 @@ impl Cell {
         Cell::new(Bytes::new(n).human(), json)
     }
 
-    /// What was not counted.
+    /// A figure that was not counted.
     pub(crate) fn absent() -> Cell {
         Cell::new(ABSENT.to_owned(), String::new())
     }
@@ -85,12 +85,12 @@ impl Cell {
     }
 }
 
-/// A length of time to three digits: `1.23 ms`.
+/// A time to three digits: `1.23 ms`.
 pub(crate) fn time(ns: u64) -> String {
     Span::from_ns(ns).human()
 }
 
-/// A share as ACT prints it, two decimals; what is less than that and not nothing says so.
+/// A share as ACT prints it, with two decimals; a smaller share that is not zero is shown as such.
 pub(crate) fn percent(share: f64) -> String {
     if share > 0.0 && share < 0.00005 { "<0.01%".to_owned() } else { format!("{:.2}%", share * 100.0) }
 }
@@ -119,7 +119,7 @@ pub(crate) fn of(part: u64, whole: u64) -> String {
     format!("{} of {}", count(part), count(whole))
 }
 
-/// Bytes of the megabyte that throughput is told in: disks are sold by powers of ten.
+/// Bytes in the megabyte used for throughput: disks are sold in powers of ten.
 const MEGABYTE: f64 = 1e6;
 
 /// `12.3`, with as many decimals as the size of the number needs.

@@ -1,4 +1,5 @@
-//! What every page has around what it says: the policy that lets nothing run but the scripts and styles known here, and those.
+//! What surrounds every page: the policy that allows only the scripts and styles known here, and those scripts and
+//! styles.
 
 use super::embed::{CHARTS, CHARTS_STYLE, SCRIPT, STYLE, policy};
 use askama::Template;
@@ -6,19 +7,19 @@ use std::fmt;
 
 /// The frame of a page; `templates/base.html` fills it in.
 pub(crate) struct Frame {
-    /// Content of the page's policy.
+    /// Content of the page's policy tag.
     pub policy: String,
     pub scripts: &'static [&'static str],
     pub styles: &'static [&'static str],
 }
 
 impl Frame {
-    /// Of a page without a script.
+    /// The frame of a page without a script.
     pub(crate) fn still() -> Frame {
         Frame::of(&[], &[STYLE])
     }
 
-    /// Of a page whose charts are drawn by scripts.
+    /// The frame of a page whose charts are drawn by scripts.
     pub(crate) fn drawn() -> Frame {
         Frame::of(&[CHARTS, SCRIPT], &[CHARTS_STYLE, STYLE])
     }

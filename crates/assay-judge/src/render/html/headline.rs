@@ -1,4 +1,4 @@
-//! What stands beside the verdict: what was tested, and the few figures everybody asks for first.
+//! What is shown beside the verdict: what was tested, and the few figures everybody asks for first.
 
 use super::figures::{ABSENT, count, megabytes, per_second, time};
 use crate::Judgement;
@@ -6,15 +6,15 @@ use crate::judgement::{Part, StreamTotals, TargetTotals};
 use crate::words::clock;
 use assay_base::Span;
 
-/// Devices that are named on the first screen; of more the rest is counted.
+/// Number of devices named on the first screen; further ones are only counted.
 const MOST_DEVICES: usize = 4;
 
 /// The first screen beside the verdict.
 pub(crate) struct Headline {
-    /// Of which step the figures are, where there are several.
+    /// The step that the figures belong to, where there are several.
     pub step: Option<String>,
     pub devices: Vec<String>,
-    /// Devices that are not named.
+    /// Number of devices that are not named.
     pub more: usize,
     pub figures: Vec<HeadFigure>,
 }
@@ -23,7 +23,7 @@ pub(crate) struct Headline {
 pub(crate) struct HeadFigure {
     pub label: String,
     pub value: String,
-    /// What it is made of.
+    /// How it is made up.
     pub note: String,
 }
 
@@ -72,7 +72,8 @@ fn iops(rate: f64) -> String {
     if rate >= 100.0 { count(rate.round() as u64) } else { per_second(rate).replace("/s", "") }
 }
 
-/// What each stream adds, where there are several: `reads 4,000 · writes 47`; of many, only how many there are.
+/// The part of each stream, where there are several: `reads 4,000 · writes 47`; where there are many, only their
+/// number.
 fn directions(part: &Part, figure: impl Fn(&StreamTotals) -> Option<String>) -> String {
     let each: Vec<String> =
         part.whole_streams().filter_map(|totals| Some(format!("{} {}", totals.name, figure(totals)?))).collect();

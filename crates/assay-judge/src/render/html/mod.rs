@@ -1,8 +1,9 @@
 //! `report.html`: one file that shows a judgement on a screen, a phone and paper, without a network.
 //!
-//! Everything a reader needs stands in tables that work without scripts, with two still charts of each judged stream (`still`);
-//! where scripts run, the charts are drawn over the JSON that the page carries (`templates/report.js`, uPlot from `vendor/`). Every text of the log is hostile: the templates escape it, the JSON
-//! is escaped for its element, and the page's policy runs nothing but the scripts known here (`embed`).
+//! Everything a reader needs is in tables that work without scripts, with two static charts of each judged stream
+//! (`still`); where scripts run, the charts are drawn from the JSON that the page carries (`templates/report.js`, uPlot
+//! from `vendor/`). Every text of the log is hostile: the templates escape it, the JSON is escaped for its element, and
+//! the page's policy allows only the scripts known here (`embed`).
 
 mod badge;
 mod bounds;
@@ -32,7 +33,7 @@ use headline::Headline;
 use part::PartView;
 use std::fmt;
 
-/// Writes the report of `judgement` to `out`. `Err` only when `out` refuses or a figure has no JSON form.
+/// Writes the report of `judgement` to `out`. `Err` only when `out` fails or a figure has no JSON form.
 pub fn html(judgement: &Judgement, out: &mut dyn fmt::Write) -> fmt::Result {
     let embedded = embed::embed(judgement).map_err(|_| fmt::Error)?;
     let page = Page {
@@ -50,8 +51,8 @@ pub fn html(judgement: &Judgement, out: &mut dyn fmt::Write) -> fmt::Result {
     write(&page, out)
 }
 
-/// Where the report of a run lies, for a page in a directory above it; `None` for a path that is not plainly below the page, or
-/// that holds what a browser might take for something else.
+/// The path to the report of a run, for a page in a directory above it; `None` for a path that is not simply below the
+/// page, or that contains characters which a browser might misinterpret.
 pub(crate) fn report_beside(directory: &std::path::Path) -> Option<String> {
     let text = directory.to_str()?;
     let plain = |part: &str| !part.is_empty() && part != ".." && !part.starts_with('.');
@@ -82,7 +83,7 @@ fn parts(judgement: &Judgement) -> Vec<PartView<'_>> {
     (0..judgement.steps.len()).map(|step| PartView::step(judgement, step)).collect()
 }
 
-/// Where the decision fell: `step 2, slice 6 (5:00:00 to 6:00:00), reads on /dev/sdb: 7.91% measured, bound < 5%`.
+/// The place that decided: `step 2, slice 6 (5:00:00 to 6:00:00), reads on /dev/sdb: 7.91% measured, bound < 5%`.
 fn deciding_text(deciding: &Deciding) -> String {
     let mut place = Vec::new();
     if deciding.step > 1 {

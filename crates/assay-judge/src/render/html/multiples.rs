@@ -1,5 +1,5 @@
-//! Small multiples: one little line for each target, all on one scale, so that the one that differs is seen at a glance.
-//! Drawn here as SVG: they need no script and print as they are.
+//! Small multiples: one small chart for each target, all on one scale, so that a target that differs is visible at a
+//! glance. Drawn here as SVG: they need no script and print as they are.
 
 use super::bounds::bound_over;
 use super::figures::percent;
@@ -10,10 +10,10 @@ use std::fmt::Write;
 /// Drawing area in units of the SVG.
 const WIDTH: f64 = 220.0;
 const HEIGHT: f64 = 56.0;
-/// Points of one little line; more are not seen at this size.
+/// Number of points of one line; more are not visible at this size.
 const POINTS: usize = 110;
-/// A target stands out when its figure is this many times the middle of the others: above what equal drives of one batch show
-/// beside each other, below what a user would call another class of drive.
+/// A target stands out when its figure is this many times the median of the others: more than equal drives of one batch
+/// differ, and less than the difference to another class of drive.
 const OUTLIER: f64 = 1.5;
 
 /// All targets of one stream.
@@ -33,14 +33,14 @@ pub(crate) struct Multiple<'a> {
     pub worst: String,
     /// SVG path of the share over the threshold.
     pub line: String,
-    /// Height of the bound's line.
+    /// Height of the line for the bound.
     pub bound_y: Option<String>,
 }
 
 /// Places (0 to 1) and the share over the threshold there.
 type Line = Vec<(f64, Option<f64>)>;
 
-/// The streams that a criterion judges, or the first one; nothing for a single target.
+/// The streams that a criterion judges, or the first stream; nothing for a single target.
 pub(crate) fn multiples(part: &Part) -> Vec<Multiples<'_>> {
     let judged = |stream: &str| part.criteria.iter().any(|outcome| outcome.asked.stream.as_deref() == Some(stream));
     let flows = &part.series.flows;
@@ -76,7 +76,7 @@ fn of_stream<'a>(part: &'a Part, stream: &'a str) -> Multiples<'a> {
     }
 }
 
-/// Puts neighbouring points together: shares are weighed by the operations they are taken over, never averaged as they are.
+/// Merges neighbouring points: shares are weighted by their operations, never averaged directly.
 fn thin(series: &Series, flow: &FlowSeries) -> Line {
     let count = series.at_ns.len().min(flow.share_over.len()).min(flow.achieved.len()).min(series.width_ns.len());
     let each = count.div_ceil(POINTS).max(1);
@@ -113,19 +113,19 @@ fn path(line: &[(f64, Option<f64>)], top: f64) -> String {
     path
 }
 
-/// A share that does not count beside another one: one operation in a thousand.
+/// A share too small to compare with: one operation in a thousand.
 const NOTHING: f64 = 0.001;
 
 /// A target that stands out.
 pub(crate) struct Outlier {
-    /// How many times the middle of the others.
+    /// How many times the median of the others.
     pub factor: f64,
     /// What was compared: `p99`, `mean`, or the worst window of a criterion.
     pub by: String,
 }
 
-/// Set where the target's responses are that much longer than the middle of the other targets', over the whole time or in the
-/// worst window of a criterion.
+/// Set where the target's responses are that much longer than the median of the other targets', over the whole time or
+/// in the worst window of a criterion.
 pub(crate) fn outlier(part: &Part, stream: &str, target: &str) -> Option<Outlier> {
     let totals = |pick: fn(&TimesSummary) -> Option<u64>| {
         let mine = part.streams.iter().filter(|totals| totals.name == stream);
@@ -142,7 +142,7 @@ pub(crate) fn outlier(part: &Part, stream: &str, target: &str) -> Option<Outlier
     whole.into_iter().chain(criteria).filter_map(outlier).find(|outlier| outlier.factor >= OUTLIER)
 }
 
-/// How many times the middle of the others' figures the target's is; `None` without others.
+/// The ratio of the target's figure to the median of the others'; `None` without others.
 fn factor(figures: &[(&str, f64)], target: &str) -> Option<f64> {
     let (_, mine) = figures.iter().find(|(name, _)| *name == target)?;
     let mut others: Vec<f64> = figures.iter().filter(|(name, _)| *name != target).map(|(_, figure)| *figure).collect();

@@ -1,4 +1,5 @@
-//! One run, or one step of a certificate, as the page shows it: criteria, streams, charts, and what the other modules build.
+//! One run, or one step of a certificate, as the page shows it: criteria, streams, charts, and the parts that other
+//! modules build.
 
 use super::badge::Badge;
 use super::charts::{self, StreamCharts};
@@ -13,16 +14,16 @@ use crate::words::{change, clock, level};
 use crate::{Judgement, Verdict};
 use assay_base::Span;
 
-/// What `templates/part.html` fills in.
+/// The data for `templates/part.html`.
 pub(crate) struct PartView<'a> {
-    /// Anchor.
+    /// The anchor of this part.
     pub id: String,
     /// Index into the JSON's `steps`; -1 for the result itself.
     pub step: i64,
     /// Set where there are several steps.
     pub head: Option<Head<'a>>,
     pub part: &'a Part,
-    /// The verdict was decided in it, and the charts shade where.
+    /// The verdict was decided in this part, and the charts shade the deciding window.
     pub decided: bool,
     pub planned: String,
     pub measured: String,
@@ -114,7 +115,7 @@ impl SteadyRow<'_> {
     }
 }
 
-/// Something at a moment.
+/// An event.
 pub(crate) struct Happening<'a> {
     pub at_ns: u64,
     pub at: String,
@@ -176,12 +177,12 @@ impl<'a> PartView<'a> {
         }
     }
 
-    /// True when the charts' data are there.
+    /// True when the data of the charts are present.
     pub(crate) fn has_series(&self) -> bool {
         !self.part.series.at_ns.is_empty()
     }
 
-    /// The sections that `templates/part.html` gives it, each with the end of its anchor, in order.
+    /// The sections of `templates/part.html` for it, each with the last part of its anchor, in order.
     pub(crate) fn contents(&self) -> Vec<(&'static str, &'static str)> {
         let all = [
             (true, ("criteria", "Criteria")),
@@ -253,13 +254,13 @@ fn streams<'a>(part: &'a Part, root: &str) -> Vec<StreamRow<'a>> {
             service: times("service", &totals.service),
         }
     };
-    // Of several targets only the sum; each alone stands in its own table.
+    // With several targets only the sum; each single target is in a table of its own.
     let several = part.targets.len() > 1;
     part.streams.iter().enumerate().filter(|(_, totals)| !several || totals.target.is_none()).map(row).collect()
 }
 
 fn happenings(part: &Part) -> Vec<Happening<'_>> {
-    // Simulated time has no date at which it could have been resumed.
+    // Simulated time has no date at which the run could have continued.
     let simulated = part.targets.iter().any(|target| target.head.kind == "simulated");
     let resumed = |gap: &Gap| if simulated { "resumed".to_owned() } else { format!("resumed {}", gap.resumed) };
     let gap = |gap: &Gap| (gap.at_ns, format!("{}; {}", gap.before, resumed(gap)));

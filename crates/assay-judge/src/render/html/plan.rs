@@ -1,21 +1,21 @@
-//! The plan as tables: what was asked for, without having to read JSON. It shows every member, known here or not, so that a
-//! plan of another version loses nothing.
+//! The plan as tables: what was asked for, without having to read JSON. It shows every member, known here or not, so
+//! that nothing is lost from a plan of another version.
 
 use serde_json::{Map, Value};
 use std::collections::BTreeSet;
 
-/// Members that stand first, in this order; the others follow as they are named.
+/// Members that come first, in this order; the others follow in the order of their names.
 const FIRST: [&str; 8] = ["name", "model", "load", "kind", "direction", "size", "arrival", "address"];
 
 /// The plan.
 #[derive(Debug, Default)]
 pub(crate) struct PlanView {
-    /// What is no table.
+    /// Members that are not tables.
     pub facts: Vec<(String, Vec<String>)>,
     pub tables: Vec<PlanTable>,
 }
 
-/// A list of things that have members: streams, phases.
+/// A list of objects with members: streams, phases.
 #[derive(Debug)]
 pub(crate) struct PlanTable {
     pub title: String,

@@ -1,8 +1,9 @@
-//! The table of slices as ACT prints it: for each slice the share of operations over each threshold, response (what ACT
-//! calls `reads`) beside service (`device-reads`), then all complete slices together and the worst of them.
+//! The table of slices as ACT prints it: for each slice the share of operations over each threshold, response (which
+//! ACT calls `reads`) beside service (`device-reads`), then all complete slices together and the worst of them.
 //!
-//! Together means: of all their operations, so that a slice with more of them weighs more, as in the terminal's table and in the
-//! totals. (The mean of the slices' shares, which ACT prints, is in `assay as act_latency`.) It decides nothing.
+//! Together means over all their operations, so that a slice with more operations weighs more, as in the terminal's
+//! table and in the totals. (The mean of the slices' shares, which ACT prints, is in `assay as act_latency`.) This
+//! table decides nothing.
 
 use super::bounds::bounds;
 use super::figures::{Cell, percent};
@@ -12,9 +13,10 @@ use crate::words::clock;
 use assay_base::{Bound, Measure, Span};
 use std::collections::BTreeSet;
 
-/// Most rows of one table, so that a run judged over seconds does not give a page nobody can open.
+/// Upper bound on the rows of one table, so that a run with slices of seconds does not produce a page that is too large
+/// to open.
 const MOST_ROWS: usize = 200;
-/// Most rows of all tables of single targets together.
+/// Upper bound on the rows of all tables of single targets together.
 const MOST_TARGET_ROWS: usize = 600;
 
 /// One stream's table.
@@ -23,7 +25,7 @@ pub(crate) struct SliceTable<'a> {
     pub target: Option<&'a str>,
     pub thresholds: Vec<Span>,
     pub rows: Vec<SliceRow<'a>>,
-    /// Shares of all complete slices: of all their operations, and the largest; response then service.
+    /// Shares over all complete slices: over all their operations, and the largest; response first, then service.
     pub summaries: [(&'static str, Vec<String>); 2],
     pub complete: usize,
     pub left_out: u64,
@@ -32,7 +34,7 @@ pub(crate) struct SliceTable<'a> {
 /// One slice.
 pub(crate) struct SliceRow<'a> {
     pub slice: &'a Slice,
-    /// Where in the JSON its figures stand; the cells name theirs from there.
+    /// The place of its figures in the JSON; the cells name theirs relative to it.
     pub at: String,
     pub start: String,
     pub class: &'static str,
@@ -42,7 +44,7 @@ pub(crate) struct SliceRow<'a> {
     pub service: Vec<Cell>,
 }
 
-/// Which rows the tables show when there are too many: first what is not as it should be, then the beginning.
+/// Which rows the tables show when there are too many: first those with a problem, then the beginning.
 pub(crate) fn shown(part: &Part) -> BTreeSet<usize> {
     let bad =
         |index: &usize| !(part.slices[*index].within && part.slices[*index].valid && part.slices[*index].complete);
@@ -120,7 +122,7 @@ fn table<'a>(part: &'a Part, root: &str, key: (&'a str, Option<&'a str>)) -> Sli
     }
 }
 
-/// The share of all operations together, and the largest share of any slice, as the terminal shows them.
+/// The share over all operations together, or the largest share of any slice, as the terminal shows them.
 fn summary(entries: &[&SliceStream], thresholds: &[Span], largest: bool) -> Vec<String> {
     let kinds: [fn(&SliceStream) -> &SliceTimes; 2] = [|entry| &entry.response, |entry| &entry.service];
     let column = |times: fn(&SliceStream) -> &SliceTimes, threshold: Span| {
@@ -174,7 +176,7 @@ fn row<'a>(
     }
 }
 
-/// The bounds of a stream's criteria whose window is the slice; others say nothing about a slice.
+/// The bounds of a stream's criteria whose window is the slice; other criteria do not apply to a slice.
 struct Marks {
     bounds: Vec<(Measure, Bound)>,
 }

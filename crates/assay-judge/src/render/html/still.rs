@@ -1,23 +1,24 @@
-//! Charts of a stream over time for a reader without scripts: response and operations per second, as coarse as a page is wide.
-//! With scripts the browser draws finer ones in their place, which can be zoomed and read.
+//! Charts of a stream over time for a reader without scripts: response and operations per second, with a resolution
+//! that fits the width of the page. With scripts, the browser draws finer ones in their place, which can be zoomed and
+//! read.
 
 use crate::judgement::{Part, StreamSeries};
 use crate::render::chart::{Axis, Chart, Mark, Unit};
 use assay_base::Span;
 
-/// Points of a line; more are not seen at its size.
+/// Number of points of a line; more are not visible at its size.
 const POINTS: usize = 240;
 const HEIGHT: f64 = 230.0;
 
 /// The charts of one stream.
 pub(crate) struct Still {
-    /// Length of the stretch that a point of the response stands for, where it is more than one of the series.
+    /// The time that a point of the response stands for, where it is longer than a point of the series.
     pub stretch: Option<String>,
     pub response: Option<Chart>,
     pub rate: Chart,
 }
 
-/// Places in measured time with what was there.
+/// Places in measured time with their values.
 type Places = Vec<(f64, Option<f64>)>;
 
 pub(crate) fn still(part: &Part, line: &StreamSeries, words: (Option<&String>, &str)) -> Still {
@@ -31,7 +32,7 @@ pub(crate) fn still(part: &Part, line: &StreamSeries, words: (Option<&String>, &
     }
 }
 
-/// A percentile of a stretch is the largest in it: percentiles are never averaged.
+/// The percentile of a merged point is the largest in it: percentiles are never averaged.
 fn response(part: &Part, line: &StreamSeries, words: &str) -> Chart {
     let bands = &line.bands;
     let largest = |list: &[Option<u64>]| list.iter().flatten().max().map(|ns| *ns as f64);
@@ -43,12 +44,12 @@ fn response(part: &Part, line: &StreamSeries, words: &str) -> Chart {
     Chart { alternative: words.to_owned(), x: time(part), y, height: HEIGHT, marks }
 }
 
-/// Colours of p50, p99 and p99.9, as the keys of the chart that scripts draw have them.
+/// Colours of p50, p99 and p99.9, the same as in the chart that the script draws.
 const CLASSES: [usize; 3] = [0, 5, 1];
 
 fn rate(part: &Part, line: &StreamSeries, words: &str) -> Chart {
     let mean = |list: &[f64]| (!list.is_empty()).then(|| list.iter().sum::<f64>() / list.len() as f64);
-    // Behind the planned end only what was left is waited for: no rate.
+    // After the planned end the run only drains: there is no rate.
     let offered = part.series.at_ns.partition_point(|at| *at < part.planned_ns);
     let at = &part.series.at_ns[..offered];
     let lines = [&line.asked, &line.achieved].map(|list| thin(at, list, mean));
@@ -59,14 +60,14 @@ fn rate(part: &Part, line: &StreamSeries, words: &str) -> Chart {
     Chart { alternative: words.to_owned(), x: time(part), y, height: HEIGHT, marks }
 }
 
-/// The dashed series of what was asked for.
+/// The dashed series of the rate that was asked for.
 const ASKED: usize = 7;
 
 fn time(part: &Part) -> Axis {
     Axis::linear("measured time (h:mm:ss)", Unit::Clock, part.measured_ns as f64)
 }
 
-/// Neighbours put together by `joined`, so that few enough are left.
+/// Merges neighbours with `joined`, so that few enough are left.
 fn thin<T>(at_ns: &[u64], list: &[T], joined: impl Fn(&[T]) -> Option<f64>) -> Places {
     let count = at_ns.len().min(list.len());
     let each = count.div_ceil(POINTS).max(1);
@@ -74,7 +75,7 @@ fn thin<T>(at_ns: &[u64], list: &[T], joined: impl Fn(&[T]) -> Option<f64>) -> P
     stretches.filter_map(|(at, list)| Some((*at.first()? as f64, joined(list)))).collect()
 }
 
-/// A line for each stretch without a hole.
+/// A line for each part without a hole.
 fn drawn(series: usize, places: Places) -> Vec<Mark> {
     let stretches = places.split(|(_, value)| value.is_none()).filter(|stretch| !stretch.is_empty());
     let points =

@@ -1,4 +1,4 @@
-//! The targets: what they are, what their block devices counted, and how each did beside the others.
+//! The targets: what they are, what their block devices counted, and how each compares with the others.
 
 use super::figures::{Cell, percent};
 use super::multiples;
@@ -50,7 +50,7 @@ pub(crate) fn rows<'a>(part: &'a Part, root: &str) -> Vec<TargetRow<'a>> {
     part.targets.iter().enumerate().map(row).collect()
 }
 
-/// For each stream that runs on several targets a table of them.
+/// A table for each stream that runs on several targets.
 pub(crate) fn tables<'a>(part: &'a Part, root: &str) -> Vec<TargetTable<'a>> {
     let mut tables: Vec<TargetTable<'a>> = Vec::new();
     for (index, totals) in part.streams.iter().enumerate() {
