@@ -8,6 +8,8 @@ pub mod act;
 pub mod address;
 pub mod arrival;
 pub mod content;
+mod extent;
+pub mod generator;
 mod merge;
 pub mod plan;
 pub mod profile;
@@ -16,5 +18,5 @@ pub mod size;
 pub mod workload;
 
 pub use merge::merge;
-pub use plan::{Address, Arrival, Block, Extent, Lane, Phase, PhaseKind, Plan, Stream, WarmUp, Work};
+pub use plan::{Address, Amount, Arrival, Before, Block, Extent, Lane, Phase, PhaseKind, Plan, Stream, WarmUp, Work};
 pub use size::{Size, Sizes};
