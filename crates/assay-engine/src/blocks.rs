@@ -11,7 +11,8 @@ use assay_base::{BlockDevice, Direction, Instant, Op, Prng, Span};
 use assay_model::Plan;
 use assay_model::arrival::{Part, Schedule};
 use assay_model::content::Content;
-use assay_model::plan::{FOR_CONTENT, Generator, READ_BACK_DEPTH};
+use assay_model::generator::{FOR_CONTENT, Generator};
+use assay_model::plan::READ_BACK_DEPTH;
 use std::sync::Arc;
 
 /// Upper bound on the places of a target that are searched in one step for something to read back.
@@ -56,14 +57,21 @@ impl Blocks {
         }
     }
 
-    /// Takes the next operation from the schedule.
+    /// Takes the next operation from the schedule and returns when it is wanted.
     #[inline(always)]
-    fn pull(&mut self) {
-        match &mut self.generator.schedule {
-            Some(schedule) => schedule.advance(),
-            None => self.credits -= 1,
-        }
+    fn pull(&mut self) -> Instant {
         self.pulled += 1;
+        match &mut self.generator.schedule {
+            Some(schedule) => {
+                let due = schedule.due();
+                schedule.advance();
+                due
+            }
+            None => {
+                self.credits -= 1;
+                self.ready
+            }
+        }
     }
 
     #[cold]
@@ -100,9 +108,9 @@ impl Source for Blocks {
 
     #[inline(always)]
     fn take(&mut self, _flow: usize) -> Op {
-        self.pull();
+        let wanted = self.pull();
         match self.written {
-            None => self.generator.operation(),
+            None => self.generator.operation(wanted),
             Some(_) => self.generator.at(self.found.0, self.found.1),
         }
     }
@@ -169,7 +177,8 @@ impl<D: BlockDevice> Worker<D, Blocks, Data> {
             let spec = &plan.streams[usize::from(stream)];
             let path = [u64::from(stream), u64::from(target), part.index, FOR_CONTENT];
             let block = spec.block().filter(|block| block.direction == Direction::Write)?;
-            Some(Content::new(Prng::child(plan.seed ^ u64::from(run), &path), run, block.compress_to))
+            let content = Content::new(Prng::child(plan.seed ^ u64::from(run), &path), run, block.compress_to);
+            Some(content.repeating(block.duplicates))
         };
         let slots = slots(plan, part, bound) as usize * usize::from(plan.targets);
         let geometries = (0..plan.targets).map(|target| device.geometry(target));

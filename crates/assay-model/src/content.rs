@@ -20,6 +20,47 @@ pub struct Content {
     stamp: Stamp,
     /// Share of each block that is random, in 1024ths rounded to nearest.
     random: u64,
+    /// What repeats; absent where nothing does.
+    earlier: Option<Box<Earlier>>,
+}
+
+/// How many of the last blocks may be repeated.
+const REPEATED: u64 = 4096;
+
+/// What a block is made of: its key, where its stretch of the pool begins, its generation.
+type Recipe = ([u64; LANES], usize, u32);
+
+/// Blocks that repeat an earlier one, stamp included: with probability `share`, uniform among the last [`REPEATED`].
+#[derive(Clone, Debug)]
+struct Earlier {
+    /// Blocks of 2^32 that repeat one.
+    share: u64,
+    recipes: Vec<Recipe>,
+    /// Blocks so far that repeat none.
+    made: u64,
+}
+
+impl Earlier {
+    fn of(share: Share) -> Option<Box<Earlier>> {
+        let share = (u128::from(share.as_ppb()) << 32) / 1_000_000_000;
+        (share > 0)
+            .then(|| Box::new(Earlier { share: share as u64, recipes: Vec::with_capacity(REPEATED as usize), made: 0 }))
+    }
+
+    /// The recipe that a block repeats, if it does.
+    fn draw(&self, prng: &mut Prng) -> Option<Recipe> {
+        let repeats = prng.next_u64() >> 32 < self.share && !self.recipes.is_empty();
+        repeats.then(|| self.recipes[prng.below(self.recipes.len() as u64) as usize])
+    }
+
+    fn keep(&mut self, recipe: Recipe) {
+        let place = (self.made % REPEATED) as usize;
+        self.made += 1;
+        match self.recipes.get_mut(place) {
+            Some(oldest) => *oldest = recipe,
+            None => self.recipes.push(recipe),
+        }
+    }
 }
 
 impl Content {
@@ -27,7 +68,13 @@ impl Content {
     pub fn new(mut prng: Prng, run: u32, compress_to: Share) -> Content {
         let pool = (0..POOL).map(|_| prng.next_u64()).collect();
         let random = (compress_to.as_ppb().min(1_000_000_000) * 1024 + 500_000_000) / 1_000_000_000;
-        Content { pool, keys: prng, stamp: Stamp { run, generation: 0 }, random }
+        Content { pool, keys: prng, stamp: Stamp { run, generation: 0 }, random, earlier: None }
+    }
+
+    /// The same, of whose blocks `share` repeat an earlier one.
+    #[must_use]
+    pub fn repeating(self, share: Share) -> Content {
+        Content { earlier: Earlier::of(share), ..self }
     }
 
     /// Fills `buffer`, which is about to be written at byte `offset` of the target.
@@ -58,15 +105,29 @@ impl Content {
     fn block(&mut self, block: &mut [u8]) {
         let random = (block.len() as u64 * self.random).div_ceil(1024) as usize;
         let (data, zeros) = block.split_at_mut(random.clamp(stamp::LEN.min(block.len()), block.len()));
-        let key: [u64; LANES] = std::array::from_fn(|_| self.keys.next_u64());
         let words = stamp::EVERY as usize / 8;
-        let from = (self.keys.next_u64() as usize % ((POOL - words) / LANES)) * LANES;
+        let (key, from, generation) = self.recipe(words);
         mix(data, &self.pool[from..from + words], &key);
         zeros.fill(0);
         if data.len() >= stamp::LEN {
-            self.stamp.put(data);
+            Stamp { generation, ..self.stamp }.put(data);
         }
+    }
+
+    /// What the next block is made of.
+    #[inline]
+    fn recipe(&mut self, words: usize) -> Recipe {
+        if let Some(recipe) = self.earlier.as_ref().and_then(|earlier| earlier.draw(&mut self.keys)) {
+            return recipe;
+        }
+        let key: [u64; LANES] = std::array::from_fn(|_| self.keys.next_u64());
+        let from = (self.keys.next_u64() as usize % ((POOL - words) / LANES)) * LANES;
+        let recipe = (key, from, self.stamp.generation);
         self.stamp.generation = self.stamp.generation.wrapping_add(1);
+        if let Some(earlier) = &mut self.earlier {
+            earlier.keep(recipe);
+        }
+        recipe
     }
 }
 
@@ -132,6 +193,31 @@ mod tests {
         // Finer than blocks too: a device that deduplicates sectors finds none.
         let sectors: HashSet<&[u8]> = data.chunks(512).collect();
         assert_eq!(sectors.len(), data.len() / 512);
+    }
+
+    #[test]
+    fn so_many_blocks_repeat_an_earlier_one_stamp_included() {
+        for share in [1, 30, 90] {
+            let mut content = Content::new(Prng::seeded(share), 1, Share::WHOLE).repeating(Share::from_percent(share));
+            let (mut seen, mut repeated, mut block) = (HashSet::new(), 0, vec![0; 4096]);
+            for i in 0..100_000 {
+                content.fill(i * 4096, &mut block);
+                assert!(Stamp::read(&block).is_some());
+                let whole: [u8; 32] = [&block[..16], &block[4080..]].concat().try_into().unwrap();
+                repeated += u64::from(!seen.insert(whole));
+            }
+            let (p, n) = (share as f64 / 100.0, 1e5);
+            assert!(
+                (repeated as f64 - n * p).abs() < 4.0 * (n * p * (1.0 - p)).sqrt() + 1.0,
+                "{repeated} of {share} %"
+            );
+        }
+        let mut plain = Content::new(Prng::seeded(1), 1, Share::WHOLE);
+        let mut none = plain.clone().repeating(Share::default());
+        let (mut a, mut b) = (vec![0; 8192], vec![0; 8192]);
+        plain.fill(0, &mut a);
+        none.fill(0, &mut b);
+        assert_eq!(a, b, "nothing repeats");
     }
 
     #[test]

@@ -9,6 +9,8 @@ pub mod address;
 pub mod arrival;
 pub mod cache;
 pub mod content;
+mod extent;
+pub mod generator;
 mod merge;
 pub mod plan;
 pub mod profile;
@@ -17,5 +19,5 @@ pub mod size;
 pub mod workload;
 
 pub use merge::merge;
-pub use plan::{Address, Arrival, Block, Extent, Lane, Phase, PhaseKind, Plan, Stream, WarmUp, Work};
+pub use plan::{Address, Amount, Arrival, Before, Block, Extent, Lane, Phase, PhaseKind, Plan, Stream, WarmUp, Work};
 pub use size::{Size, Sizes};

@@ -1,11 +1,12 @@
 //! A plan: what will be done, fully said. `assay explain` prints it, the log stores it, the engine runs it.
 
-use crate::address::{Offsets, Sequential, Uniform};
-use crate::arrival::{Part, Schedule};
+pub use crate::address::Address;
+use crate::address::whole_unit;
+pub use crate::extent::{Amount, Extent};
 use crate::profile::Derivation;
 use crate::seal;
-use crate::size::{BlockSizes, Size};
-use assay_base::{Bytes, Criterion, Direction, Geometry, Instant, Multiple, Op, Prng, Rate, Share, Span};
+use crate::size::Size;
+use assay_base::{Bytes, Criterion, Direction, Multiple, Rate, Share, Span};
 use serde::{Deserialize, Serialize};
 
 /// Streams, phases, criteria, seed. It reads back from what it was written as: from a log, or from another host.
@@ -44,8 +45,36 @@ pub struct Plan {
     /// How the numbers of its streams at 1x came about, on one target, where that is known step by step.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub derivation: Vec<Derivation>,
+    /// What lies before it, of what goes on from run to run.
+    #[serde(default, skip_serializing_if = "Before::is_nothing")]
+    pub before: Before,
     /// What the reader of a report must know about how this plan was made.
     pub notes: Vec<String>,
+}
+
+/// What lies before a run, of patterns that go on where another ended.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Before {
+    /// Time in which working sets moved.
+    #[serde(default, skip_serializing_if = "is_no_time")]
+    pub time: Span,
+    /// Bytes of places that are seen once.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub seen: Bytes,
+}
+
+fn is_zero(bytes: &Bytes) -> bool {
+    bytes.get() == 0
+}
+
+fn is_no_time(span: &Span) -> bool {
+    span.is_zero()
+}
+
+impl Before {
+    fn is_nothing(&self) -> bool {
+        *self == Before::default()
+    }
 }
 
 /// Streams whose operations have slots of their own on each target: those that a device holds for long do not take up the
@@ -109,26 +138,18 @@ pub struct Block {
     /// The part of the target that it keeps to; the whole where none is named.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub extent: Option<Extent>,
+    /// Streams of one such name have the same orders, and so the same hot places.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub places: Option<String>,
     /// What written data compresses to.
     pub compress_to: Share,
+    /// How many of its blocks repeat an earlier one of them.
+    #[serde(default, skip_serializing_if = "is_none_of_it")]
+    pub duplicates: Share,
 }
 
-/// A part of a target.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Extent {
-    /// From here on, rounded up to the target's blocks.
-    pub begin: Bytes,
-    /// So long, rounded down to the target's blocks.
-    pub length: Bytes,
-}
-
-impl Extent {
-    /// Begin and length in bytes of a target with blocks of `block` bytes.
-    fn in_blocks(self, block: u32) -> (u64, u64) {
-        let block = u64::from(block);
-        let begin = self.begin.get().next_multiple_of(block);
-        (begin, self.length.get() / block * block)
-    }
+fn is_none_of_it(share: &Share) -> bool {
+    share.as_ppb() == 0
 }
 
 impl Stream {
@@ -158,25 +179,15 @@ impl Stream {
         self.direction() == Some(Direction::Write)
     }
 
+    /// Whether it goes to blocks that were never seen.
+    pub fn goes_once(&self) -> bool {
+        self.block().is_some_and(|block| matches!(block.address, Address::NeverSeen { .. }))
+    }
+
     /// Whether it reads back what the run has written.
     pub fn reads_back(&self) -> bool {
-        self.block().is_some_and(|block| block.address == Address::Written)
+        self.block().is_some_and(|block| matches!(block.address, Address::Written))
     }
-}
-
-/// Where operations go on a target.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Address {
-    /// Uniform over the multiples of `align`; of the target's blocks when that is zero.
-    Uniform {
-        /// Alignment.
-        align: Bytes,
-    },
-    /// From the start to the end and again.
-    Sequential,
-    /// Every place that the run has written, once, after everything else: reading back.
-    Written,
 }
 
 /// When operations are wanted.
@@ -214,6 +225,12 @@ impl Arrival {
         }
     }
 
+    /// How many operations come in `span` at most, over all targets: six standard deviations above the mean. `None` for a closed loop.
+    pub fn most_in(self, span: Span) -> Option<f64> {
+        let mean = self.rate()?.as_f64() * span.as_secs_f64();
+        Some(if matches!(self, Arrival::Steady { .. }) { mean + 2.0 } else { mean + 6.0 * mean.sqrt() + 16.0 })
+    }
+
     /// One word for it.
     pub fn name(self) -> &'static str {
         match self {
@@ -233,6 +250,11 @@ impl Arrival {
         })
     }
 }
+
+/// Name of the stream and the phase that read back what was written.
+pub const READ_BACK: &str = "read-back";
+/// How many such reads are in flight on each target.
+pub const READ_BACK_DEPTH: u32 = 32;
 
 /// A stretch of the run.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -328,7 +350,9 @@ impl Plan {
                 size: Size::fixed(largest),
                 address: Address::Written,
                 extent: None,
+                places: None,
                 compress_to: Share::WHOLE,
+                duplicates: Share::default(),
             }),
             arrival: Arrival::Closed { in_flight: READ_BACK_DEPTH },
             per_target: false,
@@ -388,6 +412,14 @@ impl Plan {
         self.streams.iter().any(Stream::writes)
     }
 
+    /// The first stream whose places are those of a stream, by index: itself where it shares them with none.
+    pub fn places_of(&self, stream: u16) -> u16 {
+        let name = |it: &Stream| it.block().and_then(|block| block.places.clone());
+        let own = name(&self.streams[usize::from(stream)]);
+        let first = self.streams.iter().position(|it| own.is_some() && name(it) == own);
+        first.map_or(stream, |first| first as u16)
+    }
+
     /// The targets that a stream is on.
     pub fn targets_of(&self, stream: u16) -> impl Iterator<Item = u16> + '_ {
         let named = &self.streams[usize::from(stream)].targets;
@@ -405,16 +437,43 @@ impl Plan {
 
     /// The smallest target that the plan fits on, in bytes, for blocks of `block` bytes.
     pub fn smallest_target(&self, block: u32) -> u64 {
-        let need = |it: &Block| {
-            let align = match it.address {
-                Address::Uniform { align } => align.get(),
-                Address::Sequential | Address::Written => 0,
-            };
-            let within = it.size.in_blocks(block).largest().max(align);
-            let (begin, length) = it.extent.map_or((0, 0), |extent| extent.in_blocks(block));
-            begin + length.max(within)
+        let need = |(stream, it): (u16, &Block)| {
+            let largest = it.size.in_blocks(block).largest();
+            let unit = it.address.unit().get();
+            let set = if let Address::WorkingSet { size, .. } = it.address { size.get() } else { 0 };
+            let within = largest.max(unit).max(set).max(self.seen_once(stream, block));
+            it.extent.map_or(within, |extent| extent.smallest(within, block))
         };
-        self.blocks().map(need).max().unwrap_or(0)
+        let streams = (0..).zip(&self.streams);
+        streams.filter_map(|(at, stream)| Some((at, stream.block()?))).map(need).max().unwrap_or(0)
+    }
+
+    /// How many bytes of each of its targets a stream goes through at most, where it goes to each place once; zero elsewhere.
+    pub fn seen_once(&self, stream: u16, block: u32) -> u64 {
+        let it = &self.streams[usize::from(stream)];
+        let Some(Block { address: Address::NeverSeen { unit, reread }, .. }) = it.block() else { return 0 };
+        let back = reread.map_or(0.0, |reread| reread.share.as_f64().min(1.0));
+        let targets = self.targets_of(stream).count().max(1) as f64;
+        let operations = it.arrival.most_in(self.length()).unwrap_or(0.0) / targets;
+        // Six standard deviations of which of them go back, and what workers are apart.
+        let new = operations * (1.0 - back) + 6.0 * (operations * back).sqrt() + 1024.0;
+        let unit = unit.get().next_multiple_of(u64::from(block));
+        (new.ceil() as u64).saturating_mul(unit)
+    }
+
+    /// What of [`Before::seen`] is seen when this plan has run, for blocks of `block` bytes.
+    pub fn seen_after(&self, block: u32) -> Bytes {
+        let once = (0..self.streams.len() as u16).map(|stream| self.seen_once(stream, block)).max();
+        Bytes::new(self.before.seen.get().saturating_add(once.unwrap_or(0)))
+    }
+
+    /// The same plan behind a run of it that saw what is `seen` and whose `time` counts: what goes on from run to run does so.
+    #[must_use]
+    pub fn behind(&self, seen: Bytes, time: Span) -> Plan {
+        let seen = if self.streams.iter().any(Stream::goes_once) { seen } else { self.before.seen };
+        let moves = self.blocks().any(|block| matches!(block.address, Address::WorkingSet { .. }));
+        let time = if moves { self.before.time + time } else { self.before.time };
+        Plan { before: Before { time, seen }, ..self.clone() }
     }
 
     /// The largest operation in bytes, for blocks of `block` bytes.
@@ -439,12 +498,13 @@ impl Plan {
         let blocks = u64::from(block);
         let of = |it: &Block| {
             let length = it.size.step(block);
-            let begin = it.extent.map_or(0, |extent| extent.in_blocks(block).0);
-            match it.address {
+            let begin = it.extent.map_or(0, |extent| extent.step(block));
+            match &it.address {
                 Address::Uniform { align } => begin | length | align.get().next_multiple_of(blocks).max(blocks),
                 Address::Sequential => begin | length,
                 // Reads what the writes have made, in their own steps.
                 Address::Written => 0,
+                pattern => begin | length | whole_unit(pattern.unit(), blocks, it.size.in_blocks(block).largest()),
             }
         };
         let all = self.blocks().filter(|it| which(it)).fold(0, |all, it| all | of(it));
@@ -454,111 +514,6 @@ impl Plan {
     /// Bytes per second that a stream moves over all its targets, for blocks of `block` bytes; `None` for a closed loop.
     pub fn bytes_per_second(stream: &Stream, block: u32) -> Option<f64> {
         Some(stream.arrival.rate()?.as_f64() * stream.block()?.size.in_blocks(block).mean())
-    }
-}
-
-/// The operations of one flow, as one worker of several issues them. Pure and seeded: the same place in the same plan gives
-/// the same operations.
-#[derive(Clone, Debug)]
-pub struct Generator {
-    target: u16,
-    direction: Direction,
-    durable: bool,
-    sizes: BlockSizes,
-    /// Where its extent begins.
-    begin: u64,
-    offsets: Offsets,
-    prng: Prng,
-    /// Intended times; `None` for a closed loop.
-    pub schedule: Option<Schedule>,
-    /// How many a closed loop keeps in flight, here.
-    pub in_flight: u32,
-    /// A closed loop's pause after a completion.
-    pub pause: Span,
-}
-
-/// Name of the stream and the phase that read back what was written.
-pub const READ_BACK: &str = "read-back";
-/// How many such reads are in flight on each target.
-pub const READ_BACK_DEPTH: u32 = 32;
-
-/// Purposes of the random generators of one flow, so that none disturbs another.
-const FOR_ARRIVAL: u64 = 1;
-const FOR_ADDRESS: u64 = 2;
-/// The last step of the path of a flow's content generator.
-pub const FOR_CONTENT: u64 = 3;
-
-impl Generator {
-    /// The share that `worker` has in the flow of `stream` (by index) on `target`, which has `geometry`. The schedule begins
-    /// at `start`. `None` when a rate does not fit.
-    pub fn new(
-        plan: &Plan,
-        stream: u16,
-        target: u16,
-        geometry: Geometry,
-        worker: Part,
-        start: Instant,
-    ) -> Option<Generator> {
-        let it = plan.streams.get(usize::from(stream))?;
-        let Block { direction, durable, ref size, address, extent, .. } = *it.block()?;
-        let seed = |purpose| Prng::child(plan.seed, &[u64::from(stream), u64::from(target), worker.index, purpose]);
-        let targets = plan.targets_of(stream).count() as u64;
-        let place = plan.targets_of(stream).position(|it| it == target)? as u64;
-        let part = Part { index: place + targets * worker.index, of: targets * worker.of };
-        let (begin, length) = extent.map_or((0, geometry.size), |extent| extent.in_blocks(geometry.block));
-        // Streams are shifted against each other by the golden ratio, so that none begins in step with another.
-        let shift = (u64::from(stream) * 633) % 1024;
-        let schedule = match it.arrival {
-            Arrival::Steady { rate } => Some(Schedule::steady(start, rate, part, shift)?),
-            Arrival::Poisson { rate } => Some(Schedule::poisson(start, rate, part, seed(FOR_ARRIVAL))?),
-            Arrival::Closed { .. } | Arrival::Paced { .. } => None,
-        };
-        let in_flight = match it.arrival {
-            Arrival::Closed { in_flight } => {
-                let in_flight = u64::from(in_flight);
-                (in_flight / worker.of + u64::from(worker.index < in_flight % worker.of)) as u32
-            }
-            // One walk over each target is one walk, whatever the number of workers.
-            Arrival::Paced { .. } => u32::from(worker.index == 0),
-            _ => 0,
-        };
-        let pause = if let Arrival::Paced { pause } = it.arrival { pause } else { Span::ZERO };
-        let walk = if matches!(it.arrival, Arrival::Paced { .. }) { Part { index: 0, of: 1 } } else { worker };
-        let offsets = match address {
-            Address::Uniform { align } => Offsets::Uniform(Uniform::new(
-                length,
-                align.get().next_multiple_of(u64::from(geometry.block)).max(u64::from(geometry.block)),
-            )),
-            Address::Sequential | Address::Written => {
-                Offsets::Sequential(Sequential::new(length, u64::from(geometry.block), walk))
-            }
-        };
-        Some(Generator {
-            target,
-            direction,
-            durable,
-            sizes: size.in_blocks(geometry.block),
-            begin,
-            offsets,
-            prng: seed(FOR_ADDRESS),
-            schedule,
-            in_flight,
-            pause,
-        })
-    }
-
-    /// The next operation's place and kind; the schedule is advanced by the caller, who knows when.
-    #[inline]
-    pub fn operation(&mut self) -> Op {
-        let len = self.sizes.next(&mut self.prng);
-        let offset = self.begin + self.offsets.next(len, &mut self.prng);
-        self.at(offset, len)
-    }
-
-    /// An operation of this kind at `offset`: the rest of one that was carried out in part.
-    #[inline]
-    pub fn at(&self, offset: u64, len: u32) -> Op {
-        Op { target: self.target, direction: self.direction, durable: self.durable, offset, len }
     }
 }
 

@@ -1,8 +1,11 @@
 //! Plans read back, and streams keep to their targets and extents.
 
 use super::*;
+use crate::arrival::Part;
+use crate::generator::Generator;
 use crate::size::Sizes;
 use crate::workload::{self, Adjust, Workload};
+use assay_base::{Geometry, Instant, Op};
 
 const MIX: &str = r#"model = "streams"
 warm_up = { until = "steady", limit = "10min", round = "1min" }
@@ -42,7 +45,7 @@ fn a_plan_reads_back_from_what_it_is_written_as() {
     let several = plan(3, |workload| {
         let Work::Block(block) = &mut workload.streams[0].work else { panic!("it reads") };
         block.size = Size::histogram(vec![bar(1, 3), bar(4, 2)]).unwrap();
-        block.extent = Some(Extent { begin: kib(64), length: kib(4096) });
+        block.extent = Some(Extent { begin: Amount::Bytes(kib(64)), length: Some(Amount::Bytes(kib(4096))) });
         workload.streams[1].targets = vec![0, 2];
         workload.streams.push(Stream {
             name: "orders".into(),
@@ -95,7 +98,10 @@ fn an_extent_is_kept_to() {
         workload.verify = false;
         for stream in &mut workload.streams {
             let Work::Block(block) = &mut stream.work else { panic!("blocks") };
-            block.extent = Some(Extent { begin: Bytes::new(1_000_000), length: Bytes::from_kib(99) });
+            block.extent = Some(Extent {
+                begin: Amount::Bytes(Bytes::new(1_000_000)),
+                length: Some(Amount::Bytes(Bytes::from_kib(99))),
+            });
         }
     });
     let plan = plan.unwrap();
@@ -104,7 +110,7 @@ fn an_extent_is_kept_to() {
     for stream in 0..2 {
         let part = Part { index: 0, of: 1 };
         let mut generator = Generator::new(&plan, stream, 0, geometry, part, Instant::ZERO).unwrap();
-        let ops: Vec<Op> = (0..5000).map(|_| generator.operation()).collect();
+        let ops: Vec<Op> = (0..5000).map(|_| generator.operation(Instant::ZERO)).collect();
         let ends = ops.iter().map(|op| op.offset + u64::from(op.len)).max().unwrap();
         assert_eq!(ops.iter().map(|op| op.offset).min(), Some(begin), "stream {stream}");
         assert_eq!(ends, begin + 24 * 4096, "stream {stream}");

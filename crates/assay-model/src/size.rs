@@ -61,6 +61,13 @@ impl Size {
         }
     }
 
+    /// The mean of the sizes as they are meant, as a fraction: so many bytes in so many operations.
+    pub(crate) fn mean(&self) -> (u128, u128) {
+        let bars = self.bars();
+        let sum = |bar: &Sizes| (u128::from(bar.from.get()) + u128::from(bar.to.get())) * u128::from(bar.weight);
+        (bars.iter().map(sum).sum(), 2 * bars.iter().map(|bar| u128::from(bar.weight)).sum::<u128>())
+    }
+
     /// The sizes in whole blocks of `block` bytes: from `ceil(from / block)` to `ceil(to / block)` of them, each as likely as
     /// the others (ACT's rule for record ranges), or each bar so.
     pub fn in_blocks(&self, block: u32) -> BlockSizes {

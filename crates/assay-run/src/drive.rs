@@ -20,10 +20,11 @@ use crate::signals::StopCell;
 use crate::targets::Targets;
 use assay_base::Span;
 use assay_device::sim::Bank;
-use assay_model::Plan;
+use assay_model::{Plan, Stream};
 use assay_record::CloseReason;
 use real::Real;
 use simulated::simulated;
+use std::borrow::Cow;
 
 /// Runs `plan` on the first `plan.targets` of `targets` and appends a whole segment to `log`.
 pub fn drive(
@@ -36,11 +37,10 @@ pub fn drive(
 ) -> Result<CloseReason, Failure> {
     let ready = integrity::possible(plan, targets)
         .and_then(|()| log.reserve(room(plan, targets, how)))
-        .and_then(|()| targets.recheck());
-    if let Err(failure) = ready {
-        log.forget_unbegun();
-        return Err(failure);
-    }
+        .and_then(|()| targets.recheck())
+        .and_then(|()| unseen(plan, targets));
+    let plan = ready.inspect_err(|_| log.forget_unbegun())?;
+    let plan = plan.as_ref();
     let marks: Vec<Option<Mark>> = targets.real().iter().map(Mark::of).collect();
     let result = match targets {
         Targets::Simulated(all) => {
@@ -69,6 +69,14 @@ pub fn drive(
             Ok(CloseReason::LogFailed)
         }
         (result, _) => result,
+    }
+}
+
+/// The plan with its place among all that was ever seen, where it has one.
+fn unseen<'a>(plan: &'a Plan, targets: &Targets) -> Result<Cow<'a, Plan>, Failure> {
+    match plan.streams.iter().any(Stream::goes_once) {
+        true => Records::host().unseen(plan, targets.real()).map(Cow::Owned),
+        false => Ok(Cow::Borrowed(plan)),
     }
 }
 

@@ -131,6 +131,7 @@ fn begin(real: &Real, name: &str, preparation: Preparation, records: Option<&Rec
         finished: None,
         begun: Some(rundir::timestamp()),
         tool: Some(crate::tool::tool()),
+        seen_bytes: None,
         mark: None,
     })
 }

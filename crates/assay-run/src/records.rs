@@ -8,9 +8,11 @@ use crate::observer::Tell;
 use crate::sum::sum;
 use crate::targets::Real;
 use crate::{blank, files};
+use assay_base::{Bytes, Span};
 use assay_device::probe::disk_stat;
 use assay_device::safety::Roots;
 use assay_judge::for_a_shell;
+use assay_model::Plan;
 use assay_record::Preparation;
 use serde::{Deserialize, Serialize};
 use std::fs;
@@ -47,6 +49,9 @@ pub struct Record {
     /// The device's own counter behind the last byte that this program wrote to it; absent where there is none.
     #[serde(default)]
     pub mark: Option<Mark>,
+    /// Up to where runs have gone through what is seen once, in the order that all runs have.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub seen_bytes: Option<u64>,
 }
 
 /// A device's counter of what was written to it, and how long that counter counts.
@@ -86,7 +91,9 @@ impl Record {
             verified_blocks: self.verified_blocks,
             begun: self.begun.clone(),
             tool: self.tool.clone(),
-            record_blake3: serde_json::to_vec(&Record { mark: None, ..self.clone() }).ok().map(|bytes| sum(&bytes)),
+            record_blake3: serde_json::to_vec(&Record { mark: None, seen_bytes: None, ..self.clone() })
+                .ok()
+                .map(|bytes| sum(&bytes)),
             foreign_bytes: None,
         })
     }
@@ -169,6 +176,20 @@ impl Records {
         let _ = self.keep(&record);
     }
 
+    /// A plan that goes to blocks which were never seen goes on behind those of the runs before it. What it may see is taken down
+    /// before it begins, so that it counts also when the run is cut short.
+    pub fn unseen(&self, plan: &Plan, all: &[Real]) -> Result<Plan, Failure> {
+        let all = all.iter().take(usize::from(plan.targets));
+        let known: Vec<(&Real, Record)> = all.filter_map(|real| Some((real, self.of(real)?))).collect();
+        let seen = known.iter().filter_map(|(_, record)| record.seen_bytes).max();
+        let plan = seen.map_or(plan.clone(), |seen| plan.behind(Bytes::new(seen), Span::ZERO));
+        for (real, record) in known {
+            let after = plan.seen_after(real.target.geometry().block);
+            self.keep(&Record { seen_bytes: Some(after.get()), ..record })?;
+        }
+        Ok(plan)
+    }
+
     /// Writes a record; the old one stays until the new one is complete. Either is there whole, also after a power cut.
     pub fn keep(&self, record: &Record) -> Result<(), Failure> {
         let path = self.path(&record.identity);
@@ -220,6 +241,7 @@ mod tests {
             begun: None,
             tool: None,
             mark: None,
+            seen_bytes: None,
         };
         records.keep(&record).unwrap();
         let find = |identity: &str, size| records.find(identity, Some("inode 12 of 1.5"), size);
@@ -238,7 +260,7 @@ mod tests {
         let sum = |record: &Record| record.preparation().unwrap().record_blake3.unwrap();
         let mark = Some(Mark { boot: "a".into(), diskseq: Some(1), written_bytes: 4096 });
         assert_eq!(
-            sum(&Record { mark, ..finished.clone() }),
+            sum(&Record { mark, seen_bytes: Some(1), ..finished.clone() }),
             sum(&finished),
             "what is written later changes nothing of it"
         );

@@ -3,9 +3,9 @@
 use crate::failure::{Failure, shown};
 use crate::resume::Held;
 use crate::targets::Targets;
-use assay_base::Span;
+use assay_base::{Bytes, Span};
 use assay_judge::for_a_shell;
-use assay_model::{PhaseKind, Plan};
+use assay_model::{Before, PhaseKind, Plan};
 use assay_record::StepHead;
 use std::path::Path;
 
@@ -80,7 +80,18 @@ impl Asked<'_> {
         let phases = Plan::phases(self.plan.warm_up(), measure).into_iter().chain(read_back).collect();
         // The same seed would repeat the operations that were already measured.
         let seed = held.first.seed.wrapping_add(held.segments.wrapping_mul(1_000_003));
-        Ok(Rest { plan: Plan { phases, seed, ..self.plan.clone() }, at_ns })
+        let plan = Plan { phases, seed, ..self.plan.behind(self.seen(held), Span::from_ns(at_ns)) };
+        Ok(Rest { plan, at_ns })
+    }
+
+    /// What the segments that the log holds may have seen of what is seen once: each as much as the whole plan.
+    fn seen(&self, held: &Held) -> Bytes {
+        let before: Option<Before> = serde_json::from_value(held.first.plan["before"].clone()).ok();
+        let before = before.unwrap_or(self.plan.before);
+        let blocks = (0..usize::from(self.plan.targets)).map(|target| self.targets.geometry(target).block);
+        let own = self.plan.before.seen.get();
+        let of_one = blocks.map(|block| self.plan.seen_after(block).get() - own).max().unwrap_or(0);
+        Bytes::new(before.seen.get().saturating_add(of_one.saturating_mul(held.segments)))
     }
 }
 

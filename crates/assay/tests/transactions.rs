@@ -271,6 +271,7 @@ fn plan(rate: Option<u64>, criterion: &str) -> Plan {
         lanes: Vec::new(),
         verify: false,
         derivation: Vec::new(),
+        before: assay_model::Before::default(),
         notes: Vec::new(),
     }
 }

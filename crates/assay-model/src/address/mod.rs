@@ -1,29 +1,33 @@
-//! Where operations go: byte offsets on one target, aligned, never beyond its end.
+//! Where operations go: byte offsets on one target, aligned, never beyond its end. Each form is a small pure value with its formula
+//! and its source in its file; [`Address`] is what is meant, [`Offsets`] what is drawn.
 
+mod fresh;
+mod grid;
+mod law;
+mod meant;
+mod offsets;
+mod once;
+mod order;
+mod pattern;
+mod runs;
 mod sequential;
 mod uniform;
+mod walk;
+mod working_set;
+mod zipf;
 
+pub use fresh::{Fresh, Reread};
+pub use grid::Grid;
+pub use law::{Exponent, Law, Ranks};
+pub use meant::Address;
+pub use offsets::Offsets;
+pub use once::Once;
+pub use order::Order;
+pub(crate) use pattern::whole_unit;
+pub use pattern::{Pattern, Space};
+pub use runs::{RunLength, Runs};
 pub use sequential::Sequential;
 pub use uniform::Uniform;
-
-use assay_base::Prng;
-
-/// The offsets of one flow.
-#[derive(Clone, Debug)]
-pub enum Offsets {
-    /// Every position as likely as any other.
-    Uniform(Uniform),
-    /// One behind the other, and from the start again at the end.
-    Sequential(Sequential),
-}
-
-impl Offsets {
-    /// The offset of an operation of `len` bytes.
-    #[inline]
-    pub fn next(&mut self, len: u32, prng: &mut Prng) -> u64 {
-        match self {
-            Offsets::Uniform(uniform) => uniform.next(len, prng),
-            Offsets::Sequential(sequential) => sequential.next(len),
-        }
-    }
-}
+pub use walk::Walk;
+pub use working_set::{Turnover, WorkingSet};
+pub use zipf::Zipf;

@@ -284,7 +284,9 @@ impl Lowering<'_> {
             size,
             address: Address::Uniform { align },
             extent: None,
+            places: None,
             compress_to: self.part.compress_to.unwrap_or(Share::WHOLE),
+            duplicates: Share::default(),
         };
         self.out.streams.push(Stream {
             name,

@@ -1,17 +1,18 @@
 //! `model = "act-storage"` and `model = "act-index"`. Rates are for each target, at 1x.
 
 use super::Source;
+use super::address::text_or_table;
 use super::common::{Workload, workload_file};
-use super::streams::SizeKeys;
 use crate::act::{Impossible, Index, Pace, Rates, Storage, standard_criteria, storage};
 use crate::plan::Stream;
+use crate::size::Size;
 use assay_base::{Bytes, Fault, Rate, Share, Span};
 
 workload_file! {
     struct StorageFile {
         read_rate: Option<Rate>,
         write_rate: Option<Rate>,
-        record: Option<SizeKeys>,
+        record: Option<Record>,
         large_block: Option<Bytes>,
         replication_factor: Option<u32>,
         update: Option<Share>,
@@ -39,6 +40,23 @@ workload_file! {
     }
 }
 
+/// `record = "1536B"` or `{ from = …, to = … }`.
+struct Record(Size);
+
+#[derive(serde::Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Range {
+    from: Bytes,
+    to: Bytes,
+}
+
+text_or_table!(
+    Record,
+    "a quoted Bytes",
+    |text, E| text.parse().map(|bytes| Record(Size::fixed(bytes))).map_err(E::custom),
+    |range: Range| Record(Size::between(range.from, range.to))
+);
+
 /// Overwrites the default of each key that was written.
 macro_rules! take {
     ($file:ident => $inputs:ident: $($key:ident),*) => { $(if let Some(value) = $file.$key { $inputs.$key = value; })* };
@@ -51,7 +69,7 @@ pub(super) fn read_storage(source: Source<'_>) -> Result<Workload, Fault> {
     take!(file => inputs: read_rate, write_rate, large_block, replication_factor, update, defrag_below, defrag_reads,
         commit_to_device, commit_min, tomb_raider, tomb_raider_pause, compress_to, durable, rates);
     inputs.pace = file.arrival.unwrap_or(inputs.pace);
-    inputs.record = file.record.map_or(inputs.record, |size| size.size());
+    inputs.record = file.record.map_or(inputs.record, |Record(size)| size);
     let mut workload = workload(source, "act-storage", inputs.streams())?.with(source, common)?;
     workload.lanes = Storage::lanes(storage::LARGE_IN_FLIGHT.min(workload.in_flight_bound));
     let how = if inputs.rates == Rates::Exact { "exact arithmetic" } else { "ACT 6.6's whole records per block" };

@@ -1,8 +1,8 @@
 //! What every workload file may say, whatever its model, and how a plan is made of it.
 
-use crate::plan::{Lane, Plan, Stream, WarmUp};
+use crate::plan::{Amount, Before, Extent, Lane, Plan, Stream, WarmUp};
 use crate::profile::Derivation;
-use assay_base::{Criterion, Multiple, Rate, Span};
+use assay_base::{Bytes, Criterion, Multiple, Prng, Rate, Share, Span};
 
 /// Hour-long judging windows, as ACT's criteria have them.
 const SLICE: Span = Span::from_secs(3600);
@@ -109,6 +109,8 @@ pub struct Workload {
     pub standard: Option<Multiple>,
     /// Targets the workload itself names (an ACT configuration does).
     pub targets: Vec<String>,
+    /// What the workload calls its targets, in the order in which they are given; empty where it does not tell them apart.
+    pub target_names: Vec<String>,
     /// Before measuring.
     pub warm_up: WarmUp,
     /// Measured time.
@@ -172,6 +174,7 @@ impl Workload {
             per_target: true,
             standard: None,
             targets: Vec::new(),
+            target_names: Vec::new(),
             warm_up: WarmUp::For(Span::ZERO),
             duration: DURATION,
             slice: SLICE,
@@ -201,6 +204,7 @@ impl Workload {
             let arrival = Multiple::ratio(spread, 1).and_then(|spread| arrival.scaled(spread))?;
             Some(Stream { arrival, ..stream.clone() })
         };
+        self.has_its_targets(targets)?;
         let streams: Option<Vec<Stream>> = self.streams.iter().map(onto).collect();
         if let Some(beyond) = self.streams.iter().find(|stream| stream.targets.iter().any(|target| *target >= targets))
         {
@@ -232,6 +236,7 @@ impl Workload {
         self.holds_intervals(slice, measure)?;
         let mut phases = Plan::phases(warm_up, measure);
         let verify = self.verify || adjust.verify;
+        self.keeps_places(verify)?;
         if let Some((stream, phase)) = Plan::read_back(&streams).filter(|_| verify) {
             if streams.iter().any(|other| other.name == stream.name) {
                 return Err(format!("a workload that verifies has a stream {} of its own: rename yours", stream.name));
@@ -255,8 +260,59 @@ impl Workload {
             lanes: self.lanes_of(),
             verify,
             derivation: self.derivation.clone(),
+            before: self.before(adjust.seed),
             notes,
         })
+    }
+
+    /// What is seen once begins anywhere, because nothing is known of what was seen before.
+    fn before(&self, seed: u64) -> Before {
+        let seen = match self.streams.iter().any(Stream::goes_once) {
+            true => Prng::child(seed, &[]).next_u64() >> 12,
+            false => 0,
+        };
+        Before { time: Span::ZERO, seen: Bytes::new(seen) }
+    }
+
+    /// A workload that tells its targets apart is given as many.
+    fn has_its_targets(&self, targets: u16) -> Result<(), String> {
+        let names = &self.target_names;
+        if names.is_empty() || names.len() == usize::from(targets) {
+            return Ok(());
+        }
+        let names =
+            format!("{} {} ({})", names.len(), if names.len() == 1 { "target" } else { "targets" }, names.join(", "));
+        Err(format!("the workload is for {names}, and it is given {targets}: name one for each, in this order"))
+    }
+
+    /// What is never seen is kept from the others, and what repeats is not held against what was written.
+    fn keeps_places(&self, verify: bool) -> Result<(), String> {
+        let all = Extent { begin: Amount::ZERO, length: None };
+        let place = |stream: &Stream| stream.block().map(|block| block.extent.unwrap_or(all));
+        let meet = |one: &Stream, other: &Stream| {
+            let together = one.targets.is_empty()
+                || other.targets.is_empty()
+                || one.targets.iter().any(|it| other.targets.contains(it));
+            let extents = place(one).zip(place(other));
+            together && one.name != other.name && extents.is_some_and(|(one, other)| one.may_meet(other))
+        };
+        for one in self.streams.iter().filter(|stream| stream.goes_once()) {
+            if let Some(other) = self.streams.iter().find(|other| meet(one, other)) {
+                return Err(format!(
+                    "the stream {} may go to blocks which {} must not have seen; give both a range or a target of its own, such as \
+                     range = {{ size = \"50%\" }} and range = {{ from = \"50%\" }}",
+                    other.name, one.name
+                ));
+            }
+        }
+        let repeats = |stream: &&Stream| stream.block().is_some_and(|block| block.duplicates > Share::default());
+        match self.streams.iter().find(repeats).filter(|_| verify) {
+            Some(stream) => Err(format!(
+                "the blocks of {} repeat each other, so that they cannot be verified; remove duplicates, or do not verify",
+                stream.name
+            )),
+            None => Ok(()),
+        }
     }
 
     /// The load of the workload as it stands, on so many targets: 1x, unless its rates are known as another multiple of the

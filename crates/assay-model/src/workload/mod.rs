@@ -2,10 +2,13 @@
 //! and what to write instead. `docs/FORMATS.md` lists every key.
 
 mod act;
+mod address;
 mod common;
 mod criteria;
 mod mend;
+mod pace;
 mod profile;
+mod size;
 mod streams;
 mod warm_up;
 mod words;
@@ -151,5 +154,7 @@ impl Source<'_> {
     }
 }
 
+#[cfg(test)]
+mod streams_tests;
 #[cfg(test)]
 mod tests;

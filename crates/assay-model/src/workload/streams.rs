@@ -1,8 +1,11 @@
 //! `model = "streams"`: the streams themselves. Rates and in-flight numbers are for each target.
 
 use super::Source;
+use super::address::{AddressKeys, LARGEST};
 use super::common::{LARGEST_BOUND, MOST_STREAMS, Workload, workload_file};
-use crate::plan::{Address, Arrival, Block, Lane, Stream, Work};
+use super::pace::RateKeys;
+use super::size::SizeKeys;
+use crate::plan::{Address, Amount, Arrival, Block, Extent, Lane, Stream, Work};
 use crate::size::Size;
 use assay_base::{Bytes, Direction, Fault, Rate, Share, Span};
 use serde::Deserialize;
@@ -10,6 +13,8 @@ use toml::Spanned;
 
 workload_file! {
     struct File {
+        #[serde(default)]
+        targets: Vec<Spanned<String>>,
         #[serde(default)]
         stream: Vec<Spanned<StreamKeys>>,
     }
@@ -22,58 +27,26 @@ struct StreamKeys {
     name: Spanned<String>,
     direction: Spanned<Direction>,
     size: Spanned<SizeKeys>,
-    rate: Option<Spanned<Rate>>,
+    rate: Option<Spanned<RateKeys>>,
     in_flight: Option<Spanned<u32>>,
     pause: Option<Span>,
     arrival: Option<Spanned<ArrivalName>>,
     address: Option<Spanned<AddressKeys>>,
     content: Option<ContentKeys>,
     durable: Option<bool>,
+    #[serde(alias = "at_most_in_flight")]
     in_flight_bound: Option<Spanned<u32>>,
+    target: Option<Spanned<String>>,
+    range: Option<Spanned<RangeKeys>>,
+    places: Option<Spanned<String>>,
 }
 
-/// `size = "8KiB"` or `{ from = …, to = … }`.
-pub(super) enum SizeKeys {
-    /// One size.
-    Fixed(Bytes),
-    /// Uniform between two.
-    Range(Range),
-}
-
-#[derive(Deserialize)]
+/// `range = { from = "50%", size = "10GiB" }`.
+#[derive(Deserialize, Clone, Copy)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Range {
-    from: Bytes,
-    to: Bytes,
-}
-
-impl<'de> Deserialize<'de> for SizeKeys {
-    /// By hand, because an untagged enum would swallow what is wrong with the size.
-    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<SizeKeys, D::Error> {
-        struct Either;
-        impl<'de> serde::de::Visitor<'de> for Either {
-            type Value = SizeKeys;
-            fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-                f.write_str("a quoted Bytes")
-            }
-            fn visit_str<E: serde::de::Error>(self, text: &str) -> Result<SizeKeys, E> {
-                text.parse().map(SizeKeys::Fixed).map_err(E::custom)
-            }
-            fn visit_map<A: serde::de::MapAccess<'de>>(self, map: A) -> Result<SizeKeys, A::Error> {
-                Range::deserialize(serde::de::value::MapAccessDeserializer::new(map)).map(SizeKeys::Range)
-            }
-        }
-        deserializer.deserialize_any(Either)
-    }
-}
-
-impl SizeKeys {
-    pub(super) fn size(&self) -> Size {
-        match self {
-            SizeKeys::Fixed(bytes) => Size::fixed(*bytes),
-            SizeKeys::Range(range) => Size::between(range.from, range.to),
-        }
-    }
+struct RangeKeys {
+    from: Option<Amount>,
+    size: Option<Amount>,
 }
 
 #[derive(Deserialize, Clone, Copy)]
@@ -84,27 +57,11 @@ enum ArrivalName {
 }
 
 #[derive(Deserialize)]
-#[serde(untagged, expecting = "\"uniform\", \"sequential\" or { uniform = \"4KiB\" } (the alignment)")]
-enum AddressKeys {
-    Name(AddressName),
-    Aligned { uniform: Bytes },
-}
-
-#[derive(Deserialize, Clone, Copy)]
-#[serde(rename_all = "kebab-case")]
-enum AddressName {
-    Uniform,
-    Sequential,
-}
-
-#[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct ContentKeys {
-    compress_to: Share,
+    compress_to: Option<Share>,
+    duplicates: Option<Share>,
 }
-
-/// Largest operation of a stream.
-const LARGEST: Bytes = Bytes::new(64 << 20);
 
 pub(super) fn read(source: Source<'_>) -> Result<Workload, Fault> {
     let mut file: File = source.parse()?;
@@ -114,17 +71,81 @@ pub(super) fn read(source: Source<'_>) -> Result<Workload, Fault> {
     if file.stream.len() > MOST_STREAMS {
         return Err(Fault::whole(source.file, "too many streams", format!("write at most {MOST_STREAMS}")));
     }
+    let names = target_names(source, &file.targets)?;
     let (mut streams, mut lanes): (Vec<Stream>, Vec<Lane>) = Default::default();
     for table in &file.stream {
-        let name = &table.get_ref().name;
-        if streams.iter().any(|stream| stream.name == *name.get_ref()) {
-            return Err(source.fault(name.span(), "two streams have this name", "give each its own"));
+        let keys = table.get_ref();
+        if streams.iter().any(|stream| stream.name == *keys.name.get_ref()) {
+            return Err(source.fault(keys.name.span(), "two streams have this name", "give each its own"));
         }
-        streams.push(stream(source, table)?);
-        lanes.extend(lane(source, table.get_ref())?);
+        let stream = Stream { targets: target(source, keys, &names)?, ..stream(source, table)? };
+        shares_places(source, keys, &stream, &streams)?;
+        streams.push(stream);
+        lanes.extend(lane(source, keys)?);
     }
     let workload = Workload::new(source.file, "streams", streams, |_| Vec::new());
-    Workload { lanes, ..workload }.with(source, file.common())
+    Workload { lanes, target_names: names, ..workload }.with(source, file.common())
+}
+
+/// The names of the targets, in the order in which they stand on the command line.
+fn target_names(source: Source<'_>, targets: &[Spanned<String>]) -> Result<Vec<String>, Fault> {
+    let mut names: Vec<String> = Vec::new();
+    for target in targets {
+        let name = target.get_ref();
+        if !is_name(name) || names.contains(name) {
+            let what = format!("\"{}\" is no name for a target here, or another has it", name.escape_debug());
+            return Err(source.fault(target.span(), what, NAMES));
+        }
+        names.push(name.clone());
+    }
+    Ok(names)
+}
+
+/// Which of the targets a stream is on.
+fn target(source: Source<'_>, keys: &StreamKeys, names: &[String]) -> Result<Vec<u16>, Fault> {
+    let Some(target) = &keys.target else { return Ok(Vec::new()) };
+    let place = names.iter().position(|name| name == target.get_ref());
+    let place = place.and_then(|place| u16::try_from(place).ok()).ok_or_else(|| {
+        let remedy = match names {
+            [] => "name them first, before the streams and in the order of the command line: targets = [\"data\", \"log\"]".to_owned(),
+            names => format!("write one of {}", names.join(", ")),
+        };
+        source.fault(target.span(), format!("no target is called \"{}\"", target.get_ref().escape_debug()), remedy)
+    })?;
+    Ok(vec![place])
+}
+
+/// Streams of one `places` go to the same places, which have to be the same for all of them.
+fn shares_places(source: Source<'_>, keys: &StreamKeys, stream: &Stream, before: &[Stream]) -> Result<(), Fault> {
+    let Some((places, own)) = keys.places.as_ref().zip(stream.block()) else { return Ok(()) };
+    let fault = |what: &str, remedy: &str| Err(source.fault(places.span(), what, remedy));
+    if own.address.law().is_none() {
+        return fault(
+            "this address has no places that streams could share",
+            "places go with zipf, hotspot, zones and working_set: streams of one name have the same hot places",
+        );
+    }
+    let others = before.iter().filter_map(Stream::block).filter(|block| block.places == own.places);
+    for other in others {
+        let largest = |block: &Block| {
+            block.address.unit().max(if block.address.unit().get() == 0 { block.size.to } else { Bytes::default() })
+        };
+        if (&other.address, other.extent, largest(other)) != (&own.address, own.extent, largest(own)) {
+            return fault(
+                "another stream of these places has another address, range or largest size",
+                "write the same for all of them, with a unit in address where sizes differ",
+            );
+        }
+    }
+    Ok(())
+}
+
+/// What names are made of.
+const NAMES: &str = "write 1 to 64 letters, digits, - _ or .";
+
+fn is_name(name: &str) -> bool {
+    let usable = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
+    !name.is_empty() && name.len() <= 64 && name.chars().all(usable)
 }
 
 /// The lane of a stream with a bound of its own.
@@ -143,11 +164,11 @@ fn lane(source: Source<'_>, keys: &StreamKeys) -> Result<Option<Lane>, Fault> {
 fn stream(source: Source<'_>, table: &Spanned<StreamKeys>) -> Result<Stream, Fault> {
     let keys = table.get_ref();
     let name = keys.name.get_ref();
-    let usable = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
-    if name.is_empty() || name.len() > 64 || !name.chars().all(usable) {
-        return Err(source.fault(keys.name.span(), "not a stream name", "write 1 to 64 letters, digits, - _ or ."));
+    if !is_name(name) {
+        return Err(source.fault(keys.name.span(), "not a stream name", NAMES));
     }
     let size = keys.size.get_ref().size();
+    let size = size.map_err(|(what, remedy)| source.fault(keys.size.span(), what, remedy))?;
     if size.from.get() == 0 || size.to < size.from || size.to > LARGEST {
         return Err(source.fault(
             keys.size.span(),
@@ -164,56 +185,113 @@ fn stream(source: Source<'_>, table: &Spanned<StreamKeys>) -> Result<Stream, Fau
             "remove them, or write direction = \"write\"",
         ));
     }
+    let address = address(source, keys, &size)?;
+    let arrival = arrival(source, table, &size)?;
+    if matches!(address, Address::NeverSeen { .. }) && arrival.rate().is_none() {
+        return Err(source.fault(
+            keys.address.as_ref().map_or(table.span(), Spanned::span),
+            "a closed loop may go through any number of blocks that were never seen",
+            "write rate instead of in_flight: then it is known how many the run needs",
+        ));
+    }
+    let (compress_to, duplicates) = content(source, table)?;
     Ok(Stream {
         name: name.clone(),
         work: Work::Block(Block {
             direction,
             durable: keys.durable.unwrap_or(false),
             size,
-            address: address(source, keys)?,
-            extent: None,
-            compress_to: content(source, table)?,
+            address,
+            extent: range(source, keys)?,
+            places: places(source, keys)?,
+            compress_to,
+            duplicates,
         }),
-        arrival: arrival(source, table)?,
+        arrival,
         per_target: true,
         targets: Vec::new(),
     })
 }
 
-fn address(source: Source<'_>, keys: &StreamKeys) -> Result<Address, Fault> {
+fn address(source: Source<'_>, keys: &StreamKeys, size: &Size) -> Result<Address, Fault> {
     let Some(address) = &keys.address else { return Ok(Address::Uniform { align: Bytes::default() }) };
-    Ok(match address.get_ref() {
-        AddressKeys::Name(AddressName::Uniform) => Address::Uniform { align: Bytes::default() },
-        AddressKeys::Name(AddressName::Sequential) => Address::Sequential,
-        AddressKeys::Aligned { uniform } if uniform.get() == 0 || *uniform > LARGEST => {
-            return Err(source.fault(address.span(), "not an alignment", format!("write 1B to {LARGEST}")));
-        }
-        AddressKeys::Aligned { uniform } => Address::Uniform { align: *uniform },
-    })
+    let meant = address.get_ref().meant(size);
+    meant.map_err(|(what, remedy)| source.fault(address.span(), what, remedy))
 }
 
-fn content(source: Source<'_>, table: &Spanned<StreamKeys>) -> Result<Share, Fault> {
-    match &table.get_ref().content {
-        Some(content) if content.compress_to > Share::WHOLE => {
-            Err(source.fault(table.span(), "data can compress to at most 100%", "write compress_to = \"100%\" or less"))
+/// The part of the target that a stream keeps to.
+fn range(source: Source<'_>, keys: &StreamKeys) -> Result<Option<Extent>, Fault> {
+    let Some(range) = &keys.range else { return Ok(None) };
+    let RangeKeys { from, size } = *range.get_ref();
+    let begin = from.unwrap_or(Amount::ZERO);
+    let ends = match (begin, size) {
+        (Amount::Share(begin), Some(Amount::Share(size))) => {
+            begin.as_ppb().saturating_add(size.as_ppb()) <= Share::WHOLE.as_ppb()
         }
-        Some(content) => Ok(content.compress_to),
-        None => Ok(Share::WHOLE),
+        (Amount::Share(begin), None) => begin < Share::WHOLE,
+        _ => true,
+    };
+    if !ends || !begin.is_within() || size.is_some_and(|size| size.is_zero() || !size.is_within()) {
+        return Err(source.fault(
+            range.span(),
+            "not a part of a target",
+            "write { from = \"50%\", size = \"10GiB\" }: sizes or shares that end within the target, of more than nothing",
+        ));
+    }
+    Ok(Some(Extent { begin, length: size }))
+}
+
+fn places(source: Source<'_>, keys: &StreamKeys) -> Result<Option<String>, Fault> {
+    match &keys.places {
+        Some(places) if !is_name(places.get_ref()) => Err(source.fault(places.span(), "not a name of places", NAMES)),
+        places => Ok(places.as_ref().map(|places| places.get_ref().clone())),
     }
 }
 
-fn arrival(source: Source<'_>, table: &Spanned<StreamKeys>) -> Result<Arrival, Fault> {
+/// What written data compress to, and how much of them repeats what was written.
+fn content(source: Source<'_>, table: &Spanned<StreamKeys>) -> Result<(Share, Share), Fault> {
+    let Some(ContentKeys { compress_to, duplicates }) = &table.get_ref().content else {
+        return Ok((Share::WHOLE, Share::default()));
+    };
+    let (compress_to, duplicates) = (compress_to.unwrap_or(Share::WHOLE), duplicates.unwrap_or_default());
+    if compress_to > Share::WHOLE {
+        return Err(source.fault(
+            table.span(),
+            "data can compress to at most 100%",
+            "write compress_to = \"100%\" or less",
+        ));
+    }
+    if duplicates >= Share::WHOLE {
+        return Err(source.fault(
+            table.span(),
+            "the first of equal blocks repeats none",
+            "write duplicates = \"30%\", less than 100%",
+        ));
+    }
+    Ok((compress_to, duplicates))
+}
+
+/// The rate of a stream, above zero.
+fn rate(source: Source<'_>, rate: &Spanned<RateKeys>, size: &Size) -> Result<Rate, Fault> {
+    let fault = |what: &str, remedy: &str| source.fault(rate.span(), what, remedy);
+    let meant = rate.get_ref().rate(size);
+    let meant = meant.ok_or_else(|| fault("this rate is too large to be represented", "write a smaller one"))?;
+    match meant.is_zero() {
+        true => Err(fault("a rate of zero schedules nothing", "write a rate above 0/s, or remove the stream")),
+        false => Ok(meant),
+    }
+}
+
+fn arrival(source: Source<'_>, table: &Spanned<StreamKeys>, size: &Size) -> Result<Arrival, Fault> {
     let keys = table.get_ref();
     match (&keys.rate, &keys.in_flight, keys.pause) {
-        (Some(rate), None, None) if rate.get_ref().is_zero() => Err(source.fault(
-            rate.span(),
-            "a rate of zero schedules nothing",
-            "write a rate above 0/s, or remove the stream",
-        )),
-        (Some(rate), None, None) => Ok(match keys.arrival.as_ref().map(|name| *name.get_ref()) {
-            Some(ArrivalName::Steady) => Arrival::Steady { rate: *rate.get_ref() },
-            Some(ArrivalName::Poisson) | None => Arrival::Poisson { rate: *rate.get_ref() },
-        }),
+        (Some(it), None, None) => {
+            let rate = rate(source, it, size)?;
+            Ok(match keys.arrival.as_ref().map(|name| *name.get_ref()) {
+                Some(ArrivalName::Steady) => Arrival::Steady { rate },
+                Some(ArrivalName::Poisson) | None => Arrival::Poisson { rate },
+            })
+        }
         (None, Some(_), _) if keys.arrival.is_some() => {
             let span = keys.arrival.as_ref().map_or(table.span(), Spanned::span);
             Err(source.fault(

@@ -3,7 +3,7 @@
 use assay_base::fault::nearest;
 
 /// Keys that people know from other tools, and what they are called here.
-const ELSEWHERE: [(&str, &str); 20] = [
+const ELSEWHERE: [(&str, &str); 35] = [
     ("bs", "the size of an operation is size = \"4KiB\""),
     ("blocksize", "the size of an operation is size = \"4KiB\""),
     ("block_size", "the size of an operation is size = \"4KiB\""),
@@ -19,10 +19,31 @@ const ELSEWHERE: [(&str, &str); 20] = [
     ("thinktime", "a pause after each completion is pause = \"1ms\", with in_flight = 1"),
     ("think_time", "a pause after each completion is pause = \"1ms\", with in_flight = 1"),
     ("filename", "targets are named on the command line: assay run FILE TARGET"),
-    ("target", "targets are named on the command line: assay run FILE TARGET"),
-    ("targets", "targets are named on the command line: assay run FILE TARGET"),
-    ("ioengine", "the engine is chosen on the command line: --engine"),
     ("numjobs", "write a rate, or in_flight for the depth of all together; --workers sets the threads"),
+    ("bssplit", "shares of sizes are size = { shares = [[\"4KiB\", \"60%\"], [\"64KiB\", \"40%\"]] }"),
+    ("bsrange", "sizes between two are size = { from = \"4KiB\", to = \"64KiB\" }"),
+    ("blockalign", "places are multiples of address = { uniform = \"4KiB\" }"),
+    ("random_distribution", "write address = { zipf = 1.1 }, { hotspot = [\"80%\", \"20%\"] } or { zones = … }"),
+    ("zipf", "write address = { zipf = 1.1 }"),
+    ("zoned", "write address = { zones = [[\"60%\", \"10%\"], [\"40%\", \"90%\"]] }"),
+    ("hotspot", "write address = { hotspot = [\"80%\", \"20%\"] }"),
+    ("offset", "a part of a target is range = { from = \"50%\", size = \"10GiB\" }"),
+    (
+        "io_size",
+        "a part of a target is range = { size = \"10GiB\" }; the measured time is duration, for the whole workload",
+    ),
+    ("filesize", "a part of a target is range = { size = \"10GiB\" }"),
+    ("bandwidth", "a rate may be bytes: rate = \"500MiB/s\""),
+    ("throughput", "a rate may be bytes: rate = \"500MiB/s\""),
+    ("bw", "a rate may be bytes: rate = \"500MiB/s\""),
+    ("rwmixread", "write a stream of reads and one of writes, each with its rate"),
+    ("rwmixwrite", "write a stream of reads and one of writes, each with its rate"),
+    ("dedupe_percentage", "blocks that repeat others are content = { duplicates = \"30%\" }"),
+    (
+        "buffer_compress_percentage",
+        "write content = { compress_to = \"40%\" }: what is left of the data, not what is saved",
+    ),
+    ("ioengine", "the engine is chosen on the command line: --engine"),
     ("sync", "a write that is on stable media when it completes is durable = true"),
 ];
 

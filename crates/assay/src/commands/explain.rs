@@ -7,8 +7,8 @@ use super::steps;
 use crate::args::{Judged, Pace};
 use crate::candidates;
 use crate::stdout::{print_json, show};
-use assay_base::{Bytes, Direction, Multiple};
-use assay_model::{Address, Block, Extent, PhaseKind, Plan, Stream};
+use assay_base::{Bytes, Direction, Multiple, Share, Span};
+use assay_model::{Address, Block, PhaseKind, Plan, Stream};
 use assay_run::failure::{Failure, code};
 use assay_run::integrity;
 use assay_run::targets::{self, Named};
@@ -158,14 +158,12 @@ fn streams(plan: &Plan, block: u32, out: &mut Lines) {
 
 /// Where a stream's operations go, in words.
 fn address(block: &Block) -> String {
-    let address = match block.address {
-        Address::Uniform { align } if align.get() > 0 => format!("uniform over multiples of {align}"),
-        Address::Uniform { .. } => "uniform over blocks".to_owned(),
-        Address::Sequential => "sequential, wraps".to_owned(),
-        Address::Written => "all that was written, once".to_owned(),
-    };
-    let within = block.extent.map(|Extent { begin, length }| format!(", within {length} from {begin} on"));
-    address + &within.unwrap_or_default()
+    let address = block.address.to_string();
+    let within = block.extent.map(|extent| format!(", {extent}"));
+    let places = block.places.as_ref().map(|name| format!(", places {name}"));
+    let repeats =
+        (block.duplicates > Share::default()).then(|| format!(", {} of the blocks repeat others", block.duplicates));
+    [Some(address), within, places, repeats].into_iter().flatten().collect()
 }
 
 fn bytes(plan: &Plan, named: &[(String, Named)], sizes: &[Option<(u64, u32)>], out: &mut Lines) {
@@ -186,7 +184,20 @@ fn bytes(plan: &Plan, named: &[(String, Named)], sizes: &[Option<(u64, u32)>], o
             day = format!(", {writes:.1} drive writes a day");
         }
         out.add(format_args!("target {name}: {}, blocks of {block} B{day}", Bytes::new(*size).human()));
+        plan.streams.iter().filter_map(|stream| lasts(plan, stream, *size, *block)).for_each(|line| out.add(line));
     }
+}
+
+/// How long there are blocks which a stream has never seen, where it goes to such.
+fn lasts(plan: &Plan, stream: &Stream, size: u64, block: u32) -> Option<String> {
+    let Address::NeverSeen { unit, reread } = &stream.block()?.address else { return None };
+    let length = stream.block()?.extent.map_or(size, |extent| extent.within(size, block).1);
+    let new = 1.0 - reread.map_or(0.0, |reread| reread.share.as_f64());
+    let targets = if stream.targets.is_empty() { usize::from(plan.targets) } else { stream.targets.len() };
+    let a_second = stream.arrival.rate()?.as_f64() / targets as f64 * new * unit.get() as f64;
+    let (length, lasts) = (length as f64, length as f64 / a_second);
+    let lasts = Span::from_ns((lasts * 1e9) as u64).human();
+    Some(format!("  {}: {} never seen, which lasts {lasts}", stream.name, Bytes::new(length as u64).human()))
 }
 
 /// `12 MiB/s`; of closed loops only whose they are can be said.

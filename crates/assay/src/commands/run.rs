@@ -185,6 +185,7 @@ pub(crate) fn plan(
     pace: &Pace,
 ) -> Result<Plan, Failure> {
     let seed = seed(pace.seed.or(workload.seed), named);
-    let adjust = Adjust { load, ..pace.adjust(workload, seed, named.len().max(1) as u16) };
+    let targets = if named.is_empty() { workload.target_names.len() } else { named.len() }.max(1) as u16;
+    let adjust = Adjust { load, ..pace.adjust(workload, seed, targets) };
     workload.plan(&adjust).map_err(Failure::workload)
 }

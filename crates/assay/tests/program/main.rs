@@ -25,6 +25,7 @@ mod engines;
 mod environment;
 mod judging;
 mod namespaces;
+mod patterns;
 mod preparing;
 mod procedure;
 mod protected;

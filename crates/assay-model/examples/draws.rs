@@ -1,0 +1,70 @@
+//! How long a draw of an address or of an arrival takes: draws from each form for a while on one core and prints its name and
+//! nanoseconds. `bench/draws` runs it.
+
+#![allow(clippy::disallowed_methods, clippy::disallowed_macros, reason = "a measurement reads a clock and prints")]
+
+use assay_base::{Bytes, Instant, Prng};
+use assay_model::Address;
+use assay_model::address::{Offsets, Space};
+use assay_model::arrival::Part;
+use std::time::Instant as Clock;
+
+/// As a plan has them.
+const ADDRESSES: [(&str, &str); 11] = [
+    ("uniform", r#"{"uniform": {"align": "4KiB"}}"#),
+    ("zipf 0.8", r#"{"ranked": {"law": {"zipf": {"exponent": 0.8}}, "scatter": false}}"#),
+    ("zipf 1.1", r#"{"ranked": {"law": {"zipf": {"exponent": 1.1}}, "scatter": false}}"#),
+    ("zipf 1.1, scattered", r#"{"ranked": {"law": {"zipf": {"exponent": 1.1}}, "scatter": true}}"#),
+    (
+        "hotspot 80/20",
+        r#"{"ranked": {"law": {"zones": {"zones": [["80%", "20%"], ["20%", "80%"]]}}, "scatter": false}}"#,
+    ),
+    ("working set", r#"{"working-set": {"size": "50GiB", "turnover": "10%/h", "inside": "uniform"}}"#),
+    ("never seen", r#"{"never-seen": {"unit": "4KiB"}}"#),
+    ("never seen, 40% again", r#"{"never-seen": {"unit": "4KiB", "reread": {"share": "40%", "of_last": "1GiB"}}}"#),
+    ("once", r#"{"once": {"unit": "4KiB"}}"#),
+    ("runs", r#"{"runs": {"length": {"mean": "1MiB"}}}"#),
+    ("walk", r#"{"walk": {"reach": "1MiB"}}"#),
+];
+
+/// Nanoseconds of a draw; the smallest of several rounds, because neighbours only ever add.
+fn nanoseconds(seconds: f64, mut draw: impl FnMut() -> u64) -> f64 {
+    const ROUNDS: usize = 5;
+    const BATCH: u32 = 10_000;
+    let round = |draw: &mut dyn FnMut() -> u64| {
+        let (begin, mut draws, mut sum) = (Clock::now(), 0u64, 0u64);
+        while begin.elapsed().as_secs_f64() < seconds / ROUNDS as f64 {
+            sum = sum.wrapping_add(draw());
+            draws += u64::from(BATCH);
+        }
+        std::hint::black_box(sum);
+        begin.elapsed().as_nanos() as f64 / draws as f64
+    };
+    let mut batch = || (0..BATCH).fold(0, |sum: u64, _| sum.wrapping_add(draw()));
+    (0..ROUNDS).map(|_| round(&mut batch)).fold(f64::INFINITY, f64::min)
+}
+
+fn main() {
+    let seconds: f64 = std::env::args().nth(1).and_then(|text| text.parse().ok()).unwrap_or(1.0);
+    // Not a power of two, so that an order walks on.
+    let length = 3 << 38;
+    let space = Space {
+        length,
+        block: 4096,
+        largest: 4096,
+        part: Part { index: 0, of: 1 },
+        key: 1,
+        zero: Instant::ZERO,
+        before: assay_base::Span::ZERO,
+        seen: Bytes::default(),
+    };
+    for (name, address) in ADDRESSES {
+        let address: Address = serde_json::from_str(address).expect("an address of this file");
+        let (mut offsets, mut prng, mut at) = (Offsets::new(&address, space), Prng::seeded(1), 0);
+        let spent = nanoseconds(seconds, || {
+            at += 100;
+            offsets.next(4096, Instant::from_ns(at), &mut prng)
+        });
+        println!("{name}\t{spent:.1}");
+    }
+}

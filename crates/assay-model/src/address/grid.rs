@@ -1,0 +1,54 @@
+//! The places of a target that a pattern may go to: multiples of a unit at which its largest operation fits.
+
+/// Most places: beyond it a random double has not enough digits.
+const MOST: u64 = 1 << 52;
+
+/// See the module.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Grid {
+    /// How many there are, at least 1.
+    pub places: u64,
+    unit: u64,
+}
+
+impl Grid {
+    /// Multiples of `unit` bytes in `length` bytes with room for `largest` behind each.
+    pub fn new(length: u64, unit: u64, largest: u64) -> Grid {
+        let unit = unit.max(1);
+        Grid { places: (length.saturating_sub(largest) / unit + 1).min(MOST), unit }
+    }
+
+    /// Where a place begins.
+    #[inline(always)]
+    pub fn offset(self, place: u64) -> u64 {
+        place * self.unit
+    }
+
+    /// How many places so many bytes are; at least 1, at most all.
+    pub fn within(self, bytes: u64) -> u64 {
+        (bytes / self.unit).clamp(1, self.places)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_largest_operation_fits_everywhere() {
+        for (length, unit, largest, places) in [
+            (1 << 20, 4096, 4096, 256),
+            (1 << 20, 4096, 8192, 255),
+            ((1 << 20) + 512, 4096, 512, 257),
+            (4096, 4096, 4096, 1),
+            (0, 4096, 4096, 1),
+            (1 << 20, 0, 512, (1 << 20) - 511),
+            (u64::MAX, 1, 1, 1 << 52),
+        ] {
+            let grid = Grid::new(length, unit, largest);
+            assert_eq!(grid.places, places, "{length} {unit} {largest}");
+            assert!(grid.offset(places - 1) <= length.saturating_sub(largest));
+        }
+        assert_eq!((Grid::new(8192, 512, 512).within(0), Grid::new(8192, 512, 512).within(1 << 30)), (1, 16));
+    }
+}

@@ -1,0 +1,126 @@
+//! Where operations go, as it is meant: what a plan says and a log keeps.
+
+use super::fresh::Reread;
+use super::law::Law;
+use super::runs::RunLength;
+use super::working_set::Turnover;
+use assay_base::Bytes;
+use serde::{Deserialize, Serialize};
+use std::fmt;
+
+/// Where operations go on a target.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Address {
+    /// Uniform over the multiples of `align`; of the target's blocks when that is zero.
+    Uniform {
+        /// Alignment.
+        align: Bytes,
+    },
+    /// From the start to the end and again.
+    Sequential,
+    /// Every place that the run has written, once, after everything else: reading back.
+    Written,
+    /// Some places more often than others.
+    Ranked {
+        /// How often which rank comes.
+        law: Law,
+        /// What a place is; as long as the largest operation when that is zero.
+        #[serde(default, skip_serializing_if = "is_zero")]
+        unit: Bytes,
+        /// Ranks lie anywhere; otherwise in order, the most wanted at the start.
+        scatter: bool,
+    },
+    /// A part of all places, which moves; see [`super::WorkingSet`].
+    WorkingSet {
+        /// Of the part.
+        size: Bytes,
+        /// How much of it is replaced in how long.
+        turnover: Turnover,
+        /// As of `ranked`.
+        #[serde(default, skip_serializing_if = "is_zero")]
+        unit: Bytes,
+        /// How often which of its places comes.
+        inside: Law,
+    },
+    /// Every place once, and known ones again; see [`super::Fresh`].
+    NeverSeen {
+        /// What a place is.
+        unit: Bytes,
+        /// The part that goes back.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        reread: Option<Reread>,
+    },
+    /// Every place once a pass, each pass in another order.
+    Once {
+        /// What a place is.
+        unit: Bytes,
+    },
+    /// Sequential from uniform starts.
+    Runs {
+        /// How long.
+        length: RunLength,
+    },
+    /// The last place and a random step.
+    Walk {
+        /// The longest step.
+        reach: Bytes,
+        /// As of `ranked`.
+        #[serde(default, skip_serializing_if = "is_zero")]
+        unit: Bytes,
+    },
+}
+
+fn is_zero(bytes: &Bytes) -> bool {
+    bytes.get() == 0
+}
+
+impl Address {
+    /// The law of its ranks, where it has one.
+    pub fn law(&self) -> Option<&Law> {
+        match self {
+            Address::Ranked { law, .. } | Address::WorkingSet { inside: law, .. } => Some(law),
+            _ => None,
+        }
+    }
+
+    /// What offsets are multiples of, apart from blocks and the operations' own lengths; zero where nothing else.
+    pub fn unit(&self) -> Bytes {
+        match self {
+            Address::Uniform { align: unit }
+            | Address::Ranked { unit, .. }
+            | Address::WorkingSet { unit, .. }
+            | Address::NeverSeen { unit, .. }
+            | Address::Once { unit }
+            | Address::Walk { unit, .. } => *unit,
+            Address::Sequential | Address::Written | Address::Runs { .. } => Bytes::default(),
+        }
+    }
+}
+
+impl fmt::Display for Address {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let of = |unit: &Bytes| if is_zero(unit) { String::new() } else { format!(" of {unit}") };
+        match self {
+            Address::Uniform { align } if is_zero(align) => f.write_str("uniform over blocks"),
+            Address::Uniform { align } => write!(f, "uniform over multiples of {align}"),
+            Address::Sequential => f.write_str("sequential, wraps"),
+            Address::Written => f.write_str("all that was written, once"),
+            Address::Ranked { law, unit, scatter } => {
+                let lie = if *scatter { "scattered" } else { "in order from the start" };
+                write!(f, "{law} over places{}, {lie}", of(unit))
+            }
+            Address::WorkingSet { size, turnover, unit, inside } => {
+                write!(f, "a working set of {size}, {turnover} of it replaced, {inside} over places{}", of(unit))
+            }
+            Address::NeverSeen { unit, reread } => {
+                write!(f, "never seen before, in units of {unit}")?;
+                let back = |Reread { share, of_last }: &Reread| format!(", {share} again of the last {of_last}");
+                f.write_str(&reread.as_ref().map_or(String::new(), back))
+            }
+            Address::Once { unit } => write!(f, "each {unit} once a pass, in random order"),
+            Address::Runs { length } => write!(f, "sequential runs of {length} from uniform starts"),
+            Address::Walk { reach, unit } => write!(f, "a walk in steps up to {reach} over places{}", of(unit)),
+        }
+    }
+}

@@ -1,0 +1,42 @@
+//! The offsets of one flow: the usual ones in a few instructions, patterns behind them.
+
+use super::meant::Address;
+use super::pattern::{Pattern, Space};
+use super::sequential::Sequential;
+use super::uniform::Uniform;
+use assay_base::{Instant, Prng};
+
+/// The offsets of one flow.
+#[derive(Clone, Debug)]
+pub enum Offsets {
+    /// Every position as likely as any other.
+    Uniform(Uniform),
+    /// One behind the other, and from the start again at the end.
+    Sequential(Sequential),
+    /// Any other. Apart, so that the usual ones stay small.
+    Pattern(Box<Pattern>),
+}
+
+impl Offsets {
+    /// The offsets of `address` in `space`.
+    pub fn new(address: &Address, space: Space) -> Offsets {
+        match (address, Pattern::new(address, space)) {
+            (_, Some(pattern)) => Offsets::Pattern(Box::new(pattern)),
+            (Address::Uniform { align }, None) => {
+                let align = align.get().next_multiple_of(space.block).max(space.block);
+                Offsets::Uniform(Uniform::new(space.length, align))
+            }
+            (_, None) => Offsets::Sequential(Sequential::new(space.length, space.block, space.part)),
+        }
+    }
+
+    /// The offset of an operation of `len` bytes that is wanted at `wanted`.
+    #[inline]
+    pub fn next(&mut self, len: u32, wanted: Instant, prng: &mut Prng) -> u64 {
+        match self {
+            Offsets::Uniform(uniform) => uniform.next(len, prng),
+            Offsets::Sequential(sequential) => sequential.next(len),
+            Offsets::Pattern(pattern) => pattern.next(len, wanted, prng),
+        }
+    }
+}

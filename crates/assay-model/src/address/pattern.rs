@@ -1,0 +1,105 @@
+//! The patterns of addresses that more than two words are needed for: what is meant becomes what is drawn, on one target.
+
+use super::fresh::Fresh;
+use super::grid::Grid;
+use super::law::Ranks;
+use super::meant::Address;
+use super::once::Once;
+use super::order::Order;
+use super::runs::Runs;
+use super::walk::Walk;
+use super::working_set::WorkingSet;
+use crate::arrival::Part;
+use assay_base::{Bytes, Instant, Prng, Span};
+
+/// Where a pattern is drawn.
+#[derive(Clone, Copy, Debug)]
+pub struct Space {
+    /// Bytes there are.
+    pub length: u64,
+    /// Of the target's blocks.
+    pub block: u64,
+    /// The largest operation.
+    pub largest: u64,
+    /// Which of the stream's operations are drawn here.
+    pub part: Part,
+    /// Decides orders. The same in each run, so that hot places stay where they are.
+    pub key: u64,
+    /// When the run begins, how much of its time lies before that, and how much of what is seen once.
+    pub zero: Instant,
+    /// See `zero`.
+    pub before: Span,
+    /// See `zero`.
+    pub seen: Bytes,
+}
+
+impl Space {
+    /// The places of `unit` bytes, of the largest operation's length where that is zero.
+    fn grid(&self, unit: Bytes) -> Grid {
+        Grid::new(self.length, whole_unit(unit, self.block, self.largest), self.largest)
+    }
+}
+
+/// A unit in whole blocks; the length of the largest operation where none is said.
+pub(crate) fn whole_unit(unit: Bytes, block: u64, largest: u64) -> u64 {
+    if unit.get() == 0 { largest.max(block) } else { unit.get().next_multiple_of(block).max(block) }
+}
+
+/// The offsets of one flow.
+#[derive(Clone, Debug)]
+pub enum Pattern {
+    /// Ranks where they lie: in order, or in one that a key decides.
+    Ranked(Grid, Ranks, Option<Order>),
+    /// See [`WorkingSet`].
+    WorkingSet(WorkingSet),
+    /// See [`Fresh`].
+    Fresh(Fresh),
+    /// See [`Once`].
+    Once(Once),
+    /// See [`Runs`].
+    Runs(Runs),
+    /// See [`Walk`].
+    Walk(Walk),
+}
+
+impl Pattern {
+    /// The pattern of an address in a space; `None` for those that are no pattern: uniform, sequential, what was written.
+    pub fn new(address: &Address, space: Space) -> Option<Pattern> {
+        Some(match address {
+            Address::Ranked { law, unit, scatter } => {
+                let grid = space.grid(*unit);
+                let order = scatter.then(|| Order::new(grid.places, space.key));
+                Pattern::Ranked(grid, Ranks::new(law, grid.places), order)
+            }
+            Address::WorkingSet { size, turnover, unit, inside } => {
+                let grid = space.grid(*unit);
+                let (places, order) = (grid.within(size.get()), Order::new(grid.places, space.key));
+                let ranks = (Ranks::new(inside, places), places);
+                Pattern::WorkingSet(WorkingSet::new(grid, order, ranks, *turnover, (space.zero, space.before)))
+            }
+            Address::NeverSeen { unit, reread } => {
+                let grid = space.grid(*unit);
+                let from = space.seen.get() / whole_unit(*unit, space.block, space.largest);
+                Pattern::Fresh(Fresh::new(grid, Order::new(grid.places, space.key), space.part, from, *reread))
+            }
+            Address::Once { unit } => Pattern::Once(Once::new(space.grid(*unit), space.part, space.key)),
+            Address::Runs { length } => Pattern::Runs(Runs::new(space.grid(Bytes::default()), space.length, *length)),
+            Address::Walk { reach, unit } => Pattern::Walk(Walk::new(space.grid(*unit), reach.get())),
+            Address::Uniform { .. } | Address::Sequential | Address::Written => return None,
+        })
+    }
+
+    /// The offset of an operation of `len` bytes that is wanted at `wanted`.
+    #[inline(never)]
+    pub fn next(&mut self, len: u32, wanted: Instant, prng: &mut Prng) -> u64 {
+        match self {
+            Pattern::Ranked(grid, ranks, None) => grid.offset(ranks.next(prng)),
+            Pattern::Ranked(grid, ranks, Some(order)) => grid.offset(order.at(ranks.next(prng))),
+            Pattern::WorkingSet(set) => set.next(wanted, prng),
+            Pattern::Fresh(fresh) => fresh.next(prng),
+            Pattern::Once(once) => once.next(),
+            Pattern::Runs(runs) => runs.next(len, prng),
+            Pattern::Walk(walk) => walk.next(prng),
+        }
+    }
+}

@@ -1,0 +1,203 @@
+//! A part of a target: where it begins and how long it is, in bytes or as a share of the target.
+
+use assay_base::{Bytes, Share};
+use serde::{Deserialize, Serialize};
+use std::fmt;
+use std::str::FromStr;
+
+/// Bytes, or a share of a target's.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub enum Amount {
+    /// So many.
+    Bytes(Bytes),
+    /// So much of the target.
+    Share(Share),
+}
+
+impl Amount {
+    /// Nothing.
+    pub const ZERO: Amount = Amount::Bytes(Bytes::new(0));
+
+    /// On a target of `size` bytes.
+    fn of(self, size: u64) -> u64 {
+        match self {
+            Amount::Bytes(bytes) => bytes.get(),
+            Amount::Share(share) => (u128::from(size) * u128::from(share.as_ppb()) / 1_000_000_000) as u64,
+        }
+    }
+
+    /// Whether it can be of a target: no more than the whole.
+    pub fn is_within(self) -> bool {
+        !matches!(self, Amount::Share(share) if share > Share::WHOLE)
+    }
+
+    /// Whether it is nothing.
+    pub fn is_zero(self) -> bool {
+        matches!(self, Amount::Bytes(bytes) if bytes.get() == 0)
+            || matches!(self, Amount::Share(share) if share.as_ppb() == 0)
+    }
+}
+
+impl FromStr for Amount {
+    type Err = String;
+    fn from_str(text: &str) -> Result<Amount, String> {
+        let amount = match text.trim().ends_with('%') {
+            true => text.parse().map(Amount::Share),
+            false => text.parse().map(Amount::Bytes),
+        };
+        amount.map_err(|_| {
+            let text: String = text.chars().take(60).collect();
+            format!(
+                "\"{}\" is no part of a target; write a size or a share of it, such as \"10GiB\" or \"50%\"",
+                text.escape_debug()
+            )
+        })
+    }
+}
+
+impl TryFrom<String> for Amount {
+    type Error = String;
+    fn try_from(text: String) -> Result<Amount, String> {
+        text.parse()
+    }
+}
+
+impl From<Amount> for String {
+    fn from(amount: Amount) -> String {
+        amount.to_string()
+    }
+}
+
+impl fmt::Display for Amount {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Amount::Bytes(bytes) => bytes.fmt(f),
+            Amount::Share(share) => share.fmt(f),
+        }
+    }
+}
+
+/// A part of a target.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Extent {
+    /// From here on, rounded up to the target's blocks.
+    pub begin: Amount,
+    /// So long, rounded down to the target's blocks; to the end of the target where that is not said.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub length: Option<Amount>,
+}
+
+impl Extent {
+    /// Begin and length in bytes of a target of `size` bytes in blocks of `block`.
+    pub fn within(self, size: u64, block: u32) -> (u64, u64) {
+        let block = u64::from(block);
+        let begin = self.begin.of(size).next_multiple_of(block);
+        let rest = size.saturating_sub(begin);
+        let length = match self.length {
+            None => rest,
+            Some(Amount::Bytes(bytes)) => bytes.get(),
+            // Rounding may lead it a block beyond the end.
+            Some(share) => share.of(size).min(rest),
+        };
+        (begin, length / block * block)
+    }
+
+    /// The smallest target on which `least` bytes lie within it, and it within the target.
+    pub(crate) fn smallest(self, least: u64, block: u32) -> u64 {
+        let holds = |size: u64| {
+            let (begin, length) = self.within(size, block);
+            length >= least && begin.saturating_add(length) <= size
+        };
+        let (mut low, mut high) = (0, 1u64 << 62);
+        if !holds(high) {
+            return u64::MAX;
+        }
+        while low < high {
+            let middle = low + (high - low) / 2;
+            (low, high) = if holds(middle) { (low, middle) } else { (middle + 1, high) };
+        }
+        high
+    }
+
+    /// What its begin is a multiple of, for blocks of `block` bytes; zero where it is the target's.
+    pub(crate) fn step(self, block: u32) -> u64 {
+        match self.begin {
+            begin if begin.is_zero() => 0,
+            Amount::Bytes(bytes) => bytes.get().next_multiple_of(u64::from(block)),
+            Amount::Share(_) => block.into(),
+        }
+    }
+
+    /// Whether the two may share a byte of a target whose size is not known.
+    pub(crate) fn may_meet(self, other: Extent) -> bool {
+        let ends_before = |one: Extent, other: Extent| match (one.begin, one.length, other.begin) {
+            (Amount::Bytes(begin), Some(Amount::Bytes(length)), Amount::Bytes(next)) => {
+                begin.get().saturating_add(length.get()) <= next.get()
+            }
+            (Amount::Share(begin), Some(Amount::Share(length)), Amount::Share(next)) => {
+                begin.as_ppb().saturating_add(length.as_ppb()) <= next.as_ppb()
+            }
+            // From the start: a share of it, and what begins there.
+            (begin, Some(Amount::Share(length)), Amount::Share(next)) if begin.is_zero() => length <= next,
+            _ => false,
+        };
+        !ends_before(self, other) && !ends_before(other, self)
+    }
+}
+
+impl fmt::Display for Extent {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.length {
+            Some(length) => write!(f, "within {length} from {} on", self.begin),
+            None => write!(f, "from {} on", self.begin),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn extent(begin: &str, length: Option<&str>) -> Extent {
+        Extent { begin: begin.parse().unwrap(), length: length.map(|text| text.parse().unwrap()) }
+    }
+
+    #[test]
+    fn parts_of_a_target() {
+        for (begin, length, within, smallest) in [
+            ("0B", None, (0, 1_048_576), 8192),
+            ("50%", None, (524_288, 524_288), 16_384),
+            ("50%", Some("25%"), (524_288, 262_144), 32_768),
+            ("1000B", Some("9000B"), (4096, 8192), 12_288),
+            ("0%", Some("100%"), (0, 1_048_576), 8192),
+        ] {
+            let extent = extent(begin, length);
+            assert_eq!(extent.within(1 << 20, 4096), within, "{extent}");
+            assert_eq!(extent.smallest(8192, 4096), smallest, "{extent}");
+            let text = serde_json::to_string(&extent).unwrap();
+            assert_eq!(serde_json::from_str::<Extent>(&text).unwrap(), extent);
+        }
+        assert_eq!(extent("0B", Some("4KiB")).smallest(8192, 4096), u64::MAX, "it never fits");
+        for bad in ["", "5", "five%", "1e3B", "-1%"] {
+            assert!(bad.parse::<Amount>().unwrap_err().contains("10GiB"), "{bad}");
+        }
+    }
+
+    #[test]
+    fn what_may_share_a_byte() {
+        for (one, other, meet) in [
+            (("0B", Some("1MiB")), ("1MiB", None), false),
+            (("0B", Some("1MiB")), ("1023KiB", None), true),
+            (("0%", Some("50%")), ("50%", Some("50%")), false),
+            (("0%", Some("51%")), ("50%", Some("50%")), true),
+            (("0B", Some("50%")), ("50%", None), false),
+            // On a target of 10 GiB they do not.
+            (("0%", Some("50%")), ("5GiB", None), true),
+            (("0B", None), ("99%", None), true),
+        ] {
+            let (one, other) = (extent(one.0, one.1), extent(other.0, other.1));
+            assert_eq!((one.may_meet(other), other.may_meet(one)), (meet, meet), "{one} and {other}");
+        }
+    }
+}

@@ -1,0 +1,296 @@
+//! `address` of a stream: a word, or a table whose first key names the form.
+
+use crate::address::{Address, Exponent, Law, Reread, RunLength, Turnover};
+use crate::size::Size;
+use assay_base::{Bytes, Share};
+use serde::Deserialize;
+
+/// Largest unit or alignment: no operation is longer.
+pub(super) const LARGEST: Bytes = Bytes::new(64 << 20);
+/// Most zones.
+const MOST_ZONES: usize = 64;
+/// What forms there are, for messages.
+const FORMS: &str = "\"uniform\", \"sequential\", or a table such as { zipf = 1.1 }: uniform, zipf, hotspot, zones, working_set, \
+                     never_seen, once, runs or walk";
+
+/// As written.
+pub(super) enum AddressKeys {
+    /// One word.
+    Name(Name),
+    /// A form with its keys.
+    Form(Box<Form>),
+}
+
+/// The forms without keys.
+#[derive(Deserialize, Clone, Copy)]
+#[serde(rename_all = "kebab-case")]
+pub(super) enum Name {
+    Uniform,
+    Sequential,
+}
+
+/// One of the first nine, and what belongs to some of them.
+#[derive(Deserialize, Default)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Form {
+    uniform: Option<Bytes>,
+    zipf: Option<Exponent>,
+    hotspot: Option<(Share, Share)>,
+    zones: Option<Vec<(Share, Share)>>,
+    working_set: Option<Bytes>,
+    never_seen: Option<Bytes>,
+    once: Option<Bytes>,
+    runs: Option<Runs>,
+    walk: Option<Bytes>,
+    turnover: Option<Turnover>,
+    inside: Option<Box<AddressKeys>>,
+    reread: Option<Reread>,
+    unit: Option<Bytes>,
+    scatter: Option<bool>,
+}
+
+/// `runs = "1MiB"` or `{ mean = "1MiB" }`.
+pub(super) struct Runs(RunLength);
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Mean {
+    mean: Bytes,
+}
+
+/// Deserializers by hand, because an untagged enum would swallow what is wrong inside.
+macro_rules! text_or_table {
+    ($name:ty, $expecting:expr, |$text:ident, $error:ident| $of_text:expr, |$table:ident: $keys:ty| $of_table:expr) => {
+        impl<'de> serde::Deserialize<'de> for $name {
+            fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<$name, D::Error> {
+                struct Either;
+                impl<'de> serde::de::Visitor<'de> for Either {
+                    type Value = $name;
+                    fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                        f.write_str($expecting)
+                    }
+                    fn visit_str<$error: serde::de::Error>(self, $text: &str) -> Result<$name, $error> {
+                        $of_text
+                    }
+                    fn visit_map<A: serde::de::MapAccess<'de>>(self, map: A) -> Result<$name, A::Error> {
+                        <$keys as serde::Deserialize>::deserialize(serde::de::value::MapAccessDeserializer::new(map))
+                            .map(|$table| $of_table)
+                    }
+                }
+                deserializer.deserialize_any(Either)
+            }
+        }
+    };
+}
+pub(super) use text_or_table;
+
+text_or_table!(
+    AddressKeys,
+    FORMS,
+    |text, E| Name::deserialize(serde::de::value::StrDeserializer::new(text)).map(AddressKeys::Name),
+    |form: Form| AddressKeys::Form(Box::new(form))
+);
+text_or_table!(
+    Runs,
+    "a quoted Bytes",
+    |text, E| text.parse().map(|bytes| Runs(RunLength::Fixed(bytes))).map_err(E::custom),
+    |table: Mean| Runs(RunLength::Mean(table.mean))
+);
+
+/// What is wrong, and what to write.
+type Wrong = (String, String);
+
+fn wrong<T>(what: impl Into<String>, remedy: impl Into<String>) -> Result<T, Wrong> {
+    Err((what.into(), remedy.into()))
+}
+
+impl AddressKeys {
+    /// What is meant, for operations of `size`.
+    pub(super) fn meant(&self, size: &Size) -> Result<Address, Wrong> {
+        match self {
+            AddressKeys::Name(Name::Uniform) => Ok(Address::Uniform { align: Bytes::default() }),
+            AddressKeys::Name(Name::Sequential) => Ok(Address::Sequential),
+            AddressKeys::Form(form) => form.meant(size),
+        }
+    }
+
+    /// A law, which is all that there can be inside a working set.
+    fn law(&self) -> Result<Law, Wrong> {
+        let other = || {
+            wrong(
+                "a working set has no such order inside",
+                "write inside = \"uniform\", { zipf = 1.1 }, { hotspot = … } or { zones = … }",
+            )
+        };
+        match self {
+            AddressKeys::Name(Name::Uniform) => Ok(Law::Uniform),
+            AddressKeys::Name(Name::Sequential) => other(),
+            AddressKeys::Form(form) if form.named() == 1 && form.options().iter().all(|(_, set)| !set) => {
+                form.law()?.map_or_else(other, Ok)
+            }
+            AddressKeys::Form(_) => other(),
+        }
+    }
+}
+
+impl Form {
+    fn forms(&self) -> [bool; 9] {
+        let Form { uniform, zipf, hotspot, zones, working_set, never_seen, once, runs, walk, .. } = self;
+        let bytes = |key: &Option<Bytes>| key.is_some();
+        [
+            bytes(uniform),
+            zipf.is_some(),
+            hotspot.is_some(),
+            zones.is_some(),
+            bytes(working_set),
+            bytes(never_seen),
+            bytes(once),
+            runs.is_some(),
+            bytes(walk),
+        ]
+    }
+
+    /// How many forms it names.
+    fn named(&self) -> usize {
+        self.forms().iter().filter(|set| **set).count()
+    }
+
+    fn options(&self) -> [(&'static str, bool); 5] {
+        [
+            ("turnover", self.turnover.is_some()),
+            ("inside", self.inside.is_some()),
+            ("reread", self.reread.is_some()),
+            ("unit", self.unit.is_some()),
+            ("scatter", self.scatter.is_some()),
+        ]
+    }
+
+    fn meant(&self, size: &Size) -> Result<Address, Wrong> {
+        if self.named() != 1 {
+            return wrong("an address has exactly one form", format!("write {FORMS}"));
+        }
+        let unit = self.unit.unwrap_or_default();
+        if self.unit.is_some() {
+            is_unit(unit)?;
+        }
+        if let Some(law) = self.law()? {
+            self.takes(&["unit", "scatter"])?;
+            return Ok(Address::Ranked { law, unit, scatter: self.scatter.unwrap_or(false) });
+        }
+        self.other(size, unit)
+    }
+
+    /// A form that is no law.
+    fn other(&self, size: &Size, unit: Bytes) -> Result<Address, Wrong> {
+        if let Some(align) = self.uniform {
+            self.takes(&[])?;
+            is_unit(align)?;
+            return Ok(Address::Uniform { align });
+        }
+        if let Some(of) = self.working_set {
+            self.takes(&["turnover", "inside", "unit"])?;
+            if of < size.to || of < unit {
+                return wrong("a working set is smaller than one of its places", "write a size such as \"50GiB\"");
+            }
+            let inside = self.inside.as_ref().map_or(Ok(Law::Uniform), |keys| keys.law())?;
+            let turnover = self.turnover.unwrap_or(Turnover::NONE);
+            return Ok(Address::WorkingSet { size: of, turnover, unit, inside });
+        }
+        if let Some(unit) = self.never_seen {
+            self.takes(&["reread"])?;
+            holds(unit, size)?;
+            self.reread.map_or(Ok(()), |reread| comes_back(reread, unit))?;
+            return Ok(Address::NeverSeen { unit, reread: self.reread });
+        }
+        if let Some(unit) = self.once {
+            self.takes(&[])?;
+            holds(unit, size)?;
+            return Ok(Address::Once { unit });
+        }
+        if let Some(Runs(length)) = self.runs {
+            self.takes(&[])?;
+            let (RunLength::Fixed(bytes) | RunLength::Mean(bytes)) = length;
+            if bytes < size.to {
+                return wrong(
+                    "a run is shorter than one of its operations",
+                    "write runs = \"1MiB\" or { mean = \"1MiB\" }",
+                );
+            }
+            return Ok(Address::Runs { length });
+        }
+        self.takes(&["unit"])?;
+        let reach = self.walk.unwrap_or_default();
+        if reach.get() == 0 {
+            return wrong("a walk of no bytes stays where it is", "write walk = \"1MiB\", the longest step");
+        }
+        Ok(Address::Walk { reach, unit })
+    }
+
+    fn law(&self) -> Result<Option<Law>, Wrong> {
+        let zones = match (&self.zipf, &self.hotspot, &self.zones) {
+            (Some(exponent), None, None) => return Ok(Some(Law::Zipf { exponent: *exponent })),
+            (None, Some((operations, space)), None) => {
+                let rest = |share: &Share| Share::from_ppb(Share::WHOLE.as_ppb().saturating_sub(share.as_ppb()));
+                vec![(*operations, *space), (rest(operations), rest(space))]
+            }
+            (None, None, Some(zones)) => zones.clone(),
+            _ => return Ok(None),
+        };
+        let sum =
+            |of: fn(&(Share, Share)) -> Share| zones.iter().map(|zone| u128::from(of(zone).as_ppb())).sum::<u128>();
+        let whole = u128::from(Share::WHOLE.as_ppb());
+        let empty = zones.iter().any(|zone| zone.0.as_ppb() > 0 && zone.1.as_ppb() == 0);
+        if zones.is_empty()
+            || zones.len() > MOST_ZONES
+            || empty
+            || sum(|zone| zone.0) != whole
+            || sum(|zone| zone.1) != whole
+        {
+            return wrong(
+                "zones do not share out all operations and all space",
+                format!(
+                    "write pairs of shares, of operations and of space, that make 100% each: [[\"60%\", \"10%\"], [\"40%\", \"90%\"]], at most {MOST_ZONES}"
+                ),
+            );
+        }
+        Ok(Some(Law::Zones { zones }))
+    }
+
+    /// Refuses what does not belong to the form.
+    fn takes(&self, known: &[&str]) -> Result<(), Wrong> {
+        match self.options().into_iter().find(|(key, set)| *set && !known.contains(key)) {
+            Some((key, _)) => wrong(
+                format!("{key} does not belong to this form of address"),
+                "turnover and inside go with working_set, reread with never_seen, scatter with zipf, hotspot and zones, and unit with those, \
+                 working_set and walk",
+            ),
+            None => Ok(()),
+        }
+    }
+}
+
+fn is_unit(unit: Bytes) -> Result<(), Wrong> {
+    if unit.get() == 0 || unit > LARGEST { wrong("not an alignment", format!("write 1B to {LARGEST}")) } else { Ok(()) }
+}
+
+/// Each unit is gone to once: an operation must not reach into the next.
+fn holds(unit: Bytes, size: &Size) -> Result<(), Wrong> {
+    is_unit(unit)?;
+    match unit < size.to {
+        true => wrong(
+            format!("an operation of {} is longer than its unit of {unit}", size.to),
+            format!("write a unit of {} or more", size.to),
+        ),
+        false => Ok(()),
+    }
+}
+
+fn comes_back(reread: Reread, unit: Bytes) -> Result<(), Wrong> {
+    if reread.share >= Share::WHOLE || reread.of_last < unit {
+        return wrong(
+            "not a part that can be read again",
+            format!("write reread = {{ share = \"40%\", of_last = \"1GiB\" }}: less than 100%, of {unit} or more"),
+        );
+    }
+    Ok(())
+}

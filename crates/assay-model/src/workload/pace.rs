@@ -1,0 +1,46 @@
+//! `rate` of a stream: operations, or bytes, per second.
+
+use crate::size::Size;
+use assay_base::{Bytes, Rate};
+use serde::{Deserialize, Deserializer};
+
+/// As written.
+pub(super) enum RateKeys {
+    /// `"2000/s"`.
+    Operations(Rate),
+    /// `"500MiB/s"`.
+    Bytes(Bytes),
+}
+
+impl<'de> Deserialize<'de> for RateKeys {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<RateKeys, D::Error> {
+        struct Text;
+        impl serde::de::Visitor<'_> for Text {
+            type Value = RateKeys;
+            fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                f.write_str("a quoted Rate")
+            }
+            fn visit_str<E: serde::de::Error>(self, text: &str) -> Result<RateKeys, E> {
+                let bytes = text.trim().strip_suffix("/s").filter(|it| it.trim_end().ends_with('B'));
+                match bytes {
+                    Some(bytes) => bytes.parse().map(RateKeys::Bytes).map_err(E::custom),
+                    None => text.parse().map(RateKeys::Operations).map_err(E::custom),
+                }
+            }
+        }
+        deserializer.deserialize_str(Text)
+    }
+}
+
+impl RateKeys {
+    /// Operations per second of `size` as it is written, before a target rounds it up to its blocks. `None` when that does not fit.
+    pub(super) fn rate(&self, size: &Size) -> Option<Rate> {
+        match self {
+            RateKeys::Operations(rate) => Some(*rate),
+            RateKeys::Bytes(bytes) => {
+                let (sum, of) = size.mean();
+                Rate::ratio(u128::from(bytes.get()).checked_mul(of)?, sum)
+            }
+        }
+    }
+}

@@ -1,0 +1,84 @@
+//! `size` of a stream: one, uniform between two, in steps between two, or shares of several.
+
+use super::address::text_or_table;
+use crate::size::{Size, Sizes};
+use assay_base::{Bytes, Share};
+use serde::Deserialize;
+
+/// Most different sizes that are written out or made by steps.
+const MOST: u64 = 1024;
+
+/// As written.
+pub(super) enum SizeKeys {
+    /// One size.
+    Fixed(Bytes),
+    /// Several.
+    Table(Table),
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Table {
+    from: Option<Bytes>,
+    to: Option<Bytes>,
+    step: Option<Bytes>,
+    shares: Option<Vec<(Bytes, Share)>>,
+}
+
+text_or_table!(
+    SizeKeys,
+    "a quoted Bytes",
+    |text, E| text.parse().map(SizeKeys::Fixed).map_err(E::custom),
+    |table: Table| SizeKeys::Table(table)
+);
+
+impl SizeKeys {
+    /// What is meant; the error is what is wrong and what to write.
+    pub(super) fn size(&self) -> Result<Size, (String, String)> {
+        let table = match self {
+            SizeKeys::Fixed(bytes) => return Ok(Size::fixed(*bytes)),
+            SizeKeys::Table(table) => table,
+        };
+        match (table.from, table.to, table.step, &table.shares) {
+            (Some(from), Some(to), None, None) => Ok(Size::between(from, to)),
+            (Some(from), Some(to), Some(step), None) => stepped(from, to, step),
+            (None, None, None, Some(shares)) => shared(shares),
+            (None, Some(_), _, None) => Err(("the key from is missing".into(), "add from = …".into())),
+            (Some(_), None, _, None) => Err(("the key to is missing".into(), "add to = …".into())),
+            _ => Err((
+                "not one way to say sizes".into(),
+                "write { from = \"512B\", to = \"64KiB\" }, with a step or without, or { shares = [[\"4KiB\", \"60%\"], [\"64KiB\", \"40%\"]] }".into(),
+            )),
+        }
+    }
+}
+
+/// `from`, `from + step`, … up to `to`, each as likely as the others.
+fn stepped(from: Bytes, to: Bytes, step: Bytes) -> Result<Size, (String, String)> {
+    let fault = || {
+        (
+            "these steps lead to no sizes, or to very many".into(),
+            format!("write a step that makes 1 to {MOST} sizes, from not above to"),
+        )
+    };
+    let more = to.get().checked_sub(from.get()).zip((step.get() > 0).then_some(step.get()));
+    let more = more.map(|(range, step)| range / step).filter(|more| *more < MOST).ok_or_else(fault)?;
+    let bar = |n: u64| {
+        let bytes = Bytes::new(from.get() + n * step.get());
+        Sizes { from: bytes, to: bytes, weight: 1 }
+    };
+    Size::histogram((0..=more).map(bar).collect()).ok_or_else(fault)
+}
+
+fn shared(shares: &[(Bytes, Share)]) -> Result<Size, (String, String)> {
+    let sum: u128 = shares.iter().map(|(_, share)| u128::from(share.as_ppb())).sum();
+    let bar = |(bytes, share): &(Bytes, Share)| Sizes { from: *bytes, to: *bytes, weight: share.as_ppb() };
+    let size = Size::histogram(shares.iter().map(bar).collect());
+    let whole = sum == u128::from(Share::WHOLE.as_ppb())
+        && shares.len() as u64 <= MOST
+        && shares.iter().all(|(bytes, _)| bytes.get() > 0);
+    size.filter(|_| whole).ok_or_else(|| {
+        let sum = Share::from_ppb(u64::try_from(sum).unwrap_or(u64::MAX));
+        (format!("the shares of sizes make {sum}"), format!("write up to {MOST} sizes above 0 whose shares make 100%"))
+    })
+}

@@ -1,0 +1,287 @@
+//! What the keys of a stream mean, and what they refuse.
+
+use super::*;
+use crate::arrival::Part;
+use crate::generator::Generator;
+use crate::plan::{Plan, Stream};
+use assay_base::{Bytes, Geometry, Instant, Rate};
+
+const BLOCK: u32 = 512;
+
+fn text(keys: &str) -> String {
+    format!(
+        "model = \"streams\"\n[[stream]]\nname = \"s\"\ndirection = \"read\"\nsize = \"4KiB\"\nrate = \"100/s\"\n{keys}\n"
+    )
+}
+
+fn plan_of(text: &str) -> Result<Plan, String> {
+    let workload = read("w.toml", text).map_err(|faults| faults.to_string())?;
+    workload.plan(&Adjust { targets: 1, seed: 7, measure: Some(assay_base::Span::from_secs(60)), ..Adjust::default() })
+}
+
+fn stream(keys: &str) -> Stream {
+    plan_of(&text(keys)).unwrap().streams.remove(0)
+}
+
+#[test]
+fn every_form_of_address_is_said_and_reads_back() {
+    for (keys, said) in [
+        ("\"uniform\"", "uniform over blocks"),
+        ("\"sequential\"", "sequential, wraps"),
+        ("{ uniform = \"4KiB\" }", "uniform over multiples of 4KiB"),
+        ("{ zipf = 1.1 }", "Zipf 1.1 over places, in order from the start"),
+        ("{ zipf = 1, unit = \"8KiB\", scatter = true }", "Zipf 1 over places of 8KiB, scattered"),
+        ("{ hotspot = [\"80%\", \"20%\"] }", "80% in 20%, 20% in 80% over places, in order from the start"),
+        (
+            "{ zones = [[\"60%\", \"10%\"], [\"30%\", \"20%\"], [\"10%\", \"70%\"]], scatter = true }",
+            "60% in 10%, 30% in 20%, 10% in 70% over places, scattered",
+        ),
+        ("{ working_set = \"50GiB\" }", "a working set of 50GiB, 0%/s of it replaced, uniform over places"),
+        (
+            "{ working_set = \"50GiB\", turnover = \"10%/h\", inside = { zipf = 0.9 } }",
+            "a working set of 50GiB, 10%/h of it replaced, Zipf 0.9 over places",
+        ),
+        ("{ never_seen = \"64KiB\" }", "never seen before, in units of 64KiB"),
+        (
+            "{ never_seen = \"64KiB\", reread = { share = \"40%\", of_last = \"1GiB\" } }",
+            "never seen before, in units of 64KiB, 40% again of the last 1GiB",
+        ),
+        ("{ once = \"8KiB\" }", "each 8KiB once a pass, in random order"),
+        ("{ runs = \"1MiB\" }", "sequential runs of 1MiB from uniform starts"),
+        ("{ runs = { mean = \"1MiB\" } }", "sequential runs of 1MiB in the mean from uniform starts"),
+        ("{ walk = \"1MiB\", unit = \"64KiB\" }", "a walk in steps up to 1MiB over places of 64KiB"),
+    ] {
+        let plan = plan_of(&text(&format!("address = {keys}"))).unwrap();
+        assert_eq!(plan.streams[0].block().unwrap().address.to_string(), said);
+        let written = serde_json::to_string(&plan).unwrap();
+        assert_eq!(serde_json::from_str::<Plan>(&written).unwrap(), plan, "{written}");
+        // It goes where the largest operation fits, in whole blocks, and no target that is too small is taken.
+        let size = plan.smallest_target(BLOCK).max(1 << 20);
+        let geometry = Geometry { size, block: BLOCK };
+        let mut generator = Generator::new(&plan, 0, 0, geometry, Part { index: 0, of: 1 }, Instant::ZERO).unwrap();
+        for at in 0..2000 {
+            let op = generator.operation(Instant::from_ns(at * 1_000_000));
+            assert!(op.offset.is_multiple_of(512) && op.offset + u64::from(op.len) <= size, "{keys}: {op:?}");
+        }
+    }
+}
+
+#[test]
+fn the_same_seed_draws_the_same_and_hot_places_stay_with_another() {
+    let keys = "address = { zipf = 1.2, scatter = true }\n";
+    let plan = plan_of(&text(keys)).unwrap();
+    let geometry = Geometry { size: 1 << 30, block: BLOCK };
+    let drawn = |seed, stream: u16, plan: &Plan| {
+        let plan = Plan { seed, ..plan.clone() };
+        let mut generator =
+            Generator::new(&plan, stream, 0, geometry, Part { index: 0, of: 1 }, Instant::ZERO).unwrap();
+        (0..5000).map(|_| generator.operation(Instant::ZERO).offset).collect::<Vec<u64>>()
+    };
+    let hottest = |drawn: &[u64]| {
+        let mut counts = std::collections::BTreeMap::new();
+        drawn.iter().for_each(|offset| *counts.entry(*offset).or_insert(0) += 1);
+        counts.into_iter().max_by_key(|(_, n)| *n).unwrap().0
+    };
+    let (one, same, other) = (drawn(1, 0, &plan), drawn(1, 0, &plan), drawn(2, 0, &plan));
+    assert!(one == same && one != other);
+    assert_eq!(hottest(&one), hottest(&other), "the hot place does not move with the seed");
+    // Two streams have hot places of their own, unless they share them.
+    let two = |places: &str| {
+        let keys = format!("{keys}{places}");
+        let both =
+            format!("{}{}", text(&keys), text(&keys).replace("model = \"streams\"\n", "").replace("\"s\"", "\"t\""));
+        let plan = plan_of(&both).unwrap();
+        (hottest(&drawn(1, 0, &plan)), hottest(&drawn(1, 1, &plan)))
+    };
+    let ((a, b), (c, d)) = (two(""), two("places = \"rows\"\n"));
+    assert!(a != b && c == d);
+}
+
+#[test]
+fn sizes_by_share_and_by_step() {
+    let keys = "size = \"4KiB\"";
+    let sized = |size: &str| plan_of(&text("").replace(keys, &format!("size = {size}")));
+    let drawn = |size: &str| {
+        let plan = sized(size).unwrap();
+        let geometry = Geometry { size: 1 << 30, block: BLOCK };
+        let mut generator = Generator::new(&plan, 0, 0, geometry, Part { index: 0, of: 1 }, Instant::ZERO).unwrap();
+        let mut counts = std::collections::BTreeMap::new();
+        (0..100_000).for_each(|_| *counts.entry(generator.operation(Instant::ZERO).len).or_insert(0u32) += 1);
+        counts
+    };
+    let within = |count: u32, p: f64| (f64::from(count) - 1e5 * p).abs() < 4.0 * (1e5 * p * (1.0 - p)).sqrt();
+    let shares = drawn("{ shares = [[\"4KiB\", \"60%\"], [\"512B\", \"10%\"], [\"64KiB\", \"30%\"]] }");
+    assert_eq!(shares.keys().copied().collect::<Vec<_>>(), [512, 4096, 65_536]);
+    assert!(within(shares[&512], 0.1) && within(shares[&4096], 0.6) && within(shares[&65_536], 0.3), "{shares:?}");
+    let steps = drawn("{ from = \"4KiB\", to = \"10KiB\", step = \"2KiB\" }");
+    assert_eq!(steps.keys().copied().collect::<Vec<_>>(), [4096, 6144, 8192, 10_240]);
+    assert!(steps.values().all(|count| within(*count, 0.25)), "{steps:?}");
+    for (size, what) in [
+        ("{ shares = [[\"4KiB\", \"60%\"], [\"8KiB\", \"50%\"]] }", "make 110%"),
+        ("{ shares = [] }", "make 0%"),
+        ("{ shares = [[\"0B\", \"100%\"]] }", "above 0"),
+        ("{ shares = [[\"4KiB\", \"100%\"]], from = \"4KiB\" }", "one way to say sizes"),
+        ("{ from = \"4KiB\" }", "the key to is missing"),
+        ("{ to = \"4KiB\" }", "the key from is missing"),
+        ("{ from = \"4KiB\", to = \"8KiB\", step = \"0B\" }", "no sizes"),
+        ("{ from = \"8KiB\", to = \"4KiB\", step = \"1KiB\" }", "no sizes"),
+        ("{ from = \"1B\", to = \"1MiB\", step = \"1B\" }", "very many"),
+    ] {
+        let told = sized(size).unwrap_err();
+        assert!(told.contains(what) && told.contains("w.toml:5:8"), "{size}: {told}");
+    }
+}
+
+#[test]
+fn a_rate_of_bytes_is_made_operations_by_the_mean_size() {
+    let rate = |size: &str, rate: &str| {
+        let text = text("").replace("\"4KiB\"", size).replace("100/s", rate);
+        plan_of(&text).map(|plan| plan.streams[0].arrival.rate().unwrap())
+    };
+    assert_eq!(rate("\"4KiB\"", "500MiB/s").unwrap(), Rate::per_second(128_000));
+    assert_eq!(rate("\"4KiB\"", "500MB/s").unwrap().as_ratio(), (1_953_125, 16));
+    assert_eq!(rate("{ from = \"4KiB\", to = \"12KiB\" }", "1MiB/s").unwrap(), Rate::per_second(128));
+    let shares = "{ shares = [[\"4KiB\", \"75%\"], [\"20KiB\", \"25%\"]] }";
+    assert_eq!(rate(shares, "8MiB/s").unwrap(), Rate::per_second(1024));
+    for (wrong, what) in [("0MiB/s", "above 0/s"), ("500M/s", "2000/s"), ("5XB/s", "unknown unit"), ("MiB/s", "size")] {
+        let told = rate("\"4KiB\"", wrong).unwrap_err();
+        assert!(told.contains(what), "{wrong}: {told}");
+    }
+}
+
+#[test]
+fn a_stream_keeps_to_its_target_and_its_range() {
+    let file = "model = \"streams\"\ntargets = [\"data\", \"log\"]\n[[stream]]\nname = \"s\"\ndirection = \"write\"\nsize = \"4KiB\"\n\
+                rate = \"100/s\"\ntarget = \"log\"\nrange = { from = \"50%\", size = \"10MiB\" }\n";
+    let workload = read("w.toml", file).unwrap();
+    let plan = |targets| workload.plan(&Adjust { targets, ..Adjust::default() });
+    let two = plan(2).unwrap();
+    assert_eq!(
+        (two.flows().collect::<Vec<_>>(), two.streams[0].arrival.rate()),
+        (vec![(0, 1)], Some(Rate::per_second(100)))
+    );
+    assert!(plan(1).unwrap_err().contains("is for 2 targets (data, log), and it is given 1"));
+    assert_eq!(two.smallest_target(512), 20 << 20);
+    let geometry = Geometry { size: 1 << 30, block: 512 };
+    let mut generator = Generator::new(&two, 0, 1, geometry, Part { index: 0, of: 1 }, Instant::ZERO).unwrap();
+    let within = (1 << 29)..(1 << 29) + (10 << 20);
+    assert!((0..1000).all(|_| within.contains(&generator.operation(Instant::ZERO).offset)));
+    for (from, to, what) in [
+        ("target = \"log\"", "target = \"lgo\"", "write one of data, log"),
+        ("targets = [\"data\", \"log\"]\n", "", "name them first"),
+        ("[\"data\", \"log\"]", "[\"log\", \"log\"]", "another has it"),
+        ("[\"data\", \"log\"]", "[\"lo g\", \"log\"]", "no name for a target"),
+        ("\"10MiB\"", "\"60%\"", "not a part of a target"),
+        ("\"10MiB\"", "\"0B\"", "of more than nothing"),
+        ("\"50%\"", "\"101%\"", "not a part of a target"),
+        ("\"50%\"", "\"half\"", "10GiB"),
+        ("size = \"10MiB\"", "szie = \"10MiB\"", "did you mean size?"),
+    ] {
+        let told = read("w.toml", &file.replacen(from, to, 1)).unwrap_err().to_string();
+        assert!(told.contains(what), "{to}: {told}");
+    }
+}
+
+#[test]
+fn what_no_address_can_be_is_refused_with_place_and_remedy() {
+    for (keys, what) in [
+        ("{ zipf = 10.1 }", "0 to 10"),
+        ("{ zipf = -1 }", "0 to 10"),
+        ("{ zipf = \"1.1\" }", "does not belong here"),
+        ("{ zpif = 1.1 }", "did you mean zipf?"),
+        ("{ zipf = 1.1, walk = \"1MiB\" }", "exactly one form"),
+        ("{ scatter = true }", "exactly one form"),
+        ("{}", "exactly one form"),
+        ("\"zipf\"", "unknown value \"zipf\""),
+        ("{ zipf = 1.1, turnover = \"1%/h\" }", "turnover does not belong"),
+        ("{ once = \"8KiB\", unit = \"8KiB\" }", "unit does not belong"),
+        ("{ once = \"2KiB\" }", "longer than its unit of 2KiB"),
+        ("{ once = \"0B\" }", "not an alignment"),
+        ("{ hotspot = [\"80%\", \"0%\"] }", "make 100% each"),
+        ("{ hotspot = [\"80%\", \"120%\"] }", "make 100% each"),
+        ("{ hotspot = [\"80%\"] }", "address"),
+        ("{ zones = [[\"60%\", \"10%\"], [\"30%\", \"90%\"]] }", "make 100% each"),
+        ("{ zones = [] }", "make 100% each"),
+        ("{ working_set = \"1KiB\" }", "smaller than one of its places"),
+        ("{ working_set = \"1GiB\", turnover = \"10%\" }", "10%/h"),
+        ("{ working_set = \"1GiB\", inside = \"sequential\" }", "no such order inside"),
+        ("{ working_set = \"1GiB\", inside = { zipf = 1, scatter = true } }", "no such order inside"),
+        ("{ never_seen = \"4KiB\", reread = { share = \"100%\", of_last = \"1GiB\" } }", "read again"),
+        ("{ never_seen = \"4KiB\", reread = { share = \"10%\", of_last = \"1KiB\" } }", "read again"),
+        ("{ never_seen = \"4KiB\", reread = { share = \"10%\" } }", "of_last is missing"),
+        ("{ runs = \"1KiB\" }", "shorter than one of its operations"),
+        ("{ runs = { maen = \"1MiB\" } }", "did you mean mean?"),
+        ("{ walk = \"0B\" }", "stays where it is"),
+        ("3", "address"),
+    ] {
+        let told = plan_of(&text(&format!("address = {keys}"))).unwrap_err();
+        assert!(told.contains("w.toml:7:") && told.contains(what), "{keys}: {told}");
+    }
+}
+
+#[test]
+fn what_does_not_go_together_is_refused() {
+    let unseen = "address = { never_seen = \"64KiB\" }\n";
+    let closed = text(unseen).replace("rate = \"100/s\"", "in_flight = 4");
+    let with = |range: &str, other: &str| {
+        let other = text(other).replace("model = \"streams\"\n", "").replace("\"s\"", "\"t\"");
+        format!("{}{other}", text(&format!("{unseen}{range}")))
+    };
+    let apart = with("range = { size = \"50%\" }", "range = { from = \"50%\" }");
+    assert!(plan_of(&apart).is_ok());
+    let writes = |keys: &str| text(keys).replace("\"read\"", "\"write\"");
+    let places = |other: &str| {
+        format!(
+            "{}{}",
+            text("address = { zipf = 1 }\nplaces = \"p\""),
+            text(other).replace("model = \"streams\"\n", "").replace("\"s\"", "\"t\"")
+        )
+    };
+    for (file, what) in [
+        (closed, "may go through any number"),
+        (with("", ""), "t may go to blocks which s must not have seen"),
+        (with("range = { size = \"50%\" }", "range = { from = \"49%\" }"), "must not have seen"),
+        (with("range = { size = \"50%\" }", "range = { from = \"5GiB\" }"), "must not have seen"),
+        (writes("content = { duplicates = \"100%\" }"), "repeats none"),
+        (format!("verify = true\n{}", writes("content = { duplicates = \"30%\" }")), "cannot be verified"),
+        (text("content = { duplicates = \"30%\" }"), "belong to writes"),
+        (text("places = \"p\""), "no places that streams could share"),
+        (text("address = { zipf = 1 }\nplaces = \"p q\""), "not a name of places"),
+        (places("address = { zipf = 1.1 }\nplaces = \"p\""), "another address, range or largest size"),
+        (places("address = { zipf = 1 }\nplaces = \"p\"\nrange = { from = \"1%\" }"), "another address, range"),
+        (text("bs = \"4KiB\""), "size = \"4KiB\""),
+        (text("iodepth = 4"), "in_flight = 32"),
+        (text("rw = \"randread\""), "direction = \"read\""),
+        (text("bssplit = \"4k/60\""), "shares = [[\"4KiB\", \"60%\"]"),
+        (text("random_distribution = \"zipf:1.1\""), "zipf = 1.1"),
+        (text("bw = \"500MiB/s\""), "rate = \"500MiB/s\""),
+    ] {
+        let told = plan_of(&file).unwrap_err();
+        assert!(told.contains(what), "{what}: {told}");
+    }
+}
+
+#[test]
+fn how_much_a_run_goes_through_is_known_before() {
+    let keys = "address = { never_seen = \"64KiB\", reread = { share = \"40%\", of_last = \"1GiB\" } }";
+    let plan = plan_of(&text(keys)).unwrap();
+    // 6000 operations, of which 3600 go to new units; what lies beyond that is what chance may add.
+    let units = plan.seen_once(0, BLOCK) / 65_536;
+    assert!((4600..5500).contains(&units), "{units}");
+    assert_eq!(plan.smallest_target(BLOCK), plan.seen_once(0, BLOCK));
+    let next = plan.behind(plan.seen_after(BLOCK), assay_base::Span::ZERO);
+    assert_eq!(next.before.seen.get() - plan.before.seen.get(), plan.seen_once(0, BLOCK));
+    let geometry = Geometry { size: 1 << 40, block: BLOCK };
+    let drawn = |plan: &Plan| {
+        let mut generator = Generator::new(plan, 0, 0, geometry, Part { index: 0, of: 1 }, Instant::ZERO).unwrap();
+        (0..6000).map(|_| generator.operation(Instant::ZERO).offset).collect::<std::collections::BTreeSet<u64>>()
+    };
+    assert!(drawn(&plan).is_disjoint(&drawn(&next)), "the next run sees none of them again");
+    assert_eq!(drawn(&plan), drawn(&plan));
+    assert_eq!(stream("").block().unwrap().address.unit(), Bytes::default());
+    let usual = plan_of(&text("")).unwrap();
+    assert_eq!(
+        (usual.seen_once(0, BLOCK), usual.before, usual.behind(Bytes::new(9), assay_base::Span::from_secs(1)).before),
+        (0, crate::Before::default(), crate::Before::default())
+    );
+}

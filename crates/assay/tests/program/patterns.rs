@@ -1,0 +1,87 @@
+//! Patterns of addresses and arrivals as a user meets them: every form runs, repeats by its seed, and goes on behind a kill.
+
+use super::bed::Place;
+use std::fs;
+
+/// A stream of each form of address.
+const FORMS: [&str; 10] = [
+    "{ zipf = 1.1, scatter = true }",
+    "{ zipf = 1 }",
+    "{ hotspot = [\"80%\", \"20%\"], scatter = true }",
+    "{ zones = [[\"60%\", \"10%\"], [\"40%\", \"90%\"]] }",
+    "{ working_set = \"1GiB\", turnover = \"10%/h\", inside = { zipf = 0.9 } }",
+    "{ once = \"8KiB\" }",
+    "{ runs = \"1MiB\" }",
+    "{ runs = { mean = \"256KiB\" } }",
+    "{ walk = \"1MiB\" }",
+    "{ never_seen = \"8KiB\", reread = { share = \"40%\", of_last = \"1MiB\" } }",
+];
+
+fn stream(name: &str, keys: &str) -> String {
+    format!("[[stream]]\nname = \"{name}\"\ndirection = \"read\"\nsize = \"8KiB\"\nrate = \"200/s\"\n{keys}\n")
+}
+
+#[test]
+fn every_form_of_address_runs_and_repeats_by_its_seed() {
+    let run = |seed: &str| {
+        let place = Place::new();
+        let ranges = (0..).map(|at| format!("range = {{ from = \"{}%\", size = \"10%\" }}", at * 10));
+        let one = |(at, (form, range)): (usize, (&&str, String))| {
+            stream(&format!("s{at}"), &format!("address = {form}\n{range}"))
+        };
+        let streams: String = FORMS.iter().zip(ranges).enumerate().map(one).collect();
+        place.write("all.toml", &format!("model = \"streams\"\nduration = \"20s\"\nslice = \"10s\"\n{streams}"));
+        let (said, log) = place.run(&["run", "all.toml", "sim:flash", "--seed", seed, "--json"]);
+        assert_eq!(said.is_of_verdict(&place.path("run")), "PASS");
+        log.adds_up();
+        fs::read(place.path("run/run.jsonl")).unwrap()
+    };
+    let first = run("5");
+    assert!(first == run("5"), "the same seed, another log");
+    assert!(first != run("6"), "another seed, the same log");
+}
+
+/// Where the segments of a log begin in the order of what is seen once.
+fn begins(log: &std::path::Path) -> Vec<u64> {
+    let text = fs::read_to_string(log).unwrap();
+    let lines = text.lines().map(|line| serde_json::from_str::<serde_json::Value>(line).unwrap());
+    let heads = lines.filter(|line| line["kind"] == "header");
+    let bytes = |head: serde_json::Value| {
+        head["plan"]["before"]["seen"].as_str().unwrap().parse::<assay_base::Bytes>().unwrap().get()
+    };
+    heads.map(bytes).collect()
+}
+
+#[test]
+fn blocks_that_were_never_seen_are_not_those_of_the_run_before_nor_of_one_that_was_killed() {
+    let place = Place::new();
+    let keys = "address = { never_seen = \"8KiB\" }";
+    place
+        .write("w.toml", &format!("model = \"streams\"\nduration = \"3s\"\nslice = \"1s\"\n{}", stream("reads", keys)));
+    let said = place.assay(&["prep", "f.dat", "--create", "64MiB", "--skip-zero"]);
+    assert_eq!(said.code, Some(0), "{}", said.err);
+    // What a run of 3 s may go through at most: 600 units, and what chance and workers may add to them.
+    let need = (600.0 + 6.0 * 600f64.sqrt() + 16.0 + 1024.0f64).ceil() as u64 * 8192;
+    place.run(&["run", "w.toml", "f.dat"]);
+    let first = begins(&place.path("run/run.jsonl"));
+    fs::rename(place.path("run"), place.path("first")).unwrap();
+    let killed = place.start(&["run", "w.toml", "f.dat"], 1);
+    killed.signal(libc::SIGKILL);
+    killed.end();
+    let said = place.assay(&["run", "w.toml", "f.dat", "--resume", "run"]);
+    assert!(said.code.is_some_and(|code| code < 12), "{}", said.err);
+    let later = begins(&place.path("run/run.jsonl"));
+    assert_eq!(later.len(), 2, "the killed run and its rest");
+    let all = [first[0], later[0], later[1]];
+    assert!(all.windows(2).all(|pair| pair[1] - pair[0] >= need), "{all:?}, {need} B each");
+    let said = place.assay(&["explain", "w.toml", "f.dat"]);
+    assert!(
+        said.out.contains("never seen before, in units of 8KiB") && said.out.contains("never seen, which lasts 41.0 s"),
+        "{}",
+        said.out
+    );
+    // Longer than there are blocks: refused before anything is opened.
+    let said = place.assay(&["run", "w.toml", "f.dat", "--for", "1min", "--out", "long"]);
+    assert_eq!(said.code, Some(2));
+    assert!(said.err.contains("the workload needs at least") && !place.path("long").exists(), "{}", said.err);
+}
