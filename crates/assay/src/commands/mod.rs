@@ -9,6 +9,7 @@ pub(crate) mod doctor;
 pub(crate) mod drop_in;
 pub(crate) mod explain;
 pub(crate) mod export;
+pub(crate) mod fit;
 pub(crate) mod follow;
 pub(crate) mod import;
 pub(crate) mod judge;
