@@ -19,6 +19,7 @@ pub mod judgement;
 pub mod limit;
 mod options;
 pub mod render;
+pub mod sizing;
 mod verdict;
 mod words;
 

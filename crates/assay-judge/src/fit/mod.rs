@@ -18,6 +18,7 @@ mod solve;
 mod trail;
 mod why;
 
+pub(crate) use render::ended;
 pub use render::{moved, text};
 pub use trail::{Compared, Round, SCHEMA, Trail};
 pub use why::{Short, Why};

@@ -78,9 +78,6 @@ fn table(page: &mut Page, number: usize, round: &Round, before: Option<Knobs>) {
     if !round.delivered {
         page.words("  ", &format!("the load was not carried: {}", round.reason), 3);
     }
-    if round.counted.is_none() {
-        page.line("  counted as it was handed over: nothing counts for this target");
-    }
 }
 
 fn row(one: &Compared) -> String {

@@ -22,6 +22,7 @@ pub(crate) mod report;
 pub(crate) mod result;
 pub(crate) mod run;
 pub(crate) mod several;
+pub(crate) mod size;
 pub(crate) mod steps;
 pub(crate) mod verify;
 pub(crate) mod workloads;
