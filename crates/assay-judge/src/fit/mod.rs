@@ -117,6 +117,8 @@ pub struct Measured {
     pub own: Figures,
     /// What the device counted; `None` where nothing counts for it.
     pub device: Option<Figures>,
+    /// Flushes a second that were taken off what it counted as writes.
+    pub flushes: f64,
     /// Length of the round.
     pub seconds: f64,
     /// What its log proves.

@@ -50,7 +50,7 @@ fn goal(production: Figures) -> Goal {
 }
 
 fn measured(own: Figures, device: Option<Figures>) -> Measured {
-    Measured { own, device, seconds: 60.0, verdict: Verdict::Pass, delivered: true }
+    Measured { own, device, flushes: 0.0, seconds: 60.0, verdict: Verdict::Pass, delivered: true }
 }
 
 /// Runs a fit on a device that makes `device` of what it is handed in each round.
@@ -280,6 +280,7 @@ fn the_text_holds_every_round_and_reason() {
         seconds: 60.0,
         handed_over: [0.0; 4],
         counted: Some([0.0; 4]),
+        flushes: 0.0,
         figures,
         nines: Vec::new(),
         directory: "01".into(),

@@ -5,6 +5,7 @@ use crate::judgement::{DiskCount, Judgement, Outcome as Met, StreamTotals, Targe
 use crate::verdict::Verdict;
 use assay_base::{Direction, Knobs};
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
 
 /// The version of the JSON shape.
 pub const SCHEMA: u32 = 1;
@@ -64,6 +65,9 @@ pub struct Round {
     /// What the device counted of it; absent where nothing counts for it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub counted: Option<Figures>,
+    /// Flushes a second that the device counted as writes of nothing, and that are taken off `counted`.
+    #[serde(default, skip_serializing_if = "is_none_at_all")]
+    pub flushes: f64,
     /// Each figure beside production's.
     pub figures: Vec<Compared>,
     /// The response of reads: `[share not above, nanoseconds]`, ascending.
@@ -97,6 +101,25 @@ impl Compared {
     }
 }
 
+const FLUSHES: &str = "the kernel follows each durable write with a flush of the device's cache, because the device knows no FUA, and counts it as a write of nothing: these are taken off w/s";
+
+/// Whether the kernel makes a flush of its own of each durable write, which its counters hold as a write of nothing.
+fn counts_flushes(facts: &BTreeMap<String, String>) -> bool {
+    let is = |name: &str, value: &str| facts.get(name).is_some_and(|fact| fact == value);
+    is("fua", "no") && is("write cache", "write back")
+}
+
+/// Whether a stream of the plan writes durably.
+fn is_durable(plan: &serde_json::Value, stream: &str) -> bool {
+    let streams = plan.get("streams").and_then(|streams| streams.as_array());
+    let mut mine = streams.into_iter().flatten().filter(|it| it.get("name").is_some_and(|name| name == stream));
+    mine.any(|it| it.get("durable").is_some_and(|durable| durable == true))
+}
+
+fn is_none_at_all(flushes: &f64) -> bool {
+    *flushes == 0.0
+}
+
 impl Measured {
     /// What the run that was judged did to its only target. The device's own counters, where it has some, are taken for each
     /// operation of the run, because they are read for whole runs and the figures are of the measured time.
@@ -109,6 +132,8 @@ impl Measured {
         let [reads, writes] = [Direction::Read, Direction::Write]
             .map(|direction| [sum(direction, |it| it.rate_achieved), sum(direction, StreamTotals::bytes_per_second)]);
         let own = [reads[0], writes[0], reads[1], writes[1]];
+        let durable = part.streams.iter().filter(|totals| is_durable(&part.plan, &totals.name));
+        let durable: f64 = durable.filter_map(|totals| totals.rate_achieved).sum();
         let disk = part.targets.first().and_then(|target| target.disk);
         let device = disk.map(|disk| {
             let times = |device: DiskCount, own: DiskCount| {
@@ -118,10 +143,19 @@ impl Measured {
             let (reads, writes) = (times(disk.reads, disk.own_reads), times(disk.writes, disk.own_writes));
             [own[0] * reads[0], own[1] * writes[0], own[2] * reads[1], own[3] * writes[1]]
         });
+        let flushed = part.targets.first().is_some_and(|target| counts_flushes(&target.head.facts));
+        let (device, flushes) = match device {
+            Some([r, w, rb, wb]) if flushed => {
+                let flushes = durable.min(w - own[1]).max(0.0);
+                (Some([r, w - flushes, rb, wb]), flushes)
+            }
+            device => (device, 0.0),
+        };
         let built_in = part.criteria.iter().find(|criterion| criterion.asked.stream.is_none());
         Measured {
             own,
             device,
+            flushes,
             seconds: part.measured_ns as f64 / 1e9,
             verdict: judgement.verdict,
             delivered: built_in.is_some_and(|criterion| criterion.outcome == Met::Pass),
@@ -132,16 +166,21 @@ impl Measured {
 impl Trail {
     /// Adds a round whose log lies in `directory`.
     pub fn add(&mut self, knobs: Knobs, judgement: &Judgement, figures: Vec<Compared>, directory: String) {
-        for watermark in
-            judgement.watermarks.iter().filter(|mark| !self.watermarks.contains(mark)).cloned().collect::<Vec<_>>()
-        {
-            self.watermarks.push(watermark);
+        // Rounds are as short as they are meant to be.
+        let marks = judgement.watermarks.iter().filter(|mark| !mark.starts_with("SHORT"));
+        for mark in marks {
+            if !self.watermarks.contains(mark) {
+                self.watermarks.push(mark.clone());
+            }
         }
         if let Some(target) = judgement.part.targets.first() {
             self.device = Some(TargetTotals::device(target));
             self.size_bytes = Some(target.head.size_bytes);
         }
         let measured = Measured::of(judgement);
+        if measured.flushes > 0.0 && !self.notes.iter().any(|note| note == FLUSHES) {
+            self.notes.push(FLUSHES.to_owned());
+        }
         let reads = judgement.part.streams.iter().find(|totals| totals.direction == Direction::Read.to_string());
         self.rounds.push(Round {
             knobs,
@@ -151,6 +190,7 @@ impl Trail {
             seconds: measured.seconds,
             handed_over: measured.own,
             counted: measured.device,
+            flushes: measured.flushes,
             figures,
             nines: reads.map_or_else(Vec::new, |reads| reads.response.nines.clone()),
             directory,
@@ -163,6 +203,7 @@ impl Trail {
             let measured = Measured {
                 own: round.handed_over,
                 device: round.counted,
+                flushes: round.flushes,
                 seconds: round.seconds,
                 verdict: round.verdict,
                 delivered: round.delivered,

@@ -222,7 +222,7 @@ impl Fitting {
     /// Says where rounds are so short that counting decides.
     fn noise(&mut self, quiet: f64) {
         let round = Span::from_ns(self.trail.round_ns);
-        let longer = Span::from_secs(quiet.ceil().min(1e9) as u64);
+        let longer = Span::from_secs((quiet / 60.0).ceil().clamp(1.0, 1e7) as u64 * 60);
         let note = format!(
             "in a round of {round} counting varies by more than the tolerance; --for {longer} is long enough for it to vary by less"
         );
