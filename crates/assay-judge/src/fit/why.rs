@@ -5,9 +5,6 @@ use assay_base::{Direction, Knobs};
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
-/// Mean sizes that differ by less are the same.
-const ALIKE: f64 = 0.002;
-
 /// A figure that does not agree, and why.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Short {
@@ -67,7 +64,7 @@ pub(super) struct State<'a> {
 
 pub(super) fn why(load: &dyn Load, state: &State<'_>, figure: Figure) -> Why {
     let at = figure as usize;
-    let made = state.measured.device.as_ref().map_or(1.0, |device| ratio(device[at], state.measured.own[at]));
+    let made = state.measured.made_of_one()[at];
     if !figure.is_bytes() && (made - 1.0).abs() > state.tolerance {
         return if made > 1.0 { Why::Split { times: made } } else { Why::Merged { times: made } };
     }
@@ -83,7 +80,10 @@ pub(super) fn why(load: &dyn Load, state: &State<'_>, figure: Figure) -> Why {
     if figure.is_bytes() && ours > theirs && ours / rounding <= theirs * (1.0 + state.tolerance) {
         return Why::Blocks { times: rounding };
     }
-    tied_or_bound(load, state, direction, ours > theirs)
+    match tied_or_bound(load, state, direction, ours > theirs) {
+        Why::Tied { .. } if rounding - 1.0 > state.tolerance => Why::Blocks { times: rounding },
+        why => why,
+    }
 }
 
 /// Whether any knob of its direction changes it.
@@ -105,9 +105,9 @@ fn tied_or_bound(load: &dyn Load, state: &State<'_>, direction: Direction, above
     let expected = |position| load.expected(&solve::with(state.knobs, direction, position, scale)).figures;
     let sizes_move = expected(solve::POSITIONS[0])[bytes as usize] != expected(solve::POSITIONS[1])[bytes as usize];
     let now = expected(position);
-    // Rounding up to blocks makes the last steps before a bound alike.
+    // Rounding up to blocks makes the last steps before a bound alike, and none of them would tell a difference.
     let bound = solve::POSITIONS[usize::from(!above)];
-    let at_bound = (expected(bound)[bytes as usize] / now[bytes as usize] - 1.0).abs() < ALIKE;
+    let at_bound = (expected(bound)[bytes as usize] / now[bytes as usize] - 1.0).abs() < state.tolerance;
     if sizes_move && at_bound || scale == solve::SCALES[usize::from(!above)] {
         return Why::Bound { lowest: above };
     }

@@ -223,10 +223,12 @@ impl Fitting {
     fn noise(&mut self, quiet: f64) {
         let round = Span::from_ns(self.trail.round_ns);
         let longer = Span::from_secs((quiet / 60.0).ceil().clamp(1.0, 1e7) as u64 * 60);
+        const BEGINS: &str = "in a round of";
         let note = format!(
-            "in a round of {round} counting varies by more than the tolerance; --for {longer} is long enough for it to vary by less"
+            "{BEGINS} {round} counting varies by more than the tolerance; --for {longer} is long enough for it to vary by less"
         );
-        if longer > round && !self.trail.notes.contains(&note) {
+        self.trail.notes.retain(|note| !note.starts_with(BEGINS));
+        if longer > round {
             self.trail.notes.push(note);
         }
     }
