@@ -60,9 +60,10 @@ pub fn judge(path: &Path, judge_on: Option<Measure>) -> Result<Judgement, Failur
 /// Refuses a file that is to be written later and could not be: something has its name, or its directory is not there.
 pub fn free(path: &Path) -> Result<(), Failure> {
     let failed = |why: &dyn std::fmt::Display| Failure::host(format!("{} cannot be written: {why}", shown(path)));
+    files::check(path).map_err(|e| failed(&e))?;
     match path.symlink_metadata() {
         Ok(_) => Err(failed(&"it exists already, and nothing is overwritten; name another file")),
-        Err(_) => files::check(path).map_err(|e| failed(&e)),
+        Err(_) => Ok(()),
     }
 }
 

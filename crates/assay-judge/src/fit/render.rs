@@ -2,6 +2,7 @@
 
 use super::{Compared, Figure, Outcome, Round, Trail};
 use crate::render::Page;
+use crate::verdict::Verdict;
 use assay_base::{Knobs, Span};
 use std::fmt;
 
@@ -75,8 +76,8 @@ fn table(page: &mut Page, number: usize, round: &Round, before: Option<Knobs>) {
     }
     page.line("           production         ours   difference     allowed");
     round.figures.iter().for_each(|one| page.line(row(one)));
-    if !round.delivered {
-        page.words("  ", &format!("the load was not carried: {}", round.reason), 3);
+    if round.verdict != Verdict::Pass {
+        page.words("  ", &format!("{}: {}", round.verdict, round.reason), 3);
     }
 }
 

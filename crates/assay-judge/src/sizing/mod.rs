@@ -33,6 +33,10 @@ pub struct Sizing {
     pub schema: u32,
     /// The profile's name.
     pub workload: String,
+    /// Sum of the profile, so that it is gone on with the same one.
+    pub profile_blake3: String,
+    /// The candidates as they were named, those that were not come to yet among them.
+    pub targets: Vec<String>,
     /// The drive of production that is stood for; empty where the profile names none.
     pub drive: String,
     /// What is to be provided for.

@@ -100,6 +100,8 @@ fn sizing() -> Sizing {
     let mut sizing = Sizing {
         schema: SCHEMA,
         workload: "orders".into(),
+        profile_blake3: String::new(),
+        targets: Vec::new(),
         drive: "alpha/nvme0n1".into(),
         demand,
         watermarks: Vec::new(),

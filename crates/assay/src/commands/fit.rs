@@ -164,7 +164,10 @@ impl Fitting {
         // A round that was cut short is run again.
         trail.rounds.retain(|round| round.verdict != Verdict::Incomplete);
         trail.outcome = None;
-        Ok(Fitting { aim, dir, block: several.geometry().block, trail })
+        let fitting = Fitting { aim, dir, block: several.geometry().block, trail };
+        // One that is killed in its first round goes on as well.
+        fitting.keep()?;
+        Ok(fitting)
     }
 
     /// Fits to the end.

@@ -175,7 +175,7 @@ impl<'a> Searching<'a> {
     }
 
     /// The path is what a search goes on from; its page shows it, and a search does not end for want of one.
-    fn keep(&self) -> Result<(), Failure> {
+    pub(crate) fn keep(&self) -> Result<(), Failure> {
         keep(&self.dir.join(FILE), &self.path)?;
         let mut page = String::new();
         html(&self.path, &mut page).map_err(|_| Failure::bug("a path that cannot be shown"))?;

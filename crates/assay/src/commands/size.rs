@@ -6,7 +6,7 @@
 
 use super::fit::{self, Aim, Fitting};
 use super::limit::{self, Searching};
-use super::several::{Several, keep};
+use super::several::{Several, keep, kept};
 use crate::args::{self, Access, Judged, Output, Pace};
 use crate::candidates;
 use crate::progress::Progress;
@@ -95,6 +95,7 @@ pub(crate) fn size(args: &Size) -> Result<u8, Failure> {
     results::replaceable(&dir, &[FILE, PAGE])?;
     let mut progress = Progress::new(false);
     let mut run = Run { args, search, production: &production, dir: &dir, sizing: fresh(args, &production) };
+    run.begin()?;
     let cut = run.all(opened, &mut progress)?;
     if args.output.json {
         print_json(&run.sizing)?;
@@ -131,6 +132,8 @@ fn fresh(args: &Size, production: &Production) -> Sizing {
     Sizing {
         schema: SCHEMA,
         workload: production.workload.name.clone(),
+        profile_blake3: production.sum(),
+        targets: args.targets.clone(),
         drive: production.drive.clone(),
         demand: Demand { drives, growth: args.growth, headroom: args.headroom },
         watermarks: Vec::new(),
@@ -165,6 +168,16 @@ struct Tested {
 }
 
 impl Run<'_> {
+    /// Begins, or goes on with what an earlier call left, which must be of the same candidates. What each of them came to is
+    /// read where it lies, and not run again.
+    fn begin(&self) -> Result<(), Failure> {
+        if self.args.output.resume.is_some() {
+            let task = |of: &Sizing| (of.profile_blake3.clone(), of.targets.clone());
+            kept(&self.dir.join(FILE), |kept: &Sizing| task(kept) == task(&self.sizing))?;
+        }
+        self.keep()
+    }
+
     /// One candidate after the other; true when the command was cut short.
     fn all(&mut self, opened: Vec<Several<'_>>, progress: &mut Progress) -> Result<bool, Failure> {
         let of = opened.len();
@@ -200,6 +213,8 @@ impl Run<'_> {
         several.now_runs(self.production.at(&knobs)?, self.args.pace.measure)?;
         let resumed = in_limit.join(limit::FILE).exists();
         let mut searching = Searching::begin(&several, &self.search, in_limit, resumed)?;
+        // What fails before it is killed has failed: the next command looks for it where a path is kept.
+        searching.keep()?;
         let failure = searching.run(progress).err();
         Ok(self.tested(&fitting, Some(&searching), failure))
     }
