@@ -5,6 +5,7 @@ mod act;
 mod address;
 mod common;
 mod criteria;
+mod fitted;
 mod mend;
 mod pace;
 mod profile;
@@ -14,6 +15,7 @@ mod warm_up;
 mod words;
 
 pub use common::{Adjust, LARGEST_BOUND, MOST_STREAMS, Workload};
+pub use fitted::fitted;
 pub use profile::{profile as profile_of, workload as of_profile};
 
 use assay_base::Fault;
