@@ -3,8 +3,8 @@
 
 use crate::args::Output;
 use crate::commands::{
-    certify, compare, consent, curve, devices, doctor, drop_in, explain, export, fit, follow, import, judge, limit,
-    links, manual, prep, report, run, size, verify, workloads,
+    cache_curve, certify, compare, consent, curve, devices, doctor, drop_in, explain, export, fit, follow, import,
+    judge, limit, links, manual, prep, report, run, size, verify, workloads,
 };
 use crate::{detach, screen, stdout};
 use assay_run::failure::Failure;
@@ -43,6 +43,8 @@ pub(crate) enum Command {
     Limit(limit::Limit),
     /// Measure response time at several throughputs, and find the knee and the overall response time
     Curve(curve::Curve),
+    /// Show which share of a workload's reads a cache would answer, for every size of it. No I/O
+    CacheCurve(cache_curve::CacheCurveArgs),
     /// Prepare targets: overwrite all data with zeros, then with incompressible data, so that later reads read real data
     Prep(prep::Prep),
     /// Print what a run would do: streams, rates, bytes written, duration, data destroyed, targets refused. Writes nothing
@@ -113,6 +115,7 @@ fn carry_out(command: Command) -> Result<u8, Failure> {
         Command::Run(args) => run::run(&args),
         Command::Limit(args) => limit::limit(&args),
         Command::Curve(args) => curve::curve(&args),
+        Command::CacheCurve(args) => cache_curve::cache_curve(&args),
         Command::Prep(args) => prep::prep(&args),
         Command::Explain(args) => explain::explain(&args),
         Command::Judge(args) => judge::judge(&args),

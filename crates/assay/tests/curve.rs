@@ -217,3 +217,63 @@ fn measured(output: &Output) {
     }
     assert!([0, 10, 11].contains(&output.status.code().unwrap()), "{}", told(output));
 }
+
+/// Four operations of which the cache answers what can be counted by hand, and what is refused.
+#[test]
+fn a_cache_curve_says_what_each_size_answers() {
+    let dir = place();
+    let stream = |keys: &str| {
+        let file = format!(
+            "model = \"streams\"\n[[stream]]\nname = \"reads\"\ndirection = \"read\"\nsize = \"4KiB\"\n{keys}\n"
+        );
+        std::fs::write(dir.path().join("w.toml"), file).unwrap();
+    };
+    // Around and around 64 blocks: a cache of fewer answers none, one of 64 all but the first round.
+    stream("in_flight = 1\naddress = \"sequential\"");
+    for policy in ["lru", "fifo", "clock"] {
+        let line = format!("cache-curve w.toml null:256KiB --operations 640 --policy {policy} --json --html c.html");
+        let out = assay(dir.path(), &line);
+        let curve = json(&out);
+        let points: Vec<(u64, f64)> = curve["points"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|it| (it["bytes"].as_u64().unwrap(), it["hits"].as_f64().unwrap()))
+            .collect();
+        assert_eq!(*points.last().unwrap(), (256 << 10, 0.9), "{policy}");
+        assert!(
+            points.len() > 2 && points[..points.len() - 1].iter().all(|(_, hits)| *hits == 0.0),
+            "{policy}: {points:?}"
+        );
+        assert_eq!(
+            (&curve["cold"], &curve["different_blocks"], &curve["one_of"]),
+            (&0.1.into(), &64.into(), &1.into())
+        );
+        let page = std::fs::read_to_string(dir.path().join("c.html")).unwrap();
+        assert!(page.contains("<svg") && page.contains("90.0%"), "{page}");
+    }
+    let text = told(&assay(dir.path(), "cache-curve w.toml null:256KiB --operations 640"));
+    assert!(text.contains("256 KiB     90.0%") && text.contains("10.0% of the reads are the first access"), "{text}");
+    // Two targets are two places for the same block.
+    let two = json(&assay(dir.path(), "cache-curve w.toml null:256KiB null:256KiB --operations 640 --json"));
+    assert_eq!(two["different_blocks"], 128);
+    // A write that goes around brings nothing in.
+    let file = std::fs::read_to_string(dir.path().join("w.toml")).unwrap().replace("\"read\"", "\"write\"");
+    std::fs::write(dir.path().join("writes.toml"), file).unwrap();
+    let around =
+        json(&assay(dir.path(), "cache-curve writes.toml null:256KiB --operations 640 --writes around --json"));
+    assert_eq!((&around["written_blocks"], &around["different_blocks"]), (&640.into(), &0.into()));
+    for (line, code, says) in [
+        ("cache-curve w.toml", 2, "TARGETS"),
+        ("cache-curve w.toml null:256KiB --block 5000B", 2, "power of two"),
+        ("cache-curve w.toml null:256KiB --operations 0", 2, "at least 1"),
+        ("cache-curve w.toml null:256KiB --policy best", 2, "lru, fifo or clock"),
+        ("cache-curve nothing.toml null:256KiB", 3, "cannot be read"),
+        ("cache-curve w.toml /nowhere/at/all", 2, "cannot be examined"),
+        ("cache-curve w.toml null:256KiB --html /nowhere/c.html", 5, "cannot be written"),
+    ] {
+        let out = assay(dir.path(), line);
+        assert!(told(&out).contains(says), "{line}: {}", told(&out));
+        assert_eq!(out.status.code(), Some(code), "{line}: {out:?}");
+    }
+}

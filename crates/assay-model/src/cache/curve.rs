@@ -7,7 +7,7 @@
 //! the curve may be.
 
 use super::distances::Distances;
-use super::{Cache, Policy, Writes, mixed};
+use super::{Blocks, Cache, Policy, Writes, mixed};
 use assay_base::Direction;
 use serde::{Deserialize, Serialize};
 
@@ -63,7 +63,7 @@ struct Group {
 enum Follow {
     Lru(Distances),
     /// One cache for each size, and what blocks were seen.
-    Each(Vec<Cache>, std::collections::HashSet<u64>),
+    Each(Vec<Cache>, Blocks<()>),
 }
 
 impl CacheCurve {
@@ -77,7 +77,7 @@ impl CacheCurve {
         let group = |_| Group {
             follow: match settings.policy {
                 Policy::Lru => Follow::Lru(Distances::new()),
-                _ => Follow::Each(sizes.iter().map(cache).collect(), std::collections::HashSet::new()),
+                _ => Follow::Each(sizes.iter().map(cache).collect(), Blocks::default()),
             },
             reads: 0,
             cold: 0,
@@ -162,7 +162,7 @@ impl Group {
                 }
             }
             Follow::Each(caches, seen) => {
-                let is_first = writes.touches(direction) && seen.insert(block);
+                let is_first = writes.touches(direction) && seen.insert(block, ()).is_none();
                 self.cold += u64::from(is_read && is_first);
                 for (cache, hits) in caches.iter_mut().zip(&mut self.hits) {
                     let hit = cache.access(block, direction);

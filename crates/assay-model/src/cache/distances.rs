@@ -6,7 +6,7 @@
 //! binary indexed tree counts in the logarithm of the number of moments (P. M. Fenwick, Software: Practice and Experience 24
 //! (3), 1994). When the moments run out, the marks move together, and their number is the number of blocks.
 
-use std::collections::HashMap;
+use super::Blocks;
 
 /// Moments at the beginning; they double when blocks take up more than half of them.
 const FIRST: usize = 1 << 12;
@@ -15,7 +15,7 @@ const FIRST: usize = 1 << 12;
 #[derive(Debug)]
 pub(super) struct Distances {
     /// The moment of each block's last access.
-    last: HashMap<u64, u32>,
+    last: Blocks<u32>,
     /// A binary indexed tree over moments; 1 where some block was accessed for the last time.
     tree: Vec<u32>,
     /// The block of each moment, where it is still that block's last.
@@ -25,7 +25,7 @@ pub(super) struct Distances {
 
 impl Distances {
     pub(super) fn new() -> Distances {
-        Distances { last: HashMap::new(), tree: vec![0; FIRST + 1], block: vec![0; FIRST], now: 0 }
+        Distances { last: Blocks::default(), tree: vec![0; FIRST + 1], block: vec![0; FIRST], now: 0 }
     }
 
     /// Blocks seen so far.

@@ -5,9 +5,11 @@
 mod curve;
 mod distances;
 mod simulated;
+mod trace;
 
 pub use curve::{CacheCurve, Point, Settings};
 pub use simulated::{Cache, Policy};
+pub use trace::Trace;
 
 use assay_base::Direction;
 use serde::{Deserialize, Serialize};
@@ -27,6 +29,27 @@ impl Writes {
     /// Whether an access changes what is in the cache.
     fn touches(self, direction: Direction) -> bool {
         direction == Direction::Read || self == Writes::Allocate
+    }
+}
+
+/// A map from blocks: their numbers are mixed once, and no one chooses them to collide.
+type Blocks<V> = std::collections::HashMap<u64, V, std::hash::BuildHasherDefault<ByBlock>>;
+
+/// See [`Blocks`].
+#[derive(Debug, Default)]
+struct ByBlock(u64);
+
+impl std::hash::Hasher for ByBlock {
+    fn finish(&self) -> u64 {
+        self.0
+    }
+
+    fn write(&mut self, bytes: &[u8]) {
+        bytes.iter().for_each(|byte| self.0 = mixed(self.0 ^ u64::from(*byte)));
+    }
+
+    fn write_u64(&mut self, block: u64) {
+        self.0 = mixed(block);
     }
 }
 

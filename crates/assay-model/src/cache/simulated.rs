@@ -1,9 +1,8 @@
 //! One cache of one size.
 
-use super::Writes;
+use super::{Blocks, Writes};
 use assay_base::Direction;
 use serde::{Deserialize, Serialize};
-use std::collections::HashMap;
 use std::str::FromStr;
 
 /// Which block makes room for another.
@@ -60,7 +59,7 @@ pub struct Cache {
     policy: Policy,
     writes: Writes,
     capacity: usize,
-    at: HashMap<u64, u32>,
+    at: Blocks<u32>,
     places: Vec<Place>,
     /// Which place is next to be looked at, of the other kinds.
     hand: usize,
@@ -75,7 +74,7 @@ impl Cache {
             policy,
             writes,
             capacity: capacity.min(u64::from(NONE) - 1) as usize,
-            at: HashMap::new(),
+            at: Blocks::default(),
             places: Vec::new(),
             hand: 0,
             oldest: NONE,

@@ -9,11 +9,12 @@ use std::time::{Duration, Instant};
 const WAITS: Duration = Duration::from_secs(60);
 
 /// What reads the file of this name, and how it calls itself when it refuses.
-const READERS: [&[&str]; 24] = [
+const READERS: [&[&str]; 25] = [
     &["run", "NAME", "sim:flash", "--for", "1s"],
     &["explain", "NAME"],
     &["limit", "NAME", "sim:flash"],
     &["curve", "NAME", "sim:flash"],
+    &["cache-curve", "NAME", "sim:flash"],
     &["fit", "NAME", "sim:flash"],
     &["fit", "profile.toml", "sim:flash", "--resume", "NAME"],
     &["size", "NAME", "sim:flash"],

@@ -42,6 +42,10 @@ const FILES: [(&str, &str, Make); 33] = [
         measured(place);
         at(place, "page.html", lay, &["compare", "run", "run", "--html", "page.html"])
     }),
+    ("cache-curve", "page.html", |place, lay| {
+        let args = ["cache-curve", "random-read", "null:1MiB", "--operations", "10", "--html", "page.html"];
+        at(place, "page.html", lay, &args)
+    }),
     ("run", "run", |place, lay| at(place, "run", lay, &words(&["--out", "run"]))),
     ("run", "run.txt", |place, lay| at(place, "run.txt", lay, &words(&["--out", "run", "--detach"]))),
     ("run", "said.txt", |place, lay| {
