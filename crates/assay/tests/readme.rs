@@ -131,7 +131,7 @@ fn commands_for_a_device() {
 #[test]
 fn the_two_commands() {
     let page = readme();
-    for (target, does) in [("demo", "certify --quick"), ("test", "test --workspace")] {
+    for (target, does) in [("demo", "certify --quick"), ("test", "test --quiet --workspace")] {
         assert!(page.contains(&format!("$ make {target}")), "the README shows make {target}");
         let planned = Command::new("make").args(["-n", target]).current_dir(root()).output().unwrap();
         let planned = String::from_utf8(planned.stdout).unwrap();

@@ -71,15 +71,16 @@ fn the_page_is_true() {
                 assert!(code == 0 || verdict && code == 10, "{line}: {code}\n{told}");
                 commands += 1;
                 all += &format!("{out}{told}");
-                if let Some(made) = line.split("--out ").nth(1).filter(|made| made.ends_with(".toml")) {
-                    all += &fs::read_to_string(place.path(made)).unwrap();
+                if let Some(made) = line.split("--out ").nth(1) {
+                    let file = if made.ends_with(".toml") { made.to_owned() } else { format!("{made}/fitted.toml") };
+                    all += &fs::read_to_string(place.path(&file)).unwrap_or_default();
                 }
             }
             (Some(_), None) => shown.push(line),
             (None, None) => {}
         }
     }
-    assert!(commands >= 9 && shown.len() > 10, "{commands} commands, {} lines", shown.len());
+    assert!(commands >= 13 && shown.len() > 10, "{commands} commands, {} lines", shown.len());
     // The page says cluster/, as who stands in examples/ does.
     let all = all.replace("examples/", "");
     for line in shown.iter().filter(|line| !line.starts_with("scripts/")) {

@@ -1,6 +1,8 @@
 //! A fit as text. Names are hostile input: cleaned by the page.
 
-use super::{Compared, Figure, Outcome, Round, Trail};
+use super::figures::{Compared, Figure};
+use super::outcome::Outcome;
+use super::trail::{Round, Trail};
 use crate::render::Page;
 use crate::verdict::Verdict;
 use assay_base::{Knobs, Span};

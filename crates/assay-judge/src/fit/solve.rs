@@ -4,7 +4,7 @@
 //! chosen. So for each position the best scale is known exactly: it is one of the places where a line crosses nothing, where
 //! two of them cross, or a bound. Positions are tried one by one, because rounding up to blocks makes steps of them.
 
-use super::{Figure, Figures, Load, difference};
+use super::figures::{Figure, Figures, Load, difference};
 use assay_base::{Direction, Knobs, Share};
 
 /// Positions lie between the bounds of their bucket.
@@ -25,9 +25,9 @@ const BESIDE: f64 = 0.01;
 /// What is aimed at.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Aim {
-    /// See [`super::Goal`].
+    /// See [`super::machine::Goal`].
     pub production: [Option<f64>; 4],
-    /// See [`super::Goal`].
+    /// See [`super::machine::Goal`].
     pub tolerance: f64,
     /// What the device counts of what is expected.
     pub factor: Figures,

@@ -1,5 +1,6 @@
 use super::*;
-use assay_base::Share;
+use crate::verdict::Verdict;
+use assay_base::{Knobs, Share};
 
 /// A drive with small reads and large blocks, as a profile of a namespace makes it.
 #[derive(Clone, Copy)]

@@ -1,6 +1,7 @@
 //! The rounds of a fit, as `fit.json` keeps them: what was moved, what was counted, and how it ended.
 
-use super::{Figure, Figures, Measured, Outcome};
+use super::figures::{Compared, Figures, Measured};
+use super::outcome::Outcome;
 use crate::judgement::{DiskCount, Judgement, Outcome as Met, StreamTotals, TargetTotals};
 use crate::verdict::Verdict;
 use assay_base::{Direction, Knobs};
@@ -75,30 +76,6 @@ pub struct Round {
     pub nines: Vec<(f64, u64)>,
     /// Where its log lies, below the directory of the fit.
     pub directory: String,
-}
-
-/// A figure beside production's, both in a second; bytes are bytes.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Compared {
-    /// Which.
-    pub figure: Figure,
-    /// What production's drive did.
-    pub production: f64,
-    /// What this one did.
-    pub measured: f64,
-    /// How far that is off, as a share of production's.
-    pub difference: f64,
-    /// What counting alone varies by: two standard deviations of a round, as a share.
-    pub counting: f64,
-    /// What is allowed: the tolerance and `counting`.
-    pub allowed: f64,
-}
-
-impl Compared {
-    /// Whether it is near enough.
-    pub fn agrees(&self) -> bool {
-        self.difference.abs() <= self.allowed
-    }
 }
 
 const FLUSHES: &str = "the kernel follows each durable write with a flush of the device's cache, because the device knows no FUA, and counts it as a write of nothing: these are taken off w/s";

@@ -1,6 +1,7 @@
 //! Why a figure does not agree with production's.
 
-use super::{Compared, Figure, Load, Measured, ratio, solve};
+use super::figures::{Compared, Figure, Load, Measured, ratio};
+use super::solve;
 use assay_base::{Direction, Knobs};
 use serde::{Deserialize, Serialize};
 use std::fmt;

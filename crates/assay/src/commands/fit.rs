@@ -254,8 +254,8 @@ impl Fitting {
     fn head(&self, production: &Production) -> Vec<String> {
         let Some(round) = self.trail.result() else { return Vec::new() };
         let device = self.trail.device.as_deref().unwrap_or(&self.trail.target);
-        let drive = if production.drive.is_empty() { "production's drive" } else { &production.drive };
-        let mut lines = vec![format!("Fitted on {device} to what {drive} does in production, by assay fit:")];
+        let drive = if production.drive.is_empty() { "the drive" } else { &production.drive };
+        let mut lines = vec![format!("Fitted to {drive} of production by `assay fit`, on"), format!("  {device}")];
         lines.push(match production.knobs() == round.knobs {
             true => "  nothing had to be moved".to_owned(),
             false => format!("  {}", moved(&production.knobs(), &round.knobs)),

@@ -90,7 +90,11 @@ fn the_worked_example_agrees_within_a_percent_and_what_was_counting_is_told() {
     // What was fitted is a workload like any other.
     let text = fs::read_to_string(place.path("mine.toml")).unwrap();
     assert_eq!(text, fs::read_to_string(place.path("text/fitted.toml")).unwrap());
-    assert!(text.starts_with("# Fitted on sim:flash") && text.contains("# fitted, was 100%"), "{text}");
+    assert!(
+        text.starts_with("# Fitted to nvme0n1 of production by `assay fit`, on\n#   sim:flash: ")
+            && text.contains("# fitted, was 100%"),
+        "{text}"
+    );
     assert!(text.contains("asloglatency.txt:58, asloglatency"), "origins stay: {text}");
     let explained = place.assay(&["explain", "mine.toml"]);
     assert!(explained.out.contains("large-block reads = (1543/s − 369/s freed directly) × 11"), "{}", explained.out);

@@ -38,10 +38,10 @@ const WRITERS: [(&str, Writer); 15] = [
         with(place, token, &["curve", "act-storage", target, "--for", "1s", "--max", "1x", "--points", "100%"])
     }),
     ("fit", |place, target, token| {
-        with(place, token, &["fit", profile(place).to_str().unwrap(), target, "--for", "1s", "--rounds", "1"])
+        with(place, token, &["fit", profile(place, target).to_str().unwrap(), target, "--for", "1s", "--rounds", "1"])
     }),
     ("size", |place, target, token| {
-        let profile = profile(place);
+        let profile = profile(place, target);
         let size = ["size", profile.to_str().unwrap(), target, "--fit-for", "1s", "--rounds", "1"];
         with(place, token, &[&size[..], &["--for", "1s", "--to", "1x", "--resolution", "1x"]].concat())
     }),
@@ -75,9 +75,9 @@ fn drop_in(place: &Place, token: &str, words: &[&str]) -> Command {
 }
 
 /// 24 large-block writes a second, as the others.
-fn profile(place: &Place) -> PathBuf {
+fn profile(place: &Place, target: &str) -> PathBuf {
     let text = "name = \"p\"\nmodel = \"profile\"\n[[namespace]]\nname = \"n\"\ndrives = [\"sda\"]\n[namespace.large_blocks]\nwrites = \"24/s\"\n[[iostat]]\ndrive = \"sda\"\nwrites = \"24/s\"\n";
-    place.write("profile.toml", text)
+    place.write(&format!("{}.toml", target.replace('/', "_")), text)
 }
 
 fn conf(place: &Place, target: &str) -> PathBuf {
@@ -415,8 +415,8 @@ fn no_verb_writes_to_a_protected_target() {
         workers.into_iter().flat_map(|worker| worker.join().unwrap()).collect()
     });
     assert!(wrong.is_empty(), "{} of {}:\n{}", wrong.len(), kinds.len() * WRITERS.len(), wrong.join("\n"));
-    let confs = |name: &String| name.ends_with(".conf");
-    assert_eq!(place.left(&["kinds"]).into_iter().filter(|name| !confs(name)).collect::<Vec<_>>(), [""; 0]);
+    let made = |name: &String| name.ends_with(".conf") || name.ends_with(".toml");
+    assert_eq!(place.left(&["kinds"]).into_iter().filter(|name| !made(name)).collect::<Vec<_>>(), [""; 0]);
     drop(held);
 }
 
