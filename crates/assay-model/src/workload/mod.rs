@@ -3,6 +3,7 @@
 
 mod act;
 mod address;
+mod arrival;
 mod common;
 mod criteria;
 mod fitted;
