@@ -84,7 +84,6 @@ impl SliceTable {
 
 /// Reads the rest of `log` into a table of the histograms `names`, in slices of about `slice`.
 ///
-///
 /// A histogram that the log does not have gives cells without operations. Fails where reading the log fails, and where
 /// a count decreases.
 pub fn tabulate<R: BufRead>(log: &mut Log<R>, names: &[String], slice: Span) -> Result<SliceTable, LogError> {
