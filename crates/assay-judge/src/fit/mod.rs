@@ -1,17 +1,19 @@
-//! The fit: moves the four knobs of a profile until the drive under test does what production's drive did, by iostat's own
-//! figures: r/s, w/s, rkB/s and wkB/s.
+//! The fit: changes the four knobs of a profile until the drive under test does what production's drive did, by
+//! iostat's own figures: r/s, w/s, rkB/s and wkB/s.
 //!
-//! A machine that runs nothing: it says with which knobs to run next and is told what was counted. All it knows is the list of
-//! past rounds, so a fit that was interrupted goes on from that list. It knows no profile either: a [`Load`] tells it what is
-//! to be expected at each setting of the knobs.
+//! The fit is a state machine and runs nothing itself: it returns the knobs for the next run and receives what was
+//! counted. Its only state is the list of past rounds, so an interrupted fit continues from that list. It does not know
+//! the profile either: a [`Load`] returns the expected figures for each setting of the knobs.
 //!
-//! *Steering.* What is expected follows from the plan alone, exactly. What the device counts differs from it where requests are
-//! split, merged or joined by others; how much it counts of what it is handed is read in each round, without any noise. Knobs are then solved for, each
-//! direction by itself, such that as many figures as can be agree and the larger difference is the smallest ([`solve`]).
+//! *Steering.* What is expected follows exactly from the plan. What the device counts differs from that where requests
+//! are split, merged or joined by requests of others; the ratio of counted to issued requests is known in each round
+//! without any noise. The knobs are then solved for, each direction by itself, such that as many figures as possible
+//! agree and the larger difference is the smallest possible ([`solve`]).
 //!
-//! *Noise.* Arrivals are independent (Poisson), so a round of T seconds counts N operations with a standard deviation of √N,
-//! and bytes with √(T · Σ rate · E[size²]) (a compound Poisson process). Two of those, as a share of what is expected, are
-//! allowed beside the tolerance, and what counting explains is not followed: it would be gone in the next round.
+//! *Noise.* Arrivals are independent (Poisson), so a round of T seconds counts N operations with a standard deviation
+//! of √N, and bytes with √(T · Σ rate · E[size²]) (a compound Poisson process). Two of those, as a share of what is
+//! expected, are allowed in addition to the tolerance. A difference within this noise is not corrected: it would be
+//! gone in the next round.
 
 mod render;
 mod solve;
@@ -28,33 +30,34 @@ use assay_base::{Direction, Knobs};
 use serde::{Deserialize, Serialize};
 use solve::Aim;
 
-/// Standard deviations that counting is allowed: 95 of 100 counts stay within two.
+/// Standard deviations of noise that are allowed: 95 of 100 counts stay within two.
 pub const DEVIATIONS: f64 = 2.0;
-/// Beyond so many the plan itself is not what is handed over: not one count of ten thousand is.
+/// Beyond this many standard deviations, what is issued does not follow the plan: not one count of ten thousand is so
+/// far off.
 const FOLLOWED: f64 = 4.0;
 
 /// One figure of iostat.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Figure {
-    /// Reads a second.
+    /// Reads per second.
     #[serde(rename = "r/s")]
     Reads,
-    /// Writes a second.
+    /// Writes per second.
     #[serde(rename = "w/s")]
     Writes,
-    /// Bytes read a second.
+    /// Bytes read per second.
     #[serde(rename = "rkB/s")]
     ReadBytes,
-    /// Bytes written a second.
+    /// Bytes written per second.
     #[serde(rename = "wkB/s")]
     WrittenBytes,
 }
 
 impl Figure {
-    /// In iostat's order, which is that of [`Figures`].
+    /// In iostat's order, which is also that of [`Figures`].
     pub const ALL: [Figure; 4] = [Figure::Reads, Figure::Writes, Figure::ReadBytes, Figure::WrittenBytes];
 
-    /// As iostat calls it.
+    /// Its name in iostat.
     pub fn name(self) -> &'static str {
         match self {
             Figure::Reads => "r/s",
@@ -64,7 +67,7 @@ impl Figure {
         }
     }
 
-    /// Whose figure it is.
+    /// The direction that it counts.
     pub fn direction(self) -> Direction {
         match self {
             Figure::Reads | Figure::ReadBytes => Direction::Read,
@@ -77,7 +80,7 @@ impl Figure {
         matches!(self, Figure::ReadBytes | Figure::WrittenBytes)
     }
 
-    /// Operations and bytes of a direction.
+    /// The figures of a direction: operations and bytes.
     pub fn of(direction: Direction) -> [Figure; 2] {
         match direction {
             Direction::Read => [Figure::Reads, Figure::ReadBytes],
@@ -86,23 +89,24 @@ impl Figure {
     }
 }
 
-/// Operations and bytes a second, in the order of [`Figure::ALL`].
+/// Operations and bytes per second, in the order of [`Figure::ALL`].
 pub type Figures = [f64; 4];
 
 /// What the plan asks of the drive at one setting of the knobs.
 #[derive(Clone, Copy, Debug, PartialEq, Default)]
 pub struct Expected {
-    /// In a second.
+    /// Per second.
     pub figures: Figures,
-    /// Standard deviation of what is counted in one second, as a share of it.
+    /// Standard deviation of the count of one second, as a share of the figure.
     pub spread: Figures,
-    /// What rounding sizes up to blocks of the device adds to the bytes read and written: 1 for nothing.
+    /// Factor by which rounding up to blocks of the device increases the bytes read and written: 1 where it adds
+    /// nothing.
     pub rounding: [f64; 2],
 }
 
-/// Tells what is to be expected at each setting of the knobs.
+/// Returns what is expected at each setting of the knobs.
 pub trait Load {
-    /// What the plan asks of the drive then.
+    /// What the plan asks of the drive with these knobs.
     fn expected(&self, knobs: &Knobs) -> Expected;
 }
 
@@ -112,20 +116,20 @@ impl<F: Fn(&Knobs) -> Expected> Load for F {
     }
 }
 
-/// What a round counted.
+/// The counts of one round.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Measured {
-    /// What the generator handed over and got back.
+    /// What the generator issued and got back.
     pub own: Figures,
-    /// What the device counted; `None` where nothing counts for it.
+    /// What the device counted; `None` where it has no counters.
     pub device: Option<Figures>,
-    /// Flushes a second that were taken off what it counted as writes.
+    /// Flushes per second that were subtracted from the writes it counted.
     pub flushes: f64,
     /// Length of the round.
     pub seconds: f64,
-    /// What its log proves.
+    /// The verdict on its log.
     pub verdict: Verdict,
-    /// Whether the load was carried.
+    /// Whether the device carried the load.
     pub delivered: bool,
 }
 
@@ -135,29 +139,29 @@ impl Measured {
         self.device.as_ref().unwrap_or(&self.own)
     }
 
-    /// How much the device counts of what it is handed.
+    /// Ratio of what the device counts to what was issued.
     fn made_of_one(&self) -> Figures {
         std::array::from_fn(|at| ratio(self.figures()[at], self.own[at]))
     }
 }
 
-/// What is asked of a fit.
+/// The goal of a fit.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Goal {
-    /// What production's drive did; a figure that is not known is not fitted.
+    /// What production's drive did; an unknown figure is not fitted.
     pub production: [Option<f64>; 4],
-    /// Difference that is small enough, as a share of production's.
+    /// The largest difference that counts as agreement, as a share of production's figure.
     pub tolerance: f64,
-    /// Most rounds.
+    /// Upper bound on the rounds.
     pub rounds: usize,
 }
 
-/// What to do next.
+/// The next step.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Next {
     /// Run a round with these knobs and observe.
     RunAt(Knobs),
-    /// Nothing more to learn.
+    /// The fit has ended.
     Done(Outcome),
 }
 
@@ -170,19 +174,19 @@ pub enum Outcome {
         /// In this round.
         round: usize,
     },
-    /// Some do not, and this is the round that came nearest.
+    /// Some do not; this round came nearest.
     Apart {
         /// The round.
         round: usize,
         /// Each figure that does not agree, and why.
         figures: Vec<Short>,
     },
-    /// The device does not carry the load, so nothing can be compared.
+    /// The device does not carry the load, so its figures cannot be compared.
     NotCarried {
         /// The round.
         round: usize,
     },
-    /// A round proved nothing (INVALID twice, or INCOMPLETE).
+    /// A round could not be used (INVALID twice, or INCOMPLETE).
     Stopped {
         /// The round.
         round: usize,
@@ -192,7 +196,7 @@ pub enum Outcome {
 }
 
 impl Outcome {
-    /// The round whose knobs are the result, where there is one.
+    /// The round with the resulting knobs, where there is one.
     pub fn result(&self) -> Option<usize> {
         match self {
             Outcome::Agrees { round } | Outcome::Apart { round, .. } => Some(*round),
@@ -201,7 +205,7 @@ impl Outcome {
     }
 }
 
-/// A round as the machine keeps it.
+/// A past round.
 #[derive(Clone, Debug)]
 struct Seen {
     knobs: Knobs,
@@ -215,19 +219,19 @@ pub struct Fit<L> {
     goal: Goal,
     start: Knobs,
     rounds: Vec<Seen>,
-    /// How much the device counts of what it is handed, by the last round.
+    /// Ratio of what the device counts to what was issued, from the last round.
     made: Figures,
-    /// How much more is handed over than was expected.
+    /// Ratio of what was issued to what was expected.
     drift: Figures,
 }
 
 impl<L: Load> Fit<L> {
-    /// Begins with the knobs as they stand.
+    /// Starts a fit from these knobs.
     pub fn start(load: L, goal: Goal, start: Knobs) -> Fit<L> {
         Fit { load, goal, start, rounds: Vec::new(), made: [1.0; 4], drift: [1.0; 4] }
     }
 
-    /// Takes in what a round with these knobs counted.
+    /// Records the counts of a round with these knobs.
     pub fn observe(&mut self, knobs: Knobs, measured: Measured) {
         if measured.delivered && proves(measured.verdict) {
             self.learn(&knobs, &measured);
@@ -235,8 +239,8 @@ impl<L: Load> Fit<L> {
         self.rounds.push(Seen { knobs, measured });
     }
 
-    /// What the device makes of each request is known without noise, from what it was handed. What was handed over follows from
-    /// the plan; only where counting cannot explain that it does not, it is followed as well.
+    /// The ratio of what the device counts to what was issued is known without noise. What is issued follows from the
+    /// plan; it is corrected for only where noise cannot explain the difference.
     fn learn(&mut self, knobs: &Knobs, measured: &Measured) {
         let expected = self.load.expected(knobs);
         self.made = measured.made_of_one();
@@ -249,12 +253,12 @@ impl<L: Load> Fit<L> {
         }
     }
 
-    /// By how much the device counts more than the plan is expected to do.
+    /// Factor between what the device is expected to count and what the plan asks for.
     fn factor(&self) -> Figures {
         std::array::from_fn(|at| self.made[at] * self.drift[at])
     }
 
-    /// What to do next; the same answer until something is observed.
+    /// The next step; the same answer until another round is observed.
     #[allow(clippy::should_implement_trait, reason = "it does not advance: only an observation does")]
     pub fn next(&self) -> Next {
         let Some(last) = self.rounds.last() else { return Next::RunAt(self.start) };
@@ -284,18 +288,19 @@ impl<L: Load> Fit<L> {
             return Next::Done(self.apart());
         }
         let to = self.solved(last);
-        // Where all is expected to agree, only counting was off, and another round tells.
+        // Every figure is expected to agree, so only noise was off: another round decides.
         let by_chance = Figure::ALL.iter().all(|figure| self.is_near(&to, *figure));
         if to == last.knobs && !by_chance { Next::Done(self.apart()) } else { Next::RunAt(to) }
     }
 
-    /// The knobs that come nearest by what is known now.
+    /// The knobs that come nearest according to the rounds so far.
     fn solved(&self, last: &Seen) -> Knobs {
         solve::solve(&self.load, &self.aim(), &last.knobs)
     }
 
-    /// What is aimed at: production's figures, with what the device makes of requests. What is split or merged is not
-    /// aimed at where bytes could not be reached as well: the load that is handed over is then production's.
+    /// The goal for the solver: production's figures, corrected by the device's ratio of counted to issued requests.
+    /// The correction for splitting and merging is left out where the bytes could not be reached with it: then the load
+    /// that is issued equals production's.
     fn aim(&self) -> Aim {
         let Goal { production, tolerance, .. } = self.goal;
         Aim { production, tolerance, factor: self.factor(), made_of_one: self.made }
@@ -308,9 +313,9 @@ impl<L: Load> Fit<L> {
         self.goal.production[at].is_none_or(near)
     }
 
-    /// The round that came nearest, and why the others of its figures do not agree.
+    /// The round that came nearest, and why its other figures do not agree.
     fn apart(&self) -> Outcome {
-        // A figure that no round brings near must not hide how the others do.
+        // A figure that agrees in no round must not hide how near the others came.
         let off = |round: usize| {
             let short = self.compared(round).into_iter().filter(|one| !one.agrees());
             short.fold((0, 0.0), |(n, sum), one| (n + 1, sum + one.difference.abs()))
@@ -351,7 +356,7 @@ impl<L: Load> Fit<L> {
         Figure::ALL.iter().filter_map(one).collect()
     }
 
-    /// How long a round must be for counting to vary by no more than the tolerance.
+    /// How long a round must be so that its noise is at most the tolerance.
     pub fn quiet_seconds(&self) -> f64 {
         let knobs = self.rounds.last().map_or(self.start, |seen| seen.knobs);
         let spread = self.load.expected(&knobs).spread;
@@ -365,12 +370,12 @@ fn proves(verdict: Verdict) -> bool {
     matches!(verdict, Verdict::Pass | Verdict::Fail)
 }
 
-/// What counting a figure for so long is allowed, as a share.
+/// The noise that is allowed for a figure over this time, as a share.
 fn noise(expected: &Expected, at: usize, seconds: f64) -> f64 {
     DEVIATIONS * expected.spread[at] / seconds.max(1e-9).sqrt()
 }
 
-/// How far ours is from theirs, as a share of theirs. Something where there should be nothing is as far as all of it.
+/// The difference as a share of theirs. Something where theirs is zero counts as a difference of the whole.
 pub(crate) fn difference(ours: f64, theirs: f64) -> f64 {
     match theirs > 0.0 {
         true => ours / theirs - 1.0,
@@ -378,7 +383,7 @@ pub(crate) fn difference(ours: f64, theirs: f64) -> f64 {
     }
 }
 
-/// How many of these there are for each of those; 1 where nothing can be said.
+/// The ratio of the two; 1 where it is not defined.
 fn ratio(these: f64, those: f64) -> f64 {
     if these > 0.0 && those > 0.0 { these / those } else { 1.0 }
 }
