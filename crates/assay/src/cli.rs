@@ -1,5 +1,5 @@
-//! The command line as a whole: the verbs, and the command that carries each of them out. Every verb's own arguments stand beside it in
-//! `commands`, those of several verbs in `args`.
+//! The command line as a whole: the verbs, and the function that carries each of them out. Each verb's own arguments
+//! are in its file in `commands`, those of several verbs in `args`.
 
 use crate::args::Output;
 use crate::commands::{
@@ -27,7 +27,7 @@ A block device is written only with --destroy-data TOKEN; `assay devices` prints
 #[derive(Parser, Debug)]
 #[command(name = "assay", version = VERSION, after_help = EXIT_CODES, max_term_width = 100)]
 pub(crate) struct Cli {
-    /// What to do.
+    /// The verb.
     #[command(subcommand)]
     pub command: Command,
 }
@@ -85,7 +85,7 @@ pub(crate) enum Command {
     Man(manual::Man),
 }
 
-/// Does what the command line asks; the number is the exit code.
+/// Carries out the command line; returns the exit code.
 pub(crate) fn run(cli: Cli) -> Result<u8, Failure> {
     let made = run_of(&cli.command);
     if let Some((name, output)) = made.filter(|(_, output)| output.detach) {
@@ -93,7 +93,7 @@ pub(crate) fn run(cli: Cli) -> Result<u8, Failure> {
         rundir::refuse_taken(output.out.as_deref())?;
         return detach::detach(&rundir::planned(given, &stem(name)), given.is_none(), output.json);
     }
-    // A run's result is in its directory as well.
+    // The result of a run is also in its directory.
     let kept = made.is_some();
     let code = carry_out(cli.command)?;
     match stdout::unwritten() {
@@ -138,7 +138,7 @@ fn carry_out(command: Command) -> Result<u8, Failure> {
     }
 }
 
-/// Of a command that makes a run directory: what it runs, and where to.
+/// For a command that creates a run directory: what it runs, and its output options.
 fn run_of(command: &Command) -> Option<(&str, &Output)> {
     match command {
         Command::Certify(args) => Some(("certify", &args.output)),
@@ -151,7 +151,7 @@ fn run_of(command: &Command) -> Option<(&str, &Output)> {
     }
 }
 
-/// What a workload is called, which may be a file.
+/// The name of a workload, which may be a file.
 fn stem(name: &str) -> String {
     Path::new(name).file_stem().map_or_else(String::new, |stem| stem.to_string_lossy().into_owned())
 }

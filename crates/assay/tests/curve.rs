@@ -1,5 +1,5 @@
-//! `assay curve` as a user calls it: simulated and to the byte the same, on a file, on a loop device behind the same gate as
-//! everything that writes, cut short and gone on with.
+//! `assay curve` as a user calls it: simulated with identical bytes, on a file, on a loop device behind the same gate
+//! as everything that writes, interrupted and continued.
 #![allow(clippy::unwrap_used, clippy::disallowed_methods, reason = "a test, of the program from outside")]
 
 use serde_json::Value;
@@ -51,7 +51,7 @@ fn a_simulated_curve_is_the_same_to_the_byte_and_what_it_was() {
     assert_eq!(figures(json(&first)), figures(golden), "to take the new curve for right: BLESS=1");
 }
 
-/// A curve without its sentences, which may be worded better one day.
+/// A curve without its sentences, whose wording may change.
 fn figures(mut curve: Value) -> Value {
     for point in curve["points"].as_array_mut().unwrap() {
         point.as_object_mut().unwrap().remove("reason");
@@ -133,7 +133,7 @@ fn cut_short_it_is_incomplete_and_goes_on_with_what_is_missing() {
     let mut child = command(dir.path(), &format!("{line} --out run"));
     let child = child.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     let log = dir.path().join("run/02-2x/run.jsonl");
-    // Three lines are the header and two intervals of the second point.
+    // Three lines: the header and two intervals of the second point.
     while std::fs::read_to_string(&log).map_or(0, |text| text.lines().count()) < 2 {
         std::thread::sleep(std::time::Duration::from_millis(20));
     }
@@ -142,7 +142,7 @@ fn cut_short_it_is_incomplete_and_goes_on_with_what_is_missing() {
     assert!(cut.status.code() == Some(12) && told(&cut).contains("--resume run"), "{}", told(&cut));
     let other = assay(dir.path(), &line.replace("50%", "40%").replace("--seed 1", "--resume run"));
     assert!(other.status.code() == Some(2) && told(&other).contains("cannot be continued"), "{}", told(&other));
-    // On a machine that stands still a point is measured twice.
+    // If the machine stands still, a point is measured twice.
     let directories = |curve: &Value| -> Vec<String> {
         let points = curve["points"].as_array().unwrap().iter();
         points.map(|point| point["directory"].as_str().unwrap().to_owned()).collect()
@@ -207,7 +207,7 @@ fn a_file_and_a_loop_device_pass_the_same_gate() {
     measured(&assay(dir.path(), &format!("curve small.toml {} --destroy-data {token} {rest}", device.0)));
 }
 
-/// Two points, each of a run that was judged; what a busy machine makes of their verdicts is not asserted.
+/// Two points, each of a run that was judged; their verdicts are not asserted, because the machine may be busy.
 fn measured(output: &Output) {
     let curve = json(output);
     let points = curve["points"].as_array().unwrap();

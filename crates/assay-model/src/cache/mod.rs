@@ -1,6 +1,6 @@
-//! A cache of blocks as a value: which of a stream of accesses it would have answered, for one size or for all sizes at once.
+//! A cache of blocks as a value: which accesses of a stream would be hits, for one size or for all sizes at once.
 //!
-//! No bytes are kept, only which blocks are there. An access is a block's number and a direction.
+//! No data are kept, only which blocks are in the cache. An access is a block's number and a direction.
 
 mod curve;
 mod distances;
@@ -14,14 +14,14 @@ pub use trace::Trace;
 use assay_base::Direction;
 use serde::{Deserialize, Serialize};
 
-/// What a write does with a block that is not there.
+/// What a write does with a block that is not in the cache.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Writes {
-    /// It is put into the cache, as by a read.
+    /// The block is put into the cache, as by a read.
     #[default]
     Allocate,
-    /// It goes around the cache: nothing is put in, and a block that is there stays where it is.
+    /// The write bypasses the cache: nothing is put in, and a block in the cache stays where it is.
     Around,
 }
 
