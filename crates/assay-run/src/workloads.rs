@@ -7,11 +7,17 @@ use assay_model::workload::{self, Workload};
 use std::path::Path;
 
 /// Name and text, embedded from `workloads/`.
-pub const SHIPPED: [(&str, &str); 4] = [
+pub const SHIPPED: [(&str, &str); 10] = [
     ("act-storage", include_str!("../../../workloads/act-storage.toml")),
     ("act-storage-quick", include_str!("../../../workloads/act-storage-quick.toml")),
     ("act-index", include_str!("../../../workloads/act-index.toml")),
     ("random-read", include_str!("../../../workloads/random-read.toml")),
+    ("database-8k", include_str!("../../../workloads/database-8k.toml")),
+    ("file-server", include_str!("../../../workloads/file-server.toml")),
+    ("hot-80-20", include_str!("../../../workloads/hot-80-20.toml")),
+    ("read-miss", include_str!("../../../workloads/read-miss.toml")),
+    ("moving-set", include_str!("../../../workloads/moving-set.toml")),
+    ("silly-512", include_str!("../../../workloads/silly-512.toml")),
 ];
 
 /// Reads a workload: a file if there is one with that name, otherwise a shipped one.

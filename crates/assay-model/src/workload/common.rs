@@ -41,6 +41,7 @@ macro_rules! workload_file {
             #[allow(dead_code, reason = "read before, to choose this struct")]
             model: String,
             description: Option<String>,
+            note: Option<String>,
             duration: Option<assay_base::Span>,
             warm_up: Option<toml::Spanned<super::warm_up::WarmUpKeys>>,
             slice: Option<toml::Spanned<assay_base::Span>>,
@@ -59,6 +60,7 @@ macro_rules! workload_file {
                 super::common::Common {
                     name: self.name.take(),
                     description: self.description.take(),
+                    note: self.note.take(),
                     duration: self.duration,
                     warm_up: self.warm_up.take(),
                     slice: self.slice.take(),
@@ -80,6 +82,7 @@ pub(super) use workload_file;
 pub(super) struct Common {
     pub name: Option<String>,
     pub description: Option<String>,
+    pub note: Option<String>,
     pub duration: Option<Span>,
     pub warm_up: Option<toml::Spanned<super::warm_up::WarmUpKeys>>,
     pub slice: Option<toml::Spanned<Span>>,
@@ -408,6 +411,7 @@ impl Workload {
         }
         self.name = common.name.unwrap_or(self.name);
         self.description = common.description.unwrap_or_default();
+        self.notes.extend(common.note);
         self.duration = common.duration.unwrap_or(self.duration);
         self.max_lag = common.max_lag.unwrap_or(self.max_lag);
         self.scheduler = common.scheduler;
