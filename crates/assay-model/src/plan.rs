@@ -4,6 +4,7 @@ pub use crate::address::Address;
 use crate::address::whole_unit;
 use crate::arrival::{Bursts, Curve};
 pub use crate::extent::{Amount, Extent};
+use crate::mix::Loop;
 use crate::profile::Derivation;
 use crate::seal;
 use crate::size::Size;
@@ -40,6 +41,9 @@ pub struct Plan {
     /// Streams that do not share it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub lanes: Vec<Lane>,
+    /// Closed loops over several streams.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub loops: Vec<Loop>,
     /// Whether written data are sealed and everything that is read is held against what was written.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub verify: bool,
@@ -231,6 +235,16 @@ pub enum Arrival {
         /// Between a completion and the next operation.
         pause: Span,
     },
+    /// One of the streams of a closed loop that the plan names.
+    Looped {
+        /// The loop.
+        looped: String,
+        /// How often an operation of the loop, or of the line, is this stream's, against the others there.
+        share: Share,
+        /// The line of the loop, where it has lines.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        line: Option<String>,
+    },
 }
 
 impl Arrival {
@@ -239,7 +253,23 @@ impl Arrival {
         match self {
             Arrival::Steady { rate } | Arrival::Poisson { rate } | Arrival::Bursty { rate, .. } => Some(*rate),
             Arrival::Varying { rate, curve, .. } => Some(times(*rate, curve.mean(None))),
-            Arrival::Closed { .. } | Arrival::Paced { .. } => None,
+            Arrival::Closed { .. } | Arrival::Paced { .. } | Arrival::Looped { .. } => None,
+        }
+    }
+
+    /// The loop that a stream belongs to.
+    pub fn loop_name(&self) -> Option<&String> {
+        match self {
+            Arrival::Looped { looped, .. } => Some(looped),
+            _ => None,
+        }
+    }
+
+    /// Its share of that.
+    pub fn share(&self) -> Option<Share> {
+        match self {
+            Arrival::Looped { share, .. } => Some(*share),
+            _ => None,
         }
     }
 
@@ -276,7 +306,7 @@ impl Arrival {
             Arrival::Poisson { .. } => "poisson",
             Arrival::Varying { .. } => "varying",
             Arrival::Bursty { .. } => "bursty",
-            Arrival::Closed { .. } => "closed",
+            Arrival::Closed { .. } | Arrival::Looped { .. } => "closed",
             Arrival::Paced { .. } => "paced",
         }
     }
@@ -289,7 +319,7 @@ impl Arrival {
             | Arrival::Poisson { rate }
             | Arrival::Varying { rate, .. }
             | Arrival::Bursty { rate, .. } => *rate = load.of(*rate)?,
-            Arrival::Closed { .. } | Arrival::Paced { .. } => {}
+            Arrival::Closed { .. } | Arrival::Paced { .. } | Arrival::Looped { .. } => {}
         }
         Some(scaled)
     }
@@ -301,7 +331,7 @@ impl Arrival {
             Arrival::Steady { rate } => Some(varying(rate, true)),
             Arrival::Poisson { rate } => Some(varying(rate, false)),
             Arrival::Varying { .. } | Arrival::Bursty { .. } => None,
-            Arrival::Closed { .. } | Arrival::Paced { .. } => Some(self.clone()),
+            Arrival::Closed { .. } | Arrival::Paced { .. } | Arrival::Looped { .. } => Some(self.clone()),
         }
     }
 }
@@ -433,6 +463,12 @@ impl Plan {
             stream,
             Phase { name: READ_BACK.into(), kind: PhaseKind::ReadBack, span: Span::ZERO, steady_round: None },
         ))
+    }
+
+    /// The loop of a stream.
+    pub fn loop_of(&self, stream: u16) -> Option<&Loop> {
+        let name = self.streams[usize::from(stream)].arrival.loop_name()?;
+        self.loops.iter().find(|it| it.name == *name)
     }
 
     /// The lane of a stream, by its index: 0 is the one that all share who have none of their own, and 1 is the first of `lanes`.

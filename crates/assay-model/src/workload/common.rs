@@ -1,5 +1,6 @@
 //! What every workload file may say, whatever its model, and how a plan is made of it.
 
+use crate::mix::Loop;
 use crate::plan::{Amount, Arrival, Before, Extent, Lane, Phase, Plan, Stream, WarmUp};
 use crate::profile::Derivation;
 use assay_base::{Bytes, Criterion, Multiple, Prng, Share, Span};
@@ -127,6 +128,8 @@ pub struct Workload {
     pub in_flight_bound: u32,
     /// See [`Plan::lanes`].
     pub lanes: Vec<Lane>,
+    /// See [`Plan::loops`].
+    pub loops: Vec<Loop>,
     /// I/O scheduler that the devices are given for the run, by the kernel's name for it.
     pub scheduler: Option<String>,
     /// See [`Plan::verify`].
@@ -185,6 +188,7 @@ impl Workload {
             max_lag: MAX_LAG,
             in_flight_bound: IN_FLIGHT_BOUND,
             lanes: Vec::new(),
+            loops: Vec::new(),
             scheduler: None,
             verify: false,
             seed: None,
@@ -261,6 +265,7 @@ impl Workload {
             max_lag: self.max_lag,
             in_flight_bound: self.in_flight_bound,
             lanes: self.lanes_of(),
+            loops: self.loops.clone(),
             verify,
             derivation: self.derivation.clone(),
             before: self.before(adjust.seed),
