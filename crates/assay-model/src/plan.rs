@@ -5,6 +5,7 @@ pub use crate::address::Address;
 use crate::address::whole_unit;
 use crate::arrival::{Bursts, Curve};
 pub use crate::extent::{Amount, Extent};
+use crate::mix::Loop;
 use crate::profile::Derivation;
 use crate::seal;
 use crate::size::Size;
@@ -41,7 +42,10 @@ pub struct Plan {
     /// Streams with slots of their own.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub lanes: Vec<Lane>,
-    /// Whether written data are sealed and everything that is read is compared with what was written.
+    /// Closed loops over several streams.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub loops: Vec<Loop>,
+    /// Whether written data are sealed and everything that is read is held against what was written.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub verify: bool,
     /// How the numbers of its streams at 1x were derived, on one target, where that is known step by step.
@@ -233,6 +237,16 @@ pub enum Arrival {
         /// Time between a completion and the next operation.
         pause: Span,
     },
+    /// One of the streams of a closed loop that the plan names.
+    Looped {
+        /// The loop.
+        looped: String,
+        /// How often an operation of the loop, or of the line, is this stream's, against the others there.
+        share: Share,
+        /// The line of the loop, where it has lines.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        line: Option<String>,
+    },
 }
 
 impl Arrival {
@@ -241,7 +255,23 @@ impl Arrival {
         match self {
             Arrival::Steady { rate } | Arrival::Poisson { rate } | Arrival::Bursty { rate, .. } => Some(*rate),
             Arrival::Varying { rate, curve, .. } => Some(times(*rate, curve.mean(None))),
-            Arrival::Closed { .. } | Arrival::Paced { .. } => None,
+            Arrival::Closed { .. } | Arrival::Paced { .. } | Arrival::Looped { .. } => None,
+        }
+    }
+
+    /// The loop that a stream belongs to.
+    pub fn loop_name(&self) -> Option<&String> {
+        match self {
+            Arrival::Looped { looped, .. } => Some(looped),
+            _ => None,
+        }
+    }
+
+    /// Its share of that.
+    pub fn share(&self) -> Option<Share> {
+        match self {
+            Arrival::Looped { share, .. } => Some(*share),
+            _ => None,
         }
     }
 
@@ -278,7 +308,7 @@ impl Arrival {
             Arrival::Poisson { .. } => "poisson",
             Arrival::Varying { .. } => "varying",
             Arrival::Bursty { .. } => "bursty",
-            Arrival::Closed { .. } => "closed",
+            Arrival::Closed { .. } | Arrival::Looped { .. } => "closed",
             Arrival::Paced { .. } => "paced",
         }
     }
@@ -291,7 +321,7 @@ impl Arrival {
             | Arrival::Poisson { rate }
             | Arrival::Varying { rate, .. }
             | Arrival::Bursty { rate, .. } => *rate = load.of(*rate)?,
-            Arrival::Closed { .. } | Arrival::Paced { .. } => {}
+            Arrival::Closed { .. } | Arrival::Paced { .. } | Arrival::Looped { .. } => {}
         }
         Some(scaled)
     }
@@ -303,7 +333,7 @@ impl Arrival {
             Arrival::Steady { rate } => Some(varying(rate, true)),
             Arrival::Poisson { rate } => Some(varying(rate, false)),
             Arrival::Varying { .. } | Arrival::Bursty { .. } => None,
-            Arrival::Closed { .. } | Arrival::Paced { .. } => Some(self.clone()),
+            Arrival::Closed { .. } | Arrival::Paced { .. } | Arrival::Looped { .. } => Some(self.clone()),
         }
     }
 }
@@ -438,8 +468,13 @@ impl Plan {
         ))
     }
 
-    /// The lane of a stream, by its index: 0 is the lane shared by all streams without one of their own, and 1 is the
-    /// first of `lanes`.
+    /// The loop of a stream.
+    pub fn loop_of(&self, stream: u16) -> Option<&Loop> {
+        let name = self.streams[usize::from(stream)].arrival.loop_name()?;
+        self.loops.iter().find(|it| it.name == *name)
+    }
+
+    /// The lane of a stream, by its index: 0 is the one that all share who have none of their own, and 1 is the first of `lanes`.
     pub fn lane_of(&self, stream: u16) -> usize {
         let name = &self.streams[usize::from(stream)].name;
         self.lanes.iter().position(|lane| lane.streams.contains(name)).map_or(0, |own| own + 1)

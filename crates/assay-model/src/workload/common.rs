@@ -1,5 +1,6 @@
 //! The keys of every workload file, whatever its model, and how a plan is made from it.
 
+use crate::mix::Loop;
 use crate::plan::{Amount, Arrival, Before, Extent, Lane, Phase, Plan, Stream, WarmUp};
 use crate::profile::Derivation;
 use assay_base::{Bytes, Criterion, Multiple, Prng, Share, Span};
@@ -130,7 +131,9 @@ pub struct Workload {
     pub in_flight_bound: u32,
     /// See [`Plan::lanes`].
     pub lanes: Vec<Lane>,
-    /// I/O scheduler to set on the devices for the run, by the kernel's name.
+    /// See [`Plan::loops`].
+    pub loops: Vec<Loop>,
+    /// I/O scheduler that the devices are given for the run, by the kernel's name for it.
     pub scheduler: Option<String>,
     /// See [`Plan::verify`].
     pub verify: bool,
@@ -188,6 +191,7 @@ impl Workload {
             max_lag: MAX_LAG,
             in_flight_bound: IN_FLIGHT_BOUND,
             lanes: Vec::new(),
+            loops: Vec::new(),
             scheduler: None,
             verify: false,
             seed: None,
@@ -264,6 +268,7 @@ impl Workload {
             max_lag: self.max_lag,
             in_flight_bound: self.in_flight_bound,
             lanes: self.lanes_of(),
+            loops: self.loops.clone(),
             verify,
             derivation: self.derivation.clone(),
             before: self.before(adjust.seed),
