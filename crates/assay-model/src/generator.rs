@@ -31,7 +31,7 @@ const FOR_ARRIVAL: u64 = 1;
 const FOR_ADDRESS: u64 = 2;
 /// Of a stream on all its targets in all workers, which burst together.
 const FOR_STATES: u64 = 4;
-/// The seed of orders, which is the same in each run.
+/// The seed of the orders of places, which is the same in each run.
 const PLACES: u64 = 0x706c_6163_6573;
 /// In the path of the generator of a loop's draws.
 pub const FOR_LOOP: u64 = 5;

@@ -399,7 +399,7 @@ impl Workload {
             if let Some(at) = at.as_ref().filter(|at| *at.get_ref() < SHORTEST || *at.get_ref() > longest) {
                 return Err(source.fault(
                     at.span(),
-                    format!("{} is no length of time to record or judge over", at.get_ref()),
+                    format!("{} is out of range for a slice or an interval", at.get_ref()),
                     format!("write {SHORTEST} to {longest}"),
                 ));
             }

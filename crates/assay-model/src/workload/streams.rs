@@ -118,7 +118,7 @@ fn target_names(source: Source<'_>, targets: &[Spanned<String>]) -> Result<Vec<S
     for target in targets {
         let name = target.get_ref();
         if !is_name(name) || names.contains(name) {
-            let what = format!("\"{}\" is no name for a target here, or another has it", name.escape_debug());
+            let what = format!("\"{}\" is not a valid name for a target, or is used twice", name.escape_debug());
             return Err(source.fault(target.span(), what, NAMES));
         }
         names.push(name.clone());

@@ -313,10 +313,10 @@ fn arrivals_that_change() {
         ("{ bursty = { on = \"2s\" } }", "off is missing"),
         ("{ bursty = { on = \"2s\", off = \"1s\" }, every = \"1h\" }", "one form"),
         ("{ profile = [[\"0h\", \"30%\"]] }", "after which time it begins again"),
-        ("{ profile = [], every = \"24h\" }", "this profile is none"),
-        ("{ profile = [[\"0h\", \"0%\"]], every = \"24h\" }", "this profile is none"),
+        ("{ profile = [], every = \"24h\" }", "this is not a profile of the rate over time"),
+        ("{ profile = [[\"0h\", \"0%\"]], every = \"24h\" }", "this is not a profile of the rate over time"),
         ("{ profile = [[\"9h\", \"1%\"], [\"8h\", \"1%\"]], every = \"24h\" }", "ascending"),
-        ("{ profile = [[\"25h\", \"1%\"]], every = \"24h\" }", "this profile is none"),
+        ("{ profile = [[\"25h\", \"1%\"]], every = \"24h\" }", "this is not a profile of the rate over time"),
         ("{ prfile = [] }", "did you mean profile?"),
     ] {
         let told = arrival(keys).unwrap_err();

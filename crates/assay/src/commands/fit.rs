@@ -238,7 +238,7 @@ impl Fitting {
         let longer = Span::from_secs((quiet / 60.0).ceil().clamp(1.0, 1e7) as u64 * 60);
         const BEGINS: &str = "in a round of";
         let note = format!(
-            "{BEGINS} {round} counting varies by more than the tolerance; --for {longer} is long enough for it to vary by less"
+            "{BEGINS} {round} the counting noise is larger than the tolerance; --for {longer} makes it smaller"
         );
         self.trail.notes.retain(|note| !note.starts_with(BEGINS));
         if longer > round {
@@ -280,7 +280,7 @@ impl Fitting {
         let drive = if production.drive.is_empty() { "the drive" } else { &production.drive };
         let mut lines = vec![format!("Fitted to {drive} of production by `assay fit`, on"), format!("  {device}")];
         lines.push(match production.knobs() == round.knobs {
-            true => "  nothing had to be moved".to_owned(),
+            true => "  no knob had to be changed".to_owned(),
             false => format!("  {}", moved(&production.knobs(), &round.knobs)),
         });
         for one in &round.figures {
@@ -307,7 +307,7 @@ fn notes(several: &Several<'_>, production: &Production) -> Vec<String> {
         }
         Named::Null(_) => Some("a null target takes every request as it is: what it completed is its counter"),
         Named::Path(path) if path.is_file() => Some(
-            "the target is a file, and the counters of the device beneath it are of its whole file system: requests are counted as they are handed over, and what is split or merged below is not seen",
+            "the target is a file, and the counters of the device beneath it are of its whole file system: requests are counted as they are issued, and splitting and merging below is not seen",
         ),
         Named::Path(_) => None,
     };
