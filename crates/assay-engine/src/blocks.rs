@@ -20,6 +20,7 @@ use assay_model::{Arrival, Plan};
 pub struct Blocks(Kind);
 
 #[derive(Debug)]
+#[allow(clippy::large_enum_variant, reason = "most sources are streams, which are looked at for each operation")]
 enum Kind {
     /// One stream.
     Stream(Single),

@@ -348,6 +348,9 @@ pub const READ_BACK: &str = "read-back";
 /// Number of such reads in flight on each target.
 pub const READ_BACK_DEPTH: u32 = 32;
 
+/// Of any target.
+const SMALLEST_BLOCK: u32 = 512;
+
 /// A part of the run.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Phase {
@@ -548,15 +551,31 @@ impl Plan {
 
     /// The size of the smallest target that the plan fits on, in bytes, for blocks of `block` bytes.
     pub fn smallest_target(&self, block: u32) -> u64 {
-        let need = |(stream, it): (u16, &Block)| {
+        self.needs(block).map(|(_, _, need)| need).max().unwrap_or(0)
+    }
+
+    /// Refuses a range that is too small on any target; the error says whose.
+    pub(crate) fn fits_somewhere(&self) -> Result<(), String> {
+        match self.needs(SMALLEST_BLOCK).find(|(_, _, need)| *need == u64::MAX) {
+            Some((stream, within, _)) => Err(format!(
+                "the range of the stream {} is too small: it needs {} there",
+                stream.name,
+                Bytes::new(within).human()
+            )),
+            None => Ok(()),
+        }
+    }
+
+    /// Of each stream how much of a target it needs for itself, and how large that target has to be.
+    fn needs(&self, block: u32) -> impl Iterator<Item = (&Stream, u64, u64)> {
+        let need = move |(at, stream)| {
+            let it = Stream::block(stream)?;
             let largest = it.size.in_blocks(block).largest();
-            let unit = it.address.unit().get();
             let set = if let Address::WorkingSet { size, .. } = it.address { size.get() } else { 0 };
-            let within = largest.max(unit).max(set).max(self.seen_once(stream, block));
-            it.extent.map_or(within, |extent| extent.smallest(within, block))
+            let within = largest.max(it.address.unit().get()).max(set).max(self.seen_once(at, block));
+            Some((stream, within, it.extent.map_or(within, |extent| extent.smallest(within, block))))
         };
-        let streams = (0..).zip(&self.streams);
-        streams.filter_map(|(at, stream)| Some((at, stream.block()?))).map(need).max().unwrap_or(0)
+        (0..).zip(&self.streams).filter_map(need)
     }
 
     /// How many bytes of each of its targets a stream goes through at most, where it goes to each place once; zero elsewhere.

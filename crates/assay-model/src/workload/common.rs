@@ -254,7 +254,7 @@ impl Workload {
             streams.push(stream);
             phases.push(phase);
         }
-        Ok(Plan {
+        let plan = Plan {
             name: self.name.clone(),
             model: self.model.to_owned(),
             load,
@@ -273,7 +273,8 @@ impl Workload {
             derivation: self.derivation.clone(),
             before: self.before(adjust.seed),
             notes,
-        })
+        };
+        plan.fits_somewhere().map(|()| plan)
     }
 
     /// The phases of a run; the workload's own, where it has some.
