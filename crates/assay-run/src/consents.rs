@@ -250,7 +250,7 @@ mod tests {
             ("over", given(), at(3600), "ended at"),
             ("a clock set back", given(), at(-1), "set back"),
             ("another version", Given { schema: 2, ..given() }, at(1), "version 2"),
-            ("no time", Given { until: "tomorrow".into(), ..given() }, at(1), "no time"),
+            ("no time", Given { until: "tomorrow".into(), ..given() }, at(1), "not a time"),
             ("in use", rule("S6"), at(1), "in advance"),
             ("mounted", rule("S4"), at(1), "in advance"),
             ("no rule", rule("S99"), at(1), "in advance"),
