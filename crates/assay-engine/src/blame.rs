@@ -344,11 +344,11 @@ impl Peers {
 
     /// An operation of a worker that has entered is shifted by `shift`.
     pub(crate) fn tell(&self, target: usize, shift: Span) {
-        let told = |word: u64| {
+        let longest = |word: u64| {
             let shift = shift.as_ns().min(ONE - 1);
             (shift > word % ONE).then_some(word / ONE * ONE + shift)
         };
-        let _ = self.0[target].fetch_update(Ordering::AcqRel, Ordering::Acquire, told);
+        let _ = self.0[target].fetch_update(Ordering::AcqRel, Ordering::Acquire, longest);
     }
 
     /// The largest shift of any worker.

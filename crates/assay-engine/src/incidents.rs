@@ -21,14 +21,14 @@ pub(crate) struct Incidents {
     events: Vec<Event>,
     limits: Limits,
     /// Number of events written for single failures.
-    told: u32,
+    reported: u32,
     /// Number of consecutive failures on each target.
     failures: Vec<u32>,
 }
 
 impl Incidents {
     pub(crate) fn new(limits: Limits, targets: u16) -> Incidents {
-        Incidents { events: Vec::new(), limits, told: 0, failures: vec![0; usize::from(targets)] }
+        Incidents { events: Vec::new(), limits, reported: 0, failures: vec![0; usize::from(targets)] }
     }
 
     /// A request of this target succeeded.
@@ -62,7 +62,7 @@ impl Incidents {
         if what != EventKind::TargetLost && self.are_enough() {
             return;
         }
-        self.told += 1;
+        self.reported += 1;
         let mut details = BTreeMap::from(place(about.flow, about.target));
         details.extend(about.request.facts().into_iter().map(|(name, fact)| (name.to_owned(), fact)));
         details.extend(code.map(|(code, name)| match code.is_of_the_system() {
@@ -81,14 +81,14 @@ impl Incidents {
         Particulars { text, mut details }: Particulars,
     ) {
         if !self.are_enough() {
-            self.told += 1;
+            self.reported += 1;
             details.extend(place(flow, target));
             self.say(now, EventKind::Damage, text, details);
         }
     }
 
     fn are_enough(&self) -> bool {
-        self.told >= self.limits.failure_events
+        self.reported >= self.limits.failure_events
     }
 
     #[inline]

@@ -201,10 +201,10 @@ impl<R: Request> Queue<R> {
 
     /// Marks requests in flight as stuck for which `is_stuck` holds and which are not marked yet; calls `tell` for
     /// each.
-    pub(crate) fn mark_stuck(&mut self, is_stuck: impl Fn(&Slot<R>) -> bool, mut tell: impl FnMut(&Slot<R>)) {
+    pub(crate) fn mark_stuck(&mut self, is_stuck: impl Fn(&Slot<R>) -> bool, mut report: impl FnMut(&Slot<R>)) {
         for slot in self.slots.iter_mut().filter(|slot| slot.is_missed() && is_stuck(slot)) {
             slot.stuck = true;
-            tell(slot);
+            report(slot);
         }
     }
 

@@ -100,7 +100,7 @@ impl Settling {
             {
                 details.insert(format!("{} {figure}", watched.name), format!("{value:.4}"));
             }
-            said.push(watched.told(&window));
+            said.push(watched.in_words(&window));
         }
         let rounds = format!("{ROUNDS} rounds of {}", self.round);
         let (what, begin) = match steady {
@@ -113,7 +113,7 @@ impl Settling {
 }
 
 impl Watched {
-    fn told(&self, window: &Window) -> String {
+    fn in_words(&self, window: &Window) -> String {
         let average = match self.open_loop {
             true => format!("mean response {}", Span::from_ns(window.average as u64).human()),
             false => format!("{:.1}/s", window.average),
@@ -158,9 +158,9 @@ mod tests {
         let mut settling = settling();
         // Halves in each round down to 1 µs at round 6: rounds 6 to 10 are the first five equal ones.
         let mean = |index: u64| 1_000 << 6u64.saturating_sub(index / 2).min(6);
-        let told: Vec<(u64, Settled)> =
+        let reported: Vec<(u64, Settled)> =
             (0..60).filter_map(|index| Some((index, settling.interval(&interval(index, mean(index)))?))).collect();
-        let [(index, settled)] = told.as_slice() else { panic!("{told:?}") };
+        let [(index, settled)] = reported.as_slice() else { panic!("{reported:?}") };
         assert_eq!((*index, settled.end), (21, Some(Instant::from_ns(7 + 24_000_000_000))), "two seconds of notice");
         assert_eq!(settled.event.what, "steady");
         let text = "steady after 22s, over 5 rounds of 2s: reads mean response 1 µs, excursion 0.0%, slope +0.0%";
@@ -171,10 +171,10 @@ mod tests {
     #[test]
     fn what_never_stays_is_said_at_the_limit() {
         let mut settling = settling();
-        let told: Vec<(u64, Settled)> = (0..80)
+        let reported: Vec<(u64, Settled)> = (0..80)
             .filter_map(|index| Some((index, settling.interval(&interval(index, 1000 + 200 * index))?)))
             .collect();
-        let [(59, Settled { end: None, event })] = told.as_slice() else { panic!("{told:?}") };
+        let [(59, Settled { end: None, event })] = reported.as_slice() else { panic!("{reported:?}") };
         assert!(event.what == "not-steady" && event.text.starts_with("not steady within 1min"), "{}", event.text);
     }
 

@@ -114,7 +114,7 @@ impl Verifier {
         target: u16,
         offset: u64,
         data: &mut [u8],
-        told: &mut Vec<Damage>,
+        damages: &mut Vec<Damage>,
     ) -> Answer {
         let book = self.ledger.book(target);
         let noted = &self.noted[ticket.0 as usize * self.stride..];
@@ -130,7 +130,7 @@ impl Verifier {
             match (self.granule(book, block, at, unit, now), answer) {
                 (Answer::Wrong(kind), _) => {
                     let damage = self.damage(kind, book, block, at, unit);
-                    self.tell(book, index, damage, told);
+                    self.report(book, index, damage, damages);
                     if !matches!(answer, Answer::Wrong(_)) {
                         answer = Answer::Wrong(kind);
                     }
@@ -139,7 +139,7 @@ impl Verifier {
                 _ => {}
             }
         }
-        if answer == Answer::Wrong(Code::LOST) && self.explain_torn(book, noted, offset, data, told) {
+        if answer == Answer::Wrong(Code::LOST) && self.explain_torn(book, noted, offset, data, damages) {
             answer = Answer::Wrong(Code::TORN);
         }
         answer
@@ -204,22 +204,29 @@ impl Verifier {
     }
 
     /// Adds a damage, unless it was reported since the place was last written. Adjacent damages are joined.
-    fn tell(&self, book: &TargetLedger, index: usize, damage: Damage, told: &mut Vec<Damage>) {
+    fn report(&self, book: &TargetLedger, index: usize, damage: Damage, damages: &mut Vec<Damage>) {
         let write = |damage: &Damage| damage.found.map(|seal| seal.write());
         let joins = |last: &&mut Damage| {
             last.offset + last.bytes == damage.offset
                 && (last.kind, last.expected, write(last)) == (damage.kind, damage.expected, write(&damage))
         };
-        if let Some(last) = told.last_mut().filter(joins) {
+        if let Some(last) = damages.last_mut().filter(joins) {
             last.bytes += damage.bytes;
         } else if !book.get(index).was_told() {
-            told.push(damage);
+            damages.push(damage);
         }
         book.change(index, Unit::tell);
     }
 
     /// A lost granule beside one that the same write did leave is a torn write.
-    fn explain_torn(&self, book: &TargetLedger, noted: &[Unit], offset: u64, data: &[u8], told: &mut [Damage]) -> bool {
+    fn explain_torn(
+        &self,
+        book: &TargetLedger,
+        noted: &[Unit],
+        offset: u64,
+        data: &[u8],
+        damages: &mut [Damage],
+    ) -> bool {
         let first = book.index(offset);
         let mut any = false;
         let offsets = (offset..).step_by(book.granule as usize);
@@ -231,7 +238,7 @@ impl Verifier {
             let covered = |damage: &&mut Damage| {
                 damage.kind == Code::LOST && (begin..begin.saturating_add(length)).contains(&damage.offset)
             };
-            for damage in told.iter_mut().filter(covered) {
+            for damage in damages.iter_mut().filter(covered) {
                 damage.kind = Code::TORN;
                 any = true;
             }

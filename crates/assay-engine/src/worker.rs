@@ -188,7 +188,7 @@ impl<D: Device, S: Source<Request = D::Request>, P: Payload<D>> Worker<D, S, P> 
     }
 
     /// Sets the other workers on the same targets, before the first step.
-    pub fn beside(&mut self, peers: Arc<Peers>) {
+    pub fn set_peers(&mut self, peers: Arc<Peers>) {
         self.lateness.peers = Some(peers);
     }
 

@@ -240,14 +240,14 @@ fn logs_that_are_none_say_why() {
         ("Aerospike act version 2.1 - device IO test\n".into(), "\"2.1\" is not one of"),
         ("ACT version 6.6\nafter 1 sec:\n".into(), "no report-interval-sec"),
         (format!("{head}after 1 sec:\nreads (5 total)\n (00: 4)\n\n"), "the total says 5, the buckets hold 4"),
-        (format!("{head}after 1 sec:\nreads (0 total)\n (65: 4)\n"), "no line of buckets"),
-        (format!("{head}after 1 sec:\nreads (0 total)\n (00 4)\n"), "no line of buckets"),
-        (format!("{head}after 1 sec:\n (00: 4)\n"), "no line of buckets"),
+        (format!("{head}after 1 sec:\nreads (0 total)\n (65: 4)\n"), "not a line of buckets"),
+        (format!("{head}after 1 sec:\nreads (0 total)\n (00 4)\n"), "not a line of buckets"),
+        (format!("{head}after 1 sec:\n (00: 4)\n"), "not a line of buckets"),
         (format!("{head}after 1 sec:\nreads (0 total)\nreads (0 total)\n"), "twice in one block"),
         (format!("{head}after 2 sec:\n\nafter 1 sec:\n"), "time goes back"),
         (
             format!("{head}after 1 sec:\n\nafter 2 sec:\nr (99999999999999999999 total)\n (00: 1)\n"),
-            "no line of buckets",
+            "not a line of buckets",
         ),
     ] {
         let error = match Log::open("x.txt", text.as_bytes()) {

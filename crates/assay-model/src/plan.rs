@@ -489,7 +489,7 @@ impl Plan {
     }
 
     /// The lanes in words, to follow the bound in a sentence: `, beside them 32 of large-block-reads`.
-    pub fn beside(&self) -> String {
+    pub fn lanes_in_words(&self) -> String {
         let lanes = self.lanes.iter().map(|lane| format!("{} of {}", lane.in_flight_bound, lane.streams.join(" and ")));
         let lanes: Vec<String> = lanes.collect();
         if lanes.is_empty() { String::new() } else { format!(", beside them {}", lanes.join(", ")) }

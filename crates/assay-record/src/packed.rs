@@ -359,7 +359,7 @@ mod tests {
     fn huge_numbers_in_a_head_make_no_room() {
         let mut unpacker = Unpacker::default();
         for (declared, digits, lowest, highest, zeros, why) in [
-            (u32::MAX, 3, 1, LONGEST_NS, 4, "its length is not"),
+            (u32::MAX, 3, 1, LONGEST_NS, 4, "its length differs"),
             (4, 3, 1, u64::MAX, 4, "other bounds"),
             (4, 5, 1, LONGEST_NS, 4, "other bounds"),
             (4, 3, 0, LONGEST_NS, 4, "other bounds"),

@@ -164,14 +164,14 @@ impl Consents {
     pub fn keep(&self, token: &str, given: &Given) -> Result<PathBuf, Failure> {
         let path = self.dir.join(format!("{token}.json"));
         let write = || -> Result<(), String> {
-            let told = |e: io::Error| e.to_string();
+            let in_words = |e: io::Error| e.to_string();
             if !rustix::process::geteuid().is_root() {
                 return Err("only root keeps consents".to_owned());
             }
-            DirBuilder::new().recursive(true).mode(0o700).create(&self.dir).map_err(told)?;
+            DirBuilder::new().recursive(true).mode(0o700).create(&self.dir).map_err(in_words)?;
             trusted(&self.dir)?;
             let bytes = serde_json::to_vec_pretty(given).map_err(|e| e.to_string())?;
-            files::replace_with(&path, &bytes, 0o600).map_err(told)
+            files::replace_with(&path, &bytes, 0o600).map_err(in_words)
         };
         write().map_err(|why| Failure::host(format!("the consent {} cannot be kept: {why}", shown(&path))))?;
         Ok(path)
@@ -250,7 +250,7 @@ mod tests {
             ("over", given(), at(3600), "ended at"),
             ("a clock set back", given(), at(-1), "set back"),
             ("another version", Given { schema: 2, ..given() }, at(1), "version 2"),
-            ("no time", Given { until: "tomorrow".into(), ..given() }, at(1), "no time"),
+            ("no time", Given { until: "tomorrow".into(), ..given() }, at(1), "not a time"),
             ("in use", rule("S6"), at(1), "in advance"),
             ("mounted", rule("S4"), at(1), "in advance"),
             ("no rule", rule("S99"), at(1), "in advance"),

@@ -28,10 +28,10 @@ pub(crate) fn host(simulated: bool) -> BTreeMap<String, String> {
         ("cgroup memory", bytes(host.cgroup.memory)),
         ("memlock", bytes(host.memlock)),
     ];
-    facts.into_iter().map(told).collect()
+    facts.into_iter().map(fact).collect()
 }
 
 /// A fact by its name. A fact that the machine does not report is recorded as `absent`, because an omitted fact could be misread.
-pub(crate) fn told((name, fact): (&str, Option<String>)) -> (String, String) {
-    (name.to_owned(), fact.filter(|fact| !fact.is_empty()).unwrap_or_else(|| "absent".to_owned()))
+pub(crate) fn fact((name, value): (&str, Option<String>)) -> (String, String) {
+    (name.to_owned(), value.filter(|value| !value.is_empty()).unwrap_or_else(|| "absent".to_owned()))
 }

@@ -22,7 +22,7 @@ pub struct LogFile {
     /// Whether intervals are longer than a line may wait to be made durable.
     slow: bool,
     /// Whether events were written that are not durable yet.
-    told: bool,
+    unsynced_event: bool,
     /// Number of lines that would survive a power cut.
     durable: u64,
     failed: Option<String>,
@@ -95,7 +95,7 @@ impl LogFile {
             at_ns: 0,
             synced_ns: 0,
             slow: false,
-            told: false,
+            unsynced_event: false,
             durable: 0,
             failed: None,
         }
@@ -148,11 +148,11 @@ impl LogFile {
             Entry::Interval(interval) => {
                 self.at_ns = interval.end_ns;
                 self.slow = interval.end_ns.saturating_sub(interval.start_ns) >= SYNC_AFTER_NS;
-                self.told || self.at_ns.saturating_sub(self.synced_ns) >= SYNC_AFTER_NS
+                self.unsynced_event || self.at_ns.saturating_sub(self.synced_ns) >= SYNC_AFTER_NS
             }
             Entry::Histograms(_) => self.slow,
             Entry::Event(_) => {
-                self.told = true;
+                self.unsynced_event = true;
                 false
             }
             // Every segment has a time line of its own.
@@ -173,7 +173,7 @@ impl LogFile {
 
     /// Makes written events durable; called when no line is waiting to be written.
     pub fn settle(&mut self) {
-        if !self.told || self.failed.is_some() {
+        if !self.unsynced_event || self.failed.is_some() {
             return;
         }
         if let Err(e) = self.sync() {
@@ -187,7 +187,7 @@ impl LogFile {
     }
 
     fn sync(&mut self) -> io::Result<()> {
-        (self.unsynced, self.synced_ns, self.told) = (0, self.at_ns, false);
+        (self.unsynced, self.synced_ns, self.unsynced_event) = (0, self.at_ns, false);
         let Some(writer) = &self.writer else { return Ok(()) };
         writer.get_ref().sync()?;
         self.durable = writer.seq();

@@ -15,22 +15,22 @@ pub(crate) fn each<R: BufRead + Send, E>(
     reader: &mut Reader<R>,
     mut each: impl FnMut(&Result<Entry, Damage>) -> Result<(), E>,
 ) -> io::Result<Result<(), E>> {
-    let (tell, told) = sync_channel::<io::Result<Vec<_>>>(BATCHES);
+    let (sender, receiver) = sync_channel::<io::Result<Vec<_>>>(BATCHES);
     let (give, given) = channel::<Vec<_>>();
     std::thread::scope(|scope| {
         // If either side drops its channels, the other side ends.
-        let (told, give) = (told, give);
+        let (receiver, give) = (receiver, give);
         let body = move || {
             loop {
                 let batch = next_batch(reader, given.try_iter().last().unwrap_or_default());
                 let over = batch.as_ref().map_or(true, Vec::is_empty);
-                if tell.send(batch).is_err() || over {
+                if sender.send(batch).is_err() || over {
                     return;
                 }
             }
         };
         crate::threads::builder("reader").spawn_scoped(scope, body)?;
-        for batch in told {
+        for batch in receiver {
             let batch = batch?;
             if let Err(stop) = batch.iter().try_for_each(&mut each) {
                 return Ok(Err(stop));

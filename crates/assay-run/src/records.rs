@@ -141,12 +141,12 @@ impl Records {
     /// The preparation of a target for the log, with what others wrote to it since. A record is trusted only as far as
     /// the target agrees with it: everything that this program writes to a prepared target begins with a stamp, so a
     /// block of zeros was discarded or zeroed by somebody; then `tell` gets a message.
-    pub fn preparation(&self, real: &Real, tell: Tell) -> Option<Preparation> {
+    pub fn preparation(&self, real: &Real, notify: Tell) -> Option<Preparation> {
         let record = self.of(real)?;
         let preparation = record.preparation()?;
         let blank = blank::blank(real);
         if let Some(at) = blank.first() {
-            tell(&format!(
+            notify(&format!(
                 "warning: {0}: {1} of the sampled blocks are empty, the first at byte {at}; the preparation of {2} does not \
                  count\n  = prepare it again: assay prep {3}",
                 real.name,
@@ -161,8 +161,8 @@ impl Records {
     }
 
     /// The same for each of these targets.
-    pub fn preparations(&self, all: &[Real], tell: Tell) -> Vec<Option<Preparation>> {
-        all.iter().map(|real| self.preparation(real, tell)).collect()
+    pub fn preparations(&self, all: &[Real], notify: Tell) -> Vec<Option<Preparation>> {
+        all.iter().map(|real| self.preparation(real, notify)).collect()
     }
 
     /// What this program writes itself must not count as written by others: adds what a run wrote since `before` to the

@@ -26,27 +26,27 @@ pub fn replaceable(dir: &Path, names: &[&str]) -> Result<(), Failure> {
 /// Judges the log in `dir` and writes verdict.json and report.html beside it; false where they could not be written,
 /// which `tell` gets a message about. Those of an interrupted run are replaced when it was continued: they are computed
 /// from the log, which is only ever appended to.
-pub fn leave(dir: &Path, judge_on: Option<Measure>, tell: Tell) -> Result<(Judgement, bool), Failure> {
+pub fn leave(dir: &Path, judge_on: Option<Measure>, notify: Tell) -> Result<(Judgement, bool), Failure> {
     let judgement = judge(&dir.join("run.jsonl"), judge_on)?;
     // A signature of the previous file does not apply to the new one.
-    let signature = signing::beside(&dir.join("verdict.json"));
+    let signature = signing::signature_path(&dir.join("verdict.json"));
     let unsigned = files::remove(&signature);
     if let Err(e) = &unsigned {
-        tell(&format!("error: {} cannot be removed: {e}", shown(&signature)));
+        notify(&format!("error: {} cannot be removed: {e}", shown(&signature)));
     }
-    let verdict = leave_one(dir, "verdict.json", &json(&judgement)?, tell);
-    let report = leave_one(dir, "report.html", &html(&judgement)?, tell);
+    let verdict = leave_one(dir, "verdict.json", &json(&judgement)?, notify);
+    let report = leave_one(dir, "report.html", &html(&judgement)?, notify);
     Ok((judgement, unsigned.is_ok() && verdict && report))
 }
 
 /// Writes a result completely or not at all: neither a partial file nor that of an earlier part of the run may be
 /// mistaken for it.
-fn leave_one(dir: &Path, name: &str, text: &str, tell: Tell) -> bool {
+fn leave_one(dir: &Path, name: &str, text: &str, notify: Tell) -> bool {
     let path = dir.join(name);
     let Err(e) = files::replace(&path, text.as_bytes()) else { return true };
     let _ = files::remove(&path);
     let typed = for_a_shell(&dir.to_string_lossy());
-    tell(&format!(
+    notify(&format!(
         "error: {} cannot be written: {e}\n  = the run log holds all of it; with room on its disk: assay judge {typed}, assay report {typed}",
         shown(&path)
     ));

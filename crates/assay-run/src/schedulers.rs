@@ -18,7 +18,7 @@ pub struct Schedulers {
     changed: Vec<Changed>,
     notes: Vec<String>,
     /// Gets a message when one could not be put back.
-    tell: Tell,
+    notify: Tell,
 }
 
 #[derive(Debug)]
@@ -32,8 +32,8 @@ struct Changed {
 impl Schedulers {
     /// Gives every block device among `targets` the scheduler `wanted`; with `None`, and for targets without a queue of their
     /// own, nothing is done. When one cannot be set, those set before are put back; `tell` is called with those that cannot be put back.
-    pub fn set(wanted: Option<&str>, targets: &Targets, tell: Tell) -> Result<Schedulers, Failure> {
-        let mut schedulers = Schedulers { changed: Vec::new(), notes: Vec::new(), tell };
+    pub fn set(wanted: Option<&str>, targets: &Targets, notify: Tell) -> Result<Schedulers, Failure> {
+        let mut schedulers = Schedulers { changed: Vec::new(), notes: Vec::new(), notify };
         let Some(wanted) = wanted else { return Ok(schedulers) };
         for (index, real) in targets.real().iter().enumerate() {
             match real.disk.and_then(queue_of) {
@@ -80,7 +80,7 @@ impl Drop for Schedulers {
     fn drop(&mut self) {
         for Changed { file, before, restore } in &self.changed {
             if let (true, Err(e)) = (restore, files::set(file, before)) {
-                (self.tell)(&format!("warning: {} could not be set back to {before}: {e}", shown(file)));
+                (self.notify)(&format!("warning: {} could not be set back to {before}: {e}", shown(file)));
             }
         }
     }
@@ -133,7 +133,7 @@ mod tests {
         let file = dir.path().join("scheduler");
         std::fs::write(&file, "none [mq-deadline]").unwrap();
         let run = std::panic::catch_unwind(|| {
-            let mut schedulers = Schedulers { changed: Vec::new(), notes: Vec::new(), tell: |_| {} };
+            let mut schedulers = Schedulers { changed: Vec::new(), notes: Vec::new(), notify: |_| {} };
             schedulers.set_one(&file, "noop", "d").unwrap();
             assert_eq!(std::fs::read_to_string(&file).unwrap(), "none");
             assert!(schedulers.notes()[0].contains("none (noop in older kernels) for this run, mq-deadline before"));
@@ -141,7 +141,7 @@ mod tests {
         });
         assert!(run.is_err());
         assert_eq!(std::fs::read_to_string(&file).unwrap(), "mq-deadline");
-        let mut schedulers = Schedulers { changed: Vec::new(), notes: Vec::new(), tell: |_| {} };
+        let mut schedulers = Schedulers { changed: Vec::new(), notes: Vec::new(), notify: |_| {} };
         assert!(schedulers.set_one(&file, "cfq", "d").is_err());
     }
 }

@@ -57,8 +57,8 @@ impl Signer {
         let comment = format!("assay {} log-blake3:{log}", judgement.verdict);
         let signature = minisign::sign(None, &self.key, Cursor::new(bytes), Some(&comment), None);
         let text = signature.map_err(|e| failed(&e))?.into_string();
-        let beside = beside(path);
-        files::replace(&beside, text.as_bytes()).map_err(|e| failed(&format!("{}: {e}", shown(&beside))))
+        let signature = signature_path(path);
+        files::replace(&signature, text.as_bytes()).map_err(|e| failed(&format!("{}: {e}", shown(&signature))))
     }
 }
 
@@ -73,7 +73,7 @@ fn id(number: &[u8]) -> String {
 }
 
 /// The path of the signature of `path`.
-pub fn beside(path: &Path) -> PathBuf {
+pub fn signature_path(path: &Path) -> PathBuf {
     let mut name = path.as_os_str().to_owned();
     name.push(".minisig");
     PathBuf::from(name)

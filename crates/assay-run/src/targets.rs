@@ -212,16 +212,16 @@ impl Targets {
 
     fn remove(self, which: impl Fn(&Real) -> bool) -> Vec<String> {
         let Targets::Real(all) = self else { return Vec::new() };
-        let mut told = Vec::new();
+        let mut failures = Vec::new();
         for real in all {
             if let (true, Pass::Write(permit)) = (which(&real), real.access) {
                 drop(real.target);
                 match permit.remove_scratch() {
                     Ok(_) => {}
-                    Err(e) => told.push(format!("the scratch file {} was not removed: {e}; delete it", real.name)),
+                    Err(e) => failures.push(format!("the scratch file {} was not removed: {e}; delete it", real.name)),
                 }
             }
         }
-        told
+        failures
     }
 }

@@ -124,17 +124,17 @@ fn question(device: &Examination) -> Question {
 
 /// Reads lines from the keyboard in a separate thread, so that a signal is noticed meanwhile.
 fn typing() -> Receiver<String> {
-    let (tell, told) = channel();
+    let (sender, receiver) = channel();
     let body = move || {
         for line in std::io::stdin().lock().lines().map_while(Result::ok) {
-            if tell.send(line).is_err() {
+            if sender.send(line).is_err() {
                 break;
             }
         }
     };
     // Without the thread there is no answer, which counts as no consent.
     drop(assay_run::threads::builder("typing").spawn(body));
-    told
+    receiver
 }
 
 fn ask(text: &str) {

@@ -24,7 +24,7 @@ const SAID_AT_MOST: u64 = 64 << 20;
 pub(crate) fn detach(dir: &Path, chosen: bool, json: bool) -> Result<u8, Failure> {
     // Only a run that is continued has earlier output and already has its directory.
     let fresh = !dir.exists();
-    let said = if fresh { beside(dir) } else { dir.join("said.txt") };
+    let said = if fresh { output_file(dir) } else { dir.join("said.txt") };
     let spoken = said.symlink_metadata().ok().map(|meta| meta.len());
     // The log of a run that is continued already exists.
     let before = logged(dir);
@@ -64,7 +64,7 @@ fn logged(dir: &Path) -> u64 {
 }
 
 /// The file for the output of a new run: beside its run directory, which the run creates itself.
-fn beside(dir: &Path) -> PathBuf {
+fn output_file(dir: &Path) -> PathBuf {
     let mut name = dir.as_os_str().to_owned();
     name.push(".txt");
     PathBuf::from(name)

@@ -28,7 +28,7 @@ pub(crate) struct Progress {
     quiet: bool,
     title: String,
     run: Option<Running>,
-    told: Option<Instant>,
+    last_line_at: Option<Instant>,
     events: u32,
     /// Thousandths that are done, for a display elsewhere.
     shared: Option<Arc<AtomicU64>>,
@@ -61,7 +61,7 @@ impl Progress {
             quiet,
             title: String::new(),
             run: None,
-            told: None,
+            last_line_at: None,
             events: 0,
             shared: None,
         }
@@ -94,8 +94,8 @@ impl Progress {
             bar.set_position(done.min(total));
             bar.set_prefix(what.to_owned());
             bar.set_message(text.to_owned());
-        } else if !self.quiet && now.since(*self.told.get_or_insert(now)) >= PLAIN_EVERY {
-            self.told = Some(now);
+        } else if !self.quiet && now.since(*self.last_line_at.get_or_insert(now)) >= PLAIN_EVERY {
+            self.last_line_at = Some(now);
             self.say(&format!("{what}: {text}"));
         }
     }
@@ -117,7 +117,7 @@ impl Observer for Progress {
         let total = end;
         let thresholds = Thresholds::from_bounds(head.thresholds_ns.clone());
         self.run = Some(Running { head: head.clone(), thresholds, total, phases, written: 0, read_back: 0 });
-        self.told = Some(self.clock.now());
+        self.last_line_at = Some(self.clock.now());
         let what = format!("{}: {} at {} for {total}", self.title, head.name, head.load);
         self.say(&one_line(what.trim_start_matches(": ")));
     }
@@ -141,8 +141,8 @@ impl Observer for Progress {
             return;
         }
         let now = self.clock.now();
-        if !self.quiet && self.told.is_none_or(|told| now.since(told) >= PLAIN_EVERY) {
-            self.told = Some(now);
+        if !self.quiet && self.last_line_at.is_none_or(|at| now.since(at) >= PLAIN_EVERY) {
+            self.last_line_at = Some(now);
             let left = run.total.saturating_sub(run.done(interval));
             let line = format!("{}, {} left; {text}", run.phase(interval), left.human());
             self.say(&line);

@@ -347,7 +347,7 @@ fn what_is_behind_the_last_whole_slice_is_not_judged_and_a_slice_is_whole_interv
     let (json, plain) = judged(&tail.text(), &[]);
     assert_eq!(json["verdict"], "PASS", "{}", json["reason"]);
     assert_eq!((json["slices"].as_array().unwrap().len(), &json["planned_ns"]), (1, &3_600_000_000_000u64.into()));
-    assert!(json["watermarks"].to_string().contains("the last 2s are no whole slice"), "{}", json["watermarks"]);
+    assert!(json["watermarks"].to_string().contains("the last 2s are not a whole slice"), "{}", json["watermarks"]);
     assert!(plain.contains("REST"), "{plain}");
     // In a complete slice it counts, and an error counts anywhere.
     let (json, _) = judged(&tail.text(), &["--slice", "2s"]);

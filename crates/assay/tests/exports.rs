@@ -145,7 +145,7 @@ fn what_cannot_be_is_refused() {
     for (args, code, told) in [
         (&["--to", "hgrm", "--stream", "nope"][..], 3, "there are reads, large-block-reads"),
         (&["--to", "csv", "--step", "4"], 3, "no step 4"),
-        (&["--to", "junit", "--step", "1"], 2, "holds them all"),
+        (&["--to", "junit", "--step", "1"], 2, "holds all steps"),
         (&["--to", "csv", "--stream", "reads"], 2, "--to hgrm"),
     ] {
         let (got, _, error) = assay(&[&["export", &log()], args].concat());

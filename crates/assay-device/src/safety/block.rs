@@ -24,7 +24,7 @@ pub(super) fn inquire(inquiry: &mut Inquiry<'_>, subject: &Subject, device: DevN
     let who = if busy { holders_in_words(inquiry.roots, device) } else { String::new() };
     match &opened {
         Ok(_) => inquiry.answer(RuleId::S2, Ok("granted exclusively".into())),
-        Err(e) => inquiry.answer_unopened(RuleId::S2, Unopened { text: told(*e) + &who, ..Unopened::of(*e) }),
+        Err(e) => inquiry.answer_unopened(RuleId::S2, Unopened { text: in_words(*e) + &who, ..Unopened::of(*e) }),
     };
     let file = opened.ok().or_else(|| still_readable(inquiry, subject));
     let shape = file.as_ref().and_then(|file| size_and_blocks(inquiry, file, device));
@@ -73,7 +73,7 @@ fn is_busy(opened: &Result<File, Errno>) -> bool {
     matches!(opened, Err(Errno::BUSY))
 }
 
-fn told(e: Errno) -> String {
+fn in_words(e: Errno) -> String {
     match e {
         Errno::BUSY => {
             "the kernel reports that it is in use (EBUSY), by a mount in any namespace or by the kernel itself"
@@ -147,10 +147,10 @@ pub(super) fn shape(roots: &Roots, file: &File, device: DevNum) -> Result<Shape,
         return Err("its size is 0".into());
     }
     let logical = rustix::fs::ioctl_blksszget(fd).map_err(|e| format!("BLKSSZGET: {e}"))?;
-    let told = kernel::direct_alignment(fd).filter(|(memory, offset)| *memory > 0 && *offset > 0);
+    let alignment = kernel::direct_alignment(fd).filter(|(memory, offset)| *memory > 0 && *offset > 0);
     let queue = Identity::read(roots, device).and_then(|id| number(&id.disk_dir.join("queue/dma_alignment")));
     let from_queue = queue.and_then(|mask| u32::try_from(mask + 1).ok());
-    let logical_block = told.map_or(logical, |(_, offset)| offset.max(logical));
+    let logical_block = alignment.map_or(logical, |(_, offset)| offset.max(logical));
     if !logical_block.is_power_of_two() {
         return Err(format!("its block size of {logical_block} bytes is not a power of two"));
     }
@@ -158,7 +158,7 @@ pub(super) fn shape(roots: &Roots, file: &File, device: DevNum) -> Result<Shape,
         size: size / u64::from(logical_block) * u64::from(logical_block),
         logical_block,
         physical_block: rustix::fs::ioctl_blkpbszget(fd).unwrap_or(logical),
-        dma_alignment: told.map(|(memory, _)| memory).or(from_queue).unwrap_or(logical_block),
+        dma_alignment: alignment.map(|(memory, _)| memory).or(from_queue).unwrap_or(logical_block),
         direct: true,
     })
 }
@@ -214,9 +214,9 @@ fn printed(member: &Member) -> (DevNum, String) {
 
 /// The whole family, except the siblings of a partition.
 fn wanted(family: &Family, device: DevNum) -> Wanted {
-    let beside: Vec<DevNum> = family.neighbours_of(device).into_iter().map(|member| member.number).collect();
-    let devices = family.members.iter().filter(|m| !beside.contains(&m.number)).map(printed).collect();
-    let disk = family.near.iter().find(|m| m.number != device && !beside.contains(&m.number)).map(|m| m.number);
+    let neighbours: Vec<DevNum> = family.neighbours_of(device).into_iter().map(|member| member.number).collect();
+    let devices = family.members.iter().filter(|m| !neighbours.contains(&m.number)).map(printed).collect();
+    let disk = family.near.iter().find(|m| m.number != device && !neighbours.contains(&m.number)).map(|m| m.number);
     let beneath = family.loops.iter().filter(|l| family.member(l.number).is_some()).filter_map(|l| l.backing);
     let files = beneath.filter(|b| b.block.is_none());
     Wanted { devices, inodes: files.map(|b| Inode { device: b.device, inode: b.inode }).collect(), disk }
@@ -299,14 +299,14 @@ fn same_backing(a: &Loop, b: &Loop) -> bool {
 /// with runs on other partitions, against anybody who wants the whole disk.
 fn lock(inquiry: &mut Inquiry<'_>, file: &File, device: DevNum) -> Result<Option<File>, ()> {
     let found = whole_disk(inquiry.roots, device).and_then(|disk| {
-        let told = |e: Errno, what: &str| match e {
+        let lock_failure = |e: Errno, what: &str| match e {
             Errno::WOULDBLOCK => format!("another run has locked {what}{}", holders_in_words(inquiry.roots, device)),
             e => format!("{what} cannot be locked: {e}"),
         };
         if let Some(disk) = &disk {
-            try_lock(disk, FlockOperation::NonBlockingLockShared).map_err(|e| told(e, "the whole disk"))?;
+            try_lock(disk, FlockOperation::NonBlockingLockShared).map_err(|e| lock_failure(e, "the whole disk"))?;
         }
-        try_lock(file, FlockOperation::NonBlockingLockExclusive).map_err(|e| told(e, "it"))?;
+        try_lock(file, FlockOperation::NonBlockingLockExclusive).map_err(|e| lock_failure(e, "it"))?;
         Ok(disk)
     });
     inquiry.answer(RuleId::S13, found.as_ref().map(|_| "locked".into()).map_err(Clone::clone));

@@ -89,8 +89,8 @@ pub(super) fn refusal(exam: Examination) -> Refusal {
     // claimed.
     let refused = |answer: &RuleAnswer| answer.id == RuleId::S2 && !answer.lacks_rights;
     let unclaimed = first.iter().chain(failed.as_slice()).any(refused);
-    let told = |id: RuleId| unclaimed && matches!(id, RuleId::S4 | RuleId::S6);
-    let also = failed.filter(|answer| !told(answer.id)).collect();
+    let explained = |id: RuleId| unclaimed && matches!(id, RuleId::S4 | RuleId::S6);
+    let also = failed.filter(|answer| !explained(answer.id)).collect();
     Refusal {
         given: exam.given,
         subject,

@@ -75,8 +75,8 @@ pub(super) fn loop_backing(fd: impl AsFd) -> Result<LoopBacking, Errno> {
 /// or the file system does not report it; `Some((0, 0))`: no direct I/O on this file.
 pub(super) fn direct_alignment(fd: BorrowedFd<'_>) -> Option<(u32, u32)> {
     let stat = rustix::fs::statx(fd, c"", AtFlags::EMPTY_PATH, StatxFlags::DIOALIGN).ok()?;
-    let told = stat.stx_mask & StatxFlags::DIOALIGN.bits() != 0;
-    told.then_some((stat.stx_dio_mem_align, stat.stx_dio_offset_align))
+    let known = stat.stx_mask & StatxFlags::DIOALIGN.bits() != 0;
+    known.then_some((stat.stx_dio_mem_align, stat.stx_dio_offset_align))
 }
 
 const EXTENTS: usize = 64;

@@ -36,8 +36,8 @@ pub fn lasts(rule: RuleId) -> bool {
 pub fn difference(then: &Marks, now: &Marks) -> Option<String> {
     let names: std::collections::BTreeSet<&String> = then.keys().chain(now.keys()).collect();
     let changed = names.into_iter().find(|name| then.get(*name) != now.get(*name))?;
-    let told = |marks: &Marks| marks.get(changed).cloned().unwrap_or_else(|| "absent".to_owned());
-    Some(format!("its {changed} was {} and is {} now", told(then), told(now)))
+    let mark = |marks: &Marks| marks.get(changed).cloned().unwrap_or_else(|| "absent".to_owned());
+    Some(format!("its {changed} was {} and is {} now", mark(then), mark(now)))
 }
 
 #[cfg(test)]

@@ -50,14 +50,14 @@ impl Subject {
     /// What the kernel said, in words.
     #[allow(clippy::disallowed_methods, reason = "the gate opens targets, and only it")]
     pub(super) fn resolve(given: &Path) -> Result<Subject, Unopened> {
-        let told = |e: std::io::Error| match e.kind() {
+        let missing_or_refused = |e: std::io::Error| match e.kind() {
             std::io::ErrorKind::PermissionDenied => Unopened::of(rustix::io::Errno::ACCESS),
             _ => Unopened { text: format!("{}: {e}", given.display()), lacks_rights: false },
         };
-        let real = given.canonicalize().map_err(told)?;
-        let node =
-            rustix::fs::open(&real, OFlags::PATH | OFlags::CLOEXEC, Mode::empty()).map_err(|e| told(e.into()))?;
-        let stat = rustix::fs::fstat(&node).map_err(|e| told(e.into()))?;
+        let real = given.canonicalize().map_err(missing_or_refused)?;
+        let node = rustix::fs::open(&real, OFlags::PATH | OFlags::CLOEXEC, Mode::empty())
+            .map_err(|e| missing_or_refused(e.into()))?;
+        let stat = rustix::fs::fstat(&node).map_err(|e| missing_or_refused(e.into()))?;
         Ok(Subject { real, kind: kind(&stat), node })
     }
 

@@ -21,8 +21,8 @@ impl Identity {
 
     /// What the token is computed from, by name.
     pub fn marks(&self, roots: &Roots) -> Marks {
-        let told = self.told_apart_by(roots).into_iter();
-        told.filter_map(|(name, text)| Some((name.to_owned(), text?))).collect()
+        let marks = self.told_apart_by(roots).into_iter();
+        marks.filter_map(|(name, text)| Some((name.to_owned(), text?))).collect()
     }
 
     fn told_apart_by(&self, roots: &Roots) -> Vec<(&'static str, Option<String>)> {

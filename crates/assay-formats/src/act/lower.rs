@@ -276,7 +276,7 @@ mod tests {
             let workload = like_act(&conf, 2).unwrap();
             let plan = workload.plan(&Adjust { targets: 2, ..Adjust::default() }).unwrap();
             assert_eq!(
-                (format!("{}{}", plan.in_flight_bound, plan.beside()).as_str(), workload.duration),
+                (format!("{}{}", plan.in_flight_bound, plan.lanes_in_words()).as_str(), workload.duration),
                 (bound, Span::from_secs(seconds)),
                 "{more}"
             );

@@ -235,7 +235,7 @@ fn iostat_of_sysstat_12() {
     assert_eq!((means(&human, "vda").1, human.files[0].other), (1, 0));
     assert!(means(&human, "vda").0.iter().any(|&value| value > 0));
     let short = collected(&[sample!("iostat-12.6-short.txt")]);
-    remarked(&short, "iostat-12.6-short.txt:6", "no reads and writes apart");
+    remarked(&short, "iostat-12.6-short.txt:6", "does not separate reads and writes");
     assert!(short.drives.is_empty());
 }
 
@@ -419,9 +419,9 @@ fn what_does_not_fit_is_shown_with_both_places() {
     let log = drv_ssd("07:28:02", (65_885_408, 1543.0), "/dev/nvme0n1p1");
     let iostat = "Device r/s w/s rkB/s wkB/s\nnvme0n1 11806.00 1800.00 344970.25 198080.00\n";
     let out = of(&[("a.log", &log), ("io.txt", iostat), ("r.txt", READ_SIZES)], Kind::Aerospike);
-    let one = out.contradictions.iter().find(|one| one.what.contains("1543/s large blocks")).unwrap();
+    let one = out.contradictions.iter().find(|one| one.what.contains("large blocks are written at 1543/s")).unwrap();
     assert!(one.places[0].starts_with("a.log:1") && one.places[1] == "io.txt:2", "{one:?}");
-    assert!(!out.contradictions.iter().any(|one| one.what.contains(" records and ")), "11,600 and 11,806 fit");
+    assert!(!out.contradictions.iter().any(|one| one.what.contains("records are read at")), "11,600 and 11,806 fit");
     // Records of at most 8 KiB cannot be 187 MiB/s.
     let one = out.contradictions.iter().find(|one| one.what.contains("iostat reads 336.9 MiB/s")).unwrap();
     assert!(one.places[0].starts_with("r.txt:9"), "{one:?}");

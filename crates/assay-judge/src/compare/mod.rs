@@ -135,7 +135,7 @@ pub struct Figure {
 }
 
 impl Run {
-    fn told(&self) -> RunSummary {
+    fn summary(&self) -> RunSummary {
         let part = &self.judgement.part;
         let (rate, bytes_per_second) = part.throughput().unzip();
         RunSummary {
@@ -190,7 +190,7 @@ pub fn compare(runs: &[Run], anyway: bool) -> Result<Comparison, Vec<String>> {
         method: bootstrap::METHOD.into(),
         plans_differ,
         watermarks: runs.iter().filter_map(Run::marked).collect(),
-        runs: runs.iter().map(Run::told).collect(),
+        runs: runs.iter().map(Run::summary).collect(),
         ranking: ranking(runs),
         criteria: criteria(runs),
         streams,

@@ -294,8 +294,8 @@ impl Sampled {
         };
         let differs = |name: &str| of(&self.plan, name) != of(&other.plan, name);
         // The complete plan of a stream is long: it is listed only where the short members do not show the difference.
-        let told = |name: &str| name.strip_prefix("plan of ").is_some_and(differs);
-        let differing = names.into_iter().filter(|name| differs(name) && !told(name));
+        let part_differs = |name: &str| name.strip_prefix("plan of ").is_some_and(differs);
+        let differing = names.into_iter().filter(|name| differs(name) && !part_differs(name));
         differing
             .map(|name| format!("{name} is {} there and {} here", of(&self.plan, name), of(&other.plan, name)))
             .collect()

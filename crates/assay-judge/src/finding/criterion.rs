@@ -78,7 +78,7 @@ impl CriterionFinding {
     }
 
     /// `in slice 6 (5 h to 6 h): 8.00% of reads had a response over 1 ms, bound < 5%`
-    fn told(&self, At { figure, planned, own_ns }: &At, between: &str) -> String {
+    fn in_words(&self, At { figure, planned, own_ns }: &At, between: &str) -> String {
         let Criterion { stream, measure, bound, .. } = &self.criterion;
         let what = sentence(stream, *measure, bound, &figure.text);
         format!("{}{between}: {what}, bound {}", place(figure, *planned, *own_ns), bound_text(bound))
@@ -89,18 +89,18 @@ impl fmt::Display for CriterionFinding {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let criterion = &self.criterion;
         match &self.what {
-            What::Broken(at, extent) => write!(f, "{}{}", self.told(at, ""), extent.told(at)),
+            What::Broken(at, extent) => write!(f, "{}{}", self.in_words(at, ""), extent.in_words(at)),
             What::BrokenInCut(at, on) => {
                 // This is a single window, but it is named by its number nevertheless, because its planned end was not
                 // reached.
                 let at = At { planned: at.planned.max(2), ..at.clone() };
                 let rest = "and the rest could not have changed that";
-                write!(f, "{}, {rest}{on}", self.told(&at, ", which was cut short"))
+                write!(f, "{}, {rest}{on}", self.in_words(&at, ", which was cut short"))
             }
             What::ByTheGenerator(at) => {
-                write!(f, "{}, but only because the test machine issued operations late", self.told(at, ""))
+                write!(f, "{}, but only because the test machine issued operations late", self.in_words(at, ""))
             }
-            What::Flawed(at, why) => write!(f, "{}, but {why}", self.told(at, "")),
+            What::Flawed(at, why) => write!(f, "{}, but {why}", self.in_words(at, "")),
             What::HeldBack(value) => write!(
                 f,
                 "{criterion} was {value} when it was cut short, but the test machine had issued 1% of all operations too late"
@@ -119,7 +119,7 @@ impl fmt::Display for CriterionFinding {
 
 impl Extent {
     /// ` (broken in 7 of 12 slices; it held in 5 before; on 2 of 4 targets, the worst first: …)`
-    fn told(&self, at: &At) -> String {
+    fn in_words(&self, at: &At) -> String {
         let mut parts = Vec::new();
         if at.planned > 1 {
             let windows = if at.own_ns.is_some() { "windows" } else { "slices" };

@@ -34,7 +34,7 @@ pub(crate) enum Contradiction {
     /// The run was closed before its last interval ended.
     Closed { at_ns: u64 },
     /// The sums in the closing line differ from those of the intervals.
-    Sums { told: Sums, found: Sums },
+    Sums { stated: Sums, found: Sums },
 }
 
 /// How the counts of a flow in one interval fail to agree.
@@ -88,8 +88,8 @@ impl fmt::Display for LogFinding {
             LogFinding::TornTail(place) => write!(f, "the log ends in the middle of a line ({place})"),
             LogFinding::Intervals(first, last) if first == last => write!(f, "interval {first} is missing"),
             LogFinding::Intervals(first, last) => write!(f, "intervals {first} to {last} are missing"),
-            LogFinding::Count(told, found) => {
-                write!(f, "the closing line says {told} intervals, the log has {found}")
+            LogFinding::Count(stated, found) => {
+                write!(f, "the closing line says {stated} intervals, the log has {found}")
             }
         }
     }
@@ -118,10 +118,10 @@ impl fmt::Display for Contradiction {
             Contradiction::Closed { at_ns } => {
                 write!(f, "the run was closed at {at_ns} ns, before its last interval ended")
             }
-            Contradiction::Sums { told, found } => write!(
+            Contradiction::Sums { stated, found } => write!(
                 f,
                 "the closing line says {} issued, {} completed, {} stuck; the intervals add up to {}, {}, {}",
-                told.issued, told.completed, told.stuck, found.issued, found.completed, found.stuck
+                stated.issued, stated.completed, stated.stuck, found.issued, found.completed, found.stuck
             ),
         }
     }

@@ -91,12 +91,12 @@ impl Accounts {
             Some((index, why.err()?))
         });
         self.carried = Some(interval.flows.iter().map(FlowInterval::carried_out).collect());
-        let told = fault.map_or(Ok(()), |(index, why)| {
+        let result = fault.map_or(Ok(()), |(index, why)| {
             let stream = layout.streams[usize::from(layout.flows[index].stream)].name.clone();
             let target = layout.target_of(index).to_owned();
             Err(Contradiction::Counts { index: interval.index, stream, target, why })
         });
-        (carried.unwrap_or_else(|| vec![0; interval.flows.len()]), told)
+        (carried.unwrap_or_else(|| vec![0; interval.flows.len()]), result)
     }
 
     /// Takes the closing line.
@@ -126,8 +126,8 @@ impl Accounts {
 
     /// How the closing line contradicts the sum of the intervals, where none of them is missing.
     pub(crate) fn contradicts(&self, close: &Close) -> Option<Contradiction> {
-        let told = Sums { issued: close.issued, completed: close.completed, stuck: close.stuck };
-        (self.whole && told != self.sums).then_some(Contradiction::Sums { told, found: self.sums })
+        let stated = Sums { issued: close.issued, completed: close.completed, stuck: close.stuck };
+        (self.whole && stated != self.sums).then_some(Contradiction::Sums { stated, found: self.sums })
     }
 }
 
@@ -235,15 +235,15 @@ mod tests {
     fn what_is_carried_out_of_one_interval_is_carried_into_the_next() {
         let (header, layout) = (fixture::header(), Layout::new(&fixture::header(), &[]).unwrap());
         let mut accounts = Accounts::new(&header);
-        let (carried, told) = accounts.add(&interval(0, 3, 3), &layout);
-        assert_eq!((carried, told), (vec![0, 0], Ok(())));
-        let (carried, told) = accounts.add(&interval(1, 2, 4), &layout);
+        let (carried, result) = accounts.add(&interval(0, 3, 3), &layout);
+        assert_eq!((carried, result), (vec![0, 0], Ok(())));
+        let (carried, result) = accounts.add(&interval(1, 2, 4), &layout);
         let why =
             "the log does not add up: interval 1, reads on disk: 3 carried in and 2 scheduled, but 4 accounted for";
-        assert_eq!((carried, told.map_err(|it| it.to_string())), (vec![3, 0], Err(why.to_owned())));
+        assert_eq!((carried, result.map_err(|it| it.to_string())), (vec![3, 0], Err(why.to_owned())));
         accounts.lose();
-        let (carried, told) = accounts.add(&interval(9, 0, 77), &layout);
-        assert_eq!((carried, told), (vec![0, 0], Ok(())), "behind a gap nothing is known");
+        let (carried, result) = accounts.add(&interval(9, 0, 77), &layout);
+        assert_eq!((carried, result), (vec![0, 0], Ok(())), "behind a gap nothing is known");
         let mut damaged = interval(10, 0, 77);
         damaged.flows[1].damaged = 1;
         assert!(accounts.add(&damaged, &layout).1.is_err(), "nothing failed for it");

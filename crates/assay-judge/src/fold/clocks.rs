@@ -118,13 +118,13 @@ mod tests {
         ] {
             let mut fold = ClockFold::default();
             fold.begin(Some(at(S, 100 * S, 200 * S, 900 * S)));
-            let told = match fold.observe(next, end, 7) {
+            let text = match fold.observe(next, end, 7) {
                 ClockNotice::Nothing => "nothing".to_owned(),
                 ClockNotice::Set(text) => text,
                 ClockNotice::Slept(ns) => format!("slept for {}", Span::from_ns(ns).human()),
                 ClockNotice::Contradiction(why) => format!("contradict: {why}"),
             };
-            assert!(told.contains(expected), "{what}: {told}");
+            assert!(text.contains(expected), "{what}: {text}");
         }
     }
 }

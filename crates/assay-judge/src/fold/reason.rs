@@ -55,10 +55,10 @@ fn meanwhile(part: &Part, window: &Deciding) -> String {
         .largest_change(window.start_ns..window.end_ns)
         .map(|(it, at)| format!("{} at {}", change(it, at), clock(at.at_ns)));
     let mut kinds: BTreeMap<&str, (&EventKind, u64)> = BTreeMap::new();
-    let told = |event: &&Event| {
+    let relevant = |event: &&Event| {
         within(event.at_ns) && !matches!(event.what, EventKind::Health | EventKind::Warning | EventKind::Steady)
     };
-    for event in part.events.iter().filter(told) {
+    for event in part.events.iter().filter(relevant) {
         kinds.entry(event.what.as_str()).or_insert((&event.what, 0)).1 += 1;
     }
     let events = kinds.values().map(|(kind, times)| happened(kind, *times));

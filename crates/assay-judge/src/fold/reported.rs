@@ -39,7 +39,7 @@ pub(crate) struct Uncounted {
 #[derive(Debug, Default)]
 struct Tally {
     first_ns: u64,
-    told: Kinds,
+    from_events: Kinds,
     counted: Kinds,
     /// Damaged places reported since the last interval, by kind.
     latest: BTreeMap<String, u64>,
@@ -87,16 +87,16 @@ impl Reported {
         let number = |name: &str| event.details.get(name).and_then(|text| text.parse::<usize>().ok());
         let flow = number("flow").filter(|flow| *flow < flows).unwrap_or(0);
         let tally = self.flows.entry(flow).or_insert_with(|| Tally { first_ns: event.at_ns, ..Tally::default() });
-        let told = &mut tally.told;
+        let from_events = &mut tally.from_events;
         match kind {
             FailureKind::Error => {
                 let errno = number("errno").and_then(|number| i32::try_from(number).ok());
-                add(&mut told.errors, &errno.map_or(UNNAMED.to_owned(), |errno| Code(errno).to_string()), 1);
+                add(&mut from_events.errors, &errno.map_or(UNNAMED.to_owned(), |errno| Code(errno).to_string()), 1);
             }
-            FailureKind::Short => told.short = told.short.saturating_add(1),
-            FailureKind::Stuck => told.stuck = told.stuck.saturating_add(1),
+            FailureKind::Short => from_events.short = from_events.short.saturating_add(1),
+            FailureKind::Stuck => from_events.stuck = from_events.stuck.saturating_add(1),
             FailureKind::Damage => {
-                told.damaged = told.damaged.saturating_add(1);
+                from_events.damaged = from_events.damaged.saturating_add(1);
                 let kind = event.details.get("damage").filter(|kind| is_damage(kind));
                 add(&mut tally.latest, kind.map_or(UNNAMED, String::as_str), 1);
             }
@@ -127,13 +127,13 @@ impl Reported {
 
 impl Tally {
     fn uncounted(self) -> Option<FlowInterval> {
-        let Tally { told, counted, latest, .. } = self;
+        let Tally { from_events, counted, latest, .. } = self;
         let beyond = |(name, n): (&String, &u64)| {
             let lost = n.saturating_sub(counted.errors.get(name).copied().unwrap_or(0));
             (lost > 0).then(|| (name.clone(), lost))
         };
-        let mut errors: BTreeMap<String, u64> = told.errors.iter().filter_map(beyond).collect();
-        let damaged = told.damaged.saturating_sub(counted.damaged);
+        let mut errors: BTreeMap<String, u64> = from_events.errors.iter().filter_map(beyond).collect();
+        let damaged = from_events.damaged.saturating_sub(counted.damaged);
         let mut left = damaged;
         for (kind, n) in latest {
             let of_kind = n.min(left);
@@ -143,8 +143,8 @@ impl Tally {
         add(&mut errors, UNNAMED, left);
         errors.retain(|_, n| *n > 0);
         // Events alone do not show how many operations were stuck at the same time, only that some were.
-        let stuck = if counted.stuck == 0 { told.stuck } else { 0 };
-        let short = told.short.saturating_sub(counted.short);
+        let stuck = if counted.stuck == 0 { from_events.stuck } else { 0 };
+        let short = from_events.short.saturating_sub(counted.short);
         let interval = FlowInterval { errors, short, stuck, damaged, ..FlowInterval::default() };
         (interval != FlowInterval::default()).then_some(interval)
     }

@@ -11,14 +11,14 @@ use crate::rules::lateness;
 pub(crate) struct Rests {
     /// How late the generator was on each target; empty where that is not counted.
     pub(crate) targets: Vec<LatenessTotals>,
-    told: bool,
+    reported: bool,
 }
 
 impl Rests {
     /// The state before the first window.
     pub(crate) fn new(layout: &Layout) -> Rests {
         let targets = if layout.lateness { layout.targets.len() } else { 0 };
-        Rests { targets: vec![LatenessTotals::default(); targets], told: false }
+        Rests { targets: vec![LatenessTotals::default(); targets], reported: false }
     }
 
     /// Keeps the worst share of each target, and warns once.
@@ -27,10 +27,10 @@ impl Rests {
         for (kept, late) in self.targets.iter_mut().zip(&window.late) {
             kept.add(late, length, layout);
         }
-        if !self.told
+        if !self.reported
             && let Some(text) = lateness::warning(window, layout)
         {
-            self.told = true;
+            self.reported = true;
             notes.warn(text);
         }
     }

@@ -110,7 +110,7 @@ impl SteadyFold {
     /// The result, a line for each stream that was active for at least a round.
     pub(crate) fn finish(self, layout: &Layout) -> Vec<Steadiness> {
         let round_ns = self.round_ns;
-        let tell = |(watched, head): (Watched, &assay_record::StreamHead)| {
+        let in_words = |(watched, head): (Watched, &assay_record::StreamHead)| {
             let open_loop = head.is_open_loop();
             let idle = watched.values.iter().all(|value| value.operations == 0);
             (watched.rounds.ended() > 0 && !idle).then(|| Steadiness {
@@ -123,7 +123,7 @@ impl SteadyFold {
                 changes: levels(&watched.values, open_loop),
             })
         };
-        self.streams.into_iter().zip(&layout.streams).filter_map(tell).collect()
+        self.streams.into_iter().zip(&layout.streams).filter_map(in_words).collect()
     }
 }
 
@@ -166,7 +166,7 @@ fn levels(values: &[Value], open_loop: bool) -> Vec<Change> {
         values[from..to].iter().for_each(|value| sum.add(value));
         sum.level(open_loop).unwrap_or(0.0)
     };
-    let told = |bounds: &[usize], at: usize| Change {
+    let change = |bounds: &[usize], at: usize| Change {
         at_ns: values[bounds[at]].begin_ns,
         before: level(bounds[at - 1], bounds[at]),
         after: level(bounds[at], bounds[at + 1]),
@@ -174,12 +174,12 @@ fn levels(values: &[Value], open_loop: bool) -> Vec<Change> {
     // The smallest change is removed first, so that two small steps in the same direction may together still be large
     // enough.
     loop {
-        let found = (1..bounds.len().saturating_sub(1)).map(|at| (at, told(&bounds, at)));
+        let found = (1..bounds.len().saturating_sub(1)).map(|at| (at, change(&bounds, at)));
         let least = found.min_by(|a, b| a.1.size().total_cmp(&b.1.size()));
         match least {
             Some((at, change)) if change.size() < LEAST || bounds.len() > MOST + 2 => drop(bounds.remove(at)),
             _ => break,
         }
     }
-    (1..bounds.len().saturating_sub(1)).map(|at| told(&bounds, at)).collect()
+    (1..bounds.len().saturating_sub(1)).map(|at| change(&bounds, at)).collect()
 }

@@ -53,17 +53,17 @@ impl TargetTotals {
     /// `/dev/sdb: SAMSUNG MZ7L3, serial S5YJ, 894 GiB`.
     pub(crate) fn device(&self) -> String {
         let head = &self.head;
-        let told = |name: &str| head.facts.get(name).filter(|value| !value.is_empty() && *value != "absent");
-        let unknown = if told("serial").is_some() { "model unknown" } else { "model and serial unknown" }.to_owned();
+        let fact = |name: &str| head.facts.get(name).filter(|value| !value.is_empty() && *value != "absent");
+        let unknown = if fact("serial").is_some() { "model unknown" } else { "model and serial unknown" }.to_owned();
         let mut words: Vec<String> = Vec::new();
-        match (head.kind.as_str(), told("model"), told("device")) {
+        match (head.kind.as_str(), fact("model"), fact("device")) {
             ("block device", model, _) => words.push(model.map_or(unknown, Clone::clone)),
             (kind, Some(model), _) if kind.contains("file") => words.push(format!("{kind} on {model}")),
             (kind, None, Some(disk)) => words.push(format!("{kind} on {disk}")),
             (kind, Some(model), _) => words.push(format!("{kind} {model}")),
             (kind, None, None) => words.push(kind.to_owned()),
         }
-        match (told("serial"), told("model")) {
+        match (fact("serial"), fact("model")) {
             (Some(serial), _) => words.push(format!("serial {serial}")),
             (None, Some(_)) if head.kind == "block device" => words.push("serial unknown".to_owned()),
             _ => {}

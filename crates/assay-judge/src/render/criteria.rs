@@ -25,9 +25,9 @@ pub(crate) fn criteria(page: &mut Page, part: &Part, room: Room) {
             place(criterion, part)
         ));
         // A target that is already named in the row needs no line of its own.
-        let told =
+        let named =
             criterion.broken_on.len() == 1 && criterion.measured.as_ref().is_some_and(|figure| figure.target.is_some());
-        if !criterion.broken_on.is_empty() && !told && room.broken_on > 0 {
+        if !criterion.broken_on.is_empty() && !named && room.broken_on > 0 {
             page.words("            ", &broken_on(&criterion.broken_on, part.targets.len()), room.broken_on);
         }
     }

@@ -26,9 +26,10 @@ pub(crate) fn lines(judgement: &Judgement) -> Vec<String> {
     let largest = steadiness.changes.iter().max_by(|a, b| a.size().total_cmp(&b.size()));
     // Where a window decided a FAIL, the reason mentions what changed in it.
     let decided = judgement.deciding.as_ref().filter(|it| judgement.verdict == Verdict::Fail && it.slice.is_some());
-    let told = decided.and_then(|window| part.largest_change(window.start_ns..window.end_ns));
-    let is_told = |largest: &&Change| told.is_some_and(|(it, at)| it.stream == steadiness.stream && at == *largest);
-    let largest = largest.filter(|largest| !is_told(largest));
+    let reported = decided.and_then(|window| part.largest_change(window.start_ns..window.end_ns));
+    let is_reported =
+        |largest: &&Change| reported.is_some_and(|(it, at)| it.stream == steadiness.stream && at == *largest);
+    let largest = largest.filter(|largest| !is_reported(largest));
     let change = largest.map(|largest| {
         let more = steadiness.changes.len() - 1;
         let more = if more > 0 { format!(", {more} more") } else { String::new() };

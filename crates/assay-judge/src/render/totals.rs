@@ -78,14 +78,14 @@ pub(crate) fn figures(page: &mut Page, judgement: &Judgement, room: Room) {
     );
     page.words("", &load, 2);
     let (rates, errors) = (rates(judgement), errors(part));
-    let told = match &errors {
+    let failed = match &errors {
         // Without streams no operation could fail, so nothing is said.
         _ if part.streams.is_empty() => String::new(),
         errors if errors.is_empty() => "no errors while measured".to_owned(),
         errors => format!("errors: {}", errors.join(", ")),
     };
     // Errors are always shown, whatever else has to be left out.
-    let both = if errors.is_empty() { [rates, told] } else { [told, rates] };
+    let both = if errors.is_empty() { [rates, failed] } else { [failed, rates] };
     let both: Vec<String> = both.into_iter().filter(|said| !said.is_empty()).collect();
     page.words("", &both.join("; "), 2);
     page.line(bytes(part));

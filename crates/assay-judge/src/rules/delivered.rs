@@ -53,8 +53,8 @@ fn delivered(stream: usize, cell: &Counters, flow: Option<usize>, window: &Windo
     let offered = cell.carried_in.saturating_add(cell.scheduled);
     if offered > 0 && cell.ended() == 0 {
         let cause = nothing_completed(cell);
-        let told = ("none".to_owned(), 0.0, offered, cause.class() != Class::Broken);
-        return Some(found(flow, window, layout, told, Some(cause)));
+        let result = ("none".to_owned(), 0.0, offered, cause.class() != Class::Broken);
+        return Some(found(flow, window, layout, result, Some(cause)));
     }
     if cell.scheduled == 0 {
         return None;

@@ -1,7 +1,7 @@
 //! `size.html`: the candidates compared in one page without scripts. Names may be hostile input; the template escapes
 //! them.
 
-use super::render::{asked, formula, holds, told};
+use super::render::{asked, ended, formula, holds};
 use super::{Candidate, Sizing};
 use crate::render::chart::{Axis, Chart, Mark, Unit, series_class};
 use crate::render::html::distribution::Overlay;
@@ -79,7 +79,7 @@ fn row(one: &Candidate) -> Row<'_> {
         day: day(one.drive_writes_a_day),
         drives: one.need.map_or(ABSENT.to_owned(), |need| need.drives.to_string()),
         then: day(one.need.and_then(|need| need.drive_writes_a_day)),
-        told: told(one),
+        told: ended(one),
     }
 }
 

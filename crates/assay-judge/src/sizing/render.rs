@@ -26,7 +26,7 @@ pub fn text(sizing: &Sizing, out: &mut dyn fmt::Write) -> fmt::Result {
     page.blank();
     for one in &sizing.candidates {
         page.line(&one.target);
-        page.words("  ", &told(one), 6);
+        page.words("  ", &ended(one), 6);
     }
     page.blank();
     if let Some(best) = sizing.fewest() {
@@ -82,7 +82,7 @@ pub(super) fn holds(one: &Candidate) -> String {
 }
 
 /// How the fit and the search of a candidate ended.
-pub(super) fn told(one: &Candidate) -> String {
+pub(super) fn ended(one: &Candidate) -> String {
     let mut words = vec![one.fit.clone()];
     words.extend(one.limit.map(|outcome| outcome.to_string()));
     words.extend(one.broke.as_ref().map(|broke| format!("broken {broke}")));

@@ -202,7 +202,7 @@ mod tests {
     fn what_is_no_histogram_says_where() {
         for (lines, at, what) in [
             (vec![], 0, "0 lines"),
-            (vec![(0, 0.0)], 0, "no size"),
+            (vec![(0, 0.0)], 0, "not a possible size"),
             (vec![(1024, 101.0), (2048, 0.0)], 0, "more than all"),
             (vec![(1024, 50.0), (1024, 0.0)], 1, "does not grow"),
             (vec![(1024, 50.0), (2048, 60.0), (4096, 0.0)], 1, "60% are larger than 2KiB"),

@@ -30,7 +30,7 @@ pub(super) fn engine(
     };
     let bound = match facts.name {
         "inline" => format!("{} on each target", chosen.workers),
-        _ => format!("{} on each target{}", plan.in_flight_bound, plan.beside()),
+        _ => format!("{} on each target{}", plan.in_flight_bound, plan.lanes_in_words()),
     };
     let alone = alone.map(|rate| {
         format!("{:.1} million operations a second by one worker on a device that does nothing", rate / 1e6)
@@ -54,8 +54,8 @@ pub(super) fn engine(
         ("scheduling", Some(scheduling.to_string())),
         ("self-benchmark", alone),
     ];
-    let told = entries.into_iter().filter_map(|(name, fact)| Some((name.to_owned(), fact?)));
-    told.chain(chosen.facts.clone()).collect()
+    let known = entries.into_iter().filter_map(|(name, fact)| Some((name.to_owned(), fact?)));
+    known.chain(chosen.facts.clone()).collect()
 }
 
 /// Problems between the engine and the kernel, for the log.

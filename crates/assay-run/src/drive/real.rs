@@ -88,9 +88,9 @@ impl<'a> Real<'a> {
             let beating = spawn(scope, "pulse".to_owned(), body)?;
             let _beating = self.pulse.until_dropped(beating.thread());
             let _leaving = Leaving(&self.own);
-            let (lines, told) = self.recruit(scope, chosen, clock)?;
+            let (lines, receiver) = self.recruit(scope, chosen, clock)?;
             let mut coordinator = Coordinator::new(lines.len());
-            let ready = ready(&told, &mut coordinator)?;
+            let ready = ready(&receiver, &mut coordinator)?;
             let readings = self.how.readings.unwrap_or(watch::machine);
             let watch = Watch::new(clock, readings, self.targets.disks(usize::from(self.plan.targets)));
             let engine = facts::engine(staffing, self.targets, &ready, (chosen, alone), clock);
@@ -104,7 +104,7 @@ impl<'a> Real<'a> {
                 collector.event(Event { at_ns: clock.now().as_ns(), what, text, details });
             }
             let meters = Meters::new(self.plan, self.targets);
-            Collecting { real: self, coordinator, told, spenders, meters, watch, clock }.run(&mut collector)
+            Collecting { real: self, coordinator, receiver, spenders, meters, watch, clock }.run(&mut collector)
         })
     }
 
@@ -130,16 +130,17 @@ impl<'a> Real<'a> {
             phase_end: &self.phase_end,
             pulse: &self.pulse,
         };
-        let (tell, told) = channel();
+        let (sender, receiver) = channel();
         let recruit = |index: usize| {
             let ((go, going), (spend, spent)) = (channel(), channel());
             let part = Part { index: index as u64, of: workers as u64 };
-            let recruit = Recruit { shared, part, chosen, marked: marked.clone(), tell: tell.clone(), going, spent };
+            let recruit =
+                Recruit { shared, part, chosen, marked: marked.clone(), notices: sender.clone(), going, spent };
             spawn(scope, format!("worker-{index}"), move || recruit.work())?;
             Ok(Lines { go, spend })
         };
         let lines = (0..workers).map(recruit).collect::<Result<_, Failure>>()?;
-        Ok((lines, told))
+        Ok((lines, receiver))
     }
 
     /// What the targets report about their health. A disk that hangs is not asked.
@@ -160,10 +161,10 @@ fn clock_seed() -> u64 {
 }
 
 /// Waits until all workers have their engines.
-fn ready(told: &Receiver<Notice>, coordinator: &mut Coordinator) -> Result<(EngineFacts, Scheduling), Failure> {
+fn ready(receiver: &Receiver<Notice>, coordinator: &mut Coordinator) -> Result<(EngineFacts, Scheduling), Failure> {
     let mut facts = None;
     while !coordinator.may_begin() {
-        match told.recv() {
+        match receiver.recv() {
             Ok(Notice::Ready(worker, engine, scheduling)) => {
                 coordinator.hear(worker, Report::Ready);
                 facts = Some((engine, scheduling));
@@ -192,7 +193,7 @@ fn begin(lines: Vec<Lines>, start: Instant) -> Vec<Sender<Frame>> {
 struct Collecting<'a> {
     real: &'a Real<'a>,
     coordinator: Coordinator,
-    told: Receiver<Notice>,
+    receiver: Receiver<Notice>,
     spenders: Vec<Sender<Frame>>,
     meters: Meters,
     watch: Watch,
@@ -219,9 +220,9 @@ impl Collecting<'_> {
     /// Waits for the next notice of a worker. When none is waiting, the lines already written are made durable first.
     /// So a failed operation is in the file as soon as it is known, long before the interval that counts it has ended.
     fn next(&self, collector: &mut Collector<'_>) -> Result<Notice, RecvTimeoutError> {
-        self.told.try_recv().or_else(|_| {
+        self.receiver.try_recv().or_else(|_| {
             collector.log.settle();
-            self.told.recv_timeout(TICK)
+            self.receiver.recv_timeout(TICK)
         })
     }
 

@@ -44,15 +44,15 @@ fn what_was_measured_before_a_worker_died_is_closed_and_judged() {
     let ((plan, targets), how, stop, clock) = (hour(), how(), StopCell::default(), Clock::start());
     let real = Real::new(&plan, &targets, &how, &stop);
     let mut recorder = Recorder::new(header::thresholds(&plan), 1);
-    let (tell, told) = channel();
+    let (sender, receiver) = channel();
     for index in 0..3 {
-        tell.send(Notice::Report(0, Report::Frame(frame(&mut recorder, index, 10)))).unwrap();
+        sender.send(Notice::Report(0, Report::Frame(frame(&mut recorder, index, 10)))).unwrap();
     }
-    tell.send(Notice::Report(1, Report::Frame(frame(&mut recorder, 0, 5)))).unwrap();
-    tell_of_death(1, clock, &tell, || panic!("on purpose"));
+    sender.send(Notice::Report(1, Report::Frame(frame(&mut recorder, 0, 5)))).unwrap();
+    tell_of_death(1, clock, &sender, || panic!("on purpose"));
     let totals = Totals { issued: 30, completed: 30, stuck: 0 };
     let (reason, at) = (CloseReason::EngineFailed, Instant::from_ns(3_000_000_000));
-    tell.send(Notice::Report(0, Report::Finished { reason, totals, at })).unwrap();
+    sender.send(Notice::Report(0, Report::Finished { reason, totals, at })).unwrap();
 
     let (mut log, mut progress) = (LogFile::create(&path).unwrap(), Unobserved);
     let facts = header_facts(&plan, &targets, &how, BTreeMap::new(), None);
@@ -62,7 +62,7 @@ fn what_was_measured_before_a_worker_died_is_closed_and_judged() {
     let collecting = Collecting {
         real: &real,
         coordinator: Coordinator::new(2),
-        told,
+        receiver,
         spenders,
         meters: Meters::new(&plan, &targets),
         watch,
@@ -71,7 +71,7 @@ fn what_was_measured_before_a_worker_died_is_closed_and_judged() {
     // `tell` still exists: only the report of the worker's death shows that no more frames will come.
     assert_eq!(collecting.run(&mut collector).unwrap(), CloseReason::EngineFailed);
     assert!(real.own.is_set() && !stop.is_set(), "the others are asked to end, later runs are not");
-    drop((log, tell));
+    drop((log, sender));
 
     let mut reader = crate::reading::read(&path).unwrap();
     let (mut issued, mut close) = (Vec::new(), None);
@@ -93,11 +93,11 @@ fn what_was_measured_before_a_worker_died_is_closed_and_judged() {
 
 #[test]
 fn a_worker_that_dies_before_it_is_ready_is_not_waited_for() {
-    let (tell, told) = channel();
-    tell_of_death(1, Clock::start(), &tell, || panic!("on purpose"));
-    let failure = ready(&told, &mut Coordinator::new(2)).unwrap_err();
+    let (sender, receiver) = channel();
+    tell_of_death(1, Clock::start(), &sender, || panic!("on purpose"));
+    let failure = ready(&receiver, &mut Coordinator::new(2)).unwrap_err();
     assert_eq!(failure.code, code::BUG);
-    drop(tell);
+    drop(sender);
 }
 
 /// Panics at the first interval it gets.

@@ -66,7 +66,7 @@ pub(super) fn simulated(
         ("engine".to_owned(), "simulation".to_owned()),
         ("workers".to_owned(), "1".to_owned()),
         ("clock".to_owned(), "virtual".to_owned()),
-        ("in-flight bound".to_owned(), format!("{}{}", plan.in_flight_bound, plan.beside())),
+        ("in-flight bound".to_owned(), format!("{}{}", plan.in_flight_bound, plan.lanes_in_words())),
     ]);
     let mut collector =
         Collector::begin(plan, header::header(plan, header_facts(plan, targets, how, engine, None)), log, observer);

@@ -67,7 +67,7 @@ pub(super) struct Recruit<'a> {
     pub(super) part: Part,
     pub(super) chosen: &'a Chosen,
     pub(super) marked: Marked,
-    pub(super) tell: Sender<Notice>,
+    pub(super) notices: Sender<Notice>,
     /// Receives the time when the schedule begins.
     pub(super) going: Receiver<Instant>,
     /// Frames that are returned.
@@ -78,13 +78,13 @@ impl Recruit<'_> {
     /// Does its part of the load. If the worker panics, it reports that to the collecting thread, which would otherwise wait for
     /// its frames for ever.
     pub(super) fn work(self) {
-        let (worker, clock, tell) = (self.part.index as usize, self.shared.clock, self.tell.clone());
-        tell_of_death(worker, clock, &tell, || self.carry());
+        let (worker, clock, notices) = (self.part.index as usize, self.shared.clock, self.notices.clone());
+        tell_of_death(worker, clock, &notices, || self.carry());
     }
 
     /// The engine is created here, because a ring belongs to the thread that created it.
     fn carry(self) {
-        let Recruit { shared, part, chosen, marked, tell, going, spent } = self;
+        let Recruit { shared, part, chosen, marked, notices, going, spent } = self;
         let Shared { staffing, clock, .. } = shared;
         let (index, choice) = (part.index as usize, chosen.choice);
         let carried = staffing.carried(choice);
@@ -92,11 +92,11 @@ impl Recruit<'_> {
         let device = match shared.device(assay_engine::slots(&carried, part, bound), choice) {
             Ok(device) => {
                 let scheduling = staffing.take_priority(chosen.workers, chosen.normal.as_deref());
-                let _ = tell.send(Notice::Ready(index, device.describe(), scheduling));
+                let _ = notices.send(Notice::Ready(index, device.describe(), scheduling));
                 device
             }
             Err(failure) => {
-                let _ = tell.send(Notice::Unable(failure));
+                let _ = notices.send(Notice::Unable(failure));
                 return;
             }
         };
@@ -106,17 +106,17 @@ impl Recruit<'_> {
         let (thresholds, limits) = (header::thresholds(staffing.plan), staffing.how.limits);
         let setup = Setup { part, thresholds, bound, start, run, limits, ledger };
         let Some(mut worker) = Worker::new(&carried, device, setup) else {
-            let _ = tell.send(Notice::Unable(too_large()));
+            let _ = notices.send(Notice::Unable(too_large()));
             return;
         };
         if let Some(peers) = peers {
-            worker.beside(peers);
+            worker.set_peers(peers);
         }
-        let mut line = Line { index, tell: &tell, spent, phase_end: shared.phase_end };
+        let mut line = Line { index, notices: &notices, spent, phase_end: shared.phase_end };
         let waiting = Waiting { spin: staffing.spin(chosen.workers), inline: choice == Choice::Inline };
         run_real(&mut worker, &Machine(shared), &mut line, waiting);
         for event in facts::troubles(clock.now(), worker.device().health()) {
-            let _ = tell.send(Notice::Event(event));
+            let _ = notices.send(Notice::Event(event));
         }
         let (reason, totals) = (worker.reason(), worker.totals());
         line.report(Report::Finished { reason, totals, at: clock.now() });
@@ -159,11 +159,11 @@ impl Shared<'_> {
 }
 
 /// Does a worker's `work` and tells the collecting thread if it ends by a panic.
-pub(super) fn tell_of_death(worker: usize, clock: Clock, tell: &Sender<Notice>, work: impl FnOnce()) {
+pub(super) fn tell_of_death(worker: usize, clock: Clock, notices: &Sender<Notice>, work: impl FnOnce()) {
     if let Err(panic) = catch_unwind(AssertUnwindSafe(work)) {
         let words = panic.downcast_ref::<&str>().map(|text| (*text).to_owned());
         let words = words.or_else(|| panic.downcast_ref::<String>().cloned()).unwrap_or_default();
-        let _ = tell.send(Notice::Report(worker, Report::Died { words, at: clock.now() }));
+        let _ = notices.send(Notice::Report(worker, Report::Died { words, at: clock.now() }));
     }
 }
 
@@ -201,14 +201,14 @@ impl Host for Machine<'_> {
 /// A worker's channel to the collecting thread.
 struct Line<'a> {
     index: usize,
-    tell: &'a Sender<Notice>,
+    notices: &'a Sender<Notice>,
     spent: Receiver<Frame>,
     phase_end: &'a AtomicU64,
 }
 
 impl Line<'_> {
     fn report(&self, report: Report) {
-        let _ = self.tell.send(Notice::Report(self.index, report));
+        let _ = self.notices.send(Notice::Report(self.index, report));
     }
 }
 
@@ -217,7 +217,7 @@ impl Sink for Line<'_> {
         self.report(Report::Frame(frame));
     }
     fn event(&mut self, event: Event) {
-        let _ = self.tell.send(Notice::Event(event));
+        let _ = self.notices.send(Notice::Event(event));
     }
     fn spent(&mut self) -> Option<Frame> {
         self.spent.try_recv().ok()

@@ -2,7 +2,7 @@
 
 use super::asked::{Allowed, TargetNeeds};
 use crate::failure::{Failure, one_line};
-use crate::host::told;
+use crate::host::fact;
 use assay_base::Bytes;
 use assay_device::open::Target;
 use assay_device::probe;
@@ -139,7 +139,7 @@ impl Real {
             ("pci link", print.pci_link),
         ];
         let consent = consent(exam).map(|words| ("consent".to_owned(), words.to_owned()));
-        let facts = facts.into_iter().map(told).chain(consent).collect();
+        let facts = facts.into_iter().map(fact).chain(consent).collect();
         let kind = match (self.disk, self.scratch) {
             (Some(_), _) => "block device",
             (None, true) => "scratch file",

@@ -26,7 +26,7 @@ pub(super) struct Printer {
     start_ns: u64,
     reached: u64,
     failed: u64,
-    told: u64,
+    named: u64,
     stop: StopCell,
     ended: Rc<Cell<u8>>,
 }
@@ -44,7 +44,7 @@ impl Printer {
             start_ns: 0,
             reached: 0,
             failed: 0,
-            told: 0,
+            named: 0,
             stop: stop.clone(),
             ended: ended.clone(),
         };
@@ -119,11 +119,11 @@ impl Printer {
             EventKind::IoError => {
                 let errno = number("errno").unwrap_or(0) as i32;
                 let (_, text) = super::common::errno(&std::io::Error::from_raw_os_error(errno));
-                self.told += 1;
+                self.named += 1;
                 write::io_failed(write, &device.name, errno, &text)
             }
             EventKind::ShortIo => {
-                self.told += 1;
+                self.named += 1;
                 let verb = if write { "writing" } else { "reading" };
                 format!("ERROR: {verb} {}: {}\n", device.name, event.text)
             }
@@ -142,7 +142,7 @@ impl Printer {
             tell(&format!("assay: {}", close.text));
         }
         if self.failed > 0 {
-            tell(&format!("assay: {} operations failed, {} of them are named above", self.failed, self.told));
+            tell(&format!("assay: {} operations failed, {} of them are named above", self.failed, self.named));
         }
         if close.stuck > 0 {
             tell(&format!("assay: {} operations never came back", close.stuck));

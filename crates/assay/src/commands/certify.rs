@@ -151,8 +151,8 @@ impl Certifying<'_> {
         let mut log = match self.goes_to_the_end() {
             true => log,
             false => {
-                let (listener, told) = Certainty::new(so_far, self.stop);
-                certainty = Some(told);
+                let (listener, decided) = Certainty::new(so_far, self.stop);
+                certainty = Some(decided);
                 log.heard_by(Box::new(listener))
             }
         };

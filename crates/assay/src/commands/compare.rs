@@ -97,13 +97,13 @@ fn opened(path: &Path) -> Result<Log, Failure> {
     let wrong = |why: String| Failure::workload(format!("{}: {why}", shown(path)));
     let text = files::read(path, certificate::LARGEST).map_err(|e| wrong(e.to_string()))?;
     let certificate: Judgement = serde_json::from_slice(&text).map_err(|e| wrong(format!("not a certificate: {e}")))?;
-    let beside = path.with_file_name("run.jsonl");
-    let log = Log::open(&beside)?;
+    let log_path = path.with_file_name("run.jsonl");
+    let log = Log::open(&log_path)?;
     let sum = sum::sum_of(log.from_the_beginning()?).map_err(|e| wrong(e.to_string()))?;
     if certificate.log.is_none_or(|made_of| made_of.blake3 != sum) {
         return Err(wrong(format!(
             "{} is not the log of this certificate; `assay verify` shows what differs",
-            shown(&beside)
+            shown(&log_path)
         )));
     }
     Ok(log)

@@ -257,9 +257,9 @@ fn show(curve: &curve::Curve, dir: &Path, (json, cut): (bool, bool), progress: &
     if json {
         return print_json(curve);
     }
-    let mut told = String::new();
-    text(curve, &mut told).map_err(bug)?;
-    crate::stdout::show(&told);
+    let mut printed = String::new();
+    text(curve, &mut printed).map_err(bug)?;
+    crate::stdout::show(&printed);
     if cut {
         let dir = for_a_shell(&dir.to_string_lossy());
         progress.say(&format!("cut short; go on with the same command and --resume {dir}"));

@@ -121,7 +121,11 @@ fn text(plan: &Plan, named: &[(String, Named)], sizes: &[Option<(u64, u32)>]) ->
     } else {
         format!("when the schedule is {} behind", plan.max_lag)
     };
-    out.add(format_args!("  stops {lag}; at most {} in flight on each target{}", plan.in_flight_bound, plan.beside()));
+    out.add(format_args!(
+        "  stops {lag}; at most {} in flight on each target{}",
+        plan.in_flight_bound,
+        plan.lanes_in_words()
+    ));
     plan.notes.iter().for_each(|note| out.add(format_args!("  note: {note}")));
     if plan.writes() {
         out.head("ALL DATA ON THE TARGETS WILL BE DESTROYED");

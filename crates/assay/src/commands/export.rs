@@ -120,7 +120,7 @@ fn of_log(args: &Export) -> Result<u8, Failure> {
     let mut reader = reading::read(&path)?;
     let (mut found, mut inside, mut step, mut text) = (None::<Box<dyn Sink>>, false, None, String::new());
     while let Some(entry) = reader.next_entry().map_err(|e| wrong(e.to_string()))? {
-        let told = match entry {
+        let written = match entry {
             Ok(Entry::Header(header)) => {
                 let number = header.step.as_ref().map_or(1, |step| step.number);
                 inside = args.step.is_none_or(|wanted| wanted == number);
@@ -139,7 +139,7 @@ fn of_log(args: &Export) -> Result<u8, Failure> {
             Err(damage) if damage.torn_tail => break,
             Err(damage) => Err(format!("the log is damaged: {damage}")),
         };
-        told.map_err(&wrong)?;
+        written.map_err(&wrong)?;
         if text.len() > 1 << 16 {
             print(&std::mem::take(&mut text));
         }

@@ -100,13 +100,13 @@ pub(crate) fn fit(args: &Fit) -> Result<u8, Failure> {
         print_json(&fitting.trail)?;
     } else {
         show(&rendered(|out| text(&fitting.trail, out))?);
-        told(&dir, &outcome, fitted.is_some(), &progress);
+        report_end(&dir, &outcome, fitted.is_some(), &progress);
     }
     Ok(code(&outcome))
 }
 
 /// Reports what is in the directory, and how to continue.
-fn told(dir: &Path, outcome: &Outcome, fitted: bool, progress: &Progress) {
+fn report_end(dir: &Path, outcome: &Outcome, fitted: bool, progress: &Progress) {
     let typed = for_a_shell(&dir.to_string_lossy());
     if matches!(outcome, Outcome::Stopped { verdict: Verdict::Incomplete, .. }) {
         progress.say(&format!("cut short; go on with the same command and --resume {typed}"));

@@ -41,7 +41,7 @@ pub(crate) fn report(args: &Report) -> Result<u8, Failure> {
             results::write_new(out, &html)?;
             out.clone()
         }
-        None => beside(&log, args.judge_on, &html)?,
+        None => page_path(&log, args.judge_on, &html)?,
     };
     show(&format!("{}\n", shown(&path)));
     Ok(code::DONE)
@@ -49,7 +49,7 @@ pub(crate) fn report(args: &Report) -> Result<u8, Failure> {
 
 /// The report of a run directory depends only on its log, so an older report is replaced. A file beside a log with
 /// another name may belong to anybody.
-fn beside(log: &Path, judge_on: Option<Measure>, html: &str) -> Result<PathBuf, Failure> {
+fn page_path(log: &Path, judge_on: Option<Measure>, html: &str) -> Result<PathBuf, Failure> {
     let advice = "name another file: --out FILE, or --out - for standard output";
     // With another measure it is another report than the run's own.
     let judged = judge_on.map(|measure| format!("-{measure}")).unwrap_or_default();

@@ -38,7 +38,7 @@ pub(crate) fn verify(args: &Verify) -> Result<u8, Failure> {
     };
     let log = args.log.clone().unwrap_or_else(|| certificate.with_file_name("run.jsonl"));
     let key = args.key.as_deref().map(signing::public_key).transpose()?;
-    let signed = signing::beside(&certificate);
+    let signed = signing::signature_path(&certificate);
     let standing = answer(&certificate, &assay_run::rundir::log_in(&log), key.as_ref(), &signed);
     let standing = standing.unwrap_or_else(Standing::Untrusted);
     let signature = match (&key, &standing) {
@@ -47,7 +47,7 @@ pub(crate) fn verify(args: &Verify) -> Result<u8, Failure> {
         (None, _) if signed.exists() => "not checked",
         (None, _) => "none",
     };
-    tell(args, &standing, signature)?;
+    print_standing(args, &standing, signature)?;
     Ok(standing.exit_code())
 }
 
@@ -68,16 +68,16 @@ fn answer(certificate: &Path, log: &Path, key: Option<&signing::PublicKey>, sign
 }
 
 fn read(path: &Path) -> Result<Vec<u8>, String> {
-    let told = |why: &dyn std::fmt::Display| format!("{}: {why}", shown(path));
+    let unreadable = |why: &dyn std::fmt::Display| format!("{}: {why}", shown(path));
     files::read(path, LARGEST).map_err(|e| match e.kind() {
-        std::io::ErrorKind::NotFound => told(
+        std::io::ErrorKind::NotFound => unreadable(
             &"there is no certificate: an interrupted run has none until it is resumed; `assay judge` reads its log",
         ),
-        _ => told(&e),
+        _ => unreadable(&e),
     })
 }
 
-fn tell(args: &Verify, standing: &Standing, signature: &str) -> Result<(), Failure> {
+fn print_standing(args: &Verify, standing: &Standing, signature: &str) -> Result<(), Failure> {
     let (word, why): (&str, &str) = match standing {
         Standing::Pass => {
             ("pass", "a certification that passed; judging its log again gives the same result, byte for byte")

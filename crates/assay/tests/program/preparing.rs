@@ -105,11 +105,11 @@ fn a_record_does_not_count_where_the_target_holds_nothing() {
     let (said, _) = place.run(&["run", "act-storage", "f.dat", "--for", "1s"]);
     said.is_of_verdict(&place.path("run"));
     let (prepared, told) = known(&place, "f.dat", "full");
-    assert!(prepared && !told.contains("hold nothing"), "{told}");
+    assert!(prepared && !told.contains("are empty"), "{told}");
     zero(&place, "f.dat", 4 * MIB);
     let (prepared, told) = known(&place, "f.dat", "gap");
-    assert!(!prepared && told.contains("hold nothing, the first at byte 0;"), "{told}");
-    assert!(unprepared(&place, "f.dat", &[]).contains("hold nothing"));
+    assert!(!prepared && told.contains("are empty, the first at byte 0;"), "{told}");
+    assert!(unprepared(&place, "f.dat", &[]).contains("are empty"));
 }
 
 #[test]

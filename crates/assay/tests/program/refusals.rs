@@ -255,7 +255,7 @@ fn lengths_that_could_not_be_judged_are_refused_before_anything_runs() {
     };
     let good = "share_over = \"1ms\"\nbelow = \"5%\"";
     for (keys, criterion, what) in [
-        ("interval = \"2h\"\n", good, "no length of time"),
+        ("interval = \"2h\"\n", good, "out of range"),
         ("slice = \"1500ms\"\n", good, "not a multiple of the interval"),
         ("", "share_over = \"1ms\"\nbelow = \"0%\"", "can never hold"),
         ("", "share_over = \"1ms\"\nbelow = \"150%\"", "can never be broken"),

@@ -316,7 +316,7 @@ mod tests {
             ("large-block-op-kbytes: 0", "ERROR: large-block-op-kbytes: a large block of 0 KB holds nothing"),
             ("large-block-op-kbytes: 4194432", "ERROR: large-block-op-kbytes: 4194432 is too large"),
             ("record-bytes: 200000", "ERROR: record-bytes: a record does not fit into a large block"),
-            ("device-names: :", "ERROR: device-names: ':' is no path"),
+            ("device-names: :", "ERROR: device-names: ':' is not a path"),
             ("max-lag-sec: 5\0 junk", "ERROR: config file contains a NUL byte"),
             (
                 "write-reqs-per-sec: 4294967295\nreplication-factor: 2",

@@ -95,12 +95,12 @@ fn ends<T: Copy + PartialOrd>(values: impl Iterator<Item = T>) -> Option<(T, T)>
 
 fn response(line: &StreamSeries) -> Option<String> {
     let bands = [("p50", &line.bands.p50_ns), ("p99", &line.bands.p99_ns), ("p99.9", &line.bands.p99_9_ns)];
-    let told = bands.into_iter().filter_map(|(name, list)| {
+    let in_words = bands.into_iter().filter_map(|(name, list)| {
         let (low, high) = ends(list.iter().flatten().copied())?;
         Some(format!("{name} between {} and {}", time(low), time(high)))
     });
-    let told: Vec<String> = told.collect();
-    (!told.is_empty()).then(|| format!("Response of {} over time: {}.", line.stream, told.join(", ")))
+    let in_words: Vec<String> = in_words.collect();
+    (!in_words.is_empty()).then(|| format!("Response of {} over time: {}.", line.stream, in_words.join(", ")))
 }
 
 /// Nothing to draw where nothing was over the threshold and no criterion bounds it.
@@ -119,11 +119,11 @@ fn share(line: &StreamSeries, bound: Option<f64>) -> Option<String> {
 
 fn rate(line: &StreamSeries) -> String {
     let ends = ends(line.achieved.iter().copied());
-    let told = ends
+    let in_words = ends
         .map_or("nothing".to_owned(), |(low, high)| format!("between {} and {}", per_second(low), per_second(high)));
     let errors = line.errors.iter().fold(0u64, |sum, n| sum.saturating_add(*n));
     let errors = if errors > 0 { format!("; {errors} failed or short") } else { String::new() };
-    format!("Operations per second of {} over time: {told} achieved{errors}.", line.stream)
+    format!("Operations per second of {} over time: {in_words} achieved{errors}.", line.stream)
 }
 
 fn bytes(line: &StreamSeries, totals: &StreamTotals) -> Option<String> {
@@ -156,13 +156,13 @@ fn heat(line: &StreamSeries) -> Option<String> {
 }
 
 fn nines(totals: &StreamTotals) -> Option<String> {
-    let told = |name: &str, ns: Option<u64>| ns.map(|ns| format!("{name} {}", time(ns)));
+    let in_words = |name: &str, ns: Option<u64>| ns.map(|ns| format!("{name} {}", time(ns)));
     let of = |times: &crate::judgement::TimesSummary| {
         let all = [
-            told("p50", times.p50_ns),
-            told("p99", times.p99_ns),
-            told("p99.9", times.p99_9_ns),
-            told("max", times.max_ns),
+            in_words("p50", times.p50_ns),
+            in_words("p99", times.p99_ns),
+            in_words("p99.9", times.p99_9_ns),
+            in_words("max", times.max_ns),
         ];
         all.into_iter().flatten().collect::<Vec<_>>().join(", ")
     };

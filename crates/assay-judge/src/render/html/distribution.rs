@@ -47,17 +47,18 @@ impl<'a> Distribution<'a> {
     pub(crate) fn of_nines(series: usize, label: &'a str, nines: &[(f64, u64)]) -> Distribution<'a> {
         let longer: Vec<(f64, f64)> = nines.iter().map(|(share, ns)| (*ns as f64, (1.0 - share).max(0.0))).collect();
         // Only percentiles that were recorded; the comparison tolerates the last digit of a share such as 0.999.
-        let told = |share: f64| longer.iter().find(|(_, left)| (left / share - 1.0).abs() < 1e-6).map(|(ns, _)| *ns);
-        let marked = MARKED.into_iter().filter_map(|(name, share)| Some((name, share, told(share)?)));
+        let in_words =
+            |share: f64| longer.iter().find(|(_, left)| (left / share - 1.0).abs() < 1e-6).map(|(ns, _)| *ns);
+        let marked = MARKED.into_iter().filter_map(|(name, share)| Some((name, share, in_words(share)?)));
         let percentiles = marked.collect();
         Distribution { series, label, longer, steps: Vec::new(), percentiles }
     }
 
     /// `array A: p50 180 µs, p99 987 µs`.
     fn words(&self) -> String {
-        let told: Vec<String> =
+        let in_words: Vec<String> =
             self.percentiles.iter().map(|(name, _, ns)| format!("{name} {}", time(*ns as u64))).collect();
-        format!("{}: {}", self.label, told.join(", "))
+        format!("{}: {}", self.label, in_words.join(", "))
     }
 }
 
@@ -155,8 +156,9 @@ mod tests {
         assert_eq!(counted.percentiles, [("p99", 0.01, 297.0)]);
         assert_eq!(counted.longer, [(100.0, 0.5), (200.0, 0.5), (300.0, 0.01), (900.0, 0.0)]);
         assert_eq!(counted.words(), "a: p99 297 ns");
-        let told = Distribution::of_nines(0, "a", &[(0.5, 100), (0.75, 200), (0.99, 300), (0.999, 400), (1.0, 900)]);
-        assert_eq!(told.percentiles, [("p50", 0.5, 100.0), ("p99", 0.01, 300.0), ("p99.9", 0.001, 400.0)]);
+        let in_words =
+            Distribution::of_nines(0, "a", &[(0.5, 100), (0.75, 200), (0.99, 300), (0.999, 400), (1.0, 900)]);
+        assert_eq!(in_words.percentiles, [("p50", 0.5, 100.0), ("p99", 0.01, 300.0), ("p99.9", 0.001, 400.0)]);
     }
 
     #[test]

@@ -80,12 +80,12 @@ fn of_members(members: &Map<String, Value>) -> String {
     if let Some((from, to)) = pair {
         return if from == to { text(from) } else { format!("{} to {}", text(from), text(to)) };
     }
-    let told = members.iter().map(|(name, value)| match value {
+    let in_words = members.iter().map(|(name, value)| match value {
         Value::Object(inner) if inner.is_empty() => words(name),
         Value::Object(_) => format!("{}, {}", words(name), text(value)),
         other => format!("{} {}", words(name), text(other)),
     });
-    told.collect::<Vec<_>>().join("; ")
+    in_words.collect::<Vec<_>>().join("; ")
 }
 
 #[cfg(test)]

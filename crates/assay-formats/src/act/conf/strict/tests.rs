@@ -75,8 +75,8 @@ fn texts_that_are_no_config_file() {
     }
     let error = read_bytes("act.conf", b"max-lag-sec: 5\nab\xff", None).expect_err("not UTF-8").to_string();
     assert!(error.contains("act.conf:2:3") && error.contains("not UTF-8"), "{error}");
-    assert!(refusal(&format!("{GOOD}record-bytes: 512"), Some(Kind::Index)).contains("no key of act_index"));
-    assert!(refusal(&format!("{GOOD}cache-threads: 8"), Some(Kind::Storage)).contains("no key of act_storage"));
+    assert!(refusal(&format!("{GOOD}record-bytes: 512"), Some(Kind::Index)).contains("not a key of act_index"));
+    assert!(refusal(&format!("{GOOD}cache-threads: 8"), Some(Kind::Storage)).contains("not a key of act_storage"));
 }
 
 #[test]
