@@ -1,0 +1,52 @@
+//! What `assay explain` says of every key of a job file.
+
+use super::job::Job;
+use super::keys::Class;
+use super::text::{JobFile, Section};
+
+/// A key as it is written, and what becomes of it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Line {
+    /// The file in which it stands.
+    pub file: String,
+    /// Its line there.
+    pub line: usize,
+    /// Its section.
+    pub section: String,
+    /// As it is written, with its value.
+    pub written: String,
+    /// What becomes of it.
+    pub class: Class,
+    /// What it means, and the difference or the reason.
+    pub means: String,
+}
+
+/// The keys of the jobs that are run and of the sections that set their defaults, in the order of the file.
+pub(super) fn lines(file: &JobFile, jobs: &[Job<'_>]) -> Vec<Line> {
+    let is_run = |section: &Section| jobs.iter().any(|job| std::ptr::eq(job.section, section));
+    let last = file.sections.iter().rposition(is_run).unwrap_or(0);
+    let sections = file.sections[..=last].iter().filter(|section| section.is_global() || is_run(section));
+    sections.flat_map(|section| of_section(file, section)).collect()
+}
+
+fn of_section<'a>(file: &'a JobFile, section: &'a Section) -> impl Iterator<Item = Line> + 'a {
+    section.entries.iter().enumerate().map(move |(at, entry)| {
+        let (name, line) = file.line(entry.place);
+        let again = section.entries[at + 1..].iter().find(|other| other.key == entry.key);
+        let key = file.written(entry.place);
+        let value = entry.value.as_ref().map_or(String::new(), |value| format!("={}", value.text));
+        let told = [entry.key.means, entry.key.told]
+            .into_iter()
+            .filter(|text| !text.is_empty())
+            .collect::<Vec<_>>()
+            .join("; ");
+        Line {
+            file: name.to_owned(),
+            line,
+            section: section.name.clone(),
+            written: format!("{key}{value}"),
+            class: entry.key.class,
+            means: again.map_or(told, |again| format!("replaced in line {}", file.line(again.place).1)),
+        }
+    })
+}
