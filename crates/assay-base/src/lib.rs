@@ -8,6 +8,7 @@
 pub mod criterion;
 pub mod device;
 pub mod fault;
+pub mod knobs;
 pub mod math;
 pub mod multiple;
 mod number;
@@ -25,6 +26,7 @@ mod serde_text;
 pub use criterion::{Bound, Criterion, Measure};
 pub use device::{BlockDevice, Completion, Device, Done, Foretelling, Geometry, Request};
 pub use fault::Fault;
+pub use knobs::Knobs;
 pub use multiple::Multiple;
 pub use number::UnitError;
 pub use op::{Code, Direction, Op, Ticket};

@@ -1,8 +1,8 @@
 //! From a run log to a verdict: slices, criteria, the rules of proof, and the text of the result.
 //!
 //! Pure, and it knows neither engine nor model: it sees only the log. One pass over the log (`fold`), rules over the
-//! sums (`rules`), plain data as the result ([`Judgement`]), renderers for it. The search for the highest load
-//! (`limit`) is a state machine of its own, which gets verdicts.
+//! sums (`rules`), plain data as the result ([`Judgement`]), renderers for it. The search for the highest load (`limit`)
+//! and the fit to production (`fit`) are state machines of their own, which get what the runs came to.
 #![warn(unreachable_pub)]
 #![cfg_attr(test, allow(clippy::disallowed_methods, reason = "tests make files and threads of their own"))]
 
@@ -13,11 +13,13 @@ mod rules;
 pub mod compare;
 pub mod curve;
 mod decisive;
+pub mod fit;
 mod judge;
 pub mod judgement;
 pub mod limit;
 mod options;
 pub mod render;
+pub mod sizing;
 mod verdict;
 mod words;
 

@@ -3,10 +3,12 @@
 
 #![allow(clippy::disallowed_methods, clippy::disallowed_macros, reason = "a measurement reads a clock and prints")]
 
-use assay_base::{Bytes, Instant, Prng};
+use assay_base::{Bytes, Geometry, Instant, Prng};
 use assay_model::Address;
 use assay_model::address::{Offsets, Space};
 use assay_model::arrival::Part;
+use assay_model::generator::Generator;
+use assay_model::workload::Adjust;
 use std::time::Instant as Clock;
 
 /// As a plan has them.
@@ -25,6 +27,14 @@ const ADDRESSES: [(&str, &str); 11] = [
     ("once", r#"{"once": {"unit": "4KiB"}}"#),
     ("runs", r#"{"runs": {"length": {"mean": "1MiB"}}}"#),
     ("walk", r#"{"walk": {"reach": "1MiB"}}"#),
+];
+
+const ARRIVALS: [(&str, &str); 5] = [
+    ("steady", "\"steady\""),
+    ("poisson", "\"poisson\""),
+    ("bursty", r#"{ bursty = { on = "2s", off = "8s", quiet = "10%" } }"#),
+    ("profile", r#"{ profile = [["0h", "30%"], ["9h", "100%"]], every = "24h" }"#),
+    ("profile, steady", r#"{ profile = [["0h", "30%"], ["9h", "100%"]], every = "24h", spacing = "steady" }"#),
 ];
 
 /// Nanoseconds of a draw; the smallest of several rounds, because neighbours only ever add.
@@ -64,6 +74,23 @@ fn main() {
         let spent = nanoseconds(seconds, || {
             at += 100;
             offsets.next(4096, Instant::from_ns(at), &mut prng)
+        });
+        println!("{name}\t{spent:.1}");
+    }
+    for (name, keys) in ARRIVALS {
+        let file = format!(
+            "model = \"streams\"\n[[stream]]\nname = \"s\"\ndirection = \"read\"\nsize = \"4KiB\"\nrate = \"100000/s\"\n\
+             arrival = {keys}\n"
+        );
+        let workload = assay_model::workload::read("draws", &file).expect("an arrival of this file");
+        let plan = workload.plan(&Adjust { seed: 1, ..Adjust::default() }).expect("a plan");
+        let geometry = Geometry { size: length, block: 4096 };
+        let whole = Part { index: 0, of: 1 };
+        let generator = Generator::new(&plan, 0, 0, geometry, whole, Instant::ZERO).expect("a stream on a target");
+        let mut schedule = generator.schedule.expect("it has a rate");
+        let spent = nanoseconds(seconds, || {
+            schedule.advance();
+            schedule.due().as_ns()
         });
         println!("{name}\t{spent:.1}");
     }

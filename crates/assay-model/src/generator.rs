@@ -1,7 +1,7 @@
 //! What one flow of a plan asks for: the operations of a stream on one target, as one worker of several issues them.
 
 use crate::address::{Offsets, Space};
-use crate::arrival::{Part, Schedule};
+use crate::arrival::{Bursty, Part, Schedule, Standing, Varying};
 use crate::plan::{Arrival, Block, Plan};
 use crate::size::BlockSizes;
 use assay_base::{Direction, Geometry, Instant, Op, Prng, Span};
@@ -29,6 +29,8 @@ pub struct Generator {
 /// Purposes of the random generators of one flow, so that none disturbs another.
 const FOR_ARRIVAL: u64 = 1;
 const FOR_ADDRESS: u64 = 2;
+/// Of a stream on all its targets in all workers, which burst together.
+const FOR_STATES: u64 = 4;
 /// The seed of orders, which is the same in each run.
 const PLACES: u64 = 0x706c_6163_6573;
 /// The last step of the path of a flow's content generator.
@@ -54,9 +56,19 @@ impl Generator {
         let (begin, length) = extent.map_or((0, geometry.size), |extent| extent.within(geometry.size, geometry.block));
         // Streams are shifted against each other by the golden ratio, so that none begins in step with another.
         let shift = (u64::from(stream) * 633) % 1024;
-        let schedule = match it.arrival {
-            Arrival::Steady { rate } => Some(Schedule::steady(start, rate, part, shift)?),
-            Arrival::Poisson { rate } => Some(Schedule::poisson(start, rate, part, seed(FOR_ARRIVAL))?),
+        let standing = Standing { start, until_zero: plan.warm_up().longest(), before: plan.before.time };
+        let schedule = match &it.arrival {
+            Arrival::Steady { rate } => Some(Schedule::steady(start, *rate, part, shift)?),
+            Arrival::Poisson { rate } => Some(Schedule::poisson(start, *rate, part, seed(FOR_ARRIVAL))?),
+            Arrival::Varying { rate, curve, even } => {
+                let spaced = if *even { Ok(shift) } else { Err(seed(FOR_ARRIVAL)) };
+                Some(Schedule::Varying(Box::new(Varying::new(standing, *rate, curve, part, spaced)?)))
+            }
+            Arrival::Bursty { rate, bursts } => {
+                let states = Prng::child(plan.seed, &[u64::from(stream), FOR_STATES]);
+                let bursty = Bursty::new(start, *rate, *bursts, part, states, seed(FOR_ARRIVAL))?;
+                Some(Schedule::Bursty(Box::new(bursty)))
+            }
             Arrival::Closed { .. } | Arrival::Paced { .. } => None,
         };
         let in_flight = match it.arrival {

@@ -7,6 +7,7 @@
 pub mod act;
 pub mod address;
 pub mod arrival;
+pub mod cache;
 pub mod content;
 mod extent;
 pub mod generator;

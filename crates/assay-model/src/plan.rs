@@ -2,6 +2,7 @@
 
 pub use crate::address::Address;
 use crate::address::whole_unit;
+use crate::arrival::{Bursts, Curve};
 pub use crate::extent::{Amount, Extent};
 use crate::profile::Derivation;
 use crate::seal;
@@ -55,7 +56,7 @@ pub struct Plan {
 /// What lies before a run, of patterns that go on where another ended.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Before {
-    /// Time in which working sets moved.
+    /// Time in which working sets moved and rates changed.
     #[serde(default, skip_serializing_if = "is_no_time")]
     pub time: Span,
     /// Bytes of places that are seen once.
@@ -191,7 +192,7 @@ impl Stream {
 }
 
 /// When operations are wanted.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Arrival {
     /// Evenly spaced.
@@ -203,6 +204,22 @@ pub enum Arrival {
     Poisson {
         /// Over all targets.
         rate: Rate,
+    },
+    /// A rate that changes over the run.
+    Varying {
+        /// At 100 % of the curve, over all targets.
+        rate: Rate,
+        /// How it changes.
+        curve: Curve,
+        /// Evenly spaced; otherwise independent clients.
+        even: bool,
+    },
+    /// Bursts.
+    Bursty {
+        /// In the mean, over all targets.
+        rate: Rate,
+        /// How long and how high.
+        bursts: Bursts,
     },
     /// Closed loop: so many in flight on each target, the next when one completes.
     Closed {
@@ -217,38 +234,81 @@ pub enum Arrival {
 }
 
 impl Arrival {
-    /// The planned rate over all targets; `None` for a closed loop.
-    pub fn rate(self) -> Option<Rate> {
+    /// The planned rate over all targets, in the mean; `None` for a closed loop.
+    pub fn rate(&self) -> Option<Rate> {
         match self {
-            Arrival::Steady { rate } | Arrival::Poisson { rate } => Some(rate),
+            Arrival::Steady { rate } | Arrival::Poisson { rate } | Arrival::Bursty { rate, .. } => Some(*rate),
+            Arrival::Varying { rate, curve, .. } => Some(times(*rate, curve.mean(None))),
             Arrival::Closed { .. } | Arrival::Paced { .. } => None,
         }
     }
 
+    /// The highest rate over all targets, in operations per second; `None` for a closed loop.
+    pub fn peak(&self) -> Option<f64> {
+        match self {
+            Arrival::Varying { rate, curve, .. } => Some(rate.as_f64() * curve.most().as_f64()),
+            Arrival::Bursty { rate, bursts } => Some(rate.as_f64() * bursts.peak()),
+            other => other.rate().map(Rate::as_f64),
+        }
+    }
+
     /// How many operations come in `span` at most, over all targets: six standard deviations above the mean. `None` for a closed loop.
-    pub fn most_in(self, span: Span) -> Option<f64> {
-        let mean = self.rate()?.as_f64() * span.as_secs_f64();
-        Some(if matches!(self, Arrival::Steady { .. }) { mean + 2.0 } else { mean + 6.0 * mean.sqrt() + 16.0 })
+    pub fn most_in(&self, span: Span) -> Option<f64> {
+        let seconds = span.as_secs_f64();
+        let mean = self.rate()?.as_f64() * seconds;
+        let variance = match self {
+            Arrival::Steady { .. } => return Some(mean + 2.0),
+            // Whichever part of the curve it is.
+            Arrival::Varying { .. } => {
+                let most = self.peak()? * seconds;
+                return Some(most + 6.0 * most.sqrt() + 16.0);
+            }
+            Arrival::Bursty { rate, bursts } if seconds > 0.0 => mean * bursts.dispersion(rate.as_f64(), seconds),
+            _ => mean,
+        };
+        Some(mean + 6.0 * variance.sqrt() + 16.0)
     }
 
     /// One word for it.
-    pub fn name(self) -> &'static str {
+    pub fn name(&self) -> &'static str {
         match self {
             Arrival::Steady { .. } => "steady",
             Arrival::Poisson { .. } => "poisson",
+            Arrival::Varying { .. } => "varying",
+            Arrival::Bursty { .. } => "bursty",
             Arrival::Closed { .. } => "closed",
             Arrival::Paced { .. } => "paced",
         }
     }
 
     /// The same with its rate, if it has one, multiplied; `None` when that does not fit.
-    pub fn scaled(self, load: Multiple) -> Option<Arrival> {
-        Some(match self {
-            Arrival::Steady { rate } => Arrival::Steady { rate: load.of(rate)? },
-            Arrival::Poisson { rate } => Arrival::Poisson { rate: load.of(rate)? },
-            closed => closed,
-        })
+    pub fn scaled(&self, load: Multiple) -> Option<Arrival> {
+        let mut scaled = self.clone();
+        match &mut scaled {
+            Arrival::Steady { rate }
+            | Arrival::Poisson { rate }
+            | Arrival::Varying { rate, .. }
+            | Arrival::Bursty { rate, .. } => *rate = load.of(*rate)?,
+            Arrival::Closed { .. } | Arrival::Paced { .. } => {}
+        }
+        Some(scaled)
     }
+
+    /// The same along a curve; `None` for what has one of its own.
+    pub fn along(&self, curve: &Curve) -> Option<Arrival> {
+        let varying = |rate: &Rate, even| Arrival::Varying { rate: *rate, curve: curve.clone(), even };
+        match self {
+            Arrival::Steady { rate } => Some(varying(rate, true)),
+            Arrival::Poisson { rate } => Some(varying(rate, false)),
+            Arrival::Varying { .. } | Arrival::Bursty { .. } => None,
+            Arrival::Closed { .. } | Arrival::Paced { .. } => Some(self.clone()),
+        }
+    }
+}
+
+/// `rate` times a factor, to parts per billion.
+fn times(rate: Rate, factor: f64) -> Rate {
+    rate.scaled((factor * 1e9).round() as u64, 1_000_000_000).unwrap_or(rate)
 }
 
 /// Name of the stream and the phase that read back what was written.
@@ -335,6 +395,17 @@ impl Plan {
         let warm_up = Phase { name: "warm-up".into(), kind: PhaseKind::WarmUp, span, steady_round };
         let measure = Phase { name: "measure".into(), kind: PhaseKind::Measure, span: measure, steady_round: None };
         [warm_up, measure].into_iter().filter(|phase| !phase.span.is_zero()).collect()
+    }
+
+    /// The phases of a run that measures `parts` one after another, of which the first `passed` are over.
+    pub fn phases_of(warm_up: WarmUp, parts: &[Phase], mut passed: Span) -> Vec<Phase> {
+        let mut phases = Plan::phases(warm_up, Span::ZERO);
+        for part in parts {
+            let over = passed.min(part.span);
+            passed = passed.saturating_sub(over);
+            phases.extend((over < part.span).then(|| Phase { span: part.span.saturating_sub(over), ..part.clone() }));
+        }
+        phases
     }
 
     /// The stream that reads back what the others have written, and its phase; `None` when nothing is written.
@@ -471,7 +542,11 @@ impl Plan {
     #[must_use]
     pub fn behind(&self, seen: Bytes, time: Span) -> Plan {
         let seen = if self.streams.iter().any(Stream::goes_once) { seen } else { self.before.seen };
-        let moves = self.blocks().any(|block| matches!(block.address, Address::WorkingSet { .. }));
+        let changes = |stream: &Stream| {
+            let moves = stream.block().is_some_and(|block| matches!(block.address, Address::WorkingSet { .. }));
+            moves || matches!(stream.arrival, Arrival::Varying { .. })
+        };
+        let moves = self.streams.iter().any(changes);
         let time = if moves { self.before.time + time } else { self.before.time };
         Plan { before: Before { time, seen }, ..self.clone() }
     }

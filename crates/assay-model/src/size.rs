@@ -134,6 +134,12 @@ impl Bar {
     fn mean(&self) -> f64 {
         self.least as f64 + (self.span - 1) as f64 / 2.0
     }
+
+    /// Of whole numbers from `least` on, `span` of them: the square of the mean and their variance.
+    fn mean_square(&self) -> f64 {
+        let span = self.span as f64;
+        self.mean() * self.mean() + (span * span - 1.0) / 12.0
+    }
 }
 
 /// Sizes on one target.
@@ -166,12 +172,21 @@ impl BlockSizes {
 
     /// The mean size in bytes.
     pub fn mean(&self) -> f64 {
+        self.weighted(Bar::mean) * f64::from(self.block)
+    }
+
+    /// The mean of the squared sizes.
+    pub fn mean_square(&self) -> f64 {
+        self.weighted(Bar::mean_square) * f64::from(self.block) * f64::from(self.block)
+    }
+
+    fn weighted(&self, figure: fn(&Bar) -> f64) -> f64 {
         let (mut before, mut sum) = (0, 0.0);
         for bar in &self.bars {
-            sum += bar.mean() * (bar.below - before) as f64;
+            sum += figure(bar) * (bar.below - before) as f64;
             before = bar.below;
         }
-        sum / before.max(1) as f64 * f64::from(self.block)
+        sum / before.max(1) as f64
     }
 }
 
@@ -203,6 +218,8 @@ mod tests {
             assert_eq!(sizes.largest(), u64::from(largest));
             let mean = drawn.iter().map(|&n| f64::from(n)).sum::<f64>() / drawn.len() as f64;
             assert!((mean / sizes.mean() - 1.0).abs() < 0.01, "{mean} against {}", sizes.mean());
+            let square = drawn.iter().map(|&n| f64::from(n).powi(2)).sum::<f64>() / drawn.len() as f64;
+            assert!((square / sizes.mean_square() - 1.0).abs() < 0.01, "{square} against {}", sizes.mean_square());
         }
     }
 

@@ -89,9 +89,9 @@ pub(crate) fn measured(plan: &Plan, targets: &[Real], workers: Workers, clock: C
     compared.filter_map(|real| paths::compare(&real.target, pause, clock, &mut prng)).collect()
 }
 
-/// Operations per second that are scheduled, over all streams; 0 for a load without a rate.
+/// Operations per second that are scheduled, over all streams, where they are most; 0 for a load without a rate.
 pub(crate) fn rate(plan: &Plan) -> f64 {
-    plan.streams.iter().filter_map(|stream| stream.arrival.rate()).map(|rate| rate.as_f64()).sum()
+    plan.streams.iter().filter_map(|stream| stream.arrival.peak()).sum()
 }
 
 /// The mean time between operations of one worker; `None` for a load without a rate.
@@ -182,7 +182,7 @@ fn one_by_one(plan: &Plan, read: Span) -> Option<usize> {
     let share = |stream: &assay_model::Stream| {
         let cost = if stream.writes() { WRITE } else { 1.0 };
         let pages = stream.block().map_or(1.0, |block| (block.size.in_blocks(512).mean() / PAGE).ceil().max(1.0));
-        Some(stream.arrival.rate()?.as_f64() * pages * cost * read.as_secs_f64())
+        Some(stream.arrival.peak()? * pages * cost * read.as_secs_f64())
     };
     let busy: f64 = plan.streams.iter().map(share).sum::<Option<f64>>()?;
     Some((busy / BUSY).ceil().max(1.0) as usize)

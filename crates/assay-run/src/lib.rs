@@ -25,6 +25,7 @@ pub mod logfile;
 pub mod observer;
 pub mod prepare;
 pub mod procedure;
+pub mod production;
 mod pulse;
 pub mod reading;
 mod reading_ahead;

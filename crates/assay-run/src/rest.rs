@@ -5,7 +5,7 @@ use crate::resume::Held;
 use crate::targets::Targets;
 use assay_base::{Bytes, Span};
 use assay_judge::for_a_shell;
-use assay_model::{Before, PhaseKind, Plan};
+use assay_model::{Before, Phase, PhaseKind, Plan};
 use assay_record::StepHead;
 use std::path::Path;
 
@@ -76,8 +76,10 @@ impl Asked<'_> {
         self.same(held, dir)?;
         let at_ns = held.resume_at_ns();
         let read_back = self.plan.phases.iter().filter(|phase| phase.kind == PhaseKind::ReadBack).cloned();
-        let measure = Span::from_ns(held.planned_ns - at_ns);
-        let phases = Plan::phases(self.plan.warm_up(), measure).into_iter().chain(read_back).collect();
+        let parts: Vec<Phase> =
+            self.plan.phases.iter().filter(|phase| phase.kind == PhaseKind::Measure).cloned().collect();
+        let left = Plan::phases_of(self.plan.warm_up(), &parts, Span::from_ns(at_ns));
+        let phases = left.into_iter().chain(read_back).collect();
         // The same seed would repeat the operations that were already measured.
         let seed = held.first.seed.wrapping_add(held.segments.wrapping_mul(1_000_003));
         let plan = Plan { phases, seed, ..self.plan.behind(self.seen(held), Span::from_ns(at_ns)) };

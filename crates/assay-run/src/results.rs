@@ -57,6 +57,16 @@ pub fn judge(path: &Path, judge_on: Option<Measure>) -> Result<Judgement, Failur
     Log::open(path)?.judge(Options { judge_on, ..Options::default() })
 }
 
+/// Refuses a file that is to be written later and could not be: something has its name, or its directory is not there.
+pub fn free(path: &Path) -> Result<(), Failure> {
+    let failed = |why: &dyn std::fmt::Display| Failure::host(format!("{} cannot be written: {why}", shown(path)));
+    files::check(path).map_err(|e| failed(&e))?;
+    match path.symlink_metadata() {
+        Ok(_) => Err(failed(&"it exists already, and nothing is overwritten; name another file")),
+        Err(_) => Ok(()),
+    }
+}
+
 /// Writes a document to a new file. What is there is never overwritten, and nothing that is cut stays.
 pub fn write_new(path: &Path, text: &str) -> Result<(), Failure> {
     let failed = |why: &dyn std::fmt::Display| Failure::host(format!("{} cannot be written: {why}", shown(path)));

@@ -20,11 +20,15 @@ fn written(moment: jiff::Timestamp) -> String {
 
 /// Where a run called `name` will keep its results, unless `out` says so.
 pub fn planned(out: Option<&Path>, name: &str) -> PathBuf {
-    let safe: String =
-        name.chars().map(|c| if c.is_ascii_alphanumeric() || "-_.".contains(c) { c } else { '-' }).collect();
+    let safe = safe(name);
     let now = jiff::Zoned::try_from(clock::wall())
         .map_or_else(|_| "now".into(), |now| now.strftime("%Y%m%d-%H%M%S").to_string());
     out.map_or_else(|| PathBuf::from("assay-runs").join(format!("{safe}-{now}")), Path::to_path_buf)
+}
+
+/// A name with nothing in it that a shell or a path takes for its own.
+pub fn safe(name: &str) -> String {
+    name.chars().map(|c| if c.is_ascii_alphanumeric() || "-_.".contains(c) { c } else { '-' }).collect()
 }
 
 /// Refuses a directory the user named that exists, before anything else is done.

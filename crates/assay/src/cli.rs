@@ -3,8 +3,8 @@
 
 use crate::args::Output;
 use crate::commands::{
-    certify, compare, consent, curve, devices, doctor, drop_in, explain, export, follow, import, judge, limit, links,
-    manual, prep, report, run, verify, workloads,
+    certify, compare, consent, curve, devices, doctor, drop_in, explain, export, fit, follow, import, judge, limit,
+    links, manual, prep, report, run, size, verify, workloads,
 };
 use crate::{detach, screen, stdout};
 use assay_run::failure::Failure;
@@ -61,6 +61,10 @@ pub(crate) enum Command {
     Export(export::Export),
     /// Make a workload from what was collected on production hosts: Aerospike's logs and tables, iostat, block traces
     Import(import::Import),
+    /// Move what a profile leaves open until a target does what production's drive did, by iostat's figures
+    Fit(fit::Fit),
+    /// Find out which of several drives carries production's load, how many times of it, and how many drives are needed
+    Size(size::Size),
     /// Act as another tool, with its arguments and output: act_storage, act_index, act_prep or act_latency
     As(drop_in::As),
     /// Create links named like ACT's tools that start this program, and act_latency.py for `python3 act_latency.py`
@@ -118,6 +122,8 @@ fn carry_out(command: Command) -> Result<u8, Failure> {
         Command::Compare(args) => compare::compared(&args),
         Command::Export(args) => export::export(&args),
         Command::Import(args) => import::import(&args),
+        Command::Fit(args) => fit::fit(&args),
+        Command::Size(args) => size::size(&args),
         Command::As(args) => drop_in::drop_in(&args),
         Command::Links(args) => links::links(&args),
         Command::Devices(args) => devices::devices(&args),
@@ -136,6 +142,8 @@ fn run_of(command: &Command) -> Option<(&str, &Output)> {
         Command::Run(args) => Some((&args.workload, &args.output)),
         Command::Limit(args) => Some((&args.subject.workload, &args.output)),
         Command::Curve(args) => Some((&args.subject.workload, &args.output)),
+        Command::Fit(args) => Some(("fit", &args.output)),
+        Command::Size(args) => Some(("size", &args.output)),
         _ => None,
     }
 }

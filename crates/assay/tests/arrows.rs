@@ -232,3 +232,30 @@ fn what_runs_prints_nothing() {
         }
     }
 }
+
+/// `docs/HACKING.md` says what each test program shows; one that is not listed there, or is no more, fails.
+#[test]
+fn every_test_program_is_listed_with_what_it_shows() {
+    let text = std::fs::read_to_string(root().join("docs/HACKING.md")).unwrap();
+    let (_, table) = text.split_once("| crate | test program | what it shows |").unwrap();
+    let rows = table.split("\n\n").next().unwrap().lines().skip(2);
+    let mut listed: Vec<(String, String)> = rows
+        .map(|row| {
+            let mut cells = row.trim_matches('|').split('|').map(str::trim);
+            (cells.next().unwrap().to_owned(), cells.next().unwrap().trim_matches('`').to_owned())
+        })
+        .collect();
+    listed.sort();
+    let mut there: Vec<(String, String)> = packages().iter().flat_map(|package| programs_of(&package.name)).collect();
+    there.sort();
+    assert_eq!(listed, there, "the table of docs/HACKING.md, and the directories `tests` of the crates");
+}
+
+/// The test programs of a package: each file of `tests`, and each directory with a `main.rs`.
+fn programs_of(package: &str) -> Vec<(String, String)> {
+    let Ok(entries) = std::fs::read_dir(root().join("crates").join(package).join("tests")) else { return Vec::new() };
+    let paths = entries.map(|entry| entry.unwrap().path());
+    let programs = paths.filter(|path| path.extension().is_some_and(|it| it == "rs") || path.join("main.rs").exists());
+    let short = package.strip_prefix("assay-").unwrap_or(package);
+    programs.map(|path| (short.to_owned(), path.file_stem().unwrap().to_str().unwrap().to_owned())).collect()
+}

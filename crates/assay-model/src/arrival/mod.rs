@@ -1,10 +1,16 @@
 //! When operations are wanted. Open-loop schedules do not know completions; a closed loop knows nothing else.
 
+mod bursty;
+mod curve;
 mod poisson;
 mod steady;
+mod varying;
 
+pub use bursty::{Bursts, Bursty};
+pub use curve::Curve;
 pub use poisson::Poisson;
 pub use steady::Steady;
+pub use varying::{Standing, Varying};
 
 use assay_base::{Instant, Prng, Rate};
 
@@ -15,6 +21,10 @@ pub enum Schedule {
     Steady(Steady),
     /// Independent clients.
     Poisson(Poisson),
+    /// A rate that changes over time.
+    Varying(Box<Varying>),
+    /// Bursts.
+    Bursty(Box<Bursty>),
 }
 
 /// The place of one flow among those that share a stream: which part of the stream's operations it carries.
@@ -44,6 +54,8 @@ impl Schedule {
         match self {
             Schedule::Steady(steady) => steady.due(),
             Schedule::Poisson(poisson) => poisson.due(),
+            Schedule::Varying(varying) => varying.due(),
+            Schedule::Bursty(bursty) => bursty.due(),
         }
     }
 
@@ -53,6 +65,8 @@ impl Schedule {
         match self {
             Schedule::Steady(steady) => steady.advance(),
             Schedule::Poisson(poisson) => poisson.advance(),
+            Schedule::Varying(varying) => varying.advance(),
+            Schedule::Bursty(bursty) => bursty.advance(),
         }
     }
 }

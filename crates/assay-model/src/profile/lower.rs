@@ -9,9 +9,9 @@ use assay_base::{Bytes, Direction, Rate, Share};
 use std::collections::BTreeSet;
 
 /// A position beyond the upper bound of a bucket would contradict the histogram.
-const POSITION_MAX: Share = Share::from_percent(200);
+pub(super) const POSITION_MAX: Share = Share::from_percent(200);
 /// Most that large blocks are scaled by.
-const SCALE_MAX: Share = Share::from_percent(1000);
+pub(super) const SCALE_MAX: Share = Share::from_percent(1000);
 
 /// What a profile means for one drive.
 #[derive(Clone, PartialEq, Debug, Default)]
@@ -28,6 +28,8 @@ pub struct Lowered {
     pub notes: Vec<String>,
     /// The drive, as production's iostat saw it.
     pub drive: Option<Drive>,
+    /// Which drive that is, as `node/drive`; empty where the profile names none.
+    pub meant: String,
 }
 
 /// Why a profile cannot be driven.
@@ -56,23 +58,13 @@ impl Profile {
     /// The streams of the drive that a target stands for.
     pub fn lower(&self) -> Result<Lowered, Unfit> {
         let mut lowered = Lowered::default();
-        let drive = self.choose(&mut lowered)?;
-        let on_it = |part: &Part| {
-            let node = part.node.is_empty() || drive.node.is_empty() || part.node == drive.node;
-            node && (part.drives.is_empty() || drive.name.is_empty() || part.drives.contains(&drive.name))
-        };
-        let parts: Vec<(usize, &Part)> = self.parts.iter().enumerate().filter(|(_, part)| on_it(part)).collect();
-        if parts.is_empty() {
-            let what = match self.parts.is_empty() {
-                true => "the profile has neither a [[namespace]] nor an [[application]]".to_owned(),
-                false => format!("nothing in the profile uses the drive {}", drive_path(&drive.node, &drive.name)),
-            };
-            return Err(Unfit::whole("drive", what, "collect its load, or name another drive"));
-        }
-        lowered.drive = self.drives.iter().find(|one| one.node == drive.node && one.name == drive.name).cloned();
+        let (drive, parts) = self.meant(&mut lowered)?;
+        lowered.meant = drive_path(&drive.node, &drive.name);
+        lowered.drive = self.seen(&drive).cloned();
         let several = parts.len() > 1;
         let mut names = BTreeSet::new();
-        for (index, part) in parts {
+        for index in parts {
+            let part = &self.parts[index];
             let prefix = if several { format!("{}.", usable(&part.name, &mut names)) } else { String::new() };
             Lowering { index, part, prefix, out: &mut lowered }.all()?;
         }
@@ -86,8 +78,47 @@ impl Profile {
         Ok(lowered)
     }
 
-    /// The drive that was asked for, or else the busiest one.
-    fn choose(&self, lowered: &mut Lowered) -> Result<Chosen, Unfit> {
+    /// The drive that a target stands for, and which parts are on it, of which there is at least one.
+    fn meant(&self, lowered: &mut Lowered) -> Result<(Chosen, Vec<usize>), Unfit> {
+        let drive = self.choose(lowered)?;
+        let on_it = |part: &Part| {
+            let node = part.node.is_empty() || drive.node.is_empty() || part.node == drive.node;
+            node && (part.drives.is_empty() || drive.name.is_empty() || part.drives.contains(&drive.name))
+        };
+        let parts: Vec<usize> = (0..self.parts.len()).filter(|index| on_it(&self.parts[*index])).collect();
+        if parts.is_empty() {
+            let what = match self.parts.is_empty() {
+                true => "the profile has neither a [[namespace]] nor an [[application]]".to_owned(),
+                false => format!("nothing in the profile uses the drive {}", drive_path(&drive.node, &drive.name)),
+            };
+            return Err(Unfit::whole("drive", what, "collect its load, or name another drive"));
+        }
+        Ok((drive, parts))
+    }
+
+    /// The drive by its iostat. Where no part names its drives, the only one that iostat shows is meant.
+    fn seen(&self, drive: &Chosen) -> Option<&Drive> {
+        let of_node = |one: &&Drive| one.node == drive.node;
+        match drive.name.as_str() {
+            "" if self.drives.iter().filter(of_node).count() == 1 => self.drives.iter().find(of_node),
+            name => self.drives.iter().filter(of_node).find(|one| one.name == name),
+        }
+    }
+
+    /// Which parts are on the drive that a target stands for.
+    ///
+    /// # Errors
+    /// There is no such drive, or nothing is on it.
+    pub fn parts_meant(&self) -> Result<Vec<usize>, Unfit> {
+        Ok(self.meant(&mut Lowered::default())?.1)
+    }
+
+    /// The drives that anything is on, each as `node/drive`; those of iostat where no part names any.
+    pub fn drives_used(&self) -> Vec<String> {
+        self.used().iter().map(|one| drive_path(&one.node, &one.name)).collect()
+    }
+
+    fn used(&self) -> BTreeSet<Chosen> {
         let of_part = |part: &Part| {
             let one = |name: &String| Chosen { node: part.node.clone(), name: name.clone() };
             let all: Vec<Chosen> = part.drives.iter().map(one).collect();
@@ -95,7 +126,12 @@ impl Profile {
         };
         let used: BTreeSet<Chosen> = self.parts.iter().flat_map(of_part).collect();
         let seen = self.drives.iter().map(|drive| Chosen { node: drive.node.clone(), name: drive.name.clone() });
-        let all: BTreeSet<Chosen> = if used.is_empty() { seen.collect() } else { used };
+        if used.is_empty() { seen.collect() } else { used }
+    }
+
+    /// The drive that was asked for, or else the busiest one.
+    fn choose(&self, lowered: &mut Lowered) -> Result<Chosen, Unfit> {
+        let all = self.used();
         let path = |one: &Chosen| drive_path(&one.node, &one.name);
         if let Some(asked) = &self.drive {
             let found = all.iter().find(|one| path(one) == *asked || one.name == *asked);

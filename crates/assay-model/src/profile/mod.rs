@@ -5,11 +5,13 @@
 //! size lies, and how its offsets are applied; `docs/sizing.md` says what is done here.
 
 mod derivation;
+mod knobs;
 mod lower;
 mod sizes;
 mod write;
 
 pub use derivation::Derivation;
+pub use knobs::Asked;
 pub use lower::{Lowered, Unfit};
 pub use sizes::{Points, Sizes};
 pub use write::write;

@@ -1,8 +1,8 @@
 //! What every workload file may say, whatever its model, and how a plan is made of it.
 
-use crate::plan::{Amount, Before, Extent, Lane, Plan, Stream, WarmUp};
+use crate::plan::{Amount, Arrival, Before, Extent, Lane, Phase, Plan, Stream, WarmUp};
 use crate::profile::Derivation;
-use assay_base::{Bytes, Criterion, Multiple, Prng, Rate, Share, Span};
+use assay_base::{Bytes, Criterion, Multiple, Prng, Share, Span};
 
 /// Hour-long judging windows, as ACT's criteria have them.
 const SLICE: Span = Span::from_secs(3600);
@@ -115,6 +115,8 @@ pub struct Workload {
     pub warm_up: WarmUp,
     /// Measured time.
     pub duration: Span,
+    /// What it is made of, where it has parts of its own.
+    pub phases: Vec<Phase>,
     /// Judging window.
     pub slice: Span,
     /// Recording step.
@@ -177,6 +179,7 @@ impl Workload {
             target_names: Vec::new(),
             warm_up: WarmUp::For(Span::ZERO),
             duration: DURATION,
+            phases: Vec::new(),
             slice: SLICE,
             interval: INTERVAL,
             max_lag: MAX_LAG,
@@ -211,7 +214,7 @@ impl Workload {
             return Err(format!("the stream {} names a target beyond the {targets} that were given", beyond.name));
         }
         let mut streams = streams.ok_or_else(|| format!("at {load} the rates are too large to be represented"))?;
-        let rate: f64 = streams.iter().filter_map(|stream| stream.arrival.rate()).map(Rate::as_f64).sum();
+        let rate: f64 = streams.iter().filter_map(|stream| stream.arrival.peak()).sum();
         if rate > MOST_RATE {
             return Err(format!("at {load} {rate:.0} operations a second are asked for; ask for at most {MOST_RATE}"));
         }
@@ -234,7 +237,7 @@ impl Workload {
         }
         let slice = adjust.slice.unwrap_or(self.slice);
         self.holds_intervals(slice, measure)?;
-        let mut phases = Plan::phases(warm_up, measure);
+        let mut phases = self.phases(warm_up, measure, slice)?;
         let verify = self.verify || adjust.verify;
         self.keeps_places(verify)?;
         if let Some((stream, phase)) = Plan::read_back(&streams).filter(|_| verify) {
@@ -263,6 +266,33 @@ impl Workload {
             before: self.before(adjust.seed),
             notes,
         })
+    }
+
+    /// The phases of a run; the workload's own, where it has some.
+    fn phases(&self, warm_up: WarmUp, measure: Span, slice: Span) -> Result<Vec<Phase>, String> {
+        let varies = |stream: &Stream| matches!(stream.arrival, Arrival::Varying { .. });
+        if matches!(warm_up, WarmUp::UntilSteady { .. }) && self.streams.iter().any(varies) {
+            return Err(
+                "a load that changes is never steady: give the warm-up a time of its own, such as --warm-up 1min"
+                    .into(),
+            );
+        }
+        if self.phases.is_empty() {
+            return Ok(Plan::phases(warm_up, measure));
+        }
+        if measure != self.duration {
+            return Err(format!(
+                "the phases of the workload take {}, and cannot be measured for {measure}",
+                self.duration
+            ));
+        }
+        match self.phases.iter().find(|phase| !phase.span.as_ns().is_multiple_of(slice.as_ns().max(1))) {
+            Some(phase) => Err(format!(
+                "the phase {} takes {}, which is not a multiple of the slice, {slice}: each is judged in slices of its own",
+                phase.name, phase.span
+            )),
+            None => Ok(Plan::phases_of(warm_up, &self.phases, Span::ZERO)),
+        }
     }
 
     /// What is seen once begins anywhere, because nothing is known of what was seen before.

@@ -3,8 +3,10 @@
 
 mod act;
 mod address;
+mod arrival;
 mod common;
 mod criteria;
+mod fitted;
 mod mend;
 mod pace;
 mod profile;
@@ -14,6 +16,7 @@ mod warm_up;
 mod words;
 
 pub use common::{Adjust, IN_FLIGHT_BOUND, LARGEST_BOUND, MOST_STREAMS, Workload};
+pub use fitted::fitted;
 pub use profile::{profile as profile_of, workload as of_profile};
 
 use assay_base::Fault;

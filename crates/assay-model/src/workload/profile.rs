@@ -108,7 +108,12 @@ pub(super) fn read(source: Source<'_>) -> Result<Workload, Fault> {
 /// The profile of a file alone, without its load: what `assay fit` and `assay size` compare with.
 pub fn profile(file: &str, text: &str) -> Result<Profile, Fault> {
     let source = Source { file, text };
-    meant(source, &source.parse::<File>()?)
+    let parsed = source.parse::<File>()?;
+    if parsed.model != "profile" {
+        let what = format!("a workload of the model \"{}\", not a profile", parsed.model.escape_debug());
+        return Err(Fault::whole(file, what, "make a profile of what was collected in production with assay import"));
+    }
+    meant(source, &parsed)
 }
 
 /// A workload around the streams of a profile. The standard criteria judge what clients wait for.

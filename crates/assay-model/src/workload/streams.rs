@@ -2,6 +2,7 @@
 
 use super::Source;
 use super::address::{AddressKeys, LARGEST};
+use super::arrival::{ArrivalKeys, PhaseKeys, phases};
 use super::common::{LARGEST_BOUND, MOST_STREAMS, Workload, workload_file};
 use super::pace::RateKeys;
 use super::size::SizeKeys;
@@ -15,6 +16,8 @@ workload_file! {
     struct File {
         #[serde(default)]
         targets: Vec<Spanned<String>>,
+        #[serde(default)]
+        phase: Vec<Spanned<PhaseKeys>>,
         #[serde(default)]
         stream: Vec<Spanned<StreamKeys>>,
     }
@@ -30,7 +33,7 @@ struct StreamKeys {
     rate: Option<Spanned<RateKeys>>,
     in_flight: Option<Spanned<u32>>,
     pause: Option<Span>,
-    arrival: Option<Spanned<ArrivalName>>,
+    arrival: Option<Spanned<ArrivalKeys>>,
     address: Option<Spanned<AddressKeys>>,
     content: Option<ContentKeys>,
     durable: Option<bool>,
@@ -47,13 +50,6 @@ struct StreamKeys {
 struct RangeKeys {
     from: Option<Amount>,
     size: Option<Amount>,
-}
-
-#[derive(Deserialize, Clone, Copy)]
-#[serde(rename_all = "kebab-case")]
-enum ArrivalName {
-    Steady,
-    Poisson,
 }
 
 #[derive(Deserialize)]
@@ -83,8 +79,27 @@ pub(super) fn read(source: Source<'_>) -> Result<Workload, Fault> {
         streams.push(stream);
         lanes.extend(lane(source, keys)?);
     }
+    let (phases, curve) = phases(source, &file.phase)?;
+    for (stream, table) in streams.iter_mut().zip(&file.stream).filter(|_| curve.is_some()) {
+        let along = curve.as_ref().and_then(|curve| stream.arrival.along(curve));
+        stream.arrival = along.ok_or_else(|| {
+            let span = table.get_ref().arrival.as_ref().map_or(table.span(), Spanned::span);
+            source.fault(span, "in phases the load changes by them", "write \"steady\" or \"poisson\", or no [[phase]]")
+        })?;
+    }
     let workload = Workload::new(source.file, "streams", streams, |_| Vec::new());
-    Workload { lanes, target_names: names, ..workload }.with(source, file.common())
+    let common = file.common();
+    let said = common.duration.is_some() && !phases.is_empty();
+    let workload = Workload { lanes, target_names: names, ..workload }.with(source, common)?;
+    if said {
+        return Err(source.fault_of("duration", "the phases say how long the workload measures: remove duration"));
+    }
+    Ok(match phases.is_empty() {
+        true => workload,
+        false => {
+            Workload { duration: phases.iter().fold(Span::ZERO, |sum, phase| sum + phase.span), phases, ..workload }
+        }
+    })
 }
 
 /// The names of the targets, in the order in which they stand on the command line.
@@ -141,9 +156,9 @@ fn shares_places(source: Source<'_>, keys: &StreamKeys, stream: &Stream, before:
 }
 
 /// What names are made of.
-const NAMES: &str = "write 1 to 64 letters, digits, - _ or .";
+pub(super) const NAMES: &str = "write 1 to 64 letters, digits, - _ or .";
 
-fn is_name(name: &str) -> bool {
+pub(super) fn is_name(name: &str) -> bool {
     let usable = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
     !name.is_empty() && name.len() <= 64 && name.chars().all(usable)
 }
@@ -287,10 +302,8 @@ fn arrival(source: Source<'_>, table: &Spanned<StreamKeys>, size: &Size) -> Resu
     match (&keys.rate, &keys.in_flight, keys.pause) {
         (Some(it), None, None) => {
             let rate = rate(source, it, size)?;
-            Ok(match keys.arrival.as_ref().map(|name| *name.get_ref()) {
-                Some(ArrivalName::Steady) => Arrival::Steady { rate },
-                Some(ArrivalName::Poisson) | None => Arrival::Poisson { rate },
-            })
+            let Some(arrival) = &keys.arrival else { return Ok(Arrival::Poisson { rate }) };
+            arrival.get_ref().meant(rate).map_err(|(what, remedy)| source.fault(arrival.span(), what, remedy))
         }
         (None, Some(_), _) if keys.arrival.is_some() => {
             let span = keys.arrival.as_ref().map_or(table.span(), Spanned::span);

@@ -285,3 +285,105 @@ fn how_much_a_run_goes_through_is_known_before() {
         (0, crate::Before::default(), crate::Before::default())
     );
 }
+
+#[test]
+fn arrivals_that_change() {
+    let arrival =
+        |keys: &str| plan_of(&text(&format!("arrival = {keys}"))).map(|mut plan| plan.streams.remove(0).arrival);
+    let bursty = arrival("{ bursty = { on = \"2s\", off = \"8s\", quiet = \"10%\" } }").unwrap();
+    assert_eq!((bursty.name(), bursty.rate()), ("bursty", Some(Rate::per_second(100))));
+    assert!((bursty.peak().unwrap() - 1000.0 / 2.8).abs() < 1e-9);
+    let profile =
+        arrival("{ profile = [[\"0h\", \"30%\"], [\"12h\", \"100%\"]], every = \"24h\", spacing = \"steady\" }")
+            .unwrap();
+    assert_eq!((profile.name(), profile.rate(), profile.peak()), ("varying", Some(Rate::per_second(65)), Some(100.0)));
+    let plan =
+        plan_of(&text("arrival = { profile = [[\"0s\", \"10%\"], [\"9s\", \"90%\"]], every = \"20s\" }")).unwrap();
+    assert_eq!(serde_json::from_str::<Plan>(&serde_json::to_string(&plan).unwrap()).unwrap(), plan);
+    // What goes on does so where it would be, and a profile of one shape is multiplied by the load.
+    assert_eq!(
+        plan.behind(Bytes::default(), assay_base::Span::from_secs(7)).before.time,
+        assay_base::Span::from_secs(7)
+    );
+    for (keys, what) in [
+        ("\"bursty\"", "unknown value"),
+        ("{}", "one form"),
+        ("{ bursty = { on = \"2s\", off = \"0s\" } }", "no bursts"),
+        ("{ bursty = { on = \"2s\", off = \"1s\", quiet = \"101%\" } }", "no bursts"),
+        ("{ bursty = { on = \"2s\" } }", "off is missing"),
+        ("{ bursty = { on = \"2s\", off = \"1s\" }, every = \"1h\" }", "one form"),
+        ("{ profile = [[\"0h\", \"30%\"]] }", "after which time it begins again"),
+        ("{ profile = [], every = \"24h\" }", "this profile is none"),
+        ("{ profile = [[\"0h\", \"0%\"]], every = \"24h\" }", "this profile is none"),
+        ("{ profile = [[\"9h\", \"1%\"], [\"8h\", \"1%\"]], every = \"24h\" }", "ascending"),
+        ("{ profile = [[\"25h\", \"1%\"]], every = \"24h\" }", "this profile is none"),
+        ("{ prfile = [] }", "did you mean profile?"),
+    ] {
+        let told = arrival(keys).unwrap_err();
+        assert!(told.contains("w.toml:7:") && told.contains(what), "{keys}: {told}");
+    }
+    let closed = text("arrival = \"steady\"").replace("rate = \"100/s\"", "in_flight = 4");
+    assert!(plan_of(&closed).unwrap_err().contains("has no arrival of its own"));
+    let waits = format!(
+        "warm_up = {{ until = \"steady\", limit = \"1h\" }}\n{}",
+        text("arrival = { profile = [[\"0s\", \"10%\"]], every = \"1h\" }")
+    );
+    assert!(plan_of(&waits).unwrap_err().contains("is never steady"));
+}
+
+#[test]
+fn phases_make_the_measured_time_and_change_the_load() {
+    let phases = "slice = \"10s\"\nwarm_up = \"5s\"\n[[phase]]\nname = \"low\"\nspan = \"20s\"\nload = \"0.5x\"\n[[phase]]\nname = \"ramp\"\n\
+                  span = \"20s\"\nfrom = \"0.5x\"\nto = \"2x\"\n[[phase]]\nname = \"high\"\nspan = \"20s\"\nload = \"2x\"\n";
+    let file = |phases: &str| {
+        text("arrival = \"steady\"").replacen("model = \"streams\"\n", &format!("model = \"streams\"\n{phases}"), 1)
+    };
+    let plan = plan_of(&file(phases)).unwrap();
+    let names: Vec<&str> = plan.phases.iter().map(|phase| phase.name.as_str()).collect();
+    assert_eq!((names, plan.measured()), (vec!["warm-up", "low", "ramp", "high"], assay_base::Span::from_secs(60)));
+    let geometry = Geometry { size: 1 << 30, block: BLOCK };
+    let counts = |plan: &Plan, until: usize| {
+        let mut schedule =
+            Generator::new(plan, 0, 0, geometry, Part { index: 0, of: 1 }, Instant::ZERO).unwrap().schedule.unwrap();
+        let mut counts = vec![0; until];
+        while let Some(count) = counts.get_mut((schedule.due().as_ns() / 5_000_000_000) as usize) {
+            *count += 1;
+            schedule.advance();
+        }
+        counts
+    };
+    let whole = counts(&plan, 13);
+    assert_eq!(&whole[..5], [250; 5], "the warm-up is as the first phase");
+    assert_eq!(&whole[9..], [1000; 4]);
+    assert_eq!(whole[5..9].iter().sum::<u32>(), 2500);
+    // The rest of a run that stopped within the ramp has the rest of the ramp.
+    let at = assay_base::Span::from_secs(30);
+    let rest =
+        Plan { phases: Plan::phases_of(plan.warm_up(), &plan.phases[1..], at), ..plan.behind(Bytes::default(), at) };
+    let left: Vec<(&str, u64)> =
+        rest.phases.iter().map(|phase| (phase.name.as_str(), phase.span.as_ns() / 1_000_000_000)).collect();
+    assert_eq!(left, [("warm-up", 5), ("ramp", 10), ("high", 20)]);
+    let rest = counts(&rest, 7);
+    assert!(
+        rest[1..].iter().zip(&whole[7..]).all(|(rest, whole): (&u32, &u32)| rest.abs_diff(*whole) <= 1),
+        "{rest:?} {whole:?}"
+    );
+    for (from, to, what) in [
+        ("load = \"2x\"", "load = \"2x\"\nfrom = \"1x\"", "one load or goes from one to another"),
+        ("to = \"2x\"\n", "", "one load or goes from one to another"),
+        ("\"high\"", "\"low\"", "another has it"),
+        ("\"high\"", "\"warm-up\"", "not a name of a phase"),
+        ("span = \"20s\"", "span = \"0s\"", "not a length of a phase"),
+        ("slice = \"10s\"", "slice = \"7s\"", "not a multiple of the slice"),
+        ("slice = \"10s\"", "slice = \"10s\"\nduration = \"1min\"", "remove duration"),
+        ("load = \"0.5x\"", "load = \"0x\"", "0x"),
+    ] {
+        let told = plan_of(&file(&phases.replacen(from, to, 1))).unwrap_err();
+        assert!(told.contains(what), "{to}: {told}");
+    }
+    let bursts = file(phases).replace("arrival = \"steady\"", "arrival = { bursty = { on = \"1s\", off = \"1s\" } }");
+    assert!(plan_of(&bursts).unwrap_err().contains("in phases the load changes by them"));
+    let workload = read("w.toml", &file(phases)).unwrap();
+    let longer = workload.plan(&Adjust { measure: Some(assay_base::Span::from_secs(90)), ..Adjust::default() });
+    assert!(longer.unwrap_err().contains("the phases of the workload take 1min"));
+}

@@ -8,7 +8,8 @@ use crate::args::{Judged, Pace};
 use crate::candidates;
 use crate::stdout::{print_json, show};
 use assay_base::{Bytes, Direction, Multiple, Share, Span};
-use assay_model::{Address, Block, PhaseKind, Plan, Stream};
+use assay_model::arrival::Bursts;
+use assay_model::{Address, Arrival, Block, PhaseKind, Plan, Stream};
 use assay_run::failure::{Failure, code};
 use assay_run::integrity;
 use assay_run::targets::{self, Named};
@@ -154,6 +155,27 @@ fn streams(plan: &Plan, block: u32, out: &mut Lines) {
     let arrivals: std::collections::BTreeSet<&str> = plan.streams.iter().map(|stream| stream.arrival.name()).collect();
     let arrivals = arrivals.into_iter().collect::<Vec<_>>().join(", ");
     out.add(format_args!("  arrival: {arrivals}; (D) durable, on stable media when complete"));
+    for stream in &plan.streams {
+        if let Some(how) = changes(&stream.arrival) {
+            out.add(format_args!("  {}: {how}", stream.name));
+        }
+    }
+}
+
+/// How a rate changes, where it does.
+fn changes(arrival: &Arrival) -> Option<String> {
+    match arrival {
+        Arrival::Varying { rate, curve, even } => {
+            let spaced = if *even { "evenly spaced" } else { "independent" };
+            Some(format!("arrivals {spaced}, 100% are {:.3}/s: {curve}", rate.as_f64()))
+        }
+        Arrival::Bursty { rate, bursts: Bursts { on, off, quiet } } => {
+            let peak = arrival.peak().unwrap_or_default();
+            let off = format!("{off} with {quiet} of that between them");
+            Some(format!("bursts of {peak:.3}/s for {on}, {off}, in the mean; all together {:.3}/s", rate.as_f64()))
+        }
+        _ => None,
+    }
 }
 
 /// Where a stream's operations go, in words.
@@ -214,8 +236,8 @@ fn per_second(plan: &Plan, direction: Direction, rate: f64) -> String {
 
 fn closed(stream: &Stream) -> String {
     match stream.arrival {
-        assay_model::Arrival::Closed { in_flight } => format!("{in_flight} in flight"),
-        assay_model::Arrival::Paced { pause } => format!("1, pause {pause}"),
+        Arrival::Closed { in_flight } => format!("{in_flight} in flight"),
+        Arrival::Paced { pause } => format!("1, pause {pause}"),
         _ => "-".into(),
     }
 }

@@ -86,7 +86,7 @@ pub(crate) fn code(outcome: Outcome) -> u8 {
 }
 
 /// Name of the path's file, and of its page.
-const FILE: &str = "limit.json";
+pub(crate) const FILE: &str = "limit.json";
 const PAGE: &str = "limit.html";
 
 /// A search and where its path is kept.
@@ -124,6 +124,11 @@ impl<'a> Searching<'a> {
             searching.take_in_failed()?;
         }
         Ok(searching)
+    }
+
+    /// The path so far.
+    pub(crate) fn path(&self) -> &Trail {
+        &self.path
     }
 
     /// A load that had failed when the search was killed has failed.
@@ -170,7 +175,7 @@ impl<'a> Searching<'a> {
     }
 
     /// The path is what a search goes on from; its page shows it, and a search does not end for want of one.
-    fn keep(&self) -> Result<(), Failure> {
+    pub(crate) fn keep(&self) -> Result<(), Failure> {
         keep(&self.dir.join(FILE), &self.path)?;
         let mut page = String::new();
         html(&self.path, &mut page).map_err(|_| Failure::bug("a path that cannot be shown"))?;

@@ -1,16 +1,16 @@
-//! Several runs of one workload on the same targets, each in a directory of its own: what `limit` and `curve` have in common.
+//! Several runs on the same targets, each in a directory of its own: what `limit`, `curve`, `fit` and `size` have in common.
 
 use super::run;
 use crate::args::{Access, Judged, Output, Pace};
 use crate::progress::Progress;
 use crate::screen::tell;
-use assay_base::{Multiple, Span};
+use assay_base::{Bytes, Geometry, Multiple, Span};
 use assay_judge::{Judgement, Verdict};
 use assay_model::Plan;
 use assay_model::workload::Workload;
 use assay_record::Entry;
 use assay_run::drive::{Drive, drive};
-use assay_run::failure::{Failure, shown};
+use assay_run::failure::{Failure, one_line, shown};
 use assay_run::files;
 use assay_run::logfile::LogFile;
 use assay_run::reading;
@@ -55,27 +55,34 @@ impl<'a> Several<'a> {
     pub(crate) fn open(
         verb: &str,
         (workload, targets): (&str, &[String]),
+        paced: (&Pace, &'a Judged),
+        access: &'a Access,
+        output: &'a Output,
+    ) -> Result<Several<'a>, Failure> {
+        Several::of(verb, (workloads::find(workload)?, targets), paced, access, output)
+    }
+
+    /// The same for a workload that was read.
+    pub(crate) fn of(
+        verb: &str,
+        (workload, targets): (Workload, &[String]),
         (pace, judged): (&Pace, &'a Judged),
         access: &'a Access,
         output: &'a Output,
     ) -> Result<Several<'a>, Failure> {
-        let workload = workloads::find(workload)?;
         let names = if targets.is_empty() { workload.targets.clone() } else { targets.to_vec() };
         if names.is_empty() {
             return Err(Failure::usage(format!("{verb} needs a target: a device, a file or sim:flash")));
         }
         let named = targets::named(&names)?;
         let pace = Pace { measure: Some(pace.measure.unwrap_or(workload.duration.min(RUN))), ..pace.clone() };
-        let plan = run::plan(&workload, &named, Some(Multiple::ONE), &pace)?;
-        let plan = plan.judged_by(&judged.criteria).map_err(Failure::workload)?;
+        let (plan, plan_sum) = planned(&workload, &named, &pace, judged)?;
         if !plan.can_be_scaled() {
             return Err(Failure::workload(format!(
                 "{verb} offers one load after another: {}",
                 Plan::ONLY_CLOSED_LOOPS
             )));
         }
-        let decisive = serde_json::json!(decisive(&json_of(&plan)?));
-        let plan_sum = blake3::hash(decisive.to_string().as_bytes()).to_hex().to_string();
         rundir::refuse_taken(output.out.as_deref())?;
         let given = output.resume.as_deref().or(output.out.as_deref());
         let planned = rundir::planned(given, &format!("{verb}-{}", plan.name));
@@ -99,6 +106,37 @@ impl<'a> Several<'a> {
             planned,
             _scheduler,
         })
+    }
+
+    /// From now on runs this workload on the same targets, for so long.
+    pub(crate) fn now_runs(&mut self, workload: Workload, measure: Option<Span>) -> Result<(), Failure> {
+        let pace = Pace { measure: Some(measure.unwrap_or(workload.duration.min(RUN))), ..self.pace.clone() };
+        let (plan, plan_sum) = planned(&workload, &self.named, &pace, self.judged)?;
+        let Geometry { size, block } = self.opened.geometry(0);
+        if size < plan.smallest_target(block) {
+            return Err(Failure::usage(format!(
+                "target {} has {}, too little for operations of the size that the fit came to; choose a larger target",
+                one_line(&self.names[0]),
+                Bytes::new(size).human()
+            )));
+        }
+        (self.workload, self.pace, self.plan, self.plan_sum) = (workload, pace, plan, plan_sum);
+        Ok(())
+    }
+
+    /// Whether the command line names a seed.
+    pub(crate) fn asks_for_a_seed(&self) -> bool {
+        self.pace.seed.is_some()
+    }
+
+    /// Size and block of the first target.
+    pub(crate) fn geometry(&self) -> Geometry {
+        self.opened.geometry(0)
+    }
+
+    /// What the first target is.
+    pub(crate) fn first(&self) -> &Named {
+        &self.named[0].1
     }
 
     /// How long each run measures, and why, for whoever waits.
@@ -189,6 +227,20 @@ impl<'a> Several<'a> {
         let (judgement, _) = leave(&dir, self.output.judge_on, tell)?;
         Ok((judgement, dir))
     }
+}
+
+/// The plan of a workload at 1x, and the sum of what makes it another one.
+fn planned(
+    workload: &Workload,
+    named: &[(String, Named)],
+    pace: &Pace,
+    judged: &Judged,
+) -> Result<(Plan, String), Failure> {
+    let plan = run::plan(workload, named, Some(Multiple::ONE), pace)?;
+    let plan = plan.judged_by(&judged.criteria).map_err(Failure::workload)?;
+    let decisive = serde_json::json!(decisive(&json_of(&plan)?));
+    let sum = blake3::hash(decisive.to_string().as_bytes()).to_hex().to_string();
+    Ok((plan, sum))
 }
 
 /// A larger document is none of ours.

@@ -3,7 +3,7 @@
 
 use super::bed::{Log, Place};
 use super::devices::passed_over;
-use super::rig::{DISK, Rig, alone, is_root, steady, trials, workload};
+use super::rig::{DISK, Rig, alone, beside, is_root, steady, trials, workload};
 use assay_record::CloseReason;
 use serde_json::Value;
 use std::fs;
@@ -39,7 +39,7 @@ fn a_load_that_cannot_be_carried_ends_its_own_run_only() {
 fn a_stopped_generator_is_invalid() {
     for (engine, rate, bound) in [("io_uring", 500, 256), ("inline", 500, 256), ("io_uring", 2000, 8)] {
         for _ in 0..trials() {
-            let Some(rig) = Rig::full(alone()) else { return };
+            let Some(rig) = Rig::full(beside()) else { return };
             rig.fault.set("read_delay=1ms");
             let reads = workload("5s", ("100ms", "5%"), &[&steady("read", rate)]);
             let reads = format!("in_flight_bound = {bound}\n{reads}");
@@ -99,7 +99,7 @@ fn a_generator_without_processor_time_is_invalid() {
         return;
     }
     for _ in 0..trials() {
-        let Some(rig) = Rig::full(alone()) else { return };
+        let Some(rig) = Rig::full(beside()) else { return };
         let Some(quota) = Quota::of_percent(3) else { return };
         rig.fault.set("read_delay=1ms");
         rig.place.write("workload.toml", &workload("5s", ("10ms", "5%"), &[&steady("read", 2000)]));

@@ -2,12 +2,12 @@
 
 use super::bed::{Place, Said, refuse};
 use super::devices::passed_over;
-use super::rig::{alone, steady, workload};
+use super::rig::{beside, steady, workload};
 use std::os::unix::process::CommandExt;
 
 #[test]
 fn refused_submissions_prove_nothing_about_the_device() {
-    let _turn = alone();
+    let _turn = beside();
     // At once, and after five seconds of trying again.
     for (errno, name) in [(libc::EPERM, "EPERM"), (libc::EAGAIN, "EAGAIN")] {
         let place = Place::new();
@@ -56,7 +56,7 @@ fn without_locked_memory_the_run_falls_back_or_says_what_to_raise() {
     if !super::rig::is_root() {
         return;
     }
-    let _turn = alone();
+    let _turn = beside();
     let place = Place::new();
     let run = ["run", "act-storage", "disk", "--create", "64MiB", "--for", "1s", "--engine"];
     let said = without_locked_memory(&place, &[&run[..], &["io_uring", "--out", "uring"]].concat());
@@ -95,7 +95,7 @@ fn too_few_files_are_told_before_anything_is_opened() {
 
 #[test]
 fn a_run_goes_on_when_nobody_listens_to_its_messages() {
-    let _turn = alone();
+    let _turn = beside();
     let place = Place::new();
     let mut command = place.command(&["run", "random-read", "null:1GiB", "--for", "1s", "--out", "run"]);
     let mut child = command.spawn().unwrap();

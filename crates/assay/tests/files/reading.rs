@@ -9,11 +9,15 @@ use std::time::{Duration, Instant};
 const WAITS: Duration = Duration::from_secs(60);
 
 /// What reads the file of this name, and how it calls itself when it refuses.
-const READERS: [&[&str]; 20] = [
+const READERS: [&[&str]; 24] = [
     &["run", "NAME", "sim:flash", "--for", "1s"],
     &["explain", "NAME"],
     &["limit", "NAME", "sim:flash"],
     &["curve", "NAME", "sim:flash"],
+    &["fit", "NAME", "sim:flash"],
+    &["fit", "profile.toml", "sim:flash", "--resume", "NAME"],
+    &["size", "NAME", "sim:flash"],
+    &["size", "profile.toml", "sim:flash", "--resume", "NAME"],
     &["certify", "sim:flash", "--sign", "NAME"],
     &["run", "random-read", "sim:flash", "--sign", "NAME"],
     &["run", "random-read", "sim:flash", "--resume", "NAME"],
@@ -51,6 +55,7 @@ fn what_is_no_file_is_not_waited_for() {
     let place = Place::new();
     let made = place.assay(&["run", "random-read", "sim:flash", "--for", "2s", "--slice", "1s", "--out", "run"]);
     assert_eq!(made.code, Some(0), "{made:?}");
+    place.write("profile.toml", super::writing::PROFILE);
     let fifo = |name: &str| {
         let (kind, mode) = (rustix::fs::FileType::Fifo, rustix::fs::Mode::RWXU);
         rustix::fs::mknodat(rustix::fs::CWD, place.path(name), kind, mode, 0).unwrap();
@@ -59,7 +64,9 @@ fn what_is_no_file_is_not_waited_for() {
     fifo("fifo.json");
     fifo("fifo.conf");
     fs::create_dir(place.path("inside")).unwrap();
-    ["inside/run.jsonl", "inside/verdict.json", "inside/limit.json"].into_iter().for_each(fifo);
+    ["inside/run.jsonl", "inside/verdict.json", "inside/limit.json", "inside/fit.json", "inside/size.json"]
+        .into_iter()
+        .for_each(fifo);
     std::os::unix::fs::symlink("fifo", place.path("link")).unwrap();
     for args in READERS {
         for name in ["fifo", "fifo.json", "fifo.conf", "link", "inside", "/dev/zero"] {
@@ -78,7 +85,7 @@ fn what_is_no_file_is_not_waited_for() {
             assert!(named, "{args:?}: {said:?}");
         }
     }
-    let mut left = place.left(&["run", "fifo", "fifo.json", "fifo.conf", "inside", "link"]);
+    let mut left = place.left(&["run", "profile.toml", "fifo", "fifo.json", "fifo.conf", "inside", "link"]);
     left.retain(|name| name != "assay-runs");
     assert_eq!(left, [""; 0]);
 }

@@ -15,7 +15,7 @@ type Make = fn(&Place, Lay<'_>) -> Said;
 
 /// Verb, the file it makes, and how it comes to make it. A file that a verb makes and that is not here fails
 /// `every_file_that_is_made_is_in_the_table`.
-const FILES: [(&str, &str, Make); 25] = [
+const FILES: [(&str, &str, Make); 33] = [
     ("man", "assay.1", |place, lay| at(place, "pages/assay.1", lay, &["man", "--out", "pages"])),
     ("man", "assay-certify.1", |place, lay| at(place, "pages/assay-certify.1", lay, &["man", "--out", "pages"])),
     ("links", "act_storage", |place, lay| at(place, "tools/act_storage", lay, &["links", "tools"])),
@@ -80,6 +80,17 @@ const FILES: [(&str, &str, Make); 25] = [
     ("curve", "curve.json", |place, lay| curve(place, "run/curve.json", lay)),
     ("curve", "curve.html", |place, lay| curve(place, "run/curve.html", lay)),
     ("curve", "maximum", |place, lay| curve(place, "run/maximum", lay)),
+    ("fit", "fit.json", |place, lay| fit(place, "run/fit.json", lay)),
+    ("fit", "fitted.toml", |place, lay| fit(place, "run/fitted.toml", lay)),
+    ("fit", "mine.toml", |place, lay| {
+        place.write("small.profile", PROFILE);
+        at(place, "mine.toml", lay, &[&FIT[..], &["--fitted", "mine.toml", "--out", "run"]].concat())
+    }),
+    ("size", "size.json", |place, lay| size(place, "run/size.json", lay)),
+    ("size", "size.html", |place, lay| size(place, "run/size.html", lay)),
+    ("size", "01-sim-flash", |place, lay| size(place, "run/01-sim-flash", lay)),
+    ("size", "fit", |place, lay| size(place, "run/01-sim-flash/fit", lay)),
+    ("size", "limit", |place, lay| size(place, "run/01-sim-flash/limit", lay)),
     ("prep", "record", |place, lay| {
         let prep = ["prep", "new.dat", "--skip-zero"];
         assert_eq!(place.assay(&[&prep[..], &["--create", "1MiB"]].concat()).code, Some(0));
@@ -168,6 +179,28 @@ fn curve(place: &Place, file: &str, lay: Lay<'_>) -> Said {
     fs::write(&kept, json.to_string()).unwrap();
     fs::remove_dir_all(place.path("run/maximum")).unwrap();
     at(place, file, lay, &[&curve[..], &["--resume", "run"]].concat())
+}
+
+/// A profile that a round fits.
+pub const PROFILE: &str = "name = \"p\"\nmodel = \"profile\"\n[[application]]\nname = \"a\"\n[application.reads]\nrate = \"5000/s\"\n\
+    sizes = [[\"4KiB\", \"100%\"]]\n[[iostat]]\ndrive = \"sda\"\nreads = \"5000/s\"\n";
+const FIT: [&str; 5] = ["fit", "small.profile", "sim:flash", "--for", "2s"];
+
+fn fit(place: &Place, file: &str, lay: Lay<'_>) -> Said {
+    place.write("small.profile", PROFILE);
+    place.assay(&[&FIT[..], &["--out", "run"]].concat());
+    at(place, file, lay, &[&FIT[..], &["--resume", "run"]].concat())
+}
+
+/// Of a command that is gone on with after its candidate's directory was lost.
+fn size(place: &Place, file: &str, lay: Lay<'_>) -> Said {
+    place.write("small.profile", PROFILE);
+    let size = ["size", "small.profile", "sim:flash", "--for", "1s", "--slice", "1s", "--fit-for", "2s", "--to", "1x"];
+    place.assay(&[&size[..], &["--out", "run"]].concat());
+    if !file.contains("size.") {
+        fs::remove_dir_all(place.path(file)).unwrap();
+    }
+    at(place, file, lay, &[&size[..], &["--resume", "run"]].concat())
 }
 
 fn at(place: &Place, file: &str, lay: Lay<'_>, args: &[&str]) -> Said {
@@ -274,7 +307,7 @@ fn nothing_in_the_place_of_a_file_is_written_through() {
 
 fn one(outside: &Outside, (verb, file, make): &(&str, &str, Make), (kind, named): &(&str, &str)) -> Vec<String> {
     // A directory of that name is what it takes, when there is one already.
-    if *file == "maximum" && *kind == "directory" {
+    if ["maximum", "01-sim-flash", "fit", "limit"].contains(file) && *kind == "directory" {
         return Vec::new();
     }
     let place = Place::new();
@@ -336,7 +369,7 @@ fn below(dir: &Path, names: &mut BTreeSet<String>) {
 #[test]
 fn every_file_that_is_made_is_in_the_table() {
     // The tests' own, and those of a directory that a row has for itself.
-    let theirs = ["key", "act.conf", "table", "disk.img", "act_index", "act_prep", "act_latency"];
+    let theirs = ["key", "act.conf", "table", "small.profile", "disk.img", "act_index", "act_prep", "act_latency"];
     let known: BTreeSet<&str> = FILES.iter().map(|(_, file, _)| *file).chain(theirs).collect();
     for (verb, file, make) in rows() {
         let place = Place::new();

@@ -23,6 +23,7 @@ mod content;
 mod documents;
 mod engines;
 mod environment;
+mod fitting;
 mod judging;
 mod namespaces;
 mod patterns;

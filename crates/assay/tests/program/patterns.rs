@@ -85,3 +85,46 @@ fn blocks_that_were_never_seen_are_not_those_of_the_run_before_nor_of_one_that_w
     assert_eq!(said.code, Some(2));
     assert!(said.err.contains("the workload needs at least") && !place.path("long").exists(), "{}", said.err);
 }
+
+#[test]
+fn phases_are_judged_in_slices_of_their_own_and_arrivals_that_change_are_delivered() {
+    let run = || {
+        let place = Place::new();
+        let phase = |name: &str, load: &str| format!("[[phase]]\nname = \"{name}\"\nspan = \"20s\"\n{load}\n");
+        let phases = [
+            phase("low", "load = \"0.5x\""),
+            phase("ramp", "from = \"0.5x\"\nto = \"2x\""),
+            phase("high", "load = \"2x\""),
+        ];
+        let even = stream("even", "arrival = \"steady\"");
+        place.write(
+            "p.toml",
+            &format!("model = \"streams\"\nwarm_up = \"5s\"\nslice = \"10s\"\n{}{even}", phases.concat()),
+        );
+        let (said, log) = place.run(&["run", "p.toml", "sim:flash", "--json"]);
+        assert_eq!(said.is_of_verdict(&place.path("run")), "PASS");
+        log.adds_up();
+        let slices = said.json()["slices"].clone();
+        let scheduled = |slice: &serde_json::Value| slice["streams"][0]["scheduled"].as_u64().unwrap();
+        let counts: Vec<u64> = slices.as_array().unwrap().iter().map(scheduled).collect();
+        // A ramp from 0.5x to 2x has 0.875x of 200/s in its first half, 1.625x in its second.
+        assert_eq!(counts, [1000, 1000, 1750, 3250, 4000, 4000]);
+        let explained = place.assay(&["explain", "p.toml", "sim:flash"]);
+        assert!(
+            explained.out.contains("even: arrivals evenly spaced, 100% are 200.000/s: 50% at 0s"),
+            "{}",
+            explained.out
+        );
+        fs::read(place.path("run/run.jsonl")).unwrap()
+    };
+    assert!(run() == run(), "the same seed, another log");
+    let place = Place::new();
+    let bursts = stream("bursts", "arrival = { bursty = { on = \"200ms\", off = \"800ms\", quiet = \"10%\" } }");
+    let day = stream("day", "arrival = { profile = [[\"0s\", \"30%\"], [\"9s\", \"100%\"]], every = \"24s\" }");
+    place.write("b.toml", &format!("model = \"streams\"\nduration = \"2min\"\nslice = \"10s\"\n{bursts}{day}"));
+    let (said, log) = place.run(&["run", "b.toml", "sim:flash", "--json"]);
+    assert_eq!(said.is_of_verdict(&place.path("run")), "PASS");
+    log.adds_up();
+    let explained = place.assay(&["explain", "b.toml", "sim:flash"]);
+    assert!(explained.out.contains("bursts of 714.286/s for 200ms"), "{}", explained.out);
+}

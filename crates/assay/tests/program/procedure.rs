@@ -243,6 +243,8 @@ fn a_curve_without_a_maximum_is_not_said_to_go_on() {
 #[test]
 fn searches_and_curves_go_on_only_with_the_devices_they_began_with() {
     let place = Place::new();
+    let profile = "name = \"p\"\nmodel = \"profile\"\n[[application]]\nname = \"a\"\n[application.reads]\nrate = \"50/s\"\nsizes = [[\"4KiB\", \"100%\"]]\n[[iostat]]\ndrive = \"sda\"\nreads = \"50/s\"\n";
+    place.write("profile.toml", profile);
     for name in ["one", "other"] {
         assert_eq!(place.assay(&["prep", name, "--create", "64MiB", "--skip-zero"]).code, Some(0));
     }
@@ -253,6 +255,7 @@ fn searches_and_curves_go_on_only_with_the_devices_they_began_with() {
     for (verb, file) in [
         (&["limit", "random-read", "disk", "--from", "1x", "--to", "1x"][..], "limit.json"),
         (&["curve", "random-read", "disk", "--max", "1x", "--points", "100%"], "curve.json"),
+        (&["fit", "profile.toml", "disk", "--rounds", "1"], "fit.json"),
     ] {
         link("one");
         let command = [verb, &["--for", "1s", "--slice", "1s", "--warm-up", "0s"]].concat();

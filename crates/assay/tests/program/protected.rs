@@ -15,7 +15,7 @@ type Writer = fn(&Place, target: &str, token: &str) -> Command;
 
 /// All of them. A verb that can be given consent and is not here fails `every_verb_that_takes_consent_is_in_the_table`.
 /// Each at 1x for a second, 24 large-block writes: at a tenth of it every tenth run writes nothing.
-const WRITERS: [(&str, Writer); 13] = [
+const WRITERS: [(&str, Writer); 15] = [
     ("prep", |place, target, token| with(place, token, &["prep", target, "--skip-zero"])),
     ("prep --discard", |place, target, token| with(place, token, &["prep", target, "--skip-zero", "--discard"])),
     ("certify", |place, target, token| {
@@ -36,6 +36,14 @@ const WRITERS: [(&str, Writer); 13] = [
     }),
     ("curve", |place, target, token| {
         with(place, token, &["curve", "act-storage", target, "--for", "1s", "--max", "1x", "--points", "100%"])
+    }),
+    ("fit", |place, target, token| {
+        with(place, token, &["fit", profile(place).to_str().unwrap(), target, "--for", "1s", "--rounds", "1"])
+    }),
+    ("size", |place, target, token| {
+        let profile = profile(place);
+        let size = ["size", profile.to_str().unwrap(), target, "--fit-for", "1s", "--rounds", "1"];
+        with(place, token, &[&size[..], &["--for", "1s", "--to", "1x", "--resolution", "1x"]].concat())
     }),
     ("as act_storage", |place, target, token| {
         drop_in(place, token, &["act_storage", conf(place, target).to_str().unwrap()])
@@ -64,6 +72,12 @@ fn drop_in(place: &Place, token: &str, words: &[&str]) -> Command {
     let mut command = place.command(&[&["as"], words].concat());
     command.env("ASSAY_DESTROY_DATA", token);
     command
+}
+
+/// 24 large-block writes a second, as the others.
+fn profile(place: &Place) -> PathBuf {
+    let text = "name = \"p\"\nmodel = \"profile\"\n[[namespace]]\nname = \"n\"\ndrives = [\"sda\"]\n[namespace.large_blocks]\nwrites = \"24/s\"\n[[iostat]]\ndrive = \"sda\"\nwrites = \"24/s\"\n";
+    place.write("profile.toml", text)
 }
 
 fn conf(place: &Place, target: &str) -> PathBuf {

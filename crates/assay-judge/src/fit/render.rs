@@ -1,0 +1,114 @@
+//! A fit as text. Names are hostile input: cleaned by the page.
+
+use super::{Compared, Figure, Outcome, Round, Trail};
+use crate::render::Page;
+use crate::verdict::Verdict;
+use assay_base::{Knobs, Span};
+use std::fmt;
+
+/// How it ended, a table for each round, and why what does not agree does not.
+pub fn text(trail: &Trail, out: &mut dyn fmt::Write) -> fmt::Result {
+    let mut page = Page::default();
+    page.words("", &format!("{}: {}", title(trail), ended(trail)), 3);
+    let round = Span::from_ns(trail.round_ns);
+    let tolerance = percent(trail.tolerance);
+    page.words(
+        "",
+        &format!("{round} a round; {tolerance} is allowed, and beside it what counting varies by in a round"),
+        2,
+    );
+    if !trail.watermarks.is_empty() {
+        page.words("", &trail.watermarks.join(", "), 3);
+    }
+    for (at, round) in trail.rounds.iter().enumerate() {
+        page.blank();
+        let before = at.checked_sub(1).map(|before| trail.rounds[before].knobs);
+        table(&mut page, at + 1, round, before);
+    }
+    if let Some(Outcome::Apart { figures, .. }) = &trail.outcome {
+        page.blank();
+        for short in figures {
+            page.words(&format!("{}: ", short.of.figure.name()), &short.why.to_string(), 4);
+        }
+    }
+    page.blank();
+    trail.notes.iter().for_each(|note| page.words("note: ", note, 4));
+    page.write(out)
+}
+
+fn title(trail: &Trail) -> String {
+    match trail.drive.as_str() {
+        "" => format!("{} on {}", trail.workload, trail.target),
+        drive => format!("{} ({drive}) on {}", trail.workload, trail.target),
+    }
+}
+
+/// How a fit ended, in words.
+pub(crate) fn ended(trail: &Trail) -> String {
+    match &trail.outcome {
+        None => "the fit goes on".to_owned(),
+        Some(Outcome::Agrees { round }) => format!("agrees with production in round {round}"),
+        Some(Outcome::Apart { round, figures }) => {
+            let names: Vec<&str> = figures.iter().map(|short| short.of.figure.name()).collect();
+            let do_not = if names.len() == 1 { "does not" } else { "do not" };
+            format!("{} {do_not} agree with production; nearest in round {round}", names.join(", "))
+        }
+        Some(Outcome::NotCarried { round }) => {
+            let why = trail.rounds.get(round.saturating_sub(1)).map_or("", |round| round.reason.as_str());
+            format!("the device does not carry production's load: {why}")
+        }
+        Some(Outcome::Stopped { round, verdict }) => {
+            let why = trail.rounds.get(round.saturating_sub(1)).map_or("", |round| round.reason.as_str());
+            format!("round {round} was {verdict}, so nothing is known: {why}")
+        }
+    }
+}
+
+fn table(page: &mut Page, number: usize, round: &Round, before: Option<Knobs>) {
+    let moved = match before {
+        None => "as the profile stands".to_owned(),
+        Some(before) => moved(&before, &round.knobs),
+    };
+    page.words(&format!("round {number}  "), &moved, 3);
+    if round.figures.is_empty() {
+        page.words("  ", &format!("{}: {}", round.verdict, round.reason), 3);
+        return;
+    }
+    page.line("           production         ours   difference     allowed");
+    round.figures.iter().for_each(|one| page.line(row(one)));
+    if round.verdict != Verdict::Pass {
+        page.words("  ", &format!("{}: {}", round.verdict, round.reason), 3);
+    }
+}
+
+fn row(one: &Compared) -> String {
+    let value = |value: f64| if one.figure.is_bytes() { value / 1024.0 } else { value };
+    format!(
+        "  {:6} {:>12.1} {:>12.1} {:>12} {:>11}{}",
+        one.figure.name(),
+        value(one.production),
+        value(one.measured),
+        format!("{:+.2}%", one.difference * 100.0),
+        format!("{:.2}%", one.allowed * 100.0),
+        if one.agrees() { "" } else { "  too far" }
+    )
+}
+
+/// `large-block reads 100% -> 115.3%`, each knob that is another one.
+pub fn moved(before: &Knobs, after: &Knobs) -> String {
+    let pairs = before.named().into_iter().zip(after.named());
+    let changed = pairs.filter(|((_, before), (_, after))| before != after);
+    let each: Vec<String> = changed.map(|((name, before), (_, after))| format!("{name} {before} -> {after}")).collect();
+    if each.is_empty() { "the same once more".to_owned() } else { each.join(", ") }
+}
+
+fn percent(share: f64) -> String {
+    let text = format!("{:.2}", share * 100.0);
+    format!("{}%", text.trim_end_matches('0').trim_end_matches('.'))
+}
+
+impl fmt::Display for Figure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.name())
+    }
+}

@@ -1,0 +1,156 @@
+//! Why a figure does not agree with production's.
+
+use super::{Compared, Figure, Load, Measured, ratio, solve};
+use assay_base::{Direction, Knobs};
+use serde::{Deserialize, Serialize};
+use std::fmt;
+
+/// A figure that does not agree, and why.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Short {
+    /// What was compared.
+    #[serde(flatten)]
+    pub of: Compared,
+    /// The reason.
+    pub why: Why,
+}
+
+/// The reason.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Why {
+    /// The kernel makes several requests of one.
+    Split {
+        /// How many of one.
+        times: f64,
+    },
+    /// The kernel joins requests, or the device counts fewer than it was given.
+    Merged {
+        /// How much of one is left.
+        times: f64,
+    },
+    /// Nothing that is moved changes it.
+    Fixed,
+    /// Sizes are rounded up to the device's blocks, which alone is more than is missing.
+    Blocks {
+        /// What rounding adds: 1.25 for a quarter more.
+        times: f64,
+    },
+    /// The knobs that move it are at a bound.
+    Bound {
+        /// Whether it is the lower one.
+        lowest: bool,
+    },
+    /// Operations and bytes of this direction are moved by the same knob, and their proportion is not production's.
+    Tied {
+        /// Mean bytes of an operation, expected.
+        ours: f64,
+        /// In production.
+        theirs: f64,
+    },
+    /// By what is known now it would agree in another round.
+    Unfinished,
+}
+
+/// The round that is explained.
+pub(super) struct State<'a> {
+    pub knobs: &'a Knobs,
+    pub measured: &'a Measured,
+    pub production: &'a [Option<f64>; 4],
+    pub tolerance: f64,
+    /// It is expected to agree in another round.
+    pub unfinished: bool,
+}
+
+pub(super) fn why(load: &dyn Load, state: &State<'_>, figure: Figure) -> Why {
+    let at = figure as usize;
+    let made = state.measured.made_of_one()[at];
+    if !figure.is_bytes() && (made - 1.0).abs() > state.tolerance {
+        return if made > 1.0 { Why::Split { times: made } } else { Why::Merged { times: made } };
+    }
+    if state.unfinished {
+        return Why::Unfinished;
+    }
+    let direction = figure.direction();
+    if !moves(load, state.knobs, figure) {
+        return Why::Fixed;
+    }
+    let (ours, theirs) = (state.measured.figures()[at], state.production[at].unwrap_or_default());
+    let rounding = load.expected(state.knobs).rounding[usize::from(direction == Direction::Write)];
+    if figure.is_bytes() && ours > theirs && ours / rounding <= theirs * (1.0 + state.tolerance) {
+        return Why::Blocks { times: rounding };
+    }
+    match tied_or_bound(load, state, direction, ours > theirs) {
+        Why::Tied { .. } if rounding - 1.0 > state.tolerance => Why::Blocks { times: rounding },
+        why => why,
+    }
+}
+
+/// Whether any knob of its direction changes it.
+fn moves(load: &dyn Load, knobs: &Knobs, figure: Figure) -> bool {
+    let (position, scale) = solve::of(knobs, figure.direction());
+    let expected = |position, scale| {
+        load.expected(&solve::with(knobs, figure.direction(), position, scale)).figures[figure as usize]
+    };
+    let now = expected(position, scale);
+    let [low, high] = solve::POSITIONS;
+    [expected(low, scale), expected(high, scale), expected(position, 0.0), expected(position, 1.0)]
+        .iter()
+        .any(|then| (then - now).abs() > 1e-9 * now.abs())
+}
+
+fn tied_or_bound(load: &dyn Load, state: &State<'_>, direction: Direction, above: bool) -> Why {
+    let (position, scale) = solve::of(state.knobs, direction);
+    let [operations, bytes] = Figure::of(direction);
+    let expected = |position| load.expected(&solve::with(state.knobs, direction, position, scale)).figures;
+    let sizes_move = expected(solve::POSITIONS[0])[bytes as usize] != expected(solve::POSITIONS[1])[bytes as usize];
+    let now = expected(position);
+    // Rounding up to blocks makes the last steps before a bound alike, and none of them would tell a difference.
+    let bound = solve::POSITIONS[usize::from(!above)];
+    let at_bound = (expected(bound)[bytes as usize] / now[bytes as usize] - 1.0).abs() < state.tolerance;
+    if sizes_move && at_bound || scale == solve::SCALES[usize::from(!above)] {
+        return Why::Bound { lowest: above };
+    }
+    let theirs = |figure: Figure| state.production[figure as usize].unwrap_or_default();
+    Why::Tied {
+        ours: ratio(now[bytes as usize], now[operations as usize]),
+        theirs: ratio(theirs(bytes), theirs(operations)),
+    }
+}
+
+impl fmt::Display for Why {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let kib = |bytes: f64| bytes / 1024.0;
+        match self {
+            Why::Split { times } => write!(
+                f,
+                "the kernel makes {times:.2} requests of each one (a request is larger than max_sectors_kb of the device's queue); what is handed over is fitted instead"
+            ),
+            Why::Merged { times } => write!(
+                f,
+                "the device counts {times:.2} requests for each one that is handed over: the kernel joins neighbours, or something in between answers; what is handed over is fitted instead"
+            ),
+            Why::Fixed => {
+                f.write_str("nothing that a fit moves changes it: correct the rate or the sizes in the profile")
+            }
+            Why::Blocks { times } => {
+                write!(f, "sizes are rounded up to the blocks of this device, which adds {:.1}%", (times - 1.0) * 100.0)
+            }
+            Why::Bound { lowest } => write!(
+                f,
+                "sizes or large blocks are at their {} bound already: the histogram and the counts in the profile allow no {}",
+                if *lowest { "lower" } else { "upper" },
+                if *lowest { "less" } else { "more" }
+            ),
+            Why::Tied { ours, theirs } => write!(
+                f,
+                "the same number moves operations and bytes: one of ours has {:.1} KiB, one of production's {:.1} KiB",
+                kib(*ours),
+                kib(*theirs)
+            ),
+            Why::Unfinished => {
+                f.write_str("it is expected to agree in another round: allow more (--rounds), or longer ones (--for)")
+            }
+        }
+    }
+}

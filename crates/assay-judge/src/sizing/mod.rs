@@ -1,0 +1,198 @@
+//! Sizing: candidate drives beside each other, each fitted to production and then loaded until a criterion breaks; how many
+//! times production's load one of them carries, what wears it, and how many are needed.
+//!
+//! Plain data over two machines' results ([`fit`](crate::fit), [`limit`](crate::limit)).
+//!
+//! *How many.* Production has `n` drives, and the profile is the load of one of them. For a growth of `g`, `n × g` times that
+//! load is to be carried; a drive that holds `m` times of it shall be given no more than `m × (1 − h)`, where `h` is the headroom
+//! kept for what nobody foresees. So `ceil(n × g / (m × (1 − h)))` drives are needed, by load alone: what the data take is
+//! another bound. The formula is ours; the guide ("Advanced Flash Device Sizing", "Testing new drives") stops at how far a drive
+//! goes. *Drive writes a day* are bytes written in 86,400 s by the size of the drive, the unit of data sheets.
+
+mod page;
+mod render;
+
+pub use page::html;
+pub use render::text;
+
+use crate::fit;
+use crate::limit::{Outcome, Run, Trail};
+use assay_base::{Multiple, Share};
+use serde::{Deserialize, Serialize};
+
+/// The version of the JSON shape.
+pub const SCHEMA: u32 = 1;
+const DAY: f64 = 86_400.0;
+/// What is above a whole number by no more than this is rounding of the division, not another drive.
+const ALMOST_NOTHING: f64 = 1e-9;
+
+/// All candidates.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Sizing {
+    /// [`SCHEMA`].
+    pub schema: u32,
+    /// The profile's name.
+    pub workload: String,
+    /// Sum of the profile, so that it is gone on with the same one.
+    pub profile_blake3: String,
+    /// The candidates as they were named, those that were not come to yet among them.
+    pub targets: Vec<String>,
+    /// The drive of production that is stood for; empty where the profile names none.
+    pub drive: String,
+    /// What is to be provided for.
+    pub demand: Demand,
+    /// What limits what it shows (`SIMULATED`, `SHORT` …), over all runs.
+    pub watermarks: Vec<String>,
+    /// In the order given; those that were not come to yet are missing.
+    pub candidates: Vec<Candidate>,
+}
+
+/// What is to be provided for.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Demand {
+    /// Drives of production, each with the profile's load at most.
+    pub drives: u32,
+    /// How many times that load is to be carried.
+    pub growth: Multiple,
+    /// Share of what a drive holds that is left free.
+    pub headroom: Share,
+}
+
+/// One drive that might be bought.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Candidate {
+    /// As it was named.
+    pub target: String,
+    /// The same with what it says of itself; absent where no run ended on it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub device: Option<String>,
+    /// Its size; absent as well.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub size_bytes: Option<u64>,
+    /// How its fit ended, in words.
+    pub fit: String,
+    /// Whether all figures agree with production's.
+    pub agrees: bool,
+    /// How the search ended; absent where there was none.
+    pub limit: Option<Outcome>,
+    /// What went wrong, where the candidate could not be tested to the end.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub failure: Option<String>,
+    /// How many times production's load it holds.
+    pub holds: Option<Multiple>,
+    /// What was broken at the lowest load that it does not hold.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub broke: Option<String>,
+    /// Drive writes a day at production's load.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub drive_writes_a_day: Option<f64>,
+    /// How many are needed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub need: Option<Need>,
+    /// The runs of its search, in their order.
+    pub runs: Vec<Run>,
+    /// Its response at production's load: `[share not above, nanoseconds]`, ascending.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub nines: Vec<(f64, u64)>,
+    /// Its runs lie here, below the directory of the whole.
+    pub directory: String,
+}
+
+/// How many of a candidate are needed.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Need {
+    /// Drives.
+    pub drives: u64,
+    /// Of each of them, writes a day then.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub drive_writes_a_day: Option<f64>,
+}
+
+impl Demand {
+    /// How many drives that each hold `holds` times production's load; `None` where no number of them does.
+    pub fn drives_of(&self, holds: Multiple) -> Option<u64> {
+        let given = holds.as_f64() * (1.0 - self.headroom.as_f64());
+        let needed = f64::from(self.drives) * self.growth.as_f64() / given;
+        (given > 0.0 && needed.is_finite()).then(|| (needed - ALMOST_NOTHING).ceil().max(1.0) as u64)
+    }
+
+    fn need(&self, holds: Multiple, writes_a_day: Option<f64>) -> Option<Need> {
+        let drives = self.drives_of(holds)?;
+        let each = f64::from(self.drives) * self.growth.as_f64() / drives as f64;
+        Some(Need { drives, drive_writes_a_day: writes_a_day.map(|day| day * each) })
+    }
+}
+
+impl Candidate {
+    /// A candidate by its fit and by the search that followed it; `production` is what is written in a second there, for where
+    /// the fit measured nothing.
+    pub fn of(demand: &Demand, fitted: &fit::Trail, searched: Option<&Trail>, production: Option<f64>) -> Candidate {
+        let holds = searched.and_then(held);
+        let round = fitted.result();
+        let written = round.map(|round| round.counted.unwrap_or(round.handed_over)[3]).or(production);
+        let day = written.zip(fitted.size_bytes).map(|(written, size)| written * DAY / size.max(1) as f64);
+        let runs: Vec<Run> = searched.map_or_else(Vec::new, |trail| trail.runs.clone());
+        let at_one = runs.iter().find(|run| run.load == Multiple::ONE && run.proves()).map(|run| run.nines.clone());
+        Candidate {
+            target: fitted.target.clone(),
+            device: fitted.device.clone(),
+            size_bytes: fitted.size_bytes,
+            fit: fit::ended(fitted),
+            agrees: matches!(fitted.outcome, Some(fit::Outcome::Agrees { .. })),
+            limit: searched.and_then(|trail| trail.outcome),
+            failure: None,
+            holds,
+            broke: searched.and_then(broke),
+            drive_writes_a_day: day,
+            need: holds.and_then(|holds| demand.need(holds, day)),
+            nines: at_one.or_else(|| round.map(|round| round.nines.clone())).unwrap_or_default(),
+            runs,
+            directory: String::new(),
+        }
+    }
+
+    /// Whether it is known how far it goes, if only that it carries nothing.
+    pub fn is_known(&self) -> bool {
+        self.holds.is_some() || matches!(self.limit, Some(Outcome::NeverPassed { .. }))
+    }
+}
+
+/// The highest load that a search found to hold.
+fn held(trail: &Trail) -> Option<Multiple> {
+    match trail.outcome? {
+        Outcome::Between { passes, .. } | Outcome::NeverFailed { passes } => Some(passes),
+        Outcome::Stopped { passes, .. } => passes,
+        Outcome::NeverPassed { .. } => None,
+    }
+}
+
+/// What decided at the lowest load that failed.
+fn broke(trail: &Trail) -> Option<String> {
+    let failed = trail.runs.iter().filter(|run| run.verdict == crate::Verdict::Fail);
+    let lowest = failed.min_by_key(|run| run.load)?;
+    let what = lowest.measured.clone().unwrap_or_else(|| lowest.reason.clone());
+    Some(format!("at {}: {what}", lowest.load))
+}
+
+impl Sizing {
+    /// The candidate of which the fewest are needed, and of those the one that is written least.
+    pub fn fewest(&self) -> Option<&Candidate> {
+        let needed = self.candidates.iter().filter(|one| one.need.is_some());
+        let day = |one: &Candidate| one.need.and_then(|need| need.drive_writes_a_day).unwrap_or(f64::INFINITY);
+        let drives = |one: &Candidate| one.need.map_or(u64::MAX, |need| need.drives);
+        needed.min_by(|a, b| drives(a).cmp(&drives(b)).then(day(a).total_cmp(&day(b))))
+    }
+
+    /// Adds a candidate, and what limits its runs.
+    pub fn add(&mut self, candidate: Candidate, watermarks: &[String]) {
+        for mark in watermarks {
+            if !self.watermarks.contains(mark) {
+                self.watermarks.push(mark.clone());
+            }
+        }
+        self.candidates.push(candidate);
+    }
+}
+
+#[cfg(test)]
+mod tests;

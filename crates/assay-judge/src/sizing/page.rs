@@ -1,0 +1,122 @@
+//! `size.html`: candidates over each other, as one page without a script. Names are hostile input, escaped in the template.
+
+use super::render::{asked, formula, holds, told};
+use super::{Candidate, Sizing};
+use crate::render::chart::{Axis, Chart, Mark, Unit, series_class};
+use crate::render::html::distribution::Overlay;
+use crate::render::html::figures::{ABSENT, time};
+use crate::render::html::{Badge, Frame, Watermark, write};
+use crate::verdict::Verdict;
+use askama::Template;
+use std::fmt;
+
+const HEIGHT: f64 = 320.0;
+
+/// Writes the page.
+pub fn html(sizing: &Sizing, out: &mut dyn fmt::Write) -> fmt::Result {
+    let labelled = sizing.candidates.iter().filter(|one| !one.nines.is_empty());
+    let labelled = labelled.map(|one| (one.target.clone(), one.nines.as_slice()));
+    let best = sizing.fewest();
+    let view = View {
+        frame: Frame::still(),
+        sizing,
+        asked: asked(&sizing.demand),
+        formula: formula(&sizing.demand),
+        said: best.map_or("no candidate is known to carry production's load".to_owned(), |best| {
+            let drives = best.need.map_or(0, |need| need.drives);
+            format!("fewest drives: {drives} of {}", best.target)
+        }),
+        badge: Badge::of(if best.is_some() { Verdict::Pass } else { Verdict::Fail }),
+        watermarks: Watermark::all(&sizing.watermarks),
+        devices: sizing.candidates.iter().filter_map(|one| one.device.as_deref()).collect(),
+        loads: loads(sizing),
+        keys: keys(sizing),
+        beyond: Overlay::of_nines("at production's load", labelled),
+        rows: sizing.candidates.iter().map(row).collect(),
+    };
+    write(&view, out)
+}
+
+#[derive(Template)]
+#[template(path = "size.html")]
+struct View<'a> {
+    frame: Frame,
+    sizing: &'a Sizing,
+    asked: String,
+    formula: String,
+    said: String,
+    badge: Badge,
+    watermarks: Vec<Watermark<'a>>,
+    devices: Vec<&'a str>,
+    loads: Option<Chart>,
+    keys: Vec<(String, String)>,
+    beyond: Option<Overlay>,
+    rows: Vec<Row<'a>>,
+}
+
+struct Row<'a> {
+    one: &'a Candidate,
+    badge: Badge,
+    holds: String,
+    day: String,
+    drives: String,
+    then: String,
+    told: String,
+}
+
+fn row(one: &Candidate) -> Row<'_> {
+    let day = |day: Option<f64>| day.map_or(ABSENT.to_owned(), |day| format!("{day:.2}"));
+    let verdict = match (one.holds, one.is_known()) {
+        (Some(_), _) => Verdict::Pass,
+        (None, true) => Verdict::Fail,
+        (None, false) => Verdict::Invalid,
+    };
+    Row {
+        one,
+        badge: Badge::of(verdict),
+        holds: holds(one),
+        day: day(one.drive_writes_a_day),
+        drives: one.need.map_or(ABSENT.to_owned(), |need| need.drives.to_string()),
+        then: day(one.need.and_then(|need| need.drive_writes_a_day)),
+        told: told(one),
+    }
+}
+
+/// The colour of each candidate that has a line.
+fn keys(sizing: &Sizing) -> Vec<(String, String)> {
+    sizing.candidates.iter().enumerate().map(|(series, one)| (series_class(series), one.target.clone())).collect()
+}
+
+/// p99 over the load, a line for each candidate; a sign for each run.
+fn loads(sizing: &Sizing) -> Option<Chart> {
+    let mut marks = Vec::new();
+    let (mut low, mut high, mut highest) = (f64::INFINITY, 0f64, 0f64);
+    for (series, one) in sizing.candidates.iter().enumerate() {
+        let mut runs: Vec<_> = one.runs.iter().filter(|run| run.proves()).collect();
+        runs.sort_by_key(|run| run.load);
+        let place = |run: &&crate::limit::Run| Some((run.load.as_f64(), run.response_p99_ns?.max(1) as f64));
+        let points: Vec<(f64, f64)> = runs.iter().filter_map(place).collect();
+        for (run, at) in runs.iter().filter_map(|run| Some((run, place(run)?))) {
+            (low, high, highest) = (low.min(at.1), high.max(at.1), highest.max(at.0));
+            let badge = Badge::of(run.verdict);
+            let text = format!("{} at {}: {}, p99 {}", one.target, run.load, badge.word, time(at.1 as u64));
+            marks.push(Mark::Dot { class: series_class(series), at, text: text.clone() });
+            if run.verdict == Verdict::Fail {
+                marks.push(Mark::Sign { class: badge.class, at, sign: badge.sign.to_owned(), text });
+            }
+        }
+        marks.insert(0, Mark::Line { series, points });
+    }
+    if highest == 0.0 {
+        return None;
+    }
+    let each: Vec<String> =
+        sizing.candidates.iter().map(|one| format!("{} holds {}", one.target, holds(one))).collect();
+    Some(Chart {
+        alternative: format!("p99 of the response over the load, by candidate: {}.", each.join(", ")),
+        x: Axis::linear("load (times production's)", Unit::Load, highest * 1.06),
+        y: Axis::log("p99 of the response (logarithmic)", Unit::Time, low * 0.7, high * 1.5),
+        height: HEIGHT,
+        marks,
+    })
+}

@@ -1,0 +1,91 @@
+//! A sizing as text. Names are hostile input: cleaned by the page.
+
+use super::{Candidate, Demand, Sizing};
+use crate::limit::Outcome;
+use crate::render::Page;
+use std::fmt;
+
+/// Width of a target's name, the end of which tells more than its beginning.
+const NAME: usize = 22;
+
+/// A row for each candidate, what broke, and how many are needed.
+pub fn text(sizing: &Sizing, out: &mut dyn fmt::Write) -> fmt::Result {
+    let mut page = Page::default();
+    page.words("", &title(sizing), 3);
+    page.words("", &asked(&sizing.demand), 2);
+    if !sizing.watermarks.is_empty() {
+        page.words("", &sizing.watermarks.join(", "), 3);
+    }
+    page.blank();
+    page.line(format!("{:NAME$}  {:>9}  {:>14}  {:>6}  {:>12}", "", "holds", "drive writes", "drives", "drive writes"));
+    page.line(format!(
+        "{:NAME$}  {:>9}  {:>14}  {:>6}  {:>12}",
+        "candidate", "times 1x", "a day at 1x", "needed", "a day then"
+    ));
+    sizing.candidates.iter().for_each(|one| row(&mut page, one));
+    page.blank();
+    for one in &sizing.candidates {
+        page.line(&one.target);
+        page.words("  ", &told(one), 6);
+    }
+    page.blank();
+    if let Some(best) = sizing.fewest() {
+        let drives = best.need.map_or(0, |need| need.drives);
+        page.words("", &format!("Fewest drives: {drives} of {}.", best.target), 2);
+    }
+    page.words("", &formula(&sizing.demand), 4);
+    page.write(out)
+}
+
+fn title(sizing: &Sizing) -> String {
+    let whose = if sizing.drive.is_empty() { "one drive of production" } else { &sizing.drive };
+    format!("{}: 1x is the load of {whose}", sizing.workload)
+}
+
+/// What is to be provided for.
+pub(super) fn asked(demand: &Demand) -> String {
+    let drives = if demand.drives == 1 { "1 drive".to_owned() } else { format!("{} drives", demand.drives) };
+    format!("production has {drives}; asked is {} of its load, with {} of headroom", demand.growth, demand.headroom)
+}
+
+/// How many drives are needed, with the numbers.
+pub(super) fn formula(demand: &Demand) -> String {
+    let Demand { drives, growth, headroom } = demand;
+    format!(
+        "Drives needed = {drives} × {growth} / (what one holds × (1 − {headroom})), rounded up. By load alone: what the data take is another bound."
+    )
+}
+
+fn row(page: &mut Page, one: &Candidate) {
+    let name = match one.target.chars().count().checked_sub(NAME) {
+        Some(over) if over > 0 => format!("…{}", one.target.chars().skip(over + 1).collect::<String>()),
+        _ => one.target.clone(),
+    };
+    let day = |day: Option<f64>| day.map_or("-".to_owned(), |day| format!("{day:.2}"));
+    page.line(format!(
+        "{name:NAME$}  {:>9}  {:>14}  {:>6}  {:>12}",
+        holds(one),
+        day(one.drive_writes_a_day),
+        one.need.map_or("-".to_owned(), |need| need.drives.to_string()),
+        day(one.need.and_then(|need| need.drive_writes_a_day))
+    ));
+}
+
+/// `8.25x`, `>= 16x`, `none`, `?`.
+pub(super) fn holds(one: &Candidate) -> String {
+    match (one.holds, one.limit) {
+        (Some(holds), Some(Outcome::NeverFailed { .. } | Outcome::Stopped { .. })) => format!(">= {holds}"),
+        (Some(holds), _) => holds.to_string(),
+        (None, Some(Outcome::NeverPassed { .. })) => "none".to_owned(),
+        (None, _) => "?".to_owned(),
+    }
+}
+
+/// How the fit and the search of a candidate ended.
+pub(super) fn told(one: &Candidate) -> String {
+    let mut words = vec![one.fit.clone()];
+    words.extend(one.limit.map(|outcome| outcome.to_string()));
+    words.extend(one.broke.as_ref().map(|broke| format!("broken {broke}")));
+    words.extend(one.failure.clone());
+    words.join("; ")
+}

@@ -1,0 +1,262 @@
+//! A rate that changes: the k-th operation is due when the integral of the rate has reached k (evenly spaced), or the k-th time of a
+//! Poisson process of rate 1 (independent clients; the time change of an inhomogeneous process, D. R. Cox 1955). The integral is
+//! inverted piece by piece, which are straight lines.
+
+use super::Part;
+use super::curve::{Curve, Piece};
+use assay_base::{Instant, Prng, Rate, Span, math};
+
+/// See the module.
+#[derive(Clone, Debug)]
+pub struct Varying {
+    due: Instant,
+    pieces: Box<[Piece]>,
+    /// What each amounts to, in nanoseconds of full rate.
+    areas: Box<[f64]>,
+    piece: usize,
+    /// Where the piece begins, in nanoseconds of the run; before its beginning it is negative.
+    begin: i64,
+    /// How much of the piece has passed, in nanoseconds of full rate.
+    reached: f64,
+    /// From one operation of this part to the next in the mean, the same.
+    gap: f64,
+    /// Of independent clients.
+    prng: Option<Prng>,
+    /// It begins again.
+    around: bool,
+}
+
+/// Where a curve stands when a run begins.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Standing {
+    /// The beginning of the run.
+    pub start: Instant,
+    /// Time of the run before the curve's own begins: the warm-up.
+    pub until_zero: Span,
+    /// Time of the curve that lies before the run.
+    pub before: Span,
+}
+
+impl Varying {
+    /// The part's operations of a stream with `rate` at 100 % of `curve`, evenly spaced and shifted by `shift` 1024ths of an operation, or
+    /// drawn from `prng`. `None` when the rate is zero or the curve none.
+    pub fn new(
+        standing: Standing,
+        rate: Rate,
+        curve: &Curve,
+        part: Part,
+        spaced: Result<u64, Prng>,
+    ) -> Option<Varying> {
+        if rate.is_zero() || part.of == 0 || curve.points.is_empty() || !curve.is_whole() {
+            return None;
+        }
+        let pieces = curve.pieces().into_boxed_slice();
+        let operation = 1e9 / rate.as_f64();
+        let (first, prng) = match spaced {
+            Ok(shift) => (operation * (part.index as f64 + shift as f64 / 1024.0), None),
+            Err(prng) => (0.0, Some(prng)),
+        };
+        let mut varying = Varying {
+            due: standing.start,
+            areas: pieces.iter().map(Piece::area).collect(),
+            pieces,
+            piece: 0,
+            begin: standing.start.as_ns() as i64 + standing.until_zero.as_ns() as i64 - standing.before.as_ns() as i64,
+            reached: 0.0,
+            gap: operation * part.of as f64,
+            prng,
+            around: curve.every.is_some(),
+        };
+        varying.stand(standing.start);
+        match varying.prng {
+            Some(_) => varying.advance(),
+            None => varying.go(first),
+        }
+        Some(varying)
+    }
+
+    /// Goes to where the curve stands at `start`.
+    fn stand(&mut self, start: Instant) {
+        let start = start.as_ns() as i64;
+        let around: u64 = self.pieces.iter().filter_map(|piece| piece.length).sum();
+        if self.around {
+            // The time around that `start` lies in.
+            self.begin += (start - self.begin).div_euclid(around as i64) * around as i64;
+        } else if self.begin > start {
+            // What comes before a curve is as its first point.
+            let first =
+                Piece { length: Some((self.begin - start) as u64), from: self.pieces[0].from, to: self.pieces[0].from };
+            self.pieces = std::iter::once(first).chain(self.pieces.iter().copied()).collect();
+            self.areas = self.pieces.iter().map(Piece::area).collect();
+            self.begin = start;
+        }
+        while let Some(length) = self.pieces[self.piece].length.filter(|length| self.begin + *length as i64 <= start) {
+            self.begin += length as i64;
+            self.piece += 1;
+        }
+        let piece = self.pieces[self.piece];
+        let passed = (start - self.begin) as f64;
+        let slope = piece.length.map_or(0.0, |length| (piece.to - piece.from) / length as f64);
+        self.reached = passed * (piece.from + 0.5 * slope * passed);
+    }
+
+    #[inline]
+    pub(super) fn due(&self) -> Instant {
+        self.due
+    }
+
+    #[inline]
+    pub(super) fn advance(&mut self) {
+        let gap = match &mut self.prng {
+            Some(prng) => -math::ln(prng.unit()) * self.gap,
+            None => self.gap,
+        };
+        self.go(gap);
+    }
+
+    #[inline]
+    fn go(&mut self, gap: f64) {
+        self.reached += gap;
+        while self.reached >= self.areas[self.piece] {
+            self.next_piece();
+        }
+        let piece = &self.pieces[self.piece];
+        let due = if piece.length.is_none() && piece.from == 0.0 {
+            Instant::FAR
+        } else {
+            // A float beyond i64 saturates: later than any run lasts.
+            Instant::from_ns(self.begin.saturating_add(piece.reaches(self.reached) as i64).max(0) as u64)
+        };
+        self.due = self.due.max(due);
+    }
+
+    #[cold]
+    fn next_piece(&mut self) {
+        self.reached -= self.areas[self.piece];
+        self.begin += self.pieces[self.piece].length.unwrap_or(0) as i64;
+        self.piece += 1;
+        if self.piece == self.pieces.len() {
+            self.piece = 0;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use assay_base::Share;
+
+    const HOUR: u64 = 3_600_000_000_000;
+
+    fn day() -> Curve {
+        let point = |(hour, percent)| (Span::from_ns(hour * HOUR), Share::from_percent(percent));
+        Curve {
+            points: [(0, 30), (9, 100), (17, 100), (20, 50)].map(point).to_vec(),
+            every: Some(Span::from_ns(24 * HOUR)),
+        }
+    }
+
+    fn standing(until_zero: u64, before: u64) -> Standing {
+        Standing { start: Instant::from_ns(77), until_zero: Span::from_ns(until_zero), before: Span::from_ns(before) }
+    }
+
+    /// Operations in each hour of the run.
+    fn hours(mut varying: Varying, hours: usize) -> Vec<u64> {
+        let mut counts = vec![0; hours];
+        let mut last = Instant::ZERO;
+        while let Some(count) = counts.get_mut(((varying.due().as_ns() - 77) / HOUR) as usize) {
+            assert!(varying.due() >= last, "times ascend");
+            last = varying.due();
+            *count += 1;
+            varying.advance();
+        }
+        counts
+    }
+
+    fn wanted(curve: &Curve, hour: u64) -> f64 {
+        let until = |hour: u64| curve.mean(Some(Span::from_ns(hour * HOUR))) * hour as f64 * 3600.0;
+        until(hour + 1) - if hour == 0 { 0.0 } else { until(hour) }
+    }
+
+    const WHOLE: Part = Part { index: 0, of: 1 };
+
+    #[test]
+    fn counts_per_hour_over_two_days() {
+        let (rate, curve) = (Rate::per_second(10), day());
+        let even = hours(Varying::new(standing(0, 0), rate, &curve, WHOLE, Ok(512)).unwrap(), 48);
+        let drawn = hours(Varying::new(standing(0, 0), rate, &curve, WHOLE, Err(Prng::seeded(1))).unwrap(), 48);
+        for hour in 0..48 {
+            let wanted = 10.0 * wanted(&curve, hour as u64 % 24);
+            assert!((even[hour] as f64 - wanted).abs() <= 1.001, "hour {hour}: {} of {wanted}", even[hour]);
+            assert!(
+                (drawn[hour] as f64 - wanted).abs() < 4.0 * wanted.sqrt(),
+                "hour {hour}: {} of {wanted}",
+                drawn[hour]
+            );
+        }
+        // All together none is lost: 24 h have 69.27 % of the full rate in the mean.
+        let day: u64 = even[..24].iter().sum();
+        assert!((day as f64 - 864_000.0 * curve.mean(None)).abs() <= 1.001, "{day}");
+    }
+
+    #[test]
+    fn parts_make_the_whole_over_one_to_seven_workers() {
+        let (rate, curve) = (Rate::per_second(3), day());
+        let times = |part, n: usize| {
+            let mut varying = Varying::new(standing(0, 0), rate, &curve, part, Ok(100)).unwrap();
+            (0..n).map(|_| (varying.due().as_ns(), varying.advance()).0).collect::<Vec<u64>>()
+        };
+        let whole = times(WHOLE, 8400);
+        for of in 2..=7 {
+            let mut merged: Vec<u64> =
+                (0..of).flat_map(|index| times(Part { index, of }, 8400 / of as usize)).collect();
+            merged.sort_unstable();
+            assert!(merged.iter().zip(&whole).all(|(a, b)| a.abs_diff(*b) <= 1), "{of} parts");
+        }
+    }
+
+    #[test]
+    fn it_stands_where_the_run_begins() {
+        let (rate, curve) = (Rate::per_second(10), day());
+        let from = |until_zero, before| {
+            hours(Varying::new(standing(until_zero, before), rate, &curve, WHOLE, Ok(0)).unwrap(), 24)
+        };
+        // Two hours of warm-up are the last two of the day before; what goes on at 9 h is at 9 h.
+        for (run, first) in [(from(2 * HOUR, 0), 22), (from(0, 9 * HOUR), 9), (from(HOUR, 30 * HOUR), 5)] {
+            for (hour, count) in run.iter().enumerate() {
+                let wanted = 10.0 * wanted(&curve, (first + hour as u64) % 24);
+                assert!((*count as f64 - wanted).abs() <= 1.001, "{first}, hour {hour}: {count} of {wanted}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_ramp_that_does_not_come_again() {
+        let point = |(hour, percent)| (Span::from_ns(hour * HOUR), Share::from_percent(percent));
+        let ramp = |points: &[(u64, u64)]| Curve { points: points.iter().copied().map(point).collect(), every: None };
+        let run = |curve: &Curve, until| {
+            hours(Varying::new(standing(until, 0), Rate::per_second(1), curve, WHOLE, Ok(0)).unwrap(), 5)
+        };
+        assert_eq!(run(&ramp(&[(0, 0), (2, 200)]), 0), [1800, 5400, 7200, 7200, 7200]);
+        assert_eq!(run(&ramp(&[(0, 100), (1, 100), (1, 300)]), HOUR), [3600, 3600, 10_800, 10_800, 10_800]);
+        let ends = ramp(&[(0, 100), (1, 100), (1, 0)]);
+        let mut varying = Varying::new(standing(0, 0), Rate::per_second(1), &ends, WHOLE, Ok(0)).unwrap();
+        (0..3600).for_each(|_| varying.advance());
+        assert_eq!(varying.due(), Instant::FAR);
+    }
+
+    #[test]
+    fn rates_that_schedule_nothing() {
+        let none = |rate, curve: &Curve| Varying::new(standing(0, 0), rate, curve, WHOLE, Ok(0)).is_none();
+        assert!(none(Rate::ZERO, &day()));
+        assert!(none(Rate::per_second(1), &Curve { points: vec![], every: None }));
+    }
+
+    #[test]
+    fn golden_vector() {
+        let mut varying =
+            Varying::new(standing(0, 0), Rate::per_second(1000), &day(), WHOLE, Err(Prng::seeded(1))).unwrap();
+        let first: Vec<u64> = (0..3).map(|_| (varying.due().as_ns(), varying.advance()).0).collect();
+        assert_eq!(first, [695_852, 1_667_685, 9_337_939]);
+    }
+}

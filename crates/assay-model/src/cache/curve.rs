@@ -1,0 +1,331 @@
+//! The share of reads that a cache answers, for each size.
+//!
+//! Of the least recently used kind all sizes are one pass of stack distances; the other kinds are simulated once for each size.
+//! Where the accesses are too many to follow all blocks, a part of the blocks is followed that their numbers choose, and a
+//! distance among them stands for one that is larger by the same factor (C. A. Waldspurger, N. Park, A. Garthwaite, I. Ahmad,
+//! "Efficient MRC construction with SHARDS", FAST 2015). The part is followed in eight groups, whose scatter says how far off
+//! the curve may be.
+
+use super::distances::Distances;
+use super::{Cache, Policy, Writes, mixed};
+use assay_base::Direction;
+use serde::{Deserialize, Serialize};
+
+/// Groups of followed blocks.
+const GROUPS: u64 = 8;
+
+/// What is asked.
+#[derive(Clone, Copy, Debug)]
+pub struct Settings {
+    /// Which block makes room.
+    pub policy: Policy,
+    /// What writes do.
+    pub writes: Writes,
+    /// Of so many blocks one is followed; 1 follows all.
+    pub one_of: u64,
+}
+
+/// One size.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Point {
+    /// Blocks in the cache.
+    pub blocks: u64,
+    /// Of the reads, the share that is answered (0 to 1).
+    pub hits: f64,
+    /// One standard error of that, where only a part of the blocks is followed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub error: Option<f64>,
+}
+
+/// Follows accesses.
+#[derive(Debug)]
+pub struct CacheCurve {
+    settings: Settings,
+    /// Sizes in blocks, ascending.
+    sizes: Vec<u64>,
+    groups: Vec<Group>,
+    reads: u64,
+    writes: u64,
+}
+
+/// A group of blocks.
+#[derive(Debug)]
+struct Group {
+    follow: Follow,
+    reads: u64,
+    /// Reads that are the first access to their block.
+    cold: u64,
+    /// Reads that are answered by each size but not by the one before.
+    hits: Vec<u64>,
+}
+
+#[derive(Debug)]
+enum Follow {
+    Lru(Distances),
+    /// One cache for each size, and what blocks were seen.
+    Each(Vec<Cache>, std::collections::HashSet<u64>),
+}
+
+impl CacheCurve {
+    /// For caches of so many blocks each.
+    pub fn new(settings: Settings, mut sizes: Vec<u64>) -> CacheCurve {
+        sizes.sort_unstable();
+        sizes.dedup();
+        let groups = if settings.one_of > 1 { GROUPS } else { 1 };
+        let share = settings.one_of.max(1) * groups;
+        let cache = |size: &u64| Cache::new(settings.policy, settings.writes, (size / share).max(u64::from(*size > 0)));
+        let group = |_| Group {
+            follow: match settings.policy {
+                Policy::Lru => Follow::Lru(Distances::new()),
+                _ => Follow::Each(sizes.iter().map(cache).collect(), std::collections::HashSet::new()),
+            },
+            reads: 0,
+            cold: 0,
+            hits: vec![0; sizes.len()],
+        };
+        CacheCurve { settings, groups: (0..groups).map(group).collect(), sizes, reads: 0, writes: 0 }
+    }
+
+    /// An access to one block.
+    pub fn access(&mut self, block: u64, direction: Direction) {
+        match direction {
+            Direction::Read => self.reads += 1,
+            Direction::Write => self.writes += 1,
+        }
+        let of = self.groups.len() as u64;
+        let hash = mixed(block);
+        if self.settings.one_of > 1 && !(hash >> 8).is_multiple_of(self.settings.one_of) {
+            return;
+        }
+        let (scale, group) = (self.settings.one_of.max(1) * of, &mut self.groups[(hash % of) as usize]);
+        group.access(block, direction, (scale, &self.sizes, self.settings.writes));
+    }
+
+    /// Reads followed up to now.
+    pub fn reads(&self) -> u64 {
+        self.reads
+    }
+
+    /// Writes followed up to now.
+    pub fn writes(&self) -> u64 {
+        self.writes
+    }
+
+    /// Different blocks, as far as followed: an estimate where only a part is.
+    pub fn blocks(&self) -> u64 {
+        let seen: u64 = self.groups.iter().map(Group::blocks).sum();
+        seen * self.settings.one_of.max(1)
+    }
+
+    /// The share of reads that no size answers, because they are the first access to their block (0 to 1).
+    pub fn cold(&self) -> f64 {
+        let (cold, reads) = self.groups.iter().fold((0, 0), |(cold, reads), it| (cold + it.cold, reads + it.reads));
+        if reads == 0 { 0.0 } else { cold as f64 / reads as f64 }
+    }
+
+    /// The curve.
+    pub fn points(&self) -> Vec<Point> {
+        let shares: Vec<Vec<f64>> = self.groups.iter().map(Group::shares).collect();
+        let weights: Vec<f64> = self.groups.iter().map(|group| group.reads as f64).collect();
+        let all: f64 = weights.iter().sum();
+        let point = |(at, blocks): (usize, &u64)| {
+            let hits = shares.iter().zip(&weights).map(|(of, weight)| of[at] * weight).sum::<f64>() / all.max(1.0);
+            let error = (self.settings.one_of > 1).then(|| {
+                let off: f64 = shares.iter().zip(&weights).map(|(of, weight)| (weight * (of[at] - hits)).powi(2)).sum();
+                let groups = self.groups.len() as f64;
+                (off * groups / (groups - 1.0)).sqrt() / all.max(1.0)
+            });
+            Point { blocks: *blocks, hits, error }
+        };
+        self.sizes.iter().enumerate().map(point).collect()
+    }
+}
+
+impl Group {
+    fn access(&mut self, block: u64, direction: Direction, (scale, sizes, writes): (u64, &[u64], Writes)) {
+        let is_read = direction == Direction::Read;
+        self.reads += u64::from(is_read);
+        match &mut self.follow {
+            Follow::Lru(distances) => {
+                let touches = writes.touches(direction);
+                let distance = if touches { distances.access(block) } else { distances.distance(block) };
+                match distance {
+                    _ if !is_read => {}
+                    None => self.cold += 1,
+                    // A size answers when it holds more blocks than the distance.
+                    Some(distance) => {
+                        let at = sizes.partition_point(|size| *size <= distance.saturating_mul(scale));
+                        if let Some(hits) = self.hits.get_mut(at) {
+                            *hits += 1;
+                        }
+                    }
+                }
+            }
+            Follow::Each(caches, seen) => {
+                let is_first = writes.touches(direction) && seen.insert(block);
+                self.cold += u64::from(is_read && is_first);
+                for (cache, hits) in caches.iter_mut().zip(&mut self.hits) {
+                    let hit = cache.access(block, direction);
+                    *hits += u64::from(is_read && hit);
+                }
+            }
+        }
+    }
+
+    fn blocks(&self) -> u64 {
+        match &self.follow {
+            Follow::Lru(distances) => distances.blocks(),
+            Follow::Each(_, seen) => seen.len() as u64,
+        }
+    }
+
+    /// Of its reads, the share that each size answers.
+    fn shares(&self) -> Vec<f64> {
+        let reads = self.reads.max(1) as f64;
+        let mut sum = 0;
+        let share = |hits: &u64| match self.follow {
+            Follow::Lru(_) => {
+                sum += hits;
+                sum as f64 / reads
+            }
+            Follow::Each(..) => *hits as f64 / reads,
+        };
+        self.hits.iter().map(share).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use assay_base::Prng;
+
+    const BLOCKS: u64 = 20_000;
+
+    /// Ranks of a Zipf law by its sum, as slow as it is plain.
+    struct Zipf(Vec<f64>);
+
+    impl Zipf {
+        fn new(theta: f64, n: u64) -> Zipf {
+            let mut sum = 0.0;
+            Zipf(
+                (1..=n)
+                    .map(|rank| {
+                        sum += (rank as f64).powf(-theta);
+                        sum
+                    })
+                    .collect(),
+            )
+        }
+
+        fn draw(&self, prng: &mut Prng) -> u64 {
+            let u = prng.below(1 << 53) as f64 / (1u64 << 53) as f64 * self.0[self.0.len() - 1];
+            self.0.partition_point(|sum| *sum <= u) as u64
+        }
+
+        fn shares(&self) -> Vec<f64> {
+            let all = self.0[self.0.len() - 1];
+            let mut before = 0.0;
+            self.0.iter().map(|sum| (sum - std::mem::replace(&mut before, *sum)) / all).collect()
+        }
+    }
+
+    /// What a cache of the least recently used kind hits in the long run (H. Che, Y. Tung, Z. Wang, "Hierarchical web caching
+    /// systems", IEEE JSAC 20 (7), 2002): with the time T in which C different blocks are asked for, each is there with
+    /// probability 1 − e^(−pT).
+    fn che(shares: &[f64], blocks: u64) -> f64 {
+        let there = |time: f64| shares.iter().map(|p| 1.0 - (-p * time).exp()).sum::<f64>();
+        let (mut low, mut high) = (0.0, 1.0);
+        while there(high) < blocks as f64 {
+            high *= 2.0;
+        }
+        for _ in 0..100 {
+            let middle = (low + high) / 2.0;
+            if there(middle) < blocks as f64 { low = middle } else { high = middle }
+        }
+        shares.iter().map(|p| p * (1.0 - (-p * high).exp())).sum()
+    }
+
+    fn settings(policy: Policy, one_of: u64) -> Settings {
+        Settings { policy, writes: Writes::Allocate, one_of }
+    }
+
+    #[test]
+    fn zipf_is_as_ches_approximation_within_a_point() {
+        let sizes = vec![20, 200, 2000, 10_000];
+        for theta in [0.8, 1.0, 1.2] {
+            let law = Zipf::new(theta, BLOCKS);
+            let mut prng = Prng::seeded(11);
+            let mut curve = CacheCurve::new(settings(Policy::Lru, 1), sizes.clone());
+            // The first half fills the cache and is not counted.
+            (0..500_000).for_each(|_| curve.access(law.draw(&mut prng), Direction::Read));
+            let before: Vec<f64> = curve.points().iter().map(|point| point.hits * 0.5).collect();
+            (0..500_000).for_each(|_| curve.access(law.draw(&mut prng), Direction::Read));
+            for ((point, before), size) in curve.points().iter().zip(before).zip(&sizes) {
+                let (hits, expected) = ((point.hits - before) * 2.0, che(&law.shares(), *size));
+                assert!((hits - expected).abs() < 0.01, "{theta} {size}: {hits} beside {expected}");
+            }
+        }
+    }
+
+    #[test]
+    fn all_sizes_at_once_are_each_size_by_itself() {
+        let sizes = vec![0, 1, 10, 100, 1000, BLOCKS];
+        let law = Zipf::new(0.9, BLOCKS);
+        for writes in [Writes::Allocate, Writes::Around] {
+            let mut prng = Prng::seeded(5);
+            let mut curve = CacheCurve::new(Settings { policy: Policy::Lru, writes, one_of: 1 }, sizes.clone());
+            let mut caches: Vec<(Cache, u64)> =
+                sizes.iter().map(|size| (Cache::new(Policy::Lru, writes, *size), 0)).collect();
+            let mut reads = 0;
+            for _ in 0..100_000 {
+                let block = law.draw(&mut prng);
+                let direction = if prng.below(10) < 3 { Direction::Write } else { Direction::Read };
+                curve.access(block, direction);
+                reads += u64::from(direction == Direction::Read);
+                for (cache, hits) in &mut caches {
+                    *hits += u64::from(cache.access(block, direction) && direction == Direction::Read);
+                }
+            }
+            for (point, (_, hits)) in curve.points().iter().zip(caches) {
+                assert_eq!((point.hits * reads as f64).round() as u64, hits, "{writes:?} {}", point.blocks);
+            }
+            assert_eq!((curve.reads(), curve.reads() + curve.writes()), (reads, 100_000));
+        }
+    }
+
+    #[test]
+    fn a_part_of_the_blocks_gives_the_curve_within_its_error() {
+        let law = Zipf::new(0.8, BLOCKS * 10);
+        let sizes = vec![2000, 20_000, 80_000];
+        for policy in [Policy::Lru, Policy::Fifo, Policy::Clock] {
+            let mut whole = CacheCurve::new(settings(policy, 1), sizes.clone());
+            let mut part = CacheCurve::new(settings(policy, 8), sizes.clone());
+            let mut prng = Prng::seeded(17);
+            for _ in 0..600_000 {
+                let block = law.draw(&mut prng);
+                whole.access(block, Direction::Read);
+                part.access(block, Direction::Read);
+            }
+            for (whole, part) in whole.points().iter().zip(part.points()) {
+                let error = part.error.unwrap();
+                assert!(error > 0.0 && error < 0.05, "{policy} {}: {error}", part.blocks);
+                let off = (part.hits - whole.hits).abs();
+                assert!(off < 4.0 * error + 0.005, "{policy} {}: {off} with an error of {error}", part.blocks);
+            }
+            let off = part.blocks() as f64 / whole.blocks() as f64 - 1.0;
+            assert!(off.abs() < 0.05, "{off}");
+        }
+    }
+
+    #[test]
+    fn a_scan_of_one_more_than_the_cache_holds_hits_nothing_and_first_accesses_are_cold() {
+        let mut curve = CacheCurve::new(settings(Policy::Lru, 1), vec![100, 101]);
+        for access in 0..1010 {
+            curve.access(access % 101, Direction::Read);
+        }
+        let hits: Vec<f64> = curve.points().iter().map(|point| point.hits).collect();
+        assert_eq!((hits, curve.cold(), curve.blocks()), (vec![0.0, 0.9], 0.1, 101));
+        let nothing = CacheCurve::new(settings(Policy::Clock, 1), vec![1]);
+        assert_eq!((nothing.points()[0].hits, nothing.cold()), (0.0, 0.0));
+    }
+}

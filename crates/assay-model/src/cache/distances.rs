@@ -1,0 +1,125 @@
+//! Stack distances: for each access, how many different blocks were accessed since the last access to its block. A cache of the
+//! least recently used kind answers an access exactly when it holds more blocks than that (R. L. Mattson, J. Gecsei, D. R.
+//! Slutz, I. L. Traiger, "Evaluation techniques for storage hierarchies", IBM Systems Journal 9 (2), 1970).
+//!
+//! Each block has a mark at the moment of its last access; the distance is the number of marks behind that moment, which a
+//! binary indexed tree counts in the logarithm of the number of moments (P. M. Fenwick, Software: Practice and Experience 24
+//! (3), 1994). When the moments run out, the marks move together, and their number is the number of blocks.
+
+use std::collections::HashMap;
+
+/// Moments at the beginning; they double when blocks take up more than half of them.
+const FIRST: usize = 1 << 12;
+
+/// The last access of each block.
+#[derive(Debug)]
+pub(super) struct Distances {
+    /// The moment of each block's last access.
+    last: HashMap<u64, u32>,
+    /// A binary indexed tree over moments; 1 where some block was accessed for the last time.
+    tree: Vec<u32>,
+    /// The block of each moment, where it is still that block's last.
+    block: Vec<u64>,
+    now: usize,
+}
+
+impl Distances {
+    pub(super) fn new() -> Distances {
+        Distances { last: HashMap::new(), tree: vec![0; FIRST + 1], block: vec![0; FIRST], now: 0 }
+    }
+
+    /// Blocks seen so far.
+    pub(super) fn blocks(&self) -> u64 {
+        self.last.len() as u64
+    }
+
+    /// The stack distance of an access; `None` of the first to its block.
+    pub(super) fn access(&mut self, block: u64) -> Option<u64> {
+        let distance = self.distance(block);
+        if self.now == self.block.len() {
+            self.compact();
+        }
+        if let Some(before) = self.last.insert(block, self.now as u32) {
+            self.add(before as usize, u32::MAX);
+        }
+        self.add(self.now, 1);
+        self.block[self.now] = block;
+        self.now += 1;
+        distance
+    }
+
+    /// The distance that an access would have.
+    pub(super) fn distance(&self, block: u64) -> Option<u64> {
+        let last = *self.last.get(&block)? as usize;
+        Some(self.last.len() as u64 - self.until(last))
+    }
+
+    /// Marks up to a moment, itself included.
+    fn until(&self, moment: usize) -> u64 {
+        let (mut at, mut sum) = (moment + 1, 0u64);
+        while at > 0 {
+            sum += u64::from(self.tree[at]);
+            at &= at - 1;
+        }
+        sum
+    }
+
+    /// Adds `n` at a moment; `u32::MAX` takes one away.
+    fn add(&mut self, moment: usize, n: u32) {
+        let mut at = moment + 1;
+        while at < self.tree.len() {
+            self.tree[at] = self.tree[at].wrapping_add(n);
+            at += at & at.wrapping_neg();
+        }
+    }
+
+    /// Moves the marks together, in their order.
+    fn compact(&mut self) {
+        let mut kept = 0;
+        for moment in 0..self.now {
+            let block = self.block[moment];
+            if self.last.get(&block) == Some(&(moment as u32)) {
+                self.last.insert(block, kept as u32);
+                self.block[kept] = block;
+                kept += 1;
+            }
+        }
+        let moments = self.block.len().max((kept * 2).next_power_of_two().min(u32::MAX as usize));
+        self.block.resize(moments, 0);
+        self.now = kept;
+        // A tree of which the first `kept` are one.
+        self.tree = (0..=moments)
+            .map(|at| {
+                let low = at & at.wrapping_neg();
+                (at.min(kept) - (at - low).min(kept)) as u32
+            })
+            .collect();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use assay_base::Prng;
+
+    /// A list in which the last used stands first.
+    #[test]
+    fn agrees_with_a_list() {
+        let mut prng = Prng::seeded(7);
+        for blocks in [1, 3, 100, 5000] {
+            let (mut distances, mut list) = (Distances::new(), Vec::<u64>::new());
+            for _ in 0..20_000 {
+                // Some blocks far more often than others.
+                let block = prng.below(blocks).min(prng.below(blocks));
+                let expected = list.iter().position(|it| *it == block);
+                assert_eq!(distances.distance(block), expected.map(|at| at as u64));
+                assert_eq!(distances.access(block), expected.map(|at| at as u64));
+                if let Some(at) = expected {
+                    list.remove(at);
+                }
+                list.insert(0, block);
+            }
+            assert_eq!(distances.blocks(), list.len() as u64);
+        }
+    }
+}

@@ -1,0 +1,244 @@
+//! One cache of one size.
+
+use super::Writes;
+use assay_base::Direction;
+use serde::{Deserialize, Serialize};
+use std::collections::HashMap;
+use std::str::FromStr;
+
+/// Which block makes room for another.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Policy {
+    /// The least recently used.
+    #[default]
+    Lru,
+    /// The one that came first.
+    Fifo,
+    /// The first in a circle that was not used since the hand came by.
+    Clock,
+}
+
+impl FromStr for Policy {
+    type Err = String;
+    fn from_str(text: &str) -> Result<Policy, String> {
+        match text {
+            "lru" => Ok(Policy::Lru),
+            "fifo" => Ok(Policy::Fifo),
+            "clock" => Ok(Policy::Clock),
+            _ => Err(format!("\"{}\" is not a policy; write lru, fifo or clock", text.escape_debug())),
+        }
+    }
+}
+
+impl std::fmt::Display for Policy {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            Policy::Lru => "lru",
+            Policy::Fifo => "fifo",
+            Policy::Clock => "clock",
+        })
+    }
+}
+
+const NONE: u32 = u32::MAX;
+
+/// A place in the cache.
+#[derive(Clone, Copy, Debug)]
+struct Place {
+    block: u64,
+    /// Used since the hand came by.
+    used: bool,
+    /// Neighbours in the order of use, of the least recently used kind.
+    older: u32,
+    newer: u32,
+}
+
+/// Which blocks are there.
+#[derive(Debug)]
+pub struct Cache {
+    policy: Policy,
+    writes: Writes,
+    capacity: usize,
+    at: HashMap<u64, u32>,
+    places: Vec<Place>,
+    /// Which place is next to be looked at, of the other kinds.
+    hand: usize,
+    oldest: u32,
+    newest: u32,
+}
+
+impl Cache {
+    /// An empty cache of so many blocks, at most 2³² − 2.
+    pub fn new(policy: Policy, writes: Writes, capacity: u64) -> Cache {
+        Cache {
+            policy,
+            writes,
+            capacity: capacity.min(u64::from(NONE) - 1) as usize,
+            at: HashMap::new(),
+            places: Vec::new(),
+            hand: 0,
+            oldest: NONE,
+            newest: NONE,
+        }
+    }
+
+    /// Whether the block was there; it is afterwards, unless the access goes around the cache.
+    pub fn access(&mut self, block: u64, direction: Direction) -> bool {
+        let there = self.at.get(&block).copied();
+        if !self.writes.touches(direction) || self.capacity == 0 {
+            return there.is_some();
+        }
+        match there {
+            Some(place) => self.touch(place),
+            None => self.put(block),
+        }
+        there.is_some()
+    }
+
+    fn touch(&mut self, place: u32) {
+        match self.policy {
+            Policy::Fifo => {}
+            Policy::Clock => self.places[place as usize].used = true,
+            Policy::Lru if self.newest == place => {}
+            Policy::Lru => {
+                self.unlink(place);
+                self.link(place);
+            }
+        }
+    }
+
+    fn put(&mut self, block: u64) {
+        let new = Place { block, used: false, older: NONE, newer: NONE };
+        let place = if self.places.len() < self.capacity {
+            self.places.push(new);
+            (self.places.len() - 1) as u32
+        } else {
+            let place = self.victim();
+            self.at.remove(&self.places[place as usize].block);
+            self.places[place as usize] = new;
+            place
+        };
+        self.at.insert(block, place);
+        if self.policy == Policy::Lru {
+            self.link(place);
+        }
+    }
+
+    /// The place that makes room.
+    fn victim(&mut self) -> u32 {
+        if self.policy == Policy::Lru {
+            let oldest = self.oldest;
+            self.unlink(oldest);
+            return oldest;
+        }
+        loop {
+            let place = self.hand;
+            self.hand = (self.hand + 1) % self.capacity;
+            if !std::mem::take(&mut self.places[place].used) {
+                return place as u32;
+            }
+        }
+    }
+
+    fn unlink(&mut self, place: u32) {
+        let Place { older, newer, .. } = self.places[place as usize];
+        match older {
+            NONE => self.oldest = newer,
+            older => self.places[older as usize].newer = newer,
+        }
+        match newer {
+            NONE => self.newest = older,
+            newer => self.places[newer as usize].older = older,
+        }
+    }
+
+    fn link(&mut self, place: u32) {
+        let older = std::mem::replace(&mut self.newest, place);
+        match older {
+            NONE => self.oldest = place,
+            older => self.places[older as usize].newer = place,
+        }
+        let it = &mut self.places[place as usize];
+        (it.older, it.newer) = (older, NONE);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use assay_base::Prng;
+    use std::collections::VecDeque;
+
+    fn hits(policy: Policy, writes: Writes, capacity: u64, accesses: &[(u64, Direction)]) -> Vec<bool> {
+        let mut cache = Cache::new(policy, writes, capacity);
+        accesses.iter().map(|(block, direction)| cache.access(*block, *direction)).collect()
+    }
+
+    fn reads(blocks: &[u64]) -> Vec<(u64, Direction)> {
+        blocks.iter().map(|block| (*block, Direction::Read)).collect()
+    }
+
+    #[test]
+    fn each_policy_makes_room_in_its_own_way() {
+        let accesses = reads(&[1, 2, 3, 1, 4, 1, 2, 3]);
+        for (policy, expected) in [
+            // 4 replaces 2, 2 replaces 3, 3 replaces 4.
+            (Policy::Lru, [false, false, false, true, false, true, false, false]),
+            // 4 replaces 1, 1 replaces 2, 2 replaces 3, 3 replaces 4.
+            (Policy::Fifo, [false, false, false, true, false, false, false, false]),
+            // The hand passes 1, which was used, and 4 replaces 2; 2 replaces 3; 3 passes 1, used again, and replaces 4.
+            (Policy::Clock, [false, false, false, true, false, true, false, false]),
+        ] {
+            assert_eq!(hits(policy, Writes::Allocate, 3, &accesses), expected, "{policy}");
+            assert_eq!(policy.to_string().parse(), Ok(policy));
+        }
+        assert!("random".parse::<Policy>().unwrap_err().contains("lru, fifo or clock"));
+    }
+
+    #[test]
+    fn a_write_around_the_cache_changes_nothing_in_it() {
+        let (r, w) = (Direction::Read, Direction::Write);
+        let accesses = [(1, w), (1, r), (2, r), (1, w), (3, r), (1, r)];
+        // Around: the write to 1 does not bring it in, and does not make it newer, so that 3 replaces it.
+        assert_eq!(hits(Policy::Lru, Writes::Around, 2, &accesses), [false, false, false, true, false, false]);
+        assert_eq!(hits(Policy::Lru, Writes::Allocate, 2, &accesses), [false, true, false, true, false, true]);
+    }
+
+    #[test]
+    fn a_scan_larger_than_the_cache_never_hits_where_order_decides() {
+        let scan: Vec<u64> = (0..50).flat_map(|_| 0..101).collect();
+        for policy in [Policy::Lru, Policy::Fifo, Policy::Clock] {
+            assert!(hits(policy, Writes::Allocate, 100, &reads(&scan)).iter().all(|hit| !hit), "{policy}");
+            let all = hits(policy, Writes::Allocate, 101, &reads(&scan));
+            assert_eq!(all.iter().filter(|hit| **hit).count(), 49 * 101, "{policy}");
+        }
+        assert!(hits(Policy::Lru, Writes::Allocate, 0, &reads(&scan)).iter().all(|hit| !hit));
+    }
+
+    /// Against lists that do the same slowly.
+    #[test]
+    fn agrees_with_lists() {
+        let mut prng = Prng::seeded(3);
+        let accesses: Vec<(u64, Direction)> =
+            (0..30_000).map(|_| (prng.below(300).min(prng.below(300)), Direction::Read)).collect();
+        for policy in [Policy::Lru, Policy::Fifo] {
+            let mut list: VecDeque<u64> = VecDeque::new();
+            let expected: Vec<bool> = accesses
+                .iter()
+                .map(|(block, _)| {
+                    let at = list.iter().position(|it| it == block);
+                    if policy == Policy::Lru {
+                        at.map(|at| list.remove(at));
+                    }
+                    if at.is_none() || policy == Policy::Lru {
+                        list.push_front(*block);
+                        list.truncate(64);
+                    }
+                    at.is_some()
+                })
+                .collect();
+            assert_eq!(hits(policy, Writes::Allocate, 64, &accesses), expected, "{policy}");
+        }
+    }
+}

@@ -1,0 +1,129 @@
+//! `arrival` of a stream, and the workload's `[[phase]]` tables.
+
+use super::Source;
+use super::address::text_or_table;
+use crate::arrival::{Bursts, Curve};
+use crate::plan::{Arrival, Phase, PhaseKind};
+use assay_base::{Fault, Multiple, Rate, Share, Span};
+use serde::Deserialize;
+use toml::Spanned;
+
+/// Most points of a profile, and most phases.
+const MOST: usize = 1024;
+
+/// As written.
+pub(super) enum ArrivalKeys {
+    /// One word.
+    Name(Spacing),
+    /// A form with its keys.
+    Form(Form),
+}
+
+/// How operations follow each other.
+#[derive(Deserialize, Clone, Copy, Default, PartialEq, Eq)]
+#[serde(rename_all = "kebab-case")]
+pub(super) enum Spacing {
+    Steady,
+    #[default]
+    Poisson,
+}
+
+/// One of the first two, and what belongs to the second.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Form {
+    bursty: Option<Bursts>,
+    profile: Option<Vec<(Span, Share)>>,
+    every: Option<Span>,
+    spacing: Option<Spacing>,
+}
+
+text_or_table!(
+    ArrivalKeys,
+    "\"steady\", \"poisson\", { bursty = { on = \"2s\", off = \"8s\", quiet = \"10%\" } } or { profile = [[\"0h\", \"30%\"], [\"9h\", \"100%\"]], every = \"24h\" }",
+    |text, E| Spacing::deserialize(serde::de::value::StrDeserializer::new(text)).map(ArrivalKeys::Name),
+    |form: Form| ArrivalKeys::Form(form)
+);
+
+impl ArrivalKeys {
+    /// What is meant, at `rate`; the error is what is wrong and what to write.
+    pub(super) fn meant(&self, rate: Rate) -> Result<Arrival, (&'static str, &'static str)> {
+        let form = match self {
+            ArrivalKeys::Name(Spacing::Steady) => return Ok(Arrival::Steady { rate }),
+            ArrivalKeys::Name(Spacing::Poisson) => return Ok(Arrival::Poisson { rate }),
+            ArrivalKeys::Form(form) => form,
+        };
+        match (&form.bursty, &form.profile) {
+            (Some(bursts), None) if form.every.is_none() && form.spacing.is_none() => {
+                if bursts.on.is_zero() || bursts.off.is_zero() || bursts.quiet > Share::WHOLE {
+                    return Err((
+                        "these are no bursts",
+                        "write on and off above 0s, and quiet, the rate between bursts, at most 100%",
+                    ));
+                }
+                Ok(Arrival::Bursty { rate, bursts: *bursts })
+            }
+            (None, Some(points)) => {
+                let curve = Curve { points: points.clone(), every: form.every };
+                let whole = form.every.is_some() && points.len() <= MOST && !points.is_empty() && curve.is_whole();
+                let wrong = (
+                    "this profile is none",
+                    "write times in ascending order with shares of rate, one of them above 0%, and after which time it begins again: \
+                     { profile = [[\"0h\", \"30%\"], [\"9h\", \"100%\"]], every = \"24h\" }",
+                );
+                let even = form.spacing.unwrap_or_default() == Spacing::Steady;
+                if whole { Ok(Arrival::Varying { rate, curve, even }) } else { Err(wrong) }
+            }
+            _ => Err(("an arrival has one form", "write bursty alone, or profile with every")),
+        }
+    }
+}
+
+/// A `[[phase]]`.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct PhaseKeys {
+    name: Spanned<String>,
+    span: Spanned<Span>,
+    load: Option<Multiple>,
+    from: Option<Multiple>,
+    to: Option<Multiple>,
+}
+
+/// Phases, and the load over them; nothing where there are none.
+pub(super) fn phases(source: Source<'_>, tables: &[Spanned<PhaseKeys>]) -> Result<(Vec<Phase>, Option<Curve>), Fault> {
+    let (mut phases, mut points): (Vec<Phase>, Vec<(Span, Share)>) = Default::default();
+    let mut at = Span::ZERO;
+    let share = |load: Multiple| Share::from_ppb(load.as_millionths().saturating_mul(1000));
+    if let Some(beyond) = tables.get(MOST) {
+        return Err(source.fault(beyond.span(), "too many phases", format!("write at most {MOST}")));
+    }
+    for table in tables {
+        let PhaseKeys { name, span, load, from, to } = table.get_ref();
+        let (from, to) = match (load, from, to) {
+            (None, None, None) => (Multiple::ONE, Multiple::ONE),
+            (Some(load), None, None) => (*load, *load),
+            (None, Some(from), Some(to)) => (*from, *to),
+            _ => {
+                let remedy = "write load = \"2x\", or from = \"1x\" and to = \"3x\" for a ramp";
+                return Err(source.fault(table.span(), "a phase has one load or goes from one to another", remedy));
+            }
+        };
+        let known = phases.iter().any(|phase: &Phase| phase.name == *name.get_ref());
+        if known
+            || !super::streams::is_name(name.get_ref())
+            || ["warm-up", crate::plan::READ_BACK].contains(&name.get_ref().as_str())
+        {
+            return Err(source.fault(name.span(), "not a name of a phase, or another has it", super::streams::NAMES));
+        }
+        let length = *span.get_ref();
+        if length.is_zero() || length > Span::from_secs(366 * 86_400) {
+            return Err(source.fault(span.span(), "not a length of a phase", "write more than 0s, at most 366d"));
+        }
+        points.extend([(at, share(from)), (at + length, share(to))]);
+        at = at + length;
+        phases.push(Phase { name: name.get_ref().clone(), kind: PhaseKind::Measure, span: length, steady_round: None });
+    }
+    let curve = (!phases.is_empty()).then_some(Curve { points, every: None });
+    Ok((phases, curve))
+}

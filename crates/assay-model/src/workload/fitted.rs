@@ -1,0 +1,159 @@
+//! The text of a profile with its knobs moved: everything else in it stays as it is written, comments and criteria too.
+
+use super::profile::profile;
+use crate::profile::Unfit;
+use assay_base::{Fault, Knobs, Share};
+use toml_edit::{DocumentMut, Item, Table, value};
+
+/// The text of a profile with these knobs for all that is on its drive, which is named so that it stays the one that was
+/// fitted. `head` are lines of comment above everything.
+///
+/// # Errors
+/// The text is no profile, or it cannot be written so that it reads back as what is meant.
+pub fn fitted(file: &str, text: &str, knobs: &Knobs, head: &[String]) -> Result<String, Fault> {
+    let meant = profile(file, text)?;
+    let no = |unfit: Unfit| Fault::whole(file, unfit.what, unfit.remedy);
+    let lowered = meant.lower().map_err(no)?;
+    let parts = meant.parts_meant().map_err(no)?;
+    let unwritable =
+        || Fault::whole(file, "the fitted profile cannot be written in this form", "write its tables as [[namespace]]");
+    let mut document: DocumentMut = text.parse().map_err(|_| unwritable())?;
+    if !lowered.meant.is_empty() {
+        set(document.as_table_mut(), "drive", &lowered.meant);
+    }
+    let namespaces = tables(&document, "namespace");
+    for index in parts {
+        let (table, at) = if index < namespaces { ("namespace", index) } else { ("application", index - namespaces) };
+        let written = document.get_mut(table).and_then(Item::as_array_of_tables_mut).and_then(|all| all.get_mut(at));
+        let written = written.ok_or_else(unwritable)?;
+        let part = &meant.parts[index];
+        for (key, flow, position) in
+            [("reads", &part.reads, knobs.read_position), ("writes", &part.writes, knobs.write_position)]
+        {
+            if flow.as_ref().is_some_and(crate::profile::Flow::has_buckets) {
+                moved(below(written, key), "position", position);
+            }
+        }
+        if table == "namespace" {
+            let blocks = below(written, "large_blocks");
+            moved(blocks, "write_scale", knobs.write_scale);
+            moved(blocks, "read_scale", knobs.read_scale);
+        }
+    }
+    let comment: String = head.iter().map(|line| format!("# {}\n", assay_base::text::one_line(line))).collect();
+    let out = format!("{comment}{}{document}", if head.is_empty() { "" } else { "\n" });
+    let is_meant = || Some(profile(file, &out).ok()?.knobs().ok()? == *knobs);
+    if is_meant() == Some(true) { Ok(out) } else { Err(unwritable()) }
+}
+
+/// How many tables of a kind there are.
+fn tables(document: &DocumentMut, name: &str) -> usize {
+    document.get(name).and_then(Item::as_array_of_tables).map_or(0, toml_edit::ArrayOfTables::len)
+}
+
+/// A table of a part, which is made where there is none.
+fn below<'a>(part: &'a mut Table, name: &str) -> &'a mut Item {
+    part.entry(name).or_insert_with(|| Item::Table(Table::new()))
+}
+
+/// Sets a knob, and tells behind it what it was; one that is not moved keeps its line. What stands on one line in braces takes no
+/// comment. Where this is no table, the check of the whole text finds it out.
+fn moved(item: &mut Item, key: &str, to: Share) {
+    let one_line = item.is_inline_table();
+    let Some(table) = item.as_table_like_mut() else { return };
+    let was = table.get(key).and_then(Item::as_str).and_then(|text| text.parse::<Share>().ok()).unwrap_or(Share::WHOLE);
+    if was == to {
+        return;
+    }
+    table.insert(key, value(to.to_string()));
+    if let Some(value) = table.get_mut(key).and_then(Item::as_value_mut).filter(|_| !one_line) {
+        value.decor_mut().set_suffix(format!("  # fitted, was {was}"));
+    }
+}
+
+/// Sets a text, and keeps what stands around it.
+fn set(table: &mut Table, key: &str, text: &str) {
+    match table.get_mut(key).and_then(Item::as_value_mut) {
+        Some(known) => {
+            let decor = known.decor().clone();
+            *known = text.into();
+            *known.decor_mut() = decor;
+        }
+        None => drop(table.insert(key, value(text))),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const PROFILE: &str = r#"# mine
+name = "p"
+model = "profile"
+duration = "1h"  # an hour
+
+[[namespace]]
+name = "a"
+drives = ["sda"]
+[namespace.reads]
+rate = "1000/s"   # table:1
+larger_than = [["1KiB", "100%"], ["2KiB", "0%"]]
+position = "100%"
+[namespace.writes]
+rate = "10/s"
+larger_than = [["1KiB", "100%"], ["2KiB", "0%"]]
+
+[[namespace]]
+name = "elsewhere"
+drives = ["sdb"]
+[namespace.reads]
+rate = "1/s"
+larger_than = [["1KiB", "100%"], ["2KiB", "0%"]]
+
+[[application]]
+name = "log"
+drives = ["sda"]
+reads = { rate = "5/s", larger_than = [["1KiB", "100%"], ["2KiB", "0%"]] }
+
+[[criterion]]
+stream = "a.reads"
+share_over = "1ms"
+at_most = "5%"
+"#;
+
+    fn knobs() -> Knobs {
+        let share = Share::from_percent;
+        Knobs { read_position: share(110), write_position: share(100), read_scale: share(90), write_scale: share(100) }
+    }
+
+    #[test]
+    fn all_that_is_not_moved_stays_as_it_is_written() {
+        let text = fitted("p.toml", PROFILE, &knobs(), &["one".into(), "two".into()]).unwrap();
+        let expected = PROFILE
+            .replace("model = \"profile\"\nduration = \"1h\"  # an hour\n", "model = \"profile\"\nduration = \"1h\"  # an hour\ndrive = \"sda\"\n")
+            .replace("position = \"100%\"", "position = \"110%\"  # fitted, was 100%")
+            .replace("\n\n[[namespace]]\nname = \"elsewhere\"", "\n\n[namespace.large_blocks]\nread_scale = \"90%\"  # fitted, was 100%\n\n[[namespace]]\nname = \"elsewhere\"")
+            .replace("[\"2KiB\", \"0%\"]] }", "[\"2KiB\", \"0%\"]] , position = \"110%\" }");
+        assert!(text.starts_with("# one\n# two\n\n# mine\n"), "{text}");
+        let read = |text: &str| crate::workload::read("p.toml", text).unwrap_or_else(|fault| panic!("{fault}\n{text}"));
+        assert_eq!(read(&text).criteria, read(PROFILE).criteria);
+        assert_eq!(text, format!("# one\n# two\n\n{expected}"));
+    }
+
+    #[test]
+    fn what_is_fitted_again_says_what_it_was() {
+        let once = fitted("p.toml", PROFILE, &knobs(), &[]).unwrap();
+        let share = Share::from_percent(105);
+        let twice = fitted("p.toml", &once, &Knobs { read_position: share, ..knobs() }, &[]).unwrap();
+        assert!(twice.contains("position = \"105%\"  # fitted, was 110%"), "{twice}");
+        assert_eq!(twice.matches("drive = ").count(), 1);
+        assert_eq!(fitted("p.toml", &twice, &Knobs { read_position: share, ..knobs() }, &[]).unwrap(), twice);
+    }
+
+    #[test]
+    fn what_is_no_profile_is_refused() {
+        for text in ["", "name = 1", "model = \"profile\"\n", "name = \"p\"\nmodel = \"streams\"\n"] {
+            assert!(fitted("p.toml", text, &knobs(), &[]).is_err(), "{text}");
+        }
+    }
+}

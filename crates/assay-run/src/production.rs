@@ -1,0 +1,131 @@
+//! A profile as a fit needs it: what production's drive did, what a drive under test is to be expected to do at each setting of
+//! the knobs, and the workload and the text of each of them.
+
+use crate::failure::{Failure, one_line, shown};
+use crate::files;
+use assay_base::{Bytes, Knobs, Rate};
+use assay_judge::fit::{Expected, Figures};
+use assay_model::profile::{Asked, Drive, Profile, Sourced};
+use assay_model::workload::{self, Workload};
+use std::path::Path;
+
+/// A profile with the drive that a target stands for.
+#[derive(Debug)]
+pub struct Production {
+    file: String,
+    text: String,
+    profile: Profile,
+    /// The workload as it stands.
+    pub workload: Workload,
+    /// `node/drive`; empty where the profile names none.
+    pub drive: String,
+    /// That drive, by its iostat.
+    iostat: Drive,
+    /// The drives of all its nodes that anything is on.
+    pub drives: Vec<String>,
+}
+
+impl Production {
+    /// Reads a profile that has an iostat of its drive.
+    ///
+    /// # Errors
+    /// The file cannot be read, is no profile, or has nothing to be compared with.
+    pub fn read(file: &str) -> Result<Production, Failure> {
+        let path = Path::new(file);
+        let unreadable = |why: &dyn std::fmt::Display| {
+            Failure::workload(format!(
+                "the profile {} cannot be read: {why}\n  = make one of what was collected in production with assay import",
+                shown(path)
+            ))
+        };
+        let text = files::text(path, workload::LONGEST as u64).map_err(|e| unreadable(&e))?;
+        let name = one_line(file);
+        let profile = workload::profile_of(&name, &text).map_err(Failure::workload)?;
+        let workload = workload::read(&name, &text).map_err(Failure::workload)?;
+        let lowered = profile.lower().map_err(|unfit| Failure::workload(format!("{}: {}", name, unfit.what)))?;
+        let drive = lowered.meant;
+        let Some(iostat) = lowered.drive.filter(|seen| figures(seen).iter().any(Option::is_some)) else {
+            let whose =
+                if drive.is_empty() { "its drive".to_owned() } else { format!("the drive {}", one_line(&drive)) };
+            return Err(Failure::workload(format!(
+                "{name} has no iostat of {whose}, so there is nothing to compare with\n  = import it together with `iostat -x -k 1` of the same minutes, or add [[iostat]] with drive, reads, writes, read_bytes and write_bytes"
+            )));
+        };
+        let drives = profile.drives_used();
+        Ok(Production { file: name, text, profile, workload, drive, iostat, drives })
+    }
+
+    /// BLAKE3 of the profile's text.
+    pub fn sum(&self) -> String {
+        blake3::hash(self.text.as_bytes()).to_hex().to_string()
+    }
+
+    /// What production's drive did, as far as it is known.
+    pub fn figures(&self) -> [Option<f64>; 4] {
+        figures(&self.iostat)
+    }
+
+    /// The knobs as they stand.
+    pub fn knobs(&self) -> Knobs {
+        self.profile.knobs().unwrap_or_default()
+    }
+
+    /// What a reader should know of a fit of it.
+    pub fn notes(&self) -> Vec<String> {
+        let mut notes = Vec::new();
+        let missing = |at: usize| assay_judge::fit::Figure::ALL[at].name();
+        let absent: Vec<&str> = (0..4).filter(|at| self.figures()[*at].is_none()).map(missing).collect();
+        if !absent.is_empty() {
+            notes.push(format!("the profile's iostat has no {}, which is not fitted", absent.join(", ")));
+        }
+        if self.profile.moved(&self.knobs()).is_ok_and(|alike| alike != self.profile) {
+            notes.push(
+                "positions and scales of what is on the drive differ in the profile; the fit makes them alike".into(),
+            );
+        }
+        notes
+    }
+
+    /// What a drive with blocks of `block` bytes is to be expected to do at a setting of the knobs.
+    pub fn expected(&self, block: u32) -> impl Fn(&Knobs) -> Expected + '_ {
+        move |knobs| {
+            let lowered = self.profile.moved(knobs).and_then(|moved| moved.lower());
+            lowered.map_or_else(|_| Expected::default(), |lowered| expected(&lowered.asked(block)))
+        }
+    }
+
+    /// The text with these knobs.
+    ///
+    /// # Errors
+    /// It cannot be written in the form that it has.
+    pub fn text(&self, knobs: &Knobs, head: &[String]) -> Result<String, Failure> {
+        workload::fitted(&self.file, &self.text, knobs, head).map_err(Failure::workload)
+    }
+
+    /// The workload with these knobs, of that very text.
+    ///
+    /// # Errors
+    /// As [`text`](Production::text).
+    pub fn at(&self, knobs: &Knobs) -> Result<Workload, Failure> {
+        workload::read(&self.file, &self.text(knobs, &[])?).map_err(Failure::workload)
+    }
+}
+
+fn figures(drive: &Drive) -> [Option<f64>; 4] {
+    let rate = |rate: &Option<Sourced<Rate>>| rate.as_ref().map(|rate| rate.value.as_f64());
+    let bytes = |bytes: &Option<Sourced<Bytes>>| bytes.as_ref().map(|bytes| bytes.value.get() as f64);
+    [rate(&drive.reads), rate(&drive.writes), bytes(&drive.read_bytes), bytes(&drive.write_bytes)]
+}
+
+/// Arrivals are independent: counts vary as those of a Poisson process, and bytes as those of a compound one.
+fn expected(asked: &Asked) -> Expected {
+    let Asked { operations, bytes, unrounded, squares } = *asked;
+    let share = |variance: f64, mean: f64| if mean > 0.0 { variance.sqrt() / mean } else { 0.0 };
+    let figures: Figures = [operations[0], operations[1], bytes[0], bytes[1]];
+    let variances = [operations[0], operations[1], squares[0], squares[1]];
+    Expected {
+        figures,
+        spread: std::array::from_fn(|at| share(variances[at], figures[at])),
+        rounding: [0, 1].map(|at| if unrounded[at] > 0.0 { bytes[at] / unrounded[at] } else { 1.0 }),
+    }
+}
