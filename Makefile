@@ -1,5 +1,5 @@
 # Two commands for a fresh machine with cargo, gcc and make:
-#   make demo   builds assay and runs its main job on a scratch file here: about a minute, then a verdict
+#   make demo   builds assay and runs its main command on a scratch file here: about a minute, then a verdict
 #   make test   installs what the tests need, then formatting, lints and all tests
 CARGO ?= cargo
 
@@ -11,7 +11,7 @@ help:
 build:
 	$(CARGO) build --release -p assay
 
-# The verdict is the demo's result, whatever it is: 10 is FAIL and 11 INVALID, both on purpose.
+# Any verdict is a success of the demo: 10 is FAIL and 11 INVALID.
 demo: build
 	@echo "$(CARGO) run --release -p assay -- certify --quick"; \
 	$(CARGO) run --quiet --release -p assay -- certify --quick; code=$$?; \
@@ -34,7 +34,7 @@ lint:
 unit:
 	scripts/unit
 
-# A quarter of an hour for each reader; SECONDS=60 make fuzz is a minute.
+# A quarter of an hour for each reader; with SECONDS=60 a minute.
 fuzz:
 	scripts/fuzz $(or $(SECONDS),900)
 
@@ -48,14 +48,14 @@ campaign:
 	ASSAY_CAMPAIGN=20 $(CARGO) test -p assay --test faults -- --nocapture campaign:: lag:: times::
 	ASSAY_LATE_DEVICES=10000 $(CARGO) test -p assay --test late -- --nocapture campaign::
 
-# Changes the code of a room and asks its tests about each change: hours. ROOM=safety, writer, judge, engine or resume.
+# Changes the code of a room and checks whether its tests notice each change: hours. ROOM=safety, writer, judge, engine or resume.
 mutants:
 	scripts/mutants $(or $(ROOM),safety) $(MUTANTS)
 
 bench:
 	bench/run
 
-# Each benchmark as small as it gets, with the tests' own build: that it works, never how fast.
+# Each benchmark at its smallest size, with the tests' own build: this tests that it works, never how fast it is.
 bench-smoke:
 	$(CARGO) test --quiet --workspace --no-run
 	ASSAY=$${CARGO_TARGET_DIR:-target}/debug/assay SCALE=smoke bench/run $${CARGO_TARGET_DIR:-target}/bench-smoke.md

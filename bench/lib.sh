@@ -30,7 +30,7 @@ make_loop() {
   LOOPS+=("$LOOP")
 }
 
-# judged COMMAND…: whatever its verdict. A loud machine makes a closed loop INVALID by oversleeping; its speed is measured all the same.
+# judged COMMAND…: accepts any verdict. On a noisy machine oversleeping makes a closed loop INVALID; its speed is measured nevertheless.
 judged() {
   local code=0
   "$@" || code=$?
@@ -40,7 +40,7 @@ judged() {
 # The consent token of a device.
 token() { "$ASSAY" devices "$1" --json | python3 -c 'import json, sys; print(json.load(sys.stdin)[0]["token"] or "")'; }
 
-# example NAME ARGUMENT…: an example of assay-model; as small as it gets, the one that the tests have built beside the program.
+# example NAME ARGUMENT…: runs an example of assay-model; at the smallest size, the one that the tests have built beside the program.
 example() {
   local built=${ASSAY%/*}/examples/$1
   if [ "$SCALE" = smoke ] && [ -x "$built" ]; then "$built" "${@:2}"

@@ -39,7 +39,7 @@ def skip(what, why):
 
 def ratios(name, sides, measures):
     """Runs the two functions of `sides` alternately; one line for each (label, key of A, key of B) of `measures`."""
-    # Who goes first changes: what the first finds cold, the second finds warm.
+    # The order alternates, because the first side finds cold caches and the second warm ones.
     rounds = [(sides[0](), sides[1]()) if n % 2 else (sides[1](), sides[0]())[::-1] for n in range(ROUNDS)]
     for label, key_a, key_b in measures:
         a = statistics.median(pair[0][key_a] for pair in rounds)
@@ -49,7 +49,7 @@ def ratios(name, sides, measures):
 
 
 def fill(path):
-    """Data that is there, and was read once: a hole would not be read at all, and what lies below may have a cache."""
+    """A file that was written, and read once: a hole would not be read at all, and the storage below may have a cache."""
     subprocess.run(["dd", "if=/dev/urandom", f"of={path}", "bs=1M", f"count={MIB}", "conv=notrunc", "status=none"], check=True)
     subprocess.run(["sync", path], check=True)
     subprocess.run(["dd", f"if={path}", "of=/dev/null", "bs=1M", "iflag=direct", "status=none"], check=False)
@@ -84,7 +84,7 @@ def zram():
         return None
 
     def remove():
-        # Somebody may look at the device for a moment; then it is busy.
+        # Another process may examine the device for a moment; then it is busy.
         for last in [False] * 20 + [True]:
             try:
                 for path, value in ((f"/sys/block/zram{number}/reset", "1"), ("/sys/class/zram-control/hot_remove", number)):
@@ -101,9 +101,9 @@ def zram():
     return f"/dev/zram{number}"
 
 
-# Processor time is what the whole program took, threads of the kernel that io_uring makes for it included, within this part of a
-# run (of its time, since the program was started): both sides have begun by then, and neither has ended. What a program says of
-# itself may be its submitting thread's alone, as fio's usr_cpu and sys_cpu are.
+# Processor time is that of the whole program, including the kernel threads that io_uring creates for it, during this part of a
+# run (counted from the program's start): both sides have begun by then, and neither has ended. The figures of a program about
+# itself may cover only its submitting thread, like fio's usr_cpu and sys_cpu.
 WINDOW = (0.45, 0.95)
 
 
@@ -162,7 +162,7 @@ def assay(target, load, *extra):
         lines = [json.loads(line) for line in log]
     engine = lines[0].get("engine", {})
     flows = [line["flows"][0] for line in lines if line["kind"] == "interval"]
-    # What clat leaves out, in the mean: the log has no distribution of it.
+    # The mean of what clat leaves out: the log has no distribution of it.
     handing_over = sum(flow.get("submit", {}).get("sum", 0) for flow in flows) / max(sum(flow["ok"] for flow in flows), 1) / 1e3
     us = lambda kind, key: (stream[kind].get(key) or 0) / 1e3
     return {

@@ -1,4 +1,4 @@
-//! Notes the commit a binary was built from, for the run log. A build outside a git checkout says "unknown".
+//! Passes the commit that a binary is built from to the run log. A build outside a git checkout has "unknown".
 
 use std::process::Command;
 

@@ -1,5 +1,5 @@
-//! What is collected on production hosts, whatever it is: tables of asloglatency, the server's log, asinfo, iostat as text and as
-//! JSON, blkparse, biosnoop, fio's iologs. What is found becomes a profile, and the profile a text that is read back as it was.
+//! Everything that is collected on production hosts: tables of asloglatency, the server's log, asinfo, iostat as text and as
+//! JSON, blkparse, biosnoop, fio's iologs. The findings become a profile, and the profile a text that is read back unchanged.
 #![no_main]
 
 use assay_formats::collect::assemble::{Kind, assemble};

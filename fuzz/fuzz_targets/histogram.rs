@@ -1,4 +1,4 @@
-//! The text of a distribution: the recorder's decoder never makes room for what a head claims, and what it takes it gives back.
+//! The text of a distribution: the decoder allocates no memory because of a number in the header, and an accepted text is written back unchanged.
 #![no_main]
 
 use assay_record::Times;

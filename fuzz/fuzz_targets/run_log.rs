@@ -1,5 +1,5 @@
-//! Our own logs, through the judge and every renderer. A fuzzer does not guess a CRC, so that each line is also tried with
-//! its sum put right.
+//! Our own logs, through the judge and every renderer. A fuzzer cannot guess a CRC, so each line is also tried with a corrected
+//! checksum.
 #![no_main]
 
 use assay_judge::{Options, Verdict, judge, render};

@@ -1,4 +1,4 @@
-//! Workload files: whatever the text, an answer; what is accepted makes a plan or says why not.
+//! Workload files: every text gets an answer; an accepted one becomes a plan, or an error says why not.
 #![no_main]
 
 use assay_model::workload::{Adjust, read};

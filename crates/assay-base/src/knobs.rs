@@ -1,18 +1,18 @@
-//! What a fit moves of a profile, so that a drive under test does what production's drive did.
+//! The numbers of a profile that a fit changes, so that a drive under test does what production's drive did.
 
 use crate::Share;
 
-/// The four numbers that a profile's measurements leave open, for one drive. ACT's guide has each of them as a key.
+/// The four numbers that a profile's measurements leave open, for one drive. Each is a key of ACT's guide.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Knobs {
-    /// Where in its bucket of a histogram the size of a read lies: 100 % is the lower bound (`read-size-offset`).
+    /// Position of the size of a read in its bucket of a histogram: 100 % is the lower bound (`read-size-offset`).
     pub read_position: Share,
-    /// The same of a write (`write-size-offset`).
+    /// The same for a write (`write-size-offset`).
     pub write_position: Share,
-    /// What the rate of large-block reads is multiplied by (`lbr-req-offset`).
+    /// Factor on the rate of large-block reads (`lbr-req-offset`).
     pub read_scale: Share,
-    /// What the rate of large-block writes is multiplied by (`lbw-req-offset`).
+    /// Factor on the rate of large-block writes (`lbw-req-offset`).
     pub write_scale: Share,
 }
 
@@ -25,7 +25,7 @@ impl Default for Knobs {
 }
 
 impl Knobs {
-    /// Each with its name in words.
+    /// Each knob with its name in words.
     pub fn named(&self) -> [(&'static str, Share); 4] {
         [
             ("position of reads", self.read_position),

@@ -1,8 +1,9 @@
-//! ACT, Aerospike's certification tool: its config files ([`conf`]), the logs its programs write
-//! ([`log`]), the latency table by time slices ([`slices`]) and its analyzer done over ([`latency`]). A config becomes a
+//! ACT, Aerospike's certification tool: its config files ([`conf`]), the logs that its programs write ([`log`]), the
+//! latency table by time slices ([`slices`]) and a reimplementation of its analyzer ([`latency`]). A config becomes a
 //! workload ([`lower`]), a log of ACT becomes entries of ours ([`import`]), and one of ours a log of ACT ([`export`]).
 //!
-//! Rules and texts follow what ACT 6.6 was observed to do; older versions are read where people still have their files.
+//! Rules and texts follow the observed behaviour of ACT 6.6; older versions are read because users still have their
+//! files.
 
 pub mod conf;
 pub mod export;

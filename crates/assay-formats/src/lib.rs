@@ -1,6 +1,6 @@
-//! Other people's text, in and out. Nothing here opens a file, reads a clock or prints: text comes in as bytes or lines,
-//! and goes out through `fmt::Write`. What is read is untrusted: every reader has caps on lines and counts, and answers
-//! hostile input with a [`assay_base::Fault`] that shows the place, never with a panic.
+//! Text formats of other tools, read and written. Nothing here opens a file, reads a clock or prints: text comes in as
+//! bytes or lines, and goes out through `fmt::Write`. Input is untrusted: every reader limits lines and counts, and
+//! answers hostile input with an [`assay_base::Fault`] that shows the place, never with a panic.
 #![warn(unreachable_pub)]
 #![cfg_attr(test, allow(clippy::disallowed_methods, reason = "tests make files and threads of their own"))]
 

@@ -1,11 +1,11 @@
-//! What a reader understood but wants to mention.
+//! Remarks of a reader about a text that it accepted.
 
 use std::fmt;
 
-/// What a reader understood but wants to mention.
+/// A remark of a reader about a text that it accepted.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Note {
-    /// Line, counted from 1; 0 where the text as a whole is meant.
+    /// Line, counted from 1; 0 for the text as a whole.
     pub line: usize,
     /// The remark.
     pub text: String,

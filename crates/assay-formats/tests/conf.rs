@@ -1,4 +1,5 @@
-//! Config files against what ACT 6.6 did with them: NAME.conf, NAME.out (stdout), NAME.rc (exit code, or how it crashed).
+//! Config files compared with ACT 6.6's behaviour: NAME.conf, NAME.out (stdout), NAME.rc (exit code, or how it
+//! crashed).
 
 #![allow(clippy::unwrap_used)]
 
@@ -7,10 +8,10 @@ mod common;
 use assay_formats::act::conf::{self, Kind, Outcome, read_like_act};
 use std::path::Path;
 
-/// What the command line or a missing file decides: not the reader's.
+/// Decided by the command line or a missing file, not by the reader.
 const OTHERS: [&str; 3] = ["conf-missing", "noargs", "twoargs"];
 
-/// Where ACT ran something nobody wrote, or crashed: these we refuse in our own words.
+/// Where ACT ran something that nobody wrote, or crashed: we refuse these in our own words.
 const NONSENSE: [&str; 9] = [
     "float",
     "trailing-garbage",
@@ -27,12 +28,12 @@ fn kind_of(name: &str) -> Kind {
     if name.starts_with("act_index") { Kind::Index } else { Kind::Storage }
 }
 
-/// The case without its program's name.
+/// The name of the case, without that of its program.
 fn case_of(name: &str) -> &str {
     name.split_once('-').map_or(name, |(_, case)| case)
 }
 
-/// What differs in one case, if anything.
+/// The difference in one case, if there is any.
 fn differs(path: &Path) -> Option<String> {
     let name = path.file_stem().and_then(|stem| stem.to_str()).unwrap();
     let text = std::fs::read(path).unwrap();
@@ -99,7 +100,7 @@ fn the_configuration_of_every_run_is_echoed_as_act_did() {
                 panic!("{}: refused", case.display());
             };
             assert!(log.starts_with(&stdout), "{}:\n{stdout}", case.display());
-            // Our own reader finds the same load in the same file, but for the defaults ACT lacks.
+            // Our own reader finds the same load in the same file, except for the defaults that ACT lacks.
             let (own, _) = conf::read("act.conf", std::str::from_utf8(&text).unwrap(), Some(kind)).unwrap();
             assert_eq!(own.derived(), conf.derived(), "{}", case.display());
             tried += 1;

@@ -1,5 +1,5 @@
-//! Thousands of damaged config files and logs: every reader answers, none panics, whatever stands in the text. The damage
-//! is the same on every run.
+//! Thousands of damaged config files and logs: every reader answers, none panics, whatever the text contains. The
+//! damage is the same on every run.
 
 #![allow(clippy::unwrap_used)]
 
@@ -17,7 +17,7 @@ use assay_model::profile::write;
 use assay_model::workload::{profile_of, read};
 use std::io::BufRead;
 
-/// Pieces that have broken readers before.
+/// Texts that have broken readers before.
 const PIECES: [&[u8]; 18] = [
     b"\0",
     b"\xff\xfe",
@@ -61,7 +61,7 @@ fn damage(text: &[u8], prng: &mut Prng) -> Vec<u8> {
     text
 }
 
-/// The golden files that travel with the crate, cut so that many rounds are quick.
+/// The golden files carried with the crate, cut so that many rounds are fast.
 fn seeds(folder: &str, file: &str, most: usize) -> Vec<Vec<u8>> {
     let root = common::roots().into_iter().next().unwrap().join(folder);
     let mut found = Vec::new();
@@ -115,7 +115,7 @@ fn logs() {
         } else {
             faulty += 1
         }
-        // The same for the judge: one header, or a fault that says something.
+        // The same for the judge: one header, or a fault with a message.
         let mut headers = 0;
         let judged = import::entries("f", text.as_slice(), Span::from_secs(10), &mut |entry| {
             headers += usize::from(matches!(entry, assay_record::Entry::Header(_)));
@@ -133,7 +133,7 @@ fn logs() {
     assert!(whole > 500 && faulty > 500, "{whole} whole, {faulty} faulty");
 }
 
-/// What production collects, damaged: it becomes a profile or nothing, and what is written is read back as it was.
+/// Damaged files of production: they become a profile or nothing, and a written profile is read back unchanged.
 #[test]
 fn collections() {
     let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR"));

@@ -53,7 +53,7 @@ fn every_golden_log_adds_up() {
                     counted[index] += flow.ok;
                 }
             }
-            // Nothing but what the last whole block says.
+            // Exactly what the last complete block says.
             let mut last = vec![0; header.streams.len()];
             let mut log = Log::open("log.txt", text.as_slice()).unwrap();
             while let Some(Ok(item)) = log.next() {
@@ -70,7 +70,7 @@ fn every_golden_log_adds_up() {
     assert!(seen >= 10, "{seen} logs");
 }
 
-/// A log with blocks of one histogram: seconds and how many took no time at all.
+/// A log with blocks of one histogram: seconds, and the number of operations in the lowest bucket.
 fn log(blocks: &[(u64, u64)], more: &str) -> String {
     let mut text = "\nACT version 6.6\nStorage device IO test\nCopyright 2020 by Aerospike. All rights reserved.\n\n\
         ACT-STORAGE CONFIGURATION\ndevice-names: /dev/x\nnum-devices: 1\nservice-threads: 2\ntest-duration-sec: 3\n\
@@ -105,13 +105,14 @@ fn ends_and_errors() {
         let all = entries(log(blocks, more).as_bytes()).unwrap();
         assert_eq!((reason(&all), intervals(&all).len()), (expected, blocks.len()), "{more}");
     }
-    // Behind the last block, and of a device that is not listed: never lost.
+    // An error after the last block, and one of a device that is not listed: neither is lost.
     let error = "ERROR: reading /dev/x: 5 'Input/output error'\nERROR: reading /dev/y: 61 'No data available'\n";
     let all = entries(log(&whole, error).as_bytes()).unwrap();
     let failed: u64 = intervals(&all).iter().flat_map(|interval| &interval.flows).map(|flow| flow.failed()).sum();
     assert_eq!(failed, 2);
     assert!(intervals(&all)[3].flows[0].errors.contains_key("EIO"));
-    // What is behind the planned load waits: 12 of 30 came, two threads may each have one on its way.
+    // Operations missing from the planned load count as waiting: 12 of 30 ended, and each of two threads may have one
+    // in flight.
     let all = entries(log(&[(1, 4), (2, 8), (3, 12)], "").as_bytes()).unwrap();
     let last = &intervals(&all)[2].flows[0];
     assert_eq!((last.scheduled, last.waiting, last.in_flight), (10, 16, 2));
@@ -129,7 +130,7 @@ fn hostile_logs_are_refused() {
         let why = entries(text.as_bytes()).unwrap_err();
         assert!(why.contains(words), "{why}");
     }
-    // Numbers as large as they can be written neither overflow nor take memory.
+    // The largest possible numbers neither overflow nor take memory.
     let big = log(&[(1, u64::MAX)], "").replace("read-reqs-per-sec: 10", "read-reqs-per-sec: 18446744073709551615");
     let all = entries(big.replace("test-duration-sec: 3", "test-duration-sec: 4294967295").as_bytes()).unwrap();
     assert_eq!(intervals(&all)[0].flows[0].ok, u64::MAX);

@@ -1,4 +1,5 @@
-//! The analyzer against what the original printed: every NAME.cmd (arguments), NAME.txt (output) and NAME.rc (exit code).
+//! The analyzer compared with the original's output: every NAME.cmd (arguments), NAME.txt (output) and NAME.rc (exit
+//! code).
 
 #![allow(clippy::unwrap_used)]
 
@@ -9,7 +10,7 @@ use std::fs::File;
 use std::io::{BufRead, BufReader};
 use std::path::Path;
 
-/// Runs the analyzer in `folder` and answers its output and exit code.
+/// Runs the analyzer in `folder` and returns its output and exit code.
 fn analyze(folder: &Path, words: &[&str]) -> (String, u8) {
     let args: Vec<String> = words.iter().map(|&word| word.to_owned()).collect();
     let mut out = String::new();

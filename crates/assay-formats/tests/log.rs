@@ -1,5 +1,5 @@
-//! Logs: what the reader finds in them is what the original's analyzers printed, and what the writer writes is what ACT
-//! wrote, byte for byte.
+//! Logs: what the reader finds in them agrees with the output of the original's analyzers, and the writer writes what
+//! ACT wrote, byte for byte.
 
 #![allow(clippy::unwrap_used)]
 
@@ -20,18 +20,18 @@ fn name_of(path: &Path) -> &str {
     path.file_name().and_then(|name| name.to_str()).unwrap()
 }
 
-/// The runs under `folder` in all places.
+/// The runs under `folder` in all locations.
 fn cases(folder: &str) -> Vec<PathBuf> {
     common::roots().iter().flat_map(|root| common::entries(&root.join(folder))).filter(|path| path.is_dir()).collect()
 }
 
-/// The rows of a golden table: those that begin with a slice's number.
+/// The rows of a golden table: those that begin with the number of a slice.
 fn golden_rows(text: &str) -> Vec<&str> {
     let below = text.lines().skip_while(|line| !line.starts_with("-----  "));
     below.skip(1).take_while(|line| !line.starts_with("-----  ") && !line.starts_with("could not")).collect()
 }
 
-/// The same rows made from the typed table: all columns of every histogram.
+/// The same rows computed from the typed table: all columns of every histogram.
 fn rows(table: &SliceTable, columns: usize) -> Vec<String> {
     let row = |(index, slice): (usize, &assay_formats::act::slices::Slice)| {
         let groups = slice.cells.iter().map(|cell| {
@@ -78,7 +78,7 @@ fn the_typed_table_has_the_numbers_of_the_original() {
     for case in [cases("act"), cases("act-edge"), cases("act-old")].concat() {
         let lat = if case.join("lat").is_dir() { case.join("lat") } else { case.clone() };
         let refused = ["version-5.3", "version-7.0", "version-missing", "no-interval", "no-config", "no-derived"];
-        // The 3.0 analyzer has rules of its own (below), and the one of 5.0 rounded otherwise.
+        // The 3.0 analyzer has rules of its own (below), and the one of 5.0 rounded differently.
         if refused.contains(&name_of(&case)) || ["run-3.0", "run-5.0-storage"].contains(&name_of(&case)) {
             continue;
         }
@@ -87,13 +87,13 @@ fn the_typed_table_has_the_numbers_of_the_original() {
         };
         let mut log = open(&case.join("log.txt"));
         let names: Vec<String> = log.header().default_histograms().iter().map(|&name| name.to_owned()).collect();
-        // Of a run without reads the original prints an empty table.
+        // For a run without reads the original prints an empty table.
         if !log.header().listed.contains(&names[0]) {
             continue;
         }
         let table =
             tabulate(&mut log, &names, Span::from_secs(10)).unwrap_or_else(|e| panic!("{}: {e}", case.display()));
-        // A torn last block can end a slice for the original; for us it cannot.
+        // In the original an incomplete last block can end a slice; in ours it cannot.
         let golden = golden_rows(&golden);
         let got = rows(&table, 7);
         assert_eq!(got, golden[..got.len().min(golden.len())], "{}", case.display());

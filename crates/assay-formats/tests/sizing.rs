@@ -1,5 +1,5 @@
-//! From the files of `examples/` to a plan: the worked example of "Advanced Flash Device Sizing" to the number, and an invented
-//! cluster of two nodes.
+//! From the files of `examples/` to a plan: the worked example of "Advanced Flash Device Sizing" with exact numbers,
+//! and an invented cluster of two nodes.
 #![allow(clippy::unwrap_used, clippy::disallowed_methods, reason = "a test")]
 
 use assay_formats::collect::assemble::{Assembled, Kind, assemble};
@@ -29,7 +29,7 @@ fn worked() -> Assembled {
     assembled(&["worked/asloglatency.txt", "worked/aerospike.log", "worked/iostat.txt"])
 }
 
-/// Each number of the example, as its text gives it.
+/// Each number of the example, as in its text.
 #[test]
 fn the_worked_example_to_the_number() {
     let out = worked();
@@ -77,14 +77,14 @@ fn the_worked_example_to_the_number() {
     assert_eq!(rates, expected.map(|(name, rate)| (name.to_owned(), rate)));
 }
 
-/// The example's drive without the log: blocks are derived from what is written.
+/// The example's drive without the log: blocks are derived from the writes.
 #[test]
 fn without_the_log_blocks_are_derived() {
     let out = assembled(&["worked/asloglatency.txt", "worked/iostat.txt"]);
     assert!(out.missing.iter().any(|one| one.what.contains("large blocks written")));
     let workload = workload(&write(&out.profile, "ycsb", &[]));
     let steps: Vec<String> = workload.derivation.iter().map(ToString::to_string).collect();
-    // 5916 writes of 18,660 B fill 842 blocks of 128 KiB, and defragmentation of half full blocks doubles them.
+    // 5916 writes of 18,660 B fill 842 blocks of 128 KiB, and defragmentation of half-full blocks doubles them.
     let filled = steps.iter().find(|step| step.starts_with("large blocks that clients fill")).unwrap();
     assert!(filled.contains("5916/s × ") && filled.contains(" / 128KiB = 8"), "{filled}");
     let all = steps.iter().find(|step| step.starts_with("large blocks written in all")).unwrap();
@@ -152,7 +152,7 @@ fn a_cluster_of_two_nodes_two_namespaces_and_two_drives() {
     let rate = |workload: &Workload, name: &str| {
         workload.streams.iter().find(|stream| stream.name == name).unwrap().arrival.rate().unwrap().as_f64()
     };
-    // Half of what the node's two drives do.
+    // Half of the load on the node's two drives.
     assert!((rate(&busiest, "orders.reads") / 6000.0 - 1.0).abs() < 0.01);
     assert!((rate(&busiest, "sessions.large-block-writes") / 18.3 - 1.0).abs() < 0.02);
     assert_eq!(busiest.criteria.len(), 6);
@@ -160,7 +160,7 @@ fn a_cluster_of_two_nodes_two_namespaces_and_two_drives() {
     assert!((rate(&other, "orders.reads") / 5400.0 - 1.0).abs() < 0.01);
 }
 
-/// What is written is what is read, to the last comment.
+/// A written profile is read back unchanged, including the last comment.
 #[test]
 fn a_profile_is_read_as_it_was_written() {
     for out in [worked(), assembled(&CLUSTER)] {
@@ -171,11 +171,12 @@ fn a_profile_is_read_as_it_was_written() {
     }
 }
 
-/// At which position the example's histogram gives production's bytes, on a drive of blocks of 512 B: `docs/sizing.md` says so.
+/// The position at which the example's histogram gives production's bytes, on a drive with blocks of 512 B;
+/// `docs/sizing.md` states it.
 #[test]
 fn where_the_examples_sizes_lie() {
     let text = write(&worked().profile, "ycsb", &[]);
-    // What iostat read in a second, without the large blocks that defragmentation read.
+    // What iostat read per second, without the large blocks that defragmentation read.
     let wanted = (344_970.25 - 1172.8 * 128.0) * 1024.0 / 10_427.0;
     let mean = |percent: u64| {
         let text = text.replacen("position = \"100%\"", &format!("position = \"{percent}%\""), 1);
@@ -188,7 +189,7 @@ fn where_the_examples_sizes_lie() {
     assert!(page.contains(&format!("fit the example's histogram at about {fits} %")));
 }
 
-/// What clients had stands at the end as criteria, as comments that a person may take.
+/// The response times of clients are at the end as criteria in comments, which a person may enable.
 #[test]
 fn production_can_be_asked_of_a_drive() {
     let text = write(&worked().profile, "ycsb", &[]);

@@ -10,6 +10,7 @@ mod finding;
 mod fold;
 mod rules;
 
+pub mod cache_curve;
 pub mod compare;
 pub mod curve;
 mod decisive;

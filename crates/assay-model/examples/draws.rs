@@ -1,5 +1,5 @@
-//! How long a draw of an address or of an arrival takes: draws from each form for a while on one core and prints its name and
-//! nanoseconds. `bench/draws` runs it.
+//! How long it takes to draw an address or an arrival: draws from each form for a while on one core and prints its name
+//! and nanoseconds. `bench/draws` runs it.
 
 #![allow(clippy::disallowed_methods, clippy::disallowed_macros, reason = "a measurement reads a clock and prints")]
 
@@ -11,7 +11,7 @@ use assay_model::generator::Generator;
 use assay_model::workload::Adjust;
 use std::time::Instant as Clock;
 
-/// As a plan has them.
+/// The addresses as in a plan.
 const ADDRESSES: [(&str, &str); 11] = [
     ("uniform", r#"{"uniform": {"align": "4KiB"}}"#),
     ("zipf 0.8", r#"{"ranked": {"law": {"zipf": {"exponent": 0.8}}, "scatter": false}}"#),
@@ -56,7 +56,7 @@ fn nanoseconds(seconds: f64, mut draw: impl FnMut() -> u64) -> f64 {
 
 fn main() {
     let seconds: f64 = std::env::args().nth(1).and_then(|text| text.parse().ok()).unwrap_or(1.0);
-    // Not a power of two, so that an order walks on.
+    // Not a power of two, so that an order must skip numbers.
     let length = 3 << 38;
     let space = Space {
         length,

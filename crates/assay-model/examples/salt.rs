@@ -1,4 +1,5 @@
-//! How fast salt is made: fills 128 KiB buffers for about a second on one core and prints GB/s. `bench/salt` runs it.
+//! The speed of making salt: fills 128 KiB buffers for about a second on one core and prints GB/s. `bench/salt` runs
+//! it.
 
 #![allow(clippy::disallowed_methods, clippy::disallowed_macros, reason = "a measurement reads a clock and prints")]
 
@@ -9,7 +10,7 @@ use std::time::{Duration, Instant};
 fn main() {
     let seconds: f64 = std::env::args().nth(1).and_then(|text| text.parse().ok()).unwrap_or(1.0);
     let mut content = Content::new(Prng::seeded(1), 1, Share::WHOLE);
-    // As many buffers as a queue holds, so that they do not all stay in the first cache.
+    // As many buffers as in a queue, so that they do not all stay in the first-level cache.
     let mut buffers = vec![vec![0u8; 128 << 10]; 16];
     let (begin, mut bytes) = (Instant::now(), 0u64);
     while begin.elapsed() < Duration::from_secs_f64(seconds) {

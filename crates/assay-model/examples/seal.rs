@@ -1,4 +1,4 @@
-//! What a seal costs: nanoseconds to make 4 KiB of data plain and sealed, and to check it. `bench/verify` runs it.
+//! The cost of a seal: nanoseconds to make 4 KiB of data plain and sealed, and to check it. `bench/verify` runs it.
 
 #![allow(clippy::disallowed_methods, clippy::disallowed_macros, reason = "a measurement reads a clock and prints")]
 
@@ -11,7 +11,7 @@ fn main() {
     let seconds: f64 = std::env::args().nth(1).and_then(|text| text.parse().ok()).unwrap_or(1.0);
     let mut content = Content::new(Prng::seeded(1), 1, Share::WHOLE);
     let seal = Seal { run: 1, generation: 0, target: 1, offset: 0, granule: 4096, within: 0, length: 4096 };
-    // As many as a queue holds, so that they do not all stay in the first cache.
+    // As many as in a queue, so that they do not all stay in the first-level cache.
     let mut blocks = vec![vec![0u8; 4096]; 64];
     time("plain", seconds, &mut blocks, |block| content.fill(0, block));
     time("sealed", seconds, &mut blocks, |block| content.fill_sealed(seal, block, |_| 1));

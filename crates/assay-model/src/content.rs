@@ -1,15 +1,15 @@
-//! What is written: unique and incompressible unless asked otherwise, stamped by run and generation.
+//! The written data: unique and incompressible unless configured otherwise, stamped with run and generation.
 //!
-//! Each 4 KiB-aligned block is a stretch of a fixed random pool XORed with a key of its own. No two blocks of a run are alike
-//! (keys and stamps differ), no compressor finds one in another, and the cost is one load, XOR and store for 32 bytes.
-//! For a compressibility of p % the first p % of every block are such data and the rest is zeros.
+//! Each 4 KiB-aligned block is a part of a fixed random pool XORed with a key of its own. No two blocks of a run are
+//! alike (keys and stamps differ), no compressor finds one in another, and the cost is one load, XOR and store per 32
+//! bytes. For a compressibility of p %, the first p % of every block are such data and the rest is zeros.
 
 use crate::seal::Seal;
 use assay_base::{Prng, Share, Stamp, stamp};
 
-/// Words in the pool: 64 KiB, which stays in a core's own cache.
+/// Number of words in the pool: 64 KiB, which stays in a core's own cache.
 const POOL: usize = 8192;
-/// 64-bit words handled at once.
+/// Number of 64-bit words processed at once.
 const LANES: usize = 4;
 
 /// Fills buffers for one flow.
@@ -64,7 +64,7 @@ impl Earlier {
 }
 
 impl Content {
-    /// Data of run `run` that compresses to about `compress_to` of its size (the whole: incompressible).
+    /// Data of run `run` that compress to about `compress_to` of their size (the whole: incompressible).
     pub fn new(mut prng: Prng, run: u32, compress_to: Share) -> Content {
         let pool = (0..POOL).map(|_| prng.next_u64()).collect();
         let random = (compress_to.as_ppb().min(1_000_000_000) * 1024 + 500_000_000) / 1_000_000_000;
@@ -89,8 +89,8 @@ impl Content {
         }
     }
 
-    /// The same for a workload that verifies: each granule is sealed. `seal` is that of the first granule, but for its
-    /// generation, which `generation` tells for each offset. `offset` and length are whole granules.
+    /// The same for a workload that verifies: each granule is sealed. `seal` is that of the first granule, except for
+    /// its generation, which `generation` returns for each offset. `offset` and length are whole granules.
     pub fn fill_sealed(&mut self, seal: Seal, buffer: &mut [u8], generation: impl Fn(u64) -> u32) {
         let length = buffer.len() as u32;
         let offsets = (seal.offset..).step_by(seal.granule as usize);
@@ -141,7 +141,7 @@ fn mix(data: &mut [u8], pool: &[u64], key: &[u64; LANES]) {
             chunk[lane * 8..lane * 8 + 8].copy_from_slice(&(source[lane] ^ key[lane]).to_le_bytes());
         }
     }
-    // Blocks are whole sectors, so only a share of a block can leave a rest.
+    // Blocks are whole sectors, so only a share of a block can leave a remainder.
     let rest = chunks.into_remainder();
     let last = sources.next().unwrap_or(&pool[..LANES]);
     for (i, byte) in rest.iter_mut().enumerate() {
@@ -190,7 +190,7 @@ mod tests {
         assert_eq!(blocks.len(), data.len() / 4096, "alike even without their stamps");
         let generations: HashSet<u32> = data.chunks(4096).map(|b| Stamp::read(b).unwrap().generation).collect();
         assert_eq!(generations.len(), data.len() / 4096);
-        // Finer than blocks too: a device that deduplicates sectors finds none.
+        // Also in units smaller than blocks: a device that deduplicates sectors finds no duplicates.
         let sectors: HashSet<&[u8]> = data.chunks(512).collect();
         assert_eq!(sectors.len(), data.len() / 512);
     }

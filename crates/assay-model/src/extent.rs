@@ -1,25 +1,25 @@
-//! A part of a target: where it begins and how long it is, in bytes or as a share of the target.
+//! A part of a target: its start and length, in bytes or as a share of the target.
 
 use assay_base::{Bytes, Share};
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::str::FromStr;
 
-/// Bytes, or a share of a target's.
+/// Bytes, or a share of a target's size.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub enum Amount {
-    /// So many.
+    /// A number of bytes.
     Bytes(Bytes),
-    /// So much of the target.
+    /// A share of the target.
     Share(Share),
 }
 
 impl Amount {
-    /// Nothing.
+    /// Zero bytes.
     pub const ZERO: Amount = Amount::Bytes(Bytes::new(0));
 
-    /// On a target of `size` bytes.
+    /// In bytes, on a target of `size` bytes.
     fn of(self, size: u64) -> u64 {
         match self {
             Amount::Bytes(bytes) => bytes.get(),
@@ -27,12 +27,12 @@ impl Amount {
         }
     }
 
-    /// Whether it can be of a target: no more than the whole.
+    /// Whether it is possible for a target: no more than the whole.
     pub fn is_within(self) -> bool {
         !matches!(self, Amount::Share(share) if share > Share::WHOLE)
     }
 
-    /// Whether it is nothing.
+    /// Whether it is zero.
     pub fn is_zero(self) -> bool {
         matches!(self, Amount::Bytes(bytes) if bytes.get() == 0)
             || matches!(self, Amount::Share(share) if share.as_ppb() == 0)
@@ -81,15 +81,15 @@ impl fmt::Display for Amount {
 /// A part of a target.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Extent {
-    /// From here on, rounded up to the target's blocks.
+    /// Its start, rounded up to the target's blocks.
     pub begin: Amount,
-    /// So long, rounded down to the target's blocks; to the end of the target where that is not said.
+    /// Its length, rounded down to the target's blocks; to the end of the target if absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub length: Option<Amount>,
 }
 
 impl Extent {
-    /// Begin and length in bytes of a target of `size` bytes in blocks of `block`.
+    /// Start and length in bytes on a target of `size` bytes in blocks of `block`.
     pub fn within(self, size: u64, block: u32) -> (u64, u64) {
         let block = u64::from(block);
         let begin = self.begin.of(size).next_multiple_of(block);
@@ -97,13 +97,13 @@ impl Extent {
         let length = match self.length {
             None => rest,
             Some(Amount::Bytes(bytes)) => bytes.get(),
-            // Rounding may lead it a block beyond the end.
+            // Rounding may lead up to a block beyond the end.
             Some(share) => share.of(size).min(rest),
         };
         (begin, length / block * block)
     }
 
-    /// The smallest target on which `least` bytes lie within it, and it within the target.
+    /// The smallest target that this part fits in with at least `least` bytes.
     pub(crate) fn smallest(self, least: u64, block: u32) -> u64 {
         let holds = |size: u64| {
             let (begin, length) = self.within(size, block);
@@ -120,7 +120,7 @@ impl Extent {
         high
     }
 
-    /// What its begin is a multiple of, for blocks of `block` bytes; zero where it is the target's.
+    /// The unit of its start, for blocks of `block` bytes; zero where it depends on the target.
     pub(crate) fn step(self, block: u32) -> u64 {
         match self.begin {
             begin if begin.is_zero() => 0,
@@ -129,7 +129,7 @@ impl Extent {
         }
     }
 
-    /// Whether the two may share a byte of a target whose size is not known.
+    /// Whether the two may overlap on a target of unknown size.
     pub(crate) fn may_meet(self, other: Extent) -> bool {
         let ends_before = |one: Extent, other: Extent| match (one.begin, one.length, other.begin) {
             (Amount::Bytes(begin), Some(Amount::Bytes(length)), Amount::Bytes(next)) => {
@@ -138,7 +138,7 @@ impl Extent {
             (Amount::Share(begin), Some(Amount::Share(length)), Amount::Share(next)) => {
                 begin.as_ppb().saturating_add(length.as_ppb()) <= next.as_ppb()
             }
-            // From the start: a share of it, and what begins there.
+            // From the start: a share of it, and a part that begins where that share ends.
             (begin, Some(Amount::Share(length)), Amount::Share(next)) if begin.is_zero() => length <= next,
             _ => false,
         };
@@ -192,7 +192,7 @@ mod tests {
             (("0%", Some("50%")), ("50%", Some("50%")), false),
             (("0%", Some("51%")), ("50%", Some("50%")), true),
             (("0B", Some("50%")), ("50%", None), false),
-            // On a target of 10 GiB they do not.
+            // On a target of 10 GiB they do not overlap.
             (("0%", Some("50%")), ("5GiB", None), true),
             (("0B", None), ("99%", None), true),
         ] {

@@ -1,4 +1,4 @@
-//! What one flow of a plan asks for: the operations of a stream on one target, as one worker of several issues them.
+//! The operations of one flow of a plan: those of a stream on one target, as one of several workers issues them.
 
 use crate::address::{Offsets, Space};
 use crate::arrival::{Bursty, Part, Schedule, Standing, Varying};
@@ -6,21 +6,21 @@ use crate::plan::{Arrival, Block, Plan};
 use crate::size::BlockSizes;
 use assay_base::{Direction, Geometry, Instant, Op, Prng, Span};
 
-/// The operations of one flow, as one worker of several issues them. Pure and seeded: the same place in the same plan gives
-/// the same operations.
+/// The operations of one flow, as one of several workers issues them. Pure and seeded: the same plan, flow and worker
+/// give the same operations.
 #[derive(Clone, Debug)]
 pub struct Generator {
     target: u16,
     direction: Direction,
     durable: bool,
     sizes: BlockSizes,
-    /// Where its extent begins.
+    /// Where its part of the target begins.
     begin: u64,
     offsets: Offsets,
     prng: Prng,
     /// Intended times; `None` for a closed loop.
     pub schedule: Option<Schedule>,
-    /// How many a closed loop keeps in flight, here.
+    /// Number of operations that a closed loop keeps in flight in this worker.
     pub in_flight: u32,
     /// A closed loop's pause after a completion.
     pub pause: Span,
@@ -37,7 +37,7 @@ const PLACES: u64 = 0x706c_6163_6573;
 pub const FOR_CONTENT: u64 = 3;
 
 impl Generator {
-    /// The share that `worker` has in the flow of `stream` (by index) on `target`, which has `geometry`. The schedule begins
+    /// The share of `worker` in the flow of `stream` (by index) on `target`, which has `geometry`. The schedule begins
     /// at `start`. `None` when a rate does not fit.
     pub fn new(
         plan: &Plan,
@@ -54,7 +54,7 @@ impl Generator {
         let place = plan.targets_of(stream).position(|it| it == target)? as u64;
         let part = Part { index: place + targets * worker.index, of: targets * worker.of };
         let (begin, length) = extent.map_or((0, geometry.size), |extent| extent.within(geometry.size, geometry.block));
-        // Streams are shifted against each other by the golden ratio, so that none begins in step with another.
+        // Streams are shifted against each other by the golden ratio, so that no two begin in step.
         let shift = (u64::from(stream) * 633) % 1024;
         let standing = Standing { start, until_zero: plan.warm_up().longest(), before: plan.before.time };
         let schedule = match &it.arrival {
@@ -76,7 +76,7 @@ impl Generator {
                 let in_flight = u64::from(in_flight);
                 (in_flight / worker.of + u64::from(worker.index < in_flight % worker.of)) as u32
             }
-            // One walk over each target is one walk, whatever the number of workers.
+            // There is one sequential walk per target, for any number of workers.
             Arrival::Paced { .. } => u32::from(worker.index == 0),
             _ => 0,
         };
@@ -88,7 +88,7 @@ impl Generator {
             block: geometry.block.into(),
             largest: sizes.largest(),
             part: walk,
-            // Not of the run's seed: what is hot in one run is so in the next one.
+            // Independent of the run's seed: what is hot in one run is hot in the next one.
             key: Prng::child(PLACES, &[u64::from(plan.places_of(stream)), u64::from(target)]).next_u64(),
             zero: start,
             before: plan.before.time,
@@ -109,8 +109,8 @@ impl Generator {
         })
     }
 
-    /// The place and kind of the next operation, which is wanted at `wanted`; the schedule is advanced by the caller, who knows when.
-    /// The size is drawn first, then the place.
+    /// The place and kind of the next operation, whose intended time is `wanted`; the caller advances the schedule. The
+    /// size is drawn first, then the place.
     #[inline]
     pub fn operation(&mut self, wanted: Instant) -> Op {
         let len = self.sizes.next(&mut self.prng);
@@ -118,7 +118,7 @@ impl Generator {
         self.at(offset, len)
     }
 
-    /// An operation of this kind at `offset`: the rest of one that was carried out in part.
+    /// An operation of this kind at `offset`: the remainder of one that was partly completed.
     #[inline]
     pub fn at(&self, offset: u64, len: u32) -> Op {
         Op { target: self.target, direction: self.direction, durable: self.durable, offset, len }

@@ -1,7 +1,7 @@
-//! What load is: plans made of streams, each arrival × size × address × direction × content, pure and seeded.
+//! The load: plans made of streams, each arrival × size × address × direction × content, pure and seeded.
 //!
-//! A model (ACT, OLTP, mail …) is lowered here to the same streams; the engine knows no model by name. Nothing in this room
-//! performs I/O, reads a clock or remembers what was measured.
+//! A model (ACT, OLTP, mail …) is lowered here to the same streams; the engine knows no model by name. Nothing in this
+//! crate performs I/O, reads a clock or remembers what was measured.
 #![cfg_attr(test, allow(clippy::disallowed_methods, reason = "tests make files and threads of their own"))]
 
 pub mod act;

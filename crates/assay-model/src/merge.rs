@@ -1,5 +1,5 @@
-//! Several plans as one: the namespaces of a drive under load at the same time. Each keeps its streams and its criteria, whose
-//! names begin with the plan's; what is one for the whole run has to be the same in all of them.
+//! Joins several plans into one: the namespaces of a drive under load at the same time. Each plan keeps its streams and
+//! its criteria, whose names then begin with the plan's name; properties of the whole run must be equal in all of them.
 
 use crate::plan::{Lane, Phase, Plan, READ_BACK, Stream};
 use crate::profile::Derivation;
@@ -8,7 +8,7 @@ use assay_base::{Criterion, Multiple};
 /// Joins plans for the same targets and seed.
 ///
 /// # Errors
-/// What they do not agree on, and what to do.
+/// What they disagree on, and what to do.
 pub fn merge(plans: Vec<Plan>) -> Result<Plan, String> {
     let names: Vec<String> = plans.iter().map(|plan| prefix(&plan.name)).collect();
     if let Some(twice) = (1..names.len()).find(|at| names[..*at].contains(&names[*at])) {
@@ -28,12 +28,12 @@ pub fn merge(plans: Vec<Plan>) -> Result<Plan, String> {
     Ok(whole)
 }
 
-/// A plan's name as the beginning of a stream's.
+/// A plan's name, as the prefix of a stream's name.
 fn prefix(name: &str) -> String {
     name.chars().map(|c| if c.is_ascii_alphanumeric() || "-_.".contains(c) { c } else { '-' }).collect()
 }
 
-/// What is measured, without reading back, which is done once for all.
+/// The judged phases, without the read-back, which is done once for all plans.
 fn judged(plan: &Plan) -> Vec<&Phase> {
     plan.phases.iter().filter(|phase| phase.name != READ_BACK).collect()
 }
@@ -100,10 +100,10 @@ fn add(whole: &mut Plan, plan: Plan) -> Result<(), String> {
         whole.model = "streams".to_owned();
     }
     whole.name = format!("{}+{}", whole.name, plan.name);
-    // Loads of one model on the same drive add up; of different ones there is no sum.
+    // Loads of one model on the same drive add up; those of different models have no sum.
     whole.load = if whole.model == plan.model { whole.load.plus(plan.load) } else { Some(Multiple::ONE) }
         .ok_or("together the loads are too large to be represented")?;
-    // Of the same slice each interval is a part: so is the shorter one.
+    // The slices are equal and are multiples of both intervals, so the shorter interval fits too.
     whole.interval = whole.interval.min(plan.interval);
     whole.in_flight_bound =
         whole.in_flight_bound.saturating_add(plan.in_flight_bound).min(crate::workload::LARGEST_BOUND);
@@ -157,7 +157,7 @@ mod tests {
         );
         assert_eq!((whole.name.as_str(), whole.load, whole.seed), ("users+my events", Multiple::whole(2), 7));
         assert_eq!(whole.in_flight_bound, users.in_flight_bound + 40);
-        // Slots of their own stay theirs.
+        // Lanes stay separate.
         let names = ["users.reads", "my-events.reads", "users.large-block-reads", "my-events.large-block-reads"];
         let place = |name: &str| whole.streams.iter().position(|it| it.name == name).unwrap();
         let lanes = names.map(|name| whole.lane_of(place(name) as u16));

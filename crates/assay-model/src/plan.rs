@@ -1,4 +1,5 @@
-//! A plan: what will be done, fully said. `assay explain` prints it, the log stores it, the engine runs it.
+//! A plan: a complete description of what will be done. `assay explain` prints it, the log stores it, the engine runs
+//! it.
 
 pub use crate::address::Address;
 use crate::address::whole_unit;
@@ -10,7 +11,7 @@ use crate::size::Size;
 use assay_base::{Bytes, Criterion, Direction, Multiple, Rate, Share, Span};
 use serde::{Deserialize, Serialize};
 
-/// Streams, phases, criteria, seed. It reads back from what it was written as: from a log, or from another host.
+/// Streams, phases, criteria, seed. A plan that was written, to a log or for another host, is read back unchanged.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Plan {
     /// The workload's name.
@@ -19,13 +20,13 @@ pub struct Plan {
     pub model: String,
     /// The multiple that is already in the rates below.
     pub load: Multiple,
-    /// Of every random choice.
+    /// The seed of every random choice.
     pub seed: u64,
-    /// Over how many targets the streams' rates are spread.
+    /// Number of targets over which the streams' rates are spread.
     pub targets: u16,
-    /// What flows.
+    /// The streams.
     pub streams: Vec<Stream>,
-    /// In the order in which they run.
+    /// The phases, in the order in which they run.
     pub phases: Vec<Phase>,
     /// What decides the verdict.
     pub criteria: Vec<Criterion>,
@@ -33,23 +34,23 @@ pub struct Plan {
     pub slice: Span,
     /// Recording step.
     pub interval: Span,
-    /// The run stops when its schedule falls this far behind; zero is never.
+    /// The run stops when its schedule falls this far behind; zero means that it never does.
     pub max_lag: Span,
     /// Upper bound on operations in flight per target. A full queue makes operations wait, and the wait counts.
     pub in_flight_bound: u32,
-    /// Streams that do not share it.
+    /// Streams with slots of their own.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub lanes: Vec<Lane>,
-    /// Whether written data are sealed and everything that is read is held against what was written.
+    /// Whether written data are sealed and everything that is read is compared with what was written.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub verify: bool,
-    /// How the numbers of its streams at 1x came about, on one target, where that is known step by step.
+    /// How the numbers of its streams at 1x were derived, on one target, where that is known step by step.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub derivation: Vec<Derivation>,
     /// What lies before it, of what goes on from run to run.
     #[serde(default, skip_serializing_if = "Before::is_nothing")]
     pub before: Before,
-    /// What the reader of a report must know about how this plan was made.
+    /// What the reader of a report must know about the derivation of this plan.
     pub notes: Vec<String>,
 }
 
@@ -78,18 +79,19 @@ impl Before {
     }
 }
 
-/// Streams whose operations have slots of their own on each target: those that a device holds for long do not take up the
-/// slots of others, as a thread of its own would not.
+/// Streams whose operations have slots of their own on each target: operations that a device holds for long do not
+/// occupy the slots of others, as if they had threads of their own.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Lane {
-    /// By name.
+    /// The names of the streams.
     pub streams: Vec<String>,
-    /// Most of their operations in flight on one target, beside the plan's bound for the streams without a lane of their own.
+    /// Upper bound on their operations in flight on one target, in addition to the plan's bound for the streams without
+    /// a lane of their own.
     pub in_flight_bound: u32,
 }
 
 impl Lane {
-    /// For one stream.
+    /// A lane for one stream.
     pub fn of(stream: &str, in_flight_bound: u32) -> Lane {
         Lane { streams: vec![stream.to_owned()], in_flight_bound }
     }
@@ -103,11 +105,11 @@ pub struct Stream {
     /// What an operation does.
     #[serde(flatten)]
     pub work: Work,
-    /// When, over all its targets together.
+    /// When operations are intended, over all targets of the stream together.
     pub arrival: Arrival,
-    /// Whether ACT's tables name it per device as well.
+    /// Whether ACT's tables also name it per device.
     pub per_target: bool,
-    /// Which of the plan's targets it is on, in ascending order; all of them where none is named.
+    /// The targets of the plan that it runs on, in ascending order; all targets if the list is empty.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub targets: Vec<u16>,
 }
@@ -118,7 +120,7 @@ pub struct Stream {
 pub enum Work {
     /// Reads or writes blocks.
     Block(Block),
-    /// Whatever a device of another kind carries under this name.
+    /// An operation with this name, for another kind of device.
     Other {
         /// `new-order`, `rename` …
         operation: String,
@@ -132,11 +134,11 @@ pub struct Block {
     pub direction: Direction,
     /// Whether a write must be on stable media to be complete (O_DSYNC).
     pub durable: bool,
-    /// Before rounding up to the target's blocks.
+    /// Size of an operation, before rounding up to the target's blocks.
     pub size: Size,
-    /// Where.
+    /// The addresses of the operations.
     pub address: Address,
-    /// The part of the target that it keeps to; the whole where none is named.
+    /// The part of the target that the operations stay in; the whole target where there is none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub extent: Option<Extent>,
     /// Streams of one such name have the same orders, and so the same hot places.
@@ -162,7 +164,7 @@ impl Stream {
         }
     }
 
-    /// What it does instead.
+    /// The name of its operation where it is not about blocks.
     pub fn operation(&self) -> Option<&str> {
         match &self.work {
             Work::Block(_) => None,
@@ -170,7 +172,7 @@ impl Stream {
         }
     }
 
-    /// Which way its data go, where they go one way.
+    /// The direction of its data, where there is only one.
     pub fn direction(&self) -> Option<Direction> {
         self.block().map(|block| block.direction)
     }
@@ -197,12 +199,12 @@ impl Stream {
 pub enum Arrival {
     /// Evenly spaced.
     Steady {
-        /// Over all targets.
+        /// Rate over all targets.
         rate: Rate,
     },
     /// Independent clients.
     Poisson {
-        /// Over all targets.
+        /// Rate over all targets.
         rate: Rate,
     },
     /// A rate that changes over the run.
@@ -223,12 +225,12 @@ pub enum Arrival {
     },
     /// Closed loop: so many in flight on each target, the next when one completes.
     Closed {
-        /// On each target.
+        /// Number in flight on each target.
         in_flight: u32,
     },
-    /// Closed loop of one on each target, with a pause before the next.
+    /// Closed loop of one operation on each target, with a pause before the next.
     Paced {
-        /// Between a completion and the next operation.
+        /// Time between a completion and the next operation.
         pause: Span,
     },
 }
@@ -311,19 +313,19 @@ fn times(rate: Rate, factor: f64) -> Rate {
     rate.scaled((factor * 1e9).round() as u64, 1_000_000_000).unwrap_or(rate)
 }
 
-/// Name of the stream and the phase that read back what was written.
+/// Name of the stream and of the phase of the read-back.
 pub const READ_BACK: &str = "read-back";
-/// How many such reads are in flight on each target.
+/// Number of such reads in flight on each target.
 pub const READ_BACK_DEPTH: u32 = 32;
 
-/// A stretch of the run.
+/// A part of the run.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Phase {
     /// `warm-up`, `measure` …
     pub name: String,
     /// Whether it is judged.
     pub kind: PhaseKind,
-    /// How long; at most so long where it waits.
+    /// Its length; the maximum where it waits for a steady state.
     pub span: Span,
     /// Ends as soon as the load is steady, judged over rounds of this length.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -333,11 +335,11 @@ pub struct Phase {
 /// How long the load is offered before it is measured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WarmUp {
-    /// So long.
+    /// For this long.
     For(Span),
-    /// Until five rounds in a row are steady (`assay_base::steady` has the rule).
+    /// Until five consecutive rounds are steady (`assay_base::steady` has the rule).
     UntilSteady {
-        /// At most so long.
+        /// At most this long.
         limit: Span,
         /// Length of a round.
         round: Span,
@@ -345,7 +347,7 @@ pub enum WarmUp {
 }
 
 impl WarmUp {
-    /// A round where none is asked for: SNIA's own are of a minute.
+    /// Length of a round where the workload gives none: SNIA's own rounds last a minute.
     pub const ROUND: Span = Span::from_secs(60);
 
     /// The longest it may last.
@@ -370,17 +372,17 @@ pub enum PhaseKind {
 }
 
 impl Plan {
-    /// Why a plan without any rate has no other load than its own, and what to do.
+    /// Why a plan without any rate cannot run at another load, and what to do.
     pub const ONLY_CLOSED_LOOPS: &str = "every stream of the workload is a closed loop (in_flight), which has no rate to \
                                          multiply; give a stream a rate";
 
-    /// Whether its load can be multiplied: some stream has a rate.
+    /// Whether its load can be multiplied, because some stream has a rate.
     pub fn can_be_scaled(&self) -> bool {
         self.streams.iter().any(|stream| stream.arrival.rate().is_some())
     }
 
-    /// Streams of a direction whose rate is the target's own: closed loops, without a bound on what they move. Reading back
-    /// moves what was written, once, and is not among them.
+    /// Streams in a direction whose rate depends on the target: closed loops, without a bound on what they move. The
+    /// read-back moves what was written, once, and is not included.
     pub fn unbounded(&self, direction: Direction) -> impl Iterator<Item = &Stream> {
         let endless = move |stream: &&Stream| stream.arrival.rate().is_none() && !stream.reads_back();
         self.streams.iter().filter(move |stream| stream.direction() == Some(direction)).filter(endless)
@@ -417,7 +419,8 @@ impl Plan {
             work: Work::Block(Block {
                 direction: Direction::Read,
                 durable: false,
-                // No larger than the others: the buffers, and so the run itself, are as without it.
+                // Not larger than the other operations, so that the buffers, and therefore the run itself, are the same
+                // as without it.
                 size: Size::fixed(largest),
                 address: Address::Written,
                 extent: None,
@@ -435,7 +438,8 @@ impl Plan {
         ))
     }
 
-    /// The lane of a stream, by its index: 0 is the one that all share who have none of their own, and 1 is the first of `lanes`.
+    /// The lane of a stream, by its index: 0 is the lane shared by all streams without one of their own, and 1 is the
+    /// first of `lanes`.
     pub fn lane_of(&self, stream: u16) -> usize {
         let name = &self.streams[usize::from(stream)].name;
         self.lanes.iter().position(|lane| lane.streams.contains(name)).map_or(0, |own| own + 1)
@@ -446,14 +450,14 @@ impl Plan {
         self.lanes.iter().fold(self.in_flight_bound.into(), |sum, lane| sum + u64::from(lane.in_flight_bound))
     }
 
-    /// The lanes in words, to be said behind the bound: `, beside them 32 of large-block-reads`.
+    /// The lanes in words, to follow the bound in a sentence: `, beside them 32 of large-block-reads`.
     pub fn beside(&self) -> String {
         let lanes = self.lanes.iter().map(|lane| format!("{} of {}", lane.in_flight_bound, lane.streams.join(" and ")));
         let lanes: Vec<String> = lanes.collect();
         if lanes.is_empty() { String::new() } else { format!(", beside them {}", lanes.join(", ")) }
     }
 
-    /// The same plan for a worker that carries one operation at a time: there is nothing to share out.
+    /// The same plan for a worker that carries one operation at a time: it has only one slot.
     pub fn in_one_lane(&self) -> Plan {
         Plan { lanes: Vec::new(), ..self.clone() }
     }
@@ -469,7 +473,7 @@ impl Plan {
         measured.fold(Span::ZERO, |sum, phase| sum + phase.span)
     }
 
-    /// What stands before the first judged phase.
+    /// The warm-up before the first judged phase.
     pub fn warm_up(&self) -> WarmUp {
         let before = self.phases.first().filter(|phase| phase.kind == PhaseKind::WarmUp);
         before.map_or(WarmUp::For(Span::ZERO), |phase| match phase.steady_round {
@@ -497,7 +501,8 @@ impl Plan {
         (0..self.targets).filter(|target| named.is_empty() || named.contains(target))
     }
 
-    /// Streams on targets, in the order in which intervals list them: all targets of the first stream, then of the second.
+    /// Flows (stream, target) in the order in which intervals list them: all targets of the first stream, then of the
+    /// second.
     pub fn flows(&self) -> impl Iterator<Item = (u16, u16)> + '_ {
         (0..self.streams.len() as u16).flat_map(|stream| self.targets_of(stream).map(move |target| (stream, target)))
     }
@@ -506,7 +511,7 @@ impl Plan {
         self.streams.iter().filter_map(Stream::block)
     }
 
-    /// The smallest target that the plan fits on, in bytes, for blocks of `block` bytes.
+    /// The size of the smallest target that the plan fits on, in bytes, for blocks of `block` bytes.
     pub fn smallest_target(&self, block: u32) -> u64 {
         let need = |(stream, it): (u16, &Block)| {
             let largest = it.size.in_blocks(block).largest();
@@ -556,14 +561,15 @@ impl Plan {
         self.blocks().map(|it| it.size.in_blocks(block).largest()).max().unwrap_or(0)
     }
 
-    /// What reads and writes of a target with blocks of `block` bytes are made of: the largest power of two that divides
-    /// all their lengths and offsets. `None` when that is less than a seal's smallest granule.
+    /// The common unit of all reads and writes on a target with blocks of `block` bytes: the largest power of two that
+    /// divides all their lengths and offsets. `None` when that is less than the smallest granule of a seal.
     pub fn granule(&self, block: u32) -> Option<u64> {
         let step = self.step(block, |_| true).min(seal::LARGEST);
         (step >= seal::SMALLEST).then_some(step)
     }
 
-    /// What writes alone are made of, or reads where nothing is written: generations are counted for as much at once.
+    /// The common unit of the writes, or of the reads where nothing is written: one generation is counted for each
+    /// unit.
     pub fn unit(&self, block: u32) -> u64 {
         let writes = self.writes();
         self.step(block, |it| (it.direction == Direction::Write) == writes)
@@ -577,7 +583,7 @@ impl Plan {
             match &it.address {
                 Address::Uniform { align } => begin | length | align.get().next_multiple_of(blocks).max(blocks),
                 Address::Sequential => begin | length,
-                // Reads what the writes have made, in their own steps.
+                // The read-back uses the units of the writes.
                 Address::Written => 0,
                 pattern => begin | length | whole_unit(pattern.unit(), blocks, it.size.in_blocks(block).largest()),
             }

@@ -1,10 +1,10 @@
-//! What every written granule carries when a workload verifies: who wrote it, when, where to, and a checksum.
+//! The seal of every written granule when a workload verifies: who wrote it, when, where to, and a checksum.
 //!
-//! The seal opens the granule and begins with the [`Stamp`] that all data of ours opens with, so that the safety gate knows
-//! it too. It is little-endian: 16 bytes stamp, u64 offset on the target, u32 target, u32 bytes of the granule, u32 distance
-//! from the beginning of its write, u32 length of that write, `SEAL`, u32 CRC32C of the whole granule with this field zero.
-//! The last four bytes of each 512 of the granule are the run XOR the generation: by them a granule of which a part was
-//! written is told from one that was changed.
+//! The seal is at the beginning of the granule and begins with the [`Stamp`] that all our data begin with, so that the
+//! safety gate recognises it too. It is little-endian: 16 bytes stamp, u64 offset on the target, u32 target, u32 bytes
+//! of the granule, u32 distance from the beginning of its write, u32 length of that write, `SEAL`, u32 CRC32C of the
+//! whole granule with this field zero. The last four bytes of each 512 of the granule are the run XOR the generation:
+//! they distinguish a granule that was written only in part from one that was changed.
 
 use assay_base::{Stamp, stamp};
 
@@ -15,10 +15,10 @@ pub const SMALLEST: u64 = 512;
 /// See [`SMALLEST`]: what most devices write in one piece.
 pub const LARGEST: u64 = 4096;
 
-/// What tells a seal from a stamp alone.
+/// Distinguishes a seal from a stamp alone.
 const MARK: [u8; 4] = *b"SEAL";
 const SUM: std::ops::Range<usize> = 44..48;
-/// What a device never writes in part.
+/// The unit that a device never writes in part.
 const SECTOR: usize = 512;
 
 /// The seal of one granule.
@@ -40,7 +40,7 @@ pub struct Seal {
     pub length: u32,
 }
 
-/// How much of a granule bears the mark of one write.
+/// How much of a granule carries the marks of one write.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Extent {
     /// All of it.
@@ -52,7 +52,7 @@ pub enum Extent {
 }
 
 impl Seal {
-    /// Seals `block`, a granule that holds its data already.
+    /// Seals `block`, a granule that already contains its data.
     #[inline]
     pub fn put(self, block: &mut [u8]) {
         debug_assert_eq!(block.len(), self.granule as usize, "a granule is sealed as a whole");
@@ -71,7 +71,7 @@ impl Seal {
         block[SUM].copy_from_slice(&sum.to_le_bytes());
     }
 
-    /// The seal `block` opens with, if it does; whether the data fit it is [`sound`]'s to say.
+    /// The seal at the beginning of `block`, if there is one; [`sound`] says whether the data match it.
     #[inline]
     pub fn read(block: &[u8]) -> Option<Seal> {
         let head: &[u8; LEN] = block.first_chunk()?;
@@ -88,13 +88,13 @@ impl Seal {
         Some(Seal { run, generation, target, offset, granule, within, length })
     }
 
-    /// Where the write that this was a part of began, and its length.
+    /// Begin and length of the write that this was a part of.
     pub fn write(&self) -> (u64, u64) {
         (self.offset.saturating_sub(u64::from(self.within)), u64::from(self.length))
     }
 }
 
-/// Whether the checksum of `block`, a whole granule, is that of its data. The block is as before afterwards.
+/// Whether the checksum of `block`, a whole granule, matches its data. The block is unchanged afterwards.
 #[inline]
 pub fn sound(block: &mut [u8]) -> bool {
     let Some(field) = block.get_mut(SUM) else { return false };
@@ -106,7 +106,8 @@ pub fn sound(block: &mut [u8]) -> bool {
     sum.to_le_bytes() == told
 }
 
-/// How much of `block` the write `generation` of `run` has left its mark on. Where nothing but marks was changed it is whole.
+/// How much of `block` has the marks of the write `generation` of `run`. If only data were changed, the result is the
+/// whole.
 pub fn extent(block: &[u8], run: u32, generation: u32) -> Extent {
     let mark = tag(run, generation);
     let (mut marked, mut all) = (0, 0);
@@ -126,7 +127,7 @@ pub fn extent(block: &[u8], run: u32, generation: u32) -> Extent {
     }
 }
 
-/// Whether data of ours begin anywhere behind the beginning of `block`: a later write covers a part of it.
+/// Whether data of ours begin anywhere after the beginning of `block`: a later write covers a part of it.
 pub fn overwritten(block: &[u8]) -> bool {
     block.chunks_exact(SECTOR).skip(1).any(|sector| sector.starts_with(&stamp::MAGIC))
 }

@@ -1,40 +1,40 @@
-//! How many bytes an operation moves: a histogram of sizes, of which one size and uniform between two are the usual cases, always in
-//! whole blocks of the target.
+//! The number of bytes of an operation: a histogram of sizes, most often one size or a uniform range, always in whole
+//! blocks of the target.
 
 use assay_base::{Bytes, Prng, Rate};
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
-/// Sizes as the model means them; a target rounds them up to its blocks.
+/// Sizes as in the model; a target rounds them up to its blocks.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Size {
     /// Smallest.
     pub from: Bytes,
     /// Largest; equal to `from` for a fixed size.
     pub to: Bytes,
-    /// How often sizes between them come, where they do not come alike.
+    /// The frequencies of sizes between the two, where they are not equally frequent.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub shares: Vec<Sizes>,
 }
 
-/// A bar of a histogram: sizes between two, each as likely as the others.
+/// A bar of a histogram: a range of sizes, all equally likely.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Sizes {
     /// Smallest.
     pub from: Bytes,
     /// Largest.
     pub to: Bytes,
-    /// How often one of them comes, against the weights of the other bars.
+    /// The frequency of this bar, relative to the weights of the other bars.
     pub weight: u64,
 }
 
 impl Size {
-    /// Always `bytes`.
+    /// Always this size.
     pub const fn fixed(bytes: Bytes) -> Size {
         Size::between(bytes, bytes)
     }
 
-    /// Uniform between two.
+    /// Uniform between two sizes.
     pub const fn between(from: Bytes, to: Bytes) -> Size {
         Size { from, to, shares: Vec::new() }
     }
@@ -53,7 +53,7 @@ impl Size {
         })
     }
 
-    /// Its bars; one where it is none.
+    /// Its bars; a single one where it is not a histogram.
     fn bars(&self) -> Vec<Sizes> {
         match self.shares.as_slice() {
             [] => vec![Sizes { from: self.from, to: self.to, weight: 1 }],
@@ -74,8 +74,8 @@ impl Size {
         Rate::ratio(u128::from(bytes).checked_mul(of)?, sum)
     }
 
-    /// The sizes in whole blocks of `block` bytes: from `ceil(from / block)` to `ceil(to / block)` of them, each as likely as
-    /// the others (ACT's rule for record ranges), or each bar so.
+    /// The sizes in whole blocks of `block` bytes: from `ceil(from / block)` to `ceil(to / block)` of them, all equally
+    /// likely (ACT's rule for record ranges), or so for each bar.
     pub fn in_blocks(&self, block: u32) -> BlockSizes {
         let bars = self.bars();
         let mut below = 0;
@@ -87,7 +87,7 @@ impl Size {
         BlockSizes { block, first: bars[0], bars }
     }
 
-    /// The largest power of two that divides all sizes in whole blocks of `block` bytes, as the bits below it tell.
+    /// The largest power of two that divides all sizes in whole blocks of `block` bytes, found from their lowest bits.
     pub(crate) fn step(&self, block: u32) -> u64 {
         let length = |bar: &Sizes| u64::from(block) * if bar.from == bar.to { Bar::of(bar, block).least } else { 1 };
         self.bars().iter().fold(0, |all, bar| all | length(bar))
@@ -111,7 +111,7 @@ impl fmt::Display for Size {
 struct Bar {
     least: u64,
     span: u64,
-    /// Its weight and those of the bars before it.
+    /// The sum of its weight and those of the bars before it.
     below: u64,
 }
 
@@ -146,7 +146,7 @@ impl Bar {
 #[derive(Clone, Debug)]
 pub struct BlockSizes {
     block: u32,
-    /// The first bar, which is the only one of most streams.
+    /// The first bar, which is the only one in most streams.
     first: Bar,
     bars: Box<[Bar]>,
 }

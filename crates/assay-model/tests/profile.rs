@@ -1,4 +1,4 @@
-//! Profiles as files: what becomes of each key, and what is refused, with its place.
+//! Profiles as files: the result of each key, and what is refused, with its place.
 #![allow(clippy::unwrap_used, reason = "a test")]
 
 use assay_base::{Direction, Rate};
@@ -35,7 +35,7 @@ fn each_key_reaches_its_stream() {
     let another = READS.replace("[namespace.reads]", "[[namespace]]\nname = \"n s\"\n[namespace.reads]");
     for (case, text, expected) in [
         ("reads alone", namespace(READS), vec!["reads 1000.000"]),
-        // 128 writes of 1 KiB fill one block of 128 KiB a second, and half full blocks double that.
+        // 128 writes of 1 KiB fill one block of 128 KiB per second, and half-full blocks double that.
         (
             "derived blocks",
             blocks(""),

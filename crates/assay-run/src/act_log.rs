@@ -1,4 +1,4 @@
-//! Judging a log that ACT wrote, with the same rules as ours. What such a log cannot tell is not shown.
+//! Judges a log that ACT wrote, with the same rules as our own logs. What such a log does not contain is not shown.
 
 use crate::failure::Failure;
 use assay_base::{Criterion, Measure, Span};
@@ -8,10 +8,10 @@ use assay_judge::{Fold, Judgement, Options};
 use assay_record::{Entry, Header};
 use std::io::{BufReader, Read};
 
-/// ACT's criteria are bounds on every hour.
+/// ACT's criteria are bounds for every hour.
 const SLICE: Span = Span::from_secs(3600);
 
-/// Judges a log of ACT, which is called `name`; `hear` is told of each entry as well.
+/// Judges a log of ACT with the name `name`; `hear` also gets each entry.
 pub(crate) fn judge(
     name: &str,
     log: impl Read,
@@ -20,7 +20,7 @@ pub(crate) fn judge(
 ) -> Result<Judgement, Failure> {
     let slice = options.slice.unwrap_or(SLICE);
     let asked = options.judge_on;
-    // The importer makes whole report intervals of a slice.
+    // The importer rounds slices up to whole report intervals.
     let mut fold = Fold::new(Options { slice: None, without_distributions: true, ..options });
     let input = BufReader::with_capacity(1 << 20, log);
     let (mut heard, mut head, mut unfit) = (Ok(()), None, None);
@@ -41,8 +41,8 @@ pub(crate) fn judge(
     Ok(without_the_unknown(judgement, head.as_deref()))
 }
 
-/// Lets the criteria of a log ask for what it holds when they are to be judged on another measure; says why, where it holds none
-/// of that.
+/// Changes the criteria of a log to a measure that the log contains when they must be judged on another measure;
+/// returns the reason where the log does not contain that one at all.
 fn on_what_is_there(header: &mut Header, asked: Option<Measure>) -> Option<String> {
     let asked = asked?;
     let waits = |name: &str| import::counts_waiting(header, name);
@@ -64,12 +64,13 @@ fn on_what_is_there(header: &mut Header, asked: Option<Measure>) -> Option<Strin
     none.then(|| format!("this log of {} knows no {asked} times; judge it without --judge {asked}", header.tool))
 }
 
-/// The histogram of what the device took, of the same operations.
+/// The histogram of service times for the same operations.
 fn device_histogram(stream: &str) -> String {
     format!("device-{}", stream.trim_start_matches("trans-"))
 }
 
-/// Takes out what the log does not know: response or service, lag, means, largest values; and the target that is no device.
+/// Removes what the log does not contain: response or service, lag, means, largest values; and the target that is not a
+/// device.
 fn without_the_unknown(mut judgement: Judgement, head: Option<&Header>) -> Judgement {
     judgement.warnings.push(import::KNOWS_NO_MEANS.to_owned());
     let waits = |stream: &str| head.is_some_and(|head| import::counts_waiting(head, stream));

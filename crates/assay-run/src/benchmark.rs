@@ -1,4 +1,5 @@
-//! How fast the generator is alone, just before a run: what it could do here, if the device were not the limit.
+//! The speed of the generator alone, measured just before a run: what it could do here if the device were not the
+//! limit.
 
 use assay_base::{Geometry, Instant, Span};
 use assay_device::clock::Clock;
@@ -11,11 +12,11 @@ use assay_record::{CloseReason, Event, Frame, Thresholds};
 
 /// How long the self-benchmark runs.
 const BENCHMARK: Span = Span::from_ms(50);
-/// What it runs: the shortest operations there are, one after the other as fast as it goes, fully recorded.
+/// The load it runs: the smallest possible operations, one after the other without a pause, fully recorded.
 const LOAD: &str = "model = \"streams\"\nduration = \"1h\"\n[[stream]]\nname = \"s\"\ndirection = \"read\"\nsize = \"4KiB\"\nin_flight = 128\n";
 
-/// Operations per second of one worker on a device that does nothing: what the generator could do here, if the device were
-/// not the limit. `None` when no time passed.
+/// Operations per second of one worker on a device that does nothing: what the generator could do here if the device
+/// were not the limit. `None` when no time passed.
 pub(crate) fn self_benchmark(clock: Clock) -> Option<f64> {
     let adjust = workload::Adjust { targets: 1, seed: 1, ..workload::Adjust::default() };
     let plan = workload::read("self-benchmark", LOAD).ok()?.plan(&adjust).ok()?;

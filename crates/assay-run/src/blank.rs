@@ -1,4 +1,4 @@
-//! Single blocks of a target, read one by one: those that a preparation wrote, and those that hold nothing.
+//! Reads single blocks of a target: those that a preparation wrote, and those that contain nothing.
 
 use crate::carry::{Work, carry};
 use crate::failure::Failure;
@@ -8,10 +8,10 @@ use assay_device::clock::Clock;
 use assay_device::facts::Slots;
 use assay_device::select::{AnyDevice, Choice, select};
 
-/// Blocks looked at before a record is believed: few enough for a second of a slow disk.
+/// Number of blocks that are checked before a record is trusted: few enough for one second of a slow disk.
 const LOOKS: u64 = 64;
 
-/// Length of the blocks that are read back, each of which opens with a stamp, and how many there are.
+/// The length of the blocks that are read back, each of which begins with a stamp, and their number.
 pub(crate) fn blocks(Geometry { size, block }: Geometry) -> (u32, u64) {
     let len = stamp::EVERY.max(u64::from(block));
     (len as u32, size / len)
@@ -58,8 +58,8 @@ pub(crate) fn read(
     carry(device, clock, &mut work).ok().and(work.completion)
 }
 
-/// Offsets of blocks that hold nothing but zeros, of some evenly spread over the whole target. What cannot be read is not among
-/// them: a run will meet it.
+/// Offsets of blocks that contain only zeros, among some blocks spread evenly over the whole target. Blocks that cannot
+/// be read are left out: the run will find them.
 pub(crate) fn blank(real: &Real) -> Vec<u64> {
     let (len, blocks) = blocks(real.target.geometry());
     let (clock, slots) = (Clock::start(), Slots { count: 1, bytes: len });

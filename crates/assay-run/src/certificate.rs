@@ -1,9 +1,10 @@
-//! What makes verdict.json a certificate: it holds the sum of the bytes it was made of, so that anybody can make it again and
-//! compare.
+//! What makes verdict.json a certificate: it contains the checksum of the log it was computed from, so that anybody can
+//! compute it again and compare.
 //!
-//! Checking trusts nothing that the certificate says. Everything is computed anew from the log; only when the bytes come out
-//! equal is asked whether the run was a certification at all: the published procedure, whole, on a prepared device, without
-//! anything that limits it. Whoever can write both files can make a pair that fits; against that there are signatures.
+//! The check trusts nothing that the certificate says. Everything is computed again from the log; only when the bytes
+//! are equal does it check whether the run was a certification at all: the complete published procedure, on a prepared
+//! device, without anything that limits the result. Anyone who can write both files can make a matching pair;
+//! signatures protect against that.
 
 mod lacks;
 
@@ -15,7 +16,7 @@ use assay_record::{Entry, Header, Reader};
 use lacks::lacks;
 use std::io::{BufReader, Read};
 
-/// Larger certificates are not read.
+/// Upper bound on the size of a certificate that is read.
 pub const LARGEST: u64 = 256 << 20;
 
 /// What a certificate is worth.
@@ -43,16 +44,16 @@ impl Standing {
     }
 }
 
-/// A log as it was judged: the judgement with the sum of the bytes, and the headers.
+/// A log after judging: the judgement with the checksum of the log's bytes, and the headers.
 #[derive(Debug)]
 pub struct Judged {
-    /// What came out.
+    /// The judgement.
     pub judgement: Judgement,
     /// The headers of its segments.
     pub heads: Vec<Header>,
 }
 
-/// Judges a log in one pass, in which its bytes are summed too: what is judged is what is summed.
+/// Judges a log in one pass that also computes its checksum, so that exactly the judged bytes are summed.
 pub fn judge(log: impl Read + Send, options: &Options) -> Result<Judged, JudgeError> {
     let mut hashing = Hashing::new(log);
     let mut reader = Reader::new(BufReader::with_capacity(reading::READ_AT_ONCE, &mut hashing));
@@ -69,12 +70,12 @@ pub fn judge(log: impl Read + Send, options: &Options) -> Result<Judged, JudgeEr
     Ok(Judged { judgement: fold.finish()?.sealed(hashing.sum(), sum), heads })
 }
 
-/// Id of the key that a certificate says it is signed with.
+/// Id of the key that, according to the certificate, signs it.
 pub fn signer(certificate: &[u8]) -> Option<String> {
     serde_json::from_slice::<Judgement>(certificate).ok()?.part.signer
 }
 
-/// Holds a certificate against its log.
+/// Compares a certificate with its log.
 pub fn examine(certificate: &[u8], log: impl Read + Send) -> Standing {
     compare(certificate, log).unwrap_or_else(Standing::Untrusted)
 }
@@ -111,7 +112,7 @@ fn compare(certificate: &[u8], log: impl Read + Send) -> Result<Standing, String
     Ok(standing(&judgement, &heads))
 }
 
-/// The label of a beginning is made of the clock's reading.
+/// Whether the label with the start time differs from the clock reading that it was made from.
 fn misdated(head: &Header) -> bool {
     head.clocks.is_some_and(|clocks| rundir::moment(clocks.real_ns) != head.created)
 }

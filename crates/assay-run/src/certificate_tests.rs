@@ -1,4 +1,5 @@
-//! 10,000 mutations of certificate and log, forged pairs, and everything that keeps a true record from being a certification.
+//! 10,000 mutations of certificate and log, forged pairs, and everything that keeps an authentic record from being a
+//! certification.
 
 use super::lacks::schedule;
 use super::*;
@@ -13,7 +14,7 @@ use assay_judge::judgement::Part;
 use assay_model::workload::Adjust;
 use assay_record::{CloseReason, PhaseKind, Preparation, StepHead, TargetHead, Writer};
 
-/// A whole simulated run, kept, and its certificate.
+/// A complete simulated run, stored, and its certificate.
 fn pair() -> (Vec<u8>, Vec<u8>) {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("run.jsonl");
@@ -37,7 +38,7 @@ fn certificate(log: &[u8]) -> Vec<u8> {
     text.into_bytes()
 }
 
-/// Line `at` with its checksum put right again.
+/// Corrects the checksum of a changed line.
 fn resum(line: &mut [u8]) {
     if line.len() > 18 {
         let crc = format!("{:08x}", crc32c::crc32c(&line[18..]));
@@ -53,7 +54,7 @@ fn joined(lines: &[Vec<u8>]) -> Vec<u8> {
     lines.iter().flat_map(|line| line.iter().chain(b"\n")).copied().collect()
 }
 
-/// Changes one digit somewhere in a line, without a leading zero that would not be JSON.
+/// Changes one digit somewhere in a line, without a leading zero, which JSON does not allow.
 fn digit(line: &mut [u8], prng: &mut Prng) {
     let places: Vec<usize> = (18..line.len()).filter(|at| line[*at].is_ascii_digit()).collect();
     let Some(at) = places.get(prng.below(places.len().max(1) as u64) as usize) else { return };
@@ -63,7 +64,7 @@ fn digit(line: &mut [u8], prng: &mut Prng) {
     }
 }
 
-/// One mutation of the log: bytes, lines, cuts, and numbers whose checksum is put right.
+/// One mutation of the log: bytes, lines, cuts, and numbers with a corrected checksum.
 fn mutate(log: &[u8], prng: &mut Prng) -> Vec<u8> {
     let mut rows = lines(log);
     let (a, b) = (prng.below(rows.len() as u64) as usize, prng.below(rows.len() as u64) as usize);
@@ -119,7 +120,8 @@ fn ten_thousand_mutations_are_rejected() {
         tried += 1;
         let standing = examine(&bad_certificate, bad_log.as_slice());
         assert!(matches!(standing, Standing::Untrusted(_)), "mutation {tried}: {standing:?}");
-        // Without the checksum of the file: how many would judging again alone have let through? A sample tells.
+        // Without the checksum of the file: how many would judging the log again alone have accepted? A sample shows
+        // it.
         if tried % 10 == 0 && bad_log != log && judge(bad_log.as_slice(), &Options::default()).is_ok() {
             let strip = |bytes: &[u8]| {
                 let mut value: Judgement = serde_json::from_slice(bytes).unwrap();
@@ -157,7 +159,7 @@ fn a_pair_that_was_forged_together_is_rejected_by_the_key() {
         }
         tried += 1;
         let forged = certificate(&forged_log);
-        // Without a key some pairs fit: the honest limit. None of them is signed.
+        // Without a key some pairs match, which is the known limit. None of them is signed.
         fits += usize::from(!matches!(examine(&forged, forged_log.as_slice()), Standing::Untrusted(_)));
         assert!(crate::signing::check(&keys.pk, &signature, &forged).is_err());
     }
@@ -216,7 +218,7 @@ fn heads_of(profile: &str, all: u16, load: &str) -> Vec<Header> {
     (1..=of).map(|number| step(number, of)).collect()
 }
 
-/// A judgement of steps with these headers in which nothing is special but its verdict.
+/// A judgement of steps with these headers; only its verdict is given.
 fn judgement(verdict: Verdict, heads: &[Header]) -> Judgement {
     let (certificate, _) = pair();
     let judgement: Judgement = serde_json::from_slice(&certificate).unwrap();
@@ -264,10 +266,10 @@ fn a_certification_is_the_whole_published_procedure() {
         let of = |verdict, heads: &[Header]| standing(&judgement(verdict, heads), heads);
         assert_eq!(of(Verdict::Pass, &heads), Standing::Pass, "{profile} on {devices} at {load}");
         assert_eq!(of(Verdict::Fail, &heads), Standing::Fail);
-        // A failed one may end early, a passed one may not.
+        // A failed certification may end early, a passed one may not.
         assert_eq!(of(Verdict::Fail, &heads[..1]), Standing::Fail);
         assert!(matches!(of(Verdict::Pass, &heads[..1]), Standing::Record(_)));
-        // One model's streams are not the other's, by whatever name.
+        // The streams of one model are not those of the other, whatever their name.
         let passed = judgement(Verdict::Pass, &heads);
         heads[0].model = if profile == "act-index" { "act-storage" } else { "act-index" }.to_owned();
         assert!(matches!(standing(&passed, &heads), Standing::Record(_)), "{profile}");
@@ -322,7 +324,7 @@ fn what_limits_a_run_keeps_it_from_being_a_certification() {
         ("clocks were not recorded", |_, judged| part(judged).clocks = None),
         ("step 2: the machine changed", |_, judged| part(judged).environment_changes = 1),
         ("longer than the time that went by", |_, judged| part(judged).clocks.as_mut().unwrap().end.at_ns = 5),
-        // Twice 120,000 reads a second for a day: six standard deviations are 600,000 operations.
+        // Twice 120,000 reads per second for a day: six standard deviations are 600,000 operations.
         ("reads scheduled", |_, judged| part(judged).streams[0].counts.scheduled += 700_000),
         ("reads scheduled", |_, judged| part(judged).streams[0].counts.scheduled -= 700_000),
         ("shorter", |heads, _| heads[1].phases.iter_mut().for_each(|phase| phase.span_ns -= 1)),
@@ -342,7 +344,7 @@ fn what_limits_a_run_keeps_it_from_being_a_certification() {
     }
 }
 
-/// The first step has one device; the others come in the third.
+/// The first step has one device; the others are added in the third.
 #[test]
 fn nobody_wrote_to_any_of_the_devices() {
     let good = heads(3, "30x");
@@ -354,7 +356,7 @@ fn nobody_wrote_to_any_of_the_devices() {
         first.targets[device].prepared.as_mut().unwrap().foreign_bytes = Some(512);
         let Standing::Record(why) = standing(&judged, &heads) else { panic!("device {device}") };
         assert!(why.contains("others wrote 512 bytes"), "{why}");
-        // What the run itself wrote is known only at its beginning.
+        // What the run itself wrote is only known at its beginning.
         let mut heads = good.clone();
         heads[3].targets[device].prepared.as_mut().unwrap().foreign_bytes = Some(512);
         assert_eq!(standing(&judged, &heads), Standing::Pass);
@@ -444,7 +446,7 @@ fn clocks_that_contradict_the_log_are_not_to_be_trusted() {
     }
 }
 
-/// The wall clock is a label: set in the middle of a run it is noted, and every figure stays what it was.
+/// The wall clock is a label: setting it during a run is noted, and every figure stays the same.
 #[test]
 fn a_wall_clock_that_jumps_changes_no_figure() {
     let judged = |log: &[u8]| judge(log, &Options::default()).unwrap().judgement;
@@ -465,7 +467,7 @@ fn a_wall_clock_that_jumps_changes_no_figure() {
     }
 }
 
-/// Sleep is another thing: time passed in which nobody looked.
+/// Sleep is different: time passed in which nobody observed the device.
 #[test]
 fn a_machine_that_slept_proves_nothing() {
     let log = clocked(|head, intervals| {

@@ -13,14 +13,15 @@ use std::io::{self, Read};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
-/// Longer than any of ours.
+/// Larger than any of our files.
 const LONGEST: u64 = 64 << 10;
-/// Bits of a file's mode: who else may write it; who else may do anything with it; whether only owners remove from a directory.
+/// Bits of a file's mode: whether others may write it; whether others may access it at all; whether only owners may
+/// remove entries of a directory.
 const OTHERS_WRITE: u32 = 0o022;
 const OTHERS: u32 = 0o077;
 const STICKY: u32 = 0o1000;
 
-/// A consent as its file has it.
+/// The content of a consent file.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Given {
@@ -28,11 +29,11 @@ pub struct Given {
     pub schema: u32,
     /// The device as it was named.
     pub target: String,
-    /// Where that name led.
+    /// The path that this name resolved to.
     pub path: PathBuf,
-    /// What tells it from every other device.
+    /// What distinguishes it from every other device.
     pub marks: Marks,
-    /// Rules that are overridden, with what was seen.
+    /// Rules that are overridden, with what was found.
     pub overrides: Vec<Override>,
     /// When it was given, RFC 3339.
     pub given: String,
@@ -46,12 +47,12 @@ pub struct Given {
 pub struct Override {
     /// Its id, such as S8.
     pub rule: String,
-    /// What it had found.
+    /// What the rule had found.
     pub seen: String,
 }
 
 impl Given {
-    /// Of a device that was looked at, from `now` until `until`.
+    /// A consent for an examined device, from `now` until `until`.
     pub fn of(exam: &Examination, now: Timestamp, until: Timestamp) -> Given {
         let overridden = exam.rules.iter().filter(|answer| answer.overridden);
         Given {
@@ -73,7 +74,7 @@ impl Given {
         if rules.is_empty() { "none".to_owned() } else { rules.join(", ") }
     }
 
-    /// As the gate takes it, or why it does not count at `now`.
+    /// The consent in the form that the gate takes, or why it is not valid at `now`.
     fn standing(&self, now: Timestamp) -> Result<Standing, String> {
         let moment = |text: &str| text.parse::<Timestamp>().map_err(|_| format!("\"{text}\" in it is no time"));
         let (given, until) = (moment(&self.given)?, moment(&self.until)?);
@@ -102,7 +103,7 @@ fn text(moment: Timestamp) -> String {
     moment.strftime("%Y-%m-%dT%H:%M:%SZ").to_string()
 }
 
-/// The present.
+/// The current time.
 pub fn now() -> Timestamp {
     Timestamp::try_from(clock::wall()).unwrap_or(Timestamp::UNIX_EPOCH)
 }
@@ -110,16 +111,16 @@ pub fn now() -> Timestamp {
 /// A file of the store.
 #[derive(Debug)]
 pub struct Kept {
-    /// Where it lies.
+    /// Its path.
     pub file: PathBuf,
-    /// What it says, if it could be read.
+    /// Its content, if it could be read.
     pub given: Option<Given>,
-    /// What it is worth: a consent, or why not.
+    /// The consent, or why it is not valid.
     pub standing: Result<Standing, String>,
 }
 
 impl Kept {
-    /// Why it does not count for this device, if it looks as if it were of it: it has its path or its serial number.
+    /// Why it does not apply to this device, if it seems to be meant for it: it has the device's path or serial number.
     pub fn why_not(&self, exam: &Examination) -> Option<String> {
         let given = self.given.as_ref()?;
         let alike =
@@ -139,13 +140,13 @@ pub struct Consents {
 }
 
 impl Consents {
-    /// Those of this host.
+    /// The consents of this host.
     pub fn host() -> Consents {
         Consents { dir: records::state().join("assay/consent") }
     }
 
-    /// All that are kept, in the order of their names; none where there is no such directory. One that others could have made
-    /// is there without its text.
+    /// All stored consents, in the order of their names; none where the directory does not exist. One that somebody
+    /// other than root could have made is listed without its content.
     pub fn all(&self, now: Timestamp) -> Vec<Kept> {
         let Ok(entries) = fs::read_dir(&self.dir) else { return Vec::new() };
         let mut files: Vec<PathBuf> = entries.flatten().map(|entry| entry.path()).collect();
@@ -159,7 +160,7 @@ impl Consents {
         files.into_iter().map(kept).collect()
     }
 
-    /// Keeps a consent; one for the same device is replaced.
+    /// Stores a consent and replaces one for the same device.
     pub fn keep(&self, token: &str, given: &Given) -> Result<PathBuf, Failure> {
         let path = self.dir.join(format!("{token}.json"));
         let write = || -> Result<(), String> {
@@ -176,15 +177,15 @@ impl Consents {
         Ok(path)
     }
 
-    /// Takes one back.
+    /// Revokes a consent.
     pub fn revoke(&self, kept: &Kept) -> Result<(), Failure> {
         let done = files::remove(&kept.file);
         done.map_err(|e| Failure::host(format!("the consent {} cannot be removed: {e}", shown(&kept.file))))
     }
 }
 
-/// Whether nobody but root can change what lies in `dir`: it and all above it are root's, and others may not write there, or
-/// only add to it.
+/// Checks that only root can change entries of `dir`: it and all directories above it belong to root, and others may
+/// not write there, or may only add entries.
 fn trusted(dir: &Path) -> Result<(), String> {
     if !rustix::process::geteuid().is_root() {
         return Err("consents apply only to runs by root, and this one is not run by root".to_owned());
@@ -203,7 +204,7 @@ fn trusted(dir: &Path) -> Result<(), String> {
     Ok(())
 }
 
-/// What a file says, if it is root's alone.
+/// The content of a file, if only root could have written it.
 #[allow(clippy::disallowed_methods, reason = "for reading, and nothing but a file of root alone is read")]
 fn read(path: &Path) -> Result<Given, String> {
     let file = files::look(path).map_err(|e| format!("it cannot be opened: {e}"))?;
@@ -276,7 +277,7 @@ mod tests {
         let mode = |path: &Path, mode: u32| fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
         assert_eq!(fs::metadata(&file).unwrap().mode() & 0o7777, 0o600);
         assert_eq!(believed(), Ok(()));
-        // Kept again it is one still.
+        // Storing it again leaves a single file.
         consents.keep("0badcafe", &given()).unwrap();
         for open in [0o644, 0o620, 0o666] {
             mode(&file, open);

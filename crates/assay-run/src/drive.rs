@@ -1,4 +1,5 @@
-//! Runs one plan: workers on their threads, or one in virtual time, and the collecting of what they record into the log.
+//! Runs one plan: workers on their threads, or one in virtual time, and the collection of what they record into the
+//! log.
 
 mod collector;
 mod facts;
@@ -60,7 +61,7 @@ pub fn drive(
         (Ok(_), Some(why)) if log.is_empty() => {
             Err(Failure::incomplete(format!("the run log {} could not be kept: {why}", shown(log.path()))))
         }
-        // What it holds is valid, and is judged.
+        // What the log contains is valid, and is judged.
         (Ok(_), Some(why)) => {
             observer.warn(&format!(
                 "error: the run log {} could not be kept: {why}; the result below is made from what it holds up to there",
@@ -80,8 +81,8 @@ fn unseen<'a>(plan: &'a Plan, targets: &Targets) -> Result<Cow<'a, Plan>, Failur
     }
 }
 
-/// What the log of this step and of those after it will take, from what logs of real runs took: 300 to 980 bytes a flow and
-/// interval, 2 to 16 KB a flow for the distributions of ten seconds.
+/// The space that the log of this step and of those after it will take, according to logs of real runs: 300 to 980
+/// bytes per flow and interval, 2 to 16 KB per flow for the distributions of ten seconds.
 fn room(plan: &Plan, targets: &Targets, how: &Drive) -> u64 {
     const HEAD: u64 = 64 << 10;
     const INTERVAL: (u64, u64) = (300, 700);

@@ -1,4 +1,4 @@
-//! What is found out just before a run: which way to its targets is the truer one.
+//! Decides just before a run which path to its targets to use: the one that adds less delay.
 
 use crate::failure::Failure;
 use crate::targets::Real;
@@ -10,20 +10,21 @@ use assay_device::select::Choice;
 use assay_model::{Arrival, Plan};
 use std::collections::BTreeMap;
 
-/// io_uring is called the slower way when it takes so much longer than a plain read.
+/// io_uring counts as the slower path when it takes this much longer than a plain read.
 const EXCESS: Span = Span::from_us(10);
-/// A worker that carries its operations itself may be busy with them for this share of the time, by what a read costs after a
-/// pause. Above one, because in a row a read costs half as much (zram: 5 µs and 2.3 µs): beyond it operations would wait for
-/// each other.
+/// A worker that carries out its operations itself may be busy with them for this share of the time, computed from the
+/// cost of a read after a pause. It is above one, because consecutive reads cost half as much (zram: 5 µs and 2.3 µs);
+/// beyond it operations would wait for each other.
 const BUSY: f64 = 1.2;
-/// A page is written to memory in so many times what reading one takes (it is compressed, or made first).
+/// Writing a page to a device in memory takes this many times as long as reading one (it is compressed, or allocated
+/// first).
 const WRITE: f64 = 2.0;
-/// What a device in memory works on at a time, in bytes.
+/// The unit in which a device in memory works, in bytes.
 const PAGE: f64 = 4096.0;
-/// The longest pause before each read, as between operations of two thousand a second: without it the kernel's threads are
-/// still awake from the read before, and the way through them looks shorter than it is.
+/// The longest pause before each read, as between operations at two thousand per second: without it, the kernel's
+/// threads would still be awake from the read before, and their delay would look shorter than it is.
 const PAUSE: Span = Span::from_us(500);
-/// Targets that are compared; the others of a large run are of the same kind.
+/// Number of targets that are compared; the others of a large run are of the same kind.
 const COMPARED: usize = 4;
 
 /// The engine of a run.
@@ -33,55 +34,56 @@ pub(crate) struct Chosen {
     pub choice: Choice,
     /// How many workers carry it.
     pub workers: usize,
-    /// Why the workers have no real-time priority although they might; `None` where nothing speaks against it.
+    /// Why the workers have no real-time priority although they could; `None` where there is no reason.
     pub normal: Option<String>,
-    /// What the log says of how it was chosen.
+    /// What the log says about the choice.
     pub facts: BTreeMap<String, String>,
-    /// What the user should hear.
+    /// A warning for the user.
     pub warning: Option<String>,
 }
 
 impl Chosen {
-    /// What was asked for, with nothing to say about it.
+    /// What was asked for, without anything to report.
     pub(crate) fn asked(choice: Choice, workers: usize) -> Chosen {
         Chosen { choice, workers, normal: None, facts: BTreeMap::new(), warning: None }
     }
 }
 
-/// How many workers carry a run, and how many it may have: the same where the user said it.
+/// How many workers carry a run, and how many there may be: the same where the user gave the number.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Workers {
-    /// Enough for io_uring.
+    /// Enough workers for io_uring.
     pub usual: usize,
-    /// No more than that.
+    /// Upper bound on the number of workers.
     pub most: usize,
 }
 
-/// Priority of the thread that compares.
+/// Priority of the thread that compares the paths.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Priority {
     /// That of a worker.
     Workers,
-    /// That of everybody.
+    /// Normal priority.
     Normal,
 }
 
-/// What is compared, and with what load in mind.
+/// What is compared, and for which load.
 #[derive(Clone, Copy)]
 pub(crate) struct Case<'a> {
     /// The load.
     pub plan: &'a Plan,
-    /// What was asked for.
+    /// The engine that was asked for.
     pub asked: Choice,
-    /// How many there may be.
+    /// The possible numbers of workers.
     pub workers: Workers,
     /// All targets answer within the call.
     pub in_memory: bool,
-    /// Workers have another priority than everybody.
+    /// Workers have another priority than normal threads.
     pub in_real_time: bool,
 }
 
-/// Measures the ways to `targets`, at the priority of the calling thread: one entry for each that could be compared.
+/// Measures the paths to `targets`, with the priority of the calling thread: one entry for each target that could be
+/// compared.
 pub(crate) fn measured(plan: &Plan, targets: &[Real], workers: Workers, clock: Clock) -> Vec<Paths> {
     let mut prng = Prng::seeded(plan.seed);
     let pause = pause(plan, workers.usual);
@@ -100,12 +102,14 @@ pub(crate) fn gap(plan: &Plan, workers: usize) -> Option<Span> {
     (rate > 0.0).then(|| Span::from_ns((workers as f64 / rate * 1e9) as u64))
 }
 
-/// The pause before each read that is compared: a device that is asked often answers by threads that are still awake.
+/// The pause before each read of the comparison: a device with frequent requests often answers with threads that are
+/// still awake.
 fn pause(plan: &Plan, workers: usize) -> Span {
     gap(plan, workers).map_or(PAUSE, |gap| gap.min(PAUSE))
 }
 
-/// Settles what `auto` means and which priority the workers have, by what `measured` finds out about the ways to the targets.
+/// Decides what `auto` means and which priority the workers have, from what `measured` finds out about the paths to the
+/// targets.
 pub(crate) fn choose<E>(
     case: Case<'_>,
     mut measured: impl FnMut(Priority) -> Result<Vec<Paths>, E>,
@@ -137,7 +141,7 @@ pub(crate) fn choose<E>(
         all += at_normal.first().map_or(0, |paths| paths.carried);
         let slower = |of: &[Paths]| !at_normal.is_empty() && longest(of).saturating_sub(normal) > EXCESS;
         if slower(&compared) {
-            // Looked at once more: a moment in which the machine was busy is no property of the target.
+            // Measured again: a moment in which the machine was busy is not a property of the target.
             let again = measured(Priority::Workers)?;
             all += again.first().map_or(0, |paths| paths.carried);
             if slower(&again) {
@@ -158,7 +162,7 @@ pub(crate) fn choose<E>(
     Ok(chosen)
 }
 
-/// The engine `inline` carries one operation at a time, so that no stream may ask for more.
+/// The engine `inline` carries one operation at a time, so no stream may ask for more.
 pub(crate) fn possible(plan: &Plan, asked: Choice) -> Result<(), Failure> {
     let several =
         |stream: &assay_model::Stream| matches!(stream.arrival, Arrival::Closed { in_flight, .. } if in_flight > 1);
@@ -176,8 +180,8 @@ pub(crate) fn in_memory(targets: &[Real]) -> bool {
     targets.iter().all(|real| real.disk.is_some_and(|disk| paths::answers_in_the_call(&roots, disk)))
 }
 
-/// How many workers carry the load one operation at a time each, when a page is read in `read`; `None` for a load that waits
-/// for its operations.
+/// How many workers carry the load if each carries one operation at a time, when a page is read in `read`; `None` for a
+/// closed loop.
 fn one_by_one(plan: &Plan, read: Span) -> Option<usize> {
     let share = |stream: &assay_model::Stream| {
         let cost = if stream.writes() { WRITE } else { 1.0 };
@@ -216,12 +220,13 @@ mod tests {
         assert!(possible(&plan("direction = \"read\"\nin_flight = 1"), Choice::Inline).is_ok());
     }
 
-    /// What was chosen for 1000 reads a second, by microseconds through io_uring and by pread, at both priorities.
+    /// The choice for 1000 reads per second, given microseconds through io_uring and by pread, at both priorities.
     fn chosen(asked: Choice, in_memory: bool, [real_time, normal]: [(u64, u64); 2]) -> (Chosen, usize) {
         chosen_after(asked, in_memory, [real_time, normal, real_time])
     }
 
-    /// The same, with what stood at real-time priority the first time, at normal priority, and at real-time priority again.
+    /// The same, given the values at real-time priority, at normal priority, and at real-time priority when measured
+    /// again.
     fn chosen_after(asked: Choice, in_memory: bool, at: [(u64, u64); 3]) -> (Chosen, usize) {
         let plan = plan("direction = \"read\"\nrate = \"1000/s\"");
         let workers = Workers { usual: 1, most: 2 };
@@ -239,11 +244,11 @@ mod tests {
 
     #[test]
     fn the_way_and_the_priority_are_chosen_by_measurement() {
-        // A disk that does not mind: as it was asked for.
+        // A disk for which the priority makes no difference: as was asked for.
         let (disk, _) = chosen(Choice::Auto, false, [(85, 80), (83, 80)]);
         assert_eq!((disk.choice, disk.normal, disk.warning), (Choice::Auto, None, None));
         assert_eq!(disk.facts["reads before the run"], "288 of 4096 bytes on a target");
-        // One whose kernel threads are slow to wake behind a real-time thread.
+        // A disk whose kernel threads wake slowly behind a real-time thread.
         let (by_threads, _) = chosen(Choice::Auto, false, [(105, 90), (45, 40)]);
         assert!(by_threads.normal.unwrap().contains("105 µs instead of 45 µs"));
         assert_eq!(by_threads.facts["reads before the run"], "432 of 4096 bytes on a target", "looked at once more");
@@ -254,12 +259,13 @@ mod tests {
         // Slow at both priorities.
         let (slow, _) = chosen(Choice::Auto, false, [(60, 20), (55, 20)]);
         assert!(slow.normal.is_none() && slow.warning.unwrap().contains("by 40 µs"));
-        // In memory the worker makes the call itself, and nothing else is asked: read after read the other way may look short.
+        // In memory the worker makes the call itself, and nothing else is compared: with consecutive reads the other
+        // path may look short.
         for by_threads in [45, 13] {
             let (memory, times) = chosen(Choice::Auto, true, [(by_threads, 5); 2]);
             assert_eq!((memory.choice, memory.normal, times), (Choice::Inline, None, 1));
         }
-        // What was asked for stays.
+        // An explicit choice is kept.
         let (threads, times) = chosen(Choice::Threads, false, [(105, 50), (45, 40)]);
         assert_eq!((threads.choice, threads.normal, threads.warning, times), (Choice::Threads, None, None, 1));
     }

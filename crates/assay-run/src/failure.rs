@@ -15,7 +15,7 @@ pub mod code {
     pub const WORKLOAD: u8 = 3;
     /// Refused by the safety gate.
     pub const REFUSED: u8 = 4;
-    /// The host is not able: permission, engine, disk space.
+    /// The host is not able to do it: permission, engine, disk space.
     pub const HOST: u8 = 5;
     /// The target did not hold.
     pub const FAILED: u8 = 10;
@@ -25,10 +25,10 @@ pub mod code {
     pub const BUG: u8 = 70;
 }
 
-/// What went wrong, where, and what to do, with the exit code that says so.
+/// What went wrong, where, and what to do, with the exit code for it.
 #[derive(Debug)]
 pub struct Failure {
-    /// See [`code`].
+    /// The exit code; see [`code`].
     pub code: u8,
     message: String,
     refusal: Option<Box<Refusal>>,
@@ -47,20 +47,20 @@ impl Failure {
     pub fn workload(message: impl Display) -> Failure {
         Failure::new(code::WORKLOAD, message)
     }
-    /// The user is refused, for the safety of data.
+    /// Refused, to protect data.
     pub fn refused(message: impl Display) -> Failure {
         Failure::new(code::REFUSED, message)
     }
-    /// The safety gate says no; or it could not look, because this process has not the rights to.
+    /// The safety gate refused, or it could not look because this process lacks the rights to.
     pub fn gate(refusal: Refusal) -> Failure {
         let failure = if refusal.lacks_rights() { Failure::host(&refusal) } else { Failure::refused(&refusal) };
         Failure { refusal: Some(Box::new(refusal)), ..failure }
     }
-    /// The host is not able.
+    /// The host is not able to do it.
     pub fn host(message: impl Display) -> Failure {
         Failure::new(code::HOST, message)
     }
-    /// Cut short; can be continued.
+    /// Cut short; it can be continued.
     pub fn incomplete(message: impl Display) -> Failure {
         Failure::new(code::INCOMPLETE, message)
     }
@@ -68,22 +68,22 @@ impl Failure {
     pub fn failed(message: impl Display) -> Failure {
         Failure::new(code::FAILED, message)
     }
-    /// Our own mistake.
+    /// A bug.
     pub fn bug(message: impl Display) -> Failure {
         Failure::new(code::BUG, message)
     }
 
-    /// The same with one more line of advice.
+    /// The same with another line of advice.
     pub fn advised(self, advice: &str) -> Failure {
         Failure { message: format!("{}\n  = {advice}", self.message), ..self }
     }
 
-    /// What the safety gate said, where it did.
+    /// The refusal of the safety gate, if it was one.
     pub fn refusal(&self) -> Option<&Refusal> {
         self.refusal.as_deref()
     }
 
-    /// Whether nothing but a person's consent is missing.
+    /// Whether only a person's consent is missing.
     pub fn lacks_consent_alone(&self) -> bool {
         self.refusal().is_some_and(|refusal| refusal.rule == RuleId::Consent && refusal.also.is_empty())
     }

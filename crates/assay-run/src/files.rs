@@ -66,10 +66,10 @@ fn new(path: &Path, bytes: &[u8], mode: Option<Mode>) -> io::Result<()> {
     }
 }
 
-/// Makes a new, empty file that is appended to.
+/// Creates a new, empty file for appending.
 ///
 /// # Errors
-/// Something has the name, or what the kernel said.
+/// Something with this name exists, or the kernel's error.
 pub fn begin(path: &Path) -> io::Result<File> {
     let (dir, name) = Dir::of(path)?;
     let flags = OURS | OFlags::RDWR | OFlags::APPEND | OFlags::CREATE | OFlags::EXCL;
@@ -93,17 +93,17 @@ pub fn go_on(path: &Path) -> io::Result<File> {
     let (dir, name) = Dir::of(path)?;
     dir.ordinary(name)?;
     let file: File = dir.open(name, OURS | OFlags::RDWR | OFlags::APPEND)?;
-    // What was opened is what counts: it may be another one by now.
+    // Only the opened file counts: the path may name another file by now.
     match obstacle(&rustix::fs::fstat(&file)?, None) {
         Some(what) => Err(in_the_way(&what)),
         None => Ok(file),
     }
 }
 
-/// Refuses what could not be replaced, long before it is to be.
+/// Refuses early what could not be replaced later.
 ///
 /// # Errors
-/// What lies in the way.
+/// What is in the way.
 pub fn check(path: &Path) -> io::Result<()> {
     let (dir, name) = Dir::of(path)?;
     dir.ordinary(name).map(drop)
@@ -137,10 +137,10 @@ pub fn directory(path: &Path) -> io::Result<()> {
     }
 }
 
-/// Writes a value to an existing file of /sys or /proc that is a setting of the kernel. No file is created.
+/// Writes a value to an existing file of /sys or /proc that is a kernel setting. No file is created.
 ///
 /// # Errors
-/// What the kernel said.
+/// The kernel's error.
 pub fn set(path: &Path, value: &str) -> io::Result<()> {
     let (dir, name) = Dir::of(path)?;
     dir.open(name, OURS | OFlags::WRONLY | OFlags::TRUNC)?.write_all(value.as_bytes())

@@ -1,4 +1,4 @@
-//! What the table of the program's own tests (`tests/files`) cannot reach.
+//! Cases that the table of the program's own tests (`tests/files`) cannot reach.
 
 use super::dir::Half;
 use super::*;
@@ -44,7 +44,7 @@ fn a_new_file_is_made_over_nothing() {
     assert_eq!((std::fs::read(&path).unwrap(), names(dir.path())), (b"one two".to_vec(), vec!["a".to_owned()]));
 }
 
-/// What a file system does that knows no rename that replaces nothing.
+/// The behaviour on a file system that does not support renaming without replacing.
 #[test]
 fn a_name_is_claimed_before_it_is_taken() {
     let temporary = tempfile::tempdir().unwrap();
@@ -62,7 +62,7 @@ fn a_name_is_claimed_before_it_is_taken() {
     assert_eq!((std::fs::read(&path).unwrap(), names(temporary.path())), (b"whole".to_vec(), vec!["a".to_owned()]));
 }
 
-/// A directory that is exchanged for another one after it was opened changes nothing.
+/// Exchanging a directory for another one after it was opened has no effect.
 #[test]
 fn a_directory_is_opened_once() {
     let temporary = tempfile::tempdir().unwrap();
@@ -79,7 +79,7 @@ fn a_directory_is_opened_once() {
     assert_eq!(std::fs::read(at("moved/a")).unwrap(), b"ours");
 }
 
-/// A link that is laid between the look and the rename goes, and not what it leads to.
+/// A link created between the check and the rename is replaced, and its target is not touched.
 #[test]
 fn a_link_that_comes_late_is_not_followed() {
     let temporary = tempfile::tempdir().unwrap();

@@ -1,6 +1,6 @@
-//! Job files of fio, which are taken for workloads: what to write in their place.
+//! Recognises fio job files that are given as workloads, and says what to write instead.
 
-/// Whether a text is a fio job file: sections in single brackets, and keys of fio's.
+/// Whether a text is a fio job file: sections in single brackets, and fio's keys.
 pub(crate) fn is_one(text: &str) -> bool {
     let mut lines = text.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with(['#', ';']));
     let section = |line: &str| line.starts_with('[') && !line.starts_with("[[") && line.ends_with(']');

@@ -1,4 +1,4 @@
-//! The header of a segment: everything a judge needs, and everything needed to run it again.
+//! The header of a segment: everything that a judge needs, and everything needed to repeat the run.
 
 use crate::tool::tool;
 use assay_base::Span;
@@ -11,22 +11,22 @@ pub fn thresholds(plan: &Plan) -> Thresholds {
     Thresholds::new(plan.criteria.iter().filter_map(assay_base::Criterion::threshold))
 }
 
-/// What the header of a log says besides the plan.
+/// What the header of a log contains besides the plan.
 #[derive(Debug, Default)]
 pub struct HeaderFacts {
     /// Wall clock at the start.
     pub created: String,
     /// Step of a certification.
     pub step: Option<StepHead>,
-    /// Measured time of the step that the log already holds, when it is continued.
+    /// Measured time of the step that is already in the log, when it is continued.
     pub measured_before_ns: Option<u64>,
     /// The machine's clocks at the start.
     pub clocks: Option<ClockSample>,
     /// Id of the key that will sign the result.
     pub signer: Option<String>,
-    /// Whether the generator may be late, so that it is counted.
+    /// Whether the generator may be late, so that its lateness is counted.
     pub lateness: bool,
-    /// What limits what the result proves.
+    /// What limits the result.
     pub watermarks: Vec<String>,
     /// The targets.
     pub targets: Vec<TargetHead>,
@@ -84,7 +84,7 @@ pub fn header(plan: &Plan, facts: HeaderFacts) -> Header {
     }
 }
 
-/// `QUICK`, `SHORT` and the like, when the judged time is less than the workload's own.
+/// `QUICK`, `SHORT` and the like, when the judged time is shorter than the workload's own.
 pub fn short(measured: Span, full: Span) -> Option<String> {
     (measured < full).then(|| format!("SHORT: {measured} measured, the workload's own time is {full}"))
 }

@@ -1,10 +1,10 @@
-//! Facts of the machine and of its parts, as the log has them.
+//! Facts about the machine and its parts, in the form of the log.
 
 use assay_device::probe;
 use assay_device::safety::Roots;
 use std::collections::BTreeMap;
 
-/// The machine, as far as it tells. A simulated run has none, so that it is the same everywhere.
+/// The facts about the machine that it reports. A simulated run has none, so that it is the same everywhere.
 pub(crate) fn host(simulated: bool) -> BTreeMap<String, String> {
     if simulated {
         return BTreeMap::from([("simulated".into(), "yes".into())]);

@@ -1,4 +1,4 @@
-//! What a run that verifies needs of its targets and of this machine's memory.
+//! What a run that verifies needs from its targets and from this machine's memory.
 
 use crate::failure::Failure;
 use crate::targets::Targets;
@@ -9,7 +9,8 @@ use assay_engine::{Ledger, Verified};
 use assay_model::Plan;
 use std::sync::Arc;
 
-/// One part in so many of the memory may be taken for what was written where. The rest is for buffers, the kernel and others.
+/// One part in this many of the memory may be used to record what was written where. The rest is for buffers, the
+/// kernel and other programs.
 const SHARE_OF_MEMORY: u64 = 4;
 
 /// Refuses what cannot be verified, before anything is written.
@@ -32,7 +33,7 @@ pub fn possible(plan: &Plan, targets: &Targets) -> Result<(), Failure> {
     )))
 }
 
-/// The ledger of a run of `plan` on `targets`, which is possible; `None` when it does not verify.
+/// The ledger for a run of `plan` on `targets`, which must be possible; `None` when it does not verify.
 pub fn ledger(plan: &Plan, targets: &Targets, workers: usize) -> Option<Arc<Ledger>> {
     if !plan.verify {
         return None;

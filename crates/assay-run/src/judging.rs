@@ -1,4 +1,4 @@
-//! A log that is judged, ours or one that ACT wrote: opened once, looked at as often as need be, and read through.
+//! A log to be judged, ours or one that ACT wrote: opened once, examined as often as necessary, and read to its end.
 
 use crate::failure::{Failure, shown};
 use crate::{act_log, certificate, reading, reading_ahead};
@@ -12,10 +12,10 @@ use std::io::{self, BufReader, Read, Seek};
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
-/// A banner of ACT stands near the beginning.
+/// ACT's banner is near the beginning.
 const START: usize = 64 << 10;
 
-/// A log that is open.
+/// An open log.
 #[derive(Debug)]
 pub struct Log {
     path: PathBuf,
@@ -39,40 +39,40 @@ impl Log {
         self.of_act
     }
 
-    /// Whether somebody is writing it.
+    /// Whether another process is writing it.
     pub fn is_being_written(&self) -> bool {
         reading::is_being_written(&self.file)
     }
 
-    /// The opened file, from its beginning.
+    /// The opened file, positioned at its beginning.
     ///
     /// # Errors
-    /// What the kernel says.
+    /// The kernel's error.
     pub fn from_the_beginning(&self) -> Result<&File, Failure> {
         (&self.file).rewind().map_err(|e| self.wrong(&e))?;
         Ok(&self.file)
     }
 
-    /// Reads on where it was read to before.
+    /// Reads on from the current position.
     ///
     /// # Errors
-    /// What the kernel says.
+    /// The kernel's error.
     pub fn read(&self, buffer: &mut [u8]) -> io::Result<usize> {
         (&self.file).read(buffer)
     }
 
-    /// A reader of the lines of a log of ours, from its beginning.
+    /// A reader for the lines of a log of ours, from its beginning.
     ///
     /// # Errors
-    /// What the kernel says.
+    /// The kernel's error.
     pub fn reader(&self) -> Result<Reader<BufReader<&File>>, Failure> {
         Ok(reading::reader(self.from_the_beginning()?))
     }
 
-    /// The length of its intervals; `None` where it does not begin as a log of ours does.
+    /// The length of its intervals; `None` where it does not begin like a log of ours.
     ///
     /// # Errors
-    /// What the kernel says.
+    /// The kernel's error.
     pub fn interval(&self) -> Result<Option<Span>, Failure> {
         match self.reader()?.next_entry() {
             Ok(Some(Ok(Entry::Header(header)))) => Ok(Some(Span::from_ns(header.interval_ns))),
@@ -83,7 +83,7 @@ impl Log {
     /// Judges it.
     ///
     /// # Errors
-    /// It cannot be read, or there is nothing to judge in it.
+    /// It cannot be read, or it contains nothing to judge.
     pub fn judge(&self, options: Options) -> Result<Judgement, Failure> {
         let log = self.from_the_beginning()?;
         if self.of_act {
@@ -95,7 +95,7 @@ impl Log {
     /// Judges it, and takes the samples that a comparison needs.
     ///
     /// # Errors
-    /// As [`judge`](Log::judge), or it holds no samples that can be compared.
+    /// As [`judge`](Log::judge), or it contains no samples that can be compared.
     pub fn sampled(&self) -> Result<(Judgement, Sampled), Failure> {
         let log = self.from_the_beginning()?;
         if self.of_act {
@@ -121,7 +121,7 @@ impl Log {
     }
 }
 
-/// The first bytes, wherever the file is read.
+/// The first bytes, independent of the current position.
 fn start(file: &File) -> io::Result<Vec<u8>> {
     let mut start = vec![0; START];
     let mut length = 0;

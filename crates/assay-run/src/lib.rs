@@ -1,8 +1,9 @@
-//! Carries a run out, from a plan to a closed log: opens its targets through the safety gate, chooses the engine, starts the
-//! workers, collects what they record into the log, goes on with what was interrupted, and makes certificates of logs.
+//! Carries a run out, from a plan to a closed log: opens its targets through the safety gate, chooses the engine,
+//! starts the workers, collects what they record into the log, continues what was interrupted, and makes certificates
+//! of logs.
 //!
-//! It prints nothing and never ends the process: it returns values and failures, and tells an [`observer::Observer`] what goes
-//! on. Who reads the command line and what is shown of a run is the caller's affair.
+//! It prints nothing and never ends the process: it returns values and failures, and reports progress to an
+//! [`observer::Observer`]. The caller reads the command line and decides what is shown of a run.
 #![warn(unreachable_pub)]
 #![cfg_attr(test, allow(clippy::disallowed_methods, reason = "tests make files and threads of their own"))]
 

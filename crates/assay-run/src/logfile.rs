@@ -1,5 +1,5 @@
-//! The run log on disk: appended line by line, made durable at least every ten seconds. It is written by the thread that
-//! collects, never by one that issues operations. Its room on the disk is reserved before the run begins.
+//! The run log on disk: appended line by line, made durable at least every ten seconds. The collecting thread writes
+//! it, never one that issues operations. Its space on the disk is reserved before the run begins.
 
 use crate::failure::{Failure, shown};
 use crate::files;
@@ -12,29 +12,29 @@ use std::path::{Path, PathBuf};
 #[derive(Debug)]
 pub struct LogFile {
     path: PathBuf,
-    /// Absent where the run is only listened to.
+    /// Absent where nothing is stored and only a listener gets the lines.
     writer: Option<Writer<Box<dyn Keep>>>,
     listener: Option<Box<dyn Listen>>,
     unsynced: u32,
-    /// Where the run is, by the end of its last interval, and where it was when the file was last made durable; nanoseconds.
+    /// The end of the run's last interval, and the same when the file was last made durable; nanoseconds.
     at_ns: u64,
     synced_ns: u64,
-    /// Whether the next interval may come later than a line may wait.
+    /// Whether intervals are longer than a line may wait to be made durable.
     slow: bool,
-    /// Events were written that are not durable yet.
+    /// Whether events were written that are not durable yet.
     told: bool,
-    /// Lines that a power cut leaves.
+    /// Number of lines that would survive a power cut.
     durable: u64,
     failed: Option<String>,
 }
 
-/// Where the bytes of a log go.
+/// The storage of a log's bytes.
 trait Keep: Write + std::fmt::Debug {
-    /// Makes durable what was written.
+    /// Makes everything written durable.
     fn sync(&self) -> io::Result<()>;
-    /// Reserves room behind what is there, without changing the length.
+    /// Reserves space after the present end, without changing the length.
     fn reserve(&self, bytes: u64) -> io::Result<()>;
-    /// Gives back what was reserved and not used.
+    /// Releases space that was reserved and not used.
     fn release(&self) -> io::Result<()>;
 }
 
@@ -49,7 +49,7 @@ impl Keep for File {
     }
 
     fn release(&self) -> io::Result<()> {
-        // Setting the length it has frees what was reserved behind it.
+        // Setting the present length frees the space reserved after it.
         self.set_len(self.metadata()?.len())
     }
 }
@@ -62,18 +62,18 @@ impl Drop for LogFile {
     }
 }
 
-/// Is told of every line as it is written.
+/// Gets every line as it is written.
 pub trait Listen: std::fmt::Debug {
-    /// The next line.
+    /// Called for the next line.
     fn hear(&mut self, entry: &Entry);
 }
 
-/// Lines after which the file is made durable, and time of the run, which counts where intervals are long.
+/// Number of lines after which the file is made durable, and the run time, which matters where intervals are long.
 const SYNC_EVERY: u32 = 10;
 const SYNC_AFTER_NS: u64 = 10_000_000_000;
 
 impl LogFile {
-    /// A new log at `path`, where nothing may be yet.
+    /// A new log at `path`, where nothing may exist yet.
     pub fn create(path: &Path) -> Result<LogFile, Failure> {
         let file = files::begin(path)
             .map_err(|e| Failure::host(format!("the run log {} cannot be made: {e}", shown(path))))?;
@@ -81,7 +81,7 @@ impl LogFile {
         Ok(LogFile::new(path, Some(Writer::new(Box::new(file), 0))))
     }
 
-    /// The log at `path`, continued behind what `file` holds, with this number of the next line.
+    /// The log at `path`, continued after the content of `file`; the next line has number `next`.
     pub(crate) fn behind(path: &Path, file: File, next: u64) -> LogFile {
         LogFile::new(path, Some(Writer::new(Box::new(file), next)))
     }
@@ -101,7 +101,7 @@ impl LogFile {
         }
     }
 
-    /// A log that nobody keeps.
+    /// A log that is not stored.
     pub fn unkept() -> LogFile {
         LogFile::new(Path::new("(not kept)"), None)
     }
@@ -112,12 +112,12 @@ impl LogFile {
         self
     }
 
-    /// Reserves the room that a log of this size will take, so that a disk that fills up later does not end the run. The
-    /// run must not begin when this fails.
+    /// Reserves the space that a log of this size will take, so that a disk that fills up later does not end the run.
+    /// The run must not begin when this fails.
     pub fn reserve(&self, bytes: u64) -> Result<(), Failure> {
         let Some(writer) = &self.writer else { return Ok(()) };
         let reserved = match writer.get_ref().reserve(bytes) {
-            // A file system that cannot reserve is asked what is free.
+            // On a file system that cannot reserve space, the free space is checked instead.
             Err(e) if e.kind() == io::ErrorKind::Unsupported => self.fits(bytes),
             other => other,
         };
@@ -135,9 +135,10 @@ impl LogFile {
         if free < bytes { Err(io::ErrorKind::StorageFull.into()) } else { Ok(()) }
     }
 
-    /// Appends a line. After a failure nothing more is written; what was written before stays. An event is with the operating
-    /// system when this returns, so that no kill of this program loses it, and durable with [`settle`](LogFile::settle) or the
-    /// next line: of a thousand that come together the last must not wait for a thousand syncs.
+    /// Appends a line. After a failure nothing more is written; what was written before stays. When this returns, the
+    /// operating system has the event, so that no kill of this program loses it. It becomes durable with
+    /// [`settle`](LogFile::settle) or the next line: of a thousand events at once, the last one must not wait for a
+    /// thousand syncs.
     pub fn write(&mut self, entry: &Entry) {
         if let Some(listener) = &mut self.listener {
             listener.hear(entry);
@@ -170,7 +171,7 @@ impl LogFile {
         }
     }
 
-    /// Makes durable the events that were written: nobody waits to write another line.
+    /// Makes written events durable; called when no line is waiting to be written.
     pub fn settle(&mut self) {
         if !self.told || self.failed.is_some() {
             return;
@@ -199,13 +200,13 @@ impl LogFile {
         self.durable
     }
 
-    /// Removes a log that holds nothing, and the run directory that was made for it: the run could not even begin.
+    /// Removes a log without content, and the run directory that was created for it, when the run could not even begin.
     pub(crate) fn forget_unbegun(&self) {
         if self.writer.is_none() || self.path.metadata().map_or(true, |meta| meta.len() > 0) {
             return;
         }
         let _ = std::fs::remove_file(&self.path);
-        // Directories with something else in them stay.
+        // Directories with other content stay.
         for dir in self.path.ancestors().skip(1).take(2).filter(|dir| !dir.as_os_str().is_empty()) {
             if dir.file_name().is_some_and(|name| name == "assay-runs") || Some(dir) == self.path.parent() {
                 let _ = std::fs::remove_dir(dir);
@@ -213,27 +214,27 @@ impl LogFile {
         }
     }
 
-    /// Why the log could not be kept, if so.
+    /// Why the log could not be written, if it could not.
     pub fn failure(&self) -> Option<&str> {
         self.failed.as_deref()
     }
 
-    /// Whether it holds no whole line.
+    /// Whether it contains no complete line.
     pub fn is_empty(&self) -> bool {
         self.writer.as_ref().is_none_or(|writer| writer.seq() == 0)
     }
 
-    /// Where it is.
+    /// Its path.
     pub fn path(&self) -> &Path {
         &self.path
     }
 }
 
-/// Holds the lock that says that a log is being written; the kernel lets go of it when its holder ends, however that comes.
-/// False when somebody else holds it. A file system without locks is none.
+/// Takes the lock that shows that a log is being written; the kernel releases it when its holder ends for any reason.
+/// False when another process holds it. On a file system without locks the result is true.
 pub(crate) fn mark_as_written(file: &File) -> bool {
     use rustix::fs::{FlockOperation, flock};
-    // A reader that looks holds the lock for a moment.
+    // A reader that checks holds the lock for a moment.
     for _ in 0..50 {
         match flock(file, FlockOperation::NonBlockingLockExclusive) {
             Err(rustix::io::Errno::WOULDBLOCK) => std::thread::park_timeout(std::time::Duration::from_millis(10)),

@@ -1,5 +1,5 @@
-//! What survives: 1,000 writers killed at random moments, power cuts over a disk that forgets what was not synced, a disk that
-//! fills up. Each check is also held against something that must fail it.
+//! What survives: 1,000 writers killed at random moments, power cuts with a disk that forgets what was not synced, a
+//! disk that fills up. Each check is also tried on a case that must fail it.
 
 use super::*;
 use assay_base::Prng;
@@ -11,7 +11,7 @@ use std::sync::{Arc, Mutex};
 
 /// Set in the processes that are killed: what to write, and how.
 const TASK: &str = "ASSAY_TEST_WRITER";
-/// Kills of the real writer; faults.md asks for 1,000.
+/// Number of kills of the real writer.
 const KILLS: u64 = 1_000;
 
 fn interval(index: u64) -> Entry {
@@ -19,7 +19,7 @@ fn interval(index: u64) -> Entry {
     Entry::Interval(Interval { index, start_ns: index, end_ns: index + 1, flows: vec![flow; 3], ..Interval::default() })
 }
 
-/// The intervals a log holds, read with all checks: those before the first damage, and whether the tail was torn.
+/// The intervals in a log, read with all checks: those before the first damage, and the damages.
 fn held(bytes: &[u8]) -> (Vec<u64>, Vec<assay_record::Damage>) {
     let (mut reader, mut held, mut damage) = (Reader::new(bytes), Vec::new(), Vec::new());
     while let Some(item) = reader.next_entry().unwrap() {
@@ -32,7 +32,7 @@ fn held(bytes: &[u8]) -> (Vec<u64>, Vec<assay_record::Damage>) {
     (held, damage)
 }
 
-/// The property: every acknowledged interval is there, in order, and nothing is damaged but an unfinished last line.
+/// The property: every acknowledged interval is there, in order, and nothing is damaged except an incomplete last line.
 fn kept(bytes: &[u8], acknowledged: u64) -> Result<bool, String> {
     let (held, damage) = held(bytes);
     if let Some(bad) = damage.iter().find(|damage| !damage.torn_tail) {
@@ -45,7 +45,8 @@ fn kept(bytes: &[u8], acknowledged: u64) -> Result<bool, String> {
     }
 }
 
-/// Not a test of its own: what a killed process does. It writes intervals as fast as it can and says of each that it is written.
+/// Not a test by itself, but the process that is killed. It writes intervals as fast as it can and acknowledges each
+/// after writing.
 #[test]
 fn the_writer_that_is_killed() {
     #[allow(clippy::disallowed_methods, reason = "how a parent tells its child what to do")]
@@ -70,7 +71,8 @@ fn the_writer_that_is_killed() {
     }
 }
 
-/// Starts a writer, kills it after a random number of acknowledgements and microseconds, gives what it had acknowledged.
+/// Starts a writer, kills it after a random number of acknowledgements and microseconds, and returns the number it had
+/// acknowledged.
 fn killed(how: &str, path: &Path, prng: &mut Prng) -> u64 {
     let mut child = Command::new(std::env::current_exe().unwrap())
         .args(["--exact", "logfile::tests::the_writer_that_is_killed", "--nocapture", "--test-threads=1"])
@@ -93,14 +95,14 @@ fn killed(how: &str, path: &Path, prng: &mut Prng) -> u64 {
     }
     child.kill().unwrap();
     child.wait().unwrap();
-    // What it said before it died counts as well.
+    // What it printed before it died counts as well.
     for line in lines.lines().map_while(Result::ok) {
         acknowledged = count(&format!("{line}\n")).unwrap_or(acknowledged);
     }
     acknowledged
 }
 
-/// A whole acknowledgement; the harness writes its own words on the same line as the first.
+/// A complete acknowledgement; the test harness writes its own text on the same line as the first one.
 fn count(line: &str) -> Option<u64> {
     line.strip_suffix('\n')?.rsplit_once("ack ")?.1.parse().ok()
 }
@@ -127,7 +129,7 @@ fn kill_9_at_a_thousand_moments_loses_nothing_that_was_acknowledged() {
         let lanes: Vec<_> = (0..2).map(lane).collect();
         lanes.into_iter().map(|lane| lane.join().unwrap()).sum()
     });
-    // One write a line: a kill falls between lines, hardly ever inside one.
+    // Each line is a single write, so a kill falls between lines, hardly ever inside one.
     assert!(torn <= KILLS / 10, "{torn}");
 }
 
@@ -144,7 +146,7 @@ fn a_writer_that_buffers_fails_the_same_check() {
     assert!(lost >= 30, "the check noticed a buffering writer in {lost} of 40");
 }
 
-/// A reader that takes what parses as JSON and asks no further.
+/// A reader that accepts everything that parses as JSON, without further checks.
 fn trusting(bytes: &[u8]) -> usize {
     let lines = bytes.split(|byte| *byte == b'\n');
     lines
@@ -174,7 +176,7 @@ fn a_reader_without_checks_fails_where_ours_notices() {
     assert!(fooled > 50, "damage went past a reader without checks {fooled} times");
 }
 
-/// A disk with a volatile cache: a cut leaves what was synced, and of the rest whole blocks at random.
+/// A disk with a volatile cache: a power cut leaves what was synced, and random whole blocks of the rest.
 #[derive(Clone, Debug)]
 struct Volatile(Arc<Mutex<Cache>>);
 
@@ -183,7 +185,7 @@ struct Cache {
     written: Vec<u8>,
     synced: usize,
     lies: bool,
-    /// Bytes that fit.
+    /// Number of bytes that fit.
     room: usize,
 }
 
@@ -196,13 +198,13 @@ impl Volatile {
         LogFile::new(Path::new("volatile"), Some(Writer::new(Box::new(self.clone()), 0)))
     }
 
-    /// What a power cut leaves. Blocks that did not reach the medium read as zeros.
+    /// The content after a power cut. Blocks that did not reach the medium read as zeros.
     fn cut(&self, prng: &mut Prng) -> Vec<u8> {
         let cache = self.0.lock().unwrap();
         let mut left = cache.written.clone();
         let stable = if cache.lies { 0 } else { cache.synced };
         let from = stable.div_ceil(4096) * 4096;
-        // The block in which the synced part ends was written whole.
+        // The block in which the synced part ends was written completely.
         for block in (from..left.len()).step_by(4096) {
             if prng.below(2) == 0 {
                 let end = (block + 4096).min(left.len());
@@ -246,7 +248,7 @@ impl Keep for Volatile {
     }
 }
 
-/// Power cuts after a random number of lines; in how many of them durable lines were lost.
+/// Power cuts after a random number of lines; returns how many of them lost durable lines.
 fn cuts(lies: bool) -> usize {
     let mut prng = Prng::seeded(3);
     let trial = |_| {
@@ -296,7 +298,7 @@ fn long_intervals_are_durable_ten_seconds_later_as_well() {
     }
 }
 
-/// What failed is told in an event, and its counter comes later: a kill must not find the event in our own memory.
+/// An event reports a failure, and its counter comes later: a kill must not find the event only in our own memory.
 #[test]
 fn an_event_is_written_at_once_and_durable_when_nothing_waits() {
     let disk = Volatile::new(false, usize::MAX);

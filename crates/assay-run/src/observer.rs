@@ -37,11 +37,11 @@ pub trait Observer {
     }
 }
 
-/// Nobody looks.
+/// Ignores all progress.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Unobserved;
 
 impl Observer for Unobserved {}
 
-/// Where a line for the user goes that has no run to belong to.
+/// Where to send a message for the user that does not belong to a run.
 pub type Tell = fn(&str);

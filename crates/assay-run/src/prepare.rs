@@ -1,8 +1,9 @@
-//! Preparation: zeros everywhere, then incompressible data everywhere, the tail included, then a look at sampled blocks.
+//! Preparation: zeros everywhere, then incompressible data everywhere, including the tail, then a check of sampled
+//! blocks.
 //!
-//! A device that was never written answers reads without looking at its medium, and a fresh one has more free blocks than it
-//! will ever have again; both would flatter it. Each target has a thread and a ring of its own, so several are prepared in the
-//! time of the slowest.
+//! A device that was never written answers reads without reading its medium, and a new one has more free blocks than it
+//! will ever have again; both would make it look better than it is. Each target has a thread and a ring of its own, so
+//! several targets are prepared in the time of the slowest one.
 
 mod fill;
 
@@ -24,9 +25,9 @@ use assay_model::content::Content;
 use fill::{DEPTH, Fill, WRITE};
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// Blocks read back at the end.
+/// Number of blocks read back at the end.
 const SAMPLES: u64 = 256;
-/// Bytes between two savings of the record.
+/// Bytes between two updates of the record.
 const SAVE_EVERY: u64 = 4 << 30;
 
 /// How the targets are prepared.
@@ -34,15 +35,16 @@ const SAVE_EVERY: u64 = 4 << 30;
 pub struct Preparation {
     /// Whether zeros are written first.
     pub zero: bool,
-    /// Whether everything is discarded first; what an earlier, interrupted preparation wrote is gone with it.
+    /// Whether everything is discarded first; what an earlier, interrupted preparation wrote is lost then.
     pub afresh: bool,
     /// How operations are carried.
     pub engine: Choice,
-    /// Marks the data.
+    /// Number that marks the data.
     pub run: u32,
 }
 
-/// Prepares all targets at once. Interrupted, it says so and can be called again to go on.
+/// Prepares all targets at the same time. After an interruption it returns an error that says so, and can be called
+/// again to continue.
 pub fn prepare(
     all: &[Real],
     names: &[String],
@@ -92,7 +94,7 @@ pub fn prepare(
     })
 }
 
-/// Between two looks at how far it is.
+/// Time between two updates of the progress display.
 #[allow(clippy::disallowed_methods, reason = "the display's own pace, not an operation's")]
 fn rest() {
     std::thread::sleep(std::time::Duration::from_millis(100));
@@ -109,13 +111,13 @@ fn discard(all: &[Real], stop: &StopCell) -> Result<(), Failure> {
     Ok(())
 }
 
-/// `goes_on`: a record is kept of how far it came.
+/// The failure after an interruption; `goes_on`: a record shows how far it got.
 fn interrupted(target: &str, goes_on: bool) -> Failure {
     let again = if goes_on { "repeat the command to continue" } else { "repeat the command to start again" };
     Failure::incomplete(format!("preparing {} was interrupted; {again}", one_line(target)))
 }
 
-/// The record to go on from: the unfinished one of this target, or a new one.
+/// The record to continue from: the unfinished one of this target, or a new one.
 fn begin(real: &Real, name: &str, preparation: Preparation, records: Option<&Records>) -> Record {
     let kept = records.filter(|_| !preparation.afresh).and_then(|records| records.of(real));
     let unfinished = kept.filter(|record| record.finished.is_none() && record.zeroed_bytes + record.salted_bytes > 0);
@@ -163,8 +165,8 @@ impl Preparing<'_> {
         Ok(self.record)
     }
 
-    /// Data of this target and of where it begins: neither a second target of the same size nor what is written after an
-    /// interruption repeats what was written before.
+    /// Data for this target and this start position: neither a second target of the same size nor what is written after
+    /// an interruption repeats what was written before.
     fn salt(&self) -> Content {
         let Record { run, size_bytes, salted_bytes, identity, .. } = &self.record;
         let own: Vec<u64> = [*size_bytes, *salted_bytes].into_iter().chain(identity.bytes().map(u64::from)).collect();
@@ -175,7 +177,8 @@ impl Preparing<'_> {
         self.records.map_or(Ok(()), |records| records.keep(&self.record))
     }
 
-    /// Keeps the record once the device has what it says: after a power cut a preparation goes on from there.
+    /// Stores the record once the device has the data that it describes: after a power cut a preparation continues from
+    /// there.
     fn save(&self) -> Result<(), Failure> {
         self.real.sync().map_err(|e| self.failed(&format!("its cache was not emptied: {e}")))?;
         self.keep()
@@ -209,23 +212,23 @@ impl Preparing<'_> {
         Failure::failed(format!("preparing {} failed: {why}", one_line(&self.record.target)))
     }
 
-    /// The target does not hold what its record says it does: nothing of it counts, or each later call would go on from there
-    /// and fail again.
+    /// The target does not contain what its record says: the whole record is dropped, otherwise each later call would
+    /// continue from there and fail again.
     fn forget(&mut self, failure: Failure) -> Failure {
         (self.record.zeroed_bytes, self.record.salted_bytes) = (0, 0);
         match self.keep() {
             Ok(()) => failure.advised("what was written so far no longer counts; repeat the command to start again"),
-            // The next call meets that first, and says so.
+            // The next call finds that error first, and reports it.
             Err(_) => failure,
         }
     }
 
-    /// Reads blocks spread over the whole target; each must open with this preparation's stamp. Returns their number.
+    /// Reads blocks spread over the whole target; each must begin with this preparation's stamp. Returns their number.
     fn verify(&mut self, device: &mut AnyDevice, clock: Clock) -> Result<u64, Failure> {
         let (len, blocks) = blocks(device.geometry(0));
         let mut prng = Prng::seeded(u64::from(self.record.run));
         for sample in 0..SAMPLES.min(blocks) {
-            // The first and the last block always, the others anywhere.
+            // Always the first and the last block, the others anywhere.
             let at = match sample {
                 0 => 0,
                 1 => blocks - 1,
@@ -250,7 +253,7 @@ impl Preparing<'_> {
     }
 }
 
-/// A second signal waits for nothing.
+/// Whether a second signal came: then nothing is waited for.
 fn at_once(stop: &StopCell) -> bool {
     matches!(stop.get(), Some(Stop::Now(_)))
 }

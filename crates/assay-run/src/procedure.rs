@@ -1,7 +1,7 @@
-//! The procedure of a certification: load and stress, on one target and on all, over any workload that has criteria.
+//! The procedure of a certification: load and stress, on one target and on all, for any workload that has criteria.
 //!
-//! Source: ACT's README, "Process for Certifying Device(s)". It is written for `act-storage` at 30x; nothing in it depends on
-//! that workload, so that `act-index`, a configuration of ACT or a workload file takes its place.
+//! Source: ACT's README, "Process for Certifying Device(s)". That text is about `act-storage` at 30x; nothing in the
+//! procedure depends on that workload, so `act-index`, an ACT configuration or a workload file can replace it.
 
 use crate::failure::Failure;
 use crate::workloads;
@@ -9,23 +9,23 @@ use assay_base::{Multiple, Span};
 use assay_model::Plan;
 use assay_model::workload::{Adjust, Workload};
 
-/// ACT's customary load (README, "Process for Certifying Device(s) for 30x Performance").
+/// ACT's usual load (README, "Process for Certifying Device(s) for 30x Performance").
 const FULL_LOAD: Multiple = Multiple::whole(30);
 /// The stress step runs at twice the load (README, Test 2: 60x after 30x).
 const STRESS: u64 = 2;
-/// Stress of a quick look, shorter than its load step.
+/// Length of the stress step of a quick look, shorter than its load step.
 const QUICK_STRESS: Span = Span::from_secs(10);
-/// A test of the procedure for ACT's models (README, "Run ACT for 24 hrs").
+/// Length of a step for ACT's models (README, "Run ACT for 24 hrs").
 const DAY: Span = Span::from_secs(24 * 3600);
-/// Workloads of ACT whose 1x is the load that its multiples count.
+/// ACT's workloads, whose 1x is the unit of ACT's multiples.
 pub(crate) const PROFILES: [&str; 2] = ["act-storage", "act-index"];
 
 /// What is certified, and at which load.
 #[derive(Clone, Debug)]
 pub struct Procedure {
-    /// Its rates are for each target.
+    /// The workload; its rates are for each target.
     pub workload: Workload,
-    /// Load of the load step; the stress step has twice that.
+    /// Load of the load step; the stress step has twice this load.
     load: Multiple,
     quick: bool,
 }
@@ -33,20 +33,20 @@ pub struct Procedure {
 /// One step of the procedure.
 #[derive(Clone, Debug)]
 pub struct Step {
-    /// What it is called.
+    /// Its title.
     pub title: String,
     /// Whether only completion counts.
     pub stress: bool,
     /// Multiple of the workload.
     pub load: Multiple,
-    /// It runs on so many of the targets, the first.
+    /// It runs on this many of the targets, the first ones.
     pub targets: u16,
-    /// Measured time, where it is not the workload's own.
+    /// Measured time, where it differs from the workload's own.
     pub measure: Option<Span>,
 }
 
 impl Procedure {
-    /// From the words of a command line: a workload, which may be left out, and targets, which a configuration of ACT names too.
+    /// From the words of a command line: an optional workload, and targets, which an ACT configuration may name too.
     pub fn of(words: &[String], quick: bool, at: Option<Multiple>) -> Result<(Procedure, Vec<String>), Failure> {
         let named = words.first().filter(|word| workloads::is_one(word));
         let targets = &words[usize::from(named.is_some())..];
@@ -62,7 +62,7 @@ impl Procedure {
         let workload = workloads::find(name)?;
         let targets = if targets.is_empty() { workload.targets.clone() } else { targets.to_vec() };
         let workload = for_each(workload, targets.len())?;
-        // A configuration says itself how many times ACT's 1x it is.
+        // A configuration itself determines which multiple of ACT's 1x it is.
         let usual = if PROFILES.contains(&name) { FULL_LOAD } else { workload.own_load(1) };
         if workload.criteria.is_empty() {
             let name = crate::failure::one_line(name);
@@ -73,7 +73,7 @@ impl Procedure {
         Ok((Procedure { workload, load: at.unwrap_or(usual), quick }, targets))
     }
 
-    /// Its steps on `all` targets. `measure` is the length that was asked for.
+    /// Its steps on `all` targets. `measure` is the length that the user asked for.
     pub fn steps(&self, all: u16, measure: Option<Span>) -> Result<Vec<Step>, Failure> {
         let load = self.load;
         let (numerator, denominator) = load.as_ratio();
@@ -96,21 +96,21 @@ impl Procedure {
         Ok(steps)
     }
 
-    /// The plan of one of its steps; load, length and targets are the step's, all else is as asked for.
+    /// The plan of one of its steps: load, length and targets are those of the step, everything else as asked for.
     pub fn plan(&self, step: &Step, asked: Adjust) -> Result<Plan, Failure> {
         let adjust = Adjust { load: Some(step.load), measure: step.measure, targets: step.targets, ..asked };
         self.workload.plan(&adjust).map_err(Failure::workload)
     }
 
-    /// How long a step of it measures unless it is shortened.
+    /// How long one of its steps measures unless it is shortened.
     pub fn whole(&self) -> Span {
         let act = self.workload.model.starts_with("act-");
         if act && !self.quick { self.workload.duration.max(DAY) } else { self.workload.duration }
     }
 }
 
-/// The same with rates for each target. Those of an ACT configuration are for all the devices that it names together, or, where
-/// it names none, for all the targets there are.
+/// The same workload with rates for each target. Those of an ACT configuration are for all devices that it names
+/// together or, where it names none, for all given targets.
 fn for_each(workload: Workload, targets: usize) -> Result<Workload, Failure> {
     if workload.per_target {
         return Ok(workload);

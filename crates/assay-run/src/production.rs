@@ -1,5 +1,5 @@
-//! A profile as a fit needs it: what production's drive did, what a drive under test is to be expected to do at each setting of
-//! the knobs, and the workload and the text of each of them.
+//! A profile for a fit: what production's drive did, what is expected of a drive under test at each setting of the
+//! knobs, and the workload and the text for each setting.
 
 use crate::failure::{Failure, one_line, shown};
 use crate::files;
@@ -15,21 +15,21 @@ pub struct Production {
     file: String,
     text: String,
     profile: Profile,
-    /// The workload as it stands.
+    /// The workload as in the file.
     pub workload: Workload,
     /// `node/drive`; empty where the profile names none.
     pub drive: String,
-    /// That drive, by its iostat.
+    /// The figures of that drive, from its iostat.
     iostat: Drive,
-    /// The drives of all its nodes that anything is on.
+    /// The drives of all its nodes that have parts.
     pub drives: Vec<String>,
 }
 
 impl Production {
-    /// Reads a profile that has an iostat of its drive.
+    /// Reads a profile that contains the iostat of its drive.
     ///
     /// # Errors
-    /// The file cannot be read, is no profile, or has nothing to be compared with.
+    /// The file cannot be read, is not a profile, or has no figures to compare with.
     pub fn read(file: &str) -> Result<Production, Failure> {
         let path = Path::new(file);
         let unreadable = |why: &dyn std::fmt::Display| {
@@ -60,17 +60,17 @@ impl Production {
         blake3::hash(self.text.as_bytes()).to_hex().to_string()
     }
 
-    /// What production's drive did, as far as it is known.
+    /// The figures of production's drive, as far as known.
     pub fn figures(&self) -> [Option<f64>; 4] {
         figures(&self.iostat)
     }
 
-    /// The knobs as they stand.
+    /// The knobs as in the profile.
     pub fn knobs(&self) -> Knobs {
         self.profile.knobs().unwrap_or_default()
     }
 
-    /// What a reader should know of a fit of it.
+    /// What a reader should know about a fit of it.
     pub fn notes(&self) -> Vec<String> {
         let mut notes = Vec::new();
         let missing = |at: usize| assay_judge::fit::Figure::ALL[at].name();
@@ -86,7 +86,7 @@ impl Production {
         notes
     }
 
-    /// What a drive with blocks of `block` bytes is to be expected to do at a setting of the knobs.
+    /// What is expected of a drive with blocks of `block` bytes at a setting of the knobs.
     pub fn expected(&self, block: u32) -> impl Fn(&Knobs) -> Expected + '_ {
         move |knobs| {
             let lowered = self.profile.moved(knobs).and_then(|moved| moved.lower());
@@ -97,15 +97,15 @@ impl Production {
     /// The text with these knobs.
     ///
     /// # Errors
-    /// It cannot be written in the form that it has.
+    /// The text cannot be written in the form of the file.
     pub fn text(&self, knobs: &Knobs, head: &[String]) -> Result<String, Failure> {
         workload::fitted(&self.file, &self.text, knobs, head).map_err(Failure::workload)
     }
 
-    /// The workload with these knobs, of that very text.
+    /// The workload with these knobs, parsed from that text.
     ///
     /// # Errors
-    /// As [`text`](Production::text).
+    /// As for [`text`](Production::text).
     pub fn at(&self, knobs: &Knobs) -> Result<Workload, Failure> {
         workload::read(&self.file, &self.text(knobs, &[])?).map_err(Failure::workload)
     }
@@ -117,7 +117,7 @@ fn figures(drive: &Drive) -> [Option<f64>; 4] {
     [rate(&drive.reads), rate(&drive.writes), bytes(&drive.read_bytes), bytes(&drive.write_bytes)]
 }
 
-/// Arrivals are independent: counts vary as those of a Poisson process, and bytes as those of a compound one.
+/// Arrivals are independent, so counts vary like those of a Poisson process, and bytes like those of a compound one.
 fn expected(asked: &Asked) -> Expected {
     let Asked { operations, bytes, unrounded, squares } = *asked;
     let share = |variance: f64, mean: f64| if mean > 0.0 { variance.sqrt() / mean } else { 0.0 };

@@ -26,7 +26,7 @@ pub(crate) struct Pulse {
 }
 
 impl Pulse {
-    /// Beats in the calling thread until what [`Pulse::until_dropped`] gave is dropped.
+    /// Beats in the calling thread until the value returned by [`Pulse::until_dropped`] is dropped.
     pub(crate) fn run(&self, now: impl Fn() -> Instant) {
         self.beat(now());
         while !self.over.load(Ordering::Relaxed) {
@@ -35,7 +35,7 @@ impl Pulse {
         }
     }
 
-    /// Ends the beating of `thread` when dropped.
+    /// Ends the beating of `thread` when the returned value is dropped.
     pub(crate) fn until_dropped<'a>(&'a self, thread: &Thread) -> Beating<'a> {
         Beating { pulse: self, thread: thread.clone() }
     }
@@ -46,11 +46,11 @@ impl Pulse {
             self.still_from.store(last, Ordering::Relaxed);
             self.still_to.store(now.as_ns(), Ordering::Relaxed);
         }
-        // Whoever sees this beat sees the stretch before it.
+        // A thread that sees this beat also sees the period before it.
         self.last.store(now.as_ns(), Ordering::Release);
     }
 
-    /// The part of `from` to `to` in which there was no beat where one was due.
+    /// The part of the time from `from` to `to` in which a beat was due and did not come.
     #[inline]
     pub(crate) fn stood_still(&self, from: Instant, to: Instant) -> Option<(Instant, Instant)> {
         if to.since(from) <= LATE { None } else { self.still_within(from, to) }
@@ -60,7 +60,7 @@ impl Pulse {
     fn still_within(&self, from: Instant, to: Instant) -> Option<(Instant, Instant)> {
         let last = Instant::from_ns(self.last.load(Ordering::Acquire));
         let known = [&self.still_from, &self.still_to].map(|ns| Instant::from_ns(ns.load(Ordering::Relaxed)));
-        // Woken before the beating thread: its next beat has not come yet.
+        // This thread woke before the beating thread: the next beat has not come yet.
         let open = [last, if to.since(last) > LATE { to } else { last }];
         let within = |[begin, end]: [Instant; 2]| (begin.max(from), end.min(to));
         let length = |(begin, end): &(Instant, Instant)| end.since(*begin);

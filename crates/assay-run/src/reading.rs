@@ -1,4 +1,4 @@
-//! Logs as files to be read.
+//! Opening logs for reading.
 
 use crate::failure::{Failure, shown};
 use crate::files;
@@ -7,7 +7,7 @@ use std::fs::File;
 use std::io::{self, BufReader};
 use std::path::{Path, PathBuf};
 
-/// Whether somebody is writing this log.
+/// Whether another process is writing this log.
 pub fn is_being_written(file: &File) -> bool {
     use rustix::fs::{FlockOperation, flock};
     let held = flock(file, FlockOperation::NonBlockingLockShared) == Err(rustix::io::Errno::WOULDBLOCK);
@@ -15,7 +15,7 @@ pub fn is_being_written(file: &File) -> bool {
     held
 }
 
-/// Bytes of a log that are read at once: they are still in the processor's cache when they are summed and parsed.
+/// Bytes of a log that are read at once: they are still in the processor's cache when they are hashed and parsed.
 pub(crate) const READ_AT_ONCE: usize = 128 << 10;
 
 /// Opens a log for reading.
@@ -31,7 +31,7 @@ pub fn reader<R: io::Read>(input: R) -> Reader<BufReader<R>> {
 /// Opens the file of a log.
 pub fn open(path: &Path) -> Result<File, Failure> {
     let unreadable = |why: &dyn std::fmt::Display| {
-        // The directory that was named has no log of its own.
+        // The given directory contains no log.
         let within = path.parent().filter(|_| path.ends_with("run.jsonl")).and_then(|dir| runs_in(dir).pop());
         let advice = within.map_or("name a run directory or the run.jsonl in it".to_owned(), |run| {
             format!("a search or a curve has a log for each of its runs; name one: {}", shown(&run))
@@ -46,7 +46,7 @@ pub fn open(path: &Path) -> Result<File, Failure> {
     }
 }
 
-/// The runs of a search or a curve, if `dir` is its directory, by name.
+/// The directories of the runs of a search or a curve, by name, if `dir` is its directory.
 pub fn runs_in(dir: &Path) -> Vec<PathBuf> {
     let entries = std::fs::read_dir(dir).into_iter().flatten().flatten();
     let mut runs: Vec<_> = entries.map(|entry| entry.path()).filter(|run| run.join("run.jsonl").is_file()).collect();

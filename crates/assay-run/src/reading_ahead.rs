@@ -1,10 +1,10 @@
-//! Reads a log ahead in a thread of its own, while what was read is judged.
+//! Reads a log ahead in a separate thread, while the entries already read are judged.
 
 use assay_record::{Damage, Entry, Reader};
 use std::io::{self, BufRead};
 use std::sync::mpsc::{channel, sync_channel};
 
-/// Entries are handed over in batches of this many bytes of the log, and at most `BATCHES` batches wait. Together they take
+/// Entries are passed in batches of this many bytes of the log, and at most `BATCHES` batches wait. Together they take
 /// about a megabyte, and somewhat more once parsed.
 const BATCH: u64 = 256 << 10;
 const BATCHES: usize = 2;
@@ -18,7 +18,7 @@ pub(crate) fn each<R: BufRead + Send, E>(
     let (tell, told) = sync_channel::<io::Result<Vec<_>>>(BATCHES);
     let (give, given) = channel::<Vec<_>>();
     std::thread::scope(|scope| {
-        // Hanging up, here or there, ends the other side.
+        // If either side drops its channels, the other side ends.
         let (told, give) = (told, give);
         let body = move || {
             loop {
@@ -41,7 +41,7 @@ pub(crate) fn each<R: BufRead + Send, E>(
     })
 }
 
-/// The next entries, in memory that was used before; none at the end.
+/// The next entries, in reused memory; empty at the end.
 fn next_batch<R: BufRead>(
     reader: &mut Reader<R>,
     mut batch: Vec<Result<Entry, Damage>>,

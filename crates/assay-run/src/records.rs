@@ -1,7 +1,7 @@
-//! Preparation records: what was written onto a device before its test, kept where `certify` finds it again.
+//! Preparation records: what was written to a device before its test, stored where `certify` finds it.
 //!
-//! One JSON file for each target under `/var/lib/assay/prepared` (root) or `$XDG_STATE_HOME/assay/prepared`. A record that was
-//! begun and not finished is how an interrupted preparation goes on where it stopped.
+//! One JSON file for each target under `/var/lib/assay/prepared` (root) or `$XDG_STATE_HOME/assay/prepared`. By a
+//! record without an end, an interrupted preparation continues where it stopped.
 
 use crate::failure::{Failure, shown};
 use crate::observer::Tell;
@@ -18,27 +18,27 @@ use serde::{Deserialize, Serialize};
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// What is known of one target's preparation.
+/// What is known about one target's preparation.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Record {
     /// Consent token of the device, or the file's path.
     pub identity: String,
-    /// Which file it was, since another one can have the path now: inode and birth. Absent for devices.
+    /// Inode and creation time of the file, because another file may have the path now. Absent for devices.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub file: Option<String>,
     /// The target as it was named.
     pub target: String,
-    /// Its size in bytes; a record for another size is no record of this target.
+    /// Its size in bytes; a record for another size does not belong to this target.
     pub size_bytes: u64,
-    /// Marks the data.
+    /// Number that marks the data.
     pub run: u32,
-    /// Bytes zeroed from the start on.
+    /// Bytes zeroed so far, from the start.
     pub zeroed_bytes: u64,
-    /// Bytes salted from the start on.
+    /// Bytes salted so far, from the start.
     pub salted_bytes: u64,
-    /// Sampled blocks read back and found right.
+    /// Sampled blocks that were read back and found correct.
     pub verified_blocks: u64,
-    /// When all was done, RFC 3339.
+    /// When it was finished, RFC 3339.
     pub finished: Option<String>,
     /// When it was begun, RFC 3339.
     #[serde(default)]
@@ -46,7 +46,7 @@ pub struct Record {
     /// Tool version and commit.
     #[serde(default)]
     pub tool: Option<String>,
-    /// The device's own counter behind the last byte that this program wrote to it; absent where there is none.
+    /// The device's own counter after the last byte that this program wrote to it; absent where there is none.
     #[serde(default)]
     pub mark: Option<Mark>,
     /// Up to where runs have gone through what is seen once, in the order that all runs have.
@@ -54,19 +54,19 @@ pub struct Record {
     pub seen_bytes: Option<u64>,
 }
 
-/// A device's counter of what was written to it, and how long that counter counts.
+/// A device's counter of written bytes, and the period over which it counts.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Mark {
-    /// Of the kernel that counts (`/proc/sys/kernel/random/boot_id`).
+    /// The boot of the kernel that counts (`/proc/sys/kernel/random/boot_id`).
     pub boot: String,
-    /// Of the disk: another one counts anew.
+    /// The disk sequence number: another disk has another counter.
     pub diskseq: Option<u64>,
-    /// Bytes written, and discarded, which are gone as well.
+    /// Bytes written, plus bytes discarded, which are lost too.
     pub written_bytes: u64,
 }
 
 impl Mark {
-    /// The counter of a block device now; `None` where there is none.
+    /// The current counter of a block device; `None` where there is none.
     pub fn of(real: &Real) -> Option<Mark> {
         let stat = disk_stat(&Roots::host(), real.disk?)?;
         let written_bytes = stat.write_sectors.checked_add(stat.discard_sectors.unwrap_or(0))?.checked_mul(512)?;
@@ -74,7 +74,7 @@ impl Mark {
         Some(Mark { boot, diskseq: real.diskseq(), written_bytes })
     }
 
-    /// Bytes written between this mark and a later one; `None` where they are not of one counter.
+    /// Bytes written between this mark and a later one; `None` where the two do not belong to the same counter.
     fn until(&self, later: &Mark) -> Option<u64> {
         let same = (&self.boot, self.diskseq) == (&later.boot, later.diskseq);
         same.then(|| later.written_bytes.checked_sub(self.written_bytes)).flatten()
@@ -82,7 +82,7 @@ impl Mark {
 }
 
 impl Record {
-    /// What a run log says of it, when it is finished.
+    /// The form for a run log, when it is finished.
     pub fn preparation(&self) -> Option<Preparation> {
         Some(Preparation {
             finished: self.finished.clone()?,
@@ -99,10 +99,10 @@ impl Record {
     }
 }
 
-/// A larger file is none of ours.
+/// Upper bound on the size of a record file.
 const LARGEST: u64 = 1 << 20;
 
-/// Where records are kept.
+/// The directory of the records.
 #[derive(Clone, Debug)]
 pub struct Records {
     dir: PathBuf,
@@ -114,14 +114,14 @@ impl Records {
         Records { dir: state().join("assay/prepared") }
     }
 
-    /// The directory they are kept in.
+    /// The directory in which they are stored.
     pub fn dir(&self) -> &Path {
         &self.dir
     }
 
     fn path(&self, identity: &str) -> PathBuf {
         let safe: String = identity.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '_' }).collect();
-        // Names that are the same in these letters are told apart by a sum.
+        // Names that become equal in these characters are distinguished by a checksum.
         let sum = blake3::hash(identity.as_bytes()).to_hex();
         self.dir.join(format!("{}-{}.json", safe.trim_start_matches('_'), &sum[..8]))
     }
@@ -138,9 +138,9 @@ impl Records {
         same.then_some(record)
     }
 
-    /// What a log says of the preparation of a target, with what others wrote to it since. A record is believed only as far as
-    /// the target bears it out: all that this program ever writes to a prepared one opens with a stamp, so a block of zeros was
-    /// discarded or zeroed by somebody, which `tell` says.
+    /// The preparation of a target for the log, with what others wrote to it since. A record is trusted only as far as
+    /// the target agrees with it: everything that this program writes to a prepared target begins with a stamp, so a
+    /// block of zeros was discarded or zeroed by somebody; then `tell` gets a message.
     pub fn preparation(&self, real: &Real, tell: Tell) -> Option<Preparation> {
         let record = self.of(real)?;
         let preparation = record.preparation()?;
@@ -160,19 +160,19 @@ impl Records {
         Some(Preparation { foreign_bytes, ..preparation })
     }
 
-    /// The same of each of these targets.
+    /// The same for each of these targets.
     pub fn preparations(&self, all: &[Real], tell: Tell) -> Vec<Option<Preparation>> {
         all.iter().map(|real| self.preparation(real, tell)).collect()
     }
 
-    /// What this program writes itself is nobody else's: takes what a run wrote since `before` into the record of a target.
-    /// Without a record there is nothing to take it into.
+    /// What this program writes itself must not count as written by others: adds what a run wrote since `before` to the
+    /// record of a target. Without a record nothing happens.
     pub fn wrote(&self, real: &Real, before: Option<&Mark>) {
         let Some(mut record) = self.of(real) else { return };
         let since = before.zip(Mark::of(real)).and_then(|(before, now)| before.until(&now));
         let (Some(mark), Some(since)) = (&mut record.mark, since) else { return };
         mark.written_bytes = mark.written_bytes.saturating_add(since);
-        // A record that cannot be kept says that others wrote, which is the safe side.
+        // If the record cannot be stored, the next run will find writes by others, which is the safe side.
         let _ = self.keep(&record);
     }
 
@@ -190,7 +190,8 @@ impl Records {
         Ok(plan)
     }
 
-    /// Writes a record; the old one stays until the new one is complete. Either is there whole, also after a power cut.
+    /// Writes a record; the old one stays until the new one is complete. After a power cut either the old or the new
+    /// one is complete.
     pub fn keep(&self, record: &Record) -> Result<(), Failure> {
         let path = self.path(&record.identity);
         let write = || {
@@ -203,7 +204,7 @@ impl Records {
     }
 }
 
-/// Where this host and user keep what outlives a run.
+/// The directory of this host and user for files that outlive a run.
 #[allow(clippy::disallowed_methods, reason = "the binary reads the environment")]
 pub fn state() -> PathBuf {
     let variable = |name| std::env::var(name).ok().filter(|value| value.starts_with('/')).map(PathBuf::from);
@@ -216,7 +217,7 @@ pub fn state() -> PathBuf {
 }
 
 fn is_root() -> bool {
-    // Root alone may write there; what counts is whether we can.
+    // Only root may write there; what matters is whether this process may.
     fs::metadata("/proc/self").is_ok_and(|meta| std::os::unix::fs::MetadataExt::uid(&meta) == 0)
 }
 

@@ -1,4 +1,4 @@
-//! What is left of an interrupted run: the plan that was asked for, held against what its log holds.
+//! What remains of an interrupted run: the plan that was asked for, compared with what its log contains.
 
 use crate::failure::{Failure, shown};
 use crate::resume::Held;
@@ -9,40 +9,40 @@ use assay_model::{Before, Phase, PhaseKind, Plan};
 use assay_record::StepHead;
 use std::path::Path;
 
-/// A plan as the log has it.
+/// A plan as JSON, as in the log.
 pub fn json_of(plan: &Plan) -> Result<serde_json::Value, Failure> {
     serde_json::to_value(plan).map_err(|e| Failure::bug(format!("a plan that is not JSON: {e}")))
 }
 
-/// What makes a run another one, whatever its length and seed.
+/// The members of a plan that distinguish runs, whatever their length and seed.
 pub fn decisive(plan: &serde_json::Value) -> [serde_json::Value; 7] {
     ["streams", "criteria", "targets", "load", "slice", "interval", "verify"].map(|key| plan[key].clone())
 }
 
-/// What is left of an interrupted step.
+/// What remains of an interrupted step.
 #[derive(Debug)]
 pub struct Rest {
     /// The plan of the segment that continues it.
     pub plan: Plan,
-    /// Measured time that stands before it.
+    /// Measured time before it.
     pub at_ns: u64,
 }
 
-/// What a command would run, to be held against what a log holds.
+/// What a command would run, to be compared with what a log contains.
 #[derive(Debug)]
 pub struct Asked<'a> {
     /// The plan of the whole step.
     pub plan: &'a Plan,
     /// Step of a certification.
     pub step: Option<&'a StepHead>,
-    /// The targets, of which the plan takes the first.
+    /// The targets; the plan uses the first ones.
     pub targets: &'a Targets,
-    /// Whether the plan's seed was asked for; otherwise the log's is as good.
+    /// Whether the user gave the plan's seed; otherwise the log's seed is used.
     pub seed: bool,
 }
 
 impl Asked<'_> {
-    /// Refuses where the log in `dir` holds another run.
+    /// Refuses when the log in `dir` contains another run.
     pub fn same(&self, held: &Held, dir: &Path) -> Result<(), Failure> {
         let plan = self.plan;
         let step = |head: Option<&StepHead>| {
@@ -50,7 +50,7 @@ impl Asked<'_> {
                 format!("step {} of {}, {}", step.number, step.of, step.title)
             })
         };
-        // Whether it ends when its verdict is certain makes it no other step.
+        // The option to end when the verdict is certain does not distinguish steps.
         let plain = |step: Option<&StepHead>| step.map(|step| StepHead { until_certain: false, ..step.clone() });
         if plain(self.step) != plain(held.first.step.as_ref()) {
             return Err(other(dir, &format!("it is {}", step(held.first.step.as_ref()))));
@@ -67,7 +67,8 @@ impl Asked<'_> {
         self.targets.differ_from(&held.first.targets).map_or(Ok(()), |what| Err(other(dir, &what)))
     }
 
-    /// The rest of the plan, of which the log in `dir` already holds `held`. Its seed goes on from the first segment's.
+    /// The rest of the plan, of which the log in `dir` already contains `held`. Its seed is derived from that of the
+    /// first segment.
     pub fn rest(&self, held: Option<&Held>, dir: &Path) -> Result<Rest, Failure> {
         let held = held.ok_or_else(|| other(dir, "it is empty"))?;
         if held.is_over() {
@@ -97,13 +98,13 @@ impl Asked<'_> {
     }
 }
 
-/// Nothing of the run in `dir` is left.
+/// The failure when nothing of the run in `dir` remains.
 pub fn complete(dir: &Path) -> Failure {
     let typed = for_a_shell(&dir.to_string_lossy());
     Failure::usage(format!("{} is complete: there is nothing to resume; see assay judge {typed}", shown(dir)))
 }
 
-/// A directory that cannot be continued.
+/// The failure for a directory that cannot be continued.
 pub fn other(dir: &Path, what: &str) -> Failure {
     let dir = shown(dir);
     Failure::usage(format!("{dir} holds another run: {what}; repeat the command it was started with"))

@@ -1,4 +1,4 @@
-//! What the end of a run leaves in its directory beside the log, and what is made of a judgement.
+//! The files that the end of a run leaves in its directory beside the log, and documents made from a judgement.
 
 use crate::failure::{Failure, shown};
 use crate::judging::Log;
@@ -8,10 +8,10 @@ use assay_base::Measure;
 use assay_judge::{Judgement, Options, for_a_shell};
 use std::path::Path;
 
-/// What the end of a run leaves in its directory, beside the log.
+/// The files that the end of a run leaves in its directory, beside the log.
 const LEFT: [&str; 3] = ["verdict.json", "verdict.json.minisig", "report.html"];
 
-/// Refuses a directory in which the end of the run could not leave its files, before the run goes on.
+/// Refuses a directory in which the end of the run could not write its files, before the run continues.
 pub fn may_be_left(dir: &Path) -> Result<(), Failure> {
     replaceable(dir, &LEFT)
 }
@@ -23,12 +23,12 @@ pub fn replaceable(dir: &Path, names: &[&str]) -> Result<(), Failure> {
     })
 }
 
-/// Judges the log in `dir` and leaves verdict.json and report.html beside it; false where they could not be written, which is
-/// `tell`'s to say. Those of an interrupted run are replaced when it was continued: they are made of the log, which is only ever
-/// appended to.
+/// Judges the log in `dir` and writes verdict.json and report.html beside it; false where they could not be written,
+/// which `tell` gets a message about. Those of an interrupted run are replaced when it was continued: they are computed
+/// from the log, which is only ever appended to.
 pub fn leave(dir: &Path, judge_on: Option<Measure>, tell: Tell) -> Result<(Judgement, bool), Failure> {
     let judgement = judge(&dir.join("run.jsonl"), judge_on)?;
-    // A signature of what stood here before is none of this.
+    // A signature of the previous file does not apply to the new one.
     let signature = signing::beside(&dir.join("verdict.json"));
     let unsigned = files::remove(&signature);
     if let Err(e) = &unsigned {
@@ -39,7 +39,8 @@ pub fn leave(dir: &Path, judge_on: Option<Measure>, tell: Tell) -> Result<(Judge
     Ok((judgement, unsigned.is_ok() && verdict && report))
 }
 
-/// A result is there whole or not at all: neither half of it nor that of an earlier part of the run is taken for it.
+/// Writes a result completely or not at all: neither a partial file nor that of an earlier part of the run may be
+/// mistaken for it.
 fn leave_one(dir: &Path, name: &str, text: &str, tell: Tell) -> bool {
     let path = dir.join(name);
     let Err(e) = files::replace(&path, text.as_bytes()) else { return true };
@@ -67,7 +68,7 @@ pub fn free(path: &Path) -> Result<(), Failure> {
     }
 }
 
-/// Writes a document to a new file. What is there is never overwritten, and nothing that is cut stays.
+/// Writes a document to a new file. An existing file is never overwritten, and no partial file stays.
 pub fn write_new(path: &Path, text: &str) -> Result<(), Failure> {
     let failed = |why: &dyn std::fmt::Display| Failure::host(format!("{} cannot be written: {why}", shown(path)));
     files::create(path, text.as_bytes()).map_err(|e| failed(&e))
@@ -88,7 +89,7 @@ pub fn json(judgement: &Judgement) -> Result<String, Failure> {
     rendered(|out| assay_judge::render::json(judgement, out))
 }
 
-/// What a renderer writes.
+/// The text that a renderer writes.
 pub fn rendered(render: impl FnOnce(&mut String) -> std::fmt::Result) -> Result<String, Failure> {
     let mut text = String::new();
     render(&mut text).map_err(|_| Failure::bug("a judgement that cannot be rendered"))?;

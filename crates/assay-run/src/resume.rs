@@ -1,7 +1,7 @@
-//! What an interrupted log already holds, so that a run can go on where it stopped.
+//! Finds out what an interrupted log already contains, so that a run can continue where it stopped.
 //!
-//! Whole slices count; the one that was cut is measured afresh. The gap is marked by a new segment that says how much of the
-//! step stands before it.
+//! Complete slices count; the one that was cut is measured again. A new segment marks the gap and says how much of the
+//! step precedes it.
 
 use crate::failure::{Failure, shown};
 use crate::reading;
@@ -10,14 +10,14 @@ use assay_record::{CloseReason, Entry, Header, PhaseKind};
 use std::fs::File;
 use std::path::Path;
 
-/// One step as far as a log holds it.
+/// One step, as far as a log contains it.
 #[derive(Clone, Debug)]
 pub struct Held {
     /// Header of its first segment.
     pub first: Header,
     /// Measured time planned for the whole step, nanoseconds.
     pub planned_ns: u64,
-    /// Measured time that counts: whole slices, nanoseconds.
+    /// Measured time that counts: complete slices, nanoseconds.
     pub measured_ns: u64,
     /// How its last segment ended; `None` when it was cut off.
     pub closed: Option<CloseReason>,
@@ -26,18 +26,19 @@ pub struct Held {
 }
 
 impl Held {
-    /// True when nothing of it is left to run: it was completed, or ended by a verdict that more time cannot change.
+    /// True when nothing of it remains to be run: it was completed, or ended with a verdict that more time cannot
+    /// change.
     pub fn is_over(&self) -> bool {
         !matches!(self.closed, None | Some(CloseReason::Interrupted | CloseReason::LogFailed))
     }
 
-    /// Where it goes on: where a slice and every window of a criterion begin, so that each is measured whole, with at least one
-    /// slice to run.
+    /// Where it continues: where a slice and a window of every criterion begin, so that each is measured completely,
+    /// with at least one slice left to run.
     pub(crate) fn resume_at_ns(&self) -> u64 {
         let windows = self.first.criteria.iter().filter_map(|criterion| criterion.window).map(Span::as_ns);
         let mut within = windows.filter(|window| (1..self.planned_ns).contains(window));
         let all = within.try_fold(self.first.slice_ns.max(1), common_multiple);
-        // Where they meet only behind the end, it begins anew.
+        // Where they only begin together after the end, it starts from the beginning.
         let Some(step) = all else { return 0 };
         self.measured_ns.min(self.planned_ns.saturating_sub(1)) / step * step
     }
@@ -52,7 +53,7 @@ fn common_multiple(a: u64, b: u64) -> Option<u64> {
     (a / divisor).checked_mul(b)
 }
 
-/// What a log holds.
+/// What a log contains.
 #[derive(Clone, Debug, Default)]
 pub struct Scan {
     /// Its steps in order; a plain run is one.
@@ -61,11 +62,11 @@ pub struct Scan {
     pub next_seq: u64,
     /// Bytes up to the end of the last whole line.
     pub length: u64,
-    /// Bytes of an unfinished last line, which are given up.
+    /// Bytes of an incomplete last line, which is dropped.
     pub torn: u64,
 }
 
-/// Reads through a log that was opened at `path` and not yet read. Damage in its middle cannot be continued.
+/// Reads a log that was opened at `path` and not read yet. A log that is damaged in the middle cannot be continued.
 pub fn scan(file: &File, path: &Path) -> Result<Scan, Failure> {
     let mut reader = reading::reader(file);
     let mut scan = Scan::default();
@@ -90,7 +91,7 @@ pub fn scan(file: &File, path: &Path) -> Result<Scan, Failure> {
     Ok(scan)
 }
 
-/// The segment that is being read.
+/// The segment being read.
 #[derive(Debug, Default)]
 struct Segment {
     phases: Vec<PhaseKind>,

@@ -1,15 +1,15 @@
-//! The run directory: made once, never overwritten.
+//! The run directory: created once, never overwritten.
 
 use crate::failure::{Failure, shown};
 use assay_device::clock;
 use std::path::{Path, PathBuf};
 
-/// The present as RFC 3339 in UTC.
+/// The current time as RFC 3339 in UTC.
 pub fn timestamp() -> String {
     jiff::Timestamp::try_from(clock::wall()).map_or_else(|_| "unknown".into(), written)
 }
 
-/// A moment, so many nanoseconds after the beginning of 1970, as RFC 3339 in UTC.
+/// A time in nanoseconds since the beginning of 1970, as RFC 3339 in UTC.
 pub fn moment(real_ns: u64) -> String {
     jiff::Timestamp::from_nanosecond(real_ns.into()).map_or_else(|_| "unknown".into(), written)
 }
@@ -18,7 +18,7 @@ fn written(moment: jiff::Timestamp) -> String {
     moment.strftime("%Y-%m-%dT%H:%M:%SZ").to_string()
 }
 
-/// Where a run called `name` will keep its results, unless `out` says so.
+/// The directory in which a run called `name` will store its results, unless `out` gives one.
 pub fn planned(out: Option<&Path>, name: &str) -> PathBuf {
     let safe = safe(name);
     let now = jiff::Zoned::try_from(clock::wall())
@@ -31,7 +31,7 @@ pub fn safe(name: &str) -> String {
     name.chars().map(|c| if c.is_ascii_alphanumeric() || "-_.".contains(c) { c } else { '-' }).collect()
 }
 
-/// Refuses a directory the user named that exists, before anything else is done.
+/// Refuses a directory that the user named and that exists, before anything else is done.
 pub fn refuse_taken(out: Option<&Path>) -> Result<(), Failure> {
     out.filter(|path| path.symlink_metadata().is_ok()).map_or(Ok(()), |path| Err(taken(path)))
 }
@@ -43,7 +43,7 @@ fn taken(path: &Path) -> Failure {
     ))
 }
 
-/// Makes the directory. A name that was chosen by us and is taken gets a number; one the user gave is refused.
+/// Creates the directory. If it exists, a name chosen by us gets a number; one that the user gave is refused.
 pub fn create(planned: &Path, given: bool) -> Result<PathBuf, Failure> {
     let failed = |path: &Path, e: std::io::Error| {
         Failure::host(format!("the run directory {} cannot be made: {e}", shown(path)))
@@ -66,14 +66,14 @@ pub fn create(planned: &Path, given: bool) -> Result<PathBuf, Failure> {
     )))
 }
 
-/// `name-2`, in whatever bytes the name is written.
+/// `name-2`, whatever bytes the name consists of.
 fn numbered(planned: &Path, number: u32) -> PathBuf {
     let mut name = planned.as_os_str().to_owned();
     name.push(format!("-{number}"));
     PathBuf::from(name)
 }
 
-/// The log in a path that is a log or a run directory.
+/// The log for a path that is a log or a run directory.
 pub fn log_in(path: &Path) -> PathBuf {
     if path.is_dir() { path.join("run.jsonl") } else { path.to_path_buf() }
 }

@@ -9,15 +9,15 @@ use crate::targets::Targets;
 use assay_device::safety::DevNum;
 use std::path::{Path, PathBuf};
 
-/// Names from kernels before 5.0, with what does the same today; `cfq` has no successor of its kind but `bfq`.
+/// Names in kernels before 5.0, with their present equivalents; the only similar successor of `cfq` is `bfq`.
 const OLD_NAMES: [(&str, &str); 3] = [("noop", "none"), ("deadline", "mq-deadline"), ("cfq", "bfq")];
 
-/// Schedulers that were changed.
+/// The schedulers that were changed.
 #[derive(Debug)]
 pub struct Schedulers {
     changed: Vec<Changed>,
     notes: Vec<String>,
-    /// Where it is said that one could not be put back.
+    /// Gets a message when one could not be put back.
     tell: Tell,
 }
 
@@ -86,7 +86,7 @@ impl Drop for Schedulers {
     }
 }
 
-/// The file that shows and sets the scheduler of a device; a partition has that of its disk.
+/// The file that shows and sets the scheduler of a device; that of a partition is the one of its disk.
 fn queue_of(number: DevNum) -> Option<PathBuf> {
     let dir = std::fs::canonicalize(format!("/sys/dev/block/{number}")).ok()?;
     [Some(dir.as_path()), dir.parent()]
@@ -96,7 +96,7 @@ fn queue_of(number: DevNum) -> Option<PathBuf> {
         .find(|f| f.exists())
 }
 
-/// `wanted` as the kernel calls it, of those in `offered` (`[none] mq-deadline`); the error is the list.
+/// The kernel's name for `wanted`, among those in `offered` (`[none] mq-deadline`); the error is the list.
 fn chosen_name(wanted: &str, offered: &str) -> Result<String, String> {
     let names: Vec<&str> = offered.split_whitespace().map(|name| name.trim_matches(['[', ']'])).collect();
     let today = OLD_NAMES.iter().find(|(old, _)| *old == wanted).map_or(wanted, |(_, new)| new);

@@ -1,5 +1,5 @@
-//! Signals, and every other reason to end a run early, as cells that workers look at: one for what is asked of the program,
-//! which ends all its runs, and one of each run for its own reasons.
+//! Signals, and every other reason to end a run early, as cells that workers read: one cell for requests to the
+//! program, which end all its runs, and one per run for its own reasons.
 
 use assay_engine::shell::Stop;
 use assay_record::CloseReason;
@@ -7,11 +7,11 @@ use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use std::sync::atomic::{AtomicU8, Ordering};
 use std::sync::{Arc, OnceLock};
 
-/// Shared by all workers of a run and whoever may end it.
+/// Shared by all workers of a run and everything that may end it.
 #[derive(Clone, Debug, Default)]
 pub struct StopCell(Arc<AtomicU8>, Arc<OnceLock<String>>);
 
-/// Reasons by the number the cell holds; 0 is none. The last one waits for nothing.
+/// Reasons by the number in the cell; 0 is none. With the last one, nothing is waited for.
 const REASONS: [CloseReason; 7] = [
     CloseReason::Interrupted,
     CloseReason::DeviceLag,
@@ -24,7 +24,7 @@ const REASONS: [CloseReason; 7] = [
 const AT_ONCE: u8 = REASONS.len() as u8;
 
 impl StopCell {
-    /// The wish, if there is one.
+    /// The request to stop, if there is one.
     #[inline]
     pub fn get(&self) -> Option<Stop> {
         match self.0.load(Ordering::Relaxed) {
@@ -34,13 +34,13 @@ impl StopCell {
         }
     }
 
-    /// Asks for the end; the first reason stands.
+    /// Requests the end; the first reason stays.
     pub fn ask(&self, reason: CloseReason) {
         let number = REASONS.iter().position(|known| *known == reason).map_or(1, |at| at as u8 + 1);
         let _ = self.0.compare_exchange(0, number, Ordering::Relaxed, Ordering::Relaxed);
     }
 
-    /// Asks for the end before the plan's, and says why.
+    /// Requests an early end, and says why.
     pub fn ask_because(&self, why: &str) {
         if !self.is_set() {
             let _ = self.1.set(why.to_owned());
@@ -48,25 +48,25 @@ impl StopCell {
         }
     }
 
-    /// Why the end was asked for, where that was said.
+    /// Why the end was requested, if a reason was given.
     pub fn why(&self) -> Option<&str> {
         self.1.get().map(String::as_str)
     }
 
-    /// A signal: the first asks for the end, the second does not wait for what is in flight.
+    /// A signal arrived: the first requests the end, the second does not wait for operations in flight.
     fn signal(&self) {
         if self.0.compare_exchange(0, 1, Ordering::Relaxed, Ordering::Relaxed).is_err() {
             self.0.store(AT_ONCE, Ordering::Relaxed);
         }
     }
 
-    /// True once an end was asked for.
+    /// True once an end was requested.
     pub fn is_set(&self) -> bool {
         self.get().is_some()
     }
 }
 
-/// Lets SIGINT, SIGTERM and SIGHUP end the run in good order from now on.
+/// Makes SIGINT, SIGTERM and SIGHUP end the run regularly from now on.
 pub fn watch() -> std::io::Result<StopCell> {
     let cell = StopCell::default();
     let mut signals = signal_hook::iterator::Signals::new([SIGINT, SIGTERM, SIGHUP])?;

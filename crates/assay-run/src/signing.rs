@@ -1,5 +1,5 @@
-//! Signatures of certificates, in minisign's form: keys are made with `minisign -G`, and `minisign -V` checks what is signed
-//! here. The key is read before a run begins, because its password may have to be typed.
+//! Signatures of certificates, in minisign's format: keys are created with `minisign -G`, and `minisign -V` checks
+//! signatures made here. The key is read before a run begins, because the user may have to type its password.
 
 use crate::failure::{Failure, one_line, shown};
 use crate::{certificate, files};
@@ -9,7 +9,7 @@ use minisign::{PublicKeyBox, SecretKey, SecretKeyBox, SignatureBox};
 use std::io::Cursor;
 use std::path::{Path, PathBuf};
 
-/// Larger files are no keys and no signatures.
+/// Upper bound on the size of a key or signature.
 pub const LARGEST: u64 = 1 << 20;
 
 /// A secret key, ready to sign.
@@ -33,7 +33,7 @@ impl Signer {
         };
         let text = files::text(path, LARGEST).map_err(|e| unusable(&e))?;
         let boxed = || SecretKeyBox::from_string(&text);
-        // Without a password first: only an encrypted key asks for one.
+        // First without a password: only an encrypted key needs one.
         let plain = boxed().and_then(SecretKeyBox::into_unencrypted_secret_key);
         let key = match plain {
             Err(why) if why.to_string().contains("encrypted") => boxed().and_then(|boxed| boxed.into_secret_key(None)),
@@ -42,7 +42,7 @@ impl Signer {
         Ok(Signer { key: key.map_err(|e| unusable(&e))?, path: path.to_path_buf() })
     }
 
-    /// Id of the key, as minisign writes it.
+    /// Id of the key, in minisign's notation.
     pub fn id(&self) -> String {
         id(self.key.keynum())
     }
@@ -62,7 +62,7 @@ impl Signer {
     }
 }
 
-/// Id of a public key, as minisign writes it.
+/// Id of a public key, in minisign's notation.
 pub fn id_of(key: &PublicKey) -> String {
     id(key.keynum())
 }
@@ -72,14 +72,14 @@ fn id(number: &[u8]) -> String {
     number.iter().rev().map(|byte| format!("{byte:02X}")).collect()
 }
 
-/// Where the signature of `path` stands.
+/// The path of the signature of `path`.
 pub fn beside(path: &Path) -> PathBuf {
     let mut name = path.as_os_str().to_owned();
     name.push(".minisig");
     PathBuf::from(name)
 }
 
-/// Reads a public key: the key itself, or a file that holds it.
+/// Reads a public key: the key itself, or a file that contains it.
 pub fn public_key(text: &str) -> Result<PublicKey, Failure> {
     if let Ok(key) = PublicKey::from_base64(text) {
         return Ok(key);
@@ -96,7 +96,7 @@ pub fn public_key(text: &str) -> Result<PublicKey, Failure> {
     })
 }
 
-/// Whether `signature` is that of `bytes` by `key`; the error says why not.
+/// Checks that `signature` is that of `bytes` with `key`; the error says why not.
 pub fn check(key: &PublicKey, signature: &str, bytes: &[u8]) -> Result<(), String> {
     let boxed = SignatureBox::from_string(signature).map_err(|e| format!("the signature cannot be read: {e}"))?;
     let verified = minisign::verify(key, &boxed, Cursor::new(bytes), true, false, false);

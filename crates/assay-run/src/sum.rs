@@ -1,4 +1,4 @@
-//! Checksums: BLAKE3 of bytes, of what can be read, and of what is read by somebody else.
+//! Checksums: BLAKE3 of bytes, of a whole input, and of what passes through a reader.
 
 use assay_judge::judgement::LogSum;
 use std::io::{self, Read};
@@ -8,14 +8,14 @@ pub fn sum(bytes: &[u8]) -> String {
     blake3::hash(bytes).to_hex().to_string()
 }
 
-/// BLAKE3 of all that can be read, in hexadecimal.
+/// BLAKE3 of a whole input, in hexadecimal.
 pub fn sum_of(from: impl Read) -> io::Result<String> {
     let mut hashing = Hashing::new(from);
     io::copy(&mut hashing, &mut io::sink())?;
     Ok(hashing.sum().blake3)
 }
 
-/// Counts and sums what is read through it.
+/// Counts and hashes what is read through it.
 pub(crate) struct Hashing<R> {
     inner: R,
     hasher: blake3::Hasher,

@@ -1,4 +1,4 @@
-//! What a run is pointed at: real targets with their permits, simulated ones, or nothing at all.
+//! The targets of a run: real ones with their permits, simulated ones, or null targets.
 
 mod asked;
 mod named;
@@ -17,23 +17,23 @@ use assay_record::TargetHead;
 use real::consent;
 use std::collections::BTreeMap;
 
-/// All targets of a run; they are of one family, because they share one time line.
+/// All targets of a run; they are of one kind, because they share one time line.
 #[derive(Debug)]
 pub enum Targets {
     /// In virtual time.
     Simulated(Vec<(String, Spec)>),
-    /// Does nothing, in real time.
+    /// Null targets, in real time.
     Null(Vec<(String, Geometry)>),
     /// Devices and files.
     Real(Vec<Real>),
 }
 
-/// Files a run holds open beside its targets: log, messages, rings, the gate's looks at /proc and /sys.
+/// Number of files that a run has open besides its targets: log, messages, rings, the gate's files in /proc and /sys.
 const DESCRIPTORS: u64 = 24;
-/// For each target: itself, its label, its device.
+/// Number of files for each target: itself, its label, its device.
 const DESCRIPTORS_EACH: u64 = 4;
 
-/// Refuses before anything is opened what would fail in the middle.
+/// Refuses, before anything is opened, a number of targets that would fail during the run.
 fn enough_descriptors(targets: usize) -> Result<(), Failure> {
     let (need, may) = (DESCRIPTORS + DESCRIPTORS_EACH * targets as u64, usage::descriptors());
     if may >= need {
@@ -45,7 +45,7 @@ fn enough_descriptors(targets: usize) -> Result<(), Failure> {
 }
 
 impl Targets {
-    /// Opens what was named, through the safety gate.
+    /// Opens the named targets through the safety gate.
     pub fn open(names: &[(String, Named)], needs: TargetNeeds<'_>, allowed: Allowed<'_>) -> Result<Targets, Failure> {
         enough_descriptors(names.len())?;
         let mut simulated = Vec::new();
@@ -96,7 +96,7 @@ impl Targets {
         Ok(targets)
     }
 
-    /// How many.
+    /// Number of targets.
     pub fn count(&self) -> usize {
         match self {
             Targets::Simulated(all) => all.len(),
@@ -123,7 +123,7 @@ impl Targets {
         }
     }
 
-    /// The same target set reduced to its first `n` members, where the others stay open.
+    /// The real targets; none where targets are simulated or null.
     pub fn real(&self) -> &[Real] {
         match self {
             Targets::Real(all) => all,
@@ -131,13 +131,13 @@ impl Targets {
         }
     }
 
-    /// Those whose writing was agreed to in advance, each with the words of that.
+    /// Targets whose overwriting was agreed to in advance, each with the words of that consent.
     pub fn agreed_earlier(&self) -> impl Iterator<Item = (&str, &str)> {
         let agreed = self.real().iter().filter(|real| real.access.describe().agreed_earlier);
         agreed.filter_map(|real| Some((real.name.as_str(), consent(real.access.describe())?)))
     }
 
-    /// Whom they share their drives with, each with who it is.
+    /// Targets that share their drive with somebody, each with who it is.
     pub fn neighbours(&self) -> impl Iterator<Item = (&str, &Watermark)> {
         self.real().iter().flat_map(|real| {
             let marks = match &real.access {
@@ -149,12 +149,12 @@ impl Targets {
         })
     }
 
-    /// What the log says of each of the first `n`.
+    /// The log entries of the first `n` targets.
     pub fn heads(&self, n: usize) -> Vec<TargetHead> {
         (0..n).map(|index| self.head(index)).collect()
     }
 
-    /// What tells them from those that a log was made on, in words.
+    /// The difference from the targets that a log was made on, in words.
     pub fn differ_from(&self, were: &[TargetHead]) -> Option<String> {
         were.iter().zip(self.heads(were.len())).find_map(|(was, is)| is.differs_from(was))
     }
@@ -178,12 +178,12 @@ impl Targets {
         }
     }
 
-    /// The disks under the first `n`, by the name of the target; those of files too, where they are known.
+    /// The disks under the first `n` targets, by the name of the target; also under files, where they are known.
     pub fn disks(&self, n: usize) -> Vec<(String, DevNum)> {
         self.real().iter().take(n).filter_map(|real| Some((real.name.clone(), real.under?))).collect()
     }
 
-    /// What keeps a result on the first `n` from being a certificate.
+    /// What keeps a result on the first `n` targets from being a certificate.
     pub fn watermarks(&self, n: usize) -> Vec<String> {
         let mut marks: Vec<String> = match self {
             Targets::Simulated(_) => vec!["SIMULATED: no device was tested".into()],
@@ -195,7 +195,7 @@ impl Targets {
         marks
     }
 
-    /// The safety gate's last question before a phase: still the same targets?
+    /// The last check of the safety gate before a phase: are they still the same targets?
     pub fn recheck(&self) -> Result<(), Failure> {
         for real in self.real() {
             if let Pass::Write(permit) = &real.access {
@@ -205,7 +205,7 @@ impl Targets {
         Ok(())
     }
 
-    /// Removes the scratch files this run made.
+    /// Removes the scratch files that this run created.
     pub fn remove_scratch(self) -> Vec<String> {
         self.remove(|real| real.scratch)
     }

@@ -8,7 +8,7 @@ pub fn tool() -> String {
     format!("assay {VERSION}")
 }
 
-/// BLAKE3 of this program's file, which says more than a version; `None` where it cannot be read.
+/// BLAKE3 of this program's file, which is more precise than a version; `None` where it cannot be read.
 pub fn program() -> Option<String> {
     crate::sum::sum_of(std::fs::File::open("/proc/self/exe").ok()?).ok()
 }

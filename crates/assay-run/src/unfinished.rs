@@ -9,8 +9,8 @@ use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// A log that is to be continued. It was locked before it was read, so that what was read is all there is; nothing of it has
-/// changed yet.
+/// A log to be continued. It was locked before it was read, so that nothing can be added after what was read; nothing
+/// in it has changed yet.
 #[derive(Debug)]
 pub struct Unfinished {
     path: PathBuf,
@@ -21,9 +21,9 @@ pub struct Unfinished {
 impl Unfinished {
     /// Opens and reads it, unless another run is writing it.
     pub fn open(path: &Path) -> Result<Unfinished, Failure> {
-        // By its own name: a log that is continued is appended to.
+        // Checked by its own name, because a log that is continued is appended to.
         files::check(path).map_err(|e| cannot_go_on(path, &e))?;
-        // What is no log at all is refused as by everybody who reads one.
+        // A file that is not a log is refused with the same message as by every reader.
         reading::open(path)?;
         let locked = || {
             let file = files::go_on(path)?;
@@ -37,12 +37,12 @@ impl Unfinished {
         Ok(Unfinished { path: path.to_path_buf(), file, scan })
     }
 
-    /// What it holds.
+    /// Its content.
     pub fn steps(&self) -> &[Held] {
         &self.scan.steps
     }
 
-    /// The log, continued behind its last whole line; an unfinished one is cut off.
+    /// The log, continued after its last complete line; an incomplete one is cut off.
     pub fn go_on(self) -> Result<LogFile, Failure> {
         let Unfinished { path, file, scan } = self;
         if scan.torn > 0 {

@@ -1,5 +1,5 @@
-//! Watches the machine beside a run: its clocks, its clock source, the queues of the targets' disks. Once in each interval; what
-//! changes is said in the log, and what it means is the judge's.
+//! Watches the machine during a run: its clocks, its clock source, the queues of the targets' disks, once in each
+//! interval. Changes are written to the log, and the judge decides what they mean.
 
 use assay_device::clock::Clock;
 use assay_device::probe;
@@ -7,21 +7,22 @@ use assay_device::safety::{DevNum, Roots};
 use assay_record::{ClockSample, Event, EventKind};
 use std::collections::BTreeMap;
 
-/// Where the machine's clocks are read; a test puts its own in its place.
+/// Reads the machine's clocks; a test replaces it.
 pub(crate) type Readings = fn(&Clock) -> Option<ClockSample>;
 
-/// The clocks of this machine; `None` where they could not be read within a moment, and when nobody looks.
+/// The clocks of this machine; `None` where they could not be read together.
 pub(crate) fn machine(clock: &Clock) -> Option<ClockSample> {
     let read = clock.readings()?;
     Some(ClockSample { at_ns: read.at.as_ns(), real_ns: read.real_ns, boot_ns: read.boot_ns, mono_ns: read.mono_ns })
 }
 
-/// What the machine was like at the last look.
+/// The state of the machine at the last check.
 pub(crate) struct Watch {
     clock: Clock,
     readings: Readings,
     roots: Roots,
-    /// Disks by the name of their target. A disk is looked at by its number: no path of a target is touched while it may hang.
+    /// Disks by the name of their target. A disk is identified by its number: no path of a target is used, because it
+    /// may hang.
     disks: Vec<(String, DevNum)>,
     before: BTreeMap<String, String>,
 }
@@ -34,12 +35,12 @@ impl Watch {
         watch
     }
 
-    /// The clocks now.
+    /// The present clock readings.
     pub(crate) fn clocks(&self) -> Option<ClockSample> {
         (self.readings)(&self.clock)
     }
 
-    /// What has become another since the last look.
+    /// What has changed since the last check.
     pub(crate) fn changes(&mut self) -> Vec<Event> {
         let now = self.facts();
         let before = std::mem::replace(&mut self.before, now);
@@ -84,7 +85,7 @@ mod tests {
     use assay_model::workload::Adjust;
     use std::sync::atomic::{AtomicU64, Ordering};
 
-    /// A real run of three seconds against nothing, beside these clocks.
+    /// A real run of three seconds on the null device, with these clocks.
     fn run(readings: Readings) -> Judgement {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("run.jsonl");

@@ -1,4 +1,4 @@
-//! Workloads that come with the program, and finding the one the user means.
+//! The workloads that come with the program, and finding the one that the user means.
 
 use crate::failure::{Failure, one_line, shown};
 use crate::fio_job;
@@ -14,7 +14,7 @@ pub const SHIPPED: [(&str, &str); 4] = [
     ("random-read", include_str!("../../../workloads/random-read.toml")),
 ];
 
-/// Reads a workload: a file if there is one of that name, otherwise a shipped one.
+/// Reads a workload: a file if there is one with that name, otherwise a shipped one.
 pub fn find(name: &str) -> Result<Workload, Failure> {
     if let Some((name, text)) = SHIPPED.iter().find(|(shipped, _)| *shipped == name) {
         return read(&format!("{name}.toml (shipped)"), text);
@@ -30,32 +30,32 @@ pub fn find(name: &str) -> Result<Workload, Failure> {
     read(name, &text)
 }
 
-/// The workloads and the targets among the words of a command line: `first` is a workload, and so are those that follow it
-/// directly and look like one. What is taken for a workload by mistake is not written to.
+/// Divides the words of a command line into workloads and targets: `first` is a workload, and so are the words directly
+/// after it that look like one. A word that is mistaken for a workload is never written to.
 pub fn among<'a>(first: &'a str, rest: &'a [String]) -> (Vec<&'a str>, &'a [String]) {
     let more = rest.iter().take_while(|word| is_one(word)).count();
     (std::iter::once(first).chain(rest[..more].iter().map(String::as_str)).collect(), &rest[more..])
 }
 
-/// Whether the first word of a command line that may begin with a workload is one: a shipped name, a name that ends as those of
-/// workloads and configurations do, or a file with ACT's keys. Anything else is a target.
+/// Whether the first word of a command line that may begin with a workload is one: a shipped name, a name with the
+/// ending of workloads and configurations, or a file with ACT's keys. Anything else is a target.
 pub fn is_one(name: &str) -> bool {
     let path = Path::new(name);
     let ends = path.extension().is_some_and(|end| end == "toml" || end == "conf");
-    // A file that is as large as a target is not read.
+    // A file as large as a target is not read.
     let small = || path.metadata().is_ok_and(|meta| meta.is_file() && meta.len() <= workload::LONGEST as u64);
     let has_keys = || bytes_of(path).is_ok_and(|bytes| conf::looks_like(&String::from_utf8_lossy(&bytes)));
     SHIPPED.iter().any(|(shipped, _)| *shipped == name) || ends || (small() && has_keys())
 }
 
-/// Whether a file is an ACT config: its keys tell, and where none does, its name.
+/// Whether a file is an ACT configuration: decided by its keys, and if it has none of them, by its name.
 fn is_act(name: &str, bytes: &[u8]) -> bool {
     let text = String::from_utf8_lossy(bytes);
     let ours = text.lines().any(|line| line.trim_start().starts_with("model"));
     conf::looks_like(&text) || (!ours && Path::new(name).extension().is_some_and(|end| end == "conf"))
 }
 
-/// An ACT config as a workload, named after its file.
+/// Parses an ACT configuration as a workload, named after its file.
 fn read_act(file: &str, bytes: &[u8]) -> Result<Workload, Failure> {
     let (conf, notes) = conf::read_bytes(&one_line(file), bytes, None).map_err(Failure::workload)?;
     let stem = Path::new(file).file_stem().map_or_else(|| "act".to_owned(), |stem| stem.to_string_lossy().into_owned());
@@ -69,7 +69,7 @@ fn read(file: &str, text: &str) -> Result<Workload, Failure> {
     workload::read(&one_line(file), text).map_err(Failure::workload)
 }
 
-/// A workload file; never more than a workload can have.
+/// The bytes of a workload file, up to the maximum size of a workload.
 fn bytes_of(path: &Path) -> Result<Vec<u8>, Failure> {
     use std::io::Read;
     let file = crate::files::open(path).map_err(|e| unreadable(path, &e))?;

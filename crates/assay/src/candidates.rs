@@ -1,5 +1,5 @@
-//! What may stand for an argument: shipped workloads, files, devices and simulated targets where they belong. Nothing is opened: names
-//! of devices are those that the kernel lists.
+//! Completions for arguments: shipped workloads, files, devices and simulated targets where they fit. Nothing is
+//! opened: device names are those that the kernel lists.
 
 use assay_device::probe;
 use assay_device::safety::Roots;
@@ -15,10 +15,10 @@ const INVENTED: [(&str, &str); 4] = [
     ("sim:disk", "a simulated disk that turns"),
     ("null:1GiB", "nothing at all: what this machine can issue"),
 ];
-/// In place of a workload: the whole certification.
+/// Stands for the whole certification, in place of a workload.
 pub(crate) const CERTIFY: &str = "certify";
 
-/// Names that come with the program.
+/// Names of the workloads that come with the program.
 pub(crate) fn shipped() -> Vec<CompletionCandidate> {
     let candidate = |name: &str| {
         let described = workloads::find(name).map(|workload| workload.description).unwrap_or_default();
@@ -32,19 +32,19 @@ pub(crate) fn workloads(current: &OsStr) -> Vec<CompletionCandidate> {
     beginning(current, shipped()).into_iter().chain(files(current, is_workload)).collect()
 }
 
-/// As [`workloads`], and what stands for the whole certification.
+/// Like [`workloads`], plus the word for the whole certification.
 pub(crate) fn explained(current: &OsStr) -> Vec<CompletionCandidate> {
     let certify = CompletionCandidate::new(CERTIFY).help(Some("what a certification would do".into()));
     beginning(current, vec![certify]).into_iter().chain(workloads(current)).collect()
 }
 
-/// A device, a file, or one of the invented ones.
+/// A device, a file, or a simulated or null target.
 pub(crate) fn targets(current: &OsStr) -> Vec<CompletionCandidate> {
     let invented = INVENTED.map(|(name, what)| CompletionCandidate::new(name).help(Some(what.into())));
     beginning(current, invented.into()).into_iter().chain(devices(current)).collect()
 }
 
-/// What may follow the first workload, or stand alone where a workload may be left out.
+/// What may follow the first workload, or come first where a workload may be left out.
 pub(crate) fn workloads_and_targets(current: &OsStr) -> Vec<CompletionCandidate> {
     beginning(current, shipped()).into_iter().chain(targets(current)).collect()
 }
@@ -71,7 +71,7 @@ fn files(current: &OsStr, which: fn(&Path) -> bool) -> Vec<CompletionCandidate> 
     found
 }
 
-/// What ends as workloads and configurations do; directories lead to more.
+/// Whether it ends like a workload or configuration; directories lead to more files.
 fn is_workload(path: &Path) -> bool {
     path.is_dir() || path.extension().is_some_and(|end| end == "toml" || end == "conf")
 }

@@ -1,10 +1,10 @@
-//! The command line as a whole: the verbs, and the command that carries each of them out. Every verb's own arguments stand beside it in
-//! `commands`, those of several verbs in `args`.
+//! The command line as a whole: the verbs, and the function that carries each of them out. Each verb's own arguments
+//! are in its file in `commands`, those of several verbs in `args`.
 
 use crate::args::Output;
 use crate::commands::{
-    certify, compare, consent, curve, devices, doctor, drop_in, explain, export, fit, follow, import, judge, limit,
-    links, manual, prep, report, run, size, verify, workloads,
+    cache_curve, certify, compare, consent, curve, devices, doctor, drop_in, explain, export, fit, follow, import,
+    judge, limit, links, manual, prep, report, run, size, verify, workloads,
 };
 use crate::{detach, screen, stdout};
 use assay_run::failure::Failure;
@@ -27,7 +27,7 @@ A block device is written only with --destroy-data TOKEN; `assay devices` prints
 #[derive(Parser, Debug)]
 #[command(name = "assay", version = VERSION, after_help = EXIT_CODES, max_term_width = 100)]
 pub(crate) struct Cli {
-    /// What to do.
+    /// The verb.
     #[command(subcommand)]
     pub command: Command,
 }
@@ -43,6 +43,8 @@ pub(crate) enum Command {
     Limit(limit::Limit),
     /// Measure response time at several throughputs, and find the knee and the overall response time
     Curve(curve::Curve),
+    /// Show which share of a workload's reads a cache would answer, for every size of it. No I/O
+    CacheCurve(cache_curve::CacheCurveArgs),
     /// Prepare targets: overwrite all data with zeros, then with incompressible data, so that later reads read real data
     Prep(prep::Prep),
     /// Print what a run would do: streams, rates, bytes written, duration, data destroyed, targets refused. Writes nothing
@@ -83,7 +85,7 @@ pub(crate) enum Command {
     Man(manual::Man),
 }
 
-/// Does what the command line asks; the number is the exit code.
+/// Carries out the command line; returns the exit code.
 pub(crate) fn run(cli: Cli) -> Result<u8, Failure> {
     let made = run_of(&cli.command);
     if let Some((name, output)) = made.filter(|(_, output)| output.detach) {
@@ -91,7 +93,7 @@ pub(crate) fn run(cli: Cli) -> Result<u8, Failure> {
         rundir::refuse_taken(output.out.as_deref())?;
         return detach::detach(&rundir::planned(given, &stem(name)), given.is_none(), output.json);
     }
-    // A run's result is in its directory as well.
+    // The result of a run is also in its directory.
     let kept = made.is_some();
     let code = carry_out(cli.command)?;
     match stdout::unwritten() {
@@ -113,6 +115,7 @@ fn carry_out(command: Command) -> Result<u8, Failure> {
         Command::Run(args) => run::run(&args),
         Command::Limit(args) => limit::limit(&args),
         Command::Curve(args) => curve::curve(&args),
+        Command::CacheCurve(args) => cache_curve::cache_curve(&args),
         Command::Prep(args) => prep::prep(&args),
         Command::Explain(args) => explain::explain(&args),
         Command::Judge(args) => judge::judge(&args),
@@ -135,7 +138,7 @@ fn carry_out(command: Command) -> Result<u8, Failure> {
     }
 }
 
-/// Of a command that makes a run directory: what it runs, and where to.
+/// For a command that creates a run directory: what it runs, and its output options.
 fn run_of(command: &Command) -> Option<(&str, &Output)> {
     match command {
         Command::Certify(args) => Some(("certify", &args.output)),
@@ -148,7 +151,7 @@ fn run_of(command: &Command) -> Option<(&str, &Output)> {
     }
 }
 
-/// What a workload is called, which may be a file.
+/// The name of a workload, which may be a file.
 fn stem(name: &str) -> String {
     Path::new(name).file_stem().map_or_else(String::new, |stem| stem.to_string_lossy().into_owned())
 }

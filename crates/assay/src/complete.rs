@@ -1,7 +1,7 @@
-//! What a shell offers while a command line is typed.
+//! The completions that a shell offers while a command line is typed.
 //!
-//! The shell's script (`assay completions SHELL`) asks the program itself, with the words typed so far, so that what it offers is
-//! what this version knows. What may stand for an argument is in `candidates`.
+//! The shell's script (`assay completions SHELL`) calls the program itself with the words typed so far, so the
+//! completions always belong to this version. The candidates for arguments are in `candidates`.
 
 use assay_run::failure::Failure;
 use clap::Command;
@@ -9,9 +9,9 @@ use clap_complete::CompleteEnv;
 use clap_complete::engine::{ArgValueCandidates, CompletionCandidate};
 use clap_complete::env::Shells;
 
-/// The variable by which a shell's script asks, with the shell's name.
+/// The environment variable by which a shell's script asks for completions; its value is the shell's name.
 const ASKS: &str = "_ASSAY_COMPLETE";
-/// Answers the shell, if it is one that asks; true where it did. `cli` is the command line as a whole.
+/// Answers the shell, if it asked for completions; returns true then. `cli` is the whole command line definition.
 #[allow(clippy::disallowed_methods, reason = "the binary reads the environment")]
 pub(crate) fn answered(cli: fn() -> Command) -> bool {
     if std::env::var_os(ASKS).is_none() {
@@ -24,24 +24,26 @@ pub(crate) fn answered(cli: fn() -> Command) -> bool {
         if option { command } else { without_options(command) }
     };
     let asked = CompleteEnv::with_factory(command).var(ASKS).try_complete(std::env::args_os(), dir.as_deref());
-    // A question that cannot be understood is not answered, and nothing is run for it.
+    // A request that cannot be understood is not answered, and no command is run for it.
     !matches!(asked, Ok(false))
 }
 
-/// The verbs that have a page are what `man` may be asked for.
+/// Limits the argument of `man` to the verbs that have a page.
 fn with_pages(command: Command) -> Command {
     let verbs: Vec<String> = command.get_subcommands().map(|verb| verb.get_name().to_owned()).collect();
     let pages = move || verbs.iter().map(CompletionCandidate::new).collect::<Vec<_>>();
     command.mut_subcommand("man", |man| man.mut_arg("verb", |verb| verb.add(ArgValueCandidates::new(pages))))
 }
 
-/// Some thirty options would bury what the next word may be: they are offered to who types a hyphen, or where nothing else is.
+/// Some thirty options would hide the candidates for the next word: they are offered only after a hyphen, or where
+/// there is nothing else.
 fn without_options(command: Command) -> Command {
     let positional = |arg: clap::Arg| if arg.is_positional() { arg } else { arg.hide(true) };
     command.mut_subcommands(|verb| verb.mut_args(positional))
 }
 
-/// The script that a shell reads. `program` is what it shall ask: the name in the path, or where the program was called by one.
+/// The script that a shell reads. `program` is the command it calls: the name in the path, or the path by which the
+/// program was called.
 pub(crate) fn script(shell: &str, program: &str) -> Result<String, Failure> {
     if shell == "bash" {
         return Ok(BASH.replace("PROGRAM", &assay_judge::for_a_shell(program)).replace("ASKS", ASKS));
@@ -54,8 +56,8 @@ pub(crate) fn script(shell: &str, program: &str) -> Result<String, Failure> {
     Ok(String::from_utf8_lossy(&script).into_owned())
 }
 
-/// Bash takes a colon for the end of a word, also within `sim:flash`: words are joined again before the program is asked, and of
-/// the answers only what follows the last colon is put in.
+/// Bash treats a colon as the end of a word, also within `sim:flash`: words are joined again before the program is
+/// called, and from each answer only the part after the last colon is inserted.
 const BASH: &str = r#"_assay() {
     local rest=${COMP_LINE:0:COMP_POINT} words=() word joined before= i
     for ((i = 0; i <= COMP_CWORD; i++)); do

@@ -1,5 +1,6 @@
-//! The last word before a device is overwritten, where a person sits at the terminal: what it is, and four characters that
-//! are printed on it. Without a terminal the consent token alone says so (rule `consent` of the gate).
+//! The last question before a device is overwritten, where a person is at the terminal: it shows the device, and asks
+//! for four characters that are printed on it. Without a terminal the consent token alone is sufficient (rule `consent`
+//! of the gate).
 
 use crate::screen::tell;
 use assay_base::{Instant, Span};
@@ -12,25 +13,25 @@ use std::io::{BufRead, IsTerminal, Write};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::time::Duration;
 
-/// Between the answers and the first write, where several devices lose their data at once.
+/// Time between the answers and the first write, where several devices lose their data together.
 const WINDOW: Span = Span::from_secs(10);
-/// Characters that are asked for.
+/// Number of characters that are asked for.
 const ASKED: usize = 4;
-/// How soon Ctrl-C is seen.
+/// How often a Ctrl-C is checked for.
 const TICK: Duration = Duration::from_millis(50);
 
-/// Who is at the other end of input and messages.
+/// Who can answer at the other end of input and messages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Seat {
     /// A person who can answer.
     Person,
-    /// A terminal, but its shell has put this program into the background: to read would stop it.
+    /// A terminal, but its shell has put this program into the background: reading would stop it.
     Background,
     /// No terminal: a script, a service.
     Nobody,
 }
 
-/// Whether a person can be asked.
+/// Finds out whether a person can be asked.
 pub(crate) fn seat() -> Seat {
     let (input, messages) = (std::io::stdin(), std::io::stderr());
     if !(input.is_terminal() && messages.is_terminal()) {
@@ -38,13 +39,13 @@ pub(crate) fn seat() -> Seat {
     }
     match rustix::termios::tcgetpgrp(&input) {
         Ok(foreground) if foreground != rustix::process::getpgrp() => Seat::Background,
-        // A terminal that is not this session's has no jobs: whoever reads from it gets its lines.
+        // A terminal that does not belong to this session has no job control: reading from it works.
         Ok(_) | Err(_) => Seat::Person,
     }
 }
 
-/// Shows the devices and asks for each that was not agreed to earlier; `typed`: their tokens were typed by this person a moment
-/// ago, which is answer enough.
+/// Shows the devices and asks about each one without an earlier consent; `typed`: this person has just typed their
+/// tokens, which is sufficient.
 pub(crate) fn confirm(devices: &[&Examination], typed: bool) -> Result<(), Failure> {
     let devices: Vec<&Examination> = devices.iter().copied().filter(|device| !device.agreed_earlier).collect();
     if devices.is_empty() {
@@ -100,14 +101,14 @@ fn ask_each(devices: &[&Examination], typed: bool, stopped: impl Fn() -> bool) -
     Ok(())
 }
 
-/// What is asked of a device, and the right answer.
+/// The question about a device, and the right answer.
 #[derive(Debug, PartialEq, Eq)]
 struct Question {
     of: &'static str,
     answer: String,
 }
 
-/// A device without a serial number is known by its token.
+/// For a device without a serial number, the question is about its token.
 fn question(device: &Examination) -> Question {
     let last = |text: &String| {
         let letters: Vec<char> = text.chars().filter(|c| c.is_ascii_graphic()).collect();
@@ -121,7 +122,7 @@ fn question(device: &Examination) -> Question {
     }
 }
 
-/// Lines from the keyboard, read aside: a signal is seen meanwhile.
+/// Reads lines from the keyboard in a separate thread, so that a signal is noticed meanwhile.
 fn typing() -> Receiver<String> {
     let (tell, told) = channel();
     let body = move || {
@@ -131,7 +132,7 @@ fn typing() -> Receiver<String> {
             }
         }
     };
-    // Without it there is no answer, which is no consent.
+    // Without the thread there is no answer, which counts as no consent.
     drop(assay_run::threads::builder("typing").spawn(body));
     told
 }

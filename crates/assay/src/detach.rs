@@ -1,4 +1,4 @@
-//! `--detach`: the same command in the background, which no closed terminal ends.
+//! `--detach`: runs the same command in the background, where closing the terminal does not end it.
 
 use assay_judge::for_a_shell;
 use assay_run::failure::{Failure, shown};
@@ -11,22 +11,22 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::Duration;
 
-/// Between two looks whether the run has begun.
+/// Time between two checks whether the run has begun.
 const LOOK: Duration = Duration::from_millis(50);
 
-/// What ends so soon has not said more.
+/// Upper bound on the output of a program that ended this early.
 const SAID_AT_MOST: u64 = 64 << 20;
 
-/// Starts this program again with the same arguments but `--detach`, waits until its run has begun, and says, in JSON if asked,
-/// how to come back.
-/// `dir` is its run directory; one that was `chosen` here is added to the arguments. The exit code is 0 once it runs, and the
+/// Starts this program again with the same arguments except `--detach`, waits until its run has begun, and says, as
+/// JSON if asked, how to follow it. `dir` is its run directory; one that was `chosen` here is added to the arguments.
+/// The exit code is 0 once it runs, and the program's own if it ended before that.
 /// program's own when it ended before that.
 pub(crate) fn detach(dir: &Path, chosen: bool, json: bool) -> Result<u8, Failure> {
-    // Only what goes on has spoken before, and has a directory that is its own.
+    // Only a run that is continued has earlier output and already has its directory.
     let fresh = !dir.exists();
     let said = if fresh { beside(dir) } else { dir.join("said.txt") };
     let spoken = said.symlink_metadata().ok().map(|meta| meta.len());
-    // A log that is continued is there before.
+    // The log of a run that is continued already exists.
     let before = logged(dir);
     let mut child = start(dir, chosen, &said, fresh)?;
     loop {
@@ -44,7 +44,7 @@ pub(crate) fn detach(dir: &Path, chosen: bool, json: bool) -> Result<u8, Failure
         crate::stdout::print_json(&serde_json::json!({ "dir": dir, "process": pid, "said": said }))?;
         return Ok(assay_run::failure::code::DONE);
     }
-    // A search has a log for each of its runs, and says itself how it goes on.
+    // A search has a log for each of its runs, and its own output says how it continues.
     let look = match dir.join("run.jsonl").exists() {
         true => format!("assay watch {}", for_a_shell(&dir.to_string_lossy())),
         false => format!("tail -f {}", for_a_shell(&said.to_string_lossy())),
@@ -56,14 +56,14 @@ pub(crate) fn detach(dir: &Path, chosen: bool, json: bool) -> Result<u8, Failure
     Ok(assay_run::failure::code::DONE)
 }
 
-/// Bytes in the logs of a run, or of those that a search or a curve has made so far, each in a directory of its own.
+/// Bytes in the log of a run, or in those that a search or a curve has written so far, each in a directory of its own.
 fn logged(dir: &Path) -> u64 {
     let length = |dir: &Path| dir.join("run.jsonl").metadata().map_or(0, |log| log.len());
     let inside = std::fs::read_dir(dir).into_iter().flatten().flatten().map(|entry| length(&entry.path()));
     length(dir) + inside.sum::<u64>()
 }
 
-/// Where the words of a new run go: a file next to its run directory, which it makes itself.
+/// The file for the output of a new run: beside its run directory, which the run creates itself.
 fn beside(dir: &Path) -> PathBuf {
     let mut name = dir.as_os_str().to_owned();
     name.push(".txt");
@@ -94,13 +94,13 @@ fn start(dir: &Path, chosen: bool, said: &Path, fresh: bool) -> Result<Child, Fa
     }
     let program = std::env::current_exe().map_err(failed)?;
     let errors = file.try_clone().map_err(failed)?;
-    // A process group of its own: a terminal's hang-up and its Ctrl-C go to the foreground group only.
+    // A process group of its own: a hang-up of the terminal and its Ctrl-C go to the foreground group only.
     let mut command = Command::new(program);
     command.args(args).stdin(Stdio::null()).stdout(file).stderr(errors).process_group(0);
     command.spawn().map_err(failed)
 }
 
-/// It ended before its run began, or so soon that there was nothing to watch. What had been `spoken` before is not its.
+/// The run ended before it began, or too early to be followed. Output that had been `spoken` before is not its own.
 fn over(status: ExitStatus, said: &Path, spoken: Option<u64>) -> Result<u8, Failure> {
     let bytes = files::read(said, SAID_AT_MOST).unwrap_or_default();
     let text = String::from_utf8_lossy(bytes.get(spoken.unwrap_or(0) as usize..).unwrap_or_default());

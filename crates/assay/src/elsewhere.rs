@@ -1,11 +1,11 @@
-//! What people know from other tools: options and job files, and what they are called here.
+//! Options and job files that users know from other tools, and what to use here instead.
 
 use crate::cli::Cli;
 use assay_run::failure::one_line;
 use clap::Parser;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 
-/// Options of fio, elbencho, iozone and ACT, and ours in place of them; and one of ours where it is not.
+/// Options of fio, elbencho, iozone and ACT, with our equivalents; and one of ours in places where it does not exist.
 const OPTIONS: [(&str, &str); 22] = [
     ("runtime", "the measured time is --for 60s"),
     ("time", "the measured time is --for 60s"),
@@ -40,7 +40,7 @@ const OPTIONS: [(&str, &str); 22] = [
     ("output-format", "--json prints the result; assay export LOG --to FORMAT has other tools' formats"),
 ];
 
-/// The command line; where it cannot be understood, the program ends with what to write.
+/// Parses the command line; where it cannot be parsed, the program ends with a message about what to write.
 #[allow(clippy::disallowed_methods, clippy::exit, reason = "it stands for clap's own way to end")]
 pub(crate) fn parse() -> Cli {
     Cli::try_parse().map_err(tame).unwrap_or_else(|error| match advice(&error) {
@@ -49,12 +49,12 @@ pub(crate) fn parse() -> Cli {
     })
 }
 
-/// The same error, in which what was typed makes no lines of its own.
+/// The same error, in which the user's words cannot begin new lines.
 fn tame(mut error: clap::Error) -> clap::Error {
     let tamed = |(kind, value): (ContextKind, &ContextValue)| match value {
         ContextValue::String(text) => Some((kind, ContextValue::String(one_line(text)))),
         ContextValue::Strings(texts) => Some((kind, ContextValue::Strings(texts.iter().map(one_line).collect()))),
-        // What was typed well keeps its colours.
+        // Texts without such characters keep their colours.
         ContextValue::StyledStrs(texts) if texts.iter().any(|text| one_line(text) != text.to_string()) => {
             let tamed = texts.iter().map(|text| one_line(text).into());
             Some((kind, ContextValue::StyledStrs(tamed.collect())))
@@ -68,7 +68,7 @@ fn tame(mut error: clap::Error) -> clap::Error {
     error
 }
 
-/// What an option that is none of ours is called here.
+/// Our equivalent of an unknown option.
 fn advice(error: &clap::Error) -> Option<&'static str> {
     let Some(ContextValue::String(found)) = error.get(ContextKind::InvalidArg) else { return None };
     let name = found.trim_start_matches('-').split(['=', ' ']).next()?;
@@ -76,7 +76,7 @@ fn advice(error: &clap::Error) -> Option<&'static str> {
     (error.kind() == ErrorKind::UnknownArgument).then_some(known.1)
 }
 
-/// The same error with our advice in place of the guessed one.
+/// The same error with our advice instead of the guess of the library.
 fn error_with(error: &clap::Error, advice: &str) -> clap::Error {
     use clap::CommandFactory;
     let found = match error.get(ContextKind::InvalidArg) {

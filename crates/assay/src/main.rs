@@ -1,7 +1,7 @@
 //! `assay`: certifies storage for the workload that will really run on it.
 //!
-//! The binary is arguments, wiring and exit codes. What is meant by a command line is made in `commands`, one file a verb;
-//! `drive` runs a plan, `targets` opens what it runs on, `rundir` keeps what was measured.
+//! The binary consists of arguments, wiring and exit codes. `commands` carries out each verb, one file per verb; the
+//! crate `assay-run` runs plans, opens targets and stores what was measured.
 #![warn(unreachable_pub)]
 #![cfg_attr(test, allow(clippy::disallowed_methods, reason = "tests make files and threads of their own"))]
 

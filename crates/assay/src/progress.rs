@@ -1,5 +1,5 @@
-//! What a run shows while it goes on, on standard error: a live block on a terminal, a plain line a minute elsewhere.
-//! No colour is used, so NO_COLOR has nothing to switch off.
+//! What a run shows while it runs, on standard error: a live block on a terminal, otherwise a plain line per minute. No
+//! colour is used, so NO_COLOR needs no support.
 
 use crate::screen::tell;
 use assay_base::{Bytes, Direction, Instant, Span};
@@ -13,11 +13,11 @@ use std::io::IsTerminal;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// What the phase behind the measured ones is called.
+/// Name of the phase after the measured ones.
 const READING_BACK: &str = "reading back";
-/// Between plain lines.
+/// Time between two plain lines.
 const PLAIN_EVERY: Span = Span::from_secs(60);
-/// Problems shown as they happen; more are only counted.
+/// Number of problems shown as they happen; further ones are only counted.
 const EVENTS_SHOWN: u32 = 5;
 
 /// The display of one command.
@@ -30,11 +30,11 @@ pub(crate) struct Progress {
     run: Option<Running>,
     told: Option<Instant>,
     events: u32,
-    /// Thousandths of a stretch that are done, for someone else's display.
+    /// Thousandths that are done, for a display elsewhere.
     shared: Option<Arc<AtomicU64>>,
 }
 
-/// What is known of the run that is shown.
+/// What is known about the run that is shown.
 #[derive(Debug)]
 struct Running {
     head: Header,
@@ -47,7 +47,7 @@ struct Running {
 }
 
 impl Progress {
-    /// `quiet`: nothing is shown at all.
+    /// `quiet`: shows nothing at all.
     pub(crate) fn new(quiet: bool) -> Progress {
         let live = !quiet && std::io::stderr().is_terminal();
         let bar = live.then(|| {
@@ -67,12 +67,12 @@ impl Progress {
         }
     }
 
-    /// Shows nothing, and leaves the thousandths that are done in `shared`.
+    /// Shows nothing, and stores the progress in `shared`, in thousandths.
     pub(crate) fn shared(shared: Arc<AtomicU64>) -> Progress {
         Progress { shared: Some(shared), ..Progress::new(true) }
     }
 
-    /// A line that stays.
+    /// Prints a line that stays.
     pub(crate) fn say(&self, text: &str) {
         match &self.bar {
             Some(bar) => bar.suspend(|| tell(text)),
@@ -81,12 +81,12 @@ impl Progress {
         }
     }
 
-    /// What the next run is called.
+    /// Sets the title of the next run.
     pub(crate) fn title(&mut self, title: &str) {
         self.title = title.to_owned();
     }
 
-    /// A stretch that is counted in something else than time.
+    /// Shows progress that is not counted in time.
     fn stretch(&mut self, what: &str, done: u64, total: u64, text: &str) {
         let now = self.clock.now();
         if let Some(bar) = &self.bar {
@@ -156,7 +156,7 @@ impl Observer for Progress {
     }
 
     fn event(&mut self, event: &Event) {
-        // A fact for the record.
+        // Only recorded, not shown.
         if event.what == EventKind::Health {
             return;
         }
@@ -213,7 +213,7 @@ fn style() -> ProgressStyle {
 }
 
 impl Running {
-    /// A phase that waited may have ended before its limit: what is left is less.
+    /// A phase that waited may have ended before its limit: then less remains.
     fn catch_up(&mut self, interval: &Interval) {
         let before = usize::from(interval.phase).checked_sub(1).and_then(|index| self.phases.get(index));
         let begun = self.done(interval).saturating_sub(Span::from_ns(self.head.interval_ns));
@@ -224,7 +224,7 @@ impl Running {
         }
     }
 
-    /// Planned time that has passed with the interval.
+    /// Planned time that has passed with this interval.
     fn done(&self, interval: &Interval) -> Span {
         let intervals = interval.index + 1;
         Span::from_ns(self.head.interval_ns.saturating_mul(intervals))
@@ -251,8 +251,8 @@ impl Running {
         self.phases.get(usize::from(interval.phase)).map_or_else(String::new, |(_, what)| what.clone())
     }
 
-    /// What must not be cut where the terminal is narrow stands first: failures and lag; then the asked and the achieved rate,
-    /// and the first stream's share over its smallest threshold and 99th percentile.
+    /// Text that must not be cut on a narrow terminal comes first: failures and lag; then the asked and the achieved
+    /// rate, and the first stream's share over its smallest threshold and its 99th percentile.
     fn line(&self, interval: &Interval) -> String {
         let parts = [self.failed(interval), self.lag(interval), Some(self.rate(interval)), self.over(interval)];
         parts.into_iter().flatten().chain(self.response(interval)).collect::<Vec<_>>().join("  ")
@@ -288,7 +288,7 @@ impl Running {
         Some(format!("{} p99 <= {}", self.first(), p99.human()))
     }
 
-    /// Name of the stream that is shown: the first criterion's, or the first.
+    /// Name of the stream that is shown: that of the first criterion, or the first stream.
     fn first(&self) -> String {
         let first = self.head.streams.first().map(|stream| &stream.name);
         self.head.criteria.first().map(|criterion| &criterion.stream).or(first).cloned().unwrap_or_default()
@@ -301,13 +301,13 @@ impl Running {
         let mut dense = vec![0; self.thresholds.buckets()];
         let flows = self.head.flows.iter().zip(&interval.flows);
         for (_, flow) in flows.filter(|(head, _)| usize::from(head.stream) == stream) {
-            // A log that is looked at may hold anything; the judge is the one to say so.
+            // A log that is followed may contain anything; the judge reports that.
             let _ = Timing::add_to(&of(flow).counts, &mut dense);
         }
         dense
     }
 
-    /// The boundary below which 99 % lie.
+    /// The boundary below which 99 % of the operations lie.
     fn p99(&self, counts: &[u64]) -> Option<Span> {
         let all = total(counts);
         let rank = all - all / 100;

@@ -1,12 +1,12 @@
-//! The terminal: lines for the user on standard error, and what standard output is: so many columns, perhaps with colours, or
-//! something that wants the plain text.
+//! The terminal: lines for the user on standard error, and the properties of standard output: a terminal with a width
+//! and perhaps colours, or another program that needs plain text.
 
 use assay_base::text::printable;
 use assay_judge::render::Reader;
 use assay_run::failure::Failure;
 use std::io::{IsTerminal, Write};
 
-/// Words that open a line of a result, and their colour (ECMA-48 SGR).
+/// Words at the beginning of a line of a result, and their colours (ECMA-48 SGR).
 const COLOURS: [(&str, &str); 7] = [
     ("PASS", "1;32"),
     ("FAIL", "1;31"),
@@ -17,7 +17,8 @@ const COLOURS: [(&str, &str); 7] = [
     ("damage:", "31"),
 ];
 
-/// A line on standard error. A run of two days does not end because nobody listens any more: `eprintln!` would panic.
+/// Prints a line on standard error. A run of two days must not end because nobody reads the messages any more:
+/// `eprintln!` would panic.
 pub(crate) fn tell(line: &str) {
     let _ = writeln!(std::io::stderr().lock(), "{}", harmless(line));
 }
@@ -27,13 +28,13 @@ pub(crate) fn complain(failure: &Failure) {
     tell(&format!("error: {}", failure.message()));
 }
 
-/// Text for a terminal, in which names and paths may hold anything: no control character of theirs reaches it, and none that
-/// turns the direction of text.
+/// Text for a terminal, in which names and paths may contain anything: their control characters are removed, and those
+/// that change the direction of text.
 pub(crate) fn harmless(text: &str) -> String {
     text.chars().map(|c| if matches!(c, '\n' | '\t') { c } else { printable(c) }).collect()
 }
 
-/// For whom a result is made.
+/// The kind of reader that a result is formatted for.
 pub(crate) fn reader() -> Reader {
     let out = std::io::stdout();
     if !out.is_terminal() {
@@ -44,7 +45,7 @@ pub(crate) fn reader() -> Reader {
     size.map_or(Reader::default(), Reader::Terminal)
 }
 
-/// A result with the colours of its words, where standard output is a terminal that has some.
+/// A result with colours for its words, where standard output is a terminal with colours.
 pub(crate) fn coloured(text: &str) -> String {
     match std::io::stdout().is_terminal() && wanted() {
         true => paint(text),

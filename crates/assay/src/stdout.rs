@@ -8,8 +8,8 @@ use std::sync::OnceLock;
 /// The first error of a write.
 static UNWRITTEN: OnceLock<std::io::Error> = OnceLock::new();
 
-/// Prints the asked-for document. A reader that has gone away (`| head`) is no error; any other is the command's, told at its
-/// end.
+/// Prints the requested document. A reader that has gone away (`
+/// head`) is not an error; any other error is reported at the end of the command.
 pub(crate) fn print(text: &str) {
     let mut out = std::io::stdout().lock();
     if let Err(e) = out.write_all(text.as_bytes()).and_then(|()| out.flush())
@@ -19,12 +19,12 @@ pub(crate) fn print(text: &str) {
     }
 }
 
-/// Why standard output is not whole, if it is not.
+/// Why standard output is incomplete, if it is.
 pub(crate) fn unwritten() -> Option<&'static std::io::Error> {
     UNWRITTEN.get()
 }
 
-/// Prints text for people: in ASCII where the locale has no more.
+/// Prints text for people: as ASCII where the locale supports nothing else.
 pub(crate) fn show(text: &str) {
     let text = screen::harmless(text);
     print(&screen::coloured(&if utf8() { text } else { plain(&text) }));
@@ -39,7 +39,7 @@ fn utf8() -> bool {
     charset.starts_with("utf-8") || charset.starts_with("utf8")
 }
 
-/// Our own signs in ASCII, each in as many columns; what others wrote is shown by a mark.
+/// Our own signs in ASCII, each with the same width; other characters are replaced by a mark.
 fn plain(text: &str) -> String {
     let ascii = |c: char| match c {
         '\u{b5}' | '\u{3bc}' => 'u',

@@ -1,4 +1,4 @@
-//! ACT's tools and files through the program, as far as no device is needed: the analyzer, configs, logs in both directions.
+//! ACT's tools and files, as far as no device is needed: the analyzer, configs, logs in both directions.
 
 #![allow(
     clippy::unwrap_used,
@@ -21,7 +21,7 @@ fn text(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).into_owned()
 }
 
-/// The golden files that travel with the project, and the complete set where it is present.
+/// The golden files carried with the project, and the complete set where it is present.
 fn golden() -> Vec<PathBuf> {
     let here = Path::new(env!("CARGO_MANIFEST_DIR"));
     let all = [here.join("../assay-formats/tests/golden"), here.join("../../../shared/golden")];
@@ -62,7 +62,7 @@ fn the_analyzer_answers_by_its_own_name_to_the_byte() {
                 .unwrap();
             for (how, output) in [("link", by_link), ("as", named)] {
                 assert_eq!(output.status.code(), Some(code), "{how} {}", cmd.display());
-                // Where the original ended in a traceback, what it had printed before is compared.
+                // Where the original ended in a traceback, only its output before that is compared.
                 if code != 1 {
                     assert_eq!(text(&output.stdout), text(&expected), "{how} {}", cmd.display());
                 }
@@ -83,7 +83,7 @@ fn refused_configs_have_acts_words_and_exit_code() {
         let name = conf.file_stem().unwrap().to_str().unwrap().to_owned();
         let expected = std::fs::read_to_string(conf.with_extension("out")).unwrap_or_default();
         let code = std::fs::read_to_string(conf.with_extension("rc")).unwrap();
-        // A file that is there, refused by ACT. How many processors a machine has is printed, and differs.
+        // A file that exists, refused by ACT. The printed number of processors depends on the machine.
         if code.trim() != "255" || expected.contains("usage:") || expected.contains("couldn't open config file") {
             continue;
         }
@@ -243,7 +243,7 @@ fn verdicts_of_logs_that_act_wrote() {
     assert_eq!(response.status.code(), Some(2));
 }
 
-/// What `assay judge` says of a log, with its JSON.
+/// The output of `assay judge` for a log, with its JSON.
 fn judged(log: &str, more: &[&str]) -> (serde_json::Value, String) {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("log.txt");
@@ -255,7 +255,8 @@ fn judged(log: &str, more: &[&str]) -> (serde_json::Value, String) {
     (json, text(&plain.stdout))
 }
 
-/// A log that was cut before it names a histogram has no stream whose failure it could be; a failure it is.
+/// A log that was cut before it names a histogram has no stream to attribute a failure to; the failure counts
+/// nevertheless.
 #[test]
 fn an_error_in_a_log_without_a_histogram_fails() {
     let whole = std::fs::read_to_string(log("act/storage-1x")).unwrap();
@@ -275,7 +276,7 @@ fn an_error_in_a_log_without_a_histogram_fails() {
 
 #[test]
 fn whatever_act_does_by_its_own_arithmetic_on_an_ideal_device_passes() {
-    // A random split of reads and writes, twenty days.
+    // A random division between reads and writes, for twenty days.
     for seed in 1..=20 {
         let (json, _) = judged(&Ideal { commit: true, seed, ..Ideal::default() }.text(), &[]);
         assert_eq!(json["verdict"], "PASS", "seed {seed}: {}", json["reason"]);
@@ -286,7 +287,7 @@ fn whatever_act_does_by_its_own_arithmetic_on_an_ideal_device_passes() {
     for (what, ideal, said) in [
         ("one device", short.clone(), &["log at 1x on /dev/nvme0n1"][..]),
         ("an index device", index.clone(), &["log at 1x on /dev/nvme0n1"]),
-        // Each defect by its name, and the load is not called what it was not.
+        // Each defect is named, and the load is not called by its full multiple.
         (
             "an index on two devices",
             Ideal { devices: 2, reads: 4000, writes: 2000, ..index.clone() },
@@ -307,7 +308,7 @@ fn whatever_act_does_by_its_own_arithmetic_on_an_ideal_device_passes() {
             Ideal { service_threads: 180, commit: true, devices: 2, ..short.clone() },
             &["2880 of 3000 reads and writes a second", "on 2 targets"],
         ),
-        // One large block in ten seconds: its rate is printed as 0.11 and is 0.106.
+        // One large block in ten seconds: its rate is printed as 0.11 and is really 0.106.
         ("almost no writes", Ideal { writes: 4, ..short.clone() }, &["its own load"]),
         ("almost no reads", Ideal { reads: 40, writes: 30_000, commit: true, ..short.clone() }, &[]),
     ] {
@@ -341,21 +342,21 @@ fn a_load_that_act_did_not_deliver_passes_by_no_arithmetic() {
 
 #[test]
 fn what_is_behind_the_last_whole_slice_is_not_judged_and_a_slice_is_whole_intervals() {
-    // Two seconds behind an hour in which everything takes too long.
+    // Two seconds after a whole hour in which everything takes too long.
     let tail = Ideal { seconds: 3602, interval: 1, slow_from: 3600, ..Ideal::default() };
     let (json, plain) = judged(&tail.text(), &[]);
     assert_eq!(json["verdict"], "PASS", "{}", json["reason"]);
     assert_eq!((json["slices"].as_array().unwrap().len(), &json["planned_ns"]), (1, &3_600_000_000_000u64.into()));
     assert!(json["watermarks"].to_string().contains("the last 2s are no whole slice"), "{}", json["watermarks"]);
     assert!(plain.contains("REST"), "{plain}");
-    // In a whole slice it counts, and an error counts anywhere.
+    // In a complete slice it counts, and an error counts anywhere.
     let (json, _) = judged(&tail.text(), &["--slice", "2s"]);
     assert_eq!((&json["verdict"], json["slices"].as_array().unwrap().len()), (&"FAIL".into(), 1801));
     let failed =
         tail.text().replace("after 3602 sec:", "ERROR: reading /dev/nvme0n1: 5 'Input/output error'\nafter 3602 sec:");
     let (json, _) = judged(&failed, &[]);
     assert_eq!(json["verdict"], "FAIL", "{}", json["reason"]);
-    // A log that ends in its rest has not ended.
+    // A log that ends within the part after its last slice has not ended.
     let cut = tail.text();
     let (json, _) = judged(&cut[..cut.find("after 3602").unwrap()], &[]);
     assert_eq!(json["verdict"], "INCOMPLETE", "{}", json["reason"]);
@@ -368,7 +369,7 @@ fn what_is_behind_the_last_whole_slice_is_not_judged_and_a_slice_is_whole_interv
         "{}",
         json["reason"]
     );
-    // Shorter than a slice is one slice, as before.
+    // A log shorter than a slice is one slice, as before.
     let (json, _) = judged(&Ideal { seconds: 100, interval: 1, ..Ideal::default() }.text(), &[]);
     assert_eq!((&json["verdict"], json["slices"].as_array().unwrap().len()), (&"PASS".into(), 1), "{}", json["reason"]);
 }
@@ -402,7 +403,7 @@ fn what_act_5_measured_from_its_queues_is_response() {
         let stream = json["streams"].as_array().unwrap().iter().find(|s| s["name"] == name).unwrap();
         assert_eq!(stream["service"]["operations"], 0);
         assert!(stream["response"]["operations"].as_u64().unwrap() > 40_000, "{stream}");
-        // Service is judged on what the devices took.
+        // Service is judged on the service times of the devices.
         let service = text(&of(&["--judge", "service"]).stdout);
         assert!(service.contains(&format!("{device} service over 1")), "{service}");
         assert_ne!(of(&["--judge", "response"]).status.code(), Some(2));
@@ -429,7 +430,7 @@ fn an_exported_log_gives_the_same_numbers_to_the_analyzer() {
         let slices = judged["slices"].as_array().unwrap();
         let rate = figures.last().unwrap();
         let operations: f64 = slices.iter().map(|slice| slice["streams"][0]["operations"].as_f64().unwrap()).sum();
-        // What was still in flight at the boundary of a slice counts in the next one, in both.
+        // Operations in flight at the boundary of a slice count in the next one, in both.
         assert!((rate - operations / 10_800.0).abs() < 0.2, "{rate} against {operations}");
         if unit == "ms" {
             for (column, over) in ["1ms", "8ms", "64ms"].iter().enumerate() {
@@ -542,7 +543,7 @@ fn the_manual_shows_what_the_program_prints() {
         shown += 1;
     }
     assert!(shown > 0);
-    // Every key of the table is one that is read.
+    // Every key of the table is accepted.
     let keys = manual.lines().filter(|line| line.starts_with("| `")).filter_map(|line| line.split('|').nth(1));
     let keys: Vec<&str> = keys.flat_map(|cell| cell.split('`').skip(1).step_by(2)).collect();
     assert!(keys.len() > 30, "{keys:?}");

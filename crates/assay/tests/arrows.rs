@@ -1,5 +1,5 @@
-//! The rooms as `docs/decisions/0031-a-crate-that-runs.md` draws them, held against what the manifests say: a crate that depends on a room it
-//! may not know fails here, and so does a dependency nobody gave a reason for.
+//! The rooms as `docs/decisions/0031-a-crate-that-runs.md` describes them, compared with the manifests: a crate that
+//! depends on a room it may not use fails here, and so does a dependency without a documented reason.
 #![allow(clippy::unwrap_used, reason = "a test")]
 
 #[path = "arrows/circles.rs"]
@@ -9,7 +9,7 @@ use circles::Room;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-/// What each room may use. Dependencies for tests are free, but for the rooms named in `ALONE`.
+/// What each room may use. Dependencies for tests are not restricted, except for the rooms named in `ALONE`.
 const ARROWS: &[(&str, &[&str])] = &[
     ("assay-base", &[]),
     ("assay-model", &["assay-base"]),
@@ -22,12 +22,12 @@ const ARROWS: &[(&str, &[&str])] = &[
         "assay-run",
         &["assay-base", "assay-model", "assay-record", "assay-device", "assay-engine", "assay-judge", "assay-formats"],
     ),
-    // The disk that fails on demand: it must not share a mistake with what it tests.
+    // The disk that fails on demand: it must not share a mistake with the code it tests.
     ("assay-faultfs", &[]),
 ];
 /// For tests only: nothing that is shipped links it.
 const NEVER_SHIPPED: &str = "assay-faultfs";
-/// Not even in tests does the judge see an engine, or the vocabulary anything at all.
+/// Not even in tests may the judge use an engine, or the vocabulary any other room.
 const ALONE: &[&str] = &["assay-base", "assay-judge"];
 /// Crates that give access to the operating system; only these rooms may have them.
 const SYSTEM: (&[&str], &[&str]) =
@@ -37,7 +37,7 @@ fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
 }
 
-/// A package as its Cargo.toml has it.
+/// The facts of a Cargo.toml.
 struct Package {
     name: String,
     /// Name, and whether it is for tests only, of every direct dependency.
@@ -52,7 +52,7 @@ fn packages() -> Vec<Package> {
     all.iter().map(|dir| package(&std::fs::read_to_string(dir.join("Cargo.toml")).unwrap())).collect()
 }
 
-/// Of what Cargo can be told, only what is told here is understood; anything else fails.
+/// Understands only these forms of a manifest; anything else fails.
 fn package(text: &str) -> Package {
     let manifest: toml::Table = text.parse().unwrap();
     assert!(!manifest.contains_key("target"), "dependencies by target are not looked at here");
@@ -125,7 +125,7 @@ fn every_dependency_has_its_reason() {
     }
 }
 
-/// Rooms that decide and do not act.
+/// Rooms that decide and perform no I/O.
 const PURE: [&str; 6] = ["assay-base", "assay-model", "assay-record", "assay-engine", "assay-judge", "assay-formats"];
 
 /// Every source file of a room, with its text.
@@ -146,11 +146,11 @@ fn sources(room: &str) -> Vec<(PathBuf, String)> {
     found
 }
 
-/// Rooms in which files still use each other in a circle: how many circles there may be at most, and why they are still there.
+/// Rooms in which files still use each other in a circle: the largest allowed number of circles, and the reason.
 const CIRCLES: &[(&str, usize, &str)] =
     &[("assay-model", 2, "the readers of workload files share their source with the module that calls them")];
 
-/// What both of two files need lies below both: see `arrows/circles.rs`.
+/// What two files both need must be below both: see `arrows/circles.rs`.
 #[test]
 fn no_files_of_a_room_use_each_other_in_a_circle() {
     let room_of = |package: &Package| package.name.clone();
@@ -174,7 +174,7 @@ fn no_files_of_a_room_use_each_other_in_a_circle() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
-/// What clippy.toml does not ban, because the other rooms use it all the time.
+/// Functions that clippy.toml does not ban, because the other rooms use them all the time.
 #[test]
 fn pure_rooms_open_nothing_start_nothing_and_ask_nobody() {
     for room in PURE {
@@ -200,7 +200,7 @@ fn one_file_reads_the_clock() {
 #[test]
 fn the_engine_knows_no_workload_by_name() {
     for (path, text) in sources("assay-engine") {
-        // Its tests may drive any workload.
+        // Its tests may use any workload.
         let text = text.split("#[cfg(test)]").next().unwrap();
         let named =
             ["assay_model::act", "act-storage", "act-index", "large-block"].iter().find(|name| text.contains(**name));
@@ -208,7 +208,7 @@ fn the_engine_knows_no_workload_by_name() {
     }
 }
 
-/// A path may be called anything: within a message it is shown by `failure::shown`, which lets it make no line of its own.
+/// A path may have any name: in a message it is shown by `failure::shown`, so that it cannot begin a new line.
 #[test]
 fn paths_in_messages_are_shown_safely() {
     for (path, text) in sources("assay").into_iter().chain(sources("assay-run")) {
@@ -220,7 +220,7 @@ fn paths_in_messages_are_shown_safely() {
     }
 }
 
-/// What carries a run out is a library: who calls it says what is shown, and when the process ends.
+/// The room that carries a run out is a library: its caller decides what is shown, and when the process ends.
 #[test]
 fn what_runs_prints_nothing() {
     let tested = |path: &Path| path.to_string_lossy().ends_with("_tests.rs");

@@ -1,5 +1,5 @@
-//! `assay curve` as a user calls it: simulated and to the byte the same, on a file, on a loop device behind the same gate as
-//! everything that writes, cut short and gone on with.
+//! `assay curve` as a user calls it: simulated with identical bytes, on a file, on a loop device behind the same gate
+//! as everything that writes, interrupted and continued.
 #![allow(clippy::unwrap_used, clippy::disallowed_methods, reason = "a test, of the program from outside")]
 
 use serde_json::Value;
@@ -51,7 +51,7 @@ fn a_simulated_curve_is_the_same_to_the_byte_and_what_it_was() {
     assert_eq!(figures(json(&first)), figures(golden), "to take the new curve for right: BLESS=1");
 }
 
-/// A curve without its sentences, which may be worded better one day.
+/// A curve without its sentences, whose wording may change.
 fn figures(mut curve: Value) -> Value {
     for point in curve["points"].as_array_mut().unwrap() {
         point.as_object_mut().unwrap().remove("reason");
@@ -133,7 +133,7 @@ fn cut_short_it_is_incomplete_and_goes_on_with_what_is_missing() {
     let mut child = command(dir.path(), &format!("{line} --out run"));
     let child = child.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     let log = dir.path().join("run/02-2x/run.jsonl");
-    // Three lines are the header and two intervals of the second point.
+    // Three lines: the header and two intervals of the second point.
     while std::fs::read_to_string(&log).map_or(0, |text| text.lines().count()) < 2 {
         std::thread::sleep(std::time::Duration::from_millis(20));
     }
@@ -142,7 +142,7 @@ fn cut_short_it_is_incomplete_and_goes_on_with_what_is_missing() {
     assert!(cut.status.code() == Some(12) && told(&cut).contains("--resume run"), "{}", told(&cut));
     let other = assay(dir.path(), &line.replace("50%", "40%").replace("--seed 1", "--resume run"));
     assert!(other.status.code() == Some(2) && told(&other).contains("cannot be continued"), "{}", told(&other));
-    // On a machine that stands still a point is measured twice.
+    // If the machine stands still, a point is measured twice.
     let directories = |curve: &Value| -> Vec<String> {
         let points = curve["points"].as_array().unwrap().iter();
         points.map(|point| point["directory"].as_str().unwrap().to_owned()).collect()
@@ -207,7 +207,7 @@ fn a_file_and_a_loop_device_pass_the_same_gate() {
     measured(&assay(dir.path(), &format!("curve small.toml {} --destroy-data {token} {rest}", device.0)));
 }
 
-/// Two points, each of a run that was judged; what a busy machine makes of their verdicts is not asserted.
+/// Two points, each of a run that was judged; their verdicts are not asserted, because the machine may be busy.
 fn measured(output: &Output) {
     let curve = json(output);
     let points = curve["points"].as_array().unwrap();
@@ -216,4 +216,64 @@ fn measured(output: &Output) {
         assert!(point["rate_asked"] == asked && point["mean_ns"].as_u64().unwrap() > 0, "{point}");
     }
     assert!([0, 10, 11].contains(&output.status.code().unwrap()), "{}", told(output));
+}
+
+/// Four operations of which the cache answers what can be counted by hand, and what is refused.
+#[test]
+fn a_cache_curve_says_what_each_size_answers() {
+    let dir = place();
+    let stream = |keys: &str| {
+        let file = format!(
+            "model = \"streams\"\n[[stream]]\nname = \"reads\"\ndirection = \"read\"\nsize = \"4KiB\"\n{keys}\n"
+        );
+        std::fs::write(dir.path().join("w.toml"), file).unwrap();
+    };
+    // Around and around 64 blocks: a cache of fewer answers none, one of 64 all but the first round.
+    stream("in_flight = 1\naddress = \"sequential\"");
+    for policy in ["lru", "fifo", "clock"] {
+        let line = format!("cache-curve w.toml null:256KiB --operations 640 --policy {policy} --json --html c.html");
+        let out = assay(dir.path(), &line);
+        let curve = json(&out);
+        let points: Vec<(u64, f64)> = curve["points"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|it| (it["bytes"].as_u64().unwrap(), it["hits"].as_f64().unwrap()))
+            .collect();
+        assert_eq!(*points.last().unwrap(), (256 << 10, 0.9), "{policy}");
+        assert!(
+            points.len() > 2 && points[..points.len() - 1].iter().all(|(_, hits)| *hits == 0.0),
+            "{policy}: {points:?}"
+        );
+        assert_eq!(
+            (&curve["cold"], &curve["different_blocks"], &curve["one_of"]),
+            (&0.1.into(), &64.into(), &1.into())
+        );
+        let page = std::fs::read_to_string(dir.path().join("c.html")).unwrap();
+        assert!(page.contains("<svg") && page.contains("90.0%"), "{page}");
+    }
+    let text = told(&assay(dir.path(), "cache-curve w.toml null:256KiB --operations 640"));
+    assert!(text.contains("256 KiB     90.0%") && text.contains("10.0% of the reads are the first access"), "{text}");
+    // Two targets are two places for the same block.
+    let two = json(&assay(dir.path(), "cache-curve w.toml null:256KiB null:256KiB --operations 640 --json"));
+    assert_eq!(two["different_blocks"], 128);
+    // A write that goes around brings nothing in.
+    let file = std::fs::read_to_string(dir.path().join("w.toml")).unwrap().replace("\"read\"", "\"write\"");
+    std::fs::write(dir.path().join("writes.toml"), file).unwrap();
+    let around =
+        json(&assay(dir.path(), "cache-curve writes.toml null:256KiB --operations 640 --writes around --json"));
+    assert_eq!((&around["written_blocks"], &around["different_blocks"]), (&640.into(), &0.into()));
+    for (line, code, says) in [
+        ("cache-curve w.toml", 2, "TARGETS"),
+        ("cache-curve w.toml null:256KiB --block 5000B", 2, "power of two"),
+        ("cache-curve w.toml null:256KiB --operations 0", 2, "at least 1"),
+        ("cache-curve w.toml null:256KiB --policy best", 2, "lru, fifo or clock"),
+        ("cache-curve nothing.toml null:256KiB", 3, "cannot be read"),
+        ("cache-curve w.toml /nowhere/at/all", 2, "cannot be examined"),
+        ("cache-curve w.toml null:256KiB --html /nowhere/c.html", 5, "cannot be written"),
+    ] {
+        let out = assay(dir.path(), line);
+        assert!(told(&out).contains(says), "{line}: {}", told(&out));
+        assert_eq!(out.status.code(), Some(code), "{line}: {out:?}");
+    }
 }

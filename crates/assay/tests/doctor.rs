@@ -1,4 +1,5 @@
-//! `assay doctor` on the machine the tests run on: it always answers, in both forms alike, and opens nothing for writing.
+//! `assay doctor` on the machine that the tests run on: it always answers, with the same content in both formats, and
+//! opens nothing for writing.
 #![allow(clippy::unwrap_used, reason = "a test")]
 
 use serde_json::Value;

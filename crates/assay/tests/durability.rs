@@ -1,5 +1,5 @@
-//! Runs that are killed, logs that are damaged, disks without room, and certificates held against them: the program as a user
-//! runs it. The thousand kills of a fast writer are in `src/logfile_tests.rs`, the ten thousand mutations in
+//! Runs that are killed, logs that are damaged, disks without space, and certificates compared with them: the program
+//! as a user runs it. The thousand kills of a fast writer are in `src/logfile_tests.rs`, the ten thousand mutations in
 //! `src/certificate_tests.rs`.
 #![allow(clippy::disallowed_methods, reason = "a test makes files of its own")]
 #![allow(clippy::unwrap_used, reason = "a test")]
@@ -10,7 +10,7 @@ use std::fs;
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
 
-/// Fine intervals, so that a short run has many lines.
+/// Short intervals, so that a short run has many lines.
 const FINE: &str = r#"
 name     = "fine"
 model    = "streams"
@@ -40,7 +40,7 @@ fn text(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).into_owned()
 }
 
-/// What the judge says, and its exit code.
+/// The output of the judge, and its exit code.
 fn judged(dir: &Path, log: &str) -> (Option<i32>, Value) {
     let said = assay(dir, &["judge", log, "--json"]);
     (said.status.code(), serde_json::from_slice(&said.stdout).unwrap_or(Value::Null))
@@ -61,7 +61,7 @@ fn kill_9_in_the_middle_of_real_runs() {
             .stderr(Stdio::null())
             .spawn()
             .unwrap();
-        // From a random number of bytes on; what is in the file then has been acknowledged by the kernel.
+        // After a random number of bytes; the kernel has acknowledged what is in the file then.
         let enough = 6_000 + prng.below(60_000);
         while fs::metadata(&log).map_or(0, |meta| meta.len()) < enough {
             assert!(run.try_wait().unwrap().is_none(), "the run ended by itself");
@@ -149,7 +149,7 @@ fn a_certificate_is_held_against_its_log() {
     verify(&["run/verdict.json", "run/run.jsonl", "--key", &keys.pk.to_base64()], 3, "signature: valid");
     verify(&["run", "--key", &other.pk.to_base64()], 2, "signature");
     verify(&["run", "--json"], 3, "\"standing\": \"record\"");
-    // The certificate itself says which key it is of, as minisign writes it.
+    // The certificate itself names its key, in minisign's notation.
     let told = fs::read_to_string(place.join("run/verdict.json")).unwrap();
     let named = serde_json::from_str::<Value>(&told).unwrap()["signer"].as_str().unwrap().to_owned();
     assert!(fs::read_to_string(place.join("key.pub")).unwrap().contains(&named), "{named}");
@@ -160,7 +160,7 @@ fn a_certificate_is_held_against_its_log() {
     let parsed: Value = serde_json::from_str(&certificate).unwrap();
     let sum = parsed["log"]["blake3"].as_str().unwrap();
     assert!(sum.len() == 64 && html.contains(sum), "the report shows the sum of the log");
-    // The same judgement in other words, a kinder one, one of another log, none.
+    // The same judgement in other words, a better one, one of another log, and none.
     fs::write(place.join("run/verdict.json"), certificate.replace("  ", " ")).unwrap();
     verify(&["run"], 2, "same bytes");
     fs::write(place.join("run/verdict.json"), certificate.replace("\"PASS\"", "\"FAIL\"")).unwrap();
@@ -179,7 +179,7 @@ fn a_certificate_is_held_against_its_log() {
     assert!(!place.join("never").exists(), "a key that cannot sign is known before anything is done");
 }
 
-/// A small file system in memory, gone with the test.
+/// A small file system in memory, unmounted at the end of the test.
 struct Small(tempfile::TempDir);
 
 impl Small {
@@ -213,13 +213,13 @@ fn without_room_for_the_log_nothing_begins() {
     assert_eq!(refused.status.code(), Some(5), "{told}");
     assert!(told.contains("cannot be reserved") && told.contains("--out"), "{told}");
     assert!(!place.join("long").exists(), "nothing is left of what could not begin");
-    // What fits begins, whatever happens to the rest of the disk.
+    // A run whose log fits begins, whatever happens to the rest of the disk.
     let said = assay(place, &["run", "random-read", "sim:flash", "--for", "20s", "--out", "short"]);
     assert_eq!(said.status.code(), Some(0), "{}", text(&said.stderr));
 }
 
-/// The disk of the log fills up while a run goes on. Its log has its room; its results have none, and the verdict is the
-/// log's all the same.
+/// The disk of the log fills up during a run. Space for the log is reserved, but there is none for the results; the
+/// verdict is that of the log nevertheless.
 #[test]
 fn without_room_for_the_results_the_verdict_is_said_all_the_same() {
     use std::io::Write;

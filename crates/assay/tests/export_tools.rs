@@ -1,6 +1,6 @@
-//! Exports read by the tools they are made for: fio-plot draws what `fio-json` holds, and HdrHistogram's own reader for Python
-//! adds the interval log up to what the judgement says. Both come from PyPI into an environment of their own; where that is
-//! not to be had the test says so and leaves them out.
+//! Exports read by the tools that they are made for: fio-plot draws `fio-json`, and HdrHistogram's own reader for
+//! Python sums the interval log, which must agree with the judgement. Both come from PyPI into an environment of their
+//! own; where that is not possible, the test says so and leaves them out.
 #![allow(clippy::disallowed_methods, reason = "a test makes files of its own")]
 #![allow(clippy::unwrap_used, clippy::disallowed_macros, reason = "a test, which must say what it skipped")]
 
@@ -16,7 +16,8 @@ fn told(output: &Output) -> String {
     String::from_utf8_lossy(&[output.stdout.as_slice(), &output.stderr].concat()).into_owned()
 }
 
-/// An environment with these packages, made once and kept with the build; `None`, said aloud, where it cannot be made.
+/// An environment with these packages, created once and kept with the build; `None`, with a message, where it cannot be
+/// created.
 fn tools(packages: &[&str]) -> Option<PathBuf> {
     let home = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("python-{}", packages.join("-")));
     let done = home.join("installed");
@@ -81,7 +82,7 @@ fn fio_plot_draws_the_export() {
     }
 }
 
-/// Adds the log up by tag: operations, and the 99th percentile in nanoseconds.
+/// Sums the log by tag: operations, and the 99th percentile in nanoseconds.
 const READ: &str = r#"
 import json, math, sys
 from hdrh.histogram import HdrHistogram

@@ -1,4 +1,4 @@
-//! Exports of a log that never changes, held against kept files, against the judgement of the same log, and against the
+//! Exports of a log that never changes, compared with stored files, with the judgement of the same log, and with the
 //! reader of the format's own library.
 #![allow(clippy::unwrap_used, reason = "a test")]
 
@@ -42,7 +42,7 @@ fn every_format_as_it_was() {
         let kept = here(&format!("tests/expected/export/run-v1.{format}"));
         let mut text = export(&[format]);
         if format == "hlog" {
-            // The packed histograms depend on the packer; what they hold is looked at below.
+            // The packed histograms depend on the packer; their content is checked below.
             let line = |line: &str| line.split(",HIST").next().unwrap().to_owned() + "\n";
             text = text.lines().map(line).collect();
         }

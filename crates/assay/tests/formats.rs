@@ -1,4 +1,4 @@
-//! `docs/FORMATS.md` shows workload files, a line of a log and a few lines of Python. Here they are tried.
+//! `docs/FORMATS.md` shows workload files, a line of a log and a few lines of Python. These are tested here.
 #![allow(clippy::disallowed_methods, reason = "a test makes files of its own")]
 #![allow(clippy::unwrap_used, reason = "a test")]
 
@@ -60,7 +60,7 @@ fn the_workload_files_shown_are_workloads() {
     }
 }
 
-/// Every key that the page lists in a table of workload keys is known to the reader, and none is missing there: an unknown
+/// Every key that the page lists in a table of workload keys is known to the reader, and none is missing: an unknown
 /// key makes the reader list the known ones.
 #[test]
 fn the_keys_listed_are_the_keys_known() {
@@ -104,7 +104,7 @@ fn listed(page: &str, heading: &str) -> Vec<String> {
     rows.map(|key| key.trim_matches(['[', ']']).to_owned()).collect()
 }
 
-/// The keys that the reader names when it meets one it does not know.
+/// The keys that the reader names when it finds an unknown one.
 fn known(text: &str, dir: &Path) -> Vec<String> {
     std::fs::write(dir.join("unknown.toml"), text).unwrap();
     let refused = assay(&["explain", "unknown.toml"], dir);
@@ -197,7 +197,7 @@ fn the_members_of_the_result_are_the_members_listed() {
     inside(&result["deciding"]);
 }
 
-/// What a run leaves is what its log alone gives.
+/// The result that a run leaves is what its log alone gives.
 #[test]
 fn the_verdict_is_a_fold_over_the_log() {
     let dir = tempfile::tempdir().unwrap();

@@ -30,7 +30,7 @@ fn verbs() -> Vec<String> {
     verbs
 }
 
-/// What stands before the cursor, what must be offered, and what must not.
+/// The text before the cursor, what must be offered, and what must not.
 const OFFERED: [(&str, &[&str], &[&str]); 13] = [
     ("assay cert", &["certify"], &["run"]),
     ("assay run ", &["mine.toml", "act-storage", "random-read"], &["sim:flash", "data.bin", "--load"]),
@@ -57,7 +57,7 @@ fn place() -> tempfile::TempDir {
     dir
 }
 
-/// Runs a script in a shell, with `assay` in the path; `None` where the shell is not here.
+/// Runs a script in a shell, with `assay` in the path; `None` where the shell is not installed.
 fn shell(program: &str, args: &[&str], dir: &Path) -> Option<String> {
     let bin = Path::new(env!("CARGO_BIN_EXE_assay")).parent().unwrap();
     let path = format!("{}:/usr/local/bin:/usr/bin:/bin", bin.display());
@@ -81,7 +81,7 @@ fn offers(shell: &str, line: &str, told: &str, wanted: &[&str], unwanted: &[&str
     }
 }
 
-/// What bash does at a tab: its words end at a colon.
+/// What bash does when the tab key is pressed: its words end at a colon.
 #[test]
 fn bash_completes() {
     let dir = place();
@@ -94,7 +94,7 @@ fn bash_completes() {
             words.len() - 1
         );
         let Some(told) = shell("bash", &["--norc", "-c", &ask], dir.path()) else { return };
-        // Bash puts in what follows the colon.
+        // Bash inserts what follows the colon.
         let after = |words: &[&str]| -> Vec<String> {
             let typed = line.rsplit(' ').next().unwrap_or_default();
             let before = typed.rfind(':').map_or(0, |at| at + 1);
@@ -122,7 +122,7 @@ fn fish_completes() {
     }
 }
 
-/// What a terminal shows, without what moves its cursor; that ends a word as well.
+/// The visible text of a terminal, without sequences that move its cursor; these end a word as well.
 fn plain(told: &str) -> String {
     let mut parts = told.split("\u{1b}[");
     let first = parts.next().unwrap_or_default().to_owned();
@@ -131,7 +131,7 @@ fn plain(told: &str) -> String {
     rest.fold(first, |shown, part| shown + " " + part)
 }
 
-/// Zsh completes at a terminal only: it gets one.
+/// Zsh completes only at a terminal, so it gets one.
 #[test]
 fn zsh_completes() {
     let dir = place();
@@ -142,7 +142,7 @@ fn zsh_completes() {
         zpty -w it 'PS1=G\"O> \"; LISTMAX=1000; stty cols 200; autoload -U compinit; compinit -u -d $HOME/dump; \
         source <(assay completions zsh); bindkey \"^D\" list-choices'; zpty -r it seen '*GO> *'; sleep 1\n"
         .to_owned();
-    // Zsh lists nothing while more is typed: each list is waited for, and then its line is taken back.
+    // Zsh lists nothing while more is typed: the test waits for each list, and then deletes its line.
     for (line, wanted, _) in OFFERED {
         let last = wanted.last().unwrap();
         ask += &format!(
@@ -160,7 +160,7 @@ fn zsh_completes() {
     }
 }
 
-/// A shell that is none of ours is refused, and what a script asks is never run.
+/// An unknown shell is refused, and no command is run because of what a script asks.
 #[test]
 fn a_question_of_a_shell_runs_nothing() {
     assert_eq!(called(&["completions", "tcsh"]).status.code(), Some(2));
@@ -194,7 +194,7 @@ fn a_page_for_the_program_and_for_each_verb() {
         assert!(page.contains(".TH") && page.contains(&format!("assay {verb}")), "{verb}: {page}");
     }
     assert!(text(&main).contains("11 INVALID"), "exit codes");
-    // Older pages are replaced, and what is no page of ours in their place is not written through.
+    // Older pages are replaced, and anything else in their place is not written through.
     assay(&["man", "--out", pages.to_str().unwrap()]);
     std::fs::remove_file(pages.join("assay-run.1")).unwrap();
     std::os::unix::fs::symlink(dir.path().join("elsewhere"), pages.join("assay-run.1")).unwrap();

@@ -1,5 +1,5 @@
-//! The commands of the README, run as a reader would run them: every line of its `sh` blocks, in one directory, in order.
-//! Long ones are shortened with `--for`, and `/dev/nvme1n1` is a loop device, where this machine lets us have one.
+//! The commands of the README, run like a reader would: every line of its `sh` blocks, in one directory, in order. Long
+//! ones are shortened with `--for`, and `/dev/nvme1n1` is a loop device, where this machine allows one.
 #![allow(clippy::disallowed_methods, reason = "a test makes files of its own")]
 #![allow(clippy::unwrap_used, reason = "a test")]
 
@@ -32,7 +32,7 @@ fn commands() -> Vec<String> {
     lines
 }
 
-/// A directory, with `assay` in the path and no records but its own.
+/// A directory, with `assay` in the path and its own records only.
 struct Reader {
     dir: tempfile::TempDir,
 }
@@ -67,8 +67,8 @@ fn commands_that_need_no_device() {
     let lines: Vec<String> = commands().into_iter().filter(|line| !line.contains(DEVICE)).collect();
     assert!(lines.len() >= 8, "the blocks were found: {lines:?}");
     for line in lines {
-        // Twelve simulated hours are seconds for a release build and a minute for this one: six at a tenth of the load show
-        // the same slice.
+        // Twelve simulated hours take seconds in a release build and a minute in this one: six hours at a tenth of the
+        // load show the same slice.
         let line =
             line.replace("--for 12h", "--for 6h --load 0.1x").replace("--for 30s --slice 10s", "--for 2s --slice 1s");
         let told = reader.expect(&line);
@@ -81,7 +81,7 @@ fn commands_that_need_no_device() {
     assert!(reader.dir.path().join("worn/report.html").metadata().unwrap().len() > 10_000);
 }
 
-/// A loop device that goes away with the test.
+/// A loop device that is removed with the test.
 struct Loop {
     device: String,
 }
@@ -127,11 +127,11 @@ fn commands_for_a_device() {
     }
 }
 
-/// The two commands exist, and lead to what the page says they do.
+/// The two commands exist, and do what the page says.
 #[test]
 fn the_two_commands() {
     let page = readme();
-    for (target, does) in [("demo", "certify --quick"), ("test", "test --workspace")] {
+    for (target, does) in [("demo", "certify --quick"), ("test", "test --quiet --workspace")] {
         assert!(page.contains(&format!("$ make {target}")), "the README shows make {target}");
         let planned = Command::new("make").args(["-n", target]).current_dir(root()).output().unwrap();
         let planned = String::from_utf8(planned.stdout).unwrap();
@@ -143,7 +143,7 @@ fn the_two_commands() {
     assert_eq!(result["steps"].as_array().unwrap().len(), 2);
 }
 
-/// Every verb of the program stands in the table, every exit code on the page, and every link leads somewhere.
+/// Every verb of the program is in the table, every exit code on the page, and every link leads to an existing place.
 #[test]
 fn the_page_is_complete() {
     let page = readme();
@@ -175,7 +175,7 @@ fn the_page_is_complete() {
     }
 }
 
-/// The figures of a certification are those that the program computes of the plans it runs.
+/// The figures of a certification are those that the program computes from the plans it runs.
 #[test]
 fn the_page_has_the_programs_own_figures() {
     let (page, reader) = (readme(), Reader::new());

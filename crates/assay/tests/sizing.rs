@@ -1,5 +1,5 @@
-//! From files of production to a load, as a user goes: the commands of `docs/sizing.md` in order, on the examples that come with
-//! the program, the script that collects, and what is wrong with files.
+//! From files of production to a load, as a user does it: the commands of `docs/sizing.md` in order, on the examples
+//! that come with the program, the script that collects, and problems with files.
 #![allow(clippy::unwrap_used, clippy::disallowed_methods, reason = "a test makes files of its own")]
 
 use serde_json::Value;
@@ -42,7 +42,7 @@ impl Place {
         command.env("PATH", path).env("XDG_STATE_HOME", self.path("state")).output().unwrap()
     }
 
-    /// What it prints and says, with its exit code.
+    /// Its standard output and standard error, with its exit code.
     fn told(&self, line: &str) -> (i32, String, String) {
         let Output { status, stdout, stderr } = self.run(line);
         (status.code().unwrap(), String::from_utf8(stdout).unwrap(), String::from_utf8(stderr).unwrap())
@@ -55,7 +55,7 @@ impl Place {
     }
 }
 
-/// Every `sh` line of the page is run, and every line that it shows of our output is one that was printed.
+/// Every `sh` line of the page is run, and every line of output that the page shows was really printed.
 #[test]
 fn the_page_is_true() {
     let page = fs::read_to_string(root().join("docs/sizing.md")).unwrap();
@@ -71,21 +71,22 @@ fn the_page_is_true() {
                 assert!(code == 0 || verdict && code == 10, "{line}: {code}\n{told}");
                 commands += 1;
                 all += &format!("{out}{told}");
-                if let Some(made) = line.split("--out ").nth(1).filter(|made| made.ends_with(".toml")) {
-                    all += &fs::read_to_string(place.path(made)).unwrap();
+                if let Some(made) = line.split("--out ").nth(1) {
+                    let file = if made.ends_with(".toml") { made.to_owned() } else { format!("{made}/fitted.toml") };
+                    all += &fs::read_to_string(place.path(&file)).unwrap_or_default();
                 }
             }
             (Some(_), None) => shown.push(line),
             (None, None) => {}
         }
     }
-    assert!(commands >= 9 && shown.len() > 10, "{commands} commands, {} lines", shown.len());
+    assert!(commands >= 13 && shown.len() > 10, "{commands} commands, {} lines", shown.len());
     // The page says cluster/, as who stands in examples/ does.
     let all = all.replace("examples/", "");
     for line in shown.iter().filter(|line| !line.starts_with("scripts/")) {
         assert!(all.contains(line.trim_end()), "the page shows what is not printed: {line}\n{all}");
     }
-    // The table of the worked example, too.
+    // Also the table of the worked example.
     for cell in page.lines().filter(|line| line.starts_with("| ")).flat_map(|line| line.split('`').skip(1).step_by(2)) {
         if cell.contains(" = ") {
             assert!(all.contains(cell), "{cell}");
@@ -120,7 +121,7 @@ fn what_is_found_missing_and_contradictory_is_told_with_its_place() {
 fn several_files_of_several_nodes_in_any_form() {
     let place = Place::new();
     let worked = |name: &str| fs::read_to_string(root().join("examples/worked").join(name)).unwrap();
-    // A whole terminal in one file, with Windows' line ends, and the same files by their nodes' names.
+    // A whole terminal session in one file, with Windows line ends, and the same files with the names of their nodes.
     let all = ["asloglatency.txt", "aerospike.log", "iostat.txt"].map(worked).concat().replace('\n', "\r\n");
     place.write("terminal", &all);
     let one = place.done("assay import aerospike terminal | sed 's/ *#.*//'");
@@ -160,7 +161,7 @@ fn what_cannot_be_imported_says_why() {
     assert_eq!(fs::read_to_string(place.path("kept.toml")).unwrap(), "mine");
 }
 
-/// The script runs against a server that is played by two small programs, and real iostat.
+/// The script runs with two small programs in place of a server, and the real iostat.
 #[test]
 fn what_the_script_collects_can_be_imported() {
     let place = Place::new();
@@ -225,7 +226,8 @@ fn the_guides_configuration_runs() {
     assert_eq!(code, 0, "{told}");
     let verdict: Value = serde_json::from_str(&out).unwrap();
     assert_eq!(verdict["verdict"], "PASS");
-    // What was read is as large as the plan says: the mean of 41,880 sizes, whose standard deviation is 1.3 times their mean.
+    // The read operations are as large as the plan says: the mean of 41,880 sizes, whose standard deviation is 1.3
+    // times their mean.
     let number = |value: &Value| value.as_f64().unwrap();
     let read = &verdict["streams"].as_array().unwrap().iter().find(|stream| stream["name"] == "reads").unwrap().clone();
     let planned = number(&plan["derived"]["streams"][0]["bytes_per_second"]) / 10_470.0;
@@ -233,7 +235,7 @@ fn the_guides_configuration_runs() {
     assert!((measured / planned - 1.0).abs() < 0.03, "{measured} and {planned}");
 }
 
-/// Streamed: a log that is larger than the memory it may have. `ASSAY_CAMPAIGN` takes the 5 GiB of a real one.
+/// Streamed: a log larger than the memory it may use. With `ASSAY_CAMPAIGN`, the 5 GiB of a real one.
 #[test]
 fn a_large_log_needs_little_memory() {
     let place = Place::new();

@@ -1,5 +1,5 @@
-//! Steady state as a user meets it: a warm-up that waits for it, what is said when it never comes, and the change of level of
-//! a device that slows down. In virtual time, and once on a file in real time.
+//! Steady state as a user sees it: a warm-up that waits for it, the message when it never comes, and the change of
+//! level of a device that slows down. In virtual time, and once on a file in real time.
 #![allow(clippy::disallowed_methods, reason = "a test makes files of its own")]
 #![allow(clippy::unwrap_used, reason = "a test")]
 
@@ -35,7 +35,7 @@ fn place() -> tempfile::TempDir {
     tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap()
 }
 
-/// 200 reads a second for five minutes, after waiting for a steady load.
+/// 200 reads per second for five minutes, after waiting for a steady load.
 fn workload(limit: &str) -> String {
     format!(
         "model = \"streams\"\nname = \"reads\"\nduration = \"5min\"\nslice = \"1min\"\n\n\
@@ -45,8 +45,8 @@ fn workload(limit: &str) -> String {
     )
 }
 
-/// A drive whose operations take 60 % less at first, and lose that with a time constant of two minutes: the straight line
-/// over 100 s falls below 10 % when the advantage is down to about a seventh, after four to five minutes.
+/// A drive whose operations take 60 % less at first, and lose that advantage with a time constant of two minutes: the
+/// straight line over 100 s falls below 10 % when about a seventh of the advantage is left, after four to five minutes.
 const FRESH: &str = "sim:flash?fresh=60%/2min";
 
 #[test]
@@ -73,7 +73,7 @@ fn measuring_begins_when_the_fresh_drive_is_steady_and_the_log_is_the_same_to_th
     assert_eq!(first["start_ns"].as_u64().unwrap() / 1_000_000_000, waited + 2, "two seconds of notice");
     assert_eq!(result["measured_ns"], 300_000_000_000u64);
     assert_eq!(result["warnings"], serde_json::json!([]));
-    // Twenty-second rounds of a nearly steady drive.
+    // Rounds of twenty seconds on a nearly steady drive.
     assert_eq!(result["steadiness"][0]["round_ns"], 20_000_000_000u64);
     assert_eq!(result["steadiness"][0]["last"]["steady"], true, "{}", result["steadiness"]);
     let offered = result["streams"][0]["scheduled"].as_u64().unwrap();
@@ -109,7 +109,7 @@ fn a_plan_that_waits_says_so_and_other_loads_are_as_they_were() {
 #[test]
 fn never_steady_is_a_warning_of_a_run_and_makes_a_certification_invalid() {
     let dir = place();
-    // It gains a tenth of its time every 20 s or so for longer than is waited.
+    // Its time grows by a tenth every 20 s or so for longer than the wait lasts.
     let falling = "sim:flash?fresh=90%/4min";
     std::fs::write(dir.path().join("w.toml"), workload("100s")).unwrap();
     let output = assay(dir.path(), &format!("run w.toml {falling} --json --out run"));
@@ -156,7 +156,7 @@ fn lines_of(text: &str, kind: &str) -> Vec<Value> {
 #[test]
 fn the_hour_in_which_a_drive_slowed_down_is_told() {
     let dir = place();
-    // Of its reads 8 % take 4 ms from minute 37 on: the mean goes from 0.09 ms to about 0.4 ms.
+    // 8 % of its reads take 4 ms from minute 37 on: the mean rises from 0.09 ms to about 0.4 ms.
     let line = "run act-storage sim:flash-worn?after=37min --load 0.05x --for 1h --slice 10min --out run";
     let output = assay(dir.path(), line);
     let said = told(&output);

@@ -1,6 +1,6 @@
-//! A second kind of device: a table in memory that carries transactions, which have no offset, no length and codes of their own. Eight
-//! sessions are dealt a mix, in a closed loop and in an open one; what they do goes through the engine, the log, the judge and the
-//! report, none of which knows a transaction.
+//! A second kind of device: a table in memory that carries transactions, which have no offset, no length and codes of
+//! their own. Eight sessions execute a mix, in a closed loop and in an open one; engine, log, judge and report, none of
+//! which knows transactions, process the result.
 #![allow(clippy::unwrap_used, clippy::disallowed_methods, reason = "a test")]
 
 use assay_base::{Code, Completion, Device, Done, Instant, Multiple, Prng, Rate, Request, Span, Ticket};
@@ -14,11 +14,11 @@ use assay_run::header::{self, HeaderFacts};
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
-/// The table's accounts, and what is in each at the beginning.
+/// The number of accounts in the table, and the initial amount in each.
 const ACCOUNTS: u64 = 1000;
 const MONEY: i64 = 1_000;
 const SESSIONS: u32 = 8;
-/// Flows, and how many cards of a deck are each one's.
+/// The flows, and the number of cards of each in a deck.
 const MIX: [(&str, usize); 3] = [("transfers", 10), ("balances", 9), ("audits", 1)];
 
 #[derive(Clone, Copy, Default, Debug, PartialEq)]
@@ -47,9 +47,9 @@ impl Request for Transaction {
     }
 }
 
-/// Another transaction holds the account: what PostgreSQL calls serialization_failure.
+/// Another transaction uses the account: PostgreSQL's serialization_failure.
 const CONFLICT: &str = "40001";
-/// One of the table's own, without five characters.
+/// A code of the table's own, without five characters.
 const BROKE: Code = Code(70_000);
 
 /// The table. A transaction takes effect when it ends; two that would change the same account do not overlap.
@@ -57,11 +57,11 @@ const BROKE: Code = Code(70_000);
 struct Table {
     accounts: Vec<i64>,
     held: Vec<u64>,
-    /// By the moment of their end.
+    /// By the time of their end.
     open: Vec<(Completion, Statement)>,
     takes: Span,
     committed: i64,
-    /// Whether conflicts are errors; otherwise the later one waits.
+    /// Whether conflicts are errors; otherwise the later transaction waits.
     strict: bool,
 }
 
@@ -137,7 +137,7 @@ impl Device for Table {
     }
 }
 
-/// Deals the cards of a deck, which holds each flow as often as its share, in an order of its own each time.
+/// Deals the cards of a deck, which contains each flow according to its share, in a new order each time.
 #[derive(Clone, Debug)]
 struct Deck {
     cards: Vec<usize>,
@@ -226,7 +226,8 @@ impl Source for Sessions {
         self.schedule.is_some()
     }
 
-    /// What of the schedule is not taken yet is dealt from a copy of the deck: the cards will come in that order.
+    /// The part of the schedule that is not taken yet is dealt from a copy of the deck: the cards will come in that
+    /// order.
     fn count_until(&mut self, end: Instant, mut count: impl FnMut(usize, u64, u64)) {
         let mut wanted = self.taken;
         if let Some(schedule) = &self.schedule {
@@ -299,7 +300,7 @@ impl Sink for Log {
     }
 }
 
-/// Runs the plan on a table, and gives the log and the table as it is then.
+/// Runs the plan on a table, and returns the log and the final table.
 fn run(plan: &Plan, table: Table) -> (Vec<u8>, Table, Totals) {
     let facts = HeaderFacts {
         created: "1970-01-01T00:00:00Z".into(),
@@ -343,7 +344,7 @@ fn html(judgement: &Judgement) -> String {
     html
 }
 
-/// Operations that each stream completed in full, by name.
+/// Number of operations that each stream completed in full, by name.
 fn done(judgement: &Judgement) -> BTreeMap<String, u64> {
     judgement.part.streams.iter().map(|stream| (stream.name.clone(), stream.counts.operations)).collect()
 }

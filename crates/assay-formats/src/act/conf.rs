@@ -1,8 +1,9 @@
-//! ACT config files: what one means ([`Conf`]), and two ways to read one.
+//! ACT config files: their meaning ([`Conf`]), and two ways to read them.
 //!
-//! [`read`] is ours: it knows the dialects of 6.x, 5.x and 4.x, and where ACT would guess (`60x60`, `Yes`, an overflow) it
-//! refuses and shows the place. [`read_like_act`] is for a drop-in: it reads as ACT 6.6 reads, with ACT's own messages, and
-//! refuses in its own words only where ACT would have run something nobody asked for, or crashed.
+//! [`read`] is ours: it knows the dialects of 6.x, 5.x and 4.x, and where ACT would misread a value (`60x60`, `Yes`, an
+//! overflow) it refuses and shows the place. [`read_like_act`] is for a drop-in: it reads as ACT 6.6 does, with ACT's
+//! own messages, and refuses in its own words only where ACT would have run something that nobody asked for, or
+//! crashed.
 //!
 //! Sources: ACT's README (2020), "Advanced Flash Device Sizing" (2018) for the keys of a production profile, and ACT 6.6 as
 //! observed.
@@ -26,8 +27,9 @@ pub use strict::{read, read_bytes};
 use assay_base::{Bytes, Share, Span};
 use keys::Key;
 
-/// Whether `text` is an ACT config file, by its keys. A file that sets a `model` is a workload of ours; other than that, one
-/// line that begins with a key of ACT is enough, so that a file with a mistake in it is still answered by the right reader.
+/// Whether `text` is an ACT config file, decided by its keys. A file that sets a `model` is a workload of ours;
+/// otherwise one line that begins with a key of ACT is sufficient, so that the right reader reports a mistake in the
+/// file.
 pub fn looks_like(text: &str) -> bool {
     let tag = |line: &str| {
         let content = line.split('#').next().unwrap_or("").trim_start_matches('\u{feff}').trim_start();
@@ -39,14 +41,14 @@ pub fn looks_like(text: &str) -> bool {
     !ours && tags.iter().any(|(tag, _)| keys::find(tag).is_some())
 }
 
-/// An ACT config file as it is meant. Rates are for all devices together.
+/// The meaning of an ACT config file. Rates are for all devices together.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Conf {
     /// The program it is for.
     pub kind: Kind,
     /// Paths in the order written.
     pub device_names: Vec<String>,
-    /// Undocumented: use files of this size in place of devices.
+    /// Undocumented: use files of this size instead of devices.
     pub file_size: Option<Bytes>,
     /// Bound on concurrent small operations; ACT's default is 5 per CPU.
     pub service_threads: Option<u32>,
@@ -54,15 +56,15 @@ pub struct Conf {
     pub cache_threads: u32,
     /// Length of the test.
     pub test_duration: Span,
-    /// Time from report to report.
+    /// Time between two reports.
     pub report_interval: Span,
-    /// Histograms in microseconds in place of milliseconds.
+    /// Histograms in microseconds instead of milliseconds.
     pub microsecond_histograms: bool,
     /// Client reads per second.
     pub read_reqs_per_sec: u32,
     /// Client writes per second.
     pub write_reqs_per_sec: u32,
-    /// Size of a record, or the smallest one; 0 only where a production profile gives the sizes.
+    /// Size of a record, or the smallest size; 0 only where a production profile gives the sizes.
     pub record_bytes: Bytes,
     /// Largest size of a record, where sizes vary.
     pub record_bytes_range_max: Option<Bytes>,
@@ -74,17 +76,17 @@ pub struct Conf {
     pub update_pct: u32,
     /// Defragmentation threshold in percent, below 100.
     pub defrag_lwm_pct: u32,
-    /// Defragmentation reads come from memory.
+    /// Defragmentation reads come from memory, not from the device.
     pub no_defrag_reads: bool,
     /// Size to which written data compresses, in percent; 100 is random data.
     pub compress_pct: u32,
     /// Open without O_DSYNC.
     pub disable_odsync: bool,
-    /// Each write goes to the device by itself.
+    /// Each write goes to the device separately.
     pub commit_to_device: bool,
     /// Writes are rounded up to this, a power of two (up to ACT 6.3).
     pub commit_min_bytes: Option<Bytes>,
-    /// Read each device from start to end, over and over.
+    /// Read each device from start to end, repeatedly.
     pub tomb_raider: bool,
     /// Pause between these reads.
     pub tomb_raider_sleep: Span,
@@ -96,12 +98,12 @@ pub struct Conf {
     pub production: Option<Production>,
 }
 
-/// The keys of "Advanced Flash Device Sizing": sizes as the storage histograms of a cluster gave them.
+/// The keys of "Advanced Flash Device Sizing": sizes from the storage histograms of a cluster.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Production {
-    /// Share of reads that are larger than 2^i bytes, for i = 0, 1, …; does not rise, ends with 0.
+    /// Share of reads that are larger than 2^i bytes, for i = 0, 1, …; never rises, and ends with 0.
     pub read_over: Vec<Share>,
-    /// The same of writes.
+    /// The same for writes.
     pub write_over: Vec<Share>,
     /// Large blocks written per second, defragmentation included.
     pub total_lbw_per_sec: Option<u32>,
@@ -133,7 +135,7 @@ impl Default for Production {
 }
 
 impl Conf {
-    /// ACT's defaults as its README gives them: no devices, no load, 24 hours, 1536-byte records, 128 KiB blocks.
+    /// ACT's defaults according to its README: no devices, no load, 24 hours, 1536-byte records, 128 KiB blocks.
     pub fn new(kind: Kind) -> Conf {
         Conf {
             kind,
@@ -165,7 +167,7 @@ impl Conf {
         }
     }
 
-    /// Sets what a key with a number sets. Zero where ACT takes it for "not set" means that here too.
+    /// Sets the value of a key with a number. Where ACT treats zero as "not set", so does this.
     fn set_number(&mut self, key: Key, value: u32) {
         let wide = u64::from(value);
         let bytes = || (value != 0).then(|| Bytes::new(wide));

@@ -1,8 +1,8 @@
-//! From a run log of ours to a log in ACT's grammar, which the original analyzer reads.
+//! Converts a run log of ours to a log in ACT's format, which the original analyzer reads.
 //!
-//! Histograms are service times, as those of ACT 6.x are. Only what was measured goes out: warm-up is left out, and the time
-//! of a block counts from the beginning of the measured phase. A block is written at every whole second; what was still in
-//! flight at the end of the schedule is in none, as in ACT, which reports for the last time then.
+//! Histograms are service times, like those of ACT 6.x. Only what was measured is exported: warm-up is left out, and
+//! the time of a block counts from the beginning of the measured phase. A block is written at every whole second;
+//! operations in flight at the end of the schedule are in no block, as in ACT, which makes its last report then.
 
 use super::conf::{Kind, write_banner};
 use super::log::write::{write_block, write_device, write_histogram_names};
@@ -11,22 +11,22 @@ use assay_base::{Rate, Span};
 use assay_record::{Header, Interval, PhaseKind, Thresholds};
 use std::fmt::{self, Write};
 
-/// ACT's cache reads are `reads` too.
+/// ACT counts its cache reads in `reads` too.
 const CACHE_READS: &str = "cache-reads";
 
-/// Tells an exported log from one that ACT wrote.
+/// Marks an exported log, to distinguish it from one that ACT wrote.
 pub(super) const WRITTEN_BY: &str = "written-by";
 
-/// Exports one run. Told of its header and its intervals in order, it writes text as soon as it is known.
+/// Exports one run. It gets the header and the intervals in order, and writes text as soon as possible.
 #[derive(Debug)]
 pub struct Export {
     unit: Unit,
     histograms: Histograms,
     measured: Vec<bool>,
-    /// Seconds from block to block.
+    /// Seconds between two blocks.
     every: u64,
     start_ns: Option<u64>,
-    /// Seconds of the last block that was written.
+    /// Seconds of the last block written.
     written: u64,
     /// The end of the plan, in seconds.
     planned: u64,
@@ -37,23 +37,23 @@ pub struct Export {
 pub struct Histograms {
     names: Vec<String>,
     counts: Vec<[u64; BUCKETS]>,
-    /// For each flow, the histograms it counts in.
+    /// For each flow, the histograms that it counts in.
     of_flow: Vec<Vec<usize>>,
     /// For each bucket of the log, the bucket of ACT.
     bucket: Vec<usize>,
 }
 
 impl Histograms {
-    /// Those of a run with this header: each stream, and `DEV-reads` where ACT names a stream per device. The names of
-    /// `order` come first, in that order.
+    /// The histograms for a run with this header: each stream, and `DEV-reads` where ACT names a stream per device. The
+    /// names in `order` come first, in that order.
     pub fn new(header: &Header, unit: Unit, order: &[String]) -> Histograms {
         let thresholds = Thresholds::from_bounds(header.thresholds_ns.clone());
-        // A bucket begins at a boundary, and every boundary of ACT is one of ours.
+        // A bucket begins at a boundary, and every boundary of ACT is also one of ours.
         let lower = std::iter::once(0).chain(thresholds.bounds().iter().copied());
         let bucket = lower.map(|ns| unit.bucket(Span::from_ns(ns)).min(BUCKETS - 1)).collect();
         let mut all = Histograms { names: order.to_vec(), counts: Vec::new(), of_flow: Vec::new(), bucket };
         let index = header.model == "act-index" && header.streams.iter().any(|stream| stream.name == CACHE_READS);
-        // Names in ACT's order: a stream, then the same on each device.
+        // Names in ACT's order: a stream, then the same stream on each device.
         for stream in &header.streams {
             let name = if index && stream.name == CACHE_READS { "reads" } else { stream.name.as_str() };
             all.place(name);
@@ -67,7 +67,7 @@ impl Histograms {
             .flows
             .iter()
             .map(|flow| {
-                // A log from outside may name a stream that is not there; it has no histogram.
+                // A log from elsewhere may refer to a stream that does not exist; it has no histogram.
                 let Some(stream) = header.streams.get(usize::from(flow.stream)) else { return Vec::new() };
                 let cache = index && stream.name == CACHE_READS;
                 let name = if cache { "reads" } else { stream.name.as_str() };
@@ -104,7 +104,7 @@ impl Histograms {
         Ok(())
     }
 
-    /// The names, in order.
+    /// The names of the histograms, in order.
     pub fn names(&self) -> &[String] {
         &self.names
     }
@@ -115,7 +115,7 @@ impl Histograms {
     }
 }
 
-/// The rates as ACT calls them; other streams by their names.
+/// The rates under ACT's names; other streams under their own names.
 fn derived(header: &Header, index: bool) -> Vec<(String, Rate)> {
     let rated = header.streams.iter().filter_map(|stream| Some((stream.name.as_str(), stream.rate?)));
     let key = |name: &str| match (name, index) {
@@ -125,12 +125,13 @@ fn derived(header: &Header, index: bool) -> Vec<(String, Rate)> {
         ("writes", true) => "cache-thread-reads-and-writes-per-sec".to_owned(),
         (name, _) => format!("{name}-per-sec"),
     };
-    // ACT has no line of its own for cache reads: they are as many as cache writes.
+    // ACT has no separate line for cache reads: there are as many as cache writes.
     rated.filter(|(name, _)| !(index && *name == CACHE_READS)).map(|(name, rate)| (key(name), rate)).collect()
 }
 
 impl Export {
-    /// Begins: head of the log, up to the names of the histograms. The error says why the run cannot be exported.
+    /// Begins with the head of the log, up to the names of the histograms. The error says why the run cannot be
+    /// exported.
     pub fn begin(header: &Header, unit: Unit, out: &mut dyn Write) -> Result<Export, String> {
         let second = 1_000_000_000;
         let every = header.interval_ns.div_ceil(second).max(1);
@@ -199,7 +200,7 @@ impl Export {
         self.flush(seconds(interval.end_ns), out)
     }
 
-    /// Writes the block that ends where `reached` seconds are, if one does.
+    /// Writes the block that ends at `reached` seconds, if one does.
     fn flush(&mut self, reached: u64, out: &mut dyn Write) -> Result<(), String> {
         let seconds = reached / self.every * self.every;
         if seconds > self.written && seconds <= self.planned {

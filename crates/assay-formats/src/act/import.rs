@@ -1,18 +1,19 @@
-//! From a log that ACT wrote to entries of a run log, so that the same judge judges it.
+//! Converts a log that ACT wrote to entries of a run log, so that the same judge judges it.
 //!
-//! A log of ACT counts since its start; an interval here is the difference between two of its blocks. What ACT does not tell
-//! stays untold, and what follows from that is said in the header's watermarks:
+//! A log of ACT counts from its start; an interval here is the difference between two of its blocks. What ACT does not
+//! record stays unknown, and the header's watermarks state the consequences:
 //!
-//! - 6.x knows how long the device took (service) and nothing of the time before (response). Up to 5.x `reads` is measured from
-//!   the moment a request was queued, which is response ([`counts_waiting`]), and `device-reads` is service. The criteria are
-//!   judged on what there is.
-//! - The planned load is what the arithmetic of the ACT that wrote the log makes of its configuration ([`schedule`]); where
-//!   that is less than the configuration asks for, a watermark says so. Operations that are behind it are counted as waiting.
-//!   The cause is the device where ACT's large-block or cache threads spent half of their time with it; service threads that
-//!   are behind may be too few, so that nothing is proven.
-//! - What is behind the last whole slice is not judged, as in ACT's analyzer; an error in it counts.
-//! - Buckets of microseconds do not have a boundary at 1 ms: 1024 µs stands for it, 8192 µs for 8 ms, 65536 µs for 64 ms.
-//! - There are no sums and no largest values: [`KNOWS_NO_MEANS`] is what the reader of a judgement is told.
+//! - 6.x records how long the device took (service) and nothing about the time before (response). Up to 5.x `reads` is
+//!   measured from the moment a request was queued, which is response ([`counts_waiting`]), and `device-reads` is
+//!   service. The criteria are judged on what is there.
+//! - The planned load is what the arithmetic of the ACT that wrote the log makes of its configuration ([`schedule`]);
+//!   where that is less than the configuration asks for, a watermark says so. Operations that are missing from it are
+//!   counted as waiting. The cause is the device where ACT's large-block or cache threads spent half of their time with
+//!   it; if service threads are behind, there may be too few of them, so nothing is proven.
+//! - The time after the last whole slice is not judged, as in ACT's analyzer; an error in it counts.
+//! - Buckets of microseconds do not have a boundary at 1 ms: 1024 µs replaces it, 8192 µs replaces 8 ms, 65536 µs
+//!   replaces 64 ms.
+//! - There are no sums and no largest values: [`KNOWS_NO_MEANS`] tells the reader of a judgement.
 
 mod schedule;
 
@@ -26,28 +27,28 @@ use schedule::Schedule;
 use std::collections::BTreeMap;
 use std::io::BufRead;
 
-/// The remark that belongs to every judgement of an ACT log.
+/// The remark for every judgement of an ACT log.
 pub const KNOWS_NO_MEANS: &str = "an ACT log holds counts per power of two: no means, maxima or percentiles";
-/// ACT's procedure, where a log does not give a duration.
+/// The duration of ACT's procedure, where a log does not give one.
 const DAY: Span = Span::from_secs(86_400);
-/// The largest boundary: 2^40 units is more than a year, in milliseconds as in microseconds.
+/// The largest boundary: 2^40 units are more than a year, both in milliseconds and in microseconds.
 const LARGEST: u32 = 40;
 /// The target of histograms over several devices.
 const TOGETHER: &str = "all devices";
-/// The kind of that target, which is no device.
+/// The kind of that target, which is not a device.
 pub const TOGETHER_KIND: &str = "devices";
-/// The phase behind the last whole slice, where there is one. It is not judged.
+/// The phase after the last whole slice, where there is one. It is not judged.
 const REST: &str = "behind the last whole slice";
-/// Lines without measurement that become events; the others are counted.
+/// Number of lines without measurements that become events; further ones are counted.
 const EVENTS: usize = 1000;
 
-/// Whether a text that starts so is a log of ACT: its banner stands at the beginning of a line.
+/// Whether a text with this beginning is a log of ACT: its banner is at the beginning of a line.
 pub fn looks_like(start: &[u8]) -> bool {
     let text = String::from_utf8_lossy(start);
     text.lines().take(200).any(|line| line.starts_with("ACT version ") || line.starts_with("Aerospike act version "))
 }
 
-/// Reads a log and hands its entries to `sink`, in order. `slice` is the judging window.
+/// Reads a log and passes its entries to `sink`, in order. `slice` is the judging window.
 pub fn entries<R: BufRead>(file: &str, input: R, slice: Span, sink: &mut dyn FnMut(Entry)) -> Result<(), LogError> {
     let mut log = Log::open(file, input)?;
     let mut import: Option<Import> = None;
@@ -73,23 +74,23 @@ pub fn entries<R: BufRead>(file: &str, input: R, slice: Span, sink: &mut dyn FnM
     Ok(())
 }
 
-/// One histogram on its way.
+/// The state of one histogram.
 struct Flow {
-    /// As the log names it.
+    /// Its name in the log.
     name: String,
     write: bool,
-    /// Threads of ACT that carry it.
+    /// Number of ACT's threads that carry it.
     threads: Option<u64>,
-    /// Whether these serve nothing but the drives.
+    /// Whether these threads serve only the drives.
     bound_to_drives: bool,
     /// Bytes of one operation; 0 where they vary, and where another histogram counts the same operations.
     bytes: u64,
-    /// Counts up to the last block.
+    /// Counts up to the previous block.
     buckets: [u64; BUCKETS],
     /// Operations counted as scheduled and as ended so far.
     scheduled: u64,
     ended: u64,
-    /// Failed since the last block, by name.
+    /// Failed operations since the previous block, by name.
     errors: BTreeMap<String, u64>,
     /// Whether the device kept its threads busy in the last interval.
     busy: bool,
@@ -105,7 +106,7 @@ struct Import {
     intervals: u64,
     next_index: u64,
     events: usize,
-    /// How ACT ended before its time, if it did.
+    /// How ACT ended early, if it did.
     stopped: Option<CloseReason>,
     why: String,
 }
@@ -140,7 +141,7 @@ impl Import {
         }
     }
 
-    /// A line that is no measurement.
+    /// Takes a line that is not a measurement.
     fn line(&mut self, line: Line, sink: &mut dyn FnMut(Entry)) {
         let what = match line.kind {
             LineKind::IoError => {
@@ -174,7 +175,7 @@ impl Import {
         }
     }
 
-    /// `ERROR: reading D: 5 'Input/output error'`: counted where the device's operations of that direction are.
+    /// `ERROR: reading D: 5 'Input/output error'`: counted with the device's operations in that direction.
     fn failed(&mut self, text: &str) {
         let write = text.starts_with("ERROR: writing ");
         let rest = text.trim_start_matches("ERROR: ").split_once(' ').map_or("", |(_, rest)| rest);
@@ -214,7 +215,7 @@ impl Import {
         Ok(())
     }
 
-    /// The histograms of the interval of `length` up to `after`, at whose end the log counts `buckets`.
+    /// Advances all histograms to the end of the interval of `length` up to `after`, where the log counts `buckets`.
     fn advance(&mut self, buckets: &[[u64; BUCKETS]], after: Span, length: Span) -> Vec<FlowInterval> {
         let ended: Vec<u64> = self.flows.iter().zip(buckets).map(|(flow, buckets)| flow.ended_with(buckets)).collect();
         let behind = self.schedule.behind(after, &ended);
@@ -223,7 +224,7 @@ impl Import {
         flows.map(|((flow, buckets), behind)| flow.advance(buckets, behind, length, unit)).collect()
     }
 
-    /// The interval up to `end`, which is taken for reached.
+    /// The interval up to `end`, which then counts as reached.
     fn interval(&mut self, index: u64, end: Span, flows: Vec<FlowInterval>) -> Interval {
         let start_ns = std::mem::replace(&mut self.after, end).as_ns();
         self.next_index = index + 1;
@@ -233,10 +234,10 @@ impl Import {
         Interval { index, start_ns, end_ns: end.as_ns(), phase, flows, ..Interval::default() }
     }
 
-    /// A log that was cut has no closing line here either.
+    /// A log that was cut gets no closing line here either.
     fn end(&mut self, sink: &mut dyn FnMut(Entry)) {
         if self.flows.iter().any(|flow| !flow.errors.is_empty()) {
-            // Errors behind the last block.
+            // Errors after the last block.
             let buckets: Vec<_> = self.flows.iter().map(|flow| flow.buckets).collect();
             let after = self.after;
             let flows = self.advance(&buckets, after, Span::ZERO);
@@ -263,13 +264,14 @@ impl Import {
 }
 
 impl Flow {
-    /// Operations that have ended when the log counts `buckets`, with those that failed since the last block.
+    /// Operations that have ended when the log counts `buckets`, including those that failed since the previous block.
     fn ended_with(&self, buckets: &[u64; BUCKETS]) -> u64 {
         let ok = buckets.iter().zip(&self.buckets).fold(0u64, |sum, (now, before)| sum.saturating_add(now - before));
         self.errors.values().fold(self.ended.saturating_add(ok), |sum, n| sum.saturating_add(*n))
     }
 
-    /// The interval of `length` at whose end the log counts `buckets` and `behind` are due and have not ended.
+    /// The interval of `length`, at whose end the log counts `buckets`, and `behind` operations are due and have not
+    /// ended.
     fn advance(&mut self, buckets: &[u64; BUCKETS], behind: u64, length: Span, unit: Unit) -> FlowInterval {
         let new: Vec<u64> = buckets.iter().zip(&self.buckets).map(|(now, before)| now - before).collect();
         self.buckets = *buckets;
@@ -279,12 +281,12 @@ impl Flow {
         self.ended = self.ended.saturating_add(ended);
         let before = self.scheduled;
         self.scheduled = self.ended.saturating_add(behind).max(before);
-        // Each of ACT's threads may have one on its way.
+        // Each of ACT's threads may have one operation in flight.
         let behind = self.scheduled - self.ended;
         let in_flight = behind.min(self.threads.unwrap_or(0));
         self.busy = self.keeps_busy(&new, length, unit);
         let service = Timing { counts: Timing::sparse(&dense(&new)), ..Timing::default() };
-        // What is behind has a cause: the device, when ACT's threads were busy with it, and otherwise ACT.
+        // The cause of a delay is the device where ACT's threads were busy with it, otherwise ACT.
         let lag = |own: bool| Timing { sum_ns: u64::from(own), max_ns: 0, counts: Timing::sparse(&[ended]) };
         FlowInterval {
             scheduled: self.scheduled - before,
@@ -302,8 +304,8 @@ impl Flow {
         }
     }
 
-    /// Whether the threads spent at least half of the interval with the device. An operation of a bucket counts with the
-    /// middle of its bounds.
+    /// Whether the threads spent at least half of the interval with the device. An operation in a bucket counts with
+    /// the middle of its bounds.
     fn keeps_busy(&self, new: &[u64], length: Span, unit: Unit) -> bool {
         let Some(threads) = self.threads.filter(|_| self.bound_to_drives) else { return false };
         let middle = |bucket: usize| if bucket == 0 { 0.0 } else { 1.5 * ((bucket - 1) as f64).exp2() };
@@ -313,14 +315,14 @@ impl Flow {
     }
 }
 
-/// ACT's own distinction: large-block and cache threads are bound to the drives. Service threads that lag "doesn't mean the
-/// devices failed" (README, max-lag-sec): there may be too few of them.
+/// ACT's own distinction: large-block and cache threads serve only the drives. Service threads that lag do not "mean
+/// the devices failed" (README, max-lag-sec): there may be too few of them.
 fn whose(text: &str) -> CloseReason {
     let drives = ["large block", "cache thread", "drive(s)"].iter().any(|words| text.contains(words));
     if drives { CloseReason::DeviceLag } else { CloseReason::GeneratorLag }
 }
 
-/// Buckets of ACT as buckets between our boundaries.
+/// ACT's buckets as buckets between our boundaries.
 fn dense(buckets: &[u64]) -> Vec<u64> {
     let last = LARGEST as usize + 1;
     let mut dense = vec![0u64; last + 1];
@@ -331,7 +333,7 @@ fn dense(buckets: &[u64]) -> Vec<u64> {
     dense
 }
 
-/// ACT reports at its end: a test of 10 s with a report every 3 s takes 12 s.
+/// ACT ends with a report: a test of 10 s with a report every 3 s takes 12 s.
 fn planned(head: &Head) -> Span {
     let asked = head.item("test-duration-sec").and_then(|text| text.parse::<u32>().ok());
     let asked = asked.map_or(DAY, |seconds| Span::from_secs(seconds.into()));
@@ -378,7 +380,7 @@ fn bytes(head: &Head, name: &str) -> u64 {
     }
 }
 
-/// The load as a multiple of ACT's 1x, where it is one.
+/// The load as a multiple of ACT's 1x, where it is a multiple.
 fn load(head: &Head, devices: u64) -> String {
     let number = |key: &str| head.item(key).and_then(|text| text.parse::<u64>().ok());
     let rates = number("read-reqs-per-sec").zip(number("write-reqs-per-sec"));
@@ -459,7 +461,7 @@ fn header(head: &Head, flows: &[Flow], schedule: &Schedule, planned: Span, slice
     }
 }
 
-/// Devices as the configuration names them; those of 3.x and 4.x stand in the lines with their sizes.
+/// Device names from the configuration; those of 3.x and 4.x are in the lines with their sizes.
 fn device_names(head: &Head) -> Vec<String> {
     let written = head.item("device-names").unwrap_or("");
     let names: Vec<String> =
@@ -501,7 +503,7 @@ fn criteria(head: &Head, flows: &[Flow], several: bool, slice: Span) -> Vec<Crit
     criteria
 }
 
-/// What is judged, and what is behind the last whole slice. A test that is shorter than a slice is one.
+/// The judged phase, and the phase after the last whole slice. A test shorter than a slice is one slice.
 fn phases(planned: Span, slice: Span) -> Vec<PhaseHead> {
     let phase = |name: &str, kind, span_ns| PhaseHead { name: name.to_owned(), kind, span_ns, steady_round_ns: None };
     let judged = judged(planned, slice).as_ns();
@@ -512,20 +514,20 @@ fn phases(planned: Span, slice: Span) -> Vec<PhaseHead> {
     phases
 }
 
-/// The whole slices of `planned`; all of it where it is shorter than one.
+/// The whole slices of `planned`; all of it where it is shorter than one slice.
 fn judged(planned: Span, slice: Span) -> Span {
     let (planned, slice) = (planned.as_ns(), slice.as_ns().max(1));
     Span::from_ns(if planned < slice { planned } else { planned / slice * slice })
 }
 
-/// A slice is rounded up to whole report intervals, as ACT's analyzer does.
+/// Rounds a slice up to whole report intervals, like ACT's analyzer.
 fn whole_intervals(head: &Head, slice: Span) -> Span {
     let interval = head.interval.as_ns().max(1);
     Span::from_ns(slice.as_ns().max(1).div_ceil(interval).saturating_mul(interval))
 }
 
-/// Whether the lengths of `stream` in the log that `header` was made of hold the time in ACT's queues: response, not service.
-/// That is so up to 5.x of what is not named after a device.
+/// Whether the times of `stream` in the log that `header` was made from include the time in ACT's queues: then they are
+/// response, not service. That is so up to 5.x for streams that are not named after a device.
 pub fn counts_waiting(header: &Header, stream: &str) -> bool {
     let version = header.tool.strip_prefix("ACT ").and_then(|version| version.split('.').next()?.parse::<u32>().ok());
     version.is_some_and(|major| major < 6) && queued(stream)
@@ -556,7 +558,7 @@ fn watermarks(head: &Head, planned: Span, slice: Span) -> Vec<String> {
     marks
 }
 
-/// What the log says of itself, in its own words.
+/// What the log says about itself, in its own words.
 fn plan(head: &Head) -> serde_json::Value {
     let object = |items: &[(String, String)]| {
         let pairs = items.iter().map(|(key, value)| (key.clone(), serde_json::Value::String(value.clone())));

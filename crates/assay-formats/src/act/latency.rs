@@ -1,10 +1,11 @@
-//! `act_latency.py` done over: the same arguments give the same bytes and the same exit code, for the original's logs and
-//! for ours. Rules, not cases: every oddity of the original (prefix matching of histogram names, buckets counted by how
-//! many were found, rounding before averaging) is followed, because people compare tables across years.
+//! A reimplementation of `act_latency.py`: the same arguments give the same bytes and the same exit code, for the
+//! original's logs and for ours. It follows every oddity of the original (prefix matching of histogram names, buckets
+//! counted by how many were found, rounding before averaging), because users compare tables across years.
 //!
-//! Two things differ. Where the original dies with a Python traceback (exit code 1), this ends with the same code, the same
-//! output so far, and one line that says why. And logs that ACT 5.x wrote are read too, by the rules of the 5.x analyzer
-//! (which differs in its default histograms only); a log that merely says 5.x is refused as the original refuses it.
+//! Two things differ. Where the original ends with a Python traceback (exit code 1), this ends with the same code, the
+//! same output so far, and one line that says why. And logs that ACT 5.x wrote are read too, by the rules of the 5.x
+//! analyzer (which differs only in its default histograms); a log that merely claims to be 5.x is refused as by the
+//! original.
 
 mod args;
 mod table;
@@ -16,24 +17,24 @@ use std::fmt::{self, Write};
 use std::io::{self, BufRead};
 use table::{BUCKETS, Columns, Round, Table};
 
-/// Opens the log. It is asked again each time the original goes back to the start of its file, which is a few times per
-/// run, so a pipe will not do (nor does it for the original).
+/// Opens the log. It is called again each time the original returns to the start of its file, which is a few times per
+/// run, so a pipe does not work (nor does it with the original).
 pub type Open<'a> = &'a mut dyn FnMut(&str) -> io::Result<Box<dyn BufRead>>;
 
-/// How the analyzer ended.
+/// The result of the analyzer.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Ended {
-    /// 0, 255 where the original says what is wrong, 1 where it ends with a traceback.
+    /// 0; 255 where the original reports an error; 1 where it ends with a traceback.
     pub code: u8,
-    /// In place of a traceback: one line for stderr.
+    /// One line for stderr, in place of a traceback.
     pub complaint: Option<String>,
 }
 
 /// Why the analyzer stops early.
 enum Stop {
-    /// A message of the original, already written.
+    /// After a message of the original, which was already written.
     Refused,
-    /// The original would die here.
+    /// Where the original would crash.
     Crash(String),
     /// The output is closed.
     Out(fmt::Error),
@@ -127,7 +128,7 @@ fn read_options(args: &[String], out: &mut dyn Write) -> Result<(String, Options
     Ok((name, options))
 }
 
-/// The log file: its lines, and how to go back to its start.
+/// The log file: its lines, and how to return to its start.
 struct Log<'a> {
     name: &'a str,
     open: Open<'a>,
@@ -135,7 +136,8 @@ struct Log<'a> {
 }
 
 impl<'a> Log<'a> {
-    /// The lines from the start. A first read that fails (a directory) counts as not found, as in the original.
+    /// The lines from the start. If the first read fails (a directory), the file counts as not found, as in the
+    /// original.
     fn open(name: &'a str, open: Open<'a>, out: &mut dyn Write) -> Result<Log<'a>, Stop> {
         let source = open(name).and_then(|mut source| source.fill_buf().map(|_| ()).map(|()| source));
         match source {
@@ -181,7 +183,7 @@ struct Head {
     round: Round,
 }
 
-/// The blank-separated word `index` of a line, where the original takes it without looking.
+/// The word `index` of a line, separated by blanks, where the original takes it without checking.
 fn word<'a>(line: &'a str, index: usize, what: &str) -> Result<&'a str, Stop> {
     line.split(' ').nth(index).ok_or_else(|| Stop::Crash(format!("the log's {what} line has no value")))
 }
@@ -201,10 +203,10 @@ fn read_head(log: &mut Log, options: &Options, out: &mut dyn Write) -> Result<He
     Ok(Head { histograms, slice_time, scale, round: rules.round() })
 }
 
-/// Whose rules apply.
+/// The version whose rules apply.
 #[derive(Clone, Copy, PartialEq)]
 enum Rules {
-    /// 5.0 to 5.2, whose analyzer ran under Python 2 alone and so rounded ties away from zero.
+    /// 5.0 to 5.2, whose analyzer ran only under Python 2 and therefore rounded ties away from zero.
     Five,
     /// 5.3, whose analyzer runs under Python 3.
     FiveLate,
@@ -217,7 +219,7 @@ impl Rules {
     }
 }
 
-/// Finds and echoes the version. The log is left after the version's line.
+/// Finds and prints the version. The log is left after the line with the version.
 fn read_version(log: &mut Log, out: &mut dyn Write) -> Result<Rules, Stop> {
     let Some(line) = log.find(|line| line.starts_with("ACT version"))? else {
         return refuse(out, &format!("{} ACT version not found", log.name));
@@ -229,17 +231,17 @@ fn read_version(log: &mut Log, out: &mut dyn Write) -> Result<Rules, Stop> {
     if (5.0..6.0).contains(&number) && is_5x(log)? {
         return Ok(if number < 5.3 { Rules::Five } else { Rules::FiveLate });
     }
-    // A version of "nan" passes, as it does in the original, where both comparisons fail.
+    // A version of "nan" is accepted, as in the original, where both comparisons are false.
     if !number.is_nan() && !(6.0..7.0).contains(&number) {
         return refuse(out, &format!("{} ACT version not compatible", log.name));
     }
     Ok(Rules::Six)
 }
 
-/// Items that 5.x echoes in every log, and no later version in any.
+/// Items that 5.x prints in every log, and later versions in none.
 const MARKS_OF_5X: [&str; 3] = ["num-queues:", "threads-per-queue:", "max-reqs-queued:"];
 
-/// True for a log that ACT 5.x wrote. Leaves the log after the version.
+/// Whether ACT 5.x wrote the log. Leaves the log after the version.
 fn is_5x(log: &mut Log) -> Result<bool, Stop> {
     let marked = |line: &str| MARKS_OF_5X.iter().any(|mark| line.starts_with(mark));
     let line = log.find(|line| marked(line) || line.starts_with("after "))?;
@@ -270,7 +272,7 @@ fn read_scale(log: &mut Log, out: &mut dyn Write) -> Result<&'static str, Stop> 
     Ok(" %>(ms)")
 }
 
-/// Echoes the three blocks of the head, and answers the default histograms. The log is left where the data begins.
+/// Prints the three blocks of the head, and returns the default histograms. The log is left where the data begins.
 fn echo_configuration(log: &mut Log, rules: Rules, out: &mut dyn Write) -> Result<Vec<String>, Stop> {
     log.rewind()?;
     let Some(first) = log.find(|line| line.ends_with("CONFIGURATION\n"))? else {
@@ -308,7 +310,7 @@ fn write_slices(log: &mut Log, table: &mut Table, slice_time: i128, out: &mut dy
     Ok(())
 }
 
-/// Reads the block `after` seconds, searching forward; false where there is none or it holds no histogram asked for.
+/// Reads the block `after` seconds, searching forward; false where there is none or it contains no requested histogram.
 fn read_chunk(lines: &mut Lines<impl BufRead>, table: &mut Table, after: i128, slice_time: i128) -> Result<bool, Stop> {
     if !lines.skip_past_after(&format!("{after} "))? {
         return Ok(false);
@@ -331,7 +333,7 @@ fn read_chunk(lines: &mut Lines<impl BufRead>, table: &mut Table, after: i128, s
     Ok(found)
 }
 
-/// Reads one histogram from its head line on; answers the first line that is no longer part of it, the total, the counts.
+/// Reads one histogram from its head line on; returns the first line after it, the total, and the counts.
 fn read_histogram(
     head: &str,
     lines: &mut Lines<impl BufRead>,
@@ -348,21 +350,21 @@ fn read_histogram(
         if found == 0 {
             break line.to_owned();
         }
-        // The original goes on from the number of buckets found, not from the last one.
+        // The original continues from the number of buckets found, not from the last bucket.
         lowest += found;
     };
     Ok((line, total, values))
 }
 
-/// What stands between the first `(` and the first ` total)`, with what Python's slices do where one is missing.
+/// The text between the first `(` and the first ` total)`, with the result of Python's slices where one is missing.
 fn between(line: &str) -> &str {
     let from = line.find('(').map_or(0, |i| i + 1);
     let to = line.find(" total)").or_else(|| line.char_indices().last().map(|(i, _)| i)).unwrap_or(0);
     line.get(from..to).unwrap_or("")
 }
 
-/// Takes the buckets from `lowest` on that stand in `line` as `(BB: COUNT)`; answers how many, or `None` for a count that
-/// is no number. Where a bucket stands twice the first counts.
+/// Takes the buckets from `lowest` on that are in `line` as `(BB: COUNT)`; returns their number, or `None` for a count
+/// that is not a number. If a bucket occurs twice, the first one counts.
 fn read_buckets(line: &str, lowest: usize, values: &mut [i128]) -> Option<usize> {
     let mut seen = [false; BUCKETS];
     for (at, _) in line.match_indices('(') {
@@ -380,7 +382,7 @@ fn read_buckets(line: &str, lowest: usize, values: &mut [i128]) -> Option<usize>
     Some(seen.iter().filter(|seen| **seen).count())
 }
 
-/// The bucket of a text that begins `BB: `.
+/// The bucket of a text that begins with `BB: `.
 fn bucket_label(text: &[u8]) -> Option<usize> {
     match text {
         [tens @ b'0'..=b'9', ones @ b'0'..=b'9', b':', b' ', ..] => {

@@ -1,5 +1,5 @@
-//! Lines the way Python's text files give them (any of LF, CR LF and CR ends a line; bytes must be UTF-8), over one large
-//! buffer and without copying, because a log of 24 hours has millions of lines of which a table needs a few hundred.
+//! Lines as Python's text files return them (LF, CR LF or CR ends a line; bytes must be UTF-8), in one large buffer and
+//! without copying, because a log of 24 hours has millions of lines of which a table needs a few hundred.
 
 use memchr::{memchr, memmem, memrchr};
 use std::io::{self, BufRead};
@@ -9,12 +9,12 @@ const LINE_MAX: usize = 1 << 20;
 /// First size of the buffer: large enough that reading is a handful of system calls.
 const BUFFER: usize = 256 << 10;
 
-/// Why the next line cannot be had.
+/// Why the next line cannot be read.
 #[derive(Debug)]
 pub(crate) enum LineFault {
     /// The reader failed.
     Io(io::Error),
-    /// A line without end.
+    /// A line that is too long.
     TooLong,
     /// Not UTF-8.
     NotText,
@@ -24,14 +24,15 @@ pub(crate) enum LineFault {
 pub(crate) struct Lines<R> {
     source: R,
     buffer: Vec<u8>,
-    /// The unread part of the buffer; what lies before `valid` is known to be UTF-8.
+    /// The unread part of the buffer; the part before `valid` is known to be UTF-8.
     at: usize,
     valid: usize,
     end: usize,
     ended: bool,
-    /// What follows `valid` is not text. Said only when it is needed: a reader may have found all it wants before.
+    /// The bytes after `valid` are not text. This is reported only when the reader gets there: it may find everything
+    /// it needs before.
     broken: bool,
-    /// The last byte read was a CR, so that an LF that follows belongs to it.
+    /// The last byte read was a CR, so a following LF belongs to it.
     after_cr: bool,
 }
 
@@ -52,11 +53,11 @@ impl<R: BufRead> Lines<R> {
         }
         let from = self.at;
         self.at += seen;
-        // The part before `valid` was found to be UTF-8, and a line ends at an ASCII byte.
+        // The part before `valid` is known to be UTF-8, and a line ends at an ASCII byte.
         std::str::from_utf8(&self.buffer[from..from + seen]).map_err(|_| LineFault::NotText)
     }
 
-    /// Reads on past the next line that starts with `after` and a space and then `rest`; false at the end.
+    /// Skips to the line after the next one that starts with `after`, a space and `rest`; false at the end.
     pub(crate) fn skip_past_after(&mut self, rest: &str) -> Result<bool, LineFault> {
         let prefix = format!("after {rest}");
         // `at` is at the start of a line throughout.
@@ -76,7 +77,7 @@ impl<R: BufRead> Lines<R> {
         }
     }
 
-    /// Reads more, keeping what is unread; false at the end of the source.
+    /// Reads more and keeps what is unread; false at the end of the source.
     fn fill(&mut self) -> Result<bool, LineFault> {
         if self.broken {
             return Err(LineFault::NotText);
@@ -136,12 +137,12 @@ fn find_line(bytes: &[u8], prefix: &str) -> Option<usize> {
     }
 }
 
-/// Where the last, perhaps unfinished, line of `bytes` starts.
+/// The beginning of the last, perhaps incomplete, line of `bytes`.
 fn last_line_start(bytes: &[u8]) -> usize {
     memrchr(b'\n', bytes).map_or(0, |i| i + 1)
 }
 
-/// Makes every line end a single LF, in place; answers the new length.
+/// Replaces every line end by a single LF, in place; returns the new length.
 fn join_line_ends(bytes: &mut [u8], after_cr: &mut bool) -> usize {
     if !*after_cr && memchr(b'\r', bytes).is_none() {
         return bytes.len();
@@ -162,7 +163,7 @@ fn join_line_ends(bytes: &mut [u8], after_cr: &mut bool) -> usize {
 mod tests {
     use super::*;
 
-    /// Gives at most `step` bytes per read, so that every boundary is met.
+    /// Returns at most `step` bytes per read, so that every boundary is tested.
     struct Drip(Vec<u8>, usize, usize);
 
     impl io::Read for Drip {

@@ -1,11 +1,12 @@
 //! Logs of `act_storage` and `act_index`, and of the single `act` before them: versions 3.0 to 6.6, read block by block
 //! ([`Log`]), and written in the grammar of 6.6 ([`write`]).
 //!
-//! A log is cumulative: each block counts since the start. It is read as a stream, one block in memory at a time; lines,
-//! names and histograms are capped, every total is checked against its buckets, and time must go forward.
+//! A log is cumulative: each block counts from the start. It is read as a stream, with one block in memory at a time;
+//! lines, names and histograms are limited in number, every total is checked against its buckets, and time must
+//! increase.
 //!
 //! Names are those of 6.x. The capitals of 3.0 and 4.0 are translated: READS is `reads`, RAW READS is `device-reads`, a
-//! device below it is `DEV-reads`, LARGE BLOCK READS is `large-block-reads`, and so on for writes.
+//! device listed under it is `DEV-reads`, LARGE BLOCK READS is `large-block-reads`, and so on for writes.
 
 mod block;
 mod head;
@@ -37,12 +38,13 @@ impl<R: BufRead> Log<R> {
         Ok(Log { source, header, names: Vec::new(), reader, ended: false })
     }
 
-    /// What stood before the first block.
+    /// What precedes the first block.
     pub fn header(&self) -> &Header {
         &self.header
     }
 
-    /// Names of the histograms met so far, in order of appearance; [`Reading::histogram`](items::Reading::histogram) is an index into it.
+    /// Names of the histograms found so far, in order of appearance; [`Reading::histogram`](items::Reading::histogram)
+    /// is an index into it.
     pub fn names(&self) -> &[String] {
         &self.names
     }

@@ -1,8 +1,9 @@
-//! From an ACT config file to a workload: the same load, with what ACT does otherwise named in the notes.
+//! Converts an ACT config file to a workload: the same load, with notes on what ACT does differently.
 //!
-//! Two ways. [`native`] is what `assay run act.conf` means: exact rates, independent arrivals, no bound but the usual one.
-//! [`like_act`] is for a drop-in: the rates ACT derives, evenly spread arrivals, as many operations in flight as ACT has
-//! threads, each kind of them apart, a length that ends with a report. Rates of a config are for all devices together in both.
+//! There are two ways. [`native`] is for `assay run act.conf`: exact rates, independent arrivals, no bound except the
+//! usual one. [`like_act`] is for a drop-in: the rates that ACT derives, evenly spread arrivals, as many operations in
+//! flight as ACT has threads, separately for each kind of thread, and a length that ends with a report. In both, the
+//! rates of a config are for all devices together.
 
 use super::conf::{Conf, Kind};
 use super::production;
@@ -13,9 +14,9 @@ use assay_model::act::{self, Index, Pace, Rates, Storage, standard, standard_cri
 use assay_model::size::Size;
 use assay_model::workload::{LARGEST_BOUND, Workload};
 
-/// Between two lines of a run log, at most: what is cut short loses no more than that.
+/// Upper bound on the interval of a run log: a run that is cut short loses no more than that.
 const INTERVAL_MAX: Span = Span::from_secs(60);
-/// A config without service-threads: ACT takes five for each processor.
+/// Without service-threads in the config, ACT uses five per processor.
 const THREADS_PER_CPU: u32 = 5;
 
 /// The workload of `conf`, called `name`. The error says what cannot be run and what to write.
@@ -45,21 +46,21 @@ pub fn native(name: &str, conf: &Conf, notes: &[Note]) -> Result<Workload, Unrun
 /// The workload of `conf` for a drop-in, on a machine with `cpus` processors.
 pub fn like_act(conf: &Conf, cpus: u32) -> Result<Workload, Unrunnable> {
     let mut workload = lowered(conf.kind.program(), conf, Rates::Act, Pace::Steady)?;
-    // ACT ends with a report: a test of 10 s with one every 3 s takes 12 s.
+    // ACT ends with a report: a test of 10 s with a report every 3 s takes 12 s.
     let reports = conf.test_duration.as_ns().div_ceil(conf.report_interval.as_ns().max(1));
     workload.duration = Span::from_ns(reports.saturating_mul(conf.report_interval.as_ns()));
     workload.interval = Span::from_secs(1);
     let service = conf.service_threads.unwrap_or(cpus.saturating_mul(THREADS_PER_CPU));
     workload.in_flight_bound = share(conf, service);
     workload.lanes = match conf.kind {
-        // A thread for each device.
+        // One thread for each device.
         Kind::Storage => Storage::lanes(1),
         Kind::Index => Index::lanes(share(conf, conf.cache_threads)),
     };
     Ok(workload)
 }
 
-/// Operations in flight on one device where ACT has so many threads for all of them.
+/// Operations in flight on one device, where ACT has this many threads for all devices.
 fn share(conf: &Conf, threads: u32) -> u32 {
     let devices = conf.device_names.len().max(1) as u32;
     threads.div_ceil(devices).clamp(1, LARGEST_BOUND)
@@ -80,7 +81,7 @@ fn lowered(name: &str, conf: &Conf, rates: Rates, pace: Pace) -> Result<Workload
     Ok(Workload { standard, ..of(Workload::new(name, model, streams, criteria), conf) })
 }
 
-/// What a config says beside its load.
+/// Applies what a config says besides its load.
 fn of(workload: Workload, conf: &Conf) -> Workload {
     Workload {
         per_target: false,
@@ -124,7 +125,7 @@ fn index(conf: &Conf, pace: Pace) -> Index {
     }
 }
 
-/// What a reader of the plan must know about keys that mean less here, or something else.
+/// Notes for the reader of the plan about keys that have less effect here, or a different one.
 fn remarks(conf: &Conf) -> Vec<String> {
     let mut remarks =
         vec!["rates of an ACT config are for all devices together; derived rates use exact arithmetic".into()];
@@ -154,7 +155,7 @@ mod tests {
 
     const BASE: &str = "device-names: /dev/a,/dev/b\nread-reqs-per-sec: 2000\nwrite-reqs-per-sec: 1000\n";
 
-    /// Streams with rates over two devices, size, whether durable.
+    /// Streams with rates over two devices, sizes, and whether writes are durable.
     fn streams(more: &str, like_act: bool) -> Vec<String> {
         let key = |line: &str| line.split(':').next().map(str::to_owned);
         let kept = BASE.lines().filter(|line| !more.lines().any(|other| key(other) == key(line)));
@@ -213,7 +214,7 @@ mod tests {
                 "cache-threads: 4",
                 &["reads 3000.00 4KiB 100%", "cache-reads 2000.00 4KiB 100%", "writes 2000.00 4KiB 100% sync"],
             ),
-            // Blocks by their own number instead of one that is derived.
+            // Blocks with a number of their own instead of a derived one.
             (
                 "total-lbw-per-sec: 100\ndirect-frees: 25\nlbw-req-offset: 93\nlbr-req-offset: 80",
                 &[base[0], "large-block-reads 60.00 128KiB 100%", "large-block-writes 93.00 128KiB 100% sync"],
@@ -282,7 +283,7 @@ mod tests {
         }
     }
 
-    /// The multiple is ACT's: 2000 reads and 1000 writes a second on each device. `--load` names another one of it.
+    /// The multiple is ACT's: 2000 reads and 1000 writes per second on each device. `--load` selects another multiple.
     #[test]
     fn the_load_of_a_config_is_acts_multiple() {
         for (reads, writes, targets, asked, load, rate) in [
@@ -292,7 +293,7 @@ mod tests {
             (6000, 3000, 3, Some(30), "30x", 180_000),
             (3000, 1500, 1, None, "1.5x", 3000),
             (2000, 1000, 3, None, "1/3x", 2000),
-            // In another proportion it is no multiple of ACT's.
+            // Rates in another proportion are not a multiple of ACT's.
             (6000, 1000, 1, None, "1x", 6000),
             (6000, 1000, 1, Some(2), "2x", 12_000),
             (6000, 0, 2, None, "1x", 6000),

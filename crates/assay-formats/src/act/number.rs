@@ -1,5 +1,5 @@
-//! Numbers the way Python reads and rounds them, because ACT's analyzer is a Python script and its table must come out to
-//! the digit. Sources: the Python language reference on `int()`, `float()` and `round()`.
+//! Numbers as Python parses and rounds them, because ACT's analyzer is a Python script and our table must agree with
+//! its digits. Sources: the Python language reference on `int()`, `float()` and `round()`.
 
 /// Python's `str.isspace` for one character: Unicode white space and the four ASCII separators.
 pub(crate) fn is_space(c: char) -> bool {
@@ -11,7 +11,7 @@ pub(crate) fn strip(text: &str) -> &str {
     text.trim_matches(is_space)
 }
 
-/// Removes the underscores Python allows between two digits; `None` where one stands elsewhere.
+/// Removes the underscores that Python allows between two digits; `None` where one is elsewhere.
 fn without_underscores(text: &str) -> Option<String> {
     let bytes = text.as_bytes();
     let digit = |i: usize| bytes.get(i).is_some_and(u8::is_ascii_digit);
@@ -23,7 +23,7 @@ fn without_underscores(text: &str) -> Option<String> {
     Some(text.replace('_', ""))
 }
 
-/// Python's `int(text)` for ASCII digits; `None` where Python raises, and beyond 128 bits.
+/// Python's `int(text)` for ASCII digits; `None` where Python raises an exception, and beyond 128 bits.
 pub(crate) fn int(text: &str) -> Option<i128> {
     let text = without_underscores(strip(text))?;
     let digits = text.strip_prefix(['+', '-']).unwrap_or(&text);
@@ -33,7 +33,7 @@ pub(crate) fn int(text: &str) -> Option<i128> {
     text.parse().ok()
 }
 
-/// Python's `float(text)`; `None` where Python raises.
+/// Python's `float(text)`; `None` where Python raises an exception.
 pub(crate) fn float(text: &str) -> Option<f64> {
     without_underscores(strip(text))?.parse().ok()
 }
@@ -47,8 +47,8 @@ pub(crate) fn round(x: f64, digits: usize) -> f64 {
     format!("{x:.digits$}").parse().unwrap_or(x)
 }
 
-/// Python 2's `round(x, digits)`: the same, but a tie goes away from zero. A double that lies exactly between two multiples
-/// of 1/10^d is an odd multiple of 1/2^(d+1).
+/// Python 2's `round(x, digits)`: the same, but a tie is rounded away from zero. A double that lies exactly between two
+/// multiples of 1/10^d is an odd multiple of 1/2^(d+1).
 pub(crate) fn round_away(x: f64, digits: usize) -> f64 {
     let parts = x * (2u32 << digits) as f64;
     if parts.fract() == 0.0 && parts.abs() < 9e15 && parts % 2.0 != 0.0 {

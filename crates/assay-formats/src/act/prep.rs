@@ -1,14 +1,14 @@
 //! What `act_prep` prints, for a drop-in. All of it goes to stdout.
 //!
-//! It names the device and its size, then cleans and salts, each with a row of dots. The dots come from the last of eight
-//! threads, which has an eighth of the large blocks and the remainder, one per hundredth part of its own work.
+//! It prints the device and its size, then cleans and salts, each with a row of dots. The dots come from the last of
+//! eight threads, which has an eighth of the large blocks and the remainder: one dot per hundredth of its own work.
 
 /// ACT works in large blocks of this many bytes.
 const LARGE_BLOCK: u64 = 128 << 10;
-/// Threads among which it divides them.
+/// The number of threads that share them.
 const THREADS: u64 = 8;
 
-/// The answer to a wrong number of arguments (exit code 0).
+/// The output for a wrong number of arguments (exit code 0).
 pub const USAGE: &str = "usage: act_prep [device name]\n";
 
 /// The first line.
@@ -31,7 +31,7 @@ pub fn open_failed(device: &str) -> String {
     format!("ERROR: opening device {device}\n")
 }
 
-/// How many dots a row has for a device of so many bytes; a line end follows them.
+/// The number of dots in a row for a device of this many bytes; a line end follows them.
 pub fn dots(bytes: u64) -> u64 {
     let blocks = bytes / LARGE_BLOCK;
     let of_last_thread = blocks / THREADS + blocks % THREADS;
@@ -44,7 +44,7 @@ mod tests {
 
     #[test]
     fn dots_as_observed() {
-        // 2 GiB gave 103 in a run of ACT 6.6; below 800 blocks there is one per block of the last thread.
+        // 2 GiB gave 103 in a run of ACT 6.6; below 800 blocks there is one dot per block of the last thread.
         for (bytes, expected) in
             [(2 << 30, 103), (0, 0), (LARGE_BLOCK, 1), (800 * LARGE_BLOCK, 100), (1592 * LARGE_BLOCK, 199)]
         {

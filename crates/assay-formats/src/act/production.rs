@@ -1,5 +1,5 @@
-//! The keys of a production profile ("Advanced Flash Device Sizing", 2018) as the profile that they are. No released ACT has
-//! these keys: what they mean beyond that text is said in `docs/sizing.md`.
+//! Converts the keys of a production profile ("Advanced Flash Device Sizing", 2018) to a profile. No released ACT has
+//! these keys: `docs/sizing.md` says what they mean beyond that text.
 
 use super::conf::{Conf, Production};
 use super::unrunnable::Unrunnable;
@@ -8,7 +8,7 @@ use assay_model::act::{Pace, Storage};
 use assay_model::profile::{Flow, Kind, LargeBlocks, Part, Profile, Sizes, Sourced, Unfit};
 use assay_model::workload::{Workload, of_profile};
 
-/// Sizes that a range of records is driven by.
+/// The number of sizes that represent a range of records.
 const RANGE_PARTS: u64 = 64;
 
 /// The workload of a config with these keys. Its rates are for all devices together.
@@ -37,7 +37,7 @@ pub(super) fn workload(name: &str, conf: &Conf, keys: &Production, pace: Pace) -
     Ok(workload)
 }
 
-/// Storage histograms count what the cluster makes of its clients' requests.
+/// Refuses keys that storage histograms already account for.
 fn counted_already(conf: &Conf, keys: &Production) -> Result<(), Unrunnable> {
     let refuse = |keys: &'static [&'static str], what: &str| {
         let message = format!("the storage histograms of a cluster count {what} already");
@@ -105,7 +105,7 @@ fn part(name: &str, conf: &Conf, keys: &Production) -> Result<Part, Unrunnable> 
     })
 }
 
-/// Share i of the list is of what is larger than 2^i bytes.
+/// Value i of the list is the share of what is larger than 2^i bytes.
 fn larger_than(over: &[Share]) -> Vec<(Bytes, Share)> {
     let all = over.iter().zip(0u32..).filter_map(|(share, i)| Some((Bytes::new(1u64.checked_shl(i)?), *share)));
     let all: Vec<(Bytes, Share)> = all.collect();
@@ -114,7 +114,7 @@ fn larger_than(over: &[Share]) -> Vec<(Bytes, Share)> {
     all.get(first..zero).unwrap_or_default().to_vec()
 }
 
-/// Records of one size, or evenly between two.
+/// Records of one size, or spread evenly between two sizes.
 fn records(conf: &Conf) -> Sizes {
     let from = conf.record_bytes.get();
     let to = conf.record_bytes_range_max.map_or(from, |bytes| bytes.get()).max(from);
@@ -123,7 +123,7 @@ fn records(conf: &Conf) -> Sizes {
     Sizes::Each((0..parts).map(|i| (Bytes::new(size(i)), Share::from_ppb(1_000_000_000 / parts))).collect())
 }
 
-/// The keys that a config has for those of a profile.
+/// Translates a refusal about a key of a profile to the keys of a config.
 fn unrunnable(unfit: &Unfit) -> Unrunnable {
     let keys: &[&str] = match (unfit.table, unfit.key) {
         ("reads", "position") => &["read-size-offset"],

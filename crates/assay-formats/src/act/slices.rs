@@ -1,8 +1,9 @@
-//! The latency table by time slices of any ACT log: how many operations of a slice took longer than 2^i units. Counts are
-//! exact and percentages are made from them last, by the rules of ACT's analyzer, so that both tell the same numbers.
+//! The latency table by time slices of any ACT log: how many operations of a slice took longer than 2^i units. Counts
+//! are exact and percentages are computed from them last, by the rules of ACT's analyzer, so that both give the same
+//! numbers.
 //!
-//! A slice ends at the block that is exactly a multiple of the slice's length; the rest after the last whole slice does not
-//! count, and neither does a block that the log breaks off in.
+//! A slice ends at the block whose time is exactly a multiple of the slice's length; the rest after the last whole
+//! slice does not count, nor does a block that is cut by the end of the log.
 
 use super::log::{BUCKETS, Block, Header, Item, Log, LogError, Unit};
 use super::number;
@@ -53,13 +54,13 @@ pub struct Slice {
 pub struct SliceTable {
     /// The unit of the thresholds.
     pub unit: Unit,
-    /// Length of a slice: what was asked for, rounded up to whole report intervals.
+    /// Length of a slice: the requested length, rounded up to whole report intervals.
     pub slice: Span,
     /// The histograms.
     pub names: Vec<String>,
     /// The whole slices in order.
     pub slices: Vec<Slice>,
-    /// The last complete block's time: what is beyond the last whole slice is left over.
+    /// The time of the last complete block: what lies beyond the last whole slice is left over.
     pub end: Span,
 }
 
@@ -83,8 +84,8 @@ impl SliceTable {
 
 /// Reads the rest of `log` into a table of the histograms `names`, in slices of about `slice`.
 ///
-/// A histogram the log does not have gives cells without operations. Errors where the log does, and where a count goes
-/// down.
+/// A histogram that the log does not have gives cells without operations. Fails where reading the log fails, and where
+/// a count decreases.
 pub fn tabulate<R: BufRead>(log: &mut Log<R>, names: &[String], slice: Span) -> Result<SliceTable, LogError> {
     let slice = whole_intervals(log.header(), slice);
     let mut table =
@@ -99,7 +100,7 @@ pub fn tabulate<R: BufRead>(log: &mut Log<R>, names: &[String], slice: Span) -> 
         }
         table.end = block.after;
         let expected = slice.as_ns().saturating_mul(table.slices.len() as u64 + 1);
-        // Where the block that ends a slice is missing the table ends, as the original's does.
+        // If the block that ends a slice is missing, the table ends, like the original's.
         if block.after.as_ns() == expected {
             let cells = advance(log, names, &block, &mut before)?;
             table.slices.push(Slice { end: block.after, cells });
@@ -114,7 +115,7 @@ fn whole_intervals(header: &Header, slice: Span) -> Span {
     Span::from_ns(slice.as_ns().max(1).div_ceil(interval).saturating_mul(interval))
 }
 
-/// The cells of the slice that `block` ends; `before` becomes the counts at its end.
+/// The cells of the slice that `block` ends; `before` is updated to the counts at its end.
 fn advance<R>(log: &Log<R>, names: &[String], block: &Block, before: &mut [Counted]) -> Result<Vec<Counted>, LogError>
 where
     R: BufRead,
@@ -143,8 +144,8 @@ fn difference(new: &Counted, old: &Counted) -> Option<Counted> {
     Some(Counted { operations: new.operations.checked_sub(old.operations)?, buckets })
 }
 
-/// Writes the table of `reads` and `device-reads` as the analyzer of ACT 3.0 and 4.0 wrote it, from the line that names the
-/// version on. It sums percentages of buckets 1 to 16 and, under Python 2, rounds ties away from zero.
+/// Writes the table of `reads` and `device-reads` as the analyzer of ACT 3.0 and 4.0 did, beginning with the line that
+/// has the version. It sums percentages of buckets 1 to 16 and, like Python 2, rounds ties away from zero.
 pub fn write_old_table(
     header: &Header,
     table: &SliceTable,

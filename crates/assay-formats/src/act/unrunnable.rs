@@ -1,19 +1,19 @@
-//! Why a config that can be read cannot be run, at the line of the key that asks for it.
+//! Why a config that can be read cannot be run, reported at the line of the responsible key.
 
 use assay_base::Fault;
 use assay_model::act::Impossible;
 
-/// A config that can be read and cannot be run.
+/// A config that can be read but not run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Unrunnable {
-    /// The keys that ask for it, the likeliest first.
+    /// The responsible keys, the most likely first.
     pub(super) keys: &'static [&'static str],
     pub(super) message: String,
     pub(super) advice: String,
 }
 
 impl Unrunnable {
-    /// The fault at the line of `text` that asked for it; of the text as a whole where none did.
+    /// The fault at the line of `text` with such a key; about the whole text where there is none.
     pub fn fault(&self, file: &str, text: &str) -> Fault {
         let key = |line: &str| line.split(':').next().unwrap_or_default().trim().to_owned();
         let lines = || text.lines().zip(1usize..);
@@ -52,7 +52,7 @@ impl From<Impossible> for Unrunnable {
             "durable" => "remove disable-odsync, or commit-to-device",
             _ => "write another value",
         };
-        // What the model says of its own key would send the reader to one that no config has.
+        // The model's message about its own key would refer to a key that no config has.
         let message = match why.key {
             "durable" => "commit-to-device needs durable writes, which disable-odsync switches off",
             _ => why.what,

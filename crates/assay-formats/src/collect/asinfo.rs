@@ -1,4 +1,4 @@
-//! What `asinfo` prints of latencies, today (`latencies:`) and until version 5 (`latency:`):
+//! The output of `asinfo` about response times, today (`latencies:`) and until version 5 (`latency:`):
 //!
 //! ```text
 //! batch-index:;{ycsb}-read:msec,8850.0,14.90,7.80,0.08,0.00;{ycsb}-write:msec,2951.0,25.77,12.17
@@ -8,10 +8,10 @@
 use super::findings::{Findings, Histogram, Place, Source, Unit};
 use super::text::{clock, histogram_name, number};
 
-/// Most thresholds.
+/// Upper bound on the number of thresholds.
 const COLUMNS_MAX: usize = 64;
 
-/// A line of `asinfo`; false for any other.
+/// Takes a line of `asinfo`; false for any other line.
 pub(super) fn line(place: Place, line: &str, found: &mut Findings) -> bool {
     if !line.contains("msec,") && !line.contains("usec,") && !line.contains("bytes,") && !line.contains(",ops/sec") {
         return false;
@@ -102,7 +102,7 @@ fn values_of(item: &str) -> Option<(f64, Vec<f64>)> {
     numbers(values)
 }
 
-/// The rate and the shares behind it.
+/// The rate and the shares after it.
 fn numbers(values: &str) -> Option<(f64, Vec<f64>)> {
     let mut numbers = values.split(',').take(COLUMNS_MAX).map(number);
     let rate = numbers.next()??;

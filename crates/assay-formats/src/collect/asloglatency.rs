@@ -18,7 +18,7 @@ use super::options::Options;
 use super::text::{clock, histogram_name, number};
 use super::tolerance::apart;
 
-/// Most thresholds of a table; the tool itself has 64.
+/// Upper bound on the thresholds of a table; the tool itself has 64.
 const COLUMNS_MAX: usize = 70;
 
 #[derive(Default)]
@@ -37,7 +37,7 @@ struct Table {
     rate: Moments,
     rows: u64,
     last: Place,
-    /// The average's row, or that of the time that was asked for.
+    /// The row of the averages, or that of the time that was asked for.
     chosen: Option<(Vec<f64>, f64, Place)>,
 }
 
@@ -76,7 +76,7 @@ impl Reader {
             self.title = Some((namespace, name.to_owned()));
             return true;
         }
-        // The date of the first slice, and the command itself when a terminal was copied.
+        // The date of the first slice, and the command itself when a terminal session was copied.
         (self.title.is_some() && super::text::log_time(&format!("{text} ")).is_some()) || text.contains("asloglatency ")
     }
 
@@ -104,7 +104,7 @@ impl Reader {
         true
     }
 
-    /// A row of the table; false for a line that is none.
+    /// Takes a row of the table; false for a line that is not one.
     fn row(&mut self, place: Place, text: &str, options: &Options, found: &mut Findings) -> bool {
         let Some(table) = &mut self.table else { return false };
         let mut words = text.split_whitespace();
@@ -137,7 +137,7 @@ impl Reader {
         true
     }
 
-    /// The table is at its end.
+    /// The table has ended.
     pub(super) fn end(&mut self, options: &Options, found: &mut Findings) {
         let Some(table) = self.table.take() else { return };
         let slices = match table.rows {

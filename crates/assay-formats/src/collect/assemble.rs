@@ -1,4 +1,4 @@
-//! From what was found to a profile: which number is taken, what is missing, and what does not fit together.
+//! Makes a profile from the findings: decides which numbers are used, what is missing, and what is contradictory.
 
 mod aerospike;
 mod against;
@@ -11,16 +11,16 @@ pub use assembled::{Assembled, Contradiction, Missing};
 
 use super::findings::Findings;
 
-/// What a profile is made of.
+/// The kind of things in a profile.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Kind {
     /// Namespaces.
     Aerospike,
-    /// Whatever uses the drives.
+    /// Any application that uses the drives.
     Application,
 }
 
-/// Makes a profile of what was found.
+/// Makes a profile from the findings.
 pub fn assemble(found: &Findings, kind: Kind) -> Assembled {
     let nodes = nodes::Nodes::of(found);
     let mut out = Assembled::default();

@@ -1,27 +1,27 @@
-//! What the readers found, each number with its place. Nothing is decided here: that is [`super::assemble`]'s.
+//! What the readers found, each number with its place. Nothing is decided here, but in [`super::assemble`].
 
 use super::moments::Moments;
 use super::skew::Skew;
 use std::collections::BTreeMap;
 
-/// Most remarks that are kept; the others are counted.
+/// Upper bound on the remarks that are kept; further ones are counted.
 const REMARKS_MAX: usize = 200;
-/// Most names of one kind (devices, histograms) in all files.
+/// Upper bound on the names of one kind (devices, histograms) in all files.
 pub(super) const NAMES_MAX: usize = 4096;
 
-/// Where something stands.
+/// A place in a file.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
 pub struct Place {
     /// Index of the file.
     pub file: u16,
-    /// Line, counted from 1; 0 where the file as a whole is meant.
+    /// Line, counted from 1; 0 for the file as a whole.
     pub line: u64,
 }
 
-/// What was left out or is odd.
+/// A remark about something that was left out or is unusual.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Remark {
-    /// Where.
+    /// Its place.
     pub place: Place,
     /// A sentence without its full stop.
     pub text: String,
@@ -32,32 +32,32 @@ pub struct Remark {
 pub struct Found<T> {
     /// The value.
     pub value: T,
-    /// Where it stands.
+    /// Its place.
     pub place: Place,
 }
 
 /// A file that was read.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct FileSeen {
-    /// As it was named.
+    /// The name given by the user.
     pub name: String,
-    /// The machine that it comes from, as it was told; empty where it was not.
+    /// The machine that it comes from, if the user named it; otherwise empty.
     pub node: String,
-    /// Files of one group are of one machine: those of a directory are, where directories were named.
+    /// Files of one group come from one machine: where directories were named, the files of a directory form a group.
     pub group: String,
-    /// The name of the machine that stands in the file.
+    /// The name of the machine in the file.
     pub host: Option<String>,
-    /// Lines.
+    /// Number of lines.
     pub lines: u64,
-    /// Of them, those that no reader knows, without empty ones.
+    /// Number of lines that no reader knows, without empty ones.
     pub other: u64,
-    /// The first of those.
+    /// The first of these.
     pub first_other: Option<(u64, String)>,
     /// What was recognised, and how often.
     pub kinds: BTreeMap<&'static str, u64>,
 }
 
-/// What the columns of a histogram are.
+/// The unit of the columns of a histogram.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Unit {
     /// Times, in microseconds.
@@ -71,23 +71,23 @@ pub enum Unit {
 pub struct Histogram {
     /// Its namespace; empty where it has none.
     pub namespace: String,
-    /// Its name without that: `device-read-size`, `read` …
+    /// The rest of its name: `device-read-size`, `read` …
     pub name: String,
-    /// What the thresholds are.
+    /// The unit of the thresholds.
     pub unit: Unit,
-    /// Threshold, and the percentage over it.
+    /// Thresholds, each with the percentage over it.
     pub over: Vec<(u64, f64)>,
     /// Operations per second.
     pub rate: Option<f64>,
     /// The line that the shares come from.
     pub place: Place,
-    /// What kind of source it is, the better first.
+    /// The kind of its source; better ones are smaller.
     pub source: Source,
-    /// How the numbers came about, in words.
+    /// How the numbers were obtained, in words.
     pub how: String,
 }
 
-/// Where a histogram comes from. Tables are means over minutes; `asinfo` shows the last seconds.
+/// The source of a histogram. Tables are means over minutes; `asinfo` shows the last seconds.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Source {
     /// A table of asloglatency.
@@ -98,10 +98,10 @@ pub enum Source {
     Info,
 }
 
-/// A counter of the server's log with the rate printed beside it.
+/// A counter in the server's log, with the rate printed beside it.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct Counter {
-    /// What was counted between lines, and in how many seconds.
+    /// What was counted between two lines, and in how many seconds.
     pub counted: u64,
     /// See `counted`.
     pub seconds: u64,
@@ -116,12 +116,12 @@ pub struct Counter {
 }
 
 impl Counter {
-    /// Per second: from the counters where two lines are at least a second apart, otherwise as printed.
+    /// Rate per second: from the counters where two lines are at least a second apart, otherwise as printed.
     pub fn rate(&self) -> Option<f64> {
         self.recomputed().or(self.printed.mean())
     }
 
-    /// From the counters alone.
+    /// The rate from the counters alone.
     pub(crate) fn recomputed(&self) -> Option<f64> {
         (self.seconds > 0).then(|| self.counted as f64 / self.seconds as f64)
     }
@@ -133,13 +133,13 @@ pub type Blocks = BTreeMap<&'static str, Counter>;
 /// A device in iostat.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct DriveSeen {
-    /// By column in our own names: `r/s`, `w/s`, `rkB/s`, `wkB/s`, `r_await`, `w_await` …
+    /// By column, under our own names: `r/s`, `w/s`, `rkB/s`, `wkB/s`, `r_await`, `w_await` …
     pub columns: BTreeMap<&'static str, Moments>,
     /// The first report that is used.
     pub first: Place,
-    /// The last one.
+    /// The last report that is used.
     pub last: Place,
-    /// Reports that it is in, without the dropped one.
+    /// Number of reports that contain it, without the dropped one.
     pub reports: u64,
     /// Reads and writes per second over the hours of the day, where the reports have a time.
     pub hours: [Moments; 24],
@@ -153,12 +153,12 @@ impl DriveSeen {
     }
 }
 
-/// What a trace shows of one direction.
+/// The operations of one direction in a trace.
 #[derive(Clone, Debug, Default)]
 pub struct TraceSide {
-    /// Operations.
+    /// Number of operations.
     pub operations: u64,
-    /// Their bytes.
+    /// Number of bytes.
     pub bytes: u64,
     /// Operations by size.
     pub sizes: BTreeMap<u64, u64>,
@@ -168,7 +168,7 @@ pub struct TraceSide {
     pub sequential: u64,
     /// Operations whose address is known.
     pub addressed: u64,
-    /// Where they go.
+    /// Distribution of their addresses.
     pub skew: Skew,
     /// Counts in windows of 10 ms, 100 ms, 1 s and 10 s.
     pub habits: Habits,
@@ -181,14 +181,14 @@ pub(super) const WINDOWS: [u64; 4] = [10_000_000, 100_000_000, 1_000_000_000, 10
 /// Arrivals in windows of several lengths.
 #[derive(Clone, Debug, Default)]
 pub struct Habits {
-    /// Counts of whole windows, by [`WINDOWS`].
+    /// Counts of complete windows, for each length in [`WINDOWS`].
     pub counts: [Moments; 4],
     open: [(u64, u64); 4],
     began: Option<u64>,
 }
 
 impl Habits {
-    /// An arrival at `at` nanoseconds. One that is a little out of order is counted where the time stands.
+    /// An arrival at `at` nanoseconds. One that is slightly out of order is counted at the present time.
     pub(super) fn add(&mut self, at: u64) {
         let began = *self.began.get_or_insert(at);
         let at = at.saturating_sub(began);
@@ -203,7 +203,7 @@ impl Habits {
         }
     }
 
-    /// The clock began anew: windows that are open are not whole.
+    /// The clock was reset: open windows are incomplete.
     pub(super) fn restart(&mut self) {
         (self.began, self.open) = (None, Default::default());
     }
@@ -216,15 +216,15 @@ pub struct Trace {
     pub file: u16,
     /// The device's name.
     pub device: String,
-    /// What happened to the operations: one of blktrace's letters, or nothing.
+    /// The kind of event that is counted: one of blktrace's letters, or nothing.
     pub action: &'static str,
     /// Reads.
     pub reads: TraceSide,
     /// Writes.
     pub writes: TraceSide,
-    /// Discards and flushes, which are neither.
+    /// Discards and flushes, which are neither reads nor writes.
     pub others: u64,
-    /// Nanoseconds that it covers; 0 where it has no times.
+    /// Length in nanoseconds; 0 where there are no times.
     pub covered: u64,
     /// Its first line.
     pub first: Place,
@@ -234,7 +234,7 @@ pub struct Trace {
     pub(super) now: u64,
 }
 
-/// All that was found in the files of a collection.
+/// Everything found in the files of a collection.
 #[derive(Clone, Debug, Default)]
 pub struct Findings {
     /// The files, in the order in which they were read.
@@ -245,11 +245,11 @@ pub struct Findings {
     pub blocks: BTreeMap<(u16, String, String), Blocks>,
     /// Devices of iostat, by file and name.
     pub drives: BTreeMap<(u16, String), DriveSeen>,
-    /// Traces; of a trace of blkparse several stand beside each other, by what happened.
+    /// Traces; for the output of blkparse there are several, one per kind of event.
     pub traces: Vec<Trace>,
-    /// What was left out or is odd.
+    /// What was left out or is unusual.
     pub remarks: Vec<Remark>,
-    /// Remarks that are not kept.
+    /// Number of remarks that are not kept.
     pub more_remarks: u64,
 }
 
@@ -268,12 +268,12 @@ impl Findings {
         &mut self.files[last]
     }
 
-    /// Counts what was recognised.
+    /// Counts a recognised line.
     pub(super) fn saw(&mut self, kind: &'static str) {
         *self.seen().kinds.entry(kind).or_default() += 1;
     }
 
-    /// Says what was left out or is odd.
+    /// Adds a remark about something that was left out or is unusual.
     pub(super) fn remark(&mut self, place: Place, text: impl Into<String>) {
         match self.remarks.len() < REMARKS_MAX {
             true => self.remarks.push(Remark { place, text: text.into() }),

@@ -1,12 +1,12 @@
-//! What `iostat` of sysstat 10 to 12 prints, with whatever columns: they are known by their names. The first report behind a
-//! line about the system is the mean since that started, and is dropped.
+//! The output of `iostat` of sysstat 10 to 12, with any columns: they are recognised by their names. The first report
+//! after a line about the system is the mean since the start of the system, and is dropped.
 
 use super::findings::{DriveSeen, Findings, NAMES_MAX, Place};
 use super::options::Options;
 use super::text::{human, report_time};
 use std::collections::BTreeSet;
 
-/// Columns that are taken: the name in the text, ours, and what makes our unit of it (operations, KiB, milliseconds).
+/// Columns that are used: the name in the text, our name, and the factor to our unit (operations, KiB, milliseconds).
 const COLUMNS: [(&str, &str, f64); 22] = [
     ("r/s", "r/s", 1.0),
     ("w/s", "w/s", 1.0),
@@ -31,12 +31,12 @@ const COLUMNS: [(&str, &str, f64); 22] = [
     ("%util", "util", 1.0),
     ("util", "util", 1.0),
 ];
-/// Columns of reports without reads and writes apart.
+/// Columns of reports that do not separate reads and writes.
 const UNDIRECTED: [&str; 4] = ["tps", "kB_read/s", "Blk_read/s", "MB_read/s"];
-/// No device does as much in a second: a counter wrapped or began anew.
+/// No device does this many per second: a counter wrapped or was reset.
 const IMPOSSIBLE: f64 = 1e9;
 
-/// Whether a word can be a column of iostat, ours or not: prose that mentions r/s is none.
+/// Whether a word can be a column of iostat, used or not: this excludes prose that mentions r/s.
 fn like_a_column(word: &str) -> bool {
     let usable = |c: char| c.is_ascii_alphanumeric() || "/%_-".contains(c);
     word.len() <= 16
@@ -45,7 +45,7 @@ fn like_a_column(word: &str) -> bool {
         || ["kB_read", "kB_wrtn", "kB_dscd"].contains(&word)
 }
 
-/// A column by its name in the text.
+/// The column with this name in the text.
 pub(super) fn column(name: &str) -> Option<Column> {
     COLUMNS.iter().find(|(theirs, ..)| *theirs == name).map(|&(_, ours, scale)| (ours, scale))
 }
@@ -56,26 +56,27 @@ pub(super) struct Reader {
     reports: Reports,
 }
 
-/// Our name of a column, and what makes our unit of it.
+/// Our name of a column, and the factor to our unit.
 type Column = (&'static str, f64);
 
 struct Table {
     columns: Vec<Option<Column>>,
-    /// The device's name stands behind the numbers (`iostat -h`).
+    /// The device's name comes after the numbers (`iostat -h`).
     name_last: bool,
 }
 
-/// Where in a sequence of reports we are.
+/// The position in a sequence of reports.
 #[derive(Default)]
 pub(super) struct Reports {
     /// Reports since the line about the system; `None` where there was no such line.
     since_start: Option<u64>,
-    /// Columns that this report has shown so far: a table of columns that it has shown is another report.
+    /// Columns that this report has shown so far: a table with a column that it has already shown begins another
+    /// report.
     shown: BTreeSet<&'static str>,
     time: Option<i64>,
-    /// Reports of the file.
+    /// Number of reports in the file.
     pub count: u64,
-    /// Values of reports that were dropped as the first one, with their device.
+    /// Number of values in the first reports that were dropped, with their device.
     dropped: u64,
     dropped_at: Option<Place>,
 }
@@ -88,7 +89,7 @@ impl Reports {
         self.time = None;
     }
 
-    /// A report begins.
+    /// Begins a report.
     pub(super) fn begin(&mut self) {
         self.count += 1;
         self.shown.clear();
@@ -136,7 +137,7 @@ impl Reports {
             );
         }
         let drive = found.drives.entry(key).or_insert_with(|| DriveSeen { first: place, ..DriveSeen::default() });
-        // A report in several tables (`iostat -xh`) is one report.
+        // A report in several tables (`iostat -xh`) counts as one report.
         drive.reports += u64::from(drive.report != number);
         drive.report = number;
         drive.last = place;
@@ -147,7 +148,7 @@ impl Reports {
         }
     }
 
-    /// The file is at its end.
+    /// The file has ended.
     pub(super) fn end(&mut self, place: Place, found: &mut Findings) {
         if self.count > 0 {
             let reports = found.seen().kinds.entry("reports of iostat").or_default();
@@ -167,7 +168,7 @@ impl Reports {
 }
 
 impl Reader {
-    /// A line of iostat; false for any other.
+    /// Takes a line of iostat; false for any other line.
     pub(super) fn line(&mut self, place: Place, line: &str, options: &Options, found: &mut Findings) -> bool {
         let text = line.trim();
         if text.is_empty() {
@@ -193,7 +194,7 @@ impl Reader {
         if self.table.is_some() {
             return self.row(place, text, options, found);
         }
-        // The row of the processor's shares.
+        // The row with the shares of the processor.
         text.split_whitespace().count() == 6 && text.split_whitespace().all(|word| human(word).is_some())
     }
 
@@ -247,7 +248,7 @@ impl Reader {
         };
         let in_our_units = |(column, (value, suffix)): (&Option<Column>, (f64, Option<f64>))| {
             let (ours, scale) = (*column)?;
-            // A suffix says the unit itself, in bytes.
+            // A suffix gives the unit itself, in bytes.
             let scaled = match suffix {
                 Some(bytes) if ours.ends_with("kB/s") => value * bytes / 1024.0,
                 Some(bytes) => value * bytes,
@@ -260,13 +261,13 @@ impl Reader {
         true
     }
 
-    /// The file is at its end.
+    /// The file has ended.
     pub(super) fn end(&mut self, place: Place, _options: &Options, found: &mut Findings) {
         self.reports.end(place, found);
     }
 }
 
-/// `Linux 6.1.0 (node-1) 11/22/26 _x86_64_ (2 CPU)`, with tabs between: the machine's name.
+/// `Linux 6.1.0 (node-1) 11/22/26 _x86_64_ (2 CPU)`, separated by tabs: the machine's name.
 fn system(text: &str) -> Option<&str> {
     let rest = text.strip_prefix("Linux ")?;
     let (_, host) = rest.split_once(" (")?;

@@ -1,4 +1,4 @@
-//! `iostat -o JSON`: read as it comes, whether it stands on many lines or on one. What is needed are innermost objects, one a
+//! `iostat -o JSON`: read as a stream, whether it has many lines or one. Only the innermost objects are needed, one per
 //! device, and the few texts before them.
 
 use super::findings::{Findings, Place};
@@ -8,10 +8,10 @@ use super::text;
 use super::text::report_time;
 use serde_json::{Map, Value};
 
-/// Longest innermost object, or stretch between two brackets, that is looked at.
+/// Longest innermost object, or text between two brackets, that is examined.
 const STRETCH_MAX: usize = 64 << 10;
 
-/// A machine that is fed bytes.
+/// A state machine that gets bytes.
 #[derive(Default)]
 pub(super) struct Machine {
     stretch: Vec<u8>,
@@ -67,7 +67,7 @@ impl Machine {
         }
     }
 
-    /// What stands before a bracket: the machine's name, the time of a report, or that a report begins.
+    /// The text before a bracket: the machine's name, the time of a report, or the beginning of a report.
     fn opened(&mut self, place: Place, found: &mut Findings) {
         let Ok(stretch) = std::str::from_utf8(&self.stretch) else { return };
         let value = |key: &str| {
@@ -88,7 +88,7 @@ impl Machine {
         }
     }
 
-    /// An innermost object: a device's values.
+    /// An innermost object: the values of a device.
     fn closed(&mut self, place: Place, options: &Options, found: &mut Findings) {
         if self.over || !self.stretch.windows(13).any(|window| window == b"\"disk_device\"") {
             return;
@@ -106,7 +106,7 @@ impl Machine {
         self.reports.device(place, &name, &columns, options, found);
     }
 
-    /// The file is at its end.
+    /// The file has ended.
     pub(super) fn end(mut self, place: Place, _options: &Options, found: &mut Findings) {
         let place = Place { line: self.line + 1, ..place };
         found.seen().lines += self.line;

@@ -1,6 +1,7 @@
-//! What was collected on production hosts: Aerospike's tables and logs, `asinfo`, `iostat`, traces of block I/O. Each reader is a
-//! small machine that is given one line at a time, so that a log of many gigabytes is read in bounded memory. What a file is, is
-//! found by looking at it: a file may hold several kinds of text, as what is pasted from a terminal does.
+//! Reads what was collected on production hosts: Aerospike's tables and logs, `asinfo`, `iostat`, traces of block I/O.
+//! Each reader is a small state machine that gets one line at a time, so that a log of many gigabytes is read in
+//! bounded memory. The kind of a file is detected from its content: a file may contain several kinds of text, like a
+//! copied terminal session.
 //!
 //! Sources: "Advanced Flash Device Sizing" (2018) for asloglatency, `drv_ssd` lines and iostat of sysstat 10; Aerospike's
 //! documentation on latency histograms; outputs of sysstat 12.6, fio 3.33 and blkparse 1.2.
@@ -30,7 +31,7 @@ pub use skew::Skew;
 use assay_base::text::one_line;
 use memchr::memchr;
 
-/// Longest line that is looked at; the rest of a longer one is passed over and named.
+/// Longest line that is examined; the rest of a longer one is skipped and reported.
 const LINE_MAX: usize = 64 << 10;
 
 /// Reads the files of one collection, one after the other.
@@ -39,7 +40,7 @@ pub struct Collector {
     found: Findings,
     readers: Readers,
     partial: Vec<u8>,
-    /// Of the line that is being read, what exceeds the longest that is looked at.
+    /// Whether the rest of the present line, beyond the longest examined length, is being skipped.
     over: bool,
     line: u64,
     json: Option<json::Machine>,
@@ -55,7 +56,7 @@ struct Readers {
 }
 
 impl Collector {
-    /// Before the first file.
+    /// The state before the first file.
     pub fn new(options: Options) -> Collector {
         Collector {
             options,
@@ -69,7 +70,8 @@ impl Collector {
         }
     }
 
-    /// A file begins. `node` is the machine that it comes from, where that was told; files of one `group` are of one machine.
+    /// Begins a file. `node` is the machine that it comes from, if the user named it; files of one `group` come from
+    /// one machine.
     pub fn begin(&mut self, name: &str, node: &str, group: &str) {
         let (name, node, group) = (one_line(name), one_line(node), group.to_owned());
         self.found.files.push(FileSeen { name, node, group, ..FileSeen::default() });
@@ -138,8 +140,8 @@ impl Collector {
         let line = line.trim_start_matches('\u{feff}');
         let found = &mut self.found;
         let Readers { asloglatency, server, iostat, trace } = &mut self.readers;
-        // The longest files are the server's logs and traces: they are asked first, and answer from the first bytes.
-        // A command that stands above its output, or a remark.
+        // The longest files are the server's logs and traces: their readers are tried first, and decide from the first
+        // bytes. Lines with a prompt above the output, or with a remark, are skipped.
         let aside = line.starts_with("$ ") || line.starts_with("# ");
         let taken = aside
             || server.line(place, line, found)
@@ -157,7 +159,7 @@ impl Collector {
         }
     }
 
-    /// The file is at its end.
+    /// The file has ended.
     pub fn end(&mut self) {
         if !self.partial.is_empty() || self.over {
             self.flush();
@@ -171,13 +173,13 @@ impl Collector {
         self.readers.iostat.end(place, &self.options, &mut self.found);
     }
 
-    /// All that was found.
+    /// Everything that was found.
     pub fn finish(self) -> Findings {
         self.found
     }
 }
 
-/// `{ycsb}-read` and not a JSON document.
+/// Distinguishes `{ycsb}-read` from a JSON document.
 fn looks_like_histogram(bytes: &[u8]) -> bool {
     let name = bytes[1..].iter().take_while(|byte| byte.is_ascii_alphanumeric() || b"-_.$ ".contains(byte)).count();
     bytes.get(1 + name..).is_some_and(|rest| name > 0 && rest.starts_with(b"}-"))

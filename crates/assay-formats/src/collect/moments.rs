@@ -1,22 +1,22 @@
-//! Mean, spread and range of a series that is not kept (B. P. Welford, 1962).
+//! Mean, spread and range of a series that is not stored (B. P. Welford, 1962).
 
-/// Of the values that were added.
+/// The moments of the values added so far.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
 pub struct Moments {
-    /// How many.
+    /// Number of values.
     pub count: u64,
     /// Their mean.
     pub mean: f64,
-    /// Sum of the squares of their distances from the mean.
+    /// Sum of the squared distances from the mean.
     squares: f64,
-    /// The smallest.
+    /// The smallest value.
     pub least: f64,
-    /// The largest.
+    /// The largest value.
     pub most: f64,
 }
 
 impl Moments {
-    /// One more.
+    /// Adds a value.
     pub fn add(&mut self, value: f64) {
         if self.count == 0 {
             (self.least, self.most) = (value, value);
@@ -28,7 +28,7 @@ impl Moments {
         (self.least, self.most) = (self.least.min(value), self.most.max(value));
     }
 
-    /// Zero, so many times.
+    /// Adds `count` zeros.
     pub(crate) fn add_zeros(&mut self, count: u64) {
         if count == 0 {
             return;
@@ -37,7 +37,7 @@ impl Moments {
             return *self = Moments { count, ..Moments::default() };
         }
         let (before, all) = (self.count as f64, (self.count + count) as f64);
-        // Two series as one: T. F. Chan, G. H. Golub, R. J. LeVeque, 1979.
+        // Joins two series: T. F. Chan, G. H. Golub, R. J. LeVeque, 1979.
         self.squares += self.mean * self.mean * before * count as f64 / all;
         self.mean *= before / all;
         self.count += count;
@@ -49,7 +49,7 @@ impl Moments {
         if self.count == 0 { 0.0 } else { self.squares / self.count as f64 }
     }
 
-    /// The mean, if there is any value.
+    /// The mean, if there is at least one value.
     pub fn mean(&self) -> Option<f64> {
         (self.count > 0).then_some(self.mean)
     }
@@ -59,7 +59,7 @@ impl Moments {
         (self.count > 1 && self.mean > 0.0).then(|| self.variance().sqrt() / self.mean)
     }
 
-    /// Variance by mean: 1 for independent arrivals, 0 for even ones, more for bursts.
+    /// Variance divided by mean: 1 for independent arrivals, 0 for even ones, more for bursts.
     pub fn dispersion(&self) -> Option<f64> {
         (self.count > 1 && self.mean > 0.0).then(|| self.variance() / self.mean)
     }

@@ -1,4 +1,4 @@
-//! The server's log: what it says of each device's large blocks, and its dumps of histograms.
+//! The server's log: its lines about each device's large blocks, and its dumps of histograms.
 //!
 //! ```text
 //! Apr 10 2018 07:28:02 GMT: INFO (drv_ssd): (drv_ssd.c:2135) {ycsb} /dev/nvme0n1: used-bytes 1 free-wblocks 2 write-q 0
@@ -8,8 +8,8 @@
 //! Apr 10 2018 07:28:02 GMT: INFO (info): (hist.c:257)  (10: 0000000300) (11: 0000000065)
 //! ```
 //!
-//! Counters and dumps count since the server started: rates come from the difference of two lines. Bucket n of a dump holds
-//! values from 2^(n−1) to 2^n.
+//! Counters and dumps count from the start of the server: rates come from the difference of two lines. Bucket n of a
+//! dump contains values from 2^(n−1) to 2^n.
 
 use super::findings::{Blocks, Counter, Findings, Histogram, NAMES_MAX, Place, Source, Unit};
 use super::text::{histogram_name, log_time, number};
@@ -18,12 +18,12 @@ use memchr::memchr;
 use memchr::memmem::find;
 use std::collections::BTreeMap;
 
-/// Buckets of a histogram: values have 64 bits.
+/// Number of buckets of a histogram: values have 64 bits.
 const BUCKETS: usize = 65;
-/// A pause between two lines that is so many times the one before may be a jump of the clock.
+/// A pause between two lines that is this many times the previous one may be a jump of the clock.
 const JUMP: i64 = 5;
 
-/// Counters that are taken, as the log calls them today, and what older versions say instead.
+/// Counters that are used, with their present names and those of older versions.
 const COUNTERS: [(&str, &str); 7] = [
     ("write", "w-tot"),
     ("defrag-read", "defrag-tot"),
@@ -38,7 +38,7 @@ const COUNTERS: [(&str, &str); 7] = [
 pub(super) struct Reader {
     dumps: BTreeMap<String, Dumps>,
     open: Option<Dump>,
-    /// The latest time of any line.
+    /// The latest time in any line.
     now: Option<i64>,
 }
 
@@ -62,7 +62,7 @@ struct Dumps {
 }
 
 impl Reader {
-    /// A line of the server's log; false for any other.
+    /// Takes a line of the server's log; false for any other line.
     pub(super) fn line(&mut self, place: Place, line: &str, found: &mut Findings) -> bool {
         let Some(time) = log_time(line) else { return false };
         let Some((context, rest)) = context(line) else { return false };
@@ -97,7 +97,7 @@ impl Reader {
         }
     }
 
-    /// A dump is whole: what it counts beyond the one before is added.
+    /// A dump is complete: adds what it counts beyond the previous one.
     fn close(&mut self, found: &mut Findings) {
         let Some(dump) = self.open.take() else { return };
         let sum: u128 = dump.buckets.iter().map(|&count| u128::from(count)).sum();
@@ -135,7 +135,7 @@ impl Reader {
         dumps.before = dump;
     }
 
-    /// The file is at its end.
+    /// The file has ended.
     pub(super) fn end(&mut self, found: &mut Findings) {
         self.close(found);
         for (name, dumps) in std::mem::take(&mut self.dumps) {
@@ -173,7 +173,7 @@ impl Reader {
     }
 }
 
-/// The module that wrote the line, and what it wrote behind the place in the source.
+/// The module that wrote the line, and its text after the place in the source.
 fn context(line: &str) -> Option<(&str, &str)> {
     let rest = line.get(20..)?;
     let open = memchr(b'(', &rest.as_bytes()[..rest.len().min(48)])?;
@@ -206,7 +206,7 @@ fn buckets(text: &str) -> impl Iterator<Item = (usize, u64)> + '_ {
     })
 }
 
-/// `{ycsb} /dev/nvme0n1: …`, and before version 3.9 `device /dev/nvme0n1: …`.
+/// `{ycsb} /dev/nvme0n1: …`, or before version 3.9 `device /dev/nvme0n1: …`.
 fn drive(place: Place, time: i64, rest: &str, found: &mut Findings) {
     let counts = find(rest.as_bytes(), b"defrag").is_some() || find(rest.as_bytes(), b"write (").is_some();
     let Some((head, body)) = rest.split_once(": ").filter(|_| counts) else { return };
@@ -232,7 +232,7 @@ fn drive(place: Place, time: i64, rest: &str, found: &mut Findings) {
     found.blocks.insert(key, blocks);
 }
 
-/// Every `name (count,rate)`, and of older versions every `name count (rate/s)`.
+/// Every `name (count,rate)`, or in older versions every `name count (rate/s)`.
 fn counters(body: &str) -> Vec<(&'static str, u64, f64)> {
     let words: Vec<&str> = body.split_whitespace().take(64).collect();
     let mut all = Vec::new();
@@ -271,7 +271,7 @@ fn add(blocks: &mut Blocks, name: &'static str, time: i64, count: u64, rate: f64
         let usual = std::mem::replace(&mut counter.step, passed);
         let grown = count.checked_sub(before);
         match grown {
-            // The clock went back, which is said of the line as a whole.
+            // The clock went back, which is reported for the line as a whole.
             _ if passed < 0 => counter.step = usual,
             None => {
                 let text = format!(

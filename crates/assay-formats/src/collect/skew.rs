@@ -1,17 +1,17 @@
 //! How unevenly addresses are used: counts by zones of the device, in bounded memory, and the Zipf law that fits them best.
 //!
-//! Zones are as small as memory allows and as large as counting needs: with few operations in each, chance alone makes some of
-//! them hot.
+//! Zones are as small as memory allows and as large as counting requires: with only a few operations in each zone,
+//! chance alone would make some of them hot.
 
-/// The first size of a zone.
+/// The initial size of a zone, as a power of two.
 const SMALLEST: u32 = 12;
-/// Most zones that are counted; one more, and neighbours are joined.
+/// Upper bound on the zones that are counted; with one more, neighbours are joined.
 const ZONES_MAX: usize = 16_384;
-/// Addresses that wait to be counted.
+/// Upper bound on the addresses that wait to be counted.
 const WAITING_MAX: usize = 32_768;
-/// Operations that a zone must hold in the mean for its count to mean something.
+/// Mean number of operations per zone from which counts are meaningful.
 const LEAST_MEAN: u64 = 32;
-/// Steps of the exponent that are tried, a hundredth each.
+/// Number of exponents that are tried, in steps of a hundredth.
 const EXPONENTS: u32 = 300;
 
 /// Counts of operations by zone.
@@ -31,23 +31,23 @@ impl Default for Skew {
     }
 }
 
-/// What the counts say.
+/// The result of the counts.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Fit {
     /// Bytes of a zone.
     pub zone: u64,
-    /// Zones from the first to the last that is used.
+    /// Number of zones from the first to the last that is used.
     pub zones: u64,
     /// The exponent of the Zipf law that fits best; 0 is uniform.
     pub zipf: f64,
-    /// The largest distance between its cumulative shares and those counted.
+    /// The largest distance between the law's cumulative shares and those counted.
     pub error: f64,
-    /// Share of the operations that goes to the busiest hundredth of the zones, and to the busiest tenth.
+    /// Shares of the operations that go to the busiest hundredth of the zones, and to the busiest tenth.
     pub busiest: (f64, f64),
 }
 
 impl Skew {
-    /// An operation at `address`.
+    /// Adds an operation at `address`.
     pub fn add(&mut self, address: u64) {
         self.operations += 1;
         self.waiting.push(address);
@@ -56,7 +56,7 @@ impl Skew {
         }
     }
 
-    /// Counts what waits.
+    /// Counts the waiting addresses.
     fn count(&mut self) {
         let mut waiting = std::mem::take(&mut self.waiting);
         waiting.iter_mut().for_each(|address| *address >>= self.shift);
@@ -83,7 +83,7 @@ impl Skew {
         self.counts = all;
     }
 
-    /// The law that fits; `None` where there are too few operations or a single zone.
+    /// The law that fits best; `None` where there are too few operations or only one zone.
     pub fn fit(&self) -> Option<Fit> {
         let mut skew = self.clone();
         skew.count();
@@ -118,7 +118,7 @@ impl Skew {
             .collect();
         let mean = total / zones as f64;
         let variance = counts.iter().map(|&count| (count as f64 - mean).powi(2)).sum::<f64>() / zones as f64;
-        // Independent operations on equal zones have a variance of their mean, give or take four standard deviations.
+        // Independent operations on equal zones have a variance equal to their mean, within four standard deviations.
         let uniform = variance / mean <= 1.0 + 4.0 * (2.0 / zones as f64).sqrt();
         let tried = if uniform { 0..1 } else { 0..EXPONENTS };
         let distances = tried.map(|hundredths| {
@@ -131,7 +131,7 @@ impl Skew {
     }
 }
 
-/// Adds to the last zone, or a zone behind it: zones come in order.
+/// Adds to the last zone, or to a new zone after it: zones come in order.
 fn add_to(all: &mut Vec<(u64, u64)>, (zone, count): (u64, u64)) {
     match all.last_mut().filter(|(last, _)| *last == zone) {
         Some((_, sum)) => *sum += count,
@@ -156,7 +156,7 @@ mod tests {
     use super::*;
     use assay_base::Prng;
 
-    /// Addresses of a Zipf law over `n` blocks of 4 KiB that lie anywhere.
+    /// Addresses of a Zipf law over `n` blocks of 4 KiB in scattered order.
     fn drawn(exponent: f64, n: usize, operations: usize) -> Skew {
         let mut prng = Prng::seeded(7);
         let weights: Vec<f64> = (1..=n).map(|rank| (rank as f64).powf(-exponent)).collect();
@@ -172,7 +172,7 @@ mod tests {
         for _ in 0..operations {
             let u = prng.unit();
             let rank = cumulative.partition_point(|share| *share < u).min(n - 1);
-            // Scattered: ranks are not neighbours.
+            // Scattered: neighbouring ranks are not neighbouring zones.
             let zone = (rank * 7919) % n;
             skew.add((zone as u64) << 12);
         }

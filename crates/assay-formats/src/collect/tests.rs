@@ -1,11 +1,11 @@
-//! Samples: `iostat-12.6*` and `fio-3.33-iolog` were made by those programs, `blkparse-1.2` by that one from a trace that was made
-//! by hand (this kernel has no blktrace). The other texts are made after the documents that the readers name.
+//! Samples: `iostat-12.6*` and `fio-3.33-iolog` were made by those programs, `blkparse-1.2` by that program from a
+//! trace made by hand (this kernel has no blktrace). The other texts follow the documents that the readers name.
 
 use super::assemble::{Assembled, Kind, assemble};
 use super::*;
 use assay_base::Direction;
 
-/// All that is found, fed in pieces of that many bytes.
+/// Everything that is found when the files are fed in pieces of this many bytes.
 fn collected_in(pieces: usize, files: &[(&str, &str)], options: &Options) -> Findings {
     let mut collector = Collector::new(options.clone());
     for (name, text) in files {
@@ -18,7 +18,7 @@ fn collected_in(pieces: usize, files: &[(&str, &str)], options: &Options) -> Fin
 
 fn collected(files: &[(&str, &str)]) -> Findings {
     let whole = collected_in(1 << 16, files, &Options::default());
-    // However a file is cut into pieces, the same is found.
+    // The findings do not depend on how a file is divided into pieces.
     assert_eq!(format!("{:?}", collected_in(7, files, &Options::default())), format!("{whole:?}"));
     whole
 }
@@ -27,7 +27,7 @@ fn remarks(found: &Findings) -> Vec<String> {
     found.remarks.iter().map(|remark| format!("{} {}", found.named(remark.place), remark.text)).collect()
 }
 
-/// One remark, at this place, with these words.
+/// Asserts that there is one remark at this place, with these words.
 fn remarked(found: &Findings, at: &str, words: &str) {
     let all = remarks(found);
     assert!(all.iter().any(|one| one.starts_with(&format!("{at} ")) && one.contains(words)), "{at} {words}: {all:#?}");
@@ -54,7 +54,7 @@ fn tables_of_asloglatency() {
     assert_eq!(table.over, [(512, 100.0), (1024, 100.0), (2048, 83.98), (4096, 12.66), (8192, 0.0)]);
     assert_eq!((table.rate, found.named(table.place).as_str()), (Some(10427.0), "a.txt:9"));
     assert_eq!((found.remarks.len(), found.files[0].other), (0, 0));
-    // Windows' line ends, another locale, a terminal's prompt before it.
+    // Windows line ends, another locale, a terminal's prompt before it.
     let other = format!("$ asloglatency -n 5 -h {{ycsb}}-device-read-size\n{READ_SIZES}")
         .replace('.', ",")
         .replace('\n', "\r\n");
@@ -145,7 +145,7 @@ fn counters_that_restart_and_clocks_that_jump() {
         assert_eq!(rate(&found), Some(1500.0), "{words}");
         remarked(&found, "a.log:3", words);
     }
-    // A gap in the log alone, across which the counter went on, is none.
+    // A gap in the log alone, during which the counter continued, is not reported.
     let found = collected(&[("a.log", &log(&[("07:38:22", 1_930_000)]))]);
     assert_eq!(rate(&found), Some(1500.0));
     assert!(!remarks(&found).iter().any(|one| one.contains("lines of write")));
@@ -196,7 +196,7 @@ macro_rules! sample {
     };
 }
 
-/// r/s, w/s, rkB/s, wkB/s, rounded down, and reports.
+/// r/s, w/s, rkB/s, wkB/s, rounded down, and the number of reports.
 fn means(found: &Findings, device: &str) -> (Vec<u64>, u64) {
     let (_, drive) = found.drives.iter().find(|((_, name), _)| name == device).unwrap();
     let columns = ["r/s", "w/s", "rkB/s", "wkB/s"];
@@ -213,7 +213,7 @@ fn iostat_of_sysstat_12() {
     let json = collected(&[sample!("iostat-12.6.json")]);
     assert_eq!((means(&json, "vda").1, json.files[0].host.as_deref()), (2, Some("alpha")));
     assert!(json.drives.values().all(|drive| drive.hours[22].count == 2));
-    // On one line, and one value a line, it is the same document.
+    // On one line, or with one value per line, it is the same document.
     let value: serde_json::Value = serde_json::from_str(sample!("iostat-12.6.json").1).unwrap();
     for other in [value.to_string(), serde_json::to_string_pretty(&value).unwrap()] {
         let other = collected(&[("x.json", &other)]);
@@ -252,7 +252,7 @@ fn iostat_of_any_columns() {
         "Device:         rrqm/s   wrqm/s     r/s     w/s   rsec/s   wsec/s avgrq-sz avgqu-sz   await  svctm  %util\nnvme0n1 0.00 0.00 100.00 50.00 8192.00 4096.00 81.33 5.45 0.42 0.03 41.35",
         // sysstat 11.5.
         "Device            r/s     w/s     rkB/s     wkB/s   rrqm/s   wrqm/s  %rrqm  %wrqm r_await w_await aqu-sz rareq-sz wareq-sz  svctm  %util\nnvme0n1 100.00 50.00 4096.00 2048.00 0 0 0 0 0.42 0.46 0.05 40.0 40.0 0.03 41.35",
-        // A locale with commas and words of its own.
+        // A locale with decimal commas and translated words.
         "Gerät            r/s     w/s     rkB/s     wkB/s   rrqm/s   wrqm/s  %rrqm  %wrqm r_await w_await aqu-sz rareq-sz wareq-sz  svctm  %util\nnvme0n1 100,00 50,00 4096,00 2048,00 0,00 0 0 0 0,42 0,46 0,05 40,0 40,0 0,03 41,35",
     ] {
         let found = collected(&[("a", header_and_row)]);
@@ -287,7 +287,8 @@ fn traced<'a>(found: &'a Findings, device: &str, action: &str) -> &'a Trace {
 fn traces() {
     let found = collected(&[sample!("blkparse-1.2.txt")]);
     let issued = traced(&found, "8,16", "D");
-    // The program's own summary: 44 reads of 296 KiB, 16 writes of 112 KiB, and a discard and a flush that it counts as writes.
+    // The program's own summary: 44 reads of 296 KiB, 16 writes of 112 KiB, and a discard and a flush, which it counts
+    // as writes.
     assert_eq!((issued.reads.operations, issued.reads.bytes), (44, 296 << 10));
     assert_eq!((issued.writes.operations, issued.writes.bytes, issued.writes.durable), (16, 112 << 10, 16));
     assert_eq!((issued.others, found.traces.len()), (2, 3));
@@ -347,7 +348,7 @@ fn arrivals_are_counted_in_windows() {
         even.add(i * 1_000_000);
         at += -assay_base::math::ln(prng.unit().max(1e-12)) * 1e6;
         independent.add(at as u64);
-        // Ten at once.
+        // Ten at the same time.
         bursty.add(i / 10 * 10_000_000);
     }
     let index = |habits: &Habits, window: usize| habits.counts[window].dispersion().unwrap();

@@ -1,6 +1,7 @@
-//! Numbers, names and times in other people's text.
+//! Parses numbers, names and times in the text of other programs.
 
-/// A number with a decimal point or, as some locales print it, a comma; `1.234,5` and `1,234.5` are read as what they must mean.
+/// A number with a decimal point or, as some locales print it, a comma; `1.234,5` and `1,234.5` get their only possible
+/// meaning.
 pub(super) fn number(word: &str) -> Option<f64> {
     let first = word.bytes().next()?;
     if !first.is_ascii_digit() && !matches!(first, b'-' | b'+' | b'.' | b',') {
@@ -15,7 +16,7 @@ pub(super) fn number(word: &str) -> Option<f64> {
     value.filter(|value| value.is_finite())
 }
 
-/// A number as `iostat -h` prints it: `3.1M`, `9.9k`, `45.5%`. The factor is binary, as that program's own.
+/// A number in the form of `iostat -h`: `3.1M`, `9.9k`, `45.5%`. The factor is binary, as in that program.
 pub(super) fn human(word: &str) -> Option<(f64, Option<f64>)> {
     let (digits, scale) = match word.as_bytes().last()? {
         b'%' => (&word[..word.len() - 1], None),
@@ -29,7 +30,7 @@ pub(super) fn human(word: &str) -> Option<(f64, Option<f64>)> {
     Some((number(digits)?, scale))
 }
 
-/// `{ycsb}-device-read-size`: the namespace and the rest; without one the whole.
+/// `{ycsb}-device-read-size`: the namespace and the rest; without a namespace the whole name.
 pub(super) fn histogram_name(text: &str) -> Option<(String, &str)> {
     let text = text.trim();
     let usable = |c: char| c.is_ascii_alphanumeric() || "-_.$".contains(c);
@@ -54,7 +55,7 @@ fn days(year: i64, month: i64, day: i64) -> i64 {
     era * 146_097 + of_era * 365 + of_era / 4 - of_era / 100 + of_year - 719_468
 }
 
-/// `07:28:02`, perhaps with a fraction: seconds of the day.
+/// `07:28:02`, optionally with a fraction: seconds of the day.
 pub(super) fn clock(text: &str) -> Option<i64> {
     let mut parts = text.split(':');
     let (hour, minute, second) = (parts.next()?, parts.next()?, parts.next()?);
@@ -69,7 +70,7 @@ pub(super) fn clock(text: &str) -> Option<i64> {
 
 const MONTHS: [&str; 12] = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
 
-/// `Apr 10 2018 07:28:02 …`, the beginning of a line of the server's log: seconds since 1970 by its own clock.
+/// `Apr 10 2018 07:28:02 …`, the beginning of a line of the server's log: seconds since 1970 in the server's time zone.
 pub(super) fn log_time(line: &str) -> Option<i64> {
     let head = line.get(..20)?;
     let month = MONTHS.iter().position(|name| head.starts_with(name))? as i64 + 1;
@@ -83,7 +84,8 @@ pub(super) fn log_time(line: &str) -> Option<i64> {
     Some(days(year, month, day) * 86_400 + clock(head.get(12..)?)?)
 }
 
-/// The line of a date that `iostat -t` prints before a report, in any of its locales: seconds since 1970 by its own clock.
+/// The line with a date that `iostat -t` prints before a report, in any of its locales: seconds since 1970 in the
+/// host's time zone.
 pub(super) fn report_time(line: &str) -> Option<i64> {
     let line = line.trim();
     if line.len() > 40 || !line.starts_with(|c: char| c.is_ascii_digit()) {
@@ -91,7 +93,7 @@ pub(super) fn report_time(line: &str) -> Option<i64> {
     }
     let (date, time) = line.split_once([' ', 'T'])?;
     let mut words = time.split_whitespace();
-    // ISO times carry their zone behind a sign.
+    // ISO times have their time zone after a sign.
     let clocked = words.next()?.split(['+', '-', 'Z']).next()?;
     let seconds = clock(clocked)?;
     let seconds = match words.next() {
@@ -106,7 +108,7 @@ pub(super) fn report_time(line: &str) -> Option<i64> {
     let century = |year: i64| if year < 100 { 2000 + year } else { year };
     let (year, month, day) = match (a > 31, date.contains('/'), a > 12) {
         (true, ..) => (a, b, c),
-        // Month first, as in the United States and in C, unless it cannot be a month.
+        // Month first, as in the United States and in C, unless that number cannot be a month.
         (false, true, false) => (century(c), a, b),
         _ => (century(c), b, a),
     };

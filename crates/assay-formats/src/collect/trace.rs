@@ -1,33 +1,35 @@
-//! Operations of a trace, counted as they come.
+//! Counts the operations of a trace.
 
 use super::findings::{Findings, Place, Trace};
 use assay_base::Direction;
 
-/// Most sizes that are told apart; others are rounded up to a power of two.
+/// Upper bound on the sizes that are counted separately; others are rounded up to a power of two.
 const SIZES_MAX: usize = 1024;
-/// Most devices and kinds of events.
+/// Upper bound on devices and kinds of events.
 const TRACES_MAX: usize = 64;
-/// Lines may be out of order by as much, in nanoseconds: events of several processors are sorted only so far.
+/// Lines may be out of order by this much, in nanoseconds, because events of several processors are sorted only
+/// approximately.
 const DISORDER: u64 = 1_000_000_000;
-/// No trace has a pause of as long; its clock jumped.
+/// No trace has a pause this long; its clock jumped.
 const PAUSE: u64 = 3_600_000_000_000;
 
 /// One operation.
 pub(super) struct Event<'a> {
     pub device: &'a str,
-    /// What happened to it: one of blktrace's letters, or nothing.
+    /// The kind of event: one of blktrace's letters, or nothing.
     pub action: &'static str,
-    /// `None` for what is neither read nor write.
+    /// `None` for an operation that is neither a read nor a write.
     pub direction: Option<Direction>,
-    /// In nanoseconds.
+    /// Time in nanoseconds.
     pub at: Option<u64>,
-    /// In bytes.
+    /// Address in bytes.
     pub address: Option<u64>,
     pub bytes: u64,
     pub durable: bool,
 }
 
-/// The trace that an operation belongs to. Neighbouring lines are mostly of one device: the search begins with the last.
+/// The trace that an operation belongs to. Neighbouring lines mostly belong to one device, so the search begins with
+/// the last one.
 fn trace_of<'a>(place: Place, event: &Event<'_>, found: &'a mut Findings) -> Option<&'a mut Trace> {
     let same = |trace: &Trace| trace.file == place.file && trace.action == event.action && trace.device == event.device;
     if let Some(index) = found.traces.iter().rposition(same) {

@@ -5,9 +5,9 @@ use super::text::number;
 use super::trace::{Event, add};
 use assay_base::Direction;
 
-/// A sector of the kernel's.
+/// The kernel's sector size.
 const SECTOR: u64 = 512;
-/// Largest operation that is believed.
+/// Upper bound on the size of an operation; larger ones are ignored.
 const BYTES_MAX: u64 = 1 << 32;
 
 #[derive(Default)]
@@ -25,7 +25,7 @@ enum Mode {
     Snoop(Snoop),
 }
 
-/// Where the columns are: those behind the command's name, which may have spaces in it, are counted from the right.
+/// The positions of the columns: those after the command's name, which may contain spaces, are counted from the right.
 struct Snoop {
     columns: usize,
     command: usize,
@@ -37,7 +37,7 @@ struct Snoop {
 }
 
 impl Reader {
-    /// A line of a trace; false for any other.
+    /// Takes a line of a trace; false for any other line.
     pub(super) fn line(&mut self, place: Place, line: &str, found: &mut Findings) -> bool {
         if blkparse(place, line, found) {
             return true;
@@ -82,7 +82,7 @@ fn blkparse(place: Place, line: &str, found: &mut Findings) -> bool {
         "Q" => "Q",
         "D" => "D",
         "C" => "C",
-        // Merges, plugs, splits and the like are steps between those.
+        // Merges, plugs, splits and the like are steps between these events.
         _ => {
             found.saw("other events of blkparse");
             return true;
@@ -92,7 +92,7 @@ fn blkparse(place: Place, line: &str, found: &mut Findings) -> bool {
     let sector = next();
     let sectors = words.next().filter(|word| *word == "+").and_then(|_| words.next()?.parse::<u64>().ok());
     let known = sector.zip(sectors).filter(|(_, sectors)| *sectors > 0 && *sectors < BYTES_MAX / SECTOR);
-    // A flush is an F before the operation's letter, FUA one behind it.
+    // F before the operation's letter means a flush, after it FUA.
     let letters = kind.strip_prefix('F').unwrap_or(kind);
     let direction = match (letters.contains('D') || known.is_none(), letters.contains('R'), letters.contains('W')) {
         (true, ..) => None,
@@ -161,7 +161,8 @@ fn iolog(place: Place, line: &str, timed: bool, found: &mut Findings) -> bool {
 }
 
 impl Snoop {
-    /// Of a header such as `TIME(s) COMM PID DISK T SECTOR BYTES LAT(ms)` or `COMM PID TYPE DEV BLOCK BYTES LATms`.
+    /// The columns for a header such as `TIME(s) COMM PID DISK T SECTOR BYTES LAT(ms)` or `COMM PID TYPE DEV BLOCK
+    /// BYTES LATms`.
     fn of(header: &str) -> Option<Snoop> {
         let names: Vec<&str> = header.split_ascii_whitespace().collect();
         let at = |wanted: &[&str]| names.iter().position(|name| wanted.contains(name));
@@ -183,7 +184,7 @@ impl Snoop {
         if words.is_empty() {
             return false;
         }
-        // A name of several words shifts what stands behind it.
+        // A name of several words shifts the columns after it.
         let shift = words.len().checked_sub(self.columns);
         let word = |column: usize| {
             let shift = if column > self.command { shift? } else { 0 };

@@ -1,4 +1,4 @@
-//! One row for each flow of each interval, warm-up included; RFC 4180, with the units in the names of the columns.
+//! One row for each flow in each interval, including the warm-up; RFC 4180, with the units in the column names.
 
 use super::{Sink, is_measured, unwritten};
 use assay_base::Span;
@@ -16,7 +16,7 @@ waiting_operations,stuck_operations,response_sum_ns,response_max_ns,service_sum_
 pub struct Csv {
     header: Option<Header>,
     bounds: Option<Thresholds>,
-    /// Counted in columns of their own: the thresholds of the first segment's criteria.
+    /// Thresholds with columns of their own: those of the first segment's criteria.
     over: Vec<Span>,
     segment: u64,
 }
@@ -58,7 +58,7 @@ impl Sink for Csv {
 }
 
 impl Csv {
-    /// Operations at or over each threshold, response and service by turns; nothing where it was not counted.
+    /// Operations at or over each threshold, alternately for response and service; `None` where they were not counted.
     fn over(&self, figures: &FlowInterval) -> Vec<Option<u64>> {
         let both = |threshold: &Span| {
             let from = self.bounds.as_ref().and_then(|bounds| bounds.first_over(*threshold));
@@ -71,7 +71,7 @@ impl Csv {
     }
 }
 
-/// The columns that say when and what.
+/// The columns for time and place.
 fn place(header: &Header, segment: u64, interval: &Interval, flow: usize) -> Result<String, String> {
     let stream = &header.streams[super::stream_of(header, flow)?];
     let target = header.flows.get(flow).and_then(|flow| header.targets.get(usize::from(flow.target)));
@@ -96,7 +96,8 @@ fn row(out: &mut dyn Write, place: &str, flow: &FlowInterval, over: &[Option<u64
     out.write_str("\r\n")
 }
 
-/// A name as one cell. A spreadsheet would run a name that begins like a formula: such a one gets an apostrophe before it.
+/// A name as one cell. A spreadsheet would execute a name that begins like a formula: such a name gets an apostrophe
+/// before it.
 fn cell(text: &str) -> String {
     let formula = text.starts_with(['=', '+', '-', '@', '\t', '\r']);
     let text = if formula { format!("'{text}") } else { text.to_owned() };

@@ -1,8 +1,9 @@
-//! What `fio --output-format=json` prints, as far as tools that plot or compare it look: a job for each stream.
+//! What `fio --output-format=json` prints, as far as tools that plot or compare it need it: a job for each stream.
 //!
-//! The keys and their units were read off fio 3.33: `bw` in KiB/s, `bw_bytes` in bytes, `runtime` in milliseconds, lengths in
-//! nanoseconds. fio's three lengths are ours under other names: `slat_ns` is lag (until it was issued), `clat_ns` service,
-//! `lat_ns` response. Unlike fio's, our response begins when the operation was due, not when a slot was free.
+//! The keys and their units were taken from fio 3.33: `bw` in KiB/s, `bw_bytes` in bytes, `runtime` in milliseconds,
+//! times in nanoseconds. fio's three times correspond to ours under other names: `slat_ns` is lag (until the operation
+//! was issued), `clat_ns` service, `lat_ns` response. Unlike fio's, our response begins when the operation was due, not
+//! when a slot was free.
 
 use super::{Sink, add, is_measured, stream_of, unwritten};
 use assay_base::Direction;
@@ -23,8 +24,8 @@ pub struct Fio {
     /// Wall clock in seconds since 1970, if known.
     started: Option<i64>,
     jobs: Vec<Job>,
-    /// Time in which the load was offered, in all segments and in this one: what completes later, while what is in flight is
-    /// waited for, is no rate of anything.
+    /// Time in which the load was offered, in all segments and in this one: what completes later, while the run drains,
+    /// does not contribute to a rate.
     measured_ns: u64,
     segment_ns: u64,
     /// Processor time of the generator.
@@ -42,7 +43,7 @@ struct Job {
     in_time: (u64, u64),
     short: u64,
     failed: u64,
-    /// Operations a second, and KiB a second, interval by interval.
+    /// Operations per second, and KiB per second, for each interval.
     iops: Samples,
     kib: Samples,
     /// Response, service, lag: sum and largest.
@@ -50,7 +51,7 @@ struct Job {
     times: [Times; 3],
 }
 
-/// Mean and deviation of rates, as Welford adds them up.
+/// Mean and deviation of rates, with Welford's method.
 #[derive(Debug, Default)]
 struct Samples {
     count: u64,
@@ -85,7 +86,7 @@ impl Fio {
         let Some(header) = &self.header else { return };
         for (stream, job) in header.streams.iter().zip(self.jobs.drain(..)) {
             let mut job = job.json(header, stream, self.measured_ns);
-            // User and system time are not counted apart.
+            // User and system time are not counted separately.
             job["usr_cpu"] = (self.cpu_ns as f64 * 100.0 / self.measured_ns.max(1) as f64).into();
             job["sys_cpu"] = 0.0.into();
             self.done.push(job);
@@ -114,7 +115,7 @@ impl Sink for Fio {
         }
         let ns = interval.end_ns.saturating_sub(interval.start_ns);
         let is_offered = self.segment_ns < offered_ns(header);
-        // A part of an interval, at an interruption, is too short for a rate.
+        // A partial interval, at an interruption, is too short for a rate.
         let is_whole = ns >= header.interval_ns.min(offered_ns(header));
         self.segment_ns = self.segment_ns.saturating_add(ns);
         self.measured_ns += if is_offered { ns } else { 0 };
@@ -161,7 +162,7 @@ impl Sink for Fio {
         let tool = self.header.as_ref().map_or("", |header| &header.tool);
         let seconds = self.started.unwrap_or(0);
         let document = json!({
-            // Tools look for the word; who wrote it stands behind.
+            // Tools look for this word; the program that wrote it follows.
             "fio version": format!("fio-3.33 (layout; written by {tool})"),
             "timestamp": seconds,
             "timestamp_ms": seconds.saturating_mul(1000),
@@ -180,7 +181,8 @@ impl Job {
         let idle = Job::default();
         let (read, write) = match stream.direction {
             Some(Direction::Write) => (&idle, self),
-            // fio knows no third kind of operation: what is neither stands where reads do, under its own name.
+            // fio has no third kind of operation: one that is neither a read nor a write is listed with the reads,
+            // under its own name.
             Some(Direction::Read) | None => (self, &idle),
         };
         let mut job = json!({
@@ -272,13 +274,13 @@ impl Job {
     }
 }
 
-/// How long a segment of the log offers its load while it is measured.
+/// How long a segment of the log offers its load during the measured phase.
 fn offered_ns(header: &Header) -> u64 {
     let measured = header.phases.iter().filter(|phase| phase.kind == PhaseKind::Measure);
     measured.fold(0, |sum, phase| sum.saturating_add(phase.span_ns))
 }
 
-/// Percent of all lengths in fio's coarse cells of one unit: from the bound before up to this one.
+/// Percent of all times in fio's coarse cells of one unit: above the previous bound, up to this one.
 fn coarse(times: &Times, unit: u64) -> Value {
     let (count, histogram) = (times.count(), times.histogram());
     let below = |bound: u64| if bound == 0 { 0 } else { histogram.count_between(0, bound - 1) };
@@ -302,7 +304,7 @@ mod tests {
     use super::*;
     use assay_record::{Entry, FlowInterval, Reader};
 
-    /// The header of a kept log, of one flow that is measured for three seconds.
+    /// The header of a stored log, with one flow that is measured for three seconds.
     fn header() -> Header {
         let log = include_bytes!("../../../assay-record/tests/golden/run-v1.jsonl");
         let Ok(Entry::Header(mut header)) = Reader::new(&log[..]).next_entry().unwrap().unwrap() else {

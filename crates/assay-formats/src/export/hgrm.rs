@@ -22,7 +22,7 @@ pub struct Hgrm {
 }
 
 impl Hgrm {
-    /// Of the named stream, or of the first criterion's; values in `unit`.
+    /// For the named stream, or that of the first criterion; values in `unit`.
     pub fn new(stream: Option<String>, unit: Unit) -> Hgrm {
         let scale = match unit {
             Unit::Milliseconds => 1e6,

@@ -1,6 +1,6 @@
-//! HdrHistogram's interval log, version 1.3 with V2 histograms, as its readers and plotters take it: a line for each stream
-//! and each group of intervals, tagged with the stream's name. Response of the measured time over all targets, in
-//! nanoseconds; the column of the largest value is in milliseconds, as the original writes it.
+//! HdrHistogram's interval log, version 1.3 with V2 histograms, for its readers and plotters: a line for each stream
+//! and each group of intervals, tagged with the stream's name. It contains the response in the measured time over all
+//! targets, in nanoseconds; the column of the largest value is in milliseconds, as in the original.
 
 use super::{Sink, is_measured, stream_of, unwritten};
 use assay_record::{Header, Histograms, Interval, Times, Unpacker};
@@ -13,7 +13,7 @@ pub struct Hlog {
     /// Seconds since 1970 at which the run began, if known.
     started: Option<f64>,
     header: Option<Header>,
-    /// Begin and end of the intervals whose distributions have not come yet.
+    /// Begin and end of the intervals whose distributions have not been read yet.
     open: BTreeMap<u64, (u64, u64)>,
     /// Run time of the first measured interval.
     first_ns: Option<u64>,
@@ -62,7 +62,7 @@ impl Sink for Hlog {
         let mut unpacker = Unpacker::default();
         for flow in &histograms.flows {
             let stream = stream_of(header, usize::from(flow.flow))?;
-            // Lengths above an hour cannot be said here.
+            // Times above an hour cannot be represented here.
             sums.entry(stream).or_default().add_filled(&unpacker.unpack(&flow.response, 0)?);
         }
         let seconds = |ns: u64| ns as f64 / 1e9;
@@ -79,7 +79,7 @@ impl Sink for Hlog {
     }
 }
 
-/// A tag ends at a comma, a space or the line; those become underscores.
+/// A tag ends at a comma, a space or the line end; these become underscores.
 fn tag(name: &str) -> String {
     name.chars().map(|c| if c == ',' || c.is_whitespace() || c.is_control() { '_' } else { c }).collect()
 }

@@ -1,7 +1,7 @@
-//! From a run log of ours to what other tools read: a table, HdrHistogram's two texts, fio's JSON.
+//! Converts a run log of ours to the formats of other tools: a table, HdrHistogram's two texts, fio's JSON.
 //!
-//! A sink is told of the entries of a log in their order and writes text as soon as it is known. Which steps of a log it is
-//! told of is decided outside. ACT's own log has a grammar of its own and stands in [`crate::act::export`].
+//! A sink gets the entries of a log in order and writes text as soon as possible. The caller decides which steps of a
+//! log it gets. ACT's log format is more complex and is in [`crate::act::export`].
 
 mod csv;
 mod fio;
@@ -16,19 +16,19 @@ pub use hlog::Hlog;
 use assay_record::{FlowHistograms, Header, Histograms, Interval, PhaseKind, Times};
 use std::fmt::Write;
 
-/// Takes a log and gives text. Errors say what about the log cannot be exported.
+/// Takes a log and writes text. Errors say what about the log cannot be exported.
 pub trait Sink {
     /// A segment begins.
     fn header(&mut self, header: &Header, out: &mut dyn Write) -> Result<(), String>;
     /// An interval of the segment.
     fn interval(&mut self, interval: &Interval, out: &mut dyn Write) -> Result<(), String>;
-    /// The distributions of some intervals of the segment.
+    /// Distributions of some intervals of the segment.
     fn histograms(&mut self, histograms: &Histograms, out: &mut dyn Write) -> Result<(), String>;
     /// The log is over.
     fn end(&mut self, out: &mut dyn Write) -> Result<(), String>;
 }
 
-/// What writing text answers; a `String` takes everything, so this is for whoever gives another writer.
+/// The error of a failed write; a `String` accepts everything, so this concerns other writers.
 fn unwritten(_: std::fmt::Error) -> String {
     "the text could not be written".into()
 }
@@ -45,7 +45,7 @@ fn stream_of(header: &Header, flow: usize) -> Result<usize, String> {
     known.ok_or_else(|| format!("figures of flow {flow}, which the header does not name"))
 }
 
-/// The stream that is meant: the named one; without a name that of the first criterion, or the first of all.
+/// The stream to export: the named one; without a name that of the first criterion, or the first stream.
 fn wanted<'a>(header: &'a Header, name: Option<&'a str>) -> Result<&'a str, String> {
     let names = || header.streams.iter().map(|stream| stream.name.as_str());
     match name {

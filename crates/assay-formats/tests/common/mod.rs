@@ -1,6 +1,7 @@
-//! Where the golden files are: a selection travels with the crate; the complete set is used too where it is present.
+//! The location of the golden files: a selection is carried with the crate; the complete set is used too where it is
+//! present.
 
-// Each test file uses its part of this.
+// Each test file uses a part of this.
 #![allow(dead_code)]
 
 use std::path::{Path, PathBuf};

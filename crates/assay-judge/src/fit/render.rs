@@ -1,12 +1,14 @@
-//! A fit as text. Names are hostile input: cleaned by the page.
+//! A fit as text. Names may be hostile input: the page cleans them.
 
-use super::{Compared, Figure, Outcome, Round, Trail};
+use super::figures::{Compared, Figure};
+use super::outcome::Outcome;
+use super::trail::{Round, Trail};
 use crate::render::Page;
 use crate::verdict::Verdict;
 use assay_base::{Knobs, Span};
 use std::fmt;
 
-/// How it ended, a table for each round, and why what does not agree does not.
+/// How it ended, a table for each round, and the reason for each figure that does not agree.
 pub fn text(trail: &Trail, out: &mut dyn fmt::Write) -> fmt::Result {
     let mut page = Page::default();
     page.words("", &format!("{}: {}", title(trail), ended(trail)), 3);
@@ -94,7 +96,7 @@ fn row(one: &Compared) -> String {
     )
 }
 
-/// `large-block reads 100% -> 115.3%`, each knob that is another one.
+/// Each knob that has changed, such as `large-block reads 100% -> 115.3%`.
 pub fn moved(before: &Knobs, after: &Knobs) -> String {
     let pairs = before.named().into_iter().zip(after.named());
     let changed = pairs.filter(|((_, before), (_, after))| before != after);

@@ -1,41 +1,42 @@
-//! Which knobs come nearest to production's figures, by what is expected of them.
+//! Finds the knobs whose expected figures come nearest to production's.
 //!
-//! For a direction, its two figures are straight lines over the scale of its large blocks once the position of its sizes is
-//! chosen. So for each position the best scale is known exactly: it is one of the places where a line crosses nothing, where
-//! two of them cross, or a bound. Positions are tried one by one, because rounding up to blocks makes steps of them.
+//! In each direction, both figures are linear in the scale of its large blocks, for a given position of its sizes. So
+//! the best scale for a position is known exactly: it is where a line crosses zero, where two lines cross, or a bound.
+//! Positions are tried one by one, because rounding up to blocks makes the figures step functions of them.
 
-use super::{Figure, Figures, Load, difference};
+use super::figures::{Figure, Figures, Load, difference};
 use assay_base::{Direction, Knobs, Share};
 
 /// Positions lie between the bounds of their bucket.
 pub(super) const POSITIONS: [f64; 2] = [1.0, 2.0];
-/// Most that large blocks are scaled by.
+/// Bounds of the scale of large blocks.
 pub(super) const SCALES: [f64; 2] = [0.0, 10.0];
-/// Steps of both: a tenth of a percent can be read, and moves no figure by more than a tenth of the usual tolerance.
+/// Step of both: a tenth of a percent is readable, and changes no figure by more than a tenth of the usual tolerance.
 const STEP: f64 = 0.001;
-/// Positions are tried this far apart, then one step apart around the best of those.
+/// Positions are first tried at this distance, then one step apart around the best of them.
 const COARSE: f64 = 0.01;
-/// What a whole way of a knob costs, as a difference: of knobs that do alike, those that stand nearest are taken.
+/// Penalty for moving a knob over its full range, as a difference: of settings with equal results, the nearest is
+/// taken.
 const WAY: f64 = 1e-5;
-/// What a figure beyond the tolerance costs: that one of two agrees is better than that neither does.
+/// Penalty for a figure beyond the tolerance: one agreeing figure of two is better than none.
 const BEYOND: f64 = 1000.0;
-/// Weight of the smaller difference beside the larger one.
+/// Weight of the smaller difference relative to the larger one.
 const BESIDE: f64 = 0.01;
 
-/// What is aimed at.
+/// The goal.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Aim {
-    /// See [`super::Goal`].
+    /// See [`super::machine::Goal`].
     pub production: [Option<f64>; 4],
-    /// See [`super::Goal`].
+    /// See [`super::machine::Goal`].
     pub tolerance: f64,
-    /// What the device counts of what is expected.
+    /// Factor between what the device is expected to count and what the plan asks for.
     pub factor: Figures,
-    /// What it counts of what is handed over.
+    /// Ratio of what the device counts to what was issued.
     pub made_of_one: Figures,
 }
 
-/// Knobs of one direction, and how far they are off.
+/// Knobs of one direction, and how far they are from the goal.
 #[derive(Clone, Copy, Debug)]
 struct Setting {
     position: f64,
@@ -44,7 +45,8 @@ struct Setting {
     cost: f64,
 }
 
-/// The knobs that come nearest. Writes first: where large blocks are derived from what is written, reads follow from them.
+/// The knobs that come nearest. Writes are solved first: where large-block reads are derived from the writes, they
+/// follow.
 pub(super) fn solve(load: &dyn Load, aim: &Aim, from: &Knobs) -> Knobs {
     [Direction::Write, Direction::Read].into_iter().fold(*from, |knobs, direction| {
         let best = of_direction(load, aim, &knobs, direction);
@@ -103,7 +105,7 @@ fn at_position(load: &dyn Load, aim: &Aim, from: &Knobs, direction: Direction, p
     settings.fold(setting(was_scale), |best, one| if one.cost < best.cost { one } else { best })
 }
 
-/// Where the larger of the distances of these lines from nothing can be the smallest.
+/// Where the larger distance of these lines from zero can be smallest.
 fn turns(lines: &[(f64, f64)]) -> impl Iterator<Item = f64> {
     let zero = |(a, b): (f64, f64)| -a / b;
     let mut places: Vec<f64> = lines.iter().map(|line| zero(*line)).collect();
@@ -114,7 +116,7 @@ fn turns(lines: &[(f64, f64)]) -> impl Iterator<Item = f64> {
     places.into_iter().filter(|place| place.is_finite())
 }
 
-/// In whole steps.
+/// Rounded to whole steps.
 fn rounded(value: f64) -> f64 {
     (value / STEP).round() * STEP
 }
@@ -127,7 +129,7 @@ pub(super) fn of(knobs: &Knobs, direction: Direction) -> (f64, f64) {
     }
 }
 
-/// The knobs with those of a direction.
+/// The knobs with those of one direction replaced.
 pub(super) fn with(knobs: &Knobs, direction: Direction, position: f64, scale: f64) -> Knobs {
     let share = |value: f64| Share::from_ppb((value / STEP * 1e3).round() as u64 * 1_000);
     let (position, scale) = (share(position), share(scale));

@@ -1,7 +1,8 @@
 use super::*;
-use assay_base::Share;
+use crate::verdict::Verdict;
+use assay_base::{Knobs, Share};
 
-/// A drive with small reads and large blocks, as a profile of a namespace makes it.
+/// A drive with small reads and large blocks, as the profile of a namespace produces it.
 #[derive(Clone, Copy)]
 struct Drive {
     reads: f64,
@@ -9,9 +10,9 @@ struct Drive {
     size: f64,
     blocks_read: f64,
     blocks_written: f64,
-    /// Small writes, as a committing namespace or an application has them.
+    /// Small writes, as of a namespace with commit-to-device or of an application.
     writes: f64,
-    /// Blocks of the device.
+    /// Block size of the device.
     block: f64,
 }
 
@@ -53,7 +54,7 @@ fn measured(own: Figures, device: Option<Figures>) -> Measured {
     Measured { own, device, flushes: 0.0, seconds: 60.0, verdict: Verdict::Pass, delivered: true }
 }
 
-/// Runs a fit on a device that makes `device` of what it is handed in each round.
+/// Runs a fit on a device that counts `device` of what is issued in each round.
 fn fitted(
     drive: Drive,
     production: Figures,
@@ -121,7 +122,7 @@ fn every_knob_is_found_within_its_bounds() {
 
 #[test]
 fn what_the_device_counts_otherwise_is_learnt() {
-    // Bytes are two in a hundred more than what is handed over: something else moves data as well.
+    // Two percent more bytes than issued: something else also transfers data.
     let drive = Drive { writes: 700.0, ..WORKED };
     let share = Share::from_percent;
     let meant = Knobs { read_position: share(150), write_position: share(150), ..Knobs::default() };
@@ -132,7 +133,7 @@ fn what_the_device_counts_otherwise_is_learnt() {
     assert!(knobs[1].write_position < share(150) && knobs[1].read_position < share(150), "{knobs:?}");
 }
 
-/// Runs a fit of the worked example whose rounds hand over something else than was expected.
+/// Runs a fit of the worked example whose rounds issue something else than expected.
 fn drifting(drive: Drive, handed_over: impl Fn(usize, Figures) -> Figures) -> (Outcome, Vec<Knobs>, Vec<Compared>) {
     let mut fit = Fit::start(move |knobs: &Knobs| drive.expected(knobs), goal(WORKED_IOSTAT), Knobs::default());
     let mut knobs = Vec::new();
@@ -149,7 +150,7 @@ fn drifting(drive: Drive, handed_over: impl Fn(usize, Figures) -> Figures) -> (O
 
 #[test]
 fn noise_is_allowed_for_and_not_followed() {
-    // What counting does to the worked example in a minute, this way and that.
+    // Counting noise of the worked example over a minute, in both directions.
     let spread = WORKED.expected(&Knobs::default()).spread;
     let noisy = |deviations: f64| {
         move |round: usize, own: Figures| {
@@ -190,13 +191,13 @@ fn a_round_that_was_off_by_chance_is_run_again() {
 
 #[test]
 fn requests_that_the_kernel_splits_are_told_and_what_is_handed_over_is_fitted() {
-    // Large blocks of 128 KiB on a queue that takes 64 KiB.
+    // Large blocks of 128 KiB on a queue with a limit of 64 KiB.
     let split = |_: usize, own: Figures| {
         let large = (own[2] - WORKED.reads * 16_927.0) / LARGE;
         [own[0] + large, own[1] * 2.0, own[2], own[3]]
     };
     let (outcome, knobs, tables) = fitted(WORKED, WORKED_IOSTAT, split);
-    // Half as many large reads, each of them two requests, and larger small ones: reads agree that way.
+    // Half as many large reads, each split into two requests, and larger small reads: so the reads agree.
     let told = shorts(&outcome);
     assert!(matches!(told[..], [(Figure::Writes, Why::Split { times })] if (times - 2.0).abs() < 1e-9), "{told:?}");
     let Outcome::Apart { round, .. } = outcome else { unreachable!() };
@@ -204,7 +205,7 @@ fn requests_that_the_kernel_splits_are_told_and_what_is_handed_over_is_fitted() 
         assert!(bytes.difference.abs() < 0.01, "{bytes:?}");
     }
     assert!((knobs[round - 1].write_scale.as_f64() - 1.003).abs() < 0.01, "{knobs:?}");
-    // Production's kernel did the same: there is nothing to tell.
+    // Production's kernel did the same, so there is nothing to report.
     let own = WORKED.expected(&Knobs::default()).figures;
     let same = split(1, own);
     assert_eq!(fitted(WORKED, same, split).0, Outcome::Agrees { round: 1 });
@@ -222,7 +223,7 @@ fn requests_that_are_merged_are_told() {
 #[test]
 fn what_cannot_be_reached_says_why_and_by_how_much() {
     let own = WORKED.expected(&Knobs::default()).figures;
-    // Bytes far below what sizes at their lower bounds have.
+    // Bytes far below those of sizes at their lower bounds.
     let (outcome, ..) = fitted(Drive { blocks_read: 0.0, ..WORKED }, [10_427.0, own[1], 1e8, own[3]], |_, own| own);
     assert!(matches!(shorts(&outcome)[..], [(Figure::ReadBytes, Why::Bound { lowest: true })]), "{outcome:?}");
     let Outcome::Apart { figures, .. } = &outcome else { unreachable!() };
@@ -231,13 +232,13 @@ fn what_cannot_be_reached_says_why_and_by_how_much() {
     // Far above.
     let (outcome, ..) = fitted(Drive { blocks_read: 0.0, ..WORKED }, [10_427.0, own[1], 9e8, own[3]], |_, own| own);
     assert!(matches!(shorts(&outcome)[..], [(Figure::ReadBytes, Why::Bound { lowest: false })]), "{outcome:?}");
-    // Only the rate of reads moves r/s where there are no large blocks.
+    // Without large blocks only the rate of reads changes r/s.
     let (outcome, ..) = fitted(Drive { blocks_read: 0.0, ..WORKED }, [12_000.0, own[1], 3e8, own[3]], |_, own| own);
     assert!(matches!(shorts(&outcome)[..], [(Figure::Reads, Why::Fixed)]), "{outcome:?}");
     // Large blocks of 128 KiB cannot be writes of 100 KiB.
     let (outcome, ..) = fitted(WORKED, [own[0], 2000.0, own[2], 2000.0 * 102_400.0], |_, own| own);
     assert!(matches!(shorts(&outcome)[..], [(Figure::Writes, Why::Tied { .. })]), "{outcome:?}");
-    // Half of a device's block is read.
+    // Only half of a block of the device is read.
     let small = Drive { block: 32_768.0, ..WORKED };
     let (outcome, ..) = fitted(small, own, |_, own| own);
     let told = shorts(&outcome);
@@ -276,7 +277,7 @@ fn rounds_that_prove_nothing_end_it() {
     assert_eq!(twice.next(), Next::Done(Outcome::Stopped { round: 2, verdict: Verdict::Invalid }));
     fit.observe(Knobs::default(), of(Verdict::Fail, false));
     assert_eq!(fit.next(), Next::Done(Outcome::NotCarried { round: 2 }));
-    // Late answers are no obstacle: the load was carried.
+    // Late answers do not prevent a fit: the load was carried.
     let mut fit = fresh();
     fit.observe(Knobs::default(), of(Verdict::Fail, true));
     assert!(matches!(fit.next(), Next::RunAt(knobs) if knobs != Knobs::default()));
@@ -284,7 +285,7 @@ fn rounds_that_prove_nothing_end_it() {
 
 #[test]
 fn rounds_come_to_an_end() {
-    // A device whose answer moves away from every step, and whose counters are nobody's.
+    // A device whose answer always moves away from the goal, and whose counters fit nothing.
     let fleeing = |round: usize, own: Figures| own.map(|n| n * (1.0 + 0.1 * (round - 1) as f64));
     let (outcome, knobs, _) = drifting(Drive { writes: 700.0, ..WORKED }, fleeing);
     assert!(matches!(outcome, Outcome::Apart { .. }) && knobs.len() == 5, "{outcome:?}");

@@ -1,6 +1,7 @@
-//! The rounds of a fit, as `fit.json` keeps them: what was moved, what was counted, and how it ended.
+//! The rounds of a fit, as in `fit.json`: the knobs, the counts, and how the fit ended.
 
-use super::{Figure, Figures, Measured, Outcome};
+use super::figures::{Compared, Figures, Measured};
+use super::outcome::Outcome;
 use crate::judgement::{DiskCount, Judgement, Outcome as Met, StreamTotals, TargetTotals};
 use crate::verdict::Verdict;
 use assay_base::{Direction, Knobs};
@@ -17,93 +18,70 @@ pub struct Trail {
     pub schema: u32,
     /// The profile's name.
     pub workload: String,
-    /// Sum of the profile that is fitted, so that it is gone on with the same one.
+    /// Checksum of the fitted profile, so that a fit is continued with the same one only.
     pub profile_blake3: String,
     /// The drive of production that the target stands for; empty where the profile names none.
     pub drive: String,
-    /// As it was named.
+    /// The target as given on the command line.
     pub target: String,
-    /// The same with what it says of itself; absent until a round has ended.
+    /// The target with what the device reports about itself; absent until a round has ended.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub device: Option<String>,
-    /// Its size; absent as well.
+    /// The size of the target; absent until then as well.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub size_bytes: Option<u64>,
     /// Measured time of each round.
     pub round_ns: u64,
-    /// The seed that those of the rounds are made of.
+    /// The seed from which those of the rounds are derived.
     pub seed: u64,
-    /// Difference that is small enough, as a share of production's; what counting varies by is allowed beside it.
+    /// The largest difference that counts as agreement, as a share of production's; counting noise is allowed in
+    /// addition.
     pub tolerance: f64,
-    /// Rounds at most.
+    /// Upper bound on the rounds.
     pub rounds_max: usize,
-    /// What limits what it shows (`SIMULATED`, `SHORT` …), over all rounds.
+    /// Limits on the validity of the result (`SIMULATED`, `SHORT` …), of all rounds.
     pub watermarks: Vec<String>,
-    /// What a reader should know.
+    /// What a reader should know about the fit.
     pub notes: Vec<String>,
-    /// How it ended; `None` while it goes on.
+    /// How it ended; `None` while it is running.
     pub outcome: Option<Outcome>,
-    /// In their order.
+    /// The rounds, in order.
     pub rounds: Vec<Round>,
 }
 
 /// One round.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Round {
-    /// What was run.
+    /// The knobs that it ran with.
     pub knobs: Knobs,
-    /// What its log proves.
+    /// The verdict on its log.
     pub verdict: Verdict,
-    /// Why.
+    /// The reason for the verdict.
     pub reason: String,
-    /// Whether the load was carried.
+    /// Whether the device carried the load.
     pub delivered: bool,
     /// Measured time.
     pub seconds: f64,
-    /// What was handed over and came back in a second: operations, then bytes, of reads and writes each.
+    /// What was issued and completed per second: operations, then bytes, each of reads and of writes.
     pub handed_over: Figures,
-    /// What the device counted of it; absent where nothing counts for it.
+    /// What the device counted of it; absent where it has no counters.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub counted: Option<Figures>,
-    /// Flushes a second that the device counted as writes of nothing, and that are taken off `counted`.
+    /// Flushes per second that the device counted as empty writes, and that were subtracted in `counted`.
     #[serde(default, skip_serializing_if = "is_none_at_all")]
     pub flushes: f64,
-    /// Each figure beside production's.
+    /// Each figure with production's.
     pub figures: Vec<Compared>,
     /// The response of reads: `[share not above, nanoseconds]`, ascending.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub nines: Vec<(f64, u64)>,
-    /// Where its log lies, below the directory of the fit.
+    /// The directory of its log, relative to that of the fit.
     pub directory: String,
-}
-
-/// A figure beside production's, both in a second; bytes are bytes.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Compared {
-    /// Which.
-    pub figure: Figure,
-    /// What production's drive did.
-    pub production: f64,
-    /// What this one did.
-    pub measured: f64,
-    /// How far that is off, as a share of production's.
-    pub difference: f64,
-    /// What counting alone varies by: two standard deviations of a round, as a share.
-    pub counting: f64,
-    /// What is allowed: the tolerance and `counting`.
-    pub allowed: f64,
-}
-
-impl Compared {
-    /// Whether it is near enough.
-    pub fn agrees(&self) -> bool {
-        self.difference.abs() <= self.allowed
-    }
 }
 
 const FLUSHES: &str = "the kernel follows each durable write with a flush of the device's cache, because the device knows no FUA, and counts it as a write of nothing: these are taken off w/s";
 
-/// Whether the kernel makes a flush of its own of each durable write, which its counters hold as a write of nothing.
+/// Whether the kernel sends a separate flush for each durable write, which its counters include as an empty write.
 fn counts_flushes(facts: &BTreeMap<String, String>) -> bool {
     let is = |name: &str, value: &str| facts.get(name).is_some_and(|fact| fact == value);
     is("fua", "no") && is("write cache", "write back")
@@ -121,8 +99,8 @@ fn is_none_at_all(flushes: &f64) -> bool {
 }
 
 impl Measured {
-    /// What the run that was judged did to its only target. The device's own counters, where it has some, are taken for each
-    /// operation of the run, because they are read for whole runs and the figures are of the measured time.
+    /// What the judged run did to its only target. The device's own counters, where it has any, are scaled by the
+    /// operations of the run, because they cover the whole run and the figures only the measured time.
     pub fn of(judgement: &Judgement) -> Measured {
         let part = &judgement.part;
         let sum = |direction: Direction, of: fn(&StreamTotals) -> Option<f64>| {
@@ -166,7 +144,7 @@ impl Measured {
 impl Trail {
     /// Adds a round whose log lies in `directory`.
     pub fn add(&mut self, knobs: Knobs, judgement: &Judgement, figures: Vec<Compared>, directory: String) {
-        // Rounds are as short as they are meant to be.
+        // Rounds are short on purpose.
         let marks = judgement.watermarks.iter().filter(|mark| !mark.starts_with("SHORT"));
         for mark in marks {
             if !self.watermarks.contains(mark) {
@@ -197,7 +175,7 @@ impl Trail {
         });
     }
 
-    /// What the machine was told.
+    /// What the fit was given, round by round.
     pub fn observations(&self) -> impl Iterator<Item = (Knobs, Measured)> {
         self.rounds.iter().map(|round| {
             let measured = Measured {
@@ -212,7 +190,7 @@ impl Trail {
         })
     }
 
-    /// The knobs that the fit came to.
+    /// The round with the resulting knobs.
     pub fn result(&self) -> Option<&Round> {
         self.rounds.get(self.outcome.as_ref()?.result()?.checked_sub(1)?)
     }

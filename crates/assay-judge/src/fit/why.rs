@@ -1,6 +1,7 @@
 //! Why a figure does not agree with production's.
 
-use super::{Compared, Figure, Load, Measured, ratio, solve};
+use super::figures::{Compared, Figure, Load, Measured, ratio};
+use super::solve;
 use assay_base::{Direction, Knobs};
 use serde::{Deserialize, Serialize};
 use std::fmt;
@@ -8,7 +9,7 @@ use std::fmt;
 /// A figure that does not agree, and why.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Short {
-    /// What was compared.
+    /// The comparison.
     #[serde(flatten)]
     pub of: Compared,
     /// The reason.
@@ -19,36 +20,36 @@ pub struct Short {
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Why {
-    /// The kernel makes several requests of one.
+    /// The kernel splits a request into several.
     Split {
-        /// How many of one.
+        /// Requests counted per request issued.
         times: f64,
     },
-    /// The kernel joins requests, or the device counts fewer than it was given.
+    /// The kernel merges requests, or the device counts fewer than it was given.
     Merged {
-        /// How much of one is left.
+        /// Requests counted per request issued.
         times: f64,
     },
-    /// Nothing that is moved changes it.
+    /// No knob changes this figure.
     Fixed,
-    /// Sizes are rounded up to the device's blocks, which alone is more than is missing.
+    /// Sizes are rounded up to the device's blocks, and the rounding alone exceeds the difference.
     Blocks {
-        /// What rounding adds: 1.25 for a quarter more.
+        /// Factor of the rounding: 1.25 for a quarter more.
         times: f64,
     },
-    /// The knobs that move it are at a bound.
+    /// The knobs that change it are at a bound.
     Bound {
         /// Whether it is the lower one.
         lowest: bool,
     },
-    /// Operations and bytes of this direction are moved by the same knob, and their proportion is not production's.
+    /// One knob changes both operations and bytes of this direction, and their ratio differs from production's.
     Tied {
-        /// Mean bytes of an operation, expected.
+        /// Expected mean bytes per operation.
         ours: f64,
-        /// In production.
+        /// Mean bytes per operation in production.
         theirs: f64,
     },
-    /// By what is known now it would agree in another round.
+    /// According to the rounds so far it would agree in another round.
     Unfinished,
 }
 
@@ -58,7 +59,7 @@ pub(super) struct State<'a> {
     pub measured: &'a Measured,
     pub production: &'a [Option<f64>; 4],
     pub tolerance: f64,
-    /// It is expected to agree in another round.
+    /// Whether it is expected to agree in another round.
     pub unfinished: bool,
 }
 
@@ -86,7 +87,7 @@ pub(super) fn why(load: &dyn Load, state: &State<'_>, figure: Figure) -> Why {
     }
 }
 
-/// Whether any knob of its direction changes it.
+/// Whether any knob of the figure's direction changes it.
 fn moves(load: &dyn Load, knobs: &Knobs, figure: Figure) -> bool {
     let (position, scale) = solve::of(knobs, figure.direction());
     let expected = |position, scale| {
@@ -105,7 +106,7 @@ fn tied_or_bound(load: &dyn Load, state: &State<'_>, direction: Direction, above
     let expected = |position| load.expected(&solve::with(state.knobs, direction, position, scale)).figures;
     let sizes_move = expected(solve::POSITIONS[0])[bytes as usize] != expected(solve::POSITIONS[1])[bytes as usize];
     let now = expected(position);
-    // Rounding up to blocks makes the last steps before a bound alike, and none of them would tell a difference.
+    // Because of rounding up to blocks, the last steps before a bound are all alike and show no difference.
     let bound = solve::POSITIONS[usize::from(!above)];
     let at_bound = (expected(bound)[bytes as usize] / now[bytes as usize] - 1.0).abs() < state.tolerance;
     if sizes_move && at_bound || scale == solve::SCALES[usize::from(!above)] {

@@ -1,13 +1,14 @@
-//! Sizing: candidate drives beside each other, each fitted to production and then loaded until a criterion breaks; how many
-//! times production's load one of them carries, what wears it, and how many are needed.
+//! Sizing: compares candidate drives, each fitted to production and then loaded until a criterion breaks; how many
+//! times production's load each carries, how fast it wears, and how many are needed.
 //!
-//! Plain data over two machines' results ([`fit`](crate::fit), [`limit`](crate::limit)).
+//! Plain data from the results of two state machines ([`fit`](crate::fit), [`limit`](crate::limit)).
 //!
-//! *How many.* Production has `n` drives, and the profile is the load of one of them. For a growth of `g`, `n × g` times that
-//! load is to be carried; a drive that holds `m` times of it shall be given no more than `m × (1 − h)`, where `h` is the headroom
-//! kept for what nobody foresees. So `ceil(n × g / (m × (1 − h)))` drives are needed, by load alone: what the data take is
-//! another bound. The formula is ours; the guide ("Advanced Flash Device Sizing", "Testing new drives") stops at how far a drive
-//! goes. *Drive writes a day* are bytes written in 86,400 s by the size of the drive, the unit of data sheets.
+//! *How many.* Production has `n` drives, and the profile is the load of one of them. For a growth of `g`, the drives
+//! must carry `n × g` times that load. A drive that holds `m` times the load should get no more than `m × (1 − h)`,
+//! where `h` is the headroom for what nobody foresees. So `ceil(n × g / (m × (1 − h)))` drives are needed for the load
+//! alone; the capacity for the data is another bound. The formula is ours; the guide ("Advanced Flash Device Sizing",
+//! "Testing new drives") ends at the load that a drive holds. *Drive writes a day* are the bytes written in 86,400 s
+//! divided by the size of the drive, the unit of data sheets.
 
 mod page;
 mod render;
@@ -23,7 +24,7 @@ use serde::{Deserialize, Serialize};
 /// The version of the JSON shape.
 pub const SCHEMA: u32 = 1;
 const DAY: f64 = 86_400.0;
-/// What is above a whole number by no more than this is rounding of the division, not another drive.
+/// An excess over a whole number up to this is a rounding error of the division, not another drive.
 const ALMOST_NOTHING: f64 = 1e-9;
 
 /// All candidates.
@@ -33,40 +34,40 @@ pub struct Sizing {
     pub schema: u32,
     /// The profile's name.
     pub workload: String,
-    /// Sum of the profile, so that it is gone on with the same one.
+    /// Checksum of the profile, so that a sizing is continued with the same one only.
     pub profile_blake3: String,
-    /// The candidates as they were named, those that were not come to yet among them.
+    /// The candidates as given on the command line, including those that have not been tested yet.
     pub targets: Vec<String>,
-    /// The drive of production that is stood for; empty where the profile names none.
+    /// The drive of production that the candidates stand for; empty where the profile names none.
     pub drive: String,
-    /// What is to be provided for.
+    /// What the drives must provide.
     pub demand: Demand,
-    /// What limits what it shows (`SIMULATED`, `SHORT` …), over all runs.
+    /// Limits on the validity of the result (`SIMULATED`, `SHORT` …), of all runs.
     pub watermarks: Vec<String>,
-    /// In the order given; those that were not come to yet are missing.
+    /// The candidates in the order given; those that have not been tested yet are missing.
     pub candidates: Vec<Candidate>,
 }
 
-/// What is to be provided for.
+/// What the drives must provide.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Demand {
-    /// Drives of production, each with the profile's load at most.
+    /// Number of drives in production, each with at most the profile's load.
     pub drives: u32,
-    /// How many times that load is to be carried.
+    /// How many times that load must be carried.
     pub growth: Multiple,
-    /// Share of what a drive holds that is left free.
+    /// Share of what a drive holds that is kept free.
     pub headroom: Share,
 }
 
 /// One drive that might be bought.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Candidate {
-    /// As it was named.
+    /// The target as given on the command line.
     pub target: String,
-    /// The same with what it says of itself; absent where no run ended on it.
+    /// The target with what the device reports about itself; absent where no run ended on it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub device: Option<String>,
-    /// Its size; absent as well.
+    /// The size of the target; absent there as well.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub size_bytes: Option<u64>,
     /// How its fit ended, in words.
@@ -78,9 +79,9 @@ pub struct Candidate {
     /// What went wrong, where the candidate could not be tested to the end.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub failure: Option<String>,
-    /// How many times production's load it holds.
+    /// The highest load that it holds, as a multiple of production's.
     pub holds: Option<Multiple>,
-    /// What was broken at the lowest load that it does not hold.
+    /// What broke at the lowest load that it does not hold.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub broke: Option<String>,
     /// Drive writes a day at production's load.
@@ -89,27 +90,28 @@ pub struct Candidate {
     /// How many are needed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub need: Option<Need>,
-    /// The runs of its search, in their order.
+    /// The runs of its search, in order.
     pub runs: Vec<Run>,
     /// Its response at production's load: `[share not above, nanoseconds]`, ascending.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub nines: Vec<(f64, u64)>,
-    /// Its runs lie here, below the directory of the whole.
+    /// The directory of its runs, relative to that of the sizing.
     pub directory: String,
 }
 
 /// How many of a candidate are needed.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Need {
-    /// Drives.
+    /// Number of drives.
     pub drives: u64,
-    /// Of each of them, writes a day then.
+    /// Drive writes a day of each of them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub drive_writes_a_day: Option<f64>,
 }
 
 impl Demand {
-    /// How many drives that each hold `holds` times production's load; `None` where no number of them does.
+    /// The number of drives that are needed if each holds `holds` times production's load; `None` where no number
+    /// suffices.
     pub fn drives_of(&self, holds: Multiple) -> Option<u64> {
         let given = holds.as_f64() * (1.0 - self.headroom.as_f64());
         let needed = f64::from(self.drives) * self.growth.as_f64() / given;
@@ -124,8 +126,8 @@ impl Demand {
 }
 
 impl Candidate {
-    /// A candidate by its fit and by the search that followed it; `production` is what is written in a second there, for where
-    /// the fit measured nothing.
+    /// A candidate from its fit and from the search after it; `production` is the bytes written per second there, used
+    /// where the fit measured nothing.
     pub fn of(demand: &Demand, fitted: &fit::Trail, searched: Option<&Trail>, production: Option<f64>) -> Candidate {
         let holds = searched.and_then(held);
         let round = fitted.result();
@@ -151,7 +153,7 @@ impl Candidate {
         }
     }
 
-    /// Whether it is known how far it goes, if only that it carries nothing.
+    /// Whether its limit is known, even if it carries nothing.
     pub fn is_known(&self) -> bool {
         self.holds.is_some() || matches!(self.limit, Some(Outcome::NeverPassed { .. }))
     }
@@ -175,7 +177,7 @@ fn broke(trail: &Trail) -> Option<String> {
 }
 
 impl Sizing {
-    /// The candidate of which the fewest are needed, and of those the one that is written least.
+    /// The candidate of which the fewest are needed; among equals, the one with the fewest drive writes a day.
     pub fn fewest(&self) -> Option<&Candidate> {
         let needed = self.candidates.iter().filter(|one| one.need.is_some());
         let day = |one: &Candidate| one.need.and_then(|need| need.drive_writes_a_day).unwrap_or(f64::INFINITY);
@@ -183,7 +185,7 @@ impl Sizing {
         needed.min_by(|a, b| drives(a).cmp(&drives(b)).then(day(a).total_cmp(&day(b))))
     }
 
-    /// Adds a candidate, and what limits its runs.
+    /// Adds a candidate and the watermarks of its runs.
     pub fn add(&mut self, candidate: Candidate, watermarks: &[String]) {
         for mark in watermarks {
             if !self.watermarks.contains(mark) {

@@ -1,4 +1,5 @@
-//! `size.html`: candidates over each other, as one page without a script. Names are hostile input, escaped in the template.
+//! `size.html`: the candidates compared in one page without scripts. Names may be hostile input; the template escapes
+//! them.
 
 use super::render::{asked, formula, holds, told};
 use super::{Candidate, Sizing};
@@ -87,7 +88,7 @@ fn keys(sizing: &Sizing) -> Vec<(String, String)> {
     sizing.candidates.iter().enumerate().map(|(series, one)| (series_class(series), one.target.clone())).collect()
 }
 
-/// p99 over the load, a line for each candidate; a sign for each run.
+/// p99 against the load, a line for each candidate and a mark for each run.
 fn loads(sizing: &Sizing) -> Option<Chart> {
     let mut marks = Vec::new();
     let (mut low, mut high, mut highest) = (f64::INFINITY, 0f64, 0f64);

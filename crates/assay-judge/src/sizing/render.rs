@@ -1,11 +1,11 @@
-//! A sizing as text. Names are hostile input: cleaned by the page.
+//! A sizing as text. Names may be hostile input: the page cleans them.
 
 use super::{Candidate, Demand, Sizing};
 use crate::limit::Outcome;
 use crate::render::Page;
 use std::fmt;
 
-/// Width of a target's name, the end of which tells more than its beginning.
+/// Width of a target's name; its end identifies it better than its beginning.
 const NAME: usize = 22;
 
 /// A row for each candidate, what broke, and how many are needed.
@@ -42,13 +42,13 @@ fn title(sizing: &Sizing) -> String {
     format!("{}: 1x is the load of {whose}", sizing.workload)
 }
 
-/// What is to be provided for.
+/// What the drives must provide.
 pub(super) fn asked(demand: &Demand) -> String {
     let drives = if demand.drives == 1 { "1 drive".to_owned() } else { format!("{} drives", demand.drives) };
     format!("production has {drives}; asked is {} of its load, with {} of headroom", demand.growth, demand.headroom)
 }
 
-/// How many drives are needed, with the numbers.
+/// How many drives are needed, with the numbers of the formula.
 pub(super) fn formula(demand: &Demand) -> String {
     let Demand { drives, growth, headroom } = demand;
     format!(
@@ -71,7 +71,7 @@ fn row(page: &mut Page, one: &Candidate) {
     ));
 }
 
-/// `8.25x`, `>= 16x`, `none`, `?`.
+/// The load that it holds: `8.25x`, `>= 16x`, `none`, `?`.
 pub(super) fn holds(one: &Candidate) -> String {
     match (one.holds, one.limit) {
         (Some(holds), Some(Outcome::NeverFailed { .. } | Outcome::Stopped { .. })) => format!(">= {holds}"),

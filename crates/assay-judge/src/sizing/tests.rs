@@ -13,7 +13,7 @@ fn drives_needed_are_rounded_up_and_no_more() {
     for (drives, growth, headroom, holds, needed) in [
         // 4 × 2 / (4 × 0.7) = 2.86
         (4, 2, 30, 400, Some(3)),
-        // Exactly 2, and not 3 by the last digit of a division.
+        // Exactly 2, not 3 because of a rounding error in the division.
         (7, 1, 30, 500, Some(2)),
         (1, 1, 0, 100, Some(1)),
         (1, 1, 0, 1600, Some(1)),
@@ -146,7 +146,7 @@ fn each_candidate_is_a_row_with_what_is_known_of_it() {
         })
         .collect();
     assert_eq!(known, [(Some(4), Some(3), true), (Some(16), Some(1), true), (None, None, true), (None, None, false)]);
-    // 10 MB/s are 864 GB a day: the whole drive once; 8 loads on 3 drives are 2.67 of it each.
+    // 10 MB/s are 864 GB a day: the whole drive once; 8 loads on 3 drives are 2.67 of it for each.
     assert_eq!(all[0].drive_writes_a_day, Some(1.0));
     assert!((all[0].need.unwrap().drive_writes_a_day.unwrap() - 8.0 / 3.0).abs() < 1e-9);
     assert_eq!(all[2].drive_writes_a_day, Some(0.5), "by production's figure where nothing was fitted");

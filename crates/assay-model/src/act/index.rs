@@ -1,4 +1,4 @@
-//! act-index: 4 KiB reads and writes of an index kept on flash ("All Flash"), with defragmentation's share.
+//! act-index: 4 KiB reads and writes of an index kept on flash ("All Flash"), including those of defragmentation.
 
 use super::{Impossible, Pace, TOO_LARGE, amplification, first_broken, shared_rules};
 use crate::plan::{Address, Block, Lane, Stream, Work};
@@ -8,8 +8,8 @@ use assay_base::{Bytes, Direction, Rate, Share};
 /// Every operation of act-index has this size (ACT README, "Methodology for act_index").
 const PAGE: Bytes = Bytes::from_kib(4);
 
-/// The inputs of act-index. Rates are over all devices together, and all of them are delivered however many devices there are
-/// (ACT 6.6 delivers 1/n of the cache load on n devices).
+/// The inputs of act-index. Rates are over all devices together, and the whole load is delivered on any number of
+/// devices (ACT 6.6 delivers 1/n of the cache load on n devices).
 #[derive(Clone, Debug, PartialEq)]
 pub struct Index {
     /// Client reads per second.
@@ -18,7 +18,7 @@ pub struct Index {
     pub write_rate: Rate,
     /// Copies of each record in the cluster.
     pub replication_factor: u32,
-    /// Blocks are defragmented when less than this is used.
+    /// Blocks are defragmented when less than this share of them is used.
     pub defrag_below: Share,
     /// O_DSYNC.
     pub durable: bool,
@@ -40,7 +40,7 @@ impl Default for Index {
 }
 
 impl Index {
-    /// The lane of what ACT's cache threads do, apart from its service threads.
+    /// The lane for the operations of ACT's cache threads, separate from those of its service threads.
     pub fn lanes(in_flight: u32) -> Vec<Lane> {
         let streams = ["cache-reads", "writes"].map(str::to_owned).to_vec();
         vec![Lane { streams, in_flight_bound: in_flight }]

@@ -1,4 +1,4 @@
-//! The load an Aerospike database node puts on its devices, as ACT models it, lowered to streams.
+//! The load of an Aerospike database node on its devices, as ACT models it, lowered to streams.
 //!
 //! Source: ACT's README (2020) and the behaviour of ACT 6.6. 1x is 2000 reads/s and 1000 writes/s on each device.
 
@@ -17,17 +17,17 @@ pub const READ_RATE: Rate = Rate::per_second(2000);
 /// Writes per second and device at 1x.
 pub const WRITE_RATE: Rate = Rate::per_second(1000);
 
-/// Rates as a multiple of 1x on one device; `None` where reads and writes are not in its proportion.
+/// Rates as a multiple of 1x on one device; `None` where reads and writes are in another proportion.
 pub fn standard(reads: u64, writes: u64) -> Option<Multiple> {
     let ((one_read, _), (one_write, _)) = (READ_RATE.as_ratio(), WRITE_RATE.as_ratio());
     let alike = u128::from(reads) * u128::from(one_write) == u128::from(writes) * u128::from(one_read);
     Multiple::ratio(reads, one_read).filter(|_| alike)
 }
 
-/// Why inputs cannot be a load: the key that has to be another, and what is wrong with it.
+/// Why inputs cannot be a load: the key that must change, and what is wrong with it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Impossible {
-    /// As workload files have it.
+    /// The key, as in workload files.
     pub key: &'static str,
     /// A sentence without its full stop.
     pub what: &'static str,
@@ -39,16 +39,16 @@ impl std::fmt::Display for Impossible {
     }
 }
 
-/// Rates that are none any more.
+/// For rates that do not fit the number type.
 const TOO_LARGE: Impossible = Impossible { key: "write_rate", what: "the rates are too large to be represented" };
 
-/// What is impossible of the first that is broken.
+/// The first rule that is broken, as an error.
 fn first_broken(rules: &[(bool, &'static str, &'static str)]) -> Result<(), Impossible> {
     let broken = rules.iter().find(|(broken, ..)| *broken);
     broken.map_or(Ok(()), |&(_, key, what)| Err(Impossible { key, what }))
 }
 
-/// Rules of both models: copies, defragmentation, and whether nothing would be done at all.
+/// Rules for both models: copies, defragmentation, and whether there would be no load at all.
 fn shared_rules(copies: u32, defrag_below: Share, idle: bool) -> [(bool, &'static str, &'static str); 3] {
     [
         (copies == 0, "replication_factor", "the replication factor must be at least 1"),
@@ -80,7 +80,7 @@ pub enum Pace {
 }
 
 impl Pace {
-    /// Arrivals of this kind.
+    /// Arrivals of this kind, at `rate`.
     pub fn at(self, rate: Rate) -> Arrival {
         match self {
             Pace::Poisson => Arrival::Poisson { rate },
@@ -102,7 +102,8 @@ pub fn standard_criteria(window: Span) -> Vec<Criterion> {
     bounds.into_iter().map(criterion).collect()
 }
 
-/// `n / (1 − share)`: what defragmentation below `share` makes of one write. Numerator and denominator.
+/// `n / (1 − share)`: how many writes result from one write with defragmentation below `share`. Numerator and
+/// denominator.
 fn amplification(defrag_below: Share) -> (u64, u64) {
     (Share::WHOLE.as_ppb(), Share::WHOLE.as_ppb() - defrag_below.as_ppb())
 }

@@ -1,4 +1,5 @@
-//! act-storage: record reads, and large-block writes and reads as the server's write buffers and defragmentation make them.
+//! act-storage: record reads, and the large-block writes and reads that the server's write buffers and its
+//! defragmentation cause.
 
 use super::{Impossible, Pace, Rates, TOO_LARGE, amplification, first_broken, shared_rules};
 use crate::plan::{Address, Arrival, Block, Lane, Stream, Work};
@@ -25,15 +26,15 @@ pub struct Storage {
     pub replication_factor: u32,
     /// Share of writes that read the old version first.
     pub update: Share,
-    /// Blocks are defragmented when less than this is used.
+    /// Blocks are defragmented when less than this share of them is used.
     pub defrag_below: Share,
-    /// Whether defragmentation reads come from the device.
+    /// Whether defragmentation reads blocks from the device.
     pub defrag_reads: bool,
-    /// Whether each record is written on its own.
+    /// Whether each record is also written separately.
     pub commit_to_device: bool,
-    /// Smallest such write; zero is the device's block.
+    /// Smallest such write; zero means the device's block.
     pub commit_min: Bytes,
-    /// Whether a walk reads each device from end to end.
+    /// Whether a sequential walk reads each device from start to end.
     pub tomb_raider: bool,
     /// Its pause between blocks.
     pub tomb_raider_pause: Span,
@@ -70,16 +71,16 @@ impl Default for Storage {
     }
 }
 
-/// Streams that have a thread of their own for each device in ACT, so that none waits for another.
+/// Streams that have a thread of their own for each device in ACT, so that none of them waits for another.
 const APART: [&str; 3] = ["large-block-reads", "large-block-writes", "tomb-raider-reads"];
 
-/// Slots of each of them where nothing else is asked for. At 100x and 10 ms for each block 24 are in flight.
+/// Default number of slots for each of them. At 100x and 10 ms per block, 24 are in flight.
 pub const LARGE_IN_FLIGHT: u32 = 32;
 
 impl Storage {
-    /// A lane for each of the streams of large blocks, with `in_flight` slots.
+    /// A lane with `in_flight` slots for each of the streams of large blocks.
     pub fn lanes(in_flight: u32) -> Vec<Lane> {
-        // The tomb raider is one walk over each device.
+        // The tomb raider is a single walk over each device.
         APART.iter().map(|name| Lane::of(name, if name.starts_with("tomb") { 1 } else { in_flight })).collect()
     }
 
@@ -132,7 +133,7 @@ impl Storage {
         Size::between(up(self.record.from), up(self.record.to))
     }
 
-    /// Sizes of committed writes: stored records in whole multiples of the smallest write.
+    /// Sizes of committed writes: stored records, rounded up to whole multiples of the smallest write.
     fn committed(&self) -> Size {
         let up = |bytes: Bytes| Bytes::new(bytes.get().next_multiple_of(self.commit_min.get().max(1)));
         let Size { from, to, .. } = self.stored();

@@ -1,8 +1,8 @@
-//! Blocks that were never seen, sure misses in any cache: the places of a target in a keyed order, each once. A known part of the
-//! operations goes back to what was seen last: sure hits in a cache of that size.
+//! Blocks that were never seen, sure misses in any cache: the places of a target in a keyed order, each once. A known
+//! part of the operations returns to the most recent places: sure hits in a cache of that size.
 //!
-//! The operation is drawn again from the last ones with probability `share`, uniform over `of_last` bytes of them. Of several workers
-//! each takes every n-th place of the one order, and goes back to its own.
+//! With probability `share` an operation returns to a recent place, uniform over the last `of_last` bytes. Of several
+//! workers, each takes every n-th place of the common order and returns to its own places.
 
 use super::grid::Grid;
 use super::order::Order;
@@ -10,13 +10,13 @@ use crate::arrival::Part;
 use assay_base::{Bytes, Prng, Share};
 use serde::{Deserialize, Serialize};
 
-/// Going back to what was seen.
+/// Returning to recent places.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Reread {
-    /// Of the operations.
+    /// Share of the operations that return.
     pub share: Share,
-    /// To places among so many bytes of the last.
+    /// How many bytes of the most recent places they return to.
     pub of_last: Bytes,
 }
 
@@ -26,17 +26,17 @@ pub struct Fresh {
     grid: Grid,
     order: Order,
     part: Part,
-    /// Places of the order that came before this run.
+    /// Number of places of the order that were used before this run.
     from: u64,
-    /// Operations of 2^32 that go back.
+    /// How many of 2^32 operations return.
     back: u64,
-    /// How many of the last places they go back to.
+    /// Number of recent places that they return to.
     of_last: u64,
     seen: u64,
 }
 
 impl Fresh {
-    /// The part's places of `grid` in `order`, behind the `from` first.
+    /// The part's places of `grid` in `order`, after the first `from`.
     pub fn new(grid: Grid, order: Order, part: Part, from: u64, reread: Option<Reread>) -> Fresh {
         let (share, of_last) = reread.map_or((0, 1), |it| (it.share.as_ppb(), grid.within(it.of_last.get())));
         let back = (u128::from(share) << 32) / 1_000_000_000;
@@ -113,7 +113,7 @@ mod tests {
             let (mut cache, mut order, mut hits) = (HashSet::new(), std::collections::VecDeque::new(), 0);
             for op in 0..1_000_000 {
                 let offset = parts[op % of as usize].next(&mut prng);
-                // First in, first out, of the size that was asked for and a little for the workers' unequal steps.
+                // First in, first out, with the size asked for and a little extra for the workers' unequal steps.
                 if !cache.insert(offset) {
                     hits += 1;
                     continue;

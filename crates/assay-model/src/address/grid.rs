@@ -1,30 +1,30 @@
-//! The places of a target that a pattern may go to: multiples of a unit at which its largest operation fits.
+//! The places of a target that a pattern may use: multiples of a unit at which its largest operation fits.
 
-/// Most places: beyond it a random double has not enough digits.
+/// Upper bound on the places: above it a random double does not have enough digits.
 const MOST: u64 = 1 << 52;
 
 /// See the module.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Grid {
-    /// How many there are, at least 1.
+    /// Number of places, at least 1.
     pub places: u64,
     unit: u64,
 }
 
 impl Grid {
-    /// Multiples of `unit` bytes in `length` bytes with room for `largest` behind each.
+    /// The multiples of `unit` bytes within `length` bytes, with room for `largest` bytes after each.
     pub fn new(length: u64, unit: u64, largest: u64) -> Grid {
         let unit = unit.max(1);
         Grid { places: (length.saturating_sub(largest) / unit + 1).min(MOST), unit }
     }
 
-    /// Where a place begins.
+    /// The offset where a place begins.
     #[inline(always)]
     pub fn offset(self, place: u64) -> u64 {
         place * self.unit
     }
 
-    /// How many places so many bytes are; at least 1, at most all.
+    /// The number of places in this many bytes; at least 1, at most all.
     pub fn within(self, bytes: u64) -> u64 {
         (bytes / self.unit).clamp(1, self.places)
     }

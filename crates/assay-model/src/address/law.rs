@@ -1,24 +1,24 @@
-//! How often which rank is wanted, the most wanted first: a law over N ranks that knows nothing of where they lie.
+//! How often each rank is used, the most frequent first: a law over N ranks, independent of where they lie.
 
 use super::zipf::Zipf;
 use assay_base::{Prng, Share};
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
-/// A law as it is meant, for any number of ranks.
+/// A law as configured, for any number of ranks.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Law {
-    /// Each rank as often as any other.
+    /// All ranks equally often.
     Uniform,
     /// Zipf's law.
     Zipf {
         /// θ.
         exponent: Exponent,
     },
-    /// Zones, each with its share of the operations and of the ranks; uniform within each.
+    /// Zones, each with its share of the operations and of the ranks; uniform within each zone.
     Zones {
-        /// In the order of the ranks. The shares of either kind make 100 %.
+        /// In the order of the ranks. Shares of operations and shares of ranks each add up to 100 %.
         zones: Vec<(Share, Share)>,
     },
 }
@@ -31,7 +31,7 @@ pub struct Exponent {
 }
 
 impl Exponent {
-    /// The largest.
+    /// The largest exponent.
     pub const MOST: f64 = 10.0;
 }
 
@@ -64,10 +64,10 @@ impl fmt::Display for Law {
     }
 }
 
-/// A law over so many ranks.
+/// A law over a number of ranks.
 #[derive(Clone, Debug)]
 pub enum Ranks {
-    /// See [`Law::Uniform`]; how many.
+    /// See [`Law::Uniform`]; the number of ranks.
     Uniform(u64),
     /// See [`Law::Zipf`].
     Zipf(Box<Zipf>),
@@ -75,7 +75,7 @@ pub enum Ranks {
     Zones(Box<[Zone]>),
 }
 
-/// Ranks that come alike.
+/// Ranks that are equally frequent.
 #[derive(Clone, Copy, Debug)]
 pub struct Zone {
     /// Parts per billion of the operations that go to this zone or to one before it.
@@ -110,7 +110,7 @@ impl Ranks {
     }
 }
 
-/// Zones that cover `n` ranks; each has one at least.
+/// Zones that cover `n` ranks, with at least one rank each.
 fn divided(zones: &[(Share, Share)], n: u64) -> Box<[Zone]> {
     let (mut below, mut space) = (0, 0u64);
     let part = |space: u64| (u128::from(n) * u128::from(space.min(1_000_000_000)) / 1_000_000_000) as u64;

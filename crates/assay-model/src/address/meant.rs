@@ -1,4 +1,4 @@
-//! Where operations go, as it is meant: what a plan says and a log keeps.
+//! The addresses of operations as configured: in a plan and in a log.
 
 use super::fresh::Reread;
 use super::law::Law;
@@ -12,60 +12,60 @@ use std::fmt;
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Address {
-    /// Uniform over the multiples of `align`; of the target's blocks when that is zero.
+    /// Uniform over the multiples of `align`, or of the target's blocks when that is zero.
     Uniform {
         /// Alignment.
         align: Bytes,
     },
-    /// From the start to the end and again.
+    /// From the start to the end, then again from the start.
     Sequential,
-    /// Every place that the run has written, once, after everything else: reading back.
+    /// Every place that the run has written, once, after everything else: the read-back.
     Written,
     /// Some places more often than others.
     Ranked {
-        /// How often which rank comes.
+        /// How often each rank is used.
         law: Law,
-        /// What a place is; as long as the largest operation when that is zero.
+        /// Size of a place; that of the largest operation when zero.
         #[serde(default, skip_serializing_if = "is_zero")]
         unit: Bytes,
-        /// Ranks lie anywhere; otherwise in order, the most wanted at the start.
+        /// Whether ranks are scattered; otherwise they are in order, the most frequent at the start.
         scatter: bool,
     },
-    /// A part of all places, which moves; see [`super::WorkingSet`].
+    /// A moving part of all places; see [`super::WorkingSet`].
     WorkingSet {
-        /// Of the part.
+        /// Size of the part.
         size: Bytes,
-        /// How much of it is replaced in how long.
+        /// Which share of it is replaced in which time.
         turnover: Turnover,
-        /// As of `ranked`.
+        /// As for `ranked`.
         #[serde(default, skip_serializing_if = "is_zero")]
         unit: Bytes,
-        /// How often which of its places comes.
+        /// How often each of its places is used.
         inside: Law,
     },
-    /// Every place once, and known ones again; see [`super::Fresh`].
+    /// Every place once, and some recent ones again; see [`super::Fresh`].
     NeverSeen {
-        /// What a place is.
+        /// Size of a place.
         unit: Bytes,
-        /// The part that goes back.
+        /// The operations that return to recent places.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         reread: Option<Reread>,
     },
-    /// Every place once a pass, each pass in another order.
+    /// Every place once in a pass, each pass in another order.
     Once {
-        /// What a place is.
+        /// Size of a place.
         unit: Bytes,
     },
-    /// Sequential from uniform starts.
+    /// Sequential runs from uniformly chosen starts.
     Runs {
-        /// How long.
+        /// Length of the runs.
         length: RunLength,
     },
-    /// The last place and a random step.
+    /// The last place plus a random step.
     Walk {
         /// The longest step.
         reach: Bytes,
-        /// As of `ranked`.
+        /// As for `ranked`.
         #[serde(default, skip_serializing_if = "is_zero")]
         unit: Bytes,
     },
@@ -84,7 +84,7 @@ impl Address {
         }
     }
 
-    /// What offsets are multiples of, apart from blocks and the operations' own lengths; zero where nothing else.
+    /// The unit of the offsets, apart from blocks and the lengths of the operations; zero where there is no other.
     pub fn unit(&self) -> Bytes {
         match self {
             Address::Uniform { align: unit }

@@ -1,4 +1,4 @@
-//! The offsets of one flow: the usual ones in a few instructions, patterns behind them.
+//! The offsets of one flow: the usual forms in a few instructions, the patterns behind a pointer.
 
 use super::meant::Address;
 use super::pattern::{Pattern, Space};
@@ -9,11 +9,11 @@ use assay_base::{Instant, Prng};
 /// The offsets of one flow.
 #[derive(Clone, Debug)]
 pub enum Offsets {
-    /// Every position as likely as any other.
+    /// Every position equally likely.
     Uniform(Uniform),
-    /// One behind the other, and from the start again at the end.
+    /// One after the other, from the start again at the end.
     Sequential(Sequential),
-    /// Any other. Apart, so that the usual ones stay small.
+    /// All other forms, boxed so that the usual ones stay small.
     Pattern(Box<Pattern>),
 }
 
@@ -30,7 +30,7 @@ impl Offsets {
         }
     }
 
-    /// The offset of an operation of `len` bytes that is wanted at `wanted`.
+    /// The offset of an operation of `len` bytes with the intended time `wanted`.
     #[inline]
     pub fn next(&mut self, len: u32, wanted: Instant, prng: &mut Prng) -> u64 {
         match self {

@@ -1,11 +1,11 @@
-//! Each place once in a pass, in an order that is another in each pass: what a random map of blocks gives, without the map.
+//! Each place once in a pass, in a different order in each pass: the effect of a random map of blocks, without the map.
 
 use super::grid::Grid;
 use super::order::Order;
 use crate::arrival::Part;
 use assay_base::Prng;
 
-/// Of several workers each takes every n-th place of the one order.
+/// Of several workers, each takes every n-th place of the common order.
 #[derive(Clone, Debug)]
 pub struct Once {
     grid: Grid,

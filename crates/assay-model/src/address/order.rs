@@ -1,8 +1,9 @@
 //! A seeded order of the numbers below N, without a table: each of them once, in an order that a key decides.
 //!
-//! Method: a Feistel network over the smallest power of two that is not below N, walked until it meets a number below N (J. Black and
-//! P. Rogaway, "Ciphers with arbitrary finite domains", CT-RSA 2002), which takes fewer than two steps in the mean. Its two halves
-//! may differ by a bit. The rounds mix by a multiplication; this hides nothing from anybody, it only has to look disordered.
+//! Method: a Feistel network over the smallest power of two that is not below N, repeated until it gives a number below
+//! N (J. Black and P. Rogaway, "Ciphers with arbitrary finite domains", CT-RSA 2002), which takes fewer than two steps
+//! on average. Its two halves may differ by a bit. The rounds mix by a multiplication; this is no encryption, it only
+//! has to look random.
 
 use assay_base::Prng;
 
@@ -26,7 +27,7 @@ impl Order {
         Order { n: n.max(1), low: bits.div_ceil(2), high: bits / 2, keys: std::array::from_fn(|_| prng.next_u64() | 1) }
     }
 
-    /// The number in place `place`, which is below `n`.
+    /// The number at position `place`, which is below `n`.
     #[inline]
     pub fn at(&self, place: u64) -> u64 {
         let mut number = self.mixed(place);
@@ -87,7 +88,8 @@ mod tests {
 
     #[test]
     fn neighbours_lie_anywhere_and_keys_differ() {
-        // Where the first places of many keys go, and how far neighbours are apart: 15 degrees of freedom, 37.7 is the 0.1 % point.
+        // Where the first places of many keys go, and the distances of neighbours: 15 degrees of freedom, 37.7 is the
+        // 0.1 % point.
         let n = 1_000_003;
         let sixteenth = |number: u64| (number * 16 / n) as usize;
         let chi = |cells: [f64; 16]| -> f64 {

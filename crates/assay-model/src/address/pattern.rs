@@ -1,4 +1,4 @@
-//! The patterns of addresses that more than two words are needed for: what is meant becomes what is drawn, on one target.
+//! The address patterns that need parameters: creates the generator of an address on one target.
 
 use super::fresh::Fresh;
 use super::grid::Grid;
@@ -12,20 +12,21 @@ use super::working_set::WorkingSet;
 use crate::arrival::Part;
 use assay_base::{Bytes, Instant, Prng, Span};
 
-/// Where a pattern is drawn.
+/// The space in which a pattern is drawn.
 #[derive(Clone, Copy, Debug)]
 pub struct Space {
-    /// Bytes there are.
+    /// Its length in bytes.
     pub length: u64,
-    /// Of the target's blocks.
+    /// Block size of the target.
     pub block: u64,
     /// The largest operation.
     pub largest: u64,
-    /// Which of the stream's operations are drawn here.
+    /// Which of the stream's operations are drawn here, among several workers.
     pub part: Part,
-    /// Decides orders. The same in each run, so that hot places stay where they are.
+    /// The key of its orders. It is the same in each run, so that hot places stay where they are.
     pub key: u64,
-    /// When the run begins, how much of its time lies before that, and how much of what is seen once.
+    /// When the run begins, how much time the pattern has run before, and how many bytes it has used of those that are
+    /// used once.
     pub zero: Instant,
     /// See `zero`.
     pub before: Span,
@@ -34,13 +35,13 @@ pub struct Space {
 }
 
 impl Space {
-    /// The places of `unit` bytes, of the largest operation's length where that is zero.
+    /// The places of `unit` bytes; of the largest operation's length where that is zero.
     fn grid(&self, unit: Bytes) -> Grid {
         Grid::new(self.length, whole_unit(unit, self.block, self.largest), self.largest)
     }
 }
 
-/// A unit in whole blocks; the length of the largest operation where none is said.
+/// The unit in whole blocks; the length of the largest operation where it is zero.
 pub(crate) fn whole_unit(unit: Bytes, block: u64, largest: u64) -> u64 {
     if unit.get() == 0 { largest.max(block) } else { unit.get().next_multiple_of(block).max(block) }
 }
@@ -48,7 +49,7 @@ pub(crate) fn whole_unit(unit: Bytes, block: u64, largest: u64) -> u64 {
 /// The offsets of one flow.
 #[derive(Clone, Debug)]
 pub enum Pattern {
-    /// Ranks where they lie: in order, or in one that a key decides.
+    /// Ranks at their places: in order, or in an order that a key decides.
     Ranked(Grid, Ranks, Option<Order>),
     /// See [`WorkingSet`].
     WorkingSet(WorkingSet),
@@ -63,7 +64,7 @@ pub enum Pattern {
 }
 
 impl Pattern {
-    /// The pattern of an address in a space; `None` for those that are no pattern: uniform, sequential, what was written.
+    /// The pattern of an address in a space; `None` for those that are not patterns: uniform, sequential, written.
     pub fn new(address: &Address, space: Space) -> Option<Pattern> {
         Some(match address {
             Address::Ranked { law, unit, scatter } => {
@@ -89,7 +90,7 @@ impl Pattern {
         })
     }
 
-    /// The offset of an operation of `len` bytes that is wanted at `wanted`.
+    /// The offset of an operation of `len` bytes with the intended time `wanted`.
     #[inline(never)]
     pub fn next(&mut self, len: u32, wanted: Instant, prng: &mut Prng) -> u64 {
         match self {

@@ -1,5 +1,5 @@
-//! Sequential runs from uniform starts: a run goes on for a fixed number of bytes, or ends behind each byte with the same probability
-//! (geometric lengths of a given mean). A run that meets the end of the target ends there.
+//! Sequential runs from uniformly chosen starts: a run has a fixed number of bytes, or ends after each byte with the
+//! same probability (geometric lengths with a given mean). A run that reaches the end of the target ends there.
 
 use super::grid::Grid;
 use assay_base::{Bytes, Prng};
@@ -10,9 +10,9 @@ use std::fmt;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum RunLength {
-    /// Until so many bytes are reached.
+    /// Runs of this many bytes.
     Fixed(Bytes),
-    /// So many in the mean.
+    /// Random lengths with this mean.
     Mean(Bytes),
 }
 
@@ -25,14 +25,14 @@ impl fmt::Display for RunLength {
     }
 }
 
-/// Each worker makes runs of its own.
+/// Each worker has runs of its own.
 #[derive(Clone, Copy, Debug)]
 pub struct Runs {
     grid: Grid,
     size: u64,
     length: RunLength,
     next: u64,
-    /// Bytes until a run of fixed length ends; of a random one, whether it goes on.
+    /// Bytes left in a run of fixed length; for a random one, whether it continues.
     left: u64,
 }
 
@@ -88,7 +88,7 @@ mod tests {
         let runs = runs(RunLength::Fixed(Bytes::from_kib(1024)), 2_000_000);
         let (mut whole, mut starts) = (0, [0f64; 16]);
         for (start, n) in &runs[..runs.len() - 1] {
-            // Only the end of the target cuts one, and two may follow each other by chance.
+            // Only the end of the target shortens a run, and two may be adjacent by chance.
             assert!(n % 128 == 0 || start + n == SIZE / 8192 || n > &128, "{start} {n}");
             whole += u32::from(*n == 128);
             starts[(start * 16 * 8192 / SIZE) as usize] += 1.0;

@@ -1,5 +1,5 @@
-//! One behind the other. At the end of the target, where the next operation does not fit, it begins again at the start;
-//! a part of several workers takes every `of`-th position of the common walk.
+//! One after the other. At the end of the target, where the next operation does not fit, it begins again at the start;
+//! each of several workers takes every `of`-th position of the common walk.
 
 use crate::arrival::Part;
 

@@ -1,4 +1,4 @@
-//! Every aligned position that leaves room for the operation is equally likely.
+//! Every aligned position with space for the operation is equally likely.
 
 use assay_base::Prng;
 
@@ -7,12 +7,12 @@ use assay_base::Prng;
 pub struct Uniform {
     size: u64,
     align: u64,
-    /// The exponent of an alignment that is a power of two, as most are: a division takes long.
+    /// The exponent of the alignment if it is a power of two, as most are: a division would be slow.
     shift: Option<u32>,
 }
 
 impl Uniform {
-    /// Offsets in a target of `size` bytes, multiples of `align`; the caller makes sure that its largest operation fits.
+    /// Offsets in a target of `size` bytes, multiples of `align`; the caller ensures that its largest operation fits.
     pub fn new(size: u64, align: u64) -> Uniform {
         let align = align.max(1);
         Uniform { size, align, shift: align.is_power_of_two().then(|| align.ilog2()) }

@@ -4,11 +4,11 @@
 use super::grid::Grid;
 use assay_base::Prng;
 
-/// Each worker walks by itself.
+/// Each worker has its own walk.
 #[derive(Clone, Copy, Debug)]
 pub struct Walk {
     grid: Grid,
-    /// Most places in one step.
+    /// Upper bound on the places in one step.
     reach: u64,
     at: Option<u64>,
 }
@@ -24,7 +24,7 @@ impl Walk {
         let n = self.grid.places;
         let place = match self.at {
             None => prng.below(n),
-            // Counted from a reach below the last place, so that it is not negative.
+            // Offset by `reach`, so that it is not negative.
             Some(at) => reflected(at + prng.below(2 * self.reach + 1), self.reach, n),
         };
         self.at = Some(place);
@@ -32,7 +32,7 @@ impl Walk {
     }
 }
 
-/// `place − reach` within `0..n`, which a reach of at most n leads at most once beyond either end.
+/// `place − reach` reflected into `0..n`; with a reach of at most n it is at most once beyond either end.
 #[inline(always)]
 fn reflected(place: u64, reach: u64, n: u64) -> u64 {
     if place < reach {
@@ -54,7 +54,7 @@ mod tests {
         let (mut last, mut steps) = (walk.next(&mut prng) as i64 / 4096, [0f64; 17]);
         for _ in 0..170_000 {
             let at = walk.next(&mut prng) as i64 / 4096;
-            // Not where it is reflected.
+            // Only where nothing is reflected.
             if (8..(1 << 18) - 8).contains(&last) {
                 steps[(at - last + 8) as usize] += 1.0;
             }
@@ -67,7 +67,7 @@ mod tests {
 
     #[test]
     fn each_place_is_as_likely_as_any_other() {
-        // A look at every 64th step, by which steps of half the target forget where they were.
+        // Checks every 64th step: by then steps of half the target are independent of their start.
         for (places, reach) in [(64, 32), (64, 64), (5, 3)] {
             let (mut walk, mut prng) =
                 (Walk::new(Grid::new(places * 512, 512, 512), reach * 512), Prng::seeded(places));

@@ -1,7 +1,8 @@
-//! A working set that moves: at any time so many places are in use, and what falls out of use is replaced by what was not.
+//! A working set that moves: at any time a fixed number of places is in use, and each that leaves is replaced by one
+//! not in use.
 //!
-//! At time t its place i is π((⌊t · turnover · W⌋ + i) mod N), for W places of N and a keyed order π ([`Order`]): after 1/turnover
-//! none of the places of before is left, and no place comes back before all others had their turn.
+//! At time t its place i is π((⌊t · turnover · W⌋ + i) mod N), for W places of N and a keyed order π ([`Order`]): after
+//! 1/turnover none of the earlier places is left, and no place returns before all others were in use.
 
 use super::grid::Grid;
 use super::law::Ranks;
@@ -11,7 +12,7 @@ use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::str::FromStr;
 
-/// How much of a working set is replaced in how long: `10%/h`.
+/// Which share of a working set is replaced in which time: `10%/h`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct Turnover {
@@ -23,7 +24,7 @@ impl Turnover {
     /// None: the set stays where it is.
     pub const NONE: Turnover = Turnover { share: Share::from_ppb(0), span: Span::from_secs(1) };
 
-    /// Sets a nanosecond.
+    /// Working sets replaced per nanosecond.
     pub fn per_ns(self) -> f64 {
         self.share.as_f64() / self.span.as_ns() as f64
     }
@@ -70,16 +71,16 @@ pub struct WorkingSet {
     ranks: Ranks,
     order: Order,
     grid: Grid,
-    /// Places a nanosecond that are replaced.
+    /// Places replaced per nanosecond.
     speed: f64,
-    /// When the set is where it began.
+    /// The time at which `before` holds.
     zero: Instant,
-    /// How long it has moved by then.
+    /// How long the set has moved by then.
     before: Span,
 }
 
 impl WorkingSet {
-    /// Places of `grid` in `order`, of which `ranks` are in use; the set has moved for `before` at `zero`.
+    /// Places of `grid` in `order`, of which `ranks` are in use; the set has moved for `before` at time `zero`.
     pub fn new(
         grid: Grid,
         order: Order,
@@ -93,7 +94,7 @@ impl WorkingSet {
     #[inline]
     pub(super) fn next(&mut self, wanted: Instant, prng: &mut Prng) -> u64 {
         let moved = (wanted.since(self.zero) + self.before).as_ns() as f64 * self.speed;
-        // Its remainder is below twice the number of places, except where the set has moved around the whole target.
+        // Its remainder is below twice the number of places, except where the set has moved through the whole target.
         let place = moved as u64 + self.ranks.next(prng);
         let n = self.grid.places;
         let place = if place < n { place } else { place % n };
@@ -127,7 +128,7 @@ mod tests {
         for (hours, left) in [(1, 900), (5, 500), (9, 100), (10, 0), (20, 0)] {
             assert_eq!(first.intersection(&drawn(&mut set, hours * HOUR)).count(), left, "after {hours} h");
         }
-        // Around the whole target: 50 sets in 500 hours.
+        // Through the whole target: 50 sets in 500 hours.
         assert_eq!(drawn(&mut set, 500 * HOUR), first);
     }
 
@@ -150,7 +151,7 @@ mod tests {
                 let (_, oldest) = by_age.pop_first().unwrap();
                 cache.remove(&oldest);
             }
-            // From the time on in which the cache is warm.
+            // Only after the cache is warm.
             if op >= rate * 20 {
                 (misses, counted) = (misses + u64::from(known.is_none()), counted + 1);
             }

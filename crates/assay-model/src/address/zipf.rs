@@ -1,15 +1,16 @@
-//! Zipf's law: rank r of N (from 1) comes with a probability proportional to r^−θ, for any N up to 2^52 and θ from 0 to 10, 1 included.
+//! Zipf's law: rank r of N (from 1) has a probability proportional to r^−θ, for any N up to 2^52 and θ from 0 to 10,
+//! including 1.
 //!
-//! Method: rejection-inversion (W. Hörmann and G. Derflinger, "Rejection-inversion to generate variates from monotone discrete
-//! distributions", ACM TOMACS 6(3), 1996), with H(x) = ∫₁ˣ t^−θ dt written by ln, e^x − 1 and ln(1 + x), so that it is exact near θ = 1.
-//! It is exact for every rank: no table, no sum that stops early. Ranks are drawn several at a time: their logarithms are independent,
-//! which processors use.
+//! Method: rejection-inversion (W. Hörmann and G. Derflinger, "Rejection-inversion to generate variates from monotone
+//! discrete distributions", ACM TOMACS 6(3), 1996), with H(x) = ∫₁ˣ t^−θ dt computed by ln, e^x − 1 and ln(1 + x), so
+//! that it is exact near θ = 1. It is exact for every rank: it has no table and no truncated sum. Ranks are drawn
+//! several at a time: their logarithms are independent, so processors compute them in parallel.
 
 use assay_base::{Prng, math};
 
-/// Of 1 − θ: farther from zero the rounding of 1 + u · (1 − θ) makes a rank wrong by a part in 10^13 at most.
+/// Bound on 1 − θ: above it, the rounding of 1 + u · (1 − θ) makes a rank wrong by at most a part in 10^13.
 const NEAR: f64 = 1e-3;
-/// Rounding may lead a little out of the range of the logarithm.
+/// Rounding may lead slightly below the range of the logarithm.
 const LEAST: f64 = 1e-16;
 
 /// See the module.
@@ -18,14 +19,14 @@ pub struct Zipf {
     n: u64,
     /// 1 − θ.
     slope: f64,
-    /// 1 / (1 − θ), where the short way is exact enough: not near θ = 1.
+    /// 1 / (1 − θ), where the short formula is exact enough: not near θ = 1.
     per_slope: Option<f64>,
-    /// H behind the last rank, and how far before it the first rank begins.
+    /// H after the last rank, and how far before it the first rank begins.
     last: f64,
     range: f64,
-    /// A rank whose real number is at most this much below it is taken at once.
+    /// A rank whose real number is at most this much below it is accepted at once.
     sure: f64,
-    /// Ranks that are drawn, and the first of them that was not asked for.
+    /// Ranks that were drawn in advance, and the index of the first unused one.
     drawn: [u64; AT_A_TIME],
     at: usize,
 }
@@ -71,11 +72,11 @@ impl Zipf {
         self.at = 0;
     }
 
-    /// Where H reaches an area.
+    /// The point at which H reaches an area.
     #[inline(always)]
     fn place(&self, area: f64) -> f64 {
         match self.per_slope {
-            // Without a branch that depends on what was drawn.
+            // Without a branch that depends on the random value.
             Some(per_slope) => math::exp(math::ln((1.0 + area * self.slope).max(LEAST)) * per_slope),
             None => inverse(area, self.slope),
         }
@@ -84,7 +85,7 @@ impl Zipf {
     /// The rank of a place, from 0, unless it is rejected.
     #[inline(always)]
     fn rank(&self, area: f64, place: f64) -> Option<u64> {
-        // A float beyond the integers, or none at all, saturates.
+        // The cast saturates for a float beyond the integers, and for NaN.
         let rank = ((place + 0.5) as u64).clamp(1, self.n);
         (rank as f64 - place <= self.sure || self.is_below(rank as f64, area)).then_some(rank - 1)
     }
@@ -125,7 +126,7 @@ mod tests {
 
     #[test]
     fn the_law_by_chi_squared() {
-        // 999 degrees of freedom at most; ranks that few draws fall on are taken together. The 0.1 % point is by Wilson and Hilferty.
+        // At most 999 degrees of freedom; ranks with few draws are combined. The 0.1 % point is by Wilson and Hilferty.
         for (seed, exponent) in [0.5, 0.99, 1.0, 1.2, 2.0, 0.0, 10.0].into_iter().enumerate() {
             let (mut zipf, mut prng, mut counts) =
                 (Zipf::new(1000, exponent), Prng::seeded(seed as u64), vec![0f64; 1000]);
@@ -146,7 +147,7 @@ mod tests {
         }
     }
 
-    /// The sum of r^−θ over the ranks up to `n`, by the sum of the first and Euler and Maclaurin's formula for the rest.
+    /// The sum of r^−θ over the ranks up to `n`: the first terms are added, the rest is by the Euler–Maclaurin formula.
     fn harmonic(n: f64, exponent: f64) -> f64 {
         let from = n.min(1e6);
         let head: f64 = (1..=from as u64).rev().map(|rank| (rank as f64).powf(-exponent)).sum();

@@ -1,4 +1,5 @@
-//! When operations are wanted. Open-loop schedules do not know completions; a closed loop knows nothing else.
+//! When operations are intended. An open-loop schedule does not depend on completions; a closed loop depends only on
+//! them.
 
 mod bursty;
 mod curve;
@@ -14,7 +15,7 @@ pub use varying::{Standing, Varying};
 
 use assay_base::{Instant, Prng, Rate};
 
-/// The intended times of one flow, in ascending order. Cloning forks the schedule: both halves go on alike.
+/// The intended times of one flow, in ascending order. A clone continues with the same times as the original.
 #[derive(Clone, Debug)]
 pub enum Schedule {
     /// Evenly spaced.
@@ -27,28 +28,28 @@ pub enum Schedule {
     Bursty(Box<Bursty>),
 }
 
-/// The place of one flow among those that share a stream: which part of the stream's operations it carries.
+/// The part of one flow among several that share a stream: which of the stream's operations it carries.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Part {
     /// 0-based.
     pub index: u64,
-    /// Of how many.
+    /// Number of parts.
     pub of: u64,
 }
 
 impl Schedule {
-    /// The part's operations of a steady stream: `index`, `index + of`, … , the whole stream shifted by `shift` of its period
-    /// in 1024ths. `None` when the rate is zero or does not fit.
+    /// This part's operations of a steady stream: `index`, `index + of`, … , with the whole stream shifted by `shift`
+    /// 1024ths of its period. `None` when the rate is zero or does not fit.
     pub fn steady(start: Instant, rate: Rate, part: Part, shift: u64) -> Option<Schedule> {
         Steady::new(start, rate, part, shift).map(Schedule::Steady)
     }
 
-    /// The part's operations of a Poisson stream: an independent Poisson stream of `1/of` of the rate.
+    /// This part's operations of a Poisson stream: an independent Poisson stream with `1/of` of the rate.
     pub fn poisson(start: Instant, rate: Rate, part: Part, prng: Prng) -> Option<Schedule> {
         Poisson::new(start, rate.scaled(1, part.of)?, prng).map(Schedule::Poisson)
     }
 
-    /// When the next operation is wanted.
+    /// The intended time of the next operation.
     #[inline]
     pub fn due(&self) -> Instant {
         match self {
@@ -59,7 +60,7 @@ impl Schedule {
         }
     }
 
-    /// Goes on to the operation after it.
+    /// Advances to the operation after it.
     #[inline]
     pub fn advance(&mut self) {
         match self {

@@ -1,11 +1,12 @@
-//! Independent clients: exponential inter-arrival times of mean 1/rate (a Poisson process).
+//! Independent clients: exponential inter-arrival times with mean 1/rate (a Poisson process).
 //!
-//! Time is summed in floating point and only then cut to nanoseconds, so that the rate has no bias: over 24 h the sum is
-//! exact to 0.02 ns. The logarithm is our own (`assay_base::math`), so that a replay is the same on every platform.
+//! Time is summed in floating point and only then truncated to nanoseconds, so that the rate has no bias: over 24 h the
+//! sum is exact to 0.02 ns. The logarithm is our own (`assay_base::math`), so that a replay is the same on every
+//! platform.
 
 use assay_base::{Instant, Prng, Rate, math};
 
-/// Gaps drawn at a time.
+/// Number of gaps drawn at a time.
 const GAPS: usize = 8;
 
 /// See the module.
@@ -15,15 +16,15 @@ pub struct Poisson {
     due: Instant,
     elapsed_ns: f64,
     mean_ns: f64,
-    /// From each of the next operations to the one behind it, and the first not yet used. Drawn several at a time: their
-    /// logarithms are independent, which processors use.
+    /// The gaps after each of the next operations, and the index of the first unused gap. Several are drawn at a time,
+    /// because their logarithms are independent, so that a processor computes them in parallel.
     gaps_ns: [f64; GAPS],
     gap: usize,
     prng: Prng,
 }
 
 impl Poisson {
-    /// A process of `rate` that begins at `start`; `None` when the rate is zero.
+    /// A process with `rate` that begins at `start`; `None` when the rate is zero.
     pub fn new(start: Instant, rate: Rate, prng: Prng) -> Option<Poisson> {
         if rate.is_zero() {
             return None;
@@ -47,7 +48,8 @@ impl Poisson {
         }
         self.elapsed_ns += self.gaps_ns[self.gap];
         self.gap += 1;
-        // A float beyond i64, into which a processor converts at once, saturates: later than any run lasts.
+        // A float beyond the range of i64, to which processors convert in one instruction, saturates: that is later
+        // than any run lasts.
         self.due = Instant::from_ns(self.start.as_ns().saturating_add(self.elapsed_ns as i64 as u64));
     }
 

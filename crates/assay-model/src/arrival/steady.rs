@@ -15,7 +15,7 @@ pub struct Steady {
     denominator: u64,
 }
 
-/// Shifts are in these parts of a period.
+/// Number of parts of a period in which shifts are given.
 const SHIFTS: u128 = 1024;
 
 impl Steady {
@@ -26,7 +26,7 @@ impl Steady {
             return None;
         }
         let period = u128::from(seconds) * 1_000_000_000;
-        // All times are kept over the common denominator `operations × SHIFTS`.
+        // All times use the common denominator `operations × SHIFTS`.
         let denominator = u64::try_from(u128::from(operations) * SHIFTS).ok()?;
         let first = period.checked_mul(u128::from(part.index) * SHIFTS + u128::from(shift))?;
         let step = period.checked_mul(u128::from(part.of) * SHIFTS)?;

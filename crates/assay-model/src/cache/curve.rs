@@ -1,43 +1,43 @@
 //! The share of reads that a cache answers, for each size.
 //!
-//! Of the least recently used kind all sizes are one pass of stack distances; the other kinds are simulated once for each size.
-//! Where the accesses are too many to follow all blocks, a part of the blocks is followed that their numbers choose, and a
-//! distance among them stands for one that is larger by the same factor (C. A. Waldspurger, N. Park, A. Garthwaite, I. Ahmad,
-//! "Efficient MRC construction with SHARDS", FAST 2015). The part is followed in eight groups, whose scatter says how far off
-//! the curve may be.
+//! For LRU (least recently used), one pass of stack distances gives all sizes; the other policies are simulated once
+//! for each size. Where there are too many accesses to follow all blocks, only a part of the blocks is followed, chosen
+//! by their numbers, and a distance among them stands for one that is larger by the same factor (C. A. Waldspurger, N.
+//! Park, A. Garthwaite, I. Ahmad, "Efficient MRC construction with SHARDS", FAST 2015). The part is followed in eight
+//! groups, whose variance gives the error of the curve.
 
 use super::distances::Distances;
-use super::{Cache, Policy, Writes, mixed};
+use super::{Blocks, Cache, Policy, Writes, mixed};
 use assay_base::Direction;
 use serde::{Deserialize, Serialize};
 
 /// Groups of followed blocks.
 const GROUPS: u64 = 8;
 
-/// What is asked.
+/// The parameters of a curve.
 #[derive(Clone, Copy, Debug)]
 pub struct Settings {
-    /// Which block makes room.
+    /// Which block is evicted.
     pub policy: Policy,
     /// What writes do.
     pub writes: Writes,
-    /// Of so many blocks one is followed; 1 follows all.
+    /// One of this many blocks is followed; 1 follows all.
     pub one_of: u64,
 }
 
-/// One size.
+/// A point of the curve: one size.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Point {
     /// Blocks in the cache.
     pub blocks: u64,
-    /// Of the reads, the share that is answered (0 to 1).
+    /// The share of the reads that are hits (0 to 1).
     pub hits: f64,
-    /// One standard error of that, where only a part of the blocks is followed.
+    /// One standard error of the share, where only a part of the blocks is followed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<f64>,
 }
 
-/// Follows accesses.
+/// Follows accesses and gives the curve.
 #[derive(Debug)]
 pub struct CacheCurve {
     settings: Settings,
@@ -55,7 +55,7 @@ struct Group {
     reads: u64,
     /// Reads that are the first access to their block.
     cold: u64,
-    /// Reads that are answered by each size but not by the one before.
+    /// Reads that are hits in each size but not in the one before.
     hits: Vec<u64>,
 }
 
@@ -63,11 +63,11 @@ struct Group {
 enum Follow {
     Lru(Distances),
     /// One cache for each size, and what blocks were seen.
-    Each(Vec<Cache>, std::collections::HashSet<u64>),
+    Each(Vec<Cache>, Blocks<()>),
 }
 
 impl CacheCurve {
-    /// For caches of so many blocks each.
+    /// For caches of these numbers of blocks.
     pub fn new(settings: Settings, mut sizes: Vec<u64>) -> CacheCurve {
         sizes.sort_unstable();
         sizes.dedup();
@@ -77,7 +77,7 @@ impl CacheCurve {
         let group = |_| Group {
             follow: match settings.policy {
                 Policy::Lru => Follow::Lru(Distances::new()),
-                _ => Follow::Each(sizes.iter().map(cache).collect(), std::collections::HashSet::new()),
+                _ => Follow::Each(sizes.iter().map(cache).collect(), Blocks::default()),
             },
             reads: 0,
             cold: 0,
@@ -101,23 +101,23 @@ impl CacheCurve {
         group.access(block, direction, (scale, &self.sizes, self.settings.writes));
     }
 
-    /// Reads followed up to now.
+    /// Number of reads followed so far.
     pub fn reads(&self) -> u64 {
         self.reads
     }
 
-    /// Writes followed up to now.
+    /// Number of writes followed so far.
     pub fn writes(&self) -> u64 {
         self.writes
     }
 
-    /// Different blocks, as far as followed: an estimate where only a part is.
+    /// Number of different blocks; an estimate where only a part is followed.
     pub fn blocks(&self) -> u64 {
         let seen: u64 = self.groups.iter().map(Group::blocks).sum();
         seen * self.settings.one_of.max(1)
     }
 
-    /// The share of reads that no size answers, because they are the first access to their block (0 to 1).
+    /// The share of reads that are misses in every size, because they are the first access to their block (0 to 1).
     pub fn cold(&self) -> f64 {
         let (cold, reads) = self.groups.iter().fold((0, 0), |(cold, reads), it| (cold + it.cold, reads + it.reads));
         if reads == 0 { 0.0 } else { cold as f64 / reads as f64 }
@@ -152,7 +152,7 @@ impl Group {
                 match distance {
                     _ if !is_read => {}
                     None => self.cold += 1,
-                    // A size answers when it holds more blocks than the distance.
+                    // An access is a hit in a size that holds more blocks than the distance.
                     Some(distance) => {
                         let at = sizes.partition_point(|size| *size <= distance.saturating_mul(scale));
                         if let Some(hits) = self.hits.get_mut(at) {
@@ -162,7 +162,7 @@ impl Group {
                 }
             }
             Follow::Each(caches, seen) => {
-                let is_first = writes.touches(direction) && seen.insert(block);
+                let is_first = writes.touches(direction) && seen.insert(block, ()).is_none();
                 self.cold += u64::from(is_read && is_first);
                 for (cache, hits) in caches.iter_mut().zip(&mut self.hits) {
                     let hit = cache.access(block, direction);
@@ -179,7 +179,7 @@ impl Group {
         }
     }
 
-    /// Of its reads, the share that each size answers.
+    /// The share of its reads that are hits in each size.
     fn shares(&self) -> Vec<f64> {
         let reads = self.reads.max(1) as f64;
         let mut sum = 0;
@@ -201,7 +201,7 @@ mod tests {
 
     const BLOCKS: u64 = 20_000;
 
-    /// Ranks of a Zipf law by its sum, as slow as it is plain.
+    /// Ranks of a Zipf law by its sum: slow and simple.
     struct Zipf(Vec<f64>);
 
     impl Zipf {
@@ -229,8 +229,8 @@ mod tests {
         }
     }
 
-    /// What a cache of the least recently used kind hits in the long run (H. Che, Y. Tung, Z. Wang, "Hierarchical web caching
-    /// systems", IEEE JSAC 20 (7), 2002): with the time T in which C different blocks are asked for, each is there with
+    /// The long-run hit share of an LRU cache (H. Che, Y. Tung, Z. Wang, "Hierarchical web caching systems", IEEE JSAC
+    /// 20 (7), 2002): with the time T in which C different blocks are accessed, each block is in the cache with
     /// probability 1 − e^(−pT).
     fn che(shares: &[f64], blocks: u64) -> f64 {
         let there = |time: f64| shares.iter().map(|p| 1.0 - (-p * time).exp()).sum::<f64>();

@@ -1,39 +1,39 @@
-//! Stack distances: for each access, how many different blocks were accessed since the last access to its block. A cache of the
-//! least recently used kind answers an access exactly when it holds more blocks than that (R. L. Mattson, J. Gecsei, D. R.
+//! Stack distances: for each access, how many different blocks were accessed since the last access to its block. An LRU
+//! (least recently used) cache has a hit exactly when it holds more blocks than that (R. L. Mattson, J. Gecsei, D. R.
 //! Slutz, I. L. Traiger, "Evaluation techniques for storage hierarchies", IBM Systems Journal 9 (2), 1970).
 //!
-//! Each block has a mark at the moment of its last access; the distance is the number of marks behind that moment, which a
-//! binary indexed tree counts in the logarithm of the number of moments (P. M. Fenwick, Software: Practice and Experience 24
-//! (3), 1994). When the moments run out, the marks move together, and their number is the number of blocks.
+//! Each block has a mark at the moment of its last access; the distance is the number of marks after that moment,
+//! counted by a binary indexed tree in the logarithm of the number of moments (P. M. Fenwick, Software: Practice and
+//! Experience 24 (3), 1994). When the moments are used up, the marks are moved together, one per block.
 
-use std::collections::HashMap;
+use super::Blocks;
 
-/// Moments at the beginning; they double when blocks take up more than half of them.
+/// Number of moments at the beginning; it doubles when blocks use more than half of them.
 const FIRST: usize = 1 << 12;
 
 /// The last access of each block.
 #[derive(Debug)]
 pub(super) struct Distances {
     /// The moment of each block's last access.
-    last: HashMap<u64, u32>,
+    last: Blocks<u32>,
     /// A binary indexed tree over moments; 1 where some block was accessed for the last time.
     tree: Vec<u32>,
-    /// The block of each moment, where it is still that block's last.
+    /// The block of each moment, where it is still the last access to that block.
     block: Vec<u64>,
     now: usize,
 }
 
 impl Distances {
     pub(super) fn new() -> Distances {
-        Distances { last: HashMap::new(), tree: vec![0; FIRST + 1], block: vec![0; FIRST], now: 0 }
+        Distances { last: Blocks::default(), tree: vec![0; FIRST + 1], block: vec![0; FIRST], now: 0 }
     }
 
-    /// Blocks seen so far.
+    /// Number of blocks seen so far.
     pub(super) fn blocks(&self) -> u64 {
         self.last.len() as u64
     }
 
-    /// The stack distance of an access; `None` of the first to its block.
+    /// The stack distance of an access; `None` for the first access to a block.
     pub(super) fn access(&mut self, block: u64) -> Option<u64> {
         let distance = self.distance(block);
         if self.now == self.block.len() {
@@ -54,7 +54,7 @@ impl Distances {
         Some(self.last.len() as u64 - self.until(last))
     }
 
-    /// Marks up to a moment, itself included.
+    /// The number of marks up to and including a moment.
     fn until(&self, moment: usize) -> u64 {
         let (mut at, mut sum) = (moment + 1, 0u64);
         while at > 0 {
@@ -64,7 +64,7 @@ impl Distances {
         sum
     }
 
-    /// Adds `n` at a moment; `u32::MAX` takes one away.
+    /// Adds `n` at a moment; `u32::MAX` subtracts one.
     fn add(&mut self, moment: usize, n: u32) {
         let mut at = moment + 1;
         while at < self.tree.len() {
@@ -73,7 +73,7 @@ impl Distances {
         }
     }
 
-    /// Moves the marks together, in their order.
+    /// Moves the marks together, keeping their order.
     fn compact(&mut self) {
         let mut kept = 0;
         for moment in 0..self.now {
@@ -102,14 +102,14 @@ mod tests {
     use super::*;
     use assay_base::Prng;
 
-    /// A list in which the last used stands first.
+    /// A list with the most recently used block first.
     #[test]
     fn agrees_with_a_list() {
         let mut prng = Prng::seeded(7);
         for blocks in [1, 3, 100, 5000] {
             let (mut distances, mut list) = (Distances::new(), Vec::<u64>::new());
             for _ in 0..20_000 {
-                // Some blocks far more often than others.
+                // Some blocks are far more frequent than others.
                 let block = prng.below(blocks).min(prng.below(blocks));
                 let expected = list.iter().position(|it| *it == block);
                 assert_eq!(distances.distance(block), expected.map(|at| at as u64));

@@ -1,25 +1,27 @@
-//! A cache of blocks as a value: which of a stream of accesses it would have answered, for one size or for all sizes at once.
+//! A cache of blocks as a value: which accesses of a stream would be hits, for one size or for all sizes at once.
 //!
-//! No bytes are kept, only which blocks are there. An access is a block's number and a direction.
+//! No data are kept, only which blocks are in the cache. An access is a block's number and a direction.
 
 mod curve;
 mod distances;
 mod simulated;
+mod trace;
 
 pub use curve::{CacheCurve, Point, Settings};
 pub use simulated::{Cache, Policy};
+pub use trace::Trace;
 
 use assay_base::Direction;
 use serde::{Deserialize, Serialize};
 
-/// What a write does with a block that is not there.
+/// What a write does with a block that is not in the cache.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Writes {
-    /// It is put into the cache, as by a read.
+    /// The block is put into the cache, as by a read.
     #[default]
     Allocate,
-    /// It goes around the cache: nothing is put in, and a block that is there stays where it is.
+    /// The write bypasses the cache: nothing is put in, and a block in the cache stays where it is.
     Around,
 }
 
@@ -27,6 +29,27 @@ impl Writes {
     /// Whether an access changes what is in the cache.
     fn touches(self, direction: Direction) -> bool {
         direction == Direction::Read || self == Writes::Allocate
+    }
+}
+
+/// A map from blocks: their numbers are mixed once, and no one chooses them to collide.
+type Blocks<V> = std::collections::HashMap<u64, V, std::hash::BuildHasherDefault<ByBlock>>;
+
+/// See [`Blocks`].
+#[derive(Debug, Default)]
+struct ByBlock(u64);
+
+impl std::hash::Hasher for ByBlock {
+    fn finish(&self) -> u64 {
+        self.0
+    }
+
+    fn write(&mut self, bytes: &[u8]) {
+        bytes.iter().for_each(|byte| self.0 = mixed(self.0 ^ u64::from(*byte)));
+    }
+
+    fn write_u64(&mut self, block: u64) {
+        self.0 = mixed(block);
     }
 }
 

@@ -1,21 +1,20 @@
-//! One cache of one size.
+//! A simulated cache of one size.
 
-use super::Writes;
+use super::{Blocks, Writes};
 use assay_base::Direction;
 use serde::{Deserialize, Serialize};
-use std::collections::HashMap;
 use std::str::FromStr;
 
-/// Which block makes room for another.
+/// Which block is evicted.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Policy {
     /// The least recently used.
     #[default]
     Lru,
-    /// The one that came first.
+    /// The block that was put in first.
     Fifo,
-    /// The first in a circle that was not used since the hand came by.
+    /// The first block in a circle that was not used since the hand passed it.
     Clock,
 }
 
@@ -43,39 +42,39 @@ impl std::fmt::Display for Policy {
 
 const NONE: u32 = u32::MAX;
 
-/// A place in the cache.
+/// A slot of the cache.
 #[derive(Clone, Copy, Debug)]
 struct Place {
     block: u64,
-    /// Used since the hand came by.
+    /// Used since the hand passed it.
     used: bool,
-    /// Neighbours in the order of use, of the least recently used kind.
+    /// Neighbours in the order of use, for LRU.
     older: u32,
     newer: u32,
 }
 
-/// Which blocks are there.
+/// A cache: the blocks in it.
 #[derive(Debug)]
 pub struct Cache {
     policy: Policy,
     writes: Writes,
     capacity: usize,
-    at: HashMap<u64, u32>,
+    at: Blocks<u32>,
     places: Vec<Place>,
-    /// Which place is next to be looked at, of the other kinds.
+    /// The slot to examine next, for the other policies.
     hand: usize,
     oldest: u32,
     newest: u32,
 }
 
 impl Cache {
-    /// An empty cache of so many blocks, at most 2³² − 2.
+    /// An empty cache of this many blocks, at most 2³² − 2.
     pub fn new(policy: Policy, writes: Writes, capacity: u64) -> Cache {
         Cache {
             policy,
             writes,
             capacity: capacity.min(u64::from(NONE) - 1) as usize,
-            at: HashMap::new(),
+            at: Blocks::default(),
             places: Vec::new(),
             hand: 0,
             oldest: NONE,
@@ -83,7 +82,7 @@ impl Cache {
         }
     }
 
-    /// Whether the block was there; it is afterwards, unless the access goes around the cache.
+    /// Whether the access is a hit; afterwards the block is in the cache, unless the access bypasses it.
     pub fn access(&mut self, block: u64, direction: Direction) -> bool {
         let there = self.at.get(&block).copied();
         if !self.writes.touches(direction) || self.capacity == 0 {
@@ -125,7 +124,7 @@ impl Cache {
         }
     }
 
-    /// The place that makes room.
+    /// The slot to evict.
     fn victim(&mut self) -> u32 {
         if self.policy == Policy::Lru {
             let oldest = self.oldest;
@@ -183,11 +182,12 @@ mod tests {
     fn each_policy_makes_room_in_its_own_way() {
         let accesses = reads(&[1, 2, 3, 1, 4, 1, 2, 3]);
         for (policy, expected) in [
-            // 4 replaces 2, 2 replaces 3, 3 replaces 4.
+            // Replacements: 4 for 2, 2 for 3, 3 for 4.
             (Policy::Lru, [false, false, false, true, false, true, false, false]),
-            // 4 replaces 1, 1 replaces 2, 2 replaces 3, 3 replaces 4.
+            // Replacements: 4 for 1, 1 for 2, 2 for 3, 3 for 4.
             (Policy::Fifo, [false, false, false, true, false, false, false, false]),
-            // The hand passes 1, which was used, and 4 replaces 2; 2 replaces 3; 3 passes 1, used again, and replaces 4.
+            // The hand passes 1, which was used, and 2 is replaced by 4; then 3 by 2; then it passes 1, used again, and
+            // 4 is replaced by 3.
             (Policy::Clock, [false, false, false, true, false, true, false, false]),
         ] {
             assert_eq!(hits(policy, Writes::Allocate, 3, &accesses), expected, "{policy}");
@@ -200,7 +200,7 @@ mod tests {
     fn a_write_around_the_cache_changes_nothing_in_it() {
         let (r, w) = (Direction::Read, Direction::Write);
         let accesses = [(1, w), (1, r), (2, r), (1, w), (3, r), (1, r)];
-        // Around: the write to 1 does not bring it in, and does not make it newer, so that 3 replaces it.
+        // Around: the write to 1 neither puts it in nor makes it newer, so that 3 replaces it.
         assert_eq!(hits(Policy::Lru, Writes::Around, 2, &accesses), [false, false, false, true, false, false]);
         assert_eq!(hits(Policy::Lru, Writes::Allocate, 2, &accesses), [false, true, false, true, false, true]);
     }
@@ -216,7 +216,7 @@ mod tests {
         assert!(hits(Policy::Lru, Writes::Allocate, 0, &reads(&scan)).iter().all(|hit| !hit));
     }
 
-    /// Against lists that do the same slowly.
+    /// Comparison with lists that do the same slowly.
     #[test]
     fn agrees_with_lists() {
         let mut prng = Prng::seeded(3);

@@ -1,9 +1,9 @@
-//! How a number of a plan came about.
+//! How a number of a plan was derived.
 
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
-/// One step: what, by which formula, its value, from where.
+/// One step: its name, its formula, its value, and its source.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Derivation {
     /// The number's name.
@@ -12,7 +12,7 @@ pub struct Derivation {
     pub formula: String,
     /// Its value with its unit.
     pub value: String,
-    /// Where what stands in the formula comes from; empty where that is other steps.
+    /// Where the numbers in the formula come from; empty where they come from other steps.
     pub source: String,
 }
 

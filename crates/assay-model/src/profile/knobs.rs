@@ -1,26 +1,25 @@
-//! What a fit needs to know of a profile: its four numbers that may be moved, and what one drive is asked for at each of their
-//! values.
+//! What a fit needs from a profile: its four knobs, and the load on one drive at each of their values.
 
 use super::lower::{POSITION_MAX, SCALE_MAX};
 use super::{Kind, LargeBlocks, Lowered, Part, Profile, Sizes, Unfit};
 use assay_base::{Direction, Knobs, Share};
 use std::ops::RangeInclusive;
 
-/// What is asked of one drive in a second, by direction: reads, then writes.
+/// The load on one drive in a second, by direction: reads, then writes.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
 pub struct Asked {
-    /// Operations.
+    /// Number of operations.
     pub operations: [f64; 2],
     /// Their bytes, in whole blocks of the device.
     pub bytes: [f64; 2],
-    /// The same, had the device blocks of a byte.
+    /// The same without rounding up to blocks.
     pub unrounded: [f64; 2],
-    /// The sum of the squares of their sizes: how far the bytes of a second vary follows from it.
+    /// The sum of the squares of their sizes, from which the variance of the bytes in a second follows.
     pub squares: [f64; 2],
 }
 
 impl Lowered {
-    /// What a drive with blocks of `block` bytes is asked for in a second.
+    /// The load in a second on a drive with blocks of `block` bytes.
     pub fn asked(&self, block: u32) -> Asked {
         let mut asked = Asked::default();
         for stream in &self.streams {
@@ -37,13 +36,13 @@ impl Lowered {
 }
 
 impl Part {
-    /// Whether anything scales its large blocks.
+    /// Whether any knob scales its large blocks.
     fn has_blocks(&self) -> bool {
         self.kind == Kind::Namespace
     }
 
-    /// Sets what applies to it: a position says where in the buckets of a histogram sizes lie, and sizes that are given one by
-    /// one have none.
+    /// Sets those knobs that apply: a position is where sizes lie in the buckets of a histogram, so sizes that are
+    /// listed one by one have no position.
     fn set(&mut self, knobs: &Knobs) {
         for (flow, position) in [(&mut self.reads, knobs.read_position), (&mut self.writes, knobs.write_position)] {
             let flow = flow.as_mut().filter(|flow| flow.has_buckets());
@@ -57,22 +56,22 @@ impl Part {
 }
 
 impl super::Flow {
-    /// Whether its sizes are known by buckets of a histogram, so that they have a position.
+    /// Whether its sizes are known as buckets of a histogram, so that they have a position.
     pub fn has_buckets(&self) -> bool {
         self.sizes.as_ref().is_some_and(|sizes| matches!(sizes.value, Sizes::LargerThan(_)))
     }
 }
 
 impl Profile {
-    /// Bounds of a position: those of its bucket.
+    /// Bounds of a position: those of a bucket.
     pub const POSITIONS: RangeInclusive<Share> = Share::WHOLE..=POSITION_MAX;
-    /// Bounds of what large blocks are scaled by.
+    /// Bounds of the scale of large blocks.
     pub const SCALES: RangeInclusive<Share> = Share::from_percent(0)..=SCALE_MAX;
 
-    /// The knobs as they stand: those of the first part on the drive that has them.
+    /// The knobs as in the profile: those of the first part on the drive that has any.
     ///
     /// # Errors
-    /// There is no such drive, or nothing is on it.
+    /// There is no such drive, or it has no parts.
     pub fn knobs(&self) -> Result<Knobs, Unfit> {
         let parts = self.parts_meant()?;
         let parts = || parts.iter().map(|index| &self.parts[*index]);
@@ -89,10 +88,10 @@ impl Profile {
         })
     }
 
-    /// The same profile with these knobs for all that is on its drive, which is named.
+    /// The same profile with these knobs for all parts on its drive, whose name is written into the profile.
     ///
     /// # Errors
-    /// There is no such drive, or nothing is on it.
+    /// There is no such drive, or it has no parts.
     pub fn moved(&self, knobs: &Knobs) -> Result<Profile, Unfit> {
         let mut moved = self.clone();
         for index in self.parts_meant()? {

@@ -1,4 +1,4 @@
-//! From a profile to the streams of one drive, with each step of the way.
+//! Lowers a profile to the streams of one drive, with each step of the derivation.
 
 use super::sizes::STORED_UNIT;
 use super::{Derivation, Drive, Flow, Kind, Part, Points, Profile, Sourced, drive_path};
@@ -10,19 +10,19 @@ use std::collections::BTreeSet;
 
 /// A position beyond the upper bound of a bucket would contradict the histogram.
 pub(super) const POSITION_MAX: Share = Share::from_percent(200);
-/// Most that large blocks are scaled by.
+/// Upper bound on the scale of large blocks.
 pub(super) const SCALE_MAX: Share = Share::from_percent(1000);
 
-/// What a profile means for one drive.
+/// The meaning of a profile for one drive.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct Lowered {
     /// At 1x, on one drive.
     pub streams: Vec<Stream>,
     /// Streams with slots of their own.
     pub lanes: Vec<Lane>,
-    /// Streams that clients wait for.
+    /// Streams whose completions clients wait for.
     pub reads: Vec<String>,
-    /// Each number and how it came about.
+    /// Each number and its derivation.
     pub derivation: Vec<Derivation>,
     /// What the reader of a report must know.
     pub notes: Vec<String>,
@@ -32,12 +32,12 @@ pub struct Lowered {
     pub meant: String,
 }
 
-/// Why a profile cannot be driven.
+/// Why a profile cannot be run.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Unfit {
-    /// Index of the part, where it is one's.
+    /// Index of the part, where the problem is in a part.
     pub part: Option<usize>,
-    /// The table within it (`reads`, `writes`, `large_blocks`), where it is one's.
+    /// The table in it (`reads`, `writes`, `large_blocks`), where the problem is in a table.
     pub table: &'static str,
     /// The key; empty for the table as a whole.
     pub key: &'static str,
@@ -55,7 +55,7 @@ struct Chosen {
 }
 
 impl Profile {
-    /// The streams of the drive that a target stands for.
+    /// The streams for the drive that a target stands for.
     pub fn lower(&self) -> Result<Lowered, Unfit> {
         let mut lowered = Lowered::default();
         let (drive, parts) = self.meant(&mut lowered)?;
@@ -129,7 +129,7 @@ impl Profile {
         if used.is_empty() { seen.collect() } else { used }
     }
 
-    /// The drive that was asked for, or else the busiest one.
+    /// The drive that was asked for, otherwise the busiest one.
     fn choose(&self, lowered: &mut Lowered) -> Result<Chosen, Unfit> {
         let all = self.used();
         let path = |one: &Chosen| drive_path(&one.node, &one.name);
@@ -154,7 +154,7 @@ impl Profile {
         Ok(busiest)
     }
 
-    /// How much a drive moves in a second: by iostat, or else by its parts.
+    /// How much a drive moves per second: according to iostat, otherwise to its parts.
     fn bytes_of(&self, drive: &Chosen) -> f64 {
         let bytes = |bytes: &Option<Sourced<Bytes>>| bytes.as_ref().map_or(0.0, |bytes| bytes.value.get() as f64);
         let seen = self.drives.iter().find(|one| one.node == drive.node && one.name == drive.name);
@@ -180,7 +180,7 @@ impl Unfit {
     }
 }
 
-/// A name that a stream can have, and that no other part has.
+/// A name that is valid for a stream and not used by another part.
 fn usable(name: &str, taken: &mut BTreeSet<String>) -> String {
     let fits = |c: char| if c.is_ascii_alphanumeric() || "-_.".contains(c) { c } else { '-' };
     let name: String = name.chars().take(32).map(fits).collect();
@@ -190,7 +190,7 @@ fn usable(name: &str, taken: &mut BTreeSet<String>) -> String {
     name
 }
 
-/// A part on its way.
+/// The state while a part is lowered.
 struct Lowering<'a> {
     index: usize,
     part: &'a Part,
@@ -198,7 +198,7 @@ struct Lowering<'a> {
     out: &'a mut Lowered,
 }
 
-/// A rate and the words that say it.
+/// A rate and its text.
 fn say(rate: Rate) -> String {
     let text = format!("{:.3}", rate.as_f64());
     format!("{}/s", text.trim_end_matches('0').trim_end_matches('.'))
@@ -236,7 +236,7 @@ impl Lowering<'_> {
         Ok(())
     }
 
-    /// The rate of one drive.
+    /// The rate on one drive.
     fn rate(&mut self, table: &'static str, flow: &Option<Flow>) -> Result<Rate, Unfit> {
         let Some(flow) = flow else { return Ok(Rate::ZERO) };
         let Some(rate) = &flow.rate else {
@@ -333,7 +333,7 @@ impl Lowering<'_> {
         });
     }
 
-    /// The stream that was made last is named per device in ACT's tables.
+    /// Marks the stream made last as one that ACT's tables name per device.
     fn per_target(&mut self) {
         self.out.streams.iter_mut().last().into_iter().for_each(|stream| stream.per_target = true);
     }
@@ -348,7 +348,7 @@ impl Lowering<'_> {
         Ok(())
     }
 
-    /// Large blocks, and committed writes beside them.
+    /// Large blocks, and committed writes in addition.
     fn blocks(&mut self, writes: Rate) -> Result<(), Unfit> {
         let blocks = self.part.large_blocks.clone();
         let size = blocks.size;
@@ -374,7 +374,7 @@ impl Lowering<'_> {
             blocks.direct_frees.as_ref().or(blocks.reads.as_ref()).map_or("", |one| one.source.as_str()).to_owned();
         self.derive("large-block reads", formula, say(reads), &source);
         let written = match (self.part.commit_to_device, clients) {
-            // What clients write is committed on its own; defragmentation's blocks are left.
+            // Client writes are committed separately; only the blocks of defragmentation are left.
             (true, Some(clients)) => minus(total, clients).unwrap_or(Rate::ZERO),
             _ => total,
         };
@@ -413,7 +413,7 @@ impl Lowering<'_> {
         Ok(())
     }
 
-    /// Large blocks written per second on one drive, and how many of them clients fill where that is known.
+    /// Large blocks written per second on one drive, and how many of them clients fill, where that is known.
     fn total(&mut self, writes: Rate) -> Result<(Rate, Option<Rate>), Unfit> {
         let blocks = &self.part.large_blocks;
         let drives = self.part.drives.len().max(1) as u64;
@@ -442,7 +442,7 @@ impl Lowering<'_> {
         Ok((total, Some(clients)))
     }
 
-    /// Large blocks that clients' writes fill.
+    /// Large blocks that client writes fill.
     fn filled(&mut self, writes: Rate) -> Result<Rate, Unfit> {
         let points = self.points("writes", &self.part.writes)?;
         let size = self.part.large_blocks.size;
@@ -485,7 +485,7 @@ impl Lowering<'_> {
         }
     }
 
-    /// What a trace shows and is not driven.
+    /// Properties that a trace shows and that are not part of the load.
     fn unused(&mut self) {
         for (what, flow) in [("reads", &self.part.reads), ("writes", &self.part.writes)] {
             let Some(habits) = flow.as_ref().map(|flow| &flow.habits) else { continue };

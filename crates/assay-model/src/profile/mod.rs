@@ -1,8 +1,8 @@
-//! A profile: what production does to its drives, as it was collected there. It is a workload of its own (`model = "profile"`)
-//! and a document: each number has the place that it comes from.
+//! A profile: what production does to its drives, as it was collected there. It is both a workload (`model =
+//! "profile"`) and a document: each number states where it comes from.
 //!
-//! Source: "Advanced Flash Device Sizing" (2018), whose procedure this is. It leaves open where in its bucket of a histogram a
-//! size lies, and how its offsets are applied; `docs/sizing.md` says what is done here.
+//! Source: "Advanced Flash Device Sizing" (2018), which describes the procedure. It does not say where in its bucket of
+//! a histogram a size lies, and how its offsets are applied; `docs/sizing.md` says what is done here.
 
 mod derivation;
 mod knobs;
@@ -28,7 +28,7 @@ pub struct Sourced<T> {
 }
 
 impl<T> Sourced<T> {
-    /// A number from there.
+    /// A number with this source.
     pub fn new(value: T, source: impl Into<String>) -> Sourced<T> {
         Sourced { value, source: source.into() }
     }
@@ -37,7 +37,8 @@ impl<T> Sourced<T> {
 /// What production does.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct Profile {
-    /// The drive that a target stands for, `node/drive` or the drive's name alone; chosen where nothing is said.
+    /// The drive that a target stands for, `node/drive` or the drive's name alone; chosen automatically where it is
+    /// absent.
     pub drive: Option<String>,
     /// Namespaces and other applications.
     pub parts: Vec<Part>,
@@ -45,13 +46,13 @@ pub struct Profile {
     pub drives: Vec<Drive>,
 }
 
-/// What a part is.
+/// The kind of a part.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Default)]
 pub enum Kind {
     /// A namespace of Aerospike: its writes are gathered in large blocks.
     #[default]
     Namespace,
-    /// Any application: reads and writes reach the drive as they are.
+    /// Any application: reads and writes reach the drive unchanged.
     Application,
 }
 
@@ -62,9 +63,9 @@ pub struct Part {
     pub kind: Kind,
     /// Its name.
     pub name: String,
-    /// The node; empty where only one is meant.
+    /// The node; empty where there is only one.
     pub node: String,
-    /// The node's drives that it is spread over evenly; one where none is named.
+    /// The drives of the node over which it is spread evenly; one drive where none is named.
     pub drives: Vec<String>,
     /// What is read, on all those drives together.
     pub reads: Option<Flow>,
@@ -72,15 +73,15 @@ pub struct Part {
     pub writes: Option<Flow>,
     /// The blocks that writes are gathered in.
     pub large_blocks: LargeBlocks,
-    /// Each record is written on its own as well.
+    /// Each record is also written separately.
     pub commit_to_device: bool,
-    /// Smallest such write; the drive's own block where nothing is said.
+    /// Smallest such write; the drive's own block where it is absent.
     pub commit_min: Option<Bytes>,
-    /// What written data compresses to; random data where nothing is said.
+    /// What written data compresses to; random data where it is absent.
     pub compress_to: Option<Share>,
-    /// What clients waited, as shares of their reads over times.
+    /// How long clients waited, as shares of their reads over times.
     pub reads_over: Option<Sourced<Vec<(Span, Share)>>>,
-    /// The same of writes.
+    /// The same for writes.
     pub writes_over: Option<Sourced<Vec<(Span, Share)>>>,
 }
 
@@ -89,13 +90,13 @@ pub struct Part {
 pub struct Flow {
     /// Per second, on all drives together.
     pub rate: Option<Sourced<Rate>>,
-    /// How large.
+    /// The sizes of the operations.
     pub sizes: Option<Sourced<Sizes>>,
     /// Where sizes lie in their bucket: 100 % is its lower bound, 200 % its upper one.
     pub position: Share,
     /// Whether writes must be on stable media to be complete.
     pub durable: bool,
-    /// What else a trace shows. It is not driven.
+    /// Other properties that a trace shows. They are not part of the load.
     pub habits: Habits,
 }
 
@@ -105,18 +106,18 @@ impl Default for Flow {
     }
 }
 
-/// How an application goes about it.
+/// Properties of an application's operations.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct Habits {
     /// Share of operations that begin where the one before ended.
     pub sequential: Option<Sourced<Share>>,
-    /// The exponent of the Zipf law of its addresses, and how far that is from what was counted.
+    /// The exponent of the Zipf law of its addresses, and its largest distance from the counts.
     pub zipf: Option<Sourced<(f64, Share)>>,
-    /// Share of the operations that goes to so large a share of the addresses.
+    /// Shares of the addresses, and the share of the operations that goes to each.
     pub hot_zones: Option<Sourced<Vec<(Share, Share)>>>,
-    /// Variance of arrivals in windows of a length by their mean.
+    /// Variance divided by mean of the arrivals in windows of several lengths.
     pub dispersion: Option<Sourced<Vec<(Span, f64)>>>,
-    /// Operations per second in each hour of the day; negative where nothing is known.
+    /// Operations per second in each hour of the day; negative where unknown.
     pub hours: Option<Sourced<Vec<f64>>>,
 }
 
@@ -131,11 +132,11 @@ pub struct LargeBlocks {
     pub direct_frees: Option<Sourced<Rate>>,
     /// Read per second by defragmentation.
     pub reads: Option<Sourced<Rate>>,
-    /// Blocks less full than this are defragmented; counts where `writes` is not known.
+    /// Blocks that are less full than this are defragmented; used where `writes` is not known.
     pub defrag_below: Share,
-    /// Scales the writes, to fit.
+    /// Scales the writes; a fit changes it.
     pub write_scale: Share,
-    /// Scales the reads, to fit.
+    /// Scales the reads; a fit changes it.
     pub read_scale: Share,
     /// Whether they must be on stable media to be complete.
     pub durable: bool,
@@ -156,7 +157,7 @@ impl Default for LargeBlocks {
     }
 }
 
-/// A drive of production, by its iostat. Bytes are per second.
+/// A drive of production, according to its iostat. Bytes are per second.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct Drive {
     /// The node.
@@ -179,7 +180,7 @@ pub struct Drive {
     pub reads_deviation: Option<Sourced<Share>>,
     /// The same of writes.
     pub writes_deviation: Option<Sourced<Share>>,
-    /// Reports that the means are over.
+    /// Number of reports that the means were taken over.
     pub reports: u64,
 }
 

@@ -1,20 +1,21 @@
-//! Sizes as histograms say them, and the points that they are driven by.
+//! Sizes given as histograms, and the points from which operations are drawn.
 //!
-//! A histogram of shares over growing sizes says how many operations lie in each bucket, not where in it. One parameter says
-//! that, the position: 100 % puts every size of a bucket at its lower bound, as the original example does. Other values spread
-//! the sizes evenly, as far as the bucket allows, around that share of the lower bound: at 150 % they fill a bucket from a power
-//! of two to the next, at 200 % all lie at its upper bound. Below 100 % they lie under the lower bound.
+//! A histogram of shares over growing sizes says how many operations lie in each bucket, but not where in it. One
+//! parameter says that, the position: 100 % puts every size of a bucket at its lower bound, as the original example
+//! does. Other values spread the sizes evenly, as far as the bucket allows, around that share of the lower bound: at
+//! 150 % they fill a bucket from a power of two to the next, at 200 % all lie at its upper bound. Below 100 % they lie
+//! under the lower bound.
 
 use assay_base::{Bytes, Share};
 
-/// Parts of equal weight that a bucket is cut in where sizes are spread: rounding up to blocks then moves a few of them at a
-/// time, so that the mean size follows the position smoothly.
+/// Number of parts of equal weight into which a bucket is divided where sizes are spread: rounding up to blocks then
+/// moves only a few of them at a time, so that the mean size follows the position smoothly.
 const PARTS: u64 = 16;
 /// Weight of the whole, in parts of a share.
 const WHOLE: u64 = Share::WHOLE.as_ppb();
 /// Records are stored in multiples of this (ACT README, `record-bytes`).
 pub(super) const STORED_UNIT: u64 = 16;
-/// Most lines of a histogram.
+/// Upper bound on the lines of a histogram.
 pub(crate) const LINES_MAX: usize = 4096;
 /// Largest size.
 pub(crate) const LARGEST: u64 = 64 << 20;
@@ -22,9 +23,9 @@ pub(crate) const LARGEST: u64 = 64 << 20;
 /// How large operations are.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Sizes {
-    /// Shares of the operations that are larger than growing sizes.
+    /// For growing sizes, the share of the operations that are larger.
     LargerThan(Vec<(Bytes, Share)>),
-    /// Shares of the operations that have these sizes; they need not add up, their proportion counts.
+    /// The shares of the operations that have these sizes; they need not sum to 100 %, only their proportion counts.
     Each(Vec<(Bytes, Share)>),
 }
 
@@ -59,7 +60,7 @@ fn gathered(points: impl Iterator<Item = (u64, u64)>) -> Points {
 }
 
 impl Sizes {
-    /// Why these are no sizes: the line of it, counted from 0, what is wrong, and what to do.
+    /// Why these are not valid sizes: the line, counted from 0, what is wrong, and what to do.
     pub fn unfit(&self) -> Option<(usize, String, String)> {
         let (Sizes::LargerThan(lines) | Sizes::Each(lines)) = self;
         if lines.is_empty() || lines.len() > LINES_MAX {
@@ -97,13 +98,13 @@ impl Sizes {
         }
     }
 
-    /// The points that operations are drawn from. The sizes must be fit.
+    /// The points from which operations are drawn. The sizes must be valid.
     pub fn points(&self, position: Share) -> Points {
         match self {
             Sizes::Each(lines) => gathered(lines.iter().map(|(size, share)| (size.get(), share.as_ppb()))),
             Sizes::LargerThan(lines) => {
                 let first = lines.first().map_or(1, |(size, _)| size.get());
-                // What is not larger than the first size lies in a bucket as those above it do.
+                // The operations that are not larger than the first size lie in a bucket like those above it.
                 let lower = [(first.div_ceil(2), WHOLE)];
                 let over = lower.into_iter().chain(lines.iter().map(|(size, share)| (size.get(), share.as_ppb())));
                 let over: Vec<(u64, u64)> = over.collect();
@@ -124,7 +125,7 @@ fn bucket(low: u64, high: u64, share: u64, position: Share) -> Vec<(u64, u64)> {
     }
     let part = |i: u64| {
         let size = middle - half + 2.0 * half * (i as f64 + 0.5) / PARTS as f64;
-        // What does not divide evenly goes to the first ones.
+        // A remainder goes to the first parts.
         (size.round() as u64, share / PARTS + u64::from(i < share % PARTS))
     };
     (0..PARTS).map(part).collect()
@@ -177,7 +178,7 @@ mod tests {
         let mean = |percent| example().points(Share::from_percent(percent)).in_units(STORED_UNIT).in_units(4096).mean();
         for percent in 100..200 {
             let step = mean(percent + 1) / mean(percent) - 1.0;
-            // The step from all sizes on a bound of blocks to above it is the largest.
+            // The step from all sizes at a block boundary to above it is the largest.
             let most = if percent == 100 { 0.2 } else { 0.02 };
             assert!((0.0..most).contains(&step), "{percent}: {step}");
         }

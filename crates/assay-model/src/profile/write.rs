@@ -1,4 +1,4 @@
-//! A profile as a document: TOML that a person reads and edits, each number with its origin behind it.
+//! Writes a profile as a document: TOML that a person reads and edits, with the source of each number behind it.
 
 use super::{Drive, Flow, Kind, LargeBlocks, Part, Profile, Sizes, Sourced};
 use assay_base::text::one_line;
@@ -8,10 +8,10 @@ use std::fmt::Display;
 
 /// Where comments begin, unless a value is longer.
 const COMMENT_AT: usize = 44;
-/// Most criteria of one part that are proposed.
+/// Upper bound on the proposed criteria of one part.
 const CRITERIA_MAX: usize = 3;
 
-/// The document. `head` are lines of comment above everything.
+/// The document. `head` are comment lines at its top.
 pub fn write(profile: &Profile, name: &str, head: &[String]) -> String {
     let mut out = Document::default();
     head.iter().for_each(|line| out.comment(line));
@@ -27,7 +27,8 @@ pub fn write(profile: &Profile, name: &str, head: &[String]) -> String {
     out.0
 }
 
-/// What clients had, as criteria that a person may take: comments, because a drive is judged by the standard ones otherwise.
+/// The response times of clients, as criteria that a person may enable: comments, because otherwise the standard
+/// criteria apply.
 fn criteria(profile: &Profile, out: &mut Document) {
     let mut told = BTreeSet::new();
     for part in &profile.parts {
@@ -82,12 +83,12 @@ impl Document {
         self.0 += &format!("{key} = {value}\n");
     }
 
-    /// A value that has a text, and its origin.
+    /// A value with a text form, and its source.
     fn said<T: Display>(&mut self, key: &str, value: &Option<Sourced<T>>) {
         self.sourced(key, value, |value| quoted(value));
     }
 
-    /// A value and its origin.
+    /// A value and its source.
     fn sourced<T>(&mut self, key: &str, value: &Option<Sourced<T>>, text: impl Fn(&T) -> String) {
         let Some(Sourced { value, source }) = value else { return };
         let line = format!("{key} = {}", text(value));
@@ -219,7 +220,7 @@ fn drive_of(drive: &Drive, out: &mut Document) {
     }
 }
 
-/// Bytes in KiB, as iostat prints them, where that is exact in two digits.
+/// Bytes in KiB, as iostat prints them, where that is exact with two decimals.
 fn kib(bytes: &Bytes) -> String {
     let n = u128::from(bytes.get());
     match (n * 100).is_multiple_of(1024) {

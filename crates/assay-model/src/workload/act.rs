@@ -57,7 +57,7 @@ text_or_table!(
     |range: Range| Record(Size::between(range.from, range.to))
 );
 
-/// Overwrites the default of each key that was written.
+/// Overwrites the default of each key that is in the file.
 macro_rules! take {
     ($file:ident => $inputs:ident: $($key:ident),*) => { $(if let Some(value) = $file.$key { $inputs.$key = value; })* };
 }
@@ -88,7 +88,7 @@ pub(super) fn read_index(source: Source<'_>) -> Result<Workload, Fault> {
     Ok(workload)
 }
 
-/// The standard criteria judge reads; a load without any is judged on being delivered.
+/// The standard criteria are about reads; a load without reads is judged only on being delivered.
 fn workload(
     source: Source<'_>,
     model: &'static str,

@@ -7,13 +7,13 @@ use serde::Deserialize;
 
 /// Largest unit or alignment: no operation is longer.
 pub(super) const LARGEST: Bytes = Bytes::new(64 << 20);
-/// Most zones.
+/// Upper bound on zones.
 const MOST_ZONES: usize = 64;
-/// What forms there are, for messages.
+/// The forms, for messages.
 const FORMS: &str = "\"uniform\", \"sequential\", or a table such as { zipf = 1.1 }: uniform, zipf, hotspot, zones, working_set, \
                      never_seen, once, runs or walk";
 
-/// As written.
+/// The value as written in the file.
 pub(super) enum AddressKeys {
     /// One word.
     Name(Name),
@@ -29,7 +29,7 @@ pub(super) enum Name {
     Sequential,
 }
 
-/// One of the first nine, and what belongs to some of them.
+/// One of the first nine keys, and the keys that belong to some of them.
 #[derive(Deserialize, Default)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Form {
@@ -58,7 +58,7 @@ struct Mean {
     mean: Bytes,
 }
 
-/// Deserializers by hand, because an untagged enum would swallow what is wrong inside.
+/// Deserializers by hand, because an untagged enum would hide the fault inside.
 macro_rules! text_or_table {
     ($name:ty, $expecting:expr, |$text:ident, $error:ident| $of_text:expr, |$table:ident: $keys:ty| $of_table:expr) => {
         impl<'de> serde::Deserialize<'de> for $name {
@@ -97,7 +97,7 @@ text_or_table!(
     |table: Mean| Runs(RunLength::Mean(table.mean))
 );
 
-/// What is wrong, and what to write.
+/// What is wrong, and what to write instead.
 type Wrong = (String, String);
 
 fn wrong<T>(what: impl Into<String>, remedy: impl Into<String>) -> Result<T, Wrong> {
@@ -105,7 +105,7 @@ fn wrong<T>(what: impl Into<String>, remedy: impl Into<String>) -> Result<T, Wro
 }
 
 impl AddressKeys {
-    /// What is meant, for operations of `size`.
+    /// The address, for operations of `size`.
     pub(super) fn meant(&self, size: &Size) -> Result<Address, Wrong> {
         match self {
             AddressKeys::Name(Name::Uniform) => Ok(Address::Uniform { align: Bytes::default() }),
@@ -114,7 +114,7 @@ impl AddressKeys {
         }
     }
 
-    /// A law, which is all that there can be inside a working set.
+    /// A law; within a working set nothing else is allowed.
     fn law(&self) -> Result<Law, Wrong> {
         let other = || {
             wrong(
@@ -150,7 +150,7 @@ impl Form {
         ]
     }
 
-    /// How many forms it names.
+    /// Number of forms that it names.
     fn named(&self) -> usize {
         self.forms().iter().filter(|set| **set).count()
     }
@@ -180,7 +180,7 @@ impl Form {
         self.other(size, unit)
     }
 
-    /// A form that is no law.
+    /// A form that is not a law.
     fn other(&self, size: &Size, unit: Bytes) -> Result<Address, Wrong> {
         if let Some(align) = self.uniform {
             self.takes(&[])?;
@@ -256,7 +256,7 @@ impl Form {
         Ok(Some(Law::Zones { zones }))
     }
 
-    /// Refuses what does not belong to the form.
+    /// Refuses keys that do not belong to the form.
     fn takes(&self, known: &[&str]) -> Result<(), Wrong> {
         match self.options().into_iter().find(|(key, set)| *set && !known.contains(key)) {
             Some((key, _)) => wrong(
@@ -273,7 +273,7 @@ fn is_unit(unit: Bytes) -> Result<(), Wrong> {
     if unit.get() == 0 || unit > LARGEST { wrong("not an alignment", format!("write 1B to {LARGEST}")) } else { Ok(()) }
 }
 
-/// Each unit is gone to once: an operation must not reach into the next.
+/// Each unit is used once, so an operation must not reach into the next one.
 fn holds(unit: Bytes, size: &Size) -> Result<(), Wrong> {
     is_unit(unit)?;
     match unit < size.to {

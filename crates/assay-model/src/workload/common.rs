@@ -1,30 +1,30 @@
-//! What every workload file may say, whatever its model, and how a plan is made of it.
+//! The keys of every workload file, whatever its model, and how a plan is made from it.
 
 use crate::plan::{Amount, Arrival, Before, Extent, Lane, Phase, Plan, Stream, WarmUp};
 use crate::profile::Derivation;
 use assay_base::{Bytes, Criterion, Multiple, Prng, Share, Span};
 
-/// Hour-long judging windows, as ACT's criteria have them.
+/// Judging windows of an hour, as in ACT's criteria.
 const SLICE: Span = Span::from_secs(3600);
-/// A day, as ACT's manual gives for a test.
+/// A day, as in ACT's manual.
 const DURATION: Span = Span::from_secs(86_400);
 /// Recording step.
 const INTERVAL: Span = Span::from_secs(1);
 /// ACT's max-lag-sec.
 const MAX_LAG: Span = Span::from_secs(10);
-/// Upper bound on operations in flight per target. Enough for a device to show all its parallelism, and bounded so that the buffers
-/// are; an operation that finds the queue full waits, and its wait counts.
+/// Upper bound on operations in flight per target. It is enough for a device to use all its parallelism, and limited
+/// because the buffers must be; an operation that finds the queue full waits, and its wait counts.
 pub const IN_FLIGHT_BOUND: u32 = 512;
 /// The largest bound that is accepted: an io_uring ring holds 32768 entries.
 pub const LARGEST_BOUND: u32 = 16_384;
-/// Most streams in one workload.
+/// Upper bound on the streams of one workload.
 pub const MOST_STREAMS: usize = 256;
 /// Longest run: a year.
 const LONGEST: Span = Span::from_secs(366 * 86_400);
-/// Longest interval: a log that says nothing for longer is not judged.
+/// Longest interval: a log without lines for longer than this is not judged.
 const LONGEST_INTERVAL: Span = Span::from_secs(3600);
-/// Most operations a second of all streams together: more than any array carries, and few enough that those of an interval, all
-/// of which are drawn, are counted within a second or two.
+/// Upper bound on the operations per second of all streams together: more than any array carries, and few enough that
+/// those of an interval, all of which are drawn, are counted within a second or two.
 const MOST_RATE: f64 = 1e8;
 /// Shortest slice and interval.
 const SHORTEST: Span = Span::from_ms(10);
@@ -76,7 +76,7 @@ macro_rules! workload_file {
 }
 pub(super) use workload_file;
 
-/// The common keys, as written.
+/// The common keys, as written in the file.
 pub(super) struct Common {
     pub name: Option<String>,
     pub description: Option<String>,
@@ -92,10 +92,10 @@ pub(super) struct Common {
     pub criterion: Vec<toml::Spanned<super::criteria::CriterionKeys>>,
 }
 
-/// A workload as meant: everything but how many targets it runs on and how hard.
+/// A workload: everything except the number of targets and the load.
 #[derive(Clone, Debug)]
 pub struct Workload {
-    /// Its name, or the file's.
+    /// Its name, or that of the file.
     pub name: String,
     /// One line about it; may be empty.
     pub description: String,
@@ -105,13 +105,13 @@ pub struct Workload {
     pub streams: Vec<Stream>,
     /// Whether the rates of `streams` are for each target.
     pub per_target: bool,
-    /// What the rates of `streams` are of the model's 1x on one target; `None` where they are themselves what 1x means.
+    /// The rates of `streams` as a multiple of the model's 1x on one target; `None` where they themselves define 1x.
     pub standard: Option<Multiple>,
     /// Targets the workload itself names (an ACT configuration does).
     pub targets: Vec<String>,
     /// What the workload calls its targets, in the order in which they are given; empty where it does not tell them apart.
     pub target_names: Vec<String>,
-    /// Before measuring.
+    /// The warm-up before measuring.
     pub warm_up: WarmUp,
     /// Measured time.
     pub duration: Span,
@@ -127,7 +127,7 @@ pub struct Workload {
     pub in_flight_bound: u32,
     /// See [`Plan::lanes`].
     pub lanes: Vec<Lane>,
-    /// I/O scheduler that the devices are given for the run, by the kernel's name for it.
+    /// I/O scheduler to set on the devices for the run, by the kernel's name.
     pub scheduler: Option<String>,
     /// See [`Plan::verify`].
     pub verify: bool,
@@ -144,7 +144,7 @@ pub struct Workload {
 /// What the command line changes about a workload.
 #[derive(Clone, Debug, Default)]
 pub struct Adjust {
-    /// `--load`, a multiple of what 1x means for the workload.
+    /// `--load`, a multiple of the workload's 1x.
     pub load: Option<Multiple>,
     /// `--for`: measured time.
     pub measure: Option<Span>,
@@ -152,7 +152,7 @@ pub struct Adjust {
     pub warm_up: Option<WarmUp>,
     /// `--slice`.
     pub slice: Option<Span>,
-    /// The run's seed, when the file has none or it is overridden.
+    /// The run's seed, when the file has none or the command line overrides it.
     pub seed: u64,
     /// Number of targets.
     pub targets: u16,
@@ -161,7 +161,7 @@ pub struct Adjust {
 }
 
 impl Workload {
-    /// A workload with the common defaults around a model's streams.
+    /// A workload with a model's streams and the common defaults.
     pub fn new(
         name: &str,
         model: &'static str,
@@ -194,7 +194,7 @@ impl Workload {
         }
     }
 
-    /// The plan of a run; the error says what does not fit together.
+    /// The plan of a run; the error says what is contradictory.
     pub fn plan(&self, adjust: &Adjust) -> Result<Plan, String> {
         let targets = adjust.targets.max(1);
         let own = self.own_load(targets);
@@ -345,15 +345,15 @@ impl Workload {
         }
     }
 
-    /// The load of the workload as it stands, on so many targets: 1x, unless its rates are known as another multiple of the
-    /// model's 1x.
+    /// The load of the workload as written, on this many targets: 1x, unless its rates are known as another multiple of
+    /// the model's 1x.
     pub fn own_load(&self, targets: u16) -> Multiple {
         let shared = if self.per_target { 1 } else { u64::from(targets) };
         let of_each = |standard: Multiple| standard.per(Multiple::whole(shared));
         self.standard.and_then(of_each).unwrap_or(Multiple::ONE)
     }
 
-    /// The lanes that have streams, and of them the streams there are.
+    /// The lanes that have streams, and only those of their streams that exist.
     fn lanes_of(&self) -> Vec<Lane> {
         let is_there = |name: &String| self.streams.iter().any(|stream| stream.name == *name);
         let there = |lane: &Lane| Lane {
@@ -363,7 +363,7 @@ impl Workload {
         self.lanes.iter().map(there).filter(|lane| !lane.streams.is_empty()).collect()
     }
 
-    /// Slices are judged by whole intervals.
+    /// Slices must consist of whole intervals.
     fn holds_intervals(&self, slice: Span, measure: Span) -> Result<(), String> {
         let interval = self.interval;
         if slice < SHORTEST || slice > LONGEST {
@@ -385,7 +385,7 @@ impl Workload {
         Criterion { window, ..criterion.clone() }
     }
 
-    /// Takes over the common keys.
+    /// Applies the common keys.
     pub(super) fn with(mut self, source: super::Source<'_>, common: Common) -> Result<Workload, assay_base::Fault> {
         for (at, longest) in [(&common.slice, LONGEST), (&common.interval, LONGEST_INTERVAL)] {
             if let Some(at) = at.as_ref().filter(|at| *at.get_ref() < SHORTEST || *at.get_ref() > longest) {

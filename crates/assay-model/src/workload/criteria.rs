@@ -1,4 +1,4 @@
-//! `[[criterion]]` tables, and criteria that are typed.
+//! `[[criterion]]` tables, and criteria typed on a command line.
 
 use super::Source;
 use super::common::Workload;
@@ -31,7 +31,7 @@ pub(super) struct CriterionKeys {
     window: Option<Window>,
 }
 
-/// Bytes a second: `500MiB/s`.
+/// Bytes per second: `500MiB/s`.
 #[derive(Deserialize, Clone, Copy)]
 #[serde(try_from = "String")]
 struct Throughput(Bytes);
@@ -44,7 +44,7 @@ impl TryFrom<String> for Throughput {
     }
 }
 
-/// How long a criterion looks at a time.
+/// The window of a criterion.
 #[derive(Deserialize)]
 #[serde(try_from = "String")]
 enum Window {
@@ -63,7 +63,7 @@ impl TryFrom<String> for Window {
 }
 
 impl CriterionKeys {
-    /// The bounds that are written, each by the name of its key.
+    /// The bounds in the table, each with the name of its key.
     fn bounds(&self) -> Vec<(&'static str, Bound)> {
         let percentiles = [
             ("max_at_most", "max", self.max_at_most),
@@ -84,7 +84,7 @@ impl CriterionKeys {
         percentiles.chain(mean).chain(rate).chain(throughput).chain(errors).collect()
     }
 
-    /// The only bound, and what it is called; `None` where there is none, or more than one.
+    /// The only bound, and the name of its key; `None` where there is none, or more than one.
     fn bound(&self) -> Option<(&'static str, Bound)> {
         match (self.share_over, self.at_most, self.below, self.bounds().as_slice()) {
             (Some(over), Some(at_most), None, []) => Some(("share_over", Bound::OverAtMost { over, at_most })),
@@ -139,12 +139,13 @@ fn one(source: Source<'_>, table: &Spanned<CriterionKeys>, workload: &Workload) 
 }
 
 impl Plan {
-    /// The same plan, judged by criteria as they are typed instead of its own, where there are any; what does not fit says why.
+    /// The same plan, judged by typed criteria instead of its own, where there are any; the error says what does not
+    /// fit.
     pub fn judged_by(self, typed: &[String]) -> Result<Plan, String> {
         if typed.is_empty() {
             return Ok(self);
         }
-        // What reads back has no part in what is measured.
+        // The read-back is not measured.
         let measured = self.streams.iter().filter(|stream| !stream.reads_back());
         let names: Vec<&str> = measured.map(|stream| stream.name.as_str()).collect();
         let one = |text: &String| {
@@ -161,15 +162,15 @@ impl Plan {
     }
 }
 
-/// Which word of a criterion is wrong.
+/// The part of a criterion that is wrong.
 #[derive(PartialEq, Eq)]
 enum Of {
     Stream,
     All,
 }
 
-/// Whether a criterion, whose bound is called `key`, can be judged on streams of these `names`, recorded in steps of `interval`;
-/// otherwise what is wrong and what to write.
+/// Whether a criterion, whose bound has the key `key`, can be judged on streams with these `names`, recorded in steps
+/// of `interval`; otherwise what is wrong and what to write.
 fn fits(key: &str, criterion: &Criterion, names: &[&str], interval: Span) -> Result<(), (String, String, Of)> {
     if !names.contains(&criterion.stream.as_str()) {
         let known = || format!("the streams are {}", names.join(", "));

@@ -1,15 +1,15 @@
-//! The text of a profile with its knobs moved: everything else in it stays as it is written, comments and criteria too.
+//! The text of a profile with other knobs: everything else stays as written, including comments and criteria.
 
 use super::profile::profile;
 use crate::profile::Unfit;
 use assay_base::{Fault, Knobs, Share};
 use toml_edit::{DocumentMut, Item, Table, value};
 
-/// The text of a profile with these knobs for all that is on its drive, which is named so that it stays the one that was
-/// fitted. `head` are lines of comment above everything.
+/// The text of a profile with these knobs for all parts on its drive. The drive is named in it, so that it stays the
+/// one that was fitted. `head` are lines of comment at the top.
 ///
 /// # Errors
-/// The text is no profile, or it cannot be written so that it reads back as what is meant.
+/// The text is not a profile, or no text could be written that parses to the intended profile.
 pub fn fitted(file: &str, text: &str, knobs: &Knobs, head: &[String]) -> Result<String, Fault> {
     let meant = profile(file, text)?;
     let no = |unfit: Unfit| Fault::whole(file, unfit.what, unfit.remedy);
@@ -46,18 +46,18 @@ pub fn fitted(file: &str, text: &str, knobs: &Knobs, head: &[String]) -> Result<
     if is_meant() == Some(true) { Ok(out) } else { Err(unwritable()) }
 }
 
-/// How many tables of a kind there are.
+/// Number of tables of a kind.
 fn tables(document: &DocumentMut, name: &str) -> usize {
     document.get(name).and_then(Item::as_array_of_tables).map_or(0, toml_edit::ArrayOfTables::len)
 }
 
-/// A table of a part, which is made where there is none.
+/// The table `name` of a part, created if it does not exist.
 fn below<'a>(part: &'a mut Table, name: &str) -> &'a mut Item {
     part.entry(name).or_insert_with(|| Item::Table(Table::new()))
 }
 
-/// Sets a knob, and tells behind it what it was; one that is not moved keeps its line. What stands on one line in braces takes no
-/// comment. Where this is no table, the check of the whole text finds it out.
+/// Sets a knob and adds its previous value as a comment; the line of an unchanged knob is kept. A value within an
+/// inline table gets no comment. An item that is not a table is found by the check of the whole text.
 fn moved(item: &mut Item, key: &str, to: Share) {
     let one_line = item.is_inline_table();
     let Some(table) = item.as_table_like_mut() else { return };
@@ -71,7 +71,7 @@ fn moved(item: &mut Item, key: &str, to: Share) {
     }
 }
 
-/// Sets a text, and keeps what stands around it.
+/// Sets a text and keeps the comments around it.
 fn set(table: &mut Table, key: &str, text: &str) {
     match table.get_mut(key).and_then(Item::as_value_mut) {
         Some(known) => {

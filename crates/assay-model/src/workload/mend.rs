@@ -1,13 +1,13 @@
-//! Reads on after a fault, so that a person sees all faults of a file at once: what a fault points at is replaced by something
-//! valid, and the text is read again. Only what stands in the person's own text is told; a fault that our replacement caused is
-//! not.
+//! Continues reading after a fault, so that a person sees all faults of a file at once: the faulty place is replaced by
+//! something valid, and the text is read again. Only faults in the person's own text are reported; a fault caused by
+//! our replacement is not.
 
 use assay_base::Fault;
 use std::ops::Range;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
-/// A valid value of each key that a table cannot do without.
+/// A valid value for each key that a table must have.
 const EXAMPLES: [(&str, &str); 11] = [
     ("direction", "\"read\""),
     ("size", "\"4KiB\""),
@@ -25,14 +25,14 @@ const EXAMPLES: [(&str, &str); 11] = [
 /// What a stream needs besides its name.
 const STREAM: &str = "\ndirection = \"read\"\nsize = \"4KiB\"\nrate = \"1/s\"\n";
 
-/// A byte of the text that is read: where it stood in the person's text, and whether it is ours.
+/// A byte of the current text: its position in the person's text, and whether we inserted it.
 #[derive(Clone, Copy, Debug)]
 struct Origin {
     at: usize,
     ours: bool,
 }
 
-/// A text on its way to being valid.
+/// A text while it is being made valid.
 #[derive(Debug)]
 pub(super) struct Mended {
     text: String,
@@ -41,31 +41,31 @@ pub(super) struct Mended {
 }
 
 impl Mended {
-    /// The text as it was written.
+    /// The original text.
     pub fn new(text: &str) -> Mended {
         let origin = (0..text.len()).map(|at| Origin { at, ours: false }).collect();
         Mended { text: text.to_owned(), origin, names: 0 }
     }
 
-    /// The text as it is now.
+    /// The current text.
     pub fn text(&self) -> &str {
         &self.text
     }
 
-    /// Where a place of the text stood in the person's text.
+    /// The position in the person's text for a position in the current text.
     pub fn place(&self, span: &Range<usize>) -> Range<usize> {
         let from = self.origin.get(span.start).map_or(0, |origin| origin.at);
         let to = span.end.checked_sub(1).and_then(|last| self.origin.get(last)).map_or(from, |origin| origin.at + 1);
         from..to.max(from)
     }
 
-    /// Whether a place is, or a table there holds, what was put there by us.
+    /// Whether we inserted the text at a position, or something in the table there.
     pub fn is_ours(&self, span: &Range<usize>) -> bool {
         let span = self.table_at(span).map_or(span.clone(), |table| self.body_of(table));
         self.origin.get(span).is_some_and(|bytes| bytes.iter().any(|origin| origin.ours))
     }
 
-    /// Replaces what the fault points at by something valid; the whole table where that is not enough. False when nothing is
+    /// Replaces the faulty place by something valid; the whole table where that is not enough. False when nothing is
     /// left to replace.
     pub fn mend(&mut self, fault: &Fault, whole_table: bool) -> bool {
         let Some(span) = fault.span.clone().filter(|span| span.end <= self.text.len()) else { return false };
@@ -82,7 +82,7 @@ impl Mended {
         true
     }
 
-    /// A missing key is added; a table that is wrong as a whole keeps its name alone, and a criterion goes.
+    /// Adds a missing key; a table that is wrong as a whole keeps only its name, and a criterion is removed.
     fn mend_table(&mut self, header: Range<usize>, fault: &Fault) -> bool {
         let missing = fault.what.strip_prefix("the key ").and_then(|rest| rest.strip_suffix(" is missing"));
         if let Some((key, example)) = EXAMPLES.iter().find(|(key, _)| Some(*key) == missing) {
@@ -105,7 +105,7 @@ impl Mended {
         true
     }
 
-    /// Another name, also where criteria use the old one.
+    /// Gives the stream another name, also in criteria that use the old one.
     fn rename(&mut self, value: Range<usize>) {
         let old = self.text[value.clone()].to_owned();
         let name = self.new_name();
@@ -123,20 +123,20 @@ impl Mended {
 
     fn replace(&mut self, span: Range<usize>, with: &str) {
         let at = self.origin.get(span.start).or(self.origin.last()).map_or(0, |origin| origin.at);
-        // An empty replacement leaves a mark, so that the table is known not to be the person's any more.
+        // An empty replacement leaves a mark, so that the table does not count as the person's own any more.
         let with = if with.is_empty() { " " } else { with };
         self.text.replace_range(span.clone(), with);
         self.origin.splice(span, std::iter::repeat_n(Origin { at, ours: true }, with.len()));
     }
 
-    /// The header line of a table when the place begins with one.
+    /// The header line of a table, if the position begins with one.
     fn table_at(&self, span: &Range<usize>) -> Option<Range<usize>> {
         let rest = self.text.get(span.start..)?;
         let header = rest.lines().next()?;
         header.starts_with("[[").then(|| span.start..span.start + header.len())
     }
 
-    /// The header line of the table that the place lies in.
+    /// The header line of the table that contains the position.
     fn table_around(&self, span: &Range<usize>) -> Option<Range<usize>> {
         let before = self.text.get(..span.start)?;
         let start = before.rfind("\n[[").map(|at| at + 1).or(before.starts_with("[[").then_some(0))?;
@@ -157,7 +157,7 @@ struct Entry {
     value: Range<usize>,
 }
 
-/// The innermost entry that the place lies in.
+/// The innermost entry that contains the position.
 fn find(table: &DeTable<'_>, span: &Range<usize>) -> Option<Entry> {
     table.iter().find_map(|(key, value)| {
         let within = || inside(value, span);

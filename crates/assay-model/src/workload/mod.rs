@@ -1,5 +1,5 @@
-//! Workload files: TOML in, a plan out. Unknown keys, missing units and impossible values are refused with the line, a caret
-//! and what to write instead. `docs/FORMATS.md` lists every key.
+//! Workload files: parses TOML to a plan. Unknown keys, missing units and impossible values are refused with the line,
+//! a caret and what to write instead. `docs/FORMATS.md` lists every key.
 
 mod act;
 mod address;
@@ -33,14 +33,14 @@ pub const LONGEST: usize = 1 << 20;
 /// The models a workload file can name.
 pub const MODELS: [&str; 4] = ["streams", "act-storage", "act-index", "profile"];
 
-/// Most faults of one file that are told.
+/// Upper bound on the faults of one file that are reported.
 const MOST_FAULTS: usize = 20;
-/// Most times that a file is read again behind a fault, and most bytes of all readings together: a file of a megabyte that is
-/// wrong everywhere is not worth seconds.
+/// Upper bound on how often a file is read again after a fault, and on the bytes of all readings together: reading a
+/// file of a megabyte that is wrong everywhere must not take seconds.
 const MOST_ROUNDS: usize = 100;
 const MOST_READ: usize = 4 << 20;
 
-/// Everything that is wrong with a workload file, in its order.
+/// Everything that is wrong with a workload file, in the order of the file.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Faults(Vec<Fault>);
 
@@ -62,7 +62,7 @@ impl fmt::Display for Faults {
 
 impl std::error::Error for Faults {}
 
-/// Reads a workload file. `file` is its name, for messages. What is wrong with it is told all at once.
+/// Reads a workload file. `file` is its name, for messages. All faults are reported at once.
 pub fn read(file: &str, text: &str) -> Result<Workload, Faults> {
     let first = match once(file, text) {
         Ok(workload) => return Ok(workload),
@@ -81,7 +81,7 @@ pub fn read(file: &str, text: &str) -> Result<Workload, Faults> {
                 faults.push(Fault::at(file, text, mended.place(span), what, remedy));
             }
             None if faults.is_empty() => faults.push(fault.clone()),
-            // Of the file as a whole: what else is wrong may well be the cause.
+            // A fault of the file as a whole: it may be the cause of other faults.
             None => break,
         }
         if faults.len() == MOST_FAULTS || !mended.mend(&fault, caused) {
@@ -93,7 +93,7 @@ pub fn read(file: &str, text: &str) -> Result<Workload, Faults> {
     Err(Faults(faults))
 }
 
-/// Reads it up to the first fault.
+/// Reads the file up to its first fault.
 fn once(file: &str, text: &str) -> Result<Workload, Fault> {
     if text.len() > LONGEST {
         let what = format!("a workload file of {} bytes is longer than any real one", text.len());
@@ -137,7 +137,7 @@ impl Source<'_> {
         Fault::at(self.file, self.text, span, what, remedy)
     }
 
-    /// A fault of what a key of the file says; of the file as a whole where it leaves that key out.
+    /// A fault about a key of the file; about the file as a whole where it does not have that key.
     fn fault_of(&self, key: &str, what: &str) -> Fault {
         let keys: BTreeMap<String, toml::Spanned<toml::Value>> = toml::from_str(self.text).unwrap_or_default();
         match keys.get(key) {

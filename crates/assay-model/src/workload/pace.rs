@@ -4,7 +4,7 @@ use crate::size::Size;
 use assay_base::{Bytes, Rate};
 use serde::{Deserialize, Deserializer};
 
-/// As written.
+/// The value as written in the file.
 pub(super) enum RateKeys {
     /// `"2000/s"`.
     Operations(Rate),
@@ -33,7 +33,7 @@ impl<'de> Deserialize<'de> for RateKeys {
 }
 
 impl RateKeys {
-    /// Operations per second of `size` as it is written, before a target rounds it up to its blocks. `None` when that does not fit.
+    /// Operations per second of `size`, before a target rounds that up to its blocks. `None` when it does not fit.
     pub(super) fn rate(&self, size: &Size) -> Option<Rate> {
         match self {
             RateKeys::Operations(rate) => Some(*rate),

@@ -1,5 +1,5 @@
-//! `model = "profile"`: what production does, as `assay import` writes it and a person edits it. The origin of a number is the
-//! comment behind it, or else its place in this file.
+//! `model = "profile"`: what production does, as `assay import` writes it and a person edits it. The source of a number
+//! is the comment behind it, otherwise its place in this file.
 
 use super::Source;
 use super::common::{Workload, workload_file};
@@ -10,7 +10,7 @@ use serde::Deserialize;
 use std::ops::Range;
 use toml::Spanned;
 
-/// Most parts, and most drives.
+/// Upper bound on the parts, and on the drives.
 const TABLES_MAX: usize = 1024;
 
 workload_file! {
@@ -116,7 +116,7 @@ pub fn profile(file: &str, text: &str) -> Result<Profile, Fault> {
     meant(source, &parsed)
 }
 
-/// A workload around the streams of a profile. The standard criteria judge what clients wait for.
+/// A workload with the streams of a profile. The standard criteria apply to the operations that clients wait for.
 pub fn workload(name: &str, lowered: Lowered) -> Workload {
     let reads = lowered.reads.clone();
     let criteria = |window: Span| -> Vec<Criterion> {
@@ -207,7 +207,7 @@ fn flow(source: Source<'_>, table: &Spanned<FlowKeys>) -> Result<Flow, Fault> {
     let keys = table.get_ref();
     if let (Some(_), Some(sizes)) = (&keys.larger_than, &keys.sizes) {
         let remedy = "keep larger_than (shares over growing sizes) or sizes (shares of each size)";
-        // At the key, not at its value: the key is what is too much.
+        // At the key, not at its value: the key is what must be removed.
         let key = source.text.get(..sizes.span().start).and_then(|before| before.rfind("sizes"));
         let span = key.map_or_else(|| sizes.span(), |at| at..at + "sizes".len());
         return Err(source.fault(span, "sizes are said twice", remedy));
@@ -242,7 +242,7 @@ fn flow(source: Source<'_>, table: &Spanned<FlowKeys>) -> Result<Flow, Fault> {
     })
 }
 
-/// The pair of a list that is meant, counted from 0.
+/// The position of pair `at` in a list, counted from 0.
 fn line_of(source: Source<'_>, span: Range<usize>, at: usize) -> Range<usize> {
     let text = source.text.get(span.clone()).unwrap_or_default();
     let inner = text.char_indices().skip(1).filter(|(_, c)| *c == '[').nth(at);
@@ -283,7 +283,7 @@ fn drive(source: Source<'_>, keys: &DriveKeys) -> Drive {
     }
 }
 
-/// The fault at the key that is wrong, or at the table that lacks it.
+/// The fault at the key that is wrong, or at the table where it is missing.
 fn fault(source: Source<'_>, file: &File, unfit: &Unfit) -> Fault {
     let part = unfit.part.and_then(|index| file.namespace.iter().chain(&file.application).nth(index));
     let place = part.map(|part| key_of(part, unfit.table, unfit.key).unwrap_or_else(|| part.span()));

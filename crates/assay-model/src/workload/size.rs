@@ -5,10 +5,10 @@ use crate::size::{Size, Sizes};
 use assay_base::{Bytes, Share};
 use serde::Deserialize;
 
-/// Most different sizes that are written out or made by steps.
+/// Upper bound on different sizes that are listed or made by steps.
 const MOST: u64 = 1024;
 
-/// As written.
+/// The value as written in the file.
 pub(super) enum SizeKeys {
     /// One size.
     Fixed(Bytes),
@@ -33,7 +33,7 @@ text_or_table!(
 );
 
 impl SizeKeys {
-    /// What is meant; the error is what is wrong and what to write.
+    /// The sizes; the error is what is wrong and what to write.
     pub(super) fn size(&self) -> Result<Size, (String, String)> {
         let table = match self {
             SizeKeys::Fixed(bytes) => return Ok(Size::fixed(*bytes)),
@@ -53,7 +53,7 @@ impl SizeKeys {
     }
 }
 
-/// `from`, `from + step`, … up to `to`, each as likely as the others.
+/// `from`, `from + step`, … up to `to`, all equally likely.
 fn stepped(from: Bytes, to: Bytes, step: Bytes) -> Result<Size, (String, String)> {
     let fault = || {
         (

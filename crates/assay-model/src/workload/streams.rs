@@ -1,4 +1,4 @@
-//! `model = "streams"`: the streams themselves. Rates and in-flight numbers are for each target.
+//! `model = "streams"`: the streams themselves. Rates and numbers in flight are for each target.
 
 use super::Source;
 use super::address::{AddressKeys, LARGEST};

@@ -1,4 +1,4 @@
-//! What the keys of a stream mean, and what they refuse.
+//! What the keys of a stream mean, and which values are refused.
 
 use super::*;
 use crate::arrival::Part;
@@ -55,7 +55,7 @@ fn every_form_of_address_is_said_and_reads_back() {
         assert_eq!(plan.streams[0].block().unwrap().address.to_string(), said);
         let written = serde_json::to_string(&plan).unwrap();
         assert_eq!(serde_json::from_str::<Plan>(&written).unwrap(), plan, "{written}");
-        // It goes where the largest operation fits, in whole blocks, and no target that is too small is taken.
+        // It goes where the largest operation fits, in whole blocks, and a target that is too small is refused.
         let size = plan.smallest_target(BLOCK).max(1 << 20);
         let geometry = Geometry { size, block: BLOCK };
         let mut generator = Generator::new(&plan, 0, 0, geometry, Part { index: 0, of: 1 }, Instant::ZERO).unwrap();
@@ -265,7 +265,7 @@ fn what_does_not_go_together_is_refused() {
 fn how_much_a_run_goes_through_is_known_before() {
     let keys = "address = { never_seen = \"64KiB\", reread = { share = \"40%\", of_last = \"1GiB\" } }";
     let plan = plan_of(&text(keys)).unwrap();
-    // 6000 operations, of which 3600 go to new units; what lies beyond that is what chance may add.
+    // 6000 operations, of which 3600 go to new units; the rest is an allowance for chance.
     let units = plan.seen_once(0, BLOCK) / 65_536;
     assert!((4600..5500).contains(&units), "{units}");
     assert_eq!(plan.smallest_target(BLOCK), plan.seen_once(0, BLOCK));

@@ -1,4 +1,4 @@
-//! Good files lower to the right plan; bad ones are refused with place and remedy.
+//! Valid files become the right plan; invalid ones are refused with place and remedy.
 
 use super::*;
 use crate::plan::Arrival;
@@ -127,7 +127,7 @@ fn act_files_have_the_standard_criteria_and_follow_the_slice() {
 #[test]
 fn bad_files_are_refused_with_place_and_remedy() {
     let with = |from: &str, to: &str| ORDERS.replacen(from, to, 1);
-    // What was done to the file; the line and column named; what the message says.
+    // The change to the file; the line and column of the fault; words of the message.
     let table = [
         (with("direction", "dirction"), "orders.toml:7:1", "did you mean direction?"),
         (with("\"8KiB\"", "\"8K\""), "orders.toml:8:13", "8KiB"),
@@ -222,7 +222,8 @@ at_most = 5
         "27 \"p99\" is not a measure = write measure = \"response\" with p99_at_most",
         "29 5 is not a quantity with its unit = write a percentage",
     ];
-    // Whether a table lacks the key that is misspelt in it is a matter of taste; all others are told, and nothing else.
+    // Whether a table also lacks the key that is misspelt in it does not matter; all other faults are reported, and
+    // nothing else.
     let told: Vec<&String> = told.iter().filter(|line| !line.starts_with("6 ")).collect();
     let wanted: Vec<&str> = wanted.into_iter().filter(|line| !line.starts_with("6 ")).collect();
     assert_eq!(told.len(), wanted.len(), "{told:#?}");

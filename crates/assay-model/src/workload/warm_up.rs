@@ -7,11 +7,11 @@ use serde::de::{Error, MapAccess, Visitor, value::MapAccessDeserializer};
 use serde::{Deserialize, Deserializer};
 use std::fmt;
 
-/// The key as written.
+/// The key as written in the file.
 pub(in crate::workload) enum WarmUpKeys {
-    /// A length of time.
+    /// A length.
     For(Span),
-    /// What is waited for.
+    /// What to wait for.
     Until(UntilKeys),
 }
 
@@ -32,7 +32,7 @@ enum Awaited {
 }
 
 impl WarmUpKeys {
-    /// What is meant.
+    /// The meaning of the key.
     pub fn meant(&self) -> WarmUp {
         match self {
             WarmUpKeys::For(span) => WarmUp::For(*span),
@@ -43,7 +43,7 @@ impl WarmUpKeys {
     }
 }
 
-/// Whether rounds can be cut from intervals and five of them fit; the error says what does not.
+/// Whether rounds consist of whole intervals and five of them fit; the error says what does not.
 pub(super) fn fits(warm_up: WarmUp, interval: Span) -> Result<(), String> {
     let WarmUp::UntilSteady { limit, round } = warm_up else { return Ok(()) };
     if round < interval || !round.as_ns().is_multiple_of(interval.as_ns().max(1)) {
@@ -56,7 +56,7 @@ pub(super) fn fits(warm_up: WarmUp, interval: Span) -> Result<(), String> {
 }
 
 impl<'de> Deserialize<'de> for WarmUpKeys {
-    /// By hand, because an untagged enum would swallow what is wrong with it.
+    /// Written by hand, because an untagged enum would lose the message about what is wrong.
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<WarmUpKeys, D::Error> {
         struct Either;
         impl<'de> Visitor<'de> for Either {

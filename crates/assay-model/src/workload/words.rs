@@ -1,8 +1,8 @@
-//! The parser's messages in the words of a workload file: what is wrong, and what to write instead.
+//! Translates the parser's messages to the words of a workload file: what is wrong, and what to write instead.
 
 use assay_base::fault::nearest;
 
-/// Keys that people know from other tools, and what they are called here.
+/// Keys that users know from other tools, with our equivalents.
 const ELSEWHERE: [(&str, &str); 35] = [
     ("bs", "the size of an operation is size = \"4KiB\""),
     ("blocksize", "the size of an operation is size = \"4KiB\""),
@@ -57,7 +57,7 @@ pub(super) fn explain(message: &str) -> (String, String) {
         .unwrap_or_else(|| own(message))
 }
 
-/// An unknown key gets the nearest known one, or our word for it.
+/// For an unknown key: the nearest known one, or our equivalent.
 fn unknown(message: &str) -> Option<(String, String)> {
     let kind = match message {
         _ if message.starts_with("unknown field") => "key",
@@ -80,7 +80,7 @@ fn missing(message: &str) -> Option<(String, String)> {
     Some((format!("the key {name} is missing"), format!("add {name} = …")))
 }
 
-/// A number without its unit, where a quantity belongs.
+/// For a number without a unit where a quantity is required.
 fn quantity(message: &str) -> Option<(String, String)> {
     let (found, wanted) = message.strip_prefix("invalid type: ")?.split_once(", expected a quoted ")?;
     let example = match wanted.trim() {
@@ -94,7 +94,7 @@ fn quantity(message: &str) -> Option<(String, String)> {
     Some((format!("{} is not a quantity with its unit", named(found)), format!("write {example}")))
 }
 
-/// A value of another kind.
+/// For a value of another type.
 fn kind(message: &str) -> Option<(String, String)> {
     let rest = message.strip_prefix("invalid type: ").or_else(|| message.strip_prefix("invalid value: "))?;
     let (found, wanted) = rest.lines().next()?.split_once(", expected ")?;
@@ -116,7 +116,7 @@ fn kind(message: &str) -> Option<(String, String)> {
     Some((format!("{} does not belong here", named(found)), format!("write {wanted}")))
 }
 
-/// `integer `100`` as a person says it.
+/// `integer `100`` as a person would write it.
 fn named(found: &str) -> String {
     match found {
         "sequence" => "a list".to_owned(),
@@ -130,7 +130,7 @@ fn named(found: &str) -> String {
     }
 }
 
-/// What is no TOML.
+/// For text that is not valid TOML.
 fn grammar(message: &str) -> Option<(String, String)> {
     let told = |what: &str, remedy: &str| Some((what.to_owned(), remedy.to_owned()));
     match message.lines().next()? {
@@ -158,7 +158,7 @@ fn grammar(message: &str) -> Option<(String, String)> {
     }
 }
 
-/// Our own errors carry their remedy behind a semicolon.
+/// Our own errors have their remedy after a semicolon.
 fn own(message: &str) -> (String, String) {
     let first = message.lines().next().unwrap_or(message);
     match first.split_once("; ") {

@@ -1,4 +1,4 @@
-//! Why an authentic log is not a certification: everything that the published procedure asks for, held against what the log says.
+//! Why an authentic log is not a certification: every requirement of the published procedure, compared with the log.
 
 use crate::procedure::PROFILES;
 use crate::{header, workloads};
@@ -46,7 +46,7 @@ pub(super) fn lacks(judgement: &Judgement, heads: &[Header]) -> Option<String> {
     })
 }
 
-/// Whether a target is another one in one step than in an earlier one, or behind an interruption.
+/// Whether a target in one step differs from that of an earlier step, or from that before an interruption.
 fn exchanged(heads: &[Header]) -> Option<String> {
     let mut seen: BTreeMap<&str, &TargetHead> = BTreeMap::new();
     heads.iter().flat_map(|head| &head.targets).find_map(|target| {
@@ -55,7 +55,7 @@ fn exchanged(heads: &[Header]) -> Option<String> {
     })
 }
 
-/// Whether only this program wrote to the targets from their preparation to the first step that has them.
+/// Checks that only this program wrote to the targets from their preparation to the first step that uses them.
 fn untouched(steps: &[&Header]) -> Option<String> {
     let mut seen = BTreeSet::new();
     let first = steps.iter().flat_map(|head| &head.targets).filter(|target| seen.insert(&target.name));
@@ -72,7 +72,7 @@ fn untouched(steps: &[&Header]) -> Option<String> {
     })
 }
 
-/// Whether the data were there, the machine was one and the same from beginning to end, and its clocks were looked at.
+/// Checks that the data existed, that the machine stayed the same from beginning to end, and that its clocks were read.
 fn surroundings(part: &Part) -> Option<String> {
     let Some(clocks) = &part.clocks else {
         return Some("the machine's clocks were not recorded".into());
@@ -91,8 +91,8 @@ fn surroundings(part: &Part) -> Option<String> {
     None
 }
 
-/// Whether each stream scheduled what its rate and the measured time make: to the operation where arrivals are even, within six
-/// standard deviations of a Poisson count where they are not. Flows may each be one off at either end.
+/// Checks that each stream scheduled as many operations as its rate and the measured time give: exactly where arrivals
+/// are even, within six standard deviations of a Poisson count otherwise. Each flow may differ by one at either end.
 pub(super) fn schedule(part: &Part, head: &Header) -> Option<String> {
     if part.closed != Some(CloseReason::Completed) || part.segments != 1 {
         return None;
@@ -104,7 +104,7 @@ pub(super) fn schedule(part: &Part, head: &Header) -> Option<String> {
         let expected = rate * part.planned_ns as f64 / 1e9;
         let spread = if stream.arrival == "steady" { 0.0 } else { 6.0 * expected.sqrt() };
         let scheduled = totals.counts.scheduled;
-        // The last term is the rounding of a double.
+        // The last term covers the rounding of a double.
         let within = (scheduled as f64 - expected).abs() <= 2.0 * flows + spread + expected * 1e-12;
         (!within).then(|| format!("{} scheduled {scheduled} operations, its rate makes {expected:.0}", stream.name))
     })
@@ -155,27 +155,27 @@ fn of_step(index: usize, head: &Header, steps: &[&Header]) -> Option<String> {
     }
 }
 
-/// The workload whose procedure the log is held against: those of ACT's two models.
+/// The workload with whose procedure the log is compared: one of ACT's two models.
 fn profile(head: &Header) -> &'static str {
     let published = PROFILES.into_iter().find(|profile| *profile == head.model);
     published.unwrap_or(PROFILES[0])
 }
 
-/// The published plan of such a step.
+/// The published plan of this step.
 fn published(head: &Header, first_load: &str, stress: bool) -> Result<Plan, String> {
     let load: Multiple = first_load.parse().map_err(|_| format!("a load of {first_load}"))?;
     let (numerator, denominator) = load.as_ratio();
     let twice = || numerator.checked_mul(2).and_then(|n| Multiple::ratio(n, denominator));
     let load = if stress { twice().ok_or("a load that is too large")? } else { load };
     let targets = u16::try_from(head.targets.len()).map_err(|_| "too many targets")?;
-    // A certification may verify what was written as well; it proves no less.
+    // A certification may also verify what was written; it proves no less.
     let verify = head.plan["verify"] == true;
     let adjust = Adjust { load: Some(load), seed: head.seed, targets, verify, ..Adjust::default() };
     let workload = workloads::find(profile(head)).map_err(|_| "its workload is not known here")?;
     workload.plan(&adjust).map_err(|e| e.to_string())
 }
 
-/// What differs between a step's header and the published plan.
+/// The difference between a step's header and the published plan.
 fn unlike(plan: &Plan, head: &Header) -> Option<String> {
     let published = serde_json::to_value(plan).ok()?;
     for key in ["model", "streams", "criteria", "targets", "load", "slice", "interval", "max_lag", "in_flight_bound"] {

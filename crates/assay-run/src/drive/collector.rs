@@ -1,4 +1,4 @@
-//! Whole intervals on their way into the log, with what was looked at beside them.
+//! Passes complete intervals to the log, together with what was measured beside them.
 
 use crate::logfile::LogFile;
 use crate::observer::Observer;
@@ -7,7 +7,7 @@ use assay_engine::{Account, Ending};
 use assay_model::Plan;
 use assay_record::{ClockSample, DiskCounters, Entry, Event, Frame, Header, HostSample, Interval};
 
-/// What was looked at beside the operations of an interval; nothing in simulation.
+/// What was measured beside the operations of an interval; nothing in simulation.
 #[derive(Default)]
 pub(super) struct Sample {
     pub(super) disks: Vec<DiskCounters>,
@@ -15,7 +15,7 @@ pub(super) struct Sample {
     pub(super) clocks: Option<ClockSample>,
 }
 
-/// Writes a segment of the log, and shows it.
+/// Writes a segment of the log, and shows it to the observer.
 pub(super) struct Collector<'a> {
     pub(super) log: &'a mut LogFile,
     pub(super) observer: &'a mut dyn Observer,

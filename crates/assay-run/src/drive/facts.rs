@@ -1,4 +1,4 @@
-//! What the log says of how a run is carried, and of what went wrong between the engine and the kernel.
+//! What the log says about how a run is carried, and about problems between the engine and the kernel.
 
 use super::staffing::{Scheduling, Staffing};
 use crate::engine::Chosen;
@@ -12,7 +12,7 @@ use assay_engine::shell::Spin;
 use assay_record::{Event, EventKind};
 use std::collections::BTreeMap;
 
-/// How a run is carried: what the engine says of itself, how its workers are scheduled, and what was found out before.
+/// How a run is carried: what the engine reports, how its workers are scheduled, and what was found out before the run.
 pub(super) fn engine(
     staffing: Staffing<'_>,
     targets: &Targets,
@@ -58,7 +58,7 @@ pub(super) fn engine(
     told.chain(chosen.facts.clone()).collect()
 }
 
-/// What went wrong between the engine and the kernel, for the log.
+/// Problems between the engine and the kernel, for the log.
 pub(super) fn troubles(now: Instant, health: Health) -> impl Iterator<Item = Event> {
     let refused = health.refused.map(|errno| {
         let text = format!("io_uring_enter gave {errno}: nothing more could be handed over; try --engine threads");

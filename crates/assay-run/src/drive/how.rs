@@ -1,4 +1,4 @@
-//! How a plan is carried out, and what the caller knows of it for the log's header.
+//! How a plan is carried out, and what the caller knows about it for the log's header.
 
 use crate::failure::Failure;
 use crate::header::HeaderFacts;
@@ -15,17 +15,17 @@ use std::collections::BTreeMap;
 /// How a plan is carried out.
 #[derive(Clone, Debug, Default)]
 pub struct Drive {
-    /// Engine asked for.
+    /// The engine that was asked for.
     pub engine: Choice,
-    /// Workers asked for.
+    /// The number of workers that was asked for.
     pub workers: Option<u16>,
-    /// Spinning asked for.
+    /// The spinning that was asked for.
     pub spin: Option<Spin>,
-    /// How long operations are waited for.
+    /// How long the run waits for operations.
     pub limits: Limits,
     /// Step of a certification.
     pub step: Option<StepHead>,
-    /// What limits what the result proves, besides the targets' own.
+    /// What limits the result, besides the watermarks of the targets.
     pub watermarks: Vec<String>,
     /// Preparations of the targets.
     pub prepared: Vec<Option<assay_record::Preparation>>,
@@ -33,7 +33,7 @@ pub struct Drive {
     pub measured_before_ns: Option<u64>,
     /// Id of the key that will sign the result.
     pub signer: Option<String>,
-    /// Other clocks than the machine's, for a test.
+    /// Other clocks than those of the machine, for a test.
     pub readings: Option<Readings>,
 }
 
@@ -45,7 +45,7 @@ pub(super) fn header_facts(
     engine: BTreeMap<String, String>,
     clocks: Option<ClockSample>,
 ) -> HeaderFacts {
-    // Simulated time begins with the epoch, so that equal runs have equal logs.
+    // Simulated time begins with the epoch, so that equal runs give equal logs.
     let created = match targets {
         Targets::Simulated(_) => rundir::moment(0),
         _ => clocks.map_or_else(rundir::timestamp, |clocks| rundir::moment(clocks.real_ns)),
@@ -72,7 +72,7 @@ pub(super) fn header_facts(
     }
 }
 
-/// A schedule that cannot be counted.
+/// The failure for a schedule that is too large to be counted.
 pub(super) fn too_large() -> Failure {
     Failure::workload("a rate of the plan is too large to be scheduled")
 }

@@ -1,4 +1,4 @@
-//! What is counted beside the operations, once an interval.
+//! What is counted beside the operations, once per interval.
 
 use crate::targets::Targets;
 use assay_device::probe::disk_stat;
@@ -7,7 +7,7 @@ use assay_device::usage;
 use assay_model::Plan;
 use assay_record::{DiskCounters, HostSample};
 
-/// Counters of the devices and of ourselves, as differences since the last look.
+/// Counters of the devices and of this process, as differences since the last reading.
 pub(super) struct Meters {
     roots: Roots,
     disks: Vec<(u16, DevNum, DiskCounters)>,
@@ -15,7 +15,7 @@ pub(super) struct Meters {
 }
 
 impl Meters {
-    /// Counts from now on.
+    /// Starts counting now.
     pub(super) fn new(plan: &Plan, targets: &Targets) -> Meters {
         let numbered = targets.real().iter().take(usize::from(plan.targets)).enumerate();
         let disks =
@@ -25,7 +25,7 @@ impl Meters {
         meters
     }
 
-    /// What was counted since the last call: by each device, and by ourselves.
+    /// What was counted since the last call: by each device, and for this process.
     pub(super) fn sample(&mut self) -> (Vec<DiskCounters>, HostSample) {
         let roots = &self.roots;
         let disks = self.disks.iter_mut().filter_map(|(target, number, before)| {

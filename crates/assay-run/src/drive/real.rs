@@ -1,5 +1,5 @@
-//! A run in real time: workers on their threads, each with its engine, and the thread that collects what they record. What follows
-//! from their reports is the [`Coordinator`]'s to say; here it is carried out.
+//! A run in real time: workers on their threads, each with its engine, and the thread that collects what they record.
+//! The [`Coordinator`] decides what follows from their reports; this file carries it out.
 
 use super::collector::{Collector, Sample};
 use super::facts;
@@ -32,9 +32,9 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread::Scope;
 use std::time::Duration;
 
-/// Between the moment all workers are ready and the beginning of the schedule.
+/// Time between the moment when all workers are ready and the beginning of the schedule.
 const LEAD: Span = Span::from_ms(20);
-/// How often the live display moves.
+/// How often the live display is updated.
 const TICK: Duration = Duration::from_millis(250);
 
 /// A run in real time.
@@ -42,23 +42,23 @@ pub(super) struct Real<'a> {
     plan: &'a Plan,
     targets: &'a Targets,
     how: &'a Drive,
-    // What follows is explained in `Shared`.
+    // The next fields are described in `Shared`.
     stop: &'a StopCell,
     own: StopCell,
     phase_end: AtomicU64,
     pulse: Pulse,
 }
 
-/// The collecting thread's lines to one worker.
+/// The channels from the collecting thread to one worker.
 struct Lines {
-    /// Says when the schedule begins.
+    /// Tells the worker when the schedule begins.
     go: Sender<Instant>,
-    /// Gives frames back.
+    /// Returns frames to the worker.
     spend: Sender<Frame>,
 }
 
 impl<'a> Real<'a> {
-    /// `plan` on `targets`, until it is over or `stop` says so.
+    /// A run of `plan` on `targets`, until it is over or `stop` ends it.
     pub(super) fn new(plan: &'a Plan, targets: &'a Targets, how: &'a Drive, stop: &'a StopCell) -> Real<'a> {
         let (own, phase_end, pulse) = (StopCell::default(), AtomicU64::new(0), Pulse::default());
         Real { plan, targets, how, stop, own, phase_end, pulse }
@@ -68,7 +68,7 @@ impl<'a> Real<'a> {
         Staffing { plan: self.plan, how: self.how }
     }
 
-    /// Runs it into `log`.
+    /// Carries it out, into `log`.
     pub(super) fn run(&self, log: &mut LogFile, observer: &mut dyn Observer) -> Result<CloseReason, Failure> {
         let staffing = self.staffing();
         let workers = staffing.workers();
@@ -142,7 +142,7 @@ impl<'a> Real<'a> {
         Ok((lines, told))
     }
 
-    /// What the targets say of their health. A disk that hangs is not asked.
+    /// What the targets report about their health. A disk that hangs is not asked.
     fn health(&self, clock: Clock, log: &mut LogFile) {
         for (target, real) in self.targets.real().iter().take(usize::from(self.plan.targets)).enumerate() {
             let mut details = real.health();
@@ -179,10 +179,10 @@ fn ready(told: &Receiver<Notice>, coordinator: &mut Coordinator) -> Result<(Engi
     facts.ok_or_else(|| Failure::bug("a run without workers"))
 }
 
-/// Tells the workers when the schedule begins; what stays are the lines by which they get their frames back.
+/// Tells the workers when the schedule begins; returns the channels by which they get their frames back.
 fn begin(lines: Vec<Lines>, start: Instant) -> Vec<Sender<Frame>> {
     for line in &lines {
-        // A worker that has died meanwhile is found out about when its frames do not come.
+        // If a worker died meanwhile, this is noticed when its frames do not arrive.
         let _ = line.go.send(start);
     }
     lines.into_iter().map(|line| line.spend).collect()
@@ -216,8 +216,8 @@ impl Collecting<'_> {
         Ok(ending.reason)
     }
 
-    /// Waits for the next notice of a worker. When none is waiting, the lines already written are made durable first. So a failed
-    /// operation is in the file as soon as it is known, long before the interval that counts it has ended.
+    /// Waits for the next notice of a worker. When none is waiting, the lines already written are made durable first.
+    /// So a failed operation is in the file as soon as it is known, long before the interval that counts it has ended.
     fn next(&self, collector: &mut Collector<'_>) -> Result<Notice, RecvTimeoutError> {
         self.told.try_recv().or_else(|_| {
             collector.log.settle();
@@ -243,7 +243,7 @@ impl Collecting<'_> {
         Ok(())
     }
 
-    /// Writes the intervals that are whole, and gives their frames back.
+    /// Writes the complete intervals, and returns their frames.
     fn intervals(&mut self, collector: &mut Collector<'_>) {
         while let Some(merged) = self.coordinator.next_interval() {
             self.watch.changes().into_iter().for_each(|event| collector.event(event));

@@ -1,5 +1,5 @@
-//! Our own mistakes while the load goes on: a worker that dies, a collecting thread that does. Both end the run, at once and
-//! for themselves only.
+//! Bugs during a run: a worker that panics, a collecting thread that panics. Either ends the run, immediately, and only
+//! this run.
 
 use super::super::worker::tell_of_death;
 use super::*;
@@ -16,7 +16,7 @@ use assay_model::workload::Adjust;
 use assay_record::{FlowInterval, Recorder};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-/// An hour of a light load on nothing.
+/// An hour of a light load on the null device.
 fn hour() -> (Plan, Targets) {
     let Named::Null(geometry) = named(&["null:1GiB".to_owned()]).unwrap().remove(0).1 else { panic!("nothing") };
     let (measure, load) = (Some(Span::from_secs(3600)), "0.01x".parse().ok());
@@ -29,7 +29,7 @@ fn how() -> Drive {
     Drive { prepared: vec![None], workers: Some(2), ..Drive::default() }
 }
 
-/// One second of one worker, all of whose operations came back.
+/// One second of one worker, all of whose operations completed.
 fn frame(recorder: &mut Recorder, index: u64, ok: u64) -> Frame {
     let cell = recorder.cell(0);
     (cell.scheduled, cell.issued) = (ok, ok);
@@ -68,7 +68,7 @@ fn what_was_measured_before_a_worker_died_is_closed_and_judged() {
         watch,
         clock,
     };
-    // `tell` is still there: nothing but the word of its death says that no frame comes any more.
+    // `tell` still exists: only the report of the worker's death shows that no more frames will come.
     assert_eq!(collecting.run(&mut collector).unwrap(), CloseReason::EngineFailed);
     assert!(real.own.is_set() && !stop.is_set(), "the others are asked to end, later runs are not");
     drop((log, tell));
@@ -100,7 +100,7 @@ fn a_worker_that_dies_before_it_is_ready_is_not_waited_for() {
     drop(tell);
 }
 
-/// Dies of the first interval it hears of.
+/// Panics at the first interval it gets.
 #[derive(Debug)]
 struct Fragile;
 
@@ -116,7 +116,7 @@ fn workers_end_with_the_thread_that_collects() {
     let mut log = LogFile::create(&dir.path().join("run.jsonl")).unwrap().heard_by(Box::new(Fragile));
     let ((plan, targets), stop, mut progress) = (hour(), StopCell::default(), Unobserved);
     let run = AssertUnwindSafe(|| drive(&plan, &targets, &how(), &mut log, &mut progress, &stop));
-    // Without a word to them it would return in an hour.
+    // Without a request to end, the workers would return after an hour.
     assert!(catch_unwind(run).is_err() && !stop.is_set());
 }
 

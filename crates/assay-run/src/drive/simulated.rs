@@ -17,7 +17,7 @@ use assay_model::arrival::Part;
 use assay_record::{CloseReason, Event, Frame};
 use std::collections::BTreeMap;
 
-/// Frames of the one virtual worker go straight into the log.
+/// Writes the frames of the only virtual worker directly into the log.
 struct Direct<'a, 'b> {
     collector: &'b mut Collector<'a>,
     spent: Vec<Frame>,

@@ -1,5 +1,5 @@
-//! Who carries a run: how many workers, at which priority, how they wait between operations, and how many operations each has
-//! in flight.
+//! The staffing of a run: how many workers, with which priority, how they wait between operations, and how many
+//! operations each has in flight.
 
 use super::how::Drive;
 use crate::engine::{self, Case, Chosen, Priority, Workers, choose, in_memory, measured};
@@ -16,24 +16,25 @@ use assay_model::{Arrival, Plan};
 use std::borrow::Cow;
 use std::fmt;
 
-/// Operations per second that one worker is given before a second one is started. Measured: one worker carries more than
-/// 200,000 a second on a device that can; above that a second one leaves room.
+/// Operations per second for one worker before a second one is started. Measured: one worker carries more than 200,000
+/// per second on a device that can; with this limit there is a reserve.
 const RATE_OF_A_WORKER: f64 = 150_000.0;
-/// Real-time priority of workers: above everything normal, below the kernel's own interrupt threads (50).
+/// Real-time priority of workers: above everything with normal priority, below the kernel's own interrupt threads (50).
 const PRIORITY: i32 = 10;
-/// A worker whose operations are closer together in the mean does not sleep between them: sleeps that end late would bunch them, and
-/// save a tenth of the processor time. The kernel stops a real-time thread that never sleeps for some 50 ms of each second, so such a
-/// worker has normal priority. `docs/decisions/0015-waiting.md` has the measurements.
+/// A worker whose mean time between operations is shorter than this does not sleep between them: sleeps that end late
+/// would bunch operations, and save only a tenth of the processor time. The kernel stops a real-time thread that never
+/// sleeps for some 50 ms of each second, so such a worker has normal priority. `docs/decisions/0015-waiting.md` has the
+/// measurements.
 const SLEEPLESS: Span = Span::from_us(30);
-/// Longest spinning before an operation is due, when not told otherwise.
+/// Longest time spent spinning before an operation is due, unless configured otherwise.
 const SPIN: Span = Span::from_us(50);
 
 /// How the kernel schedules a worker.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Scheduling {
-    /// First in, first out, before everybody with normal priority.
+    /// First in, first out, before everything with normal priority.
     RealTime,
-    /// As everybody; in words, with the reason.
+    /// Normal priority, with the reason in words.
     Normal(String),
 }
 
@@ -54,7 +55,7 @@ pub(super) struct Staffing<'a> {
 }
 
 impl Staffing<'_> {
-    /// How many workers carry the load, and how many it may have.
+    /// How many workers carry the load, and how many there may be.
     pub(super) fn workers(&self) -> Workers {
         let processors = std::thread::available_parallelism().map_or(1, usize::from);
         let needed = ((engine::rate(self.plan) / RATE_OF_A_WORKER).ceil() as usize).clamp(1, processors);
@@ -65,8 +66,8 @@ impl Staffing<'_> {
         }
     }
 
-    /// Compares the ways to the targets, in threads like a worker's: the kernel's threads that carry its operations inherit its
-    /// priority or wait behind it, which decides how fast they wake.
+    /// Compares the paths to the targets, in threads with the priority of a worker: the kernel threads that carry its
+    /// operations inherit its priority or wait behind it, which decides how fast they wake.
     pub(super) fn choose(&self, targets: &[targets::Real], workers: Workers, clock: Clock) -> Result<Chosen, Failure> {
         let case = Case {
             plan: self.plan,
@@ -77,7 +78,7 @@ impl Staffing<'_> {
         };
         let mut granted = true;
         choose(case, |priority| {
-            // Where real-time priority is refused there is only one.
+            // Where real-time priority is refused there is only the normal one.
             if priority == Priority::Normal && !granted {
                 return Ok(Vec::new());
             }
@@ -96,8 +97,9 @@ impl Staffing<'_> {
         })
     }
 
-    /// Why the workers have normal priority, by what the load is. An open loop sleeps most of the time, and must not be late
-    /// when it wakes; a closed loop would keep others from the processor, and one that is too dense is kept from it itself.
+    /// Why the workers have normal priority because of the load. An open loop sleeps most of the time, and must not be
+    /// late when it wakes; a closed loop would keep other threads from the processor, and the kernel would stop a load
+    /// that is too dense.
     pub(super) fn normal_by_load(&self, workers: usize) -> Option<&'static str> {
         let mut own = self.plan.streams.iter().filter(|stream| !stream.reads_back());
         if own.any(|stream| matches!(stream.arrival, Arrival::Closed { .. })) {
@@ -110,7 +112,7 @@ impl Staffing<'_> {
         engine::gap(self.plan, workers).is_some_and(|gap| gap < SLEEPLESS)
     }
 
-    /// Gives the calling thread the priority of a worker, which is normal for a reason.
+    /// Gives the calling thread the priority of a worker; `normal` is the reason for normal priority.
     pub(super) fn take_priority(&self, workers: usize, normal: Option<&str>) -> Scheduling {
         let why = match (self.normal_by_load(workers), normal) {
             (Some(by_load), _) => return Scheduling::Normal(by_load.to_owned()),
@@ -132,18 +134,19 @@ impl Staffing<'_> {
         }
     }
 
-    /// Operations one worker has in flight at most on each target, of all streams without a lane of their own: its share of the
-    /// plan's bound.
+    /// Upper bound on the operations that one worker has in flight per target, over all streams without a lane of their
+    /// own: its share of the plan's bound.
     pub(super) fn bound(&self, part: Part, choice: Choice) -> u32 {
         if choice == Choice::Inline { 1 } else { assay_engine::bound(self.plan, part) }
     }
 
-    /// The plan as an engine carries it: one that carries an operation at a time has one slot for all.
+    /// The plan as an engine carries it: with an engine that carries one operation at a time, all streams share one
+    /// slot.
     pub(super) fn carried(&self, choice: Choice) -> Cow<'_, Plan> {
         if choice == Choice::Inline { Cow::Owned(self.plan.in_one_lane()) } else { Cow::Borrowed(self.plan) }
     }
 
-    /// The largest bound of the plan with which `most` operations on all targets are enough.
+    /// The largest bound of the plan for which `most` operations on all targets suffice.
     pub(super) fn most_shared(&self, most: u32) -> u64 {
         let own = self.plan.slots() - u64::from(self.plan.in_flight_bound);
         u64::from(most / u32::from(self.plan.targets).max(1)).saturating_sub(own).max(1)

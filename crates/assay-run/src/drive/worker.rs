@@ -1,4 +1,4 @@
-//! The body of a worker's thread: its engine, its part of the load, and its line to the collecting thread.
+//! The body of a worker's thread: its engine, its part of the load, and its channel to the collecting thread.
 
 use super::facts;
 use super::how::too_large;
@@ -24,24 +24,24 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, Sender};
 
-/// What workers tell the collecting thread.
+/// A message from a worker to the collecting thread.
 pub(super) enum Notice {
-    /// A worker has its engine, and is scheduled so.
+    /// A worker has its engine, and this scheduling.
     Ready(usize, EngineFacts, Scheduling),
-    /// It cannot have one.
+    /// A worker could not get its engine.
     Unable(Failure),
-    /// What it did.
+    /// A report for the coordinator.
     Report(usize, Report),
-    /// Something happened.
+    /// Something that happened.
     Event(Event),
 }
 
-/// What marks the data of a run, and what is known of them when it verifies.
+/// What marks the data of a run, and what a run that verifies knows about them.
 #[derive(Clone)]
 pub(super) struct Marked {
     pub(super) run: u32,
     pub(super) ledger: Option<Arc<Ledger>>,
-    /// What the workers know of each other, where there are several.
+    /// What the workers know about each other, where there are several.
     pub(super) peers: Option<Arc<Peers>>,
 }
 
@@ -57,7 +57,7 @@ pub(super) struct Shared<'a> {
     pub(super) own: &'a StopCell,
     /// When the phase that waits ends, in nanoseconds of the run's time line; 0 until it is decided.
     pub(super) phase_end: &'a AtomicU64,
-    /// Tells a stop of the whole program from a device that blocks.
+    /// Distinguishes a stop of the whole program from a device that blocks.
     pub(super) pulse: &'a Pulse,
 }
 
@@ -68,9 +68,9 @@ pub(super) struct Recruit<'a> {
     pub(super) chosen: &'a Chosen,
     pub(super) marked: Marked,
     pub(super) tell: Sender<Notice>,
-    /// Says when the schedule begins.
+    /// Receives the time when the schedule begins.
     pub(super) going: Receiver<Instant>,
-    /// Frames that come back.
+    /// Frames that are returned.
     pub(super) spent: Receiver<Frame>,
 }
 
@@ -82,7 +82,7 @@ impl Recruit<'_> {
         tell_of_death(worker, clock, &tell, || self.carry());
     }
 
-    /// The engine is made here, because a ring belongs to the thread that made it.
+    /// The engine is created here, because a ring belongs to the thread that created it.
     fn carry(self) {
         let Recruit { shared, part, chosen, marked, tell, going, spent } = self;
         let Shared { staffing, clock, .. } = shared;
@@ -100,7 +100,7 @@ impl Recruit<'_> {
                 return;
             }
         };
-        // The other end hangs up when another worker could not be made ready.
+        // The other end is dropped when another worker could not be started.
         let Ok(start) = going.recv() else { return };
         let Marked { run, ledger, peers } = marked;
         let (thresholds, limits) = (header::thresholds(staffing.plan), staffing.how.limits);
@@ -167,7 +167,7 @@ pub(super) fn tell_of_death(worker: usize, clock: Clock, tell: &Sender<Notice>, 
     }
 }
 
-/// Asks the workers to end when the collecting thread leaves, however that comes: nobody would write down what they do.
+/// Asks the workers to end when the collecting thread ends for any reason: nobody would write down what they do.
 pub(super) struct Leaving<'a>(pub(super) &'a StopCell);
 
 impl Drop for Leaving<'_> {
@@ -176,7 +176,7 @@ impl Drop for Leaving<'_> {
     }
 }
 
-/// What a worker asks of this machine.
+/// What a worker needs from this machine.
 struct Machine<'a>(Shared<'a>);
 
 impl Host for Machine<'_> {
@@ -193,12 +193,12 @@ impl Host for Machine<'_> {
     }
     #[inline]
     fn stop(&self) -> Option<Stop> {
-        // A second signal hurries, whatever the run's own reason was.
+        // A second signal takes precedence over the run's own reason.
         self.0.stop.get().or_else(|| self.0.own.get())
     }
 }
 
-/// A worker's line to the collecting thread.
+/// A worker's channel to the collecting thread.
 struct Line<'a> {
     index: usize,
     tell: &'a Sender<Notice>,

@@ -1,4 +1,4 @@
-//! Which write of a preparation comes next, and how far everything is written. It has no device and no clock.
+//! Which write of a preparation comes next, and how much is written. It uses no device and no clock.
 
 use assay_base::{Completion, Direction, Geometry, Op, Ticket};
 
@@ -11,7 +11,7 @@ pub(super) const DEPTH: u32 = 16;
 pub(super) struct Fill {
     size: u64,
     next: u64,
-    /// Offset and length of what each ticket carries.
+    /// Offset and length of the write of each ticket.
     in_flight: Vec<Option<(u64, u32)>>,
 }
 
@@ -21,7 +21,7 @@ impl Fill {
         Fill { size, next: from.min(size) / WRITE * WRITE, in_flight: vec![None; DEPTH as usize] }
     }
 
-    /// The next write, unless all are on their way or `stop` asks for the end.
+    /// The next write, unless all were issued or `stop` is set.
     pub(super) fn next(&mut self, stop: bool) -> Option<(Ticket, Op)> {
         if self.next >= self.size || stop {
             return None;
@@ -45,12 +45,12 @@ impl Fill {
         }
     }
 
-    /// Everything below this is written.
+    /// Everything below this offset is written.
     pub(super) fn written(&self) -> u64 {
         self.in_flight.iter().flatten().map(|(offset, _)| *offset).min().unwrap_or(self.next)
     }
 
-    /// Nothing is on its way and nothing more will be sent: all is written, or `stop` asks for the end.
+    /// Whether nothing is in flight and nothing more will be issued: all is written, or `stop` is set.
     pub(super) fn is_over(&self, stop: bool) -> bool {
         self.in_flight.iter().all(Option::is_none) && (stop || self.next >= self.size)
     }

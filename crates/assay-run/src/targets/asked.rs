@@ -1,18 +1,18 @@
-//! What a plan asks of its targets, and what the user allows for them.
+//! What a plan requires of its targets, and what the user allows for them.
 
 use crate::failure::Failure;
 use assay_base::Bytes;
 use assay_device::safety::{Examination, RuleId, Standing};
 use std::path::Path;
 
-/// What a plan asks of its targets.
+/// What a plan requires of its targets.
 #[derive(Clone, Copy)]
 pub struct TargetNeeds<'a> {
     /// Whether they are written.
     pub writes: bool,
-    /// The smallest usable size, by block size.
+    /// The smallest usable size, as a function of the block size.
     pub smallest: &'a dyn Fn(u32) -> u64,
-    /// Where the log goes.
+    /// The directory of the log.
     pub log_dir: &'a Path,
 }
 
@@ -25,9 +25,9 @@ pub struct Allowed<'a> {
     pub standing: &'a [Standing],
     /// Safety rules that are overridden.
     pub overrides: &'a [RuleId],
-    /// Size of a file that is made where none is.
+    /// Size of a file that is created where there is none.
     pub create: Option<Bytes>,
-    /// Processes outside this container cannot be seen.
+    /// The user confirmed that processes outside this container are invisible.
     pub in_container: bool,
     /// Called last, before devices are overwritten; it asks the user at the terminal.
     pub confirm: &'a dyn Fn(&[&Examination]) -> Result<(), Failure>,

@@ -1,4 +1,4 @@
-//! What the names of targets on a command line stand for, before anything is opened.
+//! The meaning of the target names on a command line, before anything is opened.
 
 use crate::failure::{Failure, one_line};
 use assay_base::{Bytes, Geometry};
@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
-/// What a name on the command line stands for, before anything is opened.
+/// The meaning of a name on the command line, before anything is opened.
 #[derive(Debug, Clone)]
 #[allow(clippy::large_enum_variant, reason = "there are as many as names on a command line")]
 pub enum Named {
@@ -22,7 +22,7 @@ pub enum Named {
 /// Block size of a null target.
 const NULL_BLOCK: u32 = 512;
 
-/// Reads the names of targets. Several families do not mix.
+/// Parses the names of targets. Targets of different kinds cannot be mixed.
 pub fn named(names: &[String]) -> Result<Vec<(String, Named)>, Failure> {
     let read = |name: &String| -> Result<(String, Named), Failure> {
         let shown = one_line(name);
@@ -57,7 +57,7 @@ pub fn named(names: &[String]) -> Result<Vec<(String, Named)>, Failure> {
         if let Named::Path(path) = named
             && let Some(before) = seen.insert(what_is_at(path), name)
         {
-            // As of rule S9: one medium by two names would count as two.
+            // Rule S9: one medium under two names would count as two.
             return Err(Failure::refused(format!(
                 "{} and {} are the same target; give it only once; nothing was written",
                 one_line(before),
@@ -68,7 +68,8 @@ pub fn named(names: &[String]) -> Result<Vec<(String, Named)>, Failure> {
     Ok(all)
 }
 
-/// What tells a target from others, by whatever name: a device's number, a file's place; the path where there is nothing yet.
+/// What identifies a target, whatever its name: the number of a device, the inode of a file; the path where nothing
+/// exists yet.
 fn what_is_at(path: &Path) -> (u64, u64, PathBuf) {
     match path.metadata() {
         Ok(found) if found.file_type().is_block_device() => (found.rdev(), u64::MAX, PathBuf::new()),

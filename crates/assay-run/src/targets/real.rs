@@ -1,4 +1,4 @@
-//! One device or file that was admitted by the safety gate.
+//! One device or file that the safety gate admitted.
 
 use super::asked::{Allowed, TargetNeeds};
 use crate::failure::{Failure, one_line};
@@ -19,26 +19,26 @@ use std::path::Path;
 pub struct Real {
     /// As the user named it.
     pub name: String,
-    /// The opened file, for a device to work on.
+    /// The opened file, for an engine to use.
     pub target: Target,
     /// The right to use it.
     pub access: Pass,
-    /// The block device whose counters tell what reached it; `None` for files, which share theirs.
+    /// The block device whose counters show what reached it; `None` for files, which share theirs.
     pub disk: Option<DevNum>,
-    /// That device, or the one under a file's file system.
+    /// That device, or the one under the file system of a file.
     pub(super) under: Option<DevNum>,
-    /// A scratch file that this run made and removes.
+    /// Whether it is a scratch file that this run created and removes.
     pub scratch: bool,
-    /// A file that was made for this run (`--create`), and stays.
+    /// Whether it is a file that was created for this run (`--create`), and stays.
     pub(super) made: bool,
 }
 
 /// The right to use it.
 #[derive(Debug)]
 pub enum Pass {
-    /// To write.
+    /// The right to write.
     Write(Permit),
-    /// To read.
+    /// The right to read.
     Read(ReadPass),
 }
 
@@ -92,7 +92,7 @@ impl Real {
         Ok(Real { made, ..Real::with(name, pass, false)? })
     }
 
-    /// A scratch file that the run makes and removes.
+    /// A scratch file that the run creates and removes.
     pub fn scratch(path: &Path, size: Bytes, log_dir: &Path) -> Result<Real, Failure> {
         let request = Request { log_dir: Some(log_dir), ..Request::new(path) };
         let permit = Gate::host().create_scratch(&request, size.get()).map_err(Failure::gate)?;
@@ -148,12 +148,12 @@ impl Real {
         (kind.to_owned(), facts)
     }
 
-    /// The kernel's number of this very disk.
+    /// The kernel's sequence number of this disk.
     pub fn diskseq(&self) -> Option<u64> {
         self.access.describe().diskseq
     }
 
-    /// Discards all of it, as far as the device can.
+    /// Discards the whole device, as far as the device can.
     pub fn discard(&self) -> Result<(), Failure> {
         let Pass::Write(permit) = &self.access else { return Ok(()) };
         permit.discard().map_err(|e| {
@@ -161,13 +161,13 @@ impl Real {
         })
     }
 
-    /// Returns when all that was written has left the device's cache. A durable write does not do for that: a device that can
-    /// write around its cache (FUA) does so with this one write alone.
+    /// Returns when all written data have left the device's cache. A durable write would not be enough: a device that
+    /// can write around its cache (FUA) does so only with that single write.
     pub fn sync(&self) -> std::io::Result<()> {
         Ok(rustix::fs::fdatasync(self.access.fd())?)
     }
 
-    /// What its disk says of its health.
+    /// What its disk reports about its health.
     pub fn health(&self) -> BTreeMap<String, String> {
         match self.disk {
             Some(number) => probe::health(&Roots::host(), number, self.access.fd()),
@@ -183,14 +183,14 @@ impl Real {
         marks.iter().map(|mark| format!("NON-CERTIFIABLE: {mark}")).collect()
     }
 
-    /// The consent token, by which preparation records are kept; the path for files.
+    /// The consent token, under which preparation records are stored; for files the path.
     pub fn identity(&self) -> String {
         let exam = self.access.describe();
         exam.token.clone().unwrap_or_else(|| exam.real.to_string_lossy().into_owned())
     }
 
-    /// What tells a file from another that had or gets its path: the inode's number, and when it was made, since a number is
-    /// given again. `None` for devices. Where the file system keeps no such time, the number is all there is.
+    /// What distinguishes a file from another one that had or gets its path: the inode number, and the creation time,
+    /// because numbers are reused. `None` for devices. Where the file system has no creation time, only the number.
     pub fn file(&self) -> Option<String> {
         if self.disk.is_some() {
             return None;

@@ -1,17 +1,17 @@
-//! What the drop-ins have in common: their standard output, and what C programs know of errors and processors.
+//! What the drop-ins have in common: their standard output, and what C programs report about errors and processors.
 
 use std::io::Write;
 
-/// The exit code where ACT has -1.
+/// The exit code where ACT returns -1.
 pub(super) const MINUS_ONE: u8 = 255;
 
-/// Prints and flushes; false when nobody reads any more.
+/// Prints and flushes; false when nobody reads the output any more.
 pub(super) fn say(text: &str) -> bool {
     let mut out = std::io::stdout().lock();
     out.write_all(text.as_bytes()).and_then(|()| out.flush()).is_ok()
 }
 
-/// Number and text of an error of the operating system, as C's `strerror` has it.
+/// Number and text of an operating system error, as C's `strerror` gives them.
 pub(super) fn errno(error: &std::io::Error) -> (i32, String) {
     let number = error.raw_os_error().unwrap_or(0);
     let text = error.to_string();
@@ -19,13 +19,14 @@ pub(super) fn errno(error: &std::io::Error) -> (i32, String) {
     (number, text)
 }
 
-/// Processors that are online, which ACT counts: those this process may not use too (`taskset`, a cgroup).
+/// The number of online processors, which ACT counts, including those that this process may not use (`taskset`, a
+/// cgroup).
 pub(super) fn processors() -> u32 {
     let listed = std::fs::read_to_string("/sys/devices/system/cpu/online").ok().and_then(|text| listed(&text));
     listed.unwrap_or_else(|| std::thread::available_parallelism().map_or(1, |n| n.get() as u32))
 }
 
-/// How many numbers a list of the kernel has: `0-3,8`.
+/// How many numbers a list in the kernel's format contains: `0-3,8`.
 fn listed(text: &str) -> Option<u32> {
     let count = |part: &str| {
         let (from, to) = part.split_once('-').unwrap_or((part, part));

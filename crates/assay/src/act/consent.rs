@@ -1,4 +1,4 @@
-//! Consent for a drop-in, whose command line has no place for it: given in advance (`assay consent`), as tokens from the
+//! Consent for a drop-in, whose command line has no option for it: given in advance (`assay consent`), as tokens in the
 //! environment, or typed at the terminal.
 
 use crate::args::Access;
@@ -13,11 +13,11 @@ use std::io::{BufRead, Write};
 
 /// The tokens of the devices that may be destroyed, separated by commas.
 const VARIABLE: &str = "ASSAY_DESTROY_DATA";
-/// Where the run log is kept; without it a drop-in keeps none.
+/// Directory of the run log; without it a drop-in keeps no log.
 const RUN_DIR: &str = "ASSAY_RUN_DIR";
 
-/// Opens the targets by the same gate as everything else. When nothing but consent is missing, no token was given and a person
-/// sits at the terminal, the person is shown what it is and asked for the token.
+/// Opens the targets through the same gate as everything else. When only consent is missing, no token was given and a
+/// person is at the terminal, the device is shown and the person is asked for the token.
 pub(super) fn open(named: &[(String, Named)], needs: TargetNeeds<'_>, mut access: Access) -> Result<Targets, Failure> {
     access.destroy_data = tokens(&variable(VARIABLE).unwrap_or_default());
     let kept = if needs.writes { Consents::host().all(consents::now()) } else { Vec::new() };
@@ -44,7 +44,7 @@ pub(super) fn open(named: &[(String, Named)], needs: TargetNeeds<'_>, mut access
     }
 }
 
-/// A refusal whose advice can be followed: there is no option to give.
+/// The refusal with advice that can be followed in a drop-in, which has no options.
 fn in_a_drop_ins_words(refusal: &Refusal, kept: &[Kept]) -> Failure {
     let name = for_a_shell(&refusal.given.to_string_lossy());
     let overridden: Vec<String> = refusal.rules().filter(|rule| lasts(*rule)).map(|rule| rule.to_string()).collect();

@@ -9,8 +9,7 @@ use assay_run::reading;
 use assay_run::rundir;
 use std::path::Path;
 
-/// Writes the log to standard output as ACT would have.
-/// `step` is the one of a certification that is wanted.
+/// Writes the log to standard output in ACT's format. `step` selects the step of a certification.
 pub(crate) fn act_log(log: &Path, step: Option<u32>, unit: Unit) -> Result<u8, Failure> {
     let path = rundir::log_in(log);
     let wrong = |why: String| Failure::workload(format!("{}: {why}", shown(&path)));
@@ -24,7 +23,7 @@ pub(crate) fn act_log(log: &Path, step: Option<u32>, unit: Unit) -> Result<u8, F
                 steps += 1;
                 let number = header.step.as_ref().map_or(steps, |step| step.number);
                 if step.is_some_and(|wanted| wanted != number) {
-                    // Another step, before the one that is wanted or behind it.
+                    // Another step, before or after the selected one.
                     if export.is_some() {
                         break;
                     }

@@ -1,4 +1,4 @@
-//! `act_latency`: the table of ACT's analyzer, to its byte.
+//! `act_latency`: the table of ACT's analyzer, identical to the byte.
 
 use super::common::say;
 use crate::screen::tell;
@@ -8,7 +8,7 @@ use assay_run::files;
 use std::io::{self, BufRead, BufReader};
 use std::path::Path;
 
-/// Prints what `act_latency.py` prints; where that would end in a traceback, one line on standard error says why.
+/// Prints what `act_latency.py` prints; where the original ends in a traceback, one line on standard error says why.
 pub(super) fn run(args: &[String]) -> Result<u8, Failure> {
     let mut open =
         |name: &str| -> io::Result<Box<dyn BufRead>> { Ok(Box::new(BufReader::new(files::open(Path::new(name))?))) };

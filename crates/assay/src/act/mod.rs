@@ -1,7 +1,8 @@
-//! ACT in the program: what its users bring along (configs, logs, command lines) and what they expect back.
+//! ACT in the program: what its users already have (configs, logs, command lines) and what they expect in return.
 //!
-//! A drop-in takes the original's arguments and prints its grammar. It never relaxes safety: consent to write comes from the
-//! environment (`ASSAY_DESTROY_DATA`) or from the terminal, and a refusal is ours. `docs/act.md` lists what differs.
+//! A drop-in takes the original's arguments and prints in its format. It never relaxes safety: consent to write comes
+//! from the environment (`ASSAY_DESTROY_DATA`), from `assay consent` or from the terminal, and refusals are ours.
+//! `docs/act.md` lists the differences.
 
 mod common;
 mod consent;
@@ -14,19 +15,19 @@ mod test;
 use assay_formats::act::conf::Kind;
 use assay_run::failure::Failure;
 
-/// The tools of ACT that this program stands in for.
+/// The tools of ACT that this program can replace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Tool {
     /// `act_storage` or `act_index`.
     Test(Kind),
     /// `act_prep`.
     Prep,
-    /// `act_latency`, also by its name with `.py`.
+    /// `act_latency`, also with the name ending in `.py`.
     Latency,
 }
 
 impl Tool {
-    /// The tool of this name.
+    /// The tool with this name.
     fn of(name: &str) -> Option<Tool> {
         match name {
             "act_storage" => Some(Tool::Test(Kind::Storage)),
@@ -37,7 +38,7 @@ impl Tool {
         }
     }
 
-    /// Does what the tool does with these arguments; the number is the exit code.
+    /// Does what the tool does with these arguments; returns the exit code.
     pub(crate) fn run(self, args: &[String]) -> Result<u8, Failure> {
         match self {
             Tool::Test(kind) => test::run(kind, args),

@@ -1,4 +1,4 @@
-//! `act_prep`: our preparation, which leaves a record and reads samples back, with ACT's text.
+//! `act_prep`: our preparation, which leaves a record and reads samples back, with ACT's output.
 
 use super::common::{MINUS_ONE, say};
 use super::consent;
@@ -18,7 +18,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread::ScopedJoinHandle;
 
-/// Zeros, then salts one device.
+/// Writes zeros to one device, then salts it.
 pub(super) fn run(args: &[String]) -> Result<u8, Failure> {
     let [device] = args else {
         say(text::USAGE);
@@ -30,7 +30,7 @@ pub(super) fn run(args: &[String]) -> Result<u8, Failure> {
     }
     let named = targets::named(args)?;
     let smallest = |block: u32| u64::from(block.max(4096));
-    // Preparing keeps no log, only its records: those must not lie on what is overwritten.
+    // Preparing keeps no log, only its records: these must not be on the device that is overwritten.
     let records = Records::host();
     let needs = TargetNeeds { writes: true, smallest: &smallest, log_dir: records.dir() };
     let opened = consent::open(&named, needs, Access::default())?;
@@ -75,7 +75,7 @@ struct Dots<'a> {
 }
 
 impl Dots<'_> {
-    /// Goes on to `dots` of both rows together.
+    /// Continues up to `dots` in both rows together.
     fn upto(&mut self, dots: u64) {
         while self.printed < dots.min(2 * self.row) {
             if self.printed == 0 {

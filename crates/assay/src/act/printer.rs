@@ -1,4 +1,4 @@
-//! What `act_storage` and `act_index` print while they run, from the lines of our own log.
+//! What `act_storage` and `act_index` print while they run, computed from the lines of our own log.
 
 use super::common::say;
 use crate::screen::tell;
@@ -14,11 +14,11 @@ use assay_run::signals::StopCell;
 use std::cell::Cell;
 use std::rc::Rc;
 
-/// Prints, and finds out how the run ended.
+/// Prints, and determines how the run ended.
 #[derive(Debug)]
 pub(super) struct Printer {
     conf: Conf,
-    /// Seconds from block to block, and of the whole test.
+    /// Seconds between two reports, and of the whole test.
     every: u64,
     planned: u64,
     header: Option<Box<Header>>,
@@ -32,7 +32,7 @@ pub(super) struct Printer {
 }
 
 impl Printer {
-    /// For a test of `planned` seconds. The exit code is left in the cell.
+    /// For a test of `planned` seconds. The exit code is stored in the cell.
     pub(super) fn new(conf: &Conf, planned: u64, stop: &StopCell) -> (Printer, Rc<Cell<u8>>) {
         let ended = Rc::new(Cell::new(code::BUG));
         let printer = Printer {
@@ -51,7 +51,7 @@ impl Printer {
         (printer, ended)
     }
 
-    /// Devices and names, once the targets are open.
+    /// Prints devices and names, once the targets are open.
     fn header(&mut self, header: &Header) {
         let unit = if self.conf.microsecond_histograms { Unit::Microseconds } else { Unit::Milliseconds };
         let storage = self.conf.kind == Kind::Storage;
@@ -78,11 +78,11 @@ impl Printer {
         }
         self.failed += interval.flows.iter().map(|flow| flow.failed() + flow.short).sum::<u64>();
         if interval.start_ns.saturating_sub(self.start_ns) / 1_000_000_000 >= self.planned {
-            // What was in flight at the end is in no report of ACT's either.
+            // Operations in flight at the end are in no report of ACT's either.
             return;
         }
         if let Some(histograms) = &mut self.histograms {
-            // Our own counts are within our own buckets.
+            // Our own counts always fit our own buckets.
             let _ = histograms.add(interval);
         }
         self.reached = interval.end_ns.saturating_sub(self.start_ns) / 1_000_000_000;
@@ -100,7 +100,7 @@ impl Printer {
         self.print(&text);
     }
 
-    /// Without a reader a test is for nobody: it ends.
+    /// When nobody reads the output, the test is useless: it ends.
     fn print(&self, text: &str) {
         if !say(text) {
             self.stop.ask(CloseReason::LogFailed);
@@ -173,7 +173,7 @@ impl Listen for Printer {
     }
 }
 
-/// ACT's words for a stream that lags.
+/// ACT's words for a stream that falls behind.
 fn lagging(kind: Kind, stream: &str) -> Stop {
     match (kind, stream) {
         (Kind::Storage, "large-block-reads" | "tomb-raider-reads") => Stop::LargeBlockReads,

@@ -1,4 +1,4 @@
-//! `act_storage` and `act_index`: a config in ACT's reading, then a run of ours that prints ACT's log.
+//! `act_storage` and `act_index`: a config as ACT reads it, then a run of ours that prints ACT's log.
 
 use super::common::{MINUS_ONE, errno, processors, say};
 use super::consent;
@@ -25,13 +25,13 @@ use assay_run::targets::{self, TargetNeeds};
 use std::os::unix::fs::FileTypeExt;
 use std::path::Path;
 
-/// Larger files are no configs.
+/// Upper bound on the size of a config.
 const LARGEST: u64 = 16 << 20;
 
-/// What is due within so short a time goes out after one wake-up. A drop-in costs no more of the processor than it must, as ACT does: it
-/// shows service alone, which waiting does not touch, and the lag stands in its log.
+/// Operations that become due within this time are issued after one wake-up. Like ACT, a drop-in uses no more processor
+/// time than necessary: it reports only service, which does not depend on waiting, and its log has the lag.
 const TOGETHER: Span = Span::from_us(50);
-/// Where no target can be: stands for the log directory of a run whose log is not kept.
+/// A directory where no target can be: it replaces the log directory of a run whose log is not kept.
 const NOWHERE: &str = "/proc";
 
 /// Does what the program of `kind` does with these arguments.
@@ -51,7 +51,7 @@ pub(super) fn run(kind: Kind, args: &[String]) -> Result<u8, Failure> {
     test(&conf, cpus)
 }
 
-/// The config, with all that is printed before the devices already printed; or the last words and the exit code.
+/// The config, after printing everything that precedes the devices; or the last words and the exit code.
 fn config(kind: Kind, args: &[String], cpus: u32) -> Result<Box<Conf>, (String, u8)> {
     let mut banner = String::new();
     let _ = conf::write_banner(kind, &mut banner);
@@ -61,7 +61,7 @@ fn config(kind: Kind, args: &[String], cpus: u32) -> Result<Box<Conf>, (String, 
     };
     let text = match files::read(Path::new(path), LARGEST) {
         Ok(text) => text,
-        // C opens a directory, and reads nothing from it.
+        // C can open a directory, and reads nothing from it.
         Err(_) if Path::new(path).is_dir() => Vec::new(),
         Err(e) => {
             let (number, text) = errno(&e);
@@ -77,7 +77,7 @@ fn config(kind: Kind, args: &[String], cpus: u32) -> Result<Box<Conf>, (String, 
     }
 }
 
-/// ACT's words for the first device that is none. A config with file-size-mbytes means files.
+/// ACT's words for the first device that cannot be used. A config with file-size-mbytes is for files.
 fn unusable(conf: &Conf) -> Option<String> {
     if conf.file_size.is_some() {
         return None;
@@ -90,7 +90,7 @@ fn unusable(conf: &Conf) -> Option<String> {
         Ok(found) if found.file_type().is_block_device() => None,
         Ok(found) if found.is_file() => Some(write::size_unknown(name)),
         Ok(found) if found.is_dir() => Some(write::open_device_failed(name, 21, "Is a directory")),
-        // Direct I/O is refused by everything else.
+        // Everything else refuses direct I/O.
         Ok(_) => Some(write::open_device_failed(name, 22, "Invalid argument")),
     })
 }

@@ -28,22 +28,22 @@ pub(crate) struct Access {
     /// for devices in memory), or auto (io_uring where the kernel permits it, otherwise threads)
     #[arg(long, default_value = "auto")]
     pub engine: Choice,
-    /// The tokens were typed at the terminal, for a drop-in.
+    /// The tokens were typed at the terminal (in a drop-in).
     #[arg(skip)]
     pub typed: bool,
-    /// Consents given in advance, for a drop-in.
+    /// Consents given in advance (for a drop-in).
     #[arg(skip)]
     pub standing: Vec<Standing>,
 }
 
 impl Access {
-    /// What it allows for the targets, where `confirm` has the last word.
+    /// What these options allow for the targets; `confirm` is asked last.
     pub(crate) fn allowed<'a>(&'a self, confirm: &'a dyn Fn(&[&Examination]) -> Result<(), Failure>) -> Allowed<'a> {
         let Access { destroy_data: tokens, overrides, create, in_container, standing, .. } = self;
         Allowed { tokens, standing, overrides, create: *create, in_container: *in_container, confirm }
     }
 
-    /// Opens what was named, through the safety gate and with the last word of whoever sits there.
+    /// Opens the named targets, through the safety gate and after a last question to a person at the terminal.
     pub(crate) fn open(&self, named: &[(String, Named)], needs: TargetNeeds<'_>) -> Result<Targets, Failure> {
         let confirm = |devices: &[&Examination]| confirm(devices, self.typed);
         Targets::open(named, needs, self.allowed(&confirm))

@@ -1,4 +1,4 @@
-//! Options that several verbs have, each group in a file of its own. Those of one verb stand beside it in `commands`.
+//! Options that several verbs share, one group per file. Options of a single verb are in its file in `commands`.
 
 mod access;
 mod judged;

@@ -40,19 +40,19 @@ pub(crate) struct Output {
 }
 
 impl Output {
-    /// How to wait, where that was asked for.
+    /// How to wait, where an option says so.
     pub(crate) fn spin(&self) -> Option<Spin> {
         self.spin.map(Spin::Fixed)
     }
 
-    /// The limits of a run, as asked for.
+    /// The limits of a run, from the options.
     pub(crate) fn limits(&self) -> Limits {
         let usual = Limits::default();
         Limits { drain: self.drain.unwrap_or(usual.drain), stuck: self.stuck.unwrap_or(usual.stuck), ..usual }
     }
 }
 
-/// How long a worker may spin. Longer than a second is no waiting for a timer any more.
+/// How long a worker may spin. More than a second would not be waiting for a timer any more.
 fn spin(text: &str) -> Result<Span, String> {
     let span: Span = text.parse().map_err(|e: assay_base::UnitError| e.to_string())?;
     match span <= Span::from_secs(1) {
@@ -61,7 +61,8 @@ fn spin(text: &str) -> Result<Span, String> {
     }
 }
 
-/// How long a device is waited for. With less than this every device is stuck, with more a hung one is never found out.
+/// How long a device is waited for. With less than the minimum every device is stuck, with more than the maximum a hung
+/// one is never noticed.
 fn patience(text: &str) -> Result<Span, String> {
     let span: Span = text.parse().map_err(|e: assay_base::UnitError| e.to_string())?;
     match (Span::from_ms(100)..=Span::from_secs(3600)).contains(&span) {

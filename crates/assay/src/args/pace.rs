@@ -1,4 +1,4 @@
-//! Options of everything that runs a plan: how long, after what, in which slices.
+//! Options of everything that runs a plan: how long, after which warm-up, in which slices.
 
 use assay_base::Span;
 use assay_model::WarmUp;
@@ -30,7 +30,7 @@ pub(crate) struct Pace {
 }
 
 impl Pace {
-    /// What it asks of the warm-up, if anything; rounds are the workload's where it has some.
+    /// The warm-up that these options ask for, if any; the length of a round is the workload's where it has one.
     pub(crate) fn warm_up(&self, workload: &Workload) -> Option<WarmUp> {
         let round = match workload.warm_up {
             WarmUp::UntilSteady { round, .. } => round,
@@ -40,7 +40,7 @@ impl Pace {
         until.or(self.warm_up.map(WarmUp::For))
     }
 
-    /// What it changes of a workload, on so many targets.
+    /// What these options change in a workload, for this many targets.
     pub(crate) fn adjust(&self, workload: &Workload, seed: u64, targets: u16) -> Adjust {
         Adjust {
             load: None,

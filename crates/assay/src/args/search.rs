@@ -1,4 +1,4 @@
-//! How the highest load is searched for, where one is.
+//! Options of the search for the highest load that passes.
 
 use assay_base::Multiple;
 

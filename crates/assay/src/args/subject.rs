@@ -1,4 +1,4 @@
-//! What is run, and on what.
+//! What to run, and on which targets.
 
 use crate::candidates;
 use clap_complete::engine::ArgValueCompleter;

@@ -1,4 +1,5 @@
-//! `assay certify`: the main job. Probe, prepare (quick) or require preparation, the steps of the procedure, one verdict.
+//! `assay certify`: the main command. It probes the devices, prepares them (quick look) or requires preparation, runs
+//! the steps of the procedure, and gives one verdict.
 
 use super::result;
 use crate::args::{Access, Output, Pace};
@@ -62,10 +63,10 @@ pub(crate) struct Certify {
     pub output: Output,
 }
 
-/// What a quick look's scratch file takes: enough to be larger than a drive's own cache, little enough to be written in
+/// Size of a quick look's scratch file: enough to exceed a drive's own cache, and small enough to be written in
 /// seconds.
 const SCRATCH: Bytes = Bytes::new(1 << 30);
-/// Room that must stay free beside it.
+/// Space that must stay free beside it.
 const KEPT_FREE: u64 = 512 << 20;
 /// Runs the procedure.
 pub(crate) fn certify(args: &Certify) -> Result<u8, Failure> {
@@ -85,7 +86,7 @@ pub(crate) fn certify(args: &Certify) -> Result<u8, Failure> {
     let stop = signals::watch().map_err(|e| Failure::host(format!("signals cannot be watched: {e}")))?;
     let mut progress = Progress::new(false);
     let named = targets::named(&targets)?;
-    // Put back after everything else: to set it waits for what is in flight, for ever where a disk hangs.
+    // Restored after everything else: setting a scheduler waits for operations in flight, for ever where a disk hangs.
     let scheduler;
     let opened = open(args, &named, &procedure.workload, &planned)?;
     scheduler = Schedulers::set(procedure.workload.scheduler.as_deref(), &opened, tell)?;
@@ -93,7 +94,7 @@ pub(crate) fn certify(args: &Certify) -> Result<u8, Failure> {
     let notes = scheduler.notes();
     let certifying =
         Certifying { args, procedure: &procedure, named: &named, opened: &opened, stop: &stop, signer: id, notes };
-    // A scratch file is not left behind by a mistake of ours either.
+    // A scratch file must not be left behind after a bug either.
     let outcome = catch_unwind(AssertUnwindSafe(|| certifying.run(&planned, &mut progress)));
     for problem in opened.remove_scratch() {
         progress.say(&problem);
@@ -161,7 +162,7 @@ impl Certifying<'_> {
                 if held.is_over() {
                     continue;
                 }
-                // A step stays the one it began as, also when it goes on to an end that it was not to reach.
+                // A step keeps the value that it began with, also when it now continues to its end.
                 head.until_certain = held.first.step.as_ref().is_some_and(|step| step.until_certain);
                 let rest = self.asked(&head, &plan).rest(Some(held), &dir)?;
                 (plan, measured_before_ns) = (rest.plan, Some(rest.at_ns));
@@ -195,17 +196,17 @@ impl Certifying<'_> {
         Ok(dir)
     }
 
-    /// Whether the steps that are over decide: the last window of one ends with it.
+    /// Whether the steps that are over decide: the last window of a step ends with the step.
     fn has_failed(&self, log: &LogFile) -> Result<bool, Failure> {
         Ok(results::judge(log.path(), self.args.output.judge_on)?.verdict == Verdict::Fail)
     }
 
-    /// A quick look is over in a minute anyway.
+    /// A quick look takes only a minute anyway, so it runs to its end.
     fn goes_to_the_end(&self) -> bool {
         self.args.keep_going || self.args.quick
     }
 
-    /// A new log, or the one that is continued and what it already holds, folded.
+    /// A new log, or the one to be continued together with the judgement of what it already contains.
     fn log(&self, planned: &Path, tasks: &[(StepHead, Plan)]) -> Result<(PathBuf, LogFile, Vec<Held>, Fold), Failure> {
         let mut fold = Fold::new(Options { judge_on: self.args.output.judge_on, ..Options::default() });
         let Some(dir) = &self.args.output.resume else {
@@ -219,7 +220,7 @@ impl Certifying<'_> {
         if held.len() == tasks.len() && held.iter().all(Held::is_over) {
             return Err(complete(dir));
         }
-        // Those that are over as well: what follows is judged together with them.
+        // Also checks the steps that are over: the following ones are judged together with them.
         for ((head, plan), held) in tasks.iter().zip(&held) {
             self.asked(head, plan).same(held, dir)?;
         }
@@ -240,7 +241,7 @@ impl Certifying<'_> {
         Asked { plan, step: Some(head), targets: self.opened, seed: self.args.pace.seed.is_some() }
     }
 
-    /// The steps as the log names them, each with its plan.
+    /// The steps as they appear in the log, each with its plan.
     fn tasks(&self, seed: u64) -> Result<Vec<(StepHead, Plan)>, Failure> {
         let steps = self.procedure.steps(self.opened.count() as u16, self.args.pace.measure)?;
         let of = steps.len() as u32;
@@ -255,7 +256,7 @@ impl Certifying<'_> {
         steps.into_iter().zip(1..).map(task).collect()
     }
 
-    /// A scratch file is a real target as far as seeds go.
+    /// For the choice of the seed, a scratch file counts as a real target.
     fn named_or_scratch(&self) -> &[(String, Named)] {
         if self.named.is_empty() { std::slice::from_ref(&SCRATCH_NAME) } else { self.named }
     }
@@ -269,7 +270,7 @@ impl Certifying<'_> {
             .collect()
     }
 
-    /// A quick look prepares its targets itself: salt alone, which is what the reads need.
+    /// A quick look prepares its targets itself, with salt only, which is all that the reads need.
     fn prepare(&self, progress: &mut Progress) -> Result<Vec<Option<Preparation>>, Failure> {
         let names: Vec<String> = (0..self.opened.count()).map(|index| self.opened.name(index).to_owned()).collect();
         if self.opened.real().is_empty() {
@@ -288,7 +289,7 @@ impl Certifying<'_> {
         Ok(records.iter().map(assay_run::records::Record::preparation).collect())
     }
 
-    /// A certification is only worth something on a device that was written full before.
+    /// A certification is meaningful only on a device that was written full before.
     fn require_preparation(&self) -> Result<Vec<Option<Preparation>>, Failure> {
         let found = Records::host().preparations(self.opened.real(), tell);
         for (index, prepared) in found.iter().enumerate() {
@@ -305,7 +306,7 @@ impl Certifying<'_> {
     }
 }
 
-/// Folds what a log already holds.
+/// Reads what a log already contains into `fold`.
 fn read_into(fold: &mut Fold, log: &Path) -> Result<(), Failure> {
     let mut reader = reading::read(log)?;
     let unreadable = |e| Failure::workload(format!("the log {} cannot be read: {e}", shown(log)));
@@ -315,7 +316,7 @@ fn read_into(fold: &mut Fold, log: &Path) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Judges the log while it is written, and ends the run when nothing could change its verdict any more.
+/// Judges the log while it is written, and ends the run when nothing can change its verdict any more.
 #[derive(Debug)]
 struct Certainty {
     fold: Fold,
@@ -324,7 +325,7 @@ struct Certainty {
 }
 
 impl Certainty {
-    /// Behind what `fold` knows. The cell says what was found.
+    /// Continues from what `fold` has read. The cell tells whether a certain FAIL was found.
     fn new(fold: Fold, stop: &StopCell) -> (Certainty, Rc<Cell<bool>>) {
         let certain = Rc::new(Cell::new(false));
         (Certainty { fold, stop: stop.clone(), certain: certain.clone() }, certain)
@@ -333,7 +334,7 @@ impl Certainty {
 
 impl Listen for Certainty {
     fn hear(&mut self, entry: &Entry) {
-        // Distributions decide nothing, and are most of a log.
+        // Distributions decide nothing, and are the largest part of a log.
         if matches!(entry, Entry::Histograms(_)) {
             return;
         }
@@ -347,6 +348,6 @@ impl Listen for Certainty {
     }
 }
 
-/// Stands for the scratch file where only the family of a target matters.
+/// Represents the scratch file where only the kind of a target matters.
 static SCRATCH_NAME: std::sync::LazyLock<(String, Named)> =
     std::sync::LazyLock::new(|| ("scratch".into(), Named::Path(PathBuf::from("scratch"))));

@@ -1,4 +1,4 @@
-//! `assay compare A B …`: runs side by side, with what is noise and what is not.
+//! `assay compare A B …`: compares runs, and tells noise from real differences.
 
 use crate::stdout::print_json;
 use assay_judge::Judgement;
@@ -59,7 +59,7 @@ pub(crate) fn compared(args: &Compare) -> Result<u8, Failure> {
     Ok(code::DONE)
 }
 
-/// `--label a=CephFS` names the run given as `a`; the others are called as they were given.
+/// `--label a=CephFS` names the run given as `a`; without a label, a run is shown as it was given.
 fn labels(args: &Compare) -> Result<Vec<String>, Failure> {
     let mut labels: Vec<String> = args.logs.iter().map(|log| log.to_string_lossy().into_owned()).collect();
     for label in &args.labels {
@@ -83,13 +83,13 @@ fn labels(args: &Compare) -> Result<Vec<String>, Failure> {
     Ok(labels)
 }
 
-/// A run log, a certificate with its log beside it, or a log that ACT wrote.
+/// Reads a run log, a certificate with its log beside it, or a log that ACT wrote.
 fn read(path: &Path, label: &str) -> Result<Run, Failure> {
     let (judgement, sampled) = opened(path)?.sampled()?;
     Ok(Run { label: label.to_owned(), judgement, sampled })
 }
 
-/// Opens a log; of a verdict.json the one that it was made of, which stands beside it.
+/// Opens a log; for a verdict.json, the log beside it.
 fn opened(path: &Path) -> Result<Log, Failure> {
     if path.extension().is_none_or(|extension| extension != "json") {
         return Log::open(path);

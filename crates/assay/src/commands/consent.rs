@@ -1,4 +1,5 @@
-//! `assay consent`: what root agrees to lose in advance, for those who cannot be asked when the time comes.
+//! `assay consent`: root agrees in advance that a device may be overwritten, for drop-ins that cannot ask at the time
+//! of the run.
 
 use crate::candidates;
 use crate::confirm::{Seat, agree, seat};
@@ -58,7 +59,7 @@ fn in_advance(text: &str) -> Result<RuleId, String> {
     }
 }
 
-/// Less is over before it is of use, more is forgotten.
+/// A shorter consent would end before it can be used, a longer one would be forgotten.
 fn lasting(text: &str) -> Result<Span, String> {
     let span: Span = text.parse().map_err(|e: assay_base::UnitError| e.to_string())?;
     match (Span::from_secs(60)..=Span::from_secs(30 * 86_400)).contains(&span) {
@@ -67,7 +68,7 @@ fn lasting(text: &str) -> Result<Span, String> {
     }
 }
 
-/// Gives consent, shows it, or takes it back.
+/// Gives, lists or revokes consents.
 pub(crate) fn consent(args: &Consent) -> Result<u8, Failure> {
     if !rustix::process::geteuid().is_root() {
         return Err(Failure::host("only root can give, list and revoke consents\n  = run the command with sudo"));
@@ -115,7 +116,7 @@ fn give(store: &Consents, args: &Consent) -> Result<u8, Failure> {
     Ok(code::DONE)
 }
 
-/// What every rule says of a device now, as far as it can be asked before the time.
+/// The present answers of all rules for a device, as far as they can be evaluated in advance.
 fn admissible(target: &str, args: &Consent) -> Result<Examination, Failure> {
     let path = Path::new(target);
     let request = Request { overrides: &args.overrides, in_container: args.in_container, ..Request::new(path) };
@@ -129,7 +130,7 @@ fn admissible(target: &str, args: &Consent) -> Result<Examination, Failure> {
     )))
 }
 
-/// The question, at a terminal; the tokens where there is none.
+/// Asks at a terminal; otherwise requires the tokens.
 fn agreed(exams: &[Examination], args: &Consent) -> Result<(), Failure> {
     let all: Vec<&Examination> = exams.iter().collect();
     let named = |exam: &&Examination| {
@@ -157,7 +158,7 @@ fn until(length: Span) -> Result<(Timestamp, Timestamp), Failure> {
     Ok((from, until))
 }
 
-/// All consents, or those of the devices named: by the name they were given for, or where it leads.
+/// All consents, or those of the named devices: by the name they were given for, or the path it resolves to.
 fn chosen(store: &Consents, targets: &[String]) -> Result<Vec<Kept>, Failure> {
     let mut all = store.all(now());
     for target in targets {
@@ -198,7 +199,7 @@ fn name(kept: &Kept) -> String {
 fn listed(all: &[Kept], json: bool) -> Result<u8, Failure> {
     let state = |kept: &Kept| match (&kept.standing, &kept.given) {
         (Err(why), _) => Err(why.clone()),
-        // What is there now may be another device.
+        // The path may name another device by now.
         (Ok(_), Some(given)) => match Gate::host().introduce(&given.path) {
             exam if exam.marks.is_empty() => Err(format!("{} is not there now", shown(&given.path))),
             exam => kept.why_not(&exam).map_or(Ok(()), Err),

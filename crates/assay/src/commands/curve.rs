@@ -1,7 +1,7 @@
 //! `assay curve`: throughput against response, a run for each share of a maximum that is given or searched for.
 //!
-//! The figures are the judge's (`assay_judge::curve`); this runs the points, keeps them in `curve.json` after each, and from
-//! there an interrupted curve goes on. A point that proves nothing is run once more.
+//! The judge computes the figures (`assay_judge::curve`); this file runs the points and stores them in `curve.json`
+//! after each one, from which an interrupted curve continues. A point that proves nothing is run once more.
 
 use super::limit::{Searching, beginning, code};
 use super::several::{Several, keep, kept};
@@ -52,9 +52,9 @@ pub(crate) struct Curve {
 /// The load of a curve's 100 %.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Maximum {
-    /// Of the workload's 1x.
+    /// A multiple of the workload's 1x.
     Load(Multiple),
-    /// Of the stream, over all targets.
+    /// A rate of the stream, over all targets.
     Rate(Rate),
 }
 
@@ -69,14 +69,14 @@ impl std::str::FromStr for Maximum {
     }
 }
 
-/// Name of the curve's file, and of its page.
+/// Name of the curve's file; the page's name follows from it.
 const FILE: &str = "curve.json";
 const PAGE: &str = "curve.html";
-/// Where the search for the maximum lies.
+/// Directory of the search for the maximum.
 const SEARCH: &str = "maximum";
 
-/// Runs the points, shows the curve, leaves it in the run directory. The exit code is that of its worst point, or of the
-/// search that found no maximum.
+/// Runs the points, shows the curve, and leaves it in the run directory. The exit code is that of its worst point, or
+/// of the search if that found no maximum.
 pub(crate) fn curve(args: &Curve) -> Result<u8, Failure> {
     let asked = shares(&args.points)?;
     beginning(&args.search)?;
@@ -116,13 +116,13 @@ pub(crate) fn curve(args: &Curve) -> Result<u8, Failure> {
         Some(outcome) if curve.maximum.is_none() => code(outcome),
         _ => curve.verdict().exit_code(),
     };
-    // A search that ended without a maximum has no points either, and nothing that could go on.
+    // A search that ended without a maximum has no points either, and cannot be continued.
     let cut = code == Verdict::Incomplete.exit_code();
     show(&curve, &dir, (args.output.json, cut), &progress)?;
     Ok(code)
 }
 
-/// The shares that were asked for, ascending, each once.
+/// The shares that were asked for, ascending, without duplicates.
 fn shares(points: &[Share]) -> Result<Vec<Share>, Failure> {
     let mut shares = points.to_vec();
     shares.sort_by_key(|share| share.as_ppb());
@@ -133,7 +133,7 @@ fn shares(points: &[Share]) -> Result<Vec<Share>, Failure> {
     Ok(shares)
 }
 
-/// Whose throughput and response are shown. Loads multiply rates, so it must have one.
+/// The stream whose throughput and response are shown. It must have a rate, because loads multiply rates.
 fn stream(plan: &Plan, asked: Option<&str>) -> Result<String, Failure> {
     let judged = plan.criteria.first().map(|criterion| criterion.stream.as_str());
     let open = |name: &str| plan.streams.iter().any(|it| it.name == name && it.arrival.rate().is_some());
@@ -152,7 +152,7 @@ fn stream(plan: &Plan, asked: Option<&str>) -> Result<String, Failure> {
     }
 }
 
-/// The load at which the stream has the asked rate.
+/// The load at which the stream has the given rate.
 fn maximum(max: Maximum, plan: &Plan, stream: &str) -> Result<Multiple, Failure> {
     let rate = match max {
         Maximum::Load(load) => return Ok(load),
@@ -168,7 +168,7 @@ fn maximum(max: Maximum, plan: &Plan, stream: &str) -> Result<Multiple, Failure>
     })
 }
 
-/// The curve an earlier call left, which must be of the same task.
+/// The curve that an earlier call left, which must belong to the same task.
 fn earlier(dir: &Path, ours: &curve::Curve, several: &Several<'_>) -> Result<curve::Curve, Failure> {
     let curve = kept(&dir.join(FILE), |kept: &curve::Curve| {
         let task = (kept.workload.as_str(), kept.targets.as_slice());
@@ -180,7 +180,7 @@ fn earlier(dir: &Path, ours: &curve::Curve, several: &Several<'_>) -> Result<cur
     Ok(curve)
 }
 
-/// Searches for the maximum, or goes on with a search that was interrupted.
+/// Searches for the maximum, or continues an interrupted search.
 fn search(
     args: &Curve,
     several: &Several<'_>,
@@ -201,7 +201,7 @@ fn search(
     Ok(Some(outcome))
 }
 
-/// Runs what is left of the points; ends early when one was cut short.
+/// Runs the remaining points; ends early when one was cut short.
 fn points(several: &Several<'_>, dir: &Path, curve: &mut curve::Curve, progress: &mut Progress) -> Result<(), Failure> {
     let Some(maximum) = curve.maximum else { return Ok(()) };
     take_in_failed(several, dir, maximum, curve);
@@ -228,7 +228,7 @@ fn points(several: &Several<'_>, dir: &Path, curve: &mut curve::Curve, progress:
     Ok(())
 }
 
-/// A point that had failed when the curve was cut short by a kill has failed.
+/// If the curve was killed after a point had failed by its log, that point counts as failed.
 fn take_in_failed(several: &Several<'_>, dir: &Path, maximum: Multiple, curve: &mut curve::Curve) {
     let known: Vec<PathBuf> = curve.points.iter().map(|point| dir.join(&point.directory)).collect();
     let known: Vec<&Path> = known.iter().map(PathBuf::as_path).collect();
@@ -241,7 +241,7 @@ fn take_in_failed(several: &Several<'_>, dir: &Path, maximum: Multiple, curve: &
     }
 }
 
-/// A share of a load, to the millionth; `None` when nothing is left of it.
+/// A share of a load, to the millionth; `None` when it is zero.
 fn part(maximum: Multiple, share: Share) -> Option<Multiple> {
     let millionths = u128::from(maximum.as_millionths()) * u128::from(share.as_ppb()) / 1_000_000_000;
     Multiple::from_millionths(u64::try_from(millionths).ok()?)

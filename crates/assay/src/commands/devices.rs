@@ -1,4 +1,4 @@
-//! `assay devices`: candidates, what each safety rule says of them, and the consent tokens.
+//! `assay devices`: the devices, what each safety rule says about them, and the consent tokens.
 
 use crate::candidates;
 use crate::stdout::{print, print_json};

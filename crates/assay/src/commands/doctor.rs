@@ -1,4 +1,5 @@
-//! `assay doctor`: what would spoil a result on this machine, and what to do about it. It reads and tries, and changes nothing.
+//! `assay doctor`: what would spoil a result on this machine, and how to correct it. It reads and tries, and changes
+//! nothing.
 
 use crate::candidates;
 use crate::stdout::{print, print_json};
@@ -26,7 +27,7 @@ pub(crate) struct Doctor {
     pub json: bool,
 }
 
-/// Looks at the host and the named targets. What it finds is no failure of the command.
+/// Checks the host and the named targets. Problems found are not a failure of the command.
 pub(crate) fn doctor(args: &Doctor) -> Result<u8, Failure> {
     let roots = Roots::host();
     let mut checks = doctor::host(&roots, &doctor::try_out(args.out.as_deref().unwrap_or(Path::new("."))));
@@ -51,7 +52,7 @@ pub(crate) fn doctor(args: &Doctor) -> Result<u8, Failure> {
     Ok(code::DONE)
 }
 
-/// The most important problem stands first; checks without a problem take one line each.
+/// The most important problem comes first; checks without a problem take one line each.
 fn shown(checks: &[Check]) -> String {
     let (well, ill): (Vec<&Check>, Vec<&Check>) = checks.iter().partition(|check| check.ok);
     let name = |check: &Check| {

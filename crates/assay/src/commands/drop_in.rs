@@ -1,4 +1,4 @@
-//! `assay as TOOL`: stands in for another tool, with its own arguments.
+//! `assay as TOOL`: acts as another tool, with that tool's arguments.
 
 use crate::act;
 use assay_run::failure::Failure;

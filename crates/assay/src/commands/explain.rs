@@ -1,5 +1,5 @@
-//! `assay explain`: the plan, with derived rates, bytes and what will be destroyed, or why it will not be. Targets that a plan
-//! writes are looked at as `assay devices` looks at them.
+//! `assay explain`: the plan, with derived rates, bytes and the data that will be destroyed, or why a target would be
+//! refused. Targets that a plan writes are examined like in `assay devices`.
 
 use super::outline::{Lines, block, in_words, refusal, sizes_of, totals};
 use super::run::Asking;
@@ -66,7 +66,7 @@ pub(crate) fn explain(args: &Explain) -> Result<u8, Failure> {
 
 fn derived(plan: &Plan, block: u32) -> serde_json::Value {
     let (read, written, total) = totals(plan, block);
-    // A closed loop moves as much as the target takes: there is no figure for it.
+    // A closed loop moves as much as the target takes: no figure exists in advance.
     let bounded = |direction, value: f64| plan.unbounded(direction).next().is_none().then_some(value);
     let stream = |stream: &Stream| {
         serde_json::json!({
@@ -178,7 +178,7 @@ fn changes(arrival: &Arrival) -> Option<String> {
     }
 }
 
-/// Where a stream's operations go, in words.
+/// The addresses of a stream's operations, in words.
 fn address(block: &Block) -> String {
     let address = block.address.to_string();
     let within = block.extent.map(|extent| format!(", {extent}"));
@@ -222,7 +222,7 @@ fn lasts(plan: &Plan, stream: &Stream, size: u64, block: u32) -> Option<String> 
     Some(format!("  {}: {} never seen, which lasts {lasts}", stream.name, Bytes::new(length as u64).human()))
 }
 
-/// `12 MiB/s`; of closed loops only whose they are can be said.
+/// `12 MiB/s`; for closed loops only the names of the streams can be given.
 fn per_second(plan: &Plan, direction: Direction, rate: f64) -> String {
     let own: Vec<&str> = plan.unbounded(direction).map(|stream| stream.name.as_str()).collect();
     let scheduled = format!("{}/s", Bytes::new(rate as u64).human());

@@ -1,4 +1,5 @@
-//! `assay export LOG --to FORMAT`: formats of the log itself are written as it is read, those of the judgement from that.
+//! `assay export LOG --to FORMAT`: formats of the log are written while it is read, formats of the judgement after
+//! judging.
 
 use crate::act;
 use crate::stdout::print;
@@ -30,7 +31,7 @@ pub(crate) struct Export {
     pub stream: Option<String>,
 }
 
-/// What a log can be exported to.
+/// The formats that a log can be exported to.
 #[derive(Clone, Copy, Debug, clap::ValueEnum)]
 pub(crate) enum Format {
     /// A log in the format of ACT 6.6, for ACT's act_latency.py
@@ -89,7 +90,7 @@ pub(crate) fn export(args: &Export) -> Result<u8, Failure> {
     }
 }
 
-/// What is made of the judgement holds every step.
+/// A format that is made from the judgement contains every step.
 fn judged(args: &Export, render: impl FnOnce(&Judgement, &mut dyn Write) -> std::fmt::Result) -> Result<u8, Failure> {
     if args.step.is_some() {
         return Err(Failure::usage("--step is for formats that hold one step; this one holds them all"));
@@ -114,7 +115,7 @@ fn sink(args: &Export, header: &Header) -> Box<dyn Sink> {
 fn of_log(args: &Export) -> Result<u8, Failure> {
     let path = rundir::log_in(&args.log);
     let wrong = |why: String| Failure::workload(format!("{}: {why}", shown(&path)));
-    // A distribution or a time line is of one step; a table and a list of jobs have room for several.
+    // A distribution or a time line belongs to one step; a table and a list of jobs can contain several.
     let one_step = matches!(args.to, Format::Hgrm | Format::Hlog);
     let mut reader = reading::read(&path)?;
     let (mut found, mut inside, mut step, mut text) = (None::<Box<dyn Sink>>, false, None, String::new());

@@ -1,8 +1,9 @@
-//! `assay fit`: runs a profile on a target, a minute at a time, and moves what its measurements leave open until the target does
-//! what production's drive did.
+//! `assay fit`: runs a profile on a target, a minute at a time, and changes what its measurements leave open until the
+//! target does what production's drive did.
 //!
-//! The fit is a machine of the judge's room; this runs what it asks for, each round in a directory of its own below the run
-//! directory, and keeps the rounds in `fit.json`, from which an interrupted fit goes on. What it comes to is `fitted.toml`.
+//! The fit is a state machine in the judge's crate; this runs the rounds that it asks for, each in a directory of its
+//! own below the run directory, and keeps them in `fit.json`, from which an interrupted fit continues. Its result is
+//! `fitted.toml`.
 
 use super::several::{Several, keep, kept};
 use crate::args::{Access, Judged, Output, Pace};
@@ -65,13 +66,13 @@ fn tolerance(text: &str) -> Result<Share, String> {
     if sensible.contains(&share) { Ok(share) } else { Err("write 0.1% to 50%".to_owned()) }
 }
 
-/// Length of a round, where nobody says it: the guide's procedure compares a minute of iostat.
+/// Default length of a round: the guide's procedure compares a minute of iostat.
 pub(crate) const ROUND: Span = Span::from_secs(60);
-/// Where the rounds are kept, and what they come to.
+/// The file of the rounds and the result.
 pub(crate) const FILE: &str = "fit.json";
 pub(crate) const FITTED: &str = "fitted.toml";
 
-/// Fits, shows the rounds, leaves the fitted workload in the run directory.
+/// Runs the fit, shows the rounds, writes the fitted workload to the run directory.
 pub(crate) fn fit(args: &Fit) -> Result<u8, Failure> {
     let production = Production::read(&args.profile)?;
     if let Some(file) = &args.fitted {
@@ -98,7 +99,7 @@ pub(crate) fn fit(args: &Fit) -> Result<u8, Failure> {
     Ok(code(&outcome))
 }
 
-/// What is in the directory, and how to go on.
+/// Reports what is in the directory, and how to continue.
 fn told(dir: &Path, outcome: &Outcome, fitted: bool, progress: &Progress) {
     let typed = for_a_shell(&dir.to_string_lossy());
     if matches!(outcome, Outcome::Stopped { verdict: Verdict::Incomplete, .. }) {
@@ -111,7 +112,7 @@ fn told(dir: &Path, outcome: &Outcome, fitted: bool, progress: &Progress) {
     }
 }
 
-/// A round is a minute, unless it is told.
+/// A round lasts a minute, unless `--for` is given.
 pub(crate) fn paced(pace: &Pace) -> Pace {
     Pace { measure: Some(pace.measure.unwrap_or(ROUND)), ..pace.clone() }
 }
@@ -125,7 +126,7 @@ pub(crate) fn code(outcome: &Outcome) -> u8 {
     }
 }
 
-/// A fit and where its rounds are kept.
+/// A fit, and where its rounds are kept.
 pub(crate) struct Fitting {
     aim: Aim,
     dir: PathBuf,
@@ -134,7 +135,7 @@ pub(crate) struct Fitting {
 }
 
 impl Fitting {
-    /// Begins in `dir`, or goes on with the rounds that an earlier fit left there.
+    /// Begins in `dir`, or continues with the rounds that an earlier fit left there.
     pub(crate) fn begin(
         several: &Several<'_>,
         production: &Production,
@@ -161,16 +162,16 @@ impl Fitting {
             rounds: Vec::new(),
         };
         let mut trail = if resumed { earlier(&dir, &fresh, several)? } else { fresh };
-        // A round that was cut short is run again.
+        // A round that was interrupted is run again.
         trail.rounds.retain(|round| round.verdict != Verdict::Incomplete);
         trail.outcome = None;
         let fitting = Fitting { aim, dir, block: several.geometry().block, trail };
-        // One that is killed in its first round goes on as well.
+        // So that a fit that is killed in its first round can be continued.
         fitting.keep()?;
         Ok(fitting)
     }
 
-    /// Fits to the end.
+    /// Runs the fit to its end.
     pub(crate) fn run(
         &mut self,
         several: &mut Several<'_>,
@@ -200,7 +201,7 @@ impl Fitting {
         }
     }
 
-    /// One round.
+    /// Runs one round.
     fn one<L: Fn(&Knobs) -> Expected>(
         &mut self,
         several: &Several<'_>,
@@ -210,7 +211,7 @@ impl Fitting {
     ) -> Result<(), Failure> {
         let number = self.trail.rounds.len() + 1;
         progress.title(&format!("round {number}"));
-        // Each round draws anew: the noise of one must not be taken for the device's.
+        // Each round has another seed: noise that repeats must not be taken for a property of the device.
         let seed = self.trail.seed.wrapping_add(number as u64 - 1);
         let (judgement, at) = several.run(&self.dir, &format!("{number:02}"), (Multiple::ONE, seed), progress)?;
         machine.observe(knobs, Measured::of(&judgement));
@@ -222,7 +223,7 @@ impl Fitting {
         self.keep()
     }
 
-    /// Says where rounds are so short that counting decides.
+    /// Adds a note where rounds are so short that counting noise decides.
     fn noise(&mut self, quiet: f64) {
         let round = Span::from_ns(self.trail.round_ns);
         let longer = Span::from_secs((quiet / 60.0).ceil().clamp(1.0, 1e7) as u64 * 60);
@@ -240,7 +241,7 @@ impl Fitting {
         keep(&self.dir.join(FILE), &self.trail)
     }
 
-    /// The text of the fitted workload, left in the directory; none where nothing could be compared.
+    /// The text of the fitted workload, also written to the directory; `None` where nothing could be compared.
     pub(crate) fn fitted(&self, production: &Production) -> Result<Option<String>, Failure> {
         let Some(round) = self.trail.result() else { return Ok(None) };
         let text = production.text(&round.knobs, &self.head(production))?;
@@ -250,12 +251,12 @@ impl Fitting {
         Ok(Some(text))
     }
 
-    /// What was moved and why, as lines of comment.
+    /// What was changed and why, as lines of comment.
     fn head(&self, production: &Production) -> Vec<String> {
         let Some(round) = self.trail.result() else { return Vec::new() };
         let device = self.trail.device.as_deref().unwrap_or(&self.trail.target);
-        let drive = if production.drive.is_empty() { "production's drive" } else { &production.drive };
-        let mut lines = vec![format!("Fitted on {device} to what {drive} does in production, by assay fit:")];
+        let drive = if production.drive.is_empty() { "the drive" } else { &production.drive };
+        let mut lines = vec![format!("Fitted to {drive} of production by `assay fit`, on"), format!("  {device}")];
         lines.push(match production.knobs() == round.knobs {
             true => "  nothing had to be moved".to_owned(),
             false => format!("  {}", moved(&production.knobs(), &round.knobs)),
@@ -275,7 +276,7 @@ impl Fitting {
     }
 }
 
-/// What a reader should know from the beginning.
+/// What a reader should know from the start.
 fn notes(several: &Several<'_>, production: &Production) -> Vec<String> {
     let mut notes = production.notes();
     let own = match several.first() {
@@ -292,7 +293,7 @@ fn notes(several: &Several<'_>, production: &Production) -> Vec<String> {
     notes
 }
 
-/// The rounds an earlier fit left, which must be of the same fit.
+/// The rounds that an earlier fit left, which must be of the same fit.
 fn earlier(dir: &Path, ours: &Trail, several: &Several<'_>) -> Result<Trail, Failure> {
     let asked_seed = several.asks_for_a_seed();
     let trail = kept(&dir.join(FILE), |kept: &Trail| {
@@ -300,6 +301,6 @@ fn earlier(dir: &Path, ours: &Trail, several: &Several<'_>) -> Result<Trail, Fai
         of(kept) == of(ours) && (!asked_seed || kept.seed == ours.seed)
     })?;
     several.same_targets(dir)?;
-    // More rounds or another tolerance may be asked for than before.
+    // The number of rounds and the tolerance may differ from those before.
     Ok(Trail { tolerance: ours.tolerance, rounds_max: ours.rounds_max, ..trail })
 }

@@ -1,4 +1,5 @@
-//! `assay watch`: what a run in another terminal, or in none, is doing; and its result once it has ended.
+//! `assay watch`: shows the progress of a run in another terminal or in the background, and its result once it has
+//! ended.
 
 use super::result;
 use crate::progress::Progress;
@@ -20,10 +21,10 @@ pub(crate) struct Watch {
     pub dir: PathBuf,
 }
 
-/// Between two looks at a log that has not grown.
+/// Time between two checks of a log that has not grown.
 const LOOK: Duration = Duration::from_millis(200);
 
-/// Follows the run in a directory to its end and prints its result; the exit code is the verdict's.
+/// Follows the run in a directory to its end and prints its result; the exit code is that of the verdict.
 pub(crate) fn watch(args: &Watch) -> Result<u8, Failure> {
     let path = rundir::log_in(&args.dir);
     let log = Log::open(&path)?;
@@ -54,7 +55,7 @@ pub(crate) fn watch(args: &Watch) -> Result<u8, Failure> {
     Ok(judgement.verdict.exit_code())
 }
 
-/// A file that has not ended while somebody writes it.
+/// A file that does not end as long as another process writes it.
 struct Growing<'a> {
     log: &'a Log,
 }
@@ -62,7 +63,7 @@ struct Growing<'a> {
 impl Read for Growing<'_> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         loop {
-            // Asked first: what was written before the writer went away is still read.
+            // Checked before reading: what the writer wrote before it ended is still read.
             let grows = self.log.is_being_written();
             let n = self.log.read(buffer)?;
             if n > 0 || !grows {

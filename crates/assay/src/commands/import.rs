@@ -1,5 +1,5 @@
-//! `assay import KIND FILE…`: what was collected on production hosts becomes a profile, a workload that a person can read and
-//! edit. The files are read as a stream, however large they are; what they are is found out by looking.
+//! `assay import KIND FILE…`: makes a profile from what was collected on production hosts: a workload that a person can
+//! read and edit. The files are read as a stream, however large they are; their kind is detected from their content.
 
 use crate::screen::tell;
 use crate::stdout::{print, print_json};
@@ -18,45 +18,46 @@ What a file is, is found out by looking at it. Files that are named one by one a
 files of each directory in it are, as scripts/collect makes them.
 What is missing is listed with the command that collects it, and figures that do not fit together with both their places.")]
 pub(crate) struct Import {
-    /// What the profile is made of
+    /// Kind of the files
     pub kind: Collected,
-    /// Files, or directories of them; NODE=FILE names the machine that one comes from
+    /// Files, or directories that contain them. NODE=FILE names the machine that a file comes from
     #[arg(required = true, value_name = "FILES", value_hint = clap::ValueHint::AnyPath)]
     pub files: Vec<String>,
-    /// Where to write the profile, a file that does not exist yet [default: standard output]
+    /// File to write the profile to, which must not exist yet [default: standard output]
     #[arg(long, value_name = "FILE")]
     pub out: Option<PathBuf>,
-    /// What the profile is called [default: after its namespaces or drives]
+    /// Name of the profile [default: after its namespaces or drives]
     #[arg(long, value_name = "NAME")]
     pub name: Option<String>,
-    /// Of asloglatency's tables the row of this time of day, such as 21:48:03, instead of the average
+    /// In asloglatency's tables, use the row of this time of day, such as 21:48:03, instead of the average
     #[arg(long, value_name = "TIME")]
     pub slice: Option<String>,
-    /// The first report of iostat is not the mean since the machine started: it was made with `iostat -y`
+    /// Keep the first report of iostat, for output of `iostat -y`. Otherwise it is dropped, because it is the mean
+    /// since the machine started
     #[arg(long)]
     pub keep_first_report: bool,
-    /// Print the profile and all that is to be said of it as JSON
+    /// Print the profile and all findings as JSON
     #[arg(long)]
     pub json: bool,
 }
 
-/// What was collected.
+/// Kinds of collected files.
 #[derive(Clone, Copy, Debug, clap::ValueEnum)]
 pub(crate) enum Collected {
-    /// Namespaces: tables of asloglatency, the server's log, asinfo, and iostat to hold them against
+    /// Aerospike namespaces, from tables of asloglatency, the server's log and asinfo; iostat is used to check the load
     Aerospike,
-    /// Any application by its iostat; traces may stand beside it
+    /// Any application, from iostat; traces may be given as well
     Iostat,
-    /// Any application by the text of blkparse
+    /// Any application, from the text output of blkparse
     Blktrace,
-    /// Any application by biosnoop (bcc) or iosnoop (perf-tools)
+    /// Any application, from biosnoop (bcc) or iosnoop (perf-tools)
     Biosnoop,
-    /// Any application by an iolog of fio
+    /// Any application, from an iolog of fio
     FioIolog,
 }
 
 impl Collected {
-    /// As it is typed.
+    /// The word that the user types.
     fn name(self) -> &'static str {
         match self {
             Collected::Aerospike => "aerospike",
@@ -68,9 +69,9 @@ impl Collected {
     }
 }
 
-/// How much is read at once.
+/// Number of bytes read at once.
 const PIECE: usize = 1 << 20;
-/// Most files, and how deep directories are looked through.
+/// Upper bound on the number of files, and on the depth of directories.
 const FILES_MAX: usize = 4096;
 const DEPTH_MAX: u32 = 8;
 
@@ -103,7 +104,7 @@ pub(crate) fn import(args: &Import) -> Result<u8, Failure> {
     Ok(code::DONE)
 }
 
-/// What the profile is called where nobody says it.
+/// The name of the profile where the user gives none.
 fn named(assembled: &Assembled) -> String {
     let mut names: Vec<&str> = assembled.profile.parts.iter().map(|part| part.name.as_str()).collect();
     names.sort_unstable();
@@ -118,7 +119,7 @@ fn collect(args: &Import) -> Result<Findings, Failure> {
         let (node, path) = node_of(word);
         match path.is_dir() {
             true => below(&path, &node, 0, &mut paths)?,
-            // Files that are named one by one belong together, wherever they lie.
+            // Files that are named one by one belong together, wherever they are.
             false => paths.push(Named { path, node, group: String::new() }),
         }
     }
@@ -135,7 +136,7 @@ fn collect(args: &Import) -> Result<Findings, Failure> {
     Ok(collector.finish())
 }
 
-/// `NODE=FILE`, unless a file has that name.
+/// Splits `NODE=FILE`, unless a file with that name exists.
 fn node_of(word: &str) -> (String, PathBuf) {
     let whole = PathBuf::from(word);
     match word.split_once('=') {
@@ -144,14 +145,14 @@ fn node_of(word: &str) -> (String, PathBuf) {
     }
 }
 
-/// A file that is read.
+/// A file to be read.
 struct Named {
     path: PathBuf,
     node: String,
     group: String,
 }
 
-/// All files of a directory in the order of their names.
+/// All files of a directory, in the order of their names.
 fn below(path: &Path, node: &str, depth: u32, all: &mut Vec<Named>) -> Result<(), Failure> {
     if !path.is_dir() {
         let group = path.parent().map_or_else(String::new, |group| group.to_string_lossy().into_owned());
@@ -190,7 +191,7 @@ fn read(path: &Path, collector: &mut Collector) -> Result<(), Failure> {
     }
 }
 
-/// What is no text and has another tool to make text of it.
+/// Recognises a file that is not text and names the tool that converts it.
 fn packed(bytes: &[u8]) -> Option<(&'static str, &'static str)> {
     // The magic number of a binary trace, in either byte order: its lowest byte is the version.
     let magic: [u8; 4] = bytes.get(..4)?.try_into().ok()?;
@@ -216,7 +217,7 @@ fn nothing(found: &Findings, kind: Kind) -> String {
         .replace("file holds no load: nothing in them", "file holds no load: nothing in it")
 }
 
-/// What a file is, in one line.
+/// Describes a file in one line.
 fn seen(file: &FileSeen) -> String {
     let kinds: Vec<String> = file.kinds.iter().map(|(kind, n)| format!("{n} {kind}")).collect();
     let host = file.host.as_ref().map_or(String::new(), |host| format!(", of {host}"));
@@ -261,7 +262,7 @@ fn remarks(found: &Findings) -> Vec<String> {
     all
 }
 
-/// Tells the user what was read, what is missing and what does not fit.
+/// Reports what was read, what is missing and what is contradictory.
 fn report(found: &Findings, assembled: &Assembled) {
     found.files.iter().for_each(|file| tell(&one_line(seen(file))));
     remarks(found).iter().for_each(|remark| tell(&one_line(format_args!("note: {remark}"))));

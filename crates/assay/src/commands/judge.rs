@@ -48,12 +48,13 @@ pub(crate) fn judge(args: &Judge) -> Result<u8, Failure> {
     Ok(judgement.verdict.exit_code())
 }
 
-/// An interval goes whole to the slice it begins in, so slices are made of whole ones. A log of ACT is rounded, as ACT does.
+/// An interval belongs completely to the slice it begins in, so slices must consist of whole intervals. For a log of
+/// ACT the length is rounded, as ACT does.
 fn fits(slice: Span, log: &Log) -> Result<(), Failure> {
     if log.is_of_act() {
         return Ok(());
     }
-    // What is no log is told when it is judged.
+    // A file that is not a log is reported when it is judged.
     let Some(interval) = log.interval()? else { return Ok(()) };
     match slice.as_ns().is_multiple_of(interval.as_ns().max(1)) {
         true => Ok(()),

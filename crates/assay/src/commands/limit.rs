@@ -1,7 +1,8 @@
 //! `assay limit`: the highest load that still passes.
 //!
-//! The search is a machine of the judge's room; this runs what it asks for, each load in a directory of its own below the
-//! run directory, and keeps the path in `limit.json`, from which an interrupted search goes on, and for people in `limit.html`.
+//! The search is a state machine of the judge's crate; this file runs what the search asks for, each load in a
+//! directory of its own below the run directory, and stores the path in `limit.json`, from which an interrupted search
+//! continues, and for people in `limit.html`.
 
 use super::several::{Several, keep, kept};
 use crate::args::{self, Access, Judged, Output, Pace, Subject};
@@ -34,11 +35,11 @@ pub(crate) struct Limit {
     pub output: Output,
 }
 
-/// Characters of the longest bar.
+/// Length of the longest bar, in characters.
 const BAR: usize = 40;
 
-/// Searches, shows the path, leaves it in the run directory. Exit code 0 when a load was found that passes, 10 when not even
-/// the lowest does, otherwise that of the run that proved nothing.
+/// Searches, shows the path, and leaves it in the run directory. The exit code is 0 when a load that passes was found,
+/// 10 when even the lowest fails, otherwise that of the run that proved nothing.
 pub(crate) fn limit(args: &Limit) -> Result<u8, Failure> {
     beginning(&args.search)?;
     let task = (args.subject.workload.as_str(), args.subject.targets.as_slice());
@@ -61,10 +62,10 @@ pub(crate) fn limit(args: &Limit) -> Result<u8, Failure> {
     Ok(code(outcome))
 }
 
-/// The load a search begins with, unless it is told another.
+/// The load of the first run, unless an option says otherwise.
 const BEGINNING: Multiple = Multiple::whole(10);
 
-/// The load a search begins with.
+/// The load of the first run.
 pub(crate) fn beginning(search: &args::Search) -> Result<Multiple, Failure> {
     match (search.from, search.to) {
         (Some(from), Some(to)) if from > to => {
@@ -85,11 +86,11 @@ pub(crate) fn code(outcome: Outcome) -> u8 {
     }
 }
 
-/// Name of the path's file, and of its page.
+/// Name of the path's file; the page's name follows from it.
 pub(crate) const FILE: &str = "limit.json";
 const PAGE: &str = "limit.html";
 
-/// A search and where its path is kept.
+/// A search, and where its path is stored.
 pub(crate) struct Searching<'a> {
     several: &'a Several<'a>,
     search: &'a args::Search,
@@ -98,7 +99,7 @@ pub(crate) struct Searching<'a> {
 }
 
 impl<'a> Searching<'a> {
-    /// Begins in `dir`, or goes on with the path that an earlier search left there.
+    /// Begins in `dir`, or continues the path that an earlier search left there.
     pub(crate) fn begin(
         several: &'a Several<'a>,
         search: &'a args::Search,
@@ -131,7 +132,7 @@ impl<'a> Searching<'a> {
         &self.path
     }
 
-    /// A load that had failed when the search was killed has failed.
+    /// If the search was killed after a load had failed by its log, that load counts as failed.
     fn take_in_failed(&mut self) -> Result<(), Failure> {
         let known: Vec<&Path> = self.path.runs.iter().map(|run| run.directory.as_path()).collect();
         let failed = self.several.failed_unkept(&self.dir, &known);
@@ -174,7 +175,7 @@ impl<'a> Searching<'a> {
         Ok(judgement.verdict)
     }
 
-    /// The path is what a search goes on from; its page shows it, and a search does not end for want of one.
+    /// A search continues from the path; the page only shows it, so the search does not end if it cannot be written.
     pub(crate) fn keep(&self) -> Result<(), Failure> {
         keep(&self.dir.join(FILE), &self.path)?;
         let mut page = String::new();
@@ -223,7 +224,7 @@ impl<'a> Searching<'a> {
     }
 }
 
-/// The path an earlier search left, which must be of the same search.
+/// The path that an earlier search left, which must belong to the same search.
 fn earlier(dir: &Path, several: &Several<'_>) -> Result<Trail, Failure> {
     let trail = kept(&dir.join(FILE), |kept: &Trail| {
         several.goes_on((&kept.workload, &kept.targets), kept.run_ns, kept.plan_blake3.as_deref(), kept.seed)

@@ -1,5 +1,5 @@
-//! `assay links`: the names of ACT's tools in a directory, each leading here. `act_latency.py` is a script, since people start
-//! it as an argument of Python, which a program is not.
+//! `assay links`: creates links with the names of ACT's tools in a directory, which all start this program.
+//! `act_latency.py` is a script, because users start it as an argument of Python, which cannot run a program.
 
 use crate::stdout::show;
 use assay_run::failure::{Failure, code, shown};
@@ -16,11 +16,12 @@ pub(crate) struct Links {
     pub dir: PathBuf,
 }
 
-/// Names that are links.
+/// The names that become links.
 const LINKS: [&str; 4] = ["act_storage", "act_index", "act_prep", "act_latency"];
-/// The name that is a script.
+/// The name that becomes a script.
 const SCRIPT: &str = "act_latency.py";
-/// For the shell and for any Python: what the one executes is a text to the other. It starts the link beside it.
+/// Works as a shell script and in any Python version: the code of one is a string for the other. It starts the link
+/// beside it.
 const TEXT: &str = r#"#!/bin/sh
 # Made by assay links: starts assay in place of ACT's analyzer, called by its name or by python.
 ''':'
@@ -32,7 +33,7 @@ program = os.path.join(os.path.dirname(os.path.realpath(__file__)), "act_latency
 os.execv(program, [program] + sys.argv[1:])
 "#;
 
-/// Makes what is not there yet. What is there and something else is never replaced.
+/// Creates what does not exist yet. An existing file with other content is never replaced.
 pub(crate) fn links(args: &Links) -> Result<u8, Failure> {
     let dir = &args.dir;
     let failed = |path: &Path, e: io::Error| Failure::host(format!("{} cannot be created: {e}", shown(path)));
@@ -61,7 +62,7 @@ pub(crate) fn links(args: &Links) -> Result<u8, Failure> {
     Ok(code::DONE)
 }
 
-/// Whether what is there is what would be made; `None` where nothing is.
+/// Whether the existing file is what this command would create; `None` where nothing exists.
 fn is_ours(path: &Path, name: &str, program: &Path) -> Option<bool> {
     path.symlink_metadata().ok()?;
     Some(match name {

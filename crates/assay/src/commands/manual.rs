@@ -1,4 +1,5 @@
-//! `assay completions` and `assay man`: both are made of the command line itself, so that neither can be out of date.
+//! `assay completions` and `assay man`: both are generated from the command line definition, so neither can be out of
+//! date.
 
 use crate::complete;
 use crate::screen::tell;
@@ -30,13 +31,13 @@ pub(crate) struct Man {
     pub out: Option<PathBuf>,
 }
 
-/// Prints the script by which one shell asks this program.
+/// Prints the script by which a shell asks this program for completions.
 pub(crate) fn completions(args: &Completions) -> Result<u8, Failure> {
     print(&complete::script(&args.shell.to_string(), &program())?);
     Ok(code::DONE)
 }
 
-/// What a shell calls: the name, or the place where somebody called it by a path.
+/// The command that a shell calls: the program's name, or its path where the user called it by a path.
 #[allow(clippy::disallowed_methods, reason = "the binary reads its own arguments")]
 fn program() -> String {
     let called = std::env::args_os().next().map(PathBuf::from).filter(|called| called.components().count() > 1);
@@ -44,7 +45,8 @@ fn program() -> String {
     place.map_or_else(|| "assay".to_owned(), |place| place.to_string_lossy().into_owned())
 }
 
-/// Prints the page of the program or of a verb, or writes all of them into a directory. `command` is the command line as a whole.
+/// Prints the page of the program or of a verb, or writes all pages into a directory. `command` is the whole command
+/// line definition.
 pub(crate) fn man(args: &Man, mut command: clap::Command) -> Result<u8, Failure> {
     command.build();
     let all = || command.get_subcommands().filter(|verb| verb.get_name() != "help");
@@ -76,7 +78,7 @@ pub(crate) fn man(args: &Man, mut command: clap::Command) -> Result<u8, Failure>
     Ok(code::DONE)
 }
 
-/// A directory was an argument without `--out` once.
+/// An earlier version took a directory here, without `--out`.
 fn unknown(verb: &str) -> Failure {
     let typed = for_a_shell(verb);
     Failure::usage(format!(
@@ -92,7 +94,7 @@ fn page(command: &clap::Command, name: &str) -> Result<String, Failure> {
     Ok(String::from_utf8_lossy(&bytes).into_owned())
 }
 
-/// Pages are made, not written: one that is there already is replaced.
+/// Pages are generated, so an existing one is replaced.
 fn write(dir: &Path, name: &str, page: &str) -> Result<(), Failure> {
     let path = dir.join(format!("{name}.1"));
     files::replace(&path, page.as_bytes())

@@ -1,4 +1,4 @@
-//! What is said of a plan before it runs, by `explain` of a workload and of a certification alike: sizes of targets, bytes, criteria in
+//! What `explain` shows about a plan, both for a workload and for a certification: sizes of targets, bytes, criteria in
 //! words, and why a target would be refused.
 
 use assay_base::Direction;
@@ -8,10 +8,10 @@ use assay_model::Plan;
 use assay_run::failure::{Failure, one_line, shown};
 use assay_run::targets::Named;
 
-/// Block size that sizes are shown for when no target tells its own.
+/// The block size assumed where no target has one of its own.
 const USUAL_BLOCK: u32 = 512;
 
-/// Size and block size of each target, where it has one before it is made.
+/// Size and block size of each target, where these are known before it is created.
 pub(crate) fn sizes_of(named: &[(String, Named)]) -> Result<Vec<Option<(u64, u32)>>, Failure> {
     let sizes: Vec<Option<(u64, u32)>> = named.iter().map(|(_, named)| size_of(named)).collect();
     if let Some((name, _)) = named
@@ -28,7 +28,7 @@ pub(crate) fn sizes_of(named: &[(String, Named)]) -> Result<Vec<Option<(u64, u32
     Ok(sizes)
 }
 
-/// The largest block of the targets.
+/// The largest block size of the targets.
 pub(crate) fn block(sizes: &[Option<(u64, u32)>]) -> u32 {
     sizes.iter().flatten().map(|(_, block)| *block).max().unwrap_or(USUAL_BLOCK)
 }
@@ -54,31 +54,31 @@ pub(crate) fn totals(plan: &Plan, block: u32) -> (f64, f64, f64) {
     (read, written, written * plan.length().as_secs_f64())
 }
 
-/// Lines of the plan. Names in it are somebody's words: none of them makes a line of its own.
+/// Lines that describe a plan. Names in it may come from others: no name can begin a new line.
 #[derive(Default)]
 pub(crate) struct Lines(pub String);
 
 impl Lines {
-    /// A line.
+    /// Adds a line.
     pub(crate) fn add(&mut self, line: impl std::fmt::Display) {
         self.0 += &one_line(line);
         self.0.push('\n');
     }
 
-    /// With an empty line before it.
+    /// Adds a line with an empty line before it.
     pub(crate) fn head(&mut self, line: impl std::fmt::Display) {
         self.0.push('\n');
         self.add(line);
     }
 }
 
-/// A line about a criterion: as the log has it, and as a percentile where it is one.
+/// A line about a criterion: in the log's words, and as a percentile where it corresponds to one.
 pub(crate) fn in_words(criterion: &assay_base::Criterion) -> String {
     let percentile = criterion.bound.as_percentile().map(|words| format!(" ({words})"));
     format!("  {criterion}{}", percentile.unwrap_or_default())
 }
 
-/// Why the target would not be written as it stands.
+/// Why the target would be refused for writing as it is now.
 pub(crate) fn refusal(named: &Named) -> Option<String> {
     let Named::Path(path) = named else { return None };
     let exam = Gate::host().examine(path);

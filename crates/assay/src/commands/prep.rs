@@ -1,4 +1,4 @@
-//! `assay prep`: clean and salt.
+//! `assay prep`: zeros and salts targets.
 
 use crate::args::Access;
 use crate::candidates;
@@ -32,13 +32,13 @@ pub(crate) struct Prep {
     pub access: Access,
 }
 
-/// Prepares the targets in parallel and keeps a record of each.
+/// Prepares the targets in parallel and stores a record of each.
 pub(crate) fn prep(args: &Prep) -> Result<u8, Failure> {
-    // From the beginning: discarding takes minutes, and a Ctrl-C meanwhile means all of it.
+    // From the beginning: discarding takes minutes, and a Ctrl-C during it must end the whole command.
     let stop = signals::watch().map_err(|e| Failure::host(format!("signals cannot be watched: {e}")))?;
     let named = targets::named(&args.targets)?;
     let smallest = |block: u32| u64::from(block.max(4096));
-    // Preparing keeps no log, only its records: those must not lie on what is overwritten.
+    // Preparing keeps no log, only its records: these must not be on a device that is overwritten.
     let kept = Records::host();
     let needs = TargetNeeds { writes: true, smallest: &smallest, log_dir: kept.dir() };
     let opened = args.access.open(&named, needs)?;

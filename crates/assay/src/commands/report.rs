@@ -1,4 +1,4 @@
-//! `assay report`: one self-contained HTML file from a log, beside the log unless another place is named.
+//! `assay report`: writes one self-contained HTML file from a log, beside the log unless the user names another place.
 
 use super::result;
 use crate::stdout::{print, show};
@@ -24,7 +24,7 @@ pub(crate) struct Report {
     pub judge_on: Option<Measure>,
 }
 
-/// How the log of a run directory is called.
+/// Name of the log in a run directory.
 const LOG: &str = "run.jsonl";
 
 /// Writes the report and names its path.
@@ -47,11 +47,11 @@ pub(crate) fn report(args: &Report) -> Result<u8, Failure> {
     Ok(code::DONE)
 }
 
-/// The report of a run directory is made of its log alone, so that an older one is replaced. What stands beside a log of another
-/// name may be anybody's.
+/// The report of a run directory depends only on its log, so an older report is replaced. A file beside a log with
+/// another name may belong to anybody.
 fn beside(log: &Path, judge_on: Option<Measure>, html: &str) -> Result<PathBuf, Failure> {
     let advice = "name another file: --out FILE, or --out - for standard output";
-    // Judged otherwise it is another report than the run's own.
+    // With another measure it is another report than the run's own.
     let judged = judge_on.map(|measure| format!("-{measure}")).unwrap_or_default();
     if log.file_name().is_some_and(|name| name == LOG) {
         let path = log.with_file_name(format!("report{judged}.html"));

@@ -1,4 +1,4 @@
-//! The end of every run on the terminal: its result, and where it lies.
+//! The end of every run on the terminal: its result, and where the files are.
 
 use crate::args::Output;
 use crate::progress::Progress;
@@ -11,8 +11,8 @@ use assay_run::results::{leave, rendered};
 use assay_run::signing::Signer;
 use std::path::Path;
 
-/// Judges the log in `dir`, writes verdict.json and report.html, signs where that was asked for, prints the result; the exit
-/// code is the verdict's, also where the results cannot be left: the log is what counts.
+/// Judges the log in `dir`, writes verdict.json and report.html, signs where that was asked for, and prints the result.
+/// The exit code is that of the verdict, also where the results cannot be written, because the log decides.
 pub(crate) fn finish(dir: &Path, output: &Output, progress: &Progress, signer: Option<&Signer>) -> Result<u8, Failure> {
     let (judgement, left) = leave(dir, output.judge_on, tell)?;
     if let Some(signer) = signer.filter(|_| left) {
@@ -29,7 +29,8 @@ pub(crate) fn finish(dir: &Path, output: &Output, progress: &Progress, signer: O
     Ok(judgement.verdict.exit_code())
 }
 
-/// Opens a log that is to be judged, and says that its run goes on, if so: it looks like one that was cut short.
+/// Opens a log to be judged, and says so if its run is still going on, because such a log looks like one that was cut
+/// short.
 pub(crate) fn open(path: &Path) -> Result<Log, Failure> {
     let log = Log::open(path)?;
     if log.is_being_written() {

@@ -52,7 +52,7 @@ pub(crate) struct Run {
     pub output: Output,
 }
 
-/// Runs it, judges it, leaves log, verdict and report in the run directory.
+/// Runs a workload, judges it, and leaves log, verdict and report in the run directory.
 pub(crate) fn run(args: &Run) -> Result<u8, Failure> {
     let signer = Signer::asked(args.sign.as_deref())?;
     let asked = Asking::of(&args.workload, &args.targets)?;
@@ -65,7 +65,7 @@ pub(crate) fn run(args: &Run) -> Result<u8, Failure> {
     let planned = rundir::planned(args.output.resume.as_deref().or(args.output.out.as_deref()), &plan.name);
     let smallest = |block| plan.smallest_target(block);
     let needs = TargetNeeds { writes: plan.writes(), smallest: &smallest, log_dir: &planned };
-    // Put back after everything else: to set it waits for what is in flight, for ever where a disk hangs.
+    // Restored after everything else: setting a scheduler waits for operations in flight, for ever where a disk hangs.
     let scheduler;
     let opened = args.access.open(&named, needs)?;
     let stop = signals::watch().map_err(|e| Failure::host(format!("signals cannot be watched: {e}")))?;
@@ -103,7 +103,7 @@ pub(crate) fn run(args: &Run) -> Result<u8, Failure> {
     result::finish(&dir, &args.output, &progress, signer.as_ref())
 }
 
-/// Workloads and the targets they are to run on, as a command line names them.
+/// Workloads and the targets to run them on, as named on a command line.
 #[derive(Debug)]
 pub(crate) struct Asking {
     workloads: Vec<Workload>,
@@ -112,7 +112,7 @@ pub(crate) struct Asking {
 }
 
 impl Asking {
-    /// Reads the workloads, of which there may be several in front of the targets.
+    /// Parses the workloads, of which there may be several before the targets.
     pub(crate) fn of(first: &str, rest: &[String]) -> Result<Asking, Failure> {
         let (words, targets) = workloads::among(first, rest);
         let workloads = words.into_iter().map(workloads::find).collect::<Result<Vec<_>, _>>()?;
@@ -129,7 +129,7 @@ impl Asking {
         Ok(Asking { workloads, names })
     }
 
-    /// The plan of all of them together, judged by what is typed where something is.
+    /// The plan of all workloads together; criteria on the command line replace those of the workloads.
     pub(crate) fn plan(
         &self,
         named: &[(String, Named)],
@@ -160,7 +160,7 @@ impl Asking {
         merge(plans.collect::<Result<_, _>>()?).map_err(Failure::workload)
     }
 
-    /// The I/O scheduler they ask for.
+    /// The I/O scheduler that they ask for.
     fn scheduler(&self) -> Result<Option<&str>, Failure> {
         let first = self.workloads[0].scheduler.as_deref();
         match self.workloads.iter().all(|workload| workload.scheduler.as_deref() == first) {
@@ -171,13 +171,13 @@ impl Asking {
         }
     }
 
-    /// The longest that any of them shall be measured.
+    /// The longest duration among them.
     fn duration(&self) -> Span {
         self.workloads.iter().map(|workload| workload.duration).max().unwrap_or(Span::ZERO)
     }
 }
 
-/// The plan of a workload on these targets, with what the command line changes.
+/// The plan of a workload on these targets, with the changes from the command line.
 pub(crate) fn plan(
     workload: &Workload,
     named: &[(String, Named)],

@@ -26,11 +26,11 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use std::path::{Path, PathBuf};
 
-/// Length of one run at most, when the command line gives none: "Running ACT for six hours will give you a good idea whether your
-/// device can pass" (ACT README, "Determining Expected Performance at Higher Throughput").
+/// Upper bound on the length of one run when the command line gives none: "Running ACT for six hours will give you a
+/// good idea whether your device can pass" (ACT README, "Determining Expected Performance at Higher Throughput").
 const RUN: Span = Span::from_secs(6 * 3600);
 
-/// What stays the same from run to run. The targets are opened once, after every rule was asked.
+/// What stays the same from run to run. The targets are opened once, after every safety rule was evaluated.
 pub(crate) struct Several<'a> {
     access: &'a Access,
     output: &'a Output,
@@ -40,18 +40,19 @@ pub(crate) struct Several<'a> {
     named: Vec<(String, Named)>,
     opened: Targets,
     stop: StopCell,
-    /// The targets as they were named.
+    /// The targets, as the user named them.
     pub names: Vec<String>,
     /// The plan at 1x.
     pub plan: Plan,
-    /// Sum of what makes it another one.
+    /// Checksum of what distinguishes the plan from others.
     pub plan_sum: String,
     planned: PathBuf,
     _scheduler: Schedulers,
 }
 
 impl<'a> Several<'a> {
-    /// Opens the targets for `verb`. Without `pace.measure` each run measures what the workload says, six hours at most.
+    /// Opens the targets for `verb`. Without `pace.measure` each run measures for the workload's duration, at most six
+    /// hours.
     pub(crate) fn open(
         verb: &str,
         (workload, targets): (&str, &[String]),
@@ -139,7 +140,7 @@ impl<'a> Several<'a> {
         &self.named[0].1
     }
 
-    /// How long each run measures, and why, for whoever waits.
+    /// How long each run measures, and why, for the user who waits.
     pub(crate) fn length(&self) -> String {
         let (measured, own) = (self.plan.measured(), self.workload.duration);
         let why = match own.cmp(&measured) {
@@ -150,8 +151,8 @@ impl<'a> Several<'a> {
         format!("each run measures {measured} ({why})")
     }
 
-    /// Whether what an earlier call kept is of the same task: the workload and its targets, the length of a run, the sum of the
-    /// plan, which an earlier version did not keep, and the seed, where one was asked for.
+    /// Whether what an earlier call stored belongs to the same task: the workload and its targets, the length of a run,
+    /// the checksum of the plan (which earlier versions did not store), and the seed, where the user gave one.
     pub(crate) fn goes_on(
         &self,
         (workload, targets): (&str, &[String]),
@@ -164,7 +165,7 @@ impl<'a> Several<'a> {
             && (self.pace.seed.is_none() || self.plan.seed == seed)
     }
 
-    /// Refuses where the runs in `dir` were made on other devices than the names stand for today.
+    /// Refuses if the runs in `dir` were made on other devices than those that the names now stand for.
     pub(crate) fn same_targets(&self, dir: &Path) -> Result<(), Failure> {
         for run in reading::runs_in(dir) {
             if let Some(Ok(Entry::Header(head))) = reading::read(&run.join("run.jsonl"))?.next_entry().ok().flatten() {
@@ -174,7 +175,7 @@ impl<'a> Several<'a> {
         Ok(())
     }
 
-    /// The directory of all runs: the one that is continued, or a new one.
+    /// The directory of all runs: the one to be continued, or a new one.
     pub(crate) fn directory(&self) -> Result<PathBuf, Failure> {
         match &self.output.resume {
             Some(dir) => Ok(dir.clone()),
@@ -182,14 +183,14 @@ impl<'a> Several<'a> {
         }
     }
 
-    /// Runs that an earlier call began below `dir` and was killed in, before it could keep their verdict, and that failed by what
-    /// their logs hold: each with its load. `known` are the directories of those whose verdict was kept. What did not fail is run
-    /// again.
+    /// Runs that an earlier call began below `dir` and that failed according to their logs, but whose verdict was not
+    /// stored because the call was killed: each with its load. `known` are the directories of runs with a stored
+    /// verdict. Runs that did not fail are repeated.
     pub(crate) fn failed_unkept(&self, dir: &Path, known: &[&Path]) -> Vec<(Multiple, Judgement, PathBuf)> {
         let is_known = |run: &Path| known.iter().any(|known| known.file_name() == run.file_name());
         let mut failed = Vec::new();
         for run in reading::runs_in(dir).into_iter().filter(|run| !is_known(run)) {
-            // One that was killed before its first line was whole says nothing.
+            // A run that was killed before its first line was complete shows nothing.
             let Ok((judgement, _)) = leave(&run, self.output.judge_on, tell) else { continue };
             if let (Verdict::Fail, Ok(load)) = (judgement.verdict, judgement.load.parse()) {
                 failed.push((load, judgement, run));
@@ -243,16 +244,16 @@ fn planned(
     Ok((plan, sum))
 }
 
-/// A larger document is none of ours.
+/// Upper bound on the size of such a document.
 const LARGEST: u64 = 256 << 20;
 
-/// Writes a document whole or not at all.
+/// Writes a document completely or not at all.
 pub(crate) fn keep<T: Serialize>(file: &Path, document: &T) -> Result<(), Failure> {
     let write = || files::replace(file, &serde_json::to_vec_pretty(document)?);
     write().map_err(|e| Failure::host(format!("{} cannot be written: {e}", shown(file))))
 }
 
-/// Reads what an earlier call kept; `same` says whether it is of the same task.
+/// Reads what an earlier call stored; `same` says whether it belongs to the same task.
 pub(crate) fn kept<T: DeserializeOwned>(file: &Path, same: impl Fn(&T) -> bool) -> Result<T, Failure> {
     let unusable = |why: &dyn std::fmt::Display| Failure::usage(format!("{} cannot be continued: {why}", shown(file)));
     files::check(file).map_err(|e| unusable(&e))?;

@@ -1,8 +1,8 @@
 //! `assay size`: which of several drives carries production's load, how many times of it, and how many are needed.
 //!
-//! Each candidate is fitted, then searched for its limit, as `assay fit` and `assay limit` do it, in a directory of its own. All
-//! are opened before the first run: that a token is missing is not to be found out after a night. What goes wrong on one
-//! candidate is its row, and the others are tested all the same.
+//! Each candidate is fitted, then its limit is searched, like `assay fit` and `assay limit`, in a directory of its own.
+//! All are opened before the first run, so that a missing token is not found only after a night. A failure on one
+//! candidate is reported in its row, and the others are still tested.
 
 use super::fit::{self, Aim, Fitting};
 use super::limit::{self, Searching};
@@ -72,14 +72,14 @@ fn headroom(text: &str) -> Result<Share, String> {
     if share <= Share::from_percent(90) { Ok(share) } else { Err("write 0% to 90%".to_owned()) }
 }
 
-/// The comparison, and its page.
+/// The file of the comparison, besides its page.
 const FILE: &str = "size.json";
 const PAGE: &str = "size.html";
-/// Where fit and search of a candidate lie.
+/// Directories of the fit and of the search of a candidate.
 const FIT: &str = "fit";
 const LIMIT: &str = "limit";
 
-/// Tests all candidates, shows the comparison, leaves it in the run directory.
+/// Tests all candidates, shows the comparison, writes it to the run directory.
 pub(crate) fn size(args: &Size) -> Result<u8, Failure> {
     let search = args::Search { from: Some(first(args.to)), to: args.to, resolution: args.resolution };
     distinct(&args.targets)?;
@@ -110,12 +110,12 @@ pub(crate) fn size(args: &Size) -> Result<u8, Failure> {
     Ok(if cut { code::INCOMPLETE } else { ended(&run.sizing) })
 }
 
-/// The load a search begins with: production's own.
+/// The first load of a search: production's own.
 fn first(to: Option<Multiple>) -> Multiple {
     to.map_or(Multiple::ONE, |to| to.min(Multiple::ONE))
 }
 
-/// Refuses a target that is named twice, by whatever names.
+/// Refuses a target that is given twice, even by different names.
 fn distinct(names: &[String]) -> Result<(), Failure> {
     let paths: Vec<String> =
         names.iter().filter(|name| !name.starts_with("sim:") && !name.starts_with("null:")).cloned().collect();
@@ -141,7 +141,7 @@ fn fresh(args: &Size, production: &Production) -> Sizing {
     }
 }
 
-/// The exit code of a sizing that came to its end.
+/// The exit code of a sizing that ended.
 fn ended(sizing: &Sizing) -> u8 {
     let any = |what: fn(&Candidate) -> bool| sizing.candidates.iter().any(what);
     match (any(|one| one.holds.is_some()), any(Candidate::is_known)) {
@@ -151,7 +151,7 @@ fn ended(sizing: &Sizing) -> u8 {
     }
 }
 
-/// A sizing on its way.
+/// A sizing in progress.
 struct Run<'a> {
     args: &'a Size,
     search: args::Search,
@@ -160,7 +160,7 @@ struct Run<'a> {
     sizing: Sizing,
 }
 
-/// What became of a candidate, and whether it was cut short.
+/// The result of a candidate, and whether it was interrupted.
 struct Tested {
     candidate: Candidate,
     watermarks: Vec<String>,
@@ -168,8 +168,8 @@ struct Tested {
 }
 
 impl Run<'_> {
-    /// Begins, or goes on with what an earlier call left, which must be of the same candidates. What each of them came to is
-    /// read where it lies, and not run again.
+    /// Begins, or continues what an earlier command left, which must be of the same candidates. Candidates that were
+    /// finished are read from their directories and not run again.
     fn begin(&self) -> Result<(), Failure> {
         if self.args.output.resume.is_some() {
             let task = |of: &Sizing| (of.profile_blake3.clone(), of.targets.clone());
@@ -178,7 +178,7 @@ impl Run<'_> {
         self.keep()
     }
 
-    /// One candidate after the other; true when the command was cut short.
+    /// One candidate after the other; true when the command was interrupted.
     fn all(&mut self, opened: Vec<Several<'_>>, progress: &mut Progress) -> Result<bool, Failure> {
         let of = opened.len();
         for (index, several) in opened.into_iter().enumerate() {
@@ -196,7 +196,7 @@ impl Run<'_> {
         Ok(false)
     }
 
-    /// Fits a candidate and searches its limit. What goes wrong with it is its row.
+    /// Fits a candidate and searches its limit. A failure is reported in its row.
     fn one(&self, mut several: Several<'_>, dir: &Path, progress: &mut Progress) -> Result<Tested, Failure> {
         let (in_fit, in_limit) = (made(dir, FIT)?, made(dir, LIMIT)?);
         let resumed = in_fit.join(fit::FILE).exists();
@@ -208,12 +208,13 @@ impl Run<'_> {
         if matches!(fitting.trail.outcome, Some(machine::Outcome::Stopped { .. })) {
             return Ok(self.tested(&fitting, None, None));
         }
-        // Where nothing could be fitted, the device does not carry the load: how much of it, the profile as it stands tells.
+        // Where nothing could be fitted, the device does not carry the load; the search with the unchanged profile
+        // finds how much it does.
         let knobs = fitting.trail.result().map_or_else(|| self.production.knobs(), |round| round.knobs);
         several.now_runs(self.production.at(&knobs)?, self.args.pace.measure)?;
         let resumed = in_limit.join(limit::FILE).exists();
         let mut searching = Searching::begin(&several, &self.search, in_limit, resumed)?;
-        // What fails before it is killed has failed: the next command looks for it where a path is kept.
+        // Written before a kill is possible, because the next command finds the search at this path.
         searching.keep()?;
         let failure = searching.run(progress).err();
         Ok(self.tested(&fitting, Some(&searching), failure))
@@ -233,7 +234,7 @@ impl Run<'_> {
         Tested { candidate, watermarks: watermarks.cloned().collect(), cut: in_fit || in_search }
     }
 
-    /// The comparison so far; a sizing does not end for want of its page.
+    /// Writes the comparison so far; a failure to write the page does not end a sizing.
     fn keep(&self) -> Result<(), Failure> {
         keep(&self.dir.join(FILE), &self.sizing)?;
         let page = rendered(|out| html(&self.sizing, out))?;
@@ -245,14 +246,14 @@ impl Run<'_> {
     }
 }
 
-/// `01-dev-sdb`
+/// The directory of a candidate, such as `01-dev-sdb`.
 fn directory_of(index: usize, name: &str) -> String {
     let stem = rundir::safe(name);
     let stem: String = stem.trim_matches('-').chars().take(40).collect();
     format!("{:02}-{stem}", index + 1)
 }
 
-/// A directory below that of a candidate, made where it is not there yet.
+/// A directory below that of a candidate, created if needed.
 fn made(dir: &Path, name: &str) -> Result<PathBuf, Failure> {
     let path = dir.join(name);
     let failed = |e| Failure::host(format!("the run directory {} cannot be made: {e}", shown(&path)));

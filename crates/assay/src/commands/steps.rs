@@ -1,5 +1,5 @@
-//! `assay explain certify TARGET…`: all that a certification would do to these targets, step by step: time, bytes, what is judged.
-//! The figures come from the plans that `certify` would run.
+//! `assay explain certify TARGET…`: everything that a certification would do to these targets, step by step: time,
+//! bytes, what is judged. The figures come from the plans that `certify` would run.
 
 use super::outline::{Lines, block, in_words, refusal, sizes_of, totals};
 use crate::args::Pace;
@@ -10,12 +10,13 @@ use assay_run::failure::{Failure, code};
 use assay_run::procedure::{Procedure, Step};
 use assay_run::targets::{self, Named};
 
-/// The speed that the time of a preparation is told for: nobody knows the drive's own before it is written.
+/// The speed for which the time of a preparation is given, because the drive's own speed is not known before it is
+/// written.
 const EXAMPLE_SPEED: u64 = 1_000_000_000;
 /// Preparation writes everything twice: zeros, then data.
 const PASSES: u64 = 2;
 
-/// What a certification would be.
+/// A certification to be explained.
 struct Explained {
     procedure: Procedure,
     named: Vec<(String, Named)>,
@@ -23,7 +24,7 @@ struct Explained {
     steps: Vec<(Step, Plan)>,
 }
 
-/// Prints what a certification of these words of a command line would do. Writes nothing.
+/// Prints what a certification with these words of a command line would do. Writes nothing.
 pub(crate) fn explain(words: &[String], load: Option<Multiple>, pace: &Pace, json: bool) -> Result<u8, Failure> {
     let (procedure, names) = Procedure::of(words, false, load)?;
     let named = targets::named(&names)?;
@@ -47,12 +48,12 @@ impl Explained {
         self.named.len().max(1)
     }
 
-    /// Time of all steps.
+    /// Time of all steps together.
     fn length(&self) -> Span {
         self.steps.iter().fold(Span::ZERO, |sum, (_, plan)| sum + plan.length())
     }
 
-    /// Bytes read and written by a step on all its targets; `None` where a closed loop does as much as it can.
+    /// Bytes read and written by a step on all its targets; `None` where a closed loop moves as much as it can.
     fn bytes(&self, plan: &Plan) -> [Option<u64>; 2] {
         let (read, _, written) = totals(plan, block(&self.sizes));
         let bounded = |direction| plan.unbounded(direction).next().is_none();
@@ -60,7 +61,7 @@ impl Explained {
         [bounded(Direction::Read).then_some(read as u64), bounded(Direction::Write).then_some(written as u64)]
     }
 
-    /// Bytes that all steps together write to one target: the first ones take part in more steps.
+    /// Bytes that all steps together write to one target: the first targets take part in more steps.
     fn written_to(&self, target: usize) -> Option<u64> {
         let takes_part = self.steps.iter().filter(|(step, _)| target < usize::from(step.targets));
         takes_part.map(|(step, plan)| Some(self.bytes(plan)[1]? / u64::from(step.targets))).sum()
@@ -124,7 +125,7 @@ impl Explained {
         out.0
     }
 
-    /// What each kind of step asks.
+    /// What each kind of step requires.
     fn judged(&self, out: &mut Lines) {
         if let Some((_, plan)) = self.steps.iter().find(|(step, _)| !step.stress) {
             let slice = plan.slice.human();
@@ -154,7 +155,7 @@ impl Explained {
         }
     }
 
-    /// What stands before the first step.
+    /// What happens before the first step.
     fn before(&self, out: &mut Lines) {
         out.head("before it: assay prep TARGET writes every byte twice, once zeros and once data that do not compress");
         for ((name, named), size) in self.named.iter().zip(&self.sizes) {

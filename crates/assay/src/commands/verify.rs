@@ -1,4 +1,4 @@
-//! `assay verify`: is this certificate what its log says, and was it a certification?
+//! `assay verify`: checks whether a certificate agrees with its log, and whether it was a certification.
 
 use crate::stdout::{print, print_json};
 use assay_run::certificate::{LARGEST, Standing, examine};

@@ -1,4 +1,4 @@
-//! `assay workloads`: what comes with the program.
+//! `assay workloads`: the workloads that come with the program.
 
 use crate::candidates;
 use crate::stdout::{print, print_json};

@@ -1,4 +1,4 @@
-//! Loop devices, and drop-ins that are run on them.
+//! Loop devices, and drop-ins that run on them.
 
 use serde_json::Value;
 use std::path::{Path, PathBuf};
@@ -8,13 +8,13 @@ use std::time::Duration;
 /// A loop device over a sparse file; detached when dropped.
 pub struct Loop {
     pub path: PathBuf,
-    /// Not held open: the safety gate refuses a device that somebody holds open.
+    /// Not held open, because the safety gate refuses a device that somebody holds open.
     pub file: tempfile::TempPath,
 }
 
 impl Loop {
     pub fn of(size: u64) -> Option<Loop> {
-        // In memory where that is to be had: how long this machine's disk takes to flush is not the program's doing.
+        // In memory where possible: how long this machine's disk takes to flush is not the program's fault.
         let file = tempfile::NamedTempFile::new_in("/dev/shm").or_else(|_| tempfile::NamedTempFile::new()).unwrap();
         file.as_file().set_len(size).unwrap();
         let file = file.into_temp_path();
@@ -47,7 +47,8 @@ impl Loop {
         devices[0]["token"].as_str().unwrap().to_owned()
     }
 
-    /// How many KiB gzip makes of everything on it, and how many blocks of 4 KiB are not blank, by eighths of the device.
+    /// Size in KiB after gzip of everything on it, and the number of non-blank 4 KiB blocks in each eighth of the
+    /// device.
     pub fn content(&self) -> (u64, Vec<u64>) {
         let data = std::fs::read(&self.file).unwrap();
         let written = |part: &[u8]| part.chunks(4096).filter(|block| block.iter().any(|b| *b != 0)).count() as u64;
@@ -71,7 +72,7 @@ pub fn text(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).into_owned()
 }
 
-/// A drop-in about to be started, with consent for `devices`.
+/// A drop-in to be started, with consent for `devices`.
 pub fn dropin(tool: &str, devices: &[&Loop]) -> Command {
     let tokens: Vec<String> = devices.iter().map(|device| device.token()).collect();
     let mut command = Command::new(assay());
@@ -79,7 +80,8 @@ pub fn dropin(tool: &str, devices: &[&Loop]) -> Command {
     command
 }
 
-/// Another program that looks at all devices holds each for a moment; the gate then refuses, as it must.
+/// Another program that examines all devices holds each for a moment; the gate then refuses, as it must, and the run is
+/// repeated.
 pub fn unhindered(run: impl Fn() -> Output) -> Output {
     for _ in 0..20 {
         let output = run();
@@ -111,7 +113,7 @@ pub fn run(tool: &str, devices: &[&Loop], keys: &str) -> Ran {
 pub fn config(dir: &Path, devices: &[&Loop], keys: &str) -> PathBuf {
     let names: Vec<&str> = devices.iter().map(|device| device.name()).collect();
     let path = dir.join("act.conf");
-    // How fast this machine's disk is today is not the program's doing; a later line of the same key overrules.
+    // The speed of this machine's disk is not the program's fault; a later line with the same key takes precedence.
     std::fs::write(&path, format!("device-names: {}\nmax-lag-sec: 0\n{keys}", names.join(","))).unwrap();
     path
 }
@@ -126,7 +128,7 @@ impl Ran {
         self.lines("header").next().unwrap_or_else(|| panic!("no header in {:?}", self.log.first()))
     }
 
-    /// Over the whole run: what `key` counts of a stream, on all targets.
+    /// The sum of `key` for a stream over the whole run, on all targets.
     pub fn sum(&self, stream: &str, key: &str) -> u64 {
         let header = self.header();
         let index = header["streams"].as_array().unwrap().iter().position(|head| head["name"] == stream);

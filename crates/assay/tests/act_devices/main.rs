@@ -1,5 +1,6 @@
-//! The drop-ins on loop devices: what is issued is what the config asks for, by the run's own log and by the device's own
-//! counters, and nothing is written without consent. Without root, or without loop devices, there is nothing to test here.
+//! The drop-ins on loop devices: what is issued is what the config asks for, according to the run's own log and to the
+//! device's own counters, and nothing is written without consent. Without root, or without loop devices, there is
+//! nothing to test here.
 
 #![allow(
     clippy::unwrap_used,
@@ -24,7 +25,7 @@ const LOAD: &str = "test-duration-sec: 1\nread-reqs-per-sec: 400\nwrite-reqs-per
 #[test]
 fn every_option_issues_what_it_says() {
     let Some(device) = Loop::of(64 << 20) else { return };
-    // Keys, and of each stream how many operations a second and how large on average.
+    // Keys, and for each stream its operations per second and their mean size.
     for (keys, expected) in [
         ("", &[("reads", 400, 1536), ("large-block-reads", 9, 131_072), ("large-block-writes", 9, 131_072)][..]),
         (
@@ -70,8 +71,8 @@ fn every_option_issues_what_it_says() {
             let mean = ran.sum(stream, "bytes").checked_div(ok).unwrap_or(0);
             assert!(mean.abs_diff(*size) <= size / 10, "{keys}{stream}: {mean} bytes on average, not {size}");
         }
-        // The device itself: every byte written reached it, none besides; reads are told by the log's own counters, because
-        // the safety gate reads too.
+        // The device itself: every written byte reached it, and no others; for reads only the log's own counters are
+        // used, because the safety gate reads too.
         assert_eq!((after[6] - before[6]) * 512, ran.bytes("write"), "{keys}written");
         let read = ran.disks("read_bytes");
         assert!(read.abs_diff(ran.bytes("read")) <= 1 << 20, "{keys}{read} read, not {}", ran.bytes("read"));
@@ -106,7 +107,7 @@ fn committed_writes_go_everywhere_and_data_compresses_as_asked() {
     assert!((45..60).contains(&sizes[0]) && (98..103).contains(&sizes[1]), "compressed to {sizes:?} %");
 }
 
-/// A key of older dialects, which the drop-in refuses as ACT 6.6 does, and the program itself understands.
+/// A key of older dialects, which the drop-in refuses as ACT 6.6 does, and which the program itself accepts.
 #[test]
 fn commit_min_bytes_rounds_every_write_up() {
     let Some(device) = Loop::of(32 << 20) else { return };
@@ -175,7 +176,7 @@ fn index_delivers_the_whole_cache_load_on_two_devices() {
         assert!(ran.sum(stream, "ok").abs_diff(rate) <= 2, "{stream}: {}", ran.sum(stream, "ok"));
     }
     let out = text(&ran.output.stdout);
-    // What is in flight when the test ends is in no block.
+    // Operations in flight when the test ends are in no report.
     let reads = out.lines().find_map(|line| line.strip_prefix("reads (")?.split(' ').next()?.parse::<u64>().ok());
     assert!((1050..=1101).contains(&reads.unwrap()), "cache reads count as reads: {out}");
     assert!(out.contains("Index device IO test") && !out.contains("cache-reads"), "{out}");
@@ -195,8 +196,8 @@ fn safety_is_not_relaxed() {
         assert_eq!(output.status.code(), Some(4), "{said}");
         assert!(said.contains("ASSAY_DESTROY_DATA") && said.contains("no token was given"), "{said}");
     }
-    // A file system in use, with the right token all the same.
-    // Made whole at once: else the kernel writes the rest of it once it is mounted.
+    // A file system in use, with the right token nevertheless. It is initialised completely, because otherwise the
+    // kernel writes the rest of it once it is mounted.
     let whole = ["-q", "-E", "lazy_itable_init=0,lazy_journal_init=0"];
     assert!(Command::new("mkfs.ext4").args(whole).arg(&device.path).status().unwrap().success());
     let mounted = dir.path().join("mnt");
@@ -214,7 +215,7 @@ fn safety_is_not_relaxed() {
     }
     assert!(unmounted.success() && after.abs_diff(wrote) < 64, "{after} sectors, {wrote} before");
     assert!(written <= wrote);
-    // Files, and what is not there, have ACT's words.
+    // For files, and for names that do not exist, ACT's words are used.
     let file = dir.path().join("regular.img");
     std::fs::write(&file, [0; 4096]).unwrap();
     let conf = dir.path().join("file.conf");
@@ -269,7 +270,7 @@ fn start(command: &mut Command) -> Child {
     command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
 }
 
-/// What it has said up to these words: from then on the load runs.
+/// Its output up to these words: from then on the load runs.
 fn said_up_to(child: &mut Child, words: &str) -> String {
     let out = child.stdout.as_mut().unwrap();
     let (mut said, mut byte) = (Vec::new(), [0]);
@@ -298,7 +299,7 @@ fn a_signal_ends_at_a_whole_block_and_errors_are_told() {
     let conf = config(dir.path(), &[&device], keys);
     let mut child = start(dropin("act_storage", &[&device]).arg(&conf));
     let begin = said_up_to(&mut child, "after 1 sec:");
-    // The second half of the device is lost under it.
+    // The second half of the device disappears during the run.
     let file = std::fs::File::options().write(true).open(&device.file).unwrap();
     file.set_len(32 << 20).unwrap();
     let output = child.wait_with_output().unwrap();
@@ -338,7 +339,7 @@ fn the_scheduler_is_set_for_the_run_and_put_back() {
             assert!(Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap().success());
         }
         let output = child.wait_with_output().unwrap();
-        // Any verdict will do, that of a busy machine (11) too.
+        // Any verdict is accepted, including that of a busy machine (11).
         assert!([0, 10, 11, 12].contains(&output.status.code().unwrap()), "{}", text(&output.stderr));
         assert_eq!(current(&std::fs::read_to_string(&file).unwrap()), before, "after it");
         let log = std::fs::read_to_string(out.join("run.jsonl")).unwrap();

@@ -1,5 +1,5 @@
-//! Every command of ACT's manual, typed as its reader types it: at a terminal, in the background, under sudo, by the tools' own
-//! names. What the manual calls its installation directory is one with links to this program.
+//! Every command of ACT's manual, typed as its readers type it: at a terminal, in the background, under sudo, with the
+//! tools' own names. The manual's installation directory is one with links to this program.
 
 use super::bed::{Loop, assay, text};
 use std::io::Write;
@@ -7,20 +7,21 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use tempfile::TempDir;
 
-/// ACT's installation directory after `make`, with the manual's two example configurations; nothing outside it is written.
+/// ACT's installation directory after `make`, with the manual's two example configurations; nothing outside it is
+/// written.
 struct Installed {
     dir: TempDir,
     /// Whether consent can be given in advance.
     consent: bool,
 }
 
-/// The manual, "ACT Configuration Reference": every field, those of act_storage alone and those of act_index alone.
+/// The manual, "ACT Configuration Reference": all fields, then those of act_storage only, and those of act_index only.
 const EVERY: &str = "# a comment\ntest-duration-sec: 3\nreport-interval-sec: 1\nmicrosecond-histograms: no\n\
     service-threads: 20\nreplication-factor: 1\ndefrag-lwm-pct: 50\ndisable-odsync: no\nmax-lag-sec: 10\n";
 const STORAGE: &str = "record-bytes: 1536\nrecord-bytes-range-max: 0\nlarge-block-op-kbytes: 128\nupdate-pct: 0\n\
     compress-pct: 100\ncommit-to-device: no\ntomb-raider: no\ntomb-raider-sleep-usec: 0\n";
 const INDEX: &str = "cache-threads: 8\n";
-/// Less than the 1x of the examples: how much a busy machine's disk carries is not tried here.
+/// Less than the 1x of the examples: how much a busy machine's disk carries is not tested here.
 const LOAD: &str = "read-reqs-per-sec: 200\nwrite-reqs-per-sec: 100\n";
 
 impl Installed {
@@ -56,9 +57,9 @@ impl Installed {
         Some(Installed { dir, consent })
     }
 
-    /// Types these lines into a shell: at a terminal of its own where consent does not have to be asked for there. What was
-    /// agreed to and prepared is kept in a place of this shell's alone. `before` is said before: sudo in the foreground takes what
-    /// is typed behind it.
+    /// Types these lines into a shell: at a terminal of its own where consent is not asked for there. Consents and
+    /// preparation records are stored in a place used only by this shell. `before` is typed first: sudo in the
+    /// foreground takes what is typed after it.
     fn type_in(&self, before: &str, lines: &[String]) -> String {
         let shell = "bash --noprofile --norc -i";
         let within = match self.consent {
@@ -87,11 +88,11 @@ impl Installed {
         text(&output.stdout) + &text(&output.stderr)
     }
 
-    /// What stands before a command for its devices to be given up, and the words that the manual has there.
+    /// What precedes a command so that its devices may be overwritten, and the words that the manual has there.
     fn sudo(&self, devices: &[&str]) -> (String, String) {
         let tokens: Vec<String> = devices.iter().map(|device| token(device)).collect();
         match self.consent {
-            // A person answers the question; here nobody can see what is asked for.
+            // A person answers the question; the test cannot see what is asked for.
             true => {
                 let consent = format!("{} consent {}", assay(), devices.join(" "));
                 (format!("sudo {consent} --destroy-data {} < /dev/null", tokens.join(",")), "sudo".to_owned())
@@ -111,8 +112,8 @@ fn token(device: &str) -> String {
     devices[0]["token"].as_str().unwrap_or_else(|| panic!("{device}: {devices}")).to_owned()
 }
 
-/// A partition of a device, as the manual's fdisk makes one for over-provisioning. The kernel is told of it where it does not
-/// look itself; None where it knows no partitions of loop devices.
+/// A partition of a device, as the manual's fdisk makes one for over-provisioning. The kernel is informed of it where
+/// it does not look itself; None where it has no partitions on loop devices.
 struct Partition {
     disk: Loop,
     path: String,
@@ -146,7 +147,7 @@ fn the_manuals_commands_work_as_they_are_typed() {
     let (agree, sudo) = installed.sudo(&[sdb, sdc]);
     let line =
         |text: &str| text.replace("sudo ", &format!("{sudo} ")).replace("/dev/sdb", sdb).replace("/dev/sdc", sdc);
-    // Line by line; `wait` and what is printed behind it stand for the reader who comes back an hour later.
+    // Line by line; `wait` and the output after it replace the reader who comes back an hour later.
     let typed = [
             // "1. Prepare the Drives": one, then several at once, in the background.
             "sudo ./act_prep /dev/sdc &",
@@ -185,12 +186,12 @@ fn the_manuals_commands_work_as_they_are_typed() {
     }
     assert!(!installed.read("end.txt").is_empty());
     analyzed(&installed);
-    // And the answer that ACT leaves to its reader.
+    // And the verdict, which ACT leaves to its reader.
     let judged = Command::new(assay()).arg("judge").arg(installed.dir.path().join("output.txt")).output().unwrap();
     assert!(text(&judged.stdout).contains("2 targets"), "{}{}", text(&judged.stdout), text(&judged.stderr));
 }
 
-/// "4. Analyze ACT Output": each option alone and all together, as a command of the shell.
+/// "4. Analyze ACT Output": each option alone and all together, as a shell command.
 fn analyzed(installed: &Installed) {
     for (options, words) in [
         ("-l output.txt -t 1", "slice"),
@@ -238,14 +239,14 @@ fn a_partition_is_prepared_and_tested_as_the_manual_asks() {
     assert_eq!(table(&partition), before, "the partition table is as it was");
 }
 
-/// The disk before its first partition.
+/// The part of the disk before its first partition.
 fn table(partition: &Partition) -> Vec<u8> {
     let all = std::fs::read(&partition.disk.file).unwrap();
     all[..1 << 20].to_vec()
 }
 
-/// Side by side with the original, where it is named: what the device sees of both, key by key of the manual. Without it, that
-/// the bench sees what the drop-in does.
+/// Compared with the original, where a variable names it: what the device sees from both, for each key of the manual.
+/// Without the original, only what the bench sees from the drop-in.
 #[test]
 fn a_device_sees_the_same_of_the_original_and_of_the_drop_in() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");

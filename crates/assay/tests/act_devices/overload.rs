@@ -1,5 +1,6 @@
-//! Drives that do not keep up: the load ends at its end with what was done, and slow writes are the drive's and not the
-//! readers'. Writes are slowed by the kernel's throttle (cgroup v1, blkio); where it is not to be had, that is not tested.
+//! Drives that do not keep up: the load ends at its planned end with what was done, and slow writes are attributed to
+//! the drive and not to the readers. Writes are slowed by the kernel's throttle (cgroup v1, blkio); where that is not
+//! available, this is not tested.
 
 use super::bed::{Loop, Ran, config, dropin, run, text, unhindered};
 use std::path::{Path, PathBuf};
@@ -24,7 +25,7 @@ impl Throttle {
         Some(group)
     }
 
-    /// `command`, begun within the group.
+    /// `command`, started within the group.
     fn within(&self, command: &Command) -> Command {
         let mut shell = Command::new("sh");
         shell
@@ -91,7 +92,7 @@ fn what_a_drive_cannot_carry_is_not_done_after_the_end() {
     assert_eq!(ran.sum("reads", "ok"), issued, "what was in flight is waited for");
     let last = ran.lines("interval").last().unwrap();
     assert_eq!(last["flows"][0]["waiting"].as_u64(), Some(scheduled - issued));
-    // What is printed ends with the test.
+    // The output ends together with the test.
     let out = text(&ran.output.stdout);
     let total = |block: &str| {
         let after = out.split(&format!("after {block} sec:\nreads (")).nth(1).unwrap();
@@ -105,7 +106,7 @@ fn a_load_that_is_carried_is_whole_to_its_end() {
     let Some(device) = Loop::of(64 << 20) else { return };
     let ran = run("act_storage", &[&device], "test-duration-sec: 1\nread-reqs-per-sec: 1000\nwrite-reqs-per-sec: 0\n");
     assert_eq!(ran.output.status.code(), Some(0), "{}", text(&ran.output.stderr));
-    // On a machine that stands still for more than 50 ms at the very end, the rest waits and is not lost.
+    // If the machine stands still for more than 50 ms at the very end, the rest is counted as waiting and is not lost.
     let waiting = ran.lines("interval").last().unwrap()["flows"][0]["waiting"].as_u64().unwrap_or(0);
     assert_eq!((ran.sum("reads", "scheduled"), ran.sum("reads", "ok") + waiting), (1000, 1000));
     assert!(waiting < 500, "{waiting} wait");

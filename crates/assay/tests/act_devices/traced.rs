@@ -1,5 +1,5 @@
-//! What reaches the block layer, operation by operation, as the kernel traces it: sizes and places. Where tracefs is not to be
-//! had, there is nothing to test.
+//! What reaches the block layer, operation by operation, as the kernel traces it: sizes and places. Where tracefs is
+//! not available, there is nothing to test.
 
 use super::bed::{Loop, run, text};
 use std::collections::{BTreeMap, BTreeSet};
@@ -61,7 +61,7 @@ impl Drop for Trace {
 
 const LARGE: u64 = 256;
 
-/// Runs `keys` on a device of `size` bytes and gives what the kernel saw.
+/// Runs `keys` on a device of `size` bytes and returns what the kernel saw.
 fn traced(tool: &str, size: u64, keys: &str) -> Option<Vec<Request>> {
     let device = Loop::of(size)?;
     let trace = Trace::of(&device)?;
@@ -95,7 +95,7 @@ fn committed_writes_have_every_size_and_go_over_the_whole_device() {
         assert!(small.len().abs_diff(2000) <= 2, "{} {name}", small.len());
         let mut sizes: BTreeMap<u64, usize> = BTreeMap::new();
         small.iter().for_each(|request| *sizes.entry(request.sectors).or_default() += 1);
-        // 704 and 8112 bytes in blocks of 512: 2 to 16 of them, each as likely as the others.
+        // 704 and 8112 bytes in blocks of 512: 2 to 16 of them, all equally likely.
         assert_eq!(sizes.keys().copied().collect::<Vec<_>>(), (2..=16).collect::<Vec<_>>(), "{name}");
         assert!(sizes.values().all(|count| likely(*count, small.len(), 1.0 / 15.0)), "{name}: {sizes:?}");
         let places: BTreeSet<u64> = small.iter().map(|request| request.sector).collect();
@@ -118,7 +118,7 @@ fn index_reads_and_writes_pages_and_the_tomb_raider_walks() {
     assert!(writes.len().abs_diff(1000) <= 1 && (all.len() - writes.len()).abs_diff(2000) <= 2, "{}", all.len());
     assert_everywhere(&writes, size, "writes");
 
-    // Three thousand pauses, of which a busy machine keeps a few hundred.
+    // Three thousand pauses, of which a busy machine manages a few hundred.
     let keys = "test-duration-sec: 3\nread-reqs-per-sec: 100\ntomb-raider: yes\ntomb-raider-sleep-usec: 1000\n";
     let Some(all) = traced("act_storage", 8 << 20, keys) else { return };
     let walk: Vec<u64> = all.iter().filter(|request| request.sectors == LARGE).map(|request| request.sector).collect();

@@ -1,9 +1,9 @@
-//! Logs as ACT 6.6 would write them on a machine where nothing is ever late: its threads, its divisions and its dice, without
-//! its I/O. What it does was read from its sources; see docs/act.md.
+//! Logs as ACT 6.6 would write them on a machine where nothing is ever late: with its threads, its divisions and its
+//! random numbers, but without its I/O. Its behaviour was read from its sources; see docs/act.md.
 
 use std::fmt::Write;
 
-/// A test of `act_storage` or `act_index` that goes ideally, but for what its fields say.
+/// An ideal test of `act_storage` or `act_index`, except for what its fields say.
 #[derive(Clone)]
 pub struct Ideal {
     pub index: bool,
@@ -16,7 +16,7 @@ pub struct Ideal {
     pub seconds: u64,
     pub interval: u64,
     pub seed: u64,
-    /// Share of what was due that is done: of reads, of all other operations.
+    /// Share of the due operations that is done: of reads, of all other operations.
     pub done: (f64, f64),
     /// From this second on, every operation takes more than 64 ms.
     pub slow_from: u64,
@@ -69,7 +69,7 @@ impl Histogram {
     }
 }
 
-/// A generator of chance that needs no crate (xorshift64*).
+/// A random generator that needs no crate (xorshift64*).
 struct Chance(u64);
 
 impl Chance {
@@ -80,7 +80,8 @@ impl Chance {
         (self.0.wrapping_mul(0x2545_F491_4F6C_DD1D) >> 11) as f64 / (1u64 << 53) as f64
     }
 
-    /// How many of `n` draws hit, each with chance `p`: by the normal approximation, which is good for thousands.
+    /// How many of `n` draws succeed, each with probability `p`: by the normal approximation, which is good for
+    /// thousands.
     fn binomial(&mut self, n: u64, p: f64) -> u64 {
         let normal = (-2.0 * self.unit().max(1e-300).ln()).sqrt() * (std::f64::consts::TAU * self.unit()).cos();
         let mean = n as f64 * p;
@@ -93,7 +94,7 @@ impl Ideal {
         format!("/dev/nvme{device}n1")
     }
 
-    /// 1536-byte records in blocks of 128 KiB at 50 %: 85 records a block, twice.
+    /// 1536-byte records in blocks of 128 KiB at 50 %: 85 records per block, twice.
     fn large_blocks(&self) -> (f64, f64) {
         let all = self.writes as f64 / 85.0 * 2.0;
         (all, if self.commit { all / 2.0 } else { all })
@@ -153,7 +154,7 @@ impl Ideal {
         text + "\nHISTOGRAM NAMES\n"
     }
 
-    /// Operations that threads have begun by `second` which each do `per_second` of them, the first at once.
+    /// Operations that threads have begun by `second` if each does `per_second` of them, the first one immediately.
     fn begun(threads: u64, per_second: u64, second: u64) -> u64 {
         threads * (per_second * second + 1)
     }
@@ -169,7 +170,7 @@ impl Ideal {
         for second in (1..=self.seconds.div_ceil(self.interval)).map(|report| report * self.interval) {
             let slow = second > self.slow_from;
             let due = if self.index { self.of_index(second) } else { self.of_storage(second) };
-            // Service threads draw; the others do what is theirs.
+            // Service threads draw the kind of operation at random; the other threads have fixed ones.
             let drawn = due.drawn - before[0];
             before[0] = due.drawn;
             let share = self.reads as f64 / (self.reads + self.writes) as f64;
@@ -186,7 +187,7 @@ impl Ideal {
                     () if all("writes") => writes,
                     () if all("large-block-reads") => part(due.large.0, self.done.1),
                     () if all("large-block-writes") => part(due.large.1, self.done.1),
-                    // Each device has its share, as even as makes no difference here.
+                    // Each device has its share; the small unevenness does not matter here.
                     () if histogram.name.ends_with("-reads") => reads / self.devices,
                     () => writes / self.devices,
                 };
@@ -225,14 +226,14 @@ impl Ideal {
 
     fn of_index(&self, second: u64) -> Due {
         let drawn = Ideal::begun(self.service_threads, (self.reads + self.writes) / self.service_threads, second);
-        // Bundles of a hundred, each thread waiting as if it had all the devices to serve.
+        // Bundles of a hundred, and each thread waits as if it had to serve all the devices.
         let (rate, slowed) = (self.writes * 2, self.devices * self.cache_threads);
         let bundles = rate * second / (slowed * 100) + 1;
         Due { drawn, cache: bundles * 100 * self.cache_threads, large: (0, 0) }
     }
 }
 
-/// What has been begun by some second.
+/// The operations begun by a given second.
 struct Due {
     drawn: u64,
     cache: u64,

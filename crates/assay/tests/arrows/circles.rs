@@ -1,24 +1,25 @@
-//! Which files of a room use which, and where they use each other in a circle: then none of them can be read, tested or moved
-//! without the others, and what both need has no place of its own yet.
+//! Finds out which files of a room use which, and where they use each other in a circle: then none of them can be read,
+//! tested or moved without the others, and what both need has no place of its own yet.
 //!
-//! A file uses another where a path of its code leads into it: `use crate::a::X`, `super::b::y()`, `child::Z`. A re-export
-//! (`pub use a::X` in the module above) is only another name: a path through it leads to the file that it names, so that a
-//! folder's module may offer what its files hold, unless it uses that itself. A module that *uses* what its child holds lies above it, and then the child
-//! may use nothing of the module's own. Code of tests is not looked at: a test may use whatever it tests.
+//! A file uses another where a path in its code leads into it: `use crate::a::X`, `super::b::y()`, `child::Z`. A
+//! re-export (`pub use a::X` in the module above) is only another name: a path through it leads to the file that it
+//! names, so that a folder's module may offer the content of its files, unless it uses that itself. A module that
+//! *uses* the content of its child lies above it, and then the child may use nothing of the module's own. Test code is
+//! not examined: a test may use whatever it tests.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
-/// Other names that a path may go over.
+/// How many re-exports a path may pass through.
 const RENAMED: usize = 8;
 
-/// A module: the names from the crate on.
+/// A module: its names, starting at the crate.
 type Module = Vec<String>;
 
-/// One file: its module, and what stands in it.
+/// One file: its module, and its code.
 struct Source {
     tokens: Vec<String>,
-    /// Names that it re-exports, with the path that each stands for.
+    /// Names that it re-exports, each with the path it stands for.
     offers: BTreeMap<String, Vec<String>>,
 }
 
@@ -39,7 +40,7 @@ impl Room {
         Room { files: files.into_iter().map(of).collect() }
     }
 
-    /// The circles, each as the modules that use each other, by way of others or at once.
+    /// The circles, each as the modules that use each other, directly or through others.
     pub fn circles(&self) -> Vec<Vec<String>> {
         let uses: BTreeMap<&Module, BTreeSet<Module>> =
             self.files.iter().map(|(module, source)| (module, self.uses(module, source))).collect();
@@ -64,7 +65,7 @@ impl Room {
         circles
     }
 
-    /// The files that a file uses, itself not among them.
+    /// The files that a file uses, except itself.
     fn uses(&self, module: &Module, source: &Source) -> BTreeSet<Module> {
         let children: BTreeSet<&str> = (self.files.keys())
             .filter(|other| other.len() == module.len() + 1 && other.starts_with(module))
@@ -72,7 +73,7 @@ impl Room {
             .collect();
         let mut all = paths(&source.tokens, &children);
         let names = names(&source.tokens);
-        // What it offers to others it may use itself: then it is more than another name.
+        // If it also uses what it offers to others, it is more than another name.
         all.extend(
             source.offers.iter().filter(|(name, _)| names.contains(name.as_str())).map(|(_, path)| path.clone()),
         );
@@ -80,7 +81,8 @@ impl Room {
         paths.filter(|other| other != module).collect()
     }
 
-    /// The file into which a path leads, over so many other names at most; `None` for one that leads out of the room.
+    /// The file that a path leads to, through at most this many re-exports; `None` for a path that leads out of the
+    /// room.
     fn leads_to(&self, from: &Module, path: &[String], names: usize) -> Option<Module> {
         let (mut at, mut rest): (Module, &[String]) = match path.first()?.as_str() {
             "crate" => (Vec::new(), &path[1..]),
@@ -125,7 +127,7 @@ fn module(path: &Path) -> Module {
     names
 }
 
-/// Names and signs of the code, without comments, literals and everything from the first module of tests on.
+/// Names and signs of the code, without comments, literals and everything after the first test module.
 fn tokens(text: &str) -> Vec<String> {
     let chars: Vec<char> = text.chars().collect();
     let (mut tokens, mut at): (Vec<String>, usize) = (Vec::new(), 0);
@@ -139,7 +141,7 @@ fn tokens(text: &str) -> Vec<String> {
             }
             ('r', '#' | '"') if is_raw(&chars[at..]) => after_raw(&chars, at),
             ('"', _) => after_text(&chars, at + 1),
-            // A character, not a lifetime.
+            // A character literal, not a lifetime.
             ('\'', '\\') => end_of(at + 3, &|at| chars[at] == '\'').map_or(chars.len(), |at| at + 1),
             ('\'', _) if chars.get(at + 2) == Some(&'\'') => at + 3,
             (c, _) if c.is_alphanumeric() || c == '_' => {
@@ -163,7 +165,7 @@ fn tokens(text: &str) -> Vec<String> {
     let begin = tokens.windows(tests.len() + 1).position(|window| {
         window[..tests.len()] == tests && (window[tests.len()] == "mod" || window[tests.len()] == "pub")
     });
-    // A file of tests beside its module (`mod tests;`) ends nothing: it is left out by its name.
+    // A test file beside its module (`mod tests;`) ends nothing: it is left out by its name.
     if let Some(begin) = begin.filter(|begin| tokens.get(begin + tests.len() + 2).is_some_and(|sign| sign == "{")) {
         tokens.truncate(begin);
     }
@@ -206,12 +208,12 @@ fn is_offered(tokens: &[String], at: usize) -> bool {
     before(1) == Some("pub") || (before(1) == Some(")") && (2..8).any(|back| before(back) == Some("pub")))
 }
 
-/// The paths that lead out of a file: those of its imports and those in its code. Re-exports are not its own uses.
+/// The paths that lead out of a file: those of its imports and those in its code. Re-exports do not count as uses.
 fn paths(tokens: &[String], children: &BTreeSet<&str>) -> Vec<Vec<String>> {
     let (mut paths, mut at) = (Vec::new(), 0);
     while at < tokens.len() {
         let token = tokens[at].as_str();
-        // `use<'a>` in a type is no import.
+        // `use<'a>` in a type is not an import.
         if token == "use" && tokens.get(at + 1).is_some_and(|next| next != "<") {
             let (names, length) = tree(&tokens[at + 1..]);
             if !is_offered(tokens, at) {
@@ -235,7 +237,7 @@ fn paths(tokens: &[String], children: &BTreeSet<&str>) -> Vec<Vec<String>> {
     paths
 }
 
-/// Names that stand in a file outside of its imports and for themselves.
+/// Names that are used in a file outside of its imports, and not as part of a path.
 fn names(tokens: &[String]) -> BTreeSet<&str> {
     let (mut names, mut at) = (BTreeSet::new(), 0);
     while at < tokens.len() {
@@ -253,7 +255,7 @@ fn names(tokens: &[String]) -> BTreeSet<&str> {
     names
 }
 
-/// The names of a `use` up to its semicolon, each with its whole path, and how many tokens it takes.
+/// The names of a `use` up to its semicolon, each with its complete path, and the number of tokens.
 fn tree(tokens: &[String]) -> (Vec<(String, Vec<String>)>, usize) {
     let (mut names, mut stack, mut path) = (Vec::new(), Vec::<usize>::new(), Vec::<String>::new());
     let (mut at, mut alias) = (0, None);
@@ -275,7 +277,7 @@ fn tree(tokens: &[String]) -> (Vec<(String, Vec<String>)>, usize) {
                 }
                 if token == "}" {
                     let inner = stack.pop().unwrap_or(0);
-                    // The braces stood for its last name.
+                    // The braces belonged to its last name.
                     let outer = stack.last().copied().unwrap_or(0);
                     path.truncate(outer.min(inner));
                 }

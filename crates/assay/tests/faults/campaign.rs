@@ -1,9 +1,10 @@
-//! Random moments of `kill -9` or ctrl-c within faults, and `--resume` on a disk that is sound again: never PASS where the disk
-//! gave an error, a hang over the bound, or damage that was read.
+//! `kill -9` or ctrl-c at random moments during faults, and `--resume` on a disk that is sound again: never PASS where
+//! the disk returned an error, a hang over the bound, or damage that was read.
 //!
-//! Held against the disk's own account. After ctrl-c all that it gave must have been recorded; before `kill -9` what it gave in
-//! the last moment cannot have been, so what it had given a quarter of a second before must be. What the log holds at the kill
-//! decides in any case. A smoke size here; `make campaign` takes 1,000 moments.
+//! Compared with the disk's own account. After ctrl-c, everything that the disk returned must have been recorded; after
+//! `kill -9`, everything that it returned up to a quarter of a second before, because what it returned in the last
+//! moment cannot have been recorded. What the log contains at the kill decides in any case. This is a small number of
+//! trials; `make campaign` makes 1,000.
 
 use super::bed::{Log, Place, Said, until};
 use super::devices::passed_over;
@@ -13,18 +14,18 @@ use assay_faultfs::{FaultDisk, Truth};
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
-/// Moments of the smoke size, and at a campaign for each of its trials.
+/// Number of moments in the normal tests, and per trial in a campaign.
 const SMOKE: u64 = 12;
 const EACH: u64 = 50;
-/// Runs side by side.
+/// Number of runs in parallel.
 const LANES: u64 = 4;
-/// What is taken for a hang.
+/// The time from which an operation counts as hung.
 const HANG_NS: u64 = 100_000_000;
-/// Operations a second of the one stream of a disk that hangs, and the share of them that may.
+/// Operations per second of the only stream on a disk that hangs, and the share of them that may hang.
 const RATE: u64 = 300;
 const MAY_HANG: f64 = 0.05;
 
-/// A fault, how it ends, and under which load.
+/// A fault, how the run ends, and under which load.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Fault {
     Errors,
@@ -63,20 +64,20 @@ impl Fault {
         text.replacen("duration", "interval = \"50ms\"\nmax_lag = \"0s\"\nduration", 1)
     }
 
-    /// Whether what the disk gave, by its own account, may never pass.
+    /// Whether the run may never pass, according to the disk's own account.
     fn is_in(self, truth: &Truth) -> bool {
         let hung = truth.service_ns.iter().filter(|ns| **ns > HANG_NS).count() as f64;
         match self {
             Fault::Errors => truth.failed() > 0,
             Fault::Short => truth.short > 0,
             Fault::Stall | Fault::Tail => hung > MAY_HANG * (RATE + 2) as f64 + 1.0,
-            // The disk does not know what of it was read.
+            // The disk does not know which of it was read.
             Fault::Damage => false,
         }
     }
 }
 
-/// Whether the log in `dir` holds a failure; what it holds of a hang is in its counters.
+/// Whether the log in `dir` contains a failure; a hang is visible in its counters.
 fn is_recorded(place: &Place) -> bool {
     let log = Log::of(&place.path("run"));
     let told = |what: &str| matches!(what, "io-error" | "short-io" | "damage" | "stuck" | "target-lost");
@@ -84,20 +85,20 @@ fn is_recorded(place: &Place) -> bool {
     counted || log.events.iter().any(|event| told(event.what.as_str()))
 }
 
-/// How one came out.
+/// The results of the trials.
 #[derive(Debug, Default)]
 struct Tally {
     moments: AtomicU64,
-    /// That could not pass, by the disk's account or by the log.
+    /// Runs that had to fail, by the disk's account or by the log.
     owed: AtomicU64,
     failed: AtomicU64,
     invalid: AtomicU64,
     passed: AtomicU64,
-    /// Of those that passed: killed so soon after the disk gave what may not pass that the log knows nothing of it.
+    /// Runs that passed because they were killed so soon after the fault that the log does not contain it.
     unseen: AtomicU64,
 }
 
-/// One moment. `None` where there is no FUSE.
+/// One trial. `None` where FUSE is not available.
 fn moment(seed: u64, tally: &Tally) -> Option<()> {
     let fault = FAULTS[(seed % FAULTS.len() as u64) as usize];
     let mut prng = Prng::seeded(seed);
@@ -126,7 +127,8 @@ fn moment(seed: u64, tally: &Tally) -> Option<()> {
     running.signal(if kills { libc::SIGKILL } else { libc::SIGINT });
     let long_since = since.elapsed() > Duration::from_millis(250) && !stood_still();
     running.end();
-    // The account of what reached the program: up to its end where it waited for all, otherwise up to when it surely knew.
+    // The account of what reached the program: until its end where it waited for all operations, otherwise until the
+    // time at which it certainly had been informed.
     let account = if kills { before } else { disk.truth() };
     disk.set(Fault::ENDS);
     let recorded = is_recorded(&place);
@@ -153,7 +155,7 @@ fn moment(seed: u64, tally: &Tally) -> Option<()> {
     Some(())
 }
 
-/// The run gone on with to its end; one that had ended is judged.
+/// Continues the run to its end; judges one that had ended.
 fn resumed(place: &Place, args: &[&str]) -> Said {
     let said = place.assay(&[args, &["--resume", "run"]].concat());
     if said.code == Some(2) && said.err.contains("nothing to resume") { place.assay(&["judge", "run"]) } else { said }

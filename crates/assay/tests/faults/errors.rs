@@ -1,4 +1,4 @@
-//! Errors, short reads and a target that ends or goes: counted exactly, and never a PASS.
+//! Errors, short reads and a target that ends or disappears: counted exactly, and never a PASS.
 
 use super::bed::{Log, until};
 use super::devices::{Disk, Loop, Mounted, passed_over};
@@ -6,7 +6,7 @@ use super::rig::{DISK, Rig, alone, beside, closed, is_root, steady, tried, workl
 use assay_record::CloseReason;
 use std::collections::BTreeMap;
 
-/// As many operations as it takes for every kind of mistake to show.
+/// Enough operations for every kind of mistake to show.
 const OPERATIONS: u64 = 100_000;
 
 /// Errors of all flows by name.
@@ -37,7 +37,7 @@ fn injected_errors_are_the_reported_errors_in_a_hundred_thousand_operations() {
         rig.fault.set("rerr_every=off werr_every=off");
         running.signal(libc::SIGTERM);
         let said = running.end();
-        // FAIL although the run was cut: what failed has failed.
+        // FAIL although the run was cut, because operations failed.
         let log = rig.judged(&said, "FAIL");
         let truth = rig.fault.truth();
         assert!(truth.failed() > OPERATIONS / 97, "{truth}");
@@ -137,7 +137,7 @@ fn a_thin_disk_that_is_full_fails_and_says_so() {
         // 256 MiB promised, at most 24 there.
         let Some(thin) = Loop::over(&place, "small/thin.img", 256 << 20) else { return };
         let token = thin.token(&place);
-        // Some hundred of them fill it, which a busy machine carries too.
+        // A few hundred writes fill it, which even a busy machine can carry.
         let writes = workload("6s", ("1s", "50%"), &[&closed("write", 8)]).replace("4KiB", "64KiB");
         place.write("workload.toml", &writes);
         let (said, log) = place.run(&["run", "workload.toml", thin.path(), "--destroy-data", &token]);

@@ -1,5 +1,5 @@
-//! Workloads that verify: every write that the disk loses, tears, misdirects or changes is found, at its address, and nothing
-//! else is.
+//! Workloads that verify: every write that the disk loses, tears, misdirects or changes is found at its address, and
+//! nothing else is reported.
 
 use super::bed::{Log, Said};
 use super::rig::{DISK, Rig, alone, beside, tried, workload};
@@ -9,7 +9,7 @@ use std::os::unix::fs::FileExt;
 
 const BLOCK: u64 = 4096;
 
-/// Writes that come to each place once, and reads anywhere beside them.
+/// Writes that go to each place once, and reads anywhere at the same time.
 fn once() -> String {
     let stream = |direction: &str, address: &str| {
         format!(
@@ -24,7 +24,7 @@ fn verified(workload: &str) -> String {
     format!("verify = true\n{workload}")
 }
 
-/// The damages in the log: kind, offset, and where the data that were found belong.
+/// The damages in the log: kind, offset, and where the data found belong.
 fn damages(log: &Log) -> Vec<(String, u64, Option<u64>)> {
     let events = log.events.iter().filter(|event| event.what == "damage");
     let number = |text: &String| text.parse().unwrap();
@@ -39,7 +39,7 @@ fn offsets(damages: &[(String, u64, Option<u64>)], kind: &str) -> BTreeSet<u64> 
     damages.iter().filter(|(of, ..)| of == kind).map(|(_, offset, _)| *offset).collect()
 }
 
-/// The first places stand in every form of the result.
+/// The first places are in every form of the result.
 fn is_told_everywhere(rig: &Rig, said: &Said, damages: &[(String, u64, Option<u64>)]) {
     let verdict: Value = serde_json::from_slice(&std::fs::read(rig.place.path("run/verdict.json")).unwrap()).unwrap();
     let integrity = &verdict["integrity"];
@@ -87,15 +87,15 @@ fn both_places_of_a_misdirected_write_are_explained() {
     for engine in ["io_uring", "threads"] {
         let Some(rig) = Rig::empty(beside()) else { return };
         let running = rig.start(&once(), &["--create", "64MiB", "--engine", engine]);
-        // Each goes one place too far, where the next is missed.
+        // Each write goes one place too far, where the next one is then missing.
         rig.fault.set("reset=1 misdirect_every=1");
         let said = running.end();
         let log = rig.judged(&said, "FAIL");
         let injected: BTreeSet<u64> = rig.fault.truth().misdirected.iter().copied().collect();
         assert!(injected.len() > 200, "{}", rig.fault.truth());
         let found = damages(&log);
-        // Nothing else came to the first; nor, where writes that were handed over before it were carried out after it, to a
-        // later one whose neighbour was still written where it belongs.
+        // No other write went to the first place; nor, where earlier writes were carried out later, to a later place
+        // whose neighbour was still written correctly.
         let before = |offset: &u64| injected.contains(&offset.wrapping_sub(BLOCK));
         let unreached: BTreeSet<u64> = injected.iter().copied().filter(|offset| !before(offset)).collect();
         assert_eq!(offsets(&found, "lost"), unreached, "{engine}: {found:?}");
@@ -104,7 +104,7 @@ fn both_places_of_a_misdirected_write_are_explained() {
             injected.iter().filter(|offset| before(offset)).all(|offset| victims.contains(offset)),
             "{engine}: {found:?}"
         );
-        // What is found there tells where it belongs: one place before.
+        // The data found there show where they belong: one place before.
         for (_, offset, belongs) in found.iter().filter(|(of, ..)| of == "misdirected") {
             assert_eq!(*belongs, Some(offset - BLOCK), "{engine}");
             assert!(before(offset), "{engine}: nothing else is told to be elsewhere's: {offset}");
@@ -130,7 +130,7 @@ fn a_sound_disk_has_no_findings_however_much_overlaps() {
             rig.place.write("workload.toml", &text);
             let args = ["--create", "1MiB", "--engine", engine, "--workers", "2"];
             let running = rig.place.start(&[&["run", "workload.toml", DISK][..], &args].concat(), 1);
-            // Operations of different lengths: what is issued later may be there earlier.
+            // Operations of different lengths: one that is issued later may arrive earlier.
             rig.fault.set("reset=1 read_delay=200us write_delay=200us tail=20%:3ms");
             let said = running.end();
             let log = rig.judged(&said, "PASS");

@@ -1,5 +1,5 @@
-//! Whose lag it is, over repeated trials: a starved generator is INVALID and never FAIL; a stalled device is FAIL and never
-//! INVALID (see `times`).
+//! Who caused a lag, in repeated trials: a starved generator is INVALID and never FAIL; a stalled device is FAIL and
+//! never INVALID (see `times`).
 
 use super::bed::{Log, Place};
 use super::devices::passed_over;
@@ -12,7 +12,7 @@ use std::path::PathBuf;
 use std::process::Command;
 use std::time::Duration;
 
-/// Four at a time of 10 ms each are 400 a second: the search's second load is ended by its lag, and that ends no other.
+/// Four at a time with 10 ms each are 400 per second: lag ends the search's second load, and no other run.
 #[test]
 fn a_load_that_cannot_be_carried_ends_its_own_run_only() {
     let Some(rig) = Rig::full(alone()) else { return };
@@ -33,8 +33,8 @@ fn a_load_that_cannot_be_carried_ends_its_own_run_only() {
     }
 }
 
-/// Stopped wherever it is: with the engine `inline` half of the time within a call to the device, which by itself looks as if
-/// the device had blocked; and with eight in flight at most what was due meanwhile waits for a full queue besides.
+/// Stopped at any moment: with the engine `inline`, half of the time within a call to the device, which looks as if the
+/// device had blocked; and with at most eight in flight, operations due meanwhile also wait for a full queue.
 #[test]
 fn a_stopped_generator_is_invalid() {
     for (engine, rate, bound) in [("io_uring", 500, 256), ("inline", 500, 256), ("io_uring", 2000, 8)] {
@@ -54,7 +54,7 @@ fn a_stopped_generator_is_invalid() {
     }
 }
 
-/// A cgroup (version 1) with a share of one processor; removed when dropped.
+/// A cgroup (version 1) with part of one processor; removed when dropped.
 struct Quota(PathBuf);
 
 impl Quota {
@@ -73,22 +73,22 @@ impl Drop for Quota {
     }
 }
 
-/// CAP_SYS_NICE, without which there is no real-time priority, to which no quota applies.
+/// CAP_SYS_NICE: without it there is no real-time priority, which would not be subject to a quota.
 const SYS_NICE: libc::c_ulong = 23;
 
-/// The program in the cgroup and without real-time priority from its first instruction on.
+/// The program in the cgroup and without real-time priority from its first instruction.
 fn starved(place: &Place, quota: &Quota, args: &[&str]) -> Command {
     let mut command = place.command(args);
     let procs = std::ffi::CString::new(quota.0.join("cgroup.procs").to_str().unwrap()).unwrap();
     let enter = move || {
-        // SAFETY: system calls only, between fork and exec; "0" stands for the calling process.
+        // SAFETY: only system calls, between fork and exec; "0" stands for the calling process.
         let entered = unsafe {
             let fd = libc::open(procs.as_ptr(), libc::O_WRONLY);
             libc::write(fd, c"0".as_ptr().cast(), 1) == 1 && libc::prctl(libc::PR_CAPBSET_DROP, SYS_NICE, 0, 0, 0) == 0
         };
         if entered { Ok(()) } else { Err(std::io::Error::last_os_error()) }
     };
-    // SAFETY: the closure makes system calls only.
+    // SAFETY: the closure makes only system calls.
     unsafe { command.pre_exec(enter) };
     command
 }

@@ -1,12 +1,12 @@
-//! A log that cannot be kept: the run stops INCOMPLETE, and what was acknowledged can be read. Its room is reserved when the
-//! run begins, so a full disk has to be made by failing the call.
+//! A log that cannot be written: the run ends INCOMPLETE, and what was acknowledged can be read. Its space is reserved
+//! when the run begins, so a full disk must be simulated by making the system call fail.
 
 use super::bed::{Log, Place, Said};
 use super::devices::passed_over;
 use super::rig::beside;
 use std::process::Command;
 
-/// What `limit.json` holds reaches the disk before its name does, and the name before the search goes on.
+/// The content of `limit.json` reaches the disk before its name does, and the name before the search continues.
 #[test]
 fn the_path_of_a_search_survives_a_power_cut() {
     let _turn = beside();
@@ -35,7 +35,7 @@ fn the_path_of_a_search_survives_a_power_cut() {
     assert!(!steps.is_empty() && steps.chunks(6).all(|all| all == kept), "{trace}");
 }
 
-/// Runs with the calls of one kind on the run log failing from the n-th on, as `inject` says.
+/// A run in which the calls of one kind on the run log fail, as `inject` says.
 fn run_with(place: &Place, inject: &str) -> Option<Said> {
     let args = ["run", "random-read", "null:1GiB", "--for", "10min", "--out", "run"];
     let plain = place.command(&args);
@@ -68,7 +68,7 @@ fn run_with(place: &Place, inject: &str) -> Option<Said> {
 #[test]
 fn a_log_that_cannot_be_kept_ends_the_run_incomplete() {
     let _turn = beside();
-    // (calls that fail, what is said, intervals acknowledged before at least)
+    // (calls that fail, the message, smallest number of acknowledged intervals)
     for (inject, why, at_least) in
         [("write:error=ENOSPC:when=6+", "No space left", 3), ("fdatasync:error=EIO:when=2+", "Input/output error", 5)]
     {

@@ -1,5 +1,5 @@
-//! The program on a disk that fails on demand (`assay-faultfs`): what was injected is what is counted, the times it reports are
-//! the disk's own, and the verdict is the one the fault deserves.
+//! The program on a disk that fails on demand (`assay-faultfs`): injected faults are counted exactly, the reported
+//! times are the disk's own, and the verdict is the one that the fault deserves.
 //!
 //! Tests that measure time or want a PASS run one at a time, the others beside each other. What needs root, FUSE or a tool says
 //! so on stderr and is passed over where it is not to be had. `ASSAY_CAMPAIGN=20` (make campaign) repeats what must hold over

@@ -1,4 +1,4 @@
-//! A fault disk with a place to run the program in, workloads for it, and what every log of these tests must satisfy.
+//! A fault disk with a place to run the program in, workloads for it, and requirements on every log of these tests.
 
 use super::bed::{Log, Place, Running, Said};
 use super::devices::passed_over;
@@ -32,11 +32,11 @@ pub fn trials() -> usize {
     std::env::var("ASSAY_CAMPAIGN").ok().and_then(|n| n.parse().ok()).unwrap_or(2)
 }
 
-/// The longest, in nanoseconds, that a witness was kept from going on since this was last taken.
+/// The longest time, in nanoseconds, for which a witness thread was kept from running since this was last read.
 static KEPT: AtomicU64 = AtomicU64::new(0);
 
-/// Whether a processor stood still for 50 ms or more since this was last asked: one thread on each does nothing but sleep for
-/// two milliseconds and look how late it is.
+/// Whether a processor stood still for 50 ms or more since the last call: on each one, a thread repeatedly sleeps for
+/// two milliseconds and measures how late it wakes.
 pub fn stood_still() -> bool {
     static WITNESSES: Once = Once::new();
     WITNESSES.call_once(|| {
@@ -49,7 +49,8 @@ pub fn stood_still() -> bool {
 
 fn witness(cpu: usize) {
     const ASLEEP: Duration = Duration::from_millis(2);
-    // SAFETY: the set is plain data, a large enough one, and of this thread. Where it may not be there it witnesses elsewhere.
+    // SAFETY: the set is plain data, large enough, and used by this thread only. If the thread may not run on that
+    // processor, it observes another one.
     unsafe {
         let mut here: libc::cpu_set_t = std::mem::zeroed();
         libc::CPU_SET(cpu, &mut here);
@@ -62,12 +63,12 @@ fn witness(cpu: usize) {
     }
 }
 
-/// What ends a try that proved nothing.
+/// Ends an attempt that proved nothing.
 struct Unproven(String);
 
-/// A test that wants a PASS in real time, tried five times: where the machine gives the generator, or the process that is the
-/// disk, no time to work, the verdict says so and nothing about what was to be shown. Where it did so each time, by what others
-/// witnessed, the test is passed over.
+/// Repeats a test that needs a PASS in real time, up to five times: if the machine gives the generator, or the process
+/// that acts as the disk, no time to run, the verdict says that and nothing about the property to be shown. If that
+/// happened each time, according to the witness threads, the test is skipped.
 pub fn tried(test: impl Fn()) {
     let mut seen = Vec::new();
     let mut busy = true;
@@ -100,19 +101,19 @@ pub struct Rig {
     _turn: Turn,
 }
 
-/// Where the disk's file is, as seen from the place.
+/// The path of the disk's file, relative to the place.
 pub const DISK: &str = "mount/disk";
 
 /// Bytes of a disk.
 pub const SIZE: u64 = 64 << 20;
 
 impl Rig {
-    /// A disk that is there, for reading.
+    /// A disk that exists, for reading.
     pub fn full(turn: Turn) -> Option<Rig> {
         Rig::mount(turn, |at| FaultDisk::mount(SIZE, at))
     }
 
-    /// A disk that the program makes itself with `--create`, for writing.
+    /// A disk that the program creates itself with `--create`, for writing.
     pub fn empty(turn: Turn) -> Option<Rig> {
         Rig::mount(turn, FaultDisk::mount_empty)
     }
@@ -132,7 +133,8 @@ impl Rig {
         }
     }
 
-    /// Makes the disk of one that is empty, full of data: reads of what was never written would prove nothing.
+    /// Creates the disk where it does not exist, full of data: reads of blocks that were never written would prove
+    /// nothing.
     pub fn prepare(&self) {
         let said = self.place.assay(&["prep", DISK, "--create", "64MiB", "--skip-zero"]);
         assert_eq!(said.code, Some(0), "{said:?}");
@@ -150,19 +152,19 @@ impl Rig {
         self.place.start(&[&["run", "workload.toml", DISK], more].concat(), 1)
     }
 
-    /// The log of what was started.
+    /// The log of the run that was started.
     pub fn log(&self) -> Log {
         Log::of(&self.place.path("run"))
     }
 
-    /// Its end: a verdict that its exit code and verdict.json agree on, and a log that adds up.
+    /// Its end: a verdict that agrees with exit code and verdict.json, and a log that adds up.
     pub fn ended(&self, said: &Said) -> (String, Log) {
         let log = self.log();
         log.adds_up();
         (said.is_of_verdict(&self.place.path("run")), log)
     }
 
-    /// Its end with this verdict. Where the machine let a sound disk have no PASS, that ends the try.
+    /// Its end with this verdict. Where a sound disk got no PASS because of the machine, the attempt ends.
     pub fn judged(&self, said: &Said, verdict: &str) -> Log {
         let (told, log) = self.ended(said);
         if verdict == "PASS" && overslept(said) {
@@ -177,8 +179,8 @@ impl Rig {
     }
 }
 
-/// Whether all that keeps a closed loop from a PASS is that its generator overslept. The disk is a process on the same processors
-/// here: at full load one of the two has to wait, and what the run measured is whole all the same.
+/// Whether the only reason against a PASS of a closed loop is that its generator overslept. The disk is a process on
+/// the same processors here: at full load one of the two must wait, and the measurement is complete nevertheless.
 pub fn overslept(said: &Said) -> bool {
     let words = said.out.split_whitespace().collect::<Vec<_>>().join(" ");
     words.starts_with("INVALID") && words.contains(", but the test machine looked for completions too late")

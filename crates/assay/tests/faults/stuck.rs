@@ -1,4 +1,4 @@
-//! A disk that stops answering: the run goes on and reports, its slots stay taken, and it can be ended.
+//! A disk that stops answering: the run continues and reports, its slots stay taken, and it can be ended.
 
 use super::bed::until;
 use super::devices::passed_over;
@@ -6,7 +6,7 @@ use super::rig::{Rig, alone, beside, steady, workload};
 use assay_record::CloseReason;
 use std::time::{Duration, Instant};
 
-/// Operations per second, few enough for a slot for each of them.
+/// Operations per second, so few that each of them gets a slot.
 const RATE: u32 = 20;
 
 fn intervals(rig: &Rig) -> usize {
@@ -25,7 +25,7 @@ fn a_hung_disk_hangs_neither_the_reports_nor_the_end() {
         });
         let before = intervals(&rig);
         until("more intervals", || intervals(&rig) >= before + 2);
-        // What comes back late gives its slot back, and is told of.
+        // An operation that completes late frees its slot, and is reported.
         rig.fault.set("hang=0");
         until("the stuck ones to come back", || {
             rig.log().intervals.last().is_some_and(|interval| interval.flows[0].stuck == 0)
@@ -34,7 +34,8 @@ fn a_hung_disk_hangs_neither_the_reports_nor_the_end() {
         until("operations that hang again", || rig.fault.truth().held > 0);
         running.signal(libc::SIGTERM);
         let asked = Instant::now();
-        // All results are there; a process is gone only when its system calls have returned, which a thread's have not.
+        // All results are there; a process ends only when its system calls have returned, and those of a thread have
+        // not.
         until("the results", || rig.place.path("run/report.html").exists());
         assert!(asked.elapsed() < Duration::from_secs(20), "two seconds of draining took {:?}", asked.elapsed());
         if engine == "threads" {
@@ -59,7 +60,7 @@ fn a_second_signal_does_not_wait_for_a_hung_disk() {
     rig.fault.set("hang=1");
     until("operations that hang", || rig.fault.truth().held > 2);
     running.signal(libc::SIGTERM);
-    // Draining: intervals go on, nothing is issued any more.
+    // Draining: intervals continue, nothing is issued any more.
     let before = intervals(&rig);
     until("more intervals", || intervals(&rig) >= before + 2);
     running.signal(libc::SIGTERM);

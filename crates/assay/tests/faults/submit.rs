@@ -1,4 +1,5 @@
-//! Submissions that the kernel refuses: INVALID, never blamed on the device. Limits of the host, and a host that hangs up.
+//! Submissions that the kernel refuses: INVALID, never attributed to the device. Limits of the host, and a host that
+//! ends the terminal session.
 
 use super::bed::{Place, Said, refuse};
 use super::devices::passed_over;
@@ -8,7 +9,7 @@ use std::os::unix::process::CommandExt;
 #[test]
 fn refused_submissions_prove_nothing_about_the_device() {
     let _turn = beside();
-    // At once, and after five seconds of trying again.
+    // Immediately, and after five seconds of repeated attempts.
     for (errno, name) in [(libc::EPERM, "EPERM"), (libc::EAGAIN, "EAGAIN")] {
         let place = Place::new();
         place.write("workload.toml", &workload("10min", ("1s", "50%"), &[&steady("read", 100)]));
@@ -34,19 +35,19 @@ fn refused_submissions_prove_nothing_about_the_device() {
 /// CAP_IPC_LOCK, which memory limits do not apply to.
 const IPC_LOCK: libc::c_ulong = 14;
 
-/// The program without a byte of locked memory, as in a container.
+/// The program without any locked memory, as in a container.
 fn without_locked_memory(place: &Place, args: &[&str]) -> Said {
     let mut command = place.command(args);
     let limit = || {
         let none = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
-        // SAFETY: both calls concern the child's only thread, between fork and exec; neither allocates.
+        // SAFETY: both calls affect only the child's only thread, between fork and exec; neither allocates.
         let limited = unsafe {
             libc::setrlimit(libc::RLIMIT_MEMLOCK, &raw const none) == 0
                 && libc::prctl(libc::PR_CAPBSET_DROP, IPC_LOCK, 0, 0, 0) == 0
         };
         if limited { Ok(()) } else { Err(std::io::Error::last_os_error()) }
     };
-    // SAFETY: the closure makes system calls only.
+    // SAFETY: the closure makes only system calls.
     unsafe { command.pre_exec(limit) };
     Said::of(command.output().unwrap(), args)
 }
@@ -60,7 +61,7 @@ fn without_locked_memory_the_run_falls_back_or_says_what_to_raise() {
     let place = Place::new();
     let run = ["run", "act-storage", "disk", "--create", "64MiB", "--for", "1s", "--engine"];
     let said = without_locked_memory(&place, &[&run[..], &["io_uring", "--out", "uring"]].concat());
-    // Either the kernel counts no memory for rings, or it does and the advice is the right one.
+    // Either the kernel counts no memory for rings, or it does and the advice is correct.
     assert!(said.code != Some(5) || said.err.contains("ulimit -l"), "{}", said.err);
     let said = without_locked_memory(&place, &[&run[..], &["auto", "--out", "run"]].concat());
     said.is_of_verdict(&place.path("run"));
@@ -77,14 +78,14 @@ fn too_few_files_are_told_before_anything_is_opened() {
         let mut command = place.command(&args);
         let limit = move || {
             let few = libc::rlimit { rlim_cur: files, rlim_max: files };
-            // SAFETY: the call concerns the child's only thread, between fork and exec, and does not allocate.
+            // SAFETY: the call affects only the child's only thread, between fork and exec, and does not allocate.
             if unsafe { libc::setrlimit(libc::RLIMIT_NOFILE, &raw const few) } == 0 {
                 Ok(())
             } else {
                 Err(std::io::Error::last_os_error())
             }
         };
-        // SAFETY: the closure makes a system call only.
+        // SAFETY: the closure makes only one system call.
         unsafe { command.pre_exec(limit) };
         let said = Said::of(command.output().unwrap(), &args);
         assert_eq!(said.code, Some(5), "{files}: {}", said.err);

@@ -1,4 +1,5 @@
-//! What is reported against the disk's own account: percentiles of service, and the share that a stall makes.
+//! Reported figures compared with the disk's own account: percentiles of service, and the share of slow operations that
+//! a stall causes.
 
 use super::bed::Log;
 use super::devices::passed_over;
@@ -10,7 +11,8 @@ use std::time::{Duration, Instant};
 
 const QUANTILES: [(&str, f64); 3] = [("p50_ns", 0.5), ("p99_ns", 0.99), ("p99_9_ns", 0.999)];
 
-/// Differences of reported percentiles from the disk's own, as multiples of what is allowed: 1 % and 50 µs, and the way.
+/// Differences of reported percentiles from the disk's own, as multiples of what is allowed: 1 %, 50 µs, and the delay
+/// of the path.
 fn apart(rig: &Rig, json: &Value, way_ns: [f64; 3]) -> Vec<(&'static str, f64)> {
     let truth = rig.fault.truth();
     let one = |((name, q), way): ((&'static str, f64), f64)| {
@@ -21,15 +23,15 @@ fn apart(rig: &Rig, json: &Value, way_ns: [f64; 3]) -> Vec<(&'static str, f64)> 
     QUANTILES.into_iter().zip(way_ns).map(one).collect()
 }
 
-/// What plain reads, `depth` threads of them, take longer than the disk says at each quantile, in nanoseconds: the kernel's
-/// way to the disk's process and back, which no generator can go round, and which differs from machine to machine and from
-/// minute to minute.
+/// By how much plain reads, from `depth` threads, take longer than the disk's own account, at each quantile, in
+/// nanoseconds: the delay of the kernel's path to the disk's process and back, which no generator can avoid, and which
+/// differs from machine to machine and from minute to minute.
 fn way(rig: &Rig, depth: usize, faults: &str) -> [f64; 3] {
     const LONG: Duration = Duration::from_millis(1500);
     rig.fault.set(&format!("reset=1 {faults}"));
     let reads = || {
         let disk = OpenOptions::new().read(true).custom_flags(libc::O_DIRECT).open(rig.place.path(DISK)).unwrap();
-        // Direct reads ask for aligned memory.
+        // Direct reads require aligned memory.
         let mut room = vec![0u8; 8192];
         let align = room.as_ptr().align_offset(4096);
         let begin = Instant::now();
@@ -56,20 +58,21 @@ fn way(rig: &Rig, depth: usize, faults: &str) -> [f64; 3] {
 
 #[test]
 fn percentiles_are_the_disks_own_at_queue_depth_1_and_32() {
-    // Twice the mass of a percentile lies at its value, so that its rank is not at an edge.
+    // Twice the weight of a percentile lies at its value, so that its rank is not at an edge.
     for (depth, faults, span) in [
         (1, "read_delay=2ms tail=2%:10ms tail2=0.2%:40ms", "8s"),
         (32, "read_delay=5ms tail=2%:20ms tail2=0.2%:80ms", "4s"),
     ] {
         let mut best = QUANTILES.map(|_| f64::INFINITY);
         let mut seen = Vec::new();
-        // A machine with other work is late now and then, for some percentiles or for others: each at its best of several.
+        // A machine with other work is sometimes late, which affects different percentiles: each is taken at its best
+        // of several runs.
         for _ in 0..trials().max(6) {
             let Some(rig) = Rig::full(alone()) else { return };
             let way = way(&rig, depth as usize, faults);
             rig.place.write("workload.toml", &workload(span, ("1s", "50%"), &[&closed("read", depth)]));
             let begun = rig.place.begin(&["run", "workload.toml", DISK, "--out", "run", "--json"]);
-            // From the beginning of the load; the gate has looked at the disk before.
+            // From the beginning of the load, because the gate has read the disk before.
             rig.fault.set(&format!("reset=1 {faults}"));
             let said = begun.end();
             let (verdict, _) = rig.ended(&said);
@@ -95,14 +98,14 @@ fn percentiles_are_the_disks_own_at_queue_depth_1_and_32() {
     }
 }
 
-/// Seconds the disk stalls, rate, and threshold in seconds: of `RATE` × measured operations those wait longer that were
-/// intended more than the threshold before its end.
+/// Length of the stall of the disk, rate, and threshold in seconds: of `RATE` × measured operations, those wait longer
+/// than the threshold whose intended time is more than the threshold before the end of the stall.
 const STALL: f64 = 4.0;
 const RATE: u32 = 200;
 const OVER: f64 = 0.1;
 const MEASURED: f64 = 8.0;
 
-/// Share of operations over the threshold in response, from the exact counters of the log.
+/// Share of operations with a response over the threshold, from the exact counters of the log.
 fn over(log: &Log) -> f64 {
     let first = 1 + log.header.thresholds_ns.iter().position(|ns| *ns as f64 >= OVER * 1e9).unwrap() as u64;
     let flows = || log.intervals.iter().flat_map(|interval| &interval.flows);
@@ -116,7 +119,7 @@ fn a_stall_shows_the_share_that_arithmetic_says_and_fails_the_device() {
     let expected = (STALL - OVER) / MEASURED;
     let mut best = f64::INFINITY;
     let mut busy = true;
-    // As above, the first good one of several.
+    // As above, the first good run of several.
     for trial in 0..trials().max(6) {
         let Some(rig) = Rig::full(alone()) else { return };
         rig.fault.set("read_delay=1ms");
@@ -126,7 +129,7 @@ fn a_stall_shows_the_share_that_arithmetic_says_and_fails_the_device() {
         rig.fault.set(&format!("stall={STALL}s"));
         let said = running.end();
         if said.is_of_verdict(&rig.place.path("run")) == "INVALID" {
-            // The machine stood still besides, and the program says so.
+            // The machine also stood still, and the program says so.
             busy &= stood_still();
             continue;
         }

@@ -1,5 +1,6 @@
-//! Every verb × every file it makes × everything that can lie in its place: nothing outside changes, and the message names the
-//! obstacle. And every verb that reads a file × everything that is none: told at once, nothing is waited for.
+//! Every verb × every file it makes × everything that can be in its place: nothing outside changes, and the message
+//! names the obstacle. And every verb that reads a file × everything that is not a regular file: refused immediately,
+//! without waiting.
 #![allow(
     clippy::unwrap_used,
     clippy::disallowed_methods,

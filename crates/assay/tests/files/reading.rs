@@ -5,15 +5,16 @@ use std::fs;
 use std::process::Stdio;
 use std::time::{Duration, Instant};
 
-/// Nothing here takes this long unless it waits.
+/// Nothing here takes this long unless it hangs.
 const WAITS: Duration = Duration::from_secs(60);
 
 /// What reads the file of this name, and how it calls itself when it refuses.
-const READERS: [&[&str]; 24] = [
+const READERS: [&[&str]; 25] = [
     &["run", "NAME", "sim:flash", "--for", "1s"],
     &["explain", "NAME"],
     &["limit", "NAME", "sim:flash"],
     &["curve", "NAME", "sim:flash"],
+    &["cache-curve", "NAME", "sim:flash"],
     &["fit", "NAME", "sim:flash"],
     &["fit", "profile.toml", "sim:flash", "--resume", "NAME"],
     &["size", "NAME", "sim:flash"],
@@ -36,7 +37,7 @@ const READERS: [&[&str]; 24] = [
     &["as", "act_latency", "-l", "NAME"],
 ];
 
-/// Runs it to its end, which must come.
+/// Runs it to its end, which must come in time.
 fn ends(place: &Place, args: &[&str]) -> Said {
     let mut child = place.command(args).stdout(Stdio::piped()).spawn().unwrap();
     let begin = Instant::now();
@@ -72,10 +73,10 @@ fn what_is_no_file_is_not_waited_for() {
         for name in ["fifo", "fifo.json", "fifo.conf", "link", "inside", "/dev/zero"] {
             let args: Vec<&str> = args.iter().map(|word| if *word == "NAME" { name } else { *word }).collect();
             let said = ends(&place, &args);
-            // What the tools say in their originals' words: no success either.
+            // For the tools with their originals' words: not a success either.
             assert!(!matches!(said.code, Some(0 | 10..=12) | None), "{args:?}: {said:?}");
             let told = format!("{}{}", said.out, said.err);
-            // ACT opens a directory and reads no line in it.
+            // ACT can open a directory and reads no line from it.
             if args[..] == ["as", "act_storage", "inside"] {
                 assert!(told.contains("missing configuration"), "{said:?}");
                 continue;
@@ -90,7 +91,7 @@ fn what_is_no_file_is_not_waited_for() {
     assert_eq!(left, [""; 0]);
 }
 
-/// A shell's own pipe has a writer, which is waited for: `<(zcat act.conf.gz)`.
+/// The unnamed pipe of a shell has a writer, so waiting for it is right: `<(zcat act.conf.gz)`.
 #[test]
 fn the_pipes_of_a_shell_are_read() {
     let place = Place::new();
@@ -102,7 +103,7 @@ fn the_pipes_of_a_shell_are_read() {
     assert_eq!((piped.code, &piped.out), (Some(0), &place.assay(&["explain", "w.toml", "sim:flash"]).out), "{piped:?}");
 }
 
-/// A record of a preparation that is a FIFO is no record.
+/// A preparation record that is a FIFO is ignored.
 #[test]
 fn a_record_that_is_no_file_is_none() {
     let place = Place::new();
@@ -114,7 +115,7 @@ fn a_record_that_is_no_file_is_none() {
     said.is_of_verdict(&place.path("run"));
 }
 
-/// Names are others' words: in a plan that is shown they make no lines and turn no text.
+/// Names may come from others: in a plan that is shown they cannot begin lines or change the direction of text.
 #[test]
 fn hostile_names_make_no_lines_of_a_plan() {
     let place = Place::new();
@@ -144,8 +145,8 @@ fn hostile_names_make_no_lines_of_a_plan() {
     }
 }
 
-/// What every verb says of a file that cannot be used, whatever it is called: the name is shown, on the line it belongs to, and
-/// does nothing to a terminal.
+/// The message of every verb about a file that cannot be used, whatever its name: the name is shown, on the line it
+/// belongs to, and does nothing to a terminal.
 #[test]
 fn hostile_names_make_no_lines_of_a_message() {
     let place = Place::new();
@@ -180,7 +181,7 @@ fn hostile_names_make_no_lines_of_a_message() {
             let words: Vec<String> = args.iter().map(|word| word.replace("NAME", name)).collect();
             let words: Vec<&str> = words.iter().map(String::as_str).collect();
             let said = ends(&place, &words);
-            // Drop-ins say what their originals say.
+            // Drop-ins use the words of their originals.
             if words[0] == "as" {
                 continue;
             }

@@ -1,4 +1,4 @@
-//! Small stacks: what the shell's limit leaves the first thread, and what the environment would give all others.
+//! Small stacks: what the shell's limit leaves to the first thread, and what the environment would give to all others.
 
 use super::bed::{Place, Said};
 use std::os::unix::process::CommandExt;
@@ -10,7 +10,7 @@ fn small(mut command: Command) -> Command {
         let limit = rustix::process::Rlimit { current: Some(64 << 10), maximum: Some(64 << 10) };
         rustix::process::setrlimit(rustix::process::Resource::Stack, limit).map_err(Into::into)
     };
-    // SAFETY: the closure makes one system call.
+    // SAFETY: the closure makes only one system call.
     unsafe { command.pre_exec(limit) };
     command.env("RUST_MIN_STACK", "16384");
     command

@@ -1,4 +1,4 @@
-//! What lies in the place of a file of ours.
+//! Obstacles in the place of a file that the program wants to write.
 
 use super::bed::{Place, Said};
 use super::live::{Loop, root};
@@ -8,14 +8,14 @@ use std::fs;
 use std::os::unix::fs::{FileTypeExt, MetadataExt, symlink};
 use std::path::{Path, PathBuf};
 
-/// Lays an obstacle at a path.
+/// Puts an obstacle at a path.
 type Lay<'a> = &'a dyn Fn(&Path);
-/// Brings a verb to the point where it would make the file, has the obstacle laid, and lets it go on.
+/// Runs a verb up to the point where it would make the file, has the obstacle put there, and lets it continue.
 type Make = fn(&Place, Lay<'_>) -> Said;
 
-/// Verb, the file it makes, and how it comes to make it. A file that a verb makes and that is not here fails
+/// Each verb, the file it makes, and how to make it do so. A file that a verb makes and that is missing here fails
 /// `every_file_that_is_made_is_in_the_table`.
-const FILES: [(&str, &str, Make); 33] = [
+const FILES: [(&str, &str, Make); 34] = [
     ("man", "assay.1", |place, lay| at(place, "pages/assay.1", lay, &["man", "--out", "pages"])),
     ("man", "assay-certify.1", |place, lay| at(place, "pages/assay-certify.1", lay, &["man", "--out", "pages"])),
     ("links", "act_storage", |place, lay| at(place, "tools/act_storage", lay, &["links", "tools"])),
@@ -41,6 +41,10 @@ const FILES: [(&str, &str, Make); 33] = [
     ("compare", "page.html", |place, lay| {
         measured(place);
         at(place, "page.html", lay, &["compare", "run", "run", "--html", "page.html"])
+    }),
+    ("cache-curve", "page.html", |place, lay| {
+        let args = ["cache-curve", "random-read", "null:1MiB", "--operations", "10", "--html", "page.html"];
+        at(place, "page.html", lay, &args)
     }),
     ("run", "run", |place, lay| at(place, "run", lay, &words(&["--out", "run"]))),
     ("run", "run.txt", |place, lay| at(place, "run.txt", lay, &words(&["--out", "run", "--detach"]))),
@@ -110,7 +114,7 @@ const FILES: [(&str, &str, Make); 33] = [
     }),
 ];
 
-/// Verbs that make no file, as they are called where they work.
+/// Verbs that make no file, with arguments with which they work.
 const NONE: [(&str, &[&str]); 10] = [
     ("explain", &["explain", "random-read", "sim:flash"]),
     ("judge", &["judge", "run"]),
@@ -124,7 +128,7 @@ const NONE: [(&str, &[&str]); 10] = [
     ("as act_latency", &["as", "act_latency", "-l", "none"]),
 ];
 
-/// Those that can be tried here.
+/// The rows that can be tested here.
 fn rows() -> impl Iterator<Item = &'static (&'static str, &'static str, Make)> {
     static ROWS: &[(&str, &str, Make)] = &FILES;
     let root = root();
@@ -174,7 +178,7 @@ fn curve(place: &Place, file: &str, lay: Lay<'_>) -> Said {
     place.assay(&[&curve[..], &["--out", "run"]].concat());
     let kept = place.path("run/curve.json");
     let mut json: serde_json::Value = serde_json::from_str(&fs::read_to_string(&kept).unwrap()).unwrap();
-    // As it stands before the search for the maximum.
+    // The state before the search for the maximum.
     (json["maximum"], json["points"]) = (serde_json::Value::Null, serde_json::json!([]));
     fs::write(&kept, json.to_string()).unwrap();
     fs::remove_dir_all(place.path("run/maximum")).unwrap();
@@ -208,13 +212,13 @@ fn at(place: &Place, file: &str, lay: Lay<'_>, args: &[&str]) -> Said {
     place.assay(args)
 }
 
-/// Where a file of ours is already, the obstacle takes its place, and has its content where it can.
+/// If the file already exists, the obstacle replaces it, with the same content where possible.
 fn place_at(path: &Path, lay: Lay<'_>) {
     fs::create_dir_all(path.parent().unwrap()).unwrap();
     lay(path);
 }
 
-/// What lies outside and must stay as it is.
+/// Everything outside, which must stay unchanged.
 struct Outside {
     dir: tempfile::TempDir,
     device: Option<Loop>,
@@ -249,7 +253,7 @@ impl Outside {
         self.dir.path().join(name)
     }
 
-    /// Lays one; what stood there lies outside now. False where this kind cannot be made here.
+    /// Puts one there; what was there before is now outside. False where this kind cannot be made here.
     fn lay(&self, kind: &str, at: &Path) {
         let precious = self.path("precious");
         let before = fs::read(at).unwrap_or_else(|_| b"precious".to_vec());
@@ -270,7 +274,7 @@ impl Outside {
         }
     }
 
-    /// Everything there is outside: names, bytes, and what the device holds.
+    /// The whole outside: names, bytes, and the content of the device.
     fn state(&self) -> Vec<(PathBuf, Vec<u8>)> {
         let mut all: Vec<_> = fs::read_dir(self.dir.path()).unwrap().map(|entry| entry.unwrap().path()).collect();
         all.sort();
@@ -278,7 +282,7 @@ impl Outside {
     }
 }
 
-/// What an obstacle is, and where it leads.
+/// The kind of an obstacle, and where it leads.
 fn shape(at: &Path) -> (u32, u64, u64, Option<PathBuf>, Option<Vec<u8>>) {
     let meta = fs::symlink_metadata(at).unwrap();
     let bytes = meta.is_file().then(|| fs::read(at).unwrap());
@@ -306,7 +310,7 @@ fn nothing_in_the_place_of_a_file_is_written_through() {
 }
 
 fn one(outside: &Outside, (verb, file, make): &(&str, &str, Make), (kind, named): &(&str, &str)) -> Vec<String> {
-    // A directory of that name is what it takes, when there is one already.
+    // An existing directory with that name is accepted.
     if ["maximum", "01-sim-flash", "fit", "limit"].contains(file) && *kind == "directory" {
         return Vec::new();
     }
@@ -326,7 +330,7 @@ fn one(outside: &Outside, (verb, file, make): &(&str, &str, Make), (kind, named)
     if after.as_ref() != Some(&before) {
         wrong.push(format!("{verb}, {kind} for {file}: the obstacle became {after:?}"));
     }
-    // A target is refused by the gate, and a run directory that exists by its name, whatever it is.
+    // A target is refused by the gate, and a run directory that exists is refused because of its name, whatever it is.
     let named = if ["run", "run directory", "new.dat", "act_storage", "act_latency.py"].contains(file) {
         at.file_name().unwrap().to_str().unwrap()
     } else {
@@ -349,7 +353,7 @@ fn half(path: &Path) -> bool {
     path.file_name().unwrap().to_str().unwrap().starts_with(".assay-")
 }
 
-/// All files below a directory, by name; a preparation record by what it is.
+/// All files below a directory, by name; a preparation record by its kind.
 fn below(dir: &Path, names: &mut BTreeSet<String>) {
     for entry in fs::read_dir(dir).unwrap().map(|entry| entry.unwrap()) {
         let path = entry.path();
@@ -365,10 +369,10 @@ fn below(dir: &Path, names: &mut BTreeSet<String>) {
     }
 }
 
-/// The control: with nothing in the way each row makes its file, whole, and no row makes one that is in no row.
+/// The control: without an obstacle each row makes its file completely, and no row makes a file that is in no row.
 #[test]
 fn every_file_that_is_made_is_in_the_table() {
-    // The tests' own, and those of a directory that a row has for itself.
+    // Files of the tests themselves, and those of a directory that a row has for itself.
     let theirs = ["key", "act.conf", "table", "small.profile", "disk.img", "act_index", "act_prep", "act_latency"];
     let known: BTreeSet<&str> = FILES.iter().map(|(_, file, _)| *file).chain(theirs).collect();
     for (verb, file, make) in rows() {
@@ -377,12 +381,12 @@ fn every_file_that_is_made_is_in_the_table() {
         let said = make(&place, &|at| *path.borrow_mut() = at.to_path_buf());
         assert!(!matches!(said.code, Some(2..=5 | 70)), "{verb} {file}: {said:?}");
         let path = path.into_inner();
-        // What a run in the background said is shown and removed where it ends before anybody could watch it.
+        // The output of a run in the background is shown and removed if the run ends before anybody could follow it.
         if ["run.txt", "said.txt"].contains(file) {
             assert!(said.err.contains("PASS") || said.out.contains(file), "{verb} {file}: {said:?}");
             continue;
         }
-        // A link of ours leads to the program.
+        // A link made by the program leads to the program.
         let made = if *file == "act_storage" { fs::symlink_metadata(&path) } else { fs::metadata(&path) };
         let made = made.unwrap_or_else(|e| panic!("{verb} {file}: {e}: {said:?}"));
         assert!(
@@ -398,7 +402,7 @@ fn every_file_that_is_made_is_in_the_table() {
     }
 }
 
-/// The verbs that the program has are those of the table, and those that make nothing, which is tried.
+/// The verbs of the program are those of the table, and those that make no file, which is checked.
 #[test]
 fn every_verb_is_in_the_table_or_makes_no_file() {
     let place = Place::new();
@@ -423,7 +427,7 @@ fn every_verb_is_in_the_table_or_makes_no_file() {
     }
 }
 
-/// A quick look's scratch file has a name that can be known before.
+/// The name of a quick look's scratch file can be predicted.
 #[test]
 fn a_scratch_file_is_made_over_nothing() {
     let outside = Outside::new();
@@ -431,7 +435,7 @@ fn a_scratch_file_is_made_over_nothing() {
         let place = Place::new();
         let mut shell = place.command(&["certify", "--quick", "--for", "1s", "--warm-up", "0s"]);
         let (read, write) = std::io::pipe().unwrap();
-        // Held until the obstacle lies under the number that the process will have.
+        // Stopped until the obstacle is in place under the process id that the program will have.
         let args: Vec<_> = shell.get_args().map(|arg| arg.to_owned()).collect();
         let mut held = std::process::Command::new("/bin/sh");
         held.args(["-c", "read x; exec \"$@\"", "sh"]).arg(shell.get_program()).args(args);
@@ -449,7 +453,7 @@ fn a_scratch_file_is_made_over_nothing() {
     }
 }
 
-/// A disk that is full: what was there stays, nothing that is cut is left, and the message says what and where.
+/// A full disk: the existing file stays, no partial file is left, and the message says what and where.
 #[test]
 fn on_a_full_disk_the_file_that_was_there_stays() {
     if !root() {

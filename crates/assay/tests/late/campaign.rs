@@ -1,5 +1,6 @@
-//! A thousand devices of five kinds, each driven by a generator that is late in one of several ways, beside a twin that is
-//! punctual and meets the same device. No PASS where the twin fails, no FAIL where the twin passes.
+//! A thousand devices of five kinds, each driven by a generator that is late in one of several ways, compared with a
+//! twin run whose generator is punctual and whose device is the same. No PASS where the twin fails, no FAIL where the
+//! twin passes.
 
 use crate::devices::{Draw, Kind, MS, Simulated, US};
 use crate::rig::{Late, judged, plan};
@@ -32,7 +33,7 @@ fn trial(number: u64) -> Trial {
     let kind = (number % 5) as usize;
     let rate = between(&mut prng, 100, 2000);
     let gap = 1_000_000_000 / rate;
-    // Of the time of one server; more than 1 is a device that does not hold its load.
+    // Utilisation of one server; more than 1 is a device that does not carry its load.
     let used = 0.2 + 0.95 * prng.unit();
     let mean = ((gap as f64 * used) as u64).max(10 * US);
     let slow_ppm = if prng.below(2) == 0 { 0 } else { between(&mut prng, 1000, 80_000) };
@@ -51,10 +52,10 @@ fn trial(number: u64) -> Trial {
             Kind::Servers(vec![0; several as usize])
         }
         2 => {
-            // Its upkeep takes a share of what idle time there is, and is done in rests only.
+            // Its upkeep takes a share of the idle time, and is done only at rest.
             (draw.least, draw.mean) = (least / 2, mean / 2);
-            // It is warm: as much in debt as it gets. Upkeep of less than a fifth of the time is left out: the hundredth that may be
-            // rested pays for more than a twentieth of that.
+            // It starts with its largest debt. Upkeep of less than a fifth of the time is left out: a rest of one
+            // percent, which is allowed, pays for more than a twentieth of that.
             let debt = between(&mut prng, (gap / 5).max(1), gap / 2);
             let onset = between(&mut prng, gap / 4 + 1, gap * 20);
             let most = between(&mut prng, 10 * MS, 500 * MS);
@@ -83,7 +84,8 @@ fn trial(number: u64) -> Trial {
     }
 }
 
-/// Ways to be late that were met: late wakes of a virtual machine, a quota, stops, and any mixture of small ones.
+/// Ways of being late that occur in practice: late wakes of a virtual machine, a quota, stops, and any mixture of small
+/// ones.
 fn lateness(prng: &mut Prng) -> Late {
     let seed = prng.next_u64();
     let late = Late { seed, ..Late::default() };
@@ -119,14 +121,14 @@ impl Trial {
     }
 }
 
-/// Measured share over the bound's, of the criterion.
+/// The measured share divided by the bound of the criterion.
 fn share(judgement: &Judgement) -> Option<f64> {
     let outcome = judgement.part.criteria.iter().find(|it| it.asked.stream.is_some())?;
     let bound: f64 = outcome.asked.bound.trim_start_matches(['<', '=', ' ']).trim_end_matches('%').parse().ok()?;
     Some(outcome.worst.as_ref()?.value * 100.0 / bound)
 }
 
-/// So many trials are what docs/RELIABILITY.md speaks of.
+/// The number of trials that docs/RELIABILITY.md describes.
 const DOCUMENTED: u64 = 1000;
 
 #[derive(Default, Debug)]

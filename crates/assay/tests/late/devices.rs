@@ -1,7 +1,8 @@
-//! Devices in virtual time whose rules are known, for a generator that may be late: one server, several, one that recovers
-//! when it rests, one that merges what comes in bunches, and one that gives out tokens.
+//! Devices in virtual time with known rules, for a generator that may be late: one server, several, one that recovers
+//! at rest, one that merges bunched operations, and one that hands out tokens.
 //!
-//! What an operation takes is drawn by its number, so that a punctual generator meets the same device to the nanosecond.
+//! The time of an operation is drawn from its number, so that a punctual generator meets the same device to the
+//! nanosecond.
 
 use assay_base::{BlockDevice, Completion, Device, Done, Geometry, Instant, Op, Prng, Span, Ticket};
 use std::cell::Cell;
@@ -10,21 +11,22 @@ use std::rc::Rc;
 pub const US: u64 = 1_000;
 pub const MS: u64 = 1_000_000;
 
-/// What decides when an operation is done.
+/// What decides when an operation completes.
 #[derive(Clone, Debug)]
 pub enum Kind {
-    /// Servers, of which always the one that is free first takes the next.
+    /// Servers; the next operation always goes to the one that is free first.
     Servers(Vec<u64>),
-    /// One server that owes `debt` of upkeep for each operation. It works that off when it was idle for `onset`; when it owes more
-    /// than `most`, the next operation waits until it has worked off `pays`.
+    /// One server that owes `debt` of upkeep for each operation. It pays this off after it was idle for `onset`; when
+    /// it owes more than `most`, the next operation waits until it has paid off `pays`.
     Recovers { free: u64, owed: u64, debt: u64, onset: u64, most: u64, pays: u64 },
     /// One server that takes up to `most` waiting operations at once.
     Merges { free: u64, filling: (u64, u64), most: u64, carried: Rc<Cell<u64>> },
-    /// `burst` tokens, one more each `every`; whoever has none waits, and all are carried at once.
+    /// `burst` tokens, one more every `every`; an operation without a token waits, and all others are carried
+    /// immediately.
     Tokens { next: u64, every: u64, burst: u64 },
 }
 
-/// What one operation takes: exponential about `mean`, and `slow` for a share of them.
+/// The time of one operation: exponential with the mean `mean`, and `slow` for a share of them.
 #[derive(Clone, Copy, Debug)]
 pub struct Draw {
     pub seed: u64,
@@ -43,7 +45,7 @@ impl Draw {
     }
 }
 
-/// A device whose completions are stamped when they are found, or by itself.
+/// A device whose completions are stamped when they are found, or with times of its own.
 pub struct Simulated {
     kind: Kind,
     draw: Draw,
@@ -59,14 +61,14 @@ impl Simulated {
 }
 
 impl Simulated {
-    /// When the next operation is done, which a waiting thread is woken by.
+    /// When the next operation completes, which wakes a waiting thread.
     pub fn next_completion(&self) -> Option<Instant> {
         self.pending.iter().map(|it| it.completed).min()
     }
 }
 
 impl Kind {
-    /// When an operation that comes `now` and takes `span` is done.
+    /// When an operation that arrives `now` and takes `span` completes.
     fn serve(&mut self, now: u64, span: u64) -> u64 {
         match self {
             Kind::Servers(free) => {
@@ -86,7 +88,8 @@ impl Kind {
                 *free
             }
             Kind::Merges { free, filling: (begins, held), most, carried } => {
-                // The batch that is filling begins when the server is free; who comes later than that begins another.
+                // The batch that is being filled begins when the server is free; a later operation begins another
+                // batch.
                 if now >= *begins || *held >= *most {
                     *begins = now.max(*free);
                     *free = *begins + span;

@@ -1,4 +1,4 @@
-//! A run in virtual time whose generator is late as it is told, through the real engine, log and judge.
+//! A run in virtual time whose generator is late as the test specifies, through the real engine, log and judge.
 
 use crate::devices::{Kind, Simulated};
 use assay_base::{Instant, Prng, Span};
@@ -13,22 +13,22 @@ use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
-/// When the generator does not get to run.
+/// When the generator cannot run.
 #[derive(Clone, Debug, Default)]
 pub struct Late {
     pub seed: u64,
-    /// Of the times it wakes, so many of a million are too late, by up to this much.
+    /// This many of a million wakes are late, by up to this time.
     pub wakes_ppm: u64,
     pub wakes_by: u64,
-    /// Stopped at the end of each `every`, for so long; 0 is never.
+    /// Stopped at the end of each `every`, for this long; 0 means never.
     pub every: u64,
     pub stopped: u64,
-    /// Stopped once from a moment on for so long.
+    /// Stopped once from a given time on, for a given time.
     pub once: Vec<(u64, u64)>,
 }
 
 impl Late {
-    /// When it runs, if it is to at `at`; `number` is how often it ran before.
+    /// When it runs, if it should run at `at`; `number` is how often it ran before.
     fn runs(&self, at: u64, number: u64) -> u64 {
         let mut at = at;
         if self.wakes_ppm > 0 {
@@ -46,7 +46,7 @@ impl Late {
     }
 }
 
-/// As in a real run.
+/// The same value as in a real run.
 const DISTURBED: Span = Span::from_us(100);
 
 /// A plan of one stream, from the lines of its stream and of its criterion.
@@ -110,8 +110,8 @@ fn header(plan: &Plan, thresholds: &Thresholds, lateness: bool) -> Header {
     }
 }
 
-/// Runs `plan` on a device with a generator that is `late`, and judges the log. With `counted` unset the log is as one that
-/// knows nothing of lateness.
+/// Runs `plan` on a device with a generator that is `late`, and judges the log. With `counted` unset the log has no
+/// counts of lateness.
 pub fn judged(plan: &Plan, kind: &Kind, device: Simulated, bound: u32, late: &Late, counted: bool) -> Judgement {
     let carried = match kind {
         Kind::Merges { carried, .. } => Some(carried.clone()),
@@ -121,7 +121,7 @@ pub fn judged(plan: &Plan, kind: &Kind, device: Simulated, bound: u32, late: &La
     judge(Reader::new(&log[..]), &Options::default()).unwrap()
 }
 
-/// The log of such a run. `carried` is what a disk that merges says it has carried.
+/// The log of such a run. `carried` is the number of operations that a merging disk reports.
 pub fn logged(
     plan: &Plan,
     device: Simulated,
@@ -147,7 +147,7 @@ pub fn logged(
             let mut interval: Interval = frame.interval();
             if let Some(carried) = &carried {
                 let reads = carried.get() - std::mem::replace(&mut before, carried.get());
-                // Merging makes operations fewer and no bytes.
+                // Merging reduces operations, but not bytes.
                 let read_bytes = interval.flows[0].bytes;
                 interval.disks = vec![DiskCounters { reads, read_bytes, ..DiskCounters::default() }];
             }
@@ -162,8 +162,8 @@ pub fn logged(
         if step.done {
             break;
         }
-        // As the shell of a real run waits: until something is due, at most a millisecond with something in flight, and until
-        // a completion comes, of which it knows only by looking.
+        // It waits like the shell of a real run: until something is due, at most a millisecond with operations in
+        // flight, and until a completion comes, which it notices only by looking.
         let planned = now + worker.patience(step.wake.since(now));
         let wake = worker.device().next_completion().map_or(planned, |at| at.min(planned)).max(now);
         let ended = Instant::from_ns(late.runs(wake.as_ns(), number));

@@ -1,4 +1,4 @@
-//! Five runs in which a late generator accused or excused, each in virtual time with its punctual twin.
+//! Five runs in which a late generator once led to a wrong verdict, each in virtual time with its punctual twin.
 
 use crate::devices::{Draw, Kind, MS, Simulated};
 use crate::rig::{Late, judged, plan};
@@ -21,7 +21,7 @@ fn rate(rate: u64) -> String {
     LINE.replace("RATE", &rate.to_string())
 }
 
-/// A pause is a rest: what a punctual generator never gave it let the device recover.
+/// A pause is a rest, in which the device could recover; a punctual generator would never have given it one.
 #[test]
 fn a_device_that_recovers_at_rest_is_not_passed_by_stopping() {
     let device = Kind::Recovers { free: 0, owed: 30 * MS, debt: 80_000, onset: 3 * MS, most: 30 * MS, pays: 80 * MS };
@@ -51,7 +51,7 @@ fn a_closed_loop_that_sleeps_proves_nothing() {
     assert_eq!(punctual.verdict, Verdict::Pass, "{}", punctual.reason);
 }
 
-/// What comes late queues behind what came late before it; without its own lag it is still over the bound.
+/// A late operation queues behind earlier late ones; without its own lag it is still over the bound.
 #[test]
 fn two_stops_do_not_fail_a_good_device() {
     let late = Late { once: vec![(3000 * MS, 200 * MS), (6000 * MS, 200 * MS)], ..Late::default() };
@@ -83,7 +83,8 @@ fn a_completion_that_was_found_late_does_not_accuse() {
     assert_eq!(now.verdict, Verdict::Invalid, "{}", now.reason);
 }
 
-/// Steal of a busy machine: 1 of 100 wakes is late by a millisecond and more. It hides no device that is bad by itself.
+/// Steal on a busy machine: 1 of 100 wakes is late by a millisecond or more. It does not hide a device that is bad by
+/// itself.
 #[test]
 fn late_wakes_do_not_hide_a_bad_device() {
     let late = Late { seed: 5, wakes_ppm: 12_000, wakes_by: 2_400_000, ..Late::default() };

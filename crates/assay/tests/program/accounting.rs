@@ -1,10 +1,11 @@
-//! What the log says was carried, against what the device itself counted and the kernel itself saw.
+//! What the log says was carried, compared with what the device counted and what the kernel saw.
 
 use super::bed::{Log, Place, Said};
 use super::devices::{Counted, Disk, LOOKED_AT, Loop, Seen, Trace, Zram};
 use assay_base::Direction::{Read, Write};
 
-/// What was read before the run to compare the ways to the target, as the log has it: "144 of 4096 bytes on a target".
+/// What was read before the run to compare the paths to the target, according to the log: "144 of 4096 bytes on a
+/// target".
 fn compared(log: &Log) -> Counted {
     let numbers: Vec<u64> =
         log.header.engine["reads before the run"].split(' ').filter_map(|word| word.parse().ok()).collect();
@@ -12,13 +13,14 @@ fn compared(log: &Log) -> Counted {
     Counted { reads, read_bytes: reads * bytes, ..Counted::default() }
 }
 
-/// The same part in a thousand that the project promises.
+/// They agree within the thousandth that the project promises.
 fn agrees(what: &str, own: u64, counted: u64) {
     assert!(own.abs_diff(counted) as f64 <= own as f64 / 1000.0, "{what}: the log has {own}, the device {counted}");
 }
 
-/// Runs act-storage on `disk` and compares. What the safety gate reads (samples, signatures) is no load: it is measured by the
-/// a certification, which passes the same gate and is refused then because nothing prepared the device.
+/// Runs act-storage on `disk` and compares. What the safety gate reads (samples, signatures) is not part of the load:
+/// it is measured with a certification, which passes the same gate and is then refused because nothing prepared the
+/// device.
 fn accounted(place: &Place, disk: &dyn Disk, load: &str, time: &str) -> Log {
     let _counting = LOOKED_AT.read().unwrap_or_else(std::sync::PoisonError::into_inner);
     let token = disk.token(place);
@@ -38,8 +40,8 @@ fn accounted(place: &Place, disk: &dyn Disk, load: &str, time: &str) -> Log {
     log
 }
 
-/// Whatever the verdict is today: no error, nothing lost; what was scheduled was delivered, or waited still when the load ended,
-/// on a machine that does much else.
+/// Whatever the verdict is: no error, nothing lost; what was scheduled was delivered, or still waited when the load
+/// ended on a busy machine.
 fn clean(said: &Said, log: &Log, place: &Place) {
     said.is_of_verdict(&place.path("run"));
     log.adds_up();
@@ -61,22 +63,23 @@ fn compare(log: &Log, disk: &dyn Disk, counted: Counted, gate: Counted) {
     let (read, written) = (log.direction(Read), log.direction(Write));
     agrees("bytes read", read.bytes, counted.read_bytes - gate.read_bytes);
     agrees("bytes written", written.bytes, counted.written_bytes);
-    // Where the device works by requests, a block larger than one may be is cut, and counted in pieces; zram takes it whole.
+    // Where the device works with requests, a block larger than a request may be is split and counted in pieces; zram
+    // takes it whole.
     let most: u64 = disk.queue("max_sectors_kb").parse::<u64>().unwrap() * 1024;
     let large = log.stream("large-block-reads").ok;
     let pieces = if disk.is_of_requests() { (128u64 << 10).div_ceil(most) } else { 1 };
     agrees("reads", read.ok + large * (pieces - 1), counted.reads - gate.reads);
-    // A durable write is followed by a flush where there is a cache to empty, and is two where the device knows no FUA; flushes
-    // at the same time are joined.
+    // A durable write is followed by a flush where there is a cache, and counts as two where the device has no FUA;
+    // simultaneous flushes are merged.
     let cached = disk.queue("write_cache") == "write back";
     assert_eq!(counted.flushes > 0, cached, "{counted:?}");
     assert!(counted.flushes <= 2 * written.ok, "{counted:?}");
-    // The kernel counts a flush of its own that follows a write as a write of nothing.
+    // The kernel counts its own flush after a write as an empty write.
     let empty = if cached { written.ok } else { 0 };
     agrees("writes", written.ok * pieces + empty, counted.writes);
 }
 
-/// Poisson: as many as the rate says, within four standard deviations.
+/// Poisson: the number that the rate gives, within four standard deviations.
 fn rates(log: &Log, multiple: f64) {
     for (stream, rate) in [("reads", 2000.0), ("large-block-reads", 23.4375), ("large-block-writes", 23.4375)] {
         let expected = rate * multiple * log.seconds();
@@ -103,7 +106,7 @@ fn loop_device_counts_what_the_log_counts_at_1x_and_the_kernel_sees_act_sizes_an
     sizes(&log, 1536);
     let Some(trace) = trace else { return };
     let seen = trace.seen();
-    // The reads of 4 KiB that compare the ways to the target may be carried by threads that look like a worker's.
+    // The reads of 4 KiB that compare the paths to the target may be carried by threads with names like a worker's.
     let load = seen.into_iter().filter(|seen| seen.write || seen.sectors != 8);
     let (large, records): (Vec<Seen>, Vec<Seen>) = load.partition(|seen| seen.sectors == 256);
     agrees("records in the trace", log.stream("reads").ok, records.len() as u64);
@@ -116,7 +119,7 @@ fn loop_device_counts_what_the_log_counts_at_1x_and_the_kernel_sees_act_sizes_an
     for seen in &large {
         assert!(seen.sector.is_multiple_of(256), "large blocks begin at multiples of their size: {seen:?}");
     }
-    // Records begin at any sector, not at pages only: each of the eight places in a page gets its eighth.
+    // Records begin at any sector, not only at pages: each of the eight places in a page gets an eighth.
     for place in 0..8 {
         let n = records.iter().filter(|seen| seen.sector % 8 == place).count() as f64;
         let expected = records.len() as f64 / 8.0;

@@ -1,4 +1,4 @@
-//! A place to run the program in, what it said, and the run log it left.
+//! A place to run the program in, its output, and the run log that it left.
 
 use assay_base::Direction;
 use assay_record::{Close, Damage, Entry, Event, FlowInterval, Header, Interval, Reader};
@@ -14,7 +14,7 @@ use tempfile::TempDir;
 /// Nothing here takes this long unless it hangs.
 const HANGS: Duration = Duration::from_secs(120);
 
-/// A working directory on disk, with state of its own, removed in the end.
+/// A working directory on disk, with its own state directory, removed at the end.
 pub struct Place {
     dir: TempDir,
 }
@@ -47,14 +47,14 @@ impl Place {
         Said::of(self.command(args).output().unwrap(), args)
     }
 
-    /// Runs one with `--out run` and reads the log it left.
+    /// Runs it with `--out run` and reads the log that it left.
     pub fn run(&self, args: &[&str]) -> (Said, Log) {
         let said = self.assay(&[args, &["--out", "run"]].concat());
         let log = Log::of(&self.path("run"));
         (said, log)
     }
 
-    /// Starts it and waits until its log holds `intervals` of them.
+    /// Starts it and waits until its log contains `intervals` of them.
     pub fn start(&self, args: &[&str], intervals: usize) -> Running {
         let mut running = self.begin(&[args, &["--out", "run"]].concat());
         let log = self.path("run/run.jsonl");
@@ -65,12 +65,12 @@ impl Place {
         running
     }
 
-    /// Starts it and waits for nothing.
+    /// Starts it without waiting.
     pub fn begin(&self, args: &[&str]) -> Running {
         Running { child: Some(self.command(args).spawn().unwrap()) }
     }
 
-    /// Names in the directory, but for those that the test itself made.
+    /// Names in the directory, except those that the test itself made.
     pub fn left(&self, made: &[&str]) -> Vec<String> {
         let names = fs::read_dir(self.dir.path()).unwrap().map(|entry| entry.unwrap().file_name());
         let mut names: Vec<String> = names.map(|name| name.into_string().unwrap()).collect();
@@ -80,7 +80,7 @@ impl Place {
     }
 }
 
-/// Waits for `true`; gives up where only a hang can be the reason.
+/// Waits until `holds` returns true; gives up where only a hang can be the reason.
 pub fn until(what: &str, mut holds: impl FnMut() -> bool) {
     let begin = Instant::now();
     while !holds() {
@@ -89,7 +89,7 @@ pub fn until(what: &str, mut holds: impl FnMut() -> bool) {
     }
 }
 
-/// A program that was started and is killed when forgotten.
+/// A program that was started; it is killed when dropped.
 pub struct Running {
     child: Option<Child>,
 }
@@ -101,11 +101,11 @@ impl Running {
 
     pub fn signal(&self, signal: i32) {
         let pid = self.child.as_ref().unwrap().id() as i32;
-        // SAFETY: a signal to a child of ours that has not been waited for.
+        // SAFETY: a signal to a child process of ours that has not been waited for.
         assert_eq!(unsafe { libc::kill(pid, signal) }, 0);
     }
 
-    /// Its end, which must come.
+    /// Its end, which must come in time.
     pub fn end(mut self) -> Said {
         until("its end", || !self.is_alive());
         Said::of(self.child.take().unwrap().wait_with_output().unwrap(), &["(started)"])
@@ -138,12 +138,12 @@ impl Said {
         said
     }
 
-    /// The document on stdout, which must be JSON and nothing else.
+    /// The document on stdout, which must be only JSON.
     pub fn json(&self) -> Value {
         serde_json::from_str(&self.out).unwrap_or_else(|e| panic!("{e} in stdout: {}\nstderr: {}", self.out, self.err))
     }
 
-    /// Asserts that the program ended with a verdict, and with the exit code of just that verdict.
+    /// Asserts that the program ended with a verdict, and with the exit code of that verdict.
     pub fn is_of_verdict(&self, dir: &Path) -> String {
         let json: Value = serde_json::from_str(&fs::read_to_string(dir.join("verdict.json")).unwrap()).unwrap();
         let verdict = json["verdict"].as_str().unwrap().to_owned();
@@ -169,7 +169,7 @@ pub struct Log {
 }
 
 impl Log {
-    /// The log in a run directory; the first segment's header, and everything else of all segments.
+    /// The log in a run directory: the first segment's header, and the lines of all segments.
     pub fn of(dir: &Path) -> Log {
         let file = fs::File::open(dir.join("run.jsonl")).unwrap();
         let mut reader = Reader::new(BufReader::new(file));
@@ -217,8 +217,8 @@ impl Log {
         self.sum(|flow| flow == at)
     }
 
-    /// Asserts the accounting identity of every interval: what was carried in and scheduled is what came back, was short,
-    /// failed, or is carried out.
+    /// Asserts the accounting identity of every interval: what was carried in and scheduled equals what completed, was
+    /// short, failed, or is carried out.
     pub fn intervals_add_up(&self) {
         let mut carried = vec![0; self.header.flows.len()];
         for interval in &self.intervals {
@@ -258,13 +258,13 @@ pub fn refuse(command: &mut Command, call: libc::c_long, errno: i32) {
     ];
     let filter = move || {
         let filter = libc::sock_fprog { len: program.len() as u16, filter: program.as_ptr().cast_mut() };
-        // SAFETY: both calls concern the child's only thread, between fork and exec; neither allocates.
+        // SAFETY: both calls affect only the child's only thread, between fork and exec; neither allocates.
         let refused = unsafe {
             libc::prctl(libc::PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0
                 || libc::prctl(libc::PR_SET_SECCOMP, libc::SECCOMP_MODE_FILTER, &raw const filter) != 0
         };
         if refused { Err(std::io::Error::last_os_error()) } else { Ok(()) }
     };
-    // SAFETY: the closure makes system calls only.
+    // SAFETY: the closure makes only system calls.
     unsafe { command.pre_exec(filter) };
 }

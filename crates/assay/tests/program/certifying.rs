@@ -1,4 +1,4 @@
-//! The main job: a quick look on a scratch file, preparation, and the procedure on a prepared device.
+//! The main command: a quick look on a scratch file, preparation, and the procedure on a prepared device.
 
 use super::bed::{Log, Place};
 use super::devices::{Disk, Loop, written_blocks};
@@ -57,7 +57,7 @@ fn a_quick_look_can_verify_its_data() {
     for step in &steps {
         let integrity = &step["integrity"];
         assert_eq!(integrity["damaged"], 0, "{integrity}");
-        // Large blocks that were written, read back at the least.
+        // At least the large blocks that were written and read back.
         assert!(integrity["verified_reads"].as_u64().unwrap() >= 10, "{integrity}");
         assert_eq!(step["closed"], "completed");
     }
@@ -77,7 +77,7 @@ fn a_quick_look_that_is_interrupted_removes_its_scratch_file_too() {
 #[test]
 fn certify_wants_a_prepared_device_and_prep_makes_one() {
     let place = Place::new();
-    // Not a multiple of a large block: the tail is the part that others forget.
+    // Not a multiple of a large block: the tail is easily forgotten.
     let size = (40 << 20) + 13 * 512;
     let Some(disk) = Loop::over(&place, "disk.img", size) else { return };
     let token = disk.token(&place);
@@ -116,7 +116,7 @@ fn certify_wants_a_prepared_device_and_prep_makes_one() {
     }
 }
 
-/// Every block of the backing file up to its last byte carries data of its own.
+/// Every block of the backing file up to its last byte contains data of its own.
 fn salted(backing: &std::path::Path, size: u64) {
     let blocks = written_blocks(backing);
     assert_eq!(blocks.len() as u64, size.div_ceil(4096), "no block is left out");
@@ -128,7 +128,7 @@ fn salted(backing: &std::path::Path, size: u64) {
     assert!(blocks.iter().all(|(_, block)| zeros(block) == 0), "incompressible");
 }
 
-/// The data of blocks without their stamps, each once.
+/// The data of blocks without their stamps, without duplicates.
 fn bodies(blocks: &[(u64, Vec<u8>)]) -> HashSet<&[u8]> {
     blocks.iter().map(|(_, block)| &block[16..]).collect()
 }
@@ -140,7 +140,7 @@ fn a_file_in_the_working_directory_is_prepared_too() {
     assert_eq!(said.code, Some(0), "{}", said.err);
     let usable = 8 << 20;
     assert_eq!(said.json()[0]["salted_bytes"], usable);
-    // Behind them lies the file's label.
+    // After them comes the file's label.
     let blocks = written_blocks(&place.path("made.dat"));
     assert!(blocks[..2048].iter().all(|(_, block)| Stamp::read(block).is_some()) && blocks.len() == 2049);
     let drop_in = place.command(&["as", "act_prep", "made.dat"]).output().unwrap();
@@ -217,7 +217,7 @@ fn an_interrupted_preparation_goes_on_where_it_stopped() {
     let record = &said.json()[0];
     assert_eq!(record["salted_bytes"], size);
     let both = (disk.counted() - before).written_bytes;
-    // At most what was in flight (16 writes of 1 MiB) is written a second time.
+    // At most the data in flight (16 writes of 1 MiB) are written a second time.
     assert!(both >= size && both - size <= 16 << 20, "{first} bytes, then {} more", both - first);
     salted(&disk.backing, size);
 }
@@ -233,7 +233,7 @@ fn a_device_is_free_as_soon_as_the_program_has_ended() {
     }
 }
 
-/// Its scratch file is gone: there is nothing to go on with, wherever it was interrupted.
+/// Its scratch file is removed: it cannot be continued, wherever it was interrupted.
 #[test]
 fn an_interrupted_quick_look_is_started_again() {
     let place = Place::new();

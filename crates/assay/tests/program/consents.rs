@@ -1,4 +1,4 @@
-//! Consent in advance: what a drop-in may write that nobody can be asked about, for how long, and what ends it.
+//! Consent in advance: what a drop-in may write without asking anybody, for how long, and what ends the consent.
 
 use super::bed::{Log, Place, Said};
 use super::devices::{Disk, Loop, Mounted, passed_over};
@@ -8,7 +8,7 @@ use std::os::unix::fs::{FileExt, PermissionsExt};
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
-/// A device of somebody's data, which no rule but consent to S8 lets be written.
+/// A device with somebody's data, which may be written only with consent and an override of S8.
 fn unknown(place: &Place, name: &str) -> Option<Loop> {
     let disk = Loop::over(place, name, 16 << 20)?;
     let file = fs::OpenOptions::new().write(true).open(disk.path()).unwrap();
@@ -56,7 +56,7 @@ fn a_drop_in_writes_what_was_agreed_to_and_says_so() {
         !place.assay(&["as", "act_prep", disk.path()]).err.contains("--destroy-data"),
         "advice that can be followed"
     );
-    // Each thing alone is not enough.
+    // Each condition alone is not sufficient.
     for (given, words) in [
         (agree(&place, &disk, &[]), "rule S8"),
         (place.assay(&["consent", disk.path(), "--override", "S8"]), "there is no terminal"),
@@ -97,7 +97,7 @@ fn a_drop_in_writes_what_was_agreed_to_and_says_so() {
     assert!(header.targets[0].facts["consent"].starts_with("by the consent of "), "{:?}", header.targets[0].facts);
     assert!(header.watermarks.iter().any(|mark| mark.contains("rule S8 was overridden")), "{:?}", header.watermarks);
     disk.until_free();
-    // Other verbs have a place for consent on their command line, and ask for it there.
+    // Other verbs have an option for consent, and require it.
     let run = place.assay(&["run", "act-storage", disk.path(), "--for", "1s", "--out", "other"]);
     assert!(run.code == Some(4) && run.err.contains("no token was given"), "{}", run.err);
     disk.until_free();
@@ -135,12 +135,12 @@ fn a_consent_ends_with_its_time_its_device_and_its_file() {
     give();
     fs::set_permissions(file(&place), fs::Permissions::from_mode(0o644)).unwrap();
     refused(&place, &disk, &["rule S8"]);
-    // It grows, as a device that is cut from an array does.
+    // It grows, as a device does that is part of an array.
     give();
     fs::OpenOptions::new().write(true).open(&disk.backing).unwrap().set_len(32 << 20).unwrap();
     assert!(Command::new("losetup").args(["-c", disk.path()]).status().unwrap().success());
     refused(&place, &disk, &["its size in bytes was 16777216 and is 33554432 now"]);
-    // Another one in its place.
+    // Another device in its place.
     give();
     let path = disk.path().to_owned();
     drop(disk);
@@ -159,7 +159,7 @@ fn no_consent_covers_what_is_in_use() {
     let place = Place::new();
     let Some(disk) = Loop::over(&place, "disk.img", 16 << 20) else { return };
     assert_eq!(agree(&place, &disk, &[]).code, Some(0));
-    // The file system is new, and then it is mounted.
+    // A new file system, which is then mounted.
     let whole = ["-q", "-E", "lazy_itable_init=0,lazy_journal_init=0", disk.path()];
     if !Command::new("mkfs.ext4").args(whole).status().is_ok_and(|status| status.success()) {
         return passed_over("no mkfs.ext4");
@@ -172,7 +172,7 @@ fn no_consent_covers_what_is_in_use() {
     drop(mounted);
 }
 
-/// A shell with jobs at a terminal, as a person has it; it says how its job ended.
+/// A shell with job control at a terminal, as a person has it; it reports how its job ended.
 fn job(place: &Place, script: &str) -> (Option<i32>, String) {
     let mut command = Command::new("bash");
     command.args(["-c", &format!("set -m; {script} > out.txt & wait $!; echo \"ended with $?\" >&2")]);
@@ -186,7 +186,7 @@ fn at_a_terminal_it_is_asked_once_and_then_runs_in_the_background() {
     let place = Place::new();
     let Some(disk) = Loop::over(&place, "disk.img", 16 << 20) else { return };
     let prep = format!("\"$ASSAY\" as act_prep {}", disk.path());
-    // The job is neither stopped for a question nor does it write: with no consent, and with that of a script.
+    // The job is not stopped by a question, and does not write: with no consent, and with that of a script.
     let token = disk.token(&place);
     for script in [prep.clone(), format!("ASSAY_DESTROY_DATA={token} {prep}")] {
         let (code, shown) = job(&place, &script);
@@ -210,7 +210,7 @@ fn at_a_terminal_it_is_asked_once_and_then_runs_in_the_background() {
     let (code, shown) = job(&place, &prep);
     assert!(code == Some(0) && shown.contains("ended with 0") && shown.contains("by the consent of"), "{shown}");
     disk.until_free();
-    // In the foreground there is nothing to ask either.
+    // In the foreground nothing is asked either.
     let conf = conf(&place, &disk);
     let mut seated = Seated::at(place.command(&["as", "act_storage", conf.to_str().unwrap()]));
     let (code, shown) = seated.ends();

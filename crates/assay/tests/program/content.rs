@@ -1,4 +1,4 @@
-//! What landed on the device: unique, stamped, and as compressible as was asked.
+//! The data on the device: unique, stamped, and as compressible as asked for.
 
 use super::bed::Place;
 use super::devices::{Disk, Loop, written_blocks};
@@ -26,7 +26,8 @@ fn no_two_blocks_that_a_run_wrote_are_alike() {
     assert_eq!(bodies.len(), blocks.len(), "and data of its own, the stamp left out");
 }
 
-/// A device that was never written answers without looking. Few reads, and reads smaller than a block, find that out as well.
+/// A device that was never written answers without reading. A few reads, and reads smaller than a block, find that out
+/// as well.
 #[test]
 fn slow_and_small_reads_find_out_that_nothing_was_ever_written() {
     for (size, rate) in [("4KiB", 15), ("512B", 60)] {
@@ -57,7 +58,7 @@ fn data_compresses_to_what_was_asked_by_zstd_and_by_lz4() {
         let file = ["--create", "256MiB", "--for", "2s", "--load", "10x"];
         let (said, _) = place.run(&[&["run", "c.toml", "data.dat"], &file[..]].concat());
         said.is_of_verdict(&place.path("run"));
-        // The label at the end is the gate's, not the run's.
+        // The label at the end belongs to the gate, not to the run.
         let mut blocks = written_blocks(&place.path("data.dat"));
         blocks.retain(|(at, block)| *at + 4096 < 256 << 20 && Stamp::read(block).is_some());
         let data: Vec<u8> = blocks.into_iter().flat_map(|(_, block)| block).collect();

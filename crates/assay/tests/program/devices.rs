@@ -1,4 +1,4 @@
-//! Block devices of a test's own: loop and zram, their counters and tokens, and a trace of what reaches them.
+//! Block devices for the tests: loop and zram, their counters and tokens, and a trace of what reaches them.
 
 use super::bed::Place;
 use std::fs;
@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::RwLock;
 
-/// Says on stderr why a test is passed over.
+/// Says on stderr why a test is skipped.
 pub fn passed_over(why: &str) {
     eprintln!("passed over: {why}");
 }
@@ -17,10 +17,11 @@ fn tool(program: &str, args: &[&str]) -> Option<String> {
     output.status.success().then(|| String::from_utf8(output.stdout).unwrap().trim().to_owned())
 }
 
-/// Held for reading by tests that count what reaches a device, for writing by those that look at all devices of the host.
+/// Held for reading by tests that count what reaches a device, for writing by tests that examine all devices of the
+/// host.
 pub static LOOKED_AT: RwLock<()> = RwLock::new(());
 
-/// Puts away what somebody may still look at for a moment.
+/// Removes something that another process may still use for a moment.
 fn patiently(what: &str, mut done: impl FnMut() -> bool) {
     for _ in 0..250 {
         if done() {
@@ -43,17 +44,17 @@ pub trait Disk {
         fs::read_to_string(format!("/sys/block/{}/queue/{file}", self.name())).unwrap().trim().to_owned()
     }
 
-    /// Whether the kernel makes requests of what it is given; otherwise the driver takes it as it comes.
+    /// Whether the kernel makes requests from what it gets; otherwise the driver takes it unchanged.
     fn is_of_requests(&self) -> bool {
         Path::new(&format!("/sys/block/{}/mq", self.name())).exists()
     }
 
-    /// What it has counted so far, once udev has looked at what it wants to look at.
+    /// What it has counted so far, once udev has finished examining it.
     fn counted(&self) -> Counted {
         let _ = tool("udevadm", &["settle"]);
         let text = fs::read_to_string(format!("/sys/block/{}/stat", self.name())).unwrap();
         let at = |n: usize| text.split_whitespace().nth(n).map_or(0, |n| n.parse().unwrap());
-        // Documentation/block/stat.rst: a bio that was merged into a request is counted beside it.
+        // Documentation/block/stat.rst: a bio that was merged into a request is counted separately.
         Counted {
             reads: at(0) + at(1),
             read_bytes: at(2) * 512,
@@ -63,13 +64,13 @@ pub trait Disk {
         }
     }
 
-    /// Waits until nobody has it exclusively: io_uring gives up a device only after the program's end.
+    /// Waits until nobody uses it exclusively: io_uring releases a device only after the program's end.
     fn until_free(&self) {
         let exclusively = || fs::OpenOptions::new().read(true).custom_flags(libc::O_EXCL).open(self.path());
         super::bed::until("the device to be given up", || exclusively().is_ok());
     }
 
-    /// Consent, as a person gets it.
+    /// The consent token, obtained as a person does.
     fn token(&self, place: &Place) -> String {
         let said = place.assay(&["devices", "--json", self.path()]);
         said.json()[0]["token"].as_str().unwrap_or_else(|| panic!("no token: {}", said.out)).to_owned()
@@ -133,7 +134,7 @@ impl Disk for Loop {
 
 impl Drop for Loop {
     fn drop(&mut self) {
-        // While the program's end is still being worked off, the kernel only promises to detach it.
+        // While the program's end is still being processed, the kernel only promises to detach it.
         let attached = format!("/sys/block/{}/loop/backing_file", self.name());
         patiently("detaching a loop device", || {
             let _ = tool("losetup", &["-d", &self.path]);
@@ -168,7 +169,7 @@ impl Disk for Zram {
 impl Drop for Zram {
     fn drop(&mut self) {
         let _ = fs::write(format!("/sys/block/{}/reset", self.name()), "1");
-        // Somebody who looks at all block devices may have it open for a moment.
+        // A program that examines all block devices may have it open for a moment.
         let number = self.path.trim_start_matches("/dev/zram");
         patiently("removing a zram device", || fs::write("/sys/class/zram-control/hot_remove", number).is_ok());
     }
@@ -198,7 +199,7 @@ impl Drop for Mounted<'_> {
     }
 }
 
-/// A mounted file system that answers no write until this is dropped, nor then a loop device on it.
+/// A mounted file system that answers no write until this is dropped; neither does a loop device on it.
 pub struct Frozen {
     at: PathBuf,
 }
@@ -219,7 +220,7 @@ impl Drop for Frozen {
     }
 }
 
-/// What the workers of a run hand to one device, seen by the kernel's own trace.
+/// The requests of a run's workers to one device, seen by the kernel's own trace.
 pub struct Trace {
     instance: PathBuf,
     mount: PathBuf,
@@ -248,8 +249,8 @@ impl Trace {
         let number = fs::read_to_string(format!("/sys/block/{}/dev", disk.name())).unwrap();
         let (major, minor) = number.trim().split_once(':').unwrap();
         let device = (major.parse::<u32>().unwrap() << 20) | minor.parse::<u32>().unwrap();
-        // The gate looks at the device too, from the main thread; only the workers are the load. What finds the device's queue
-        // full comes again from a thread of the kernel (`iou-wrk`): it is one operation.
+        // The gate examines the device too, from the main thread; only the workers are the load. An operation that
+        // finds the device's queue full is repeated by a kernel thread (`iou-wrk`): it counts once.
         let filter = format!("dev == {device} && comm ~ \"worker-*\"");
         let event = trace.instance.join("events/block/block_bio_queue");
         fs::write(trace.instance.join("buffer_size_kb"), "8192").unwrap();
@@ -258,7 +259,7 @@ impl Trace {
         Some(trace)
     }
 
-    /// Everything seen so far, but for flushes, which have no place.
+    /// Everything seen so far, except flushes, which have no place.
     pub fn seen(&self) -> Vec<Seen> {
         let text = fs::read_to_string(self.instance.join("trace")).unwrap();
         text.lines().filter_map(|line| line.split_once("block_bio_queue: ")).filter_map(|(_, it)| seen(it)).collect()

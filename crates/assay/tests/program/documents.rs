@@ -1,4 +1,4 @@
-//! What is printed when nothing is run: plans, shipped workloads, devices. stdout carries the document and nothing else.
+//! What is printed when nothing is run: plans, shipped workloads, devices. stdout contains only the document.
 
 use super::bed::Place;
 use super::devices::{Disk, LOOKED_AT, Loop};
@@ -83,7 +83,7 @@ fn shipped_workloads_are_listed_printed_explained_and_run() {
         assert!(text.contains(name));
         let printed = place.assay(&["workloads", name]);
         assert_eq!(printed.code, Some(0));
-        // What is printed is a workload file, to copy and change.
+        // The output is a workload file, to copy and change.
         place.write(&format!("my-{name}.toml"), &printed.out);
         let shipped = place.assay(&["explain", name, "--json"]).out;
         assert_eq!(place.assay(&["explain", &format!("my-{name}.toml"), "--json"]).out, shipped);
@@ -144,8 +144,8 @@ fn devices_tells_each_rule_and_a_token_that_consents() {
     assert!(log.header.watermarks.iter().any(|mark| mark.contains("NON-CERTIFIABLE") && mark.contains("loop")));
 }
 
-/// What a certification would take, from the plans it would run: 30x writes 703.125 blocks of 128 KiB a second, twice that in the
-/// stress test, a day each; the first of several devices is tested alone as well.
+/// The cost of a certification, from the plans it would run: 30x writes 703.125 blocks of 128 KiB per second, twice
+/// that in the stress test, a day each; the first of several devices is also tested alone.
 #[test]
 fn explain_says_what_a_certification_takes() {
     const DAY: f64 = 703.125 * 131_072.0 * 86_400.0;
@@ -174,7 +174,7 @@ fn explain_says_what_a_certification_takes() {
     ] {
         assert!(text.contains(told), "\"{told}\" is not in:\n{text}");
     }
-    // The steps that are explained are the steps that are run.
+    // The explained steps are the steps that are run.
     let short = ["--at", "1x", "--for", "2s", "--slice", "1s"];
     let explained =
         place.assay(&[&["explain", "certify", "sim:flash", "sim:disk", "--json"], &short[..]].concat()).json();

@@ -1,8 +1,8 @@
-//! io_uring where it is permitted, threads where it is refused, and each of them named.
+//! io_uring where it is permitted, threads where it is refused, and the log names the engine.
 
 use super::bed::{Log, Place, Said, refuse};
 
-/// A second of act-storage on a file, by this engine.
+/// A second of act-storage on a file, with this engine.
 fn carried(engine: &str, refused: bool) -> (Place, Said) {
     let place = Place::new();
     let run = ["run", "act-storage", "scratch.dat", "--create", "64MiB", "--for", "1s", "--out", "run"];

@@ -1,5 +1,5 @@
-//! `fit` and `size`: the worked example in simulation, small profiles on a loop device and on zram, what cannot agree, what is
-//! refused, and what is left of a command that was killed.
+//! `fit` and `size`: the worked example in simulation, small profiles on a loop device and on zram, figures that cannot
+//! agree, refusals, and what a killed command leaves.
 
 use crate::bed::{Place, Said, until};
 use crate::devices::{Disk, Loop, Zram};
@@ -7,7 +7,7 @@ use serde_json::Value;
 use std::fs;
 use std::path::Path;
 
-/// A namespace small enough for any device of a test, and what its drive did.
+/// A namespace small enough for any test device, and what its drive did.
 const SMALL: &str = r#"
 name = "small"
 model = "profile"
@@ -69,7 +69,7 @@ fn the_worked_example_agrees_within_a_percent_and_what_was_counting_is_told() {
         for (figure, difference, allowed) in last(&fit) {
             let counting = allowed - 0.01;
             assert!(difference.abs() <= allowed && counting < 0.007, "{figure}: {difference} of {allowed}");
-            // What is expected, without the noise of this round, is within the percent.
+            // The expected figures, without the noise of this round, are within one percent.
             assert!(difference.abs() - counting < 0.01, "{figure}: {difference}");
         }
         assert_eq!(fs::read_to_string(place.path(seed).join("fit.json")).unwrap().trim(), said.out.trim());
@@ -87,10 +87,14 @@ fn the_worked_example_agrees_within_a_percent_and_what_was_counting_is_told() {
     ] {
         assert!(said.out.contains(line), "{line}\n{}", told(&said));
     }
-    // What was fitted is a workload like any other.
+    // A fitted profile is a workload like any other.
     let text = fs::read_to_string(place.path("mine.toml")).unwrap();
     assert_eq!(text, fs::read_to_string(place.path("text/fitted.toml")).unwrap());
-    assert!(text.starts_with("# Fitted on sim:flash") && text.contains("# fitted, was 100%"), "{text}");
+    assert!(
+        text.starts_with("# Fitted to nvme0n1 of production by `assay fit`, on\n#   sim:flash: ")
+            && text.contains("# fitted, was 100%"),
+        "{text}"
+    );
     assert!(text.contains("asloglatency.txt:58, asloglatency"), "origins stay: {text}");
     let explained = place.assay(&["explain", "mine.toml"]);
     assert!(explained.out.contains("large-block reads = (1543/s − 369/s freed directly) × 11"), "{}", explained.out);
@@ -124,7 +128,7 @@ fn several_namespaces_of_several_nodes_are_fitted_to_the_drive_that_is_meant() {
     assert!(fit["notes"].to_string().contains("counting varies by more than the tolerance; --for 10min"), "{fit}");
     let text = fs::read_to_string(place.path("fit/fitted.toml")).unwrap();
     assert!(text.contains("\ndrive = \"alpha/nvme1n1\"\n"), "{text}");
-    // Both namespaces of the node, and none of the other's.
+    // Both namespaces of the node, and none of the other node's.
     assert_eq!(text.matches("# fitted, was 100%").count() % 2, 0, "{text}");
     let (alpha, beta) = text.split_once("node = \"beta\"").unwrap();
     assert!(alpha.contains("# fitted") && !beta.split("[[iostat]]").next().unwrap().contains("# fitted"), "{text}");
@@ -187,7 +191,7 @@ fn what_is_no_fit_is_refused_before_anything_is_begun() {
         (&["size", "bare.toml", "sim:flash"], 3, "no iostat"),
         (&["size", "small.toml", "sim:flash", "--headroom", "95%"], 2, "write 0% to 90%"),
         (&["size", "small.toml", "sim:flash", "--drives", "0"], 2, "--drives"),
-        // The second is refused, so the first is not begun either.
+        // The second target is refused, so the first is not started either.
         (&["size", "small.toml", "sim:flash", "taken.toml"], 4, "taken.toml"),
     ] {
         let said = place.assay(args);
@@ -231,7 +235,7 @@ fn a_fit_that_was_killed_keeps_its_rounds_and_goes_on() {
     let fit = said.json();
     assert_eq!(rounds(&fit)[0], rounds(&before)[0], "the round that was kept is not run again");
     assert!(rounds(&fit).len() >= 2 && place.path("fit/fitted.toml").exists(), "{fit}");
-    // At its end there is nothing left to run.
+    // After its end there is nothing left to run.
     let again = place.assay(&[&line[..], &["--resume", "fit", "--json"]].concat()).json();
     assert_eq!(rounds(&again).len(), rounds(&fit).len());
     place.write("small.toml", &SMALL.replace("872/s", "873/s"));
@@ -255,7 +259,7 @@ fn a_fit_that_is_interrupted_says_how_to_go_on() {
     assert_eq!((said.code, said.json()["rounds"][0]["verdict"] != "INCOMPLETE"), (Some(0), true), "{}", told(&said));
 }
 
-/// Prepares a device and fits the small profile to it.
+/// Prepares a device and fits the small profile on it.
 fn fitted(place: &Place, disk: &dyn Disk, profile: &str, out: &str) -> (Said, Value) {
     let token = disk.token(place);
     let prepared = place.assay(&["prep", disk.path(), "--destroy-data", &token]);
@@ -312,7 +316,7 @@ fn zram_is_fitted_by_its_own_counters() {
     agrees(&said, &fit);
 }
 
-/// A queue that takes smaller requests, which the kernel remembers of a loop device beyond its detaching.
+/// A queue with a limit on requests, which the kernel keeps for a loop device even after it is detached.
 struct Narrow {
     file: String,
     before: String,
@@ -392,7 +396,7 @@ fn candidates_are_compared_and_one_that_fails_is_a_row() {
         let needed = (4.0 * 2.0 / (holds * 0.7) - 1e-9).ceil();
         assert_eq!(one["need"]["drives"].as_f64(), Some(needed), "{one}");
         assert!(one["broke"].as_str().unwrap().contains("bound"), "{one}");
-        // 198080 KiB/s on 894 GiB, within what a fit allows.
+        // 198080 KiB/s on 894 GiB, within the tolerance of a fit.
         let day = one["drive_writes_a_day"].as_f64().unwrap();
         assert!((day / (198_080.0 * 1024.0 * 86_400.0 / (894u64 << 30) as f64) - 1.0).abs() < 0.03, "{day}");
     }
@@ -406,7 +410,7 @@ fn candidates_are_compared_and_one_that_fails_is_a_row() {
         let dir = place.path("size").join(one["directory"].as_str().unwrap());
         assert!(dir.join("fit/fit.json").exists() && dir.join("limit/limit.html").exists());
     }
-    // The same command goes on with what is there, and shows it as text.
+    // The same command continues with what is there, and shows it as text.
     let again = place.assay(&[&line[..], &["--resume", "size"]].concat());
     assert_eq!(again.code, Some(0), "{}", told(&again));
     assert!(again.out.contains("Fewest drives:") && again.out.contains("none"), "{}", again.out);

@@ -21,7 +21,7 @@ fn judge_says_what_the_run_said_in_text_and_in_json() {
         let flags: &[&str] = if json { &["--json"] } else { &[] };
         for log in ["run", "run/run.jsonl"] {
             let said = place.assay(&[&["judge", log], flags].concat());
-            // The text names the log it was given in its last line.
+            // The last line of the text names the log as it was given.
             assert_eq!(said.out.replace(log, "run"), told, "{log}");
             assert_eq!(said.code, Some(0));
         }
@@ -70,14 +70,15 @@ fn report_is_one_page_with_the_verdict() {
     assert_eq!(place.assay(&["report", "run", "--out", "-"]).out, html);
 }
 
-/// What the summary advises puts no page into a terminal: the report is written beside its log, and its path is told.
+/// The command that the summary advises prints no page to a terminal: the report is written beside its log, and its
+/// path is printed.
 #[test]
 fn a_report_lies_beside_its_log() {
     let place = Place::new();
     passed(&place, false);
     let html = fs::read_to_string(place.path("run/report.html")).unwrap();
     for (args, path, same) in [
-        // Made of the log alone: an older one, or one that was damaged, is made anew.
+        // Computed from the log alone: an older or damaged report is replaced.
         (&["report", "run"][..], "run/report.html", true),
         (&["report", "run/run.jsonl"], "run/report.html", true),
         (&["report", "run", "--judge", "service"], "run/report-service.html", false),
@@ -89,7 +90,7 @@ fn a_report_lies_beside_its_log() {
         let own = fs::read_to_string(place.path("run/report.html")).unwrap();
         assert_eq!(own == html, same, "another measure is another report");
     }
-    // Beside a log of another name there may be anybody's file.
+    // A file beside a log with another name may belong to anybody.
     fs::rename(place.path("run/run.jsonl"), place.path("old.log")).unwrap();
     assert_eq!(place.assay(&["report", "old.log"]).out, "old.log.html\n");
     assert_eq!(fs::read_to_string(place.path("old.log.html")).unwrap(), html);
@@ -100,14 +101,14 @@ fn a_report_lies_beside_its_log() {
     assert_eq!(fs::read_to_string(place.path("old.log.html")).unwrap(), "somebody's");
 }
 
-/// Where nothing can be written, the page can still be had.
+/// Where nothing can be written, the page can still be printed.
 #[test]
 fn a_directory_that_cannot_be_written_is_told_with_the_way_out() {
     let place = Place::new();
     passed(&place, false);
     let html = fs::read_to_string(place.path("run/report.html")).unwrap();
     fs::remove_file(place.path("run/report.html")).unwrap();
-    // No mode keeps root out: a directory has the file's name.
+    // No file mode stops root, so a directory has the file's name.
     fs::create_dir(place.path("run/report.html")).unwrap();
     let said = place.assay(&["report", "run"]);
     assert_eq!((said.code, said.out.as_str()), (Some(5), ""), "{said:?}");
@@ -189,7 +190,7 @@ fn judging_service_instead_is_named() {
     assert!(criterion["title"].as_str().unwrap().contains("service"), "{criterion}");
 }
 
-/// Counts how often a file is opened, by whomever.
+/// Counts how often a file is opened, by any process.
 struct Opened(rustix::fd::OwnedFd);
 
 impl Opened {
@@ -200,7 +201,7 @@ impl Opened {
         Opened(fd)
     }
 
-    /// Since the last look. Closing is watched too: equal events that follow each other directly are told as one.
+    /// Since the last call. Closing is watched too: equal events directly after each other are reported as one.
     fn times(&self) -> usize {
         let mut room = [std::mem::MaybeUninit::uninit(); 4096];
         let mut reader = rustix::fs::inotify::Reader::new(&self.0, &mut room);

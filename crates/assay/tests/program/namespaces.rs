@@ -1,11 +1,11 @@
-//! One drive, several namespaces: a plan for all of them at once, or a run for each on a partition of its own.
+//! One drive, several namespaces: one plan for all of them, or a run for each on a partition of its own.
 
 use super::bed::{Log, Place, Said};
 use super::devices::{Disk, Loop, passed_over};
 use std::fs;
 use std::process::Command;
 
-/// A config of so many times ACT's 1x.
+/// A config with this multiple of ACT's 1x.
 fn config(place: &Place, name: &str, times: u32, more: &str) -> String {
     let (reads, writes) = (2000 * times, 1000 * times);
     let text = format!("device-names: sim:flash\nread-reqs-per-sec: {reads}\nwrite-reqs-per-sec: {writes}\n{more}");
@@ -57,7 +57,7 @@ fn several_configs_are_one_plan_for_one_drive() {
     log.adds_up();
     said.is_of_verdict(&place.path("run"));
     assert_eq!(place.assay(&["judge", "run"]).code, said.code);
-    // Without targets those of the configs, if they are the same; explained as it is run.
+    // Without targets, those of the configs are used, if they are the same; `explain` shows the same plan that is run.
     let shown = place.assay(&["explain", &users, &events]).out;
     assert!(shown.contains("users.large-block-writes") && shown.contains("target sim:flash:"), "{shown}");
     assert!(
@@ -126,7 +126,7 @@ fn runs_on_two_partitions_go_on_beside_each_other() {
     let header = Log::of(&place.path("second")).header;
     let neighbour = |mark: &String| mark.contains("another load may share the drive") && mark.contains(&parts[0]);
     assert!(header.watermarks.iter().any(neighbour), "{:?}", header.watermarks);
-    // All of the disk is neither's, nor is the other's partition.
+    // Neither may use the whole disk, nor the partition of the other.
     let whole = disk.token(&place);
     for (target, token) in [(disk.path(), &whole), (&parts[0], &first)] {
         let refused =
@@ -134,11 +134,11 @@ fn runs_on_two_partitions_go_on_beside_each_other() {
         assert!(refused.code == Some(4) && refused.err.contains("EBUSY"), "{target}: {}", refused.err);
     }
     running.signal(libc::SIGTERM);
-    // Its blocks were never written before, and it was ended.
+    // Its blocks were never written before, and it was ended early.
     assert!(matches!(running.end().code, Some(10..=12)));
     let log = Log::of(&place.path("run"));
     log.adds_up();
-    // What its partition counted is what it did, whatever the other did meanwhile.
+    // The counters of its partition show what it did, whatever the other run did meanwhile.
     let disks: Vec<_> = log.intervals.iter().flat_map(|interval| &interval.disks).collect();
     assert!(!disks.is_empty());
 }

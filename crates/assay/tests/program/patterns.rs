@@ -1,4 +1,5 @@
-//! Patterns of addresses and arrivals as a user meets them: every form runs, repeats by its seed, and goes on behind a kill.
+//! Patterns of addresses and arrivals as a user meets them: every form runs, repeats with its seed, and continues after
+//! a kill.
 
 use super::bed::Place;
 use std::fs;
@@ -41,7 +42,7 @@ fn every_form_of_address_runs_and_repeats_by_its_seed() {
     assert!(first != run("6"), "another seed, the same log");
 }
 
-/// Where the segments of a log begin in the order of what is seen once.
+/// For each segment of a log, where it begins in the order of the places that are used once.
 fn begins(log: &std::path::Path) -> Vec<u64> {
     let text = fs::read_to_string(log).unwrap();
     let lines = text.lines().map(|line| serde_json::from_str::<serde_json::Value>(line).unwrap());
@@ -60,7 +61,7 @@ fn blocks_that_were_never_seen_are_not_those_of_the_run_before_nor_of_one_that_w
         .write("w.toml", &format!("model = \"streams\"\nduration = \"3s\"\nslice = \"1s\"\n{}", stream("reads", keys)));
     let said = place.assay(&["prep", "f.dat", "--create", "64MiB", "--skip-zero"]);
     assert_eq!(said.code, Some(0), "{}", said.err);
-    // What a run of 3 s may go through at most: 600 units, and what chance and workers may add to them.
+    // The most that a run of 3 s may use: 600 units, and an allowance for chance and for the workers.
     let need = (600.0 + 6.0 * 600f64.sqrt() + 16.0 + 1024.0f64).ceil() as u64 * 8192;
     place.run(&["run", "w.toml", "f.dat"]);
     let first = begins(&place.path("run/run.jsonl"));

@@ -1,5 +1,5 @@
-//! Whole procedures in virtual time: a certification with a bad device, one that is interrupted and goes on, and the search
-//! for the limit of a device whose limit is known.
+//! Complete procedures in virtual time: a certification with a bad device, one that is interrupted and continues, and
+//! the search for the limit of a device whose limit is known.
 
 use crate::bed::Place;
 use assay_base::{Direction, Rate};
@@ -7,8 +7,8 @@ use assay_device::sim::Spec;
 use assay_record::{Entry, Event, Writer};
 use serde_json::Value;
 
-/// The whole procedure: four steps of a day each on four devices, one of which degrades after five hours. A fiftieth of 1x
-/// keeps the operations few; the hours are all there.
+/// The whole procedure: four steps of a day each on four devices, one of which degrades after five hours. A fiftieth of
+/// 1x keeps the number of operations small; the hours are complete.
 #[test]
 #[cfg_attr(
     debug_assertions,
@@ -43,7 +43,7 @@ fn procedure(bad: &str, time: &str, hours: u64, slice: u64) {
     assert!(!of("sim:flash?seed=2").contains("  over"), "a good device is not to blame:\n{table}");
 }
 
-/// A device that becomes bad after ten minutes: what follows the next ten can change nothing.
+/// A device that becomes bad after ten minutes: nothing after the next ten minutes can change the verdict.
 #[test]
 fn a_certification_ends_when_its_verdict_is_certain() {
     let place = Place::new();
@@ -62,7 +62,7 @@ fn a_certification_ends_when_its_verdict_is_certain() {
     assert!(place.assay(&["judge", "run"]).out.contains("step 1 of 4"), "{}", place.assay(&["judge", "run"]).out);
     let report = std::fs::read_to_string(place.path("run/report.html")).unwrap();
     assert!(report.contains(undone), "the report says so too");
-    // It is over, unless the rest is wanted all the same.
+    // It is over, unless the rest is requested explicitly.
     let over = place.assay(&[&command[..], &["--resume", "run"]].concat());
     assert!(over.code == Some(2) && over.err.contains("--keep-going"), "{}", over.err);
     let rest = place.assay(&[&command[..], &["--keep-going", "--resume", "run", "--json"]].concat());
@@ -73,7 +73,7 @@ fn a_certification_ends_when_its_verdict_is_certain() {
     assert!(!json["warnings"].to_string().contains("FAIL was certain"), "{}", json["warnings"]);
 }
 
-/// Where only the last slice of a step is bad, that step is whole and the others are not run.
+/// If only the last slice of a step is bad, that step is complete and the others are not run.
 #[test]
 fn a_step_that_fails_at_its_very_end_is_the_last() {
     let place = Place::new();
@@ -92,14 +92,14 @@ fn a_step_that_fails_at_its_very_end_is_the_last() {
     assert_eq!((said.code, json["measured_ns"].as_u64()), (Some(10), Some(1_200_000_000_000)));
     assert!(json["warnings"].to_string().contains("FAIL was certain: step 2 of 2 was not run"), "{}", json["warnings"]);
     assert_eq!(log.close.unwrap().text, "all phases ran to their end");
-    // An error is certain at once; one that passes runs whatever it was asked for.
+    // An error is certain immediately; a certification that passes runs everything that was asked for.
     let (said, _) = Place::new().run(&["certify", "sim:flash?errors=1/100", "--at", "0.02x", "--for", "2h", "--json"]);
     let json = said.json();
     assert_eq!((said.code, json["verdict"].as_str()), (Some(10), Some("FAIL")), "{}", said.err);
     assert!(json["measured_ns"].as_f64().unwrap() < 120e9, "{}", json["measured_ns"]);
 }
 
-/// Whatever has criteria can be certified: ACT's other model, a configuration of ACT, a file.
+/// Every workload with criteria can be certified: ACT's other model, an ACT configuration, a file.
 #[test]
 fn any_workload_with_criteria_can_be_certified() {
     let place = Place::new();
@@ -114,7 +114,7 @@ fn any_workload_with_criteria_can_be_certified() {
          rate = \"30/s\"\n[[criterion]]\nstream = \"orders\"\nshare_over = \"100ms\"\nat_most = \"5%\"\n",
     );
     let times = ["--for", "2min", "--slice", "1min"];
-    // Words, steps, model, load of the load step, reads or orders a second of each step.
+    // Words, model, load of the load step, reads or orders per second of each step.
     for (words, model, load, rates) in [
         (&["act-index", "sim:flash", "--at", "0.01x"][..], "act-index", "0.01x", &[50.0, 100.0][..]),
         // A configuration's rates are for all its devices: one device has its part. The multiple is ACT's.
@@ -135,7 +135,7 @@ fn any_workload_with_criteria_can_be_certified() {
         let rate = |step: &Value| {
             let streams = step["streams"].as_array().unwrap().iter();
             let together = streams.filter(|s| first.contains(&s["name"].as_str().unwrap()));
-            // All targets together stand first.
+            // All targets together come first.
             let mut seen = std::collections::BTreeSet::new();
             together
                 .filter(|s| seen.insert(s["name"].to_string()))
@@ -190,14 +190,14 @@ fn an_interrupted_certification_goes_on_where_it_stopped_and_marks_the_gap() {
     assert!(again.code == Some(2) && again.err.contains("nothing to resume"), "{}", again.err);
 }
 
-/// Also where the step that is left has another target than the one that is over.
+/// Also where the remaining step has another target than the finished one.
 #[test]
 fn a_certification_goes_on_only_with_the_devices_it_began_with() {
     let place = Place::new();
     let command = ["certify", "sim:flash", "--at", "0.02x", "--for", "2min", "--slice", "1min"];
     let (_, log) = place.run(&command);
     assert_eq!(log.header.step.unwrap().of, 2);
-    // What is left when the machine died between the steps.
+    // The state that remains when the machine died between the steps.
     let path = place.path("run/run.jsonl");
     let text = std::fs::read_to_string(&path).unwrap();
     let first = text.split_inclusive('\n').take_while(|line| !line.contains("\"number\":2,"));
@@ -293,7 +293,7 @@ fn limit_finds_the_known_capacity_within_two_percent_and_goes_on_after_an_interr
         let json = whole.json();
         let passes: f64 = json["outcome"]["between"]["passes"].as_str().unwrap().trim_end_matches('x').parse().unwrap();
         assert!((passes / known - 1.0).abs() < 0.02, "{target}: found {passes}x, known {known}x");
-        // What an interruption leaves is a shorter path.
+        // An interruption leaves a shorter path.
         let mut kept = json.clone();
         kept["outcome"] = Value::Null;
         kept["runs"].as_array_mut().unwrap().truncate(4);
@@ -309,7 +309,7 @@ fn limit_finds_the_known_capacity_within_two_percent_and_goes_on_after_an_interr
     }
 }
 
-/// Killed before its verdict was kept, a run that had failed is not simply run again.
+/// A run that had failed, but was killed before its verdict was stored, is not simply repeated.
 #[test]
 fn a_load_that_had_failed_when_a_search_or_a_curve_was_killed_has_failed() {
     for (verb, file, runs) in [
@@ -321,7 +321,7 @@ fn a_load_that_had_failed_when_a_search_or_a_curve_was_killed_has_failed() {
         let whole = place.assay(&[&command[..], &["--out", "many"]].concat());
         assert_eq!(whole.code, Some(0), "{}{}", whole.out, whole.err);
         for failed in [false, true] {
-            // As it was when the run went on: its log cut, and its verdict nowhere.
+            // The state during the run: its log cut, and its verdict nowhere.
             let mut kept = whole.json();
             (kept[runs], kept["outcome"]) = (serde_json::json!([]), Value::Null);
             place.write(&format!("many/{file}"), &kept.to_string());

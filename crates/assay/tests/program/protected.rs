@@ -1,6 +1,6 @@
-//! Every verb that writes, pointed at everything that must not be written, with the valid token: refused, the evidence named,
-//! and not one byte changed. The kinds are those of which other tools destroyed most; the controls are a blank device and a
-//! scratch file, which the same command lines do write.
+//! Every verb that writes, pointed at everything that must not be written, with the valid token: refused, with
+//! evidence, and not one byte changed. These kinds of targets are those that other tools destroyed most often; the
+//! controls are a blank device and a scratch file, to which the same command lines do write.
 
 use super::bed::Place;
 use super::live::{Holder, Loop, Mount, have, root, run, sum};
@@ -10,11 +10,12 @@ use std::process::{Command, Output};
 
 const MIB: u64 = 1 << 20;
 
-/// How each verb that writes is told to write to `target` with consent in `token`.
+/// How each verb that writes is called to write to `target` with consent in `token`.
 type Writer = fn(&Place, target: &str, token: &str) -> Command;
 
-/// All of them. A verb that can be given consent and is not here fails `every_verb_that_takes_consent_is_in_the_table`.
-/// Each at 1x for a second, 24 large-block writes: at a tenth of it every tenth run writes nothing.
+/// All of them. A verb that can be given consent and is missing here fails
+/// `every_verb_that_takes_consent_is_in_the_table`. Each runs at 1x for a second, 24 large-block writes: at a tenth of
+/// that, every tenth run would write nothing.
 const WRITERS: [(&str, Writer); 15] = [
     ("prep", |place, target, token| with(place, token, &["prep", target, "--skip-zero"])),
     ("prep --discard", |place, target, token| with(place, token, &["prep", target, "--skip-zero", "--discard"])),
@@ -38,10 +39,10 @@ const WRITERS: [(&str, Writer); 15] = [
         with(place, token, &["curve", "act-storage", target, "--for", "1s", "--max", "1x", "--points", "100%"])
     }),
     ("fit", |place, target, token| {
-        with(place, token, &["fit", profile(place).to_str().unwrap(), target, "--for", "1s", "--rounds", "1"])
+        with(place, token, &["fit", profile(place, target).to_str().unwrap(), target, "--for", "1s", "--rounds", "1"])
     }),
     ("size", |place, target, token| {
-        let profile = profile(place);
+        let profile = profile(place, target);
         let size = ["size", profile.to_str().unwrap(), target, "--fit-for", "1s", "--rounds", "1"];
         with(place, token, &[&size[..], &["--for", "1s", "--to", "1x", "--resolution", "1x"]].concat())
     }),
@@ -75,9 +76,9 @@ fn drop_in(place: &Place, token: &str, words: &[&str]) -> Command {
 }
 
 /// 24 large-block writes a second, as the others.
-fn profile(place: &Place) -> PathBuf {
+fn profile(place: &Place, target: &str) -> PathBuf {
     let text = "name = \"p\"\nmodel = \"profile\"\n[[namespace]]\nname = \"n\"\ndrives = [\"sda\"]\n[namespace.large_blocks]\nwrites = \"24/s\"\n[[iostat]]\ndrive = \"sda\"\nwrites = \"24/s\"\n";
-    place.write("profile.toml", text)
+    place.write(&format!("{}.toml", target.replace('/', "_")), text)
 }
 
 fn conf(place: &Place, target: &str) -> PathBuf {
@@ -85,7 +86,8 @@ fn conf(place: &Place, target: &str) -> PathBuf {
     place.write(&name, &format!("device-names: {target}\ntest-duration-sec: 1\nwrite-reqs-per-sec: 1000\n"))
 }
 
-/// The verbs that the program itself says can be given consent, and those of the drop-ins, are just those in the table.
+/// The verbs that can be given consent according to the program itself, and those of the drop-ins, are exactly those in
+/// the table.
 #[test]
 fn every_verb_that_takes_consent_is_in_the_table() {
     let place = Place::new();
@@ -102,11 +104,11 @@ fn every_verb_that_takes_consent_is_in_the_table() {
         }
     }
     assert!(others > 5 && writing.len() > 3, "{writing:?}");
-    // What it stands in for it says itself; the one that only reads logs is no writer.
+    // The program itself lists its drop-ins; the one that only reads logs does not write.
     let told = place.assay(&["as", "nothing"]).err;
     let tools = told.split(|c: char| !(c.is_alphanumeric() || c == '_')).filter(|word| word.starts_with("act_"));
     writing.extend(tools.filter(|tool| *tool != "act_latency").map(|tool| format!("as {tool}")));
-    // It agrees and writes to no target; what follows from it is in the table.
+    // It stores a consent and writes to no target; the effect of the consent is tested in the table.
     writing.retain(|verb| verb != "consent");
     let first = |name: &str| name.split(" --").next().unwrap().replace(" act.conf", "");
     let mut table: Vec<String> = WRITERS.iter().map(|(name, _)| first(name)).collect();
@@ -116,19 +118,19 @@ fn every_verb_that_takes_consent_is_in_the_table() {
     assert_eq!(table, writing, "a verb that can write joins the table, and with it every protected target");
 }
 
-/// Something that must not be written.
+/// A target that must not be written.
 struct Protected {
     what: &'static str,
     path: PathBuf,
-    /// Where its bytes lie.
+    /// The files that contain its bytes.
     kept: Vec<PathBuf>,
     /// What the refusal names.
     evidence: &'static str,
-    /// What the drop-ins say in their originals' words before anything is opened; empty where they go through the gate.
+    /// The words of the drop-ins' originals before anything is opened; empty where they reach the gate.
     theirs: &'static [&'static str],
 }
 
-/// Things that are kept as they are as long as this lives; the last made goes first.
+/// Things that are kept as long as this lives; the last one is dropped first.
 #[derive(Default)]
 struct Kept {
     #[allow(dead_code, reason = "held, and undone when dropped")]
@@ -166,7 +168,7 @@ fn ext4(dir: &Path, name: &str) -> Loop {
     device
 }
 
-/// With nothing left for the kernel to do later on.
+/// Without anything that the kernel would write later.
 fn mkfs(device: &str, options: &[&str]) {
     let whole = ["mkfs.ext4", "-q", "-F", "-E", "lazy_itable_init=0,lazy_journal_init=0"];
     run(&[&whole[..], options, &[device]].concat()).unwrap();
@@ -323,7 +325,7 @@ fn in_use(dir: &Path, held: &mut Kept, all: &mut Vec<Protected>) {
         let device = Loop::blank(dir, "swapped", 8 * MIB);
         run(&["mkswap", &device.dev]).unwrap();
         if run(&["swapon", &device.dev]).is_ok() {
-            // What is swapped out meanwhile is the kernel's to write: there are no bytes to compare.
+            // The kernel swaps pages out meanwhile: there are no bytes to compare.
             all.push(protected("active swap", device.path(), &[], "is active swap"));
             held.keep(Swap(device.dev.clone()));
         }
@@ -359,7 +361,7 @@ fn point_all(place: &Place, target: &Protected) -> Vec<String> {
         let output = writer(place, path, &token).output().unwrap();
         let told = text(&output);
         let named = match target.theirs.iter().any(|tool| verb.ends_with(tool)) {
-            // That a drop-in ended by its own configuration, which names the target too, would prove nothing.
+            // A drop-in that ended because of its own configuration, which names the target too, would prove nothing.
             true => {
                 let refused = |line: &str| line.starts_with("ERROR: ") && line.contains(path);
                 output.status.code() == Some(255) && told.lines().any(refused)
@@ -394,7 +396,7 @@ fn no_verb_writes_to_a_protected_target() {
     let mut held = Kept::default();
     let kinds = build(&dir, &mut held);
     assert!(kinds.len() >= 22, "{} kinds: a tool is missing here", kinds.len());
-    // Kinds on one medium one after the other: two looks at once would see each other.
+    // Targets on one medium are tried one after the other: two examinations at the same time would notice each other.
     let mut groups: Vec<Vec<&Protected>> = Vec::new();
     for kind in &kinds {
         match groups.iter_mut().find(|group| !kind.kept.is_empty() && group[0].kept.first() == kind.kept.first()) {
@@ -415,8 +417,8 @@ fn no_verb_writes_to_a_protected_target() {
         workers.into_iter().flat_map(|worker| worker.join().unwrap()).collect()
     });
     assert!(wrong.is_empty(), "{} of {}:\n{}", wrong.len(), kinds.len() * WRITERS.len(), wrong.join("\n"));
-    let confs = |name: &String| name.ends_with(".conf");
-    assert_eq!(place.left(&["kinds"]).into_iter().filter(|name| !confs(name)).collect::<Vec<_>>(), [""; 0]);
+    let made = |name: &String| name.ends_with(".conf") || name.ends_with(".toml");
+    assert_eq!(place.left(&["kinds"]).into_iter().filter(|name| !made(name)).collect::<Vec<_>>(), [""; 0]);
     drop(held);
 }
 
@@ -428,7 +430,7 @@ fn the_same_command_lines_write_to_a_blank_device() {
     }
     let place = Place::new();
     for (verb, writer) in &WRITERS {
-        // `certify` goes on with what `prep` made; ACT's tools take devices as they are.
+        // `certify` continues with what `prep` made; ACT's tools take devices as they are.
         let device = Loop::blank(&place.path("."), "blank", 16 * MIB);
         let token = token(&place, device.path());
         if *verb == "certify" {

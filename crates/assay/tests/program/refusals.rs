@@ -1,4 +1,4 @@
-//! Bad input: one clear error with its place and what to do, the right exit code, and nothing written.
+//! Bad input: one clear error with its place and the remedy, the right exit code, and nothing written.
 
 use super::bed::{Place, Said};
 use super::devices::{Disk, Loop, Mounted};
@@ -10,7 +10,7 @@ const WORKLOAD: i32 = 3;
 const REFUSED: i32 = 4;
 const HOST: i32 = 5;
 
-/// The exit code, one error on stderr with all of `says` in it, an empty stdout.
+/// The exit code, one error on stderr that contains all of `says`, an empty stdout.
 fn refused(said: &Said, code: i32, says: &[&str]) {
     assert_eq!((said.code, said.out.as_str()), (Some(code), ""), "{}", said.err);
     assert_eq!(said.err.matches("error:").count(), 1, "one error: {}", said.err);
@@ -24,7 +24,7 @@ const WORKING: &str = "name = \"x\"\nmodel = \"streams\"\n\n[[stream]]\nname = \
 
 #[test]
 fn bad_workload_files_name_line_and_remedy() {
-    // Replaced, by what; what the message has.
+    // The replaced text, its replacement, and the parts of the message.
     let table: [(&str, &str, &[&str]); 11] = [
         ("direction", "dirction", &["unknown key \"dirction\"", "x.toml:6:1", "^^^^^^^^", "did you mean direction?"]),
         ("\"4KiB\"", "\"4096\"", &["x.toml:7:", "^^^^^^", "8KiB"]),
@@ -165,7 +165,7 @@ fn a_scratch_file_that_cannot_be_used_is_not_left_behind() {
     assert_eq!(place.left(&["taken"]), [""; 0]);
 }
 
-/// Everything that would write to `disk`, with the consent in `token`.
+/// All command lines that would write to `disk`, with the consent in `token`.
 fn writers<'a>(disk: &'a str, token: &'a str) -> [Vec<&'a str>; 4] {
     let consent = ["--destroy-data", token];
     let with = |verb: &[&'a str]| [verb, if token.is_empty() { &[] } else { &consent }].concat();
@@ -234,7 +234,7 @@ fn a_mounted_device_is_refused_whatever_was_consented_and_stays_as_it_is() {
     }
     assert_eq!(fs::read_to_string(place.path("mounted/precious")).unwrap(), "data");
     drop(mounted);
-    // Unmounted, it is still somebody's file system.
+    // Unmounted, it is still a file system of somebody.
     let before = fs::read(&disk.backing).unwrap();
     for arguments in writers(disk.path(), &token) {
         refused(&place.assay(&arguments), REFUSED, &["S7", "ext", "nothing was written"]);
@@ -270,7 +270,7 @@ fn lengths_that_could_not_be_judged_are_refused_before_anything_runs() {
         let said = place.assay(&["run", "random-read", "sim:flash", "--for", "5s", "--slice", slice, "--out", "run"]);
         refused(&said, WORKLOAD, &["slice"]);
     }
-    // A slip of the finger is no load: its arrivals alone could not be counted in a lifetime.
+    // A typing error is not a load: its arrivals alone could not be counted in a lifetime.
     let said = place.assay(&["run", "act-storage", "sim:flash", "--for", "1s", "--load", "99999999999x"]);
     refused(&said, WORKLOAD, &["operations a second are asked for", "at most 100000000"]);
     assert_eq!(place.left(&["w.toml"]), [""; 0]);
@@ -323,7 +323,7 @@ fn no_file_is_made_for_what_only_reads() {
     assert_eq!(made.code, Some(0), "{made:?}");
 }
 
-/// What it says would go to a file that is somebody's.
+/// Its messages would go to a file of somebody else.
 #[test]
 fn a_file_beside_the_run_directory_is_left_alone() {
     let place = Place::new();
@@ -337,7 +337,7 @@ fn a_file_beside_the_run_directory_is_left_alone() {
     );
 }
 
-/// A document that is cut is told; a run's result is in its directory.
+/// A document that is cut is reported; the result of a run is also in its directory.
 #[test]
 fn a_full_standard_output_is_told() {
     let place = Place::new();
@@ -356,7 +356,7 @@ fn a_full_standard_output_is_told() {
     }
 }
 
-/// Names and paths are others' words.
+/// Names and paths may come from others.
 #[test]
 fn control_characters_of_names_do_not_reach_a_terminal() {
     let place = Place::new();
@@ -417,7 +417,7 @@ fn options_that_would_mean_nothing_are_refused() {
     assert!(text["text"].as_str().unwrap().contains("act-index"), "{text}");
 }
 
-/// Who may not look is told so, and not that somebody else is at work there.
+/// A user without the right to look gets that message, and not that somebody else uses the device.
 #[test]
 fn missing_rights_are_told_from_use() {
     use std::os::unix::fs::PermissionsExt;
@@ -446,7 +446,7 @@ fn missing_rights_are_told_from_use() {
     let shown = nobody(&["devices", disk.path()]).unwrap().out;
     let line = shown.lines().find(|line| line.trim_start().starts_with("S2")).unwrap_or_default();
     assert!(line.contains("not permitted to open it") && !line.contains("in use"), "{shown}");
-    // The control: root is let in, and what is in use is called so.
+    // The control: root has the right, and a device in use is reported as in use.
     let Some(_mounted) = Mounted::ext4(&disk, place.path("mnt")) else { return };
     let shown = place.assay(&["devices", disk.path()]).out;
     assert!(shown.contains("in use") && !shown.contains("not permitted"), "{shown}");

@@ -1,10 +1,10 @@
-//! What `limit` and `curve` do with a workload: how long each run is, which loads are tried, which criterion is shown; and
-//! loads that nothing could multiply.
+//! What `limit` and `curve` do with a workload: how long each run is, which loads are tried, which criterion is shown;
+//! and loads that cannot be multiplied.
 
 use crate::bed::{Place, Said};
 use serde_json::Value;
 
-/// A disk of one head: 100 reads a second are too many at 2x.
+/// A disk with one head: 100 reads per second are too many at 2x.
 const MEAN_DECIDES: &str = r#"
 name = "two bounds"
 model = "streams"
@@ -56,7 +56,8 @@ fn each_run_is_as_long_as_the_workload_says_and_a_start_that_fails_is_searched_b
     let path = path_of(&json);
     let loads: Vec<&str> = path.iter().map(|(load, _)| load.as_str()).collect();
     assert_eq!(loads[..3], ["10x", "5x", "2x"], "{path:?}");
-    // The criterion that is shown is the one that decided, with its bound; the first one never came near its own.
+    // The criterion that is shown is the one that decided, with its bound; the first criterion was never near its
+    // bound.
     for run in json["runs"].as_array().unwrap() {
         let measured = run["measured"].as_str().unwrap();
         let mean = measured.contains("mean") && measured.contains("(bound <= 30");
@@ -196,7 +197,7 @@ fn criteria_that_ask_for_work_hold_up_to_their_bound() {
             "reads throughput at least 7960KiB/s per run",
         ),
         (steady, "throughput_at_least = \"8010KiB/s\"", 10, "reads moved "),
-        // Two reads in flight, of some 80 us each.
+        // Two reads in flight, of about 80 us each.
         (closed, "rate_at_least = \"10000/s\"", 0, "reads rate at least 10000/s per 2s"),
         (closed, "rate_at_least = \"100000/s\"", 10, "bound >= 100000/s"),
     ] {
@@ -210,7 +211,7 @@ fn criteria_that_ask_for_work_hold_up_to_their_bound() {
             "it is asked of all targets together: {judged}"
         );
     }
-    // A queue of 1500 on a disk that carries some 100 a second is worked off for seconds behind the end: that is no rate.
+    // A disk that carries about 100 per second drains a queue of 1500 for seconds after the end: that is not its rate.
     place.write(
         "deep.toml",
         &format!("{stream}in_flight = 1500").replace("[[stream]]", "in_flight_bound = 1500\n[[stream]]"),

@@ -1,4 +1,4 @@
-//! Ending a run early: in good order by SIGINT and SIGTERM, in none by SIGKILL; what was measured stays.
+//! Ending a run early: regularly by SIGINT and SIGTERM, immediately by SIGKILL; what was measured stays.
 
 use super::bed::{Log, Place, Running, until};
 use super::devices::{Disk, Frozen, Loop, Mounted};
@@ -7,7 +7,7 @@ use std::fs;
 use std::io::Write;
 use std::os::fd::AsRawFd;
 
-/// Ten minutes of load on a file, of which the test sees a few seconds.
+/// Ten minutes of load on a file, of which the test observes a few seconds.
 fn begun(place: &Place) -> Running {
     place.start(&["run", "act-storage", "scratch.dat", "--create", "64MiB", "--for", "10min", "--slice", "1s"], 2)
 }
@@ -19,7 +19,8 @@ fn sigint_and_sigterm_end_a_run_in_good_order() {
         let running = begun(&place);
         running.signal(signal);
         let said = running.end();
-        // A device that was seen to break its bounds has failed, also when the run was cut; otherwise nothing is proven.
+        // A device that was seen to break its bounds has failed, also when the run was cut; otherwise nothing is
+        // proven.
         let verdict = said.is_of_verdict(&place.path("run"));
         assert_ne!(verdict, "PASS", "{}", said.out);
         let log = Log::of(&place.path("run"));
@@ -45,7 +46,7 @@ fn an_interrupted_run_that_broke_nothing_is_incomplete() {
     }
 }
 
-/// In virtual time an interval of a great load takes minutes.
+/// In virtual time an interval of a high load takes minutes.
 #[test]
 fn a_simulated_run_is_interrupted_within_an_interval() {
     let place = Place::new();
@@ -77,8 +78,8 @@ fn a_second_sigint_does_not_wait() {
     assert!(log.damage.is_empty(), "{:?}", log.damage);
 }
 
-/// The device lies on a file system that is frozen under it: what is in flight does not come back, and its scheduler, which was
-/// set for the run, cannot be put back until it does.
+/// The device is on a file system that is frozen: operations in flight do not complete, and its scheduler, which was
+/// set for the run, cannot be restored until they do.
 #[test]
 fn of_a_hung_device_the_first_sigint_waits_and_the_second_does_not() {
     let place = Place::new();
@@ -102,7 +103,7 @@ fn of_a_hung_device_the_first_sigint_waits_and_the_second_does_not() {
     log.adds_up();
     let close = log.close.as_ref().unwrap();
     assert!(close.reason == CloseReason::Interrupted && close.stuck > 0, "{close:?}");
-    // The kernel keeps the process until the device answers; that is not the program's to change.
+    // The kernel keeps the process until the device answers; the program cannot change that.
     drop(frozen);
     assert_ne!(running.end().is_of_verdict(&place.path("run")), "PASS");
     assert!(disk.queue("scheduler").contains("[none]"), "put back: {}", disk.queue("scheduler"));
@@ -118,7 +119,7 @@ fn a_virtual_run_is_interrupted_too() {
     Log::of(&place.path("run")).adds_up();
 }
 
-/// Three seconds on nothing, interrupted in the first.
+/// Three seconds on the null device, interrupted in the first.
 const CUT: [&str; 7] = ["run", "random-read", "null:1GiB", "--for", "3s", "--slice", "1s"];
 
 fn cut(place: &Place) {
@@ -134,11 +135,11 @@ fn a_log_that_is_continued_is_read_only_once_nobody_writes_it_any_more() {
     let path = place.path("run/run.jsonl");
     let whole = fs::read(&path).unwrap();
     loop {
-        // The run that ends is in the middle of its last line.
+        // The run that is ending is in the middle of its last line.
         let (written, rest) = whole.split_at(whole.len() - 10);
         fs::write(&path, written).unwrap();
         let mut log = fs::OpenOptions::new().append(true).open(&path).unwrap();
-        // SAFETY: a descriptor of ours.
+        // SAFETY: a descriptor owned by this test.
         assert_eq!(unsafe { libc::flock(log.as_raw_fd(), libc::LOCK_EX) }, 0);
         let second = place.begin(&[&CUT[..], &["--resume", "run"]].concat());
         std::thread::sleep(std::time::Duration::from_millis(200));
@@ -146,7 +147,7 @@ fn a_log_that_is_continued_is_read_only_once_nobody_writes_it_any_more() {
         drop(log);
         let said = second.end();
         if said.code == Some(5) {
-            // This machine was too busy to write a line in time, and the second run did not wait for it for ever.
+            // The machine was too busy to write a line in time, and the second run did not wait for it for ever.
             assert!(said.err.contains("another run is writing it"), "{}", said.err);
             continue;
         }
@@ -167,7 +168,7 @@ fn a_run_goes_on_only_on_the_target_it_began_on() {
     running.signal(libc::SIGINT);
     running.end();
     let log = place.path("run/run.jsonl");
-    // An unfinished line is given up by the run that goes on, not by one that is refused.
+    // The run that continues drops an incomplete line; a refused run does not.
     fs::OpenOptions::new().append(true).open(&log).unwrap().write_all(b"{\"kind").unwrap();
     let whole = fs::read(&log).unwrap();
     fs::copy(place.path("scratch.dat"), place.path("copy.dat")).unwrap();

@@ -1,4 +1,4 @@
-//! Whole procedures in virtual time: hours of load through engine, log, judge and report, with a known answer.
+//! Complete procedures in virtual time: hours of load through engine, log, judge and report, with a known answer.
 //!
 //! Unoptimised builds take about two seconds of CPU for an hour at 1x, so the day at 1x runs with `cargo test --release`, and
 //! the twelve hours of the worn device at a tenth of the load otherwise.
@@ -8,7 +8,7 @@ use assay_base::Direction::Read;
 use serde_json::Value;
 use std::fs;
 
-/// 1000 reads a second, as `arrival` says; judged on nothing but being delivered.
+/// 1000 reads per second, with this `arrival`; the only criterion is that they are delivered.
 fn reads(arrival: &str) -> String {
     format!(
         "name = \"reads\"\nmodel = \"streams\"\nduration = \"30s\"\nslice = \"10s\"\n\n[[stream]]\nname = \"reads\"\n\
@@ -89,16 +89,16 @@ fn a_device_that_degrades_after_hour_five_of_twelve_fails_in_slice_six_and_passe
     assert!(text.starts_with("FAIL") && text.contains("slice 6"), "{text}");
 }
 
-/// 2 s of 30 s at 1000 reads/s: 2000 of 30,000 wait for the end of the stall, 6.67 % in response. In service only those are long
-/// that are in the device when it stalls or that it is handed meanwhile: one for each slot of the in-flight bound. What the
-/// backlog adds afterwards is the time the device takes for 2000 reads through so many slots.
+/// 2 s of 30 s at 1000 reads/s: 2000 of 30,000 wait for the end of the stall, 6.67 % in response. In service only those
+/// are long that are in the device when it stalls or that are handed to it meanwhile: one for each slot of the
+/// in-flight bound. The backlog afterwards adds the time that the device takes for 2000 reads with that many slots.
 #[test]
 fn a_stall_of_two_seconds_in_thirty_shows_in_response_and_once_a_slot_in_service() {
     for (arrival, slots) in [(STEADY, 1), (STEADY, 8), (STEADY, 32), (POISSON, 8), (POISSON, 32)] {
         let place = Place::new();
         let text = reads(arrival).replacen("\n\n[[stream]]", &format!("\nin_flight_bound = {slots}\n\n[[stream]]"), 1);
         place.write("reads.toml", &text);
-        // A drive without spread or pauses of its own: every long operation is the stall's.
+        // A drive without spread or pauses of its own: every long operation is caused by the stall.
         let (said, log) = place.run(&["run", "reads.toml", "sim:flash?stall=2s@10s&spread=0%", "--json"]);
         log.adds_up();
         let json = said.json();
@@ -127,7 +127,7 @@ fn a_disk_gives_about_74_random_reads_a_second() {
 
 #[test]
 fn faults_of_a_device_fail_the_run_and_end_it() {
-    // Target, verdict's reason contains, how the log ends.
+    // Target, part of the verdict's reason, how the log ends.
     let table = [
         ("sim:flash?errors=1/1000", "error", "Completed"),
         ("sim:flash?hang=1@5s", "", "Completed"),

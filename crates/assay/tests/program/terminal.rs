@@ -1,4 +1,5 @@
-//! A person at a terminal, which is a pseudo-terminal here: asked once more before a device loses its data, and able to say no.
+//! A person at a terminal, simulated by a pseudo-terminal: asked again before a device loses its data, and able to
+//! refuse.
 
 use super::bed::{Place, until};
 use super::devices::{Disk, Frozen, Loop, Mounted};
@@ -22,17 +23,17 @@ impl Seated {
     pub fn at(mut command: Command) -> Seated {
         let (mut master, mut slave) = (0, 0);
         let size = libc::winsize { ws_row: 24, ws_col: 80, ws_xpixel: 0, ws_ypixel: 0 };
-        // SAFETY: both numbers are written by the call, the size is read; name and settings are left to the system.
+        // SAFETY: the call writes both numbers; name, settings and size are optional.
         let made = unsafe {
             libc::openpty(&raw mut master, &raw mut slave, std::ptr::null_mut(), std::ptr::null(), &raw const size)
         };
         assert_eq!(made, 0, "a pseudo-terminal");
-        // SAFETY: both are open and nobody else's.
+        // SAFETY: both are open and owned by nobody else.
         let (master, slave) = unsafe { (File::from_raw_fd(master), File::from_raw_fd(slave)) };
         command.stdin(slave.try_clone().unwrap()).stderr(slave).stdout(Stdio::null());
         let seat = || {
-            // SAFETY: system calls only, between fork and exec: a session of its own with this terminal, so that Ctrl-C is a
-            // signal to it.
+            // SAFETY: only system calls, between fork and exec: a session of its own with this terminal, so that Ctrl-C
+            // sends it a signal.
             let seated = unsafe { libc::setsid() >= 0 && libc::ioctl(0, libc::TIOCSCTTY, 0) == 0 };
             if seated { Ok(()) } else { Err(std::io::Error::last_os_error()) }
         };
@@ -44,7 +45,7 @@ impl Seated {
         let (mut other, text) = (master.try_clone().unwrap(), shown.clone());
         let screen = std::thread::spawn(move || {
             let mut bytes = [0; 4096];
-            // The terminal gives EIO once nobody has its other end open.
+            // The terminal returns EIO once nobody has its other end open.
             while let Ok(n) = other.read(&mut bytes) {
                 text.lock().unwrap().push_str(&String::from_utf8_lossy(&bytes[..n]));
             }
@@ -88,7 +89,7 @@ fn one_device_is_confirmed_by_four_characters() {
     let token = disk.token(&place);
     let consent = ["--destroy-data", &token];
     let before = disk.counted();
-    // Neither another answer nor none, nor Ctrl-C, nor the end of the input lets it write.
+    // A wrong answer, no answer, Ctrl-C and the end of the input all prevent writing.
     for answer in ["0000\n", "\n", "yes\n", CTRL_C, "\x04"] {
         let mut seated = Seated::at(place.command(&[&RUN[..], &["run", disk.path()], &consent].concat()));
         seated.sees("Type the last 4 of the token");
@@ -99,7 +100,7 @@ fn one_device_is_confirmed_by_four_characters() {
         assert!(shown.contains("nothing was written"), "{answer:?}: {shown}");
         disk.until_free();
     }
-    // A terminal alone is no consent.
+    // A terminal alone does not mean consent.
     let mut seated = Seated::at(place.command(&[&RUN[..], &["run", disk.path()]].concat()));
     let (code, shown) = seated.ends();
     assert!(code == Some(4) && shown.contains("consent") && !shown.contains("Type"), "{shown}");
@@ -112,7 +113,7 @@ fn one_device_is_confirmed_by_four_characters() {
     let (code, shown) = seated.ends();
     assert!(matches!(code, Some(0 | 10 | 11)), "{code:?}: {shown}");
     assert!((disk.counted() - before).writes > 0 && place.path("run/verdict.json").exists());
-    // Reading destroys nothing, and asks nothing.
+    // Reading destroys nothing, so nothing is asked.
     disk.until_free();
     let mut seated = Seated::at(place.command(&["run", "random-read", disk.path(), "--for", "1s", "--out", "read"]));
     let (code, shown) = seated.ends();
@@ -180,7 +181,7 @@ fn the_live_line_keeps_the_lag_at_80_columns() {
     let mut seated = Seated::at(place.command(&run));
     seated.sees("lag p99 <=");
     let (_, shown) = seated.ends();
-    // Each drawing of the second line; what does not fit is cut at its end.
+    // Each update of the second line; what does not fit is cut at its end.
     let lines: Vec<&str> = shown.split(['\n', '\r']).filter(|line| line.contains(" left ")).collect();
     // While it drains nothing is due, and there is no lag.
     let with_rate: Vec<&&str> = lines.iter().filter(|line| line.contains("/s of") && line.contains("over ")).collect();
@@ -189,13 +190,13 @@ fn the_live_line_keeps_the_lag_at_80_columns() {
     assert!(with_rate.iter().all(|line| place_of(line, "lag p99") < place_of(line, "/s of")), "{shown}");
 }
 
-/// The device lies on a file system that is frozen under it: neither a discard nor a write comes back.
+/// The device is on a file system that is frozen: neither a discard nor a write completes.
 #[test]
 fn a_preparation_hears_ctrl_c_while_the_device_discards_and_the_second_while_it_hangs() {
     let place = Place::new();
     let Some(low) = Loop::over(&place, "low.img", 256 << 20) else { return };
     let Some(_mounted) = Mounted::ext4(&low, place.path("mounted")) else { return };
-    // Of a file that has no blocks yet there would be nothing to discard.
+    // On a file without blocks there would be nothing to discard.
     std::fs::write(place.path("mounted/disk.img"), vec![0; 64 << 20]).unwrap();
     let Some(disk) = Loop::over(&place, "mounted/disk.img", 64 << 20) else { return };
     let token = disk.token(&place);
@@ -213,7 +214,7 @@ fn a_preparation_hears_ctrl_c_while_the_device_discards_and_the_second_while_it_
     seated.types(&format!("{}\n", tail(&token)));
     until("the discard", recorded);
     seated.types(CTRL_C);
-    // The terminal shows the key when the signal is on its way.
+    // The terminal shows the key when the signal is sent.
     seated.sees("^C");
     drop(frozen);
     let (code, shown) = seated.ends();
@@ -226,7 +227,7 @@ fn a_preparation_hears_ctrl_c_while_the_device_discards_and_the_second_while_it_
     let in_flight = || std::fs::read_to_string(format!("/sys/block/{}/inflight", disk.name())).unwrap();
     until("writes that hang", || in_flight().split_whitespace().nth(1) != Some("0"));
     seated.types(CTRL_C);
-    // Two signals that are not yet taken are one; and each Ctrl-C makes the terminal forget what it has not shown yet.
+    // Two pending signals become one; and each Ctrl-C makes the terminal drop what it has not shown yet.
     std::thread::sleep(std::time::Duration::from_secs(1));
     let once = seated.shown();
     assert!(!once.contains("interrupted"), "it waits for what is in flight: {once}");

@@ -1,18 +1,18 @@
-//! A run that goes on without its terminal, and another terminal that looks at it.
+//! A run that continues without its terminal, and another terminal that follows it.
 
 use super::bed::{Log, Place, Said, until};
 use std::process::{Command, Stdio};
 
 const RUN: [&str; 6] = ["run", "random-read", "null:1GiB", "--for", "3s", "--detach"];
 
-/// The process named in what a detached command said.
+/// The process id in the output of a detached command.
 fn process(said: &Said) -> i32 {
     let after =
         said.out.split("as process ").nth(1).unwrap_or_else(|| panic!("no process in {} {}", said.out, said.err));
     after.split(';').next().unwrap().parse().unwrap()
 }
 
-/// Whether it runs: a process that nobody has waited for is still known when it has ended, as a zombie.
+/// Whether it runs: a process that has ended and that nobody has waited for still exists as a zombie.
 fn is_alive(pid: i32) -> bool {
     let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
     stat.rsplit(") ").next().is_some_and(|rest| !rest.is_empty() && !rest.starts_with('Z'))
@@ -31,7 +31,7 @@ fn a_detached_run_is_watched_to_its_verdict() {
     assert!(watched.err.contains("random-read at 1x for 5s"), "what is shown: {}", watched.err);
     let words = std::fs::read_to_string(place.path("run.txt")).unwrap();
     assert!(words.contains("results in run"), "{words}");
-    // Once it is over there is nothing to wait for.
+    // Once it is over, nothing is waited for.
     assert_eq!(
         place.assay(&["watch", "run/run.jsonl"]).out,
         watched.out.replace("assay report run", "assay report run/run.jsonl")
@@ -42,7 +42,8 @@ fn a_detached_run_is_watched_to_its_verdict() {
 fn a_detached_run_survives_its_terminal_and_ends_in_good_order_by_a_signal() {
     let place = Place::new();
     let program = env!("CARGO_BIN_EXE_assay");
-    // The shell is the leader of a session and of a process group; it hangs up on all of that group, itself included.
+    // The shell is the leader of a session and of a process group; it sends a hang-up to that whole group, including
+    // itself.
     let script = format!("{program} run random-read null:1GiB --for 10min --out run --detach > said; kill -HUP 0");
     let mut shell = Command::new("setsid");
     shell.args(["-w", "sh", "-c", &script]).current_dir(place.path("")).stdin(Stdio::null());
@@ -52,7 +53,7 @@ fn a_detached_run_survives_its_terminal_and_ends_in_good_order_by_a_signal() {
     let intervals = || Log::of(&place.path("run")).intervals.len();
     let then = intervals();
     until("it goes on after the hang-up", || intervals() > then + 1);
-    // SAFETY: the process is the run of this test.
+    // SAFETY: the process is this test's run.
     unsafe { libc::kill(pid, libc::SIGTERM) };
     let watched = place.assay(&["watch", "run"]);
     assert_eq!(watched.code, Some(12), "{}", watched.out);
@@ -67,7 +68,7 @@ fn a_run_that_goes_on_in_the_background_speaks_in_its_own_directory() {
     let running = place.start(&run, 2);
     running.signal(libc::SIGINT);
     running.end();
-    // Somebody else's, beside it; and a trap within it.
+    // A file of somebody else beside the run directory; and a link inside it.
     place.write("run.txt", "notes");
     place.write("theirs", "notes");
     std::os::unix::fs::symlink(place.path("theirs"), place.path("run/said.txt")).unwrap();
@@ -101,7 +102,7 @@ fn searches_and_curves_go_on_in_the_background_too() {
         assert!(said.out.contains("tail -f many.txt"), "{}", said.out);
         let pid = process(&said);
         assert!(is_alive(pid), "ten minutes are not over");
-        // SAFETY: the process is the search of this test.
+        // SAFETY: the process is this test's search.
         unsafe { libc::kill(pid, libc::SIGTERM) };
         until("its end", || !is_alive(pid));
     }

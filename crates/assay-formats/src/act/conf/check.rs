@@ -1,9 +1,9 @@
-//! What must hold of a whole config file, in the order in which ACT 6.6 looks at it.
+//! Conditions on a whole config file, in the order in which ACT 6.6 checks them.
 
 use super::keys::{Key, WRITE_BLOCK_MAX};
 use super::{Conf, Kind};
 
-/// A condition that does not hold: which key ACT would name, what is wrong, what to do.
+/// A condition that does not hold: the key that ACT would name, what is wrong, what to do.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) struct Unfit {
     pub key: Key,
@@ -11,11 +11,11 @@ pub(super) struct Unfit {
     pub advice: &'static str,
 }
 
-/// One condition: the key, whether it fails, message and advice.
+/// One condition: the key, whether it fails, the message and the advice.
 type Condition = (Key, bool, &'static str, &'static str);
 
 impl Conf {
-    /// ACT's own checks: the first that fails.
+    /// ACT's own checks: returns the first that fails.
     pub(super) fn check(&self) -> Result<(), Unfit> {
         let conditions = match self.kind {
             Kind::Storage => [self.common(), self.storage()].concat(),
@@ -28,7 +28,8 @@ impl Conf {
         }
     }
 
-    /// Those of both programs, and for an index test the two percentages, which a storage test has among its own.
+    /// The checks of both programs, and for an index test the two percentages, which a storage test checks among its
+    /// own.
     fn common(&self) -> Vec<Condition> {
         let index = self.kind == Kind::Index;
         let mut conditions = vec![
@@ -91,7 +92,7 @@ impl Conf {
         ]
     }
 
-    /// What ACT lets pass and should not: `None` when the file is sound.
+    /// What ACT accepts although it should not: `None` when the file is sound.
     pub(super) fn unsound(&self) -> Option<Unfit> {
         let unfit = |key, message, advice| Some(Unfit { key, message, advice });
         let (_, largest) = self.record_stored();

@@ -1,15 +1,15 @@
-//! The rates ACT derives from a config file, in ACT's own arithmetic: records are rounded up to 16 bytes, records per large
-//! block are a whole number, updates are whole reads. (The exact rates belong to the model; these are for a log that says
-//! what ACT would say, and for doing what ACT would do.)
+//! The rates that ACT derives from a config file, in ACT's own arithmetic: records are rounded up to 16 bytes, records
+//! per large block are a whole number, updates are whole reads. (The exact rates are in the model; these are for a log
+//! that must say what ACT would say, and for doing what ACT would do.)
 
 use super::{Conf, Kind};
 
-/// What ACT derives.
+/// The derived rates.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub enum Derived {
-    /// Of a storage test.
+    /// For a storage test.
     Storage(StorageRates),
-    /// Of an index test.
+    /// For an index test.
     Index(IndexRates),
 }
 
@@ -22,7 +22,7 @@ pub struct StorageRates {
     pub record_stored_max: u64,
     /// Client reads and the reads of updates.
     pub internal_reads: u64,
-    /// Writes that go to the device by themselves; 0 without commit-to-device.
+    /// Writes that go to the device separately; 0 without commit-to-device.
     pub internal_writes: u64,
     /// Large blocks read; infinite where no record fits into a block.
     pub large_block_reads: f64,
@@ -58,13 +58,13 @@ impl Conf {
         (smallest, self.record_bytes_range_max.map_or(smallest, |max| stored(max.get())))
     }
 
-    /// Whole records of average size that fit into a large block, as ACT counts them.
+    /// Whole records of average size that fit into a large block, in ACT's arithmetic.
     pub(crate) fn records_per_large_block(&self) -> u64 {
         let (smallest, largest) = self.record_stored();
         self.large_block.get().checked_div((smallest + largest) / 2).unwrap_or(0)
     }
 
-    /// Writes per second with those of replicas.
+    /// Writes per second including those of replicas.
     pub(crate) fn replicated_writes(&self) -> u64 {
         u64::from(self.replication_factor).saturating_mul(u64::from(self.write_reqs_per_sec))
     }
@@ -84,7 +84,7 @@ impl Conf {
             internal_reads: u64::from(self.read_reqs_per_sec) + updates,
             internal_writes: if self.commit_to_device { self.replicated_writes() } else { 0 },
             large_block_reads: if self.no_defrag_reads { 0.0 } else { all },
-            // Committed writes are done one by one; only what defragmentation moves is written as large blocks.
+            // Committed writes are done one by one; only what defragmentation moves is written in large blocks.
             large_block_writes: if self.commit_to_device { original * (self.amplification() - 1.0) } else { all },
         }
     }

@@ -1,10 +1,10 @@
 //! What `act_storage` and `act_index` print before they touch a device: banner, usage, and the configuration as they
-//! understood it. The texts are ACT 6.6's to the letter, so that its analyzer and people's scripts find what they expect.
+//! understood it. The texts are identical to ACT 6.6's, so that its analyzer and users' scripts find what they expect.
 
 use super::{Conf, Derived, Kind};
 use std::fmt::{self, Write};
 
-/// The version whose grammar is written.
+/// The version whose output format is written.
 pub(crate) const VERSION: &str = "6.6";
 
 /// The first lines of every run.
@@ -17,18 +17,18 @@ pub fn write_banner(kind: Kind, out: &mut dyn Write) -> fmt::Result {
     writeln!(out, "Copyright 2020 by Aerospike. All rights reserved.\n")
 }
 
-/// The line that answers a wrong number of arguments (after the banner; exit code 255).
+/// The line printed for a wrong number of arguments (after the banner; exit code 255).
 pub fn write_usage(kind: Kind, out: &mut dyn Write) -> fmt::Result {
     writeln!(out, "usage: {} [config filename]", kind.program())
 }
 
-/// The line that answers a config file that cannot be opened (after the banner; exit code 255). `text` is the operating
+/// The line printed for a config file that cannot be opened (after the banner; exit code 255). `text` is the operating
 /// system's own, such as `No such file or directory`.
 pub fn open_failed(path: &str, errno: i32, text: &str) -> String {
     format!("ERROR: couldn't open config file {path} errno {errno} '{text}'\n")
 }
 
-/// Both configuration blocks with the empty line that ends each.
+/// Both configuration blocks, each with the empty line at its end.
 pub(crate) fn write_configuration(conf: &Conf, out: &mut dyn Write) -> fmt::Result {
     let title = match conf.kind {
         Kind::Storage => "ACT-STORAGE CONFIGURATION",

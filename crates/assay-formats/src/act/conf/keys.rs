@@ -1,7 +1,8 @@
-//! Every key an ACT config file of version 4 to 6.6 may have: what its value is, which program knows it, and what it may be.
+//! Every key that an ACT config file of version 4 to 6.6 may have: the form of its value, which program knows it, and
+//! its limits.
 //!
-//! Names, limits and defaults: ACT's README (2020) and the readers of 4.0, 5.0 to 5.3 and 6.0 to 6.6; the keys of the
-//! production profile are those of "Advanced Flash Device Sizing" (2018).
+//! Names, limits and defaults come from ACT's README (2020) and the readers of 4.0, 5.0 to 5.3 and 6.0 to 6.6; the keys
+//! of the production profile from "Advanced Flash Device Sizing" (2018).
 
 use super::kind::Kind;
 
@@ -40,7 +41,7 @@ pub(super) enum Key {
     LbwReqOffset,
     ReadSizeOffset,
     WriteSizeOffset,
-    /// Of an older version; it no longer means anything.
+    /// A key of an older version, without a meaning today.
     Obsolete,
 }
 
@@ -75,9 +76,9 @@ pub(super) struct Entry {
     pub name: &'static str,
     pub key: Key,
     pub shape: Shape,
-    /// The one program that knows it; `None` for both.
+    /// The only program that knows it; `None` for both.
     pub only: Option<Kind>,
-    /// True where ACT 6.6 still knows it.
+    /// Whether ACT 6.6 still knows it.
     pub now: bool,
 }
 
@@ -96,7 +97,7 @@ const fn obsolete(name: &'static str, shape: Shape) -> Entry {
 const STORAGE: Option<Kind> = Some(Kind::Storage);
 const INDEX: Option<Kind> = Some(Kind::Index);
 
-/// All of them.
+/// All keys.
 pub(super) const ENTRIES: [Entry; 41] = [
     entry("device-names", Key::DeviceNames, Shape::Devices, None, true),
     entry("file-size-mbytes", Key::FileSizeMbytes, Shape::Number(Unit::Mbytes, 0, ANY), None, true),

@@ -1,6 +1,7 @@
-//! A config file as ACT 6.6 reads it: lines as `fgets` cuts them, words as `strtok` splits them, numbers as `strtoul` takes
-//! them, its messages, its order of checks. Wherever ACT refuses, this refuses with the same bytes. Where ACT would go on
-//! with something nobody wrote (`60x60` as 60, `Yes` as no, an overflow as 0) or crash, this says so and refuses too.
+//! A config file as ACT 6.6 reads it: lines as `fgets` cuts them, words as `strtok` splits them, numbers as `strtoul`
+//! parses them, ACT's messages, ACT's order of checks. Wherever ACT refuses, this refuses with the same bytes. Where
+//! ACT would continue with something that nobody wrote (`60x60` as 60, `Yes` as no, an overflow as 0) or crash, this
+//! says so and refuses too.
 
 use super::keys::{self, ENTRIES, Entry, Key, Shape, WRITE_BLOCK_MAX};
 use super::{Conf, Kind, echo};
@@ -11,13 +12,14 @@ use std::fmt::Write;
 const REFUSED: u8 = 255;
 /// A larger file is not a config file.
 const FILE_MAX: usize = 1 << 20;
-/// ACT has 8 MiB of stack for a buffer of one record and 4 KiB to align it; beyond that it crashes.
+/// ACT has 8 MiB of stack for a buffer of one record, and 4 KiB of it are for alignment; a larger record makes it
+/// crash.
 const RECORD_MAX: u64 = WRITE_BLOCK_MAX as u64 - 4096;
 
-/// What the program does with a config file.
+/// The program's reaction to a config file.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Outcome {
-    /// It runs. `stdout` is what has been printed by then: banner and configuration.
+    /// It runs. `stdout` is what was printed until then: banner and configuration.
     Accepted {
         /// The file's meaning, with `service_threads` filled in.
         conf: Box<Conf>,
@@ -26,7 +28,7 @@ pub enum Outcome {
     },
     /// It ends.
     Refused {
-        /// All it prints.
+        /// Everything it prints.
         stdout: String,
         /// Its exit code.
         exit: u8,
@@ -37,17 +39,17 @@ pub enum Outcome {
 struct Reader {
     conf: Conf,
     stdout: String,
-    /// The first thing ACT would have let pass.
+    /// The first value that ACT would have accepted although it should not.
     nonsense: Option<String>,
 }
 
-/// ACT's verdict before ours: an error message that ends the run.
+/// ACT's own verdict, which comes before ours: an error message that ends the run.
 type Verdict = Result<(), String>;
 
 /// Reads `text` as the program of `kind` would on a machine with `cpus` processors.
 pub fn read_like_act(text: &[u8], kind: Kind, cpus: u32) -> Outcome {
     let mut reader = Reader { conf: Conf::new(kind), stdout: String::new(), nonsense: None };
-    // ACT 6.6 has no defaults here, though its README gives some.
+    // ACT 6.6 has no defaults here, although its README gives some.
     (reader.conf.test_duration, reader.conf.tomb_raider_sleep) = (Span::ZERO, Span::ZERO);
     // Writing to a String does not fail.
     let _ = echo::write_banner(kind, &mut reader.stdout);
@@ -63,7 +65,7 @@ pub fn read_like_act(text: &[u8], kind: Kind, cpus: u32) -> Outcome {
     Outcome::Accepted { conf: Box::new(reader.conf), stdout: reader.stdout }
 }
 
-/// Splits a text as `fgets` with this buffer does: after each LF, and where the buffer is full.
+/// Splits a text like `fgets` with this buffer: after each LF, and where the buffer is full.
 fn cut_lines(text: &[u8], buffer: usize) -> impl Iterator<Item = (&[u8], bool)> {
     let whole = text.split_inclusive(|&b| b == b'\n');
     whole.flat_map(move |line| {
@@ -89,7 +91,7 @@ fn lossy(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).into_owned()
 }
 
-/// A short and harmless form of somebody's word for a message of ours.
+/// A short form of the user's word, without control characters, for a message of ours.
 fn quoted(word: &str) -> String {
     let shown: String = word.chars().take(60).collect();
     format!("'{}'", shown.escape_debug())
@@ -135,7 +137,7 @@ impl Reader {
         Ok(())
     }
 
-    /// The key as this program of version 6.6 knows it.
+    /// The key, if this program knows it in version 6.6.
     fn entry(&self, tag: &str) -> Option<&'static Entry> {
         let entry = &ENTRIES[keys::find(tag)?];
         let unknown_here = entry.only.is_some_and(|only| only != self.conf.kind);
@@ -163,7 +165,7 @@ impl Reader {
         }
     }
 
-    /// The one word of a value; notices what ACT would drop.
+    /// The only word of a value; notices words that ACT would drop.
     fn value(&mut self, entry: &Entry, rest: &[u8]) -> Option<String> {
         let (word, after) = token(rest, is_white)?;
         if let Some((extra, _)) = token(after, is_white) {
@@ -199,7 +201,7 @@ impl Reader {
         self.conf.set_number(entry.key, settled);
     }
 
-    /// The value ACT keeps: its large block is a 32-bit number of bytes.
+    /// The value that ACT stores: its large block is a 32-bit number of bytes.
     fn settled(&mut self, key: Key, value: u32) -> u32 {
         if key != Key::LargeBlockOpKbytes {
             return value;
@@ -247,7 +249,7 @@ impl Reader {
             }
             Kind::Index => reads.wrapping_add(replicated),
         };
-        // A storage test may well have large-block operations only.
+        // A storage test may have large-block operations only.
         let none_at_all = conf.kind == Kind::Storage && total == 0;
         if total / threads == 0 && !none_at_all {
             return Err("load config too small".to_owned());
@@ -260,7 +262,7 @@ impl Reader {
     }
 }
 
-/// C's `strtoul(text, NULL, 10)` on 64 bits: leading blanks, a sign, digits, and whatever follows is dropped.
+/// C's `strtoul(text, NULL, 10)` with 64 bits: leading blanks, a sign, digits; the rest is dropped.
 fn strtoul(text: &[u8]) -> u64 {
     let blanks = text.iter().take_while(|b| b.is_ascii_whitespace() || **b == 0x0b).count();
     let (negative, digits) = match &text[blanks..] {

@@ -1,5 +1,5 @@
-//! Our reader of ACT config files: every dialect from 4.x to 6.6, nothing guessed. What is not plainly meant is refused with
-//! file, line, column and what to write.
+//! Our reader of ACT config files: every dialect from 4.x to 6.6, without guessing. A value that is not clear is
+//! refused with file, line, column and what to write.
 
 mod values;
 
@@ -10,7 +10,7 @@ use assay_base::fault::{Fault, nearest};
 
 /// A larger file is not a config file.
 const FILE_MAX: usize = 1 << 20;
-/// ACT cuts lines after this many bytes and takes the rest for a new line.
+/// ACT cuts lines after this many bytes and treats the rest as a new line.
 const LINE_MAX: usize = 4095;
 
 /// One line that sets something.
@@ -18,14 +18,14 @@ struct Item<'a> {
     entry: &'static Entry,
     line: usize,
     source: &'a str,
-    /// The value without comment and outer blanks, and where it starts in `source`.
+    /// The value without comment and surrounding blanks, and its position in `source`.
     value: &'a str,
     value_at: usize,
     key_at: usize,
 }
 
 /// Reads a config file. `kind` says which program it is for; without it the keys decide, and where they do not, it is a
-/// storage test and a note says so. The notes mention what no longer means anything and which defaults were taken.
+/// storage test and a note says so. The notes mention keys without a meaning today, and the defaults used.
 pub fn read(file_name: &str, text: &str, kind: Option<Kind>) -> Result<(Conf, Vec<Note>), Fault> {
     check_text(file_name, text)?;
     let mut notes = Vec::new();
@@ -79,7 +79,7 @@ fn check_text(file: &str, text: &str) -> Result<(), Fault> {
     Ok(())
 }
 
-/// What a line sets, if anything.
+/// What a line sets, if it sets anything.
 fn read_line<'a>(file: &str, line: usize, source: &'a str, notes: &mut Vec<Note>) -> Result<Option<Item<'a>>, Fault> {
     let content = source.split('#').next().unwrap_or("").trim_end();
     let key_at = content.len() - content.trim_start().len();
@@ -139,7 +139,7 @@ impl Item<'_> {
         self.fault(file, self.value_at, self.value.len())
     }
 
-    /// True where both set the same thing.
+    /// Whether both set the same thing.
     fn same_as(&self, other: &Item) -> bool {
         self.entry.key == other.entry.key && (self.entry.key != Key::Obsolete || self.name() == other.name())
     }
@@ -180,7 +180,7 @@ impl Reader<'_> {
         }
     }
 
-    /// Refuses a key that stands twice; device-names may, and adds to the list.
+    /// Refuses a key that is given twice, except device-names, where it extends the list.
     fn refuse_strays(&self) -> Result<(), Fault> {
         for (index, item) in self.items.iter().enumerate() {
             let first = self.items[..index].iter().find(|earlier| earlier.same_as(item));
@@ -201,7 +201,7 @@ impl Reader<'_> {
         Ok(())
     }
 
-    /// Notes on keys whose meaning has changed or gone.
+    /// Adds notes on keys whose meaning has changed or disappeared.
     fn mention(&mut self, item: &Item) {
         let name = item.name();
         let text = match item.entry.key {

@@ -1,8 +1,8 @@
-//! What somebody who wrote `60k`, `60x60` or `24h` where ACT wants a whole number most likely meant.
+//! Guesses what the author of `60k`, `60x60` or `24h` most likely meant, where ACT requires a whole number.
 
 use super::keys::Unit;
 
-/// The whole number meant by `text`, where that is plain.
+/// The whole number meant by `text`, where that is clear.
 pub(super) fn number(text: &str, unit: Unit) -> Option<u64> {
     let plain: String = text.chars().filter(|c| !matches!(c, ',' | '_' | '\'' | ' ' | '\t')).collect();
     product(&plain).or_else(|| scientific(&plain)).or_else(|| with_suffix(&plain, unit))

@@ -1,43 +1,45 @@
-//! When the operations of a log were due, by the arithmetic of the ACT that wrote it. A log is held against what its ACT set
-//! out to do; where that is less than its configuration asks for, [`shortfalls`] says so.
+//! When the operations of a log were due, by the arithmetic of the ACT that wrote it. A log is compared with what its
+//! ACT intended to do; where that is less than its configuration asks for, [`shortfalls`] says so.
 //!
 //! From ACT's sources, 5.0 to 6.6:
 //!
-//! - A rate is divided by the number of threads in whole numbers, and each thread keeps the quotient. (Since 6.0 the service
-//!   threads of `act_storage`; before it the generators of reads and of writes, each for itself; always those of `act_index`.)
-//! - Since 6.0 a service thread decides at random whether its next operation is a read or a committed write. Only their sum has
-//!   a schedule. Either count wanders about its share, over a day by many times what a slice may lack.
-//! - The cache threads of `act_index` wait as if each had all the devices to serve: with n devices they do one n-th.
+//! - A rate is divided by the number of threads in whole numbers, and each thread gets the quotient. (Since 6.0 this
+//!   applies to the service threads of `act_storage`; before that to the generators of reads and to those of writes,
+//!   separately; and always to the threads of `act_index`.)
+//! - Since 6.0 a service thread decides at random whether its next operation is a read or a committed write. Only their
+//!   sum has a schedule. Each of the two counts deviates randomly from its share, over a day by many times what a slice
+//!   may lack.
+//! - Each cache thread of `act_index` waits as if it had to serve all the devices: with n devices they do one n-th.
 //! - Large blocks per second are exact, and printed with two digits.
 
 use super::super::conf::{Conf, Kind};
 use super::super::log::{Header as Head, Program};
 use assay_base::{Bytes, Rate};
 
-/// Of so many parts a service thread draws one, to tell a read from a write (ACT's source).
+/// A service thread draws one of this many parts, to choose between a read and a write (ACT's source).
 const SPLIT: u128 = 1 << 20;
-/// Standard deviations by which a count that is drawn may be below its mean.
+/// Number of standard deviations by which a random count may be below its mean.
 const SIGMAS: f64 = 6.0;
 
-/// What one histogram's schedule is made of.
+/// The kind of schedule of one histogram.
 #[derive(Clone, Copy, PartialEq, Debug)]
 enum Due {
     /// Not known.
     Unknown,
-    /// Evenly, at this rate.
+    /// Evenly spaced, at this rate.
     Even(Rate),
-    /// Drawn from a schedule of the second rate, with the first on average.
+    /// Drawn at random from a schedule with the second rate, with the first rate on average.
     Drawn(Rate, Rate),
 }
 
-/// The schedules of a log's histograms.
+/// The schedules of the histograms in a log.
 #[derive(Debug)]
 pub(super) struct Schedule {
     due: Vec<Due>,
 }
 
 impl Schedule {
-    /// Of the histograms `names`.
+    /// For the histograms `names`.
     pub(super) fn new(head: &Head, names: &[String]) -> Schedule {
         let drawn = drawn(head);
         let due = |name: &String| match (rate(head, name), drawn) {
@@ -56,7 +58,8 @@ impl Schedule {
         }
     }
 
-    /// How many operations of each histogram were due `after` the start and have not ended, when so many have.
+    /// For each histogram, how many operations were due `after` the start and have not ended; `ended` are the numbers
+    /// that have.
     pub(super) fn behind(&self, after: assay_base::Span, ended: &[u64]) -> Vec<u64> {
         let drawn: Vec<(usize, Rate, Rate)> = self
             .due
@@ -84,7 +87,8 @@ impl Due {
     }
 }
 
-/// What a count drawn from `all` has reached by then, but for chance. (The other part of it stands in no histogram.)
+/// The smallest count that a random draw from `all` can have reached by then, except by extreme chance. (The other part
+/// is in no histogram.)
 fn least(own: Rate, all: Rate, after: assay_base::Span) -> u64 {
     let share = own.as_f64() / all.as_f64();
     let of = all.operations_in(after) as f64;
@@ -98,8 +102,8 @@ fn drawn(head: &Head) -> Option<Rate> {
         .then(|| Rate::per_second(divided(reads.saturating_add(writes), threads(head))))
 }
 
-/// Reads and committed writes a second as `act_storage` derives them. A log that leaves out the writes has none, and its reads are
-/// still due.
+/// Reads and committed writes per second as `act_storage` derives them. A log without the writes has none, and its
+/// reads are still due.
 fn internal(head: &Head) -> Option<(u64, u64)> {
     let writes = derived(head, "internal-write-reqs-per-sec").unwrap_or(0);
     Some((derived(head, "internal-read-reqs-per-sec")?, writes))
@@ -118,7 +122,7 @@ fn item(head: &Head, key: &str) -> Option<u64> {
     head.item(key)?.parse::<u32>().ok().map(u64::from)
 }
 
-/// Service threads; one where the log names none.
+/// Number of service threads; one where the log gives no number.
 fn threads(head: &Head) -> u64 {
     item(head, "service-threads").unwrap_or(1).max(1)
 }
@@ -127,12 +131,12 @@ fn devices(head: &Head) -> u64 {
     item(head, "num-devices").unwrap_or(head.devices.len() as u64).max(1)
 }
 
-/// What threads that each keep a whole quotient do together.
+/// The total rate of threads that each have a whole quotient.
 fn divided(rate: u64, threads: u64) -> u64 {
     rate / threads * threads
 }
 
-/// Threads of ACT 5.x that make reads, and those that make writes, where it has both.
+/// In ACT 5.x, the number of threads that make reads, and of those that make writes, where it has both.
 fn generators(head: &Head, reads: u64, writes: u64) -> (u64, u64) {
     let all = threads(head);
     if writes == 0 {
@@ -143,14 +147,15 @@ fn generators(head: &Head, reads: u64, writes: u64) -> (u64, u64) {
     (of_reads, all.saturating_sub(of_reads).max(1))
 }
 
-/// The rate a histogram had on average, over all devices.
+/// The average rate of a histogram, over all devices.
 fn rate(head: &Head, name: &str) -> Option<Rate> {
-    // A log of ours: its arrivals are independent, their number varies, and our own log judges the load better.
+    // A log of ours: its arrivals are independent, their number varies, and our own log allows a better judgement of
+    // the load.
     if written(head, super::super::export::WRITTEN_BY).is_some() {
         return None;
     }
     let found = match head.program {
-        // Up to 4.x nothing is derived in the log.
+        // Up to 4.x the log contains no derived values.
         Program::Act if matches!(name, "reads" | "device-reads") => {
             let updates = item(head, "write-reqs-per-sec").unwrap_or(0) * item(head, "update-pct").unwrap_or(0) / 100;
             Rate::per_second(item(head, "read-reqs-per-sec")?.saturating_add(updates))
@@ -165,7 +170,7 @@ fn rate(head: &Head, name: &str) -> Option<Rate> {
 fn storage(head: &Head, name: &str) -> Option<Rate> {
     let read = match name {
         "large-block-reads" | "large-block-writes" => return large_blocks(head, name),
-        // Up to 5.x there are device histograms besides.
+        // Up to 5.x there are also device histograms.
         "reads" | "device-reads" => true,
         "writes" | "device-writes" => false,
         _ => return None,
@@ -181,7 +186,7 @@ fn storage(head: &Head, name: &str) -> Option<Rate> {
     Rate::ratio(u128::from(drawn) * if read { part } else { SPLIT - part }, SPLIT)
 }
 
-/// Large blocks as ACT computes them, where that is what the log shows rounded; otherwise what it shows.
+/// Large blocks as ACT computes them, where the log shows the rounded value of that; otherwise the value in the log.
 fn large_blocks(head: &Head, name: &str) -> Option<Rate> {
     let shown = written(head, &format!("{name}-per-sec"))?;
     let computed = computed(head, name).filter(|rate| format!("{:.2}", rate.as_f64()) == shown);
@@ -202,7 +207,7 @@ fn computed(head: &Head, name: &str) -> Option<Rate> {
     };
     let below = u128::from(number("defrag-lwm-pct")?.min(99));
     let committed = head.item("commit-to-device").is_some_and(|flag| flag.starts_with('y'));
-    // Committed writes are done one by one; what defragmentation moves alone is written in large blocks.
+    // Committed writes are done one by one; only what defragmentation moves is written in large blocks.
     let amplified = if committed && name == "large-block-writes" { below } else { 100 };
     let kept = u128::from(conf.records_per_large_block()) * (100 - below);
     Rate::ratio(u128::from(conf.replicated_writes()) * amplified, kept)
@@ -213,7 +218,7 @@ fn index(head: &Head, name: &str) -> Option<Rate> {
         Rate::ratio(derived(head, "cache-thread-reads-and-writes-per-sec").unwrap_or(0).into(), devices(head).into())?;
     match name {
         "writes" | "device-writes" => Some(cache),
-        // Up to 5.x service reads have another name, and those of the device are all.
+        // Up to 5.x service reads have another name, and those of the device are all reads.
         "trans-reads" => Some(Rate::per_second(divided(service_reads(head)?, threads(head)))),
         "reads" | "device-reads" => {
             Rate::per_second(divided(service_reads(head).unwrap_or(0), threads(head))).plus(cache)
@@ -226,7 +231,7 @@ fn service_reads(head: &Head) -> Option<u64> {
     derived(head, "service-thread-reads-per-sec").or_else(|| derived(head, "trans-thread-reads-per-sec"))
 }
 
-/// What the log's ACT offers less than its configuration asks for, by defects of its own.
+/// By how much the log's ACT offers less than its configuration asks for, because of its own defects.
 pub(super) fn shortfalls(head: &Head) -> Vec<String> {
     let mut found = Vec::new();
     let mut in_whole_numbers = |what: &str, asked: u64, threads: u64| {

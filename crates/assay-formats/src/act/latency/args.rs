@@ -3,7 +3,7 @@
 
 use crate::act::number;
 
-/// What was asked for.
+/// The options that were given.
 #[derive(Clone, PartialEq, Debug)]
 pub(super) struct Options {
     pub log: Option<String>,
@@ -15,19 +15,19 @@ pub(super) struct Options {
     pub extra: bool,
 }
 
-/// Why the command line is not one.
+/// Why the command line is invalid.
 #[derive(Clone, PartialEq, Debug)]
 pub(super) enum ArgsFault {
     /// `getopt`'s own message; usage follows.
     Getopt(String),
-    /// A value that is no integer; the original ends with a traceback.
+    /// A value that is not an integer; the original ends with a traceback.
     NotInteger { option: String, value: String },
 }
 
 /// The options by their letter; `true` where a value follows.
 const SHORT: [(char, bool); 7] =
     [('l', true), ('h', true), ('t', true), ('s', true), ('n', true), ('e', true), ('x', false)];
-/// The same by their long names.
+/// The same options by their long names.
 const LONG: [(&str, char, bool); 7] = [
     ("log", 'l', true),
     ("histogram", 'h', true),

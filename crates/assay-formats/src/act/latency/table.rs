@@ -4,7 +4,7 @@
 use super::args::Options;
 use std::fmt::{self, Write};
 
-/// Buckets 00 to 16 are all the original knows.
+/// The original knows only buckets 00 to 16.
 pub(super) const BUCKETS: usize = 17;
 const GAP: &str = "  ";
 const SLICE: &str = "slice";
@@ -17,7 +17,7 @@ pub(super) struct Columns {
 }
 
 impl Columns {
-    /// `start_bucket`, then every `every_nth`, at most `num_buckets` of them. The options have been checked.
+    /// `start_bucket`, then every `every_nth`, at most `num_buckets` of them. The options are valid.
     pub(super) fn of(options: &Options) -> Columns {
         let step = usize::try_from(options.every_nth).unwrap_or(BUCKETS);
         let count = usize::try_from(options.num_buckets).unwrap_or(BUCKETS);
@@ -25,7 +25,7 @@ impl Columns {
         Columns { shown: (start..BUCKETS).step_by(step).take(count).collect(), extra: options.extra }
     }
 
-    /// One more than the last bucket shown: what has to be read.
+    /// One more than the last bucket shown: the number of buckets to read.
     pub(super) fn buckets(&self) -> usize {
         self.shown.last().map_or(0, |last| last + 1)
     }
@@ -48,7 +48,7 @@ impl Columns {
 #[derive(Clone, Debug)]
 pub(super) struct Group {
     pub name: String,
-    /// Blanks before the group where the name to its left is longer than its table.
+    /// Blanks before the group, where the name to its left is longer than its table.
     pre_pad: String,
     old_total: i128,
     old_values: Vec<i128>,
@@ -76,8 +76,8 @@ impl Group {
         }
     }
 
-    /// Takes the cumulative counts of one block. A name that fits several lines of a block is taken several times, each
-    /// time against the counts before it, as in the original; numbers out of range answer `None`.
+    /// Takes the cumulative counts of one block. If a name matches several lines of a block, it is called several
+    /// times, each time compared with the counts before, as in the original; returns `None` for numbers out of range.
     pub(super) fn take(&mut self, total: i128, values: Vec<i128>, slice_time: i128, round: Round) -> Option<()> {
         let slice_total = total.checked_sub(self.old_total)?;
         self.overs.fill(0.0);
@@ -101,7 +101,7 @@ impl Group {
     }
 }
 
-/// Keeps the larger one; unlike `f64::max` never turns 0.0 into -0.0.
+/// Keeps the larger one; unlike `f64::max` it never turns 0.0 into -0.0.
 fn raise(max: &mut f64, value: f64) {
     if value > *max {
         *max = value;
@@ -118,7 +118,7 @@ pub(super) struct Table {
     round: Round,
 }
 
-/// Rounds to so many decimals.
+/// Rounds to this number of decimals.
 pub(super) type Round = fn(f64, usize) -> f64;
 
 impl Table {

@@ -5,14 +5,14 @@ use super::source::{Source, after, banner};
 use assay_base::Span;
 use std::io::BufRead;
 
-/// Where the reader is between two lines.
+/// The state of the reader between two lines.
 pub(super) struct BlockReader {
     major: u32,
     /// The block being read.
     block: Option<Block>,
-    /// The line of its last histogram's name, for messages.
+    /// The line with its last histogram's name, for messages.
     head_line: (usize, String),
-    /// Up to 4.x the names of devices say nothing of the direction: it is that of the RAW histogram above them.
+    /// Up to 4.x the names of devices do not contain the direction: it is that of the RAW histogram above them.
     raw: &'static str,
     last: u64,
 }
@@ -49,7 +49,7 @@ impl BlockReader {
                 return Err(source.fault(message, "give the log of one run, in order").into());
             }
             self.last = seconds;
-            // A block that another one follows without an empty line has lost its end.
+            // If another block follows a block without an empty line, the end of the first one is lost.
             return Ok(self.block.replace(empty(seconds)).map(Item::Block));
         }
         let Some(block) = &mut self.block else {
@@ -121,7 +121,7 @@ impl BlockReader {
         Ok(())
     }
 
-    /// The name of today for a title of 3.0 or 4.0.
+    /// The present name for a title of 3.0 or 4.0.
     fn translate(&mut self, title: &str) -> String {
         match title {
             "RAW READS" => self.raw = "-reads",
@@ -144,7 +144,7 @@ fn empty(seconds: u64) -> Block {
     Block { after: seconds_span(seconds), readings: Vec::new(), queued: None, complete: false }
 }
 
-/// Seconds as a span; what does not fit is as far as time goes.
+/// Seconds as a span; a value that does not fit becomes the largest span.
 fn seconds_span(seconds: u64) -> Span {
     Span::from_ns(seconds.saturating_mul(1_000_000_000))
 }
@@ -155,7 +155,7 @@ fn head(line: &str) -> Option<(&str, u64)> {
     Some((title.trim_end(), rest.parse().ok()?))
 }
 
-/// ` (BB: CCCCCCCCCC)`, several on a line.
+/// ` (BB: CCCCCCCCCC)`, several per line.
 fn take_buckets<R: BufRead>(source: &Source<R>, block: &mut Block) -> Result<(), LogError> {
     let bad = || source.fault("this is no line of buckets such as \" (00: 0000000007)\"", "the log has been changed");
     let reading = block.readings.last_mut().ok_or_else(bad)?;
@@ -170,7 +170,7 @@ fn take_buckets<R: BufRead>(source: &Source<R>, block: &mut Block) -> Result<(),
     Ok(())
 }
 
-/// A line that is no measurement.
+/// A line that is not a measurement.
 pub(super) fn event<R: BufRead>(source: &Source<R>) -> Event {
     let line = source.text.as_str();
     let kind = if banner(line).is_some() {

@@ -6,7 +6,7 @@ use super::source::{Source, after, banner};
 use assay_base::Span;
 use std::io::BufRead;
 
-/// Which list the lines belong to.
+/// The list that the lines belong to.
 #[derive(Clone, Copy, PartialEq)]
 enum Section {
     None,
@@ -15,7 +15,7 @@ enum Section {
     Names,
 }
 
-/// Reads up to the first block; answers the head and that block's time, `None` where the log has no block.
+/// Reads up to the first block; returns the head and that block's time, `None` where the log has no block.
 pub(super) fn read<R: BufRead>(source: &mut Source<R>) -> Result<(Header, Option<u64>), LogError> {
     let mut header = read_banner(source)?;
     let first_line = source.line;
@@ -68,7 +68,7 @@ fn short(text: &str) -> String {
     text.chars().take(40).collect()
 }
 
-/// Takes one line of the head; answers the section the next one belongs to.
+/// Takes one line of the head; returns the section that the next one belongs to.
 fn take<R: BufRead>(source: &Source<R>, header: &mut Header, section: Section) -> Result<Section, LogError> {
     let line = source.text.as_str();
     let title = match line {

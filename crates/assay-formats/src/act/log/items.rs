@@ -1,4 +1,4 @@
-//! What an ACT log holds: its head, blocks of histograms, and lines that are no measurement.
+//! The content of an ACT log: its head, blocks of histograms, and lines that are not measurements.
 
 use assay_base::Fault;
 use assay_base::Span;
@@ -9,7 +9,7 @@ use std::io;
 pub(crate) const BUCKETS: usize = 65;
 /// More histograms than a log can have: two per device and a handful.
 pub(super) const HISTOGRAMS_MAX: usize = 4096;
-/// More lines than can stand before a log's banner, or in its head.
+/// More lines than can precede a log's banner, or be in its head.
 pub(super) const HEAD_MAX: usize = 10_000;
 
 /// The unit of a log's buckets.
@@ -48,7 +48,7 @@ pub enum Program {
     Index,
 }
 
-/// A device as the log names it.
+/// A device in the log.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct DeviceLine {
     /// Its path.
@@ -61,7 +61,7 @@ pub struct DeviceLine {
     pub minimum_io: Option<u64>,
 }
 
-/// What stands before the first block.
+/// What precedes the first block.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Header {
     /// The version as written, such as `6.6`.
@@ -76,18 +76,18 @@ pub struct Header {
     pub derived: Vec<(String, String)>,
     /// The devices with their sizes.
     pub devices: Vec<DeviceLine>,
-    /// Histogram names as listed (from version 5); 5.x and 6.0 list some that never come.
+    /// Histogram names as listed (from version 5); 5.x and 6.0 list some that never appear.
     pub listed: Vec<String>,
     /// The unit of the buckets.
     pub unit: Unit,
-    /// Time from block to block.
+    /// Time between two blocks.
     pub interval: Span,
     /// Errors ACT reported before it began to measure.
     pub remarks: Vec<Event>,
 }
 
 impl Header {
-    /// The histograms ACT's analyzer of that version shows unless told otherwise.
+    /// The histograms that ACT's analyzer of that version shows by default.
     pub fn default_histograms(&self) -> &'static [&'static str] {
         match (self.major, self.program) {
             (6, _) => &["reads"],
@@ -126,7 +126,7 @@ pub struct Block {
     pub complete: bool,
 }
 
-/// What a line that is no measurement says.
+/// The meaning of a line that is not a measurement.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum LineKind {
     /// `ERROR: reading …` or `writing`: one operation failed and was left out of the histograms.
@@ -137,24 +137,24 @@ pub enum LineKind {
     Stopped,
     /// `SIG… received`: ACT crashed.
     Crashed,
-    /// Another run begins in the same file; the log is read up to here.
+    /// Another run begins in the same file; the log is read up to this line.
     SecondRun,
     /// Anything else.
     Other,
 }
 
-/// A line between or within blocks that is no measurement.
+/// A line between or within blocks that is not a measurement.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Event {
     /// Its line in the log.
     pub line: usize,
-    /// What it says.
+    /// Its meaning.
     pub kind: LineKind,
     /// The line, cut to 200 characters.
     pub text: String,
 }
 
-/// What a log holds.
+/// An item of a log.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Item {
     /// A block of histograms.
@@ -163,12 +163,12 @@ pub enum Item {
     Event(Event),
 }
 
-/// Why a log cannot be read on.
+/// Why reading a log failed.
 #[derive(Debug)]
 pub enum LogError {
     /// The reader failed.
     Io(io::Error),
-    /// The text is not what a log must be.
+    /// The text is not a valid log.
     Fault(Fault),
 }
 

@@ -1,4 +1,4 @@
-//! The lines of a log with their numbers, and the two lines by which its parts are known.
+//! The lines of a log with their numbers, and the two kinds of lines that separate its parts.
 
 use super::items::LogError;
 use crate::act::lines::{LineFault, Lines};
@@ -15,12 +15,12 @@ pub(super) struct Source<R> {
 }
 
 impl<R: BufRead> Source<R> {
-    /// From its first line on.
+    /// Begins at the first line.
     pub(super) fn new(file_name: &str, reader: R) -> Source<R> {
         Source { file: file_name.to_owned(), lines: Lines::new(reader), line: 0, text: String::new() }
     }
 
-    /// Goes to the next line; false at the end.
+    /// Advances to the next line; false at the end.
     pub(super) fn advance(&mut self) -> Result<bool, LogError> {
         self.line += 1;
         let problem = match self.lines.next() {
@@ -44,7 +44,7 @@ impl<R: BufRead> Source<R> {
     }
 }
 
-/// The number in `after N sec:`, in the capitals of any version.
+/// The number in `after N sec:`, with the capitals of any version.
 pub(super) fn after(line: &str) -> Option<u64> {
     let rest = line.strip_prefix("after ").or_else(|| line.strip_prefix("After "))?;
     rest.strip_suffix(" sec:")?.parse().ok()

@@ -1,11 +1,11 @@
-//! Writing a log in the grammar of ACT 6.6, to the letter: the original analyzer must read ours as it reads its own.
+//! Writes a log exactly in the format of ACT 6.6: the original analyzer must read ours as it reads its own.
 
 use super::{BUCKETS, DeviceLine};
 use crate::act::conf::{Conf, Derived, Kind, write_banner, write_configuration};
 use std::fmt::{self, Write};
 
-/// Everything before the devices: banner, the line about processors where the number of service threads was derived from
-/// it, and the configuration.
+/// Everything before the devices: banner, the line about processors where the number of service threads was derived
+/// from them, and the configuration.
 pub fn write_preamble(conf: &Conf, cpus: Option<u32>, out: &mut dyn Write) -> fmt::Result {
     write_banner(conf.kind, out)?;
     if let Some(cpus) = cpus {
@@ -14,7 +14,7 @@ pub fn write_preamble(conf: &Conf, cpus: Option<u32>, out: &mut dyn Write) -> fm
     write_configuration(conf, out)
 }
 
-/// One line per device, as it is discovered.
+/// One line per device, when it is discovered.
 pub fn write_device(device: &DeviceLine, out: &mut dyn Write) -> fmt::Result {
     write!(out, "{} size = {} bytes", device.name, device.size)?;
     if let Some(blocks) = device.large_blocks {
@@ -85,7 +85,7 @@ fn write_histogram(name: &str, buckets: &[u64; BUCKETS], out: &mut dyn Write) ->
     Ok(())
 }
 
-/// Why ACT stops a test before its time.
+/// Why ACT stops a test early.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Stop {
     /// Storage: small operations lag.
@@ -101,7 +101,7 @@ pub enum Stop {
 }
 
 impl Stop {
-    /// The lines ACT prints, with the line end of the last.
+    /// The lines that ACT prints, including the last line end.
     pub fn text(self) -> &'static str {
         match self {
             Stop::Service => {

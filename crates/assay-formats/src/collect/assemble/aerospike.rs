@@ -1,4 +1,4 @@
-//! Namespaces: what their histograms and the server's log say of them, held against each other and against iostat.
+//! Namespaces: what their histograms and the server's log say about them, compared with each other and with iostat.
 
 use super::super::findings::{Blocks, Counter, DriveSeen, Findings, Histogram, Place, Unit};
 use super::super::tolerance::{TOLERANCE, apart};
@@ -10,7 +10,7 @@ use assay_base::{Bytes, Share, Span};
 use assay_model::profile::{Flow, Kind, LargeBlocks, Part, Sizes, Sourced};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Rounding to hundredths makes neighbouring shares rise by as much.
+/// Rounding to hundredths can make neighbouring shares rise by this much.
 const ROUNDING: f64 = 0.015;
 
 /// All namespaces of all nodes.
@@ -31,7 +31,7 @@ pub(super) fn all(found: &Findings, nodes: &Nodes, out: &mut Assembled) {
     }
 }
 
-/// What was found of one node.
+/// The findings about one node.
 struct Seen<'a> {
     found: &'a Findings,
     nodes: &'a Nodes,
@@ -57,7 +57,7 @@ impl<'a> Seen<'a> {
         of_histograms.chain(self.blocks().map(|(namespace, ..)| namespace.to_owned())).collect()
     }
 
-    /// iostat's figures of a drive, over all files of the node.
+    /// iostat's figures for a drive, over all files of the node.
     fn drive(&self, name: &str) -> Option<&'a DriveSeen> {
         let here = |(file, device): &(u16, String)| self.nodes.get(*file) == self.node && device == name;
         self.found
@@ -69,7 +69,7 @@ impl<'a> Seen<'a> {
     }
 }
 
-/// The counters of one kind over the devices and files of a namespace.
+/// The sum of the counters of one kind over the devices and files of a namespace.
 struct Sum {
     rate: f64,
     place: Place,
@@ -123,7 +123,7 @@ impl Namespace<'_, '_> {
         drives.into_iter().collect()
     }
 
-    /// The best histogram of that name; others that do not fit it are told.
+    /// The best histogram with that name; others that differ from it are reported.
     fn histogram(&mut self, name: &str, unit: Unit) -> Option<Histogram> {
         let mut all: Vec<&Histogram> = self
             .seen
@@ -209,17 +209,17 @@ impl Namespace<'_, '_> {
         })
     }
 
-    /// What clients waited.
+    /// How long clients waited.
     fn clients(&mut self, name: &str) -> Option<Sourced<Vec<(Span, Share)>>> {
         let histogram = self.histogram(name, Unit::Microseconds)?;
         let source = self.source(&histogram);
         let over = histogram.over.iter().map(|&(micros, over)| (Span::from_us(micros), share(over)));
-        // One line of zero says that nothing is longer.
+        // One threshold with zero shows that nothing is longer.
         let zero = histogram.over.iter().position(|(_, over)| *over <= 0.0).map_or(usize::MAX, |at| at + 1);
         Some(Sourced::new(over.take(zero).collect(), source))
     }
 
-    /// The rate of one counter over all devices, with what does not fit.
+    /// The rate of one counter over all devices; contradictions are reported.
     fn sum(&mut self, counter: &'static str) -> Option<Sum> {
         let mut devices = BTreeMap::<String, Vec<&Counter>>::new();
         for (namespace, device, blocks) in self.seen.blocks() {
@@ -303,12 +303,12 @@ impl Namespace<'_, '_> {
         }
     }
 
-    /// The large block's size: what iostat's bytes are for each block that any namespace writes to these drives.
+    /// The size of a large block: iostat's bytes for each block that any namespace writes to these drives.
     fn block_size(&mut self, drives: &[String]) -> Bytes {
         let usual = LargeBlocks::default().size;
         let kib: Option<f64> = drives.iter().map(|drive| self.seen.drive(drive)?.mean("wkB/s")).sum();
         let on_them = self.seen.blocks().filter(|(_, device, _)| drives.contains(&drive_of(device)));
-        // A device that two files show counts once.
+        // A device that is in two files counts once.
         let each: BTreeMap<(&str, &str), f64> = on_them
             .filter_map(|(namespace, device, blocks)| Some(((namespace, device), blocks.get("write")?.rate()?)))
             .collect();
@@ -330,7 +330,7 @@ impl Namespace<'_, '_> {
     }
 }
 
-/// From the last threshold that everything is over to the first that nothing is over.
+/// From the last threshold that all operations exceed to the first that none exceeds.
 fn shares(over: &[(u64, f64)]) -> Vec<(u64, Share)> {
     let first = over.iter().rposition(|(_, share)| *share >= 100.0 - 1e-9).unwrap_or(0);
     let zero = over.iter().position(|(_, share)| *share <= 0.0).map_or(over.len(), |at| at + 1);
@@ -339,7 +339,7 @@ fn shares(over: &[(u64, f64)]) -> Vec<(u64, Share)> {
     lines
         .iter()
         .map(|&(size, of)| {
-            // Rounding is taken back; a real rise stays, and is refused when the profile is read.
+            // A rise because of rounding is removed; a real rise stays, and is refused when the profile is read.
             let of = if of <= least + ROUNDING { of.min(least) } else { of };
             least = of;
             (size, share(of))
@@ -347,7 +347,7 @@ fn shares(over: &[(u64, f64)]) -> Vec<(u64, Share)> {
         .collect()
 }
 
-/// Production's drives, held against what the namespaces on them do.
+/// Production's drives, compared with what the namespaces on them do.
 fn drives(seen: &Seen<'_>, out: &mut Assembled) {
     let mut used = BTreeMap::<String, Vec<Part>>::new();
     for part in out.profile.parts.iter().filter(|part| part.node == seen.node) {

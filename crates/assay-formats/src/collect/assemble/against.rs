@@ -1,4 +1,4 @@
-//! What the namespaces on a drive do by the server's account, held against what iostat counted there.
+//! Compares what the namespaces on a drive do, according to the server, with what iostat counted there.
 
 use super::super::findings::DriveSeen;
 use super::super::tolerance::{TOLERANCE, apart};
@@ -12,11 +12,11 @@ pub(super) struct Held<'a> {
     pub drive: &'a DriveSeen,
     pub parts: &'a [Part],
     pub name: &'a str,
-    /// Where iostat's figures stand.
+    /// The place of iostat's figures.
     pub place: String,
 }
 
-/// A drive's part of a rate.
+/// The part of a rate that one drive gets.
 fn share_of(rate: &Option<Sourced<Rate>>, part: &Part) -> Option<f64> {
     Some(rate.as_ref()?.value.as_f64() / part.drives.len().max(1) as f64)
 }
@@ -29,7 +29,7 @@ fn blocks_read(part: &Part) -> Option<f64> {
     share_of(&part.large_blocks.reads, part)
 }
 
-/// Bytes a second of the records that a part reads, with their sizes at `position`.
+/// Bytes per second of the records that a part reads, with its sizes at `position`.
 fn bytes(part: &Part, position: Share) -> Option<f64> {
     let Flow { sizes, .. } = part.reads.as_ref()?;
     let sizes = &sizes.as_ref()?.value;
@@ -37,14 +37,14 @@ fn bytes(part: &Part, position: Share) -> Option<f64> {
 }
 
 impl Held<'_> {
-    /// All that does not fit.
+    /// Reports all contradictions.
     pub(super) fn all(&self, out: &mut Assembled) {
         self.blocks_written(out);
         self.operations_read(out);
         self.bytes_read(out);
     }
 
-    /// The sum over the parts; `None` where one of them does not know.
+    /// The sum over the parts; `None` where one of them is unknown.
     fn sum(&self, of: impl Fn(&Part) -> Option<f64>) -> Option<f64> {
         self.parts.iter().map(of).sum()
     }
@@ -77,7 +77,8 @@ impl Held<'_> {
         }
     }
 
-    /// Wherever in their buckets sizes lie, what iostat read must lie between the least and the most that they allow.
+    /// Wherever the sizes lie in their buckets, iostat's bytes must be between the smallest and the largest sum that
+    /// they allow.
     fn bytes_read(&self, out: &mut Assembled) {
         let at = |percent| self.sum(|part| bytes(part, Share::from_percent(percent)));
         let blocks = self.sum(|part| Some(blocks_read(part)? * part.large_blocks.size.get() as f64));

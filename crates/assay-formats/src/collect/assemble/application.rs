@@ -1,4 +1,4 @@
-//! Any application, by what reaches its drives: rates and sizes of traces, means of iostat.
+//! Any application, described by what reaches its drives: rates and sizes from traces, means from iostat.
 
 use super::super::findings::{DriveSeen, Findings, Trace, TraceSide, WINDOWS};
 use super::super::tolerance::apart;
@@ -9,21 +9,21 @@ use assay_base::{Bytes, Share, Span};
 use assay_model::profile::{Flow, Habits, Kind, Part, Sizes, Sourced};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Most sizes of a flow in a profile; rarer ones count as the next larger one.
+/// Upper bound on the sizes of a flow in a profile; rarer ones count as the next larger one.
 const SIZES_MAX: usize = 64;
-/// Windows that must have been counted for an index to mean something.
+/// The number of windows that must have been counted before an index is meaningful.
 const LEAST_WINDOWS: u64 = 10;
-/// blktrace's events in the order in which they say what the drive is asked: issued, queued, completed.
+/// blktrace's events, in the order of how well they show what the drive was asked to do: issued, queued, completed.
 const ACTIONS: [(&str, &str); 4] = [("D", "issued to the drive"), ("Q", "queued"), ("C", "completed"), ("", "")];
 
-/// What is known of one drive.
+/// What is known about one drive.
 #[derive(Default)]
 struct Known<'a> {
     trace: Option<(&'a Trace, &'static str)>,
     iostat: Option<&'a DriveSeen>,
 }
 
-/// Each drive as an application.
+/// Makes an application of each drive.
 pub(super) fn all(found: &Findings, nodes: &Nodes, out: &mut Assembled) {
     let mut all = BTreeMap::<(String, String), Known<'_>>::new();
     for (action, words) in ACTIONS {
@@ -37,7 +37,7 @@ pub(super) fn all(found: &Findings, nodes: &Nodes, out: &mut Assembled) {
     let names: BTreeSet<(u16, &str)> = found.drives.keys().map(|(file, name)| (*file, name.as_str())).collect();
     for ((file, device), seen) in &found.drives {
         let moved = seen.mean("r/s").unwrap_or(0.0) + seen.mean("w/s").unwrap_or(0.0);
-        // The disk of a partition counts what its partitions do.
+        // The disk of a partition counts the operations of its partitions too.
         let within = drive_of(device) != *device && names.contains(&(*file, drive_of(device).as_str()));
         if seen.reports > 0 && moved > 0.0 && !within {
             let known = all.entry((nodes.get(*file).to_owned(), device.clone())).or_default();
@@ -98,7 +98,7 @@ fn part(found: &Findings, node: &str, name: &str, known: &Known<'_>, out: &mut A
     }
 }
 
-/// The rate of a trace against iostat's; a trace without times takes iostat's.
+/// Compares the rate of a trace with iostat's; a trace without times gets iostat's rate.
 fn against(
     found: &Findings,
     name: &str,
@@ -131,7 +131,7 @@ fn of_iostat(found: &Findings, seen: &DriveSeen, column: &'static str, bytes: &'
         return None;
     }
     let source = format!("{}, iostat, mean of {} reports", found.named(seen.first), seen.reports);
-    // In whole sectors, as drives are asked.
+    // In whole sectors, as drives are addressed.
     let mean = ((kib * 1024.0 / rate / 512.0).round() as u64).clamp(1, 1 << 17) * 512;
     Some(Flow {
         rate: rounded(rate).map(|rate| Sourced::new(rate, source.clone())),
@@ -190,7 +190,7 @@ fn percent(part: u64, whole: u64) -> f64 {
     (1000.0 * part as f64 / whole.max(1) as f64).round() / 10.0
 }
 
-/// Sizes with their shares, and how many sizes were too rare for a line of their own.
+/// Sizes with their shares, and the number of sizes that were too rare for a line of their own.
 fn sizes(side: &TraceSide) -> (Vec<(Bytes, Share)>, usize) {
     let mut counts: Vec<u64> = side.sizes.values().copied().collect();
     counts.sort_unstable_by_key(|&count| std::cmp::Reverse(count));

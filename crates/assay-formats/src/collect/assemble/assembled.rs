@@ -1,17 +1,17 @@
-//! A profile, and what is to be said of it.
+//! A profile, and findings about it.
 
 use assay_model::profile::Profile;
 
-/// A number that no file has.
+/// A number that is in no file.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub struct Missing {
-    /// Which.
+    /// Its name.
     pub what: String,
-    /// How to come by it.
+    /// How to collect it.
     pub command: String,
 }
 
-/// Two figures that do not fit together.
+/// Two figures that contradict each other.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Contradiction {
     /// Both figures.
@@ -20,14 +20,14 @@ pub struct Contradiction {
     pub places: Vec<String>,
 }
 
-/// A profile, and what is to be said of it.
+/// A profile, and findings about it.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct Assembled {
     /// What production does.
     pub profile: Profile,
     /// What is missing.
     pub missing: Vec<Missing>,
-    /// What does not fit together.
+    /// Contradictions.
     pub contradictions: Vec<Contradiction>,
 }
 

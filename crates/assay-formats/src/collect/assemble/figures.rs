@@ -1,27 +1,27 @@
-//! Figures as a profile has them, and as sentences say them.
+//! Figures in the forms that a profile and its sentences use.
 
 use super::super::findings::{DriveSeen, Findings, Place};
 use assay_base::{Bytes, Rate, Share, Span};
 use assay_model::profile::{Drive, Sourced};
 
-/// A rate of a millionth of an operation a second is as exact as any source is.
+/// A rate with a resolution of a millionth of an operation per second, which is more exact than any source.
 pub(super) fn rate(value: f64) -> Option<Rate> {
     let millionths = (value * 1e6).round();
     (millionths.is_finite() && (0.0..1e18).contains(&millionths)).then_some(())?;
     Rate::ratio(millionths as u128, 1_000_000)
 }
 
-/// A rate that was computed, in hundredths.
+/// A computed rate, in hundredths.
 pub(super) fn rounded(value: f64) -> Option<Rate> {
     rate((value * 100.0).round() / 100.0)
 }
 
 pub(super) fn share(part: f64) -> Share {
-    // A ten-thousandth of a percent is finer than any source is.
+    // A ten-thousandth of a percent is more exact than any source.
     Share::from_ppb((part.clamp(0.0, 100.0) * 1e4).round() as u64 * 1000)
 }
 
-/// The drive that a device is on: the disk of a partition, without its directory.
+/// The drive of a device: the disk of a partition, without its directory.
 pub(super) fn drive_of(device: &str) -> String {
     let name = device.rsplit('/').next().unwrap_or(device);
     let digits = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
@@ -48,7 +48,7 @@ pub(super) fn drive(found: &Findings, node: &str, name: &str, seen: &DriveSeen) 
     let sourced = |column: &str| seen.mean(column);
     let bytes = |column: &str| {
         let bytes = sourced(column)? * 1024.0;
-        // In quarters of a KiB, so that it is read as iostat prints it.
+        // In quarters of a KiB, so that the text agrees with iostat's.
         let bytes = if bytes < 1e6 { bytes.round() } else { (bytes / 256.0).round() * 256.0 };
         (bytes < 1e18).then(|| Sourced::new(Bytes::new(bytes as u64), source.clone()))
     };
@@ -76,7 +76,7 @@ pub(super) fn drive(found: &Findings, node: &str, name: &str, seen: &DriveSeen) 
     }
 }
 
-/// `~1543.2/s` for a sentence.
+/// `~1543.2/s` for use in a sentence.
 pub(super) fn said(value: f64) -> String {
     let text = format!("{value:.1}");
     format!("{}/s", text.trim_end_matches('0').trim_end_matches('.'))

@@ -1,5 +1,5 @@
-//! Which machine a file comes from: the one that was named, or the one whose name stands in the file, or in another file of its
-//! group; of several groups without such a name each is called as its directory is.
+//! The machine that a file comes from: the one that the user named, otherwise the one whose name is in the file or in
+//! another file of its group; if several groups have no such name, each gets the name of its directory.
 
 use super::super::findings::Findings;
 use std::collections::{BTreeMap, BTreeSet};
@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 /// The node of each file.
 pub(super) struct Nodes {
     of: Vec<String>,
-    /// Files that could be of several.
+    /// Files that could belong to several nodes.
     pub unknown: Vec<String>,
 }
 
@@ -47,7 +47,7 @@ impl Nodes {
         self.of.get(usize::from(file)).map_or("", String::as_str)
     }
 
-    /// All of them.
+    /// All nodes.
     pub(super) fn all(&self) -> BTreeSet<String> {
         self.of.iter().cloned().collect()
     }

@@ -2,7 +2,7 @@
 
 use crate::render::html::figures::count;
 use crate::words::clock;
-use assay_base::Span;
+use assay_base::{Bytes, Span};
 
 /// Upper bound on the ticks of an axis, so that their labels do not touch even on a phone.
 const MOST_TICKS: usize = 6;
@@ -20,6 +20,8 @@ pub(crate) enum Unit {
     Load,
     /// A place in measured time, in nanoseconds.
     Clock,
+    /// Bytes, in powers of two.
+    Bytes,
 }
 
 /// Steps between ticks of a clock, in seconds; above them whole days.
@@ -47,7 +49,10 @@ impl Axis {
     pub(crate) fn log(title: &str, unit: Unit, low: f64, high: f64) -> Axis {
         let usable = |value: f64| value.is_finite() && value > 0.0;
         let (low, high) = if usable(low) && usable(high) { (low.min(high), low.max(high)) } else { (1.0, 10.0) };
-        let (low, high) = (rounded(low, false), rounded(high, true));
+        let (low, high) = match unit {
+            Unit::Bytes => (low.log2().floor().exp2(), high.log2().ceil().exp2()),
+            _ => (rounded(low, false), rounded(high, true)),
+        };
         let high = if high > low { high } else { low * 10.0 };
         Axis { title: title.to_owned(), unit, low, high, logarithmic: true }
     }
@@ -78,6 +83,11 @@ impl Axis {
     /// Multiples of 1, 2 and 5 where there is space for them, or of 1 and 5, otherwise powers of ten, if necessary only
     /// every second or third.
     fn logarithmic_ticks(&self) -> Vec<f64> {
+        if self.unit == Unit::Bytes {
+            let (first, last) = (self.low.log2().round() as i32, self.high.log2().round() as i32);
+            let every = ((last - first) as usize).div_ceil(MOST_TICKS - 1).max(1);
+            return (first..=last).step_by(every).map(|power| f64::from(power).exp2()).collect();
+        }
         let within = |value: &f64| *value >= self.low * 0.999 && *value <= self.high * 1.001;
         let powers = || self.low.log10().floor() as i32..=self.high.log10().ceil() as i32;
         for each in [&[1.0, 2.0, 5.0][..], &[1.0, 5.0]] {
@@ -102,6 +112,7 @@ impl Axis {
             Unit::PerSecond => plain(value),
             Unit::Load => format!("{}x", plain(value)),
             Unit::Clock => clock(value.round() as u64),
+            Unit::Bytes => Bytes::new(value.round() as u64).human(),
         }
     }
 }
@@ -138,6 +149,8 @@ mod tests {
         assert_eq!(labels(&time), ["100 µs", "200 µs", "500 µs", "1 ms", "2 ms", "5 ms"]);
         assert_eq!(labels(&Axis::log("t", Unit::Time, 3e4, 4e6)), ["50 µs", "100 µs", "500 µs", "1 ms", "5 ms"]);
         assert_eq!(labels(&Axis::log("t", Unit::Time, 1e3, 9e9)), ["10 µs", "1 ms", "100 ms", "10 s"]);
+        let bytes = Axis::log("b", Unit::Bytes, 5000.0, 1e9);
+        assert_eq!(labels(&bytes), ["4 KiB", "64 KiB", "1 MiB", "16 MiB", "256 MiB"]);
         let share = Axis::log("s", Unit::Share, 0.000_01, 1.0);
         assert_eq!(labels(&share), ["0.001%", "0.01%", "0.1%", "1%", "10%", "100%"]);
         assert_eq!(labels(&Axis::linear("l", Unit::Load, 130.0)), ["0x", "50x", "100x"]);

@@ -1,4 +1,4 @@
-//! What is understood, what is refused, and how the refusal looks.
+//! What is accepted, what is refused, and the message of the refusal.
 
 use super::*;
 use assay_base::{Bytes, Share, Span};

@@ -1,4 +1,4 @@
-//! Values: each shape read to the letter, refused with what was most likely meant.
+//! Values: each form is parsed exactly; a refusal suggests what was most likely meant.
 
 use super::super::keys::{Entry, Key, Shape, Unit};
 use super::super::{Production, suggest};
@@ -91,7 +91,7 @@ impl Reader<'_> {
         }
     }
 
-    /// scheduler-mode: it will be written to sysfs, so it must be one plain word.
+    /// scheduler-mode: it will be written to sysfs, so it must be a single plain word.
     fn set_word(&mut self, item: &Item) -> Result<(), Fault> {
         let plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-' || c == '_';
         if item.value.len() > 31 || !item.value.chars().all(plain) {
@@ -147,7 +147,7 @@ fn of_unit(unit: Unit) -> &'static str {
     }
 }
 
-/// Advice for a value that is missing or that says nothing.
+/// Advice for a value that is missing or meaningless.
 fn example(entry: &Entry) -> String {
     match entry.shape {
         Shape::Devices => "write /dev/… , several separated by commas".to_owned(),

@@ -1,0 +1,129 @@
+//! The share of reads that a cache would answer, against its size: made from what a workload generates, without I/O.
+
+mod page;
+mod render;
+
+pub use page::html;
+pub use render::text;
+
+use serde::{Deserialize, Serialize};
+
+/// The version of the JSON shape.
+pub const SCHEMA: u32 = 1;
+
+/// What was computed.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct CacheCurve {
+    /// [`SCHEMA`].
+    pub schema: u32,
+    /// The workload's name.
+    pub workload: String,
+    /// The targets, whose size decides where operations go.
+    pub targets: Vec<String>,
+    /// The seed of the operations.
+    pub seed: u64,
+    /// Which block makes room: `lru`, `fifo` or `clock`.
+    pub policy: String,
+    /// What a write does with a block that is not in the cache: `allocate` or `around`.
+    pub writes: String,
+    /// Bytes of a block of the cache.
+    pub block_bytes: u64,
+    /// Operations, and what they are in blocks.
+    pub operations: u64,
+    /// Blocks read and written.
+    pub read_blocks: u64,
+    /// See `read_blocks`.
+    pub written_blocks: u64,
+    /// Different blocks; an estimate where only a part is followed.
+    pub different_blocks: u64,
+    /// Of so many blocks one was followed; 1 is all.
+    pub one_of: u64,
+    /// Of the blocks read, the share that was touched for the first time, and that no cache answers (0 to 1).
+    pub cold: f64,
+    /// By size.
+    pub points: Vec<Point>,
+    /// Place of the knee among the points: see [`knee`].
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub knee: Option<usize>,
+}
+
+/// A cache of one size.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Point {
+    /// Its size.
+    pub bytes: u64,
+    /// Of the blocks read, the share that it answers (0 to 1).
+    pub hits: f64,
+    /// A standard error of that share, where only a part of the blocks is followed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub error: Option<f64>,
+}
+
+/// The least by which a knee stands out over the straight line.
+const STANDS_OUT: f64 = 0.05;
+
+/// The point that lies furthest above the straight line from the first to the last, the size by its logarithm and both scaled
+/// to 1: more cache beyond it brings less than it did on average (V. Satopää, J. Albrecht, D. Irwin, B. Raghavan, "Finding a
+/// 'kneedle' in a haystack", ICDCS workshops 2011, without its smoothing). `None` where none stands out.
+pub fn knee(points: &[Point]) -> Option<usize> {
+    let (first, last) = (points.first()?, points.last()?);
+    let (width, height) = ((last.bytes as f64 / first.bytes.max(1) as f64).log2(), last.hits - first.hits);
+    if width <= 0.0 || height <= 0.0 {
+        return None;
+    }
+    let above = |point: &Point| {
+        (point.hits - first.hits) / height - (point.bytes as f64 / first.bytes.max(1) as f64).log2() / width
+    };
+    let best = points.iter().enumerate().max_by(|a, b| above(a.1).total_cmp(&above(b.1)))?;
+    (above(best.1) >= STANDS_OUT).then_some(best.0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn points(hits: &[f64]) -> Vec<Point> {
+        hits.iter().enumerate().map(|(at, hits)| Point { bytes: 1 << (12 + at), hits: *hits, error: None }).collect()
+    }
+
+    #[test]
+    fn the_knee_is_where_more_brings_less() {
+        assert_eq!(knee(&points(&[0.0, 0.4, 0.8, 0.85, 0.9])), Some(2));
+        for none in [&[][..], &[0.5], &[0.0, 0.25, 0.5, 0.75], &[0.3, 0.3, 0.3], &[0.0, 0.0, 0.0, 0.9]] {
+            assert_eq!(knee(&points(none)), None, "{none:?}");
+        }
+    }
+
+    #[test]
+    fn every_form_says_the_same_and_no_name_becomes_markup() {
+        let points = points(&[0.0, 0.4, 0.8, 0.85, 0.9]);
+        let curve = CacheCurve {
+            schema: SCHEMA,
+            workload: "<b>orders\u{1b}".into(),
+            targets: vec!["null:1TiB".into()],
+            seed: 7,
+            policy: "lru".into(),
+            writes: "allocate".into(),
+            block_bytes: 4096,
+            operations: 1000,
+            read_blocks: 900,
+            written_blocks: 100,
+            different_blocks: 90,
+            one_of: 1,
+            cold: 0.1,
+            knee: knee(&points),
+            points,
+        };
+        let (mut page, mut words) = (String::new(), String::new());
+        html(&curve, &mut page).unwrap();
+        text(&curve, &mut words).unwrap();
+        assert!(page.contains("&#60;b&#62;orders") || page.contains("&lt;b&gt;orders"), "{page}");
+        assert!(!page.contains("<b>orders") && !words.contains('\u{1b}'));
+        for (what, shown) in [("the knee", "16 KiB"), ("its share", "80.0%"), ("what is cold", "10.0%")] {
+            assert!(page.contains(shown) && words.contains(shown), "{what}: {words}");
+        }
+        assert!(words.lines().all(|line| line.chars().count() <= 80), "{words}");
+        let back: CacheCurve = serde_json::from_str(&serde_json::to_string(&curve).unwrap()).unwrap();
+        assert_eq!(back, curve);
+    }
+}

@@ -1,0 +1,77 @@
+//! A cache curve as one HTML page without a script. Names are hostile input, escaped in the template.
+
+use super::CacheCurve;
+use super::render::{made, share, summary};
+use crate::render::chart::{Axis, Chart, Mark, Unit, series_class};
+use crate::render::html::{Frame, write};
+use askama::Template;
+use assay_base::Bytes;
+use std::fmt;
+
+const HEIGHT: f64 = 300.0;
+
+/// The page.
+pub fn html(curve: &CacheCurve, out: &mut dyn fmt::Write) -> fmt::Result {
+    let rows = curve.points.iter().enumerate().map(|(at, point)| Row {
+        size: Bytes::new(point.bytes).human(),
+        hits: share(point.hits),
+        error: point.error.map_or("–".to_owned(), |error| format!("± {:.2} points", error * 100.0)),
+        knee: curve.knee == Some(at),
+    });
+    let view = View {
+        frame: Frame::still(),
+        curve,
+        targets: curve.targets.join(", "),
+        made: made(curve),
+        summary: summary(curve),
+        chart: chart(curve),
+        rows: rows.collect(),
+    };
+    write(&view, out)
+}
+
+#[derive(Template)]
+#[template(path = "cache.html")]
+struct View<'a> {
+    frame: Frame,
+    curve: &'a CacheCurve,
+    targets: String,
+    made: String,
+    summary: String,
+    chart: Chart,
+    rows: Vec<Row>,
+}
+
+struct Row {
+    size: String,
+    hits: String,
+    error: String,
+    knee: bool,
+}
+
+fn chart(curve: &CacheCurve) -> Chart {
+    let at = |bytes: u64| bytes.max(1) as f64;
+    let points: Vec<(f64, f64)> = curve.points.iter().map(|point| (at(point.bytes), point.hits)).collect();
+    let mut marks = vec![Mark::Line { series: 0, points }];
+    marks.extend(curve.points.iter().map(|point| {
+        let text = format!("{}: {}", Bytes::new(point.bytes).human(), share(point.hits));
+        Mark::Dot { class: series_class(0), at: (at(point.bytes), point.hits), text }
+    }));
+    let knee = curve.knee.and_then(|knee| curve.points.get(knee));
+    marks.extend(knee.map(|point| Mark::Vertical { at: at(point.bytes), text: "knee".to_owned() }));
+    let each: Vec<String> =
+        curve.points.iter().map(|point| format!("{} {}", Bytes::new(point.bytes).human(), share(point.hits))).collect();
+    let (low, high) = (curve.points.first(), curve.points.last());
+    Chart {
+        alternative: format!("Reads answered by size of the cache: {}.", each.join(", ")),
+        x: Axis::log(
+            "size of the cache (logarithmic)",
+            Unit::Bytes,
+            low.map_or(1.0, |point| at(point.bytes)),
+            high.map_or(2.0, |point| at(point.bytes)),
+        ),
+        y: Axis::linear("reads answered", Unit::Share, 1.0),
+        height: HEIGHT,
+        marks,
+    }
+}

@@ -1,0 +1,45 @@
+//! How a fit ended.
+
+use super::why::Short;
+use crate::verdict::Verdict;
+use serde::{Deserialize, Serialize};
+
+/// How a fit ended. Rounds count from 1.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Outcome {
+    /// Every figure agrees with production's.
+    Agrees {
+        /// In this round.
+        round: usize,
+    },
+    /// Some do not, and this is the round that came nearest.
+    Apart {
+        /// The round.
+        round: usize,
+        /// Each figure that does not agree, and why.
+        figures: Vec<Short>,
+    },
+    /// The device does not carry the load, so nothing can be compared.
+    NotCarried {
+        /// The round.
+        round: usize,
+    },
+    /// A round proved nothing (INVALID twice, or INCOMPLETE).
+    Stopped {
+        /// The round.
+        round: usize,
+        /// Its verdict.
+        verdict: Verdict,
+    },
+}
+
+impl Outcome {
+    /// The round whose knobs are the result, where there is one.
+    pub fn result(&self) -> Option<usize> {
+        match self {
+            Outcome::Agrees { round } | Outcome::Apart { round, .. } => Some(*round),
+            Outcome::NotCarried { .. } | Outcome::Stopped { .. } => None,
+        }
+    }
+}

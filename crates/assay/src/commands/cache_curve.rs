@@ -1,0 +1,203 @@
+//! `assay cache-curve`: the share of a workload's reads that a cache would answer, against its size. No I/O.
+
+use super::outline::{block, sizes_of};
+use super::run::Asking;
+use crate::args::Judged;
+use crate::candidates;
+use crate::screen::tell;
+use crate::stdout::{print_json, show};
+use assay_base::{Bytes, Geometry};
+use assay_judge::cache_curve::{CacheCurve, Point, SCHEMA, html, knee, text};
+use assay_model::Plan;
+use assay_model::cache::{self, Policy, Settings, Trace, Writes};
+use assay_run::failure::{Failure, code};
+use assay_run::files;
+use assay_run::targets;
+use clap::ValueEnum;
+use clap_complete::engine::ArgValueCompleter;
+use std::path::PathBuf;
+
+/// `assay cache-curve`
+#[derive(clap::Args, Debug)]
+pub(crate) struct CacheCurveArgs {
+    /// A workload file, or the name of a workload that comes with the program
+    #[arg(add = ArgValueCompleter::new(candidates::explained))]
+    pub workload: String,
+    /// Targets, for their sizes: they decide where operations go. Nothing is opened for writing; without a device at hand
+    /// name one as large, such as null:1TiB
+    #[arg(required = true, value_name = "TARGETS", add = ArgValueCompleter::new(candidates::workloads_and_targets))]
+    pub targets: Vec<String>,
+    /// Which block makes room for another: the least recently used (lru), the one that came first (fifo), or the first in a
+    /// circle that was not used since it was last looked at (clock)
+    #[arg(long, default_value_t = Policy::Lru)]
+    pub policy: Policy,
+    /// Size of a block of the cache
+    #[arg(long, value_name = "SIZE", default_value = "4KiB")]
+    pub block: Bytes,
+    /// What a write does with a block that is not in the cache: put it in, or go around the cache
+    #[arg(long, value_enum, default_value_t = WritesArg::Allocate)]
+    pub writes: WritesArg,
+    /// Operations to generate
+    #[arg(long, value_name = "N", default_value_t = 10_000_000)]
+    pub operations: u64,
+    /// Seed of the operations: the same seed gives the same curve
+    #[arg(long, default_value_t = 1)]
+    pub seed: u64,
+    /// Write the curve as one HTML page to this file as well
+    #[arg(long, value_name = "FILE")]
+    pub html: Option<PathBuf>,
+    /// Print the curve as JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// As [`Writes`], on the command line.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub(crate) enum WritesArg {
+    Allocate,
+    Around,
+}
+
+/// Blocks accessed that are followed without leaving any out.
+const EXACT: u64 = 100_000_000;
+/// The smallest cache on the curve.
+const SMALLEST: u64 = 16;
+
+/// Computes the curve.
+pub(crate) fn cache_curve(args: &CacheCurveArgs) -> Result<u8, Failure> {
+    let block_bytes = args.block.get();
+    if !block_bytes.is_power_of_two() || !(512..=64 << 20).contains(&block_bytes) {
+        return Err(Failure::usage("--block must be a power of two from 512B to 64MiB"));
+    }
+    if args.operations == 0 {
+        return Err(Failure::usage("--operations must be at least 1"));
+    }
+    let asked = Asking::of(&args.workload, &args.targets)?;
+    let named = targets::named(&asked.names)?;
+    if named.is_empty() {
+        return Err(Failure::usage("name a target, for its size: assay cache-curve WORKLOAD null:1TiB"));
+    }
+    let pace = crate::args::Pace { seed: Some(args.seed), ..crate::args::Pace::default() };
+    let plan = asked.plan(&named, None, &pace, &Judged::default())?;
+    let sizes = sizes_of(&named)?;
+    let usual = block(&sizes);
+    let geometry = |(name, size): (&String, &Option<(u64, u32)>)| match size {
+        Some((size, block)) => Ok(Geometry { size: *size, block: *block }),
+        None => {
+            Err(Failure::usage(format!("the size of {} is not known: name a target that has one", name.escape_debug())))
+        }
+    };
+    let names: Vec<String> = named.iter().map(|(name, _)| name.clone()).collect();
+    let geometries: Vec<Geometry> = names.iter().zip(&sizes).map(geometry).collect::<Result<_, _>>()?;
+    let trace = Trace::new(&plan, &geometries)
+        .map_err(|why| Failure::workload(format!("the workload {} has no order of its own: {why}", plan.name)))?;
+    let settings = Settings {
+        policy: args.policy,
+        writes: if matches!(args.writes, WritesArg::Around) { Writes::Around } else { Writes::Allocate },
+        one_of: one_of(&plan, usual, args),
+    };
+    let curve = followed(trace, &plan, &geometries, settings, (args, names));
+    if let Some(file) = &args.html {
+        let mut page = String::new();
+        html(&curve, &mut page).map_err(|e| Failure::bug(format!("a page that cannot be written: {e}")))?;
+        files::replace(file, page.as_bytes())
+            .map_err(|e| Failure::host(format!("the page {} cannot be written: {e}", file.display())))?;
+        tell(&format!("the page is in {}", file.display()));
+    }
+    if args.json {
+        let value = serde_json::to_value(&curve).map_err(|e| Failure::bug(format!("a curve that is not JSON: {e}")))?;
+        print_json(&value)?;
+    } else {
+        let mut out = String::new();
+        text(&curve, &mut out).map_err(|e| Failure::bug(format!("a text that cannot be written: {e}")))?;
+        show(&out);
+    }
+    Ok(code::DONE)
+}
+
+/// Of how many blocks one is followed, so that no more than [`EXACT`] accesses are.
+fn one_of(plan: &Plan, block: u32, args: &CacheCurveArgs) -> u64 {
+    let largest = u64::from(plan.largest_operation(block).max(1) as u32);
+    let blocks = args.operations.saturating_mul(largest.div_ceil(args.block.get()).max(1));
+    match blocks.div_ceil(EXACT) {
+        1 => 1,
+        // Fewer would leave the groups without blocks.
+        n => n.next_power_of_two(),
+    }
+}
+
+fn followed(
+    trace: Trace,
+    plan: &Plan,
+    geometries: &[Geometry],
+    settings: Settings,
+    (args, targets): (&CacheCurveArgs, Vec<String>),
+) -> CacheCurve {
+    let block = args.block.get();
+    let all: u64 = geometries.iter().map(|it| it.size.div_ceil(block)).sum();
+    // Four sizes to an octave where that costs nothing.
+    let steps = if settings.policy == Policy::Lru { 4.0 } else { 1.0 };
+    let size = |step: u32| (SMALLEST as f64 * (f64::from(step) / steps).exp2()).round() as u64;
+    let sizes: Vec<u64> = (0..).map(size).take_while(|size| *size < all).chain([all]).collect();
+    let mut curve = cache::CacheCurve::new(settings, sizes);
+    // The targets lie one behind the other.
+    let first: Vec<u64> = geometries
+        .iter()
+        .scan(0, |first, it| Some(std::mem::replace(first, *first + it.size.div_ceil(block))))
+        .collect();
+    let mut operations = 0;
+    for op in trace.take(usize::try_from(args.operations).unwrap_or(usize::MAX)) {
+        operations += 1;
+        let first = first[usize::from(op.target)];
+        let blocks = op.offset / block..=(op.offset + u64::from(op.len).max(1) - 1) / block;
+        blocks.for_each(|at| curve.access(first + at, op.direction));
+    }
+    let mut points: Vec<Point> = curve
+        .points()
+        .into_iter()
+        .map(|it| Point { bytes: it.blocks * block, hits: it.hits, error: it.error })
+        .collect();
+    // What lies beyond the blocks that were touched says nothing more.
+    let whole = points.iter().position(|point| point.bytes / block >= curve.blocks()).map_or(points.len(), |at| at + 1);
+    points.truncate(whole);
+    CacheCurve {
+        schema: SCHEMA,
+        workload: plan.name.clone(),
+        targets,
+        seed: plan.seed,
+        policy: settings.policy.to_string(),
+        writes: if settings.writes == Writes::Around { "around" } else { "allocate" }.to_owned(),
+        block_bytes: block,
+        operations,
+        read_blocks: curve.reads(),
+        written_blocks: curve.writes(),
+        different_blocks: curve.blocks(),
+        one_of: settings.one_of,
+        cold: curve.cold(),
+        knee: knee(&points),
+        points,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::Parser;
+
+    #[derive(Parser)]
+    struct Alone {
+        #[command(flatten)]
+        args: CacheCurveArgs,
+    }
+
+    #[test]
+    fn only_what_is_too_much_to_follow_is_sampled() {
+        for (operations, one) in [("1000000", 1), ("100000000", 1), ("100000001", 2), ("300000000", 4)] {
+            let args = Alone::parse_from(["x", "random-read", "null:1GiB", "--operations", operations]).args;
+            let asked = Asking::of(&args.workload, &args.targets).unwrap();
+            let named = targets::named(&asked.names).unwrap();
+            let plan = asked.plan(&named, None, &crate::args::Pace::default(), &Judged::default()).unwrap();
+            assert_eq!(one_of(&plan, 512, &args), one, "{operations}");
+        }
+    }
+}
