@@ -230,7 +230,7 @@ impl Made<'_> {
             let (target, extent) = self.files.of_copy(job, copy, engine, &sizes)?;
             shared |= before.replace((target, extent)) == Some((target, extent));
             for direction in mode.directions() {
-                let Some(arrival) = arrivals[index(direction)] else { continue };
+                let Some(arrival) = arrivals[index(direction)].clone() else { continue };
                 let size = &sizes[index(direction)];
                 let several = sizes.iter().any(|size| size.from != size.to) || (mode.both() && sizes[0] != sizes[1]);
                 let address = address(job, mode, direction, size, several)?;
