@@ -2,7 +2,7 @@
 
 use super::job::Job;
 use super::keys::Class;
-use super::text::{JobFile, Section};
+use super::text::{Entry, JobFile, Section};
 
 /// A key as it is written, and what becomes of it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -29,24 +29,35 @@ pub(super) fn lines(file: &JobFile, jobs: &[Job<'_>]) -> Vec<Line> {
     sections.flat_map(|section| of_section(file, section)).collect()
 }
 
+/// Whether a key that may differ says what is done here anyway.
+fn is_as_fio(entry: &Entry) -> bool {
+    let value = entry.value.as_ref().map_or("1", |value| value.text.as_str());
+    match entry.key.name {
+        "direct" => value == "1",
+        "buffered" | "zero_buffers" | "invalidate" | "hipri" | "unlink" => value == "0",
+        "sync" => ["0", "none"].contains(&value),
+        "random_distribution" => value == "random" || value.starts_with("zoned:"),
+        "verify" => ["0", "null", "none"].contains(&value),
+        _ => entry.key.class == Class::Exact,
+    }
+}
+
 fn of_section<'a>(file: &'a JobFile, section: &'a Section) -> impl Iterator<Item = Line> + 'a {
     section.entries.iter().enumerate().map(move |(at, entry)| {
         let (name, line) = file.line(entry.place);
         let again = section.entries[at + 1..].iter().find(|other| other.key == entry.key);
         let key = file.written(entry.place);
         let value = entry.value.as_ref().map_or(String::new(), |value| format!("={}", value.text));
-        let told = [entry.key.means, entry.key.told]
-            .into_iter()
-            .filter(|text| !text.is_empty())
-            .collect::<Vec<_>>()
-            .join("; ");
+        let exact = is_as_fio(entry);
+        let told = if exact && entry.key.class == Class::Differs { "" } else { entry.key.told };
+        let told: Vec<&str> = [entry.key.means, told].into_iter().filter(|text| !text.is_empty()).collect();
         Line {
             file: name.to_owned(),
             line,
             section: section.name.clone(),
             written: format!("{key}{value}"),
-            class: entry.key.class,
-            means: again.map_or(told, |again| format!("replaced in line {}", file.line(again.place).1)),
+            class: if exact { Class::Exact } else { entry.key.class },
+            means: again.map_or(told.join("; "), |again| format!("replaced in line {}", file.line(again.place).1)),
         }
     })
 }

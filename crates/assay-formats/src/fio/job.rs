@@ -120,7 +120,11 @@ impl<'a> Job<'a> {
 
     /// Something that the reader of the plan must know.
     pub(super) fn note(&self, note: impl Into<String>) {
-        self.notes.borrow_mut().push(note.into());
+        let note = note.into();
+        let mut notes = self.notes.borrow_mut();
+        if !notes.contains(&note) {
+            notes.push(note);
+        }
     }
 
     /// A difference of a key, told with its line.

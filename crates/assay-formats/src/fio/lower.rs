@@ -53,7 +53,12 @@ pub fn lower(name: &str, file: &JobFile, choice: &Choice, around: &dyn Surroundi
     // Last: whatever is to be asked for has been.
     for job in &jobs {
         job.left()?;
-        made.workload.notes.extend(job.notes());
+        for note in job.notes() {
+            // What a section of defaults says is told once.
+            if !made.workload.notes.contains(&note) {
+                made.workload.notes.push(note);
+            }
+        }
     }
     if let Some(strange) = made.files.strange() {
         let remedy = format!("the files are {}", made.files.names().join(", "));
