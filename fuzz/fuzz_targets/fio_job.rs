@@ -10,7 +10,7 @@ struct Around<'a>(&'a str);
 
 impl Surroundings for Around<'_> {
     fn include(&self, name: &str, _: &str) -> Result<String, String> {
-        if name.len() % 2 == 0 { Ok(self.0.to_owned()) } else { Err("absent".into()) }
+        if name.len().is_multiple_of(2) { Ok(self.0.to_owned()) } else { Err("absent".into()) }
     }
     fn variable(&self, name: &str) -> Option<String> {
         (name.len() % 2 == 1).then(|| name.repeat(name.len() % 9))
@@ -19,7 +19,7 @@ impl Surroundings for Around<'_> {
         4096
     }
     fn size_of(&self, target: &str) -> Option<u64> {
-        (target.len() % 2 == 0).then_some(64 << 20)
+        target.len().is_multiple_of(2).then_some(64 << 20)
     }
 }
 

@@ -107,7 +107,7 @@ struct Somewhere;
 
 impl fio::Surroundings for Somewhere {
     fn include(&self, name: &str, _: &str) -> Result<String, String> {
-        if name.len() % 2 == 0 { Ok("include again\nbs=4k\n".into()) } else { Err("absent".into()) }
+        if name.len().is_multiple_of(2) { Ok("include again\nbs=4k\n".into()) } else { Err("absent".into()) }
     }
     fn variable(&self, name: &str) -> Option<String> {
         (name.len() % 2 == 1).then(|| "${X}8k".repeat(name.len() % 9))
@@ -116,7 +116,7 @@ impl fio::Surroundings for Somewhere {
         4096
     }
     fn size_of(&self, target: &str) -> Option<u64> {
-        (target.len() % 2 == 0).then_some(64 << 20)
+        target.len().is_multiple_of(2).then_some(64 << 20)
     }
 }
 
