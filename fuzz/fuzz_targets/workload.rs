@@ -1,10 +1,16 @@
-//! Workload files: every text gets an answer; an accepted one becomes a plan, or an error says why not.
+//! Workload files: every text gets an answer; an accepted one becomes a plan, or an error says why not. A profile can be written
+//! with other knobs, or an error says why not.
 #![no_main]
 
-use assay_model::workload::{Adjust, read};
+use assay_base::{Knobs, Share};
+use assay_model::workload::{Adjust, fitted, profile_of, read};
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|text: &str| {
+    let knobs = Knobs { read_position: Share::from_percent(150), read_scale: Share::from_percent(90), ..Knobs::default() };
+    if let Ok(written) = fitted("fuzz.toml", text, &knobs, &["fitted".to_owned()]) {
+        assert!(profile_of("fuzz.toml", &written).is_ok(), "{written}");
+    }
     match read("fuzz.toml", text) {
         Ok(workload) => {
             for targets in [1, 3] {

@@ -61,9 +61,9 @@ pub fn try_out(log_dir: &Path) -> Tried {
     });
     // In a thread of its own: the priority ends with the thread.
     let asked = std::thread::Builder::new().stack_size(STACK).spawn(|| usage::real_time(1).map_err(|e| e.to_string()));
-    let real_time = asked
-        .map_err(|e| e.to_string())
-        .and_then(|asked| asked.join().unwrap_or_else(|_| Err("the thread that asked did not come back".into())));
+    let real_time = asked.map_err(|e| e.to_string()).and_then(|asked| {
+        asked.join().unwrap_or_else(|_| Err("the thread that asked for it ended without an answer".into()))
+    });
     let free = usage::free_bytes(log_dir).map_err(|e| e.to_string());
     Tried { ring, real_time, free: (log_dir.display().to_string(), free) }
 }
@@ -199,7 +199,7 @@ fn governor(roots: &Roots) -> Found {
     let all: Vec<(String, String)> = governors.collect();
     match all.iter().find(|(_, governor)| governor != "performance") {
         Some((name, governor)) => bad(
-            format!("{governor} on {name}: a processor that was idle wakes up slow"),
+            format!("{governor} on {name}: a processor that was idle wakes up slowly"),
             "cpupower frequency-set -g performance",
         ),
         None if all.is_empty() => Ok("the kernel does not control the processor frequency".into()),
@@ -325,7 +325,7 @@ fn write_cache(print: &probe::TargetFingerprint, disk: &str) -> Found {
                 Some("nv") => format!("nvme set-feature -f 6 -v 0 /dev/{disk}"),
                 Some("sd") => format!("hdparm -W 0 /dev/{disk}"),
                 // A virtual disk's cache is that of the host, a loop device's that of the file below it.
-                _ => format!("switch it off where /dev/{disk} comes from"),
+                _ => format!("switch it off on the host or the file system that provides /dev/{disk}"),
             };
             bad(
                 "write back: writes are answered from a volatile cache, and a loss of power loses them",

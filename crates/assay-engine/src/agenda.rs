@@ -57,17 +57,20 @@ pub(crate) struct Agenda<S> {
 }
 
 impl<S: Source> Agenda<S> {
-    /// `sources` up to `end`; those from index `after` on begin when all others are over. `flows` names the source of
-    /// each flow.
-    pub(crate) fn new(sources: Vec<S>, flows: Vec<Flow>, after: usize, end: Instant) -> Agenda<S> {
-        let group = |(at, source)| {
-            let mut own = flows.iter().filter(|flow| flow.source == at);
+    /// `sources` up to `end`; those from index `after` on begin when all others are over. `flows_of` names the flows of each.
+    pub(crate) fn new(
+        sources: Vec<S>,
+        (flows, flows_of): (Vec<Flow>, &[Vec<usize>]),
+        after: usize,
+        end: Instant,
+    ) -> Agenda<S> {
+        let group = |(source, own): (S, &Vec<usize>)| {
+            let mut own = own.iter().map(|flow| (flows[*flow].target, flows[*flow].lane));
             let first = own.next().expect("a source has a flow");
-            let alike = |flow: &Flow| (flow.target, flow.lane) == (first.target, first.lane);
-            assert!(own.all(alike), "all flows of a source are on one target and in one lane");
-            Group { source, lane: first.lane }
+            assert!(own.all(|other| other == first), "all flows of a source are on one target and in one lane");
+            Group { source, lane: first.1 }
         };
-        let groups: Vec<Group<S>> = sources.into_iter().enumerate().map(group).collect();
+        let groups: Vec<Group<S>> = sources.into_iter().zip(flows_of).map(group).collect();
         let open_loop = groups.iter().all(|group| group.source.is_open_loop());
         let targets = flows.iter().map(|flow| flow.target + 1).max().unwrap_or(0);
         let of = |target: u16| (0..flows.len()).filter(|flow| flows[*flow].target == target).collect();

@@ -1,92 +1,41 @@
-//! The streams of a plan as sources of block I/O, and the worker that carries them.
+//! The streams and loops of a plan as sources of block I/O, and the worker that carries them.
 
 use crate::data::Data;
-use crate::ledger::Ledger;
+use crate::looped::{Looped, Member};
 use crate::queue::{bounds, share};
 use crate::rules::Setup;
+use crate::single::Single;
 use crate::source::{Next, Source};
 use crate::verify::Verifier;
 use crate::worker::{Parts, Worker};
-use assay_base::{BlockDevice, Direction, Instant, Op, Prng, Span};
-use assay_model::Plan;
-use assay_model::arrival::{Part, Schedule};
+use assay_base::{BlockDevice, Direction, Geometry, Instant, Op, Prng, Span};
+use assay_model::arrival::Part;
 use assay_model::content::Content;
-use assay_model::generator::{FOR_CONTENT, Generator};
-use assay_model::plan::READ_BACK_DEPTH;
-use std::sync::Arc;
+use assay_model::generator::{FOR_CONTENT, FOR_LOOP, Generator};
+use assay_model::mix::{Loop, Mix};
+use assay_model::{Arrival, Plan};
 
-/// Upper bound on the places of a target that are searched in one step for something to read back.
-const LOOKED_AT: u64 = 1 << 16;
-
-/// One stream on one target, as one of several workers issues it.
+/// A source of block I/O on one target, as one of several workers issues it.
 #[derive(Debug)]
-pub struct Blocks {
-    flow: usize,
-    target: u16,
-    generator: Generator,
-    /// For a read-back: the ledger of what was written, and where the next place was found.
-    written: Option<Arc<Ledger>>,
-    found: (u64, u32),
-    /// Number of operations that a closed loop may issue now.
-    credits: u32,
-    /// When a closed loop may issue the next operation.
-    ready: Instant,
-    /// Number of operations taken from the schedule.
-    pulled: u64,
-    /// Number of operations of the schedule that were already counted as scheduled.
-    counted: u64,
-    /// A copy of the schedule that is ahead of the one operations are taken from, and the number it has reached: kept
-    /// while the flow is behind, so that each operation is counted once, in the interval of its intended time.
-    ahead: Option<(Schedule, u64)>,
+pub struct Blocks(Kind);
+
+#[derive(Debug)]
+#[allow(clippy::large_enum_variant, reason = "most sources are streams, which are looked at for each operation")]
+enum Kind {
+    /// One stream.
+    Stream(Single),
+    /// A copy of a closed loop over several streams.
+    Loop(Box<Looped>),
 }
 
-impl Blocks {
-    fn new(flow: usize, target: u16, generator: Generator, written: Option<Arc<Ledger>>, start: Instant) -> Blocks {
-        let credits = generator.in_flight;
-        Blocks {
-            flow,
-            target,
-            generator,
-            written,
-            found: (0, 0),
-            credits,
-            ready: start,
-            pulled: 0,
-            counted: 0,
-            ahead: None,
+/// The same call of whichever it is.
+macro_rules! either {
+    ($it:expr, $one:ident => $call:expr) => {
+        match $it {
+            Kind::Stream($one) => $call,
+            Kind::Loop($one) => $call,
         }
-    }
-
-    /// Takes the next operation from the schedule and returns when it is wanted.
-    #[inline(always)]
-    fn pull(&mut self) -> Instant {
-        self.pulled += 1;
-        match &mut self.generator.schedule {
-            Some(schedule) => {
-                let due = schedule.due();
-                schedule.advance();
-                due
-            }
-            None => {
-                self.credits -= 1;
-                self.ready
-            }
-        }
-    }
-
-    #[cold]
-    fn look_for_written(&mut self, now: Instant) -> Next {
-        let Some(ledger) = &self.written else { return Next::Over };
-        match ledger.book(self.target).next_written(LOOKED_AT) {
-            Ok(found) => {
-                self.found = found;
-                Next::Of(self.flow)
-            }
-            // It continues in the next step: completions are waiting.
-            Err(true) => Next::Later(now + Span::from_ns(1)),
-            Err(false) => Next::Over,
-        }
-    }
+    };
 }
 
 impl Source for Blocks {
@@ -94,72 +43,40 @@ impl Source for Blocks {
 
     #[inline(always)]
     fn due(&self) -> Instant {
-        match &self.generator.schedule {
-            Some(schedule) => schedule.due(),
-            None if self.credits > 0 => self.ready,
-            None => Instant::FAR,
-        }
+        either!(&self.0, it => it.due())
     }
 
     #[inline(always)]
     fn next(&mut self, now: Instant) -> Next {
-        if self.written.is_some() { self.look_for_written(now) } else { Next::Of(self.flow) }
+        either!(&mut self.0, it => it.next(now))
     }
 
     #[inline(always)]
-    fn take(&mut self, _flow: usize) -> Op {
-        let wanted = self.pull();
-        match self.written {
-            None => self.generator.operation(wanted),
-            Some(_) => self.generator.at(self.found.0, self.found.1),
-        }
+    fn take(&mut self, flow: usize) -> Op {
+        either!(&mut self.0, it => it.take(flow))
     }
 
     #[inline(always)]
-    fn returned(&mut self, _flow: usize, completed: Instant) {
-        if self.generator.schedule.is_none() {
-            self.credits += 1;
-            self.ready = completed + self.generator.pause;
-        }
+    fn returned(&mut self, flow: usize, completed: Instant) {
+        either!(&mut self.0, it => it.returned(flow, completed));
     }
 
     #[inline(always)]
     fn is_open_loop(&self) -> bool {
-        self.generator.schedule.is_some()
+        either!(&self.0, it => it.is_open_loop())
     }
 
     #[inline(always)]
     fn pause(&self) -> Span {
-        self.generator.pause
+        either!(&self.0, it => it.pause())
     }
 
-    fn count_until(&mut self, end: Instant, mut count: impl FnMut(usize, u64, u64)) {
-        let Some(schedule) = &self.generator.schedule else {
-            let scheduled = self.pulled - std::mem::replace(&mut self.counted, self.pulled);
-            return count(self.flow, scheduled, 0);
-        };
-        let total = if schedule.due() >= end {
-            self.ahead = None;
-            self.pulled
-        } else {
-            if self.ahead.as_ref().is_some_and(|(_, reached)| *reached < self.pulled) {
-                self.ahead = None;
-            }
-            let (ahead, reached) = self.ahead.get_or_insert_with(|| (schedule.clone(), self.pulled));
-            while ahead.due() < end {
-                ahead.advance();
-                *reached += 1;
-            }
-            *reached
-        };
-        let scheduled = total.saturating_sub(self.counted);
-        self.counted = self.counted.max(total);
-        count(self.flow, scheduled, self.counted - self.pulled);
+    fn count_until(&mut self, end: Instant, count: impl FnMut(usize, u64, u64)) {
+        either!(&mut self.0, it => it.count_until(end, count));
     }
 
     fn begin(&mut self, now: Instant) -> Instant {
-        (self.ready, self.credits) = (now, READ_BACK_DEPTH);
-        now
+        either!(&mut self.0, it => it.begin(now))
     }
 }
 
@@ -168,11 +85,28 @@ impl<D: BlockDevice> Worker<D, Blocks, Data> {
     pub fn new(plan: &Plan, device: D, setup: Setup) -> Option<Self> {
         let Setup { part, bound, start, run, ref ledger, .. } = setup;
         let written = |stream: u16| plan.streams[usize::from(stream)].reads_back();
-        let source = |(flow, (stream, target)): (usize, (u16, u16))| {
-            let generator = Generator::new(plan, stream, target, device.geometry(target), part, start)?;
-            Some(Blocks::new(flow, target, generator, ledger.clone().filter(|_| written(stream)), start))
-        };
-        let sources: Vec<Blocks> = plan.flows().enumerate().map(source).collect::<Option<_>>()?;
+        let (mut sources, mut flows_of, mut after): (Vec<Blocks>, Vec<Vec<usize>>, Option<usize>) = Default::default();
+        for (flow, (stream, target)) in plan.flows().enumerate() {
+            let geometry = device.geometry(target);
+            if let Some(it) = plan.loop_of(stream) {
+                // All of it, with its first stream.
+                if plan.streams.iter().position(|other| other.arrival.loop_name() == Some(&it.name))
+                    == Some(stream.into())
+                {
+                    let (copies, flows) = copies(plan, it, (target, geometry), part, start)?;
+                    flows_of.resize(flows_of.len() + copies.len(), flows);
+                    sources.extend(copies.into_iter().map(|copy| Blocks(Kind::Loop(Box::new(copy)))));
+                }
+                continue;
+            }
+            let generator = Generator::new(plan, stream, target, geometry, part, start)?;
+            if written(stream) {
+                after.get_or_insert(sources.len());
+            }
+            let ledger = ledger.clone().filter(|_| written(stream));
+            sources.push(Blocks(Kind::Stream(Single::new(flow, target, generator, ledger, start))));
+            flows_of.push(vec![flow]);
+        }
         let content = |(stream, target): (u16, u16)| {
             let spec = &plan.streams[usize::from(stream)];
             let path = [u64::from(stream), u64::from(target), part.index, FOR_CONTENT];
@@ -184,13 +118,71 @@ impl<D: BlockDevice> Worker<D, Blocks, Data> {
         let geometries = (0..plan.targets).map(|target| device.geometry(target));
         let verifier = ledger.clone().map(|ledger| Verifier::new(plan, ledger, run, slots, geometries));
         let parts = Parts {
-            source_of: (0..sources.len()).collect(),
-            after: plan.flows().position(|(stream, _)| written(stream)).unwrap_or(sources.len()),
+            after: after.unwrap_or(sources.len()),
+            flows_of,
             sources,
             payload: Data::new(plan.flows().map(content).collect(), verifier),
         };
         Some(Worker::of(plan, device, parts, setup))
     }
+}
+
+/// The copies of a loop on a target that the worker of `part` has slots of, one at least, and the flows of their operations.
+/// Slots are dealt to workers in turn, the first copy's first; the workers that have some of a copy share its cursors by position.
+fn copies(
+    plan: &Plan,
+    it: &Loop,
+    (target, geometry): (u16, Geometry),
+    part: Part,
+    start: Instant,
+) -> Option<(Vec<Looped>, Vec<usize>)> {
+    let member = |(_, (stream, on)): &(usize, (u16, u16))| {
+        *on == target && plan.streams[usize::from(*stream)].arrival.loop_name() == Some(&it.name)
+    };
+    let members: Vec<(usize, (u16, u16))> = plan.flows().enumerate().filter(member).collect();
+    let arrival = |stream: u16| &plan.streams[usize::from(stream)].arrival;
+    let line = |stream: u16| match arrival(stream) {
+        Arrival::Looped { line: Some(line), .. } => it.lines.iter().position(|known| known.name == *line),
+        _ => Some(0),
+    };
+    let weights = members.iter().map(|(_, (stream, _))| Some((arrival(*stream).share()?.as_ppb(), line(*stream)?)));
+    let mix = Mix::new(it, &weights.collect::<Option<Vec<_>>>()?);
+    let (depth, of) = (u64::from(it.in_flight), part.of.max(1));
+    let copy = |copy: u32, idle: bool| -> Option<Option<Looped>> {
+        // The copy's first slot is dealt to this worker, which has every `of`-th from there on.
+        let place = (part.index + of - u64::from(copy) * depth % of) % of;
+        let own = depth / of + u64::from(place < depth % of);
+        if own == 0 && !idle {
+            return Some(None);
+        }
+        let share = Part { index: place.min(depth - 1), of: depth.min(of) };
+        let (mut generators, mut cursors, mut shared) = (Vec::new(), Vec::new(), Vec::<(&String, usize)>::new());
+        for (flow, of) in &members {
+            let generator = Generator::of_copy(plan, *of, geometry, (share, copy + 1), start)?;
+            let block = plan.streams[usize::from(of.0)].block()?;
+            let name = block.places.as_ref().filter(|_| block.address.has_cursor());
+            let cursor = name.map(|name| {
+                let known = shared.iter().find(|(known, _)| *known == name).map(|(_, cursor)| *cursor);
+                known.unwrap_or_else(|| {
+                    shared.push((name, cursors.len()));
+                    cursors.push(generator.cursor());
+                    cursors.len() - 1
+                })
+            });
+            generators.push(Member { flow: *flow, generator, cursor });
+        }
+        let first = u64::from(members.first()?.1.0);
+        let path = [first, u64::from(target), share.index, FOR_LOOP, u64::from(copy)];
+        let prng = Prng::child(plan.seed, &path);
+        Some(Some(Looped::new(it, generators, (cursors, mix.clone()), own as u32, (start, prng))))
+    };
+    let mut copies: Vec<Looped> =
+        (0..it.copies).map(|at| copy(at, false)).collect::<Option<Vec<_>>>()?.into_iter().flatten().collect();
+    if copies.is_empty() {
+        // It has no slot, and its flows have a source all the same.
+        copies.push(copy(0, true)??);
+    }
+    Some((copies, members.into_iter().map(|(flow, _)| flow).collect()))
 }
 
 /// In-flight bound of one target in the worker of `part`, for the streams without a lane of their own: its share of the
@@ -202,69 +194,4 @@ pub fn bound(plan: &Plan, part: Part) -> u32 {
 /// Upper bound on the operations in flight on each target in the worker of `part`, over all streams.
 pub fn slots(plan: &Plan, part: Part, bound: u32) -> u32 {
     bounds(plan, part, bound).iter().sum()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use assay_base::Geometry;
-    use assay_model::workload;
-
-    fn flow(keys: &str) -> Blocks {
-        let file =
-            format!("model = \"streams\"\n[[stream]]\nname = \"s\"\ndirection = \"read\"\nsize = \"4KiB\"\n{keys}");
-        let adjust = workload::Adjust { targets: 1, seed: 1, ..workload::Adjust::default() };
-        let plan = workload::read("t", &file).unwrap().plan(&adjust).unwrap();
-        let geometry = Geometry { size: 1 << 20, block: 512 };
-        let generator = Generator::new(&plan, 0, 0, geometry, Part { index: 0, of: 1 }, Instant::ZERO).unwrap();
-        Blocks::new(0, 0, generator, None, Instant::ZERO)
-    }
-
-    fn counted(flow: &mut Blocks, end: Instant) -> (u64, u64) {
-        let mut counted = None;
-        flow.count_until(end, |_, scheduled, waiting| counted = Some((scheduled, waiting)));
-        counted.unwrap()
-    }
-
-    #[test]
-    fn every_operation_is_counted_once_however_far_behind_the_flow_is() {
-        let second = |s: u64| Instant::from_ns(s * 1_000_000_000);
-        for arrival in ["steady", "poisson"] {
-            let mut ahead = flow(&format!("rate = \"100/s\"\narrival = \"{arrival}\""));
-            let mut behind = flow(&format!("rate = \"100/s\"\narrival = \"{arrival}\""));
-            for s in 1..=20 {
-                while ahead.due() < second(s) {
-                    ahead.pull();
-                }
-                // The other worker takes 50 in each of the first ten seconds and catches up after that.
-                for _ in 0..if s <= 10 { 50 } else { 150 } {
-                    if behind.due() < second(s) {
-                        behind.pull();
-                    }
-                }
-                let (of_ahead, waiting) = counted(&mut ahead, second(s));
-                assert_eq!(waiting, 0);
-                let (of_behind, waiting) = counted(&mut behind, second(s));
-                assert_eq!(of_ahead, of_behind, "{arrival}, second {s}");
-                assert_eq!(behind.pulled + waiting, ahead.pulled, "{arrival}, second {s}");
-            }
-        }
-    }
-
-    #[test]
-    fn a_closed_loop_keeps_its_number_in_flight() {
-        let mut closed = flow("in_flight = 2");
-        let far = Instant::FAR;
-        assert_eq!(closed.due(), Instant::ZERO);
-        closed.pull();
-        closed.pull();
-        assert_eq!(closed.due(), far);
-        closed.returned(0, Instant::from_ns(7));
-        assert_eq!(closed.due(), Instant::from_ns(7));
-        assert_eq!(counted(&mut closed, far), (2, 0));
-        let mut paced = flow("in_flight = 1\npause = \"1ms\"");
-        paced.pull();
-        paced.returned(0, Instant::from_ns(5));
-        assert_eq!(paced.due(), Instant::from_ns(1_000_005));
-    }
 }

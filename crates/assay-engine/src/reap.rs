@@ -221,7 +221,7 @@ impl<D: Device, S: Source<Request = D::Request>, P: Payload<D>> Worker<D, S, P> 
             self.tell(
                 now,
                 EventKind::TargetLost,
-                "nothing could be moved: the target ends before its size".into(),
+                "no bytes could be transferred: the target ends before its reported size".into(),
                 slot,
                 None,
             );
@@ -235,7 +235,7 @@ impl<D: Device, S: Source<Request = D::Request>, P: Payload<D>> Worker<D, S, P> 
         self.tell(now, EventKind::IoError, format!("an operation failed with {name}"), slot, Some(code));
         if let Some(failures) = self.incidents.failed(about(&self.agenda, slot).target) {
             let text =
-                format!("{failures} operations in a row failed, the last with {name}: the target is taken for lost");
+                format!("{failures} operations in a row failed, the last with {name}: the target is considered lost");
             self.tell(now, EventKind::TargetLost, text, slot, Some(code));
             self.stop(now, CloseReason::TargetLost);
         }

@@ -25,8 +25,8 @@ use std::sync::Arc;
 pub struct Parts<S, P> {
     /// The groups of flows.
     pub sources: Vec<S>,
-    /// The source of each flow of the plan, by its index. All flows of a source are on one target and in one lane.
-    pub source_of: Vec<usize>,
+    /// The flows of each source, by its index: all on one target and in one lane. Several sources may carry a flow together.
+    pub flows_of: Vec<Vec<usize>>,
     /// The index of the first source that begins when all sources before it are over.
     pub after: usize,
     /// The code that handles the data.
@@ -83,17 +83,19 @@ impl<D: Device, S: Source<Request = D::Request>, P: Payload<D>> Worker<D, S, P> 
     /// allows, plus those of the lanes.
     pub fn of(plan: &Plan, device: D, parts: Parts<S, P>, setup: Setup) -> Self {
         let Setup { part, thresholds, bound, start, limits, .. } = setup;
-        let Parts { sources, source_of, after, payload } = parts;
+        let Parts { sources, flows_of, after, payload } = parts;
         let bounds = bounds(plan, part, bound);
-        let flow = |((stream, target), source): ((u16, u16), &usize)| {
+        let flow = |(at, (stream, target)): (usize, (u16, u16))| {
             let lane = usize::from(target) * bounds.len() + plan.lane_of(stream);
-            Flow { target, source: *source, lane, in_flight: 0, stuck: 0 }
+            let source =
+                flows_of.iter().position(|flows| flows.contains(&at)).expect("each flow of the plan has its source");
+            Flow { target, source, lane, in_flight: 0, stuck: 0 }
         };
-        assert_eq!(source_of.len(), plan.flows().count(), "each flow of the plan has its source");
-        let flows: Vec<Flow> = plan.flows().zip(&source_of).map(flow).collect();
+        assert_eq!(flows_of.len(), sources.len(), "each source has its flows");
+        let flows: Vec<Flow> = plan.flows().enumerate().map(flow).collect();
         let timeline = Timeline::new(plan, start);
         let (when_found, count) = (device.is_stamped_when_found(), flows.len());
-        let agenda = Agenda::new(sources, flows, after, timeline.end());
+        let agenda = Agenda::new(sources, (flows, &flows_of), after, timeline.end());
         let may_be_late = when_found || agenda.has_moments();
         Worker {
             device,

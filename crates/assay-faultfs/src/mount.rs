@@ -43,7 +43,7 @@ impl FaultDisk {
         std::thread::Builder::new().name("faultfs-requests".into()).spawn(move || session.run())?;
         let disk = FaultDisk { service, mountpoint };
         if f_type(&disk.mountpoint)? != FUSE_MAGIC {
-            return Err(io::Error::other(format!("{} is no FUSE file system", disk.mountpoint.display())));
+            return Err(io::Error::other(format!("{} is not a FUSE file system", disk.mountpoint.display())));
         }
         Ok(disk)
     }

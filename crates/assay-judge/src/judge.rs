@@ -148,7 +148,7 @@ impl Fold {
                 step.foreign(foreign);
                 self.current = Some(step);
             }
-            Err(why) => self.unreadable(format!("the header describes what cannot be: {why}")),
+            Err(why) => self.unreadable(format!("the header describes an impossible run: {why}")),
         }
     }
 

@@ -904,4 +904,12 @@ fn the_allowed_share_holds_from_the_first_operation_on() {
             judged.reason
         );
     }
+    // Of a part of the run the share is not known yet: that is no PASS, and no FAIL.
+    let mut head = header(2, 1);
+    head.criteria = criteria(&["reads errors at most 0.1% per 1h"]);
+    let mut run = Scenario::new(head);
+    run.interval(0, MINUTE, &|_| Minute { errors: 30, ..Minute::default() });
+    run.interval(0, MINUTE, &|_| Minute::default());
+    let judged = run.minutes(0..5, good).close(CloseReason::Interrupted, "").judge();
+    assert_eq!(judged.verdict, Verdict::Incomplete, "{}", judged.reason);
 }

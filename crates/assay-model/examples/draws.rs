@@ -37,7 +37,7 @@ const ARRIVALS: [(&str, &str); 5] = [
     ("profile, steady", r#"{ profile = [["0h", "30%"], ["9h", "100%"]], every = "24h", spacing = "steady" }"#),
 ];
 
-/// Nanoseconds of a draw; the smallest of several rounds, because neighbours only ever add.
+/// Nanoseconds per draw; the smallest of several rounds, because other work on the machine only ever adds time.
 fn nanoseconds(seconds: f64, mut draw: impl FnMut() -> u64) -> f64 {
     const ROUNDS: usize = 5;
     const BATCH: u32 = 10_000;

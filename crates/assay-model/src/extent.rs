@@ -49,7 +49,7 @@ impl FromStr for Amount {
         amount.map_err(|_| {
             let text: String = text.chars().take(60).collect();
             format!(
-                "\"{}\" is no part of a target; write a size or a share of it, such as \"10GiB\" or \"50%\"",
+                "\"{}\" is not a part of a target; write a size or a share of it, such as \"10GiB\" or \"50%\"",
                 text.escape_debug()
             )
         })

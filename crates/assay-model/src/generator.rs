@@ -31,8 +31,10 @@ const FOR_ARRIVAL: u64 = 1;
 const FOR_ADDRESS: u64 = 2;
 /// Of a stream on all its targets in all workers, which burst together.
 const FOR_STATES: u64 = 4;
-/// The seed of orders, which is the same in each run.
+/// The seed of the orders of places, which is the same in each run.
 const PLACES: u64 = 0x706c_6163_6573;
+/// In the path of the generator of a loop's draws.
+pub const FOR_LOOP: u64 = 5;
 /// The last step of the path of a flow's content generator.
 pub const FOR_CONTENT: u64 = 3;
 
@@ -47,9 +49,25 @@ impl Generator {
         worker: Part,
         start: Instant,
     ) -> Option<Generator> {
+        Generator::of_copy(plan, (stream, target), geometry, (worker, 0), start)
+    }
+
+    /// The same of one of several copies of a loop, of which `worker` has a share.
+    pub fn of_copy(
+        plan: &Plan,
+        (stream, target): (u16, u16),
+        geometry: Geometry,
+        (worker, copy): (Part, u32),
+        start: Instant,
+    ) -> Option<Generator> {
         let it = plan.streams.get(usize::from(stream))?;
         let Block { direction, durable, ref size, ref address, extent, .. } = *it.block()?;
-        let seed = |purpose| Prng::child(plan.seed, &[u64::from(stream), u64::from(target), worker.index, purpose]);
+        let of_copy = (copy > 0).then_some(u64::from(copy));
+        let own = [u64::from(stream), u64::from(target), worker.index];
+        let seed = |purpose| {
+            let path: Vec<u64> = own.into_iter().chain([purpose]).chain(of_copy).collect();
+            Prng::child(plan.seed, &path)
+        };
         let targets = plan.targets_of(stream).count() as u64;
         let place = plan.targets_of(stream).position(|it| it == target)? as u64;
         let part = Part { index: place + targets * worker.index, of: targets * worker.of };
@@ -69,7 +87,7 @@ impl Generator {
                 let bursty = Bursty::new(start, *rate, *bursts, part, states, seed(FOR_ARRIVAL))?;
                 Some(Schedule::Bursty(Box::new(bursty)))
             }
-            Arrival::Closed { .. } | Arrival::Paced { .. } => None,
+            Arrival::Closed { .. } | Arrival::Paced { .. } | Arrival::Looped { .. } => None,
         };
         let in_flight = match it.arrival {
             Arrival::Closed { in_flight } => {
@@ -94,6 +112,10 @@ impl Generator {
             before: plan.before.time,
             seen: plan.before.seen,
         };
+        // Hot places are those of all copies; a cursor is each copy's own.
+        let of_copy = of_copy.filter(|_| address.has_cursor());
+        let space =
+            Space { key: of_copy.map_or(space.key, |copy| Prng::child(space.key, &[copy]).next_u64()), ..space };
         let offsets = Offsets::new(address, space);
         Some(Generator {
             target,
@@ -118,7 +140,19 @@ impl Generator {
         self.at(offset, len)
     }
 
-    /// An operation of this kind at `offset`: the remainder of one that was partly completed.
+    /// The same at the next place of a cursor that it shares with others.
+    pub fn operation_of(&mut self, cursor: &mut Offsets, wanted: Instant) -> Op {
+        let len = self.sizes.next(&mut self.prng);
+        let offset = self.begin + cursor.next(len, wanted, &mut self.prng);
+        self.at(offset, len)
+    }
+
+    /// Its places from here on, to be shared with others.
+    pub fn cursor(&self) -> Offsets {
+        self.offsets.clone()
+    }
+
+    /// An operation of this kind at `offset`: the rest of one that was carried out in part.
     #[inline]
     pub fn at(&self, offset: u64, len: u32) -> Op {
         Op { target: self.target, direction: self.direction, durable: self.durable, offset, len }

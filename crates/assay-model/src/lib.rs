@@ -12,6 +12,7 @@ pub mod content;
 mod extent;
 pub mod generator;
 mod merge;
+pub mod mix;
 pub mod plan;
 pub mod profile;
 pub mod seal;

@@ -1,7 +1,8 @@
 //! Joins several plans into one: the namespaces of a drive under load at the same time. Each plan keeps its streams and
 //! its criteria, whose names then begin with the plan's name; properties of the whole run must be equal in all of them.
 
-use crate::plan::{Lane, Phase, Plan, READ_BACK, Stream};
+use crate::mix::Loop;
+use crate::plan::{Arrival, Block, Lane, Phase, Plan, READ_BACK, Stream, Work};
 use crate::profile::Derivation;
 use assay_base::{Criterion, Multiple};
 
@@ -75,7 +76,16 @@ fn agree(whole: &Plan, plan: &Plan) -> Result<(), String> {
 }
 
 fn renamed(plan: Plan, name: &str) -> Plan {
-    let stream = |stream: Stream| Stream { name: format!("{name}.{}", stream.name), ..stream };
+    let stream = |mut stream: Stream| {
+        if let Arrival::Looped { looped, .. } = &mut stream.arrival {
+            *looped = format!("{name}.{looped}");
+        }
+        if let Work::Block(Block { places: Some(places), .. }) = &mut stream.work {
+            *places = format!("{name}.{places}");
+        }
+        Stream { name: format!("{name}.{}", stream.name), ..stream }
+    };
+    let looped = |it: Loop| Loop { name: format!("{name}.{}", it.name), ..it };
     let criterion = |criterion: Criterion| Criterion { stream: format!("{name}.{}", criterion.stream), ..criterion };
     let lane =
         |lane: Lane| Lane { streams: lane.streams.iter().map(|stream| format!("{name}.{stream}")).collect(), ..lane };
@@ -83,6 +93,7 @@ fn renamed(plan: Plan, name: &str) -> Plan {
     Plan {
         streams: own.map(stream).collect(),
         lanes: plan.lanes.into_iter().map(lane).collect(),
+        loops: plan.loops.into_iter().map(looped).collect(),
         phases: plan.phases.into_iter().filter(|phase| phase.name != READ_BACK).collect(),
         criteria: plan.criteria.into_iter().map(criterion).collect(),
         derivation: plan
@@ -110,6 +121,7 @@ fn add(whole: &mut Plan, plan: Plan) -> Result<(), String> {
     whole.verify |= plan.verify;
     whole.streams.extend(plan.streams);
     whole.lanes.extend(plan.lanes);
+    whole.loops.extend(plan.loops);
     whole.criteria.extend(plan.criteria);
     whole.derivation.extend(plan.derivation);
     whole.notes.extend(plan.notes);

@@ -5,6 +5,7 @@ pub use crate::address::Address;
 use crate::address::whole_unit;
 use crate::arrival::{Bursts, Curve};
 pub use crate::extent::{Amount, Extent};
+use crate::mix::Loop;
 use crate::profile::Derivation;
 use crate::seal;
 use crate::size::Size;
@@ -41,7 +42,10 @@ pub struct Plan {
     /// Streams with slots of their own.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub lanes: Vec<Lane>,
-    /// Whether written data are sealed and everything that is read is compared with what was written.
+    /// Closed loops over several streams.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub loops: Vec<Loop>,
+    /// Whether written data are sealed and everything that is read is held against what was written.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub verify: bool,
     /// How the numbers of its streams at 1x were derived, on one target, where that is known step by step.
@@ -233,6 +237,16 @@ pub enum Arrival {
         /// Time between a completion and the next operation.
         pause: Span,
     },
+    /// One of the streams of a closed loop that the plan names.
+    Looped {
+        /// The loop.
+        looped: String,
+        /// How often an operation of the loop, or of the line, is this stream's, against the others there.
+        share: Share,
+        /// The line of the loop, where it has lines.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        line: Option<String>,
+    },
 }
 
 impl Arrival {
@@ -241,7 +255,23 @@ impl Arrival {
         match self {
             Arrival::Steady { rate } | Arrival::Poisson { rate } | Arrival::Bursty { rate, .. } => Some(*rate),
             Arrival::Varying { rate, curve, .. } => Some(times(*rate, curve.mean(None))),
-            Arrival::Closed { .. } | Arrival::Paced { .. } => None,
+            Arrival::Closed { .. } | Arrival::Paced { .. } | Arrival::Looped { .. } => None,
+        }
+    }
+
+    /// The loop that a stream belongs to.
+    pub fn loop_name(&self) -> Option<&String> {
+        match self {
+            Arrival::Looped { looped, .. } => Some(looped),
+            _ => None,
+        }
+    }
+
+    /// Its share of that.
+    pub fn share(&self) -> Option<Share> {
+        match self {
+            Arrival::Looped { share, .. } => Some(*share),
+            _ => None,
         }
     }
 
@@ -278,7 +308,7 @@ impl Arrival {
             Arrival::Poisson { .. } => "poisson",
             Arrival::Varying { .. } => "varying",
             Arrival::Bursty { .. } => "bursty",
-            Arrival::Closed { .. } => "closed",
+            Arrival::Closed { .. } | Arrival::Looped { .. } => "closed",
             Arrival::Paced { .. } => "paced",
         }
     }
@@ -291,7 +321,7 @@ impl Arrival {
             | Arrival::Poisson { rate }
             | Arrival::Varying { rate, .. }
             | Arrival::Bursty { rate, .. } => *rate = load.of(*rate)?,
-            Arrival::Closed { .. } | Arrival::Paced { .. } => {}
+            Arrival::Closed { .. } | Arrival::Paced { .. } | Arrival::Looped { .. } => {}
         }
         Some(scaled)
     }
@@ -303,7 +333,7 @@ impl Arrival {
             Arrival::Steady { rate } => Some(varying(rate, true)),
             Arrival::Poisson { rate } => Some(varying(rate, false)),
             Arrival::Varying { .. } | Arrival::Bursty { .. } => None,
-            Arrival::Closed { .. } | Arrival::Paced { .. } => Some(self.clone()),
+            Arrival::Closed { .. } | Arrival::Paced { .. } | Arrival::Looped { .. } => Some(self.clone()),
         }
     }
 }
@@ -317,6 +347,9 @@ fn times(rate: Rate, factor: f64) -> Rate {
 pub const READ_BACK: &str = "read-back";
 /// Number of such reads in flight on each target.
 pub const READ_BACK_DEPTH: u32 = 32;
+
+/// Of any target.
+const SMALLEST_BLOCK: u32 = 512;
 
 /// A part of the run.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -438,8 +471,13 @@ impl Plan {
         ))
     }
 
-    /// The lane of a stream, by its index: 0 is the lane shared by all streams without one of their own, and 1 is the
-    /// first of `lanes`.
+    /// The loop of a stream.
+    pub fn loop_of(&self, stream: u16) -> Option<&Loop> {
+        let name = self.streams[usize::from(stream)].arrival.loop_name()?;
+        self.loops.iter().find(|it| it.name == *name)
+    }
+
+    /// The lane of a stream, by its index: 0 is the one that all share who have none of their own, and 1 is the first of `lanes`.
     pub fn lane_of(&self, stream: u16) -> usize {
         let name = &self.streams[usize::from(stream)].name;
         self.lanes.iter().position(|lane| lane.streams.contains(name)).map_or(0, |own| own + 1)
@@ -513,15 +551,31 @@ impl Plan {
 
     /// The size of the smallest target that the plan fits on, in bytes, for blocks of `block` bytes.
     pub fn smallest_target(&self, block: u32) -> u64 {
-        let need = |(stream, it): (u16, &Block)| {
+        self.needs(block).map(|(_, _, need)| need).max().unwrap_or(0)
+    }
+
+    /// Refuses a range that is too small on any target; the error says whose.
+    pub(crate) fn fits_somewhere(&self) -> Result<(), String> {
+        match self.needs(SMALLEST_BLOCK).find(|(_, _, need)| *need == u64::MAX) {
+            Some((stream, within, _)) => Err(format!(
+                "the range of the stream {} is too small: it needs {} there",
+                stream.name,
+                Bytes::new(within).human()
+            )),
+            None => Ok(()),
+        }
+    }
+
+    /// Of each stream how much of a target it needs for itself, and how large that target has to be.
+    fn needs(&self, block: u32) -> impl Iterator<Item = (&Stream, u64, u64)> {
+        let need = move |(at, stream)| {
+            let it = Stream::block(stream)?;
             let largest = it.size.in_blocks(block).largest();
-            let unit = it.address.unit().get();
             let set = if let Address::WorkingSet { size, .. } = it.address { size.get() } else { 0 };
-            let within = largest.max(unit).max(set).max(self.seen_once(stream, block));
-            it.extent.map_or(within, |extent| extent.smallest(within, block))
+            let within = largest.max(it.address.unit().get()).max(set).max(self.seen_once(at, block));
+            Some((stream, within, it.extent.map_or(within, |extent| extent.smallest(within, block))))
         };
-        let streams = (0..).zip(&self.streams);
-        streams.filter_map(|(at, stream)| Some((at, stream.block()?))).map(need).max().unwrap_or(0)
+        (0..).zip(&self.streams).filter_map(need)
     }
 
     /// How many bytes of each of its targets a stream goes through at most, where it goes to each place once; zero elsewhere.

@@ -222,7 +222,7 @@ fn decode(line: &mut [u8]) -> Result<(u64, Entry), String> {
 fn parse<T: DeserializeOwned>(body: &[u8]) -> Result<T, String> {
     // UTF-8 is checked once for the whole text, instead of again for each name in it.
     let text = std::str::from_utf8(body).map_err(|e| format!("not text: {e}"))?;
-    serde_json::from_str(text).map_err(|e| format!("not what it should hold: {e}"))
+    serde_json::from_str(text).map_err(|e| format!("its content is not as expected: {e}"))
 }
 
 /// A header of a later format is refused because of its number, before its members are read.

@@ -158,7 +158,7 @@ fn inflated<'a>(inflate: &mut Inflate, packed: &[u8], plain: &'a mut [u8]) -> Re
     }
     let plain = &plain[..length];
     if word(plain, 0)? != UNPACKED || word(plain, 4)? as usize != length.saturating_sub(HEAD) {
-        return Err("its length is not what its head says");
+        return Err("its length differs from the one in its head");
     }
     let (offset, digits, lowest, highest) = (word(plain, 8)?, word(plain, 12)?, wide(plain, 16)?, wide(plain, 24)?);
     if (offset, digits, lowest, highest) != (0, 3, 1, LONGEST_NS) {

@@ -105,7 +105,7 @@ fn compare(certificate: &[u8], log: impl Read + Send) -> Result<Standing, String
     }
     if let Some(head) = heads.iter().find(|head| misdated(head)) {
         return Err(format!(
-            "the log does not add up: it was begun at {}, by the clock beside that it was not",
+            "the log does not add up: its start is given as {}, which its own clock readings contradict",
             head.created
         ));
     }

@@ -76,7 +76,7 @@ impl Given {
 
     /// The consent in the form that the gate takes, or why it is not valid at `now`.
     fn standing(&self, now: Timestamp) -> Result<Standing, String> {
-        let moment = |text: &str| text.parse::<Timestamp>().map_err(|_| format!("\"{text}\" in it is no time"));
+        let moment = |text: &str| text.parse::<Timestamp>().map_err(|_| format!("\"{text}\" in it is not a time"));
         let (given, until) = (moment(&self.given)?, moment(&self.until)?);
         if self.schema != 1 {
             return Err(format!("it is of version {}, which this program does not know", self.schema));

@@ -166,9 +166,10 @@ pub(crate) fn choose<E>(
 pub(crate) fn possible(plan: &Plan, asked: Choice) -> Result<(), Failure> {
     let several =
         |stream: &assay_model::Stream| matches!(stream.arrival, Arrival::Closed { in_flight, .. } if in_flight > 1);
-    if asked == Choice::Inline && plan.streams.iter().any(several) {
+    let deep = plan.streams.iter().any(several) || plan.loops.iter().any(|it| it.slots() > 1);
+    if asked == Choice::Inline && deep {
         return Err(Failure::usage(
-            "--engine inline carries one operation at a time, and the workload has a stream with more in_flight; use io_uring or threads",
+            "--engine inline carries one operation at a time, and the workload has a stream or a loop with more in_flight; use io_uring or threads",
         ));
     }
     Ok(())

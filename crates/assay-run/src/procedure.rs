@@ -117,7 +117,7 @@ fn for_each(workload: Workload, targets: usize) -> Result<Workload, Failure> {
     }
     let among = if workload.targets.is_empty() { targets } else { workload.targets.len() }.max(1) as u64;
     let standard = workload.standard.and_then(|all| all.per(Multiple::whole(among)));
-    let part = Multiple::ratio(1, among).ok_or_else(|| Failure::bug("a part that is no number"))?;
+    let part = Multiple::ratio(1, among).ok_or_else(|| Failure::bug("a part that is not a number"))?;
     let mut streams = workload.streams.clone();
     for stream in &mut streams {
         let arrival = stream.arrival.scaled(part);

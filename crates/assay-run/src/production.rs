@@ -80,7 +80,7 @@ impl Production {
         }
         if self.profile.moved(&self.knobs()).is_ok_and(|alike| alike != self.profile) {
             notes.push(
-                "positions and scales of what is on the drive differ in the profile; the fit makes them alike".into(),
+                "the parts on the drive have different positions or scales in the profile; the fit gives all of them the same".into(),
             );
         }
         notes

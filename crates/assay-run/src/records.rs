@@ -147,7 +147,7 @@ impl Records {
         let blank = blank::blank(real);
         if let Some(at) = blank.first() {
             tell(&format!(
-                "warning: {0}: {1} of the blocks looked at hold nothing, the first at byte {at}; the preparation of {2} does not \
+                "warning: {0}: {1} of the sampled blocks are empty, the first at byte {at}; the preparation of {2} does not \
                  count\n  = prepare it again: assay prep {3}",
                 real.name,
                 blank.len(),

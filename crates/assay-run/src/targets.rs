@@ -218,7 +218,7 @@ impl Targets {
                 drop(real.target);
                 match permit.remove_scratch() {
                     Ok(_) => {}
-                    Err(e) => told.push(format!("the scratch file {} was not removed: {e}", real.name)),
+                    Err(e) => told.push(format!("the scratch file {} was not removed: {e}; delete it", real.name)),
                 }
             }
         }

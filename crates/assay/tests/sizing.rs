@@ -111,7 +111,9 @@ fn what_is_found_missing_and_contradictory_is_told_with_its_place() {
         place.told("assay import aerospike examples/worked/asloglatency.txt examples/worked/aerospike.log io.txt");
     let warning = told.split("warning: ").nth(1).unwrap();
     assert!(
-        warning.starts_with("nvme0n1: 1543/s large blocks are written by the server's log, iostat has 2547.5/s"),
+        warning.starts_with(
+            "nvme0n1: large blocks are written at 1543/s according to the server's log, but iostat has 2547.5/s writes"
+        ),
         "{told}"
     );
     assert!(warning.contains(" --> examples/worked/aerospike.log:1") && warning.contains(" --> io.txt:7"), "{told}");

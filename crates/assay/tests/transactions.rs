@@ -270,6 +270,7 @@ fn plan(rate: Option<u64>, criterion: &str) -> Plan {
         max_lag: Span::from_secs(5),
         in_flight_bound: 64,
         lanes: Vec::new(),
+        loops: Vec::new(),
         verify: false,
         derivation: Vec::new(),
         before: assay_model::Before::default(),
@@ -313,7 +314,12 @@ fn run(plan: &Plan, table: Table) -> (Vec<u8>, Table, Totals) {
     let rates: Option<u64> = plan.streams.iter().map(|stream| Some(stream.arrival.rate()?.as_f64() as u64)).sum();
     let rate = rates.map(Rate::per_second);
     let schedule = rate.map(|rate| Schedule::poisson(Instant::ZERO, rate, part, Prng::seeded(3)).unwrap());
-    let parts = Parts { sources: vec![Sessions::new(schedule)], source_of: vec![0; MIX.len()], after: 1, payload: () };
+    let parts = Parts {
+        sources: vec![Sessions::new(schedule)],
+        flows_of: vec![(0..MIX.len()).collect()],
+        after: 1,
+        payload: (),
+    };
     let setup = Setup {
         part,
         thresholds: header::thresholds(plan),

@@ -91,13 +91,15 @@ fn describe_device(found: &mut TargetFingerprint, identity: Identity) {
     found.diskseq = identity.diskseq;
 }
 
+/// The name of the largest request that a queue takes whole; larger ones are split.
+pub const LARGEST_REQUEST: &str = "largest request in KiB";
+
 /// How the kernel drives a disk, by name: settings that nobody may change during a measurement.
 pub fn queue(roots: &Roots, device: DevNum) -> Vec<(&'static str, String)> {
     let Some(identity) = Identity::read(roots, device) else { return Vec::new() };
     let queue = identity.disk_dir.join("queue");
     let scheduler = attribute(&queue.join("scheduler")).and_then(|text| chosen(&text));
-    let plain =
-        [("queue length", "nr_requests"), ("write cache", "write_cache"), ("largest request in KiB", "max_sectors_kb")];
+    let plain = [("queue length", "nr_requests"), ("write cache", "write_cache"), (LARGEST_REQUEST, "max_sectors_kb")];
     let plain = plain.into_iter().map(|(name, file)| (name, attribute(&queue.join(file))));
     std::iter::once(("scheduler", scheduler)).chain(plain).filter_map(|(name, value)| Some((name, value?))).collect()
 }

@@ -550,7 +550,7 @@ fn watermarks(head: &Head, planned: Span, slice: Span) -> Vec<String> {
     let rest = planned.as_ns() - judged(planned, slice).as_ns();
     if rest > 0 {
         let rest = Span::from_ns(rest);
-        marks.push(format!("REST: the last {rest} are no whole slice and are not judged, as in ACT's analyzer"));
+        marks.push(format!("REST: the last {rest} are not a whole slice and are not judged, as in ACT's analyzer"));
     }
     if planned < DAY {
         marks.push(format!("SHORT: {planned} planned, ACT's procedure asks for {DAY}"));

@@ -227,7 +227,7 @@ fn read_version(log: &mut Log, out: &mut dyn Write) -> Result<Rules, Stop> {
     let version = number::strip(word(&line, 2, "version")?);
     writeln!(out, "{} is ACT version {version}\n", log.name)?;
     let number = number::float(version)
-        .ok_or_else(|| Stop::Crash(format!("\"{}\" is no version number", version.escape_debug())))?;
+        .ok_or_else(|| Stop::Crash(format!("\"{}\" is not a version number", version.escape_debug())))?;
     if (5.0..6.0).contains(&number) && is_5x(log)? {
         return Ok(if number < 5.3 { Rules::Five } else { Rules::FiveLate });
     }
@@ -255,7 +255,7 @@ fn read_interval(log: &mut Log, out: &mut dyn Write) -> Result<i128, Stop> {
         return refuse(out, "can't find report interval");
     };
     let interval = number::int(word(&line, 1, "report-interval-sec")?)
-        .ok_or_else(|| Stop::Crash("the log's report-interval-sec is no whole number".to_owned()))?;
+        .ok_or_else(|| Stop::Crash("the log's report-interval-sec is not a whole number".to_owned()))?;
     if interval < 1 {
         return refuse(out, "reporting interval must be more than 0");
     }
@@ -340,7 +340,7 @@ fn read_histogram(
     name: &str,
     buckets: usize,
 ) -> Result<(String, i128, Vec<i128>), Stop> {
-    let bad = |what: &str| Stop::Crash(format!("{what} of histogram {name} is no number in range"));
+    let bad = |what: &str| Stop::Crash(format!("{what} of histogram {name} is not a number in range"));
     let total = number::int(between(head)).ok_or_else(|| bad("the total"))?;
     let mut values = vec![0; buckets];
     let mut lowest = 0;

@@ -210,7 +210,10 @@ impl Reader {
         }
         if !own {
             self.table = None;
-            found.remark(place, "this report has no reads and writes apart (it has tps); run `iostat -x` without -s");
+            found.remark(
+                place,
+                "this report does not separate reads and writes (it has only tps); run `iostat -x` without -s",
+            );
             return true;
         }
         let columns: Vec<_> = if name_last { known[..known.len() - 1].to_vec() } else { known[1..].to_vec() };

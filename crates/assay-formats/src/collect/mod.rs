@@ -162,7 +162,12 @@ impl Collector {
     /// The file has ended.
     pub fn end(&mut self) {
         if !self.partial.is_empty() || self.over {
+            let other = self.found.seen().other;
             self.flush();
+            if self.found.seen().other == other {
+                let text = "the file ends within this line: if it was cut here, the last number is shorter than it was";
+                self.found.remark(self.place(), text.to_owned());
+            }
         }
         let place = self.place();
         if let Some(machine) = self.json.take() {

@@ -83,6 +83,16 @@ fn tables_that_are_not_whole() {
 }
 
 #[test]
+fn a_number_that_may_be_cut_is_told() {
+    // 10446.5 operations a second, of which 1044 are left: a row like any other.
+    let at = READ_SIZES.find("    10446.5").unwrap();
+    let found = collected(&[("a.txt", &READ_SIZES[..at + 8])]);
+    remarked(&found, "a.txt:7", "the file ends within this line");
+    let whole = collected(&[("a.txt", READ_SIZES), ("b.txt", "prose, without an end")]);
+    assert!(!remarks(&whole).iter().any(|one| one.contains("ends within")), "{:?}", remarks(&whole));
+}
+
+#[test]
 fn asinfo_today_and_before() {
     let today = "batch-index:;{ycsb}-read:msec,8850.0,14.90,7.80,0.08,0.00;{ycsb}-write:msec,2951.0,25.77,0.00\n";
     let before = "{ycsb}-read:22:29:59-GMT,ops/sec,>1ms,>8ms,>64ms;22:30:09,8850.0,14.90,0.08,0.00;{ycsb}-write:22:29:59-GMT,ops/sec,>1ms,>8ms,>64ms;\n";
@@ -255,7 +265,7 @@ fn iostat_of_any_columns() {
         // A locale with decimal commas and translated words.
         "Gerät            r/s     w/s     rkB/s     wkB/s   rrqm/s   wrqm/s  %rrqm  %wrqm r_await w_await aqu-sz rareq-sz wareq-sz  svctm  %util\nnvme0n1 100,00 50,00 4096,00 2048,00 0,00 0 0 0 0,42 0,46 0,05 40,0 40,0 0,03 41,35",
     ] {
-        let found = collected(&[("a", header_and_row)]);
+        let found = collected(&[("a", &format!("{header_and_row}\n"))]);
         assert_eq!(means(&found, "nvme0n1"), (vec![100, 50, 4096, 2048], 1), "{header_and_row}");
         assert_eq!((found.remarks.len(), found.files[0].other), (0, 0), "{:?}", remarks(&found));
     }

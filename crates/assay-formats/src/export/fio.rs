@@ -404,7 +404,7 @@ mod tests {
         let mut single = writes.clone();
         single.name = "b.writes".into();
         head.streams.extend([writes, single]);
-        head.flows = (0..3).map(|stream| FlowHead { stream, ..head.flows[0].clone() }).collect();
+        head.flows = (0..3).map(|stream| FlowHead { stream, ..head.flows[0] }).collect();
         let mut fio = Fio::new(None);
         let mut out = String::new();
         for _ in 0..2 {

@@ -89,7 +89,7 @@ impl fmt::Display for LogFinding {
             LogFinding::Intervals(first, last) if first == last => write!(f, "interval {first} is missing"),
             LogFinding::Intervals(first, last) => write!(f, "intervals {first} to {last} are missing"),
             LogFinding::Count(told, found) => {
-                write!(f, "the closing line speaks of {told} intervals, {found} are there")
+                write!(f, "the closing line says {told} intervals, the log has {found}")
             }
         }
     }
@@ -100,7 +100,10 @@ impl fmt::Display for Contradiction {
         f.write_str("the log does not add up: ")?;
         match self {
             Contradiction::Apart { index, start_ns, end_ns } => {
-                write!(f, "interval {index} from {start_ns} ns to {end_ns} ns does not follow what stands before it")
+                write!(
+                    f,
+                    "interval {index} from {start_ns} ns to {end_ns} ns does not continue from the interval before it"
+                )
             }
             Contradiction::Again { index } => write!(f, "interval {index} comes twice or too late"),
             Contradiction::Flows { index, found, of } => {
@@ -117,7 +120,7 @@ impl fmt::Display for Contradiction {
             }
             Contradiction::Sums { told, found } => write!(
                 f,
-                "the closing line speaks of {} issued, {} completed, {} stuck; the intervals of {}, {}, {}",
+                "the closing line says {} issued, {} completed, {} stuck; the intervals add up to {}, {}, {}",
                 told.issued, told.completed, told.stuck, found.issued, found.completed, found.stuck
             ),
         }

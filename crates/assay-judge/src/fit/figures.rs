@@ -7,25 +7,25 @@ use serde::{Deserialize, Serialize};
 /// One figure of iostat.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Figure {
-    /// Reads a second.
+    /// Reads per second.
     #[serde(rename = "r/s")]
     Reads,
-    /// Writes a second.
+    /// Writes per second.
     #[serde(rename = "w/s")]
     Writes,
-    /// Bytes read a second.
+    /// Bytes read per second.
     #[serde(rename = "rkB/s")]
     ReadBytes,
-    /// Bytes written a second.
+    /// Bytes written per second.
     #[serde(rename = "wkB/s")]
     WrittenBytes,
 }
 
 impl Figure {
-    /// In iostat's order, which is that of [`Figures`].
+    /// In iostat's order, which is also that of [`Figures`].
     pub const ALL: [Figure; 4] = [Figure::Reads, Figure::Writes, Figure::ReadBytes, Figure::WrittenBytes];
 
-    /// As iostat calls it.
+    /// Its name in iostat.
     pub fn name(self) -> &'static str {
         match self {
             Figure::Reads => "r/s",
@@ -35,7 +35,7 @@ impl Figure {
         }
     }
 
-    /// Whose figure it is.
+    /// The direction that it counts.
     pub fn direction(self) -> Direction {
         match self {
             Figure::Reads | Figure::ReadBytes => Direction::Read,
@@ -48,7 +48,7 @@ impl Figure {
         matches!(self, Figure::ReadBytes | Figure::WrittenBytes)
     }
 
-    /// Operations and bytes of a direction.
+    /// The figures of a direction: operations and bytes.
     pub fn of(direction: Direction) -> [Figure; 2] {
         match direction {
             Direction::Read => [Figure::Reads, Figure::ReadBytes],
@@ -57,23 +57,24 @@ impl Figure {
     }
 }
 
-/// Operations and bytes a second, in the order of [`Figure::ALL`].
+/// Operations and bytes per second, in the order of [`Figure::ALL`].
 pub type Figures = [f64; 4];
 
 /// What the plan asks of the drive at one setting of the knobs.
 #[derive(Clone, Copy, Debug, PartialEq, Default)]
 pub struct Expected {
-    /// In a second.
+    /// Per second.
     pub figures: Figures,
-    /// Standard deviation of what is counted in one second, as a share of it.
+    /// Standard deviation of the count of one second, as a share of the figure.
     pub spread: Figures,
-    /// What rounding sizes up to blocks of the device adds to the bytes read and written: 1 for nothing.
+    /// Factor by which rounding up to blocks of the device increases the bytes read and written: 1 where it adds
+    /// nothing.
     pub rounding: [f64; 2],
 }
 
-/// Tells what is to be expected at each setting of the knobs.
+/// Returns what is expected at each setting of the knobs.
 pub trait Load {
-    /// What the plan asks of the drive then.
+    /// What the plan asks of the drive with these knobs.
     fn expected(&self, knobs: &Knobs) -> Expected;
 }
 
@@ -83,20 +84,20 @@ impl<F: Fn(&Knobs) -> Expected> Load for F {
     }
 }
 
-/// What a round counted.
+/// The counts of one round.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Measured {
-    /// What the generator handed over and got back.
+    /// What the generator issued and got back.
     pub own: Figures,
-    /// What the device counted; `None` where nothing counts for it.
+    /// What the device counted; `None` where it has no counters.
     pub device: Option<Figures>,
-    /// Flushes a second that were taken off what it counted as writes.
+    /// Flushes per second that were subtracted from the writes it counted.
     pub flushes: f64,
     /// Length of the round.
     pub seconds: f64,
-    /// What its log proves.
+    /// The verdict on its log.
     pub verdict: Verdict,
-    /// Whether the load was carried.
+    /// Whether the device carried the load.
     pub delivered: bool,
 }
 
@@ -106,7 +107,7 @@ impl Measured {
         self.device.as_ref().unwrap_or(&self.own)
     }
 
-    /// How much the device counts of what it is handed.
+    /// Ratio of what the device counts to what was issued.
     pub(super) fn made_of_one(&self) -> Figures {
         std::array::from_fn(|at| ratio(self.figures()[at], self.own[at]))
     }
@@ -136,7 +137,7 @@ impl Compared {
     }
 }
 
-/// How far ours is from theirs, as a share of theirs. Something where there should be nothing is as far as all of it.
+/// The difference as a share of theirs. Something where theirs is zero counts as a difference of the whole.
 pub(super) fn difference(ours: f64, theirs: f64) -> f64 {
     match theirs > 0.0 {
         true => ours / theirs - 1.0,
@@ -144,7 +145,7 @@ pub(super) fn difference(ours: f64, theirs: f64) -> f64 {
     }
 }
 
-/// How many of these there are for each of those; 1 where nothing can be said.
+/// The ratio of the two; 1 where it is not defined.
 pub(super) fn ratio(these: f64, those: f64) -> f64 {
     if these > 0.0 && those > 0.0 { these / those } else { 1.0 }
 }

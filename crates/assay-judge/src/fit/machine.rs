@@ -7,32 +7,33 @@ use super::why::{self, Short, Why};
 use crate::verdict::Verdict;
 use assay_base::Knobs;
 
-/// Standard deviations that counting is allowed: 95 of 100 counts stay within two.
+/// Standard deviations of noise that are allowed: 95 of 100 counts stay within two.
 pub const DEVIATIONS: f64 = 2.0;
-/// Beyond so many the plan itself is not what is handed over: not one count of ten thousand is.
+/// Beyond this many standard deviations, what is issued does not follow the plan: not one count of ten thousand is so
+/// far off.
 const FOLLOWED: f64 = 4.0;
 
-/// What is asked of a fit.
+/// The goal of a fit.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Goal {
-    /// What production's drive did; a figure that is not known is not fitted.
+    /// What production's drive did; an unknown figure is not fitted.
     pub production: [Option<f64>; 4],
-    /// Difference that is small enough, as a share of production's.
+    /// The largest difference that counts as agreement, as a share of production's figure.
     pub tolerance: f64,
-    /// Most rounds.
+    /// Upper bound on the rounds.
     pub rounds: usize,
 }
 
-/// What to do next.
+/// The next step.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Next {
     /// Run a round with these knobs and observe.
     RunAt(Knobs),
-    /// Nothing more to learn.
+    /// The fit has ended.
     Done(Outcome),
 }
 
-/// A round as the machine keeps it.
+/// A past round.
 #[derive(Clone, Debug)]
 struct Seen {
     knobs: Knobs,
@@ -46,19 +47,19 @@ pub struct Fit<L> {
     goal: Goal,
     start: Knobs,
     rounds: Vec<Seen>,
-    /// How much the device counts of what it is handed, by the last round.
+    /// Ratio of what the device counts to what was issued, from the last round.
     made: Figures,
-    /// How much more is handed over than was expected.
+    /// Ratio of what was issued to what was expected.
     drift: Figures,
 }
 
 impl<L: Load> Fit<L> {
-    /// Begins with the knobs as they stand.
+    /// Starts a fit from these knobs.
     pub fn start(load: L, goal: Goal, start: Knobs) -> Fit<L> {
         Fit { load, goal, start, rounds: Vec::new(), made: [1.0; 4], drift: [1.0; 4] }
     }
 
-    /// Takes in what a round with these knobs counted.
+    /// Records the counts of a round with these knobs.
     pub fn observe(&mut self, knobs: Knobs, measured: Measured) {
         if measured.delivered && proves(measured.verdict) {
             self.learn(&knobs, &measured);
@@ -66,8 +67,8 @@ impl<L: Load> Fit<L> {
         self.rounds.push(Seen { knobs, measured });
     }
 
-    /// What the device makes of each request is known without noise, from what it was handed. What was handed over follows from
-    /// the plan; only where counting cannot explain that it does not, it is followed as well.
+    /// The ratio of what the device counts to what was issued is known without noise. What is issued follows from the
+    /// plan; it is corrected for only where noise cannot explain the difference.
     fn learn(&mut self, knobs: &Knobs, measured: &Measured) {
         let expected = self.load.expected(knobs);
         self.made = measured.made_of_one();
@@ -80,12 +81,12 @@ impl<L: Load> Fit<L> {
         }
     }
 
-    /// By how much the device counts more than the plan is expected to do.
+    /// Factor between what the device is expected to count and what the plan asks for.
     fn factor(&self) -> Figures {
         std::array::from_fn(|at| self.made[at] * self.drift[at])
     }
 
-    /// What to do next; the same answer until something is observed.
+    /// The next step; the same answer until another round is observed.
     #[allow(clippy::should_implement_trait, reason = "it does not advance: only an observation does")]
     pub fn next(&self) -> Next {
         let Some(last) = self.rounds.last() else { return Next::RunAt(self.start) };
@@ -115,18 +116,19 @@ impl<L: Load> Fit<L> {
             return Next::Done(self.apart());
         }
         let to = self.solved(last);
-        // Where all is expected to agree, only counting was off, and another round tells.
+        // Every figure is expected to agree, so only noise was off: another round decides.
         let by_chance = Figure::ALL.iter().all(|figure| self.is_near(&to, *figure));
         if to == last.knobs && !by_chance { Next::Done(self.apart()) } else { Next::RunAt(to) }
     }
 
-    /// The knobs that come nearest by what is known now.
+    /// The knobs that come nearest according to the rounds so far.
     fn solved(&self, last: &Seen) -> Knobs {
         solve::solve(&self.load, &self.aim(), &last.knobs)
     }
 
-    /// What is aimed at: production's figures, with what the device makes of requests. What is split or merged is not
-    /// aimed at where bytes could not be reached as well: the load that is handed over is then production's.
+    /// The goal for the solver: production's figures, corrected by the device's ratio of counted to issued requests.
+    /// The correction for splitting and merging is left out where the bytes could not be reached with it: then the load
+    /// that is issued equals production's.
     fn aim(&self) -> Aim {
         let Goal { production, tolerance, .. } = self.goal;
         Aim { production, tolerance, factor: self.factor(), made_of_one: self.made }
@@ -139,9 +141,9 @@ impl<L: Load> Fit<L> {
         self.goal.production[at].is_none_or(near)
     }
 
-    /// The round that came nearest, and why the others of its figures do not agree.
+    /// The round that came nearest, and why its other figures do not agree.
     fn apart(&self) -> Outcome {
-        // A figure that no round brings near must not hide how the others do.
+        // A figure that agrees in no round must not hide how near the others came.
         let off = |round: usize| {
             let short = self.compared(round).into_iter().filter(|one| !one.agrees());
             short.fold((0, 0.0), |(n, sum), one| (n + 1, sum + one.difference.abs()))
@@ -182,7 +184,7 @@ impl<L: Load> Fit<L> {
         Figure::ALL.iter().filter_map(one).collect()
     }
 
-    /// How long a round must be for counting to vary by no more than the tolerance.
+    /// How long a round must be so that its noise is at most the tolerance.
     pub fn quiet_seconds(&self) -> f64 {
         let knobs = self.rounds.last().map_or(self.start, |seen| seen.knobs);
         let spread = self.load.expected(&knobs).spread;
@@ -196,7 +198,7 @@ fn proves(verdict: Verdict) -> bool {
     matches!(verdict, Verdict::Pass | Verdict::Fail)
 }
 
-/// What counting a figure for so long is allowed, as a share.
+/// The noise that is allowed for a figure over this time, as a share.
 fn noise(expected: &Expected, at: usize, seconds: f64) -> f64 {
     DEVIATIONS * expected.spread[at] / seconds.max(1e-9).sqrt()
 }

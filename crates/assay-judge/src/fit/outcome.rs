@@ -13,19 +13,19 @@ pub enum Outcome {
         /// In this round.
         round: usize,
     },
-    /// Some do not, and this is the round that came nearest.
+    /// Some do not; this round came nearest.
     Apart {
         /// The round.
         round: usize,
         /// Each figure that does not agree, and why.
         figures: Vec<Short>,
     },
-    /// The device does not carry the load, so nothing can be compared.
+    /// The device does not carry the load, so its figures cannot be compared.
     NotCarried {
         /// The round.
         round: usize,
     },
-    /// A round proved nothing (INVALID twice, or INCOMPLETE).
+    /// A round could not be used (INVALID twice, or INCOMPLETE).
     Stopped {
         /// The round.
         round: usize,
@@ -35,7 +35,7 @@ pub enum Outcome {
 }
 
 impl Outcome {
-    /// The round whose knobs are the result, where there is one.
+    /// The round with the resulting knobs, where there is one.
     pub fn result(&self) -> Option<usize> {
         match self {
             Outcome::Agrees { round } | Outcome::Apart { round, .. } => Some(*round),

@@ -16,7 +16,7 @@ pub fn text(trail: &Trail, out: &mut dyn fmt::Write) -> fmt::Result {
     let tolerance = percent(trail.tolerance);
     page.words(
         "",
-        &format!("{round} a round; {tolerance} is allowed, and beside it what counting varies by in a round"),
+        &format!("{round} a round; {tolerance} is allowed, and in addition the counting noise of a round"),
         2,
     );
     if !trail.watermarks.is_empty() {

@@ -79,7 +79,7 @@ pub struct Round {
     pub directory: String,
 }
 
-const FLUSHES: &str = "the kernel follows each durable write with a flush of the device's cache, because the device knows no FUA, and counts it as a write of nothing: these are taken off w/s";
+const FLUSHES: &str = "the kernel follows each durable write with a flush of the device's cache, because the device knows no FUA, and counts it as an empty write: these are subtracted from w/s";
 
 /// Whether the kernel sends a separate flush for each durable write, which its counters include as an empty write.
 fn counts_flushes(facts: &BTreeMap<String, String>) -> bool {

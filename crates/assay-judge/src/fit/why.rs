@@ -125,15 +125,13 @@ impl fmt::Display for Why {
         match self {
             Why::Split { times } => write!(
                 f,
-                "the kernel makes {times:.2} requests of each one (a request is larger than max_sectors_kb of the device's queue); what is handed over is fitted instead"
+                "the kernel makes {times:.2} requests of each one (a request is larger than max_sectors_kb of the device's queue); the requests that are issued are fitted instead"
             ),
             Why::Merged { times } => write!(
                 f,
-                "the device counts {times:.2} requests for each one that is handed over: the kernel joins neighbours, or something in between answers; what is handed over is fitted instead"
+                "the device counts {times:.2} requests for each one that is issued: the kernel merges neighbours, or something in between answers; the requests that are issued are fitted instead"
             ),
-            Why::Fixed => {
-                f.write_str("nothing that a fit moves changes it: correct the rate or the sizes in the profile")
-            }
+            Why::Fixed => f.write_str("no knob of a fit changes it: correct the rate or the sizes in the profile"),
             Why::Blocks { times } => {
                 write!(f, "sizes are rounded up to the blocks of this device, which adds {:.1}%", (times - 1.0) * 100.0)
             }
@@ -145,7 +143,7 @@ impl fmt::Display for Why {
             ),
             Why::Tied { ours, theirs } => write!(
                 f,
-                "the same number moves operations and bytes: one of ours has {:.1} KiB, one of production's {:.1} KiB",
+                "one knob changes both operations and bytes: an operation has {:.1} KiB here and {:.1} KiB in production",
                 kib(*ours),
                 kib(*theirs)
             ),

@@ -78,7 +78,7 @@ impl ClockFold {
             let by = event("wall-clock-set", set).human();
             let way = if set > 0 { "forward" } else { "back" };
             return ClockNotice::Set(format!(
-                "the wall clock was set {way} by {by} during the run; no length of time is taken from it"
+                "the wall clock was set {way} by {by} during the run; lengths of time do not depend on it"
             ));
         }
         ClockNotice::Nothing

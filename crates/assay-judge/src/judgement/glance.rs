@@ -54,7 +54,7 @@ impl TargetTotals {
     pub(crate) fn device(&self) -> String {
         let head = &self.head;
         let told = |name: &str| head.facts.get(name).filter(|value| !value.is_empty() && *value != "absent");
-        let unknown = if told("serial").is_some() { "model not told" } else { "model and serial not told" }.to_owned();
+        let unknown = if told("serial").is_some() { "model unknown" } else { "model and serial unknown" }.to_owned();
         let mut words: Vec<String> = Vec::new();
         match (head.kind.as_str(), told("model"), told("device")) {
             ("block device", model, _) => words.push(model.map_or(unknown, Clone::clone)),
@@ -65,7 +65,7 @@ impl TargetTotals {
         }
         match (told("serial"), told("model")) {
             (Some(serial), _) => words.push(format!("serial {serial}")),
-            (None, Some(_)) if head.kind == "block device" => words.push("serial not told".to_owned()),
+            (None, Some(_)) if head.kind == "block device" => words.push("serial unknown".to_owned()),
             _ => {}
         }
         words.extend((head.size_bytes > 0).then(|| Bytes::new(head.size_bytes).human()));
@@ -111,7 +111,7 @@ mod tests {
         let disk = [("model", "SAMSUNG MZ7L3"), ("serial", "S5YJ"), ("device", "sdb")];
         assert_eq!(named(&target("block device", &disk)), "x: SAMSUNG MZ7L3, serial S5YJ, 1 GiB");
         let silent = [("model", "absent"), ("serial", "absent"), ("device", "vda")];
-        assert_eq!(named(&target("block device", &silent)), "x: model and serial not told, 1 GiB");
+        assert_eq!(named(&target("block device", &silent)), "x: model and serial unknown, 1 GiB");
         assert_eq!(named(&target("scratch file", &silent)), "x: scratch file on vda, 1 GiB");
         assert_eq!(named(&target("scratch file", &disk)), "x: scratch file on SAMSUNG MZ7L3, serial S5YJ, 1 GiB");
         assert_eq!(named(&target("simulated", &[("model", "flash")])), "x: simulated flash, 1 GiB");

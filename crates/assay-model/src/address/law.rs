@@ -39,7 +39,7 @@ impl TryFrom<f64> for Exponent {
     type Error = String;
     fn try_from(value: f64) -> Result<Exponent, String> {
         if !(0.0..=Exponent::MOST).contains(&value) {
-            return Err(format!("an exponent of {value} is none that a Zipf law has here; write 0 to 10, such as 1.1"));
+            return Err(format!("an exponent of {value} is out of range; write 0 to 10, such as 1.1"));
         }
         Ok(Exponent { millionths: (value * 1e6).round() as u32 })
     }

@@ -84,7 +84,12 @@ impl Address {
         }
     }
 
-    /// The unit of the offsets, apart from blocks and the lengths of the operations; zero where there is no other.
+    /// Whether one place follows from another, so that streams can go on from each other's.
+    pub fn has_cursor(&self) -> bool {
+        matches!(self, Address::Sequential | Address::Once { .. } | Address::Runs { .. } | Address::Walk { .. })
+    }
+
+    /// What offsets are multiples of, apart from blocks and the operations' own lengths; zero where nothing else.
     pub fn unit(&self) -> Bytes {
         match self {
             Address::Uniform { align: unit }

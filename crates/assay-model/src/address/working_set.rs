@@ -35,7 +35,7 @@ const WRITE: &str = "write a share and a time, such as \"10%/h\" or \"1%/30s\"";
 impl FromStr for Turnover {
     type Err = String;
     fn from_str(text: &str) -> Result<Turnover, String> {
-        let fault = || format!("\"{}\" is no turnover; {WRITE}", text.escape_debug());
+        let fault = || format!("\"{}\" is not a turnover; {WRITE}", text.escape_debug());
         let (share, span) = text.split_once('/').ok_or_else(fault)?;
         // `h` is one hour.
         let span = if span.starts_with(|c: char| c.is_ascii_digit()) { span.to_owned() } else { format!("1{span}") };

@@ -62,7 +62,7 @@ struct Group {
 #[derive(Debug)]
 enum Follow {
     Lru(Distances),
-    /// One cache for each size, and what blocks were seen.
+    /// One cache for each size, and the blocks that were seen.
     Each(Vec<Cache>, Blocks<()>),
 }
 

@@ -16,7 +16,7 @@ const FIRST: usize = 1 << 12;
 pub(super) struct Distances {
     /// The moment of each block's last access.
     last: Blocks<u32>,
-    /// A binary indexed tree over moments; 1 where some block was accessed for the last time.
+    /// A binary indexed tree over moments; 1 where a block was accessed for the last time.
     tree: Vec<u32>,
     /// The block of each moment, where it is still the last access to that block.
     block: Vec<u64>,

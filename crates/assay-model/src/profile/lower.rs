@@ -282,7 +282,7 @@ impl Lowering<'_> {
         let Some((flow, sizes)) = flow.as_ref().and_then(|flow| Some((flow, flow.sizes.as_ref()?))) else {
             let remedy =
                 "add larger_than = [[\"1KiB\", \"100%\"], …, [\"128KiB\", \"0%\"]] or sizes = [[\"4KiB\", \"100%\"]]";
-            return Err(self.unfit(table, "", format!("nothing says how large its {table} are"), remedy));
+            return Err(self.unfit(table, "", format!("the sizes of its {table} are missing"), remedy));
         };
         if let Some((_, what, remedy)) = sizes.value.unfit() {
             return Err(self.unfit(table, "larger_than", what, &remedy));

@@ -71,7 +71,7 @@ impl Sizes {
             let before = at.checked_sub(1).map(|before| lines[before]);
             if size.get() == 0 || size.get() > LARGEST {
                 let remedy = format!("write 1B to {}", Bytes::new(LARGEST));
-                return Some((at, format!("{size} is no size of an operation"), remedy));
+                return Some((at, format!("{size} is not a possible size of an operation"), remedy));
             }
             if *share > Share::WHOLE {
                 return Some((at, format!("a share of {share} is more than all"), "write at most 100%".into()));
@@ -88,7 +88,7 @@ impl Sizes {
         match self {
             Sizes::LargerThan(_) if share.as_ppb() > 0 => Some((
                 lines.len() - 1,
-                format!("{share} are larger than {last}, and nothing says how much larger"),
+                format!("{share} are larger than {last}, and how much larger is missing"),
                 "collect the table with more columns (asloglatency -n 26), or end it with a share of 0%".into(),
             )),
             Sizes::Each(lines) if lines.iter().all(|(_, share)| share.as_ppb() == 0) => {

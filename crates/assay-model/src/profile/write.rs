@@ -41,7 +41,7 @@ fn criteria(profile: &Profile, out: &mut Document) {
         out.blank();
         if told.len() == 1 {
             out.comment(
-                "To ask of a drive what clients had in production, instead of the standard criteria, remove the signs:",
+                "To require the response times that clients had in production, instead of the standard criteria, remove the # signs:",
             );
         }
         for (over, share) in over.value.iter().filter(|(_, share)| share.as_ppb() > 0).take(CRITERIA_MAX) {

@@ -118,7 +118,7 @@ impl AddressKeys {
     fn law(&self) -> Result<Law, Wrong> {
         let other = || {
             wrong(
-                "a working set has no such order inside",
+                "not a possible distribution inside a working set",
                 "write inside = \"uniform\", { zipf = 1.1 }, { hotspot = … } or { zones = … }",
             )
         };
@@ -247,7 +247,7 @@ impl Form {
             || sum(|zone| zone.1) != whole
         {
             return wrong(
-                "zones do not share out all operations and all space",
+                "the zones do not cover all operations and all space",
                 format!(
                     "write pairs of shares, of operations and of space, that make 100% each: [[\"60%\", \"10%\"], [\"40%\", \"90%\"]], at most {MOST_ZONES}"
                 ),
@@ -288,7 +288,7 @@ fn holds(unit: Bytes, size: &Size) -> Result<(), Wrong> {
 fn comes_back(reread: Reread, unit: Bytes) -> Result<(), Wrong> {
     if reread.share >= Share::WHOLE || reread.of_last < unit {
         return wrong(
-            "not a part that can be read again",
+            "not a possible reread",
             format!("write reread = {{ share = \"40%\", of_last = \"1GiB\" }}: less than 100%, of {unit} or more"),
         );
     }

@@ -57,7 +57,7 @@ impl ArrivalKeys {
             (Some(bursts), None) if form.every.is_none() && form.spacing.is_none() => {
                 if bursts.on.is_zero() || bursts.off.is_zero() || bursts.quiet > Share::WHOLE {
                     return Err((
-                        "these are no bursts",
+                        "these are not bursts",
                         "write on and off above 0s, and quiet, the rate between bursts, at most 100%",
                     ));
                 }
@@ -67,7 +67,7 @@ impl ArrivalKeys {
                 let curve = Curve { points: points.clone(), every: form.every };
                 let whole = form.every.is_some() && points.len() <= MOST && !points.is_empty() && curve.is_whole();
                 let wrong = (
-                    "this profile is none",
+                    "this is not a profile of the rate over time",
                     "write times in ascending order with shares of rate, one of them above 0%, and after which time it begins again: \
                      { profile = [[\"0h\", \"30%\"], [\"9h\", \"100%\"]], every = \"24h\" }",
                 );
@@ -114,7 +114,11 @@ pub(super) fn phases(source: Source<'_>, tables: &[Spanned<PhaseKeys>]) -> Resul
             || !super::streams::is_name(name.get_ref())
             || ["warm-up", crate::plan::READ_BACK].contains(&name.get_ref().as_str())
         {
-            return Err(source.fault(name.span(), "not a name of a phase, or another has it", super::streams::NAMES));
+            return Err(source.fault(
+                name.span(),
+                "not a valid name of a phase, or it is used twice",
+                super::streams::NAMES,
+            ));
         }
         let length = *span.get_ref();
         if length.is_zero() || length > Span::from_secs(366 * 86_400) {

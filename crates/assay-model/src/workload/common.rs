@@ -1,5 +1,6 @@
 //! The keys of every workload file, whatever its model, and how a plan is made from it.
 
+use crate::mix::Loop;
 use crate::plan::{Amount, Arrival, Before, Extent, Lane, Phase, Plan, Stream, WarmUp};
 use crate::profile::Derivation;
 use assay_base::{Bytes, Criterion, Multiple, Prng, Share, Span};
@@ -41,6 +42,7 @@ macro_rules! workload_file {
             #[allow(dead_code, reason = "read before, to choose this struct")]
             model: String,
             description: Option<String>,
+            note: Option<String>,
             duration: Option<assay_base::Span>,
             warm_up: Option<toml::Spanned<super::warm_up::WarmUpKeys>>,
             slice: Option<toml::Spanned<assay_base::Span>>,
@@ -59,6 +61,7 @@ macro_rules! workload_file {
                 super::common::Common {
                     name: self.name.take(),
                     description: self.description.take(),
+                    note: self.note.take(),
                     duration: self.duration,
                     warm_up: self.warm_up.take(),
                     slice: self.slice.take(),
@@ -80,6 +83,7 @@ pub(super) use workload_file;
 pub(super) struct Common {
     pub name: Option<String>,
     pub description: Option<String>,
+    pub note: Option<String>,
     pub duration: Option<Span>,
     pub warm_up: Option<toml::Spanned<super::warm_up::WarmUpKeys>>,
     pub slice: Option<toml::Spanned<Span>>,
@@ -127,7 +131,9 @@ pub struct Workload {
     pub in_flight_bound: u32,
     /// See [`Plan::lanes`].
     pub lanes: Vec<Lane>,
-    /// I/O scheduler to set on the devices for the run, by the kernel's name.
+    /// See [`Plan::loops`].
+    pub loops: Vec<Loop>,
+    /// I/O scheduler that the devices are given for the run, by the kernel's name for it.
     pub scheduler: Option<String>,
     /// See [`Plan::verify`].
     pub verify: bool,
@@ -185,6 +191,7 @@ impl Workload {
             max_lag: MAX_LAG,
             in_flight_bound: IN_FLIGHT_BOUND,
             lanes: Vec::new(),
+            loops: Vec::new(),
             scheduler: None,
             verify: false,
             seed: None,
@@ -247,7 +254,7 @@ impl Workload {
             streams.push(stream);
             phases.push(phase);
         }
-        Ok(Plan {
+        let plan = Plan {
             name: self.name.clone(),
             model: self.model.to_owned(),
             load,
@@ -261,11 +268,13 @@ impl Workload {
             max_lag: self.max_lag,
             in_flight_bound: self.in_flight_bound,
             lanes: self.lanes_of(),
+            loops: self.loops.clone(),
             verify,
             derivation: self.derivation.clone(),
             before: self.before(adjust.seed),
             notes,
-        })
+        };
+        plan.fits_somewhere().map(|()| plan)
     }
 
     /// The phases of a run; the workload's own, where it has some.
@@ -391,7 +400,7 @@ impl Workload {
             if let Some(at) = at.as_ref().filter(|at| *at.get_ref() < SHORTEST || *at.get_ref() > longest) {
                 return Err(source.fault(
                     at.span(),
-                    format!("{} is no length of time to record or judge over", at.get_ref()),
+                    format!("{} is out of range for a slice or an interval", at.get_ref()),
                     format!("write {SHORTEST} to {longest}"),
                 ));
             }
@@ -408,6 +417,7 @@ impl Workload {
         }
         self.name = common.name.unwrap_or(self.name);
         self.description = common.description.unwrap_or_default();
+        self.notes.extend(common.note);
         self.duration = common.duration.unwrap_or(self.duration);
         self.max_lag = common.max_lag.unwrap_or(self.max_lag);
         self.scheduler = common.scheduler;

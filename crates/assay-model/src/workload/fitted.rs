@@ -156,4 +156,35 @@ at_most = "5%"
             assert!(fitted("p.toml", text, &knobs(), &[]).is_err(), "{text}");
         }
     }
+
+    /// Lines left out, doubled and exchanged, characters lost: an answer, and what is written reads back with those knobs.
+    #[test]
+    fn hostile_text_is_refused_or_written_as_it_is_meant() {
+        let mut prng = assay_base::Prng::seeded(1);
+        let (mut written, mut refused) = (0, 0);
+        for _ in 0..1000 {
+            let mut lines: Vec<&str> = PROFILE.lines().collect();
+            for _ in 0..=prng.below(2) {
+                let at = |prng: &mut assay_base::Prng, n: usize| prng.below(n as u64) as usize;
+                let (one, other) = (at(&mut prng, lines.len()), at(&mut prng, lines.len()));
+                match prng.below(4) {
+                    0 => drop(lines.remove(one)),
+                    1 => lines.insert(one, lines[other]),
+                    2 => lines.swap(one, other),
+                    _ => lines[one] = &lines[one][..lines[one].len() / 2],
+                }
+            }
+            match fitted("p.toml", &lines.join("\n"), &knobs(), &[]) {
+                Ok(text) => {
+                    assert_eq!(profile("p.toml", &text).unwrap().knobs().unwrap(), knobs(), "{text}");
+                    written += 1;
+                }
+                Err(fault) => {
+                    assert!(!fault.what.is_empty());
+                    refused += 1;
+                }
+            }
+        }
+        assert!(written > 100 && refused > 100, "{written} written, {refused} refused");
+    }
 }

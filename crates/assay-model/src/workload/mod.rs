@@ -7,6 +7,7 @@ mod arrival;
 mod common;
 mod criteria;
 mod fitted;
+mod looped;
 mod mend;
 mod pace;
 mod profile;

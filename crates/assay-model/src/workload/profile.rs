@@ -210,7 +210,7 @@ fn flow(source: Source<'_>, table: &Spanned<FlowKeys>) -> Result<Flow, Fault> {
         // At the key, not at its value: the key is what must be removed.
         let key = source.text.get(..sizes.span().start).and_then(|before| before.rfind("sizes"));
         let span = key.map_or_else(|| sizes.span(), |at| at..at + "sizes".len());
-        return Err(source.fault(span, "sizes are said twice", remedy));
+        return Err(source.fault(span, "sizes are given twice", remedy));
     }
     if let Some(position) = keys.position.as_ref().filter(|_| keys.larger_than.is_none()) {
         let remedy = "remove it: a position says where in the buckets of larger_than sizes lie";

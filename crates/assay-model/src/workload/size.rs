@@ -46,7 +46,7 @@ impl SizeKeys {
             (None, Some(_), _, None) => Err(("the key from is missing".into(), "add from = …".into())),
             (Some(_), None, _, None) => Err(("the key to is missing".into(), "add to = …".into())),
             _ => Err((
-                "not one way to say sizes".into(),
+                "give sizes in exactly one way".into(),
                 "write { from = \"512B\", to = \"64KiB\" }, with a step or without, or { shares = [[\"4KiB\", \"60%\"], [\"64KiB\", \"40%\"]] }".into(),
             )),
         }
@@ -57,7 +57,7 @@ impl SizeKeys {
 fn stepped(from: Bytes, to: Bytes, step: Bytes) -> Result<Size, (String, String)> {
     let fault = || {
         (
-            "these steps lead to no sizes, or to very many".into(),
+            "these steps give no sizes, or too many".into(),
             format!("write a step that makes 1 to {MOST} sizes, from not above to"),
         )
     };

@@ -4,8 +4,10 @@ use super::Source;
 use super::address::{AddressKeys, LARGEST};
 use super::arrival::{ArrivalKeys, PhaseKeys, phases};
 use super::common::{LARGEST_BOUND, MOST_STREAMS, Workload, workload_file};
+use super::looped::{LoopKeys, Membership, loops, whole};
 use super::pace::RateKeys;
 use super::size::SizeKeys;
+use crate::mix::Loop;
 use crate::plan::{Address, Amount, Arrival, Block, Extent, Lane, Stream, Work};
 use crate::size::Size;
 use assay_base::{Bytes, Direction, Fault, Rate, Share, Span};
@@ -18,6 +20,8 @@ workload_file! {
         targets: Vec<Spanned<String>>,
         #[serde(default)]
         phase: Vec<Spanned<PhaseKeys>>,
+        #[serde(default, rename = "loop")]
+        looped: Vec<Spanned<LoopKeys>>,
         #[serde(default)]
         stream: Vec<Spanned<StreamKeys>>,
     }
@@ -42,6 +46,10 @@ struct StreamKeys {
     target: Option<Spanned<String>>,
     range: Option<Spanned<RangeKeys>>,
     places: Option<Spanned<String>>,
+    #[serde(rename = "loop")]
+    looped: Option<Spanned<String>>,
+    share: Option<Spanned<Share>>,
+    line: Option<Spanned<String>>,
 }
 
 /// `range = { from = "50%", size = "10GiB" }`.
@@ -68,13 +76,14 @@ pub(super) fn read(source: Source<'_>) -> Result<Workload, Fault> {
         return Err(Fault::whole(source.file, "too many streams", format!("write at most {MOST_STREAMS}")));
     }
     let names = target_names(source, &file.targets)?;
+    let loops = loops(source, &file.looped)?;
     let (mut streams, mut lanes): (Vec<Stream>, Vec<Lane>) = Default::default();
     for table in &file.stream {
         let keys = table.get_ref();
         if streams.iter().any(|stream| stream.name == *keys.name.get_ref()) {
             return Err(source.fault(keys.name.span(), "two streams have this name", "give each its own"));
         }
-        let stream = Stream { targets: target(source, keys, &names)?, ..stream(source, table)? };
+        let stream = Stream { targets: target(source, keys, &names)?, ..stream(source, table, &loops)? };
         shares_places(source, keys, &stream, &streams)?;
         streams.push(stream);
         lanes.extend(lane(source, keys)?);
@@ -87,10 +96,11 @@ pub(super) fn read(source: Source<'_>) -> Result<Workload, Fault> {
             source.fault(span, "in phases the load changes by them", "write \"steady\" or \"poisson\", or no [[phase]]")
         })?;
     }
+    lanes.extend(whole(source, &file.looped, &loops, &mut streams)?);
     let workload = Workload::new(source.file, "streams", streams, |_| Vec::new());
     let common = file.common();
     let said = common.duration.is_some() && !phases.is_empty();
-    let workload = Workload { lanes, target_names: names, ..workload }.with(source, common)?;
+    let workload = Workload { lanes, loops, target_names: names, ..workload }.with(source, common)?;
     if said {
         return Err(source.fault_of("duration", "the phases say how long the workload measures: remove duration"));
     }
@@ -108,7 +118,7 @@ fn target_names(source: Source<'_>, targets: &[Spanned<String>]) -> Result<Vec<S
     for target in targets {
         let name = target.get_ref();
         if !is_name(name) || names.contains(name) {
-            let what = format!("\"{}\" is no name for a target here, or another has it", name.escape_debug());
+            let what = format!("\"{}\" is not a valid name for a target, or is used twice", name.escape_debug());
             return Err(source.fault(target.span(), what, NAMES));
         }
         names.push(name.clone());
@@ -134,13 +144,18 @@ fn target(source: Source<'_>, keys: &StreamKeys, names: &[String]) -> Result<Vec
 fn shares_places(source: Source<'_>, keys: &StreamKeys, stream: &Stream, before: &[Stream]) -> Result<(), Fault> {
     let Some((places, own)) = keys.places.as_ref().zip(stream.block()) else { return Ok(()) };
     let fault = |what: &str, remedy: &str| Err(source.fault(places.span(), what, remedy));
-    if own.address.law().is_none() {
+    if own.address.law().is_none() && (!own.address.has_cursor() || keys.looped.is_none()) {
         return fault(
             "this address has no places that streams could share",
-            "places go with zipf, hotspot, zones and working_set: streams of one name have the same hot places",
+            "places go with zipf, hotspot, zones and working_set: streams of one name have the same hot places; in one loop also with \
+             sequential, once, runs and walk: they have one cursor",
         );
     }
-    let others = before.iter().filter_map(Stream::block).filter(|block| block.places == own.places);
+    let alike = before.iter().filter(|it| it.block().is_some_and(|block| block.places == own.places));
+    if own.address.has_cursor() && alike.clone().any(|it| it.arrival.loop_name() != stream.arrival.loop_name()) {
+        return fault("a cursor is shared within one loop only", "write other places, or the same loop");
+    }
+    let others = alike.filter_map(Stream::block);
     for other in others {
         let largest = |block: &Block| {
             block.address.unit().max(if block.address.unit().get() == 0 { block.size.to } else { Bytes::default() })
@@ -176,7 +191,7 @@ fn lane(source: Source<'_>, keys: &StreamKeys) -> Result<Option<Lane>, Fault> {
     Ok(Some(Lane::of(keys.name.get_ref(), *bound.get_ref())))
 }
 
-fn stream(source: Source<'_>, table: &Spanned<StreamKeys>) -> Result<Stream, Fault> {
+fn stream(source: Source<'_>, table: &Spanned<StreamKeys>, loops: &[Loop]) -> Result<Stream, Fault> {
     let keys = table.get_ref();
     let name = keys.name.get_ref();
     if !is_name(name) {
@@ -201,7 +216,7 @@ fn stream(source: Source<'_>, table: &Spanned<StreamKeys>) -> Result<Stream, Fau
         ));
     }
     let address = address(source, keys, &size)?;
-    let arrival = arrival(source, table, &size)?;
+    let arrival = arrival(source, table, (&size, loops))?;
     if matches!(address, Address::NeverSeen { .. }) && arrival.rate().is_none() {
         return Err(source.fault(
             keys.address.as_ref().map_or(table.span(), Spanned::span),
@@ -297,8 +312,34 @@ fn rate(source: Source<'_>, rate: &Spanned<RateKeys>, size: &Size) -> Result<Rat
     }
 }
 
-fn arrival(source: Source<'_>, table: &Spanned<StreamKeys>, size: &Size) -> Result<Arrival, Fault> {
+fn arrival(source: Source<'_>, table: &Spanned<StreamKeys>, (size, loops): (&Size, &[Loop])) -> Result<Arrival, Fault> {
     let keys = table.get_ref();
+    let open = keys.rate.is_some() || keys.in_flight.is_some() || keys.pause.is_some() || keys.arrival.is_some();
+    match (&keys.looped, &keys.share, &keys.line) {
+        (Some(name), share, line) if !open => {
+            let own = Membership { name, share: share.as_ref(), line: line.as_ref() };
+            return super::looped::arrival(source, loops, &own);
+        }
+        (Some(name), ..) => {
+            let remedy = "remove rate, arrival, in_flight and pause: [[loop]] says how many are in flight";
+            return Err(source.fault(name.span(), "a stream of a loop has no arrival of its own", remedy));
+        }
+        (None, Some(share), _) => {
+            return Err(source.fault(
+                share.span(),
+                "a share belongs to a stream of a loop",
+                "add loop = …, or remove it",
+            ));
+        }
+        (None, None, Some(line)) => {
+            return Err(source.fault(
+                line.span(),
+                "a line belongs to a stream of a loop",
+                "add loop = …, or remove it",
+            ));
+        }
+        (None, None, None) => {}
+    }
     match (&keys.rate, &keys.in_flight, keys.pause) {
         (Some(it), None, None) => {
             let rate = rate(source, it, size)?;

@@ -249,6 +249,8 @@ fn what_does_not_go_together_is_refused() {
         (text("address = { zipf = 1 }\nplaces = \"p q\""), "not a name of places"),
         (places("address = { zipf = 1.1 }\nplaces = \"p\""), "another address, range or largest size"),
         (places("address = { zipf = 1 }\nplaces = \"p\"\nrange = { from = \"1%\" }"), "another address, range"),
+        (text("range = { size = \"2KiB\" }"), "the range of the stream s is too small: it needs 4 KiB there"),
+        (text("address = { working_set = \"2GiB\" }\nrange = { size = \"1GiB\" }"), "it needs 2 GiB there"),
         (text("bs = \"4KiB\""), "size = \"4KiB\""),
         (text("iodepth = 4"), "in_flight = 32"),
         (text("rw = \"randread\""), "direction = \"read\""),
@@ -313,10 +315,10 @@ fn arrivals_that_change() {
         ("{ bursty = { on = \"2s\" } }", "off is missing"),
         ("{ bursty = { on = \"2s\", off = \"1s\" }, every = \"1h\" }", "one form"),
         ("{ profile = [[\"0h\", \"30%\"]] }", "after which time it begins again"),
-        ("{ profile = [], every = \"24h\" }", "this profile is none"),
-        ("{ profile = [[\"0h\", \"0%\"]], every = \"24h\" }", "this profile is none"),
+        ("{ profile = [], every = \"24h\" }", "this is not a profile of the rate over time"),
+        ("{ profile = [[\"0h\", \"0%\"]], every = \"24h\" }", "this is not a profile of the rate over time"),
         ("{ profile = [[\"9h\", \"1%\"], [\"8h\", \"1%\"]], every = \"24h\" }", "ascending"),
-        ("{ profile = [[\"25h\", \"1%\"]], every = \"24h\" }", "this profile is none"),
+        ("{ profile = [[\"25h\", \"1%\"]], every = \"24h\" }", "this is not a profile of the rate over time"),
         ("{ prfile = [] }", "did you mean profile?"),
     ] {
         let told = arrival(keys).unwrap_err();
@@ -386,4 +388,85 @@ fn phases_make_the_measured_time_and_change_the_load() {
     let workload = read("w.toml", &file(phases)).unwrap();
     let longer = workload.plan(&Adjust { measure: Some(assay_base::Span::from_secs(90)), ..Adjust::default() });
     assert!(longer.unwrap_err().contains("the phases of the workload take 1min"));
+}
+
+/// A loop, and streams of it.
+fn looped(keys: &str, streams: &[&str]) -> String {
+    let one = |(at, keys): (usize, &&str)| {
+        format!("[[stream]]\nname = \"s{at}\"\ndirection = \"read\"\nsize = \"4KiB\"\nloop = \"mix\"\n{keys}\n")
+    };
+    let streams: String = streams.iter().enumerate().map(one).collect();
+    format!("model = \"streams\"\n[[loop]]\nname = \"mix\"\n{keys}\n{streams}")
+}
+
+#[test]
+fn a_loop_gives_its_streams_slots_of_their_own() {
+    let lines = "in_flight = 4\ncopies = 3\nthink = { time = \"5ms\", every = 2, spread = \"exponential\" }\n\
+                 [[loop.line]]\nname = \"x\"\nshare = \"60%\"\nburst = 8\n[[loop.line]]\nname = \"y\"\nshare = \"40%\"\ndelay = \"2ms\"";
+    let plan =
+        plan_of(&looped(lines, &["line = \"x\"\nshare = \"70%\"", "line = \"x\"\nshare = \"30%\"", "line = \"y\""]))
+            .unwrap();
+    assert_eq!((plan.loops.len(), plan.loops[0].slots(), plan.slots()), (1, 12, 512 + 12));
+    assert!((0..3).all(|stream| plan.lane_of(stream) == 1 && plan.loop_of(stream).is_some_and(|it| it.name == "mix")));
+    assert_eq!(plan.streams[0].arrival.rate(), None);
+    assert_eq!(serde_json::from_str::<Plan>(&serde_json::to_string(&plan).unwrap()).unwrap(), plan);
+    let merged = crate::merge(vec![plan.clone(), Plan { name: "other".into(), ..plan }]).unwrap();
+    let names: Vec<&str> = merged.loops.iter().map(|it| it.name.as_str()).collect();
+    assert_eq!((names, merged.loop_of(3).unwrap().name.as_str()), (vec!["w.toml.mix", "other.mix"], "other.mix"));
+}
+
+#[test]
+fn what_no_loop_can_be_is_refused() {
+    let two = &["share = \"70%\"", "share = \"30%\""][..];
+    for (keys, streams, what) in [
+        ("in_flight = 0", two, "1 to 16384 in flight"),
+        ("copies = 0", two, "1 to 16384 in flight"),
+        ("in_flight = 200\ncopies = 200", two, "in all copies together"),
+        ("think = { time = \"0s\" }", two, "no pause"),
+        ("think = { time = \"1s\", every = 0 }", two, "no pause"),
+        ("think = { every = 1 }", two, "time is missing"),
+        ("think = { time = \"1s\", spread = \"normal\" }", two, "unknown value"),
+        ("depth = 3", two, "unknown key"),
+        ("", &["share = \"70%\"", "share = \"20%\""], "do not share it out"),
+        ("", &["share = \"100%\"", ""], "do not share it out"),
+        ("", &["share = \"0%\""], "not a share"),
+        ("", &["line = \"x\""], "has no such line"),
+        ("[[loop.line]]\nname = \"x\"\nshare = \"100%\"", &[""], "the stream is in none"),
+        ("[[loop.line]]\nname = \"x\"\nshare = \"90%\"", &["line = \"x\""], "do not share out its bursts"),
+        ("[[loop.line]]\nname = \"x\"\nshare = \"100%\"\nburst = 0", &["line = \"x\""], "of a burst"),
+        ("", &["rate = \"5/s\""], "no arrival of its own"),
+        ("", &["in_flight = 5"], "no arrival of its own"),
+        ("", &["arrival = \"steady\""], "no arrival of its own"),
+        ("", &["address = { never_seen = \"4KiB\" }"], "may go through any number"),
+        ("", &["in_flight_bound = 5"], "in_flight_bound"),
+        (
+            "",
+            &["address = \"sequential\"\nplaces = \"p\"", "address = { once = \"4KiB\" }\nplaces = \"p\""],
+            "another address",
+        ),
+    ] {
+        let told = plan_of(&looped(keys, streams)).unwrap_err();
+        assert!(told.contains("w.toml:") && told.contains(what), "{keys} {streams:?}: {told}");
+    }
+    for (file, what) in [
+        (looped("", &[""]).replace("loop = \"mix\"", "loop = \"mxi\""), "write one of mix"),
+        (looped("", &[""]).replace("loop = \"mix\"", "in_flight = 1"), "do not share it out"),
+        (text("loop = \"mix\"").replace("rate = \"100/s\"", ""), "add a [[loop]] table"),
+        (text("share = \"5%\""), "belongs to a stream of a loop"),
+        (text("line = \"x\""), "belongs to a stream of a loop"),
+        (
+            looped("", &[""])
+                .replace("[[loop]]\nname = \"mix\"\n", "[[loop]]\nname = \"mix\"\n[[loop]]\nname = \"mix\"\n"),
+            "two loops have this name",
+        ),
+        (looped("", &[""]).replace("[[loop]]\nname = \"mix\"", "[[loop]]\nname = \"m x\""), "not a name of a loop"),
+        (
+            looped("", &["target = \"a\"", "target = \"b\""])
+                .replace("model = \"streams\"", "model = \"streams\"\ntargets = [\"a\", \"b\"]"),
+            "on different targets",
+        ),
+    ] {
+        let told = plan_of(&file).unwrap_err();
+        assert!(told.contains(what), "{what}: {told}");
+    }
 }

@@ -118,7 +118,7 @@ fn of_step(index: usize, head: &Header, steps: &[&Header]) -> Option<String> {
         return Some("it is a single run, not a certification".into());
     };
     if step.number as usize != number || step.of != steps[0].step.as_ref().map_or(0, |first| first.of) {
-        return other("it stands in another place");
+        return other("it is not at its place in the order of steps");
     }
     if step.stress != number.is_multiple_of(2) {
         return other("load and stress are exchanged");

@@ -102,7 +102,7 @@ impl Staffing<'_> {
     /// that is too dense.
     pub(super) fn normal_by_load(&self, workers: usize) -> Option<&'static str> {
         let mut own = self.plan.streams.iter().filter(|stream| !stream.reads_back());
-        if own.any(|stream| matches!(stream.arrival, Arrival::Closed { .. })) {
+        if own.any(|stream| matches!(stream.arrival, Arrival::Closed { .. } | Arrival::Looped { .. })) {
             return Some("normal");
         }
         self.is_sleepless(workers).then_some("normal: operations so close together leave a worker no time to sleep")

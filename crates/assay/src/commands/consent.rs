@@ -153,8 +153,7 @@ fn agreed(exams: &[Examination], args: &Consent) -> Result<(), Failure> {
 fn until(length: Span) -> Result<(Timestamp, Timestamp), Failure> {
     let from = now();
     let length = SignedDuration::from_nanos(i64::try_from(length.as_ns()).unwrap_or(i64::MAX));
-    let until =
-        from.checked_add(length).map_err(|e| Failure::host(format!("the clock shows no time to count from: {e}")))?;
+    let until = from.checked_add(length).map_err(|e| Failure::host(format!("the system clock cannot be read: {e}")))?;
     Ok((from, until))
 }
 

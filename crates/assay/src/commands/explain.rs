@@ -10,6 +10,7 @@ use crate::candidates;
 use crate::stdout::{print_json, show};
 use assay_base::{Bytes, Direction, Multiple, Share, Span};
 use assay_model::arrival::Bursts;
+use assay_model::mix::{Line, Loop, Spread};
 use assay_model::{Address, Arrival, Block, PhaseKind, Plan, Stream};
 use assay_run::failure::{Failure, code};
 use assay_run::integrity;
@@ -165,11 +166,39 @@ fn streams(plan: &Plan, block: u32, out: &mut Lines) {
     let arrivals: std::collections::BTreeSet<&str> = plan.streams.iter().map(|stream| stream.arrival.name()).collect();
     let arrivals = arrivals.into_iter().collect::<Vec<_>>().join(", ");
     out.add(format_args!("  arrival: {arrivals}; (D) durable, on stable media when complete"));
+    plan.loops.iter().for_each(|it| out.add(format_args!("  {}", looped(plan, it))));
     for stream in &plan.streams {
         if let Some(how) = changes(&stream.arrival) {
             out.add(format_args!("  {}: {how}", stream.name));
         }
     }
+}
+
+/// A closed loop over several streams: what is in flight, who draws how often, and its pauses.
+fn looped(plan: &Plan, it: &Loop) -> String {
+    let copies = if it.copies > 1 { format!(" in each of {} copies", it.copies) } else { String::new() };
+    let think = it.think.as_ref().map(|think| {
+        let spread = if think.spread == Spread::Exponential { ", exponential" } else { "" };
+        format!("; a slot pauses {}{spread} after every {} of its operations", think.time, think.every)
+    });
+    let own = plan.streams.iter().filter(|stream| stream.arrival.loop_name() == Some(&it.name));
+    let own: Vec<&Stream> = own.collect();
+    let of = |line: Option<&str>| {
+        let within =
+            |stream: &&&Stream| matches!(&stream.arrival, Arrival::Looped { line: own, .. } if own.as_deref() == line);
+        let members: Vec<&&Stream> = own.iter().filter(within).collect();
+        let share = |stream: &&&Stream| stream.arrival.share().map_or(0, Share::as_ppb) as f64;
+        let all: f64 = members.iter().map(share).sum();
+        let one = |stream: &&&Stream| format!("{} {:.1}%", stream.name, share(stream) / all.max(1.0) * 100.0);
+        members.iter().map(one).collect::<Vec<_>>().join(", ")
+    };
+    let line = |line: &Line| {
+        let delay = if line.delay.is_zero() { String::new() } else { format!(" after {}", line.delay) };
+        format!("; {} of the bursts of {}{delay}: {}", Share::from_ppb(line.weight), line.burst, of(Some(&line.name)))
+    };
+    let lines: String =
+        if it.lines.is_empty() { format!(": {}", of(None)) } else { it.lines.iter().map(line).collect() };
+    format!("loop {}: {} in flight on each target{copies}{}{lines}", it.name, it.in_flight, think.unwrap_or_default())
 }
 
 /// How a rate changes, where it does.
@@ -245,9 +274,10 @@ fn per_second(plan: &Plan, direction: Direction, rate: f64) -> String {
 }
 
 fn closed(stream: &Stream) -> String {
-    match stream.arrival {
+    match &stream.arrival {
         Arrival::Closed { in_flight } => format!("{in_flight} in flight"),
         Arrival::Paced { pause } => format!("1, pause {pause}"),
+        Arrival::Looped { looped, .. } => format!("loop {looped}"),
         _ => "-".into(),
     }
 }

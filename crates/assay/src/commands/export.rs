@@ -93,7 +93,7 @@ pub(crate) fn export(args: &Export) -> Result<u8, Failure> {
 /// A format that is made from the judgement contains every step.
 fn judged(args: &Export, render: impl FnOnce(&Judgement, &mut dyn Write) -> std::fmt::Result) -> Result<u8, Failure> {
     if args.step.is_some() {
-        return Err(Failure::usage("--step is for formats that hold one step; this one holds them all"));
+        return Err(Failure::usage("--step is for formats that hold one step; this format holds all steps"));
     }
     let judgement = results::judge(&rundir::log_in(&args.log), None)?;
     let mut text = String::new();

@@ -11,8 +11,9 @@ use crate::candidates;
 use crate::progress::Progress;
 use crate::stdout::{print_json, show};
 use assay_base::{Knobs, Multiple, Share, Span};
-use assay_judge::fit::{Expected, Fit as Machine, Goal, Measured, Next, Outcome, SCHEMA, Trail, moved, text};
+use assay_judge::fit::{Expected, Fit as Machine, Goal, Measured, Next, Outcome, SCHEMA, Trail, Why, moved, text};
 use assay_judge::{Verdict, for_a_shell};
+use assay_model::workload::Workload;
 use assay_run::failure::{Failure, shown};
 use assay_run::production::Production;
 use assay_run::results::{self, rendered};
@@ -22,7 +23,7 @@ use std::path::{Path, PathBuf};
 
 /// `assay fit`
 #[derive(clap::Args, Debug)]
-#[command(after_help = "\
+#[command(mut_arg("measure", |arg| arg.help("Length of a round, such as 10min [default: 60s]")), mut_arg("verify", |arg| arg.hide(true)), after_help = "\
 Compared are r/s, w/s, rkB/s and wkB/s of the profile's [[iostat]] with the counters of the target. Moved are where sizes lie in the
 buckets of their histograms, and how many large blocks are read and written. The result, fitted.toml in the run directory, is a
 workload for `assay run`, `assay limit` and `assay explain`.
@@ -32,8 +33,7 @@ pub(crate) struct Fit {
     /// A profile that `assay import` made, with the iostat of its drive
     #[arg(value_hint = clap::ValueHint::FilePath)]
     pub profile: String,
-    /// What stands for one of its drives: a block device, a file, sim:flash, sim:flash-worn, sim:disk or null:SIZE. Each round
-    /// measures 60s unless --for says otherwise
+    /// What stands for one of its drives: a block device, a file, sim:flash, sim:flash-worn, sim:disk or null:SIZE
     #[arg(add = ArgValueCompleter::new(candidates::targets))]
     pub target: String,
     #[command(flatten)]
@@ -74,12 +74,18 @@ pub(crate) const FITTED: &str = "fitted.toml";
 
 /// Runs the fit, shows the rounds, writes the fitted workload to the run directory.
 pub(crate) fn fit(args: &Fit) -> Result<u8, Failure> {
+    if args.pace.verify {
+        return Err(Failure::usage(
+            "a fit compares counters, in which reading back would count; verify with assay run",
+        ));
+    }
     let production = Production::read(&args.profile)?;
     if let Some(file) = &args.fitted {
         results::free(file)?;
     }
     let (pace, judged) = (paced(&args.pace), Judged::default());
-    let task = (production.at(&production.knobs())?, std::slice::from_ref(&args.target));
+    let start = Workload { verify: false, ..production.at(&production.knobs())? };
+    let task = (start, std::slice::from_ref(&args.target));
     let mut several = Several::of("fit", task, (&pace, &judged), &args.access, &args.output)?;
     let dir = several.directory()?;
     let mut progress = Progress::new(false);
@@ -189,11 +195,14 @@ impl Fitting {
         loop {
             match machine.next() {
                 Next::RunAt(knobs) => {
-                    several.now_runs(production.at(&knobs)?, Some(Span::from_ns(self.trail.round_ns)))?;
+                    // What is read back would be counted as load.
+                    let workload = Workload { verify: false, ..production.at(&knobs)? };
+                    several.now_runs(workload, &several.pace().clone())?;
                     self.one(several, &mut machine, knobs, progress)?;
                 }
                 Next::Done(outcome) => {
                     self.trail.outcome = Some(outcome.clone());
+                    self.split(&outcome, several);
                     self.keep()?;
                     return Ok(outcome);
                 }
@@ -229,12 +238,25 @@ impl Fitting {
         let longer = Span::from_secs((quiet / 60.0).ceil().clamp(1.0, 1e7) as u64 * 60);
         const BEGINS: &str = "in a round of";
         let note = format!(
-            "{BEGINS} {round} counting varies by more than the tolerance; --for {longer} is long enough for it to vary by less"
+            "{BEGINS} {round} the counting noise is larger than the tolerance; --for {longer} makes it smaller"
         );
         self.trail.notes.retain(|note| !note.starts_with(BEGINS));
         if longer > round {
             self.trail.notes.push(note);
         }
+    }
+
+    /// Says at which size the kernel splits, where it does.
+    fn split(&mut self, outcome: &Outcome, several: &Several<'_>) {
+        let Outcome::Apart { figures, .. } = outcome else { return };
+        let splits = figures.iter().any(|short| matches!(short.why, Why::Split { .. }));
+        let note = several.largest_request().filter(|_| splits).map(|kib| {
+            format!(
+                "max_sectors_kb of {} is {kib}: a larger request is split there, and counted in pieces",
+                self.trail.target
+            )
+        });
+        self.trail.notes.extend(note.filter(|note| !self.trail.notes.contains(note)));
     }
 
     fn keep(&self) -> Result<(), Failure> {
@@ -258,7 +280,7 @@ impl Fitting {
         let drive = if production.drive.is_empty() { "the drive" } else { &production.drive };
         let mut lines = vec![format!("Fitted to {drive} of production by `assay fit`, on"), format!("  {device}")];
         lines.push(match production.knobs() == round.knobs {
-            true => "  nothing had to be moved".to_owned(),
+            true => "  no knob had to be changed".to_owned(),
             false => format!("  {}", moved(&production.knobs(), &round.knobs)),
         });
         for one in &round.figures {
@@ -285,7 +307,7 @@ fn notes(several: &Several<'_>, production: &Production) -> Vec<String> {
         }
         Named::Null(_) => Some("a null target takes every request as it is: what it completed is its counter"),
         Named::Path(path) if path.is_file() => Some(
-            "the target is a file, and the counters of the device beneath it are of its whole file system: requests are counted as they are handed over, and what is split or merged below is not seen",
+            "the target is a file, and the counters of the device beneath it are of its whole file system: requests are counted as they are issued, and splitting and merging below is not seen",
         ),
         Named::Path(_) => None,
     };

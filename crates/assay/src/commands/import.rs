@@ -162,7 +162,7 @@ fn below(path: &Path, node: &str, depth: u32, all: &mut Vec<Named>) -> Result<()
         return Ok(());
     }
     if depth == DEPTH_MAX {
-        return Err(Failure::usage(format!("{} lies too deep; name the files themselves", shown(path))));
+        return Err(Failure::usage(format!("{} is nested too deeply; name the files themselves", shown(path))));
     }
     let unreadable = |e: std::io::Error| Failure::host(format!("{} cannot be read: {e}", shown(path)));
     let entries = path.read_dir().map_err(unreadable)?;

@@ -5,6 +5,8 @@ use crate::args::{Access, Judged, Output, Pace, Subject};
 use crate::progress::Progress;
 use crate::screen::tell;
 use assay_base::{Bytes, Geometry, Multiple, Span};
+use assay_device::probe;
+use assay_device::safety::Roots;
 use assay_judge::{Judgement, Verdict};
 use assay_model::Plan;
 use assay_model::workload::Workload;
@@ -115,9 +117,9 @@ impl<'a> Several<'a> {
         })
     }
 
-    /// From now on runs this workload on the same targets, for so long.
-    pub(crate) fn now_runs(&mut self, workload: Workload, measure: Option<Span>) -> Result<(), Failure> {
-        let pace = Pace { measure: Some(measure.unwrap_or(workload.duration.min(RUN))), ..self.pace.clone() };
+    /// From now on runs this workload on the same targets, in this way.
+    pub(crate) fn now_runs(&mut self, workload: Workload, pace: &Pace) -> Result<(), Failure> {
+        let pace = Pace { measure: Some(pace.measure.unwrap_or(workload.duration.min(RUN))), ..pace.clone() };
         let (plan, plan_sum) = planned(&workload, &self.named, &pace, self.judged)?;
         let Geometry { size, block } = self.opened.geometry(0);
         if size < plan.smallest_target(block) {
@@ -139,6 +141,18 @@ impl<'a> Several<'a> {
     /// Size and block of the first target.
     pub(crate) fn geometry(&self) -> Geometry {
         self.opened.geometry(0)
+    }
+
+    /// How its runs are made.
+    pub(crate) fn pace(&self) -> &Pace {
+        &self.pace
+    }
+
+    /// The largest request that the queue of the first target takes whole, in KiB, where it has one.
+    pub(crate) fn largest_request(&self) -> Option<String> {
+        let (_, number) = self.opened.disks(1).into_iter().next()?;
+        let queue = probe::queue(&Roots::host(), number);
+        queue.into_iter().find_map(|(name, value)| (name == probe::LARGEST_REQUEST).then_some(value))
     }
 
     /// What the first target is.

@@ -16,6 +16,7 @@ use assay_base::{Multiple, Share, Span};
 use assay_judge::limit::Outcome;
 use assay_judge::sizing::{Candidate, Demand, SCHEMA, Sizing, html, text};
 use assay_judge::{Verdict, fit as machine, for_a_shell};
+use assay_model::workload::Workload;
 use assay_run::failure::{Failure, code, one_line, shown};
 use assay_run::production::Production;
 use assay_run::results::{self, rendered};
@@ -25,7 +26,7 @@ use std::path::{Path, PathBuf};
 
 /// `assay size`
 #[derive(clap::Args, Debug)]
-#[command(after_help = "\
+#[command(mut_arg("measure", |arg| arg.help("Length of each run of the search, such as 6h [default: the workload's, at most 6h]")), after_help = "\
 Drives needed = drives of production x --growth / (what one candidate holds x (1 - --headroom)), rounded up. It counts load alone: what
 the data take is another bound.
 Exit code: 0 when at least one candidate carries the load or a part of it, 10 when none does, 11 when nothing is known of any, 12 when
@@ -84,8 +85,8 @@ pub(crate) fn size(args: &Size) -> Result<u8, Failure> {
     let search = args::Search { from: Some(first(args.to)), to: args.to, resolution: args.resolution };
     distinct(&args.targets)?;
     let production = Production::read(&args.profile)?;
-    let start = production.at(&production.knobs())?;
-    let round = Pace { measure: Some(args.fit_for), ..args.pace.clone() };
+    let start = Workload { verify: false, ..production.at(&production.knobs())? };
+    let round = Pace { measure: Some(args.fit_for), verify: false, ..args.pace.clone() };
     let open = |target: &String| {
         let task = (start.clone(), std::slice::from_ref(target));
         Several::of("size", task, (&round, &args.judged), &args.access, &args.output)
@@ -211,7 +212,7 @@ impl Run<'_> {
         // Where nothing could be fitted, the device does not carry the load; the search with the unchanged profile
         // finds how much it does.
         let knobs = fitting.trail.result().map_or_else(|| self.production.knobs(), |round| round.knobs);
-        several.now_runs(self.production.at(&knobs)?, self.args.pace.measure)?;
+        several.now_runs(self.production.at(&knobs)?, &self.args.pace)?;
         let resumed = in_limit.join(limit::FILE).exists();
         let mut searching = Searching::begin(&several, &self.search, in_limit, resumed)?;
         // Written before a kill is possible, because the next command finds the search at this path.

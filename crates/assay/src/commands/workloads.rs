@@ -17,6 +17,14 @@ pub(crate) struct Workloads {
     pub json: bool,
 }
 
+/// The questions that the shipped workloads answer, each with those that do.
+const QUESTIONS: [(&str, &[&str]); 4] = [
+    ("Will a drive hold an Aerospike node?", &["act-storage", "act-storage-quick", "act-index"]),
+    ("Will it hold an application like mine?", &["database-8k", "file-server"]),
+    ("What does a cache hide?", &["random-read", "hot-80-20", "read-miss", "moving-set"]),
+    ("What do data sheets measure?", &["silly-512"]),
+];
+
 /// Lists the shipped workloads, or prints the text of one.
 pub(crate) fn workloads(args: &Workloads) -> Result<u8, Failure> {
     if let Some(name) = &args.name {
@@ -44,10 +52,28 @@ pub(crate) fn workloads(args: &Workloads) -> Result<u8, Failure> {
         print_json(&rows.iter().map(row).collect::<Vec<_>>())?;
     } else {
         let width = rows.iter().map(|row| row.0.len()).max().unwrap_or(0);
-        for (name, _, duration, description) in &rows {
-            print(&format!("{name:width$}  {duration:>5}  {description}\n"));
+        for (question, names) in QUESTIONS {
+            print(&format!("{question}\n"));
+            for (name, _, duration, description) in rows.iter().filter(|row| names.contains(&row.0)) {
+                print(&format!("  {name:width$}  {duration:>5}  {description}\n"));
+            }
+            print("\n");
         }
-        print("\n`assay workloads NAME` prints one, to copy and change.\n");
+        print("`assay workloads NAME` prints one, to copy and change.\n");
     }
     Ok(code::DONE)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_shipped_workload_answers_one_question() {
+        let mut asked: Vec<&str> = QUESTIONS.iter().flat_map(|(_, names)| names.iter().copied()).collect();
+        let mut shipped: Vec<&str> = SHIPPED.iter().map(|(name, _)| *name).collect();
+        asked.sort_unstable();
+        shipped.sort_unstable();
+        assert_eq!(asked, shipped);
+    }
 }

@@ -182,6 +182,7 @@ fn what_is_no_fit_is_refused_before_anything_is_begun() {
         (&["fit", "small.toml", "sim:flash", "sim:disk"], 2, "unexpected argument"),
         (&["fit", "small.toml", "sim:flash", "--tolerance", "0%"], 2, "write 0.1% to 50%"),
         (&["fit", "small.toml", "sim:flash", "--rounds", "0"], 2, "--rounds"),
+        (&["fit", "small.toml", "sim:flash", "--verify"], 2, "verify with assay run"),
         (&["fit", "small.toml", "sim:flash", "--fitted", "taken.toml"], 5, "exists already"),
         (&["fit", "small.toml", "sim:flash", "--out", "taken.toml"], 2, "exists already"),
         (&["fit", "small.toml", "sim:flash?size=64KiB"], 2, "needs at least"),
@@ -348,6 +349,7 @@ fn what_the_kernel_splits_is_told_on_a_real_device() {
     let writes = short.iter().find(|one| one["figure"] == "w/s").unwrap_or_else(|| panic!("{fit}"));
     let times = writes["why"]["split"]["times"].as_f64().unwrap_or_else(|| panic!("{writes}"));
     assert!((1.9..2.1).contains(&times), "{writes}");
+    assert!(fit["notes"].to_string().contains("max_sectors_kb of /dev/loop"), "{fit}");
     assert!(!short.iter().any(|one| one["figure"] == "wkB/s"), "what is handed over is fitted: {fit}");
 }
 

@@ -129,3 +129,58 @@ fn phases_are_judged_in_slices_of_their_own_and_arrivals_that_change_are_deliver
     let explained = place.assay(&["explain", "b.toml", "sim:flash"]);
     assert!(explained.out.contains("bursts of 714.286/s for 200ms"), "{}", explained.out);
 }
+
+/// A mix of 70 reads to 30 writes with 8 in flight, two copies, on each of two targets.
+const LOOP: &str = "model = \"streams\"\nduration = \"4s\"\nslice = \"2s\"\n[[loop]]\nname = \"mix\"\nin_flight = 8\ncopies = 2\n\
+    [[stream]]\nname = \"reads\"\ndirection = \"read\"\nsize = \"8KiB\"\nloop = \"mix\"\nshare = \"70%\"\naddress = \"sequential\"\nplaces = \"f\"\n\
+    [[stream]]\nname = \"writes\"\ndirection = \"write\"\nsize = \"8KiB\"\nloop = \"mix\"\nshare = \"30%\"\naddress = \"sequential\"\nplaces = \"f\"\n";
+
+#[test]
+fn a_loop_keeps_its_shares_and_its_number_in_flight() {
+    let run = || {
+        let place = Place::new();
+        place.write("l.toml", LOOP);
+        let (said, log) = place.run(&["run", "l.toml", "sim:flash", "sim:flash", "--json"]);
+        assert_eq!(said.is_of_verdict(&place.path("run")), "PASS");
+        log.adds_up();
+        let (reads, writes) = (log.stream("reads").ok as f64, log.stream("writes").ok as f64);
+        let all = reads + writes;
+        assert!((reads - 0.7 * all).abs() < 4.0 * (all * 0.21).sqrt(), "{reads} of {all}");
+        let most: u64 = said.json()["streams"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .filter_map(|stream| stream["in_flight_max"].as_u64())
+            .max()
+            .unwrap();
+        assert!((1..=32).contains(&most), "{most}");
+        let explained = place.assay(&["explain", "l.toml", "sim:flash"]);
+        let words = "loop mix: 8 in flight on each target in each of 2 copies: reads 70.0%, writes 30.0%";
+        assert!(explained.out.contains(words), "{}", explained.out);
+        fs::read(place.path("run/run.jsonl")).unwrap()
+    };
+    assert!(run() == run(), "the same seed, another log");
+    let place = Place::new();
+    place.write("l.toml", LOOP);
+    // One operation at a time carries no such loop; nothing is opened or made.
+    let said = place.assay(&["run", "l.toml", "null:1GiB", "--engine", "inline", "--out", "run"]);
+    assert_eq!(said.code, Some(2), "{}", said.err);
+    assert!(said.err.contains("in_flight"), "{}", said.err);
+    // In real time, on several workers.
+    let (said, log) = place.run(&[
+        "run",
+        "l.toml",
+        "f.dat",
+        "--create",
+        "64MiB",
+        "--for",
+        "2s",
+        "--workers",
+        "3",
+        "--verify",
+        "--json",
+    ]);
+    assert!(said.code.is_some_and(|code| code < 12), "{}", said.err);
+    log.adds_up();
+    assert!(log.stream("reads").ok > 0 && log.stream("writes").ok > 0);
+}

@@ -158,7 +158,7 @@ impl Reader {
                 return self.conf.device_names.clear();
             }
             if name.starts_with(b":") || std::str::from_utf8(name).is_err() {
-                self.notice(format!("device-names: {} is no path", quoted(&shown)));
+                self.notice(format!("device-names: {} is not a path", quoted(&shown)));
             }
             self.conf.device_names.push(shown);
             rest = after;

@@ -160,7 +160,7 @@ impl Reader<'_> {
     fn decide_kind(&mut self, asked: Option<Kind>) -> Result<Kind, Fault> {
         let of = |kind: Kind| self.items.iter().find(|item| item.entry.only == Some(kind));
         let wrong = |item: &Item, kind: Kind| {
-            let message = format!("{} is no key of {}", item.name(), kind.program());
+            let message = format!("{} is not a key of {}", item.name(), kind.program());
             Err(item.at_key(self.file).because(message, "remove it, or use the file for the other test"))
         };
         match (asked, of(Kind::Storage), of(Kind::Index)) {

@@ -157,7 +157,8 @@ fn head(line: &str) -> Option<(&str, u64)> {
 
 /// ` (BB: CCCCCCCCCC)`, several per line.
 fn take_buckets<R: BufRead>(source: &Source<R>, block: &mut Block) -> Result<(), LogError> {
-    let bad = || source.fault("this is no line of buckets such as \" (00: 0000000007)\"", "the log has been changed");
+    let bad =
+        || source.fault("this is not a line of buckets such as \" (00: 0000000007)\"", "the log has been changed");
     let reading = block.readings.last_mut().ok_or_else(bad)?;
     for cell in source.text.split(')') {
         if cell.is_empty() {

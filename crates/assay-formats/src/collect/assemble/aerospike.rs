@@ -367,7 +367,7 @@ fn drives(seen: &Seen<'_>, out: &mut Assembled) {
         let Some(found) = seen.drive(&name) else {
             let at = if seen.node.is_empty() { String::new() } else { format!(" on {}", seen.node) };
             out.missing(
-                format!("iostat of {name}{at}: what the load is to be fitted to"),
+                format!("iostat of {name}{at}: the figures that the load is compared with"),
                 format!("iostat -x {name} 10 60"),
             );
             continue;

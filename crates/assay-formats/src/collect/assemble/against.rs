@@ -60,7 +60,9 @@ impl Held<'_> {
         if apart(written, seen) {
             let name = self.name;
             let (written, seen) = (said(written), said(seen));
-            let what = format!("{name}: {written} large blocks are written by the server's log, iostat has {seen}");
+            let what = format!(
+                "{name}: large blocks are written at {written} according to the server's log, but iostat has {seen} writes"
+            );
             out.contradiction(what, self.places(|part| Some(part.large_blocks.writes.as_ref()?.source.clone())));
         }
     }
@@ -71,7 +73,7 @@ impl Held<'_> {
         if apart(records + blocks, seen) {
             let (records, blocks, seen, name) = (said(records), said(blocks), said(seen), self.name);
             let what = format!(
-                "{name}: {records} records and {blocks} large blocks are read by the server's account, iostat has {seen}"
+                "{name}: records are read at {records} and large blocks at {blocks} according to the server, but iostat has {seen} reads"
             );
             out.contradiction(what, self.places(|part| Some(part.reads.as_ref()?.rate.as_ref()?.source.clone())));
         }
@@ -89,7 +91,7 @@ impl Held<'_> {
             let mib = |bytes: f64| format!("{:.1} MiB/s", bytes / 1_048_576.0);
             let (name, seen, least, most) = (self.name, mib(seen), mib(least), mib(most));
             let what = format!(
-                "{name}: iostat reads {seen}, but records of these sizes and large blocks are {least} to {most}"
+                "{name}: iostat has {seen} read, but records of these sizes and large blocks give {least} to {most}"
             );
             out.contradiction(what, self.places(|part| Some(part.reads.as_ref()?.sizes.as_ref()?.source.clone())));
         }

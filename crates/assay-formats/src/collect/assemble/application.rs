@@ -51,7 +51,7 @@ pub(super) fn all(found: &Findings, nodes: &Nodes, out: &mut Assembled) {
             out.profile.drives.push(drive(found, node, name, seen));
         } else {
             out.missing(
-                format!("iostat of {name}: what the load is to be fitted to"),
+                format!("iostat of {name}: the figures that the load is compared with"),
                 format!("iostat -x -t {name} 10 60"),
             );
         }

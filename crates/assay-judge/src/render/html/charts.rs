@@ -143,7 +143,7 @@ fn heat(line: &StreamSeries) -> Option<String> {
     let (low, high) = ends(counts().map(|pair| pair[0]))?;
     let bound = |row: u64| usize::try_from(row).ok().and_then(|row| heat.bounds_ns.get(row)).copied();
     let from = low.checked_sub(1).and_then(bound).map_or("nothing".to_owned(), time);
-    let to = bound(high).map_or("more than is told apart".to_owned(), time);
+    let to = bound(high).map_or("times above its range".to_owned(), time);
     let most = counts().map(|pair| pair[1]).max().unwrap_or(0);
     let columns = heat.at_ns.len();
     (!heat.bounds_ns.is_empty()).then(|| {

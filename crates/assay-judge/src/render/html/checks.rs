@@ -126,7 +126,7 @@ fn overslept(part: &Part) -> Check {
         marked(share),
         "Overslept",
         found,
-        "What is found late seems to have taken long, and a closed loop asks for less.",
+        "An operation that is found complete too late seems to have taken long, and a closed loop then issues fewer.",
     )
 }
 
@@ -241,7 +241,7 @@ fn integrity(part: &Part) -> Option<Check> {
         (0, _) => Mark::Good,
         _ => Mark::Bad,
     };
-    Some(check(mark, "Integrity of the data", found, "What was written must be what is read."))
+    Some(check(mark, "Integrity of the data", found, "What is read must be what was written."))
 }
 
 fn generator(part: &Part) -> Option<Check> {

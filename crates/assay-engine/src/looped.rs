@@ -1,0 +1,191 @@
+//! A closed loop over several streams on one target, as one of several workers carries one copy of it.
+//!
+//! Each operation in flight is one of the loop's slots. A slot that comes back is free at once, or after a pause of its own; the next
+//! operation is drawn when the first free slot is asked for one.
+
+use crate::source::{Next, Source};
+use assay_base::{Instant, Op, Prng, Span};
+use assay_model::address::Offsets;
+use assay_model::generator::Generator;
+use assay_model::mix::{Loop, Mix, Think};
+use std::cmp::Reverse;
+use std::collections::{BinaryHeap, VecDeque};
+
+/// A stream of the loop.
+#[derive(Debug)]
+pub(crate) struct Member {
+    pub flow: usize,
+    pub generator: Generator,
+    /// Which of the loop's cursors it goes on with, where it shares one.
+    pub cursor: Option<usize>,
+}
+
+/// Operations of a flow that were issued, and how many of them are counted.
+#[derive(Clone, Copy, Debug, Default)]
+struct Count {
+    pulled: u64,
+    counted: u64,
+}
+
+/// See the module.
+#[derive(Debug)]
+pub(crate) struct Looped {
+    members: Box<[Member]>,
+    counts: Box<[Count]>,
+    cursors: Box<[Offsets]>,
+    mix: Mix,
+    slots: Slots,
+    /// Whose operation was drawn last.
+    next: usize,
+    /// When the burst begins that the next operation belongs to.
+    not_before: Instant,
+    pause: Span,
+    prng: Prng,
+}
+
+impl Looped {
+    /// A copy of `it` with `in_flight` slots here, from `start` on.
+    pub(crate) fn new(
+        it: &Loop,
+        members: Vec<Member>,
+        (cursors, mix): (Vec<Offsets>, Mix),
+        in_flight: u32,
+        (start, mut prng): (Instant, Prng),
+    ) -> Looped {
+        let mut mix = mix;
+        let not_before = mix.begins(start, &mut prng);
+        Looped {
+            counts: vec![Count::default(); members.len()].into(),
+            members: members.into(),
+            cursors: cursors.into(),
+            mix,
+            slots: Slots::new(it.think, in_flight, start),
+            next: 0,
+            not_before,
+            pause: it.pause(),
+            prng,
+        }
+    }
+}
+
+impl Source for Looped {
+    type Request = Op;
+
+    #[inline]
+    fn due(&self) -> Instant {
+        let free = self.slots.free();
+        if free == Instant::FAR { free } else { free.max(self.not_before) }
+    }
+
+    #[inline]
+    fn next(&mut self, _now: Instant) -> Next {
+        self.next = self.mix.next(&mut self.prng);
+        Next::Of(self.members[self.next].flow)
+    }
+
+    #[inline]
+    fn take(&mut self, _flow: usize) -> Op {
+        let wanted = self.due();
+        self.slots.take();
+        self.counts[self.next].pulled += 1;
+        // The delay of the next burst begins with the last operation of this one.
+        self.not_before = self.mix.begins(wanted, &mut self.prng);
+        let member = &mut self.members[self.next];
+        match member.cursor {
+            None => member.generator.operation(wanted),
+            Some(cursor) => member.generator.operation_of(&mut self.cursors[cursor], wanted),
+        }
+    }
+
+    #[inline]
+    fn returned(&mut self, _flow: usize, completed: Instant) {
+        self.slots.give_back(completed, &mut self.prng);
+    }
+
+    fn is_open_loop(&self) -> bool {
+        false
+    }
+
+    fn pause(&self) -> Span {
+        self.pause
+    }
+
+    fn count_until(&mut self, _end: Instant, mut count: impl FnMut(usize, u64, u64)) {
+        for (member, own) in self.members.iter().zip(&mut self.counts) {
+            count(member.flow, own.pulled - own.counted, 0);
+            own.counted = own.pulled;
+        }
+    }
+}
+
+/// What may be in flight: slots that are free at once when an operation comes back, or that pause.
+#[derive(Debug)]
+enum Slots {
+    /// How many are free, since when the last of them.
+    Plain { free: u32, since: Instant },
+    /// With pauses.
+    Thinking(Box<Thinking>),
+}
+
+/// Slots that pause. Which of them an operation that came back was of nobody knows: it is taken for that of the slot that has
+/// been in flight longest, which changes neither how many pause nor for how long.
+#[derive(Debug)]
+struct Thinking {
+    think: Think,
+    /// When each free slot may issue, and how many of its operations have come back since it paused last.
+    free: BinaryHeap<Reverse<(Instant, u32)>>,
+    /// Of each slot in flight, the longest first: the same number.
+    flying: VecDeque<u32>,
+}
+
+impl Slots {
+    fn new(think: Option<Think>, in_flight: u32, start: Instant) -> Slots {
+        let Some(think) = think else { return Slots::Plain { free: in_flight, since: start } };
+        let mut free = BinaryHeap::with_capacity(in_flight as usize);
+        free.extend((0..in_flight).map(|_| Reverse((start, 0))));
+        Slots::Thinking(Box::new(Thinking { think, free, flying: VecDeque::with_capacity(in_flight as usize) }))
+    }
+
+    /// When the first of them is free.
+    #[inline]
+    fn free(&self) -> Instant {
+        match self {
+            Slots::Plain { free: 0, .. } => Instant::FAR,
+            Slots::Plain { since, .. } => *since,
+            Slots::Thinking(thinking) => thinking.free.peek().map_or(Instant::FAR, |Reverse((at, _))| *at),
+        }
+    }
+
+    #[inline]
+    fn take(&mut self) {
+        match self {
+            Slots::Plain { free, .. } => *free -= 1,
+            Slots::Thinking(thinking) => {
+                let Reverse((_, done)) = thinking.free.pop().expect("a loop is asked when a slot is free");
+                thinking.flying.push_back(done);
+            }
+        }
+    }
+
+    #[inline]
+    fn give_back(&mut self, completed: Instant, prng: &mut Prng) {
+        match self {
+            Slots::Plain { free, since } => {
+                *free += 1;
+                *since = completed;
+            }
+            Slots::Thinking(thinking) => thinking.give_back(completed, prng),
+        }
+    }
+}
+
+impl Thinking {
+    fn give_back(&mut self, completed: Instant, prng: &mut Prng) {
+        let done = self.flying.pop_front().expect("what comes back was in flight") + 1;
+        let slot = match done >= self.think.every {
+            true => (completed + self.think.next(prng), 0),
+            false => (completed, done),
+        };
+        self.free.push(Reverse(slot));
+    }
+}

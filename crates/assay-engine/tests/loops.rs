@@ -1,0 +1,230 @@
+//! Closed loops over several streams: shares, numbers in flight, cursors and pauses, over one to seven workers, in virtual time.
+
+#![allow(clippy::unwrap_used, reason = "a test panics to fail")]
+
+use assay_base::{BlockDevice, Completion, Device, Direction, Done, Geometry, Instant, Op, Span, Ticket};
+use assay_engine::shell::Sink;
+use assay_engine::{Limits, Setup, Worker, run_virtual};
+use assay_model::{Plan, arrival::Part, workload};
+use assay_record::{Event, Frame, Interval, Thresholds};
+use std::collections::BTreeMap;
+
+/// Completes each operation after its own time, however many there are, and keeps what it was asked for.
+struct Even {
+    pending: Vec<Completion>,
+    asked: Vec<(Instant, Op)>,
+    most: usize,
+    service: Span,
+    size: u64,
+}
+
+impl Device for Even {
+    type Request = Op;
+
+    fn submit(&mut self, now: Instant, ticket: Ticket, op: &Op) {
+        // Not quite the same for all, so that they do not come back in step.
+        let completed = now + self.service + Span::from_ns(self.asked.len() as u64 * 7919 % 1000);
+        self.pending.push(Completion { ticket, result: Ok(op.len), issued: now, accepted: now, completed });
+        self.asked.push((now, *op));
+        self.most = self.most.max(self.pending.len());
+    }
+    fn poll(&mut self, now: Instant, done: &mut Done) {
+        done.extend(self.pending.extract_if(.., |completion| completion.completed <= now));
+    }
+    fn next_wakeup(&self) -> Option<Instant> {
+        self.pending.iter().map(|completion| completion.completed).min()
+    }
+    fn wait(&mut self, _: Span) {}
+}
+
+impl BlockDevice for Even {
+    fn geometry(&self, _: u16) -> Geometry {
+        Geometry { size: self.size, block: 512 }
+    }
+
+    fn buffer(&mut self, _: Ticket) -> &mut [u8] {
+        &mut []
+    }
+}
+
+#[derive(Default)]
+struct Kept(Vec<Interval>);
+
+impl Sink for Kept {
+    fn frame(&mut self, frame: Frame) {
+        self.0.push(frame.interval());
+    }
+    fn event(&mut self, _: Event) {}
+    fn spent(&mut self) -> Option<Frame> {
+        None
+    }
+}
+
+/// What one worker did.
+struct Did {
+    asked: Vec<(Instant, Op)>,
+    most: usize,
+    /// Completed operations of each flow.
+    ok: Vec<u64>,
+}
+
+/// Runs a plan over `of` workers, each by itself: in virtual time nothing makes one wait for another.
+fn run(file: &str, of: u64, (service, size): (Span, u64)) -> Vec<Did> {
+    let adjust = workload::Adjust { targets: 1, seed: 3, ..workload::Adjust::default() };
+    let plan: Plan = workload::read("t", file).unwrap().plan(&adjust).unwrap();
+    let one = |index| {
+        let part = Part { index, of };
+        let (thresholds, limits) = (Thresholds::new([]), Limits::default());
+        let bound = assay_engine::bound(&plan, part);
+        let setup = Setup { part, thresholds, bound, start: Instant::ZERO, run: 7, limits, ledger: None };
+        let device = Even { pending: Vec::new(), asked: Vec::new(), most: 0, service, size };
+        let mut worker = Worker::new(&plan, device, setup).unwrap();
+        let mut kept = Kept::default();
+        run_virtual(&mut worker, Instant::ZERO, &mut kept, || false);
+        let sum = |flow: usize| {
+            let cells = kept.0.iter().map(|interval| &interval.flows[flow]);
+            cells
+                .map(|cell| (cell.ok, cell.scheduled, cell.issued))
+                .fold((0, 0, 0), |a, b| (a.0 + b.0, a.1 + b.1, a.2 + b.2))
+        };
+        let ok = (0..plan.flows().count()).map(|flow| {
+            let (ok, scheduled, issued) = sum(flow);
+            assert!(ok == issued && ok == scheduled, "flow {flow}: {ok} of {issued} issued, {scheduled} scheduled");
+            ok
+        });
+        let ok = ok.collect();
+        let device = worker.device();
+        Did { asked: std::mem::take(&mut device.asked), most: device.most, ok }
+    };
+    (0..of).map(one).collect()
+}
+
+fn stream(name: &str, direction: &str, keys: &str) -> String {
+    format!("[[stream]]\nname = \"{name}\"\ndirection = \"{direction}\"\nsize = \"4KiB\"\nloop = \"mix\"\n{keys}\n")
+}
+
+const HEAD: &str = "model = \"streams\"\nduration = \"2s\"\nslice = \"1s\"\n";
+const USUAL: (Span, u64) = (Span::from_us(100), 1 << 30);
+
+#[test]
+fn shares_hold_and_what_is_in_flight_is_the_loops_number_over_one_to_seven_workers() {
+    let streams = [
+        stream("a", "read", "share = \"70%\""),
+        stream("b", "write", "share = \"20%\""),
+        stream("c", "read", "share = \"10%\""),
+    ];
+    for (depth, copies) in [(8, 1), (1, 5), (3, 3), (1, 1)] {
+        let file =
+            format!("{HEAD}[[loop]]\nname = \"mix\"\nin_flight = {depth}\ncopies = {copies}\n{}", streams.concat());
+        for of in 1..=7 {
+            let workers = run(&file, of, USUAL);
+            let all: u64 = workers.iter().flat_map(|did| &did.ok).sum();
+            for (flow, share) in [0.7, 0.2, 0.1].into_iter().enumerate() {
+                let n: u64 = workers.iter().map(|did| did.ok[flow]).sum();
+                let (expected, spread) = (all as f64 * share, 4.0 * (all as f64 * share * (1.0 - share)).sqrt());
+                assert!(
+                    (n as f64 - expected).abs() < spread,
+                    "{depth}x{copies}, {of} workers, flow {flow}: {n} of {all}"
+                );
+            }
+            let most: usize = workers.iter().map(|did| did.most).sum();
+            assert_eq!(most, depth * copies, "{depth}x{copies}, {of} workers");
+            // Each slot does about 2 s / 100.5 µs.
+            let rate = all as f64 / (depth * copies) as f64;
+            assert!((19_700.0..20_000.0).contains(&rate), "{depth}x{copies}, {of} workers: {rate}");
+        }
+    }
+}
+
+#[test]
+fn a_shared_cursor_goes_on_from_each_others_places_and_each_copy_has_its_own() {
+    let keys = "address = \"sequential\"\nplaces = \"file\"";
+    let file = |copies| {
+        let streams = stream("a", "read", keys) + &stream("b", "write", keys);
+        format!("{HEAD}[[loop]]\nname = \"mix\"\ncopies = {copies}\n{streams}")
+    };
+    let one = &run(&file(1), 1, USUAL)[0];
+    let (reads, all) = (one.asked.iter().filter(|(_, op)| op.direction == Direction::Read).count(), one.asked.len());
+    assert!(
+        (reads as f64 - all as f64 / 2.0).abs() < 4.0 * (all as f64).sqrt() / 2.0,
+        "equal shares where none is said"
+    );
+    assert!(
+        one.asked.windows(2).all(|pair| pair[1].1.offset == pair[0].1.offset + 4096),
+        "one behind the other, whoever it is"
+    );
+    // Three copies read each place three times, wherever they run.
+    for of in [1, 2, 3, 5] {
+        let mut counts: BTreeMap<u64, u32> = BTreeMap::new();
+        let workers = run(&file(3), of, USUAL);
+        workers.iter().flat_map(|did| &did.asked).for_each(|(_, op)| *counts.entry(op.offset).or_default() += 1);
+        assert!((0..19_000u64).all(|place| counts[&(place * 4096)] == 3), "{of} workers");
+    }
+}
+
+#[test]
+fn permutations_are_whole_over_one_to_seven_workers() {
+    let keys = "address = { once = \"4KiB\" }\nplaces = \"file\"";
+    let streams = stream("a", "read", keys) + &stream("b", "write", keys);
+    for of in 1..=7u64 {
+        let file = format!("{HEAD}[[loop]]\nname = \"mix\"\nin_flight = {of}\n{streams}");
+        let places = 4000;
+        let workers = run(&file, of, (Span::from_us(100), places * 4096));
+        let mut seen: Vec<u64> = Vec::new();
+        for (index, did) in (0..).zip(&workers) {
+            let own = places / of + u64::from(index < places % of);
+            seen.extend(did.asked.iter().take(own as usize).map(|(_, op)| op.offset / 4096));
+        }
+        seen.sort_unstable();
+        assert_eq!(seen, (0..places).collect::<Vec<_>>(), "{of} workers");
+    }
+}
+
+#[test]
+fn thinking_users_make_the_rate_that_they_must() {
+    // X = N / (R + Z).
+    for (users, service, think, every, spread) in
+        [(50, 1000, 9000, 1, "exponential"), (8, 500, 1500, 1, "none"), (20, 200, 8000, 4, "exponential")]
+    {
+        let think_keys = format!("think = {{ time = \"{think}us\", every = {every}, spread = \"{spread}\" }}");
+        let streams = stream("a", "read", "");
+        let file = format!("{HEAD}[[loop]]\nname = \"mix\"\nin_flight = {users}\n{think_keys}\n{streams}")
+            .replace("duration_is_below = 0\n", "")
+            .replace("\"2s\"", "\"20s\"");
+        for of in [1, 3] {
+            let workers = run(&file, of, (Span::from_us(service), 1 << 30));
+            let done: u64 = workers.iter().map(|did| did.ok[0]).sum();
+            let expected =
+                20e6 * f64::from(users) / (f64::from(service as u32) + 0.5 + f64::from(think) / f64::from(every));
+            assert!((done as f64 / expected - 1.0).abs() < 0.02, "{users} users, {of} workers: {done} of {expected}");
+            let most: usize = workers.iter().map(|did| did.most).sum();
+            assert!(most <= users as usize, "{most}");
+        }
+    }
+}
+
+#[test]
+fn bursts_are_of_one_line_and_nothing_is_issued_in_their_delay() {
+    let lines = "[[loop.line]]\nname = \"big\"\nshare = \"30%\"\nburst = 8\ndelay = \"5ms\"\n[[loop.line]]\nname = \"small\"\nshare = \"70%\"\nburst = 2\n";
+    let streams = stream("a", "read", "line = \"big\"") + &stream("b", "write", "line = \"small\"");
+    let file = format!("{HEAD}[[loop]]\nname = \"mix\"\n{lines}{streams}").replace("\"2s\"", "\"60s\"");
+    let did = &run(&file, 1, USUAL)[0];
+    // Runs of one direction are whole bursts.
+    let asked = &did.asked[..did.asked.len() - 8];
+    let mut bursts: Vec<(Direction, usize, Span)> = Vec::new();
+    for (at, (now, op)) in asked.iter().enumerate() {
+        let gap = if at == 0 { Span::ZERO } else { now.since(asked[at - 1].0) };
+        match bursts.last_mut() {
+            Some((direction, n, _)) if *direction == op.direction && gap < Span::from_ms(5) => *n += 1,
+            _ => bursts.push((op.direction, 1, gap)),
+        }
+    }
+    let last = bursts.len() - 1;
+    assert!(bursts[1..last].iter().all(|(direction, n, gap)| match direction {
+        Direction::Read => *n == 8 && *gap >= Span::from_ms(5),
+        Direction::Write => n % 2 == 0,
+    }));
+    // Of the operations 0.3 · 8 by (0.3 · 8 + 0.7 · 2).
+    let (reads, all) = (did.ok[0] as f64, did.ok.iter().sum::<u64>() as f64);
+    assert!((reads / all - 2.4 / 3.8).abs() < 0.02, "{reads} of {all}");
+}

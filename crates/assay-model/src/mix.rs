@@ -1,0 +1,232 @@
+//! Closed loops over several streams: so many operations in flight together, and each that is free draws whose the next one is.
+//!
+//! Without lines the stream is drawn for each operation, by its share. With lines a line is drawn for a burst of operations, and within it
+//! each draws among the streams of that line: of the operations a line has share · burst by the sum of that over all lines.
+
+use assay_base::{Instant, Prng, Span, math};
+use serde::{Deserialize, Serialize};
+
+/// A closed loop over several streams, as it is meant.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Loop {
+    /// Its streams name it.
+    pub name: String,
+    /// Operations in flight on each target in each copy.
+    pub in_flight: u32,
+    /// How many of it run beside each other, each with cursors and draws of its own.
+    pub copies: u32,
+    /// Pauses of its slots; none where it has none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub think: Option<Think>,
+    /// What bursts are drawn from; each operation is drawn by itself where there are none.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub lines: Vec<Line>,
+}
+
+/// A pause of a slot after some of its operations.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Think {
+    /// How long; in the mean, where it is drawn.
+    pub time: Span,
+    /// After so many completions of a slot.
+    #[serde(default = "one")]
+    pub every: u32,
+    /// How pauses differ.
+    #[serde(default)]
+    pub spread: Spread,
+}
+
+/// How the lengths of pauses differ.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Spread {
+    /// They do not.
+    #[default]
+    None,
+    /// Exponential.
+    Exponential,
+}
+
+fn one() -> u32 {
+    1
+}
+
+impl Think {
+    /// The next pause.
+    #[inline]
+    pub fn next(&self, prng: &mut Prng) -> Span {
+        match self.spread {
+            Spread::None => self.time,
+            Spread::Exponential => Span::from_ns((-math::ln(prng.unit()) * self.time.as_ns() as f64) as u64),
+        }
+    }
+}
+
+/// Streams that bursts of operations are drawn from.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Line {
+    /// Its streams name it.
+    pub name: String,
+    /// How often it is drawn, against the others.
+    pub weight: u64,
+    /// For so many operations.
+    pub burst: u32,
+    /// Before them nothing is issued for so long.
+    pub delay: Span,
+}
+
+impl Loop {
+    /// Operations in flight on each target in all copies.
+    pub fn slots(&self) -> u32 {
+        self.in_flight.saturating_mul(self.copies)
+    }
+
+    /// The pause that makes the moment of an operation one of its own; zero where there is none.
+    pub fn pause(&self) -> Span {
+        let delays = self.lines.iter().map(|line| line.delay);
+        delays.chain(self.think.map(|think| think.time)).max().unwrap_or(Span::ZERO)
+    }
+}
+
+/// Draws whose operation is the next.
+#[derive(Clone, Debug)]
+pub struct Mix {
+    lines: Box<[Dealt]>,
+    line: usize,
+    left: u32,
+    /// Of all lines.
+    weights: u64,
+}
+
+/// A line with its streams.
+#[derive(Clone, Debug)]
+struct Dealt {
+    below: u64,
+    burst: u32,
+    delay: Span,
+    /// Streams by their place in the loop, each with its weight and those of the ones before it.
+    members: Box<[(u64, usize)]>,
+}
+
+impl Dealt {
+    fn draw(&self, prng: &mut Prng) -> usize {
+        let [(all, member)] = *self.members else {
+            let drawn = prng.below(self.members.last().map_or(1, |(below, _)| *below));
+            return self.members.iter().find(|(below, _)| drawn < *below).map_or(0, |(_, member)| *member);
+        };
+        debug_assert!(all > 0, "a stream has a share");
+        member
+    }
+}
+
+impl Mix {
+    /// The mix of a loop whose streams have these weights, each in a line where there are lines (by its place among them).
+    pub fn new(it: &Loop, members: &[(u64, usize)]) -> Mix {
+        let lines = if it.lines.is_empty() {
+            &[Line { name: String::new(), weight: 1, burst: u32::MAX, delay: Span::ZERO }][..]
+        } else {
+            &it.lines
+        };
+        let mut below = 0;
+        let dealt = |(at, line): (usize, &Line)| {
+            below += line.weight;
+            let mut sum = 0;
+            let own = members.iter().enumerate().filter(|(_, (_, line))| *line == at);
+            let own = own.map(|(member, (weight, _))| {
+                sum += weight;
+                (sum, member)
+            });
+            Dealt { below, burst: line.burst, delay: line.delay, members: own.collect() }
+        };
+        let lines: Box<[Dealt]> = lines.iter().enumerate().map(dealt).collect();
+        Mix { lines, line: 0, left: 0, weights: below }
+    }
+
+    /// When nothing is issued before, seen from `now`: a burst begins with its line's delay.
+    #[inline]
+    pub fn begins(&mut self, now: Instant, prng: &mut Prng) -> Instant {
+        if self.left > 0 { now } else { self.turn(now, prng) }
+    }
+
+    #[cold]
+    fn turn(&mut self, now: Instant, prng: &mut Prng) -> Instant {
+        if self.lines.len() > 1 {
+            let drawn = prng.below(self.weights);
+            self.line = self.lines.iter().position(|line| drawn < line.below).unwrap_or(0);
+        }
+        self.left = self.lines[self.line].burst;
+        now + self.lines[self.line].delay
+    }
+
+    /// Whose operation is the next, by its place in the loop. [`Mix::begins`] comes before it.
+    #[inline]
+    pub fn next(&mut self, prng: &mut Prng) -> usize {
+        self.left = self.left.saturating_sub(1);
+        self.lines[self.line].draw(prng)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn line(weight: u64, burst: u32, delay: u64) -> Line {
+        Line { name: format!("l{weight}"), weight, burst, delay: Span::from_ms(delay) }
+    }
+
+    fn looped(lines: Vec<Line>) -> Loop {
+        Loop { name: "l".into(), in_flight: 1, copies: 1, think: None, lines }
+    }
+
+    #[test]
+    fn shares_are_within_four_standard_deviations() {
+        for (lines, members, shares) in [
+            (vec![], &[(70, 0), (20, 0), (10, 0)][..], &[0.7, 0.2, 0.1][..]),
+            (vec![], &[(1, 0)], &[1.0]),
+            // 60 · 10 and 40 · 5 of 800.
+            (vec![line(60, 10, 0), line(40, 5, 0)], &[(1, 0), (3, 0), (1, 1)], &[0.1875, 0.5625, 0.25]),
+        ] {
+            let (mut mix, mut prng, mut counts) =
+                (Mix::new(&looped(lines), members), Prng::seeded(1), vec![0f64; members.len()]);
+            let n = 400_000;
+            for _ in 0..n {
+                assert_eq!(mix.begins(Instant::ZERO, &mut prng), Instant::ZERO);
+                counts[mix.next(&mut prng)] += 1.0;
+            }
+            for (count, share) in counts.iter().zip(shares) {
+                // Operations of a burst are of one line: the spread is that of bursts.
+                let spread = 4.0 * (f64::from(n) * share * (1.0f64 - share) * 10.0).sqrt();
+                assert!((count - f64::from(n) * share).abs() <= spread, "{counts:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_burst_is_of_one_line_and_begins_with_its_delay() {
+        let it = looped(vec![line(1, 3, 7), line(1, 2, 0)]);
+        let (mut mix, mut prng) = (Mix::new(&it, &[(1, 0), (1, 1)]), Prng::seeded(3));
+        let now = Instant::from_ns(50);
+        for _ in 0..1000 {
+            let begins = mix.begins(now, &mut prng);
+            let first = mix.next(&mut prng);
+            assert_eq!(begins, if first == 0 { now + Span::from_ms(7) } else { now });
+            for _ in 1..if first == 0 { 3 } else { 2 } {
+                assert_eq!((mix.begins(now, &mut prng), mix.next(&mut prng)), (now, first));
+            }
+        }
+        assert_eq!(it.pause(), Span::from_ms(7));
+    }
+
+    #[test]
+    fn pauses_are_fixed_or_exponential() {
+        let mut prng = Prng::seeded(1);
+        let think = |spread| Think { time: Span::from_ms(5), every: 1, spread };
+        assert_eq!(think(Spread::None).next(&mut prng), Span::from_ms(5));
+        let n = 100_000u64;
+        let all: Vec<f64> = (0..n).map(|_| think(Spread::Exponential).next(&mut prng).as_ns() as f64 / 5e6).collect();
+        let mean = all.iter().sum::<f64>() / n as f64;
+        let variance = all.iter().map(|pause| (pause - mean).powi(2)).sum::<f64>() / n as f64;
+        assert!((mean - 1.0).abs() < 4.0 / (n as f64).sqrt() && (variance - 1.0).abs() < 0.05, "{mean} {variance}");
+    }
+}
