@@ -4,7 +4,7 @@
 
 mod common;
 
-use assay_base::{Bytes, Fault};
+use assay_base::{Bytes, Fault, Share};
 use assay_formats::fio::keys::{self, Class};
 use assay_formats::fio::{Choice, Keyword, Lowered, Surroundings, lower, read};
 use assay_model::workload::Adjust;
@@ -241,6 +241,53 @@ fn keys_reach_the_plan() {
     let bounds: Vec<String> = bounds.iter().map(ToString::to_string).collect();
     assert_eq!(bounds.len(), 3, "{bounds:?}");
     assert_eq!(of("randseed=7\nioscheduler=none").workload.seed, Some(7));
+}
+
+/// Reads and writes of a job share the depth of each copy, and each block comes once for both together.
+#[test]
+fn a_mix_is_a_loop_for_each_copy() {
+    let root = common::roots().into_iter().next().unwrap().join("fio");
+    let text = std::fs::read_to_string(root.join("real-life.fio")).unwrap();
+    let text = text.replace("direct=1", "direct=1\ntime_based\nruntime=2");
+    let plan = plan(&of(&text, &Choice::default(), &around()).unwrap_or_else(|fault| panic!("{fault}")));
+    assert_eq!((plan.loops.len(), plan.streams.len(), plan.targets), (16, 32, 16));
+    assert!(plan.loops.iter().all(|it| (it.in_flight, it.copies, it.think) == (32, 1, None)));
+    assert!(plan.lanes.iter().all(|lane| (lane.streams.len(), lane.in_flight_bound) == (2, 32)));
+    for (at, pair) in plan.streams.chunks(2).enumerate() {
+        for (stream, percent) in pair.iter().zip([80, 20]) {
+            let Arrival::Looped { looped, share, .. } = &stream.arrival else { panic!("{stream:?}") };
+            assert_eq!((looped.as_str(), *share), (format!("real-life.{at}").as_str(), Share::from_percent(percent)));
+            let block = stream.block().unwrap();
+            assert_eq!(
+                (block.places.as_deref(), &block.address),
+                (Some(looped.as_str()), &Address::Once { unit: Bytes::new(8192) })
+            );
+        }
+    }
+    let shares = |keys: &str| -> Vec<(String, u64)> {
+        let text = format!("[a]\nfilename=data.img\ntime_based\nruntime=2\nrw=randrw\n{keys}\n");
+        let streams =
+            of(&text, &Choice::default(), &around()).unwrap_or_else(|fault| panic!("{fault}")).workload.streams;
+        let share =
+            |stream: &assay_model::Stream| stream.arrival.share().map_or(0, |share| share.as_ppb() / 10_000_000);
+        streams.iter().map(|stream| (stream.name.clone(), share(stream))).collect()
+    };
+    let (reads, writes) = ("a.reads".to_owned(), "a.writes".to_owned());
+    for (keys, expected) in [
+        ("", vec![(reads.clone(), 50), (writes.clone(), 50)]),
+        ("rwmixread=70", vec![(reads.clone(), 70), (writes.clone(), 30)]),
+        ("rwmixread=70\nrwmixwrite=40", vec![(reads.clone(), 60), (writes.clone(), 40)]),
+        ("rwmixwrite=40\nrwmixread=70", vec![(reads.clone(), 70), (writes.clone(), 30)]),
+        // No loop of one: it is an ordinary one, which has no share.
+        ("rwmixread=100", vec![(reads, 0)]),
+        ("rwmixread=0", vec![(writes, 0)]),
+    ] {
+        assert_eq!(shares(keys), expected, "{keys}");
+    }
+    let think = "[a]\nfilename=data.img\ntime_based\nruntime=2\nrw=randread\nthinktime=50000\nthinktime_blocks=10\n";
+    let own = of(think, &Choice::default(), &around()).unwrap().workload.loops.remove(0);
+    let think = own.think.unwrap();
+    assert_eq!((own.in_flight, think.every, think.time), (1, 10, assay_base::Span::from_ms(50)));
 }
 
 #[test]

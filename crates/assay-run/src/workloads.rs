@@ -8,12 +8,13 @@ use assay_model::workload::{self, Workload};
 use std::path::Path;
 
 /// Name and text, embedded from `workloads/`.
-pub const SHIPPED: [(&str, &str); 12] = [
+pub const SHIPPED: [(&str, &str); 13] = [
     ("act-storage", include_str!("../../../workloads/act-storage.toml")),
     ("act-storage-quick", include_str!("../../../workloads/act-storage-quick.toml")),
     ("act-index", include_str!("../../../workloads/act-index.toml")),
     ("fio-max-bandwidth", include_str!("../../../workloads/fio-max-bandwidth.toml")),
     ("fio-max-io", include_str!("../../../workloads/fio-max-io.toml")),
+    ("fio-real-life", include_str!("../../../workloads/fio-real-life.toml")),
     ("random-read", include_str!("../../../workloads/random-read.toml")),
     ("database-8k", include_str!("../../../workloads/database-8k.toml")),
     ("file-server", include_str!("../../../workloads/file-server.toml")),

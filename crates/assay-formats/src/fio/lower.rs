@@ -5,10 +5,12 @@ use super::explain::{self, Line};
 use super::files::Files;
 use super::job::{Job, jobs};
 use super::order::{Mode, address, index, mode};
-use super::pace::{arrivals, engine};
+use super::pace::{engine, pace};
 use super::sizes::sizes;
 use super::text::JobFile;
 use assay_base::{Bound, Bytes, Criterion, Direction, Fault, Measure, Rate, Share, Span};
+use assay_model::Address;
+use assay_model::mix::{Loop, Think};
 use assay_model::plan::{Arrival, Block, Lane, Stream, WarmUp, Work};
 use assay_model::workload::{IN_FLIGHT_BOUND, LARGEST_BOUND, MOST_STREAMS, Workload};
 
@@ -64,15 +66,12 @@ pub fn lower(name: &str, file: &JobFile, choice: &Choice, around: &dyn Surroundi
         let remedy = format!("the files are {}", made.files.names().join(", "));
         return Err(file.whole(format!("no job has a file {}", strange.escape_debug()), remedy));
     }
-    let in_flight: u64 = made
-        .workload
-        .streams
-        .iter()
-        .map(|stream| if let Arrival::Closed { in_flight } = stream.arrival { in_flight.into() } else { 1 })
-        .sum();
-    if in_flight > LARGEST_BOUND.into() {
+    let of = |stream: &Stream| if let Arrival::Closed { in_flight } = stream.arrival { in_flight.into() } else { 1 };
+    let in_flight: u64 = made.workload.streams.iter().map(of).sum();
+    let all = made.workload.lanes.iter().fold(in_flight, |sum, lane| sum + u64::from(lane.in_flight_bound));
+    if all > LARGEST_BOUND.into() {
         return Err(file.whole(
-            format!("{in_flight} operations would be in flight"),
+            format!("{all} operations would be in flight"),
             format!("write iodepth and numjobs that come to {LARGEST_BOUND} or less"),
         ));
     }
@@ -219,7 +218,7 @@ impl Made<'_> {
         if let Some(entry) = job.entry("read_iolog") {
             return Err(job.not_yet(entry, "a recording", "remove it"));
         }
-        let arrivals = arrivals(job, mode, engine.depth, &sizes)?;
+        let pace = pace(job, mode, engine.depth, &sizes)?;
         let copies = job.within::<u64>("numjobs", 1, MOST_STREAMS as u64)?.unwrap_or(1);
         if self.workload.streams.len() as u64 + copies * mode.directions().count() as u64 > MOST_STREAMS as u64 {
             let place = job.entry("numjobs").map_or(job.section.place, |entry| entry.place);
@@ -234,13 +233,23 @@ impl Made<'_> {
         for copy in 0..copies {
             let (target, extent) = self.files.of_copy(job, copy, engine, &sizes)?;
             shared |= before.replace((target, extent)) == Some((target, extent));
+            let looped = pace.looped.map(|think| self.looped(job, (copy, copies), engine.depth, think));
             for direction in mode.directions() {
-                let Some(arrival) = arrivals[index(direction)].clone() else { continue };
+                let Some(arrival) = pace.arrivals[index(direction)].clone() else { continue };
                 let size = &sizes[index(direction)];
                 let several = sizes.iter().any(|size| size.from != size.to) || (mode.both() && sizes[0] != sizes[1]);
-                let address = address(job, mode, direction, size, several)?;
-                let work = own.block(direction, size.clone(), address, extent);
+                let address = address(job, mode, direction, size, several, looped.is_some())?;
+                // What is random once per pass is so for reads and writes of a loop together.
+                let places = looped.clone().filter(|_| matches!(address, Address::Once { .. }));
+                let work = own.block(direction, size.clone(), address, extent, places);
                 let name = self.name(job, copy, own.copies, mode, direction);
+                let arrival = match (arrival, &looped) {
+                    (Arrival::Looped { share, line, .. }, Some(looped)) => {
+                        self.workload.lanes.last_mut().into_iter().for_each(|lane| lane.streams.push(name.clone()));
+                        Arrival::Looped { looped: looped.clone(), share, line }
+                    }
+                    (arrival, _) => arrival,
+                };
                 if arrival.rate().is_some() {
                     self.workload.lanes.push(Lane::of(&name, engine.depth));
                 }
@@ -257,16 +266,20 @@ impl Made<'_> {
         self.common(job, mode)
     }
 
+    /// A loop for a copy, with slots of its own; the answer is its name.
+    fn looped(&mut self, job: &Job<'_>, (copy, copies): (u64, u64), depth: u32, think: Option<Think>) -> String {
+        let name = free(stem(job, copy, copies), |name| self.workload.loops.iter().any(|it| it.name == *name));
+        let it = Loop { name: name.clone(), in_flight: depth, copies: 1, think, lines: Vec::new() };
+        self.workload.lanes.push(Lane { streams: Vec::new(), in_flight_bound: it.slots() });
+        self.workload.loops.push(it);
+        name
+    }
+
     /// A name for a stream of a copy, that no other has.
     fn name(&self, job: &Job<'_>, copy: u64, copies: u64, mode: Mode, direction: Direction) -> String {
-        let usable = |c: char| if c.is_ascii_alphanumeric() || "-_.".contains(c) { c } else { '-' };
-        let stem: String = job.name.chars().take(40).map(usable).collect();
-        let copy = if copies > 1 { format!(".{copy}") } else { String::new() };
         let way = if mode.both() { format!(".{direction}s") } else { String::new() };
-        let plain = format!("{stem}{copy}{way}");
-        let taken = |name: &String| self.workload.streams.iter().any(|stream| stream.name == *name);
-        let further = (2..).map(|n| format!("{plain}.{n}"));
-        std::iter::once(plain.clone()).chain(further).find(|name| !taken(name)).unwrap_or(plain)
+        let plain = format!("{}{way}", stem(job, copy, copies));
+        free(plain, |name| self.workload.streams.iter().any(|stream| stream.name == *name))
     }
 
     /// What all jobs of a run have in common.
@@ -331,6 +344,19 @@ impl Made<'_> {
     }
 }
 
+/// The name of a job and of a copy of it, where there are several, of what names may be made of here.
+fn stem(job: &Job<'_>, copy: u64, copies: u64) -> String {
+    let usable = |c: char| if c.is_ascii_alphanumeric() || "-_.".contains(c) { c } else { '-' };
+    let stem: String = job.name.chars().take(40).map(usable).collect();
+    if copies > 1 { format!("{stem}.{copy}") } else { stem }
+}
+
+/// A name, or one with a number behind it where it is taken.
+fn free(plain: String, taken: impl Fn(&String) -> bool) -> String {
+    let further = (2..).map(|n| format!("{plain}.{n}"));
+    std::iter::once(plain.clone()).chain(further).find(|name| !taken(name)).unwrap_or_else(|| plain.clone())
+}
+
 /// What all streams of a job have in common.
 struct Own {
     /// What written data compress to, and how much of them repeats.
@@ -346,6 +372,7 @@ impl Own {
         size: assay_model::Size,
         address: assay_model::Address,
         extent: assay_model::Extent,
+        places: Option<String>,
     ) -> Work {
         let writes = direction == Direction::Write;
         let plain = (Share::WHOLE, Share::default());
@@ -353,7 +380,7 @@ impl Own {
         let whole = assay_model::Extent { begin: assay_model::Amount::ZERO, length: None };
         let durable = writes && self.durable;
         let extent = Some(extent).filter(|extent| *extent != whole);
-        Work::Block(Block { direction, durable, size, address, extent, places: None, compress_to, duplicates })
+        Work::Block(Block { direction, durable, size, address, extent, places, compress_to, duplicates })
     }
 }
 

@@ -74,13 +74,15 @@ pub(super) fn mode(job: &Job<'_>) -> Result<Mode, Fault> {
     }
 }
 
-/// Where operations of `size` go. `choices` says of how many sizes in all the job draws.
+/// Where operations of `size` go. `several`: the job draws several sizes; `together`: reads and
+/// writes are in one loop, with one order.
 pub(super) fn address(
     job: &Job<'_>,
     mode: Mode,
     direction: Direction,
     size: &Size,
     several: bool,
+    together: bool,
 ) -> Result<Address, Fault> {
     let align = job.pair("ba", |reading, text| reading.count(text))?[index(direction)];
     if let Some(entry) = job.entry("ba").filter(|_| align == Some(0) || align > Some(64 << 20)) {
@@ -107,7 +109,7 @@ pub(super) fn address(
         return Ok(address);
     }
     if map && align.is_none() && !several {
-        if mode.both() {
+        if mode.both() && !together {
             job.note(format!("{}: reads and writes each go to every block once per pass; fio counts both together (norandommap is absent)", job.name));
         }
         return Ok(Address::Once { unit });

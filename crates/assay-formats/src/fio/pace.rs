@@ -3,7 +3,8 @@
 use super::job::Job;
 use super::number::Wrong;
 use super::order::{Mode, index};
-use assay_base::{Direction, Fault, Rate, Span};
+use assay_base::{Direction, Fault, Rate, Share, Span};
+use assay_model::mix::{Spread, Think};
 use assay_model::plan::Arrival;
 use assay_model::size::Size;
 use assay_model::workload::LARGEST_BOUND;
@@ -59,13 +60,17 @@ fn waiting(job: &Job<'_>, engine: &str, asked: u32) -> Engine {
     Engine { depth: 1, null: false }
 }
 
-/// Arrivals of reads and of writes in one copy.
-pub(super) fn arrivals(
-    job: &Job<'_>,
-    mode: Mode,
-    depth: u32,
-    sizes: &[Size; 2],
-) -> Result<[Option<Arrival>; 2], Fault> {
+/// When the operations of one copy are wanted.
+#[derive(Clone, Debug)]
+pub(super) struct Pace {
+    /// Of reads and of writes.
+    pub arrivals: [Option<Arrival>; 2],
+    /// The pauses of the loop that both are in, or one with pauses of its own kind; `None` where there is no loop.
+    pub looped: Option<Option<Think>>,
+}
+
+/// The pace of a job; streams of a loop get the loop's name from whoever makes them.
+pub(super) fn pace(job: &Job<'_>, mode: Mode, depth: u32, sizes: &[Size; 2]) -> Result<Pace, Fault> {
     let rates = rates(job, sizes)?;
     let poisson = match job.value("rate_process")? {
         None => false,
@@ -75,43 +80,52 @@ pub(super) fn arrivals(
             _ => return Err(job.fault(entry, "no such process", "write linear or poisson")),
         },
     };
-    let pause = pause(job, depth)?;
-    let of = |direction: Direction| {
-        let rate = rates[index(direction)];
-        let closed = pause.map_or(Arrival::Closed { in_flight: depth }, |pause| Arrival::Paced { pause });
-        rate.map_or(closed, |rate| if poisson { Arrival::Poisson { rate } } else { Arrival::Steady { rate } })
-    };
+    let think = think(job, depth)?;
     let rated = mode.directions().filter(|direction| rates[index(*direction)].is_some()).count();
-    if let Some(entry) = job.entry("thinktime").filter(|_| pause.is_some() && rated > 0) {
+    if let Some(entry) = job.entry("thinktime").filter(|_| think.is_some() && rated > 0) {
         return Err(job.not_yet(entry, "a pause beside a rate", "remove thinktime: a rate has pauses of its own"));
     }
     if mode.both() && rated == 1 {
         job.note(format!("{}: the direction without a rate is a closed loop of its own, {depth} in flight", job.name));
     }
-    mixed(job, mode, rated)?;
+    let shares = shares(job, mode, rated)?;
+    let several = mode.directions().filter(|direction| shares[index(*direction)] > 0).count() > 1;
+    let looped = rated == 0 && (several || think.is_some_and(|think| think.every > 1));
+    let of = |direction: Direction| match (rates[index(direction)], think) {
+        (Some(rate), _) if poisson => Arrival::Poisson { rate },
+        (Some(rate), _) => Arrival::Steady { rate },
+        _ if looped => {
+            Arrival::Looped { looped: String::new(), share: Share::from_percent(shares[index(direction)]), line: None }
+        }
+        (None, Some(think)) => Arrival::Paced { pause: think.time },
+        (None, None) => Arrival::Closed { in_flight: depth },
+    };
     let mut arrivals = [None, None];
-    mode.directions().for_each(|direction| arrivals[index(direction)] = Some(of(direction)));
-    Ok(arrivals)
+    let wanted = mode.directions().filter(|direction| shares[index(*direction)] > 0);
+    wanted.for_each(|direction| arrivals[index(direction)] = Some(of(direction)));
+    Ok(Pace { arrivals, looped: looped.then_some(think) })
 }
 
-/// Reads and writes of one closed loop.
-fn mixed(job: &Job<'_>, mode: Mode, rated: usize) -> Result<(), Fault> {
-    let shares = [job.percent("rwmixread")?, job.percent("rwmixwrite")?];
+/// The share in percent of each direction in the operations of a job; of rates each is whole.
+fn shares(job: &Job<'_>, mode: Mode, rated: usize) -> Result<[u64; 2], Fault> {
+    let (reads, writes) = (job.percent("rwmixread")?, job.percent("rwmixwrite")?);
     if !mode.both() {
-        return Ok(());
+        return Ok([100, 100]);
     }
     if rated > 0 {
-        if shares.iter().any(Option::is_some) {
+        if reads.or(writes).is_some() {
             job.note(format!("{}: each direction has its own rate, whatever rwmixread and rwmixwrite say", job.name));
         }
-        return Ok(());
+        return Ok([100, 100]);
     }
-    let entry = job.entry("rw").ok_or_else(|| job.file.whole("a mix without rw", "write rw="))?;
-    Err(job.not_yet(
-        entry,
-        "a closed loop in which reads and writes share the depth",
-        "give them rates (rate_iops=), or write a job that reads and one that writes",
-    ))
+    let reads = match (reads, writes) {
+        (Some(reads), None) => reads,
+        (Some(reads), Some(_)) if job.is_later("rwmixread", "rwmixwrite") => reads,
+        (_, Some(writes)) => 100 - writes,
+        // fio's own.
+        (None, None) => 50,
+    };
+    Ok([reads, 100 - reads])
 }
 
 /// Operations per second of reads and of writes.
@@ -142,20 +156,18 @@ fn rates(job: &Job<'_>, sizes: &[Size; 2]) -> Result<[Option<Rate>; 2], Fault> {
     Ok(rates)
 }
 
-/// A pause behind each operation.
-fn pause(job: &Job<'_>, depth: u32) -> Result<Option<Span>, Fault> {
+/// Pauses between the operations of a copy.
+fn think(job: &Job<'_>, depth: u32) -> Result<Option<Think>, Fault> {
     let pause = job.time("thinktime", Span::from_us(1))?.filter(|pause| !pause.is_zero());
-    let blocks = job.within::<u64>("thinktime_blocks", 1, u64::MAX)?.unwrap_or(1);
-    let kind = job.text("thinktime_blocks_type")?;
-    if let Some((_, value)) =
-        job.value("thinktime_blocks_type")?.filter(|_| !matches!(kind, None | Some("complete" | "issue")))
-    {
+    let every = job.within::<u32>("thinktime_blocks", 1, u32::MAX.into())?.unwrap_or(1);
+    let kind = job.value("thinktime_blocks_type")?;
+    if let Some((_, value)) = kind.filter(|(_, value)| !["complete", "issue"].contains(&value.text.as_str())) {
         return Err(job.wrong(value, Wrong::new(&value.text, "no such kind of blocks", "write complete or issue")));
     }
     match (pause, job.entry("thinktime")) {
-        (Some(_), Some(entry)) if depth > 1 || blocks > 1 => {
-            Err(job.not_yet(entry, "a pause behind several operations", "write iodepth=1 and thinktime_blocks=1"))
+        (Some(_), Some(entry)) if depth > 1 => {
+            Err(job.not_yet(entry, "a pause for which several operations in flight drain", "write iodepth=1"))
         }
-        _ => Ok(pause),
+        (pause, _) => Ok(pause.map(|time| Think { time, every, spread: Spread::None })),
     }
 }

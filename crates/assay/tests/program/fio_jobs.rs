@@ -29,6 +29,27 @@ fn a_job_runs_at_exactly_its_rates() {
 }
 
 #[test]
+fn a_mix_keeps_its_shares_and_its_depth() {
+    let place = Place::new();
+    place.write("mix.fio", "[a]\nioengine=libaio\nfilename=data.img\nsize=64m\nrw=randrw\nrwmixread=80\niodepth=8\nnumjobs=2\ntime_based\nruntime=1\n");
+    let (said, log) = place.run(&["run", "mix.fio", "--map", "data.img=sim:disk", "--for", "20s"]);
+    assert_eq!(said.code, Some(0), "{}{}", said.out, said.err);
+    for copy in 0..2 {
+        let of = |way: &str| log.stream(&format!("a.{copy}.{way}")).ok as f64;
+        let all = of("reads") + of("writes");
+        assert!(all > 500.0, "{all}");
+        assert!((of("reads") - all * 0.8).abs() <= 4.0 * (all * 0.16).sqrt(), "{} of {all}", of("reads"));
+    }
+    assert!(log.intervals.iter().all(|interval| interval.flows.iter().map(|flow| flow.in_flight).sum::<u64>() <= 16));
+    log.adds_up();
+    let json: serde_json::Value =
+        serde_json::from_str(&place.assay(&["export", "run", "--to", "fio-json"]).out).unwrap();
+    let names: Vec<&str> =
+        json["jobs"].as_array().unwrap().iter().map(|job| job["jobname"].as_str().unwrap()).collect();
+    assert_eq!(names, ["a.0", "a.1"]);
+}
+
+#[test]
 fn every_key_is_explained_with_its_line() {
     let place = Place::new();
     place.write("job.fio", JOB);
