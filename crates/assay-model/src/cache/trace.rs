@@ -5,7 +5,8 @@
 
 use crate::arrival::Part;
 use crate::generator::Generator;
-use crate::plan::Plan;
+use crate::mix::Line;
+use crate::plan::{Arrival, Plan, Stream};
 use assay_base::{Geometry, Instant, Op};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -14,6 +15,8 @@ use std::collections::BinaryHeap;
 #[derive(Debug)]
 pub struct Trace {
     flows: Vec<Generator>,
+    /// How long a turn of each flow takes that has no schedule, in nanoseconds.
+    turns: Vec<u64>,
     /// When each flow wants its next operation.
     due: BinaryHeap<Reverse<(Instant, usize)>>,
 }
@@ -25,7 +28,7 @@ impl Trace {
     /// The trace of a plan on targets of these geometries. The error says why there is none.
     pub fn new(plan: &Plan, geometries: &[Geometry]) -> Result<Trace, String> {
         let whole = Part { index: 0, of: 1 };
-        let mut flows = Vec::new();
+        let (mut flows, mut turns) = (Vec::new(), Vec::new());
         for (stream, target) in plan.flows() {
             let it = &plan.streams[usize::from(stream)];
             if it.reads_back() {
@@ -35,6 +38,10 @@ impl Trace {
             let geometry = geometries.get(usize::from(target)).ok_or("a target has no size")?;
             let flow = Generator::new(plan, stream, target, *geometry, whole, Instant::ZERO)
                 .ok_or_else(|| format!("the stream \"{name}\" reads and writes no blocks, or its rate does not fit"))?;
+            if plan.loop_of(stream).is_some() && it.block().is_some_and(|block| block.address.has_cursor()) {
+                return Err(format!("the places of the stream \"{name}\" follow from those of others in its loop"));
+            }
+            turns.push((TURN_NS as f64 / weight(plan, stream, &flow).max(f64::MIN_POSITIVE)) as u64);
             flows.push(flow);
         }
         let open = flows.iter().filter(|flow| flow.schedule.is_some()).count();
@@ -45,7 +52,7 @@ impl Trace {
                     .to_owned(),
             );
         }
-        let mut trace = Trace { flows, due: BinaryHeap::new() };
+        let mut trace = Trace { flows, turns, due: BinaryHeap::new() };
         for flow in 0..trace.flows.len() {
             trace.goes_on(flow, Instant::ZERO);
         }
@@ -57,13 +64,31 @@ impl Trace {
         let it = &self.flows[flow];
         let due = match &it.schedule {
             Some(schedule) => schedule.due(),
-            None if it.in_flight == 0 => return,
-            None => Instant::from_ns(before.as_ns().saturating_add(TURN_NS / u64::from(it.in_flight))),
+            None => Instant::from_ns(before.as_ns().saturating_add(self.turns[flow])),
         };
         if due != Instant::FAR {
             self.due.push(Reverse((due, flow)));
         }
     }
+}
+
+/// How often a flow without a schedule comes round: as often as it has operations in flight, its part of those of its loop.
+fn weight(plan: &Plan, stream: u16, flow: &Generator) -> f64 {
+    let Some(looped) = plan.loop_of(stream) else { return f64::from(flow.in_flight) };
+    let arrival = |stream: &Stream| match &stream.arrival {
+        Arrival::Looped { looped: name, share, line } if *name == looped.name => Some((share.as_f64(), line.clone())),
+        _ => None,
+    };
+    let Some((share, line)) = arrival(&plan.streams[usize::from(stream)]) else { return 0.0 };
+    let beside = plan.streams.iter().filter_map(arrival).filter(|(_, other)| *other == line);
+    let among: f64 = beside.map(|(share, _)| share).sum();
+    let bursts = |line: &Line| line.weight as f64 * f64::from(line.burst);
+    let of_line = looped
+        .lines
+        .iter()
+        .find(|it| Some(&it.name) == line.as_ref())
+        .map_or(1.0, |own| bursts(own) / looped.lines.iter().map(bursts).sum::<f64>());
+    f64::from(looped.slots()) * of_line * share / among.max(f64::MIN_POSITIVE)
 }
 
 impl Iterator for Trace {
@@ -106,6 +131,19 @@ mod tests {
             let reads = ops.iter().filter(|op| op.direction == Direction::Read).count();
             assert!((29_500..30_500).contains(&reads), "{pace:?}: {reads}");
         }
+    }
+
+    #[test]
+    fn streams_of_a_loop_share_what_it_has_in_flight() {
+        let mixed = "[[loop]]\nname = \"users\"\nin_flight = 4\n".to_owned()
+            + &stream("r", "read", "loop = \"users\"\nshare = \"70%\"")
+            + &stream("w", "write", "loop = \"users\"\nshare = \"30%\"");
+        let ops: Vec<Op> = trace(&mixed).unwrap().take(10_000).collect();
+        let reads = ops.iter().filter(|op| op.direction == Direction::Read).count();
+        assert!((6990..=7010).contains(&reads), "{reads}");
+        let cursor = stream("r", "read", "loop = \"users\"\naddress = \"sequential\"");
+        let cursor = "[[loop]]\nname = \"users\"\nin_flight = 4\n".to_owned() + &cursor;
+        assert!(trace(&cursor).unwrap_err().contains("follow from those of others"));
     }
 
     #[test]
