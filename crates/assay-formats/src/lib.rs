@@ -7,4 +7,5 @@
 pub mod act;
 pub mod collect;
 pub mod export;
+pub mod fio;
 pub mod note;

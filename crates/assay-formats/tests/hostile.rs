@@ -13,6 +13,7 @@ use assay_formats::act::log::{Item, Log};
 use assay_formats::act::slices::tabulate;
 use assay_formats::collect::assemble::{Kind as Collected, assemble};
 use assay_formats::collect::{Collector, Options};
+use assay_formats::fio;
 use assay_model::profile::write;
 use assay_model::workload::{profile_of, read};
 use std::io::BufRead;
@@ -99,6 +100,53 @@ fn config_files() {
         }
     }
     assert!(accepted > 100 && refused > 1000, "{accepted} accepted, {refused} refused");
+}
+
+/// A machine that has some of what job files of fio name.
+struct Somewhere;
+
+impl fio::Surroundings for Somewhere {
+    fn include(&self, name: &str, _: &str) -> Result<String, String> {
+        if name.len().is_multiple_of(2) { Ok("include again\nbs=4k\n".into()) } else { Err("absent".into()) }
+    }
+    fn variable(&self, name: &str) -> Option<String> {
+        (name.len() % 2 == 1).then(|| "${X}8k".repeat(name.len() % 9))
+    }
+    fn number(&self, _: fio::Keyword) -> u64 {
+        4096
+    }
+    fn size_of(&self, target: &str) -> Option<u64> {
+        target.len().is_multiple_of(2).then_some(64 << 20)
+    }
+}
+
+#[test]
+fn job_files_of_fio() {
+    let mut seeds = seeds("fio", ".fio", 4000);
+    // What runs is damaged too, and not only what is refused.
+    let timed = |seed: &Vec<u8>| [b"[global]\ntime_based\nruntime=2\n", seed.as_slice()].concat();
+    let all: Vec<Vec<u8>> = seeds.iter().map(timed).collect();
+    seeds.extend(all);
+    seeds.extend([b"[a]\nrw=randread\ntime_based\nruntime=2\nbs=4k\nnorandommap\nnumjobs=2\n".to_vec()]);
+    let mut prng = Prng::seeded(6);
+    let (mut accepted, mut refused) = (0, 0);
+    for round in 0..10_000 {
+        let text = damage(&seeds[round % seeds.len()], &mut prng);
+        let text = String::from_utf8_lossy(&text);
+        let choice = fio::Choice::default();
+        match fio::read("f", &text, &Somewhere).and_then(|jobs| fio::lower("f", &jobs, &choice, &Somewhere)) {
+            Ok(lowered) => {
+                accepted += 1;
+                assert!(!lowered.workload.streams.is_empty() && !lowered.keys.is_empty());
+            }
+            Err(fault) => {
+                refused += 1;
+                assert!(!fault.what.is_empty() && !fault.remedy.is_empty(), "{fault}");
+                assert!(fault.to_string().len() < 4000);
+            }
+        }
+    }
+    assert!(accepted > 20 && refused > 1000, "{accepted} accepted, {refused} refused");
 }
 
 #[test]

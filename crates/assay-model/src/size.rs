@@ -1,7 +1,7 @@
 //! The number of bytes of an operation: a histogram of sizes, most often one size or a uniform range, always in whole
 //! blocks of the target.
 
-use assay_base::{Bytes, Prng};
+use assay_base::{Bytes, Prng, Rate};
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
@@ -62,10 +62,16 @@ impl Size {
     }
 
     /// The mean of the sizes as they are meant, as a fraction: so many bytes in so many operations.
-    pub(crate) fn mean(&self) -> (u128, u128) {
+    fn mean(&self) -> (u128, u128) {
         let bars = self.bars();
         let sum = |bar: &Sizes| (u128::from(bar.from.get()) + u128::from(bar.to.get())) * u128::from(bar.weight);
         (bars.iter().map(sum).sum(), 2 * bars.iter().map(|bar| u128::from(bar.weight)).sum::<u128>())
+    }
+
+    /// Operations of these sizes, as they are meant, that move `bytes` a second together. `None` when that does not fit.
+    pub fn rate_of(&self, bytes: u64) -> Option<Rate> {
+        let (sum, of) = self.mean();
+        Rate::ratio(u128::from(bytes).checked_mul(of)?, sum)
     }
 
     /// The sizes in whole blocks of `block` bytes: from `ceil(from / block)` to `ceil(to / block)` of them, all equally

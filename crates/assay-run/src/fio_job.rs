@@ -1,44 +1,51 @@
-//! Recognises fio job files that are given as workloads, and says what to write instead.
+//! Job files of fio as workloads: what their text asks of this machine, read here, where files and the environment may be read.
 
-/// Whether a text is a fio job file: sections in single brackets, and fio's keys.
-pub(crate) fn is_one(text: &str) -> bool {
-    let mut lines = text.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with(['#', ';']));
-    let section = |line: &str| line.starts_with('[') && !line.starts_with("[[") && line.ends_with(']');
-    let Some(first) = lines.next().filter(|line| section(line)) else { return false };
-    let keys = ["rw", "readwrite", "bs", "blocksize", "ioengine", "iodepth", "filename", "directory", "size", "direct"];
-    let is_key = |line: &str| {
-        let (key, value) = line.split_once('=').unwrap_or((line, ""));
-        keys.contains(&key.trim()) && !value.trim().starts_with(['"', '{'])
-    };
-    first == "[global]" || lines.filter(|line| is_key(line)).count() > 0
+use crate::failure::{Failure, one_line};
+use crate::targets;
+use assay_formats::fio::{self, Choice, Keyword, Lowered, Surroundings};
+use assay_model::workload;
+use std::io::Read;
+use std::path::Path;
+
+/// The jobs of a file as a workload that is named after it.
+pub(crate) fn read(file: &str, text: &str, choice: &Choice) -> Result<Lowered, Failure> {
+    let stem = Path::new(file).file_stem().map_or_else(|| "job".to_owned(), |stem| stem.to_string_lossy().into_owned());
+    let jobs = fio::read(&one_line(file), text, &Here).map_err(Failure::workload)?;
+    fio::lower(&stem, &jobs, choice, &Here).map_err(Failure::workload)
 }
 
-/// What to do with a fio job file.
-pub(crate) const ADVICE: &str = "this is a job file of fio, which assay does not run: write its jobs as streams, one [[stream]] for each\n  \
-    = direction (rw=), size (bs=), address (random is \"uniform\"), and rate (rate_iops=) or in_flight (iodepth=);\n    \
-    assay workloads random-read prints a workload to copy and change";
+/// This machine.
+struct Here;
 
-#[cfg(test)]
-mod tests {
-    use super::*;
+impl Surroundings for Here {
+    fn include(&self, name: &str, beside: &str) -> Result<String, String> {
+        let beside = Path::new(beside).parent().map(|dir| dir.join(name));
+        let here = Path::new(name).to_owned();
+        // What is there and cannot be read is not looked for elsewhere.
+        let path = beside.filter(|_| here.symlink_metadata().is_err()).unwrap_or(here);
+        let file = crate::files::open(&path).map_err(|e| e.to_string())?;
+        let mut text = String::new();
+        file.take(workload::LONGEST as u64 + 1).read_to_string(&mut text).map_err(|e| e.to_string())?;
+        Ok(text)
+    }
 
-    #[test]
-    fn job_files_are_told_from_workloads() {
-        for job in [
-            "[global]\nioengine=libaio\n[a]\nrw=randread\n",
-            "; a job\n[a]\nbs=4k\nrw=read\n",
-            "[a]\r\nfilename=/dev/sdb\r\n",
-        ] {
-            assert!(is_one(job), "{job}");
+    #[allow(clippy::disallowed_methods, reason = "a job file names variables of the environment")]
+    fn variable(&self, name: &str) -> Option<String> {
+        std::env::var(name).ok()
+    }
+
+    fn number(&self, keyword: Keyword) -> u64 {
+        match keyword {
+            Keyword::PageSize => rustix::param::page_size() as u64,
+            Keyword::Memory => {
+                rustix::system::sysinfo().totalram.saturating_mul(u64::from(rustix::system::sysinfo().mem_unit)) >> 20
+            }
+            Keyword::Processors => std::thread::available_parallelism().map_or(1, |n| n.get() as u64),
         }
-        for other in [
-            "model = \"streams\"\n[[stream]]\nsize = \"4KiB\"\n",
-            "[stream]\nname = \"a\"\nsize = \"4KiB\"\n",
-            "[[stream]]\nsize = \"4KiB\"\n",
-            "device-names: /dev/sdb\n",
-            "",
-        ] {
-            assert!(!is_one(other), "{other}");
-        }
+    }
+
+    fn size_of(&self, target: &str) -> Option<u64> {
+        let named = targets::named(&[target.to_owned()]).ok()?;
+        named.first()?.1.geometry().map(|(size, _)| size)
     }
 }

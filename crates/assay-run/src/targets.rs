@@ -5,7 +5,7 @@ mod named;
 mod real;
 
 pub use asked::{Allowed, TargetNeeds};
-pub use named::{Named, named};
+pub use named::{Named, USUAL_BLOCK, named};
 pub use real::{Pass, Real};
 
 use crate::failure::{Failure, one_line};

@@ -3,14 +3,18 @@
 use crate::failure::{Failure, one_line, shown};
 use crate::fio_job;
 use assay_formats::act::{conf, lower};
+use assay_formats::fio::{self, Choice};
 use assay_model::workload::{self, Workload};
 use std::path::Path;
 
 /// Name and text, embedded from `workloads/`.
-pub const SHIPPED: [(&str, &str); 10] = [
+pub const SHIPPED: [(&str, &str); 13] = [
     ("act-storage", include_str!("../../../workloads/act-storage.toml")),
     ("act-storage-quick", include_str!("../../../workloads/act-storage-quick.toml")),
     ("act-index", include_str!("../../../workloads/act-index.toml")),
+    ("fio-max-bandwidth", include_str!("../../../workloads/fio-max-bandwidth.toml")),
+    ("fio-max-io", include_str!("../../../workloads/fio-max-io.toml")),
+    ("fio-real-life", include_str!("../../../workloads/fio-real-life.toml")),
     ("random-read", include_str!("../../../workloads/random-read.toml")),
     ("database-8k", include_str!("../../../workloads/database-8k.toml")),
     ("file-server", include_str!("../../../workloads/file-server.toml")),
@@ -22,6 +26,50 @@ pub const SHIPPED: [(&str, &str); 10] = [
 
 /// Reads a workload: a file if there is one with that name, otherwise a shipped one.
 pub fn find(name: &str) -> Result<Workload, Failure> {
+    asked(name, &Choice::default()).map(|found| found.workload)
+}
+
+/// A workload, and what became of the keys of a job file of fio where it is one.
+#[derive(Debug)]
+pub struct Found {
+    /// The workload.
+    pub workload: Workload,
+    /// Empty for every other kind of workload.
+    pub keys: Vec<fio::Line>,
+}
+
+/// Like [`find`], with the jobs that were chosen of a job file of fio.
+pub fn asked(name: &str, choice: &Choice) -> Result<Found, Failure> {
+    match job_file(name)? {
+        Some(text) => {
+            let fio::Lowered { workload, keys } = fio_job::read(name, &text, choice)?;
+            Ok(Found { workload, keys })
+        }
+        None if !choice.sections.is_empty() || !choice.maps.is_empty() => Err(Failure::usage(format!(
+            "--section and --map choose jobs and files of a fio job file, and {} is none",
+            one_line(name)
+        ))),
+        None => Ok(Found { workload: other(name)?, keys: Vec::new() }),
+    }
+}
+
+/// The text of a job file of fio: a file that is called one, or has its sections and keys.
+fn job_file(name: &str) -> Result<Option<String>, Failure> {
+    if SHIPPED.iter().any(|(shipped, _)| *shipped == name) {
+        return Ok(None);
+    }
+    let path = Path::new(name);
+    let text = String::from_utf8(bytes_of(path)?);
+    let called = path.extension().is_some_and(|end| end == "fio");
+    match text {
+        Ok(text) if called || fio::looks_like(&text) => Ok(Some(text)),
+        Err(_) if called => Err(unreadable(path, &"it is not text")),
+        _ => Ok(None),
+    }
+}
+
+/// A workload that is no job file.
+fn other(name: &str) -> Result<Workload, Failure> {
     if let Some((name, text)) = SHIPPED.iter().find(|(shipped, _)| *shipped == name) {
         return read(&format!("{name}.toml (shipped)"), text);
     }
@@ -30,9 +78,6 @@ pub fn find(name: &str) -> Result<Workload, Failure> {
         return read_act(name, &bytes);
     }
     let text = String::from_utf8(bytes).map_err(|_| unreadable(Path::new(name), &"it is not text"))?;
-    if fio_job::is_one(&text) {
-        return Err(Failure::workload(format!("{}: {}", one_line(name), fio_job::ADVICE)));
-    }
     read(name, &text)
 }
 
@@ -44,13 +89,14 @@ pub fn among<'a>(first: &'a str, rest: &'a [String]) -> (Vec<&'a str>, &'a [Stri
 }
 
 /// Whether the first word of a command line that may begin with a workload is one: a shipped name, a name with the
-/// ending of workloads and configurations, or a file with ACT's keys. Anything else is a target.
+/// ending of workloads and configurations, or a file with ACT's keys or fio's. Anything else is a target.
 pub fn is_one(name: &str) -> bool {
     let path = Path::new(name);
-    let ends = path.extension().is_some_and(|end| end == "toml" || end == "conf");
+    let ends = path.extension().is_some_and(|end| end == "toml" || end == "conf" || end == "fio");
     // A file as large as a target is not read.
     let small = || path.metadata().is_ok_and(|meta| meta.is_file() && meta.len() <= workload::LONGEST as u64);
-    let has_keys = || bytes_of(path).is_ok_and(|bytes| conf::looks_like(&String::from_utf8_lossy(&bytes)));
+    let known = |text: &str| conf::looks_like(text) || fio::looks_like(text);
+    let has_keys = || bytes_of(path).is_ok_and(|bytes| known(&String::from_utf8_lossy(&bytes)));
     SHIPPED.iter().any(|(shipped, _)| *shipped == name) || ends || (small() && has_keys())
 }
 
@@ -105,7 +151,8 @@ mod tests {
             assert_eq!(workload.name, name);
             assert!(!workload.description.is_empty());
             let plan = workload.plan(&Adjust { targets: 2, ..Adjust::default() }).unwrap();
-            assert!(!plan.criteria.is_empty(), "{name} has criteria");
+            // A closed loop measures what a device gives: there is no load that it could fail to hold.
+            assert!(!plan.criteria.is_empty() || !plan.can_be_scaled(), "{name} has criteria");
         }
     }
 }

@@ -17,6 +17,9 @@ const PERCENTILES: [f64; 17] =
 /// Upper bounds of fio's coarse histogram, in each of its three units.
 const COARSE: [u64; 10] = [2, 4, 10, 20, 50, 100, 250, 500, 750, 1000];
 
+/// The units of that histogram.
+const UNITS: [(u64, &str); 3] = [(1, "latency_ns"), (1000, "latency_us"), (1_000_000, "latency_ms")];
+
 /// Writes fio's JSON at the end.
 #[derive(Debug, Default)]
 pub struct Fio {
@@ -30,6 +33,8 @@ pub struct Fio {
     segment_ns: u64,
     /// Processor time of the generator.
     cpu_ns: u64,
+    /// Steps that are done.
+    step: u64,
     done: Vec<Value>,
 }
 
@@ -84,15 +89,30 @@ impl Fio {
 
     fn finish_step(&mut self) {
         let Some(header) = &self.header else { return };
-        for (stream, job) in header.streams.iter().zip(self.jobs.drain(..)) {
-            let mut job = job.json(header, stream, self.measured_ns);
-            // User and system time are not counted separately.
-            job["usr_cpu"] = (self.cpu_ns as f64 * 100.0 / self.measured_ns.max(1) as f64).into();
-            job["sys_cpu"] = 0.0.into();
-            self.done.push(job);
+        let mut jobs = header.streams.iter().zip(self.jobs.drain(..)).peekable();
+        while let Some((stream, job)) = jobs.next() {
+            let other = jobs.next_if(|(next, _)| job_of_both(stream, next).is_some());
+            let mut json = job.json(header, stream, self.measured_ns);
+            if let Some((next, other)) = other {
+                job.joined(&mut json, (stream, next), &other, self.measured_ns);
+            }
+            // A step is what fio calls a group: jobs that run at the same time.
+            json["groupid"] = self.step.into();
+            // User and system time are not counted apart.
+            json["usr_cpu"] = (self.cpu_ns as f64 * 100.0 / self.measured_ns.max(1) as f64).into();
+            json["sys_cpu"] = 0.0.into();
+            self.done.push(json);
         }
+        self.step += 1;
         (self.measured_ns, self.cpu_ns) = (0, 0);
     }
+}
+
+/// The name of the job of which one stream reads and the next one writes: `NAME.reads` and `NAME.writes`.
+fn job_of_both<'a>(reads: &'a StreamHead, writes: &StreamHead) -> Option<&'a str> {
+    let directions = (reads.direction, writes.direction) == (Some(Direction::Read), Some(Direction::Write));
+    let name = reads.name.strip_suffix(".reads").filter(|_| directions)?;
+    (writes.name.strip_suffix(".writes") == Some(name)).then_some(name)
 }
 
 impl Sink for Fio {
@@ -187,7 +207,6 @@ impl Job {
         };
         let mut job = json!({
             "jobname": format!("{step}{}", stream.name),
-            "groupid": 0,
             "error": u8::from(self.failed > 0) * 5,
             "eta": 0,
             "elapsed": ns.div_ceil(1_000_000_000),
@@ -195,12 +214,38 @@ impl Job {
             "read": read.direction(ns),
             "write": write.direction(ns),
             "trim": idle.direction(ns),
+            // No stream flushes by operations of its own.
+            "sync": { "total_ios": 0, "lat_ns": { "min": 0, "max": 0, "mean": 0.0, "stddev": 0.0, "N": 0 } },
             "total_err": self.failed,
         });
-        for (unit, name) in [(1, "latency_ns"), (1000, "latency_us"), (1_000_000, "latency_ms")] {
+        for (unit, name) in UNITS {
             job[name] = coarse(&self.times[0], unit);
         }
         job
+    }
+
+    /// Makes the JSON of a stream that reads that of a job which writes too.
+    fn joined(&self, json: &mut Value, (stream, next): (&StreamHead, &StreamHead), other: &Job, ns: u64) {
+        let name = job_of_both(stream, next).unwrap_or(&stream.name);
+        let begin = json["jobname"].as_str().and_then(|shown| shown.strip_suffix(stream.name.as_str())).unwrap_or("");
+        json["jobname"] = format!("{begin}{name}").into();
+        json["write"] = other.direction(ns);
+        let failed = self.failed.saturating_add(other.failed);
+        (json["total_err"], json["error"]) = (failed.into(), (u8::from(failed > 0) * 5).into());
+        let options = &mut json["job options"];
+        (options["name"], options["rw"]) = (name.into(), "randrw".into());
+        if stream.size != next.size {
+            options["bs"] = format!("{},{}", stream.size, next.size).into();
+        }
+        if let (Some(read), Some(write)) = (stream.rate, next.rate) {
+            let (read, write) = (read.to_string(), write.to_string());
+            options["rate_iops"] = format!("{},{}", read.trim_end_matches("/s"), write.trim_end_matches("/s")).into();
+        }
+        let mut times = self.times[0].clone();
+        times.add(&other.times[0]);
+        for (unit, name) in UNITS {
+            json[name] = coarse(&times, unit);
+        }
     }
 
     fn options(&self, header: &Header, stream: &StreamHead, ns: u64) -> Value {
@@ -302,7 +347,7 @@ fn coarse(times: &Times, unit: u64) -> Value {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use assay_record::{Entry, FlowInterval, Reader};
+    use assay_record::{Entry, FlowHead, FlowInterval, Reader};
 
     /// The header of a stored log, with one flow that is measured for three seconds.
     fn header() -> Header {
@@ -348,5 +393,39 @@ mod tests {
         assert_eq!((side["iops_samples"].as_u64(), side["iops_mean"].as_f64()), (Some(2), Some(110.0)));
         assert_eq!((side["runtime"].as_u64(), side["total_ios"].as_u64()), (Some(3000), Some(290)));
         assert!((side["iops"].as_f64().unwrap() - 287.0 / 3.0).abs() < 1e-9, "{side:#}");
+    }
+
+    #[test]
+    fn a_job_of_both_directions_is_one_job_and_a_step_is_a_group() {
+        let mut head = header();
+        let mut writes = head.streams[0].clone();
+        (head.streams[0].name, writes.name) = ("a.reads".into(), "a.writes".into());
+        (head.streams[0].direction, writes.direction) = (Some(Direction::Read), Some(Direction::Write));
+        let mut single = writes.clone();
+        single.name = "b.writes".into();
+        head.streams.extend([writes, single]);
+        head.flows = (0..3).map(|stream| FlowHead { stream, ..head.flows[0] }).collect();
+        let mut fio = Fio::new(None);
+        let mut out = String::new();
+        for _ in 0..2 {
+            fio.header(&head, &mut out).unwrap();
+            let flow = |ok| FlowInterval { ok, bytes: ok * 512, issued: ok, ..FlowInterval::default() };
+            let flows = vec![flow(7), flow(5), flow(3)];
+            let end_ns = 1_000_000_000;
+            fio.interval(&Interval { end_ns, phase: 0, flows, ..Interval::default() }, &mut out).unwrap();
+        }
+        fio.end(&mut out).unwrap();
+        let json: Value = serde_json::from_str(&out).unwrap();
+        let jobs = json["jobs"].as_array().unwrap();
+        let shown = |job: &Value| {
+            let ios = |way: &str| job[way]["total_ios"].as_u64().unwrap();
+            let name = job["jobname"].as_str().unwrap().split(": ").last().unwrap().to_owned();
+            (name, job["groupid"].as_u64().unwrap(), ios("read"), ios("write"), ios("sync"))
+        };
+        let expected = [("a", 0, 7, 5), ("b.writes", 0, 0, 3), ("a", 1, 7, 5), ("b.writes", 1, 0, 3)];
+        let expected: Vec<_> =
+            expected.iter().map(|(name, group, r, w)| ((*name).to_owned(), *group, *r, *w, 0)).collect();
+        assert_eq!(jobs.iter().map(shown).collect::<Vec<_>>(), expected);
+        assert_eq!(jobs[0]["job options"]["rw"], "randrw");
     }
 }

@@ -16,7 +16,7 @@ mod streams;
 mod warm_up;
 mod words;
 
-pub use common::{Adjust, LARGEST_BOUND, MOST_STREAMS, Workload};
+pub use common::{Adjust, IN_FLIGHT_BOUND, LARGEST_BOUND, MOST_STREAMS, Workload};
 pub use fitted::fitted;
 pub use profile::{profile as profile_of, workload as of_profile};
 

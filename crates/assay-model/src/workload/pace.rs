@@ -37,10 +37,7 @@ impl RateKeys {
     pub(super) fn rate(&self, size: &Size) -> Option<Rate> {
         match self {
             RateKeys::Operations(rate) => Some(*rate),
-            RateKeys::Bytes(bytes) => {
-                let (sum, of) = size.mean();
-                Rate::ratio(u128::from(bytes.get()).checked_mul(of)?, sum)
-            }
+            RateKeys::Bytes(bytes) => size.rate_of(bytes.get()),
         }
     }
 }

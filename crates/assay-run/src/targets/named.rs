@@ -2,6 +2,8 @@
 
 use crate::failure::{Failure, one_line};
 use assay_base::{Bytes, Geometry};
+use assay_device::probe;
+use assay_device::safety::Roots;
 use assay_device::sim::Spec;
 use std::collections::BTreeMap;
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
@@ -18,6 +20,23 @@ pub enum Named {
     /// A path.
     Path(PathBuf),
 }
+
+impl Named {
+    /// Size and block size, where these are known before it is created.
+    pub fn geometry(&self) -> Option<(u64, u32)> {
+        match self {
+            Named::Simulated(spec) => Some((spec.geometry().size, spec.geometry().block)),
+            Named::Null(geometry) => Some((geometry.size, geometry.block)),
+            Named::Path(path) => {
+                let print = probe::target(&Roots::host(), path);
+                Some((print.size?, print.logical_block.and_then(|b| u32::try_from(b).ok()).unwrap_or(USUAL_BLOCK)))
+            }
+        }
+    }
+}
+
+/// The block size assumed where no target has one of its own.
+pub const USUAL_BLOCK: u32 = 512;
 
 /// Block size of a null target.
 const NULL_BLOCK: u32 = 512;

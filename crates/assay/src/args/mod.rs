@@ -1,6 +1,7 @@
 //! Options that several verbs share, one group per file. Options of a single verb are in its file in `commands`.
 
 mod access;
+mod jobs;
 mod judged;
 mod output;
 mod pace;
@@ -8,6 +9,7 @@ mod search;
 mod subject;
 
 pub(crate) use access::Access;
+pub(crate) use jobs::Jobs;
 pub(crate) use judged::Judged;
 pub(crate) use output::Output;
 pub(crate) use pace::Pace;

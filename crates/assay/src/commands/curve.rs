@@ -80,7 +80,7 @@ const SEARCH: &str = "maximum";
 pub(crate) fn curve(args: &Curve) -> Result<u8, Failure> {
     let asked = shares(&args.points)?;
     beginning(&args.search)?;
-    let task = (args.subject.workload.as_str(), args.subject.targets.as_slice());
+    let task = &args.subject;
     let several = Several::open("curve", task, (&args.pace, &args.judged), &args.access, &args.output)?;
     let stream = stream(&several.plan, args.stream.as_deref())?;
     let given = args.max.map(|max| maximum(max, &several.plan, &stream)).transpose()?;

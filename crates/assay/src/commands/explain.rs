@@ -1,10 +1,11 @@
 //! `assay explain`: the plan, with derived rates, bytes and the data that will be destroyed, or why a target would be
 //! refused. Targets that a plan writes are examined like in `assay devices`.
 
+use super::job;
 use super::outline::{Lines, block, in_words, refusal, sizes_of, totals};
 use super::run::Asking;
 use super::steps;
-use crate::args::{Judged, Pace};
+use crate::args::{Jobs, Judged, Pace};
 use crate::candidates;
 use crate::stdout::{print_json, show};
 use assay_base::{Bytes, Direction, Multiple, Share, Span};
@@ -19,7 +20,7 @@ use clap_complete::engine::ArgValueCompleter;
 /// `assay explain`
 #[derive(clap::Args, Debug)]
 pub(crate) struct Explain {
-    /// A workload file, an ACT configuration, the name of a workload that comes with the program, or the word `certify` to
+    /// A workload file, an ACT configuration, a fio job file, the name of a workload that comes with the program, or the word `certify` to
     /// explain all steps of `assay certify TARGETS`
     #[arg(add = ArgValueCompleter::new(candidates::explained))]
     pub workload: String,
@@ -30,6 +31,8 @@ pub(crate) struct Explain {
     /// 1000 writes per second on each device [default: the workload's]
     #[arg(long, visible_alias = "at", value_name = "LOAD")]
     pub load: Option<Multiple>,
+    #[command(flatten)]
+    pub jobs: Jobs,
     #[command(flatten)]
     pub pace: Pace,
     #[command(flatten)]
@@ -49,18 +52,25 @@ pub(crate) fn explain(args: &Explain) -> Result<u8, Failure> {
         }
         return steps::explain(&args.targets, args.load, &args.pace, args.json);
     }
-    let asked = Asking::of(&args.workload, &args.targets)?;
+    let asked = Asking::of(&args.workload, &args.targets, &args.jobs)?;
     let named = targets::named(&asked.names)?;
     let plan = asked.plan(&named, args.load, &args.pace, &args.judged)?;
-    let sizes = sizes_of(&named)?;
+    // A job's own files may be made by the run.
+    let sizes = match args.targets.is_empty() && !asked.keys.is_empty() {
+        true => named.iter().map(|(_, named)| named.geometry()).collect(),
+        false => sizes_of(&named)?,
+    };
     if args.json {
         let mut value =
             serde_json::to_value(&plan).map_err(|e| Failure::bug(format!("a plan that is not JSON: {e}")))?;
         value["targets_named"] = serde_json::json!(named.iter().map(|(name, _)| name).collect::<Vec<_>>());
         value["derived"] = derived(&plan, block(&sizes));
+        if !asked.keys.is_empty() {
+            value["keys"] = asked.keys.iter().map(job::json).collect();
+        }
         print_json(&value)?;
     } else {
-        show(&text(&plan, &named, &sizes));
+        show(&(text(&plan, &named, &sizes) + &job::text(&asked.keys)));
     }
     Ok(code::DONE)
 }

@@ -42,7 +42,7 @@ const BAR: usize = 40;
 /// 10 when even the lowest fails, otherwise that of the run that proved nothing.
 pub(crate) fn limit(args: &Limit) -> Result<u8, Failure> {
     beginning(&args.search)?;
-    let task = (args.subject.workload.as_str(), args.subject.targets.as_slice());
+    let task = &args.subject;
     let several = Several::open("limit", task, (&args.pace, &args.judged), &args.access, &args.output)?;
     let dir = several.directory()?;
     let mut progress = Progress::new(false);

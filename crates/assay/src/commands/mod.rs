@@ -13,6 +13,7 @@ pub(crate) mod export;
 pub(crate) mod fit;
 pub(crate) mod follow;
 pub(crate) mod import;
+pub(crate) mod job;
 pub(crate) mod judge;
 pub(crate) mod limit;
 pub(crate) mod links;

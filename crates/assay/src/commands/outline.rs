@@ -2,18 +2,14 @@
 //! words, and why a target would be refused.
 
 use assay_base::Direction;
-use assay_device::probe;
-use assay_device::safety::{Gate, Roots};
+use assay_device::safety::Gate;
 use assay_model::Plan;
 use assay_run::failure::{Failure, one_line, shown};
-use assay_run::targets::Named;
-
-/// The block size assumed where no target has one of its own.
-const USUAL_BLOCK: u32 = 512;
+use assay_run::targets::{Named, USUAL_BLOCK};
 
 /// Size and block size of each target, where these are known before it is created.
 pub(crate) fn sizes_of(named: &[(String, Named)]) -> Result<Vec<Option<(u64, u32)>>, Failure> {
-    let sizes: Vec<Option<(u64, u32)>> = named.iter().map(|(_, named)| size_of(named)).collect();
+    let sizes: Vec<Option<(u64, u32)>> = named.iter().map(|(_, named)| named.geometry()).collect();
     if let Some((name, _)) = named
         .iter()
         .zip(&sizes)
@@ -31,17 +27,6 @@ pub(crate) fn sizes_of(named: &[(String, Named)]) -> Result<Vec<Option<(u64, u32
 /// The largest block size of the targets.
 pub(crate) fn block(sizes: &[Option<(u64, u32)>]) -> u32 {
     sizes.iter().flatten().map(|(_, block)| *block).max().unwrap_or(USUAL_BLOCK)
-}
-
-fn size_of(named: &Named) -> Option<(u64, u32)> {
-    match named {
-        Named::Simulated(spec) => Some((spec.geometry().size, spec.geometry().block)),
-        Named::Null(geometry) => Some((geometry.size, geometry.block)),
-        Named::Path(path) => {
-            let print = probe::target(&Roots::host(), path);
-            Some((print.size?, print.logical_block.and_then(|b| u32::try_from(b).ok()).unwrap_or(USUAL_BLOCK)))
-        }
-    }
 }
 
 /// Bytes per second read and written, and written over the whole run, by the streams that have a rate.

@@ -1,11 +1,12 @@
 //! `assay run`: one run of one workload.
 
 use super::result;
-use crate::args::{Access, Judged, Output, Pace};
+use crate::args::{Access, Jobs, Judged, Output, Pace};
 use crate::candidates;
 use crate::progress::Progress;
 use crate::screen::tell;
 use assay_base::{Multiple, Span};
+use assay_formats::fio::Line;
 use assay_model::workload::{Adjust, Workload};
 use assay_model::{Plan, merge};
 use assay_run::drive::{Drive, drive};
@@ -28,7 +29,7 @@ use std::path::PathBuf;
 /// `assay run`
 #[derive(clap::Args, Debug)]
 pub(crate) struct Run {
-    /// A workload file, an ACT configuration, or the name of a workload that comes with the program (`assay workloads`)
+    /// A workload file, an ACT configuration, a fio job file, or the name of a workload that comes with the program (`assay workloads`)
     #[arg(add = ArgValueCompleter::new(candidates::workloads))]
     pub workload: String,
     /// Where to run it: block devices, files, sim:flash, sim:flash-worn, sim:disk or null:SIZE. Further workloads may stand
@@ -43,6 +44,8 @@ pub(crate) struct Run {
     #[arg(long, value_name = "KEY")]
     pub sign: Option<PathBuf>,
     #[command(flatten)]
+    pub jobs: Jobs,
+    #[command(flatten)]
     pub pace: Pace,
     #[command(flatten)]
     pub judged: Judged,
@@ -55,7 +58,7 @@ pub(crate) struct Run {
 /// Runs a workload, judges it, and leaves log, verdict and report in the run directory.
 pub(crate) fn run(args: &Run) -> Result<u8, Failure> {
     let signer = Signer::asked(args.sign.as_deref())?;
-    let asked = Asking::of(&args.workload, &args.targets)?;
+    let asked = Asking::of(&args.workload, &args.targets, &args.jobs)?;
     if asked.names.is_empty() {
         return Err(Failure::usage("run needs a target: a device, a file, sim:flash or null:1GiB"));
     }
@@ -109,13 +112,18 @@ pub(crate) struct Asking {
     workloads: Vec<Workload>,
     /// The targets: those that are named, or the workload's own.
     pub names: Vec<String>,
+    /// What became of the keys of job files of fio.
+    pub keys: Vec<Line>,
 }
 
 impl Asking {
     /// Parses the workloads, of which there may be several before the targets.
-    pub(crate) fn of(first: &str, rest: &[String]) -> Result<Asking, Failure> {
+    pub(crate) fn of(first: &str, rest: &[String], jobs: &Jobs) -> Result<Asking, Failure> {
         let (words, targets) = workloads::among(first, rest);
-        let workloads = words.into_iter().map(workloads::find).collect::<Result<Vec<_>, _>>()?;
+        // Of several workloads none knows which of the targets take the places of its files.
+        let choice = jobs.choice(if words.len() == 1 { targets } else { &[] })?;
+        let found = words.into_iter().map(|word| workloads::asked(word, &choice)).collect::<Result<Vec<_>, _>>()?;
+        let (workloads, keys): (Vec<_>, Vec<_>) = found.into_iter().map(|found| (found.workload, found.keys)).unzip();
         let names = if targets.is_empty() { workloads[0].targets.clone() } else { targets.to_vec() };
         let alike = |workload: &Workload| {
             let all = |names: &[String]| names.iter().cloned().collect::<std::collections::BTreeSet<_>>();
@@ -126,7 +134,7 @@ impl Asking {
                 "the workloads name different devices\n  = give the targets for all workloads after them on the command line, or start one run per workload",
             ));
         }
-        Ok(Asking { workloads, names })
+        Ok(Asking { workloads, names, keys: keys.concat() })
     }
 
     /// The plan of all workloads together; criteria on the command line replace those of the workloads.

@@ -1,7 +1,7 @@
 //! Several runs on the same targets, each in a directory of its own: what `limit`, `curve`, `fit` and `size` have in common.
 
 use super::run;
-use crate::args::{Access, Judged, Output, Pace};
+use crate::args::{Access, Judged, Output, Pace, Subject};
 use crate::progress::Progress;
 use crate::screen::tell;
 use assay_base::{Bytes, Geometry, Multiple, Span};
@@ -57,12 +57,18 @@ impl<'a> Several<'a> {
     /// hours.
     pub(crate) fn open(
         verb: &str,
-        (workload, targets): (&str, &[String]),
+        Subject { workload, targets, jobs }: &Subject,
         paced: (&Pace, &'a Judged),
         access: &'a Access,
         output: &'a Output,
     ) -> Result<Several<'a>, Failure> {
-        Several::of(verb, (workloads::find(workload)?, targets), paced, access, output)
+        Several::of(
+            verb,
+            (workloads::asked(workload, &jobs.choice(targets)?)?.workload, targets),
+            paced,
+            access,
+            output,
+        )
     }
 
     /// The same for a workload that was read.

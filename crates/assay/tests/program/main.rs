@@ -24,6 +24,7 @@ mod content;
 mod documents;
 mod engines;
 mod environment;
+mod fio_jobs;
 mod fitting;
 mod judging;
 mod namespaces;

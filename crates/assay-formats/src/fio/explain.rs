@@ -1,0 +1,63 @@
+//! What `assay explain` says of every key of a job file.
+
+use super::job::Job;
+use super::keys::Class;
+use super::text::{Entry, JobFile, Section};
+
+/// A key as it is written, and what becomes of it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Line {
+    /// The file in which it stands.
+    pub file: String,
+    /// Its line there.
+    pub line: usize,
+    /// Its section.
+    pub section: String,
+    /// As it is written, with its value.
+    pub written: String,
+    /// What becomes of it.
+    pub class: Class,
+    /// What it means, and the difference or the reason.
+    pub means: String,
+}
+
+/// The keys of the jobs that are run and of the sections that set their defaults, in the order of the file.
+pub(super) fn lines(file: &JobFile, jobs: &[Job<'_>]) -> Vec<Line> {
+    let is_run = |section: &Section| jobs.iter().any(|job| std::ptr::eq(job.section, section));
+    let last = file.sections.iter().rposition(is_run).unwrap_or(0);
+    let sections = file.sections[..=last].iter().filter(|section| section.is_global() || is_run(section));
+    sections.flat_map(|section| of_section(file, section)).collect()
+}
+
+/// Whether a key that may differ says what is done here anyway.
+fn is_as_fio(entry: &Entry) -> bool {
+    let value = entry.value.as_ref().map_or("1", |value| value.text.as_str());
+    match entry.key.name {
+        "direct" => value == "1",
+        "buffered" | "zero_buffers" | "invalidate" | "hipri" | "unlink" => value == "0",
+        "sync" => ["0", "none"].contains(&value),
+        "random_distribution" => value == "random" || value.starts_with("zoned:"),
+        "verify" => ["0", "null", "none"].contains(&value),
+        _ => entry.key.class == Class::Exact,
+    }
+}
+
+fn of_section<'a>(file: &'a JobFile, section: &'a Section) -> impl Iterator<Item = Line> + 'a {
+    section.entries.iter().enumerate().map(move |(at, entry)| {
+        let (name, line) = file.line(entry.place);
+        let again = section.entries[at + 1..].iter().find(|other| other.key == entry.key);
+        let key = file.written(entry.place);
+        let value = entry.value.as_ref().map_or(String::new(), |value| format!("={}", value.text));
+        let exact = is_as_fio(entry);
+        let told = if exact && entry.key.class == Class::Differs { "" } else { entry.key.told };
+        let told: Vec<&str> = [entry.key.means, told].into_iter().filter(|text| !text.is_empty()).collect();
+        Line {
+            file: name.to_owned(),
+            line,
+            section: section.name.clone(),
+            written: format!("{key}{value}"),
+            class: if exact { Class::Exact } else { entry.key.class },
+            means: again.map_or(told.join("; "), |again| format!("replaced in line {}", file.line(again.place).1)),
+        }
+    })
+}

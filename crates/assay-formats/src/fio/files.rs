@@ -1,0 +1,240 @@
+//! The files of a job, which are its targets, and the part of them that it uses.
+
+use super::job::Job;
+use super::number::Amount;
+use super::pace::Engine;
+use super::{Choice, Surroundings};
+use assay_base::{Bytes, Fault};
+use assay_model::size::Size;
+use assay_model::{Amount as Part, Extent};
+
+/// Most files of all jobs.
+const MOST: usize = 256;
+
+/// The files of all jobs, each once, in the order in which they come.
+pub(super) struct Files<'a> {
+    choice: &'a Choice,
+    around: &'a dyn Surroundings,
+    /// As the jobs name them.
+    names: Vec<String>,
+    /// What is run on.
+    pub targets: Vec<String>,
+    mapped: Vec<bool>,
+}
+
+impl<'a> Files<'a> {
+    pub(super) fn new(choice: &'a Choice, around: &'a dyn Surroundings) -> Files<'a> {
+        Files { choice, around, names: Vec::new(), targets: Vec::new(), mapped: vec![false; choice.maps.len()] }
+    }
+
+    /// Names as a plan may tell targets apart by.
+    pub(super) fn names(&self) -> Vec<String> {
+        self.names.clone()
+    }
+
+    /// The target of a file, by its index.
+    fn target(&mut self, job: &Job<'_>, name: &str, null: Option<u64>) -> Result<u16, Fault> {
+        if let Some(at) = self.names.iter().position(|known| known == name) {
+            return Ok(at as u16);
+        }
+        if self.names.len() == MOST {
+            return Err(job.file.whole("more files than any real job has", format!("name at most {MOST}")));
+        }
+        let typed = self.choice.targets.get(self.names.len()).cloned();
+        let map = self.choice.maps.iter().position(|(from, _)| from == name || unescaped(from) == name);
+        if let Some(map) = map {
+            self.mapped[map] = true;
+        }
+        let other = map.map(|map| self.choice.maps[map].1.clone()).or(typed);
+        let own = null.map_or_else(|| name.to_owned(), |bytes| format!("null:{bytes}B"));
+        self.targets.push(other.unwrap_or(own));
+        self.names.push(name.to_owned());
+        Ok((self.names.len() - 1) as u16)
+    }
+
+    /// A name that was given another target and is no file of these jobs.
+    pub(super) fn strange(&self) -> Option<&str> {
+        let maps = self.choice.maps.iter().zip(&self.mapped);
+        maps.filter(|(_, used)| !**used).map(|((name, _), _)| name.as_str()).next()
+    }
+
+    /// The file of a copy, and the part of it that the copy uses.
+    pub(super) fn of_copy(
+        &mut self,
+        job: &Job<'_>,
+        copy: u64,
+        engine: Engine,
+        sizes: &[Size; 2],
+    ) -> Result<(u16, Extent), Fault> {
+        let name = name(job, copy)?;
+        let null = if engine.null { Some(null_bytes(job, sizes)?) } else { None };
+        let target = self.target(job, &name, null)?;
+        let path = &self.targets[usize::from(target)];
+        let size = null.filter(|_| path.starts_with("null:")).or_else(|| self.around.size_of(path));
+        Ok((target, range(job, &name, copy, size, sizes)?))
+    }
+}
+
+/// How long a file is where there is none.
+fn null_bytes(job: &Job<'_>, sizes: &[Size; 2]) -> Result<u64, Fault> {
+    let bytes =
+        [job.amount("filesize")?, job.amount("size")?].into_iter().flatten().find_map(|(_, amount)| match amount {
+            Amount::Bytes(bytes) => Some(bytes),
+            Amount::Percent(_) => None,
+        });
+    let offset = match job.amount("offset")? {
+        Some((_, Amount::Bytes(bytes))) => bytes,
+        _ => 0,
+    };
+    let Some(bytes) = bytes.and_then(|bytes| bytes.checked_add(offset)) else {
+        return Err(job.file.fault(job.section.place, "ioengine=null needs a size", "add size=, such as size=1g"));
+    };
+    Ok(bytes.max(sizes.iter().map(|size| size.to.get()).max().unwrap_or(0)))
+}
+
+/// Name of the file of a copy.
+fn name(job: &Job<'_>, copy: u64) -> Result<String, Fault> {
+    let count = job.within::<u32>("nrfiles", 1, 100_000)?.unwrap_or(1);
+    let service = job.value("file_service_type")?;
+    if let Some((entry, value)) = service {
+        let word = value.text.split(':').next().unwrap_or("");
+        if !["roundrobin", "random", "sequential"].contains(&word) {
+            return Err(job.fault(
+                entry,
+                "this order of files is not driven here",
+                "write roundrobin, random or sequential",
+            ));
+        }
+    }
+    if let Some(entry) = job.entry("nrfiles").filter(|_| count > 1) {
+        return Err(job.not_yet(entry, "a job on several files in turn", "write a job for each file"));
+    }
+    let dirs = job.text("directory")?.map(split).unwrap_or_default();
+    let dir = if dirs.is_empty() { "" } else { dirs[(copy % dirs.len() as u64) as usize].as_str() };
+    let format = job.text("filename_format")?;
+    let file = match job.value("filename")? {
+        Some((entry, value)) => match split(&value.text).as_slice() {
+            [one] => one.clone(),
+            _ => {
+                return Err(job.not_yet(
+                    entry,
+                    "a job on several files in turn",
+                    "write a job for each file; a colon within a name is written \\:",
+                ));
+            }
+        },
+        None => formatted(job, format.unwrap_or("$jobname.$jobnum.$filenum"), copy)?,
+    };
+    Ok(match dir {
+        "" => file,
+        dir if dir.ends_with('/') => format!("{dir}{file}"),
+        dir => format!("{dir}/{file}"),
+    })
+}
+
+fn formatted(job: &Job<'_>, format: &str, copy: u64) -> Result<String, Fault> {
+    let name = format.replace("$jobname", &job.name).replace("$jobnum", &copy.to_string()).replace("$filenum", "0");
+    match job.entry("filename_format").filter(|_| name.contains('$') || name.is_empty()) {
+        Some(entry) => Err(job.fault(entry, "not a format of names", "write it of $jobname, $jobnum and $filenum")),
+        None => Ok(name),
+    }
+}
+
+/// Names between colons; `\:` is a colon, and blank names are none.
+fn split(text: &str) -> Vec<String> {
+    let mut names = vec![String::new()];
+    let mut characters = text.chars().peekable();
+    while let Some(c) = characters.next() {
+        match (c, characters.peek()) {
+            ('\\', Some(':')) => {
+                characters.next();
+                names.last_mut().into_iter().for_each(|name| name.push(':'));
+            }
+            (':', _) => names.push(String::new()),
+            _ => names.last_mut().into_iter().for_each(|name| name.push(c)),
+        }
+    }
+    names.retain(|name| !name.is_empty());
+    names
+}
+
+fn unescaped(text: &str) -> String {
+    text.replace("\\:", ":")
+}
+
+/// The part of a file that a copy uses; `size` is the file's, where it is known.
+fn range(job: &Job<'_>, name: &str, copy: u64, size: Option<u64>, sizes: &[Size; 2]) -> Result<Extent, Fault> {
+    let least = sizes.iter().map(|size| size.from.get()).min().unwrap_or(1);
+    let largest = sizes.iter().map(|size| size.to.get()).max().unwrap_or(1);
+    let bytes = |key: &'static str| -> Result<Option<u64>, Fault> {
+        match job.amount(key)? {
+            None => Ok(None),
+            Some((_, Amount::Bytes(bytes))) => Ok(Some(bytes)),
+            Some((entry, Amount::Percent(percent))) => match size {
+                Some(size) => Ok(Some((u128::from(size) * u128::from(percent) / 100) as u64 / least * least)),
+                None => Err(job.fault(
+                    entry,
+                    format!("a share of {name}, whose size is not known"),
+                    "write bytes, or name a file that exists",
+                )),
+            },
+        }
+    };
+    let (begin, increment) = (bytes("offset")?.unwrap_or(0), bytes("offset_increment")?.unwrap_or(0));
+    let align = job.count("offset_align")?.filter(|align| *align > 0).unwrap_or(1);
+    let begin = increment
+        .checked_mul(copy)
+        .and_then(|more| begin.checked_add(more))
+        .and_then(|begin| begin.checked_next_multiple_of(align));
+    let begin =
+        begin.ok_or_else(|| job.file.whole(format!("{}: the offset is too large", job.name), "write a smaller one"))?;
+    let length = bytes("size")?;
+    one_file_size(job, length)?;
+    if let (Some(length), Some(entry)) = (length, job.entry("size"))
+        && length < largest
+    {
+        return Err(job.fault(entry, "smaller than an operation of the job", format!("write {largest} or more")));
+    }
+    if let Some(size) = size {
+        within(job, name, (begin, length.unwrap_or(largest)), size)?;
+    }
+    Ok(Extent { begin: Part::Bytes(Bytes::new(begin)), length: length.map(|length| Part::Bytes(Bytes::new(length))) })
+}
+
+/// Files of another length than the part that is used are no part of what is driven.
+fn one_file_size(job: &Job<'_>, length: Option<u64>) -> Result<(), Fault> {
+    match job.amount("filesize")? {
+        Some((entry, amount)) if length.is_none_or(|length| amount != Amount::Bytes(length)) => {
+            Err(job.not_yet(entry, "a file of another length than size", "write the same as size=, or remove it"))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// A part that ends behind the end of its file.
+fn within(job: &Job<'_>, name: &str, (begin, length): (u64, u64), size: u64) -> Result<(), Fault> {
+    let beyond = begin.saturating_add(length).saturating_sub(size);
+    if beyond == 0 {
+        return Ok(());
+    }
+    let what = format!("reaches {} beyond the end of {name}", Bytes::new(beyond).human());
+    let remedy = "fio makes the file longer; write a smaller size or offset, or name a larger file";
+    match job.entry("size").or_else(|| job.entry("offset")) {
+        Some(entry) => Err(job.fault(entry, what, remedy)),
+        None => Err(job.file.fault(job.section.place, what, remedy)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_between_colons() {
+        for (text, names) in
+            [("a", &["a"][..]), ("a:b", &["a", "b"]), (r"E\:\test", &[r"E:\test"]), ("a::b:", &["a", "b"]), ("", &[])]
+        {
+            assert_eq!(split(text), names, "{text}");
+        }
+    }
+}

@@ -1,0 +1,270 @@
+//! One job: the keys that count for it, and typed answers to what they say.
+//!
+//! A job remembers which of its keys somebody asked for. What nobody did would have no effect without a word: it is refused.
+
+use super::keys::Class;
+use super::number::{Amount, Reading, Wrong, percent, time};
+use super::text::{Entry, JobFile, Section, Value};
+use assay_base::{Fault, Span};
+use std::cell::RefCell;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// A job and its keys.
+#[derive(Debug)]
+pub(super) struct Job<'a> {
+    pub file: &'a JobFile,
+    pub section: &'a Section,
+    pub name: String,
+    /// The last of equal keys, with their place in the order in which they count.
+    keys: BTreeMap<&'static str, (usize, &'a Entry)>,
+    asked: RefCell<BTreeSet<&'static str>>,
+    /// What a reader of the plan must know.
+    notes: RefCell<Vec<String>>,
+}
+
+/// Keys whose class is all there is to say of them: they change no operation.
+const REMARKS: [&str; 26] = [
+    "allrandrepeat",
+    "buffer_compress_chunk",
+    "continue_on_error",
+    "description",
+    "exitall",
+    "exitall_on_error",
+    "hipri",
+    "hipri_percentage",
+    "ignore_error",
+    "invalidate",
+    "io_submit_mode",
+    "iodepth_batch",
+    "iodepth_batch_complete_max",
+    "iodepth_batch_complete_min",
+    "iodepth_low",
+    "kb_base",
+    "name",
+    "randrepeat",
+    "sqthread_poll",
+    "stonewall",
+    "thinkcycles",
+    "thinktime_spin",
+    "unlink",
+    "unlink_each_loop",
+    "verify_fatal",
+    "wait_for",
+];
+
+/// All jobs of a file, in its order. Sections called global set defaults for those behind them.
+pub(super) fn jobs(file: &JobFile) -> Result<Vec<Job<'_>>, Fault> {
+    let mut globals: Vec<&Entry> = Vec::new();
+    let mut jobs: Vec<Job<'_>> = Vec::new();
+    for section in &file.sections {
+        if section.is_global() {
+            globals.extend(&section.entries);
+        } else {
+            jobs.push(Job::new(file, section, &globals));
+        }
+    }
+    Ok(jobs)
+}
+
+impl<'a> Job<'a> {
+    fn new(file: &'a JobFile, section: &'a Section, globals: &[&'a Entry]) -> Job<'a> {
+        let all = globals.iter().copied().chain(&section.entries);
+        let keys: BTreeMap<_, _> = all.enumerate().map(|(at, entry)| (entry.key.name, (at, entry))).collect();
+        let own = section.entries.iter().rfind(|entry| entry.key.name == "name").and_then(|entry| entry.value.as_ref());
+        let name = own.map_or_else(|| section.name.clone(), |value| value.text.clone());
+        Job { file, section, name, keys, asked: RefCell::default(), notes: RefCell::default() }
+    }
+
+    /// Refuses keys that no job may have here.
+    pub(super) fn refuse(&self) -> Result<(), Fault> {
+        let mut keys: Vec<_> = self.keys.values().filter(|(_, entry)| entry.key.class == Class::Refused).collect();
+        keys.sort_by_key(|(at, _)| *at);
+        let Some((_, entry)) = keys.first() else { return Ok(()) };
+        // What kind of zones is meant is what is refused, not that there are any.
+        let place =
+            entry.value.as_ref().filter(|_| entry.key.name == "zonemode").map_or(entry.place, |value| value.place);
+        let told = entry.key.told;
+        // Where a key has a better one here, that is all there is to say of it.
+        if told.starts_with("use ") || told.starts_with("write ") {
+            return Err(self.file.fault(place, format!("{} is not run here", entry.key.name), told));
+        }
+        let (what, remedy) = told.split_once([';', ':']).unwrap_or((told, "remove this key"));
+        Err(self.file.fault(place, what.trim(), remedy.trim()))
+    }
+
+    /// Refuses what says something about the load and was not understood; call it last.
+    pub(super) fn left(&self) -> Result<(), Fault> {
+        let asked = self.asked.borrow();
+        let known = |entry: &Entry| asked.contains(entry.key.name) || REMARKS.contains(&entry.key.name);
+        let left = self.entries().into_iter().find(|entry| entry.key.class <= Class::Differs && !known(entry));
+        left.map_or(Ok(()), |entry| Err(self.not_yet(entry, "this key", "remove it, if the job is the same without")))
+    }
+
+    /// The keys that count, in their order.
+    pub(super) fn entries(&self) -> Vec<&'a Entry> {
+        let mut all: Vec<_> = self.keys.values().copied().collect();
+        all.sort_by_key(|(at, _)| *at);
+        all.into_iter().map(|(_, entry)| entry).collect()
+    }
+
+    /// The key, if it is written.
+    pub(super) fn entry(&self, key: &'static str) -> Option<&'a Entry> {
+        self.asked.borrow_mut().insert(key);
+        self.keys.get(key).map(|(_, entry)| *entry)
+    }
+
+    /// Whether the first of two keys counts because it stands behind the other.
+    pub(super) fn is_later(&self, one: &'static str, other: &'static str) -> bool {
+        self.keys.get(one).map(|(at, _)| at) > self.keys.get(other).map(|(at, _)| at)
+    }
+
+    /// Something that the reader of the plan must know.
+    pub(super) fn note(&self, note: impl Into<String>) {
+        let note = note.into();
+        let mut notes = self.notes.borrow_mut();
+        if !notes.contains(&note) {
+            notes.push(note);
+        }
+    }
+
+    /// A difference of a key, told with its line.
+    pub(super) fn differs(&self, entry: &Entry, difference: &str) {
+        let (file, line) = self.file.line(entry.place);
+        let value = entry.value.as_ref().map_or(String::new(), |value| format!("={}", value.text));
+        self.note(format!("{file}:{line}: {}{value}: {difference}", entry.key.name));
+    }
+
+    /// All notes.
+    pub(super) fn notes(&self) -> Vec<String> {
+        self.notes.take()
+    }
+
+    /// A fault of a key's value, or of the key where it has none.
+    pub(super) fn fault(&self, entry: &Entry, what: impl Into<String>, remedy: impl Into<String>) -> Fault {
+        self.file.fault(entry.value.as_ref().map_or(entry.place, |value| value.place), what, remedy)
+    }
+
+    /// What cannot be driven yet.
+    pub(super) fn not_yet(&self, entry: &Entry, what: &str, remedy: &str) -> Fault {
+        self.file.fault(entry.place, format!("{what} is not driven yet"), remedy)
+    }
+
+    /// Something wrong with a value.
+    pub(super) fn wrong(&self, value: &Value, wrong: Wrong) -> Fault {
+        self.file.fault(value.part(wrong.from, wrong.to), wrong.what, wrong.remedy)
+    }
+
+    /// The value of a key, if the key is written; a key without a value is refused.
+    pub(super) fn value(&self, key: &'static str) -> Result<Option<(&'a Entry, &'a Value)>, Fault> {
+        let Some(entry) = self.entry(key) else { return Ok(None) };
+        match entry.value.as_ref().filter(|value| !value.text.is_empty()) {
+            Some(value) => Ok(Some((entry, value))),
+            None => Err(self.file.fault(entry.place, format!("{key} has no value"), format!("write {key}=…"))),
+        }
+    }
+
+    /// Text of a key.
+    pub(super) fn text(&self, key: &'static str) -> Result<Option<&'a str>, Fault> {
+        Ok(self.value(key)?.map(|(_, value)| value.text.as_str()))
+    }
+
+    /// Whether a switch is on. Without a value it is.
+    pub(super) fn flag(&self, key: &'static str) -> Result<bool, Fault> {
+        let Some(entry) = self.entry(key) else { return Ok(false) };
+        match entry.value.as_ref().map(|value| value.text.as_str()) {
+            None | Some("1") => Ok(true),
+            Some("0") => Ok(false),
+            Some(_) => Err(self.fault(entry, format!("{key} is a switch"), "write 1 or 0")),
+        }
+    }
+
+    /// How numbers of this key are read.
+    pub(super) fn reading(&self, entry: &Entry, value: &Value) -> Reading {
+        let base = self.keys.get("kb_base").and_then(|(_, base)| base.value.as_ref());
+        let sizes = [
+            "bs",
+            "bsrange",
+            "bssplit",
+            "ba",
+            "size",
+            "io_size",
+            "offset",
+            "offset_increment",
+            "offset_align",
+            "filesize",
+            "rate",
+            "rate_min",
+        ];
+        Reading {
+            true_units: base.is_some_and(|base| base.text == "1000"),
+            behind_blank: value.behind_blank,
+            key: entry.key.name,
+            noun: if sizes.contains(&entry.key.name) { " bytes" } else { "" },
+        }
+    }
+
+    /// A number.
+    pub(super) fn count(&self, key: &'static str) -> Result<Option<u64>, Fault> {
+        let Some((entry, value)) = self.value(key)? else { return Ok(None) };
+        self.reading(entry, value).count(&value.text).map(Some).map_err(|wrong| self.wrong(value, wrong))
+    }
+
+    /// A number from `least` to `most`.
+    pub(super) fn within<N: TryFrom<u64>>(&self, key: &'static str, least: u64, most: u64) -> Result<Option<N>, Fault> {
+        let (Some(number), Some(entry)) = (self.count(key)?, self.entry(key)) else { return Ok(None) };
+        let fitting = N::try_from(number).ok().filter(|_| (least..=most).contains(&number));
+        fitting.map(Some).ok_or_else(|| {
+            self.fault(entry, format!("{key} of {number} is out of range"), format!("write {least} to {most}"))
+        })
+    }
+
+    /// Bytes or a share.
+    pub(super) fn amount(&self, key: &'static str) -> Result<Option<(&'a Entry, Amount)>, Fault> {
+        let Some((entry, value)) = self.value(key)? else { return Ok(None) };
+        let amount = self.reading(entry, value).amount(&value.text);
+        amount.map(|amount| Some((entry, amount))).map_err(|wrong| self.wrong(value, wrong))
+    }
+
+    /// A time; without a unit it is so many of `unit`.
+    pub(super) fn time(&self, key: &'static str, unit: Span) -> Result<Option<Span>, Fault> {
+        let Some((entry, value)) = self.value(key)? else { return Ok(None) };
+        time(&value.text, unit, self.reading(entry, value)).map(Some).map_err(|wrong| self.wrong(value, wrong))
+    }
+
+    /// A share in percent.
+    pub(super) fn percent(&self, key: &'static str) -> Result<Option<u64>, Fault> {
+        let Some((_, value)) = self.value(key)? else { return Ok(None) };
+        percent(&value.text).map(Some).map_err(|wrong| self.wrong(value, wrong))
+    }
+
+    /// Values for reads and for writes: `a,b`, or one for both; a blank one is absent.
+    pub(super) fn pair<T: Clone>(
+        &self,
+        key: &'static str,
+        read: impl Fn(Reading, &str) -> Result<T, Wrong>,
+    ) -> Result<[Option<T>; 2], Fault> {
+        let Some((entry, value)) = self.value(key)? else { return Ok([None, None]) };
+        let reading = self.reading(entry, value);
+        let mut found = Vec::new();
+        let mut at = 0;
+        for part in value.text.split(',') {
+            let one = if part.is_empty() { None } else { Some(read(reading, part)) };
+            let one = one.transpose().map_err(|wrong| self.wrong(value, wrong.at(at)))?;
+            found.push((at, part.len(), one));
+            at += part.len() + 1;
+        }
+        match found.as_slice() {
+            [(_, _, both)] => Ok([both.clone(), both.clone()]),
+            [(_, _, reads), (_, _, writes)] => Ok([reads.clone(), writes.clone()]),
+            [_, _, (at, length, _), ..] => {
+                let place = value.part(*at, at + length);
+                Err(self.file.fault(
+                    place,
+                    "a third value is for discards, which are not measured here",
+                    "write one for reads and one for writes",
+                ))
+            }
+            [] => Ok([None, None]),
+        }
+    }
+}

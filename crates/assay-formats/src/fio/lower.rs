@@ -1,0 +1,431 @@
+//! From jobs to a workload. Each copy and direction of a job is a stream; what the streams cannot say yet is refused at its place.
+
+use super::Surroundings;
+use super::explain::{self, Line};
+use super::files::Files;
+use super::job::{Job, jobs};
+use super::order::{Mode, address, index, mode};
+use super::pace::{engine, pace};
+use super::sizes::sizes;
+use super::text::JobFile;
+use assay_base::{Bound, Bytes, Criterion, Direction, Fault, Measure, Rate, Share, Span};
+use assay_model::Address;
+use assay_model::mix::{Loop, Think};
+use assay_model::plan::{Arrival, Block, Lane, Stream, WarmUp, Work};
+use assay_model::workload::{IN_FLIGHT_BOUND, LARGEST_BOUND, MOST_STREAMS, Workload};
+
+/// What of a job file is run, and on what.
+#[derive(Clone, Debug, Default)]
+pub struct Choice {
+    /// Names of jobs; all of them where none is named.
+    pub sections: Vec<String>,
+    /// Files of the jobs, and the targets that take their places.
+    pub maps: Vec<(String, String)>,
+    /// Targets for all files, in their order.
+    pub targets: Vec<String>,
+}
+
+/// A job file as a workload.
+#[derive(Debug)]
+pub struct Lowered {
+    /// What is run.
+    pub workload: Workload,
+    /// What became of each key.
+    pub keys: Vec<Line>,
+}
+
+/// A window of `rate_min` where `rate_cycle` says nothing: fio's own.
+const CYCLE: Span = Span::from_secs(1);
+
+/// The workload of a job file, called `name`.
+pub fn lower(name: &str, file: &JobFile, choice: &Choice, around: &dyn Surroundings) -> Result<Lowered, Fault> {
+    let all = jobs(file)?;
+    waits(&all)?;
+    let jobs = chosen(file, all, choice)?;
+    jobs.iter().try_for_each(Job::refuse)?;
+    steps(&jobs)?;
+    let mut made = Made {
+        files: Files::new(choice, around),
+        workload: Workload::new(name, "streams", Vec::new(), |_| Vec::new()),
+    };
+    for job in &jobs {
+        made.job(job)?;
+    }
+    lives(file, &jobs, &mut made.workload)?;
+    // Last: whatever is to be asked for has been.
+    for job in &jobs {
+        job.left()?;
+        for note in job.notes() {
+            // What a section of defaults says is told once.
+            if !made.workload.notes.contains(&note) {
+                made.workload.notes.push(note);
+            }
+        }
+    }
+    if let Some(strange) = made.files.strange() {
+        let remedy = format!("the files are {}", made.files.names().join(", "));
+        return Err(file.whole(format!("no job has a file {}", strange.escape_debug()), remedy));
+    }
+    let of = |stream: &Stream| if let Arrival::Closed { in_flight } = stream.arrival { in_flight.into() } else { 1 };
+    let in_flight: u64 = made.workload.streams.iter().map(of).sum();
+    let all = made.workload.lanes.iter().fold(in_flight, |sum, lane| sum + u64::from(lane.in_flight_bound));
+    if all > LARGEST_BOUND.into() {
+        return Err(file.whole(
+            format!("{all} operations would be in flight"),
+            format!("write iodepth and numjobs that come to {LARGEST_BOUND} or less"),
+        ));
+    }
+    let Made { files, workload } = made;
+    let workload = Workload {
+        description: jobs.iter().find_map(|job| job.text("description").ok().flatten()).unwrap_or_default().to_owned(),
+        per_target: false,
+        target_names: files.names(),
+        targets: files.targets,
+        // fio does not stop a job that falls behind.
+        max_lag: Span::ZERO,
+        in_flight_bound: IN_FLIGHT_BOUND.max(in_flight as u32),
+        ..workload
+    };
+    Ok(Lowered { workload, keys: explain::lines(file, &jobs) })
+}
+
+/// A job waits for one that stands before it.
+fn waits(jobs: &[Job<'_>]) -> Result<(), Fault> {
+    for (at, job) in jobs.iter().enumerate() {
+        if let Some((entry, value)) = job.value("wait_for")?
+            && !jobs[..at].iter().any(|before| before.name == value.text)
+        {
+            return Err(job.fault(entry, "no job of this name stands before this one", "name one that does"));
+        }
+    }
+    Ok(())
+}
+
+/// The jobs that are asked for.
+fn chosen<'a>(file: &JobFile, jobs: Vec<Job<'a>>, choice: &Choice) -> Result<Vec<Job<'a>>, Fault> {
+    for name in &choice.sections {
+        if !jobs.iter().any(|job| job.name == *name) {
+            let names: Vec<&str> = jobs.iter().map(|job| job.name.as_str()).take(20).collect();
+            return Err(file.whole(
+                format!("no job is called {}", name.escape_debug()),
+                format!("the jobs are {}", names.join(", ")),
+            ));
+        }
+    }
+    Ok(jobs.into_iter().filter(|job| choice.sections.is_empty() || choice.sections.contains(&job.name)).collect())
+}
+
+/// Jobs that run one after another.
+fn steps(jobs: &[Job<'_>]) -> Result<(), Fault> {
+    for job in jobs.iter().skip(1) {
+        let alone = "run each by itself, with --section NAME";
+        if job.flag("stonewall")?
+            && let Some(entry) = job.entry("stonewall")
+        {
+            return Err(job.not_yet(entry, "a job that begins when others have ended", alone));
+        }
+        if let Some(entry) = job.entry("wait_for") {
+            return Err(job.not_yet(entry, "a job that begins when others have ended", alone));
+        }
+    }
+    Ok(())
+}
+
+/// How long the jobs run, and before that.
+fn lives(file: &JobFile, jobs: &[Job<'_>], workload: &mut Workload) -> Result<(), Fault> {
+    let (mut duration, mut before) = (None, Span::ZERO);
+    for job in jobs {
+        let runtime = job.time("runtime", Span::from_secs(1))?.filter(|runtime| !runtime.is_zero());
+        ends_by_time(job, runtime)?;
+        if let (Some(other), Some(entry)) = (duration.filter(|other| Some(*other) != runtime), job.entry("runtime")) {
+            return Err(job.not_yet(
+                entry,
+                &format!("a job that ends at another time than those beside it ({other})"),
+                "write the same runtime, or run each by itself with --section NAME",
+            ));
+        }
+        duration = runtime;
+        before = before.max(job.time("ramp_time", Span::from_secs(1))?.unwrap_or(Span::ZERO));
+    }
+    workload.duration = duration.ok_or_else(|| file.whole("nothing says how long", "add runtime= and time_based"))?;
+    workload.warm_up = WarmUp::For(before);
+    Ok(())
+}
+
+/// A job that goes on until its time is over; what ends it otherwise is refused.
+fn ends_by_time(job: &Job<'_>, runtime: Option<Span>) -> Result<(), Fault> {
+    let based = job.flag("time_based")?;
+    if let Some(entry) = job.entry("time_based").filter(|_| based && runtime.is_none()) {
+        return Err(job.file.fault(entry.place, "nothing says how long", "add runtime="));
+    }
+    for (key, what) in [
+        ("number_ios", "a job that ends after a number of operations"),
+        ("io_size", "a job that ends after a number of bytes"),
+    ] {
+        if let Some((entry, _)) = job.amount(key)? {
+            return Err(job.not_yet(entry, what, "remove it, and write time_based with runtime="));
+        }
+    }
+    if let (Some(2..), Some(entry)) = (job.count("loops")?, job.entry("loops")) {
+        return Err(job.not_yet(entry, "a job that repeats its size", "remove it, and write time_based with runtime="));
+    }
+    if let Some(entry) =
+        job.entry("startdelay").filter(|entry| entry.value.as_ref().is_none_or(|value| value.text != "0"))
+    {
+        return Err(job.not_yet(entry, "a job that begins later", "remove it"));
+    }
+    for key in ["fsync", "fdatasync"] {
+        if let (Some(1..), Some(entry)) = (job.count(key)?, job.entry(key)) {
+            return Err(job.not_yet(
+                entry,
+                "a flush after writes",
+                "write sync=1, by which each write is on stable media when it completes",
+            ));
+        }
+    }
+    for key in ["end_fsync", "fsync_on_close"] {
+        if let (true, Some(entry)) = (job.flag(key)?, job.entry(key)) {
+            return Err(job.not_yet(entry, "a flush at the end", "remove it"));
+        }
+    }
+    match based {
+        true => Ok(()),
+        false => Err(job.file.fault(
+            job.entry("size").or_else(|| job.entry("runtime")).map_or(job.section.place, |entry| entry.place),
+            "a job that ends when it has moved its size is not driven yet",
+            "add time_based, and runtime= for how long",
+        )),
+    }
+}
+
+/// The workload as far as it is made.
+struct Made<'a> {
+    files: Files<'a>,
+    workload: Workload,
+}
+
+impl Made<'_> {
+    fn job(&mut self, job: &Job<'_>) -> Result<(), Fault> {
+        if let Some(entry) = job
+            .entry("kb_base")
+            .filter(|entry| !entry.value.as_ref().is_some_and(|value| ["1000", "1024"].contains(&value.text.as_str())))
+        {
+            return Err(job.fault(entry, "no such base", "write 1024 or 1000"));
+        }
+        let mode = mode(job)?;
+        let sizes = sizes(job, mode.random)?;
+        let engine = engine(job)?;
+        if let Some(entry) = job.entry("read_iolog") {
+            return Err(job.not_yet(entry, "a recording", "remove it"));
+        }
+        let pace = pace(job, mode, engine.depth, &sizes)?;
+        let copies = job.within::<u64>("numjobs", 1, MOST_STREAMS as u64)?.unwrap_or(1);
+        if self.workload.streams.len() as u64 + copies * mode.directions().count() as u64 > MOST_STREAMS as u64 {
+            let place = job.entry("numjobs").map_or(job.section.place, |entry| entry.place);
+            return Err(job.file.fault(
+                place,
+                "more streams than a workload can have",
+                format!("write jobs whose copies and directions come to {MOST_STREAMS}"),
+            ));
+        }
+        let own = Own { content: content(job)?, durable: durable(job)?, copies };
+        let (mut before, mut shared) = (None, false);
+        for copy in 0..copies {
+            let (target, extent) = self.files.of_copy(job, copy, engine, &sizes)?;
+            shared |= before.replace((target, extent)) == Some((target, extent));
+            let looped = pace.looped.map(|think| self.looped(job, (copy, copies), engine.depth, think));
+            for direction in mode.directions() {
+                let Some(arrival) = pace.arrivals[index(direction)].clone() else { continue };
+                let size = &sizes[index(direction)];
+                let several = sizes.iter().any(|size| size.from != size.to) || (mode.both() && sizes[0] != sizes[1]);
+                let address = address(job, mode, direction, size, several, looped.is_some())?;
+                // What is random once per pass is so for reads and writes of a loop together.
+                let places = looped.clone().filter(|_| matches!(address, Address::Once { .. }));
+                let work = own.block(direction, size.clone(), address, extent, places);
+                let name = self.name(job, copy, own.copies, mode, direction);
+                let arrival = match (arrival, &looped) {
+                    (Arrival::Looped { share, line, .. }, Some(looped)) => {
+                        self.workload.lanes.last_mut().into_iter().for_each(|lane| lane.streams.push(name.clone()));
+                        Arrival::Looped { looped: looped.clone(), share, line }
+                    }
+                    (arrival, _) => arrival,
+                };
+                if arrival.rate().is_some() {
+                    self.workload.lanes.push(Lane::of(&name, engine.depth));
+                }
+                self.criteria(job, &name, direction)?;
+                self.workload.streams.push(Stream { name, work, arrival, per_target: true, targets: vec![target] });
+            }
+        }
+        if shared && !mode.random {
+            job.note(format!(
+                "{}: its {copies} copies go through the same bytes of one file, each from the start",
+                job.name
+            ));
+        }
+        self.common(job, mode)
+    }
+
+    /// A loop for a copy, with slots of its own; the answer is its name.
+    fn looped(&mut self, job: &Job<'_>, (copy, copies): (u64, u64), depth: u32, think: Option<Think>) -> String {
+        let name = free(stem(job, copy, copies), |name| self.workload.loops.iter().any(|it| it.name == *name));
+        let it = Loop { name: name.clone(), in_flight: depth, copies: 1, think, lines: Vec::new() };
+        self.workload.lanes.push(Lane { streams: Vec::new(), in_flight_bound: it.slots() });
+        self.workload.loops.push(it);
+        name
+    }
+
+    /// A name for a stream of a copy, that no other has.
+    fn name(&self, job: &Job<'_>, copy: u64, copies: u64, mode: Mode, direction: Direction) -> String {
+        let way = if mode.both() { format!(".{direction}s") } else { String::new() };
+        let plain = format!("{}{way}", stem(job, copy, copies));
+        free(plain, |name| self.workload.streams.iter().any(|stream| stream.name == *name))
+    }
+
+    /// What all jobs of a run have in common.
+    fn common(&mut self, job: &Job<'_>, mode: Mode) -> Result<(), Fault> {
+        direct(job)?;
+        let seed = job.count("randseed")?;
+        if let (Some(entry), Some(_)) = (job.entry("randseed"), self.workload.seed.filter(|other| Some(*other) != seed))
+        {
+            return Err(job.fault(entry, "another job has another seed", "write it once, in [global]"));
+        }
+        self.workload.seed = self.workload.seed.or(seed);
+        let scheduler = job.text("ioscheduler")?.map(str::to_owned);
+        if let (Some(entry), Some(_)) = (
+            job.entry("ioscheduler"),
+            self.workload.scheduler.as_ref().filter(|other| Some(*other) != scheduler.as_ref()),
+        ) {
+            return Err(job.fault(entry, "another job asks for another scheduler", "write it once, in [global]"));
+        }
+        self.workload.scheduler = self.workload.scheduler.take().or(scheduler);
+        let method = job.value("verify")?.filter(|(_, value)| !["0", "null", "none"].contains(&value.text.as_str()));
+        let back = job.entry("do_verify").is_none() || job.flag("do_verify")?;
+        if let (Some(_), Some(entry), false) = (method, job.entry("do_verify"), back) {
+            return Err(job.not_yet(entry, "sealing without reading back", "remove it, or verify="));
+        }
+        if let Some((entry, _)) = method.filter(|_| mode.writes) {
+            job.differs(entry, entry.key.told);
+            self.workload.verify = true;
+        }
+        Ok(())
+    }
+
+    /// Bounds that fio stops a job by.
+    fn criteria(&mut self, job: &Job<'_>, stream: &str, direction: Direction) -> Result<(), Fault> {
+        let mut add = |measure, bound, window| {
+            self.workload.criteria.push(Criterion { stream: stream.to_owned(), measure, bound, window: Some(window) });
+        };
+        if let Some(longest) = job.time("max_latency", Span::from_us(1))?.filter(|longest| !longest.is_zero()) {
+            let over = Span::from_ns(longest.as_ns() + 1);
+            add(Measure::Service, Bound::OverAtMost { over, at_most: Share::from_ppb(0) }, self.workload.slice);
+            if let Some(entry) = job.entry("max_latency") {
+                job.differs(entry, entry.key.told);
+            }
+        }
+        let cycle = job.time("rate_cycle", Span::from_ms(1))?.unwrap_or(CYCLE);
+        if let Some(entry) =
+            job.entry("rate_cycle").filter(|_| cycle.is_zero() || !cycle.as_ns().is_multiple_of(CYCLE.as_ns()))
+        {
+            return Err(job.fault(entry, "not a window that can be judged", "write whole seconds, such as 1000"));
+        }
+        let operations = job.pair("rate_iops_min", |reading, text| reading.count(text))?[index(direction)];
+        let bytes = job.pair("rate_min", |reading, text| reading.count(text))?[index(direction)];
+        for entry in [job.entry("rate_iops_min"), job.entry("rate_min")].into_iter().flatten() {
+            job.differs(entry, entry.key.told);
+        }
+        if let Some(rate) = operations.filter(|rate| *rate > 0) {
+            add(Measure::Response, Bound::RateAtLeast(Rate::per_second(rate)), cycle);
+        }
+        if let Some(bytes) = bytes.filter(|bytes| *bytes > 0) {
+            add(Measure::Response, Bound::ThroughputAtLeast(Bytes::new(bytes)), cycle);
+        }
+        Ok(())
+    }
+}
+
+/// The name of a job and of a copy of it, where there are several, of what names may be made of here.
+fn stem(job: &Job<'_>, copy: u64, copies: u64) -> String {
+    let usable = |c: char| if c.is_ascii_alphanumeric() || "-_.".contains(c) { c } else { '-' };
+    let stem: String = job.name.chars().take(40).map(usable).collect();
+    if copies > 1 { format!("{stem}.{copy}") } else { stem }
+}
+
+/// A name, or one with a number behind it where it is taken.
+fn free(plain: String, taken: impl Fn(&String) -> bool) -> String {
+    let further = (2..).map(|n| format!("{plain}.{n}"));
+    std::iter::once(plain.clone()).chain(further).find(|name| !taken(name)).unwrap_or_else(|| plain.clone())
+}
+
+/// What all streams of a job have in common.
+struct Own {
+    /// What written data compress to, and how much of them repeats.
+    content: (Share, Share),
+    durable: bool,
+    copies: u64,
+}
+
+impl Own {
+    fn block(
+        &self,
+        direction: Direction,
+        size: assay_model::Size,
+        address: assay_model::Address,
+        extent: assay_model::Extent,
+        places: Option<String>,
+    ) -> Work {
+        let writes = direction == Direction::Write;
+        let plain = (Share::WHOLE, Share::default());
+        let (compress_to, duplicates) = if writes { self.content } else { plain };
+        let whole = assay_model::Extent { begin: assay_model::Amount::ZERO, length: None };
+        let durable = writes && self.durable;
+        let extent = Some(extent).filter(|extent| *extent != whole);
+        Work::Block(Block { direction, durable, size, address, extent, places, compress_to, duplicates })
+    }
+}
+
+/// The page cache is left out, whatever a job says.
+fn direct(job: &Job<'_>) -> Result<(), Fault> {
+    let (direct, buffered) = (job.flag("direct")?, job.flag("buffered")?);
+    let told = "O_DIRECT all the same: the page cache is not tested";
+    match (job.entry("direct"), job.entry("buffered")) {
+        (Some(_), _) if direct => {}
+        (None, Some(_)) if !buffered => {}
+        (Some(entry), _) | (None, Some(entry)) => job.differs(entry, told),
+        (None, None) => job.note(format!("{}: direct is absent: {told}", job.name)),
+    }
+    Ok(())
+}
+
+/// Whether writes are on stable media when they complete.
+fn durable(job: &Job<'_>) -> Result<bool, Fault> {
+    let Some((entry, value)) = job.value("sync")? else { return Ok(false) };
+    match value.text.as_str() {
+        "0" | "none" => Ok(false),
+        "1" | "sync" | "dsync" => {
+            job.differs(entry, "O_DSYNC");
+            Ok(true)
+        }
+        _ => Err(job.fault(entry, "no such way to write", "write none, sync or dsync")),
+    }
+}
+
+/// What written data compress to, and how much of them repeats.
+fn content(job: &Job<'_>) -> Result<(Share, Share), Fault> {
+    let compressible = job.percent("buffer_compress_percentage")?.unwrap_or(0);
+    let duplicates = job.percent("dedupe_percentage")?.unwrap_or(0);
+    if let Some(entry) = job.entry("dedupe_percentage").filter(|_| duplicates == 100) {
+        return Err(job.fault(entry, "the first of equal blocks repeats none", "write 99 or less"));
+    }
+    if let Some(entry) =
+        job.entry("dedupe_mode").filter(|entry| entry.value.as_ref().is_none_or(|value| value.text != "repeat"))
+    {
+        return Err(job.fault(entry, "not driven here", "write repeat"));
+    }
+    let zeros = job.flag("zero_buffers")?;
+    if let Some(entry) = job.entry("zero_buffers").filter(|_| zeros) {
+        job.differs(entry, entry.key.told);
+    }
+    let compress_to = if zeros { 0 } else { 100 - compressible };
+    Ok((Share::from_percent(compress_to), Share::from_percent(duplicates)))
+}

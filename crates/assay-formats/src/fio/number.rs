@@ -1,0 +1,233 @@
+//! Numbers of job files: sizes and counts with binary suffixes, times, shares. What fio reads otherwise than it looks is refused.
+
+use assay_base::Span;
+
+/// What is wrong with the bytes `from..to` of a value, and what to write.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Wrong {
+    pub from: usize,
+    pub to: usize,
+    pub what: String,
+    pub remedy: String,
+}
+
+impl Wrong {
+    pub(super) fn new(text: &str, what: impl Into<String>, remedy: impl Into<String>) -> Wrong {
+        Wrong { from: 0, to: text.len(), what: what.into(), remedy: remedy.into() }
+    }
+
+    /// The same in a longer text, in which the shorter begins at `at`.
+    pub(super) fn at(self, at: usize) -> Wrong {
+        Wrong { from: self.from + at, to: self.to + at, ..self }
+    }
+}
+
+/// How numbers of a job are read.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Reading {
+    /// Whether `kib` is 1024 and `k` 1000; fio's own default has it the other way round.
+    pub true_units: bool,
+    /// Whether a blank stands before the value, behind which fio loses suffixes.
+    pub behind_blank: bool,
+    /// The key, and what it counts, for messages.
+    pub key: &'static str,
+    pub noun: &'static str,
+}
+
+/// Bytes, or a share of a file in percent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Amount {
+    Bytes(u64),
+    Percent(u64),
+}
+
+impl Reading {
+    /// A number with a binary suffix or none.
+    pub(super) fn count(self, text: &str) -> Result<u64, Wrong> {
+        let (number, rest) = digits(text).ok_or_else(|| not_a_number(text))?;
+        if rest.is_empty() {
+            return Ok(number);
+        }
+        let Some(multiplier) = self.multiplier(rest) else { return Err(self.strange(text, number, rest)) };
+        if self.behind_blank && rest.eq_ignore_ascii_case("b") {
+            return Ok(number);
+        }
+        if self.behind_blank {
+            let what = format!("fio reads {number}{} here, the suffix is lost behind a blank", self.noun);
+            return Err(Wrong::new(text, what, format!("write {}={text}", self.key)));
+        }
+        number
+            .checked_mul(multiplier)
+            .ok_or_else(|| Wrong::new(text, "this number is too large", "write a smaller one"))
+    }
+
+    /// The same, or a share in percent.
+    pub(super) fn amount(self, text: &str) -> Result<Amount, Wrong> {
+        match text.strip_suffix('%').and_then(digits) {
+            Some((percent, "")) if (1..=100).contains(&percent) && !self.behind_blank => Ok(Amount::Percent(percent)),
+            Some((_, "")) => {
+                Err(Wrong::new(text, "not a share of a file", "write 1% to 100%, directly behind the equals sign"))
+            }
+            _ => self.count(text).map(Amount::Bytes),
+        }
+    }
+
+    /// What a suffix multiplies by.
+    fn multiplier(self, suffix: &str) -> Option<u64> {
+        let suffix = suffix.to_ascii_lowercase();
+        let (unit, rest) = suffix.split_at_checked(1)?;
+        let power = ["b", "k", "m", "g", "t", "p"].iter().position(|known| *known == unit)? as u32;
+        let binary = match rest {
+            "" | "b" | "i" if power > 0 => !self.true_units,
+            "ib" if power > 0 => self.true_units,
+            "" => true,
+            _ => return None,
+        };
+        Some(if binary { 1024u64 } else { 1000 }.pow(power))
+    }
+
+    /// A number with something behind it that is no suffix.
+    fn strange(self, text: &str, number: u64, rest: &str) -> Wrong {
+        let noun = self.noun;
+        if let Some(exact) = self.fraction(number, rest) {
+            return Wrong::new(text, format!("fio reads {number}{noun} here"), format!("write {exact}"));
+        }
+        Wrong::new(text, format!("fio reads {number} and drops the rest"), format!("write {number}"))
+    }
+
+    /// What `number` and a fraction with its suffix come to, where that is whole.
+    fn fraction(self, number: u64, rest: &str) -> Option<u64> {
+        let rest = rest.strip_prefix('.')?;
+        let end = rest.find(|c: char| !c.is_ascii_digit()).unwrap_or(rest.len());
+        let multiplier = if end == rest.len() { 1 } else { self.multiplier(&rest[end..])? };
+        let scale = 10u64.checked_pow(u32::try_from(end).ok()?)?;
+        let part = rest[..end].parse::<u64>().ok()?.checked_mul(multiplier)?;
+        number.checked_mul(multiplier)?.checked_add(part / scale)
+    }
+}
+
+/// A time; without a unit it is so many of `unit`.
+pub(super) fn time(text: &str, unit: Span, reading: Reading) -> Result<Span, Wrong> {
+    let (number, rest) = digits(text).ok_or_else(|| not_a_number(text))?;
+    if rest.is_empty() {
+        return span(text, number, unit);
+    }
+    let units = [
+        (&["us", "usec"][..], Span::from_us(1)),
+        (&["ms", "msec"], Span::from_ms(1)),
+        (&["s", "sec"], Span::from_secs(1)),
+        (&["m", "min"], Span::from_secs(60)),
+        (&["h"], Span::from_secs(3600)),
+        (&["d"], Span::from_secs(86_400)),
+    ];
+    let suffix = rest.to_ascii_lowercase();
+    let Some((_, named)) = units.iter().find(|(names, _)| names.contains(&suffix.as_str())) else {
+        return Err(Wrong::new(text, "not a time", "write a whole number with us, ms, s, m, h, d, or without a unit"));
+    };
+    if reading.behind_blank {
+        let alone = if unit == Span::from_secs(1) { "s" } else { "µs" };
+        let what = format!("fio reads {number} {alone} here, the unit is lost behind a blank");
+        return Err(Wrong::new(text, what, format!("write {}={text}", reading.key)));
+    }
+    span(text, number, *named)
+}
+
+fn span(text: &str, number: u64, unit: Span) -> Result<Span, Wrong> {
+    let ns = number.checked_mul(unit.as_ns()).filter(|ns| *ns <= 366 * 86_400 * 1_000_000_000);
+    ns.map(Span::from_ns).ok_or_else(|| Wrong::new(text, "this time is longer than a year", "write a shorter one"))
+}
+
+/// A share in percent.
+pub(super) fn percent(text: &str) -> Result<u64, Wrong> {
+    let (number, rest) = digits(text).ok_or_else(|| not_a_number(text))?;
+    if !rest.is_empty() {
+        return Err(Wrong::new(text, format!("fio reads {number} and drops the rest"), format!("write {number}")));
+    }
+    match number {
+        0..=100 => Ok(number),
+        _ => Err(Wrong::new(text, "not a share in percent", "write 0 to 100")),
+    }
+}
+
+fn not_a_number(text: &str) -> Wrong {
+    Wrong::new(text, "not a whole number", "write one, such as 4096 or 4k")
+}
+
+/// The number that a text begins with, and what is behind it.
+fn digits(text: &str) -> Option<(u64, &str)> {
+    if let Some(hex) = text.strip_prefix("0x").or_else(|| text.strip_prefix("0X")) {
+        let end = hex.find(|c: char| !c.is_ascii_hexdigit()).unwrap_or(hex.len());
+        return Some((u64::from_str_radix(&hex[..end], 16).ok()?, &hex[end..]));
+    }
+    let end = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
+    Some((text[..end].parse().ok()?, &text[end..]))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const PLAIN: Reading = Reading { true_units: false, behind_blank: false, key: "bs", noun: " bytes" };
+
+    #[test]
+    fn suffixes_are_binary_but_for_kib() {
+        let swapped = Reading { true_units: true, ..PLAIN };
+        for (text, usual, true_units) in [
+            ("4096", 4096, 4096),
+            ("4k", 4096, 4000),
+            ("4K", 4096, 4000),
+            ("4kb", 4096, 4000),
+            ("4Ki", 4096, 4000),
+            ("4kib", 4000, 4096),
+            ("1MiB", 1_000_000, 1 << 20),
+            ("1g", 1 << 30, 1_000_000_000),
+            ("0x2000", 8192, 8192),
+            ("2p", 2 << 50, 2_000_000_000_000_000),
+            ("512b", 512, 512),
+        ] {
+            assert_eq!((PLAIN.count(text), swapped.count(text)), (Ok(usual), Ok(true_units)), "{text}");
+        }
+    }
+
+    #[test]
+    fn what_fio_reads_otherwise_than_it_looks_is_refused() {
+        let blank = Reading { behind_blank: true, ..PLAIN };
+        for (reading, text, what, remedy) in [
+            (PLAIN, "4.5k", "fio reads 4 bytes here", "write 4608"),
+            (PLAIN, "80%", "fio reads 80 and drops the rest", "write 80"),
+            (PLAIN, "4kx", "fio reads 4 and drops the rest", "write 4"),
+            (blank, "8k", "fio reads 8 bytes here, the suffix is lost behind a blank", "write bs=8k"),
+            (PLAIN, "-1", "not a whole number", ""),
+            (PLAIN, "", "not a whole number", ""),
+            (PLAIN, "99999999999999999999", "not a whole number", ""),
+            (PLAIN, "99999999p", "too large", ""),
+            (PLAIN, "é", "not a whole number", ""),
+        ] {
+            let wrong = reading.count(text).unwrap_err();
+            assert!(wrong.what.contains(what) && wrong.remedy.contains(remedy), "{text}: {wrong:?}");
+        }
+        assert_eq!(blank.count("8192"), Ok(8192));
+        assert_eq!(PLAIN.amount("10%"), Ok(Amount::Percent(10)));
+        assert!(PLAIN.amount("0%").is_err() && PLAIN.amount("101%").is_err() && PLAIN.amount("1.5%").is_err());
+    }
+
+    #[test]
+    fn times_have_the_unit_of_their_key() {
+        let (s, us) = (Span::from_secs(1), Span::from_us(1));
+        for (text, unit, expected) in [
+            ("30", s, Span::from_secs(30)),
+            ("30", us, Span::from_us(30)),
+            ("10ms", us, Span::from_ms(10)),
+            ("2m", s, Span::from_secs(120)),
+            ("1h", s, Span::from_secs(3600)),
+        ] {
+            assert_eq!(time(text, unit, PLAIN), Ok(expected), "{text}");
+        }
+        assert!(
+            time("1m", s, Reading { behind_blank: true, ..PLAIN }).unwrap_err().what.contains("fio reads 1 s here")
+        );
+        for bad in ["", "1.5", "2x", "1:30", "99999999999", "m"] {
+            assert!(time(bad, s, PLAIN).is_err(), "{bad}");
+        }
+    }
+}

@@ -1,0 +1,169 @@
+//! Sizes of a job's operations: one, drawn from a range, or by shares, for reads and writes apart.
+
+use super::job::Job;
+use super::number::{Reading, Wrong, percent};
+use assay_base::{Bytes, Fault};
+use assay_model::size::{Size, Sizes};
+
+/// fio's size where none is written.
+const USUAL: u64 = 4096;
+/// The largest operation there is here.
+const LARGEST: u64 = 64 << 20;
+/// Most different sizes of one job.
+const MOST: usize = 1024;
+/// What every target's block is a multiple of.
+const SECTOR: u64 = 512;
+
+/// Sizes of reads and of writes.
+pub(super) fn sizes(job: &Job<'_>, random: bool) -> Result<[Size; 2], Fault> {
+    let unaligned = job.flag("bs_unaligned")?;
+    let fixed = by_order(job, random, job.pair("bs", |reading, text| one(reading, text).map(Size::fixed))?)?;
+    let ranges = job.pair("bsrange", |reading, text| range(reading, text, unaligned))?;
+    let shares = job.pair("bssplit", shares)?;
+    let later = job.is_later("bsrange", "bs");
+    let of = |direction: usize| {
+        let range = ranges[direction].clone().filter(|_| later);
+        let size = shares[direction].clone().or(range).or_else(|| fixed[direction].clone());
+        size.unwrap_or_else(|| Size::fixed(Bytes::new(USUAL)))
+    };
+    if let Some(entry) = job.entry("bsrange").filter(|_| !later) {
+        return Err(job.fault(entry, "bs behind bsrange replaces it", "remove one of the two"));
+    }
+    let sizes = [of(0), of(1)];
+    let odd = |size: &Size| {
+        let bounds = size.shares.iter().flat_map(|bar| [bar.from, bar.to]).chain([size.from, size.to]);
+        bounds.map(Bytes::get).any(|bytes| !bytes.is_multiple_of(SECTOR))
+    };
+    if sizes.iter().any(odd) {
+        job.note(format!("{}: sizes that are no multiple of the target's blocks are rounded up to them", job.name));
+    }
+    Ok(sizes)
+}
+
+/// The two values of `bs` may be meant for sequential and random jobs instead.
+fn by_order(job: &Job<'_>, random: bool, sizes: [Option<Size>; 2]) -> Result<[Option<Size>; 2], Fault> {
+    if !job.flag("bs_is_seq_rand")? {
+        return Ok(sizes);
+    }
+    let size = sizes[usize::from(random)].clone();
+    Ok([size.clone(), size])
+}
+
+fn one(reading: Reading, text: &str) -> Result<Bytes, Wrong> {
+    match reading.count(text)? {
+        bytes @ 1..=LARGEST => Ok(Bytes::new(bytes)),
+        _ => Err(Wrong::new(text, "not a size an operation can have", "write 1 byte to 64m")),
+    }
+}
+
+/// `min-max`: min + max·u, u uniform below 1, rounded down to a multiple of min and cut to max.
+fn range(reading: Reading, text: &str, unaligned: bool) -> Result<Size, Wrong> {
+    let Some((from, to)) = text.split_once('-') else {
+        return Err(Wrong::new(text, "not a range of sizes", "write for example 4k-16k"));
+    };
+    let (min, max) = (one(reading, from)?.get(), one(reading, to).map_err(|wrong| wrong.at(from.len() + 1))?.get());
+    if max < min {
+        return Err(Wrong::new(text, "this range ends before it begins", format!("write {to}-{from}")));
+    }
+    let bar = |from: u64, to: u64, weight: u64| Sizes { from: Bytes::new(from), to: Bytes::new(to), weight };
+    if unaligned {
+        let bars =
+            if min == max { vec![bar(max, max, 1)] } else { vec![bar(min, max - 1, max - min), bar(max, max, min)] };
+        return histogram(text, bars);
+    }
+    let steps = max.div_ceil(min);
+    if steps > MOST as u64 {
+        return Err(Wrong::new(
+            text,
+            format!("these are {steps} sizes"),
+            format!("write a range of at most {MOST}, or bssplit="),
+        ));
+    }
+    // Of the numbers from min to min + max those that come to the same multiple of min.
+    let step = |n: u64| bar((n * min).min(max), (n * min).min(max), ((n + 1) * min).min(min + max) - n * min);
+    let last = (min + max - 1) / min;
+    histogram(text, (1..=last).map(step).collect())
+}
+
+/// `size/percent:size/percent`; blank shares divide what is left equally.
+fn shares(reading: Reading, text: &str) -> Result<Size, Wrong> {
+    let mut parts: Vec<(Bytes, Option<u64>)> = Vec::new();
+    let mut at = 0;
+    for part in text.split(':') {
+        let (size, share) = part.split_once('/').unwrap_or((part, ""));
+        let bytes = one(reading, size).map_err(|wrong| wrong.at(at))?;
+        let share = if share.is_empty() { None } else { Some(percent(share)) };
+        let share = share.transpose().map_err(|wrong| wrong.at(at + size.len() + 1))?;
+        parts.push((bytes, share));
+        at += part.len() + 1;
+    }
+    if parts.len() > MOST {
+        return Err(Wrong::new(text, "more sizes than any real job has", format!("write at most {MOST}")));
+    }
+    let sum: u64 = parts.iter().filter_map(|(_, share)| *share).sum();
+    let blanks = parts.iter().filter(|(_, share)| share.is_none()).count() as u64;
+    if sum > 100 {
+        return Err(Wrong::new(
+            text,
+            format!("the shares make {sum} %"),
+            "fio accepts it and cuts the last; write shares that make 100",
+        ));
+    }
+    if sum < 100 && blanks == 0 {
+        return Err(Wrong::new(
+            text,
+            format!("the shares make {sum} %"),
+            "fio gives the rest to the largest; write shares that make 100",
+        ));
+    }
+    let weight = |share: Option<u64>| share.map_or(100 - sum, |share| share * blanks.max(1));
+    let bars = parts.iter().map(|(bytes, share)| Sizes { from: *bytes, to: *bytes, weight: weight(*share) });
+    histogram(text, bars.collect())
+}
+
+fn histogram(text: &str, bars: Vec<Sizes>) -> Result<Size, Wrong> {
+    Size::histogram(bars).ok_or_else(|| Wrong::new(text, "no size has a share", "write shares above 0"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const PLAIN: Reading = Reading { true_units: false, behind_blank: false, key: "bs", noun: " bytes" };
+
+    fn bars(size: &Size) -> Vec<(u64, u64, u64)> {
+        let bar = |bar: &Sizes| (bar.from.get(), bar.to.get(), bar.weight);
+        if size.shares.is_empty() {
+            vec![(size.from.get(), size.to.get(), 1)]
+        } else {
+            size.shares.iter().map(bar).collect()
+        }
+    }
+
+    #[test]
+    fn a_range_has_the_shares_that_fio_draws() {
+        let of = |text, unaligned| bars(&range(PLAIN, text, unaligned).unwrap());
+        // 40, 40 and 20 %.
+        assert_eq!(of("4k-10k", false), [(4096, 4096, 4096), (8192, 8192, 4096), (10_240, 10_240, 2048)]);
+        assert_eq!(of("4k-16k", false).iter().map(|bar| bar.2).collect::<Vec<_>>(), [4096; 4]);
+        assert_eq!(of("8k-8k", false), [(8192, 8192, 1)]);
+        assert_eq!(of("4k-10k", true), [(4096, 10_239, 6144), (10_240, 10_240, 4096)]);
+        for bad in ["4k", "8k-4k", "1-1m", "0-4k", "4k-65m", "4k-", "-4k"] {
+            assert!(range(PLAIN, bad, false).is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn blank_shares_divide_the_rest() {
+        let of = |text| bars(&shares(PLAIN, text).unwrap());
+        assert_eq!(of("4k/50:8k/:16k/"), [(4096, 4096, 100), (8192, 8192, 50), (16_384, 16_384, 50)]);
+        assert_eq!(of("4k/10:64k/50:32k/40").iter().map(|bar| bar.2).collect::<Vec<_>>(), [10, 50, 40]);
+        assert_eq!(of("4k/100:8k/"), [(4096, 4096, 1)]);
+        for (bad, what) in
+            [("4k/60:8k/60", "120 %"), ("4k/30:8k/60", "90 %"), ("4k/5.5:8k/", "fio reads 5"), ("/50:4k/50", "number")]
+        {
+            let wrong = shares(PLAIN, bad).unwrap_err();
+            assert!(wrong.what.contains(what), "{bad}: {wrong:?}");
+        }
+    }
+}

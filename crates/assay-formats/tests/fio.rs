@@ -1,0 +1,364 @@
+//! Job files of fio: every key in its class, every refusal at its place, and what of the reference jobs can be driven.
+
+#![allow(clippy::unwrap_used)]
+
+mod common;
+
+use assay_base::{Bytes, Fault, Share};
+use assay_formats::fio::keys::{self, Class};
+use assay_formats::fio::{Choice, Keyword, Lowered, Surroundings, lower, read};
+use assay_model::workload::Adjust;
+use assay_model::{Address, Arrival, Plan};
+use std::path::{Path, PathBuf};
+
+/// Files beside the job file, of the sizes that the job file asks for.
+struct Around {
+    dir: PathBuf,
+    data: Option<u64>,
+}
+
+impl Surroundings for Around {
+    fn include(&self, name: &str, _: &str) -> Result<String, String> {
+        std::fs::read_to_string(self.dir.join(name)).map_err(|e| e.to_string())
+    }
+    fn variable(&self, name: &str) -> Option<String> {
+        (name == "BS").then(|| "16k".to_owned())
+    }
+    fn number(&self, keyword: Keyword) -> u64 {
+        match keyword {
+            Keyword::PageSize => 4096,
+            Keyword::Memory => 2048,
+            Keyword::Processors => 2,
+        }
+    }
+    fn size_of(&self, target: &str) -> Option<u64> {
+        self.data.filter(|_| target.ends_with("data.img"))
+    }
+}
+
+/// As a run would read it.
+fn lowered(path: &Path, choice: &Choice) -> Result<Lowered, Fault> {
+    let text = std::fs::read_to_string(path).unwrap();
+    let needs = text
+        .lines()
+        .find_map(|line| line.split_once("data.img ")?.1.split(';').next())
+        .map(|size| size.trim().parse::<Bytes>().unwrap());
+    let data = needs.map_or(16 << 20, Bytes::get);
+    of(&text, choice, &Around { dir: path.parent().unwrap().to_owned(), data: Some(data) })
+}
+
+fn of(text: &str, choice: &Choice, around: &Around) -> Result<Lowered, Fault> {
+    lower("job", &read("job.fio", text, around)?, choice, around)
+}
+
+fn around() -> Around {
+    Around { dir: PathBuf::new(), data: Some(64 << 20) }
+}
+
+fn section(name: &str) -> Choice {
+    Choice { sections: vec![name.to_owned()], ..Choice::default() }
+}
+
+fn plan(lowered: &Lowered) -> Plan {
+    let targets = lowered.workload.targets.len() as u16;
+    lowered.workload.plan(&Adjust { targets, ..Adjust::default() }).unwrap()
+}
+
+#[test]
+fn every_key_is_in_its_class() {
+    for root in common::roots() {
+        let text = std::fs::read_to_string(root.join("fio/keys.csv")).unwrap();
+        let rows: Vec<Vec<&str>> = text.lines().skip(1).map(|line| line.splitn(4, ',').collect()).collect();
+        assert_eq!((rows.len(), keys::all().len()), (271, 271));
+        for row in rows {
+            let key = keys::find(row[0]).unwrap();
+            let class = match row[2] {
+                "exact" => Class::Exact,
+                "differs" => Class::Differs,
+                "no-effect" => Class::NoEffect,
+                _ => Class::Refused,
+            };
+            let aliases: Vec<&str> = row[1].split_whitespace().collect();
+            assert_eq!((key.name, key.class, key.aliases), (row[0], class, aliases.as_slice()));
+            aliases.iter().for_each(|alias| assert!(keys::find(alias).is_some(), "{alias}"));
+            // What it says, or why it says nothing.
+            assert_eq!(class <= Class::Differs, !key.means.is_empty(), "{}", key.name);
+            assert!(class == Class::Exact || !key.told.is_empty(), "{}", key.name);
+        }
+    }
+}
+
+#[test]
+fn what_is_refused_is_refused_at_its_place() {
+    for root in common::roots() {
+        let dir = root.join("fio/refused");
+        let cases: serde_json::Value =
+            serde_json::from_slice(&std::fs::read(dir.join("refused.json")).unwrap()).unwrap();
+        let cases = cases.as_array().unwrap();
+        assert_eq!(cases.len(), 20);
+        for case in cases {
+            let name = case["case"].as_str().unwrap();
+            let fault = lowered(&dir.join(name), &Choice::default()).unwrap_err();
+            let under: String = fault.source.chars().skip(fault.column - 1).take(fault.width).collect();
+            let place = (fault.line as u64, fault.column as u64, under.as_str());
+            let expected = (
+                case["line"].as_u64().unwrap(),
+                case["column"].as_u64().unwrap(),
+                case["under_the_caret"].as_str().unwrap(),
+            );
+            assert_eq!(place, expected, "{name}: {fault}");
+            assert!(!fault.remedy.is_empty(), "{name}: {fault}");
+            let said = format!("{}; {}", fault.what, fault.remedy);
+            let because = case["because"].as_str().unwrap();
+            let told = because.split([';', ':']).all(|part| said.contains(part.trim()));
+            assert!(told, "{name}: {said}\n{because}");
+        }
+    }
+}
+
+/// Each key of the class refused, in a job that would run without it.
+#[test]
+fn every_refused_key_is_refused_with_a_reason_and_a_remedy() {
+    let plain = "[a]\nfilename=data.img\ntime_based\nruntime=1\nrw=randread\n";
+    assert!(of(plain, &Choice::default(), &around()).is_ok());
+    for key in keys::all().iter().filter(|key| key.class == Class::Refused) {
+        for name in std::iter::once(&key.name).chain(key.aliases) {
+            let fault = of(&format!("{plain}{name}=1\n"), &Choice::default(), &around()).unwrap_err();
+            assert_eq!(
+                (fault.line, fault.column),
+                (6, if key.name == "zonemode" { name.len() + 2 } else { 1 }),
+                "{fault}"
+            );
+            assert!(!fault.what.is_empty() && !fault.remedy.is_empty(), "{fault}");
+        }
+    }
+}
+
+/// A key that says something changes the plan, is told in its notes, or is refused. Values that are no number are refused.
+#[test]
+fn no_key_that_says_something_is_ignored() {
+    let plain = "[a]\nfilename=data.img\ntime_based\nruntime=1\nrw=randwrite\n";
+    let quiet = ["description", "name", "kb_base", "exitall", "stonewall", "wait_for"];
+    for key in keys::all().iter().filter(|key| key.class == Class::Exact && !quiet.contains(&key.name)) {
+        let wrong = of(&format!("{plain}{}=?", key.name), &Choice::default(), &around());
+        let text = ["filename", "directory", "filename_format", "ioscheduler"].contains(&key.name);
+        assert_eq!(wrong.is_err(), !text, "{}", key.name);
+    }
+    let lines = of(plain, &Choice::default(), &around()).unwrap().keys;
+    assert_eq!(lines.iter().map(|line| line.line).collect::<Vec<_>>(), [2, 3, 4, 5]);
+}
+
+#[test]
+fn rates_of_the_reference_jobs() {
+    let root = common::roots().into_iter().next_back().unwrap().join("fio");
+    for (file, name, streams) in [
+        ("rate-mixed", "both-500", &[("both-500.reads", 500, 8), ("both-500.writes", 500, 8)][..]),
+        ("rate-mixed", "suffix", &[("suffix", 1024, 8)]),
+        ("rate-mixed", "two-copies", &[("two-copies.0", 300, 8), ("two-copies.1", 300, 8)]),
+        ("rate-mixed", "bytes", &[("bytes", 512, 8)]),
+        // fio comes to 420.
+        ("rate-mixed", "splits", &[("splits", 500, 8)]),
+        ("rate-poisson", "clients", &[("clients.reads", 400, 8), ("clients.writes", 100, 8)]),
+    ] {
+        let plan = plan(&lowered(&root.join(file).with_extension("fio"), &section(name)).unwrap());
+        let found: Vec<(&str, f64, u32)> = plan
+            .streams
+            .iter()
+            .zip(&plan.lanes)
+            .map(|(stream, lane)| (stream.name.as_str(), stream.arrival.rate().unwrap().as_f64(), lane.in_flight_bound))
+            .collect();
+        let expected: Vec<(&str, f64, u32)> =
+            streams.iter().map(|(name, rate, depth)| (*name, f64::from(*rate), *depth)).collect();
+        assert_eq!(found, expected, "{file} {name}");
+        let poisson = plan.streams.iter().all(|stream| matches!(stream.arrival, Arrival::Poisson { .. }));
+        assert_eq!(poisson, file == "rate-poisson");
+        assert_eq!(plan.measured().as_secs_f64(), if poisson { 4.0 } else { 2.0 });
+    }
+}
+
+#[test]
+fn what_of_the_reference_jobs_cannot_be_driven_is_refused_and_never_changed() {
+    let root = common::roots().into_iter().next().unwrap().join("fio");
+    let mut jobs = 0;
+    for path in common::with_extension(&root, "fio") {
+        match lowered(&path, &Choice::default()) {
+            Ok(lowered) => assert!(!plan(&lowered).streams.is_empty()),
+            Err(fault) => {
+                assert!(
+                    fault.what.contains("not driven yet") && fault.line > 0 && !fault.remedy.is_empty(),
+                    "{path:?}: {fault}"
+                );
+                jobs += 1;
+            }
+        }
+    }
+    assert!(jobs > 0);
+}
+
+/// Job, keys of it, what the plan says of its first stream and how many there are.
+#[test]
+fn keys_reach_the_plan() {
+    let plain = "[a b]\nfilename=data.img\ntime_based\nruntime=2\n";
+    let of = |keys: &str| {
+        of(&format!("{plain}{keys}"), &Choice::default(), &around()).map_err(|fault| panic!("{keys}: {fault}")).unwrap()
+    };
+    let first = |keys: &str| plan(&of(keys)).streams[0].clone();
+    let address = |keys: &str| first(keys).block().unwrap().address.clone();
+    let extent = |keys: &str| first(keys).block().unwrap().extent.map(|extent| extent.to_string());
+    assert_eq!(first("").name, "a-b");
+    assert_eq!(first("ioengine=libaio\niodepth=16").arrival, Arrival::Closed { in_flight: 16 });
+    assert_eq!(first("iodepth=16").arrival, Arrival::Closed { in_flight: 1 });
+    assert_eq!(first("thinktime=10ms").arrival, Arrival::Paced { pause: assay_base::Span::from_ms(10) });
+    assert_eq!(address("rw=read"), Address::Sequential);
+    assert_eq!(address("rw=randread\nbs=8k"), Address::Once { unit: Bytes::new(8192) });
+    assert_eq!(address("rw=randread\nbs=8k\nnorandommap"), Address::Uniform { align: Bytes::new(8192) });
+    assert_eq!(address("rw=randread\nbs=8k\nba=2k"), Address::Uniform { align: Bytes::new(2048) });
+    assert_eq!(address("rw=randread\nbsrange=4k-16k"), Address::Uniform { align: Bytes::new(4096) });
+    assert_eq!(address("rw=randread:8\nnorandommap").to_string(), "sequential runs of 32KiB from uniform starts");
+    assert_eq!(
+        address("rw=randread\nrandom_distribution=zipf:1.1").to_string(),
+        "Zipf 1.1 over places of 4KiB, scattered"
+    );
+    assert_eq!(
+        address("rw=randread\nrandom_distribution=zoned:60/10:30/20:8/30:2/40").to_string(),
+        "60% in 10%, 30% in 20%, 8% in 30%, 2% in 40% over places of 4KiB, in order from the start"
+    );
+    assert_eq!(extent("size=10%"), Some("within 6552KiB from 0B on".to_owned()));
+    assert_eq!(extent("offset=50%\nsize=25%"), Some("within 16MiB from 32MiB on".to_owned()));
+    let copies = plan(&of("numjobs=3\noffset=1m\noffset_increment=10m\nsize=5m"));
+    let begins: Vec<String> =
+        copies.streams.iter().map(|stream| stream.block().unwrap().extent.unwrap().begin.to_string()).collect();
+    assert_eq!(begins, ["1MiB", "11MiB", "21MiB"]);
+    let write = first("rw=randwrite\nsync=1\nbuffer_compress_percentage=30\ndedupe_percentage=20");
+    let block = write.block().unwrap();
+    assert_eq!(
+        (block.durable, block.compress_to.to_string(), block.duplicates.to_string()),
+        (true, "70%".into(), "20%".into())
+    );
+    let warm = plan(&of("ramp_time=5"));
+    assert_eq!((warm.warm_up().longest().as_secs_f64(), warm.measured().as_secs_f64()), (5.0, 2.0));
+    let bounds = of("rw=randread\nmax_latency=5ms\nrate_iops_min=100\nrate_min=1m\nrate_cycle=2000").workload.criteria;
+    let bounds: Vec<String> = bounds.iter().map(ToString::to_string).collect();
+    assert_eq!(bounds.len(), 3, "{bounds:?}");
+    assert_eq!(of("randseed=7\nioscheduler=none").workload.seed, Some(7));
+}
+
+/// Reads and writes of a job share the depth of each copy, and each block comes once for both together.
+#[test]
+fn a_mix_is_a_loop_for_each_copy() {
+    let root = common::roots().into_iter().next().unwrap().join("fio");
+    let text = std::fs::read_to_string(root.join("real-life.fio")).unwrap();
+    let text = text.replace("direct=1", "direct=1\ntime_based\nruntime=2");
+    let plan = plan(&of(&text, &Choice::default(), &around()).unwrap_or_else(|fault| panic!("{fault}")));
+    assert_eq!((plan.loops.len(), plan.streams.len(), plan.targets), (16, 32, 16));
+    assert!(plan.loops.iter().all(|it| (it.in_flight, it.copies, it.think) == (32, 1, None)));
+    assert!(plan.lanes.iter().all(|lane| (lane.streams.len(), lane.in_flight_bound) == (2, 32)));
+    for (at, pair) in plan.streams.chunks(2).enumerate() {
+        for (stream, percent) in pair.iter().zip([80, 20]) {
+            let Arrival::Looped { looped, share, .. } = &stream.arrival else { panic!("{stream:?}") };
+            assert_eq!((looped.as_str(), *share), (format!("real-life.{at}").as_str(), Share::from_percent(percent)));
+            let block = stream.block().unwrap();
+            assert_eq!(
+                (block.places.as_deref(), &block.address),
+                (Some(looped.as_str()), &Address::Once { unit: Bytes::new(8192) })
+            );
+        }
+    }
+    let shares = |keys: &str| -> Vec<(String, u64)> {
+        let text = format!("[a]\nfilename=data.img\ntime_based\nruntime=2\nrw=randrw\n{keys}\n");
+        let streams =
+            of(&text, &Choice::default(), &around()).unwrap_or_else(|fault| panic!("{fault}")).workload.streams;
+        let share =
+            |stream: &assay_model::Stream| stream.arrival.share().map_or(0, |share| share.as_ppb() / 10_000_000);
+        streams.iter().map(|stream| (stream.name.clone(), share(stream))).collect()
+    };
+    let (reads, writes) = ("a.reads".to_owned(), "a.writes".to_owned());
+    for (keys, expected) in [
+        ("", vec![(reads.clone(), 50), (writes.clone(), 50)]),
+        ("rwmixread=70", vec![(reads.clone(), 70), (writes.clone(), 30)]),
+        ("rwmixread=70\nrwmixwrite=40", vec![(reads.clone(), 60), (writes.clone(), 40)]),
+        ("rwmixwrite=40\nrwmixread=70", vec![(reads.clone(), 70), (writes.clone(), 30)]),
+        // No loop of one: it is an ordinary one, which has no share.
+        ("rwmixread=100", vec![(reads, 0)]),
+        ("rwmixread=0", vec![(writes, 0)]),
+    ] {
+        assert_eq!(shares(keys), expected, "{keys}");
+    }
+    let think = "[a]\nfilename=data.img\ntime_based\nruntime=2\nrw=randread\nthinktime=50000\nthinktime_blocks=10\n";
+    let own = of(think, &Choice::default(), &around()).unwrap().workload.loops.remove(0);
+    let think = own.think.unwrap();
+    assert_eq!((own.in_flight, think.every, think.time), (1, 10, assay_base::Span::from_ms(50)));
+}
+
+#[test]
+fn sections_set_defaults_for_those_behind_them() {
+    let text = "[global]\ntime_based\nruntime=1\nfilename=data.img\nbs=8k\n[one]\n[global-more]\nbs=16k\n[two]\n[three]\nbs=1k\nbs=${BS}\n[four]\nbs=$pagesize*2 ; twice\n";
+    let sizes = |text: &str| -> Vec<String> {
+        let lowered = of(text, &Choice::default(), &around()).unwrap_or_else(|fault| panic!("{fault}"));
+        lowered.workload.streams.iter().map(|stream| stream.block().unwrap().size.to_string()).collect()
+    };
+    assert_eq!(sizes(text), ["8KiB", "16KiB", "16KiB", "8KiB"]);
+    let lines = of(text, &section("three"), &around()).unwrap().keys;
+    let told: Vec<&str> =
+        lines.iter().map(|line| line.means.as_str()).filter(|means| means.contains("replaced")).collect();
+    assert_eq!(told, ["replaced in line 12"]);
+    let root = common::roots().into_iter().next().unwrap().join("fio");
+    let inherits = Around { dir: root.clone(), data: Some(16 << 20) };
+    let text = std::fs::read_to_string(root.join("include.fio"))
+        .unwrap()
+        .replace("ioengine=psync", "ioengine=psync\ntime_based\nruntime=1");
+    let lowered = of(&text, &Choice::default(), &inherits).unwrap_or_else(|fault| panic!("{fault}"));
+    let sizes: Vec<String> =
+        lowered.workload.streams.iter().map(|stream| stream.block().unwrap().size.to_string()).collect();
+    assert_eq!(sizes, ["32KiB", "16KiB", "4KiB"]);
+    assert!(lowered.keys.iter().any(|line| line.file == "include-common.inc"));
+}
+
+#[test]
+fn files_may_be_other_targets() {
+    let text = "[global]\ntime_based\nruntime=1\nsize=1m\n[a]\nfilename=E\\:\\test\n[b]\ndirectory=/x:/y\nnumjobs=3\n[c]\nioengine=null\nsize=8m\n";
+    let targets = |choice: &Choice| of(text, choice, &around()).map(|lowered| lowered.workload.targets);
+    let plain = ["E:\\test", "/x/b.0.0", "/y/b.1.0", "/x/b.2.0", "null:8388608B"];
+    assert_eq!(targets(&Choice::default()).unwrap(), plain);
+    let map = |from: &str| Choice { maps: vec![(from.to_owned(), "/dev/sdz".to_owned())], ..Choice::default() };
+    for from in ["E:\\test", "E\\:\\test"] {
+        assert_eq!(targets(&map(from)).unwrap()[0], "/dev/sdz", "{from}");
+    }
+    assert!(targets(&map("F")).unwrap_err().what.contains("no job has a file F"));
+    let typed = Choice { targets: vec!["t1".to_owned(), "t2".to_owned()], ..Choice::default() };
+    assert_eq!(targets(&typed).unwrap()[..3], ["t1", "t2", "/y/b.1.0"]);
+    assert!(of(text, &section("nobody"), &around()).unwrap_err().remedy.contains("the jobs are a, b, c"));
+}
+
+/// Texts that have no job in them, or far too much.
+#[test]
+fn hostile_texts_are_refused() {
+    let many = |line: &str, n: usize| format!("[a]\n{}", line.repeat(n));
+    for text in [
+        String::new(),
+        "[".into(),
+        "[]".into(),
+        "[a".into(),
+        "[a] b".into(),
+        "[a]\n=".into(),
+        "[a]\nbs".into(),
+        "[a]\nbs=".into(),
+        "[a]\nbs=${NOT_SET}".into(),
+        "[a]\nbs=$ncpus/0".into(),
+        "[a]\ninclude nothing-of-this-name".into(),
+        "[a]\nnumjobs=99999999".into(),
+        "[a]\nnumjobs=0".into(),
+        "[a]\niodepth=0".into(),
+        "[a]\nrate_iops=99999999999999p".into(),
+        "[a]\noffset=18446744073709551615\noffset_increment=18446744073709551615\nnumjobs=3".into(),
+        "[a]\nrw=é".into(),
+        "\u{0}".into(),
+        "x".repeat(2 << 20),
+        many("bs=4k\n", 9000),
+        "[a]\n".repeat(600),
+        many("bssplit=4k/1:", 3000),
+    ] {
+        let fault = of(&text, &Choice::default(), &around()).unwrap_err();
+        assert!(!fault.what.is_empty() && fault.to_string().len() < 4000, "{fault}");
+    }
+}

@@ -1,0 +1,38 @@
+//! What of a job file of fio is run, and on what.
+
+use assay_formats::fio::Choice;
+use assay_run::failure::{Failure, one_line};
+
+/// What of a job file of fio is run, and on what.
+#[derive(clap::Args, Debug, Clone, Default)]
+pub(crate) struct Jobs {
+    /// Run only this job of a fio job file; may be repeated [default: all jobs]
+    #[arg(long, value_name = "NAME")]
+    pub section: Vec<String>,
+    /// Use this target in place of a file that a fio job file names, such as data.img=/dev/sdb; may be repeated
+    #[arg(long, value_name = "NAME=TARGET")]
+    pub map: Vec<String>,
+}
+
+impl Jobs {
+    /// The same, with the targets that are typed.
+    pub(crate) fn choice(&self, targets: &[String]) -> Result<Choice, Failure> {
+        let map = |map: &String| {
+            let parts = map.split_once('=').filter(|(name, target)| !name.is_empty() && !target.is_empty());
+            let parts = parts.map(|(name, target)| (name.to_owned(), target.to_owned()));
+            parts.ok_or_else(|| {
+                Failure::usage(format!(
+                    "--map {} names no file and target; write --map data.img=/dev/sdb",
+                    one_line(map)
+                ))
+            })
+        };
+        let maps = self.map.iter().map(map).collect::<Result<Vec<_>, _>>()?;
+        if !maps.is_empty() && !targets.is_empty() {
+            return Err(Failure::usage(
+                "--map and targets exclude each other: targets take the places of all files, in their order",
+            ));
+        }
+        Ok(Choice { sections: self.section.clone(), maps, targets: targets.to_vec() })
+    }
+}

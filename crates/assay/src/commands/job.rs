@@ -1,0 +1,42 @@
+//! What `explain` says of the keys of a job file of fio: each with its line, its class, and what it means here.
+
+use super::outline::Lines;
+use assay_formats::fio::Line;
+use assay_formats::fio::keys::Class;
+
+/// Longest key with its value that is shown in its column.
+const WIDEST: usize = 40;
+
+/// The keys in the order of the file, section by section; those without effect are only named.
+pub(crate) fn text(keys: &[Line]) -> String {
+    let mut out = Lines::default();
+    let Some(first) = keys.first() else { return out.0 };
+    out.head("keys of the job file, with their lines");
+    let wide = keys.iter().map(|key| key.written.chars().count().min(WIDEST)).max().unwrap_or(0);
+    let mut section = None;
+    for key in keys.iter().filter(|key| key.class != Class::NoEffect) {
+        if section.replace(&key.section) != Some(&key.section) {
+            out.add(format_args!("  [{}]", key.section.escape_debug()));
+        }
+        let place = if key.file == first.file { key.line.to_string() } else { format!("{}:{}", key.file, key.line) };
+        let written: String = key.written.escape_debug().collect();
+        out.add(format_args!("  {place:>5}  {written:wide$}  {:7}  {}", key.class, key.means));
+    }
+    let idle: Vec<&Line> = keys.iter().filter(|key| key.class == Class::NoEffect).collect();
+    if !idle.is_empty() {
+        out.head("keys without effect");
+        for key in idle {
+            let written: String = key.written.escape_debug().collect();
+            out.add(format_args!("  {:>5}  {written:wide$}  {}", key.line, key.means));
+        }
+    }
+    out.0
+}
+
+/// The same for programs.
+pub(crate) fn json(key: &Line) -> serde_json::Value {
+    let Line { file, line, section, written, class, means } = key;
+    serde_json::json!({
+        "file": file, "line": line, "section": section, "written": written, "class": class.to_string(), "means": means,
+    })
+}

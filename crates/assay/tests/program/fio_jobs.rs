@@ -1,0 +1,165 @@
+//! Job files of fio as a user runs them: explained, run and limited, and refused at their place with nothing opened.
+
+use super::bed::Place;
+use std::path::{Path, PathBuf};
+
+/// A job of two directions with a rate, and one without effect on it.
+const JOB: &str = "[global]\nioengine=libaio\ntime_based\nruntime=2\nfilename=data.img\nsize=64m\n\
+                   [both]\nrw=randrw\nrwmixread=70\nrate_iops=500\niodepth=8\ngroup_reporting\n\
+                   [later]\nstonewall\nrw=read\nrate_iops=1k\nnumjobs=2\n";
+
+fn golden() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../assay-formats/tests/golden/fio")
+}
+
+#[test]
+fn a_job_runs_at_exactly_its_rates() {
+    for (section, streams) in
+        [("both", [("both.reads", 1000), ("both.writes", 1000)]), ("later", [("later.0", 2048), ("later.1", 2048)])]
+    {
+        let place = Place::new();
+        place.write("job.fio", JOB);
+        let (said, log) = place.run(&["run", "job.fio", "--section", section, "--map", "data.img=sim:flash"]);
+        assert_eq!(said.code, Some(0), "{}{}", said.out, said.err);
+        for (name, operations) in streams {
+            assert_eq!(log.stream(name).ok, operations, "{name}");
+        }
+        log.adds_up();
+    }
+}
+
+#[test]
+fn a_mix_keeps_its_shares_and_its_depth() {
+    let place = Place::new();
+    place.write("mix.fio", "[a]\nioengine=libaio\nfilename=data.img\nsize=64m\nrw=randrw\nrwmixread=80\niodepth=8\nnumjobs=2\ntime_based\nruntime=1\n");
+    let (said, log) = place.run(&["run", "mix.fio", "--map", "data.img=sim:disk", "--for", "20s"]);
+    assert_eq!(said.code, Some(0), "{}{}", said.out, said.err);
+    for copy in 0..2 {
+        let of = |way: &str| log.stream(&format!("a.{copy}.{way}")).ok as f64;
+        let all = of("reads") + of("writes");
+        assert!(all > 500.0, "{all}");
+        assert!((of("reads") - all * 0.8).abs() <= 4.0 * (all * 0.16).sqrt(), "{} of {all}", of("reads"));
+    }
+    assert!(log.intervals.iter().all(|interval| interval.flows.iter().map(|flow| flow.in_flight).sum::<u64>() <= 16));
+    log.adds_up();
+    let json: serde_json::Value =
+        serde_json::from_str(&place.assay(&["export", "run", "--to", "fio-json"]).out).unwrap();
+    let names: Vec<&str> =
+        json["jobs"].as_array().unwrap().iter().map(|job| job["jobname"].as_str().unwrap()).collect();
+    assert_eq!(names, ["a.0", "a.1"]);
+}
+
+#[test]
+fn every_key_is_explained_with_its_line() {
+    let place = Place::new();
+    place.write("job.fio", JOB);
+    let said = place.assay(&["explain", "job.fio", "--section", "both", "--json"]);
+    assert_eq!(said.code, Some(0), "{}", said.err);
+    let json = said.json();
+    let keys = json["keys"].as_array().unwrap();
+    let found: Vec<(u64, &str, &str)> = keys
+        .iter()
+        .map(|key| (key["line"].as_u64().unwrap(), key["written"].as_str().unwrap(), key["class"].as_str().unwrap()))
+        .collect();
+    let (exact, differs) = ("exact", "differs");
+    let expected = [
+        (2, "ioengine=libaio", differs),
+        (3, "time_based", exact),
+        (4, "runtime=2", exact),
+        (5, "filename=data.img", exact),
+        (6, "size=64m", exact),
+        (8, "rw=randrw", exact),
+        (9, "rwmixread=70", exact),
+        (10, "rate_iops=500", differs),
+        (11, "iodepth=8", exact),
+        (12, "group_reporting", "no effect"),
+    ];
+    assert_eq!(found, expected);
+    assert!(keys.iter().all(|key| !key["means"].as_str().unwrap().is_empty()), "{keys:?}");
+    let notes = json["notes"].to_string();
+    for told in ["job.fio:2: ioengine", "job.fio:10: rate_iops=500", "direct is absent", "whatever rwmixread"] {
+        assert!(notes.contains(told), "{told}: {notes}");
+    }
+    let text = place.assay(&["explain", "job.fio", "--section", "both"]);
+    for line in ["10  rate_iops=500", "keys without effect", "12  group_reporting"] {
+        assert!(text.out.contains(line), "{line}: {}", text.out);
+    }
+    assert!(place.left(&["job.fio"]).is_empty());
+}
+
+#[test]
+fn what_is_refused_opens_nothing() {
+    let place = Place::new();
+    let image = std::fs::File::create(place.path("data.img")).unwrap();
+    image.set_len(16 << 20).unwrap();
+    let cases = std::fs::read(golden().join("refused/refused.json")).unwrap();
+    let cases: serde_json::Value = serde_json::from_slice(&cases).unwrap();
+    for case in cases.as_array().unwrap() {
+        let name = case["case"].as_str().unwrap();
+        std::fs::copy(golden().join("refused").join(name), place.path(name)).unwrap();
+        for verb in ["run", "explain"] {
+            let said = place.assay(&[verb, name]);
+            assert_eq!(said.code, Some(3), "{verb} {name}: {}", said.err);
+            let carets = "^".repeat(case["under_the_caret"].as_str().unwrap().chars().count());
+            assert!(said.err.contains(&format!("--> {name}:{}:{}\n", case["line"], case["column"])), "{}", said.err);
+            assert!(said.err.contains(&format!(" {carets} ")), "{}", said.err);
+        }
+        std::fs::remove_file(place.path(name)).unwrap();
+    }
+    assert!(place.left(&["data.img"]).is_empty());
+}
+
+#[test]
+fn targets_of_a_job_are_as_safe_as_any_other() {
+    let place = Place::new();
+    place.write("job.fio", &JOB.replace("size=64m\n", ""));
+    // A file that is not ours is not written, whatever a job says.
+    let before = vec![7u8; 1 << 20];
+    std::fs::write(place.path("data.img"), &before).unwrap();
+    let said = place.assay(&["run", "job.fio", "--section", "both"]);
+    assert_eq!(said.code, Some(4), "{}", said.err);
+    assert!(std::fs::read(place.path("data.img")).unwrap() == before);
+    std::fs::remove_file(place.path("data.img")).unwrap();
+    let said = place.assay(&["run", "job.fio", "--section", "both"]);
+    assert!(said.code == Some(4) && said.err.contains("--create"), "{}", said.err);
+    assert!(!place.path("data.img").exists());
+}
+
+#[test]
+fn what_is_chosen_wrongly_is_said() {
+    let place = Place::new();
+    place.write("job.fio", JOB);
+    for (args, code, told) in [
+        (&["explain", "job.fio", "--section", "nobody"][..], 3, "the jobs are both, later"),
+        (&["explain", "job.fio"], 3, "--section NAME"),
+        (&["explain", "job.fio", "--section", "both", "--map", "other=sim:flash"], 3, "the files are data.img"),
+        (&["explain", "job.fio", "--section", "both", "--map", "data.img"], 2, "--map data.img=/dev/sdb"),
+        (&["explain", "random-read", "sim:flash", "--section", "both"], 2, "is none"),
+        (&["explain", "job.fio", "sim:flash", "sim:disk", "--section", "both"], 3, "1 target"),
+        (&["explain", "absent.fio"], 3, "cannot be read"),
+    ] {
+        let said = place.assay(args);
+        assert!(said.code == Some(code) && said.err.contains(told), "{args:?}: {:?} {}", said.code, said.err);
+    }
+}
+
+#[test]
+fn the_load_of_a_job_is_searched_for() {
+    let place = Place::new();
+    place.write("job.fio", JOB);
+    let said = place.assay(&[
+        "limit",
+        "job.fio",
+        "sim:flash",
+        "--section",
+        "both",
+        "--from",
+        "1x",
+        "--to",
+        "2x",
+        "--out",
+        "limit",
+    ]);
+    assert_eq!(said.code, Some(0), "{}{}", said.out, said.err);
+    assert!(said.out.contains("job on sim:flash"), "{}", said.out);
+}

@@ -1,0 +1,34 @@
+//! Job files of fio, read and lowered to a plan.
+#![no_main]
+
+use assay_formats::fio::{Choice, Keyword, Surroundings, lower, read};
+use assay_model::workload::Adjust;
+use libfuzzer_sys::fuzz_target;
+
+/// A machine on which some files are there and some are not.
+struct Around<'a>(&'a str);
+
+impl Surroundings for Around<'_> {
+    fn include(&self, name: &str, _: &str) -> Result<String, String> {
+        if name.len().is_multiple_of(2) { Ok(self.0.to_owned()) } else { Err("absent".into()) }
+    }
+    fn variable(&self, name: &str) -> Option<String> {
+        (name.len() % 2 == 1).then(|| name.repeat(name.len() % 9))
+    }
+    fn number(&self, _: Keyword) -> u64 {
+        4096
+    }
+    fn size_of(&self, target: &str) -> Option<u64> {
+        target.len().is_multiple_of(2).then_some(64 << 20)
+    }
+}
+
+fuzz_target!(|bytes: &[u8]| {
+    let text = String::from_utf8_lossy(bytes);
+    let around = Around(&text);
+    let Ok(jobs) = read("fuzz.fio", &text, &around) else { return };
+    if let Ok(lowered) = lower("fuzz", &jobs, &Choice::default(), &around) {
+        let targets = lowered.workload.targets.len() as u16;
+        let _ = lowered.workload.plan(&Adjust { targets, ..Adjust::default() });
+    }
+});
