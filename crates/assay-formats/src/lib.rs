@@ -8,3 +8,4 @@ pub mod act;
 pub mod collect;
 pub mod export;
 pub mod note;
+pub mod seekmark;
