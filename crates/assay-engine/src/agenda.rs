@@ -37,6 +37,8 @@ pub(crate) struct Back {
     pub open_loop: bool,
     /// It had an intended time of its own.
     pub has_moment: bool,
+    /// It was the last of this many of its source.
+    pub last_of: Option<u64>,
 }
 
 /// See the module.
@@ -118,14 +120,14 @@ impl<S: Source> Agenda<S> {
         let Group { source: it, lane } = &mut self.groups[source];
         it.returned(flow, completed);
         if it.is_open_loop() {
-            return Back { lane: *lane, open_loop: true, has_moment: true };
+            return Back { lane: *lane, open_loop: true, has_moment: true, last_of: None };
         }
         if goes_on {
             let due = it.due();
             let end = if source < self.after { self.end } else { Instant::FAR };
             self.due[source] = if due < end { due } else { Instant::FAR };
         }
-        Back { lane: *lane, open_loop: false, has_moment: !it.pause().is_zero() }
+        Back { lane: *lane, open_loop: false, has_moment: !it.pause().is_zero(), last_of: it.ended() }
     }
 
     /// The source must be asked again at `at`; with [`Instant::FAR`] never.
@@ -208,6 +210,11 @@ impl<S: Source> Agenda<S> {
                 self.look(source);
             }
         }
+    }
+
+    /// Whether no source of the schedule has more requests, however long the run lasts.
+    pub(crate) fn is_over(&self) -> bool {
+        self.groups[..self.after].iter().all(|group| group.source.is_over())
     }
 
     /// Whether something comes after the schedule.

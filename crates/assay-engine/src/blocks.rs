@@ -62,6 +62,16 @@ impl Source for Blocks {
     }
 
     #[inline(always)]
+    fn is_over(&self) -> bool {
+        either!(&self.0, it => it.is_over())
+    }
+
+    #[inline(always)]
+    fn ended(&self) -> Option<u64> {
+        either!(&self.0, it => it.ended())
+    }
+
+    #[inline(always)]
     fn is_open_loop(&self) -> bool {
         either!(&self.0, it => it.is_open_loop())
     }
@@ -112,7 +122,7 @@ impl<D: BlockDevice> Worker<D, Blocks, Data> {
             let path = [u64::from(stream), u64::from(target), part.index, FOR_CONTENT];
             let block = spec.block().filter(|block| block.direction == Direction::Write)?;
             let content = Content::new(Prng::child(plan.seed ^ u64::from(run), &path), run, block.compress_to);
-            Some(content.repeating(block.duplicates))
+            Some(content.repeating(block.duplicates).filled_with(block.filled_with))
         };
         let slots = slots(plan, part, bound) as usize * usize::from(plan.targets);
         let geometries = (0..plan.targets).map(|target| device.geometry(target));

@@ -89,9 +89,13 @@ impl<D: Device, S: Source<Request = D::Request>, P: Payload<D>> Worker<D, S, P> 
         let (index, source) = (usize::from(slot.flow), usize::from(slot.source));
         let reads_back = self.stage.reads_back();
         let goes_on = self.stage.is_scheduled() || reads_back;
-        let Back { lane, open_loop, has_moment } = self.agenda.back(source, index, completion.completed, goes_on);
+        let Back { lane, open_loop, has_moment, last_of } =
+            self.agenda.back(source, index, completion.completed, goes_on);
         if reads_back && !open_loop {
             self.stage.waits_for_read_back(now + self.limits.drain);
+        }
+        if let Some(operations) = last_of {
+            self.stream_ends(now, index, operations, completion.completed);
         }
         // The request of a closed loop is intended when it is issued: it is never late.
         let (intended, own) = if has_moment {
@@ -112,6 +116,19 @@ impl<D: Device, S: Source<Request = D::Request>, P: Payload<D>> Worker<D, S, P> 
             self.incidents.succeeded(target);
         }
         (intended, own, excess)
+    }
+
+    /// Writes that a stream has done its operations, the last of which completed at `completed`.
+    #[cold]
+    fn stream_ends(&mut self, now: Instant, flow: usize, operations: u64, completed: Instant) {
+        let text = format!("a stream has done its {operations} operations");
+        let details = [
+            ("flow", flow.to_string()),
+            ("operations", operations.to_string()),
+            ("completed_ns", completed.as_ns().to_string()),
+        ];
+        let details = details.into_iter().map(|(name, value)| (name.to_owned(), value)).collect();
+        self.incidents.say(now, EventKind::StreamEnd, text, details);
     }
 
     /// Frees the slot of a request that had `own` lag, and returns the part of its time that the generator may have

@@ -68,6 +68,7 @@ impl Single {
             }
             None => {
                 self.credits -= 1;
+                self.generator.left -= 1;
                 self.ready
             }
         }
@@ -95,7 +96,7 @@ impl Source for Single {
     fn due(&self) -> Instant {
         match &self.generator.schedule {
             Some(schedule) => schedule.due(),
-            None if self.credits > 0 => self.ready,
+            None if self.credits > 0 && self.generator.left > 0 => self.ready,
             None => Instant::FAR,
         }
     }
@@ -120,6 +121,16 @@ impl Source for Single {
             self.credits += 1;
             self.ready = completed + self.generator.pause;
         }
+    }
+
+    #[inline(always)]
+    fn is_over(&self) -> bool {
+        self.generator.left == 0
+    }
+
+    #[inline(always)]
+    fn ended(&self) -> Option<u64> {
+        (self.generator.left == 0 && self.credits == self.generator.in_flight).then_some(self.pulled)
     }
 
     #[inline(always)]
@@ -208,6 +219,23 @@ mod tests {
                 assert_eq!(behind.pulled + waiting, ahead.pulled, "{arrival}, second {s}");
             }
         }
+    }
+
+    #[test]
+    fn a_stream_ends_after_its_operations_and_when_all_of_them_are_back() {
+        let mut closed = flow("in_flight = 2\noperations = 3");
+        assert!(!closed.is_over());
+        closed.pull();
+        closed.pull();
+        closed.returned(0, Instant::from_ns(7));
+        assert_eq!((closed.due(), closed.is_over(), closed.ended()), (Instant::from_ns(7), false, None));
+        closed.pull();
+        closed.returned(0, Instant::from_ns(8));
+        assert_eq!((closed.due(), closed.is_over()), (Instant::FAR, true), "no fourth one");
+        assert_eq!(closed.ended(), None, "one is in flight");
+        closed.returned(0, Instant::from_ns(9));
+        assert_eq!((closed.due(), closed.ended()), (Instant::FAR, Some(3)));
+        assert!(!flow("in_flight = 2").is_over());
     }
 
     #[test]

@@ -38,6 +38,16 @@ pub trait Source {
     /// Whether its requests follow a schedule that does not depend on completions.
     fn is_open_loop(&self) -> bool;
 
+    /// Whether it has no more requests, however long the run lasts.
+    fn is_over(&self) -> bool {
+        false
+    }
+
+    /// How many requests it had, where it has no more and all of them have completed.
+    fn ended(&self) -> Option<u64> {
+        None
+    }
+
     /// The pause between a completion and the next request; zero where the next one follows immediately, or where there
     /// is a schedule. After a pause a request has an intended time of its own, and may be late.
     fn pause(&self) -> Span {

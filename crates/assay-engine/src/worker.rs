@@ -143,6 +143,9 @@ impl<D: Device, S: Source<Request = D::Request>, P: Payload<D>> Worker<D, S, P> 
             Some(issue_ahead) => issue_ahead(self, now),
             None => self.issue(now),
         };
+        if next == Instant::FAR && self.stage.is_scheduled() && self.agenda.is_over() {
+            self.stage.drains(now + self.limits.drain);
+        }
         self.finish_if_drained(now);
         let device = match self.ahead.reached > now {
             true => Instant::FAR,

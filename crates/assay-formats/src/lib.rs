@@ -9,3 +9,4 @@ pub mod collect;
 pub mod export;
 pub mod fio;
 pub mod note;
+pub mod seekmark;

@@ -680,12 +680,43 @@ fn reading_back_does_not_hide_that_the_load_was_never_steady() {
         head.step = Some(StepHead { number: 1, of: 1, title: "load test".into(), stress: false, until_certain: false });
         head.phases[0].steady_round_ns = Some(MINUTE);
         let back = PhaseKind::WarmUp;
-        head.phases.push(PhaseHead { name: "read-back".into(), kind: back, span_ns: HOUR, steady_round_ns: None });
+        head.phases.push(PhaseHead {
+            name: "read-back".into(),
+            kind: back,
+            span_ns: HOUR,
+            steady_round_ns: None,
+            until_done: false,
+        });
         let mut scenario = Scenario::new(head).warm_up().event(steady, "no five rounds").minutes(0..60, good);
         scenario.interval(2, MINUTE, &|_| Minute { unscheduled: PER_MINUTE, ..Minute::default() });
         let judged = scenario.completed().judge();
         assert_eq!(judged.verdict, verdict, "{}", judged.reason);
     }
+}
+
+#[test]
+fn a_phase_that_ends_when_all_is_done_was_planned_for_as_long_as_it_lasted() {
+    let log = |until_done: bool, done: bool| {
+        let mut head = header(24, 2);
+        (head.phases[0].span_ns, head.phases[1].until_done) = (0, until_done);
+        head.plan = serde_json::json!({"seed": 7, "streams": [{"name": "reads", "operations": 9000}]});
+        let scenario = Scenario::new(head).minutes(0..30, good).event_with("stream-end", "done", &[("flow", "0")]);
+        if done { scenario.event_with("stream-end", "done", &[("flow", "1")]) } else { scenario }
+    };
+    let judged = log(true, true).completed().judge();
+    assert_eq!(judged.verdict, Verdict::Pass, "{}", judged.reason);
+    assert_eq!((judged.part.planned_ns, judged.part.slices.len()), (30 * MINUTE, 1));
+    let closing = |scenario: Scenario, reason| scenario.close(reason, "said").judge().verdict;
+    assert_eq!(closing(log(true, true), CloseReason::Interrupted), Verdict::Incomplete, "it was cut");
+    assert_eq!(closing(log(true, false), CloseReason::Completed), Verdict::Incomplete, "one stream was not done");
+    assert_eq!(closing(log(false, true), CloseReason::Completed), Verdict::Incomplete, "24 hours were planned");
+    let bad = Scenario::new({
+        let mut head = header(24, 1);
+        (head.phases[0].span_ns, head.phases[1].until_done) = (0, true);
+        head
+    });
+    let judged = bad.minutes(0..30, |_, _| BAD).completed().judge();
+    assert_eq!(judged.verdict, Verdict::Fail, "what broke a bound is judged: {}", judged.reason);
 }
 
 #[test]

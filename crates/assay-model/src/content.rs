@@ -22,6 +22,8 @@ pub struct Content {
     random: u64,
     /// What repeats; absent where nothing does.
     earlier: Option<Box<Earlier>>,
+    /// The byte that every block holds behind its stamp, instead of such data.
+    filled_with: Option<u8>,
 }
 
 /// How many of the last blocks may be repeated.
@@ -68,7 +70,13 @@ impl Content {
     pub fn new(mut prng: Prng, run: u32, compress_to: Share) -> Content {
         let pool = (0..POOL).map(|_| prng.next_u64()).collect();
         let random = (compress_to.as_ppb().min(1_000_000_000) * 1024 + 500_000_000) / 1_000_000_000;
-        Content { pool, keys: prng, stamp: Stamp { run, generation: 0 }, random, earlier: None }
+        Content { pool, keys: prng, stamp: Stamp { run, generation: 0 }, random, earlier: None, filled_with: None }
+    }
+
+    /// The same with one byte in place of data, behind the stamp; `None` changes nothing.
+    #[must_use]
+    pub fn filled_with(self, byte: Option<u8>) -> Content {
+        Content { filled_with: byte, ..self }
     }
 
     /// The same, of whose blocks `share` repeat an earlier one.
@@ -103,6 +111,21 @@ impl Content {
     }
 
     fn block(&mut self, block: &mut [u8]) {
+        match self.filled_with {
+            None => self.unique(block),
+            Some(byte) => self.filled(block, byte),
+        }
+    }
+
+    fn filled(&mut self, block: &mut [u8], byte: u8) {
+        block.fill(byte);
+        if block.len() >= stamp::LEN {
+            self.stamp.put(block);
+        }
+        self.stamp.generation = self.stamp.generation.wrapping_add(1);
+    }
+
+    fn unique(&mut self, block: &mut [u8]) {
         let random = (block.len() as u64 * self.random).div_ceil(1024) as usize;
         let (data, zeros) = block.split_at_mut(random.clamp(stamp::LEN.min(block.len()), block.len()));
         let words = stamp::EVERY as usize / 8;
@@ -218,6 +241,18 @@ mod tests {
         plain.fill(0, &mut a);
         none.fill(0, &mut b);
         assert_eq!(a, b, "nothing repeats");
+    }
+
+    #[test]
+    fn one_byte_fills_what_is_behind_the_stamp() {
+        let mut content = Content::new(Prng::seeded(1), 9, Share::WHOLE).filled_with(Some(234));
+        let mut buffer = vec![0; 8192];
+        content.fill(4096, &mut buffer);
+        for block in buffer.chunks(4096) {
+            assert_eq!(Stamp::read(block).unwrap().run, 9);
+            assert!(block[16..].iter().all(|byte| *byte == 234));
+        }
+        assert_ne!(buffer[..16], buffer[4096..4112], "each block has its own generation");
     }
 
     #[test]

@@ -24,6 +24,8 @@ pub struct Generator {
     pub in_flight: u32,
     /// A closed loop's pause after a completion.
     pub pause: Span,
+    /// Number of operations that it may still take.
+    pub left: u64,
 }
 
 /// Purposes of the random generators of one flow, so that none disturbs another.
@@ -37,6 +39,16 @@ const PLACES: u64 = 0x706c_6163_6573;
 pub const FOR_LOOP: u64 = 5;
 /// The last step of the path of a flow's content generator.
 pub const FOR_CONTENT: u64 = 3;
+
+/// How many of `all` operations of a closed loop the worker issues that keeps `in_flight` of them in flight: the workers
+/// that have any divide them.
+fn share_of(all: u64, in_flight: u32, arrival: &Arrival, worker: Part) -> u64 {
+    let workers = match arrival {
+        Arrival::Closed { in_flight } => worker.of.min((*in_flight).into()).max(1),
+        _ => 1,
+    };
+    if in_flight == 0 { 0 } else { all / workers + u64::from(worker.index < all % workers) }
+}
 
 impl Generator {
     /// The share of `worker` in the flow of `stream` (by index) on `target`, which has `geometry`. The schedule begins
@@ -128,6 +140,7 @@ impl Generator {
             schedule,
             in_flight,
             pause,
+            left: it.operations.map_or(u64::MAX, |all| share_of(all, in_flight, &it.arrival, worker)),
         })
     }
 

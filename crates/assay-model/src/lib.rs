@@ -16,6 +16,7 @@ pub mod mix;
 pub mod plan;
 pub mod profile;
 pub mod seal;
+pub mod seek;
 pub mod size;
 pub mod workload;
 

@@ -22,6 +22,8 @@ pub fn merge(plans: Vec<Plan>) -> Result<Plan, String> {
         agree(&whole, &plan)?;
         add(&mut whole, renamed(plan, &name))?;
     }
+    let all_end = whole.streams.iter().all(|stream| stream.operations.is_some());
+    whole.phases.iter_mut().for_each(|phase| phase.until_done = all_end);
     if let Some((stream, phase)) = Plan::read_back(&whole.streams).filter(|_| whole.verify) {
         whole.streams.push(stream);
         whole.phases.push(phase);
@@ -35,8 +37,10 @@ fn prefix(name: &str) -> String {
 }
 
 /// The judged phases, without the read-back, which is done once for all plans.
-fn judged(plan: &Plan) -> Vec<&Phase> {
-    plan.phases.iter().filter(|phase| phase.name != READ_BACK).collect()
+fn judged(plan: &Plan) -> Vec<Phase> {
+    // Whether the streams of all plans end shows when all of them are known.
+    let phase = |phase: &Phase| Phase { until_done: false, ..phase.clone() };
+    plan.phases.iter().filter(|phase| phase.name != READ_BACK).map(phase).collect()
 }
 
 fn agree(whole: &Plan, plan: &Plan) -> Result<(), String> {
@@ -174,6 +178,16 @@ mod tests {
         let place = |name: &str| whole.streams.iter().position(|it| it.name == name).unwrap();
         let lanes = names.map(|name| whole.lane_of(place(name) as u16));
         assert!(lanes[..2] == [0, 0] && lanes[2] != 0 && lanes[3] != 0 && lanes[2] != lanes[3], "{lanes:?}");
+    }
+
+    #[test]
+    fn the_whole_ends_when_all_is_done_only_if_all_streams_end() {
+        let adjust = Adjust { targets: 1, ..Adjust::default() };
+        let (end, last) =
+            (|it: &mut Workload| it.streams.iter_mut().for_each(|it| it.operations = Some(9)), |_: &mut _| {});
+        let (a, b, c) = (plan("a", end, &adjust), plan("b", end, &adjust), plan("c", last, &adjust));
+        assert!(merge(vec![a.clone(), b]).unwrap().ends_when_done());
+        assert!(!merge(vec![a, c]).unwrap().ends_when_done());
     }
 
     #[test]

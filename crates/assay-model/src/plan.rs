@@ -116,6 +116,9 @@ pub struct Stream {
     /// The targets of the plan that it runs on, in ascending order; all targets if the list is empty.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub targets: Vec<u16>,
+    /// It ends after this many operations on each target; otherwise it lasts as long as the plan.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub operations: Option<u64>,
 }
 
 /// What an operation does.
@@ -138,6 +141,9 @@ pub struct Block {
     pub direction: Direction,
     /// Whether a write must be on stable media to be complete (O_DSYNC).
     pub durable: bool,
+    /// The byte that fills what is written, behind its stamp; without it written data are unique.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub filled_with: Option<u8>,
     /// Size of an operation, before rounding up to the target's blocks.
     pub size: Size,
     /// The addresses of the operations.
@@ -363,6 +369,9 @@ pub struct Phase {
     /// Ends as soon as the load is steady, judged over rounds of this length.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub steady_round: Option<Span>,
+    /// Ends as soon as every stream has done its operations.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub until_done: bool,
 }
 
 /// How long the load is offered before it is measured.
@@ -427,8 +436,15 @@ impl Plan {
             WarmUp::For(span) => (span, None),
             WarmUp::UntilSteady { limit, round } => (limit, Some(round)),
         };
-        let warm_up = Phase { name: "warm-up".into(), kind: PhaseKind::WarmUp, span, steady_round };
-        let measure = Phase { name: "measure".into(), kind: PhaseKind::Measure, span: measure, steady_round: None };
+        let phase = |name: &str, kind, span, steady_round| Phase {
+            name: name.into(),
+            kind,
+            span,
+            steady_round,
+            until_done: false,
+        };
+        let warm_up = phase("warm-up", PhaseKind::WarmUp, span, steady_round);
+        let measure = phase("measure", PhaseKind::Measure, measure, None);
         [warm_up, measure].into_iter().filter(|phase| !phase.span.is_zero()).collect()
     }
 
@@ -452,6 +468,7 @@ impl Plan {
             work: Work::Block(Block {
                 direction: Direction::Read,
                 durable: false,
+                filled_with: None,
                 // Not larger than the other operations, so that the buffers, and therefore the run itself, are the same
                 // as without it.
                 size: Size::fixed(largest),
@@ -464,11 +481,21 @@ impl Plan {
             arrival: Arrival::Closed { in_flight: READ_BACK_DEPTH },
             per_target: false,
             targets: Vec::new(),
+            operations: None,
         };
-        Some((
-            stream,
-            Phase { name: READ_BACK.into(), kind: PhaseKind::ReadBack, span: Span::ZERO, steady_round: None },
-        ))
+        let phase = Phase {
+            name: READ_BACK.into(),
+            kind: PhaseKind::ReadBack,
+            span: Span::ZERO,
+            steady_round: None,
+            until_done: false,
+        };
+        Some((stream, phase))
+    }
+
+    /// Whether it ends when every stream has done its operations, which may be before the end of its phases.
+    pub fn ends_when_done(&self) -> bool {
+        self.phases.iter().any(|phase| phase.until_done)
     }
 
     /// The loop of a stream.

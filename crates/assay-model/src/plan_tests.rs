@@ -53,6 +53,7 @@ fn a_plan_reads_back_from_what_it_is_written_as() {
             arrival: Arrival::Closed { in_flight: 8 },
             per_target: true,
             targets: Vec::new(),
+            operations: Some(7),
         });
     });
     let models = ["act-storage", "act-index"].map(|model| {

@@ -59,6 +59,8 @@ kinds! {
     ShortIo = "short-io",
     /// An operation did not complete in time.
     Stuck = "stuck",
+    /// A stream has done its operations, and issues no more.
+    StreamEnd = "stream-end",
     /// A stuck operation completed later.
     LateCompletion = "late-completion",
     /// What was read differs from what was written.

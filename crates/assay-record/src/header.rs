@@ -105,6 +105,9 @@ pub struct PhaseHead {
     /// Length of a round in nanoseconds (`steady`), set where the phase ends as soon as the load is steady.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub steady_round_ns: Option<u64>,
+    /// True where the phase ends as soon as every stream has done its operations; `span_ns` is then the maximum.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub until_done: bool,
 }
 
 /// What a phase is for.

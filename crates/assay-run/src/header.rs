@@ -53,6 +53,7 @@ pub fn header(plan: &Plan, facts: HeaderFacts) -> Header {
         kind: kind(phase.kind),
         span_ns: phase.span.as_ns(),
         steady_round_ns: phase.steady_round.map(assay_base::Span::as_ns),
+        until_done: phase.until_done,
     };
     Header {
         format: assay_record::header::FORMAT,

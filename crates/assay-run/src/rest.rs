@@ -75,6 +75,12 @@ impl Asked<'_> {
             return Err(complete(dir));
         }
         self.same(held, dir)?;
+        if self.plan.ends_when_done() {
+            return Err(Failure::usage(format!(
+                "{} cannot be continued: its streams end after a number of operations, and how many of them were done is in no interval; start it again",
+                shown(dir)
+            )));
+        }
         let at_ns = held.resume_at_ns();
         let read_back = self.plan.phases.iter().filter(|phase| phase.kind == PhaseKind::ReadBack).cloned();
         let parts: Vec<Phase> =

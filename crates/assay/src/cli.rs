@@ -4,7 +4,7 @@
 use crate::args::Output;
 use crate::commands::{
     cache_curve, certify, compare, consent, curve, devices, doctor, drop_in, explain, export, fit, follow, import,
-    judge, limit, links, manual, prep, report, run, size, verify, workloads,
+    judge, limit, links, manual, new, prep, report, run, size, verify, workloads,
 };
 use crate::{detach, screen, stdout};
 use assay_run::failure::Failure;
@@ -67,9 +67,9 @@ pub(crate) enum Command {
     Fit(fit::Fit),
     /// Find out which of several drives carries production's load, how many times of it, and how many drives are needed
     Size(size::Size),
-    /// Act as another tool, with its arguments and output: act_storage, act_index, act_prep or act_latency
+    /// Act as another tool, with its arguments and output: act_storage, act_index, act_prep, act_latency or seekmark
     As(drop_in::As),
-    /// Create links named like ACT's tools that start this program, and act_latency.py for `python3 act_latency.py`
+    /// Create links named like these tools that start this program, and act_latency.py for `python3 act_latency.py`
     Links(links::Links),
     /// List the devices that can be tested, what the safety rules say about each, and the consent tokens
     Devices(devices::Devices),
@@ -77,6 +77,8 @@ pub(crate) enum Command {
     Consent(consent::Consent),
     /// Check this machine for anything that would spoil a result, and print the command that corrects it
     Doctor(doctor::Doctor),
+    /// Print a commented workload file made from a few answers given as options, as a start for your own
+    New(new::New),
     /// List the workloads that come with the program, or print one
     Workloads(workloads::Workloads),
     /// Print the completion script of a shell, to be sourced
@@ -132,6 +134,7 @@ fn carry_out(command: Command) -> Result<u8, Failure> {
         Command::Devices(args) => devices::devices(&args),
         Command::Consent(args) => consent::consent(&args),
         Command::Doctor(args) => doctor::doctor(&args),
+        Command::New(args) => new::new(&args),
         Command::Workloads(args) => workloads::workloads(&args),
         Command::Completions(args) => manual::completions(&args),
         Command::Man(args) => manual::man(&args, Cli::command()),

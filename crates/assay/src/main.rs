@@ -16,7 +16,9 @@ mod detach;
 mod elsewhere;
 mod progress;
 mod screen;
+mod seekmark;
 mod stdout;
+mod tools;
 
 use assay_run::failure::{Failure, code};
 use assay_run::threads;
@@ -24,7 +26,7 @@ use clap::CommandFactory;
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    let outcome = threads::on_a_stack_of_its_own(|| match act::called_as() {
+    let outcome = threads::on_a_stack_of_its_own(|| match tools::called_as() {
         Some((tool, args)) => tool.run(&args),
         None if complete::answered(cli::Cli::command) => Ok(code::DONE),
         None => cli::run(elsewhere::parse()),

@@ -157,7 +157,7 @@ impl Observer for Progress {
 
     fn event(&mut self, event: &Event) {
         // Only recorded, not shown.
-        if event.what == EventKind::Health {
+        if matches!(event.what, EventKind::Health | EventKind::StreamEnd) {
             return;
         }
         self.events += 1;

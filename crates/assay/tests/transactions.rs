@@ -255,6 +255,7 @@ fn plan(rate: Option<u64>, criterion: &str) -> Plan {
         },
         per_target: false,
         targets: Vec::new(),
+        operations: None,
     };
     Plan {
         name: "bank".into(),

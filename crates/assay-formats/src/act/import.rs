@@ -505,7 +505,13 @@ fn criteria(head: &Head, flows: &[Flow], several: bool, slice: Span) -> Vec<Crit
 
 /// The judged phase, and the phase after the last whole slice. A test shorter than a slice is one slice.
 fn phases(planned: Span, slice: Span) -> Vec<PhaseHead> {
-    let phase = |name: &str, kind, span_ns| PhaseHead { name: name.to_owned(), kind, span_ns, steady_round_ns: None };
+    let phase = |name: &str, kind, span_ns| PhaseHead {
+        name: name.to_owned(),
+        kind,
+        span_ns,
+        steady_round_ns: None,
+        until_done: false,
+    };
     let judged = judged(planned, slice).as_ns();
     let mut phases = vec![phase("measure", PhaseKind::Measure, judged)];
     if judged < planned.as_ns() {

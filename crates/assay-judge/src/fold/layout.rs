@@ -39,6 +39,8 @@ pub struct Layout {
     pub sequential: Vec<bool>,
     /// Which streams' writes are durable.
     pub durable: Vec<bool>,
+    /// Which streams end after their operations.
+    pub ends: Vec<bool>,
     /// The share of each stream's operations that a criterion allows to fail; `None` where none speaks of errors, and each fails
     /// the run.
     pub may_fail: Vec<Option<Share>>,
@@ -91,6 +93,7 @@ impl Layout {
             smallest: criteria.iter().filter_map(Criterion::threshold).min(),
             sequential: planned(header, |stream| stream.get("address").is_some_and(|it| it == "sequential")),
             durable: planned(header, |stream| stream.get("durable").is_some_and(|it| it == true)),
+            ends: planned(header, |stream| stream.get("operations").is_some_and(|it| it.is_u64())),
             may_fail: header.streams.iter().map(|stream| may_fail(&stream.name, criteria)).collect(),
             interval_ns: header.interval_ns,
             planned_ns: header.measured_before_ns.saturating_add(measured_ns(header)),

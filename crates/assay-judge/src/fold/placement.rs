@@ -144,7 +144,8 @@ mod tests {
     use assay_record::PhaseHead;
 
     fn header(measured_before_ns: u64) -> Header {
-        let phase = |kind, span_ns| PhaseHead { name: String::new(), kind, span_ns, steady_round_ns: None };
+        let phase =
+            |kind, span_ns| PhaseHead { name: String::new(), kind, span_ns, steady_round_ns: None, until_done: false };
         let phases = vec![phase(PhaseKind::WarmUp, 50), phase(PhaseKind::Measure, 1000)];
         Header { phases, measured_before_ns, ..fixture::header() }
     }

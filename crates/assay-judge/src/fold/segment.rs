@@ -117,7 +117,13 @@ mod tests {
 
     fn segment() -> Segment {
         let steady_round_ns = Some(1);
-        let phase = PhaseHead { name: "warm-up".into(), kind: PhaseKind::WarmUp, span_ns: 9, steady_round_ns };
+        let phase = PhaseHead {
+            name: "warm-up".into(),
+            kind: PhaseKind::WarmUp,
+            span_ns: 9,
+            steady_round_ns,
+            until_done: false,
+        };
         Segment::new(&Header { phases: vec![phase], ..fixture::header() })
     }
 

@@ -109,6 +109,12 @@ impl Slices {
         }
     }
 
+    /// The measured time ended as planned, earlier than it could have.
+    pub(crate) fn ends_at(&mut self, at_ns: u64) {
+        self.judged.iter_mut().for_each(|judged| judged.windows.ends_at(at_ns));
+        self.load.plans(self.windows().planned());
+    }
+
     /// Closes the open windows.
     pub(crate) fn end(&mut self, layout: &Layout, notes: &mut Notes) {
         for index in 0..self.judged.len() {

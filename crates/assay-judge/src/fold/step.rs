@@ -33,6 +33,7 @@ use crate::rules::disk;
 use crate::verdict::Verdict;
 use assay_base::{Criterion, Span};
 use assay_record::{Close, CloseReason, Event, EventKind, Header, Histograms, Interval};
+use std::collections::BTreeSet;
 
 /// What is summed over the measured time.
 #[derive(Debug)]
@@ -57,6 +58,8 @@ pub(crate) struct StepFold {
     pub(crate) integrity: IntegrityFold,
     pub(crate) environment: Environment,
     pub(crate) events: Events,
+    /// Flows whose streams are done.
+    done: BTreeSet<String>,
     pub(crate) notes: Notes,
 }
 
@@ -83,6 +86,7 @@ impl StepFold {
             integrity: IntegrityFold::default(),
             environment,
             events: Events::default(),
+            done: BTreeSet::new(),
             notes: Notes::new(number),
             header,
             layout,
@@ -253,6 +257,7 @@ impl StepFold {
             // Health events are not added to a list.
             EventKind::Health => return self.targets.health(event, &self.header.targets, &mut self.notes),
             EventKind::EngineHealth => self.engine_health(&event),
+            EventKind::StreamEnd => self.done.extend(event.details.get("flow").cloned()),
             _ => {}
         }
         self.events.keep(event);
@@ -324,9 +329,24 @@ impl StepFold {
     /// Ends the step: closes the open windows and returns how the last segment ended.
     pub(crate) fn end(&mut self) -> Option<CloseReason> {
         self.spoil_changed();
+        self.end_when_done();
         self.slices.end(&self.layout, &mut self.notes);
         self.check_segment();
         self.closed().map(|close| close.reason)
+    }
+
+    /// A phase that ends when every stream has done its operations was planned to last as long as it did.
+    fn end_when_done(&mut self) {
+        let until_done = self.header.phases.iter().any(|phase| phase.until_done);
+        let completed = self.closed().is_some_and(|close| close.reason == CloseReason::Completed);
+        let reached_ns = self.placement.reached_ns();
+        let flows = self.layout.flows.iter().enumerate();
+        let mut ending = flows.filter(|(_, flow)| self.layout.ends[usize::from(flow.stream)]);
+        let done = ending.all(|(index, _)| self.done.contains(&index.to_string()));
+        if until_done && completed && done && (1..self.layout.planned_ns).contains(&reached_ns) {
+            self.layout.planned_ns = reached_ns;
+            self.slices.ends_at(reached_ns);
+        }
     }
 
     /// The last segment's closing line.

@@ -145,6 +145,14 @@ impl Windows {
         self.planned_ns.div_ceil(self.length_ns)
     }
 
+    /// The measured time ended as planned, earlier than it could have: the open window ends with it.
+    pub(crate) fn ends_at(&mut self, at_ns: u64) {
+        self.planned_ns = self.planned_ns.min(at_ns);
+        if let Some(open) = &mut self.open {
+            open.end_ns = open.end_ns.min(at_ns);
+        }
+    }
+
     /// Adds an interval; returns the previous window when it has ended.
     pub(crate) fn add(&mut self, placed: &Placed<'_>, layout: &Layout) -> Option<Window> {
         let index = (placed.at_ns / self.length_ns).min(self.planned().saturating_sub(1));
@@ -265,6 +273,7 @@ mod tests {
             smallest: None,
             sequential: Vec::new(),
             durable: Vec::new(),
+            ends: Vec::new(),
             may_fail: Vec::new(),
             interval_ns: 10,
             planned_ns: 1000,

@@ -50,6 +50,11 @@ impl LoadTracker {
         }
     }
 
+    /// Changes how many slices there are.
+    pub(crate) fn plans(&mut self, slices: u64) {
+        self.planned = slices;
+    }
+
     /// Judges one slice.
     pub(crate) fn observe(&mut self, window: &Window, layout: &Layout) -> Seen {
         if !window.complete {

@@ -79,12 +79,19 @@ pub fn header(hours: u64, targets: u64) -> Header {
         slice_ns: HOUR,
         interval_ns: MINUTE,
         phases: vec![
-            PhaseHead { name: "warm-up".into(), kind: PhaseKind::WarmUp, span_ns: 2 * MINUTE, steady_round_ns: None },
+            PhaseHead {
+                name: "warm-up".into(),
+                kind: PhaseKind::WarmUp,
+                span_ns: 2 * MINUTE,
+                steady_round_ns: None,
+                until_done: false,
+            },
             PhaseHead {
                 name: "measure".into(),
                 kind: PhaseKind::Measure,
                 span_ns: hours * HOUR,
                 steady_round_ns: None,
+                until_done: false,
             },
         ],
         streams: vec![StreamHead {

@@ -57,6 +57,7 @@ impl Index {
             work: Work::Block(Block {
                 direction,
                 durable: self.durable && direction == Direction::Write,
+                filled_with: None,
                 size: Size::fixed(PAGE),
                 address: Address::Uniform { align: PAGE },
                 extent: None,
@@ -67,6 +68,7 @@ impl Index {
             arrival: self.pace.at(rate),
             per_target,
             targets: Vec::new(),
+            operations: None,
         };
         let flows = [
             ("reads", Direction::Read, service, true),

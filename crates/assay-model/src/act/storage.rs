@@ -97,6 +97,7 @@ impl Storage {
                 work: Work::Block(Block {
                     direction,
                     durable,
+                    filled_with: None,
                     size,
                     address,
                     extent: None,
@@ -107,6 +108,7 @@ impl Storage {
                 arrival,
                 per_target,
                 targets: Vec::new(),
+                operations: None,
             });
         };
         let anywhere = |align| Address::Uniform { align };

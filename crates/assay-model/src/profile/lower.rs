@@ -317,6 +317,7 @@ impl Lowering<'_> {
         let block = Block {
             direction,
             durable,
+            filled_with: None,
             size,
             address: Address::Uniform { align },
             extent: None,
@@ -330,6 +331,7 @@ impl Lowering<'_> {
             arrival: Arrival::Poisson { rate },
             per_target: align.get() == 0,
             targets: Vec::new(),
+            operations: None,
         });
     }
 

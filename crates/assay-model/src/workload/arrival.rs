@@ -126,7 +126,13 @@ pub(super) fn phases(source: Source<'_>, tables: &[Spanned<PhaseKeys>]) -> Resul
         }
         points.extend([(at, share(from)), (at + length, share(to))]);
         at = at + length;
-        phases.push(Phase { name: name.get_ref().clone(), kind: PhaseKind::Measure, span: length, steady_round: None });
+        phases.push(Phase {
+            name: name.get_ref().clone(),
+            kind: PhaseKind::Measure,
+            span: length,
+            steady_round: None,
+            until_done: false,
+        });
     }
     let curve = (!phases.is_empty()).then_some(Curve { points, every: None });
     Ok((phases, curve))

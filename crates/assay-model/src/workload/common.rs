@@ -245,6 +245,12 @@ impl Workload {
         let slice = adjust.slice.unwrap_or(self.slice);
         self.holds_intervals(slice, measure)?;
         let mut phases = self.phases(warm_up, measure, slice)?;
+        if streams.iter().all(|stream| stream.operations.is_some()) {
+            if !before.is_zero() {
+                return Err("streams that end after their operations have no warm-up: remove it".to_owned());
+            }
+            phases.iter_mut().for_each(|phase| phase.until_done = true);
+        }
         let verify = self.verify || adjust.verify;
         self.keeps_places(verify)?;
         if let Some((stream, phase)) = Plan::read_back(&streams).filter(|_| verify) {

@@ -11,6 +11,7 @@ mod looped;
 mod mend;
 mod pace;
 mod profile;
+mod seek;
 mod size;
 mod streams;
 mod warm_up;
@@ -32,7 +33,7 @@ use words::explain;
 pub const LONGEST: usize = 1 << 20;
 
 /// The models a workload file can name.
-pub const MODELS: [&str; 4] = ["streams", "act-storage", "act-index", "profile"];
+pub const MODELS: [&str; 5] = ["streams", "act-storage", "act-index", "profile", "seek"];
 
 /// Upper bound on the faults of one file that are reported.
 const MOST_FAULTS: usize = 20;
@@ -119,6 +120,7 @@ fn once(file: &str, text: &str) -> Result<Workload, Fault> {
         "act-storage" => act::read_storage(source),
         "act-index" => act::read_index(source),
         "profile" => profile::read(source),
+        "seek" => seek::read(source),
         other => {
             let meant = nearest(other, &MODELS).map_or_else(remedy, |name| format!("did you mean {name}?"));
             Err(source.fault(model.span(), format!("there is no model \"{}\"", other.escape_debug()), meant))

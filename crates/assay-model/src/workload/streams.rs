@@ -50,12 +50,13 @@ struct StreamKeys {
     looped: Option<Spanned<String>>,
     share: Option<Spanned<Share>>,
     line: Option<Spanned<String>>,
+    operations: Option<Spanned<u64>>,
 }
 
 /// `range = { from = "50%", size = "10GiB" }`.
 #[derive(Deserialize, Clone, Copy)]
 #[serde(deny_unknown_fields)]
-struct RangeKeys {
+pub(super) struct RangeKeys {
     from: Option<Amount>,
     size: Option<Amount>,
 }
@@ -96,6 +97,7 @@ pub(super) fn read(source: Source<'_>) -> Result<Workload, Fault> {
             source.fault(span, "in phases the load changes by them", "write \"steady\" or \"poisson\", or no [[phase]]")
         })?;
     }
+    all_end_or_none(source, &file)?;
     lanes.extend(whole(source, &file.looped, &loops, &mut streams)?);
     let workload = Workload::new(source.file, "streams", streams, |_| Vec::new());
     let common = file.common();
@@ -230,9 +232,10 @@ fn stream(source: Source<'_>, table: &Spanned<StreamKeys>, loops: &[Loop]) -> Re
         work: Work::Block(Block {
             direction,
             durable: keys.durable.unwrap_or(false),
+            filled_with: None,
             size,
             address,
-            extent: range(source, keys)?,
+            extent: range(source, &keys.range)?,
             places: places(source, keys)?,
             compress_to,
             duplicates,
@@ -240,7 +243,43 @@ fn stream(source: Source<'_>, table: &Spanned<StreamKeys>, loops: &[Loop]) -> Re
         arrival,
         per_target: true,
         targets: Vec::new(),
+        operations: operations(source, keys)?,
     })
+}
+
+/// After how many operations it ends.
+fn operations(source: Source<'_>, keys: &StreamKeys) -> Result<Option<u64>, Fault> {
+    let Some(operations) = &keys.operations else { return Ok(None) };
+    let fault = |what, remedy| Err(source.fault(operations.span(), what, remedy));
+    match *operations.get_ref() {
+        0 => fault("a stream without operations does nothing", "write 1 or more, or remove the stream"),
+        _ if keys.in_flight.is_none() => fault(
+            "a stream with a rate, or of a loop, lasts as long as the run",
+            "write in_flight instead, or duration for the whole workload",
+        ),
+        operations => Ok(Some(operations)),
+    }
+}
+
+/// The run ends when every stream has done its operations, so that either all of them say how many they have or none does.
+fn all_end_or_none(source: Source<'_>, file: &File) -> Result<(), Fault> {
+    let counted = |table: &&Spanned<StreamKeys>| table.get_ref().operations.is_some();
+    let Some(first) = file.stream.iter().find(counted) else { return Ok(()) };
+    if let Some(phase) = file.phase.first() {
+        return Err(source.fault(
+            phase.span(),
+            "a workload whose streams end after their operations has no phases",
+            "remove the phases, or operations from the streams",
+        ));
+    }
+    match file.stream.iter().find(|table| !counted(table)) {
+        Some(table) => Err(source.fault(
+            table.get_ref().name.span(),
+            format!("this stream has no end, and {} ends after its operations", first.get_ref().name.get_ref()),
+            "add operations = …, or remove it from the others and write duration for the whole workload",
+        )),
+        None => Ok(()),
+    }
 }
 
 fn address(source: Source<'_>, keys: &StreamKeys, size: &Size) -> Result<Address, Fault> {
@@ -250,8 +289,8 @@ fn address(source: Source<'_>, keys: &StreamKeys, size: &Size) -> Result<Address
 }
 
 /// The part of the target that a stream keeps to.
-fn range(source: Source<'_>, keys: &StreamKeys) -> Result<Option<Extent>, Fault> {
-    let Some(range) = &keys.range else { return Ok(None) };
+pub(super) fn range(source: Source<'_>, range: &Option<Spanned<RangeKeys>>) -> Result<Option<Extent>, Fault> {
+    let Some(range) = range else { return Ok(None) };
     let RangeKeys { from, size } = *range.get_ref();
     let begin = from.unwrap_or(Amount::ZERO);
     let ends = match (begin, size) {

@@ -46,6 +46,65 @@ fn a_streams_file_lowers_to_its_streams() {
 }
 
 #[test]
+fn streams_that_end_after_their_operations() {
+    let keys = |more: &str| {
+        format!("model = \"streams\"\n[[stream]]\nname = \"a\"\ndirection = \"read\"\nsize = \"4KiB\"\n{more}\n")
+    };
+    let workload = read("o.toml", &keys("in_flight = 4\noperations = 9")).unwrap();
+    let plan = workload.plan(&Adjust::default()).unwrap();
+    assert_eq!((plan.streams[0].operations, plan.ends_when_done()), (Some(9), true));
+    let endless = read("o.toml", &keys("in_flight = 4")).unwrap().plan(&Adjust::default()).unwrap();
+    assert!(!endless.ends_when_done());
+    let warm = Adjust { warm_up: Some(crate::WarmUp::For(Span::from_secs(1))), ..Adjust::default() };
+    assert!(workload.plan(&warm).unwrap_err().contains("no warm-up"));
+    let second = "[[stream]]\nname = \"b\"\ndirection = \"read\"\nsize = \"4KiB\"\nin_flight = 1";
+    for (more, line, what) in [
+        ("in_flight = 4\noperations = 0".to_owned(), 7, "a stream without operations does nothing"),
+        ("rate = \"5/s\"\noperations = 9".to_owned(), 7, "a stream with a rate, or of a loop, lasts as long"),
+        (format!("in_flight = 4\noperations = 9\n{second}"), 9, "this stream has no end, and a ends"),
+        ("in_flight = 4\noperations = -1".to_owned(), 7, "-1 does not belong here"),
+    ] {
+        let fault = read("o.toml", &keys(&more)).unwrap_err();
+        let fault = &fault.all()[0];
+        assert!(fault.line == line && fault.what.starts_with(what), "{fault}");
+    }
+}
+
+#[test]
+fn the_threads_of_a_seek_file() {
+    let plan = |keys: &str| {
+        let workload = read("s.toml", &format!("model = \"seek\"\n{keys}")).map_err(|faults| faults.to_string())?;
+        workload.plan(&Adjust { targets: 2, ..Adjust::default() })
+    };
+    let plain = plan("").unwrap();
+    assert_eq!((plain.streams.len(), plain.streams[0].operations), (1, Some(5000)), "as SeekMark without an option");
+    assert_eq!(plain.streams[0].block().unwrap().size.to.get(), 512);
+    let all = "threads = 3\nsize = \"8KiB\"\nalign = \"4KiB\"\nduration = \"9s\"\npause = \"5ms\"\nrange = { from = \"50%\" }\ndirection = \"write\"";
+    let all = plan(all).unwrap();
+    assert_eq!((all.streams.len(), all.measured(), all.ends_when_done()), (3, Span::from_secs(9), false));
+    let block = all.streams[2].block().unwrap();
+    assert!(block.durable && block.extent.is_some() && all.streams[2].name == "thread-2");
+    assert_eq!(all.streams[2].arrival, Arrival::Paced { pause: Span::from_ms(5) });
+    for (keys, what) in [
+        ("threads = 0", "not a number of threads"),
+        ("threads = 257", "not a number of threads"),
+        ("threads = [1, 2]", "a list does not belong here"),
+        ("size = \"0B\"", "not a size"),
+        ("align = \"1GiB\"", "not an alignment"),
+        ("seeks = 0", "a thread without an operation"),
+        ("seeks = 5\nduration = \"9s\"", "both say when"),
+        ("range = { size = \"100B\" }", "does not fit into this part"),
+        ("range = { from = \"60%\", size = \"60%\" }", "not a part of a target"),
+        ("warm_up = \"5s\"", "no warm-up"),
+        ("in_flight = 4", "unknown key \"in_flight\""),
+        ("thread = 4", "did you mean threads?"),
+    ] {
+        let told = plan(keys).unwrap_err();
+        assert!(told.contains(what), "{keys}: {told}");
+    }
+}
+
+#[test]
 fn percentiles_and_maxima_are_shares_over_a_time() {
     let with = |keys: &str| {
         let text = format!("{}\n[[criterion]]\nstream = \"log\"\n{keys}\n", ORDERS);

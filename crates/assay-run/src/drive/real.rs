@@ -74,7 +74,7 @@ impl<'a> Real<'a> {
         let workers = staffing.workers();
         let clock = Clock::start();
         let alone = self_benchmark(clock);
-        possible(self.plan, self.how.engine)?;
+        possible(self.plan, self.how.engine, self.how.workers)?;
         let chosen = match self.targets {
             Targets::Real(all) => staffing.choose(all, workers, clock)?,
             _ => Chosen::asked(self.how.engine, workers.usual),

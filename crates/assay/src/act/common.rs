@@ -6,13 +6,13 @@ use std::io::Write;
 pub(super) const MINUS_ONE: u8 = 255;
 
 /// Prints and flushes; false when nobody reads the output any more.
-pub(super) fn say(text: &str) -> bool {
+pub(crate) fn say(text: &str) -> bool {
     let mut out = std::io::stdout().lock();
     out.write_all(text.as_bytes()).and_then(|()| out.flush()).is_ok()
 }
 
 /// Number and text of an operating system error, as C's `strerror` gives them.
-pub(super) fn errno(error: &std::io::Error) -> (i32, String) {
+pub(crate) fn errno(error: &std::io::Error) -> (i32, String) {
     let number = error.raw_os_error().unwrap_or(0);
     let text = error.to_string();
     let text = text.split(" (os error").next().unwrap_or(&text).to_owned();

@@ -18,8 +18,8 @@ const RUN_DIR: &str = "ASSAY_RUN_DIR";
 
 /// Opens the targets through the same gate as everything else. When only consent is missing, no token was given and a
 /// person is at the terminal, the device is shown and the person is asked for the token.
-pub(super) fn open(named: &[(String, Named)], needs: TargetNeeds<'_>, mut access: Access) -> Result<Targets, Failure> {
-    access.destroy_data = tokens(&variable(VARIABLE).unwrap_or_default());
+pub(crate) fn open(named: &[(String, Named)], needs: TargetNeeds<'_>, mut access: Access) -> Result<Targets, Failure> {
+    access.destroy_data.extend(tokens(&variable(VARIABLE).unwrap_or_default()));
     let kept = if needs.writes { Consents::host().all(consents::now()) } else { Vec::new() };
     access.standing = kept.iter().filter_map(|kept| kept.standing.clone().ok()).collect();
     let opened = match access.open(named, needs) {
@@ -74,7 +74,7 @@ fn in_a_drop_ins_words(refusal: &Refusal, kept: &[Kept]) -> Failure {
 }
 
 /// The run directory that was asked for.
-pub(super) fn run_dir() -> Option<std::path::PathBuf> {
+pub(crate) fn run_dir() -> Option<std::path::PathBuf> {
     variable(RUN_DIR).map(Into::into)
 }
 

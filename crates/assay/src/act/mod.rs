@@ -4,8 +4,8 @@
 //! from the environment (`ASSAY_DESTROY_DATA`), from `assay consent` or from the terminal, and refusals are ours.
 //! `docs/act.md` lists the differences.
 
-mod common;
-mod consent;
+pub(crate) mod common;
+pub(crate) mod consent;
 pub(crate) mod export;
 mod latency;
 mod prep;
@@ -28,7 +28,7 @@ pub(crate) enum Tool {
 
 impl Tool {
     /// The tool with this name.
-    fn of(name: &str) -> Option<Tool> {
+    pub(crate) fn of(name: &str) -> Option<Tool> {
         match name {
             "act_storage" => Some(Tool::Test(Kind::Storage)),
             "act_index" => Some(Tool::Test(Kind::Index)),
@@ -46,27 +46,4 @@ impl Tool {
             Tool::Latency => latency::run(args),
         }
     }
-}
-
-/// The tool that this program was called as, by the name of the link, with its arguments.
-#[allow(clippy::disallowed_methods, reason = "the binary reads its arguments")]
-pub(crate) fn called_as() -> Option<(Tool, Vec<String>)> {
-    let mut args = std::env::args_os();
-    let own = args.next()?;
-    let tool = Tool::of(std::path::Path::new(&own).file_name()?.to_str()?)?;
-    Some((tool, args.map(|arg| arg.to_string_lossy().into_owned()).collect()))
-}
-
-/// `assay as TOOL ARGS`.
-pub(crate) fn named(words: &[String]) -> Result<u8, Failure> {
-    let (name, args) = words.split_first().ok_or_else(|| {
-        Failure::usage("as needs the name of a tool: act_storage, act_index, act_prep or act_latency")
-    })?;
-    let tool = Tool::of(name).ok_or_else(|| {
-        Failure::usage(format!(
-            "there is no drop-in for \"{}\"; use act_storage, act_index, act_prep and act_latency",
-            name.escape_debug()
-        ))
-    })?;
-    tool.run(args)
 }

@@ -114,6 +114,7 @@ fn text(plan: &Plan, named: &[(String, Named)], sizes: &[Option<(u64, u32)>]) ->
     for phase in &plan.phases {
         let span = match (phase.kind, phase.steady_round) {
             (PhaseKind::ReadBack, _) => "until all is read".to_owned(),
+            _ if phase.until_done => format!("until every stream has done its operations, at most {}", phase.span),
             (_, Some(round)) => format!("until steady over rounds of {round}, at most {}", phase.span),
             (PhaseKind::WarmUp | PhaseKind::Measure, None) => phase.span.to_string(),
         };
@@ -278,9 +279,10 @@ fn per_second(plan: &Plan, direction: Direction, rate: f64) -> String {
 }
 
 fn closed(stream: &Stream) -> String {
+    let times = stream.operations.map_or_else(String::new, |operations| format!(", {operations} times"));
     match &stream.arrival {
-        Arrival::Closed { in_flight } => format!("{in_flight} in flight"),
-        Arrival::Paced { pause } => format!("1, pause {pause}"),
+        Arrival::Closed { in_flight } => format!("{in_flight} in flight{times}"),
+        Arrival::Paced { pause } => format!("1, pause {pause}{times}"),
         Arrival::Looped { looped, .. } => format!("loop {looped}"),
         _ => "-".into(),
     }

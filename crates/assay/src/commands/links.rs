@@ -1,4 +1,4 @@
-//! `assay links`: creates links with the names of ACT's tools in a directory, which all start this program.
+//! `assay links`: creates links with the names of the tools that this program can replace in a directory, which all start this program.
 //! `act_latency.py` is a script, because users start it as an argument of Python, which cannot run a program.
 
 use crate::stdout::show;
@@ -17,7 +17,7 @@ pub(crate) struct Links {
 }
 
 /// The names that become links.
-const LINKS: [&str; 4] = ["act_storage", "act_index", "act_prep", "act_latency"];
+const LINKS: [&str; 5] = ["act_storage", "act_index", "act_prep", "act_latency", "seekmark"];
 /// The name that becomes a script.
 const SCRIPT: &str = "act_latency.py";
 /// Works as a shell script and in any Python version: the code of one is a string for the other. It starts the link

@@ -1,6 +1,6 @@
 //! Errors, short reads and a target that ends or disappears: counted exactly, and never a PASS.
 
-use super::bed::{Log, until};
+use super::bed::{Log, Said, until};
 use super::devices::{Disk, Loop, Mounted, passed_over};
 use super::rig::{DISK, Rig, alone, beside, closed, is_root, steady, tried, workload};
 use assay_record::CloseReason;
@@ -61,6 +61,34 @@ fn injected_errors_are_the_reported_errors_in_a_hundred_thousand_operations() {
         let told = log.events.iter().filter(|event| event.what == "io-error").count() as u64;
         assert_eq!(told, truth.failed().min(1000), "the first thousand one by one");
     }
+}
+
+#[test]
+fn what_fails_is_no_seek_of_seekmark() {
+    let Some(rig) = Rig::full(beside()) else { return };
+    rig.fault.set("reset=1 rerr_every=10 errno=5");
+    let mut command = rig.place.command(&["as", "seekmark", "-f", DISK, "-s", "500", "-t", "2"]);
+    let said = Said::of(command.env("ASSAY_RUN_DIR", "run").output().unwrap(), &["seekmark"]);
+    assert_eq!(said.code, Some(10), "{said:?}");
+    let (log, told) = (rig.log(), "Error: unable to read at current position of ");
+    let told: Vec<&str> = said.err.lines().filter_map(|line| line.strip_prefix(told)).collect();
+    let failed = errors(&log)["EIO"];
+    assert_eq!(told.len() as u64, failed, "each is named");
+    for line in told {
+        let (place, reason) = line.split_once(": ").unwrap();
+        assert!(place.parse::<u64>().unwrap() % 512 == 0 && reason == "Input/output error", "{line}");
+    }
+    // Some of what failed may have been read before the run, to compare the ways to the disk.
+    let truth = rig.fault.truth().failed();
+    assert!(failed > 90 && failed <= truth && truth < failed + 20, "{failed} of {truth}");
+    assert_eq!(log.stream("thread-0").ok + log.stream("thread-1").ok, 1000 - failed);
+    assert!(said.err.contains(&format!("assay: {failed} operations failed and are no seeks")), "{}", said.err);
+    // The total's figures are those of what succeeded: "request(ms)" is the time of all by their number.
+    let number = |before: &str, after: &str| -> f64 {
+        said.out.split(before).nth(1).unwrap().split(after).next().unwrap().parse().unwrap()
+    };
+    let (all, each) = (number("request(ms): ", "\n").recip() * 1000.0, number(" seeks per sec, ", " READ"));
+    assert!((all / 2.0 - each).abs() < 0.01 * each, "{}", said.out);
 }
 
 #[test]

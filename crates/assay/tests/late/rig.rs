@@ -65,6 +65,7 @@ fn header(plan: &Plan, thresholds: &Thresholds, lateness: bool) -> Header {
         kind: if phase.kind == Planned::Measure { PhaseKind::Measure } else { PhaseKind::WarmUp },
         span_ns: phase.span.as_ns(),
         steady_round_ns: None,
+        until_done: phase.until_done,
     };
     let stream = &plan.streams[0];
     Header {

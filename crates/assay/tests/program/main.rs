@@ -34,6 +34,8 @@ mod procedure;
 mod protected;
 mod refusals;
 mod searching;
+mod seekmark;
+mod seekmark_text;
 mod signals;
 mod simulated;
 mod terminal;

@@ -16,7 +16,7 @@ type Writer = fn(&Place, target: &str, token: &str) -> Command;
 /// All of them. A verb that can be given consent and is missing here fails
 /// `every_verb_that_takes_consent_is_in_the_table`. Each runs at 1x for a second, 24 large-block writes: at a tenth of
 /// that, every tenth run would write nothing.
-const WRITERS: [(&str, Writer); 15] = [
+const WRITERS: [(&str, Writer); 17] = [
     ("prep", |place, target, token| with(place, token, &["prep", target, "--skip-zero"])),
     ("prep --discard", |place, target, token| with(place, token, &["prep", target, "--skip-zero", "--discard"])),
     ("certify", |place, target, token| {
@@ -53,6 +53,12 @@ const WRITERS: [(&str, Writer); 15] = [
         drop_in(place, token, &["act_index", conf(place, target).to_str().unwrap()])
     }),
     ("as act_prep", |place, target, token| drop_in(place, token, &["act_prep", target])),
+    ("as seekmark", |place, target, token| {
+        drop_in(place, token, &["seekmark", "-f", target, "-w", "destroy-data", "-s9"])
+    }),
+    ("as seekmark --destroy-data", |place, target, token| {
+        with(place, token, &["as", "seekmark", "-f", target, "-w", "destroy-data", "-s9"])
+    }),
     ("as act_prep --agreed-before", |place, target, token| {
         let agree = "\"$0\" consent \"$1\" --destroy-data \"$2\" >&2 && exec \"$0\" as act_prep \"$1\"";
         let mut command = Command::new("/bin/sh");
@@ -106,7 +112,9 @@ fn every_verb_that_takes_consent_is_in_the_table() {
     assert!(others > 5 && writing.len() > 3, "{writing:?}");
     // The program itself lists its drop-ins; the one that only reads logs does not write.
     let told = place.assay(&["as", "nothing"]).err;
-    let tools = told.split(|c: char| !(c.is_alphanumeric() || c == '_')).filter(|word| word.starts_with("act_"));
+    let tools = told
+        .split(|c: char| !(c.is_alphanumeric() || c == '_'))
+        .filter(|word| word.starts_with("act_") || *word == "seekmark");
     writing.extend(tools.filter(|tool| *tool != "act_latency").map(|tool| format!("as {tool}")));
     // It stores a consent and writes to no target; the effect of the consent is tested in the table.
     writing.retain(|verb| verb != "consent");

@@ -1,0 +1,291 @@
+//! What stands behind the name of the program. Options are SeekMark's, in the ways that C programs accept them (`-t4`, `-t 4`, `-qe`);
+//! what it ignores or misreads is refused.
+
+use assay_base::Span;
+
+/// The help text.
+pub const USAGE: &str = "\
+usage: seekmark -f FILE [options]
+  -f FILE          file or device to read from, or to write to (at most 255 characters)
+  -t THREADS       threads, each with one operation in flight [1]
+  -s SEEKS         operations of each thread [5000]
+  -i BYTES         size of an operation, 1 to 1048577 [512]
+  -a N             operations begin at multiples of 2^N bytes [0: the target's blocks]
+  -S BYTES         use only the first BYTES of the target
+  -d MS            pause of each thread before its next operation, 1 to 10000
+  -e               endless: run until a signal ends it
+  -w destroy-data  write. A device also needs --destroy-data TOKEN
+  -R               write one character over and over, not unique data
+  -q               print the total alone
+  -h               this text
+not of the original:
+  --destroy-data TOKEN   agree that all data on the device with this token are destroyed (`assay devices` prints it)
+";
+
+/// A command line.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Command {
+    /// The help was asked for.
+    Help,
+    /// A benchmark was asked for.
+    Run(Asked),
+}
+
+/// What the threads do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Mode {
+    /// Read.
+    Read,
+    /// Write unique data.
+    Write,
+    /// Write one character.
+    WriteRepeated,
+}
+
+impl Mode {
+    /// Its word in the output.
+    pub fn word(self) -> &'static str {
+        if self == Mode::Read { "READ" } else { "WRITE" }
+    }
+}
+
+/// A benchmark.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Asked {
+    /// Name of the target.
+    pub file: String,
+    /// Number of threads.
+    pub threads: u32,
+    /// Operations of each; `None` is without end.
+    pub seeks: Option<u64>,
+    /// What was asked for with `-s`, which SeekMark prints even where there is no end.
+    pub seeks_printed: u64,
+    /// Bytes of an operation.
+    pub size: u64,
+    /// What operations are aligned to, in bytes.
+    pub align: u64,
+    /// The part of the target that is used, from its beginning.
+    pub limit: Option<u64>,
+    /// Before an operation.
+    pub pause: Span,
+    /// What they do.
+    pub mode: Mode,
+    /// Whether the total alone is printed.
+    pub quiet: bool,
+    /// Tokens of devices that may be destroyed.
+    pub tokens: Vec<String>,
+}
+
+/// The options with a value.
+const WITH_VALUE: &str = "ftsiaSdw";
+/// The options without one.
+const ALONE: &str = "eRqh";
+/// Ours, which takes a value.
+const TOKEN: &str = "--destroy-data";
+/// As many threads as a workload has streams.
+const MOST_THREADS: u64 = assay_model::seek::MOST_THREADS as u64;
+
+/// Reads a command line.
+///
+/// # Errors
+/// What is wrong with it, and what to write.
+pub fn read(args: &[String]) -> Result<Command, String> {
+    let mut written = Written::default();
+    let mut words = args.iter().map(String::as_str);
+    while let Some(word) = words.next() {
+        if let Some(rest) = word.strip_prefix(TOKEN) {
+            let token = match rest.strip_prefix('=') {
+                Some(token) => token,
+                None if rest.is_empty() => words.next().ok_or(format!("{TOKEN} needs a token"))?,
+                None => return Err(unknown(word)),
+            };
+            written.tokens.extend(token.split(',').filter(|token| !token.is_empty()).map(str::to_owned));
+            continue;
+        }
+        let Some(letters) = word.strip_prefix('-').filter(|letters| !letters.is_empty() && !letters.starts_with('-'))
+        else {
+            return Err(unknown(word));
+        };
+        cluster(letters, &mut words, &mut written)?;
+        if written.help {
+            return Ok(Command::Help);
+        }
+    }
+    written.asked().map(Command::Run)
+}
+
+/// Options behind one dash: letters without a value, and at most one with a value, which is the rest or the next word.
+fn cluster<'a>(
+    letters: &'a str,
+    words: &mut impl Iterator<Item = &'a str>,
+    written: &mut Written,
+) -> Result<(), String> {
+    for (at, letter) in letters.char_indices() {
+        if ALONE.contains(letter) {
+            written.flag(letter);
+        } else if WITH_VALUE.contains(letter) {
+            let rest = &letters[at + letter.len_utf8()..];
+            let value = if rest.is_empty() { words.next() } else { Some(rest) };
+            return written.value(letter, value.ok_or(format!("-{letter} needs a value"))?);
+        } else {
+            return Err(unknown(&format!("-{letter}")));
+        }
+    }
+    Ok(())
+}
+
+fn unknown(word: &str) -> String {
+    format!("there is no option \"{}\"; -h lists them", word.escape_debug())
+}
+
+/// The options as they were written.
+#[derive(Default)]
+struct Written {
+    file: Option<String>,
+    numbers: Numbers,
+    writes: bool,
+    repeated: bool,
+    endless: bool,
+    quiet: bool,
+    help: bool,
+    tokens: Vec<String>,
+}
+
+#[derive(Default)]
+struct Numbers {
+    threads: Option<u64>,
+    seeks: Option<u64>,
+    size: Option<u64>,
+    bits: Option<u64>,
+    limit: Option<u64>,
+    pause_ms: Option<u64>,
+}
+
+impl Written {
+    fn flag(&mut self, letter: char) {
+        match letter {
+            'e' => self.endless = true,
+            'R' => self.repeated = true,
+            'q' => self.quiet = true,
+            _ => self.help = true,
+        }
+    }
+
+    fn value(&mut self, letter: char, value: &str) -> Result<(), String> {
+        let number = |least: u64, most: u64| {
+            let number = value.parse().ok().filter(|number| (least..=most).contains(number));
+            let shown: String = value.chars().take(40).collect();
+            number.map(Some).ok_or_else(|| {
+                format!("-{letter} {}: write a whole number from {least} to {most}", shown.escape_debug())
+            })
+        };
+        let numbers = &mut self.numbers;
+        match letter {
+            't' => numbers.threads = number(1, MOST_THREADS)?,
+            's' => numbers.seeks = number(1, i32::MAX as u64)?,
+            'i' => numbers.size = number(1, 1_048_577)?,
+            'a' => numbers.bits = number(0, 26)?,
+            'S' => numbers.limit = number(1, i64::MAX as u64)?,
+            'd' => numbers.pause_ms = number(1, 10_000)?,
+            'w' if value == "destroy-data" => self.writes = true,
+            'w' => return Err("-w destroys what the target holds: write -w destroy-data".to_owned()),
+            _ if value.is_empty() || value.len() > 255 => return Err("-f needs a name of 1 to 255 characters".into()),
+            _ => self.file = Some(value.to_owned()),
+        }
+        Ok(())
+    }
+
+    fn asked(self) -> Result<Asked, String> {
+        let Written { file, numbers, writes, repeated, endless, quiet, tokens, .. } = self;
+        let seeks = numbers.seeks.unwrap_or(assay_model::seek::SEEKS);
+        Ok(Asked {
+            file: file.ok_or("which file or device? Name it: -f FILE")?,
+            threads: numbers.threads.unwrap_or(assay_model::seek::THREADS.into()) as u32,
+            seeks: (!endless).then_some(seeks),
+            seeks_printed: seeks,
+            size: numbers.size.unwrap_or(assay_model::seek::SIZE.get()),
+            align: 1 << numbers.bits.unwrap_or(0),
+            limit: numbers.limit,
+            pause: Span::from_ms(numbers.pause_ms.unwrap_or(0)),
+            mode: match (writes, repeated) {
+                (false, _) => Mode::Read,
+                (true, false) => Mode::Write,
+                (true, true) => Mode::WriteRepeated,
+            },
+            quiet,
+            tokens,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read_line(line: &str) -> Result<Command, String> {
+        read(&line.split_whitespace().map(str::to_owned).collect::<Vec<_>>())
+    }
+
+    fn asked(line: &str) -> Asked {
+        match read_line(line) {
+            Ok(Command::Run(asked)) => asked,
+            other => panic!("{line}: {other:?}"),
+        }
+    }
+
+    #[test]
+    fn options_as_c_programs_take_them() {
+        let plain = asked("-f x");
+        assert_eq!((plain.threads, plain.seeks, plain.size, plain.align), (1, Some(5000), 512, 1));
+        assert_eq!((plain.limit, plain.pause, plain.mode, plain.quiet), (None, Span::ZERO, Mode::Read, false));
+        for line in ["-t2 -f./x -s50", "-t 2 -f ./x -s 50", "-s 9 -f y -s 50 -f ./x -t2"] {
+            let asked = asked(line);
+            assert_eq!((asked.threads, asked.file.as_str(), asked.seeks), (2, "./x", Some(50)), "{line}");
+        }
+        let all =
+            asked("-qef x -a12 -S 10485760 -d5 -w destroy-data -R -i 1048577 --destroy-data ab,cd --destroy-data=ef");
+        assert_eq!((all.quiet, all.seeks, all.seeks_printed), (true, None, 5000));
+        assert_eq!((all.align, all.limit, all.pause), (4096, Some(10_485_760), Span::from_ms(5)));
+        assert_eq!(
+            (all.mode, all.size, all.tokens),
+            (Mode::WriteRepeated, 1_048_577, ["ab", "cd", "ef"].map(String::from).to_vec())
+        );
+        assert_eq!(asked("-f x -R").mode, Mode::Read, "nothing is written");
+        assert_eq!(read_line("-f x -h -z"), Ok(Command::Help));
+    }
+
+    #[test]
+    fn what_it_would_ignore_or_misread_is_refused() {
+        for (line, word) in [
+            ("", "-f FILE"),
+            ("-t1", "-f FILE"),
+            ("-f x -t 0", "-t 0: write a whole number from 1 to 256"),
+            ("-f x -t 257", "1 to 256"),
+            ("-f x -s 0", "-s 0"),
+            ("-f x -s 3000000000", "2147483647"),
+            ("-f x -s 5k", "-s 5k"),
+            ("-f x -i 0", "-i 0"),
+            ("-f x -i 1048578", "1048577"),
+            ("-f x -a 27", "-a 27"),
+            ("-f x -S -5", "-S -5"),
+            ("-f x -S 99999999999999999999", "-S"),
+            ("-f x -d 0", "-d 0"),
+            ("-f x -d 10001", "10000"),
+            ("-f x -w yes", "-w destroy-data"),
+            ("-f x -w", "-w needs a value"),
+            ("-f x -z", "no option \"-z\""),
+            ("-f x -qz", "no option \"-z\""),
+            ("-f x extra", "no option \"extra\""),
+            ("-f x --destroy-dat t", "no option \"--destroy-dat\""),
+            ("-f x --destroy-datas t", "no option"),
+            ("-f x --destroy-data", "needs a token"),
+            ("-f x -", "no option \"-\""),
+            ("-f x -é", "no option"),
+        ] {
+            let told = read_line(line).unwrap_err();
+            assert!(told.contains(word), "{line}: {told}");
+        }
+        assert!(read(&["-f".into(), "x".repeat(256)]).is_err() && read(&["-f".into(), String::new()]).is_err());
+        assert!(read(&["-f".into(), "x".repeat(255)]).is_ok());
+    }
+}

@@ -1,0 +1,141 @@
+//! `seekmark`: SeekMark's command line and output around a run of ours. `docs/seekmark.md` lists what differs.
+//!
+//! `-w destroy-data` says what is wanted, and is no consent: a device is written only with its token, through the same gate as
+//! everything else.
+
+mod printer;
+
+use crate::act::common::say;
+use crate::act::consent;
+use crate::args::Access;
+use crate::progress::Progress;
+use crate::screen::tell;
+use assay_base::{Bytes, Direction, Geometry, Span};
+use assay_device::select::Choice;
+use assay_engine::Limits;
+use assay_formats::seekmark::{Asked, Command, Mode, USAGE, read};
+use assay_model::seek::Seek;
+use assay_model::workload::{Adjust, Workload};
+use assay_model::{Amount, Extent, Plan};
+use assay_run::drive::{Drive, drive};
+use assay_run::failure::{Failure, code};
+use assay_run::logfile::LogFile;
+use assay_run::records::Records;
+use assay_run::rundir;
+use assay_run::seed::seed;
+use assay_run::signals;
+use assay_run::targets::{self, TargetNeeds};
+use printer::Printer;
+use std::os::unix::fs::FileTypeExt;
+use std::path::Path;
+
+/// Where no target can be: stands for the log directory of a run whose log is not kept.
+const NOWHERE: &str = "/proc";
+/// Behind the stamp of what is written with `-R`: the character that SeekMark would repeat.
+const CHARACTER: u8 = 234;
+/// The longest run, for `-e`: a year.
+const LONGEST: Span = Span::from_secs(365 * 86_400);
+/// The shortest time that a run may last at most.
+const SHORTEST: Span = Span::from_secs(3600);
+
+/// Does what SeekMark does with these arguments.
+pub(crate) fn run(args: &[String]) -> Result<u8, Failure> {
+    match read(args).map_err(Failure::usage)? {
+        Command::Help => {
+            say(USAGE);
+            Ok(code::DONE)
+        }
+        Command::Run(asked) => benchmark(asked),
+    }
+}
+
+fn benchmark(asked: Asked) -> Result<u8, Failure> {
+    let named = targets::named(std::slice::from_ref(&asked.file))?;
+    let workload = workload(&asked)?;
+    let plan = workload
+        .plan(&Adjust { seed: seed(None, &named), targets: 1, ..Adjust::default() })
+        .map_err(Failure::workload)?;
+    let run_dir = consent::run_dir();
+    // What does not fit is said in SeekMark's words, below.
+    let needs = TargetNeeds {
+        writes: plan.writes(),
+        smallest: &|_| 0,
+        log_dir: run_dir.as_deref().unwrap_or(Path::new(NOWHERE)),
+    };
+    let access = Access { destroy_data: asked.tokens.clone(), engine: Choice::Auto, ..Access::default() };
+    let opened = consent::open(&named, needs, access).map_err(|failure| advised(failure, &asked))?;
+    fits(&asked, &plan, opened.geometry(0))?;
+    let stop = signals::watch().map_err(|e| Failure::host(format!("signals cannot be watched: {e}")))?;
+    let log = match &run_dir {
+        Some(dir) => LogFile::create(&rundir::create(dir, true)?.join("run.jsonl"))?,
+        None => LogFile::unkept(),
+    };
+    let (printer, ended) = Printer::new(asked, &stop);
+    let mut log = log.heard_by(Box::new(printer));
+    let how = Drive {
+        engine: Choice::Auto,
+        workers: None,
+        spin: None,
+        limits: Limits::default(),
+        step: None,
+        watermarks: vec!["RUN AS seekmark".to_owned()],
+        prepared: Records::host().preparations(opened.real(), tell),
+        measured_before_ns: None,
+        signer: None,
+        readings: None,
+    };
+    drive(&plan, &opened, &how, &mut log, &mut Progress::new(true), &stop)?;
+    Ok(ended.get())
+}
+
+fn workload(asked: &Asked) -> Result<Workload, Failure> {
+    let seek = Seek {
+        threads: asked.threads,
+        size: Bytes::new(asked.size),
+        align: Bytes::new(if asked.align > 1 { asked.align } else { 0 }),
+        seeks: asked.seeks,
+        pause: asked.pause,
+        range: asked.limit.map(|limit| Extent { begin: Amount::ZERO, length: Some(Amount::Bytes(Bytes::new(limit))) }),
+        direction: if asked.mode == Mode::Read { Direction::Read } else { Direction::Write },
+        filled_with: (asked.mode == Mode::WriteRepeated).then_some(CHARACTER),
+    };
+    let streams = seek.streams().map_err(|why| Failure::workload(format!("{}: {}", why.key, why.what)))?;
+    let longest = asked.seeks.map_or(LONGEST, |seeks| {
+        // A second and the pause for each: a device that takes longer is broken.
+        let each = (Span::from_secs(1) + asked.pause).as_ns();
+        Span::from_ns(each.saturating_mul(seeks)).clamp(SHORTEST, LONGEST)
+    });
+    Ok(Workload { duration: longest, ..Workload::new("seekmark", "seek", streams, |_| Vec::new()) })
+}
+
+/// The answer to a target that is too small for its operations, or smaller than the part of it that was asked for; and a word about
+/// what is done in blocks of the target although it was asked for in bytes.
+fn fits(asked: &Asked, plan: &Plan, Geometry { size, block }: Geometry) -> Result<(), Failure> {
+    let file = assay_run::failure::one_line(&asked.file);
+    let largest = plan.largest_operation(block);
+    let used = asked.limit.unwrap_or(size);
+    if used > size {
+        return Err(Failure::workload(format!(
+            "-S {used} is beyond the end of {file}, which has {size} bytes that can be used; write {size} or less"
+        )));
+    }
+    if used < largest || plan.smallest_target(block) > size {
+        return Err(Failure::workload(format!(
+            "an operation of {largest} bytes does not fit into the {used} bytes of {file} that are used; name a larger file"
+        )));
+    }
+    let aligned = asked.align.max(u64::from(block)).next_multiple_of(u64::from(block));
+    let differs = if largest == asked.size && aligned == asked.align { "" } else { ", whole blocks of the target" };
+    tell(&format!("assay: direct I/O (O_DIRECT): operations of {largest} bytes at multiples of {aligned}{differs}"));
+    Ok(())
+}
+
+/// A refusal of a device says how consent is given here.
+fn advised(failure: Failure, asked: &Asked) -> Failure {
+    let is_device = std::fs::metadata(&asked.file).is_ok_and(|found| found.file_type().is_block_device());
+    if failure.code != code::REFUSED || asked.mode == Mode::Read || !is_device {
+        return failure;
+    }
+    failure
+        .advised("-w destroy-data is no consent for a device: add --destroy-data TOKEN (`assay devices` prints tokens)")
+}

@@ -1,0 +1,260 @@
+//! What `seekmark` prints while it runs, from the lines of our own log.
+
+use crate::act::common::{errno, say};
+use crate::screen::tell;
+use assay_base::Span;
+use assay_formats::seekmark::{self as text, Asked, Thread, Total};
+use assay_record::{Close, CloseReason, Entry, Event, EventKind, Header, Histograms, Interval, Times};
+use assay_run::failure::code;
+use assay_run::logfile::Listen;
+use assay_run::signals::StopCell;
+use std::cell::Cell;
+use std::rc::Rc;
+
+/// The test proves nothing: this machine failed.
+const INVALID: u8 = 11;
+
+/// Prints, and finds out how the run ended.
+#[derive(Debug)]
+pub(super) struct Printer {
+    asked: Asked,
+    threads: Vec<Seen>,
+    /// Begin of the run, and how far it came.
+    begin_ns: u64,
+    reached_ns: u64,
+    /// Threads that have ended and are not told yet, in the order in which they did.
+    ended: Vec<usize>,
+    service: Service,
+    stop: StopCell,
+    exit: Rc<Cell<u8>>,
+}
+
+/// One thread.
+#[derive(Clone, Debug, Default)]
+struct Seen {
+    seeks: u64,
+    failed: u64,
+    service_ns: u64,
+    /// When its last operation completed, and how many it had.
+    done: Option<(u64, u64)>,
+    told: bool,
+}
+
+/// What all operations took.
+#[derive(Debug, Default)]
+struct Service {
+    times: Times,
+    max_ns: u64,
+    failures_told: u64,
+    /// Reads that were looked at, and those of them that found a block that was never written.
+    sampled: u64,
+    blank: u64,
+}
+
+impl Printer {
+    /// The exit code is left in the cell.
+    pub(super) fn new(asked: Asked, stop: &StopCell) -> (Printer, Rc<Cell<u8>>) {
+        let exit = Rc::new(Cell::new(code::BUG));
+        let printer = Printer {
+            threads: vec![Seen::default(); asked.threads as usize],
+            asked,
+            begin_ns: 0,
+            reached_ns: 0,
+            ended: Vec::new(),
+            service: Service::default(),
+            stop: stop.clone(),
+            exit: exit.clone(),
+        };
+        (printer, exit)
+    }
+
+    fn header(&mut self, header: &Header) {
+        let size = header.targets.first().map_or(0, |target| target.size_bytes);
+        let used = self.asked.limit.unwrap_or(size);
+        let warning = if self.asked.seeks.is_none() { text::endless_warning() } else { "" };
+        self.print(&(warning.to_owned() + &text::begin(&self.asked, used) + &text::spawning(&self.asked)));
+    }
+
+    fn interval(&mut self, interval: &Interval) {
+        if interval.index == 0 {
+            self.begin_ns = interval.start_ns;
+        }
+        self.reached_ns = interval.end_ns;
+        for (thread, flow) in self.threads.iter_mut().zip(&interval.flows) {
+            thread.seeks += flow.ok;
+            thread.failed += flow.failed() + flow.short;
+            thread.service_ns = thread.service_ns.saturating_add(flow.service.sum_ns);
+            self.service.max_ns = self.service.max_ns.max(flow.service.max_ns);
+            self.service.sampled += flow.sampled;
+            self.service.blank += flow.blank;
+        }
+        self.tell_ended();
+        if self.asked.seeks.is_none() {
+            tell(&pace(interval, self.reached_ns.saturating_sub(self.begin_ns)));
+        }
+    }
+
+    /// Threads whose last operation is counted.
+    fn tell_ended(&mut self) {
+        let threads = &self.threads;
+        let counted = |thread: &usize| {
+            let seen = &threads[*thread];
+            seen.done.is_some_and(|(_, operations)| seen.seeks + seen.failed >= operations)
+        };
+        let (ready, later): (Vec<usize>, Vec<usize>) = self.ended.iter().partition(|thread| counted(thread));
+        self.ended = later;
+        ready.into_iter().for_each(|thread| self.thread(thread));
+    }
+
+    fn thread(&mut self, number: usize) {
+        let until = self.end_of(number);
+        let seen = &mut self.threads[number];
+        seen.told = true;
+        let done = Thread {
+            seeks: seen.seeks,
+            time: Span::from_ns(until.saturating_sub(self.begin_ns)),
+            service_ns: seen.service_ns,
+        };
+        if !self.asked.quiet {
+            self.print(&text::thread(number, &done));
+        }
+    }
+
+    /// When a thread ended, or how far the run came.
+    fn end_of(&self, thread: usize) -> u64 {
+        self.threads[thread].done.map_or(self.reached_ns, |(at_ns, _)| at_ns)
+    }
+
+    fn event(&mut self, event: &Event) {
+        let detail = |key: &str| event.details.get(key).map_or("", String::as_str);
+        let number = |key: &str| detail(key).parse::<u64>().ok();
+        match event.what {
+            EventKind::StreamEnd => {
+                let Some(thread) = number("flow").map(|flow| flow as usize).filter(|it| *it < self.threads.len())
+                else {
+                    return;
+                };
+                self.threads[thread].done = number("completed_ns").zip(number("operations"));
+                self.ended.push(thread);
+            }
+            EventKind::IoError | EventKind::ShortIo => {
+                let reason = match number("errno").filter(|_| event.what == EventKind::IoError) {
+                    Some(errno_) => errno(&std::io::Error::from_raw_os_error(errno_ as i32)).1,
+                    None => event.text.clone(),
+                };
+                self.service.failures_told += 1;
+                tell(&text::failed(self.asked.mode, detail("offset"), &reason));
+            }
+            EventKind::Warning | EventKind::Stuck | EventKind::TargetLost => tell(&format!("assay: {}", event.text)),
+            _ => {}
+        }
+    }
+
+    fn histograms(&mut self, line: &Histograms) {
+        for flow in &line.flows {
+            // Our own histograms can be read.
+            if let Ok([_, service, _]) = flow.decode() {
+                self.service.times.add(&service);
+            }
+        }
+    }
+
+    fn close(&mut self, close: &Close) {
+        let left: Vec<usize> = (0..self.threads.len()).filter(|thread| !self.threads[*thread].told).collect();
+        left.into_iter().for_each(|thread| self.thread(thread));
+        let end = (0..self.threads.len()).map(|thread| self.end_of(thread)).max().unwrap_or(self.reached_ns);
+        let total = Total {
+            seeks: self.threads.iter().map(|thread| thread.seeks).sum(),
+            time: Span::from_ns(end.saturating_sub(self.begin_ns)),
+            threads: self.asked.threads,
+        };
+        self.print(&text::total(self.asked.mode, &total));
+        self.service.say();
+        if close.reason != CloseReason::Completed {
+            tell(&format!("assay: {}", close.text));
+        }
+        let failed: u64 = self.threads.iter().map(|thread| thread.failed).sum();
+        if failed > 0 {
+            let told = self.service.failures_told;
+            tell(&format!("assay: {failed} operations failed and are no seeks; {told} of them are named above"));
+        }
+        if close.stuck > 0 {
+            tell(&format!("assay: {} operations never came back", close.stuck));
+        }
+        self.exit.set(self.code(close, failed));
+    }
+
+    fn code(&self, close: &Close, failed: u64) -> u8 {
+        let whole = self.asked.seeks.is_none() || self.threads.iter().all(|thread| thread.done.is_some());
+        match close.reason {
+            _ if failed > 0 || close.stuck > 0 => code::FAILED,
+            CloseReason::Completed if whole => code::DONE,
+            // That is how a run without an end ends.
+            CloseReason::Interrupted if self.asked.seeks.is_none() => code::DONE,
+            CloseReason::Completed | CloseReason::Interrupted | CloseReason::LogFailed => code::INCOMPLETE,
+            CloseReason::DeviceLag | CloseReason::TargetLost => code::FAILED,
+            CloseReason::GeneratorLag | CloseReason::EngineFailed => INVALID,
+        }
+    }
+
+    /// Without a reader a benchmark is for nobody: it ends.
+    fn print(&self, text: &str) {
+        if !say(text) {
+            self.stop.ask(CloseReason::LogFailed);
+        }
+    }
+}
+
+impl Service {
+    fn say(&self) {
+        let quantiles = self.times.quantiles([0.5, 0.9, 0.99, 0.999]);
+        let names = ["p50", "p90", "p99", "p99.9"];
+        // A quantile is the upper end of its cell.
+        let most = Span::from_ns(self.max_ns);
+        let known =
+            names.iter().zip(quantiles).filter_map(|(name, it)| Some(format!("{name} {}", it?.min(most).human())));
+        let known: Vec<String> = known.collect();
+        if !known.is_empty() {
+            tell(&format!("assay: service {}, max {}", known.join(", "), most.human()));
+        }
+        if self.blank > 0 {
+            tell(&format!(
+                "assay: warning: {} of {} reads that were looked at found blocks that were never written: the device may not have read its medium; \
+                 `assay prep` writes all of it",
+                self.blank, self.sampled
+            ));
+        }
+    }
+}
+
+/// The line of a second.
+fn pace(interval: &Interval, reached_ns: u64) -> String {
+    let (mut seeks, mut failed, mut sum_ns, mut max_ns) = (0, 0, 0, 0);
+    for flow in &interval.flows {
+        seeks += flow.ok;
+        failed += flow.failed() + flow.short;
+        sum_ns += flow.service.sum_ns;
+        max_ns = max_ns.max(flow.service.max_ns);
+    }
+    let length = Span::from_ns(interval.end_ns.saturating_sub(interval.start_ns)).as_secs_f64();
+    let rate = if length > 0.0 { seeks as f64 / length } else { 0.0 };
+    let mean = Span::from_ns(if seeks == 0 { 0 } else { sum_ns / seeks });
+    let at = Span::from_ns(reached_ns).as_secs_f64();
+    format!(
+        "assay: {at:.0} s: {rate:.0} seeks/sec, service {} mean, {} max, {failed} failed",
+        mean.human(),
+        Span::from_ns(max_ns).human()
+    )
+}
+
+impl Listen for Printer {
+    fn hear(&mut self, entry: &Entry) {
+        match entry {
+            Entry::Header(header) => self.header(header),
+            Entry::Interval(interval) => self.interval(interval),
+            Entry::Event(event) => self.event(event),
+            Entry::Histograms(histograms) => self.histograms(histograms),
+            Entry::Close(close) => self.close(close),
+        }
+    }
+}
