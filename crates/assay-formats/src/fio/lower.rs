@@ -254,7 +254,14 @@ impl Made<'_> {
                     self.workload.lanes.push(Lane::of(&name, engine.depth));
                 }
                 self.criteria(job, &name, direction)?;
-                self.workload.streams.push(Stream { name, work, arrival, per_target: true, targets: vec![target] });
+                self.workload.streams.push(Stream {
+                    name,
+                    work,
+                    arrival,
+                    per_target: true,
+                    targets: vec![target],
+                    operations: None,
+                });
             }
         }
         if shared && !mode.random {
@@ -380,7 +387,17 @@ impl Own {
         let whole = assay_model::Extent { begin: assay_model::Amount::ZERO, length: None };
         let durable = writes && self.durable;
         let extent = Some(extent).filter(|extent| *extent != whole);
-        Work::Block(Block { direction, durable, size, address, extent, places, compress_to, duplicates })
+        Work::Block(Block {
+            direction,
+            durable,
+            size,
+            address,
+            extent,
+            places,
+            compress_to,
+            duplicates,
+            filled_with: None,
+        })
     }
 }
 

@@ -17,6 +17,8 @@ pub struct Trace {
     flows: Vec<Generator>,
     /// How long a turn of each flow takes that has no schedule, in nanoseconds.
     turns: Vec<u64>,
+    /// How many operations each flow has left before it ends.
+    left: Vec<u64>,
     /// When each flow wants its next operation.
     due: BinaryHeap<Reverse<(Instant, usize)>>,
 }
@@ -28,7 +30,7 @@ impl Trace {
     /// The trace of a plan on targets of these geometries. The error says why there is none.
     pub fn new(plan: &Plan, geometries: &[Geometry]) -> Result<Trace, String> {
         let whole = Part { index: 0, of: 1 };
-        let (mut flows, mut turns) = (Vec::new(), Vec::new());
+        let (mut flows, mut turns, mut left) = (Vec::new(), Vec::new(), Vec::new());
         for (stream, target) in plan.flows() {
             let it = &plan.streams[usize::from(stream)];
             if it.reads_back() {
@@ -42,6 +44,7 @@ impl Trace {
                 return Err(format!("the places of the stream \"{name}\" follow from those of others in its loop"));
             }
             turns.push((TURN_NS as f64 / weight(plan, stream, &flow).max(f64::MIN_POSITIVE)) as u64);
+            left.push(it.operations.unwrap_or(u64::MAX));
             flows.push(flow);
         }
         let open = flows.iter().filter(|flow| flow.schedule.is_some()).count();
@@ -52,7 +55,7 @@ impl Trace {
                     .to_owned(),
             );
         }
-        let mut trace = Trace { flows, turns, due: BinaryHeap::new() };
+        let mut trace = Trace { flows, turns, left, due: BinaryHeap::new() };
         for flow in 0..trace.flows.len() {
             trace.goes_on(flow, Instant::ZERO);
         }
@@ -61,6 +64,10 @@ impl Trace {
 
     /// Notes when a flow wants its next operation, the last of which was wanted at `before`.
     fn goes_on(&mut self, flow: usize, before: Instant) {
+        if self.left[flow] == 0 {
+            return;
+        }
+        self.left[flow] -= 1;
         let it = &self.flows[flow];
         let due = match &it.schedule {
             Some(schedule) => schedule.due(),
@@ -131,6 +138,13 @@ mod tests {
             let reads = ops.iter().filter(|op| op.direction == Direction::Read).count();
             assert!((29_500..30_500).contains(&reads), "{pace:?}: {reads}");
         }
+    }
+
+    #[test]
+    fn a_stream_ends_after_its_operations() {
+        let both = stream("r", "read", "in_flight = 3\noperations = 100")
+            + &stream("w", "write", "in_flight = 1\noperations = 10");
+        assert_eq!(trace(&both).unwrap().count(), 110);
     }
 
     #[test]
