@@ -22,7 +22,7 @@ const QUESTIONS: [(&str, &[&str]); 4] = [
     ("Will a drive hold an Aerospike node?", &["act-storage", "act-storage-quick", "act-index"]),
     ("Will it hold an application like mine?", &["database-8k", "file-server"]),
     ("What does a cache hide?", &["random-read", "hot-80-20", "read-miss", "moving-set"]),
-    ("What do data sheets measure?", &["silly-512"]),
+    ("What do data sheets measure?", &["silly-512", "fio-max-io", "fio-max-bandwidth", "fio-real-life"]),
 ];
 
 /// Lists the shipped workloads, or prints the text of one.
