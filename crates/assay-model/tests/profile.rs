@@ -132,7 +132,7 @@ fn what_cannot_be_driven_is_told_at_its_place() {
         (HEAD.to_owned(), (0, 0), "neither a [[namespace]] nor", "collect its load"),
         (namespace(""), (0, 0), "rates are all zero", "under load"),
         (elsewhere, (3, 9), "no drive \"sdx\"", "write one of sda"),
-        (namespace("[namespace.reads]\nrate = \"1/s\"\n"), (5, 1), "how large its reads", "larger_than"),
+        (namespace("[namespace.reads]\nrate = \"1/s\"\n"), (5, 1), "sizes of its reads are missing", "larger_than"),
         (namespace("[namespace.reads]\nsizes = [[\"4KiB\", \"1%\"]]\n"), (5, 1), "have no rate", "ops/sec"),
         (namespace(&READS.replace("\"50%\"", "\"150%\"")), (7, 34), "more than all", "at most 100%"),
         (

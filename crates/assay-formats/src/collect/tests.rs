@@ -423,7 +423,7 @@ fn what_does_not_fit_is_shown_with_both_places() {
     assert!(one.places[0].starts_with("a.log:1") && one.places[1] == "io.txt:2", "{one:?}");
     assert!(!out.contradictions.iter().any(|one| one.what.contains("records are read at")), "11,600 and 11,806 fit");
     // Records of at most 8 KiB cannot be 187 MiB/s.
-    let one = out.contradictions.iter().find(|one| one.what.contains("iostat reads 336.9 MiB/s")).unwrap();
+    let one = out.contradictions.iter().find(|one| one.what.contains("iostat has 336.9 MiB/s read")).unwrap();
     assert!(one.places[0].starts_with("r.txt:9"), "{one:?}");
 }
 
