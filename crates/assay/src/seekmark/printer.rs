@@ -238,7 +238,7 @@ fn pace(interval: &Interval, reached_ns: u64) -> String {
     }
     let length = Span::from_ns(interval.end_ns.saturating_sub(interval.start_ns)).as_secs_f64();
     let rate = if length > 0.0 { seeks as f64 / length } else { 0.0 };
-    let mean = Span::from_ns(if seeks == 0 { 0 } else { sum_ns / seeks });
+    let mean = Span::from_ns(sum_ns.checked_div(seeks).unwrap_or(0));
     let at = Span::from_ns(reached_ns).as_secs_f64();
     format!(
         "assay: {at:.0} s: {rate:.0} seeks/sec, service {} mean, {} max, {failed} failed",
