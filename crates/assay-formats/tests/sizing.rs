@@ -193,13 +193,13 @@ fn where_the_examples_sizes_lie() {
 #[test]
 fn production_can_be_asked_of_a_drive() {
     let text = write(&worked().profile, "ycsb", &[]);
-    let (before, proposed) = text.split_once("remove the signs:\n").unwrap();
+    let (before, proposed) = text.split_once("remove the # signs:\n").unwrap();
     let taken = format!("{before}\n{}", proposed.replace("# ", ""));
     let criteria: Vec<String> = workload(&taken).criteria.iter().map(ToString::to_string).collect();
     let expected = ["1ms at most 14.9%", "2ms at most 7.8%", "4ms at most 0.08%"];
     assert_eq!(criteria, expected.map(|bound| format!("reads response over {bound} per 1h")));
     let cluster = write(&assembled(&CLUSTER).profile, "cluster", &[]);
-    let (before, proposed) = cluster.split_once("remove the signs:\n").unwrap();
+    let (before, proposed) = cluster.split_once("remove the # signs:\n").unwrap();
     let taken = workload(&format!("{before}\n{}", proposed.replace("# ", "")));
     assert!(taken.criteria.iter().any(|criterion| criterion.stream == "sessions.reads"));
 }
