@@ -10,7 +10,7 @@ use assay_base::{Bytes, Geometry};
 use assay_judge::cache_curve::{CacheCurve, Point, SCHEMA, html, knee, text};
 use assay_model::Plan;
 use assay_model::cache::{self, Policy, Settings, Trace, Writes};
-use assay_run::failure::{Failure, code};
+use assay_run::failure::{Failure, code, shown};
 use assay_run::files;
 use assay_run::targets;
 use clap::ValueEnum;
@@ -101,8 +101,8 @@ pub(crate) fn cache_curve(args: &CacheCurveArgs) -> Result<u8, Failure> {
         let mut page = String::new();
         html(&curve, &mut page).map_err(|e| Failure::bug(format!("a page that cannot be written: {e}")))?;
         files::replace(file, page.as_bytes())
-            .map_err(|e| Failure::host(format!("the page {} cannot be written: {e}", file.display())))?;
-        tell(&format!("the page is in {}", file.display()));
+            .map_err(|e| Failure::host(format!("the page {} cannot be written: {e}", shown(file))))?;
+        tell(&format!("the page is in {}", shown(file)));
     }
     if args.json {
         let value = serde_json::to_value(&curve).map_err(|e| Failure::bug(format!("a curve that is not JSON: {e}")))?;
