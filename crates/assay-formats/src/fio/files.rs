@@ -1,12 +1,23 @@
 //! The files of a job, which are its targets, and the part of them that it uses.
 
+use super::Surroundings;
 use super::job::Job;
 use super::number::Amount;
 use super::pace::Engine;
-use super::{Choice, Surroundings};
 use assay_base::{Bytes, Fault};
 use assay_model::size::Size;
 use assay_model::{Amount as Part, Extent};
+
+/// What of a job file is run, and on what.
+#[derive(Clone, Debug, Default)]
+pub struct Choice {
+    /// Names of jobs; all of them where none is named.
+    pub sections: Vec<String>,
+    /// Files of the jobs, and the targets that take their places.
+    pub maps: Vec<(String, String)>,
+    /// Targets for all files, in their order.
+    pub targets: Vec<String>,
+}
 
 /// Most files of all jobs.
 const MOST: usize = 256;

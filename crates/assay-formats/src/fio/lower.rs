@@ -2,7 +2,7 @@
 
 use super::Surroundings;
 use super::explain::{self, Line};
-use super::files::Files;
+use super::files::{Choice, Files};
 use super::job::{Job, jobs};
 use super::order::{Mode, address, index, mode};
 use super::pace::{engine, pace};
@@ -13,17 +13,6 @@ use assay_model::Address;
 use assay_model::mix::{Loop, Think};
 use assay_model::plan::{Arrival, Block, Lane, Stream, WarmUp, Work};
 use assay_model::workload::{IN_FLIGHT_BOUND, LARGEST_BOUND, MOST_STREAMS, Workload};
-
-/// What of a job file is run, and on what.
-#[derive(Clone, Debug, Default)]
-pub struct Choice {
-    /// Names of jobs; all of them where none is named.
-    pub sections: Vec<String>,
-    /// Files of the jobs, and the targets that take their places.
-    pub maps: Vec<(String, String)>,
-    /// Targets for all files, in their order.
-    pub targets: Vec<String>,
-}
 
 /// A job file as a workload.
 #[derive(Debug)]

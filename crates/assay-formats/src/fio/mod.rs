@@ -5,6 +5,7 @@
 //! What fio reads otherwise than it looks, and what cannot be driven here, is refused at its place: nothing is ignored silently.
 //! What fio does was measured with fio 3.33 and read in its manual; nothing here was taken from its source.
 
+mod class;
 mod explain;
 mod files;
 mod job;
@@ -18,7 +19,8 @@ mod table;
 mod text;
 
 pub use explain::Line;
-pub use lower::{Choice, Lowered, lower};
+pub use files::Choice;
+pub use lower::{Lowered, lower};
 pub use text::{JobFile, looks_like, read};
 
 /// What a job file may ask of the machine that reads it.

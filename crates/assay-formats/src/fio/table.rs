@@ -1,6 +1,6 @@
 //! Every key of a job file that fio 3.33 and later know, with what becomes of it. [`super::keys`] says what the columns are.
 
-use super::keys::{Class, Key};
+use super::class::{Class, Key};
 
 /// In the order of fio's own list; the last ones belong to single engines.
 #[rustfmt::skip]
