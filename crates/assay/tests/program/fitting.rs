@@ -145,7 +145,7 @@ fn what_cannot_agree_says_why_and_by_how_much() {
     let profile = SMALL;
     let tied = fit("tied", &profile.replace("10752KiB", "5376KiB"), "sim:flash");
     assert_eq!(tied.code, Some(10), "{}", told(&tied));
-    assert!(tied.out.contains("one of ours has 128.0 KiB, one of"), "{}", tied.out);
+    assert!(tied.out.contains("an operation has 128.0 KiB here and"), "{}", tied.out);
     assert!(tied.out.contains("too far") && place.path("tied/fitted.toml").exists(), "{}", tied.out);
     let bound = fit("bound", &profile.replace("16000KiB", "99000KiB"), "sim:flash");
     assert!(bound.code == Some(10) && bound.out.contains("at their upper bound already"), "{}", told(&bound));
