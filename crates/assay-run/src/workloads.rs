@@ -38,47 +38,37 @@ pub struct Found {
     pub keys: Vec<fio::Line>,
 }
 
-/// Like [`find`], with the jobs that were chosen of a job file of fio.
+/// Like [`find`], with the jobs that were chosen of a job file of fio. A file is read once: it may be a pipe.
 pub fn asked(name: &str, choice: &Choice) -> Result<Found, Failure> {
-    match job_file(name)? {
-        Some(text) => {
-            let fio::Lowered { workload, keys } = fio_job::read(name, &text, choice)?;
-            Ok(Found { workload, keys })
-        }
-        None if !choice.sections.is_empty() || !choice.maps.is_empty() => Err(Failure::usage(format!(
+    let path = Path::new(name);
+    let shipped = SHIPPED.iter().find(|(shipped, _)| *shipped == name);
+    let bytes = match shipped {
+        Some((_, text)) => text.as_bytes().to_vec(),
+        None => bytes_of(path)?,
+    };
+    if shipped.is_none() && is_job_file(path, &bytes) {
+        let text = String::from_utf8(bytes).map_err(|_| unreadable(path, &"it is not text"))?;
+        let fio::Lowered { workload, keys } = fio_job::read(name, &text, choice)?;
+        return Ok(Found { workload, keys });
+    }
+    if !choice.sections.is_empty() || !choice.maps.is_empty() {
+        return Err(Failure::usage(format!(
             "--section and --map choose jobs and files of a fio job file, and {} is none",
             one_line(name)
-        ))),
-        None => Ok(Found { workload: other(name)?, keys: Vec::new() }),
+        )));
     }
+    let workload = match shipped {
+        Some((name, text)) => read(&format!("{name}.toml (shipped)"), text)?,
+        None if is_act(name, &bytes) => read_act(name, &bytes)?,
+        None => read(name, &String::from_utf8(bytes).map_err(|_| unreadable(path, &"it is not text"))?)?,
+    };
+    Ok(Found { workload, keys: Vec::new() })
 }
 
-/// The text of a job file of fio: a file that is called one, or has its sections and keys.
-fn job_file(name: &str) -> Result<Option<String>, Failure> {
-    if SHIPPED.iter().any(|(shipped, _)| *shipped == name) {
-        return Ok(None);
-    }
-    let path = Path::new(name);
-    let text = String::from_utf8(bytes_of(path)?);
+/// Whether a file is a job file of fio: it is called one, or has its sections and keys.
+fn is_job_file(path: &Path, bytes: &[u8]) -> bool {
     let called = path.extension().is_some_and(|end| end == "fio");
-    match text {
-        Ok(text) if called || fio::looks_like(&text) => Ok(Some(text)),
-        Err(_) if called => Err(unreadable(path, &"it is not text")),
-        _ => Ok(None),
-    }
-}
-
-/// A workload that is no job file.
-fn other(name: &str) -> Result<Workload, Failure> {
-    if let Some((name, text)) = SHIPPED.iter().find(|(shipped, _)| *shipped == name) {
-        return read(&format!("{name}.toml (shipped)"), text);
-    }
-    let bytes = bytes_of(Path::new(name))?;
-    if is_act(name, &bytes) {
-        return read_act(name, &bytes);
-    }
-    let text = String::from_utf8(bytes).map_err(|_| unreadable(Path::new(name), &"it is not text"))?;
-    read(name, &text)
+    called || std::str::from_utf8(bytes).is_ok_and(fio::looks_like)
 }
 
 /// Divides the words of a command line into workloads and targets: `first` is a workload, and so are the words directly
