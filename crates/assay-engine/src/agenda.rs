@@ -22,11 +22,16 @@ pub(crate) struct Flow {
 /// late. The judge uses the same limit (rule 3 of decision 0005).
 const LAST_MOMENT: Span = Span::from_ms(50);
 
-/// A source, and the lane whose slots its requests take.
+/// A source, and what never changes about it.
 #[derive(Debug)]
 struct Group<S> {
     source: S,
+    /// Index of the lane whose slots its requests take.
     lane: usize,
+    /// See [`Source::is_open_loop`].
+    open_loop: bool,
+    /// See [`Agenda::has_moment`].
+    has_moment: bool,
 }
 
 /// Facts about a request that completed.
@@ -70,10 +75,12 @@ impl<S: Source> Agenda<S> {
             let mut own = own.iter().map(|flow| (flows[*flow].target, flows[*flow].lane));
             let first = own.next().expect("a source has a flow");
             assert!(own.all(|other| other == first), "all flows of a source are on one target and in one lane");
-            Group { source, lane: first.1 }
+            let open_loop = source.is_open_loop();
+            let has_moment = open_loop || !source.pause().is_zero();
+            Group { source, lane: first.1, open_loop, has_moment }
         };
         let groups: Vec<Group<S>> = sources.into_iter().zip(flows_of).map(group).collect();
-        let open_loop = groups.iter().all(|group| group.source.is_open_loop());
+        let open_loop = groups.iter().all(|group| group.open_loop);
         let targets = flows.iter().map(|flow| flow.target + 1).max().unwrap_or(0);
         let of = |target: u16| (0..flows.len()).filter(|flow| flows[*flow].target == target).collect();
         let (due, together) = (vec![Instant::FAR; groups.len()], (0..targets).map(of).collect());
@@ -90,13 +97,12 @@ impl<S: Source> Agenda<S> {
     /// Whether a source's next request has an intended time of its own; otherwise it is intended when it is issued.
     #[inline(always)]
     pub(crate) fn has_moment(&self, source: usize) -> bool {
-        let source = &self.groups[source].source;
-        source.is_open_loop() || !source.pause().is_zero()
+        self.groups[source].has_moment
     }
 
     #[inline(always)]
     pub(crate) fn is_open_loop(&self, source: usize) -> bool {
-        self.groups[source].source.is_open_loop()
+        self.groups[source].open_loop
     }
 
     /// The source, to take a request from it; [`Agenda::look`] must be called afterwards.
@@ -117,17 +123,27 @@ impl<S: Source> Agenda<S> {
     #[inline(always)]
     pub(crate) fn back(&mut self, source: usize, flow: usize, completed: Instant, goes_on: bool) -> Back {
         self.flows[flow].in_flight -= 1;
-        let Group { source: it, lane } = &mut self.groups[source];
+        let Group { source: it, lane, open_loop, has_moment } = &mut self.groups[source];
+        let (lane, open_loop, has_moment) = (*lane, *open_loop, *has_moment);
         it.returned(flow, completed);
-        if it.is_open_loop() {
-            return Back { lane: *lane, open_loop: true, has_moment: true, last_of: None };
+        if open_loop {
+            return Back { lane, open_loop, has_moment, last_of: None };
         }
+        let due = it.due();
         if goes_on {
-            let due = it.due();
             let end = if source < self.after { self.end } else { Instant::FAR };
             self.due[source] = if due < end { due } else { Instant::FAR };
         }
-        Back { lane: *lane, open_loop: false, has_moment: !it.pause().is_zero(), last_of: it.ended() }
+        // A source that has more is due now: this completion was all that it waited for.
+        let last_of = if due == Instant::FAR { self.ended(source) } else { None };
+        Back { lane, open_loop, has_moment, last_of }
+    }
+
+    /// How many requests a source had, where it has no more and all of them have completed.
+    #[cold]
+    fn ended(&self, source: usize) -> Option<u64> {
+        let all = self.groups[source].source.operations()?;
+        self.flows.iter().filter(|flow| flow.source == source).all(|flow| flow.in_flight == 0).then_some(all)
     }
 
     /// The source must be asked again at `at`; with [`Instant::FAR`] never.
@@ -195,8 +211,8 @@ impl<S: Source> Agenda<S> {
     /// Closed loops issue nothing more.
     pub(crate) fn ends(&mut self) {
         let moment = Instant::from_ns(self.end.as_ns().saturating_sub(LAST_MOMENT.as_ns()));
-        for (due, Group { source, .. }) in self.due.iter_mut().zip(&self.groups) {
-            if !source.is_open_loop() || *due < moment {
+        for (due, Group { open_loop, .. }) in self.due.iter_mut().zip(&self.groups) {
+            if !open_loop || *due < moment {
                 *due = Instant::FAR;
             }
         }
@@ -206,7 +222,7 @@ impl<S: Source> Agenda<S> {
     pub(crate) fn end_at(&mut self, end: Instant) {
         self.end = end;
         for source in 0..self.groups.len() {
-            if self.groups[source].source.is_open_loop() {
+            if self.groups[source].open_loop {
                 self.look(source);
             }
         }
@@ -214,7 +230,7 @@ impl<S: Source> Agenda<S> {
 
     /// Whether no source of the schedule has more requests, however long the run lasts.
     pub(crate) fn is_over(&self) -> bool {
-        self.groups[..self.after].iter().all(|group| group.source.is_over())
+        self.groups[..self.after].iter().all(|group| group.source.operations().is_some())
     }
 
     /// Whether something comes after the schedule.

@@ -1,10 +1,11 @@
 //! The streams and loops of a plan as sources of block I/O, and the worker that carries them.
 
+use crate::closed::Closed;
 use crate::data::Data;
 use crate::looped::{Looped, Member};
 use crate::queue::{bounds, share};
 use crate::rules::Setup;
-use crate::single::Single;
+use crate::scheduled::Scheduled;
 use crate::source::{Next, Source};
 use crate::verify::Verifier;
 use crate::worker::{Parts, Worker};
@@ -25,8 +26,10 @@ pub struct Blocks(Kind);
     reason = "nearly all sources are single streams, and a box is a step more for each operation"
 )]
 enum Kind {
-    /// One stream.
-    Stream(Single),
+    /// A stream with a number in flight.
+    Closed(Closed),
+    /// A stream with a schedule.
+    Scheduled(Scheduled),
     /// A copy of a closed loop over several streams.
     Loop(Box<Looped>),
 }
@@ -35,7 +38,8 @@ enum Kind {
 macro_rules! either {
     ($it:expr, $one:ident => $call:expr) => {
         match $it {
-            Kind::Stream($one) => $call,
+            Kind::Closed($one) => $call,
+            Kind::Scheduled($one) => $call,
             Kind::Loop($one) => $call,
         }
     };
@@ -64,22 +68,14 @@ impl Source for Blocks {
         either!(&mut self.0, it => it.returned(flow, completed));
     }
 
-    #[inline(always)]
-    fn is_over(&self) -> bool {
-        either!(&self.0, it => it.is_over())
+    fn operations(&self) -> Option<u64> {
+        either!(&self.0, it => it.operations())
     }
 
-    #[inline(always)]
-    fn ended(&self) -> Option<u64> {
-        either!(&self.0, it => it.ended())
-    }
-
-    #[inline(always)]
     fn is_open_loop(&self) -> bool {
         either!(&self.0, it => it.is_open_loop())
     }
 
-    #[inline(always)]
     fn pause(&self) -> Span {
         either!(&self.0, it => it.pause())
     }
@@ -112,12 +108,15 @@ impl<D: BlockDevice> Worker<D, Blocks, Data> {
                 }
                 continue;
             }
-            let generator = Generator::new(plan, stream, target, geometry, part, start)?;
+            let mut generator = Generator::new(plan, stream, target, geometry, part, start)?;
             if written(stream) {
                 after.get_or_insert(sources.len());
             }
             let ledger = ledger.clone().filter(|_| written(stream));
-            sources.push(Blocks(Kind::Stream(Single::new(flow, target, generator, ledger, start))));
+            sources.push(Blocks(match generator.schedule.take() {
+                Some(schedule) => Kind::Scheduled(Scheduled::new(flow, generator, schedule)),
+                None => Kind::Closed(Closed::new(flow, target, generator, ledger, start)),
+            }));
             flows_of.push(vec![flow]);
         }
         let content = |(stream, target): (u16, u16)| {

@@ -71,19 +71,19 @@ impl Looped {
 impl Source for Looped {
     type Request = Op;
 
-    #[inline]
+    #[inline(never)]
     fn due(&self) -> Instant {
         let free = self.slots.free();
         if free == Instant::FAR { free } else { free.max(self.not_before) }
     }
 
-    #[inline]
+    #[inline(never)]
     fn next(&mut self, _now: Instant) -> Next {
         self.next = self.mix.next(&mut self.prng);
         Next::Of(self.members[self.next].flow)
     }
 
-    #[inline]
+    #[inline(never)]
     fn take(&mut self, _flow: usize) -> Op {
         let wanted = self.due();
         self.slots.take();
@@ -97,7 +97,7 @@ impl Source for Looped {
         }
     }
 
-    #[inline]
+    #[inline(never)]
     fn returned(&mut self, _flow: usize, completed: Instant) {
         self.slots.give_back(completed, &mut self.prng);
     }
@@ -147,7 +147,7 @@ impl Slots {
     }
 
     /// When the first of them is free.
-    #[inline]
+    #[inline(never)]
     fn free(&self) -> Instant {
         match self {
             Slots::Plain { free: 0, .. } => Instant::FAR,
@@ -156,7 +156,7 @@ impl Slots {
         }
     }
 
-    #[inline]
+    #[inline(never)]
     fn take(&mut self) {
         match self {
             Slots::Plain { free, .. } => *free -= 1,
@@ -167,7 +167,7 @@ impl Slots {
         }
     }
 
-    #[inline]
+    #[inline(never)]
     fn give_back(&mut self, completed: Instant, prng: &mut Prng) {
         match self {
             Slots::Plain { free, since } => {

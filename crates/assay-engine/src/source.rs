@@ -38,13 +38,8 @@ pub trait Source {
     /// Whether its requests follow a schedule that does not depend on completions.
     fn is_open_loop(&self) -> bool;
 
-    /// Whether it has no more requests, however long the run lasts.
-    fn is_over(&self) -> bool {
-        false
-    }
-
-    /// How many requests it had, where it has no more and all of them have completed.
-    fn ended(&self) -> Option<u64> {
+    /// How many requests it had, where it has no more, however long the run lasts; some of them may be in flight.
+    fn operations(&self) -> Option<u64> {
         None
     }
 

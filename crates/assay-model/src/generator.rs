@@ -24,8 +24,8 @@ pub struct Generator {
     pub in_flight: u32,
     /// A closed loop's pause after a completion.
     pub pause: Span,
-    /// Number of operations that it may still take.
-    pub left: u64,
+    /// Number of operations that a closed loop issues in this worker.
+    pub operations: u64,
 }
 
 /// Purposes of the random generators of one flow, so that none disturbs another.
@@ -140,13 +140,13 @@ impl Generator {
             schedule,
             in_flight,
             pause,
-            left: it.operations.map_or(u64::MAX, |all| share_of(all, in_flight, &it.arrival, worker)),
+            operations: it.operations.map_or(u64::MAX, |all| share_of(all, in_flight, &it.arrival, worker)),
         })
     }
 
     /// The place and kind of the next operation, whose intended time is `wanted`; the caller advances the schedule. The
     /// size is drawn first, then the place.
-    #[inline]
+    #[inline(never)]
     pub fn operation(&mut self, wanted: Instant) -> Op {
         let len = self.sizes.next(&mut self.prng);
         let offset = self.begin + self.offsets.next(len, wanted, &mut self.prng);

@@ -83,6 +83,9 @@ pub struct FlowCounters {
     lag: Counts,
     own_lag: Counts,
     submit: (u64, u64),
+    /// Operations without any lag: most of those of a closed loop, or in virtual time. They join `lag` and `own_lag` when the
+    /// interval ends (5 % on the null device).
+    on_time: u64,
     forgiven: Box<[u64]>,
     floor: Lessened,
     service_floor: Lessened,
@@ -113,6 +116,7 @@ impl FlowCounters {
             lag: counts(),
             own_lag: counts(),
             submit: (0, 0),
+            on_time: 0,
             forgiven: vec![0; buckets].into(),
             floor: Lessened::new(buckets),
             service_floor: Lessened::new(buckets),
@@ -354,6 +358,10 @@ impl Recorder {
     #[inline(always)]
     pub fn lagged(&mut self, flow: usize, lag: Span, own_lag: Span) {
         let cell = &mut self.cells[flow];
+        if lag.is_zero() && own_lag.is_zero() {
+            cell.on_time += 1;
+            return;
+        }
         let bucket = self.thresholds.bucket(lag.as_ns());
         cell.lag.record(lag.as_ns(), bucket);
         let own = if own_lag == lag { bucket } else { self.thresholds.bucket(own_lag.as_ns()) };
@@ -455,6 +463,13 @@ impl Recorder {
     /// Takes the counters of the interval that ends now and begins the next one. With `close_group` the distributions
     /// are taken too.
     pub fn take(&mut self, index: u64, start_ns: u64, end_ns: u64, phase: u16, close_group: bool) -> Frame {
+        for (cell, times) in self.cells.iter_mut().zip(&mut self.times) {
+            let on_time = std::mem::take(&mut cell.on_time);
+            let bucket = self.thresholds.bucket(0);
+            cell.lag.buckets[bucket] += on_time;
+            cell.own_lag.buckets[bucket] += on_time;
+            times.lag.record_many(0, on_time);
+        }
         let fresh = || vec![FlowCounters::new(self.thresholds.buckets()); self.cells.len()];
         let idle = || vec![Rests::new(self.thresholds.buckets()); self.rests.len()];
         let (cells, rests) = self.spare_cells.pop().unwrap_or_else(|| (fresh(), idle()));

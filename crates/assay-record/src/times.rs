@@ -26,9 +26,15 @@ impl Times {
     /// Counts one time of `ns` nanoseconds.
     #[inline]
     pub fn record(&mut self, ns: u64) {
+        self.record_many(ns, 1);
+    }
+
+    /// Counts `many` times of `ns` nanoseconds.
+    #[inline]
+    pub(crate) fn record_many(&mut self, ns: u64, many: u64) {
         match self.cells.get_mut(cell_of(ns)) {
-            Some(cell) if ns <= LONGEST_NS => *cell += 1,
-            _ => self.overflow += 1,
+            Some(cell) if ns <= LONGEST_NS => *cell += many,
+            _ => self.overflow += many,
         }
     }
 

@@ -31,7 +31,7 @@ impl Offsets {
     }
 
     /// The offset of an operation of `len` bytes with the intended time `wanted`.
-    #[inline]
+    #[inline(always)]
     pub fn next(&mut self, len: u32, wanted: Instant, prng: &mut Prng) -> u64 {
         match self {
             Offsets::Uniform(uniform) => uniform.next(len, prng),

@@ -18,7 +18,7 @@ impl Uniform {
         Uniform { size, align, shift: align.is_power_of_two().then(|| align.ilog2()) }
     }
 
-    #[inline]
+    #[inline(always)]
     pub(super) fn next(&self, len: u32, prng: &mut Prng) -> u64 {
         let last = self.size.saturating_sub(u64::from(len));
         match self.shift {
