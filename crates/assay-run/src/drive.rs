@@ -10,7 +10,7 @@ mod simulated;
 mod staffing;
 mod worker;
 
-pub use how::Drive;
+pub use how::{Drive, Manner};
 
 use crate::failure::{Failure, shown};
 use crate::integrity;

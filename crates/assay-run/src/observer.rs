@@ -5,6 +5,16 @@ use assay_record::{Event, Header, Interval};
 
 /// Receives the progress of a run or of a preparation. An implementation overrides only the methods it needs.
 pub trait Observer {
+    /// What comes next is called `title`.
+    fn title(&mut self, title: &str) {
+        let _ = title;
+    }
+
+    /// A line about what was done, which a quiet observer leaves out.
+    fn say(&self, line: &str) {
+        let _ = line;
+    }
+
     /// A run with this header begins, or `watch` has begun to follow one.
     fn start(&mut self, head: &Header) {
         let _ = head;

@@ -27,7 +27,8 @@ pub struct Procedure {
     pub workload: Workload,
     /// Load of the load step; the stress step has twice this load.
     load: Multiple,
-    quick: bool,
+    /// It is a quick look, not a certification.
+    pub(crate) quick: bool,
 }
 
 /// One step of the procedure.

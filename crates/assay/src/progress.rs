@@ -72,20 +72,6 @@ impl Progress {
         Progress { shared: Some(shared), ..Progress::new(true) }
     }
 
-    /// Prints a line that stays.
-    pub(crate) fn say(&self, text: &str) {
-        match &self.bar {
-            Some(bar) => bar.suspend(|| tell(text)),
-            None if !self.quiet => tell(text),
-            None => {}
-        }
-    }
-
-    /// Sets the title of the next run.
-    pub(crate) fn title(&mut self, title: &str) {
-        self.title = title.to_owned();
-    }
-
     /// Shows progress that is not counted in time.
     fn stretch(&mut self, what: &str, done: u64, total: u64, text: &str) {
         let now = self.clock.now();
@@ -102,6 +88,18 @@ impl Progress {
 }
 
 impl Observer for Progress {
+    fn say(&self, text: &str) {
+        match &self.bar {
+            Some(bar) => bar.suspend(|| tell(text)),
+            None if !self.quiet => tell(text),
+            None => {}
+        }
+    }
+
+    fn title(&mut self, title: &str) {
+        self.title = title.to_owned();
+    }
+
     fn start(&mut self, head: &Header) {
         let mut end = Span::ZERO;
         let phases = head.phases.iter().map(|phase| {

@@ -23,7 +23,7 @@ pub(super) fn engine(
     let Staffing { plan, how } = staffing;
     let yes = |b: bool| if b { "yes" } else { "no" }.to_owned();
     let spin = match staffing.spin(chosen.workers) {
-        Spin::Fixed(span) if how.spin.is_none() => format!("{span}, because operations are so close together"),
+        Spin::Fixed(span) if how.manner.spin.is_none() => format!("{span}, because operations are so close together"),
         Spin::Fixed(span) => span.to_string(),
         Spin::Together(span) => format!("none; a sleep is at least {span}, for all that is due within it"),
         Spin::Learned(most) => format!("as long as sleeps end late, at most {most} and a quarter of the time"),

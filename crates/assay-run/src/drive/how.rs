@@ -12,9 +12,9 @@ use assay_model::Plan;
 use assay_record::{ClockSample, StepHead};
 use std::collections::BTreeMap;
 
-/// How a plan is carried out.
-#[derive(Clone, Debug, Default)]
-pub struct Drive {
+/// How operations are carried out, whatever the plan.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Manner {
     /// The engine that was asked for.
     pub engine: Choice,
     /// The number of workers that was asked for.
@@ -23,6 +23,13 @@ pub struct Drive {
     pub spin: Option<Spin>,
     /// How long the run waits for operations.
     pub limits: Limits,
+}
+
+/// How a plan is carried out.
+#[derive(Clone, Debug, Default)]
+pub struct Drive {
+    /// How its operations are.
+    pub manner: Manner,
     /// Step of a certification.
     pub step: Option<StepHead>,
     /// What limits the result, besides the watermarks of the targets.

@@ -74,10 +74,10 @@ impl<'a> Real<'a> {
         let workers = staffing.workers();
         let clock = Clock::start();
         let alone = self_benchmark(clock);
-        possible(self.plan, self.how.engine, self.how.workers)?;
+        possible(self.plan, self.how.manner.engine, self.how.manner.workers)?;
         let chosen = match self.targets {
             Targets::Real(all) => staffing.choose(all, workers, clock)?,
-            _ => Chosen::asked(self.how.engine, workers.usual),
+            _ => Chosen::asked(self.how.manner.engine, workers.usual),
         };
         let chosen = &chosen;
         std::thread::scope(|scope| {

@@ -4,6 +4,7 @@
 use super::super::worker::tell_of_death;
 use super::*;
 use crate::certificate;
+use crate::drive::Manner;
 use crate::drive::drive;
 use crate::failure::code;
 use crate::logfile::Listen;
@@ -26,7 +27,7 @@ fn hour() -> (Plan, Targets) {
 }
 
 fn how() -> Drive {
-    Drive { prepared: vec![None], workers: Some(2), ..Drive::default() }
+    Drive { prepared: vec![None], manner: Manner { workers: Some(2), ..Manner::default() }, ..Drive::default() }
 }
 
 /// One second of one worker, all of whose operations completed.

@@ -58,7 +58,7 @@ pub(super) fn simulated(
         bound: assay_engine::bound(plan, part),
         start: Instant::ZERO,
         run: plan.seed as u32,
-        limits: how.limits,
+        limits: how.manner.limits,
         ledger: None,
     };
     let mut worker = Worker::new(plan, bank, setup).ok_or_else(too_large)?.foretelling();

@@ -64,7 +64,7 @@ impl Staffing<'_> {
             return Workers { usual: 1, most: 1 };
         }
         let allowed = |n: usize| n.min(self.plan.in_flight_bound as usize).max(1);
-        match self.how.workers {
+        match self.how.manner.workers {
             Some(asked) => Workers { usual: allowed(asked.into()), most: allowed(asked.into()) },
             None => Workers { usual: allowed(needed), most: allowed(processors) },
         }
@@ -75,7 +75,7 @@ impl Staffing<'_> {
     pub(super) fn choose(&self, targets: &[targets::Real], workers: Workers, clock: Clock) -> Result<Chosen, Failure> {
         let case = Case {
             plan: self.plan,
-            asked: self.how.engine,
+            asked: self.how.manner.engine,
             workers,
             in_memory: in_memory(targets),
             in_real_time: self.normal_by_load(workers.usual).is_none(),
@@ -131,7 +131,7 @@ impl Staffing<'_> {
 
     /// How a worker waits until its next operation is due.
     pub(super) fn spin(&self, workers: usize) -> Spin {
-        match self.how.spin {
+        match self.how.manner.spin {
             Some(asked) => asked,
             None if self.is_sleepless(workers) => Spin::Fixed(SPIN),
             None => Spin::Learned(SPIN),

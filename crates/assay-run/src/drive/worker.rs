@@ -103,7 +103,7 @@ impl Recruit<'_> {
         // The other end is dropped when another worker could not be started.
         let Ok(start) = going.recv() else { return };
         let Marked { run, ledger, peers } = marked;
-        let (thresholds, limits) = (header::thresholds(staffing.plan), staffing.how.limits);
+        let (thresholds, limits) = (header::thresholds(staffing.plan), staffing.how.manner.limits);
         let setup = Setup { part, thresholds, bound, start, run, limits, ledger };
         let Some(mut worker) = Worker::new(&carried, device, setup) else {
             let _ = notices.send(Notice::Unable(too_large()));

@@ -7,13 +7,12 @@ use crate::args::Access;
 use crate::progress::Progress;
 use assay_base::Span;
 use assay_device::select::Choice;
-use assay_engine::Limits;
 use assay_engine::shell::Spin;
 use assay_formats::act::conf::{self, Conf, Kind, Outcome};
 use assay_formats::act::log::write;
 use assay_formats::act::lower;
 use assay_model::workload::Adjust;
-use assay_run::drive::{Drive, drive};
+use assay_run::drive::{Drive, Manner, drive};
 use assay_run::failure::Failure;
 use assay_run::files;
 use assay_run::logfile::LogFile;
@@ -114,16 +113,10 @@ fn test(conf: &Conf, cpus: u32) -> Result<u8, Failure> {
     let (printer, ended) = Printer::new(conf, plan.length().as_ns() / 1_000_000_000, &stop);
     let mut log = log.heard_by(Box::new(printer));
     let how = Drive {
-        engine: Choice::Auto,
-        workers: None,
-        spin: Some(Spin::Together(TOGETHER)),
-        limits: Limits::default(),
-        step: None,
+        manner: Manner { spin: Some(Spin::Together(TOGETHER)), ..Manner::default() },
         watermarks: vec![format!("RUN AS {}: ACT's rates, steady arrivals", conf.kind.program())],
         prepared: Records::host().preparations(opened.real(), crate::screen::tell),
-        measured_before_ns: None,
-        signer: None,
-        readings: None,
+        ..Drive::default()
     };
     drive(&plan, &opened, &how, &mut log, &mut Progress::new(true), &stop)?;
     Ok(ended.get())

@@ -1,8 +1,13 @@
 //! How a run is carried out, and where its results go.
 
+use super::{Access, Pace};
+use crate::screen::tell;
 use assay_base::{Measure, Span};
+use assay_device::select::Choice;
 use assay_engine::Limits;
 use assay_engine::shell::Spin;
+use assay_run::drive::Manner;
+use assay_run::settings::{Place, Settings};
 use std::path::PathBuf;
 
 /// How a run is carried out and where its results go.
@@ -40,15 +45,30 @@ pub(crate) struct Output {
 }
 
 impl Output {
-    /// How to wait, where an option says so.
-    pub(crate) fn spin(&self) -> Option<Spin> {
-        self.spin.map(Spin::Fixed)
+    /// How operations are carried out with `engine`.
+    pub(crate) fn manner(&self, engine: Choice) -> Manner {
+        let usual = Limits::default();
+        let limits =
+            Limits { drain: self.drain.unwrap_or(usual.drain), stuck: self.stuck.unwrap_or(usual.stuck), ..usual };
+        Manner { engine, workers: self.workers, spin: self.spin.map(Spin::Fixed), limits }
     }
 
-    /// The limits of a run, from the options.
-    pub(crate) fn limits(&self) -> Limits {
-        let usual = Limits::default();
-        Limits { drain: self.drain.unwrap_or(usual.drain), stuck: self.stuck.unwrap_or(usual.stuck), ..usual }
+    /// Where the results go.
+    pub(crate) fn place(&self) -> Place {
+        Place { out: self.out.clone(), resume: self.resume.clone() }
+    }
+
+    /// What these options and those of other groups settle about runs.
+    pub(crate) fn settings<'a>(&self, access: &'a Access, pace: &Pace, criteria: &'a [String]) -> Settings<'a> {
+        Settings {
+            pace: pace.asked(),
+            criteria,
+            manner: self.manner(access.engine),
+            judge_on: self.judge_on,
+            place: self.place(),
+            open: Box::new(|named, needs| access.open(named, needs)),
+            tell,
+        }
     }
 }
 

@@ -1,8 +1,7 @@
 //! Options of everything that runs a plan: how long, after which warm-up, in which slices.
 
 use assay_base::Span;
-use assay_model::WarmUp;
-use assay_model::workload::{Adjust, Workload};
+use assay_run::pace;
 
 /// Options of everything that runs a plan.
 #[derive(clap::Args, Debug, Clone, Default)]
@@ -30,26 +29,9 @@ pub(crate) struct Pace {
 }
 
 impl Pace {
-    /// The warm-up that these options ask for, if any; the length of a round is the workload's where it has one.
-    pub(crate) fn warm_up(&self, workload: &Workload) -> Option<WarmUp> {
-        let round = match workload.warm_up {
-            WarmUp::UntilSteady { round, .. } => round,
-            WarmUp::For(_) => WarmUp::ROUND,
-        };
-        let until = self.until_steady.map(|limit| WarmUp::UntilSteady { limit, round });
-        until.or(self.warm_up.map(WarmUp::For))
-    }
-
-    /// What these options change in a workload, for this many targets.
-    pub(crate) fn adjust(&self, workload: &Workload, seed: u64, targets: u16) -> Adjust {
-        Adjust {
-            load: None,
-            measure: self.measure,
-            warm_up: self.warm_up(workload),
-            slice: self.slice,
-            seed,
-            targets,
-            verify: self.verify,
-        }
+    /// The same without its options.
+    pub(crate) fn asked(&self) -> pace::Pace {
+        let Pace { measure, warm_up, until_steady, slice, seed, verify } = *self;
+        pace::Pace { measure, warm_up, until_steady, slice, seed, verify }
     }
 }

@@ -1,6 +1,7 @@
 //! Options of the search for the highest load that passes.
 
 use assay_base::Multiple;
+use assay_run::searching::Bounds;
 
 /// How the highest load that passes is searched for.
 #[derive(clap::Args, Debug, Clone, Copy)]
@@ -14,4 +15,10 @@ pub(crate) struct Search {
     /// How exactly to find the limit: the search ends when the loads that pass and fail are this close
     #[arg(long, value_name = "LOAD", default_value = "1x")]
     pub resolution: Multiple,
+}
+
+impl Search {
+    pub(crate) fn bounds(self) -> Bounds {
+        Bounds { from: self.from, to: self.to, resolution: self.resolution }
+    }
 }

@@ -2,6 +2,10 @@
 
 use super::Jobs;
 use crate::candidates;
+use assay_run::failure::Failure;
+use assay_run::settings::Settings;
+use assay_run::several::Several;
+use assay_run::workloads;
 use clap_complete::engine::ArgValueCompleter;
 
 /// One workload, and the targets it runs on.
@@ -15,4 +19,12 @@ pub(crate) struct Subject {
     pub targets: Vec<String>,
     #[command(flatten)]
     pub jobs: Jobs,
+}
+
+impl Subject {
+    /// Opens the targets for several runs of the workload.
+    pub(crate) fn open<'a>(&self, verb: &str, settings: Settings<'a>) -> Result<Several<'a>, Failure> {
+        let workload = workloads::asked(&self.workload, &self.jobs.choice(&self.targets)?)?.workload;
+        Several::open(verb, workload, &self.targets, settings)
+    }
 }

@@ -3,8 +3,7 @@
 //! The judge computes the figures (`assay_judge::curve`); this file runs the points and stores them in `curve.json`
 //! after each one, from which an interrupted curve continues. A point that proves nothing is run once more.
 
-use super::limit::{Searching, beginning, code};
-use super::several::{Several, keep, kept};
+use super::limit::code;
 use crate::args::{Access, Judged, Output, Pace, Search, Subject};
 use crate::progress::Progress;
 use crate::stdout::print_json;
@@ -15,7 +14,11 @@ use assay_judge::{Verdict, for_a_shell};
 use assay_model::Plan;
 use assay_run::failure::{Failure, one_line, shown};
 use assay_run::files;
+use assay_run::kept::{keep, kept};
+use assay_run::observer::Observer;
 use assay_run::results;
+use assay_run::searching::{Searching, beginning};
+use assay_run::several::Several;
 use std::path::{Path, PathBuf};
 
 /// `assay curve`
@@ -79,9 +82,9 @@ const SEARCH: &str = "maximum";
 /// of the search if that found no maximum.
 pub(crate) fn curve(args: &Curve) -> Result<u8, Failure> {
     let asked = shares(&args.points)?;
-    beginning(&args.search)?;
-    let task = &args.subject;
-    let several = Several::open("curve", task, (&args.pace, &args.judged), &args.access, &args.output)?;
+    beginning(&args.search.bounds())?;
+    let settings = args.output.settings(&args.access, &args.pace, &args.judged.criteria);
+    let several = args.subject.open("curve", settings)?;
     let stream = stream(&several.plan, args.stream.as_deref())?;
     let given = args.max.map(|max| maximum(max, &several.plan, &stream)).transpose()?;
     let fresh = curve::Curve {
@@ -192,7 +195,7 @@ fn search(
     let resumed = below.join("limit.json").exists();
     files::directory(&below)
         .map_err(|e| Failure::host(format!("the run directory {} cannot be made: {e}", shown(&below))))?;
-    let outcome = Searching::begin(several, &args.search, below, resumed)?.run(progress)?;
+    let outcome = Searching::begin(several, args.search.bounds(), below, resumed)?.run(progress)?;
     match outcome {
         Outcome::Between { passes, .. } | Outcome::NeverFailed { passes } => curve.maximum = Some(passes),
         Outcome::NeverPassed { .. } | Outcome::Stopped { .. } => progress.say(&format!("no maximum: it {outcome}")),

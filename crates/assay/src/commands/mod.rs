@@ -24,7 +24,6 @@ pub(crate) mod prep;
 pub(crate) mod report;
 pub(crate) mod result;
 pub(crate) mod run;
-pub(crate) mod several;
 pub(crate) mod size;
 pub(crate) mod steps;
 pub(crate) mod verify;

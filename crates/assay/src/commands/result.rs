@@ -7,6 +7,7 @@ use crate::stdout::{print_json, show};
 use assay_judge::{Judgement, for_a_shell};
 use assay_run::failure::{Failure, shown};
 use assay_run::judging::Log;
+use assay_run::observer::Observer;
 use assay_run::results::{leave, rendered};
 use assay_run::signing::Signer;
 use std::path::Path;

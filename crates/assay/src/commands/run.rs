@@ -7,11 +7,12 @@ use crate::progress::Progress;
 use crate::screen::tell;
 use assay_base::{Multiple, Span};
 use assay_formats::fio::Line;
-use assay_model::workload::{Adjust, Workload};
+use assay_model::workload::Workload;
 use assay_model::{Plan, merge};
 use assay_run::drive::{Drive, drive};
 use assay_run::failure::Failure;
 use assay_run::logfile::LogFile;
+use assay_run::pace;
 use assay_run::records::Records;
 use assay_run::rest::Asked;
 use assay_run::results;
@@ -64,8 +65,8 @@ pub(crate) fn run(args: &Run) -> Result<u8, Failure> {
     }
     let named = targets::named(&asked.names)?;
     let mut plan = asked.plan(&named, args.load, &args.pace, &args.judged)?;
-    rundir::refuse_taken(args.output.out.as_deref())?;
-    let planned = rundir::planned(args.output.resume.as_deref().or(args.output.out.as_deref()), &plan.name);
+    let place = args.output.place();
+    let planned = place.planned(&plan.name)?;
     let smallest = |block| plan.smallest_target(block);
     let needs = TargetNeeds { writes: plan.writes(), smallest: &smallest, log_dir: &planned };
     // Restored after everything else: setting a scheduler waits for operations in flight, for ever where a disk hangs.
@@ -76,20 +77,15 @@ pub(crate) fn run(args: &Run) -> Result<u8, Failure> {
     plan.notes.extend(scheduler.notes());
     let mut progress = Progress::new(false);
     let mut how = Drive {
-        engine: args.access.engine,
-        workers: args.output.workers,
-        spin: args.output.spin(),
-        limits: args.output.limits(),
-        step: None,
+        manner: args.output.manner(args.access.engine),
         watermarks: assay_run::header::short(plan.measured(), asked.duration()).into_iter().collect(),
         prepared: Records::host().preparations(opened.real(), tell),
-        measured_before_ns: None,
         signer: signer.as_ref().map(Signer::id),
-        readings: None,
+        ..Drive::default()
     };
-    let (dir, mut log, plan) = match &args.output.resume {
+    let (dir, mut log, plan) = match &place.resume {
         None => {
-            let dir = rundir::create(&planned, args.output.out.is_some())?;
+            let dir = place.create(&planned)?;
             let log = LogFile::create(&dir.join("run.jsonl"))?;
             (dir, log, plan)
         }
@@ -155,7 +151,7 @@ impl Asking {
         pace: &Pace,
     ) -> Result<Plan, Failure> {
         if let [workload] = self.workloads.as_slice() {
-            return plan(workload, named, load, pace);
+            return pace.asked().plan(workload, named, load);
         }
         if load.is_some() {
             return Err(Failure::usage(
@@ -163,8 +159,8 @@ impl Asking {
             ));
         }
         let seed = seed(pace.seed.or(self.workloads[0].seed), named);
-        let pace = Pace { seed: Some(seed), ..pace.clone() };
-        let plans = self.workloads.iter().map(|workload| plan(workload, named, None, &pace));
+        let pace = pace::Pace { seed: Some(seed), ..pace.asked() };
+        let plans = self.workloads.iter().map(|workload| pace.plan(workload, named, None));
         merge(plans.collect::<Result<_, _>>()?).map_err(Failure::workload)
     }
 
@@ -183,17 +179,4 @@ impl Asking {
     fn duration(&self) -> Span {
         self.workloads.iter().map(|workload| workload.duration).max().unwrap_or(Span::ZERO)
     }
-}
-
-/// The plan of a workload on these targets, with the changes from the command line.
-pub(crate) fn plan(
-    workload: &Workload,
-    named: &[(String, Named)],
-    load: Option<assay_base::Multiple>,
-    pace: &Pace,
-) -> Result<Plan, Failure> {
-    let seed = seed(pace.seed.or(workload.seed), named);
-    let targets = if named.is_empty() { workload.target_names.len() } else { named.len() }.max(1) as u16;
-    let adjust = Adjust { load, ..pace.adjust(workload, seed, targets) };
-    workload.plan(&adjust).map_err(Failure::workload)
 }

@@ -4,10 +4,8 @@
 //! All are opened before the first run, so that a missing token is not found only after a night. A failure on one
 //! candidate is reported in its row, and the others are still tested.
 
-use super::fit::{self, Aim, Fitting};
-use super::limit::{self, Searching};
-use super::several::{Several, keep, kept};
-use crate::args::{self, Access, Judged, Output, Pace};
+use super::fit::Aim;
+use crate::args::{Access, Judged, Output, Pace};
 use crate::candidates;
 use crate::progress::Progress;
 use crate::screen::tell;
@@ -18,8 +16,13 @@ use assay_judge::sizing::{Candidate, Demand, SCHEMA, Sizing, html, text};
 use assay_judge::{Verdict, fit as machine, for_a_shell};
 use assay_model::workload::Workload;
 use assay_run::failure::{Failure, code, one_line, shown};
+use assay_run::fitting::{self, Fitting};
+use assay_run::kept::{keep, kept};
+use assay_run::observer::Observer;
 use assay_run::production::Production;
 use assay_run::results::{self, rendered};
+use assay_run::searching::{self, Bounds, Searching};
+use assay_run::several::Several;
 use assay_run::{files, rundir, targets};
 use clap_complete::engine::ArgValueCompleter;
 use std::path::{Path, PathBuf};
@@ -82,14 +85,14 @@ const LIMIT: &str = "limit";
 
 /// Tests all candidates, shows the comparison, writes it to the run directory.
 pub(crate) fn size(args: &Size) -> Result<u8, Failure> {
-    let search = args::Search { from: Some(first(args.to)), to: args.to, resolution: args.resolution };
+    let search = Bounds { from: Some(first(args.to)), to: args.to, resolution: args.resolution };
     distinct(&args.targets)?;
     let production = Production::read(&args.profile)?;
     let start = Workload { verify: false, ..production.at(&production.knobs())? };
-    let round = Pace { measure: Some(args.fit_for), verify: false, ..args.pace.clone() };
     let open = |target: &String| {
-        let task = (start.clone(), std::slice::from_ref(target));
-        Several::of("size", task, (&round, &args.judged), &args.access, &args.output)
+        let mut settings = args.output.settings(&args.access, &args.pace, &args.judged.criteria);
+        (settings.pace.measure, settings.pace.verify) = (Some(args.fit_for), false);
+        Several::open("size", start.clone(), std::slice::from_ref(target), settings)
     };
     let opened = args.targets.iter().map(open).collect::<Result<Vec<_>, _>>()?;
     let dir = opened[0].directory()?;
@@ -155,7 +158,7 @@ fn ended(sizing: &Sizing) -> u8 {
 /// A sizing in progress.
 struct Run<'a> {
     args: &'a Size,
-    search: args::Search,
+    search: Bounds,
     production: &'a Production,
     dir: &'a Path,
     sizing: Sizing,
@@ -200,8 +203,8 @@ impl Run<'_> {
     /// Fits a candidate and searches its limit. A failure is reported in its row.
     fn one(&self, mut several: Several<'_>, dir: &Path, progress: &mut Progress) -> Result<Tested, Failure> {
         let (in_fit, in_limit) = (made(dir, FIT)?, made(dir, LIMIT)?);
-        let resumed = in_fit.join(fit::FILE).exists();
-        let mut fitting = Fitting::begin(&several, self.production, self.args.aim, in_fit, resumed)?;
+        let resumed = in_fit.join(fitting::FILE).exists();
+        let mut fitting = Fitting::begin(&several, self.production, self.args.aim.aim(), in_fit, resumed)?;
         let fitted = fitting.run(&mut several, self.production, progress).and_then(|_| fitting.fitted(self.production));
         if let Err(failure) = fitted {
             return Ok(self.tested(&fitting, None, Some(failure)));
@@ -212,9 +215,9 @@ impl Run<'_> {
         // Where nothing could be fitted, the device does not carry the load; the search with the unchanged profile
         // finds how much it does.
         let knobs = fitting.trail.result().map_or_else(|| self.production.knobs(), |round| round.knobs);
-        several.now_runs(self.production.at(&knobs)?, &self.args.pace)?;
-        let resumed = in_limit.join(limit::FILE).exists();
-        let mut searching = Searching::begin(&several, &self.search, in_limit, resumed)?;
+        several.now_runs(self.production.at(&knobs)?, self.args.pace.asked())?;
+        let resumed = in_limit.join(searching::FILE).exists();
+        let mut searching = Searching::begin(&several, self.search, in_limit, resumed)?;
         // Written before a kill is possible, because the next command finds the search at this path.
         searching.keep()?;
         let failure = searching.run(progress).err();

@@ -31,6 +31,7 @@ pub(crate) fn explain(words: &[String], load: Option<Multiple>, pace: &Pace, jso
     let sizes = sizes_of(&named)?;
     let seed = assay_run::seed::seed(pace.seed.or(procedure.workload.seed), &[]);
     let steps = procedure.steps(named.len().max(1) as u16, pace.measure)?;
+    let pace = pace.asked();
     let planned = |step: Step| {
         procedure.plan(&step, pace.adjust(&procedure.workload, seed, step.targets)).map(|plan| (step, plan))
     };

@@ -12,7 +12,6 @@ use crate::progress::Progress;
 use crate::screen::tell;
 use assay_base::{Bytes, Direction, Geometry, Span};
 use assay_device::select::Choice;
-use assay_engine::Limits;
 use assay_formats::seekmark::{Asked, Command, Mode, USAGE, read};
 use assay_model::seek::Seek;
 use assay_model::workload::{Adjust, Workload};
@@ -73,16 +72,9 @@ fn benchmark(asked: Asked) -> Result<u8, Failure> {
     let (printer, ended) = Printer::new(asked, &stop);
     let mut log = log.heard_by(Box::new(printer));
     let how = Drive {
-        engine: Choice::Auto,
-        workers: None,
-        spin: None,
-        limits: Limits::default(),
-        step: None,
         watermarks: vec!["RUN AS seekmark".to_owned()],
         prepared: Records::host().preparations(opened.real(), tell),
-        measured_before_ns: None,
-        signer: None,
-        readings: None,
+        ..Drive::default()
     };
     drive(&plan, &opened, &how, &mut log, &mut Progress::new(true), &stop)?;
     Ok(ended.get())

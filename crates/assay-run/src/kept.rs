@@ -1,0 +1,29 @@
+//! The documents from which several runs are continued: each is written whole or not at all, and read back with care.
+
+use crate::failure::{Failure, shown};
+use crate::files;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use std::path::Path;
+
+/// Upper bound on the size of such a document.
+const LARGEST: u64 = 256 << 20;
+
+/// Writes a document completely or not at all.
+pub fn keep<T: Serialize>(file: &Path, document: &T) -> Result<(), Failure> {
+    let write = || files::replace(file, &serde_json::to_vec_pretty(document)?);
+    write().map_err(|e| Failure::host(format!("{} cannot be written: {e}", shown(file))))
+}
+
+/// Reads what an earlier call stored; `same` says whether it belongs to the same task.
+pub fn kept<T: DeserializeOwned>(file: &Path, same: impl Fn(&T) -> bool) -> Result<T, Failure> {
+    let unusable = |why: &dyn std::fmt::Display| Failure::usage(format!("{} cannot be continued: {why}", shown(file)));
+    files::check(file).map_err(|e| unusable(&e))?;
+    let text = files::text(file, LARGEST).map_err(|e| unusable(&e))?;
+    let kept: T = serde_json::from_str(&text).map_err(|e| unusable(&e))?;
+    if !same(&kept) {
+        let why = "it is of another workload, other targets or criteria, another length or seed; repeat the command it was started with";
+        return Err(unusable(&why));
+    }
+    Ok(kept)
+}

@@ -1,0 +1,216 @@
+//! Several runs on the same targets, each in a directory of its own: what `limit`, `curve`, `fit` and `size` have in common.
+
+use crate::drive::{Drive, drive};
+use crate::failure::{Failure, one_line};
+use crate::header;
+use crate::logfile::LogFile;
+use crate::observer::Observer;
+use crate::pace::Pace;
+use crate::reading;
+use crate::records::Records;
+use crate::rest::{decisive, json_of, other};
+use crate::results::leave;
+use crate::rundir;
+use crate::schedulers::Schedulers;
+use crate::settings::Settings;
+use crate::signals::{self, StopCell};
+use crate::targets::{self, Named, TargetNeeds, Targets};
+use assay_base::{Bytes, Geometry, Multiple, Span};
+use assay_device::probe;
+use assay_device::safety::Roots;
+use assay_judge::{Judgement, Verdict};
+use assay_model::Plan;
+use assay_model::workload::Workload;
+use assay_record::Entry;
+use std::path::{Path, PathBuf};
+
+/// Upper bound on the length of one run when the command line gives none: "Running ACT for six hours will give you a
+/// good idea whether your device can pass" (ACT README, "Determining Expected Performance at Higher Throughput").
+const RUN: Span = Span::from_secs(6 * 3600);
+
+/// What stays the same from run to run. The targets are opened once, after every safety rule was evaluated.
+#[derive(Debug)]
+pub struct Several<'a> {
+    settings: Settings<'a>,
+    workload: Workload,
+    named: Vec<(String, Named)>,
+    opened: Targets,
+    stop: StopCell,
+    /// The targets, as the user named them.
+    pub names: Vec<String>,
+    /// The plan at 1x.
+    pub plan: Plan,
+    /// Checksum of what distinguishes the plan from others.
+    pub plan_sum: String,
+    planned: PathBuf,
+    _scheduler: Schedulers,
+}
+
+impl<'a> Several<'a> {
+    /// Opens the targets of `workload` for `verb`: those that are given, or else its own. Where the settings give no length,
+    /// each run measures for the workload's duration, at most six hours.
+    pub fn open(
+        verb: &str,
+        workload: Workload,
+        targets: &[String],
+        mut settings: Settings<'a>,
+    ) -> Result<Several<'a>, Failure> {
+        let names = if targets.is_empty() { workload.targets.clone() } else { targets.to_vec() };
+        if names.is_empty() {
+            return Err(Failure::usage(format!("{verb} needs a target: a device, a file or sim:flash")));
+        }
+        let named = targets::named(&names)?;
+        settings.pace = bounded(settings.pace, &workload);
+        let (plan, plan_sum) = planned(&workload, &named, &settings)?;
+        if !plan.can_be_scaled() {
+            return Err(Failure::workload(format!(
+                "{verb} offers one load after another: {}",
+                Plan::ONLY_CLOSED_LOOPS
+            )));
+        }
+        let planned = settings.place.planned(&format!("{verb}-{}", plan.name))?;
+        let smallest = |block| plan.smallest_target(block);
+        let needs = TargetNeeds { writes: plan.writes(), smallest: &smallest, log_dir: &planned };
+        let opened = (settings.open)(&named, needs)?;
+        let stop = signals::watch().map_err(|e| Failure::host(format!("signals cannot be watched: {e}")))?;
+        let _scheduler = Schedulers::set(workload.scheduler.as_deref(), &opened, settings.tell)?;
+        Ok(Several { settings, workload, named, opened, stop, names, plan, plan_sum, planned, _scheduler })
+    }
+
+    /// From now on runs this workload on the same targets, at this pace.
+    pub fn now_runs(&mut self, workload: Workload, pace: Pace) -> Result<(), Failure> {
+        self.settings.pace = bounded(pace, &workload);
+        let (plan, plan_sum) = planned(&workload, &self.named, &self.settings)?;
+        let Geometry { size, block } = self.opened.geometry(0);
+        if size < plan.smallest_target(block) {
+            return Err(Failure::usage(format!(
+                "target {} has {}, too little for operations of the size that the fit came to; choose a larger target",
+                one_line(&self.names[0]),
+                Bytes::new(size).human()
+            )));
+        }
+        (self.workload, self.plan, self.plan_sum) = (workload, plan, plan_sum);
+        Ok(())
+    }
+
+    /// A message for the user that belongs to no run.
+    pub(crate) fn tell(&self, line: &str) {
+        (self.settings.tell)(line);
+    }
+
+    /// Whether the command line names a seed.
+    pub fn asks_for_a_seed(&self) -> bool {
+        self.settings.pace.seed.is_some()
+    }
+
+    /// Size and block of the first target.
+    pub fn geometry(&self) -> Geometry {
+        self.opened.geometry(0)
+    }
+
+    /// How its runs are made.
+    pub fn pace(&self) -> &Pace {
+        &self.settings.pace
+    }
+
+    /// The largest request that the queue of the first target takes whole, in KiB, where it has one.
+    pub fn largest_request(&self) -> Option<String> {
+        let (_, number) = self.opened.disks(1).into_iter().next()?;
+        let queue = probe::queue(&Roots::host(), number);
+        queue.into_iter().find_map(|(name, value)| (name == probe::LARGEST_REQUEST).then_some(value))
+    }
+
+    /// What the first target is.
+    pub fn first(&self) -> &Named {
+        &self.named[0].1
+    }
+
+    /// How long each run measures, and why, for the user who waits.
+    pub fn length(&self) -> String {
+        let (measured, own) = (self.plan.measured(), self.workload.duration);
+        let why = match own.cmp(&measured) {
+            _ if measured != own.min(RUN) => "as asked by --for".to_owned(),
+            std::cmp::Ordering::Equal => "the workload's duration; --for asks for another".to_owned(),
+            _ => format!("of the workload's {own}; --for asks for another"),
+        };
+        format!("each run measures {measured} ({why})")
+    }
+
+    /// Whether what an earlier call stored belongs to the same task: the workload and its targets, the length of a run,
+    /// the checksum of the plan (which earlier versions did not store), and the seed, where the user gave one.
+    pub fn goes_on(&self, (workload, targets): (&str, &[String]), run_ns: u64, plan: Option<&str>, seed: u64) -> bool {
+        (workload, targets, run_ns) == (&self.plan.name, &self.names, self.plan.measured().as_ns())
+            && plan.is_none_or(|sum| sum == self.plan_sum)
+            && (self.settings.pace.seed.is_none() || self.plan.seed == seed)
+    }
+
+    /// Refuses if the runs in `dir` were made on other devices than those that the names now stand for.
+    pub fn same_targets(&self, dir: &Path) -> Result<(), Failure> {
+        for run in reading::runs_in(dir) {
+            if let Some(Ok(Entry::Header(head))) = reading::read(&run.join("run.jsonl"))?.next_entry().ok().flatten() {
+                self.opened.differ_from(&head.targets).map_or(Ok(()), |what| Err(other(&run, &what)))?;
+            }
+        }
+        Ok(())
+    }
+
+    /// The directory of all runs: the one to be continued, or a new one.
+    pub fn directory(&self) -> Result<PathBuf, Failure> {
+        let place = &self.settings.place;
+        place.resume.as_ref().map_or_else(|| place.create(&self.planned), |dir| Ok(dir.clone()))
+    }
+
+    /// Runs that an earlier call began below `dir` and that failed according to their logs, but whose verdict was not
+    /// stored because the call was killed: each with its load. `known` are the directories of runs with a stored
+    /// verdict. Runs that did not fail are repeated.
+    pub fn failed_unkept(&self, dir: &Path, known: &[&Path]) -> Vec<(Multiple, Judgement, PathBuf)> {
+        let is_known = |run: &Path| known.iter().any(|known| known.file_name() == run.file_name());
+        let mut failed = Vec::new();
+        for run in reading::runs_in(dir).into_iter().filter(|run| !is_known(run)) {
+            // A run that was killed before its first line was complete shows nothing.
+            let Ok((judgement, _)) = leave(&run, self.settings.judge_on, self.settings.tell) else { continue };
+            if let (Verdict::Fail, Ok(load)) = (judgement.verdict, judgement.load.parse()) {
+                failed.push((load, judgement, run));
+            }
+        }
+        failed
+    }
+
+    /// One run at `load` with this seed, in a new directory `below/name`, judged.
+    pub fn run(
+        &self,
+        below: &Path,
+        name: &str,
+        (load, seed): (Multiple, u64),
+        observer: &mut dyn Observer,
+    ) -> Result<(Judgement, PathBuf), Failure> {
+        let Settings { pace, criteria, manner, judge_on, tell, .. } = &self.settings;
+        let plan = Pace { seed: Some(seed), ..pace.clone() }.plan(&self.workload, &self.named, Some(load))?;
+        let plan = plan.judged_by(criteria).map_err(Failure::workload)?;
+        let dir = rundir::create(&below.join(name), false)?;
+        let mut log = LogFile::create(&dir.join("run.jsonl"))?;
+        let how = Drive {
+            manner: *manner,
+            watermarks: header::short(plan.measured(), self.workload.duration).into_iter().collect(),
+            prepared: Records::host().preparations(self.opened.real(), *tell),
+            ..Drive::default()
+        };
+        drive(&plan, &self.opened, &how, &mut log, observer, &self.stop)?;
+        let (judgement, _) = leave(&dir, *judge_on, *tell)?;
+        Ok((judgement, dir))
+    }
+}
+
+/// A pace with a length: the workload's duration, at most six hours, where none was asked for.
+fn bounded(pace: Pace, workload: &Workload) -> Pace {
+    Pace { measure: Some(pace.measure.unwrap_or(workload.duration.min(RUN))), ..pace }
+}
+
+/// The plan of a workload at 1x, and the checksum of what distinguishes it from others.
+fn planned(workload: &Workload, named: &[(String, Named)], settings: &Settings<'_>) -> Result<(Plan, String), Failure> {
+    let plan = settings.pace.plan(workload, named, Some(Multiple::ONE))?;
+    let plan = plan.judged_by(settings.criteria).map_err(Failure::workload)?;
+    let decisive = serde_json::json!(decisive(&json_of(&plan)?));
+    let sum = blake3::hash(decisive.to_string().as_bytes()).to_hex().to_string();
+    Ok((plan, sum))
+}
