@@ -242,7 +242,7 @@ fn a_summary_with_too_much_of_everything_fits() {
         });
         let changes = vec![Change { before: 1.0, after: 2.0, ..Change::default() }; many];
         judged.part.steadiness = vec![Steadiness { stream: long.clone(), changes, ..Steadiness::default() }; many];
-        let part = Part { criteria: Vec::new(), ..judged.part.clone() };
+        let part = StepFigures { criteria: Vec::new(), ..judged.part.clone() };
         let step = Step {
             number: 1,
             of: 12,

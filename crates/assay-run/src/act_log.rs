@@ -3,7 +3,7 @@
 use crate::failure::Failure;
 use assay_base::{Criterion, Measure, Span};
 use assay_formats::act::import;
-use assay_judge::judgement::{Part, TimesSummary};
+use assay_judge::judgement::{StepFigures, TimesSummary};
 use assay_judge::{Fold, Judgement, Options};
 use assay_record::{Entry, Header};
 use std::io::{BufReader, Read};
@@ -81,7 +81,7 @@ fn without_the_unknown(mut judgement: Judgement, head: Option<&Header>) -> Judge
     judgement
 }
 
-fn clear(part: &mut Part, waits: &dyn Fn(&str) -> bool) {
+fn clear(part: &mut StepFigures, waits: &dyn Fn(&str) -> bool) {
     part.targets.retain(|target| target.head.kind != import::TOGETHER_KIND);
     for stream in &mut part.streams {
         let (known, unknown) = match waits(&stream.name) {

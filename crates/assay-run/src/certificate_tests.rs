@@ -10,7 +10,7 @@ use crate::signals::StopCell;
 use crate::targets::{Named, Targets};
 use crate::{header, workloads};
 use assay_base::{Bytes, Multiple, Prng, Span};
-use assay_judge::judgement::Part;
+use assay_judge::judgement::StepFigures;
 use assay_model::workload::Adjust;
 use assay_record::{CloseReason, PhaseKind, Preparation, StepHead, TargetHead, Writer};
 
@@ -233,14 +233,14 @@ fn judgement(verdict: Verdict, heads: &[Header]) -> Judgement {
         };
         let start = assay_record::ClockSample { at_ns: 1, ..Default::default() };
         let end = assay_record::ClockSample { at_ns: 2 * planned_ns, ..Default::default() };
-        let part = Part {
+        let part = StepFigures {
             planned_ns,
             measured_ns: planned_ns,
             segments: 1,
             closed: Some(CloseReason::Completed),
             clocks: Some(assay_judge::judgement::Clocks { start, end, events: Vec::new() }),
             streams: head.streams.iter().map(stream).collect(),
-            ..Part::default()
+            ..StepFigures::default()
         };
         let told = head.step.as_ref().unwrap();
         assay_judge::judgement::Step {
@@ -279,7 +279,7 @@ fn a_certification_is_the_whole_published_procedure() {
 #[test]
 fn what_limits_a_run_keeps_it_from_being_a_certification() {
     type Change = fn(&mut Vec<Header>, &mut Judgement);
-    fn part(judged: &mut Judgement) -> &mut Part {
+    fn part(judged: &mut Judgement) -> &mut StepFigures {
         &mut judged.steps[1].part
     }
     let changes: [(&str, Change); 33] = [

@@ -5,7 +5,7 @@ use super::conf::{Conf, Production};
 use super::unrunnable::Unrunnable;
 use assay_base::{Bytes, Rate, Share};
 use assay_model::act::{Pace, Storage};
-use assay_model::profile::{Flow, Kind, LargeBlocks, Part, Profile, Sizes, Sourced, Unfit};
+use assay_model::profile::{Flow, Kind, LargeBlocks, Profile, ProfilePart, Sizes, Sourced, Unfit};
 use assay_model::workload::{Workload, of_profile};
 
 /// The number of sizes that represent a range of records.
@@ -51,7 +51,7 @@ fn counted_already(conf: &Conf, keys: &Production) -> Result<(), Unrunnable> {
     }
 }
 
-fn part(name: &str, conf: &Conf, keys: &Production) -> Result<Part, Unrunnable> {
+fn part(name: &str, conf: &Conf, keys: &Production) -> Result<ProfilePart, Unrunnable> {
     let percent = |n: u32| Share::from_percent(u64::from(n));
     let (reads, writes) = (u64::from(conf.read_reqs_per_sec), u64::from(conf.write_reqs_per_sec));
     let updates = Rate::per_second(writes).scaled(u64::from(conf.update_pct), 100);
@@ -77,7 +77,7 @@ fn part(name: &str, conf: &Conf, keys: &Production) -> Result<Part, Unrunnable> 
         }))
     };
     let per_second = |number: Option<u32>, key: &str| number.map(|n| Sourced::new(Rate::per_second(n.into()), key));
-    Ok(Part {
+    Ok(ProfilePart {
         kind: Kind::Namespace,
         name: name.to_owned(),
         reads: flow(reads, "read-reqs-per-sec", &keys.read_over, "storage-read-histogram", keys.read_size_offset)?,
@@ -101,7 +101,7 @@ fn part(name: &str, conf: &Conf, keys: &Production) -> Result<Part, Unrunnable> 
         commit_to_device: conf.commit_to_device,
         commit_min: conf.commit_min_bytes,
         compress_to: Some(percent(conf.compress_pct)),
-        ..Part::default()
+        ..ProfilePart::default()
     })
 }
 

@@ -14,7 +14,7 @@ pub use page::html;
 pub use render::text;
 pub use sample::Sampled;
 
-use crate::judgement::{Judgement, Outcome, Part, TargetTotals};
+use crate::judgement::{Judgement, Outcome, StepFigures, TargetTotals};
 use crate::verdict::Verdict;
 use assay_base::{Measure, Span};
 use assay_record::CloseReason;
@@ -154,7 +154,7 @@ impl Run {
     }
 
     /// The parts that were judged, by the number of their step.
-    fn parts(&self) -> impl Iterator<Item = (Option<u32>, &Part)> {
+    fn parts(&self) -> impl Iterator<Item = (Option<u32>, &StepFigures)> {
         let steps = self.judgement.steps.iter().map(|step| (Some(step.number), &step.part));
         let whole = self.judgement.steps.is_empty().then_some((None, &self.judgement.part));
         steps.chain(whole)

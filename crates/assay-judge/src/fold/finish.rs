@@ -5,7 +5,7 @@ use crate::fold::notes::Notes;
 use crate::fold::reason::decide;
 use crate::fold::step::StepFold;
 use crate::fold::streams::streams;
-use crate::judgement::{CriterionOutcome, Intervals, Part, Step, StreamTotals, TargetTotals};
+use crate::judgement::{CriterionOutcome, Intervals, Step, StepFigures, StreamTotals, TargetTotals};
 use crate::rules::criterion::Tracker;
 use crate::rules::disk;
 use assay_record::CloseReason;
@@ -66,7 +66,7 @@ fn part(
     targets: Vec<TargetTotals>,
     streams: Vec<StreamTotals>,
     (closed, contradictions): (Option<CloseReason>, u64),
-) -> Part {
+) -> StepFigures {
     let slice_ns = fold.slices.windows().length_ns();
     let mut criteria: Vec<(usize, CriterionOutcome)> = Vec::new();
     for judged in std::mem::take(&mut fold.slices.judged) {
@@ -76,7 +76,7 @@ fn part(
     }
     criteria.sort_by_key(|(order, _)| *order);
     let load = fold.slices.load.outcome(slice_ns);
-    Part {
+    StepFigures {
         stress: fold.slices.stress,
         planned_ns: fold.layout.planned_ns,
         measured_ns: fold.measured.totals.measured_ns,

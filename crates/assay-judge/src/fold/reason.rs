@@ -1,7 +1,7 @@
 //! The reason for the verdict of a step, in one or two sentences.
 
 use crate::finding::{Class, Finding, deciding};
-use crate::judgement::{CriterionOutcome, Deciding, Part};
+use crate::judgement::{CriterionOutcome, Deciding, StepFigures};
 use crate::rules::value::limit;
 use crate::verdict::Verdict;
 use crate::words::{change, clock, happened};
@@ -10,7 +10,7 @@ use assay_record::{Event, EventKind};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// The verdict, its reason, and the place that decided, if there is one.
-pub(crate) fn decide(findings: &[Finding], part: &Part) -> (Verdict, String, Option<Deciding>) {
+pub(crate) fn decide(findings: &[Finding], part: &StepFigures) -> (Verdict, String, Option<Deciding>) {
     let Some(finding) = deciding(findings) else { return (Verdict::Pass, pass_reason(part), None) };
     let reason = match finding.class() {
         Class::Broken => finding.text() + &meanwhile(part, &finding.deciding),
@@ -49,7 +49,7 @@ fn also_failed(findings: &[Finding], first: &Finding) -> String {
 
 /// What else changed in the deciding window: the largest change of level, and the kinds of events in it. Empty when
 /// nothing did.
-fn meanwhile(part: &Part, window: &Deciding) -> String {
+fn meanwhile(part: &StepFigures, window: &Deciding) -> String {
     let within = |at_ns: u64| (window.start_ns..window.end_ns).contains(&at_ns);
     let changed = part
         .largest_change(window.start_ns..window.end_ns)
@@ -67,7 +67,7 @@ fn meanwhile(part: &Part, window: &Deciding) -> String {
 }
 
 /// Why it passed, and which criterion came nearest to its bound.
-fn pass_reason(part: &Part) -> String {
+fn pass_reason(part: &StepFigures) -> String {
     // A slice may have been measured twice.
     let kept: BTreeSet<u64> = part.slices.iter().map(|slice| slice.number).collect();
     let slices = kept.len() as u64 + part.slices_left_out;

@@ -1,6 +1,6 @@
 //! What everybody asks first about a result: on which devices, how much per second, when, and what changed.
 
-use crate::judgement::result::{Judgement, Part};
+use crate::judgement::result::{Judgement, StepFigures};
 use crate::judgement::series::{Change, Steadiness};
 use crate::judgement::streams::StreamTotals;
 use crate::judgement::targets::TargetTotals;
@@ -8,7 +8,7 @@ use crate::words::clock;
 use assay_base::Bytes;
 use std::ops::Range;
 
-impl Part {
+impl StepFigures {
     /// The streams over all their targets: for each the entry of all targets together, or its only entry.
     pub(crate) fn whole_streams(&self) -> impl Iterator<Item = &StreamTotals> {
         let only = |stream: &StreamTotals| self.streams.iter().filter(|other| other.name == stream.name).count() == 1;
@@ -126,7 +126,7 @@ mod tests {
             rate_achieved: Some(rate),
             ..StreamTotals::default()
         };
-        let part = |streams| Part { streams, ..Part::default() };
+        let part = |streams| StepFigures { streams, ..StepFigures::default() };
         // As this program and ACT's logs record several targets, with a stream that exists on only one of them.
         let ours = vec![stream("r", None, 40.0), stream("r", Some("a"), 15.0), stream("r", Some("b"), 25.0)];
         let acts = vec![stream("r", Some("all"), 40.0), stream("a-r", Some("a"), 15.0), stream("b-r", Some("b"), 25.0)];

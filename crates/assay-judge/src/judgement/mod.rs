@@ -17,7 +17,7 @@ mod targets;
 pub use conditions::{ClockEvent, Clocks, Gap, GeneratorCost, Intervals};
 pub use criteria::{Asked, BrokenTarget, CriterionOutcome, Deciding, Figure, Outcome};
 pub use log::{Damaged, LogSum};
-pub use result::{Judgement, Part, SCHEMA, Step};
+pub use result::{Judgement, SCHEMA, Step, StepFigures};
 pub use series::{Bands, Change, FlowSeries, Heat, Series, Steadiness, SteadyWindow, StreamSeries};
 pub(crate) use streams::percent_of;
 pub use streams::{Blocked, Counts, Slice, SliceStream, SliceTimes, StreamTotals, TimesSummary};

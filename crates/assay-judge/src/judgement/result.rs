@@ -53,7 +53,7 @@ pub struct Judgement {
     pub log: Option<LogSum>,
     /// The figures of the step; with several steps those of the deciding one.
     #[serde(flatten)]
-    pub part: Part,
+    pub part: StepFigures,
     /// Every step, when the log has more than one.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub steps: Vec<Step>,
@@ -81,12 +81,12 @@ pub struct Step {
     pub warnings: Vec<String>,
     /// Its figures.
     #[serde(flatten)]
-    pub part: Part,
+    pub part: StepFigures,
 }
 
 /// The figures of one step.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct Part {
+pub struct StepFigures {
     /// True where criteria on times do not apply and only completion does.
     pub stress: bool,
     /// Planned length of the measured phase.

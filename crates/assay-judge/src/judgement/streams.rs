@@ -22,7 +22,7 @@ pub struct Slice {
     /// What is special about it: `30 min long`, `interrupted`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub note: Option<String>,
-    /// As in [`Part::streams`](crate::judgement::Part::streams): each stream on each target and, where there are
+    /// As in [`StepFigures::streams`](crate::judgement::StepFigures::streams): each stream on each target and, where there are
     /// several targets, all together.
     pub streams: Vec<SliceStream>,
 }

@@ -1,13 +1,13 @@
 //! The criteria of a part, one per line.
 
-use crate::judgement::{CriterionOutcome, Outcome, Part};
+use crate::judgement::{CriterionOutcome, Outcome, StepFigures};
 use crate::render::page::Page;
 use crate::render::room::{LISTED, Room};
 use crate::words::broken_on;
 use assay_base::Span;
 
 /// Writes them.
-pub(crate) fn criteria(page: &mut Page, part: &Part, room: Room) {
+pub(crate) fn criteria(page: &mut Page, part: &StepFigures, room: Room) {
     page.line(format!("{:<12}{:<37}{:>9} {:>9}  {}", "", "criterion", "bound", "measured", "where"));
     // Where only some can be listed, those that decide come first.
     let listed = room.of(LISTED, LISTED / 2);
@@ -50,7 +50,7 @@ fn mark(outcome: Outcome) -> &'static str {
 }
 
 /// `slice 6, sim:c`; empty where the window is the whole run.
-fn place(criterion: &CriterionOutcome, part: &Part) -> String {
+fn place(criterion: &CriterionOutcome, part: &StepFigures) -> String {
     let Some(figure) = &criterion.measured else { return String::new() };
     let window = match criterion.asked.window_ns {
         length if length >= part.planned_ns => None,

@@ -2,7 +2,7 @@
 //! each criterion, and one for the verdict itself, so that a step that failed for another reason (errors of the device,
 //! a cut log) is not shown as passed.
 
-use crate::judgement::{CriterionOutcome, Judgement, Outcome, Part};
+use crate::judgement::{CriterionOutcome, Judgement, Outcome, StepFigures};
 use crate::verdict::Verdict;
 use crate::words::broken_on;
 use std::fmt::{self, Write};
@@ -13,7 +13,7 @@ struct Suite<'a> {
     verdict: Verdict,
     reason: &'a str,
     /// `None` for the suite of all steps together.
-    part: Option<&'a Part>,
+    part: Option<&'a StepFigures>,
 }
 
 /// Writes the document.

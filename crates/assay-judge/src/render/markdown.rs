@@ -1,6 +1,6 @@
 //! The judgement as Markdown, to be pasted into an issue or a wiki: verdict, criteria, percentiles, and the table of slices.
 
-use crate::judgement::{Judgement, Outcome, Part, TimesSummary};
+use crate::judgement::{Judgement, Outcome, StepFigures, TimesSummary};
 use crate::render::slices;
 use crate::words::broken_on;
 use assay_base::Span;
@@ -31,7 +31,7 @@ pub fn markdown(judgement: &Judgement, out: &mut dyn Write) -> fmt::Result {
     Ok(())
 }
 
-fn part(part: &Part, out: &mut dyn Write) -> fmt::Result {
+fn part(part: &StepFigures, out: &mut dyn Write) -> fmt::Result {
     for target in &part.targets {
         let (name, kind) = (plain(&target.head.name), plain(&target.head.kind));
         writeln!(out, "- {name}: {kind}, {} bytes", target.head.size_bytes)?;
@@ -82,7 +82,7 @@ fn row(name: &str, length: &str, times: &TimesSummary, out: &mut dyn Write) -> f
     writeln!(out)
 }
 
-fn slices_of(part: &Part, stream: &str, out: &mut dyn Write) -> fmt::Result {
+fn slices_of(part: &StepFigures, stream: &str, out: &mut dyn Write) -> fmt::Result {
     let thresholds = slices::thresholds(part, stream);
     write!(out, "\n{}, share over (%), all targets together\n\n| slice |", plain(stream))?;
     for length in ["response", "service"] {

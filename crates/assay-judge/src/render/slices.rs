@@ -1,6 +1,6 @@
 //! The table of slices × thresholds, as ACT's README prints it: response and service side by side, avg and max below.
 
-use crate::judgement::{Judgement, Outcome, Part, Slice, SliceTimes, percent_of};
+use crate::judgement::{Judgement, Outcome, Slice, SliceTimes, StepFigures, percent_of};
 use crate::render::page::{Page, cut};
 use assay_base::{Bound, Criterion, Measure, Span};
 use std::collections::BTreeSet;
@@ -14,7 +14,7 @@ const TARGETS: usize = 8;
 /// Every slice of every step, for each stream that has criteria, over all targets and on each.
 pub fn table(judgement: &Judgement, out: &mut dyn fmt::Write) -> fmt::Result {
     let mut page = Page::default();
-    let parts: Vec<(String, &Part)> = match judgement.steps.as_slice() {
+    let parts: Vec<(String, &StepFigures)> = match judgement.steps.as_slice() {
         [] => vec![(String::new(), &judgement.part)],
         steps => steps.iter().map(|step| (format!("step {}: {}", step.number, step.title), &step.part)).collect(),
     };
@@ -34,7 +34,7 @@ pub fn table(judgement: &Judgement, out: &mut dyn fmt::Write) -> fmt::Result {
 }
 
 /// The streams that have criteria; where there are none, the first stream.
-pub(crate) fn shown_streams(part: &Part) -> Vec<String> {
+pub(crate) fn shown_streams(part: &StepFigures) -> Vec<String> {
     let mut names: Vec<String> = Vec::new();
     for name in part.criteria.iter().filter_map(|criterion| criterion.asked.stream.clone()) {
         if !names.contains(&name) && part.streams.iter().any(|stream| stream.name == name) {
@@ -48,14 +48,14 @@ pub(crate) fn shown_streams(part: &Part) -> Vec<String> {
 }
 
 /// All targets together first, then each target where there are several.
-fn targets_of(part: &Part, stream: &str) -> Vec<Option<String>> {
+fn targets_of(part: &StepFigures, stream: &str) -> Vec<Option<String>> {
     let each: Vec<_> =
         part.streams.iter().filter(|entry| entry.name == stream).map(|entry| entry.target.clone()).collect();
     if each.len() > 1 { each } else { vec![None] }
 }
 
 /// The thresholds of a stream's criteria; without criteria, the standard ones.
-pub(crate) fn thresholds(part: &Part, stream: &str) -> Vec<Span> {
+pub(crate) fn thresholds(part: &StepFigures, stream: &str) -> Vec<Span> {
     let about = part.criteria.iter().filter(|criterion| criterion.asked.stream.as_deref() == Some(stream));
     let mut own: BTreeSet<Span> = about.filter_map(|criterion| criterion.asked.threshold).collect();
     if own.is_empty() {
@@ -69,7 +69,7 @@ pub(crate) fn thresholds(part: &Part, stream: &str) -> Vec<Span> {
 }
 
 /// One table of at most about `most` lines.
-pub(crate) fn one(part: &Part, stream: &str, target: Option<&str>, most: usize) -> Page {
+pub(crate) fn one(part: &StepFigures, stream: &str, target: Option<&str>, most: usize) -> Page {
     let columns = thresholds(part, stream);
     let device = device_stream(part, stream);
     let mut page = Page::default();
@@ -94,7 +94,7 @@ pub(crate) fn one(part: &Part, stream: &str, target: Option<&str>, most: usize) 
 /// Whether the stream broke a bound in this slice. A slice is over its bound for all streams together; a stream that
 /// kept its own bounds must not be marked. Where no stream explains the slice (the load was not delivered, or a window
 /// is longer than a slice), all are marked.
-pub(crate) fn is_over(part: &Part, slice: &Slice, stream: &str, target: Option<&str>) -> bool {
+pub(crate) fn is_over(part: &StepFigures, slice: &Slice, stream: &str, target: Option<&str>) -> bool {
     let breaks = |name: &str| targets_of(part, name).iter().any(|on| broke_in(part, slice, name, on.as_deref()));
     let explained = || part.criteria.iter().filter_map(|criterion| criterion.asked.stream.as_deref()).any(breaks);
     match slice.within {
@@ -105,7 +105,7 @@ pub(crate) fn is_over(part: &Part, slice: &Slice, stream: &str, target: Option<&
 }
 
 /// Whether the counts of the slice break a criterion of the stream whose windows are slices.
-fn broke_in(part: &Part, slice: &Slice, stream: &str, target: Option<&str>) -> bool {
+fn broke_in(part: &StepFigures, slice: &Slice, stream: &str, target: Option<&str>) -> bool {
     let Some(entry) = slice.stream(stream, target) else { return false };
     let of_stream = part.criteria.iter().filter(|criterion| criterion.asked.stream.as_deref() == Some(stream));
     let judged = of_stream.filter(|criterion| criterion.outcome != Outcome::NotApplied);
@@ -145,19 +145,19 @@ fn broke_in(part: &Part, slice: &Slice, stream: &str, target: Option<&str>) -> b
 
 /// Whether this target alone broke a bound in any slice: a slice is over its bound for all targets together, and a good
 /// target must not be marked.
-fn broke_a_bound(part: &Part, stream: &str, target: &str) -> bool {
+fn broke_a_bound(part: &StepFigures, stream: &str, target: &str) -> bool {
     let of_stream = part.criteria.iter().filter(|criterion| criterion.asked.stream.as_deref() == Some(stream));
     let mut figures = of_stream.flat_map(|criterion| &criterion.targets);
     figures.any(|figure| figure.target.as_deref() == Some(target) && !figure.within)
 }
 
 /// The stream that has the service times of `stream`: a log of ACT up to 5.x has a separate one.
-fn device_stream(part: &Part, stream: &str) -> String {
+fn device_stream(part: &StepFigures, stream: &str) -> String {
     let device = format!("device-{}", stream.trim_start_matches("trans-"));
     if part.streams.iter().any(|entry| entry.name == device) { device } else { stream.to_owned() }
 }
 
-fn heading(page: &mut Page, part: &Part, stream: &str, target: Option<&str>, columns: &[Span]) {
+fn heading(page: &mut Page, part: &StepFigures, stream: &str, target: Option<&str>, columns: &[Span]) {
     let width = columns.len() * 7;
     if let Some(target) = target {
         page.line(format!("{stream} on {target}"));
@@ -259,7 +259,7 @@ fn lines(kept: &BTreeSet<usize>, of: usize) -> usize {
 }
 
 /// The share over all operations of the complete slices, and the largest share of any slice, in percent.
-fn totals(page: &mut Page, part: &Part, stream: &str, target: Option<&str>, columns: &[Span]) {
+fn totals(page: &mut Page, part: &StepFigures, stream: &str, target: Option<&str>, columns: &[Span]) {
     let (average, largest) = ends(part, stream, target, columns);
     rule(page, columns);
     let w = (columns.len() * 7).max(16);
@@ -271,7 +271,7 @@ fn totals(page: &mut Page, part: &Part, stream: &str, target: Option<&str>, colu
 
 type Pair = [Vec<Option<f64>>; 2];
 
-fn ends(part: &Part, stream: &str, target: Option<&str>, columns: &[Span]) -> (Pair, Pair) {
+fn ends(part: &StepFigures, stream: &str, target: Option<&str>, columns: &[Span]) -> (Pair, Pair) {
     let entries: Vec<_> =
         part.slices.iter().filter(|slice| slice.complete).filter_map(|slice| slice.stream(stream, target)).collect();
     let device = device_stream(part, stream);
@@ -294,7 +294,7 @@ fn ends(part: &Part, stream: &str, target: Option<&str>, columns: &[Span]) -> (P
 }
 
 /// The largest share of any slice on each target, the worst target first; empty where there is only one target.
-pub(crate) fn by_target(part: &Part, stream: &str) -> Page {
+pub(crate) fn by_target(part: &StepFigures, stream: &str) -> Page {
     let mut page = Page::default();
     let columns = thresholds(part, stream);
     let names: Vec<String> = targets_of(part, stream).into_iter().flatten().collect();

@@ -1,6 +1,6 @@
 //! One line along the measured time: a column for each slice, showing the value of the first criterion.
 
-use crate::judgement::{CriterionOutcome, Outcome, Part, Slice, SliceTimes};
+use crate::judgement::{CriterionOutcome, Outcome, Slice, SliceTimes, StepFigures};
 use crate::render::cut;
 use assay_base::{Bound, Criterion, Measure, Span};
 
@@ -11,7 +11,7 @@ const COLUMNS: usize = 48;
 
 /// `reads > 1 ms ▁▁▁▁▁█▁ each 1 h, █ 8.00%`; `None` where there is nothing to show. The full height is the bound, or
 /// the highest slice where that is over it.
-pub(crate) fn line(part: &Part) -> Option<String> {
+pub(crate) fn line(part: &StepFigures) -> Option<String> {
     let judged = |outcome: &&CriterionOutcome| outcome.asked.stream.is_some() && outcome.outcome != Outcome::NotApplied;
     let outcome = part.criteria.iter().find(judged)?;
     let criterion: Criterion = outcome.asked.criterion.parse().ok()?;

@@ -1,6 +1,6 @@
 //! The summary at the end of a run: the verdict first, then what decided it, then the figures, then what to do next.
 
-use crate::judgement::{Judgement, Part};
+use crate::judgement::{Judgement, StepFigures};
 use crate::render::criteria::criteria;
 use crate::render::page::{Page, Reader};
 use crate::render::room::{LINES, LISTED, ROOMS, Room, WARNINGS};
@@ -78,7 +78,7 @@ fn is_quick(judgement: &Judgement) -> bool {
     judgement.watermarks.iter().any(|mark| mark.starts_with("QUICK"))
 }
 
-fn length(part: &Part) -> String {
+fn length(part: &StepFigures) -> String {
     let human = |ns| Span::from_ns(ns).human();
     let measured = part.measured_ns.min(part.planned_ns);
     if measured < part.planned_ns {

@@ -1,6 +1,6 @@
 //! What was tested and what it did, in a line of the summary.
 
-use crate::judgement::{Part, TargetTotals};
+use crate::judgement::{StepFigures, TargetTotals};
 use assay_base::Bytes;
 
 /// Number of models that are named where there are several targets.
@@ -8,7 +8,7 @@ const MODELS: usize = 3;
 
 /// What was tested, and its throughput: `Samsung PM9A3 S64FNE0R600123, 1.75 TiB; 61400 IOPS, 372.4 MB/s`; with several
 /// targets `2 × Samsung PM9A3, 1 × Kioxia CM7, 5.24 TiB; …`.
-pub(crate) fn device(part: &Part) -> Option<String> {
+pub(crate) fn device(part: &StepFigures) -> Option<String> {
     let fact =
         |target: &TargetTotals, name: &str| target.head.facts.get(name).filter(|fact| *fact != "absent").cloned();
     let known = match part.targets.as_slice() {
@@ -34,7 +34,7 @@ pub(crate) fn device(part: &Part) -> Option<String> {
 }
 
 /// Operations and bytes per second over all streams and targets, while the load was offered.
-fn throughput(part: &Part) -> Option<String> {
+fn throughput(part: &StepFigures) -> Option<String> {
     let (iops, bytes) = part.throughput().filter(|(iops, _)| *iops > 0.0)?;
     Some(match part.moves_bytes() {
         true => format!("{iops:.0} IOPS, {:.1} MB/s", bytes / 1e6),

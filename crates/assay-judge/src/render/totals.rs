@@ -1,6 +1,6 @@
 //! The figures of a whole part in the summary: percentiles, rates, errors, bytes, what was verified.
 
-use crate::judgement::{Integrity, Judgement, Part, StreamTotals, TargetTotals, TimesSummary};
+use crate::judgement::{Integrity, Judgement, StepFigures, StreamTotals, TargetTotals, TimesSummary};
 use crate::render::page::{Page, Reader};
 use crate::render::room::{LISTED, Room};
 use crate::render::steady;
@@ -94,7 +94,7 @@ pub(crate) fn figures(page: &mut Page, judgement: &Judgement, room: Room) {
 }
 
 /// What was verified, and the first damaged places.
-fn integrity(page: &mut Page, part: &Part, room: Room) {
+fn integrity(page: &mut Page, part: &StepFigures, room: Room) {
     let Some(integrity) = &part.integrity else { return };
     let Integrity { verified_reads, unverified_reads, damaged, places } = integrity;
     let found = match damaged {
@@ -135,7 +135,7 @@ fn rates(judgement: &Judgement) -> String {
 }
 
 /// The errors while measuring.
-fn errors(part: &Part) -> Vec<String> {
+fn errors(part: &StepFigures) -> Vec<String> {
     let mut met: Vec<String> = Vec::new();
     for stream in part.whole_streams() {
         let counts = &stream.counts;
@@ -146,7 +146,7 @@ fn errors(part: &Part) -> Vec<String> {
     met
 }
 
-fn bytes(part: &Part) -> String {
+fn bytes(part: &StepFigures) -> String {
     let sum =
         |of: fn(&TargetTotals) -> u64| part.targets.iter().fold(0u64, |sum, target| sum.saturating_add(of(target)));
     let (read, written, size) = (sum(|t| t.read_bytes), sum(|t| t.written_bytes), sum(|t| t.head.size_bytes));

@@ -356,14 +356,14 @@ fn steadiness(size: Size) -> Vec<Steadiness> {
     [(0, 0.012), (1, 0.31)].into_iter().take(size.streams).map(of).collect()
 }
 
-fn part(size: Size) -> Part {
+fn part(size: Size) -> StepFigures {
     let event = |at_ns: u64, what: &str, text: &str| Event {
         at_ns,
         what: what.into(),
         text: text.into(),
         details: text_map(&[("address", "0x1f400000")]),
     };
-    Part {
+    StepFigures {
         stress: false,
         planned_ns: size.hours * HOUR,
         measured_ns: size.hours * HOUR,
@@ -465,7 +465,7 @@ pub fn passed() -> Judgement {
 /// A load test and a stress test; the first failed.
 pub fn certificate() -> Judgement {
     let mut whole = failed();
-    let step = |number: u32, title: &str, verdict: Verdict, part: Part| Step {
+    let step = |number: u32, title: &str, verdict: Verdict, part: StepFigures| Step {
         number,
         of: 2,
         title: title.to_owned(),
@@ -492,5 +492,5 @@ pub fn largest() -> Judgement {
 /// A log that ends before anything was measured.
 pub fn nothing() -> Judgement {
     let size = Size { hours: 1, targets: 1, streams: 1, points: 10 };
-    Judgement { part: Part::default(), ..judgement(size, Verdict::Incomplete, "nothing was measured.") }
+    Judgement { part: StepFigures::default(), ..judgement(size, Verdict::Incomplete, "nothing was measured.") }
 }

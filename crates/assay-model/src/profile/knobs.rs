@@ -1,7 +1,7 @@
 //! What a fit needs from a profile: its four knobs, and the load on one drive at each of their values.
 
 use super::lower::{POSITION_MAX, SCALE_MAX};
-use super::{Kind, LargeBlocks, Lowered, Part, Profile, Sizes, Unfit};
+use super::{Kind, LargeBlocks, Lowered, Profile, ProfilePart, Sizes, Unfit};
 use assay_base::{Direction, Knobs, Share};
 use std::ops::RangeInclusive;
 
@@ -35,7 +35,7 @@ impl Lowered {
     }
 }
 
-impl Part {
+impl ProfilePart {
     /// Whether any knob scales its large blocks.
     fn has_blocks(&self) -> bool {
         self.kind == Kind::Namespace
@@ -75,7 +75,7 @@ impl Profile {
     pub fn knobs(&self) -> Result<Knobs, Unfit> {
         let parts = self.parts_meant()?;
         let parts = || parts.iter().map(|index| &self.parts[*index]);
-        let position = |of: fn(&Part) -> &Option<super::Flow>| {
+        let position = |of: fn(&ProfilePart) -> &Option<super::Flow>| {
             let flow = parts().filter_map(|part| of(part).as_ref()).find(|flow| flow.has_buckets());
             flow.map_or(Share::WHOLE, |flow| flow.position)
         };
@@ -107,19 +107,19 @@ mod tests {
     use crate::profile::{Flow, Sourced};
     use assay_base::{Bytes, Rate};
 
-    fn part(name: &str, drive: &str) -> Part {
+    fn part(name: &str, drive: &str) -> ProfilePart {
         let sizes = |kib: u64| {
             let line = |kib, percent| (Bytes::from_kib(kib), Share::from_percent(percent));
             Some(Sourced::new(Sizes::LargerThan(vec![line(kib, 100), line(2 * kib, 0)]), ""))
         };
         let rate = |n| Some(Sourced::new(Rate::per_second(n), ""));
-        Part {
+        ProfilePart {
             name: name.into(),
             drives: vec![drive.into()],
             reads: Some(Flow { rate: rate(100), sizes: sizes(4), ..Flow::default() }),
             writes: Some(Flow { rate: rate(10), sizes: sizes(1), ..Flow::default() }),
             large_blocks: LargeBlocks { writes: rate(8), ..LargeBlocks::default() },
-            ..Part::default()
+            ..ProfilePart::default()
         }
     }
 
@@ -140,7 +140,7 @@ mod tests {
         let mut each = part("each", "sda");
         let sizes = Sizes::Each(vec![(Bytes::from_kib(4), Share::WHOLE)]);
         each.reads = Some(Flow { sizes: Some(Sourced::new(sizes, "")), ..each.reads.unwrap() });
-        let application = Part { kind: Kind::Application, ..part("application", "sda") };
+        let application = ProfilePart { kind: Kind::Application, ..part("application", "sda") };
         let parts = vec![each, part("a", "sda"), part("other", "sdb"), application];
         let profile = Profile { drive: Some("sda".into()), parts, ..Profile::default() };
         assert_eq!(profile.knobs().unwrap(), Knobs::default());

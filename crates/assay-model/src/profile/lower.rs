@@ -1,7 +1,7 @@
 //! Lowers a profile to the streams of one drive, with each step of the derivation.
 
 use super::sizes::STORED_UNIT;
-use super::{Derivation, Drive, Flow, Kind, Part, Points, Profile, Sourced, drive_path};
+use super::{Derivation, Drive, Flow, Kind, Points, Profile, ProfilePart, Sourced, drive_path};
 use crate::act::storage::LARGE_IN_FLIGHT;
 use crate::plan::{Address, Arrival, Block, Lane, Stream, Work};
 use crate::size::{Size, Sizes};
@@ -81,7 +81,7 @@ impl Profile {
     /// The drive that a target stands for, and which parts are on it, of which there is at least one.
     fn meant(&self, lowered: &mut Lowered) -> Result<(Chosen, Vec<usize>), Unfit> {
         let drive = self.choose(lowered)?;
-        let on_it = |part: &Part| {
+        let on_it = |part: &ProfilePart| {
             let node = part.node.is_empty() || drive.node.is_empty() || part.node == drive.node;
             node && (part.drives.is_empty() || drive.name.is_empty() || part.drives.contains(&drive.name))
         };
@@ -119,7 +119,7 @@ impl Profile {
     }
 
     fn used(&self) -> BTreeSet<Chosen> {
-        let of_part = |part: &Part| {
+        let of_part = |part: &ProfilePart| {
             let one = |name: &String| Chosen { node: part.node.clone(), name: name.clone() };
             let all: Vec<Chosen> = part.drives.iter().map(one).collect();
             if all.is_empty() { vec![Chosen { node: part.node.clone(), name: String::new() }] } else { all }
@@ -161,9 +161,10 @@ impl Profile {
         if let Some(seen) = seen {
             return bytes(&seen.read_bytes) + bytes(&seen.write_bytes);
         }
-        let on_it =
-            |part: &&Part| part.node == drive.node && (part.drives.is_empty() || part.drives.contains(&drive.name));
-        let moved = |part: &Part| {
+        let on_it = |part: &&ProfilePart| {
+            part.node == drive.node && (part.drives.is_empty() || part.drives.contains(&drive.name))
+        };
+        let moved = |part: &ProfilePart| {
             let flow = |flow: &Option<Flow>| {
                 let Some(Flow { rate: Some(rate), sizes: Some(sizes), position, .. }) = flow else { return 0.0 };
                 rate.value.as_f64() * sizes.value.points(*position).mean()
@@ -193,7 +194,7 @@ fn usable(name: &str, taken: &mut BTreeSet<String>) -> String {
 /// The state while a part is lowered.
 struct Lowering<'a> {
     index: usize,
-    part: &'a Part,
+    part: &'a ProfilePart,
     prefix: String,
     out: &'a mut Lowered,
 }

@@ -41,7 +41,7 @@ pub struct Profile {
     /// absent.
     pub drive: Option<String>,
     /// Namespaces and other applications.
-    pub parts: Vec<Part>,
+    pub parts: Vec<ProfilePart>,
     /// Drives, as iostat shows them.
     pub drives: Vec<Drive>,
 }
@@ -58,7 +58,7 @@ pub enum Kind {
 
 /// A namespace or an application on one node.
 #[derive(Clone, PartialEq, Debug, Default)]
-pub struct Part {
+pub struct ProfilePart {
     /// What it is.
     pub kind: Kind,
     /// Its name.

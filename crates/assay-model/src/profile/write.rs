@@ -1,6 +1,6 @@
 //! Writes a profile as a document: TOML that a person reads and edits, with the source of each number behind it.
 
-use super::{Drive, Flow, Kind, LargeBlocks, Part, Profile, Sizes, Sourced};
+use super::{Drive, Flow, Kind, LargeBlocks, Profile, ProfilePart, Sizes, Sourced};
 use assay_base::text::one_line;
 use assay_base::{Bytes, Share, Span};
 use std::collections::BTreeSet;
@@ -116,7 +116,7 @@ fn pairs<A: Display, B: Display>(all: &[(A, B)]) -> String {
     format!("[{}]", all.iter().map(one).collect::<Vec<_>>().join(", "))
 }
 
-fn part_of(part: &Part, out: &mut Document) {
+fn part_of(part: &ProfilePart, out: &mut Document) {
     let table = match part.kind {
         Kind::Namespace => "namespace",
         Kind::Application => "application",

@@ -4,7 +4,7 @@
 use super::Source;
 use super::common::{Workload, workload_file};
 use crate::act::standard_criteria;
-use crate::profile::{Drive, Flow, Habits, Kind, LargeBlocks, Lowered, Part, Profile, Sizes, Sourced, Unfit};
+use crate::profile::{Drive, Flow, Habits, Kind, LargeBlocks, Lowered, Profile, ProfilePart, Sizes, Sourced, Unfit};
 use assay_base::{Bytes, Criterion, Fault, Rate, Share, Span};
 use serde::Deserialize;
 use std::ops::Range;
@@ -171,7 +171,7 @@ fn plain<T: Clone>(source: Source<'_>, value: &Option<Spanned<T>>) -> Option<Sou
     sourced(source, value, |value| value)
 }
 
-fn part(source: Source<'_>, kind: Kind, keys: &PartKeys) -> Result<Part, Fault> {
+fn part(source: Source<'_>, kind: Kind, keys: &PartKeys) -> Result<ProfilePart, Fault> {
     let name = keys.name.get_ref().clone();
     if name.is_empty() || name.len() > 64 {
         return Err(source.fault(keys.name.span(), "not a name", "write 1 to 64 characters"));
@@ -187,7 +187,7 @@ fn part(source: Source<'_>, kind: Kind, keys: &PartKeys) -> Result<Part, Fault> 
         keys.clients.as_ref().and_then(|clients| plain(source, of(clients)))
     };
     let one = |keys: &Option<Spanned<FlowKeys>>| keys.as_ref().map(|keys| flow(source, keys)).transpose();
-    Ok(Part {
+    Ok(ProfilePart {
         kind,
         name,
         node: keys.node.clone().unwrap_or_default(),

@@ -3,7 +3,7 @@
 use crate::procedure::PROFILES;
 use crate::{header, workloads};
 use assay_base::Multiple;
-use assay_judge::judgement::Part;
+use assay_judge::judgement::StepFigures;
 use assay_judge::{Judgement, Verdict};
 use assay_model::Plan;
 use assay_model::workload::Adjust;
@@ -33,7 +33,7 @@ pub(super) fn lacks(judgement: &Judgement, heads: &[Header]) -> Option<String> {
     if judgement.verdict == Verdict::Pass && steps.len() != of {
         return Some(format!("{} of {of} steps were run", steps.len()));
     }
-    let parts: Vec<&Part> = match judgement.steps.as_slice() {
+    let parts: Vec<&StepFigures> = match judgement.steps.as_slice() {
         [] => vec![&judgement.part],
         steps => steps.iter().map(|step| &step.part).collect(),
     };
@@ -73,7 +73,7 @@ fn untouched(steps: &[&Header]) -> Option<String> {
 }
 
 /// Checks that the data existed, that the machine stayed the same from beginning to end, and that its clocks were read.
-fn surroundings(part: &Part) -> Option<String> {
+fn surroundings(part: &StepFigures) -> Option<String> {
     let Some(clocks) = &part.clocks else {
         return Some("the machine's clocks were not recorded".into());
     };
@@ -93,7 +93,7 @@ fn surroundings(part: &Part) -> Option<String> {
 
 /// Checks that each stream scheduled as many operations as its rate and the measured time give: exactly where arrivals
 /// are even, within six standard deviations of a Poisson count otherwise. Each flow may differ by one at either end.
-pub(super) fn schedule(part: &Part, head: &Header) -> Option<String> {
+pub(super) fn schedule(part: &StepFigures, head: &Header) -> Option<String> {
     if part.closed != Some(CloseReason::Completed) || part.segments != 1 {
         return None;
     }

@@ -47,7 +47,7 @@ pub(crate) fn new(args: &New) -> Result<u8, Failure> {
 }
 
 /// One of the two streams.
-struct Part {
+struct Side {
     name: &'static str,
     direction: &'static str,
     share: Share,
@@ -59,8 +59,8 @@ fn text(args: &New) -> Result<String, Failure> {
     }
     let writes = Share::from_ppb(Share::WHOLE.as_ppb() - args.read.as_ppb());
     let parts = [("reads", "read", args.read), ("writes", "write", writes)];
-    let parts = parts.map(|(name, direction, share)| Part { name, direction, share });
-    let parts: Vec<&Part> = parts.iter().filter(|part| part.share.as_ppb() > 0).collect();
+    let parts = parts.map(|(name, direction, share)| Side { name, direction, share });
+    let parts: Vec<&Side> = parts.iter().filter(|part| part.share.as_ppb() > 0).collect();
     if args.in_flight.is_some() && parts.len() > 1 {
         return Err(Failure::usage(
             "--in-flight cannot keep a share of reads and writes: write --rate, or --read 100% or 0%",
@@ -83,8 +83,8 @@ fn text(args: &New) -> Result<String, Failure> {
     Ok(text)
 }
 
-fn stream(args: &New, part: &Part, hot: Option<(u64, u64)>, text: &mut String) -> Result<(), Failure> {
-    let Part { name, direction, share } = part;
+fn stream(args: &New, part: &Side, hot: Option<(u64, u64)>, text: &mut String) -> Result<(), Failure> {
+    let Side { name, direction, share } = part;
     let _ = write!(
         text,
         "\n[[stream]]\nname      = \"{name}\"\ndirection = \"{direction}\"\nsize      = \"{}\"\n",
@@ -120,7 +120,7 @@ fn stream(args: &New, part: &Part, hot: Option<(u64, u64)>, text: &mut String) -
     Ok(())
 }
 
-fn criterion(args: &New, part: &Part, text: &mut String) {
+fn criterion(args: &New, part: &Side, text: &mut String) {
     text.push_str("\n# What decides: without a criterion, only whether the load was delivered.\n");
     let (comment, bound) = args.p99.map_or(("# ", Span::from_ms(5)), |bound| ("", bound));
     let _ = write!(

@@ -7,7 +7,7 @@ use super::assembled::Assembled;
 use super::figures::{drive, drive_of, places, rate, rounded, said, share};
 use super::nodes::Nodes;
 use assay_base::{Bytes, Share, Span};
-use assay_model::profile::{Flow, Kind, LargeBlocks, Part, Sizes, Sourced};
+use assay_model::profile::{Flow, Kind, LargeBlocks, ProfilePart, Sizes, Sourced};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Rounding to hundredths can make neighbouring shares rise by this much.
@@ -83,12 +83,12 @@ struct Namespace<'a, 'b> {
 }
 
 impl Namespace<'_, '_> {
-    fn part(mut self) -> Part {
+    fn part(mut self) -> ProfilePart {
         let drives = self.drives();
         let reads = self.flow("device-read-size");
         let writes = self.flow("device-write-size");
         let large_blocks = self.blocks(&drives);
-        Part {
+        ProfilePart {
             kind: Kind::Namespace,
             name: if self.name.is_empty() { "namespace".to_owned() } else { self.name.to_owned() },
             node: self.seen.node.to_owned(),
@@ -98,7 +98,7 @@ impl Namespace<'_, '_> {
             large_blocks,
             reads_over: self.clients("read"),
             writes_over: self.clients("write"),
-            ..Part::default()
+            ..ProfilePart::default()
         }
     }
 
@@ -349,7 +349,7 @@ fn shares(over: &[(u64, f64)]) -> Vec<(u64, Share)> {
 
 /// Production's drives, compared with what the namespaces on them do.
 fn drives(seen: &Seen<'_>, out: &mut Assembled) {
-    let mut used = BTreeMap::<String, Vec<Part>>::new();
+    let mut used = BTreeMap::<String, Vec<ProfilePart>>::new();
     for part in out.profile.parts.iter().filter(|part| part.node == seen.node) {
         part.drives.iter().for_each(|drive| used.entry(drive.clone()).or_default().push(part.clone()));
     }

@@ -5,32 +5,32 @@ use super::super::tolerance::{TOLERANCE, apart};
 use super::assembled::Assembled;
 use super::figures::said;
 use assay_base::{Rate, Share};
-use assay_model::profile::{Flow, Part, Sourced};
+use assay_model::profile::{Flow, ProfilePart, Sourced};
 
 /// A drive and the parts on it.
 pub(super) struct Held<'a> {
     pub drive: &'a DriveSeen,
-    pub parts: &'a [Part],
+    pub parts: &'a [ProfilePart],
     pub name: &'a str,
     /// The place of iostat's figures.
     pub place: String,
 }
 
 /// The part of a rate that one drive gets.
-fn share_of(rate: &Option<Sourced<Rate>>, part: &Part) -> Option<f64> {
+fn share_of(rate: &Option<Sourced<Rate>>, part: &ProfilePart) -> Option<f64> {
     Some(rate.as_ref()?.value.as_f64() / part.drives.len().max(1) as f64)
 }
 
-fn reads(part: &Part) -> Option<f64> {
+fn reads(part: &ProfilePart) -> Option<f64> {
     share_of(&part.reads.as_ref()?.rate, part)
 }
 
-fn blocks_read(part: &Part) -> Option<f64> {
+fn blocks_read(part: &ProfilePart) -> Option<f64> {
     share_of(&part.large_blocks.reads, part)
 }
 
 /// Bytes per second of the records that a part reads, with its sizes at `position`.
-fn bytes(part: &Part, position: Share) -> Option<f64> {
+fn bytes(part: &ProfilePart, position: Share) -> Option<f64> {
     let Flow { sizes, .. } = part.reads.as_ref()?;
     let sizes = &sizes.as_ref()?.value;
     sizes.unfit().is_none().then_some(reads(part)? * sizes.points(position).mean())
@@ -45,11 +45,11 @@ impl Held<'_> {
     }
 
     /// The sum over the parts; `None` where one of them is unknown.
-    fn sum(&self, of: impl Fn(&Part) -> Option<f64>) -> Option<f64> {
+    fn sum(&self, of: impl Fn(&ProfilePart) -> Option<f64>) -> Option<f64> {
         self.parts.iter().map(of).sum()
     }
 
-    fn places(&self, of: impl Fn(&Part) -> Option<String>) -> Vec<String> {
+    fn places(&self, of: impl Fn(&ProfilePart) -> Option<String>) -> Vec<String> {
         self.parts.iter().filter_map(of).chain([self.place.clone()]).collect()
     }
 

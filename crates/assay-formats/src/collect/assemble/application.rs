@@ -6,7 +6,7 @@ use super::assembled::Assembled;
 use super::figures::{drive, drive_of, places, rounded, said, share};
 use super::nodes::Nodes;
 use assay_base::{Bytes, Share, Span};
-use assay_model::profile::{Flow, Habits, Kind, Part, Sizes, Sourced};
+use assay_model::profile::{Flow, Habits, Kind, ProfilePart, Sizes, Sourced};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Upper bound on the sizes of a flow in a profile; rarer ones count as the next larger one.
@@ -61,7 +61,7 @@ pub(super) fn all(found: &Findings, nodes: &Nodes, out: &mut Assembled) {
     }
 }
 
-fn part(found: &Findings, node: &str, name: &str, known: &Known<'_>, out: &mut Assembled) -> Part {
+fn part(found: &Findings, node: &str, name: &str, known: &Known<'_>, out: &mut Assembled) -> ProfilePart {
     let flow =
         |column: &'static str, bytes: &'static str, side: fn(&Trace) -> &TraceSide, what, out: &mut Assembled| {
             let hours = known.iostat.and_then(|seen| hours(found, seen));
@@ -87,14 +87,14 @@ fn part(found: &Findings, node: &str, name: &str, known: &Known<'_>, out: &mut A
     if known.iostat.is_none_or(|seen| hours(found, seen).is_none()) {
         out.missing(format!("{name}: the mix over the hours of the day"), format!("iostat -x -t {name} 60 1440"));
     }
-    Part {
+    ProfilePart {
         kind: Kind::Application,
         name: name.to_owned(),
         node: node.to_owned(),
         drives: vec![name.to_owned()],
         reads,
         writes,
-        ..Part::default()
+        ..ProfilePart::default()
     }
 }
 

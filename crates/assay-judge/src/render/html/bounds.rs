@@ -1,10 +1,10 @@
 //! The bounds that criteria set, for charts and tables that mark them.
 
-use crate::judgement::{CriterionOutcome, Outcome, Part};
+use crate::judgement::{CriterionOutcome, Outcome, StepFigures};
 use assay_base::{Bound, Criterion, Measure, Span};
 
 /// The share of responses over `threshold` that a criterion allows (0 to 1).
-pub(crate) fn bound_over(part: &Part, stream: &str, threshold: Span) -> Option<f64> {
+pub(crate) fn bound_over(part: &StepFigures, stream: &str, threshold: Span) -> Option<f64> {
     let share = |(_, bound)| match bound {
         Bound::Over { over, below: share } | Bound::OverAtMost { over, at_most: share } => {
             (over == threshold).then(|| share.as_f64())
@@ -15,7 +15,7 @@ pub(crate) fn bound_over(part: &Part, stream: &str, threshold: Span) -> Option<f
 }
 
 /// The bounds that the applied criteria set on `measure` of `stream`, each with the length of its windows.
-pub(crate) fn bounds(part: &Part, stream: &str, measure: Measure) -> Vec<(u64, Bound)> {
+pub(crate) fn bounds(part: &StepFigures, stream: &str, measure: Measure) -> Vec<(u64, Bound)> {
     let mine = |outcome: &&CriterionOutcome| {
         outcome.outcome != Outcome::NotApplied
             && outcome.asked.stream.as_deref() == Some(stream)

@@ -5,7 +5,7 @@ use super::figures::megabytes;
 use super::figures::{per_second, percent, time};
 
 use super::still::{Still, still};
-use crate::judgement::{Part, StreamSeries, StreamTotals};
+use crate::judgement::{StepFigures, StreamSeries, StreamTotals};
 use crate::words::clock;
 use assay_base::Span;
 
@@ -39,7 +39,7 @@ pub(crate) struct StreamCharts<'a> {
 }
 
 /// The charts of all streams.
-pub(crate) fn charts(part: &Part) -> Vec<StreamCharts<'_>> {
+pub(crate) fn charts(part: &StepFigures) -> Vec<StreamCharts<'_>> {
     let judged = |stream: &str| part.criteria.iter().any(|outcome| outcome.asked.stream.as_deref() == Some(stream));
     let none_judged = !part.series.streams.iter().any(|line| judged(&line.stream));
     let lines = part.series.streams.iter().enumerate();
@@ -53,7 +53,7 @@ pub(crate) fn charts(part: &Part) -> Vec<StreamCharts<'_>> {
         .collect()
 }
 
-fn chart<'a>(part: &Part, series: usize, line: &'a StreamSeries) -> StreamCharts<'a> {
+fn chart<'a>(part: &StepFigures, series: usize, line: &'a StreamSeries) -> StreamCharts<'a> {
     let index = totals_of(part, &line.stream);
     let totals = index.map(|index| &part.streams[index]);
     let bound = bound_over(part, &line.stream, part.series.threshold);
@@ -79,7 +79,7 @@ fn chart<'a>(part: &Part, series: usize, line: &'a StreamSeries) -> StreamCharts
 }
 
 /// Index of a stream's totals over all targets.
-fn totals_of(part: &Part, stream: &str) -> Option<usize> {
+fn totals_of(part: &StepFigures, stream: &str) -> Option<usize> {
     let mine = |totals: &StreamTotals| totals.name == stream;
     let together = part.streams.iter().position(|totals| mine(totals) && totals.target.is_none());
     together.or_else(|| part.streams.iter().position(mine))

@@ -5,7 +5,7 @@
 
 use super::figures::of;
 use super::figures::{count, percent, time};
-use crate::judgement::{CriterionOutcome, DamagedPlace, Outcome, Part, TargetTotals};
+use crate::judgement::{CriterionOutcome, DamagedPlace, Outcome, StepFigures, TargetTotals};
 use assay_base::Bytes;
 
 /// Above `OFF`, a difference between the block device's counters and our own is a warning; above `FAR_OFF` the run
@@ -41,7 +41,7 @@ fn check(mark: Mark, what: &'static str, found: String, why: &'static str) -> Ch
 }
 
 /// All checks of a step, the same ones in the same order for every run.
-pub(crate) fn checks(part: &Part) -> Vec<Check> {
+pub(crate) fn checks(part: &StepFigures) -> Vec<Check> {
     let mut checks: Vec<Check> =
         part.criteria.iter().filter(|outcome| outcome.asked.stream.is_none()).map(delivered).collect();
     checks.extend([
@@ -73,7 +73,7 @@ fn delivered(outcome: &CriterionOutcome) -> Check {
 }
 
 /// Rule of proof: 99 % of the own lag must lie below the smallest threshold that a criterion counts against.
-fn own_lag(part: &Part) -> Check {
+fn own_lag(part: &StepFigures) -> Check {
     let below =
         part.slices.iter().flat_map(|slice| &slice.streams).filter_map(|entry| entry.own_lag_p99_below_ns).max();
     let largest = part.streams.iter().filter_map(|totals| totals.own_lag.max_ns).max();
@@ -92,7 +92,7 @@ fn own_lag(part: &Part) -> Check {
 /// oversleep.
 const LATE: f64 = 0.01;
 
-fn rest(part: &Part) -> Check {
+fn rest(part: &StepFigures) -> Check {
     let late = part.targets.iter().filter_map(|target| target.lateness.as_ref());
     let worst = late.max_by(|a, b| a.rest_share_max.total_cmp(&b.rest_share_max));
     let found = worst.map_or("not counted".to_owned(), |late| {
@@ -109,14 +109,14 @@ fn rest(part: &Part) -> Check {
 
 /// Targets with an I/O scheduler, which may let later operations overtake earlier ones: what is proven for queues is
 /// not proven for them.
-fn reordered(part: &Part) -> String {
+fn reordered(part: &StepFigures) -> String {
     let elevator = |target: &&TargetTotals| {
         target.head.facts.get("scheduler").is_some_and(|it| !matches!(it.as_str(), "none" | "absent"))
     };
     part.targets.iter().filter(elevator).map(|target| target.head.name.as_str()).collect::<Vec<_>>().join(", ")
 }
 
-fn overslept(part: &Part) -> Check {
+fn overslept(part: &StepFigures) -> Check {
     let late = part.targets.iter().filter_map(|target| target.lateness.as_ref());
     let worst = late.max_by(|a, b| a.overslept_share_max.total_cmp(&b.overslept_share_max));
     let found = worst.map_or("not counted".to_owned(), |late| figures_of(late.overslept_share_max, &late.overslept));
@@ -143,7 +143,7 @@ fn marked(share: Option<f64>) -> Mark {
     }
 }
 
-fn slices(part: &Part) -> Check {
+fn slices(part: &StepFigures) -> Check {
     let complete = part.slices.iter().filter(|slice| slice.complete).count();
     let nothing = part.slices.iter().filter(|slice| !slice.valid).count();
     let whole = complete == part.slices.len() && nothing == 0 && part.gaps.is_empty();
@@ -161,7 +161,7 @@ fn slices(part: &Part) -> Check {
     )
 }
 
-fn accounting(part: &Part) -> Check {
+fn accounting(part: &StepFigures) -> Check {
     let several = part.targets.len() > 1;
     let totals = part.streams.iter().filter(|totals| !several || totals.target.is_some()).map(|totals| &totals.counts);
     let (mut scheduled, mut ended, mut open) = (0u64, 0u64, 0u64);
@@ -177,7 +177,7 @@ fn accounting(part: &Part) -> Check {
     check(mark, "Accounting", found, "Every scheduled operation ends, fails or is still open; none vanishes.")
 }
 
-fn errors(part: &Part) -> Check {
+fn errors(part: &StepFigures) -> Check {
     let several = part.targets.len() > 1;
     let mut by_name = std::collections::BTreeMap::<&str, u64>::new();
     for totals in part.streams.iter().filter(|totals| !several || totals.target.is_some()) {
@@ -192,7 +192,7 @@ fn errors(part: &Part) -> Check {
     check(mark, "I/O errors", found, "Failed operations are in no distribution, and no run with them passes.")
 }
 
-fn disks(part: &Part) -> Check {
+fn disks(part: &StepFigures) -> Check {
     let worst = part.targets.iter().filter_map(|target| Some((target.disk?.mismatch, &target.head.name)));
     let worst = worst.max_by(|a, b| a.0.total_cmp(&b.0));
     let (mark, found) = match worst {
@@ -209,14 +209,14 @@ fn disks(part: &Part) -> Check {
     )
 }
 
-fn prepared(part: &Part) -> Check {
+fn prepared(part: &StepFigures) -> Check {
     let done = part.targets.iter().filter(|target| target.head.prepared.is_some()).count();
     let found = of(done as u64, part.targets.len() as u64) + " targets written full before the test";
     let mark = if done == part.targets.len() { Mark::Good } else { Mark::Note };
     check(mark, "Preparation", found, "Reads of blocks that were never written are answered without the medium.")
 }
 
-fn blanks(part: &Part) -> Check {
+fn blanks(part: &StepFigures) -> Check {
     let sum = |figure: fn(&TargetTotals) -> u64| part.targets.iter().map(figure).fold(0, u64::saturating_add);
     let (blank, sampled) = (sum(|target| target.blank_reads), sum(|target| target.sampled_reads));
     let mark = match (blank, sampled) {
@@ -228,7 +228,7 @@ fn blanks(part: &Part) -> Check {
     check(mark, "Reads of blank blocks", found, "The device may answer them without looking.")
 }
 
-fn integrity(part: &Part) -> Option<Check> {
+fn integrity(part: &StepFigures) -> Option<Check> {
     let integrity = part.integrity.as_ref()?;
     let seen = integrity.verified_reads.saturating_add(integrity.unverified_reads);
     let mut found = of(integrity.verified_reads, seen) + " reads verified";
@@ -244,7 +244,7 @@ fn integrity(part: &Part) -> Option<Check> {
     Some(check(mark, "Integrity of the data", found, "What is read must be what was written."))
 }
 
-fn generator(part: &Part) -> Option<Check> {
+fn generator(part: &StepFigures) -> Option<Check> {
     let cost = part.generator?;
     let of_time = |ns: u64| percent(ns as f64 / cost.sampled_ns.max(1) as f64);
     let found = format!(

@@ -5,7 +5,7 @@
 //! unescaped, the browser still refuses to run it.
 
 use crate::Judgement;
-use crate::judgement::{Part, Series};
+use crate::judgement::{Series, StepFigures};
 use base64::{Engine, engine::general_purpose::STANDARD};
 use serde::Serialize;
 use sha2::{Digest, Sha256};
@@ -89,7 +89,7 @@ pub(crate) fn embed(judgement: &Judgement) -> Result<Embedded, serde_json::Error
     Ok(embedded)
 }
 
-fn parts(judgement: &mut Judgement) -> impl Iterator<Item = &mut Part> {
+fn parts(judgement: &mut Judgement) -> impl Iterator<Item = &mut StepFigures> {
     std::iter::once(&mut judgement.part).chain(judgement.steps.iter_mut().map(|step| &mut step.part))
 }
 

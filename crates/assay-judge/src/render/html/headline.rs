@@ -2,7 +2,7 @@
 
 use super::figures::{ABSENT, count, megabytes, per_second, time};
 use crate::Judgement;
-use crate::judgement::{Part, StreamTotals, TargetTotals};
+use crate::judgement::{StepFigures, StreamTotals, TargetTotals};
 use crate::words::clock;
 use assay_base::Span;
 
@@ -42,7 +42,7 @@ impl Headline {
     }
 }
 
-fn figures(part: &Part) -> Vec<HeadFigure> {
+fn figures(part: &StepFigures) -> Vec<HeadFigure> {
     let figure = |label: &str, value, note| HeadFigure { label: label.to_owned(), value, note };
     let (rate, bytes) = part.throughput().unzip();
     let each = directions(part, |totals| totals.rate_achieved.map(iops));
@@ -62,7 +62,7 @@ fn figures(part: &Part) -> Vec<HeadFigure> {
 }
 
 /// The stream of the first criterion, otherwise the first.
-fn judged(part: &Part) -> Option<&StreamTotals> {
+fn judged(part: &StepFigures) -> Option<&StreamTotals> {
     let named = part.criteria.iter().find_map(|outcome| outcome.asked.stream.as_deref());
     let mine = || part.whole_streams().find(|totals| Some(totals.name.as_str()) == named);
     mine().or_else(|| part.whole_streams().next())
@@ -74,7 +74,7 @@ fn iops(rate: f64) -> String {
 
 /// The part of each stream, where there are several: `reads 4,000 · writes 47`; where there are many, only their
 /// number.
-fn directions(part: &Part, figure: impl Fn(&StreamTotals) -> Option<String>) -> String {
+fn directions(part: &StepFigures, figure: impl Fn(&StreamTotals) -> Option<String>) -> String {
     let each: Vec<String> =
         part.whole_streams().filter_map(|totals| Some(format!("{} {}", totals.name, figure(totals)?))).collect();
     match each.len() {

@@ -3,7 +3,7 @@
 
 use super::bounds::bound_over;
 use super::figures::percent;
-use crate::judgement::{FlowSeries, Part, Series, TimesSummary};
+use crate::judgement::{FlowSeries, Series, StepFigures, TimesSummary};
 use assay_base::Span;
 use std::fmt::Write;
 
@@ -41,7 +41,7 @@ pub(crate) struct Multiple<'a> {
 type Line = Vec<(f64, Option<f64>)>;
 
 /// The streams that a criterion judges, or the first stream; nothing for a single target.
-pub(crate) fn multiples(part: &Part) -> Vec<Multiples<'_>> {
+pub(crate) fn multiples(part: &StepFigures) -> Vec<Multiples<'_>> {
     let judged = |stream: &str| part.criteria.iter().any(|outcome| outcome.asked.stream.as_deref() == Some(stream));
     let flows = &part.series.flows;
     let mut streams: Vec<&str> = Vec::new();
@@ -53,7 +53,7 @@ pub(crate) fn multiples(part: &Part) -> Vec<Multiples<'_>> {
     streams.into_iter().map(|stream| of_stream(part, stream)).collect()
 }
 
-fn of_stream<'a>(part: &'a Part, stream: &'a str) -> Multiples<'a> {
+fn of_stream<'a>(part: &'a StepFigures, stream: &'a str) -> Multiples<'a> {
     let series = &part.series;
     let bound = bound_over(part, stream, series.threshold);
     let flows = series.flows.iter().filter(|flow| flow.stream == stream);
@@ -126,7 +126,7 @@ pub(crate) struct Outlier {
 
 /// Set where the target's responses are that much longer than the median of the other targets', over the whole time or
 /// in the worst window of a criterion.
-pub(crate) fn outlier(part: &Part, stream: &str, target: &str) -> Option<Outlier> {
+pub(crate) fn outlier(part: &StepFigures, stream: &str, target: &str) -> Option<Outlier> {
     let totals = |pick: fn(&TimesSummary) -> Option<u64>| {
         let mine = part.streams.iter().filter(|totals| totals.name == stream);
         mine.filter_map(|totals| Some((totals.target.as_deref()?, pick(&totals.response)? as f64))).collect::<Vec<_>>()

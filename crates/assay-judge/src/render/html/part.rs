@@ -9,7 +9,7 @@ use super::multiples;
 use super::plan::PlanView;
 use super::slices::{self, SliceTable};
 use super::targets::{self, TargetRow, TargetTable};
-use crate::judgement::{CriterionOutcome, Figure, Gap, Outcome, Part, Steadiness, StreamTotals, TimesSummary};
+use crate::judgement::{CriterionOutcome, Figure, Gap, Outcome, Steadiness, StepFigures, StreamTotals, TimesSummary};
 use crate::words::{change, clock, level};
 use crate::{Judgement, Verdict};
 use assay_base::Span;
@@ -22,7 +22,7 @@ pub(crate) struct PartView<'a> {
     pub step: i64,
     /// Set where there are several steps.
     pub head: Option<Head<'a>>,
-    pub part: &'a Part,
+    pub part: &'a StepFigures,
     /// The verdict was decided in this part, and the charts shade the deciding window.
     pub decided: bool,
     pub planned: String,
@@ -147,7 +147,7 @@ impl<'a> PartView<'a> {
         PartView { decided, ..PartView::new(&step.part, index, Some(head), &step.warnings) }
     }
 
-    fn new(part: &'a Part, step: i64, head: Option<Head<'a>>, warnings: &'a [String]) -> PartView<'a> {
+    fn new(part: &'a StepFigures, step: i64, head: Option<Head<'a>>, warnings: &'a [String]) -> PartView<'a> {
         let root = if step < 0 { String::new() } else { format!("/steps/{step}") };
         let (target_slices, target_slices_left_out) = slices::per_target(part, &root);
         PartView {
@@ -199,7 +199,7 @@ impl<'a> PartView<'a> {
     }
 }
 
-fn criteria<'a>(part: &'a Part, root: &str) -> Vec<CriterionRow<'a>> {
+fn criteria<'a>(part: &'a StepFigures, root: &str) -> Vec<CriterionRow<'a>> {
     let view = |figure: &'a Option<Figure>, index: usize, name: &str| {
         let json = format!("{root}/criteria/{index}/{name}/value");
         figure.as_ref().map(|figure| FigureView { place: place(figure), figure, json })
@@ -223,7 +223,7 @@ fn place(figure: &Figure) -> String {
     format!("window {} ({} to {}){target}", figure.window, clock(figure.start_ns), clock(figure.end_ns))
 }
 
-fn streams<'a>(part: &'a Part, root: &str) -> Vec<StreamRow<'a>> {
+fn streams<'a>(part: &'a StepFigures, root: &str) -> Vec<StreamRow<'a>> {
     let row = |(index, totals): (usize, &'a StreamTotals)| {
         let at = |field: &str| format!("{root}/streams/{index}/{field}");
         let counts = &totals.counts;
@@ -259,7 +259,7 @@ fn streams<'a>(part: &'a Part, root: &str) -> Vec<StreamRow<'a>> {
     part.streams.iter().enumerate().filter(|(_, totals)| !several || totals.target.is_none()).map(row).collect()
 }
 
-fn happenings(part: &Part) -> Vec<Happening<'_>> {
+fn happenings(part: &StepFigures) -> Vec<Happening<'_>> {
     // Simulated time has no date at which the run could have continued.
     let simulated = part.targets.iter().any(|target| target.head.kind == "simulated");
     let resumed = |gap: &Gap| if simulated { "resumed".to_owned() } else { format!("resumed {}", gap.resumed) };

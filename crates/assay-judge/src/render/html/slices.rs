@@ -7,7 +7,7 @@
 
 use super::bounds::bounds;
 use super::figures::{Cell, percent};
-use crate::judgement::{Part, Slice, SliceStream, SliceTimes};
+use crate::judgement::{Slice, SliceStream, SliceTimes, StepFigures};
 use crate::render::slices::is_over;
 use crate::words::clock;
 use assay_base::{Bound, Measure, Span};
@@ -45,7 +45,7 @@ pub(crate) struct SliceRow<'a> {
 }
 
 /// Which rows the tables show when there are too many: first those with a problem, then the beginning.
-pub(crate) fn shown(part: &Part) -> BTreeSet<usize> {
+pub(crate) fn shown(part: &StepFigures) -> BTreeSet<usize> {
     let bad =
         |index: &usize| !(part.slices[*index].within && part.slices[*index].valid && part.slices[*index].complete);
     let all = 0..part.slices.len();
@@ -56,14 +56,14 @@ pub(crate) fn shown(part: &Part) -> BTreeSet<usize> {
 }
 
 /// One table for each stream over all its targets.
-pub(crate) fn together<'a>(part: &'a Part, root: &str) -> Vec<SliceTable<'a>> {
+pub(crate) fn together<'a>(part: &'a StepFigures, root: &str) -> Vec<SliceTable<'a>> {
     let several = part.targets.len() > 1;
     let keys = keys(part).into_iter().filter(|(_, target)| !several || target.is_none());
     keys.map(|key| table(part, root, key)).collect()
 }
 
 /// One table for each target of each stream that a criterion judges; true when there are too many to show.
-pub(crate) fn per_target<'a>(part: &'a Part, root: &str) -> (Vec<SliceTable<'a>>, bool) {
+pub(crate) fn per_target<'a>(part: &'a StepFigures, root: &str) -> (Vec<SliceTable<'a>>, bool) {
     if part.targets.len() < 2 {
         return (Vec::new(), false);
     }
@@ -77,7 +77,7 @@ pub(crate) fn per_target<'a>(part: &'a Part, root: &str) -> (Vec<SliceTable<'a>>
 }
 
 /// Streams and targets in the order in which the slices name them.
-fn keys(part: &Part) -> Vec<(&str, Option<&str>)> {
+fn keys(part: &StepFigures) -> Vec<(&str, Option<&str>)> {
     let mut keys = Vec::new();
     for entry in part.slices.iter().flat_map(|slice| &slice.streams) {
         let key = (entry.stream.as_str(), entry.target.as_deref());
@@ -93,7 +93,7 @@ fn entry<'a>(slice: &'a Slice, key: (&str, Option<&str>)) -> Option<(usize, &'a 
     slice.streams.iter().enumerate().find(|(_, entry)| is(entry))
 }
 
-fn table<'a>(part: &'a Part, root: &str, key: (&'a str, Option<&'a str>)) -> SliceTable<'a> {
+fn table<'a>(part: &'a StepFigures, root: &str, key: (&'a str, Option<&'a str>)) -> SliceTable<'a> {
     let entries = || part.slices.iter().filter_map(move |slice| Some((slice, entry(slice, key)?.1)));
     let thresholds: BTreeSet<Span> =
         entries().flat_map(|(_, entry)| entry.response.over.keys().chain(entry.service.over.keys())).copied().collect();
@@ -182,7 +182,7 @@ struct Marks {
 }
 
 impl Marks {
-    fn new(part: &Part, stream: &str) -> Marks {
+    fn new(part: &StepFigures, stream: &str) -> Marks {
         let of = |measure| {
             let per_slice = bounds(part, stream, measure).into_iter().filter(|(window, _)| *window == part.slice_ns);
             per_slice.map(move |(_, bound)| (measure, bound))

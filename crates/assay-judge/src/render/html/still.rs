@@ -2,7 +2,7 @@
 //! that fits the width of the page. With scripts, the browser draws finer ones in their place, which can be zoomed and
 //! read.
 
-use crate::judgement::{Part, StreamSeries};
+use crate::judgement::{StepFigures, StreamSeries};
 use crate::render::chart::{Axis, Chart, Mark, Unit};
 use assay_base::Span;
 
@@ -21,7 +21,7 @@ pub(crate) struct Still {
 /// Places in measured time with their values.
 type Places = Vec<(f64, Option<f64>)>;
 
-pub(crate) fn still(part: &Part, line: &StreamSeries, words: (Option<&String>, &str)) -> Still {
+pub(crate) fn still(part: &StepFigures, line: &StreamSeries, words: (Option<&String>, &str)) -> Still {
     let bands = &line.bands;
     let each = bands.at_ns.len().div_ceil(POINTS).max(1);
     let width = bands.at_ns.get(each).zip(bands.at_ns.first()).map(|(next, first)| next.saturating_sub(*first));
@@ -33,7 +33,7 @@ pub(crate) fn still(part: &Part, line: &StreamSeries, words: (Option<&String>, &
 }
 
 /// The percentile of a merged point is the largest in it: percentiles are never averaged.
-fn response(part: &Part, line: &StreamSeries, words: &str) -> Chart {
+fn response(part: &StepFigures, line: &StreamSeries, words: &str) -> Chart {
     let bands = &line.bands;
     let largest = |list: &[Option<u64>]| list.iter().flatten().max().map(|ns| *ns as f64);
     let lines = [&bands.p50_ns, &bands.p99_ns, &bands.p99_9_ns].map(|list| thin(&bands.at_ns, list, largest));
@@ -47,7 +47,7 @@ fn response(part: &Part, line: &StreamSeries, words: &str) -> Chart {
 /// Colours of p50, p99 and p99.9, the same as in the chart that the script draws.
 const CLASSES: [usize; 3] = [0, 5, 1];
 
-fn rate(part: &Part, line: &StreamSeries, words: &str) -> Chart {
+fn rate(part: &StepFigures, line: &StreamSeries, words: &str) -> Chart {
     let mean = |list: &[f64]| (!list.is_empty()).then(|| list.iter().sum::<f64>() / list.len() as f64);
     // After the planned end the run only drains: there is no rate.
     let offered = part.series.at_ns.partition_point(|at| *at < part.planned_ns);
@@ -63,7 +63,7 @@ fn rate(part: &Part, line: &StreamSeries, words: &str) -> Chart {
 /// The dashed series of the rate that was asked for.
 const ASKED: usize = 7;
 
-fn time(part: &Part) -> Axis {
+fn time(part: &StepFigures) -> Axis {
     Axis::linear("measured time (h:mm:ss)", Unit::Clock, part.measured_ns as f64)
 }
 

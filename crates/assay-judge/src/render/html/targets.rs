@@ -2,7 +2,7 @@
 
 use super::figures::{Cell, percent};
 use super::multiples;
-use crate::judgement::{Part, StreamTotals, TargetTotals};
+use crate::judgement::{StepFigures, StreamTotals, TargetTotals};
 use assay_base::Bytes;
 
 /// One target and its facts.
@@ -32,7 +32,7 @@ pub(crate) struct TargetFigures<'a> {
 }
 
 /// All targets.
-pub(crate) fn rows<'a>(part: &'a Part, root: &str) -> Vec<TargetRow<'a>> {
+pub(crate) fn rows<'a>(part: &'a StepFigures, root: &str) -> Vec<TargetRow<'a>> {
     let row = |(index, target): (usize, &'a TargetTotals)| TargetRow {
         target,
         size: Bytes::new(target.head.size_bytes).human(),
@@ -51,7 +51,7 @@ pub(crate) fn rows<'a>(part: &'a Part, root: &str) -> Vec<TargetRow<'a>> {
 }
 
 /// A table for each stream that runs on several targets.
-pub(crate) fn tables<'a>(part: &'a Part, root: &str) -> Vec<TargetTable<'a>> {
+pub(crate) fn tables<'a>(part: &'a StepFigures, root: &str) -> Vec<TargetTable<'a>> {
     let mut tables: Vec<TargetTable<'a>> = Vec::new();
     for (index, totals) in part.streams.iter().enumerate() {
         let Some(target) = totals.target.as_deref().filter(|_| part.targets.len() > 1) else { continue };
