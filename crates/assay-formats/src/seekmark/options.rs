@@ -1,5 +1,5 @@
-//! What stands behind the name of the program. Options are SeekMark's, in the ways that C programs accept them (`-t4`, `-t 4`, `-qe`);
-//! what it ignores or misreads is refused.
+//! SeekMark's command line. Options are accepted in the forms of C's getopt (`-t4`, `-t 4`, `-qe`); values that SeekMark ignores or
+//! misreads are refused.
 
 use assay_base::Span;
 
@@ -22,16 +22,16 @@ not of the original:
   --destroy-data TOKEN   agree that all data on the device with this token are destroyed (`assay devices` prints it)
 ";
 
-/// A command line.
+/// A parsed command line.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Command {
-    /// The help was asked for.
+    /// The help text is requested.
     Help,
-    /// A benchmark was asked for.
+    /// A benchmark is requested.
     Run(Asked),
 }
 
-/// What the threads do.
+/// What the threads do with the target.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mode {
     /// Read.
@@ -43,7 +43,7 @@ pub enum Mode {
 }
 
 impl Mode {
-    /// Its word in the output.
+    /// Its name in the output.
     pub fn word(self) -> &'static str {
         if self == Mode::Read { "READ" } else { "WRITE" }
     }
@@ -56,21 +56,21 @@ pub struct Asked {
     pub file: String,
     /// Number of threads.
     pub threads: u32,
-    /// Operations of each; `None` is without end.
+    /// Number of operations of each thread; `None` for an endless run.
     pub seeks: Option<u64>,
-    /// What was asked for with `-s`, which SeekMark prints even where there is no end.
+    /// The value of `-s`, which SeekMark also prints for an endless run.
     pub seeks_printed: u64,
-    /// Bytes of an operation.
+    /// Size of an operation in bytes.
     pub size: u64,
-    /// What operations are aligned to, in bytes.
+    /// Alignment of offsets in bytes.
     pub align: u64,
-    /// The part of the target that is used, from its beginning.
+    /// Size of the part at the beginning of the target that is used, in bytes.
     pub limit: Option<u64>,
-    /// Before an operation.
+    /// Pause before each operation.
     pub pause: Span,
     /// What they do.
     pub mode: Mode,
-    /// Whether the total alone is printed.
+    /// Whether only the total is printed.
     pub quiet: bool,
     /// Tokens of devices that may be destroyed.
     pub tokens: Vec<String>,
@@ -78,11 +78,11 @@ pub struct Asked {
 
 /// The options with a value.
 const WITH_VALUE: &str = "ftsiaSdw";
-/// The options without one.
+/// The options without a value.
 const ALONE: &str = "eRqh";
-/// Ours, which takes a value.
+/// An option that SeekMark does not have, with a value.
 const TOKEN: &str = "--destroy-data";
-/// As many threads as a workload has streams.
+/// Upper bound on threads: each is a stream of the workload.
 const MOST_THREADS: u64 = assay_model::seek::MOST_THREADS as u64;
 
 /// Reads a command line.
@@ -114,7 +114,7 @@ pub fn read(args: &[String]) -> Result<Command, String> {
     written.asked().map(Command::Run)
 }
 
-/// Options behind one dash: letters without a value, and at most one with a value, which is the rest or the next word.
+/// Options after one dash: letters without a value, then at most one with a value, which is the rest of the word or the next word.
 fn cluster<'a>(
     letters: &'a str,
     words: &mut impl Iterator<Item = &'a str>,
@@ -138,7 +138,7 @@ fn unknown(word: &str) -> String {
     format!("there is no option \"{}\"; -h lists them", word.escape_debug())
 }
 
-/// The options as they were written.
+/// The options as written.
 #[derive(Default)]
 struct Written {
     file: Option<String>,

@@ -1,38 +1,38 @@
-//! What SeekMark prints on standard output, and its line about an operation that failed. Times here are in nanoseconds, and a rate of
-//! something that took no time is zero: `inf`, which SeekMark prints, is no rate.
+//! SeekMark's lines on standard output, and its line about a failed operation. Times are in nanoseconds. Where no time has passed a
+//! rate is zero; SeekMark prints `inf`.
 
 use super::options::{Asked, Mode};
 use assay_base::Span;
 use std::fmt::Write as _;
 
-/// A thread that is done.
+/// Figures of a thread that has ended.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Thread {
     /// Operations that moved all their bytes.
     pub seeks: u64,
-    /// From the beginning of all threads to its end.
+    /// Time from the start of all threads to its end.
     pub time: Span,
-    /// The time that its operations took at the device, together.
+    /// Sum of the service times of its operations.
     pub service_ns: u64,
 }
 
-/// All threads.
+/// Figures of all threads together.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Total {
     /// Operations that moved all their bytes.
     pub seeks: u64,
-    /// Until the last one was done.
+    /// Time until the last thread ended.
     pub time: Span,
-    /// How many there are.
+    /// Number of threads.
     pub threads: u32,
 }
 
-/// The first line where the run has no end.
+/// The first line of an endless run.
 pub fn endless_warning() -> &'static str {
     "***WARNING: Endless mode enabled, we will simply run until killed!***\n"
 }
 
-/// What is printed before the threads begin. `bytes` is how much of the target is used.
+/// The lines before the threads start. `bytes` is the size of the part of the target that is used.
 pub fn begin(asked: &Asked, bytes: u64) -> String {
     let (amount, unit) = match bytes {
         1_048_577.. => (bytes >> 20, "MB"),
@@ -60,7 +60,7 @@ pub fn begin(asked: &Asked, bytes: u64) -> String {
     text
 }
 
-/// One line for each thread, unless the total alone is asked for.
+/// One line for each thread, unless only the total is printed.
 pub fn spawning(asked: &Asked) -> String {
     if asked.quiet {
         return String::new();
@@ -69,7 +69,7 @@ pub fn spawning(asked: &Asked) -> String {
     (0..asked.threads).map(|thread| format!("Spawning worker {thread} to do {seeks} seeks\n")).collect()
 }
 
-/// The line of a thread that is done.
+/// The line of a thread that has ended.
 pub fn thread(number: usize, thread: &Thread) -> String {
     let Thread { seeks, time, service_ns } = *thread;
     let mean_ms = if seeks == 0 { 0.0 } else { service_ns as f64 / seeks as f64 / 1e6 };

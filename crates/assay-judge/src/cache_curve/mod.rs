@@ -1,4 +1,4 @@
-//! The share of reads that a cache would answer, against its size: made from what a workload generates, without I/O.
+//! The share of reads that a cache would answer, for each size of the cache; computed from a workload's operations, without I/O.
 
 mod page;
 mod render;
@@ -11,38 +11,38 @@ use serde::{Deserialize, Serialize};
 /// The version of the JSON shape.
 pub const SCHEMA: u32 = 1;
 
-/// What was computed.
+/// A computed curve, with everything needed to compute it again.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct CacheCurve {
     /// [`SCHEMA`].
     pub schema: u32,
     /// The workload's name.
     pub workload: String,
-    /// The targets, whose size decides where operations go.
+    /// The targets; their sizes decide the offsets of operations.
     pub targets: Vec<String>,
     /// The seed of the operations.
     pub seed: u64,
-    /// Which block makes room: `lru`, `fifo` or `clock`.
+    /// Which block is evicted: `lru`, `fifo` or `clock`.
     pub policy: String,
     /// What a write does with a block that is not in the cache: `allocate` or `around`.
     pub writes: String,
-    /// Bytes of a block of the cache.
+    /// Size of a block of the cache in bytes.
     pub block_bytes: u64,
-    /// Operations, and what they are in blocks.
+    /// Number of operations.
     pub operations: u64,
-    /// Blocks read and written.
+    /// Number of blocks read; `write_blocks` is the number written.
     pub read_blocks: u64,
     /// See `read_blocks`.
     pub written_blocks: u64,
     /// Different blocks; an estimate where only a part is followed.
     pub different_blocks: u64,
-    /// Of so many blocks one was followed; 1 is all.
+    /// One of this many blocks was followed; 1 means all.
     pub one_of: u64,
-    /// Of the blocks read, the share that was touched for the first time, and that no cache answers (0 to 1).
+    /// The share of the blocks read that were accessed for the first time, which no cache answers (0 to 1).
     pub cold: f64,
-    /// By size.
+    /// The points, by ascending size.
     pub points: Vec<Point>,
-    /// Place of the knee among the points: see [`knee`].
+    /// Index of the knee among the points; see [`knee`].
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub knee: Option<usize>,
 }
@@ -52,19 +52,19 @@ pub struct CacheCurve {
 pub struct Point {
     /// Its size.
     pub bytes: u64,
-    /// Of the blocks read, the share that it answers (0 to 1).
+    /// The share of the blocks read that it answers (0 to 1).
     pub hits: f64,
-    /// A standard error of that share, where only a part of the blocks is followed.
+    /// One standard error of that share, where only a part of the blocks was followed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<f64>,
 }
 
-/// The least by which a knee stands out over the straight line.
+/// The smallest distance from the straight line that counts as a knee.
 const STANDS_OUT: f64 = 0.05;
 
-/// The point that lies furthest above the straight line from the first to the last, the size by its logarithm and both scaled
-/// to 1: more cache beyond it brings less than it did on average (V. Satopää, J. Albrecht, D. Irwin, B. Raghavan, "Finding a
-/// 'kneedle' in a haystack", ICDCS workshops 2011, without its smoothing). `None` where none stands out.
+/// The point furthest above the straight line from the first point to the last, with sizes on a logarithmic scale and both axes
+/// scaled to 1: beyond it, more cache brings less than the average (V. Satopää, J. Albrecht, D. Irwin, B. Raghavan, "Finding a
+/// 'kneedle' in a haystack", ICDCS workshops 2011, without its smoothing). `None` where no point stands out.
 pub fn knee(points: &[Point]) -> Option<usize> {
     let (first, last) = (points.first()?, points.last()?);
     let (width, height) = ((last.bytes as f64 / first.bytes.max(1) as f64).log2(), last.hits - first.hits);

@@ -5,7 +5,7 @@ use crate::render::Page;
 use assay_base::Bytes;
 use std::fmt;
 
-/// The longest bar.
+/// Length of the longest bar, in characters.
 const BAR: usize = 40;
 
 /// A row with a bar for each size that is a power of two, for the knee, and for the last.
@@ -27,7 +27,7 @@ pub fn text(curve: &CacheCurve, out: &mut dyn fmt::Write) -> fmt::Result {
     page.write(out)
 }
 
-/// What was followed, in words.
+/// A sentence about what was followed.
 pub(super) fn made(curve: &CacheCurve) -> String {
     let followed = match curve.one_of {
         1 => String::new(),
@@ -58,7 +58,7 @@ pub(super) fn share(share: f64) -> String {
     format!("{:.1}%", share * 100.0)
 }
 
-/// The knee, and what no cache answers, in words.
+/// Sentences about the knee, and about the reads that no cache answers.
 pub(super) fn summary(curve: &CacheCurve) -> String {
     let knee = match curve.knee.and_then(|at| curve.points.get(at)) {
         Some(point) => format!(

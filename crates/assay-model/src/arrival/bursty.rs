@@ -1,21 +1,21 @@
 //! Bursts: a Markov-modulated Poisson process of two states (H. Heffes and D. M. Lucantoni, "A Markov modulated characterization of
-//! packetized voice …", IEEE JSAC 4(6), 1986). Stays in either state are exponential; the rate is high while it is on, and `quiet` of that
-//! while it is off. The mean over both is the stream's rate. All parts of a stream burst together: the states come from a generator
-//! of the stream, the operations from one of the part.
+//! packetized voice …", IEEE JSAC 4(6), 1986). The process is on or off, each time for an exponentially distributed while. While it is
+//! off, the rate is the share `quiet` of the rate while it is on; the mean over both is the stream's rate. All parts of a stream
+//! burst together, because the states are drawn with the stream's seed and only the operations with that of the part.
 
 use super::Part;
 use assay_base::{Instant, Prng, Rate, Share, Span, math};
 use serde::{Deserialize, Serialize};
 
-/// How long, and how much.
+/// Parameters of the bursts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Bursts {
-    /// A burst in the mean.
+    /// Mean length of a burst.
     pub on: Span,
-    /// The time between two in the mean.
+    /// Mean time between two bursts.
     pub off: Span,
-    /// The rate between bursts, of that in a burst.
+    /// The rate between bursts, as a share of the rate in a burst.
     #[serde(default)]
     pub quiet: Share,
 }
@@ -27,8 +27,8 @@ impl Bursts {
         (on + off) / (on + self.quiet.as_f64() * off)
     }
 
-    /// Variance of the number of operations in `span` seconds by their mean, for a mean rate of `rate` a second: Heffes and Lucantoni's
-    /// index of dispersion for counts, of a process in its steady state.
+    /// Variance of the number of operations in `span` seconds divided by the mean number, for a mean rate of `rate` per second: the
+    /// index of dispersion for counts of Heffes and Lucantoni, for a process in its steady state.
     pub fn dispersion(&self, rate: f64, span: f64) -> f64 {
         let (ends, begins) = (1.0 / self.on.as_secs_f64(), 1.0 / self.off.as_secs_f64());
         let (high, both) = (rate * self.peak(), ends + begins);
@@ -44,10 +44,10 @@ pub struct Bursty {
     start: Instant,
     due: Instant,
     elapsed_ns: f64,
-    /// When the state ends.
+    /// When the current state ends.
     ends_ns: f64,
     is_on: bool,
-    /// Mean stays, and nanoseconds between operations in the mean, off and on.
+    /// Mean lengths of the states off and on, and the mean time between operations in each, in nanoseconds.
     stays_ns: [f64; 2],
     gaps_ns: [f64; 2],
     states: Prng,
@@ -55,7 +55,7 @@ pub struct Bursty {
 }
 
 impl Bursty {
-    /// The part's operations of a stream of mean `rate` that begins at `start`. `None` when the rate is zero.
+    /// The part's operations of a stream with the mean rate `rate` that begins at `start`. `None` when the rate is zero.
     pub fn new(start: Instant, rate: Rate, bursts: Bursts, part: Part, mut states: Prng, prng: Prng) -> Option<Bursty> {
         if rate.is_zero() || part.of == 0 || bursts.on.is_zero() || bursts.off.is_zero() {
             return None;
@@ -63,7 +63,7 @@ impl Bursty {
         let high = 1e9 / (rate.as_f64() * bursts.peak()) * part.of as f64;
         let quiet = bursts.quiet.as_f64();
         let (on, off) = (bursts.on.as_ns() as f64, bursts.off.as_ns() as f64);
-        // As it would be found at any time.
+        // The first state is drawn as an observer would find it at a random time.
         let is_on = states.unit() * (on + off) <= on;
         let gaps_ns = [if quiet > 0.0 { high / quiet } else { f64::INFINITY }, high];
         let mut bursty = Bursty {
@@ -93,7 +93,7 @@ impl Bursty {
 
     #[inline]
     pub(super) fn advance(&mut self) {
-        // In operations of the mean gap, whatever the state.
+        // The next gap as a multiple of the mean gap, which holds in either state.
         let mut left = -math::ln(self.prng.unit());
         loop {
             let gap = self.gaps_ns[usize::from(self.is_on)];
@@ -143,7 +143,7 @@ mod tests {
 
     #[test]
     fn mean_and_index_of_dispersion() {
-        // Short stays, so that windows see many of them; the error of a variance from n windows that are independent is √(2/n).
+        // States are short, so that windows see many of them; the relative error of a variance from n independent windows is √(2/n).
         for (on, off, quiet, window) in [(2, 8, 10, 5), (2, 8, 0, 20), (10, 10, 50, 100), (20, 80, 10, 100)] {
             let (bursts, rate, windows) = (bursts(on, off, quiet), 5000u64, 40_000usize);
             let counts = counts(bursty(rate, bursts, WHOLE, 11), window, windows);
@@ -166,7 +166,7 @@ mod tests {
         let bursts = bursts(50, 200, 0);
         let busy = |index| counts(bursty(20_000, bursts, Part { index, of: 3 }, 5), 10, 10_000);
         let (one, other) = (busy(0), busy(2));
-        // A window that is busy in one part is so in the other, apart from those in which a burst begins or ends.
+        // A window that is busy in one part is also busy in the other, except where a burst begins or ends in it.
         let differ = one.iter().zip(&other).filter(|(a, b)| (**a > 20.0) != (**b > 20.0)).count();
         let busy = one.iter().filter(|count| **count > 20.0).count();
         assert!(busy > 1000 && differ < busy / 5, "{differ} of {busy}");
@@ -178,7 +178,7 @@ mod tests {
         let new = |rate, bursts| Bursty::new(Instant::ZERO, rate, bursts, WHOLE, Prng::seeded(1), Prng::seeded(2));
         assert!(new(Rate::ZERO, bursts(1, 1, 0)).is_none());
         assert!(new(Rate::per_second(1), bursts(0, 1, 0)).is_none());
-        // As loud between bursts as in them: a Poisson process.
+        // With the same rate between bursts as in them it is a Poisson process.
         assert!((bursts(1, 1, 100).dispersion(100.0, 1.0) - 1.0).abs() < 1e-12);
         assert!((bursts(2000, 8000, 10).peak() - 10.0 / 2.8).abs() < 1e-12);
     }

@@ -1,4 +1,4 @@
-//! How a load changes over time: straight lines between points, around and around, or once and then as at the last point.
+//! How a load changes over time: straight lines between points. The curve is repeated, or it stays at its last point.
 
 use assay_base::{Share, Span};
 use serde::{Deserialize, Serialize};
@@ -7,9 +7,9 @@ use std::fmt;
 /// Shares of a rate at times.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Curve {
-    /// Time and share, in ascending order of times, which are less than `every`. Two at the same time are a step.
+    /// Times and shares; the times ascend and are less than `every`. Two points at the same time make a step.
     pub points: Vec<(Span, Share)>,
-    /// It begins again after this; never where it is not said.
+    /// Time after which the curve begins again; `None` where it is not repeated.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub every: Option<Span>,
 }
@@ -17,20 +17,20 @@ pub struct Curve {
 /// A straight piece of a curve.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Piece {
-    /// Nanoseconds; none of the last piece of a curve that does not come again.
+    /// Length in nanoseconds; `None` for the last piece of a curve that is not repeated.
     pub length: Option<u64>,
     pub from: f64,
     pub to: f64,
 }
 
 impl Piece {
-    /// Nanoseconds of full rate that it amounts to.
+    /// Its integral, in nanoseconds of full rate.
     pub fn area(&self) -> f64 {
         self.length.map_or(f64::INFINITY, |length| length as f64 * 0.5 * (self.from + self.to))
     }
 
-    /// After how many nanoseconds it amounts to `area`: the root of from·x + (to − from)/(2·length)·x² = area, in the form that loses
-    /// no digits.
+    /// After how many nanoseconds its integral reaches `area`: the root of from·x + (to − from)/(2·length)·x² = area, in the form
+    /// that does not subtract nearly equal numbers.
     #[inline(always)]
     pub fn reaches(&self, area: f64) -> f64 {
         let slope = self.length.map_or(0.0, |length| (self.to - self.from) / length as f64);
@@ -40,14 +40,14 @@ impl Piece {
 }
 
 impl Curve {
-    /// Whether it is one: points in ascending order within its length, and some load.
+    /// Whether the points ascend within the curve's length and give some load.
     pub fn is_whole(&self) -> bool {
         let times: Vec<Span> = self.points.iter().map(|(at, _)| *at).collect();
         let within = self.every.is_none_or(|every| !every.is_zero() && times.iter().all(|at| *at <= every));
         !times.is_empty() && times.is_sorted() && within && self.mean(None) > 0.0
     }
 
-    /// The pieces from time zero on: once around, or up to the last point and on from there.
+    /// The pieces from time zero on: one repetition or, where it is not repeated, up to the last point and the rest after it.
     pub(super) fn pieces(&self) -> Vec<Piece> {
         let share = |at: usize| self.points[at].1.as_f64();
         let last = self.points.len() - 1;
@@ -58,7 +58,7 @@ impl Curve {
         let mut pieces: Vec<Piece> = Vec::new();
         match self.every {
             Some(every) => {
-                // From the last point to the first of the next time around.
+                // From the last point to the first point of the next repetition.
                 let gap = every.saturating_sub(end) + first;
                 let at_end = share(last) + (share(0) - share(last)) * part(every.saturating_sub(end), gap);
                 pieces.push(piece(Span::ZERO, first, at_end, share(0)));
@@ -75,8 +75,8 @@ impl Curve {
         pieces
     }
 
-    /// The mean share: once around, or up to the last point of one that does not come again (of all of it, where that is one point);
-    /// over `span` from time zero on, where one is given.
+    /// The mean share over `span` from time zero on. Without `span`, over one repetition or, where the curve is not repeated, up to
+    /// its last point (the share of that point, where it is the only one).
     pub fn mean(&self, span: Option<Span>) -> f64 {
         let pieces = self.pieces();
         let whole: u64 = pieces.iter().filter_map(|piece| piece.length).sum();

@@ -1,6 +1,6 @@
-//! A rate that changes: the k-th operation is due when the integral of the rate has reached k (evenly spaced), or the k-th time of a
-//! Poisson process of rate 1 (independent clients; the time change of an inhomogeneous process, D. R. Cox 1955). The integral is
-//! inverted piece by piece, which are straight lines.
+//! A rate that changes over time. Evenly spaced, the k-th operation is due when the integral of the rate reaches k; with independent
+//! clients, when it reaches the k-th time of a Poisson process of rate 1 (the time change of an inhomogeneous process, D. R. Cox
+//! 1955). The rate consists of straight lines, and the integral is inverted for one line after the other.
 
 use super::Part;
 use super::curve::{Curve, Piece};
@@ -11,35 +11,35 @@ use assay_base::{Instant, Prng, Rate, Span, math};
 pub struct Varying {
     due: Instant,
     pieces: Box<[Piece]>,
-    /// What each amounts to, in nanoseconds of full rate.
+    /// The integral of each piece, in nanoseconds of full rate.
     areas: Box<[f64]>,
     piece: usize,
-    /// Where the piece begins, in nanoseconds of the run; before its beginning it is negative.
+    /// When the current piece begins, in nanoseconds of the run; negative before the run.
     begin: i64,
-    /// How much of the piece has passed, in nanoseconds of full rate.
+    /// The integral over the part of the piece that has passed, in nanoseconds of full rate.
     reached: f64,
-    /// From one operation of this part to the next in the mean, the same.
+    /// The mean integral between two operations of this part, in nanoseconds of full rate.
     gap: f64,
-    /// Of independent clients.
+    /// The random generator, for independent clients.
     prng: Option<Prng>,
-    /// It begins again.
+    /// Whether the curve is repeated.
     around: bool,
 }
 
-/// Where a curve stands when a run begins.
+/// The position in a curve at which a run begins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Standing {
     /// The beginning of the run.
     pub start: Instant,
-    /// Time of the run before the curve's own begins: the warm-up.
+    /// Time of the run before the curve's time zero: the warm-up.
     pub until_zero: Span,
-    /// Time of the curve that lies before the run.
+    /// Time of the curve that has passed before the run.
     pub before: Span,
 }
 
 impl Varying {
-    /// The part's operations of a stream with `rate` at 100 % of `curve`, evenly spaced and shifted by `shift` 1024ths of an operation, or
-    /// drawn from `prng`. `None` when the rate is zero or the curve none.
+    /// The part's operations of a stream whose rate is `rate` at 100 % of `curve`: evenly spaced and shifted by so many 1024ths of an
+    /// operation, or drawn from a random generator. `None` when the rate is zero or the curve is not possible.
     pub fn new(
         standing: Standing,
         rate: Rate,
@@ -75,15 +75,15 @@ impl Varying {
         Some(varying)
     }
 
-    /// Goes to where the curve stands at `start`.
+    /// Moves to the position of the curve at `start`.
     fn stand(&mut self, start: Instant) {
         let start = start.as_ns() as i64;
         let around: u64 = self.pieces.iter().filter_map(|piece| piece.length).sum();
         if self.around {
-            // The time around that `start` lies in.
+            // The repetition that `start` lies in.
             self.begin += (start - self.begin).div_euclid(around as i64) * around as i64;
         } else if self.begin > start {
-            // What comes before a curve is as its first point.
+            // Before its beginning a curve has the value of its first point.
             let first =
                 Piece { length: Some((self.begin - start) as u64), from: self.pieces[0].from, to: self.pieces[0].from };
             self.pieces = std::iter::once(first).chain(self.pieces.iter().copied()).collect();
@@ -124,7 +124,7 @@ impl Varying {
         let due = if piece.length.is_none() && piece.from == 0.0 {
             Instant::FAR
         } else {
-            // A float beyond i64 saturates: later than any run lasts.
+            // A float beyond i64 saturates, which is later than the end of any run.
             Instant::from_ns(self.begin.saturating_add(piece.reaches(self.reached) as i64).max(0) as u64)
         };
         self.due = self.due.max(due);
@@ -194,7 +194,7 @@ mod tests {
                 drawn[hour]
             );
         }
-        // All together none is lost: 24 h have 69.27 % of the full rate in the mean.
+        // No operation is lost: the mean over 24 h is 69.27 % of the full rate.
         let day: u64 = even[..24].iter().sum();
         assert!((day as f64 - 864_000.0 * curve.mean(None)).abs() <= 1.001, "{day}");
     }
@@ -221,7 +221,7 @@ mod tests {
         let from = |until_zero, before| {
             hours(Varying::new(standing(until_zero, before), rate, &curve, WHOLE, Ok(0)).unwrap(), 24)
         };
-        // Two hours of warm-up are the last two of the day before; what goes on at 9 h is at 9 h.
+        // Two hours of warm-up are the last two hours of the day before; a run continued at 9 h is at 9 h of the curve.
         for (run, first) in [(from(2 * HOUR, 0), 22), (from(0, 9 * HOUR), 9), (from(HOUR, 30 * HOUR), 5)] {
             for (hour, count) in run.iter().enumerate() {
                 let wanted = 10.0 * wanted(&curve, (first + hour as u64) % 24);

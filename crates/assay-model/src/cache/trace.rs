@@ -1,7 +1,7 @@
-//! The operations of a plan in the order in which they are wanted, without a device.
+//! The operations of a plan in the order of their intended times, without a device.
 //!
-//! A schedule says when. A closed loop has none: how often it comes round is the device's doing. Where a plan has nothing else,
-//! its loops take turns, each as often as it has operations in flight.
+//! Schedules give these times. A closed loop has no schedule, because its pace depends on the device. Where a plan has only closed
+//! loops, they take turns, in proportion to their operations in flight.
 
 use crate::arrival::Part;
 use crate::generator::Generator;
@@ -15,15 +15,15 @@ use std::collections::BinaryHeap;
 #[derive(Debug)]
 pub struct Trace {
     flows: Vec<Generator>,
-    /// How long a turn of each flow takes that has no schedule, in nanoseconds.
+    /// For each flow without a schedule: the time between two of its operations, in nanoseconds.
     turns: Vec<u64>,
     /// How many operations each flow has left before it ends.
     left: Vec<u64>,
-    /// When each flow wants its next operation.
+    /// The intended time of each flow's next operation.
     due: BinaryHeap<Reverse<(Instant, usize)>>,
 }
 
-/// How long a closed loop with one in flight takes for a turn.
+/// Time between two operations of a closed loop with one operation in flight.
 const TURN_NS: u64 = 1_000_000_000;
 
 impl Trace {
@@ -62,7 +62,7 @@ impl Trace {
         Ok(trace)
     }
 
-    /// Notes when a flow wants its next operation, the last of which was wanted at `before`.
+    /// Stores the intended time of a flow's next operation; that of its last one was `before`.
     fn goes_on(&mut self, flow: usize, before: Instant) {
         if self.left[flow] == 0 {
             return;
@@ -79,7 +79,7 @@ impl Trace {
     }
 }
 
-/// How often a flow without a schedule comes round: as often as it has operations in flight, its part of those of its loop.
+/// The pace of a flow without a schedule: its operations in flight or, in a loop, its share of those of the loop.
 fn weight(plan: &Plan, stream: u16, flow: &Generator) -> f64 {
     let Some(looped) = plan.loop_of(stream) else { return f64::from(flow.in_flight) };
     let arrival = |stream: &Stream| match &stream.arrival {

@@ -1,4 +1,4 @@
-//! `assay cache-curve`: the share of a workload's reads that a cache would answer, against its size. No I/O.
+//! `assay cache-curve`: the share of a workload's reads that a cache would answer, for each size of the cache. No I/O.
 
 use super::outline::{block, sizes_of};
 use super::run::Asking;
@@ -23,18 +23,18 @@ pub(crate) struct CacheCurveArgs {
     /// A workload file, or the name of a workload that comes with the program
     #[arg(add = ArgValueCompleter::new(candidates::explained))]
     pub workload: String,
-    /// Targets, for their sizes: they decide where operations go. Nothing is opened for writing; without a device at hand
-    /// name one as large, such as null:1TiB
+    /// Targets. Only their sizes matter, because offsets depend on them; nothing is written. Without a device of the right size,
+    /// give a null target, such as null:1TiB
     #[arg(required = true, value_name = "TARGETS", add = ArgValueCompleter::new(candidates::workloads_and_targets))]
     pub targets: Vec<String>,
-    /// Which block makes room for another: the least recently used (lru), the one that came first (fifo), or the first in a
-    /// circle that was not used since it was last looked at (clock)
+    /// Which block is evicted: the least recently used (lru), the one inserted first (fifo), or the next one around a circle that
+    /// was not used since the hand last passed it (clock)
     #[arg(long, default_value_t = Policy::Lru)]
     pub policy: Policy,
     /// Size of a block of the cache
     #[arg(long, value_name = "SIZE", default_value = "4KiB")]
     pub block: Bytes,
-    /// What a write does with a block that is not in the cache: put it in, or go around the cache
+    /// Whether a write puts its block into the cache (allocate) or bypasses the cache (around)
     #[arg(long, value_enum, default_value_t = WritesArg::Allocate)]
     pub writes: WritesArg,
     /// Operations to generate
@@ -58,7 +58,7 @@ pub(crate) enum WritesArg {
     Around,
 }
 
-/// Blocks accessed that are followed without leaving any out.
+/// Number of accesses up to which all blocks are followed.
 const EXACT: u64 = 100_000_000;
 /// The smallest cache on the curve.
 const SMALLEST: u64 = 16;
@@ -115,13 +115,13 @@ pub(crate) fn cache_curve(args: &CacheCurveArgs) -> Result<u8, Failure> {
     Ok(code::DONE)
 }
 
-/// Of how many blocks one is followed, so that no more than [`EXACT`] accesses are.
+/// One of how many blocks is followed, so that at most [`EXACT`] accesses are.
 fn one_of(plan: &Plan, block: u32, args: &CacheCurveArgs) -> u64 {
     let largest = u64::from(plan.largest_operation(block).max(1) as u32);
     let blocks = args.operations.saturating_mul(largest.div_ceil(args.block.get()).max(1));
     match blocks.div_ceil(EXACT) {
         1 => 1,
-        // Fewer would leave the groups without blocks.
+        // With fewer blocks, groups would be empty.
         n => n.next_power_of_two(),
     }
 }
@@ -135,7 +135,7 @@ fn followed(
 ) -> CacheCurve {
     let block = args.block.get();
     let all: u64 = geometries.iter().map(|it| it.size.div_ceil(block)).sum();
-    // Four sizes to an octave where that costs nothing.
+    // Four sizes for each doubling, where they cost nothing.
     let steps = if settings.policy == Policy::Lru { 4.0 } else { 1.0 };
     let size = |step: u32| (SMALLEST as f64 * (f64::from(step) / steps).exp2()).round() as u64;
     let sizes: Vec<u64> = (0..).map(size).take_while(|size| *size < all).chain([all]).collect();
@@ -157,7 +157,7 @@ fn followed(
         .into_iter()
         .map(|it| Point { bytes: it.blocks * block, hits: it.hits, error: it.error })
         .collect();
-    // What lies beyond the blocks that were touched says nothing more.
+    // Sizes beyond the number of blocks accessed show nothing new.
     let whole = points.iter().position(|point| point.bytes / block >= curve.blocks()).map_or(points.len(), |at| at + 1);
     points.truncate(whole);
     CacheCurve {

@@ -1,6 +1,6 @@
-//! `assay new`: a commented workload file from a few answers, as a start for one's own.
+//! `assay new`: writes a commented workload file from a few options, as a start for one's own.
 //!
-//! The text is read back before it is printed, so that what is printed can be run.
+//! The text is parsed before it is printed, so that the printed file can be run.
 
 use crate::stdout::show;
 use assay_base::{Bytes, Rate, Share, Span};
@@ -17,23 +17,23 @@ pub(crate) struct New {
     /// Share of the operations that read; the others write
     #[arg(long, value_name = "SHARE", default_value = "100%")]
     pub read: Share,
-    /// Bytes of an operation
+    /// Size of an operation
     #[arg(long, value_name = "SIZE", default_value = "8KiB")]
     pub size: Bytes,
-    /// Operations per second on each target, reads and writes together: what the application asks for, whatever the device does
+    /// Operations per second on each target, reads and writes together. They are issued on schedule, however fast the device is
     /// [default: 1000/s]
     #[arg(long, value_name = "RATE", conflicts_with = "in_flight")]
     pub rate: Option<Rate>,
-    /// In place of a rate, that many operations in flight: as fast as the device goes. Reads or writes alone
+    /// Number of operations in flight, instead of a rate: the load is as fast as the device. Only with reads alone or writes alone
     #[arg(long, value_name = "N")]
     pub in_flight: Option<u32>,
-    /// Hot data: 80/20 sends 80 % of the operations to 20 % of the space [default: all places alike]
+    /// Hot data: 80/20 sends 80 % of the operations to 20 % of the space [default: uniform]
     #[arg(long, value_name = "SHARE/SHARE")]
     pub hot: Option<String>,
-    /// Measured time
+    /// Length of the measurement
     #[arg(long = "for", value_name = "TIME", default_value = "10min")]
     pub span: Span,
-    /// What 99 % of the operations must stay below, for a PASS [default: a line to fill in]
+    /// Response time that 99 % of the operations must not exceed, for a PASS [default: a commented line to fill in]
     #[arg(long, value_name = "TIME")]
     pub p99: Option<Span>,
 }

@@ -1,7 +1,7 @@
-//! `seekmark`: SeekMark's command line and output around a run of ours. `docs/seekmark.md` lists what differs.
+//! `seekmark`: SeekMark's command line and output for a run of assay. `docs/seekmark.md` lists the differences.
 //!
-//! `-w destroy-data` says what is wanted, and is no consent: a device is written only with its token, through the same gate as
-//! everything else.
+//! `-w destroy-data` asks for writes and is not a consent: a device is written only with its token, through the same safety gate
+//! as in all commands.
 
 mod printer;
 
@@ -28,16 +28,16 @@ use printer::Printer;
 use std::os::unix::fs::FileTypeExt;
 use std::path::Path;
 
-/// Where no target can be: stands for the log directory of a run whose log is not kept.
+/// A path that no target can have; it stands for the log directory of a run whose log is not kept.
 const NOWHERE: &str = "/proc";
-/// Behind the stamp of what is written with `-R`: the character that SeekMark would repeat.
+/// The character that `-R` repeats, as in SeekMark; it follows the stamp in each block.
 const CHARACTER: u8 = 234;
-/// The longest run, for `-e`: a year.
+/// Upper bound on the length of a run, also with `-e`: a year.
 const LONGEST: Span = Span::from_secs(365 * 86_400);
-/// The shortest time that a run may last at most.
+/// Lower bound on the time limit of a run.
 const SHORTEST: Span = Span::from_secs(3600);
 
-/// Does what SeekMark does with these arguments.
+/// Runs as SeekMark would with these arguments.
 pub(crate) fn run(args: &[String]) -> Result<u8, Failure> {
     match read(args).map_err(Failure::usage)? {
         Command::Help => {
@@ -55,7 +55,7 @@ fn benchmark(asked: Asked) -> Result<u8, Failure> {
         .plan(&Adjust { seed: seed(None, &named), targets: 1, ..Adjust::default() })
         .map_err(Failure::workload)?;
     let run_dir = consent::run_dir();
-    // What does not fit is said in SeekMark's words, below.
+    // Sizes that do not fit are refused in SeekMark's words, below.
     let needs = TargetNeeds {
         writes: plan.writes(),
         smallest: &|_| 0,
@@ -93,15 +93,15 @@ fn workload(asked: &Asked) -> Result<Workload, Failure> {
     };
     let streams = seek.streams().map_err(|why| Failure::workload(format!("{}: {}", why.key, why.what)))?;
     let longest = asked.seeks.map_or(LONGEST, |seeks| {
-        // A second and the pause for each: a device that takes longer is broken.
+        // A second and the pause for each operation: a device that takes longer is broken.
         let each = (Span::from_secs(1) + asked.pause).as_ns();
         Span::from_ns(each.saturating_mul(seeks)).clamp(SHORTEST, LONGEST)
     });
     Ok(Workload { duration: longest, ..Workload::new("seekmark", "seek", streams, |_| Vec::new()) })
 }
 
-/// The answer to a target that is too small for its operations, or smaller than the part of it that was asked for; and a word about
-/// what is done in blocks of the target although it was asked for in bytes.
+/// Refuses a target that is too small for an operation, or smaller than the requested part of it; tells the user where sizes are
+/// rounded up to blocks of the target.
 fn fits(asked: &Asked, plan: &Plan, Geometry { size, block }: Geometry) -> Result<(), Failure> {
     let file = assay_run::failure::one_line(&asked.file);
     let largest = plan.largest_operation(block);
@@ -122,7 +122,7 @@ fn fits(asked: &Asked, plan: &Plan, Geometry { size, block }: Geometry) -> Resul
     Ok(())
 }
 
-/// A refusal of a device says how consent is given here.
+/// Adds to the refusal of a device how consent is given with this command line.
 fn advised(failure: Failure, asked: &Asked) -> Failure {
     let is_device = std::fs::metadata(&asked.file).is_ok_and(|found| found.file_type().is_block_device());
     if failure.code != code::REFUSED || asked.mode == Mode::Read || !is_device {

@@ -1,4 +1,4 @@
-//! What `seekmark` prints while it runs, from the lines of our own log.
+//! Prints SeekMark's lines during the run, from the entries of the run log.
 
 use crate::act::common::{errno, say};
 use crate::screen::tell;
@@ -11,18 +11,18 @@ use assay_run::signals::StopCell;
 use std::cell::Cell;
 use std::rc::Rc;
 
-/// The test proves nothing: this machine failed.
+/// Exit code where the test proves nothing, because this machine failed.
 const INVALID: u8 = 11;
 
-/// Prints, and finds out how the run ended.
+/// Prints, and determines how the run ended.
 #[derive(Debug)]
 pub(super) struct Printer {
     asked: Asked,
     threads: Vec<Seen>,
-    /// Begin of the run, and how far it came.
+    /// Begin of the run, and the time it has reached.
     begin_ns: u64,
     reached_ns: u64,
-    /// Threads that have ended and are not told yet, in the order in which they did.
+    /// Threads that have ended and were not printed yet, in the order of their ends.
     ended: Vec<usize>,
     service: Service,
     stop: StopCell,
@@ -35,24 +35,24 @@ struct Seen {
     seeks: u64,
     failed: u64,
     service_ns: u64,
-    /// When its last operation completed, and how many it had.
+    /// When its last operation completed, and its number of operations.
     done: Option<(u64, u64)>,
     told: bool,
 }
 
-/// What all operations took.
+/// Times of all operations.
 #[derive(Debug, Default)]
 struct Service {
     times: Times,
     max_ns: u64,
     failures_told: u64,
-    /// Reads that were looked at, and those of them that found a block that was never written.
+    /// Reads whose data were examined, and those of them that found a block that was never written.
     sampled: u64,
     blank: u64,
 }
 
 impl Printer {
-    /// The exit code is left in the cell.
+    /// A printer, and the cell in which it leaves the exit code.
     pub(super) fn new(asked: Asked, stop: &StopCell) -> (Printer, Rc<Cell<u8>>) {
         let exit = Rc::new(Cell::new(code::BUG));
         let printer = Printer {
@@ -94,7 +94,7 @@ impl Printer {
         }
     }
 
-    /// Threads whose last operation is counted.
+    /// Prints the threads whose last operation has been counted.
     fn tell_ended(&mut self) {
         let threads = &self.threads;
         let counted = |thread: &usize| {
@@ -120,7 +120,7 @@ impl Printer {
         }
     }
 
-    /// When a thread ended, or how far the run came.
+    /// When a thread ended or, if it has not, the time that the run has reached.
     fn end_of(&self, thread: usize) -> u64 {
         self.threads[thread].done.map_or(self.reached_ns, |(at_ns, _)| at_ns)
     }
@@ -152,7 +152,7 @@ impl Printer {
 
     fn histograms(&mut self, line: &Histograms) {
         for flow in &line.flows {
-            // Our own histograms can be read.
+            // Histograms of our own log are readable.
             if let Ok([_, service, _]) = flow.decode() {
                 self.service.times.add(&service);
             }
@@ -189,7 +189,7 @@ impl Printer {
         match close.reason {
             _ if failed > 0 || close.stuck > 0 => code::FAILED,
             CloseReason::Completed if whole => code::DONE,
-            // That is how a run without an end ends.
+            // A run without an end ends this way.
             CloseReason::Interrupted if self.asked.seeks.is_none() => code::DONE,
             CloseReason::Completed | CloseReason::Interrupted | CloseReason::LogFailed => code::INCOMPLETE,
             CloseReason::DeviceLag | CloseReason::TargetLost => code::FAILED,
@@ -197,7 +197,7 @@ impl Printer {
         }
     }
 
-    /// Without a reader a benchmark is for nobody: it ends.
+    /// Prints; the run ends when standard output is closed, because nobody reads the result.
     fn print(&self, text: &str) {
         if !say(text) {
             self.stop.ask(CloseReason::LogFailed);
@@ -209,7 +209,7 @@ impl Service {
     fn say(&self) {
         let quantiles = self.times.quantiles([0.5, 0.9, 0.99, 0.999]);
         let names = ["p50", "p90", "p99", "p99.9"];
-        // A quantile is the upper end of its cell.
+        // A quantile is the largest time of its cell, which may exceed the maximum.
         let most = Span::from_ns(self.max_ns);
         let known =
             names.iter().zip(quantiles).filter_map(|(name, it)| Some(format!("{name} {}", it?.min(most).human())));
@@ -227,7 +227,7 @@ impl Service {
     }
 }
 
-/// The line of a second.
+/// The progress line of one second.
 fn pace(interval: &Interval, reached_ns: u64) -> String {
     let (mut seeks, mut failed, mut sum_ns, mut max_ns) = (0, 0, 0, 0);
     for flow in &interval.flows {
