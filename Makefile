@@ -34,12 +34,12 @@ lint:
 unit:
 	scripts/unit
 
-# A quarter of an hour for each reader; with SECONDS=60 a minute.
+# A quarter of an hour for each reader; with SECONDS=60 a minute. As many readers at a time as there are processors.
 fuzz:
 	scripts/fuzz $(or $(SECONDS),900)
 
 fuzz-smoke:
-	scripts/fuzz $(or $(FUZZ_SECONDS),12)
+	scripts/fuzz $(or $(FUZZ_SECONDS),10)
 
 # What must hold over repeated trials (whose lag it is, stalls) twenty times instead of twice, 1,000 random moments of kill -9 and
 # ctrl-c within faults, twenty times as many cuts of logs, and a log of 5 GiB to import: about half an hour.
