@@ -13,6 +13,7 @@ mod extent;
 pub mod generator;
 mod merge;
 pub mod mix;
+pub mod oltp;
 pub mod plan;
 pub mod profile;
 pub mod seal;
