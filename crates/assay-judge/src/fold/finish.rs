@@ -93,6 +93,7 @@ fn part(
         contradictions,
         environment_changes: fold.environment.changes,
         criteria: std::iter::once(load).chain(criteria.into_iter().map(|(_, outcome)| outcome)).collect(),
+        phases: std::mem::take(&mut fold.measured.phases).finish(&fold.layout, &fold.slices.kept.slices),
         slices: fold.slices.kept.slices,
         slices_left_out: fold.slices.kept.left_out,
         streams,

@@ -19,6 +19,7 @@ use crate::fold::failures::FlowFailures;
 use crate::fold::integrity::IntegrityFold;
 use crate::fold::layout::Layout;
 use crate::fold::notes::Notes;
+use crate::fold::phases::Phases;
 use crate::fold::placement::{Placed, Placement};
 use crate::fold::reported::Uncounted;
 use crate::fold::segment::{Known, Said, Segment};
@@ -40,6 +41,7 @@ use std::collections::BTreeSet;
 pub(crate) struct Measured {
     pub(crate) totals: Totals,
     pub(crate) distributions: Distributions,
+    pub(crate) phases: Phases,
     pub(crate) series: SeriesFold,
     pub(crate) steady: SteadyFold,
 }
@@ -78,6 +80,7 @@ impl StepFold {
             measured: Measured {
                 totals: Totals::new(&layout),
                 distributions: Distributions::new(&layout, !options.without_distributions),
+                phases: Phases::new(&header, &layout, !options.without_distributions),
                 series: SeriesFold::new(&layout, threshold),
                 steady: SteadyFold::new(&header, &layout),
             },
@@ -110,6 +113,7 @@ impl StepFold {
         self.slices.resume(from, header.measured_before_ns, &self.layout, &mut self.notes);
         self.placement.resume(header);
         self.measured.steady.resume();
+        self.measured.phases.resume(header);
         self.environment.clocks.begin(header.clocks);
         self.segment = Segment::new(header);
         self.targets.resume();
@@ -204,6 +208,7 @@ impl StepFold {
         self.slices.add(&placed, &self.layout, &mut self.notes);
         self.measured.totals.add(&placed, &self.layout);
         self.measured.series.add(&placed, &self.layout);
+        self.measured.phases.add(&placed, &self.layout);
         self.measured.steady.add(&placed, &self.layout);
         self.placement.advance(&placed);
     }
@@ -238,10 +243,11 @@ impl StepFold {
         // The line follows its last interval; the middle of its intervals is taken as its place.
         let back = line.last.saturating_sub(line.first).saturating_mul(self.layout.interval_ns) / 2;
         let at = self.placement.reached_ns().saturating_sub(back.saturating_add(self.layout.interval_ns));
-        let Measured { distributions, series, .. } = &mut self.measured;
+        let Measured { distributions, series, phases, .. } = &mut self.measured;
         for flow in &line.flows {
             let (stream, responses) = distributions.add(flow, &self.layout)?;
             series.add_times(at, stream, responses);
+            phases.add_times(line.phase, stream, responses);
         }
         Ok(())
     }

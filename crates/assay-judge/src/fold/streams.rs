@@ -83,7 +83,8 @@ fn counted(lengths: &Lengths, layout: &Layout) -> Vec<(u64, u64)> {
     from.zip(lengths.counts.iter().copied()).filter(|(_, n)| *n > 0).collect()
 }
 
-fn summary(lengths: &Lengths, times: Option<&Times>, layout: &Layout) -> TimesSummary {
+/// Mean, percentiles and maximum of times.
+pub(crate) fn summary(lengths: &Lengths, times: Option<&Times>, layout: &Layout) -> TimesSummary {
     let slice = lengths.slice_times(&layout.thresholds, &layout.shown);
     // A histogram has three digits; the largest value is known exactly, and no quantile may exceed it.
     let value = |quantile| Some(times?.quantile(quantile)?.as_ns().min(lengths.max_ns));

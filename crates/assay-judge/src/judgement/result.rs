@@ -3,6 +3,7 @@
 use crate::judgement::conditions::{Clocks, Gap, GeneratorCost, Intervals};
 use crate::judgement::criteria::{CriterionOutcome, Deciding};
 use crate::judgement::log::{Damaged, LogSum};
+use crate::judgement::phases::PhaseFigures;
 use crate::judgement::series::{Series, Steadiness};
 use crate::judgement::streams::{Slice, StreamTotals};
 use crate::judgement::targets::{Integrity, TargetTotals};
@@ -125,6 +126,9 @@ pub struct StepFigures {
     pub slices_left_out: u64,
     /// One entry for each stream on each target, and one over all targets together (`target` absent) where there are several.
     pub streams: Vec<StreamTotals>,
+    /// Each measured phase, where there are several.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub phases: Vec<PhaseFigures>,
     /// The generator's own cost.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub generator: Option<GeneratorCost>,

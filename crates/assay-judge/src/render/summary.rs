@@ -7,7 +7,7 @@ use crate::render::room::{LINES, LISTED, ROOMS, Room, WARNINGS};
 use crate::render::slices::{by_target, one, shown_streams};
 use crate::render::spark;
 use crate::render::tested::device;
-use crate::render::totals::{by_slice, figures, percentiles};
+use crate::render::totals::{by_slice, figures, percentiles, phases};
 use crate::verdict::Verdict;
 use crate::words::for_a_shell;
 use assay_base::Span;
@@ -39,6 +39,7 @@ fn composed(judgement: &Judgement, log: &str, (room, reader): (Room, Reader)) ->
     criteria(&mut page, part, room);
     let mut tail = Page::of(reader);
     percentiles(&mut tail, judgement, room);
+    phases(&mut tail, part, room);
     by_slice(&mut tail, spark::line(part), room);
     tail.blank();
     figures(&mut tail, judgement, room);

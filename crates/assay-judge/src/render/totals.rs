@@ -1,6 +1,6 @@
 //! The figures of a whole part in the summary: percentiles, rates, errors, bytes, what was verified.
 
-use crate::judgement::{Integrity, Judgement, StepFigures, StreamTotals, TargetTotals, TimesSummary};
+use crate::judgement::{Integrity, Judgement, PhaseFigures, StepFigures, StreamTotals, TargetTotals, TimesSummary};
 use crate::render::page::{Page, Reader};
 use crate::render::room::{LISTED, Room};
 use crate::render::steady;
@@ -34,6 +34,31 @@ pub(crate) fn percentiles(page: &mut Page, judgement: &Judgement, room: Room) {
     if left_out > 0 && room.table.is_some() {
         let streams = if left_out == 1 { "stream" } else { "streams" };
         page.line(format!("… {left_out} more {streams}: assay judge --json"));
+    }
+}
+
+/// Each phase with the streams that did something in it, where a run has several phases.
+pub(crate) fn phases(page: &mut Page, part: &StepFigures, room: Room) {
+    if part.phases.is_empty() {
+        return;
+    }
+    page.blank();
+    page.line(format!("{:<31}{:>9}{:>9}{:>9}{:>9}{:>9}", "phase", "rate/s", "mean", "p50", "p99", "max"));
+    let busy = |phase: &PhaseFigures| phase.streams.iter().filter(|it| it.response.operations > 0).count();
+    let rows: usize = part.phases.iter().map(busy).sum();
+    let listed = if page.reader == Reader::Pipe { usize::MAX } else { room.of(LISTED, 2) };
+    let all = part.phases.iter().flat_map(|phase| phase.streams.iter().map(move |stream| (phase, stream)));
+    for (phase, stream) in all.filter(|(_, stream)| stream.response.operations > 0).take(listed) {
+        let [of, name] = [&phase.name, &stream.name].map(|name| page.reader.cut(name, 14));
+        let rate = stream.rate_achieved.map_or_else(|| "-".to_owned(), |rate| format!("{rate:.0}"));
+        let times = &stream.response;
+        let human =
+            |ns: Option<u64>| format!("{:>9}", ns.map_or_else(|| "-".to_owned(), |ns| Span::from_ns(ns).human()));
+        let times = [times.mean_ns, times.p50_ns, times.p99_ns, times.max_ns].map(human).concat();
+        page.line(format!("{:<31}{rate:>9}{times}", format!("{of} {name}")));
+    }
+    if rows > listed {
+        page.line(format!("… {} more rows: assay judge --json", rows - listed));
     }
 }
 

@@ -364,6 +364,7 @@ fn part(size: Size) -> StepFigures {
         details: text_map(&[("address", "0x1f400000")]),
     };
     StepFigures {
+        phases: Vec::new(),
         stress: false,
         planned_ns: size.hours * HOUR,
         measured_ns: size.hours * HOUR,

@@ -110,6 +110,7 @@ fn phases_are_judged_in_slices_of_their_own_and_arrivals_that_change_are_deliver
         let counts: Vec<u64> = slices.as_array().unwrap().iter().map(scheduled).collect();
         // A ramp from 0.5x to 2x has 0.875x of 200/s in its first half, 1.625x in its second.
         assert_eq!(counts, [1000, 1000, 1750, 3250, 4000, 4000]);
+        each_phase_has_figures_of_its_own(&place, &said);
         let explained = place.assay(&["explain", "p.toml", "sim:flash"]);
         assert!(
             explained.out.contains("even: arrivals evenly spaced, 100% are 200.000/s: 50% at 0s"),
@@ -128,6 +129,30 @@ fn phases_are_judged_in_slices_of_their_own_and_arrivals_that_change_are_deliver
     log.adds_up();
     let explained = place.assay(&["explain", "b.toml", "sim:flash"]);
     assert!(explained.out.contains("bursts of 714.286/s for 200ms"), "{}", explained.out);
+}
+
+/// Of a run whose phases are `low`, `ramp` and `high`, 20 s each.
+fn each_phase_has_figures_of_its_own(place: &Place, said: &Said) {
+    let phases = said.json()["phases"].as_array().unwrap().clone();
+    let names: Vec<&str> = phases.iter().map(|phase| phase["name"].as_str().unwrap()).collect();
+    assert_eq!(names, ["low", "ramp", "high"]);
+    let figure = |phase: &serde_json::Value, name: &str| phase["streams"][0]["response"][name].as_u64().unwrap();
+    let operations: Vec<u64> = phases.iter().map(|phase| figure(phase, "operations")).collect();
+    let all = said.json()["streams"][0]["response"].clone();
+    assert_eq!(operations.iter().sum::<u64>(), all["operations"].as_u64().unwrap(), "each operation is in one phase");
+    let longest = phases.iter().map(|phase| figure(phase, "max_ns")).max();
+    assert_eq!(longest, all["max_ns"].as_u64());
+    for (phase, rate) in phases.iter().zip([100.0, 250.0, 400.0]) {
+        let achieved = phase["streams"][0]["rate_achieved"].as_f64().unwrap();
+        assert!((achieved - rate).abs() < 1.0, "{achieved} of {rate}");
+        assert!(figure(phase, "p50_ns") <= figure(phase, "p99_ns"));
+        assert_eq!((&phase["slices"], &phase["slices_within"]), (&2.into(), &2.into()));
+    }
+    let log = place.path("run").display().to_string();
+    let text = place.assay(&["judge", &log]).out;
+    assert!(text.contains("ramp even") && text.contains("high even"), "{text}");
+    let page = fs::read_to_string(place.path("run/report.html")).unwrap();
+    assert!(page.contains("<caption class=\"quiet\">Response of each stream in each phase of the load</caption>"));
 }
 
 /// A mix of 70 reads to 30 writes with 8 in flight, two copies, on each of two targets.

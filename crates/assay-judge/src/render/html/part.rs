@@ -9,7 +9,10 @@ use super::multiples;
 use super::plan::PlanView;
 use super::slices::{self, SliceTable};
 use super::targets::{self, TargetRow, TargetTable};
-use crate::judgement::{CriterionOutcome, Figure, Gap, Outcome, Steadiness, StepFigures, StreamTotals, TimesSummary};
+use crate::judgement::{
+    CriterionOutcome, Figure, Gap, Outcome, PhaseFigures, PhaseStream, Steadiness, StepFigures, StreamTotals,
+    TimesSummary,
+};
 use crate::words::{change, clock, level};
 use crate::{Judgement, Verdict};
 use assay_base::Span;
@@ -29,6 +32,7 @@ pub(crate) struct PartView<'a> {
     pub measured: String,
     pub criteria: Vec<CriterionRow<'a>>,
     pub streams: Vec<StreamRow<'a>>,
+    pub phases: Vec<PhaseRow<'a>>,
     pub charts: Vec<StreamCharts<'a>>,
     pub slices: Vec<SliceTable<'a>>,
     pub target_slices: Vec<SliceTable<'a>>,
@@ -79,6 +83,15 @@ pub(crate) struct StreamRow<'a> {
     pub counts: Vec<Cell>,
     pub response: Vec<Cell>,
     pub service: Vec<Cell>,
+}
+
+/// A row of the table of phases: one stream in one phase.
+pub(crate) struct PhaseRow<'a> {
+    pub name: &'a str,
+    pub measured: String,
+    pub within: String,
+    pub stream: &'a str,
+    pub cells: Vec<Cell>,
 }
 
 /// Whether a stream was steady, and how its level changed.
@@ -160,6 +173,7 @@ impl<'a> PartView<'a> {
             measured: clock(part.measured_ns),
             criteria: criteria(part, &root),
             streams: streams(part, &root),
+            phases: phases(part, &root),
             charts: charts::charts(part),
             slices: slices::together(part, &root),
             target_slices,
@@ -187,6 +201,7 @@ impl<'a> PartView<'a> {
         let all = [
             (true, ("criteria", "Criteria")),
             (true, ("streams", "Streams")),
+            (!self.phases.is_empty(), ("phases", "Phases")),
             (self.has_series(), ("time", "Over time")),
             (!self.steadiness.is_empty(), ("steady", "Was it steady?")),
             (!self.part.slices.is_empty(), ("slices", "Slices")),
@@ -257,6 +272,36 @@ fn streams<'a>(part: &'a StepFigures, root: &str) -> Vec<StreamRow<'a>> {
     // With several targets only the sum; each single target is in a table of its own.
     let several = part.targets.len() > 1;
     part.streams.iter().enumerate().filter(|(_, totals)| !several || totals.target.is_none()).map(row).collect()
+}
+
+fn phases<'a>(part: &'a StepFigures, root: &str) -> Vec<PhaseRow<'a>> {
+    let rows = |(index, phase): (usize, &'a PhaseFigures)| {
+        let row = move |(at, stream): (usize, &'a PhaseStream)| {
+            let at = |field: &str| format!("{root}/phases/{index}/streams/{at}/{field}");
+            let times = &stream.response;
+            let figures = [
+                ("mean_ns", times.mean_ns),
+                ("p50_ns", times.p50_ns),
+                ("p90_ns", times.p90_ns),
+                ("p99_ns", times.p99_ns),
+                ("p99_9_ns", times.p99_9_ns),
+                ("max_ns", times.max_ns),
+            ];
+            let times = figures.map(|(field, ns)| Cell::time(ns, at(&format!("response/{field}"))));
+            let rate = Cell::rate(stream.rate_achieved, at("rate_achieved"));
+            let failed = Cell::count(stream.failed, at("failed")).marked(stream.failed > 0);
+            PhaseRow {
+                name: &phase.name,
+                measured: Span::from_ns(phase.measured_ns).human(),
+                within: format!("{} of {}", phase.slices_within, phase.slices),
+                stream: &stream.name,
+                cells: [rate, failed].into_iter().chain(times).collect(),
+            }
+        };
+        let busy = |(_, stream): &(usize, &PhaseStream)| stream.response.operations > 0 || stream.failed > 0;
+        phase.streams.iter().enumerate().filter(busy).map(row).collect::<Vec<_>>()
+    };
+    part.phases.iter().enumerate().flat_map(rows).collect()
 }
 
 fn happenings(part: &StepFigures) -> Vec<Happening<'_>> {
