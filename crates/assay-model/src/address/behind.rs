@@ -30,7 +30,8 @@ impl Behind {
     #[inline]
     pub(super) fn next(&mut self, len: u32) -> u64 {
         let len = u64::from(len);
-        let next = self.next.checked_next_multiple_of(self.align).filter(|next| *next <= self.length.saturating_sub(len));
+        let next =
+            self.next.checked_next_multiple_of(self.align).filter(|next| *next <= self.length.saturating_sub(len));
         let offset = next.unwrap_or(0);
         self.next = offset + len;
         offset

@@ -26,6 +26,7 @@ mod engines;
 mod environment;
 mod fio_jobs;
 mod fitting;
+mod imports;
 mod judging;
 mod namespaces;
 mod patterns;
