@@ -181,7 +181,7 @@ fn copies(
                     cursors.len() - 1
                 })
             });
-            generators.push(Member { flow: *flow, generator, cursor });
+            generators.push(Member { flow: *flow, generator, cursor, is_behind: block.address.is_behind() });
         }
         let first = u64::from(members.first()?.1.0);
         let path = [first, u64::from(target), share.index, FOR_LOOP, u64::from(copy)];

@@ -18,6 +18,8 @@ pub(crate) struct Member {
     pub generator: Generator,
     /// Which of the loop's cursors it goes on with, where it shares one.
     pub cursor: Option<usize>,
+    /// Whether it goes on behind the loop's last operation.
+    pub is_behind: bool,
 }
 
 /// Operations of a flow that were issued, and how many of them are counted.
@@ -33,6 +35,8 @@ pub(crate) struct Looped {
     members: Box<[Member]>,
     counts: Box<[Count]>,
     cursors: Box<[Offsets]>,
+    /// Where the last operation ended, for the streams that go on behind it.
+    ended: Option<u64>,
     mix: Mix,
     slots: Slots,
     /// Whose operation was drawn last.
@@ -58,6 +62,7 @@ impl Looped {
             counts: vec![Count::default(); members.len()].into(),
             members: members.into(),
             cursors: cursors.into(),
+            ended: None,
             mix,
             slots: Slots::new(it.think, in_flight, start),
             next: 0,
@@ -91,10 +96,13 @@ impl Source for Looped {
         // The delay of the next burst begins with the last operation of this one.
         self.not_before = self.mix.begins(wanted, &mut self.prng);
         let member = &mut self.members[self.next];
-        match member.cursor {
-            None => member.generator.operation(wanted),
-            Some(cursor) => member.generator.operation_of(&mut self.cursors[cursor], wanted),
-        }
+        let op = match (member.cursor, self.ended.filter(|_| member.is_behind)) {
+            (None, None) => member.generator.operation(wanted),
+            (None, Some(ended)) => member.generator.operation_behind(ended, wanted),
+            (Some(cursor), _) => member.generator.operation_of(&mut self.cursors[cursor], wanted),
+        };
+        self.ended = Some(op.offset + u64::from(op.len));
+        op
     }
 
     #[inline(never)]

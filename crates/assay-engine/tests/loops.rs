@@ -163,6 +163,32 @@ fn a_shared_cursor_goes_on_from_each_others_places_and_each_copy_has_its_own() {
 }
 
 #[test]
+fn what_goes_behind_follows_the_last_operation_of_its_loop_whoever_issued_it() {
+    let streams =
+        stream("random", "write", "share = \"30%\"\nrange = { from = \"25%\" }\naddress = { uniform = \"64KiB\" }")
+            + &stream("behind", "read", "share = \"70%\"\naddress = { behind = \"8KiB\" }");
+    let file = format!("{HEAD}[[loop]]\nname = \"mix\"\nin_flight = 6\n{streams}");
+    for of in 1..=3u64 {
+        let size = 1 << 24;
+        for (index, did) in (0..).zip(run(&file, of, (Span::from_us(100), size))) {
+            let first = did.asked.iter().position(|(_, op)| op.direction == Direction::Read).unwrap();
+            if first == 0 {
+                assert_eq!(
+                    did.asked[0].1.offset,
+                    size / 8192 * index / of * 8192,
+                    "each worker begins at its own place"
+                );
+            }
+            for pair in did.asked.windows(2).filter(|pair| pair[1].1.direction == Direction::Read) {
+                let behind = (pair[0].1.offset + 4096).next_multiple_of(8192);
+                assert_eq!(pair[1].1.offset, if behind == size { 0 } else { behind }, "{of} workers");
+            }
+            assert!(did.asked.iter().any(|(_, op)| op.direction == Direction::Write && op.offset >= size / 4));
+        }
+    }
+}
+
+#[test]
 fn permutations_are_whole_over_one_to_seven_workers() {
     let keys = "address = { once = \"4KiB\" }\nplaces = \"file\"";
     let streams = stream("a", "read", keys) + &stream("b", "write", keys);

@@ -8,5 +8,6 @@ pub mod act;
 pub mod collect;
 pub mod export;
 pub mod fio;
+pub mod iometer;
 pub mod note;
 pub mod seekmark;

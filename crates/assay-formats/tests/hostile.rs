@@ -13,7 +13,7 @@ use assay_formats::act::log::{Item, Log};
 use assay_formats::act::slices::tabulate;
 use assay_formats::collect::assemble::{Kind as Collected, assemble};
 use assay_formats::collect::{Collector, Options};
-use assay_formats::fio;
+use assay_formats::{fio, iometer};
 use assay_model::profile::write;
 use assay_model::workload::{profile_of, read};
 use std::io::BufRead;
@@ -211,4 +211,30 @@ fn collections() {
         }
     }
     assert!(parts > 1000 && whole > 1500, "{parts} {whole}");
+}
+
+#[test]
+fn configurations_of_iometer() {
+    let seeds = seeds("icf", ".icf", 16_000);
+    let mut prng = Prng::seeded(8);
+    let (mut accepted, mut refused) = (0, 0);
+    for round in 0..10_000 {
+        let text = damage(&seeds[round % seeds.len()], &mut prng);
+        match iometer::read("f", &String::from_utf8_lossy(&text)) {
+            Ok(config) => {
+                accepted += 1;
+                for step in iometer::steps(&config, None).iter().flatten() {
+                    // Whatever is written can be read.
+                    let Ok(text) = iometer::write(&config, step, "name", "f") else { continue };
+                    assay_model::workload::read("f.toml", &text).unwrap_or_else(|fault| panic!("{fault}"));
+                }
+            }
+            Err(fault) => {
+                refused += 1;
+                assert!(!fault.what.is_empty() && !fault.remedy.is_empty(), "{fault}");
+                assert!(fault.to_string().len() < 4000);
+            }
+        }
+    }
+    assert!(accepted > 20 && refused > 1000, "{accepted} accepted, {refused} refused");
 }

@@ -18,6 +18,7 @@ pub mod fit;
 mod judge;
 pub mod judgement;
 pub mod limit;
+pub mod matrix;
 mod options;
 pub mod render;
 pub mod sizing;

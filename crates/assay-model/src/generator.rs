@@ -160,6 +160,13 @@ impl Generator {
         self.at(offset, len)
     }
 
+    /// The same behind an operation of its loop that ended at `end`, which may lie outside its own part of the target.
+    pub fn operation_behind(&mut self, end: u64, wanted: Instant) -> Op {
+        // What ended before its part counts as beyond it: both begin at the start.
+        self.offsets.follow(end.checked_sub(self.begin).unwrap_or(u64::MAX));
+        self.operation(wanted)
+    }
+
     /// Its places from here on, to be shared with others.
     pub fn cursor(&self) -> Offsets {
         self.offsets.clone()

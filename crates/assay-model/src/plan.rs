@@ -662,7 +662,9 @@ impl Plan {
             let length = it.size.step(block);
             let begin = it.extent.map_or(0, |extent| extent.step(block));
             match &it.address {
-                Address::Uniform { align } => begin | length | align.get().next_multiple_of(blocks).max(blocks),
+                Address::Uniform { align } | Address::Behind { align } => {
+                    begin | length | align.get().next_multiple_of(blocks).max(blocks)
+                }
                 Address::Sequential => begin | length,
                 // The read-back uses the units of the writes.
                 Address::Written => 0,

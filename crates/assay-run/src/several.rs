@@ -53,7 +53,33 @@ impl<'a> Several<'a> {
         verb: &str,
         workload: Workload,
         targets: &[String],
+        settings: Settings<'a>,
+    ) -> Result<Several<'a>, Failure> {
+        let can_be_scaled = |plan: &Plan| match plan.can_be_scaled() {
+            true => Ok(()),
+            false => {
+                Err(Failure::workload(format!("{verb} offers one load after another: {}", Plan::ONLY_CLOSED_LOOPS)))
+            }
+        };
+        Several::checked(verb, workload, targets, settings, &can_be_scaled)
+    }
+
+    /// The same for runs that differ by their workloads, and not by their load.
+    pub fn open_loops(
+        verb: &str,
+        workload: Workload,
+        targets: &[String],
+        settings: Settings<'a>,
+    ) -> Result<Several<'a>, Failure> {
+        Several::checked(verb, workload, targets, settings, &|_| Ok(()))
+    }
+
+    fn checked(
+        verb: &str,
+        workload: Workload,
+        targets: &[String],
         mut settings: Settings<'a>,
+        check: &dyn Fn(&Plan) -> Result<(), Failure>,
     ) -> Result<Several<'a>, Failure> {
         let names = if targets.is_empty() { workload.targets.clone() } else { targets.to_vec() };
         if names.is_empty() {
@@ -62,12 +88,7 @@ impl<'a> Several<'a> {
         let named = targets::named(&names)?;
         settings.pace = bounded(settings.pace, &workload);
         let (plan, plan_sum) = planned(&workload, &named, &settings)?;
-        if !plan.can_be_scaled() {
-            return Err(Failure::workload(format!(
-                "{verb} offers one load after another: {}",
-                Plan::ONLY_CLOSED_LOOPS
-            )));
-        }
+        check(&plan)?;
         let planned = settings.place.planned(&format!("{verb}-{}", plan.name))?;
         let smallest = |block| plan.smallest_target(block);
         let needs = TargetNeeds { writes: plan.writes(), smallest: &smallest, log_dir: &planned };

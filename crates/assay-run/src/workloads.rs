@@ -8,7 +8,7 @@ use assay_model::workload::{self, Workload};
 use std::path::Path;
 
 /// Name and text, embedded from `workloads/`.
-pub const SHIPPED: [(&str, &str); 13] = [
+pub const SHIPPED: [(&str, &str); 17] = [
     ("act-storage", include_str!("../../../workloads/act-storage.toml")),
     ("act-storage-quick", include_str!("../../../workloads/act-storage-quick.toml")),
     ("act-index", include_str!("../../../workloads/act-index.toml")),
@@ -21,6 +21,10 @@ pub const SHIPPED: [(&str, &str); 13] = [
     ("hot-80-20", include_str!("../../../workloads/hot-80-20.toml")),
     ("read-miss", include_str!("../../../workloads/read-miss.toml")),
     ("moving-set", include_str!("../../../workloads/moving-set.toml")),
+    ("orion-small", include_str!("../../../workloads/orion-small.toml")),
+    ("orion-large", include_str!("../../../workloads/orion-large.toml")),
+    ("slob-like", include_str!("../../../workloads/slob-like.toml")),
+    ("sqliosim-like", include_str!("../../../workloads/sqliosim-like.toml")),
     ("silly-512", include_str!("../../../workloads/silly-512.toml")),
 ];
 

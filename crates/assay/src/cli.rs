@@ -4,7 +4,7 @@
 use crate::args::Output;
 use crate::commands::{
     cache_curve, certify, compare, consent, curve, devices, doctor, drop_in, explain, export, fit, follow, import,
-    judge, limit, links, manual, new, prep, report, run, size, verify, workloads,
+    judge, limit, links, manual, matrix, new, prep, report, run, size, verify, workloads,
 };
 use crate::{detach, screen, stdout};
 use assay_run::failure::Failure;
@@ -43,6 +43,8 @@ pub(crate) enum Command {
     Limit(limit::Limit),
     /// Measure response time at several throughputs, and find the knee and the overall response time
     Curve(curve::Curve),
+    /// Measure small and large operations at every number in flight, as a heat map
+    Matrix(matrix::MatrixArgs),
     /// Show which share of a workload's reads a cache would answer, for every size of it. No I/O
     CacheCurve(cache_curve::CacheCurveArgs),
     /// Prepare targets: overwrite all data with zeros, then with incompressible data, so that later reads read real data
@@ -117,6 +119,7 @@ fn carry_out(command: Command) -> Result<u8, Failure> {
         Command::Run(args) => run::run(&args),
         Command::Limit(args) => limit::limit(&args),
         Command::Curve(args) => curve::curve(&args),
+        Command::Matrix(args) => matrix::matrix(&args),
         Command::CacheCurve(args) => cache_curve::cache_curve(&args),
         Command::Prep(args) => prep::prep(&args),
         Command::Explain(args) => explain::explain(&args),
@@ -148,6 +151,7 @@ fn run_of(command: &Command) -> Option<(&str, &Output)> {
         Command::Run(args) => Some((&args.workload, &args.output)),
         Command::Limit(args) => Some((&args.subject.workload, &args.output)),
         Command::Curve(args) => Some((&args.subject.workload, &args.output)),
+        Command::Matrix(matrix::MatrixArgs { kind: matrix::What::Orion(args) }) => Some(("matrix-orion", &args.output)),
         Command::Fit(args) => Some(("fit", &args.output)),
         Command::Size(args) => Some(("size", &args.output)),
         _ => None,

@@ -19,6 +19,12 @@ pub enum Address {
     },
     /// From the start to the end, then again from the start.
     Sequential,
+    /// Directly behind the last operation of the stream's loop, whichever stream of it that was; from the start again at the end.
+    Behind {
+        /// Alignment, or the target's blocks when that is zero.
+        #[serde(default, skip_serializing_if = "is_zero")]
+        align: Bytes,
+    },
     /// Every place that the run has written, once, after everything else: the read-back.
     Written,
     /// Some places more often than others.
@@ -84,6 +90,11 @@ impl Address {
         }
     }
 
+    /// Whether it follows the operations of all streams of its loop.
+    pub fn is_behind(&self) -> bool {
+        matches!(self, Address::Behind { .. })
+    }
+
     /// Whether one place follows from another, so that streams can go on from each other's.
     pub fn has_cursor(&self) -> bool {
         matches!(self, Address::Sequential | Address::Once { .. } | Address::Runs { .. } | Address::Walk { .. })
@@ -93,6 +104,7 @@ impl Address {
     pub fn unit(&self) -> Bytes {
         match self {
             Address::Uniform { align: unit }
+            | Address::Behind { align: unit }
             | Address::Ranked { unit, .. }
             | Address::WorkingSet { unit, .. }
             | Address::NeverSeen { unit, .. }
@@ -110,6 +122,8 @@ impl fmt::Display for Address {
             Address::Uniform { align } if is_zero(align) => f.write_str("uniform over blocks"),
             Address::Uniform { align } => write!(f, "uniform over multiples of {align}"),
             Address::Sequential => f.write_str("sequential, wraps"),
+            Address::Behind { align } if is_zero(align) => f.write_str("behind the loop's last operation"),
+            Address::Behind { align } => write!(f, "behind the loop's last operation, at multiples of {align}"),
             Address::Written => f.write_str("all that was written, once"),
             Address::Ranked { law, unit, scatter } => {
                 let lie = if *scatter { "scattered" } else { "in order from the start" };

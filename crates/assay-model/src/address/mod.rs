@@ -1,6 +1,7 @@
 //! Where operations go: byte offsets on one target, aligned, never beyond its end. Each form is a small pure value with its formula
 //! and its source in its file; [`Address`] is what is meant, [`Offsets`] what is drawn.
 
+mod behind;
 mod fresh;
 mod grid;
 mod law;
@@ -16,6 +17,7 @@ mod walk;
 mod working_set;
 mod zipf;
 
+pub use behind::Behind;
 pub use fresh::{Fresh, Reread};
 pub use grid::Grid;
 pub use law::{Exponent, Law, Ranks};

@@ -39,4 +39,14 @@ impl Offsets {
             Offsets::Pattern(pattern) => pattern.next(len, wanted, prng),
         }
     }
+
+    /// Tells those that go on behind the last operation of a loop where it ended.
+    #[inline]
+    pub fn follow(&mut self, end: u64) {
+        if let Offsets::Pattern(pattern) = self
+            && let Pattern::Behind(behind) = &mut **pattern
+        {
+            behind.follow(end);
+        }
+    }
 }

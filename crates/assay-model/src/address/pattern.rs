@@ -1,5 +1,6 @@
 //! The address patterns that need parameters: creates the generator of an address on one target.
 
+use super::behind::Behind;
 use super::fresh::Fresh;
 use super::grid::Grid;
 use super::law::Ranks;
@@ -61,6 +62,8 @@ pub enum Pattern {
     Runs(Runs),
     /// See [`Walk`].
     Walk(Walk),
+    /// See [`Behind`].
+    Behind(Behind),
 }
 
 impl Pattern {
@@ -86,6 +89,10 @@ impl Pattern {
             Address::Once { unit } => Pattern::Once(Once::new(space.grid(*unit), space.part, space.key)),
             Address::Runs { length } => Pattern::Runs(Runs::new(space.grid(Bytes::default()), space.length, *length)),
             Address::Walk { reach, unit } => Pattern::Walk(Walk::new(space.grid(*unit), reach.get())),
+            Address::Behind { align } => {
+                let align = align.get().next_multiple_of(space.block).max(space.block);
+                Pattern::Behind(Behind::new(space.length, align, space.part))
+            }
             Address::Uniform { .. } | Address::Sequential | Address::Written => return None,
         })
     }
@@ -101,6 +108,7 @@ impl Pattern {
             Pattern::Once(once) => once.next(),
             Pattern::Runs(runs) => runs.next(len, prng),
             Pattern::Walk(walk) => walk.next(prng),
+            Pattern::Behind(behind) => behind.next(len),
         }
     }
 }

@@ -40,7 +40,9 @@ impl Trace {
             let geometry = geometries.get(usize::from(target)).ok_or("a target has no size")?;
             let flow = Generator::new(plan, stream, target, *geometry, whole, Instant::ZERO)
                 .ok_or_else(|| format!("the stream \"{name}\" reads and writes no blocks, or its rate does not fit"))?;
-            if plan.loop_of(stream).is_some() && it.block().is_some_and(|block| block.address.has_cursor()) {
+            if plan.loop_of(stream).is_some()
+                && it.block().is_some_and(|block| block.address.has_cursor() || block.address.is_behind())
+            {
                 return Err(format!("the places of the stream \"{name}\" follow from those of others in its loop"));
             }
             turns.push((TURN_NS as f64 / weight(plan, stream, &flow).max(f64::MIN_POSITIVE)) as u64);

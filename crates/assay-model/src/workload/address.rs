@@ -10,8 +10,8 @@ pub(super) const LARGEST: Bytes = Bytes::new(64 << 20);
 /// Upper bound on zones.
 const MOST_ZONES: usize = 64;
 /// The forms, for messages.
-const FORMS: &str = "\"uniform\", \"sequential\", or a table such as { zipf = 1.1 }: uniform, zipf, hotspot, zones, working_set, \
-                     never_seen, once, runs or walk";
+const FORMS: &str = "\"uniform\", \"sequential\", \"behind\", or a table such as { zipf = 1.1 }: uniform, zipf, hotspot, zones, working_set, \
+                     never_seen, once, runs, walk or behind";
 
 /// The value as written in the file.
 pub(super) enum AddressKeys {
@@ -27,9 +27,10 @@ pub(super) enum AddressKeys {
 pub(super) enum Name {
     Uniform,
     Sequential,
+    Behind,
 }
 
-/// One of the first nine keys, and the keys that belong to some of them.
+/// One of the first ten keys, and the keys that belong to some of them.
 #[derive(Deserialize, Default)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Form {
@@ -42,6 +43,7 @@ pub(super) struct Form {
     once: Option<Bytes>,
     runs: Option<Runs>,
     walk: Option<Bytes>,
+    behind: Option<Bytes>,
     turnover: Option<Turnover>,
     inside: Option<Box<AddressKeys>>,
     reread: Option<Reread>,
@@ -110,6 +112,7 @@ impl AddressKeys {
         match self {
             AddressKeys::Name(Name::Uniform) => Ok(Address::Uniform { align: Bytes::default() }),
             AddressKeys::Name(Name::Sequential) => Ok(Address::Sequential),
+            AddressKeys::Name(Name::Behind) => Ok(Address::Behind { align: Bytes::default() }),
             AddressKeys::Form(form) => form.meant(size),
         }
     }
@@ -124,7 +127,7 @@ impl AddressKeys {
         };
         match self {
             AddressKeys::Name(Name::Uniform) => Ok(Law::Uniform),
-            AddressKeys::Name(Name::Sequential) => other(),
+            AddressKeys::Name(Name::Sequential | Name::Behind) => other(),
             AddressKeys::Form(form) if form.named() == 1 && form.options().iter().all(|(_, set)| !set) => {
                 form.law()?.map_or_else(other, Ok)
             }
@@ -134,8 +137,8 @@ impl AddressKeys {
 }
 
 impl Form {
-    fn forms(&self) -> [bool; 9] {
-        let Form { uniform, zipf, hotspot, zones, working_set, never_seen, once, runs, walk, .. } = self;
+    fn forms(&self) -> [bool; 10] {
+        let Form { uniform, zipf, hotspot, zones, working_set, never_seen, once, runs, walk, behind, .. } = self;
         let bytes = |key: &Option<Bytes>| key.is_some();
         [
             bytes(uniform),
@@ -147,6 +150,7 @@ impl Form {
             bytes(once),
             runs.is_some(),
             bytes(walk),
+            bytes(behind),
         ]
     }
 
@@ -186,6 +190,11 @@ impl Form {
             self.takes(&[])?;
             is_unit(align)?;
             return Ok(Address::Uniform { align });
+        }
+        if let Some(align) = self.behind {
+            self.takes(&[])?;
+            is_unit(align)?;
+            return Ok(Address::Behind { align });
         }
         if let Some(of) = self.working_set {
             self.takes(&["turnover", "inside", "unit"])?;

@@ -226,6 +226,13 @@ fn stream(source: Source<'_>, table: &Spanned<StreamKeys>, loops: &[Loop]) -> Re
             "write rate instead of in_flight: then it is known how many the run needs",
         ));
     }
+    if address.is_behind() && keys.looped.is_none() {
+        return Err(source.fault(
+            keys.address.as_ref().map_or(table.span(), Spanned::span),
+            "only a stream of a loop can go on behind the operations of others",
+            "write \"sequential\", or loop = \"NAME\" with a [[loop]] table",
+        ));
+    }
     let (compress_to, duplicates) = content(source, table)?;
     Ok(Stream {
         name: name.clone(),

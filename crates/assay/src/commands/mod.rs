@@ -18,6 +18,7 @@ pub(crate) mod judge;
 pub(crate) mod limit;
 pub(crate) mod links;
 pub(crate) mod manual;
+pub(crate) mod matrix;
 pub(crate) mod new;
 pub(crate) mod outline;
 pub(crate) mod prep;

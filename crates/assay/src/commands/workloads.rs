@@ -18,9 +18,11 @@ pub(crate) struct Workloads {
 }
 
 /// The questions that the shipped workloads answer, each with those that do.
-const QUESTIONS: [(&str, &[&str]); 4] = [
+const QUESTIONS: [(&str, &[&str]); 6] = [
     ("Will a drive hold an Aerospike node?", &["act-storage", "act-storage-quick", "act-index"]),
     ("Will it hold an application like mine?", &["database-8k", "file-server"]),
+    ("How do the tools of database vendors load it?", &["orion-small", "orion-large", "slob-like"]),
+    ("Does it return what was written, under everything at once?", &["sqliosim-like"]),
     ("What does a cache hide?", &["random-read", "hot-80-20", "read-miss", "moving-set"]),
     ("What do data sheets measure?", &["silly-512", "fio-max-io", "fio-max-bandwidth", "fio-real-life"]),
 ];

@@ -1,5 +1,5 @@
-//! `assay import KIND FILE…`: makes a profile from what was collected on production hosts: a workload that a person can
-//! read and edit. The files are read as a stream, however large they are; their kind is detected from their content.
+//! Makes a profile from what was collected on production hosts: a workload that a person can read and edit. The files are
+//! read as a stream, however large they are; their kind is detected from their content.
 
 use crate::screen::tell;
 use crate::stdout::{print, print_json};
@@ -11,15 +11,13 @@ use assay_run::{files, results};
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
-/// `assay import`
+/// `assay import aerospike`, `iostat`, `blktrace`, `biosnoop` and `fio-iolog`
 #[derive(clap::Args, Debug)]
 #[command(after_help = "\
 What a file is, is found out by looking at it. Files that are named one by one are of one node; of a directory that is named, the
 files of each directory in it are, as scripts/collect makes them.
 What is missing is listed with the command that collects it, and figures that do not fit together with both their places.")]
-pub(crate) struct Import {
-    /// Kind of the files
-    pub kind: Collected,
+pub(crate) struct Collected {
     /// Files, or directories that contain them. NODE=FILE names the machine that a file comes from
     #[arg(required = true, value_name = "FILES", value_hint = clap::ValueHint::AnyPath)]
     pub files: Vec<String>,
@@ -41,46 +39,14 @@ pub(crate) struct Import {
     pub json: bool,
 }
 
-/// Kinds of collected files.
-#[derive(Clone, Copy, Debug, clap::ValueEnum)]
-pub(crate) enum Collected {
-    /// Aerospike namespaces, from tables of asloglatency, the server's log and asinfo; iostat is used to check the load
-    Aerospike,
-    /// Any application, from iostat; traces may be given as well
-    Iostat,
-    /// Any application, from the text output of blkparse
-    Blktrace,
-    /// Any application, from biosnoop (bcc) or iosnoop (perf-tools)
-    Biosnoop,
-    /// Any application, from an iolog of fio
-    FioIolog,
-}
-
-impl Collected {
-    /// The word that the user types.
-    fn name(self) -> &'static str {
-        match self {
-            Collected::Aerospike => "aerospike",
-            Collected::Iostat => "iostat",
-            Collected::Blktrace => "blktrace",
-            Collected::Biosnoop => "biosnoop",
-            Collected::FioIolog => "fio-iolog",
-        }
-    }
-}
-
 /// Number of bytes read at once.
 const PIECE: usize = 1 << 20;
 /// Upper bound on the number of files, and on the depth of directories.
 const FILES_MAX: usize = 4096;
 const DEPTH_MAX: u32 = 8;
 
-/// Reads the files and prints the profile.
-pub(crate) fn import(args: &Import) -> Result<u8, Failure> {
-    let kind = match args.kind {
-        Collected::Aerospike => Kind::Aerospike,
-        Collected::Iostat | Collected::Blktrace | Collected::Biosnoop | Collected::FioIolog => Kind::Application,
-    };
+/// Reads the files and prints the profile. `word` is what the user typed for the kind.
+pub(super) fn import(word: &str, kind: Kind, args: &Collected) -> Result<u8, Failure> {
     if let Some(out) = &args.out {
         files::check(out).map_err(|e| Failure::host(format!("{} cannot be written: {e}", shown(out))))?;
     }
@@ -91,7 +57,7 @@ pub(crate) fn import(args: &Import) -> Result<u8, Failure> {
         return Err(Failure::workload(nothing(&found, kind)));
     }
     let name = args.name.clone().unwrap_or_else(|| named(&assembled));
-    let text = write(&assembled.profile, &name, &head(args.kind, &found, &assembled));
+    let text = write(&assembled.profile, &name, &head(word, &found, &assembled));
     match &args.out {
         Some(path) => results::write_new(path, &text)?,
         None if args.json => {}
@@ -113,7 +79,7 @@ fn named(assembled: &Assembled) -> String {
     one_line(names.join("+"))
 }
 
-fn collect(args: &Import) -> Result<Findings, Failure> {
+fn collect(args: &Collected) -> Result<Findings, Failure> {
     let mut paths = Vec::new();
     for word in &args.files {
         let (node, path) = node_of(word);
@@ -230,12 +196,9 @@ fn seen(file: &FileSeen) -> String {
 }
 
 /// The comment above the profile.
-fn head(kind: Collected, found: &Findings, assembled: &Assembled) -> Vec<String> {
+fn head(kind: &str, found: &Findings, assembled: &Assembled) -> Vec<String> {
     let mut head = vec![
-        format!(
-            "What production does to its drives, made by `assay import {}`. Every number may be edited;",
-            kind.name()
-        ),
+        format!("What production does to its drives, made by `assay import {}`. Every number may be edited;", kind),
         "docs/FORMATS.md lists the keys. Behind each number stands the place that it comes from.".to_owned(),
     ];
     if !assembled.missing.is_empty() {

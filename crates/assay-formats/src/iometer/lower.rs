@@ -1,0 +1,201 @@
+//! The steps of a configuration: which loops run together, on which targets, one step after another.
+
+use super::config::{Config, Settings, Worker};
+use assay_base::text::one_line;
+use std::collections::BTreeMap;
+
+/// Most operations in flight in all copies of a loop.
+const MOST_IN_FLIGHT: u64 = 16_384;
+/// Longest part of a name that is taken from the file.
+const LONGEST_NAME: usize = 24;
+
+/// What runs at the same time.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Step {
+    /// What distinguishes it from the other steps.
+    pub title: String,
+    /// The names of all targets of the step, usable in a workload.
+    pub(super) targets: Vec<String>,
+    /// Its loops.
+    pub(super) loops: Vec<Loop>,
+}
+
+/// Workers that do the same on the same targets.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Loop {
+    pub name: String,
+    pub spec: usize,
+    pub settings: Settings,
+    pub copies: u32,
+    /// One of [`Step::targets`]; all of them where there is none.
+    pub target: Option<String>,
+}
+
+/// What is wrong, and what to do.
+type Wrong = (String, String);
+
+/// The steps of a configuration, in the order in which IOmeter goes through them: for each access specification every number of
+/// outstanding I/Os. With `spec` only the workers that have the specification of this name; where none has it, one worker with one
+/// outstanding I/O on the whole of each target.
+pub fn steps(config: &Config, spec: Option<&str>) -> Result<Vec<Step>, Wrong> {
+    let chosen = spec.map(|name| chosen(config, name)).transpose()?;
+    let rounds = match chosen {
+        Some(_) => 1,
+        None => config.workers.iter().map(|worker| worker.specs.len()).max().unwrap_or(0),
+    };
+    let mut steps = Vec::new();
+    for round in 0..rounds {
+        let running = running(config, round, chosen);
+        if running.is_empty() {
+            continue;
+        }
+        for depth in depths(config) {
+            steps.push(step(config, &running, depth)?);
+        }
+    }
+    match steps.is_empty() {
+        false => Ok(steps),
+        true => Err((
+            "no worker of the configuration has an access specification to run".to_owned(),
+            format!("name one with --spec: {}", names(config)),
+        )),
+    }
+}
+
+/// The numbers of outstanding I/Os that are tried; `None` for those of the workers.
+fn depths(config: &Config) -> Vec<Option<u32>> {
+    match config.depths.is_empty() {
+        true => vec![None],
+        false => config.depths.iter().copied().map(Some).collect(),
+    }
+}
+
+fn names(config: &Config) -> String {
+    let names: Vec<&str> = config.specs.iter().map(|spec| spec.name.as_str()).take(20).collect();
+    one_line(names.join("; "))
+}
+
+fn chosen(config: &Config, name: &str) -> Result<usize, Wrong> {
+    let found = config.specs.iter().position(|spec| spec.name == name);
+    found.ok_or_else(|| {
+        let what = format!("the configuration has no access specification \"{}\"", one_line(name));
+        (what, format!("name one of: {}", names(config)))
+    })
+}
+
+/// The workers that do something in a round, each with its specification.
+fn running(config: &Config, round: usize, chosen: Option<usize>) -> Vec<(Worker, usize)> {
+    let workers = config.workers.iter();
+    let Some(spec) = chosen else {
+        return workers.filter_map(|worker| Some((worker.clone(), (*worker.specs.get(round)?)?))).collect();
+    };
+    let own: Vec<(Worker, usize)> =
+        workers.filter(|worker| worker.specs.contains(&Some(spec))).map(|worker| (worker.clone(), spec)).collect();
+    if own.is_empty() {
+        let one = Worker {
+            name: "worker".to_owned(),
+            settings: Settings::default(),
+            specs: vec![Some(spec)],
+            targets: vec!["target".to_owned()],
+        };
+        return vec![(one, spec)];
+    }
+    own
+}
+
+fn step(config: &Config, running: &[(Worker, usize)], depth: Option<u32>) -> Result<Step, Wrong> {
+    let mut names = Names::default();
+    for (worker, _) in running {
+        if worker.targets.is_empty() {
+            let what = format!("the worker {} has no target, and IOmeter would do nothing", one_line(&worker.name));
+            return Err((
+                what,
+                "assign a target to it and save the configuration again, or remove the worker".to_owned(),
+            ));
+        }
+        worker.targets.iter().for_each(|target| names.add(target));
+    }
+    let targets = names.all();
+    let mut loops: Vec<Loop> = Vec::new();
+    let mut taken = Names::default();
+    for (worker, spec) in running {
+        let settings = Settings { in_flight: depth.unwrap_or(worker.settings.in_flight), ..worker.settings };
+        let is_on_all = worker.targets.len() == targets.len();
+        let on: Vec<Option<String>> = match is_on_all {
+            true => vec![None],
+            false => worker.targets.iter().map(|target| names.of(target)).collect(),
+        };
+        for target in on {
+            let alike = loops.iter_mut().find(|it| (it.spec, it.settings, &it.target) == (*spec, settings, &target));
+            if let Some(alike) = alike {
+                alike.copies += 1;
+                continue;
+            }
+            let name = taken.fresh(&worker.name);
+            loops.push(Loop { name, spec: *spec, settings, copies: 1, target });
+        }
+    }
+    let too_many = |it: &&Loop| u64::from(it.settings.in_flight) * u64::from(it.copies) > MOST_IN_FLIGHT;
+    if let Some(it) = loops.iter().find(too_many) {
+        let what = format!(
+            "the workers that do the same as {} have more than {MOST_IN_FLIGHT} outstanding I/Os on a target",
+            it.name
+        );
+        return Err((what, "use fewer workers, or fewer outstanding I/Os".to_owned()));
+    }
+    Ok(Step { title: title(config, running, depth), targets, loops })
+}
+
+fn title(config: &Config, running: &[(Worker, usize)], depth: Option<u32>) -> String {
+    let mut specs: Vec<&str> = running.iter().map(|(_, spec)| config.specs[*spec].name.as_str()).collect();
+    specs.sort_unstable();
+    specs.dedup();
+    let depth = depth.map_or_else(String::new, |depth| format!(", {depth} outstanding"));
+    one_line(specs.join(" + ")) + &depth
+}
+
+/// Names of a workload for names of IOmeter, each once.
+#[derive(Default)]
+struct Names(BTreeMap<String, (usize, String)>, Vec<String>);
+
+impl Names {
+    fn add(&mut self, name: &str) {
+        if !self.0.contains_key(name) {
+            let own = self.fresh(name);
+            self.0.insert(name.to_owned(), (self.1.len(), own));
+        }
+    }
+
+    fn of(&self, name: &str) -> Option<String> {
+        self.0.get(name).map(|(_, own)| own.clone())
+    }
+
+    /// In the order in which they were added.
+    fn all(&self) -> Vec<String> {
+        self.1.clone()
+    }
+
+    /// A name that no other has.
+    fn fresh(&mut self, name: &str) -> String {
+        let usable = plain(name);
+        let numbered = |n: usize| if n == 1 { usable.clone() } else { format!("{usable}-{n}") };
+        let own = (1..).map(numbered).find(|name| !self.1.contains(name)).unwrap_or_default();
+        self.1.push(own.clone());
+        own
+    }
+}
+
+/// Letters, digits, `-`, `_` and `.` of a name; everything else becomes one `-`.
+fn plain(name: &str) -> String {
+    let mut plain = String::new();
+    for c in name.chars() {
+        match c.is_ascii_alphanumeric() || c == '_' || c == '.' {
+            true => plain.push(c.to_ascii_lowercase()),
+            false if plain.ends_with('-') || plain.is_empty() => {}
+            false => plain.push('-'),
+        }
+    }
+    plain.truncate(LONGEST_NAME);
+    let plain = plain.trim_end_matches('-');
+    if plain.is_empty() { "worker".to_owned() } else { plain.to_owned() }
+}

@@ -1,0 +1,213 @@
+//! The lines of a configuration of IOmeter: labels, which begin with an apostrophe, and data, which are indented.
+
+use assay_base::Fault;
+
+/// Longest text, in bytes.
+const LONGEST: usize = 1 << 20;
+
+/// What a line is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Kind {
+    /// In lower case, without its decoration.
+    Label(String),
+    /// Data, or the line with the version.
+    Data,
+    /// Nothing is on it.
+    Blank,
+}
+
+/// A line of the file, which the caller goes through one by one.
+#[derive(Clone, Debug)]
+struct Line<'a> {
+    number: usize,
+    text: &'a str,
+    kind: Kind,
+}
+
+/// A word of a line, with its place.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Word<'a> {
+    pub text: &'a str,
+    pub place: Place,
+}
+
+/// A part of a line: its number from 1, and its bytes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Place {
+    line: usize,
+    at: usize,
+    width: usize,
+}
+
+/// The lines, and the one that is read next.
+#[derive(Debug)]
+pub(super) struct Text<'a> {
+    file: &'a str,
+    lines: Vec<Line<'a>>,
+    at: usize,
+}
+
+/// Labels are compared without case, repeated blanks, and the line of equals signs behind the names of sections.
+fn label(text: &str) -> String {
+    let words = text.trim_end_matches(['=', ' ', '\t']).split_whitespace();
+    words.collect::<Vec<_>>().join(" ").to_lowercase()
+}
+
+impl<'a> Text<'a> {
+    /// Splits a file into its lines.
+    pub(super) fn new(file: &'a str, text: &'a str) -> Result<Text<'a>, Fault> {
+        if text.len() > LONGEST {
+            let remedy = format!("check that this is a configuration of IOmeter; it may have at most {LONGEST} bytes");
+            return Err(Fault::whole(file, "the file is longer than any configuration of IOmeter", remedy));
+        }
+        let text = text.strip_prefix('\u{feff}').unwrap_or(text);
+        let line = |(at, text): (usize, &'a str)| {
+            let text = text.trim_end_matches('\r');
+            let kind = match text.strip_prefix('\'') {
+                Some(rest) => Kind::Label(label(rest)),
+                None if text.trim().is_empty() => Kind::Blank,
+                None => Kind::Data,
+            };
+            Line { number: at + 1, text, kind }
+        };
+        Ok(Text { file, lines: text.split('\n').enumerate().map(line).collect(), at: 0 })
+    }
+
+    /// A fault at a place.
+    pub(super) fn fault(&self, place: Place, what: impl Into<String>, remedy: impl Into<String>) -> Fault {
+        let line = place.line.checked_sub(1).and_then(|at| self.lines.get(at));
+        let source = line.map_or("", |line| line.text);
+        Fault::in_line(self.file, place.line, source, place.at, place.width).because(what, remedy)
+    }
+
+    /// A fault of the file as a whole.
+    pub(super) fn whole(&self, what: impl Into<String>, remedy: impl Into<String>) -> Fault {
+        Fault::whole(self.file, what, remedy)
+    }
+
+    /// A fault at the line that is read next, or at the end of the file.
+    pub(super) fn here(&mut self, what: impl Into<String>, remedy: impl Into<String>) -> Fault {
+        self.skip_blank();
+        match self.lines.get(self.at) {
+            Some(line) => self.fault(whole_line(line), what, remedy),
+            None => self.whole(format!("{}; the file ends here", what.into()), remedy),
+        }
+    }
+
+    fn skip_blank(&mut self) {
+        while self.lines.get(self.at).is_some_and(|line| line.kind == Kind::Blank) {
+            self.at += 1;
+        }
+    }
+
+    /// Whether all lines are read.
+    pub(super) fn is_at_end(&mut self) -> bool {
+        self.skip_blank();
+        self.at >= self.lines.len()
+    }
+
+    /// The label on the next line, if there is one; it stays to be taken.
+    pub(super) fn peek(&mut self) -> Option<&str> {
+        self.skip_blank();
+        match &self.lines.get(self.at)?.kind {
+            Kind::Label(label) => Some(label),
+            Kind::Data | Kind::Blank => None,
+        }
+    }
+
+    /// Takes the label on the next line.
+    pub(super) fn label(&mut self) -> Result<(String, Place), Fault> {
+        self.skip_blank();
+        match self.lines.get(self.at) {
+            Some(Line { kind: Kind::Label(label), .. }) => {
+                let found = (label.clone(), whole_line(&self.lines[self.at]));
+                self.at += 1;
+                Ok(found)
+            }
+            Some(_) => Err(self
+                .here("no label says what these data are", "IOmeter writes a label, which begins with ', above them")),
+            None => Err(self.whole("the file ends within a section", "the configuration is cut off: save it again")),
+        }
+    }
+
+    /// Passes over this label, where it comes next.
+    pub(super) fn takes(&mut self, known: &str) -> bool {
+        let is_next = self.peek() == Some(known);
+        self.at += usize::from(is_next);
+        is_next
+    }
+
+    /// The version: the only line of data that is not indented.
+    pub(super) fn version(&mut self) -> Option<&'a str> {
+        self.skip_blank();
+        let rest = self.lines.get(self.at)?.text.strip_prefix("Version")?;
+        let is_version = rest.starts_with([' ', '\t']) && !rest.trim().is_empty();
+        self.at += usize::from(is_version);
+        is_version.then(|| rest.trim())
+    }
+
+    /// Takes the data on the next line; `of` says what they are.
+    pub(super) fn data(&mut self, of: &str) -> Result<Word<'a>, Fault> {
+        match self.optional_data()? {
+            Some(word) => Ok(word),
+            None => Err(self
+                .here(format!("the data of \"{of}\" are missing"), "IOmeter writes them below their label, indented")),
+        }
+    }
+
+    /// Takes the data on the next line, if there are any before the next label.
+    pub(super) fn optional_data(&mut self) -> Result<Option<Word<'a>>, Fault> {
+        self.skip_blank();
+        let Some(line) = self.lines.get(self.at).filter(|line| line.kind == Kind::Data) else { return Ok(None) };
+        if !line.text.starts_with(['\t', ' ']) {
+            let what = "this line is neither a label nor indented data";
+            return Err(self.here(what, "labels begin with ', and data with a tab"));
+        }
+        let word = trimmed(Word { text: line.text, place: Place { line: line.number, at: 0, width: line.text.len() } });
+        self.at += 1;
+        Ok(Some(word))
+    }
+}
+
+fn whole_line(line: &Line<'_>) -> Place {
+    Place { line: line.number, at: 0, width: line.text.len() }
+}
+
+fn trimmed(word: Word<'_>) -> Word<'_> {
+    let begin = word.text.len() - word.text.trim_start().len();
+    let text = word.text.trim();
+    Word { text, place: Place { at: word.place.at + begin, width: text.len(), ..word.place } }
+}
+
+impl<'a> Word<'a> {
+    /// Its parts between commas.
+    pub(super) fn fields(self) -> Vec<Word<'a>> {
+        self.parts(|text| text.split(',').collect())
+    }
+
+    /// Its parts between blanks.
+    pub(super) fn words(self) -> Vec<Word<'a>> {
+        self.parts(|text| text.split_whitespace().collect())
+    }
+
+    /// What stands before the last comma, and behind it.
+    pub(super) fn last_field(self) -> Option<(Word<'a>, Word<'a>)> {
+        let at = self.text.rfind(',')?;
+        let part = |from: usize, to: usize| {
+            trimmed(Word {
+                text: &self.text[from..to],
+                place: Place { at: self.place.at + from, width: to - from, ..self.place },
+            })
+        };
+        Some((part(0, at), part(at + 1, self.text.len())))
+    }
+
+    fn parts(self, split: impl Fn(&'a str) -> Vec<&'a str>) -> Vec<Word<'a>> {
+        let begin = self.text.as_ptr() as usize;
+        let part = |text: &'a str| {
+            let at = self.place.at + (text.as_ptr() as usize - begin);
+            trimmed(Word { text, place: Place { at, width: text.len(), ..self.place } })
+        };
+        split(self.text).into_iter().map(part).collect()
+    }
+}

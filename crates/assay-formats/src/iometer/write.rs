@@ -1,0 +1,206 @@
+//! A step of a configuration as a workload: TOML that a person reads and edits.
+
+use super::config::{Config, Line, Spec};
+use super::lower::{Loop, Step};
+use assay_base::text::one_line;
+use assay_base::{Bytes, Share, Span};
+use std::fmt::{Display, Write};
+
+/// The most streams that a workload has.
+const MOST_STREAMS: usize = 256;
+/// The usual slice.
+const SLICE: Span = Span::from_secs(60);
+
+/// The workload of a step. `file` is where it comes from. The error says what is wrong, and what to do.
+pub fn write(config: &Config, step: &Step, name: &str, file: &str) -> Result<String, (String, String)> {
+    if config.run_time.is_zero() {
+        let what = "the configuration has no run time: IOmeter runs it until a person stops it";
+        return Err((what.to_owned(), "set a Run Time in IOmeter and save the configuration again".to_owned()));
+    }
+    let mut out = head(config, step, (name, file));
+    let several = step.loops.len() > 1;
+    let mut streams = 0;
+    for it in &step.loops {
+        let spec = &config.specs[it.spec];
+        out += &looped(it, spec);
+        let prefix = if several { format!("{}.", it.name) } else { String::new() };
+        for stream in streams_of(it, spec, &prefix) {
+            streams += 1;
+            out += &stream;
+        }
+    }
+    if streams > MOST_STREAMS {
+        let what = format!("{streams} kinds of operations run at the same time; a workload has at most {MOST_STREAMS}");
+        return Err((what, "import one access specification with --spec, or use fewer lines".to_owned()));
+    }
+    Ok(out)
+}
+
+/// A value in quotes, as TOML has it.
+fn quoted(value: impl Display) -> String {
+    let mut out = String::from("\"");
+    for c in one_line(value).chars() {
+        match c {
+            '"' | '\\' => out.extend(['\\', c]),
+            c => out.push(c),
+        }
+    }
+    out + "\""
+}
+
+fn head(config: &Config, step: &Step, (name, file): (&str, &str)) -> String {
+    let mut out = String::new();
+    let mut add = |line: String| {
+        out += &line;
+        out.push('\n');
+    };
+    add(format!(
+        "# Imported from {} of IOmeter {}: {}",
+        one_line(file),
+        one_line(&config.version),
+        one_line(&step.title)
+    ));
+    add("# It has no criteria: it is measured and not held against any. docs/FORMATS.md lists the keys.".to_owned());
+    add(format!("name     = {}", quoted(name)));
+    add("model    = \"streams\"".to_owned());
+    if !config.description.is_empty() {
+        add(format!("description = {}", quoted(&config.description)));
+    }
+    if let Some(note) = note(config, step) {
+        add(format!("note     = {}", quoted(note)));
+    }
+    add(format!("duration = {}", quoted(config.run_time)));
+    if !config.ramp_up.is_zero() {
+        add(format!("warm_up  = {}", quoted(config.ramp_up)));
+    }
+    add(format!("slice    = {}", quoted(config.run_time.min(SLICE))));
+    if let Some(seed) = step.loops.iter().find_map(|it| it.settings.seed) {
+        // TOML has no larger numbers.
+        add(format!("seed     = {}", seed & i64::MAX as u64));
+    }
+    if step.targets.len() > 1 {
+        let names: Vec<String> = step.targets.iter().map(quoted).collect();
+        add(format!("targets  = [{}]", names.join(", ")));
+    }
+    out
+}
+
+/// What the workload does otherwise than IOmeter.
+fn note(config: &Config, step: &Step) -> Option<String> {
+    let spec = |it: &Loop| &config.specs[it.spec];
+    let writes = |pattern| step.loops.iter().any(|it| spec(it).writes() && it.settings.pattern == Some(pattern));
+    let delays = |it: &Loop| spec(it).lines.iter().any(|line| !line.delay.is_zero());
+    let skewed = |it: &Loop| {
+        let start = it.settings.start.get();
+        spec(it).lines.iter().any(|line| !start.is_multiple_of(line.align.get()))
+    };
+    let mut seeds: Vec<u64> = step.loops.iter().filter_map(|it| it.settings.seed).collect();
+    seeds.dedup();
+    let notes = [
+        (
+            writes(0),
+            "IOmeter would write repeating bytes, which compress and deduplicate well; this writes unique data that do not compress",
+        ),
+        (
+            writes(1),
+            "IOmeter would write the same random data again and again, which deduplicate well; this writes unique data",
+        ),
+        (
+            step.targets.len() > 1 && step.loops.iter().any(delays),
+            "the delay before a burst holds for each target by itself; IOmeter has one for all targets of a worker",
+        ),
+        (
+            step.loops.iter().any(skewed),
+            "random places are aligned from the starting sector on; IOmeter aligns them from the beginning of the target",
+        ),
+        (!seeds.is_empty(), "the seed is that of IOmeter, and draws other places than IOmeter does"),
+        (seeds.len() > 1, "the workers have different seeds, of which the first one is used"),
+    ];
+    let notes: Vec<&str> = notes.iter().filter(|(is_so, _)| *is_so).map(|(_, note)| *note).collect();
+    (!notes.is_empty()).then(|| notes.join(". "))
+}
+
+fn looped(it: &Loop, spec: &Spec) -> String {
+    let mut out = format!("\n[[loop]]\nname      = {}\nin_flight = {}\n", quoted(&it.name), it.settings.in_flight);
+    if it.copies > 1 {
+        let _ = writeln!(out, "copies    = {}", it.copies);
+    }
+    if is_plain(spec) {
+        return out;
+    }
+    for (line, number) in spec.lines.iter().zip(1..) {
+        let Line { share, burst, delay, .. } = line;
+        let _ = write!(out, "\n[[loop.line]]\nname  = \"line-{number}\"\nshare = \"{share}%\"\nburst = {burst}\n");
+        if !delay.is_zero() {
+            let _ = writeln!(out, "delay = {}", quoted(delay));
+        }
+    }
+    out
+}
+
+/// Whether its lines differ by size alone: then they are one, with several sizes.
+fn is_plain(spec: &Spec) -> bool {
+    let alike = |line: &Line| Line { size: Bytes::default(), share: 0, ..*line };
+    let first = alike(&spec.lines[0]);
+    (first.burst, first.delay) == (1, Span::ZERO) && spec.lines.iter().all(|line| alike(line) == first)
+}
+
+fn streams_of(it: &Loop, spec: &Spec, prefix: &str) -> Vec<String> {
+    // All of one size, one behind the other: they share a cursor, and with it a walk that workers divide.
+    let first = spec.lines[0];
+    let whole = |line: &Line| line.size == first.size && line.size.get().is_multiple_of(line.align.get());
+    let walks = spec.lines.iter().all(|line| line.random == 0 && whole(line));
+    let size = |line: &Line| match is_plain(spec) && spec.lines.len() > 1 {
+        true => {
+            let shares = spec.lines.iter().map(|line| format!("[\"{}\", \"{}%\"]", line.size, line.share));
+            format!("{{ shares = [{}] }}", shares.collect::<Vec<_>>().join(", "))
+        }
+        false => quoted(line.size),
+    };
+    let lines = if is_plain(spec) { &spec.lines[..1] } else { &spec.lines[..] };
+    let mut streams = Vec::new();
+    for (line, number) in lines.iter().zip(1..) {
+        for (direction, reads) in [("read", line.reads), ("write", 100 - line.reads)] {
+            for (order, part) in [("random", line.random), ("sequential", 100 - line.random)] {
+                if reads * part == 0 {
+                    continue;
+                }
+                let own = if is_plain(spec) { String::new() } else { format!("line-{number}.") };
+                let mut out =
+                    format!("\n[[stream]]\nname      = {}\n", quoted(format!("{prefix}{own}{order}-{direction}s")));
+                let _ = writeln!(
+                    out,
+                    "direction = \"{direction}\"\nsize      = {}\nloop      = {}",
+                    size(line),
+                    quoted(&it.name)
+                );
+                if !is_plain(spec) {
+                    let _ = writeln!(out, "line      = \"line-{number}\"");
+                }
+                // In percent of percent.
+                let _ = writeln!(out, "share     = \"{}\"", Share::from_ppb(reads * part * 100_000));
+                if let Some(target) = &it.target {
+                    let _ = writeln!(out, "target    = {}", quoted(target));
+                }
+                out += &range(it);
+                let _ = match (order, walks) {
+                    ("random", _) => writeln!(out, "address   = {{ uniform = {} }}", quoted(line.align)),
+                    (_, true) => writeln!(out, "address   = \"sequential\"\nplaces    = {}", quoted(&it.name)),
+                    (_, false) => writeln!(out, "address   = {{ behind = {} }}", quoted(line.align)),
+                };
+                streams.push(out);
+            }
+        }
+    }
+    streams
+}
+
+fn range(it: &Loop) -> String {
+    let (start, length) = (it.settings.start, it.settings.length);
+    match (start.get(), length.get()) {
+        (0, 0) => String::new(),
+        (_, 0) => format!("range     = {{ from = {} }}\n", quoted(start)),
+        (0, _) => format!("range     = {{ size = {} }}\n", quoted(length)),
+        _ => format!("range     = {{ from = {}, size = {} }}\n", quoted(start), quoted(length)),
+    }
+}

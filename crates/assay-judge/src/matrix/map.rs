@@ -1,0 +1,134 @@
+//! The maps of a matrix: which figures lie where, and how strong the colour of each is.
+
+use super::{Figures, Matrix, Place, Point};
+use assay_base::{Bytes, Span};
+
+/// Strengths of colour, from the smallest figure to the largest.
+pub(super) const STRENGTHS: usize = 9;
+
+/// A map: rows and columns of cells.
+#[derive(Debug)]
+pub(super) struct Map {
+    pub title: &'static str,
+    /// What the columns and the rows count.
+    pub across: &'static str,
+    pub down: &'static str,
+    pub columns: Vec<u32>,
+    pub rows: Vec<(u32, Vec<Cell>)>,
+}
+
+/// What lies at a place.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) enum Cell {
+    /// It was not asked for.
+    Outside,
+    /// It was not run yet, or was cut short.
+    Missing,
+    /// It says nothing about the target.
+    Void,
+    /// An operation failed.
+    Failed,
+    /// A figure, and the strength of its colour.
+    Figure(String, usize),
+}
+
+/// What a map shows.
+struct Shown {
+    title: &'static str,
+    is_small: bool,
+    value: fn(&Figures) -> f64,
+    text: fn(&Figures) -> String,
+}
+
+const MAPS: [Shown; 3] = [
+    Shown { title: "Small operations per second", is_small: true, value: |it| it.rate, text: |it| short(it.rate) },
+    Shown {
+        title: "Mean response of small operations",
+        is_small: true,
+        value: |it| it.mean_ns as f64,
+        text: |it| Span::from_ns(it.mean_ns).human(),
+    },
+    Shown {
+        title: "Large operations, bytes per second",
+        is_small: false,
+        value: |it| it.bytes_per_second,
+        text: |it| Bytes::new(it.bytes_per_second as u64).human(),
+    },
+];
+
+/// Three digits and a unit: `12.3k`.
+fn short(rate: f64) -> String {
+    let (value, unit) = match rate {
+        rate if rate >= 999_500.0 => (rate / 1e6, "M"),
+        rate if rate >= 999.5 => (rate / 1e3, "k"),
+        rate => (rate, ""),
+    };
+    let digits = if value >= 99.95 || unit.is_empty() && value.fract() < 0.05 {
+        0
+    } else if value >= 9.995 {
+        1
+    } else {
+        2
+    };
+    format!("{value:.digits$}{unit}")
+}
+
+/// The maps that have places. The operations that are shown lie across, the others beside them lie down.
+pub(super) fn maps(matrix: &Matrix) -> Vec<Map> {
+    MAPS.iter().filter_map(|shown| map(matrix, shown)).collect()
+}
+
+fn map(matrix: &Matrix, shown: &Shown) -> Option<Map> {
+    let own = |place: &Place| if shown.is_small { (place.small, place.large) } else { (place.large, place.small) };
+    let places: Vec<(u32, u32)> = matrix.asked.iter().map(own).filter(|(own, _)| *own > 0).collect();
+    let each = |which: fn(&(u32, u32)) -> u32| {
+        let mut all: Vec<u32> = places.iter().map(which).collect();
+        all.sort_unstable();
+        all.dedup();
+        all
+    };
+    let (columns, rows) = (each(|place| place.0), each(|place| place.1));
+    let figures = |point: &Point| if shown.is_small { point.small } else { point.large };
+    let values = matrix.points.iter().filter(|point| point.is_true()).filter_map(figures).map(|it| (shown.value)(&it));
+    let (low, high) = values.fold((f64::INFINITY, 0f64), |(low, high), value| (low.min(value), high.max(value)));
+    let strength = |value: f64| match high > low {
+        true => (((value - low) / (high - low)) * (STRENGTHS - 1) as f64).round() as usize,
+        false => STRENGTHS / 2,
+    };
+    let cell = |own: u32, other: u32| {
+        let (small, large) = if shown.is_small { (own, other) } else { (other, own) };
+        if !places.contains(&(own, other)) {
+            return Cell::Outside;
+        }
+        let Some(point) = matrix.at(Place { small, large }) else { return Cell::Missing };
+        match (point.verdict, figures(point)) {
+            (crate::Verdict::Pass, Some(it)) => Cell::Figure((shown.text)(&it), strength((shown.value)(&it))),
+            (crate::Verdict::Fail, _) => Cell::Failed,
+            (crate::Verdict::Incomplete, _) => Cell::Missing,
+            _ => Cell::Void,
+        }
+    };
+    let row = |other: &u32| (*other, columns.iter().map(|own| cell(*own, *other)).collect());
+    let (across, down) = if shown.is_small { ("small", "large") } else { ("large", "small") };
+    (!places.is_empty()).then(|| Map {
+        title: shown.title,
+        across,
+        down,
+        rows: rows.iter().map(row).collect(),
+        columns: columns.clone(),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::short;
+
+    #[test]
+    fn rates_have_three_digits() {
+        for (rate, text) in
+            [(0.0, "0"), (7.25, "7.25"), (812.0, "812"), (999.6, "1.00k"), (12_345.0, "12.3k"), (1.5e6, "1.50M")]
+        {
+            assert_eq!(short(rate), text);
+        }
+    }
+}

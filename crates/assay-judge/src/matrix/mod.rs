@@ -1,0 +1,219 @@
+//! Small and large operations at every depth, point by point, as a map.
+//!
+//! Plain data computed from judgements: each point is one run with so many small and so many large operations in flight. A point
+//! that proves nothing, or whose operations the generator coloured, says nothing about the target: it is kept with its reason and has no
+//! figure on the map.
+//!
+//! The generator coloured a point when it did not keep in flight what was asked for, which follows from the law of Little (1961): the
+//! operations in flight in the mean are their rate times their mean service. It coloured it also when its workers had no rest, because
+//! then the time in which a completion was found is not that in which it came.
+
+mod map;
+mod page;
+mod render;
+
+pub use page::html;
+pub use render::text;
+
+use crate::judgement::{Judgement, StepFigures, StreamTotals, TargetTotals, TimesSummary};
+use crate::verdict::Verdict;
+use assay_base::Share;
+use serde::{Deserialize, Serialize};
+
+/// The version of the JSON shape.
+pub const SCHEMA: u32 = 1;
+/// Streams whose names begin with this are the small operations.
+pub const SMALL: &str = "small";
+/// Streams whose names begin with this are the large operations.
+pub const LARGE: &str = "large";
+/// The share of their time from which on the workers had no rest.
+const NO_REST: f64 = 0.95;
+/// The share of what was asked for that has to be in flight in the mean.
+const IN_FLIGHT: f64 = 0.9;
+
+/// So many operations in flight on each target.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct Place {
+    /// Small ones.
+    #[serde(rename = "small_in_flight")]
+    pub small: u32,
+    /// Large ones.
+    #[serde(rename = "large_in_flight")]
+    pub large: u32,
+}
+
+/// A matrix, complete or not.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Matrix {
+    /// [`SCHEMA`].
+    pub schema: u32,
+    /// What was run: `orion`.
+    pub workload: String,
+    /// The targets, as the user named them.
+    pub targets: Vec<String>,
+    /// The targets with what they report about themselves; empty until a run has ended.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub devices: Vec<String>,
+    /// Disks behind each target, as the user said.
+    pub disks: u32,
+    /// The share of the operations that write.
+    pub writes: Share,
+    /// Whether the large operations are sequential streams; otherwise they go to random places.
+    pub sequential: bool,
+    /// The seed of every run.
+    pub seed: u64,
+    /// Checksum of what distinguishes its workload from others.
+    pub plan_blake3: String,
+    /// Measured time of each run.
+    pub run_ns: u64,
+    /// What limits the result (`SIMULATED`, `SHORT` …), over all runs.
+    pub watermarks: Vec<String>,
+    /// What was asked for, in the order in which it is run.
+    pub asked: Vec<Place>,
+    /// The points that were run, in the order of the places.
+    pub points: Vec<Point>,
+}
+
+/// One run.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Point {
+    /// What was in flight.
+    #[serde(flatten)]
+    pub place: Place,
+    /// The verdict of the run; INVALID where the generator coloured it.
+    pub verdict: Verdict,
+    /// Its reason.
+    pub reason: String,
+    /// What the small operations did; absent where there were none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub small: Option<Figures>,
+    /// What the large operations did.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub large: Option<Figures>,
+    /// Directory of its log, below the directory of the matrix.
+    pub directory: String,
+}
+
+/// What the operations of one kind did, over all targets.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Figures {
+    /// Completed operations per second.
+    pub rate: f64,
+    /// Their bytes per second.
+    pub bytes_per_second: f64,
+    /// Their mean response, from all of them.
+    pub mean_ns: u64,
+    /// How many of them were in flight in the mean, on all targets.
+    pub in_flight: f64,
+}
+
+impl Matrix {
+    /// Adds the run of a point; it replaces an earlier one at the same place.
+    pub fn add_run(&mut self, place: Place, judgement: &Judgement, directory: String) {
+        for watermark in &judgement.watermarks {
+            if !self.watermarks.contains(watermark) {
+                self.watermarks.push(watermark.clone());
+            }
+        }
+        if !judgement.part.targets.is_empty() {
+            self.devices = judgement.part.targets.iter().map(TargetTotals::device).collect();
+        }
+        self.add(Point::of(place, judgement, directory));
+    }
+
+    /// Adds a point, which replaces an earlier one at the same place.
+    pub fn add(&mut self, point: Point) {
+        self.points.retain(|known| known.place != point.place);
+        self.points.push(point);
+        self.points.sort_by_key(|point| (point.place.large, point.place.small));
+    }
+
+    /// What remains to be run: places that were not run, were cut short, or proved nothing.
+    pub fn left(&self) -> Vec<Place> {
+        let proves = |place: &Place| self.at(*place).is_some_and(Point::proves);
+        self.asked.iter().copied().filter(|place| !proves(place)).collect()
+    }
+
+    /// The point at a place.
+    pub(crate) fn at(&self, place: Place) -> Option<&Point> {
+        self.points.iter().find(|point| point.place == place)
+    }
+
+    /// INCOMPLETE while a point is missing or was cut short, otherwise the worst verdict of its points.
+    pub fn verdict(&self) -> Verdict {
+        let cut = |place: &Place| self.at(*place).is_none_or(|point| point.verdict == Verdict::Incomplete);
+        match self.asked.is_empty() || self.asked.iter().any(cut) {
+            true => Verdict::Incomplete,
+            false => self.points.iter().map(|point| point.verdict).max().unwrap_or(Verdict::Incomplete),
+        }
+    }
+}
+
+impl Point {
+    /// The point of a run.
+    pub fn of(place: Place, judgement: &Judgement, directory: String) -> Point {
+        let part = &judgement.part;
+        let (small, large) = (figures(part, SMALL), figures(part, LARGE));
+        let coloured = coloured(part, [(place.small, small), (place.large, large)]);
+        let (verdict, reason) = match coloured.filter(|_| judgement.verdict == Verdict::Pass) {
+            Some(why) => (Verdict::Invalid, why),
+            None => (judgement.verdict, judgement.reason.clone()),
+        };
+        Point { place, verdict, reason, small, large, directory }
+    }
+
+    /// Whether it is true of the target.
+    pub fn is_true(&self) -> bool {
+        self.verdict == Verdict::Pass
+    }
+
+    /// Whether running it again would not change what it shows.
+    fn proves(&self) -> bool {
+        matches!(self.verdict, Verdict::Pass | Verdict::Fail)
+    }
+}
+
+/// How the generator coloured a point, if it did. `kinds` are how many were asked for on each target, and what they did.
+fn coloured(part: &StepFigures, kinds: [(u32, Option<Figures>); 2]) -> Option<String> {
+    let targets = part.targets.len().max(1) as f64;
+    for (asked, did) in kinds.into_iter().filter(|(asked, _)| *asked > 0) {
+        let (asked, flying) = (f64::from(asked) * targets, did.map_or(0.0, |it| it.in_flight));
+        if flying < asked * IN_FLIGHT {
+            return Some(format!(
+                "the generator had {flying:.2} of {asked} operations in flight in the mean: it was slower than the target"
+            ));
+        }
+    }
+    let busy = busy(part).filter(|busy| *busy >= NO_REST)?;
+    let busy = busy.min(1.0) * 100.0;
+    Some(format!(
+        "the workers of the generator had no rest for {busy:.0}% of the time: the target may be faster than they were"
+    ))
+}
+
+/// The share of their time for which the workers ran or wanted to; `None` where it was not measured, as in a simulation.
+fn busy(part: &StepFigures) -> Option<f64> {
+    let cost = part.generator.filter(|cost| cost.sampled_ns > 0)?;
+    let workers: f64 = part.engine.get("workers")?.parse().ok()?;
+    let wanted = cost.cpu_ns.saturating_add(cost.run_queue_ns).saturating_add(cost.steal_ns);
+    Some(wanted as f64 / (cost.sampled_ns as f64 * workers.max(1.0)))
+}
+
+/// What the streams of one kind did together: their rates add up, and the mean is over all their operations.
+fn figures(part: &StepFigures, kind: &str) -> Option<Figures> {
+    let streams: Vec<&StreamTotals> = part.whole_streams().filter(|stream| stream.name.starts_with(kind)).collect();
+    let rate = streams.iter().filter_map(|stream| stream.rate_achieved).reduce(|a, b| a + b)?;
+    let bytes = streams.iter().filter_map(|stream| stream.bytes_per_second()).sum();
+    let mean = |times: fn(&StreamTotals) -> &TimesSummary| {
+        let each = streams.iter().filter_map(|stream| Some((times(stream).mean_ns?, stream.counts.operations)));
+        let (sum, operations) = each.fold((0u128, 0u128), |(sum, all), (mean, operations)| {
+            (sum + u128::from(mean) * u128::from(operations), all + u128::from(operations))
+        });
+        Some(u64::try_from(sum.checked_div(operations)?).unwrap_or(u64::MAX))
+    };
+    let (mean_ns, service_ns) = (mean(|stream| &stream.response)?, mean(|stream| &stream.service)?);
+    Some(Figures { rate, bytes_per_second: bytes, mean_ns, in_flight: rate * service_ns as f64 / 1e9 })
+}
+
+#[cfg(test)]
+mod tests;

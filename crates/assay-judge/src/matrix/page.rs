@@ -1,0 +1,95 @@
+//! A matrix as one HTML page without a script: heat maps as tables, so that they are read aloud, copied and printed like others. Names are
+//! hostile input, escaped in the template.
+
+use super::map::{Cell, STRENGTHS, maps};
+use super::render::{made, place, summary};
+use super::{Figures, Matrix, Point};
+use crate::render::html::figures::{ABSENT, per_second, time};
+use crate::render::html::{Badge, Frame, Watermark, report_beside, write};
+use askama::Template;
+use assay_base::Bytes;
+use std::fmt;
+use std::path::Path;
+
+/// The page.
+pub fn html(matrix: &Matrix, out: &mut dyn fmt::Write) -> fmt::Result {
+    let view = View {
+        frame: Frame::still(),
+        matrix,
+        targets: matrix.targets.join(", "),
+        made: made(matrix),
+        summary: summary(matrix),
+        badge: Badge::of(matrix.verdict()),
+        watermarks: Watermark::all(&matrix.watermarks),
+        maps: maps(matrix).into_iter().map(drawn).collect(),
+        rows: matrix.points.iter().map(row).collect(),
+        strengths: (0..STRENGTHS).collect(),
+    };
+    write(&view, out)
+}
+
+#[derive(Template)]
+#[template(path = "matrix.html")]
+struct View<'a> {
+    frame: Frame,
+    matrix: &'a Matrix,
+    targets: String,
+    made: String,
+    summary: String,
+    badge: Badge,
+    watermarks: Vec<Watermark<'a>>,
+    maps: Vec<Drawn>,
+    rows: Vec<Row<'a>>,
+    strengths: Vec<usize>,
+}
+
+/// A map as a table.
+struct Drawn {
+    title: &'static str,
+    across: &'static str,
+    down: &'static str,
+    columns: Vec<u32>,
+    rows: Vec<(u32, Vec<Field>)>,
+}
+
+/// A cell: its class and its text.
+struct Field {
+    class: String,
+    text: String,
+}
+
+fn drawn(map: super::map::Map) -> Drawn {
+    let field = |cell: Cell| match cell {
+        Cell::Outside => Field { class: "outside".into(), text: String::new() },
+        Cell::Missing => Field { class: "gone".into(), text: ABSENT.into() },
+        Cell::Void => Field { class: "void".into(), text: "? void".into() },
+        Cell::Failed => Field { class: "bad".into(), text: "✗ failed".into() },
+        Cell::Figure(text, strength) => Field { class: format!("h{strength}"), text },
+    };
+    let rows = map.rows.into_iter().map(|(row, cells)| (row, cells.into_iter().map(field).collect()));
+    Drawn { title: map.title, across: map.across, down: map.down, columns: map.columns, rows: rows.collect() }
+}
+
+struct Row<'a> {
+    point: &'a Point,
+    badge: Badge,
+    place: String,
+    figures: [String; 4],
+    report: Option<String>,
+}
+
+fn row(point: &Point) -> Row<'_> {
+    let of = |it: Option<Figures>, text: fn(Figures) -> String| it.map_or_else(|| ABSENT.to_owned(), text);
+    Row {
+        point,
+        badge: Badge::of(point.verdict),
+        place: place(point),
+        figures: [
+            of(point.small, |it| per_second(it.rate)),
+            of(point.small, |it| time(it.mean_ns)),
+            of(point.large, |it| format!("{}/s", Bytes::new(it.bytes_per_second as u64).human())),
+            of(point.large, |it| time(it.mean_ns)),
+        ],
+        report: report_beside(Path::new(&point.directory)),
+    }
+}

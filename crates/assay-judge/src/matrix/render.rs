@@ -1,0 +1,115 @@
+//! A matrix as text. Names are hostile input: the page cleans them.
+
+use super::map::{Cell, Map, maps};
+use super::{Matrix, Point};
+use crate::render::Page;
+use crate::verdict::Verdict;
+use assay_base::{Bytes, Span};
+use std::fmt;
+
+/// Columns of a map beside each other, and the width of one.
+const BESIDE: usize = 6;
+const WIDE: usize = 10;
+/// Most points that are listed with why they have no figure.
+const LISTED: usize = 12;
+
+/// The maps as tables, and what of them is not true of the target.
+pub fn text(matrix: &Matrix, out: &mut dyn fmt::Write) -> fmt::Result {
+    let mut page = Page::default();
+    page.words("", &format!("{} on {}: {}", matrix.workload, matrix.targets.join(", "), made(matrix)), 3);
+    if !matrix.watermarks.is_empty() {
+        page.words("", &matrix.watermarks.join(", "), 2);
+    }
+    for map in maps(matrix) {
+        page.blank();
+        draw(&mut page, &map);
+    }
+    page.blank();
+    page.words("", &summary(matrix), 4);
+    let others = matrix.points.iter().filter(|point| !point.is_true());
+    for point in others.clone().take(LISTED) {
+        page.words("  ", &format!("{}: {} ({})", place(point), point.verdict, point.reason), 3);
+    }
+    let more = others.count().saturating_sub(LISTED);
+    if more > 0 {
+        page.line(format!("  and {more} more"));
+    }
+    page.write(out)
+}
+
+fn draw(page: &mut Page, map: &Map) {
+    page.line(map.title);
+    for columns in (0..map.columns.len()).collect::<Vec<_>>().chunks(BESIDE) {
+        let head: String = columns.iter().map(|at| format!("{:>WIDE$}", map.columns[*at])).collect();
+        page.line(format!("{:>6} \\ {:<5}{head}", map.down, map.across));
+        for (row, cells) in &map.rows {
+            let cells: String = columns.iter().map(|at| format!("{:>WIDE$}", shown(&cells[*at]))).collect();
+            page.line(format!("{row:>6}        {cells}"));
+        }
+    }
+}
+
+fn shown(cell: &Cell) -> &str {
+    match cell {
+        Cell::Outside => "",
+        Cell::Missing => "-",
+        Cell::Void => "void",
+        Cell::Failed => "failed",
+        Cell::Figure(text, _) => text,
+    }
+}
+
+/// `3 small and 2 large`.
+pub(super) fn place(point: &Point) -> String {
+    let of = |n: u32, kind: &str| (n > 0).then(|| format!("{n} {kind}"));
+    let all = [of(point.place.small, "small"), of(point.place.large, "large")];
+    all.into_iter().flatten().collect::<Vec<_>>().join(" and ")
+}
+
+/// What was run, in words.
+pub(super) fn made(matrix: &Matrix) -> String {
+    let large = if matrix.sequential { "1 MiB sequential" } else { "1 MiB random" };
+    let writes =
+        if matrix.writes.as_ppb() == 0 { "reads only".to_owned() } else { format!("{} writes", matrix.writes) };
+    let disks = if matrix.disks == 1 { "1 disk".to_owned() } else { format!("{} disks", matrix.disks) };
+    format!(
+        "small operations 8 KiB random, large ones {large}, {writes}; {disks}, {} a point, seed {}",
+        Span::from_ns(matrix.run_ns).human(),
+        matrix.seed
+    )
+}
+
+/// The largest figures that are true of the target, and how many points have none.
+pub(super) fn summary(matrix: &Matrix) -> String {
+    let is_true = || matrix.points.iter().filter(|point| point.is_true());
+    let small = is_true().filter_map(|point| Some((point, point.small?)));
+    let small = small.max_by(|a, b| a.1.rate.total_cmp(&b.1.rate)).map(|(point, it)| {
+        format!(
+            "At most {:.0} small operations a second, with {} in flight, at a mean of {}.",
+            it.rate,
+            place(point),
+            Span::from_ns(it.mean_ns).human()
+        )
+    });
+    let large = is_true().filter_map(|point| Some((point, point.large?)));
+    let large = large.max_by(|a, b| a.1.bytes_per_second.total_cmp(&b.1.bytes_per_second)).map(|(point, it)| {
+        format!(
+            "At most {}/s of large operations, with {} in flight.",
+            Bytes::new(it.bytes_per_second as u64).human(),
+            place(point)
+        )
+    });
+    let count = |verdicts: &[Verdict]| matrix.points.iter().filter(|point| verdicts.contains(&point.verdict)).count();
+    let (void, failed) = (count(&[Verdict::Invalid]), count(&[Verdict::Fail]));
+    let missing = matrix.asked.len() - count(&[Verdict::Pass, Verdict::Invalid, Verdict::Fail]).min(matrix.asked.len());
+    let told = |n: usize, what: &str| (n > 0).then(|| format!("{n} of {} points {what}.", matrix.asked.len()));
+    let all = [
+        small,
+        large,
+        told(void, "are void: they say nothing about the target, and have no figure"),
+        told(failed, "failed"),
+        told(missing, "are missing"),
+    ];
+    let all: Vec<String> = all.into_iter().flatten().collect();
+    all.join(" ")
+}

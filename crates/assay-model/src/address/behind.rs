@@ -1,0 +1,64 @@
+//! Directly behind the last operation of the loop, whichever of its streams that was, rounded up to an alignment; at the end of the space
+//! from its start again. The loop tells where its last operation ended ([`Behind::follow`]), because no stream of it knows.
+
+use crate::arrival::Part;
+
+/// Each worker follows the operations that it issues itself. The first operation of each worker has a place of its own, so that several of
+/// them do not begin at the same one.
+#[derive(Clone, Copy, Debug)]
+pub struct Behind {
+    length: u64,
+    align: u64,
+    next: u64,
+}
+
+impl Behind {
+    /// Offsets within `length` bytes that are multiples of `align`.
+    pub fn new(length: u64, align: u64, part: Part) -> Behind {
+        let align = align.max(1);
+        let places = u128::from(length / align);
+        let first = (places * u128::from(part.index) / u128::from(part.of.max(1))) as u64;
+        Behind { length, align, next: first * align }
+    }
+
+    /// The loop's last operation ended at `end`.
+    #[inline]
+    pub(super) fn follow(&mut self, end: u64) {
+        self.next = end;
+    }
+
+    #[inline]
+    pub(super) fn next(&mut self, len: u32) -> u64 {
+        let len = u64::from(len);
+        let next =
+            self.next.checked_next_multiple_of(self.align).filter(|next| *next <= self.length.saturating_sub(len));
+        let offset = next.unwrap_or(0);
+        self.next = offset + len;
+        offset
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn it_goes_on_where_the_last_operation_ended_and_begins_again_at_the_end() {
+        let mut behind = Behind::new(10 * 4096, 4096, Part { index: 0, of: 1 });
+        assert_eq!((behind.next(512), behind.next(512)), (0, 4096), "aligned");
+        behind.follow(8 * 4096);
+        assert_eq!((behind.next(4096), behind.next(4096), behind.next(512)), (8 * 4096, 9 * 4096, 0));
+        for beyond in [10 * 4096, u64::MAX] {
+            behind.follow(beyond);
+            assert_eq!(behind.next(4096), 0, "{beyond}");
+        }
+        let mut small = Behind::new(100, 512, Part { index: 0, of: 1 });
+        assert_eq!((small.next(512), small.next(512)), (0, 0), "what does not fit begins at the start");
+    }
+
+    #[test]
+    fn workers_begin_at_places_of_their_own() {
+        let begins = [0, 1, 2, 3].map(|index| Behind::new(8 * 512, 512, Part { index, of: 4 }).next(512) / 512);
+        assert_eq!(begins, [0, 2, 4, 6]);
+    }
+}

@@ -1,0 +1,100 @@
+//! `assay import iometer`: makes a workload of each step of a configuration of IOmeter.
+
+use crate::screen::tell;
+use crate::stdout::{print, print_json};
+use assay_formats::iometer::{Step, read, steps, write};
+use assay_run::failure::{Failure, code, one_line, shown};
+use assay_run::{files, results};
+use std::path::{Path, PathBuf};
+
+/// `assay import iometer`
+#[derive(clap::Args, Debug)]
+#[command(after_help = "\
+A configuration is run in steps: one for each access specification that is assigned to its workers, and for each number of outstanding
+I/Os where it cycles them. A workload is one step. With several steps, --out NAME.toml writes NAME-1.toml, NAME-2.toml and so on;
+run one after another. What a workload does otherwise than IOmeter stands in its note.")]
+pub(crate) struct Iometer {
+    /// Configuration that IOmeter saved (2004 to 1.1.0), usually with the ending .icf
+    #[arg(value_name = "FILE", value_hint = clap::ValueHint::FilePath)]
+    pub file: PathBuf,
+    /// Import only this access specification, as the workers do it that it is assigned to; without any, as one worker with one
+    /// outstanding I/O
+    #[arg(long, value_name = "NAME")]
+    pub spec: Option<String>,
+    /// File to write the workload to, which must not exist yet [default: standard output]
+    #[arg(long, value_name = "FILE")]
+    pub out: Option<PathBuf>,
+    /// Name of the workload [default: the name of the configuration]
+    #[arg(long, value_name = "NAME")]
+    pub name: Option<String>,
+    /// Print the workloads as JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// The largest file that is read; the reader takes less.
+const LARGEST: u64 = 2 << 20;
+
+/// Reads the configuration and prints or writes its workloads.
+pub(super) fn import(args: &Iometer) -> Result<u8, Failure> {
+    let name = args.file.to_string_lossy();
+    let unreadable = |e: std::io::Error| Failure::workload(format!("{} cannot be read: {e}", shown(&args.file)));
+    let text = files::read(&args.file, LARGEST).map_err(unreadable)?;
+    // IOmeter writes names in the code page of its machine.
+    let config = read(&name, &String::from_utf8_lossy(&text)).map_err(Failure::workload)?;
+    let wrong =
+        |(what, remedy): (String, String)| Failure::workload(format!("{}: {what}", shown(&args.file))).advised(&remedy);
+    let steps = steps(&config, args.spec.as_deref()).map_err(wrong)?;
+    if steps.len() > 1 && args.out.is_none() && !args.json {
+        return Err(several(args, &steps));
+    }
+    let stem = args.file.file_stem().map_or_else(|| "iometer".to_owned(), |stem| one_line(stem.to_string_lossy()));
+    let stem = args.name.clone().unwrap_or(stem);
+    let numbered = |number: usize| if steps.len() == 1 { String::new() } else { format!("-{number}") };
+    let workload = |(step, number): (&Step, usize)| {
+        write(&config, step, &format!("{stem}{}", numbered(number)), &name).map_err(wrong)
+    };
+    let texts = steps.iter().zip(1..).map(workload).collect::<Result<Vec<_>, _>>()?;
+    let paths: Vec<Option<PathBuf>> =
+        (1..=steps.len()).map(|number| Some(beside(args.out.as_ref()?, &numbered(number)))).collect();
+    for path in paths.iter().flatten() {
+        results::free(path)?;
+    }
+    for (path, text) in paths.iter().zip(&texts) {
+        match path {
+            Some(path) => results::write_new(path, text)?,
+            None if args.json => {}
+            None => print(text),
+        }
+    }
+    if args.json {
+        let one = |((step, text), path): ((&Step, &String), &Option<PathBuf>)| serde_json::json!({ "title": step.title, "workload": text, "file": path });
+        let all: Vec<_> = steps.iter().zip(&texts).zip(&paths).map(one).collect();
+        print_json(&serde_json::json!({ "schema": 1, "steps": all }))?;
+    } else if args.out.is_some() {
+        steps.iter().zip(&paths).for_each(|(step, path)| {
+            tell(&format!("{}: {}", path.as_deref().map_or_else(String::new, shown), step.title));
+        });
+    }
+    Ok(code::DONE)
+}
+
+/// `NAME-1.toml` for `NAME.toml`.
+fn beside(out: &Path, number: &str) -> PathBuf {
+    let part =
+        |part: Option<&std::ffi::OsStr>| part.map_or_else(String::new, |part| part.to_string_lossy().into_owned());
+    if number.is_empty() {
+        return out.to_owned();
+    }
+    let ending = out.extension().map_or_else(String::new, |ending| format!(".{}", ending.to_string_lossy()));
+    out.with_file_name(format!("{}{number}{ending}", part(out.file_stem())))
+}
+
+/// Standard output holds one workload.
+fn several(args: &Iometer, steps: &[Step]) -> Failure {
+    let titles: Vec<String> =
+        steps.iter().take(20).zip(1..).map(|(step, number)| format!("{number}. {}", step.title)).collect();
+    let what = format!("{} runs {} steps one after another: {}", shown(&args.file), steps.len(), titles.join("; "));
+    Failure::usage(what)
+        .advised("write a workload for each of them with --out NAME.toml, or import one specification with --spec NAME")
+}

@@ -1,0 +1,44 @@
+//! `assay import KIND`: makes a workload of what another tool wrote, or of what production did.
+
+mod collected;
+mod iometer;
+
+use assay_formats::collect::assemble::Kind;
+use assay_run::failure::Failure;
+
+/// `assay import`
+#[derive(clap::Args, Debug)]
+pub(crate) struct Import {
+    /// Kind of the files
+    #[command(subcommand)]
+    pub kind: What,
+}
+
+/// What is imported.
+#[derive(clap::Subcommand, Debug)]
+pub(crate) enum What {
+    /// Aerospike namespaces, from tables of asloglatency, the server's log and asinfo; iostat is used to check the load
+    Aerospike(collected::Collected),
+    /// Any application, from iostat; traces may be given as well
+    Iostat(collected::Collected),
+    /// Any application, from the text output of blkparse
+    Blktrace(collected::Collected),
+    /// Any application, from biosnoop (bcc) or iosnoop (perf-tools)
+    Biosnoop(collected::Collected),
+    /// Any application, from an iolog of fio
+    FioIolog(collected::Collected),
+    /// A configuration of IOmeter (.icf): its workers and access specifications
+    Iometer(iometer::Iometer),
+}
+
+/// Reads the files and prints the workload.
+pub(crate) fn import(args: &Import) -> Result<u8, Failure> {
+    match &args.kind {
+        What::Aerospike(args) => collected::import("aerospike", Kind::Aerospike, args),
+        What::Iostat(args) => collected::import("iostat", Kind::Application, args),
+        What::Blktrace(args) => collected::import("blktrace", Kind::Application, args),
+        What::Biosnoop(args) => collected::import("biosnoop", Kind::Application, args),
+        What::FioIolog(args) => collected::import("fio-iolog", Kind::Application, args),
+        What::Iometer(args) => iometer::import(args),
+    }
+}
