@@ -575,8 +575,21 @@ fn a_machine_that_changed_makes_its_slice_prove_nothing() {
     assert_eq!(judged.verdict, Verdict::Invalid, "{}", judged.reason);
     let valid: Vec<bool> = judged.part.slices.iter().map(|slice| slice.valid).collect();
     assert_eq!((valid, judged.part.environment_changes), (vec![false, true], 1));
+    let outcomes: Vec<Outcome> = judged.part.criteria.iter().map(|it| it.outcome).collect();
+    assert_eq!(outcomes, [Outcome::Invalid; 4], "a criterion that held in the other slice is not proven either");
     assert!(judged.warnings.iter().any(|it| it == text), "{:?}", judged.warnings);
     assert!(judged.warnings.iter().any(|it| it == "a remark"), "{:?}", judged.warnings);
+}
+
+/// A slice that was cut short names every target that had broken it by then.
+#[test]
+fn each_target_that_broke_a_slice_that_was_cut_is_named() {
+    let behave = |minute, flow| if flow == 1 { good(minute, flow) } else { BAD };
+    let run = Scenario::new(header(1, 4)).warm_up().minutes(0..40, behave);
+    let judged = run.close(CloseReason::Interrupted, "").judge();
+    assert_eq!(judged.verdict, Verdict::Fail, "{}", judged.reason);
+    let named: Vec<&str> = judged.part.criteria[1].broken_on.iter().map(|it| it.target.as_str()).collect();
+    assert_eq!(named, ["sim:a", "sim:c", "sim:d"]);
 }
 
 /// What happened in the slice that decides, and not before or after it; health reports, warnings and a load that became
