@@ -358,3 +358,40 @@ fn consent(inquiry: &mut Inquiry<'_>, size: u64) {
     };
     inquiry.answer(RuleId::Consent, found);
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::safety::kernel::LoopBacking;
+
+    /// Loop devices are on the same medium when they are bound to the same file, or to the same device by any of its
+    /// nodes; where the kernel does not say to what, when the same path is printed.
+    #[test]
+    fn loops_with_the_same_backing_are_known() {
+        let number = |minor| DevNum { major: 8, minor };
+        let on = |path: &str, backing: Option<(u32, u64, Option<u32>)>| Loop {
+            name: "loop0".into(),
+            number: number(0),
+            path: path.into(),
+            backing: backing.map(|(device, inode, block)| LoopBacking {
+                device: number(device),
+                inode,
+                block: block.map(number),
+            }),
+        };
+        for (a, b, same) in [
+            (on("/a", Some((1, 5, None))), on("/b", Some((1, 5, None))), true),
+            (on("/a", Some((1, 5, None))), on("/a", Some((1, 6, None))), false),
+            (on("/a", Some((1, 5, None))), on("/a", Some((2, 5, None))), false),
+            (on("/a", Some((1, 5, Some(9)))), on("/b", Some((1, 6, Some(9)))), true),
+            (on("/a", Some((1, 5, Some(9)))), on("/b", Some((1, 6, Some(8)))), false),
+            (on("/a", Some((1, 5, Some(9)))), on("/b", Some((1, 6, None))), false),
+            (on("/a", None), on("/a", Some((1, 5, None))), true),
+            (on("/a", None), on("/b", Some((1, 5, None))), false),
+            (on("/a", None), on("/a", None), true),
+            (on("/a", None), on("/b", None), false),
+        ] {
+            assert_eq!((same_backing(&a, &b), same_backing(&b, &a)), (same, same), "{a:?} {b:?}");
+        }
+    }
+}
