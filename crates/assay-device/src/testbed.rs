@@ -157,3 +157,18 @@ pub(crate) fn become_user(id: libc::uid_t) {
     // SAFETY: changes this process's identity and touches no memory.
     assert_eq!(unsafe { libc::setresuid(id, id, id) }, 0);
 }
+
+/// Runs as a user other than root, who has only the rights that the mode of a file gives.
+pub(crate) fn without_rights<T: Send>(run: impl FnOnce() -> T + Send) -> T {
+    std::thread::scope(|scope| {
+        let nobody = || {
+            if rustix::process::geteuid().is_root() {
+                // For this thread only; the capabilities of root are dropped too.
+                let nobody = rustix::thread::Uid::from_raw(65534);
+                rustix::thread::set_thread_res_uid(nobody, nobody, nobody).unwrap();
+            }
+            run()
+        };
+        scope.spawn(nobody).join().unwrap()
+    })
+}

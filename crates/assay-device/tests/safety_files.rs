@@ -20,19 +20,30 @@ fn things_that_are_no_target() {
     let (_turn, dir) = (turn(), dir());
     let at = |name: &str| dir.path().join(name);
     rustix::fs::mknodat(rustix::fs::CWD, at("fifo"), rustix::fs::FileType::Fifo, rustix::fs::Mode::RWXU, 0).unwrap();
-    let _socket = std::os::unix::net::UnixListener::bind(at("socket")).unwrap();
+    let _socket = std::os::unix::net::UnixListener::bind(at("listener")).unwrap();
     symlink(at("nowhere"), at("dangling")).unwrap();
     for (what, path, rule) in [
         ("character device", PathBuf::from("/dev/null"), S1),
         ("directory", dir.path().to_path_buf(), S1),
         ("FIFO", at("fifo"), S1),
-        ("socket", at("socket"), S1),
+        ("socket", at("listener"), S1),
         ("a dangling link", at("dangling"), S0),
         ("nothing", at("missing"), S0),
     ] {
         protected(what, &path, &[], rule, if rule == S1 { what } else { "No such file" });
         assert_eq!(Gate::host().admit_read(&Request::new(&path)).unwrap_err().rule, rule, "{what}");
     }
+}
+
+/// sysfs has no direct I/O: its files are read through the page cache, with a watermark.
+#[test]
+fn a_file_that_cannot_be_read_directly_is_read_through_the_cache() {
+    let file = Path::new("/sys/kernel/mm/transparent_hugepage/enabled");
+    if !file.exists() {
+        return;
+    }
+    let pass = Gate::host().admit_read(&Request::new(file)).unwrap();
+    assert!(pass.watermarks().contains(&Watermark::Buffered) && !pass.shape().direct, "{pass:?}");
 }
 
 #[test]

@@ -316,6 +316,22 @@ fn virtual_disks_are_allowed_with_a_watermark() {
     }
 }
 
+/// What is built on more devices than anybody stacks may be a circle.
+#[test]
+fn what_is_stacked_too_deep_is_unknown() {
+    for (stacked, unknown) in [(7, false), (8, true), (9, true)] {
+        let tree = Tree::new();
+        let mut lower = tree.disk("pci0/ata1", "sda", "8:0");
+        for n in 0..stacked {
+            let upper = tree.disk("virtual", &format!("dm-{n}"), &format!("252:{n}"));
+            tree.stack(&upper, &lower);
+            lower = upper;
+        }
+        let marks = tree.ask(&format!("252:{}", stacked - 1)).watermarks;
+        assert_eq!(marks.contains(&Watermark::UnknownBacking), unknown, "{stacked}: {marks:?}");
+    }
+}
+
 /// A token stands for one device: everything that distinguishes it from others changes the token, its name and path do
 /// not.
 #[test]

@@ -552,6 +552,59 @@ fn reads_of_which_none_was_looked_at_prove_nothing() {
         let named = judged.reason.contains("reads on sim:b: it is not known whether any of its 37200 reads");
         assert_eq!(named, verdict == Verdict::Invalid, "{}", judged.reason);
     }
+    // Where nothing was read, nothing had to be looked at.
+    let idle = |minute, flow| Minute { unscheduled: flow as u64 * PER_MINUTE, ..good(minute, flow) };
+    let judged = |told: bool| {
+        let mut head = header(1, 2);
+        head.engine.extend(told.then(|| ("blank check".into(), "the first of each interval".into())));
+        let mut run = Scenario::new(head);
+        (0..2).for_each(|minute| run.interval(0, MINUTE, &|flow| idle(minute, flow)));
+        let bytes = run.minutes(0..60, idle).completed().bytes();
+        judged_with(&bytes, |interval| interval.flows[0].sampled = 9)
+    };
+    assert_eq!(judged(true).reason, judged(false).reason);
+}
+
+/// A machine that changed proves nothing in that slice, and the change is counted.
+#[test]
+fn a_machine_that_changed_makes_its_slice_prove_nothing() {
+    let text = "the queue of sim:a was changed";
+    let run = Scenario::new(header(2, 1)).warm_up().minutes(0..30, good);
+    let run = run.event("environment-changed", text).event("environment", "a remark").minutes(30..120, good);
+    let judged = run.completed().judge();
+    assert_eq!(judged.verdict, Verdict::Invalid, "{}", judged.reason);
+    let valid: Vec<bool> = judged.part.slices.iter().map(|slice| slice.valid).collect();
+    assert_eq!((valid, judged.part.environment_changes), (vec![false, true], 1));
+    let outcomes: Vec<Outcome> = judged.part.criteria.iter().map(|it| it.outcome).collect();
+    assert_eq!(outcomes, [Outcome::Invalid; 4], "a criterion that held in the other slice is not proven either");
+    assert!(judged.warnings.iter().any(|it| it == text), "{:?}", judged.warnings);
+    assert!(judged.warnings.iter().any(|it| it == "a remark"), "{:?}", judged.warnings);
+}
+
+/// A slice that was cut short names every target that had broken it by then.
+#[test]
+fn each_target_that_broke_a_slice_that_was_cut_is_named() {
+    let behave = |minute, flow| if flow == 1 { good(minute, flow) } else { BAD };
+    let run = Scenario::new(header(1, 4)).warm_up().minutes(0..40, behave);
+    let judged = run.close(CloseReason::Interrupted, "").judge();
+    assert_eq!(judged.verdict, Verdict::Fail, "{}", judged.reason);
+    let named: Vec<&str> = judged.part.criteria[1].broken_on.iter().map(|it| it.target.as_str()).collect();
+    assert_eq!(named, ["sim:a", "sim:c", "sim:d"]);
+}
+
+/// What happened in the slice that decides, and not before or after it; health reports, warnings and a load that became
+/// steady explain nothing.
+#[test]
+fn a_broken_slice_names_what_happened_in_it() {
+    let bad = |minute, flow| if minute / 60 == 1 { BAD } else { good(minute, flow) };
+    let run = Scenario::new(header(3, 1)).warm_up().minutes(0..30, bad).event("drum-fire", "").minutes(30..90, bad);
+    let run = run.event("knock", "").event("knock", "").event("warning", "w").event("steady", "s").event("health", "");
+    let judged = run.minutes(90..150, bad).event("drum-fire", "").minutes(150..180, bad).completed().judge();
+    assert_eq!(judged.deciding.as_ref().and_then(|it| it.slice), Some(2), "{}", judged.reason);
+    assert!(judged.reason.contains("2 × knock"), "{}", judged.reason);
+    for other in ["drum", "warning", "steady", "health"] {
+        assert!(!judged.reason.contains(other), "{other}: {}", judged.reason);
+    }
 }
 
 /// What others wrote between preparation and run: a warning, and not a certification. Later headers of the same target

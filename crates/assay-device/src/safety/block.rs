@@ -143,13 +143,25 @@ fn size_and_blocks(inquiry: &mut Inquiry<'_>, file: &File, device: DevNum) -> Op
 pub(super) fn shape(roots: &Roots, file: &File, device: DevNum) -> Result<Shape, String> {
     let fd = file.as_fd();
     let size = kernel::size(fd).map_err(|e| format!("BLKGETSIZE64: {e}"))?;
+    let logical = rustix::fs::ioctl_blksszget(fd).map_err(|e| format!("BLKSSZGET: {e}"))?;
+    let physical = rustix::fs::ioctl_blkpbszget(fd).unwrap_or(logical);
+    let queue = Identity::read(roots, device).and_then(|id| number(&id.disk_dir.join("queue/dma_alignment")));
+    shape_of(size, (logical, physical), kernel::direct_alignment(fd), queue)
+}
+
+/// The shape that follows from what the kernel says: bytes, logical and physical block, the alignment of memory and
+/// offsets for direct I/O, and the mask of the queue's alignment.
+fn shape_of(
+    size: u64,
+    (logical, physical_block): (u32, u32),
+    alignment: Option<(u32, u32)>,
+    queue_mask: Option<u64>,
+) -> Result<Shape, String> {
     if size == 0 {
         return Err("its size is 0".into());
     }
-    let logical = rustix::fs::ioctl_blksszget(fd).map_err(|e| format!("BLKSSZGET: {e}"))?;
-    let alignment = kernel::direct_alignment(fd).filter(|(memory, offset)| *memory > 0 && *offset > 0);
-    let queue = Identity::read(roots, device).and_then(|id| number(&id.disk_dir.join("queue/dma_alignment")));
-    let from_queue = queue.and_then(|mask| u32::try_from(mask + 1).ok());
+    let alignment = alignment.filter(|(memory, offset)| *memory > 0 && *offset > 0);
+    let from_queue = queue_mask.and_then(|mask| u32::try_from(mask + 1).ok());
     let logical_block = alignment.map_or(logical, |(_, offset)| offset.max(logical));
     if !logical_block.is_power_of_two() {
         return Err(format!("its block size of {logical_block} bytes is not a power of two"));
@@ -157,7 +169,7 @@ pub(super) fn shape(roots: &Roots, file: &File, device: DevNum) -> Result<Shape,
     Ok(Shape {
         size: size / u64::from(logical_block) * u64::from(logical_block),
         logical_block,
-        physical_block: rustix::fs::ioctl_blkpbszget(fd).unwrap_or(logical),
+        physical_block,
         dma_alignment: alignment.map(|(memory, _)| memory).or(from_queue).unwrap_or(logical_block),
         direct: true,
     })
@@ -357,4 +369,64 @@ fn consent(inquiry: &mut Inquiry<'_>, size: u64) {
         _ => Err("none of the given tokens belongs to this device".into()),
     };
     inquiry.answer(RuleId::Consent, found);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::safety::kernel::LoopBacking;
+
+    #[test]
+    fn blocks_are_as_large_as_direct_io_asks_for() {
+        let large = u64::from(u32::MAX);
+        for (size, logical, alignment, mask, expected) in [
+            (10_000, 512, None, None, Some((9728, 512, 512))),
+            (10_000, 512, None, Some(3), Some((9728, 512, 4))),
+            (10_000, 512, None, Some(large), Some((9728, 512, 512))),
+            (10_000, 512, Some((8, 4096)), Some(3), Some((8192, 4096, 8))),
+            (10_000, 512, Some((8, 256)), Some(3), Some((9728, 512, 8))),
+            // Zero says that there is no direct I/O, or that nothing is known.
+            (10_000, 512, Some((0, 4096)), Some(3), Some((9728, 512, 4))),
+            (10_000, 512, Some((8, 0)), Some(3), Some((9728, 512, 4))),
+            (10_000, 520, None, None, None),
+            (10_000, 512, Some((8, 520)), None, None),
+            (0, 512, None, None, None),
+        ] {
+            let found = shape_of(size, (logical, 4096), alignment, mask).ok();
+            assert!(found.is_none_or(|it| it.physical_block == 4096 && it.direct));
+            let found = found.map(|it| (it.size, it.logical_block, it.dma_alignment));
+            assert_eq!(found, expected, "{size} {logical} {alignment:?} {mask:?}");
+        }
+    }
+
+    /// Loop devices are on the same medium when they are bound to the same file, or to the same device by any of its
+    /// nodes; where the kernel does not say to what, when the same path is printed.
+    #[test]
+    fn loops_with_the_same_backing_are_known() {
+        let number = |minor| DevNum { major: 8, minor };
+        let on = |path: &str, backing: Option<(u32, u64, Option<u32>)>| Loop {
+            name: "loop0".into(),
+            number: number(0),
+            path: path.into(),
+            backing: backing.map(|(device, inode, block)| LoopBacking {
+                device: number(device),
+                inode,
+                block: block.map(number),
+            }),
+        };
+        for (a, b, same) in [
+            (on("/a", Some((1, 5, None))), on("/b", Some((1, 5, None))), true),
+            (on("/a", Some((1, 5, None))), on("/a", Some((1, 6, None))), false),
+            (on("/a", Some((1, 5, None))), on("/a", Some((2, 5, None))), false),
+            (on("/a", Some((1, 5, Some(9)))), on("/b", Some((1, 6, Some(9)))), true),
+            (on("/a", Some((1, 5, Some(9)))), on("/b", Some((1, 6, Some(8)))), false),
+            (on("/a", Some((1, 5, Some(9)))), on("/b", Some((1, 6, None))), false),
+            (on("/a", None), on("/a", Some((1, 5, None))), true),
+            (on("/a", None), on("/b", Some((1, 5, None))), false),
+            (on("/a", None), on("/a", None), true),
+            (on("/a", None), on("/b", None), false),
+        ] {
+            assert_eq!((same_backing(&a, &b), same_backing(&b, &a)), (same, same), "{a:?} {b:?}");
+        }
+    }
 }

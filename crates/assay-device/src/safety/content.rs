@@ -35,9 +35,18 @@ impl Aligned {
 
 /// Fills `buffer` from `offset` as far as the file reaches. Returns the bytes read.
 pub(super) fn read_at_most(file: &File, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
+    fill(buffer, offset, |rest, at| file.read_at(rest, at))
+}
+
+/// Fills `buffer` from `offset` with what `read` gets.
+fn fill(
+    buffer: &mut [u8],
+    offset: u64,
+    mut read: impl FnMut(&mut [u8], u64) -> io::Result<usize>,
+) -> io::Result<usize> {
     let mut got = 0;
     while got < buffer.len() {
-        match file.read_at(&mut buffer[got..], offset + got as u64) {
+        match read(&mut buffer[got..], offset + got as u64) {
             Ok(0) => break,
             Ok(n) => got += n,
             Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
@@ -137,6 +146,37 @@ mod tests {
             if size > 1 << 22 {
                 assert_eq!(places.len() as u64, SAMPLES + 2, "{size}");
             }
+        }
+    }
+
+    /// Each row: what the reads return one after the other, and what comes of it. A negative number is an error.
+    #[test]
+    fn an_interrupted_read_is_repeated_and_a_partial_sector_is_the_end() {
+        use rustix::io::Errno;
+        let (interrupted, failed) = (-1, -2);
+        for (reads, expected, tried) in [
+            (&[2048][..], Some(2048), 1),
+            (&[512, 1024, 512], Some(2048), 3),
+            (&[512, interrupted, interrupted, 1536], Some(2048), 4),
+            (&[1024, 0], Some(1024), 2),
+            (&[0], Some(0), 1),
+            (&[100], Some(100), 1),
+            (&[512, 100], Some(612), 2),
+            (&[512, failed], None, 2),
+            (&[failed], None, 1),
+        ] {
+            let (mut buffer, mut places) = ([0; 2048], Vec::new());
+            let found = fill(&mut buffer, 4096, |rest, at| {
+                let read = reads[places.len()];
+                places.push(at);
+                assert_eq!(at as usize - 4096 + rest.len(), 2048, "the rest of the buffer");
+                match usize::try_from(read) {
+                    Ok(n) => Ok(n),
+                    Err(_) if read == interrupted => Err(Errno::INTR.into()),
+                    Err(_) => Err(Errno::IO.into()),
+                }
+            });
+            assert_eq!((found.ok(), places.len()), (expected, tried), "{reads:?}");
         }
     }
 

@@ -119,3 +119,76 @@ pub(super) fn aliases(roots: &Roots, name: &str) -> Vec<String> {
     }
     found
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The disk 8:0, `sda`, with these attributes below its directory.
+    fn machine(attributes: &[(&str, &[u8])]) -> (tempfile::TempDir, Roots) {
+        let dir = tempfile::tempdir().unwrap();
+        let at = |name: &str| dir.path().join(name);
+        std::fs::create_dir_all(at("sys/dev/block")).unwrap();
+        std::fs::create_dir_all(at("disk/sda/device")).unwrap();
+        std::os::unix::fs::symlink(at("disk/sda"), at("sys/dev/block/8:0")).unwrap();
+        for (name, bytes) in attributes {
+            std::fs::write(at("disk/sda").join(name), bytes).unwrap();
+        }
+        let roots = Roots { proc: at("proc"), sys: at("sys"), dev: at("dev") };
+        (dir, roots)
+    }
+
+    fn read(attributes: &[(&str, &[u8])]) -> Identity {
+        let (_dir, roots) = machine(attributes);
+        Identity::read(&roots, DevNum { major: 8, minor: 0 }).unwrap()
+    }
+
+    #[test]
+    fn a_scsi_disk_has_its_serial_number_in_a_page() {
+        for (page, expected) in [
+            (&b"\0\x80\0\x08 WD-1234"[..], Some("WD-1234")),
+            (b"\0\x80\0\x0b\0  S 7 X \n\0\0", Some("S 7 X")),
+            (b"\0\x80\0\x04    ", None),
+            (b"\0\x80\0\x04\0\0\0\0", None),
+            (b"\0\x80\0\x040000", None),
+            (b"\0\x80\0\0", None),
+            (b"\0\x80", None),
+        ] {
+            assert_eq!(read(&[("device/vpd_pg80", page)]).serial.as_deref(), expected, "{page:?}");
+        }
+        let both = read(&[("device/vpd_pg80", b"\0\x80\0\x01A"), ("serial", b"B")]);
+        assert_eq!(both.serial.as_deref(), Some("B"), "what the kernel reads itself comes first");
+    }
+
+    #[test]
+    fn the_vendor_belongs_to_the_model_unless_it_is_a_number() {
+        for (vendor, model, expected) in [
+            (Some("ATA"), Some("Disk 5"), Some("ATA Disk 5")),
+            (Some("0x1af4"), Some("Disk 5"), Some("Disk 5")),
+            (None, Some("Disk 5"), Some("Disk 5")),
+            (Some("ATA"), None, None),
+        ] {
+            let of = |name, text: Option<&'static str>| text.map(|text| (name, text.as_bytes()));
+            let found: Vec<_> =
+                [of("device/vendor", vendor), of("device/model", model)].into_iter().flatten().collect();
+            assert_eq!(read(&found).model.as_deref(), expected);
+        }
+    }
+
+    #[test]
+    fn only_links_that_lead_to_the_device_are_its_names() {
+        let (dir, roots) = machine(&[]);
+        for (group, alias, to) in [
+            ("by-id", "wwn-1", "../../sda"),
+            ("by-id", "wwn-1-part1", "../../sda1"),
+            ("by-path", "pci-0", "../../sda"),
+            ("by-path", "pci-1", "../../sdb"),
+            ("by-uuid", "1234", "../../sda"),
+        ] {
+            let group = dir.path().join("dev/disk").join(group);
+            std::fs::create_dir_all(&group).unwrap();
+            std::os::unix::fs::symlink(to, group.join(alias)).unwrap();
+        }
+        assert_eq!(aliases(&roots, "sda"), ["/dev/disk/by-id/wwn-1", "/dev/disk/by-path/pci-0"]);
+    }
+}

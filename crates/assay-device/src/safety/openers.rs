@@ -174,7 +174,7 @@ pub(super) fn in_first_namespace(roots: &Roots) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use rustix::thread::Uid;
+    use crate::testbed::without_rights;
 
     fn found(names: &[&str]) -> Openers {
         let opener = |name: &&str| Opener { pid: 7, name: (*name).to_owned(), path: "/dev/sda".into() };
@@ -197,21 +197,6 @@ mod tests {
         ] {
             assert_eq!(found(names).is_final(look), end, "{names:?} {look}");
         }
-    }
-
-    /// Runs as a user other than root, who has only the rights that the mode of a file gives.
-    fn without_rights<T: Send>(run: impl FnOnce() -> T + Send) -> T {
-        std::thread::scope(|scope| {
-            let nobody = || {
-                if rustix::process::geteuid().is_root() {
-                    // For this thread only; the capabilities of root are dropped too.
-                    let nobody = Uid::from_raw(65534);
-                    rustix::thread::set_thread_res_uid(nobody, nobody, nobody).unwrap();
-                }
-                run()
-            };
-            scope.spawn(nobody).join().unwrap()
-        })
     }
 
     #[test]

@@ -232,6 +232,50 @@ mod tests {
         }
     }
 
+    /// A machine with this line in `/proc/swaps`, and with a loop device on this path.
+    fn machine(dir: &Path, swap: &str, looped: &str) -> Roots {
+        std::fs::create_dir_all(dir.join("proc")).unwrap();
+        std::fs::write(dir.join("proc/swaps"), format!("Filename Type Size Used Priority\n{swap} file 9 0 -2\n"))
+            .unwrap();
+        std::fs::create_dir_all(dir.join("sys/block/loop3/loop")).unwrap();
+        std::fs::write(dir.join("sys/block/loop3/dev"), "7:3\n").unwrap();
+        std::fs::write(dir.join("sys/block/loop3/loop/backing_file"), format!("{looped}\n")).unwrap();
+        Roots { proc: dir.join("proc"), sys: dir.join("sys"), dev: dir.join("dev") }
+    }
+
+    #[test]
+    fn active_swap_and_the_backing_of_a_loop_are_in_the_kernels_hands() {
+        let dir = tempfile::tempdir().unwrap();
+        let at = |name: &str| dir.path().join(name).display().to_string();
+        let (file, other, gone) = (at("file"), at("other"), at("gone"));
+        std::fs::write(&file, "1").unwrap();
+        std::fs::write(&other, "2").unwrap();
+        std::fs::hard_link(&file, at("second name")).unwrap();
+        let stat = rustix::fs::stat(&file).unwrap();
+        let inode = Inode { device: DevNum::of(stat.st_dev), inode: stat.st_ino };
+        for (swap, looped, real, refusal) in [
+            (&other, &other, &file, None),
+            (&file, &other, &file, Some("active swap")),
+            (&gone, &other, &file, None),
+            (&other, &file, &file, Some("backing file of loop3")),
+            (&other, &at("second name"), &file, Some("backing file of loop3")),
+            // A path that leads nowhere is compared as it is printed.
+            (&other, &gone, &gone, Some("backing file of loop3")),
+            (&other, &gone, &file, None),
+        ] {
+            let roots = machine(dir.path(), swap, looped);
+            let exam = crate::safety::Examination {
+                real: real.into(),
+                ..crate::safety::Examination::nothing(Path::new(real))
+            };
+            let request = crate::safety::Request::new(Path::new(real));
+            let inquiry = Inquiry { roots: &roots, request, mode: Mode::Look, exam };
+            let found = not_in_the_kernels_hands(&inquiry, inode);
+            let told = refusal.is_none_or(|words| found.as_ref().is_err_and(|why| why.contains(words)));
+            assert!(found.is_err() == refusal.is_some() && told, "{swap} {looped} {real}: {found:?}");
+        }
+    }
+
     #[test]
     fn watermarks_of_a_file_are_told_in_words() {
         assert_eq!(in_words(&[]), "on a disk of this host");

@@ -121,7 +121,12 @@ fn room(path: &Path, whole: u64) -> Result<(), String> {
 
 /// Reserves space by fallocate or, where the file system does not support that, by writing zeros up to the label.
 fn reserve(file: &File, whole: u64) -> io::Result<()> {
-    match rustix::fs::fallocate(file, FallocateFlags::empty(), 0, whole) {
+    reserved(file, whole, rustix::fs::fallocate(file, FallocateFlags::empty(), 0, whole))
+}
+
+/// What follows from the answer of fallocate.
+fn reserved(file: &File, whole: u64, answer: Result<(), Errno>) -> io::Result<()> {
+    match answer {
         Ok(()) => {}
         Err(Errno::OPNOTSUPP | Errno::NOSYS) => write_zeros(file, whole - LABEL_LEN)?,
         Err(e) => return Err(e.into()),
@@ -165,6 +170,25 @@ mod tests {
             assert_eq!(data.iter().position(|byte| *byte != 0), None, "{usable}");
             assert!(label::is_label(end, whole), "{usable}");
             assert_eq!(file.metadata().unwrap().len(), whole, "{usable}");
+        }
+    }
+
+    #[test]
+    fn where_space_cannot_be_reserved_zeros_are_written() {
+        for (answer, reserved_all, written) in [
+            (Ok(()), true, false),
+            (Err(Errno::OPNOTSUPP), true, true),
+            (Err(Errno::NOSYS), true, true),
+            (Err(Errno::NOSPC), false, false),
+        ] {
+            let (file, whole) = (tempfile::tempfile().unwrap(), MIB + LABEL_LEN);
+            write_label(&file, whole).unwrap();
+            assert_eq!(reserved(&file, whole, answer).is_ok(), reserved_all, "{answer:?}");
+            let blocks = std::os::unix::fs::MetadataExt::blocks(&file.metadata().unwrap());
+            assert_eq!(blocks * 512 >= whole, written, "{answer:?}: {blocks} blocks");
+            let mut end = vec![1; LABEL_LEN as usize];
+            file.read_exact_at(&mut end, MIB).unwrap();
+            assert!(label::is_label(&end, whole), "{answer:?}");
         }
     }
 

@@ -216,6 +216,107 @@ fn told_of_the_entry(text: &str) -> bool {
 mod tests {
     use super::*;
 
+    /// A medium of this many bytes, with these bytes at these places.
+    fn medium(size: u64, places: &[(u64, &[u8])]) -> File {
+        use std::os::unix::fs::FileExt;
+        let file = tempfile::tempfile().unwrap();
+        file.set_len(size).unwrap();
+        places.iter().for_each(|(at, bytes)| file.write_all_at(bytes, *at).unwrap());
+        file
+    }
+
+    /// Where each file system keeps its signature, in bytes from the beginning, as its own documents have it.
+    #[test]
+    fn signatures_are_looked_for_where_their_owners_write_them() {
+        let md = [0xfc, 0x4e, 0x2b, 0xa9];
+        let odd = (1 << 20) + 5 * 4096 + 512;
+        for (size, at, mark, name) in [
+            (1 << 20, 4086, &b"SWAPSPACE2"[..], "swap"),
+            (1 << 20, 4086, b"SWAP-SPACE", "swap"),
+            (1 << 20, 8182, b"SWAPSPACE2", "swap"),
+            (1 << 20, 16374, b"SWAPSPACE2", "swap"),
+            (1 << 20, 65526, b"SWAPSPACE2", "swap"),
+            (1 << 20, 65588, b"ReIsEr", "reiserfs"),
+            (1 << 20, 0, b"XFSB", "xfs"),
+            (1 << 20, 65600, b"_BHRfS_M", "btrfs"),
+            // The superblock of RAID 1.0 is 8 KiB before the last full 4 KiB, that of 0.90 in the last full 64 KiB.
+            (odd, (1 << 20) + 3 * 4096, &md, "md RAID 1.0"),
+            (odd, (1 << 20) - 65536, &md, "md RAID 0.90"),
+            (odd, odd - 1024, b"Intel Raid ISM Cfg Sig. ", "Intel RAID"),
+            (odd, odd - 512, b"EFI PART", "GPT second header"),
+            // The smallest medium that can hold it.
+            (4, 0, b"XFSB", "xfs"),
+            (4096, 4086, b"SWAPSPACE2", "swap"),
+        ] {
+            let file = medium(size, &[(at, mark)]);
+            let found = find(&file, size).unwrap();
+            assert_eq!(found.as_deref(), Some(format!("{name} at byte {at}").as_str()), "{size}");
+            assert_eq!(find(&medium(size, &[(at, &mark[..mark.len() - 1])]), size).unwrap(), None, "{name}, cut");
+        }
+        assert_eq!(find(&medium(3, &[(0, b"XFS")]), 3).unwrap(), None);
+        assert_eq!(find(&medium(0, &[]), 0).unwrap(), None);
+    }
+
+    /// Short signatures count only with the fields around them.
+    #[test]
+    fn fields_around_a_short_signature_must_make_sense() {
+        let ext: &[(u64, &[u8])] = &[(1024 + 0x38, &[0x53, 0xef])];
+        let nilfs: &[(u64, &[u8])] = &[(1030, &[0x34, 0x34]), (1024, &[2, 0, 0, 0])];
+        let dos: &[(u64, &[u8])] = &[(510, &[0x55, 0xaa])];
+        for (what, size, places, more, found) in [
+            ("ext4", 2048, ext, (1024 + 0x18, &[6][..]), Some("ext2/3/4 at byte 1080")),
+            ("blocks too large", 2048, ext, (1024 + 0x18, &[7]), None),
+            ("state", 2048, ext, (1024 + 0x3a, &[7]), Some("ext2/3/4 at byte 1080")),
+            ("unknown state", 2048, ext, (1024 + 0x3a, &[8]), None),
+            ("revision", 2048, ext, (1024 + 0x4c, &[1]), Some("ext2/3/4 at byte 1080")),
+            ("unknown revision", 2048, ext, (1024 + 0x4c, &[2]), None),
+            ("creator", 2048, ext, (1024 + 0x48, &[4]), Some("ext2/3/4 at byte 1080")),
+            ("unknown creator", 2048, ext, (1024 + 0x48, &[5]), None),
+            ("too short for ext4", 2047, ext, (0, &[]), None),
+            ("nilfs2", 2048, nilfs, (0, &[]), Some("nilfs2 at byte 1030")),
+            ("another major revision", 2048, nilfs, (1024, &[3]), None),
+            ("another minor revision", 2048, nilfs, (1028, &[1]), None),
+            ("another magic number", 2048, nilfs, (1030, &[0x35]), None),
+            ("too short for nilfs2", 2047, nilfs, (0, &[]), None),
+            ("partition table", 512, dos, (446, &[0x80]), Some("DOS partition table at byte 510")),
+            ("with a flag that nobody uses", 512, dos, (446, &[0x81]), None),
+            ("in the last entry", 512, dos, (494, &[1]), None),
+            ("the third entry", 512, dos, (478, &[0x80]), Some("DOS partition table at byte 510")),
+            ("in the third entry", 512, dos, (478, &[0x7f]), None),
+            ("too short for a table", 511, &[(510, &[0x55])], (0, &[]), None),
+        ] {
+            let places: Vec<(u64, &[u8])> = places.iter().copied().chain([more]).collect();
+            let file = medium(size, &places);
+            file.set_len(size).unwrap();
+            assert_eq!(find(&file, size).unwrap().as_deref(), found, "{what}");
+        }
+    }
+
+    /// Four labels of 256 KiB, two at each end of what is a multiple of that; the ring is in the second half of each.
+    #[test]
+    fn an_uberblock_of_zfs_is_found_in_each_label() {
+        let (little, big) = (0x00ba_b10c_u64.to_le_bytes(), 0x00ba_b10c_u64.to_be_bytes());
+        let size = (8 * 256 << 10) + 4096;
+        for (at, mark, found) in [
+            (128 << 10, little, true),
+            (128 << 10, big, true),
+            ((128 << 10) + 1024 * 127, little, true),
+            ((256 + 128) << 10, little, true),
+            ((6 * 256 + 128) << 10, little, true),
+            ((7 * 256 + 255) << 10, big, true),
+            // Not in a ring, not at its beginning, not in a label.
+            (127 << 10, little, false),
+            ((128 << 10) + 512, little, false),
+            ((3 * 256 + 128) << 10, little, false),
+        ] {
+            let expected = found.then(|| format!("ZFS at byte {at}"));
+            assert_eq!(find(&medium(size, &[(at, &mark)]), size).unwrap(), expected);
+        }
+        let small = 256 << 10;
+        assert!(find(&medium(small, &[(128 << 10, &little)]), small).unwrap().is_some(), "one label fits");
+        assert_eq!(find(&medium(small - 1, &[(128 << 10, &little)]), small - 1).unwrap(), None, "none fits");
+    }
+
     #[test]
     fn the_entry_of_a_partition_is_not_what_it_holds() {
         let entry =

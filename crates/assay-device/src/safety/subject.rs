@@ -84,3 +84,24 @@ pub(crate) fn kind(stat: &Stat) -> Kind {
         _ => Kind::Other("neither a device nor a file"),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::fs::PermissionsExt;
+
+    #[test]
+    fn a_missing_right_is_told_from_a_missing_file() {
+        let dir = tempfile::tempdir().unwrap();
+        let closed = dir.path().join("closed");
+        let mode = |path: &Path, mode| std::fs::set_permissions(path, std::fs::Permissions::from_mode(mode)).unwrap();
+        mode(dir.path(), 0o755);
+        std::fs::create_dir(&closed).unwrap();
+        mode(&closed, 0o000);
+        for (path, lacks_rights) in [(closed.join("file"), true), (dir.path().join("file"), false)] {
+            let refused = crate::testbed::without_rights(|| Subject::resolve(&path).err().map(|why| why.lacks_rights));
+            assert_eq!(refused, Some(lacks_rights), "{}", path.display());
+        }
+        mode(&closed, 0o700);
+    }
+}

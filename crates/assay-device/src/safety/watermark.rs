@@ -138,3 +138,27 @@ pub(super) fn of_file_system(magic: u64) -> Option<Watermark> {
         _ => None,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn file_systems_that_are_on_no_disk_of_this_host_have_a_watermark() {
+        for (magic, expected) in [
+            (0xef53, None),
+            (0x0102_1994, Some(Watermark::Memory("tmpfs"))),
+            (0x8584_58f6, Some(Watermark::Memory("ramfs"))),
+            (0x6969, Some(Watermark::Network("nfs"))),
+            // A number may be extended by its sign.
+            (0xffff_ffff_ff53_4d42, Some(Watermark::Network("cifs"))),
+            (0xfe53_4d42, Some(Watermark::Network("smb3"))),
+            (0x0102_1997, Some(Watermark::Network("9p"))),
+            (0x00c3_6400, Some(Watermark::Network("ceph"))),
+            (0x6573_5546, Some(Watermark::Fuse)),
+            (0x1234, None),
+        ] {
+            assert_eq!(of_file_system(magic), expected, "{magic:#x}");
+        }
+    }
+}

@@ -5,6 +5,7 @@ use crate::finding::log::{Contradiction, Sums, Unbalanced};
 use crate::fold::counters::sparse_total;
 use crate::fold::layout::Layout;
 use assay_record::{Close, FlowInterval, Header, Interval, Timing};
+use std::cmp::Ordering;
 use std::collections::BTreeMap;
 
 /// The accounts of one segment.
@@ -49,10 +50,10 @@ impl Accounts {
 
     /// How this interval follows. Unless it is the next one, what is carried into it is not known.
     pub(crate) fn place(&mut self, interval: &Interval) -> Place {
-        let place = match interval.index {
-            index if index == self.next_index => return Place::Next,
-            index if index < self.next_index => Place::Again,
-            index => Place::Behind(self.next_index, index - 1),
+        let place = match interval.index.cmp(&self.next_index) {
+            Ordering::Equal => return Place::Next,
+            Ordering::Less => Place::Again,
+            Ordering::Greater => Place::Behind(self.next_index, interval.index - 1),
         };
         self.lose();
         place
@@ -269,8 +270,19 @@ mod tests {
         }
         assert_eq!((accounts.found_instead(&close(5, 0)), accounts.found_instead(&close(6, 0))), (None, Some(5)));
         assert_eq!(accounts.contradicts(&close(5, 9)), None, "some are missing, so that no sum is known");
-        let far = Interval { start_ns: 16, end_ns: 20, ..interval(1, 0, 0) };
-        assert!(accounts.follow(&far, true, 5).is_err(), "6 behind the end of the one before");
+        for (start_ns, end_ns, follows) in [
+            (10, 20, true),
+            (5, 20, true),
+            (15, 20, true),
+            (4, 20, false),
+            (16, 20, false),
+            (10, 10, true),
+            (10, 9, false),
+        ] {
+            assert_eq!(accounts.follow(&interval(0, 0, 0), false, 5), Ok(()), "it ends at 10");
+            let next = Interval { start_ns, end_ns, ..interval(1, 0, 0) };
+            assert_eq!(accounts.follow(&next, true, 5).is_ok(), follows, "from {start_ns} to {end_ns}");
+        }
         assert!(!accounts.ends_behind(&close(0, 0), 0));
         accounts.close(close(0, 0));
         assert!(accounts.follow(&interval(2, 0, 0), true, 5).is_err(), "it was closed");

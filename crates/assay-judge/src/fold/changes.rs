@@ -30,7 +30,7 @@ const MEDIAN: f64 = 0.674_489_750_196_081_7;
 /// ratios count.
 pub(crate) fn changes(values: &[f64]) -> Vec<usize> {
     let n = values.len();
-    if n < SHORTEST || values.iter().any(|value| !(value.is_normal() && *value > 0.0)) {
+    if n < SHORTEST || values.iter().any(|value| !(value.is_normal() && value.is_sign_positive())) {
         return Vec::new();
     }
     let logs = without_spikes(&values.iter().map(|value| ln(*value)).collect::<Vec<f64>>());
@@ -95,21 +95,21 @@ fn long_run_variance(values: &[f64], block: usize) -> f64 {
     deviation * deviation / 2.0 * block as f64
 }
 
-/// PELT over the squared distance from the mean.
+/// PELT over the squared distance from the mean, apart from terms that are the same for all segmentations.
 fn segments(values: &[f64], penalty: f64, shortest: usize) -> Vec<usize> {
     let n = values.len();
-    let mut sums = vec![(0.0, 0.0); n + 1];
+    let mut sums = vec![0.0; n + 1];
     for (index, value) in values.iter().enumerate() {
-        let (sum, squares) = sums[index];
-        sums[index + 1] = (sum + value, squares + value * value);
+        sums[index + 1] = sums[index] + value;
     }
+    // Without the sum of the squares, which is the same whatever the segments are.
     let cost = |from: usize, to: usize| {
-        let (sum, squares) = (sums[to].0 - sums[from].0, sums[to].1 - sums[from].1);
-        squares - sum * sum / (to - from) as f64
+        let sum: f64 = sums[to] - sums[from];
+        -sum * sum / (to - from) as f64
     };
     let mut best = vec![f64::INFINITY; n + 1];
     let mut before = vec![0; n + 1];
-    best[0] = -penalty;
+    best[0] = 0.0;
     let (mut candidates, mut tried) = (vec![0], Vec::new());
     for to in shortest..=n {
         // A segment that ends here begins at least the shortest length earlier.
@@ -197,6 +197,30 @@ mod tests {
             values[370..].iter_mut().zip(uneven).for_each(|(value, uneven)| *value = 4.0 * uneven);
             let found = changes(&values);
             assert!(found.len() == 1 && found[0].abs_diff(370) <= 2, "{seed}: {found:?}");
+        }
+    }
+
+    /// The long-run variance of a series with autocorrelation `rho` is (1 + rho) / (1 - rho) times its variance.
+    #[test]
+    fn the_long_run_variance_is_that_of_the_formula() {
+        for rho in [0.0, 0.5, 0.7] {
+            let logs: Vec<f64> = series(3, 40_000, rho, 1.0).iter().map(|value| ln(*value)).collect();
+            let (found, expected) = (long_run_variance(&logs, 60), (1.0 + rho) / (1.0 - rho));
+            assert!((found / expected - 1.0).abs() < 0.25, "{found} for {expected}");
+        }
+        assert_eq!(long_run_variance(&[1.0; 10], 6), f64::INFINITY, "one block cannot tell");
+    }
+
+    /// Whether a change counts depends on the noise around it, and not on noise that begins long after it.
+    #[test]
+    fn noise_far_away_does_not_hide_a_change() {
+        for seed in 0..10 {
+            let mut values = series(seed, 600, 0.0, 0.01);
+            values[330..].iter_mut().for_each(|value| *value *= 1.05);
+            let noise = series(100 + seed, 150, 0.0, 0.3);
+            values[450..].iter_mut().zip(noise).for_each(|(value, noise)| *value = 1.05 * noise);
+            let found = changes(&values);
+            assert!(found.iter().any(|at| at.abs_diff(330) <= 2), "{seed}: {found:?}");
         }
     }
 

@@ -76,7 +76,7 @@ impl ClockFold {
         }
         if set.abs() > NOISE_NS {
             let by = event("wall-clock-set", set).human();
-            let way = if set > 0 { "forward" } else { "back" };
+            let way = if set.is_positive() { "forward" } else { "back" };
             return ClockNotice::Set(format!(
                 "the wall clock was set {way} by {by} during the run; lengths of time do not depend on it"
             ));
@@ -98,6 +98,74 @@ mod tests {
 
     fn at(at: u64, mono: u64, boot: u64, real: u64) -> ClockSample {
         ClockSample { at_ns: at, mono_ns: mono, boot_ns: boot, real_ns: real }
+    }
+
+    /// What a reading says in a word, after one at a second of the run.
+    fn seen(next: ClockSample, end_ns: u64) -> &'static str {
+        let mut fold = ClockFold::default();
+        fold.begin(Some(at(S, 100 * S, 200 * S, 900 * S)));
+        match fold.observe(next, end_ns, 7) {
+            ClockNotice::Nothing => "nothing",
+            ClockNotice::Set(text) if text.contains("forward by 10 ms") => "forward",
+            ClockNotice::Set(text) if text.contains("back by 10 ms") => "back",
+            ClockNotice::Set(_) => "set by another time",
+            ClockNotice::Slept(ns) => {
+                if ns == 10_000_000 {
+                    "slept"
+                } else {
+                    "slept for another time"
+                }
+            }
+            ClockNotice::Contradiction(ClockFault::Early) => "early",
+            ClockNotice::Contradiction(ClockFault::Differ { .. }) => "differ",
+        }
+    }
+
+    #[test]
+    fn differences_count_from_ten_milliseconds_on() {
+        let noise = 10_000_000;
+        let usual = at(2 * S, 101 * S, 201 * S, 901 * S);
+        // In a thousand seconds a daemon may bend the clock by one second.
+        let long = |mono: u64| {
+            let ran = 1000 * S;
+            at(S + ran, mono, 100 * S + mono, 800 * S + mono)
+        };
+        for (next, end, expected) in [
+            (usual, 2 * S + noise, "nothing"),
+            (usual, 2 * S + noise + 1, "early"),
+            (at(S, 100 * S, 200 * S, 900 * S), S, "nothing"),
+            (at(S - 1, 100 * S, 200 * S, 900 * S), S, "differ"),
+            (at(S, 100 * S - 1, 200 * S - 1, 900 * S - 1), S, "differ"),
+            (at(2 * S, 101 * S, 201 * S - noise, 901 * S - noise), 2 * S, "nothing"),
+            (at(2 * S, 101 * S, 201 * S - noise - 1, 901 * S - noise - 1), 2 * S, "differ"),
+            (long(1101 * S + noise), 1001 * S, "nothing"),
+            (long(1101 * S + noise + 1), 1001 * S, "differ"),
+            (long(1099 * S - noise), 1001 * S, "nothing"),
+            (long(1099 * S - noise - 1), 1001 * S, "differ"),
+            (at(2 * S, 101 * S, 201 * S + noise, 901 * S + noise), 2 * S, "nothing"),
+            (at(2 * S, 101 * S, 201 * S + noise + 1, 901 * S + noise + 1), 2 * S, "slept"),
+            (at(2 * S, 101 * S, 201 * S, 901 * S + noise), 2 * S, "nothing"),
+            (at(2 * S, 101 * S, 201 * S, 901 * S + noise + 1), 2 * S, "forward"),
+            (at(2 * S, 101 * S, 201 * S, 901 * S - noise), 2 * S, "nothing"),
+            (at(2 * S, 101 * S, 201 * S, 901 * S - noise - 1), 2 * S, "back"),
+        ] {
+            assert_eq!(seen(next, end), expected, "{next:?}, an interval until {end}");
+        }
+    }
+
+    #[test]
+    fn a_hundred_events_are_kept() {
+        let mut fold = ClockFold::default();
+        assert_eq!(ClockFold::default().finish(), None, "no clock was read");
+        fold.begin(Some(at(0, 0, 0, 0)));
+        for n in 1..=103 {
+            // Each second somebody sets the wall clock forward by another second.
+            let notice = fold.observe(at(n * S, n * S, n * S, 2 * n * S), n * S, n);
+            assert!(matches!(notice, ClockNotice::Set(_)), "{n}: {notice:?}");
+        }
+        let clocks = fold.finish().unwrap();
+        assert_eq!((clocks.events.len(), clocks.events[99].at_ns), (100, 100));
+        assert_eq!((clocks.start.at_ns, clocks.end.at_ns), (0, 103 * S));
     }
 
     #[test]

@@ -49,6 +49,16 @@ mod tests {
     use crate::finding::Class;
 
     #[test]
+    fn the_text_of_a_closing_line_is_quoted_where_there_is_one() {
+        let ended = Ended { issued: 1, generator_behind_ns: 0, max_lag_ns: 100 };
+        for (text, quoted) in [("", None), ("it did not answer", Some("it did not answer".to_owned()))] {
+            let (reason, text) = (CloseReason::TargetLost, text.to_owned());
+            let close = Close { reason, at_ns: 0, text, intervals: 0, issued: 0, completed: 0, stuck: 0 };
+            assert_eq!(judge(&close, ended), Some(CourseFinding::Ended(Ending::TargetLost, quoted)));
+        }
+    }
+
+    #[test]
     fn a_schedule_that_fell_behind_is_the_devices_unless_the_generator_did_half_of_it() {
         let close =
             |reason| Close { reason, at_ns: 0, text: String::new(), intervals: 0, issued: 0, completed: 0, stuck: 0 };

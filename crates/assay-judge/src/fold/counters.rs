@@ -66,7 +66,7 @@ impl Lengths {
         let mut seen = 0u128;
         for (bucket, count) in self.counts.iter().enumerate() {
             seen += u128::from(*count);
-            if total > 0 && seen >= rank {
+            if seen >= rank {
                 let lower = bucket.checked_sub(1).map_or(0, |below| thresholds.bounds()[below]);
                 return Some((lower, thresholds.bounds().get(bucket).copied()));
             }
@@ -298,4 +298,97 @@ fn over(counts: &[u64], thresholds: &Thresholds, threshold: Span) -> Option<u64>
 
 fn add_counts(mine: &mut [u64], theirs: &[u64]) {
     mine.iter_mut().zip(theirs).for_each(|(mine, theirs)| *mine = mine.saturating_add(*theirs));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn thresholds() -> Thresholds {
+        Thresholds::from_bounds(vec![100, 200])
+    }
+
+    fn timing(counts: &[u64]) -> Timing {
+        Timing { sum_ns: 50, max_ns: 40, counts: counts.to_vec() }
+    }
+
+    #[test]
+    fn figures_of_nothing_are_absent() {
+        let (nothing, shown) = (Lengths::new(3), BTreeSet::from([Span::from_ns(100)]));
+        let times = nothing.slice_times(&thresholds(), &shown);
+        assert_eq!((times.operations, times.mean_ns, times.max_ns), (0, None, None));
+        assert_eq!(nothing.p99_between(&thresholds()), None);
+        let mut one = Lengths::new(3);
+        one.add_timing(&timing(&[1, 1])).unwrap();
+        let times = one.slice_times(&thresholds(), &shown);
+        assert_eq!((times.operations, times.mean_ns, times.max_ns), (1, Some(50), Some(40)));
+        assert_eq!(times.over, BTreeMap::from([(Span::from_ns(100), 1)]));
+        assert_eq!(one.p99_between(&thresholds()), Some((100, Some(200))));
+    }
+
+    /// An interval without floors has them all the same, once another interval or flow has some: they equal its times.
+    #[test]
+    fn floors_that_are_absent_equal_the_times_themselves() {
+        let plain = FlowInterval { response: timing(&[2, 5]), service: timing(&[1, 5]), ..FlowInterval::default() };
+        let response = FlowInterval { floor: Some(timing(&[0, 5])), ..plain.clone() };
+        let service = FlowInterval { service_floor: Some(timing(&[0, 5])), ..plain.clone() };
+        let of = |intervals: &[&FlowInterval]| {
+            let mut cell = Counters::new(3);
+            intervals.iter().for_each(|interval| cell.add_interval(interval).unwrap());
+            cell
+        };
+        let floors = |cell: &Counters| cell.floors.as_ref().map(|floors| floors.each_ref().map(|it| it.counts.clone()));
+        for (intervals, expected) in [
+            (&[&plain, &plain][..], None),
+            (&[&response], Some([vec![5, 0, 0], vec![0, 5, 0]])),
+            (&[&service], Some([vec![0, 0, 5], vec![5, 0, 0]])),
+            (&[&plain, &response], Some([vec![5, 0, 5], vec![0, 10, 0]])),
+            (&[&response, &plain], Some([vec![5, 0, 5], vec![0, 10, 0]])),
+        ] {
+            assert_eq!(floors(&of(intervals)), expected);
+            // The same as flows of one stream.
+            let mut sum = Counters::new(3);
+            intervals.iter().for_each(|interval| sum.merge(&of(&[interval])));
+            assert_eq!(floors(&sum), expected);
+        }
+    }
+
+    #[test]
+    fn flows_of_one_stream_are_added() {
+        let mut one = Counters::new(3);
+        one.add_error("EIO", 2);
+        one.add_error(&Code::NOT_SUBMITTED.to_string(), 5);
+        (one.ok, one.short, one.stuck, one.waiting) = (10, 1, 3, 4);
+        one.add_drained((2, 8192));
+        one.end_segment();
+        one.stuck = 1;
+        let mut sum = Counters::new(3);
+        sum.merge(&one);
+        sum.merge(&one);
+        assert_eq!((sum.failed(), sum.failed_on_device(), sum.ended()), (14, 4, 36));
+        assert_eq!((sum.drained, sum.waiting), ((4, 16384), 8));
+        assert_eq!(sum.counts().stuck, 8, "what was stuck when a segment ended, and what is stuck now");
+    }
+
+    #[test]
+    fn of_too_many_names_of_errors_the_rest_is_one() {
+        let mut cell = Counters::new(1);
+        (0..70).for_each(|n| cell.add_error(&format!("E{n}"), 1));
+        cell.add_error("E0", 1);
+        assert_eq!((cell.errors.len(), cell.errors["other"], cell.errors["E0"]), (65, 6, 2));
+        assert_eq!(cell.errors.get("E63"), Some(&1));
+    }
+
+    #[test]
+    fn a_part_that_does_not_exist_is_the_last_one() {
+        let failures = |at: &[u64]| FailureTimes { at: at.to_vec(), ..FailureTimes::default() };
+        let last = PARTS as u64 - 1;
+        for (at, expected) in [
+            (&[3, 7][..], vec![(3, 7)]),
+            (&[last, 1, last + 1, 2, u64::MAX, 3], vec![(last, 1), (last, 2), (last, 3)]),
+            (&[5], vec![]),
+        ] {
+            assert_eq!(parts(&failures(at)).collect::<Vec<_>>(), expected);
+        }
+    }
 }

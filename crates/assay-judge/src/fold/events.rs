@@ -39,3 +39,17 @@ impl Events {
         self.unplaced = self.kept.len();
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_thousand_events_are_kept_and_the_others_are_counted() {
+        let mut events = Events::default();
+        for at_ns in 0..1003 {
+            events.keep(Event { at_ns, what: "stuck".into(), text: String::new(), details: Default::default() });
+        }
+        assert_eq!((events.kept.len(), events.kept[999].at_ns, events.left_out), (1000, 999, 3));
+    }
+}

@@ -198,6 +198,67 @@ mod tests {
         }
     }
 
+    /// What is found of a flow in which one of a hundred operations may fail, after these intervals and beside these
+    /// findings: its errors, where they are, and from when on.
+    fn found(intervals: &[(u64, FlowInterval)], beside: Vec<CriterionFinding>) -> Option<(String, String, u64)> {
+        let header = crate::fold::fixture::header();
+        let mut layout = Layout::new(&header, &["reads errors at most 1% per run".parse().unwrap()]).unwrap();
+        layout.may_fail[1] = None;
+        let (mut fold, mut notes) = (FlowFailures::default(), Notes::new(1));
+        for (start_ns, interval) in intervals {
+            fold.add(0, *start_ns, interval, (0, &layout), &mut notes);
+        }
+        let others = beside.len();
+        notes.findings.extend(beside.into_iter().map(|it| Finding::of_step(it, 1)));
+        fold.too_many(7, &layout, &mut notes);
+        let kinds: Vec<Kind> = notes.findings.into_iter().skip(others).map(|found| found.kind).collect();
+        assert!(kinds.len() < 2, "{kinds:?}");
+        kinds.into_iter().next().map(|kind| match kind {
+            Kind::Failed(it) => (it.measured(), it.place(), it.first_ns),
+            other => panic!("{other:?}"),
+        })
+    }
+
+    #[test]
+    fn too_many_errors_over_the_whole_step_are_found_unless_their_criterion_spoke() {
+        use crate::finding::criterion::What;
+        let failed = |errors: u64, ok| FlowInterval {
+            ok,
+            errors: BTreeMap::from([("EIO".to_owned(), errors)]),
+            failures: Some(FailureTimes { at: vec![3, errors], response: Timing { max_ns: 5, ..Timing::default() } }),
+            ..FlowInterval::default()
+        };
+        let (holds, breaks) = ([(5, failed(0, 50)), (9, failed(1, 49))], [(5, failed(0, 50)), (9, failed(2, 48))]);
+        assert_eq!(found(&holds, vec![]), None, "one of a hundred");
+        let expected =
+            Some(("2 EIO".to_owned(), " between 4.7 % and 6.2 % of the target, after up to 5 ns".to_owned(), 9));
+        assert_eq!(found(&breaks, vec![]), expected, "two of a hundred");
+        let beside = |criterion: &str, what: What| {
+            found(&breaks, vec![CriterionFinding { criterion: criterion.parse().unwrap(), what }])
+        };
+        let figure = crate::judgement::Figure {
+            window: 1,
+            start_ns: 0,
+            end_ns: 1,
+            target: None,
+            value: 0.02,
+            text: "2%".into(),
+            operations: 100,
+            within: false,
+            generator: false,
+        };
+        let at = crate::finding::criterion::At { figure, planned: 1, own_ns: None };
+        let broken = || What::BrokenInCut(at.clone(), crate::finding::criterion::BrokenOn { targets: vec![], of: 1 });
+        assert_eq!(beside("reads errors at most 1% per run", broken()), None, "its criterion is broken");
+        for (criterion, what) in [
+            ("writes errors at most 1% per run", broken()),
+            ("reads response over 1ms below 5% per 1h", broken()),
+            ("reads errors at most 1% per run", What::NotJudged),
+        ] {
+            assert_eq!(beside(criterion, what.clone()), expected, "{criterion} {what:?}");
+        }
+    }
+
     #[test]
     fn says_where_on_the_target_and_how_long_it_took() {
         let mut failures = Failures::default();

@@ -1,5 +1,8 @@
 //! A header for the tests of this crate's state machines: two streams on one target, an hour in slices of ten minutes.
 
+use crate::fold::counters::Counters;
+use crate::fold::layout::Layout;
+use crate::fold::window::Window;
 use assay_record::Header;
 
 /// See the module.
@@ -16,4 +19,22 @@ pub(crate) fn header() -> Header {
         "engine": {}, "host": {}, "plan": {},
     });
     serde_json::from_value(header).expect("the header above is a header")
+}
+
+/// The second window, of ten seconds, complete and valid, in which nothing was counted.
+pub(crate) fn window(layout: &Layout) -> Window {
+    let nothing = Counters::new(layout.thresholds.buckets());
+    Window {
+        number: 2,
+        start_ns: 10_000_000_000,
+        end_ns: 20_000_000_000,
+        complete: true,
+        invalid: None,
+        intervals: 10,
+        mixed: false,
+        repeated: false,
+        flows: vec![nothing.clone(); layout.flows.len()],
+        streams: vec![nothing; layout.streams.len()],
+        late: Vec::new(),
+    }
 }

@@ -46,11 +46,40 @@ impl Late {
     }
 
     /// Nanoseconds of given idle in those times that were longer than the longest gap of the schedule plus `margin_ns`.
-    /// The boundaries of the counters decide: a time in the same bucket as that sum does not count.
+    /// The boundaries of the counters decide: a time in the same bucket as that sum does not count, unless the bucket
+    /// begins at the sum.
     pub(crate) fn rest_ns(&self, thresholds: &Thresholds, margin_ns: u64) -> u64 {
         let allowed = self.gap_ns.saturating_add(margin_ns);
         let longer = thresholds.bounds().partition_point(|bound| *bound < allowed) + 1;
         // A gap above all boundaries lies in the last bucket, which begins at the last boundary.
         self.idle_in.get(longer.min(thresholds.buckets() - 1)..).map_or(0, crate::fold::counters::total)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Given idle in the buckets below 100 ns, up to 200 ns, up to 400 ns, and above.
+    #[test]
+    fn only_times_in_buckets_above_the_allowed_gap_are_rests() {
+        let thresholds = Thresholds::from_bounds(vec![100, 200, 400]);
+        for (gap_ns, margin_ns, rest) in [
+            (0, 0, 1110),
+            (50, 0, 1110),
+            // Times from exactly 100 ns on are in the next bucket.
+            (100, 0, 1110),
+            (90, 10, 1110),
+            (100, 1, 1100),
+            (200, 0, 1100),
+            (201, 0, 1000),
+            (400, 0, 1000),
+            // Nothing lies above the last bucket.
+            (401, 0, 1000),
+            (u64::MAX, 9, 1000),
+        ] {
+            let late = Late { gap_ns, idle_in: vec![1, 10, 100, 1000], ..Late::default() };
+            assert_eq!(late.rest_ns(&thresholds, margin_ns), rest, "{gap_ns} + {margin_ns}");
+        }
     }
 }

@@ -16,7 +16,7 @@ pub(crate) mod events;
 pub(crate) mod failures;
 pub(crate) mod finish;
 #[cfg(test)]
-mod fixture;
+pub(crate) mod fixture;
 pub(crate) mod integrity;
 pub(crate) mod kept;
 pub(crate) mod lacks;

@@ -76,3 +76,24 @@ impl Notes {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn contradictions_are_counted_and_the_first_is_reported() {
+        let mut notes = Notes::new(3);
+        (0..5).for_each(|index| notes.contradiction(Contradiction::Again { index }, 100 + index));
+        assert_eq!((notes.step(), notes.contradictions, notes.findings.len()), (3, 5, 1));
+        let deciding = &notes.findings[0].deciding;
+        assert_eq!((deciding.step, deciding.start_ns, deciding.end_ns), (3, 100, 100));
+    }
+
+    #[test]
+    fn twenty_warnings_are_kept() {
+        let mut notes = Notes::new(1);
+        (0..25).for_each(|n| notes.warn(n.to_string()));
+        assert_eq!((notes.warnings.len(), notes.warnings[19].as_str()), (20, "19"));
+    }
+}

@@ -183,3 +183,20 @@ fn levels(values: &[Value], open_loop: bool) -> Vec<Change> {
     }
     (1..bounds.len().saturating_sub(1)).map(|at| change(&bounds, at)).collect()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_level_is_a_response_in_open_loops_and_a_rate_in_closed_ones() {
+        let value = |length_ns, operations, response_ns| Value { begin_ns: 0, length_ns, operations, response_ns };
+        for (value, open, closed) in [
+            (value(2_000_000_000, 500, 1500), Some(3.0), Some(250.0)),
+            (value(2_000_000_000, 0, 0), None, Some(0.0)),
+            (value(0, 5, 10), Some(2.0), None),
+        ] {
+            assert_eq!((value.level(true), value.level(false)), (open, closed), "{value:?}");
+        }
+    }
+}

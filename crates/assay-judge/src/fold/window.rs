@@ -350,6 +350,79 @@ mod tests {
     }
 
     #[test]
+    fn a_window_is_not_complete_where_something_is_missing_before_its_end() {
+        for (reached, then, complete) in [(150, 200, false), (200, 200, true), (150, 150, false)] {
+            let mut windows = measured(Some(100), 100, reached);
+            windows.hole();
+            if then > reached {
+                let interval = Interval { start_ns: reached, end_ns: then, ..Interval::default() };
+                windows.add(&Placed { at_ns: reached, joins: true, interval: &interval, carried: &[] }, &layout());
+            }
+            assert_eq!(windows.close(&layout()).map(|it| it.complete), Some(complete), "{reached} {then}");
+        }
+        let mut windows = Windows::new(Some(100), 1000);
+        windows.hole();
+        assert!(windows.close(&layout()).is_none(), "none is open");
+    }
+
+    /// A window that begins late is complete only if it joins what was measured before: half an interval is allowed.
+    #[test]
+    fn a_window_begins_within_half_an_interval() {
+        for (at, joins, complete) in [(100, false, true), (105, false, true), (106, false, false), (106, true, true)] {
+            let mut windows = Windows::new(Some(100), 1000);
+            let interval = Interval { start_ns: at, end_ns: 200, ..Interval::default() };
+            windows.add(&Placed { at_ns: at, joins, interval: &interval, carried: &[] }, &layout());
+            assert_eq!(windows.close(&layout()).map(|it| it.complete), Some(complete), "{at} {joins}");
+        }
+    }
+
+    #[test]
+    fn lateness_and_what_disks_counted_belong_to_their_targets() {
+        use assay_record::{DiskCounters, FlowHead, FlowInterval, Lateness, StreamHead};
+        let stream = |direction| StreamHead {
+            name: String::new(),
+            direction: Some(direction),
+            operation: None,
+            arrival: "steady".into(),
+            rate: None,
+            size: String::new(),
+            per_target: true,
+        };
+        let layout = Layout {
+            streams: vec![stream(Direction::Read), stream(Direction::Write), stream(Direction::Write)],
+            flows: [(0, 0), (1, 0), (2, 0), (1, 1)].map(|(stream, target)| FlowHead { stream, target }).to_vec(),
+            targets: vec!["a".into(), "b".into()],
+            of_stream: vec![vec![0], vec![1, 3], vec![2]],
+            lateness: true,
+            durable: vec![true, true, false],
+            ..layout()
+        };
+        let flow = |ok, bytes| FlowInterval { ok, bytes, ..FlowInterval::default() };
+        let interval = Interval {
+            end_ns: 10,
+            flows: vec![flow(1, 10), flow(2, 20), flow(4, 40), flow(8, 80)],
+            lateness: vec![Lateness { target: 1, shift_ns: 7, ..Lateness::default() }],
+            disks: vec![DiskCounters { target: 0, reads: 5, ..DiskCounters::default() }],
+            ..Interval::default()
+        };
+        let mut windows = Windows::new(Some(100), 1000);
+        windows.add(&Placed { at_ns: 0, joins: true, interval: &interval, carried: &[0; 4] }, &layout);
+        let late = windows.close(&layout).unwrap().late;
+        assert_eq!(late.iter().map(|late| late.shift_ns).collect::<Vec<_>>(), [0, 7]);
+        let count = |operations, bytes| DiskCount { operations, bytes };
+        assert_eq!(late[0].own, [count(1, 10), count(6, 60)], "reads, and the writes of both streams");
+        assert_eq!(
+            (late[0].disk.map(|disk| disk.reads), late[0].durable),
+            (Some(5), 2),
+            "reads are not durable writes"
+        );
+        assert!(
+            late[1].disk.is_none() && late[1].own == [count(0, 0); 2],
+            "the disk of the other target is not counted"
+        );
+    }
+
+    #[test]
     fn what_is_given_back_was_not_given() {
         let mut windows = measured(Some(100), 100, 150);
         assert!(windows.resume(150, 100, &layout()).is_some_and(|window| !window.complete));

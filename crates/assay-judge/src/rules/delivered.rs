@@ -129,3 +129,104 @@ fn lag_is_the_generators(cell: &Counters) -> bool {
     }
     cell.own_lag.sum_ns.saturating_mul(2) > cell.lag.sum_ns
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fold::fixture;
+
+    /// Lag of an operation, and the generator's own part of it.
+    fn lagged(lag: u128, own: u128, cell: Counters) -> Counters {
+        let mut cell = cell;
+        (cell.lag.sum_ns, cell.own_lag.sum_ns) = (lag, own);
+        cell
+    }
+
+    #[test]
+    fn where_nothing_completed_it_counts_who_had_the_operations() {
+        let cell = |carried_in, scheduled| Counters { carried_in, scheduled, ..Counters::new(1) };
+        let due = || cell(0, 10);
+        let reached = |in_flight, stuck, issued| Counters { in_flight, stuck, issued, ..due() };
+        for (cell, expected) in [
+            (cell(0, 9), Cause::TooFew),
+            (cell(1, 9), Cause::NothingIssued),
+            (due(), Cause::NothingIssued),
+            (reached(1, 0, 0), Cause::NothingCompleted),
+            (reached(0, 1, 0), Cause::NothingCompleted),
+            // Issued, and neither in flight nor late: nobody knows where they are.
+            (reached(0, 0, 1), Cause::NothingIssued),
+            (lagged(100, 10, reached(0, 0, 1)), Cause::NothingCompleted),
+            (lagged(100, 10, reached(1, 0, 0)), Cause::NothingCompleted),
+            (lagged(100, 90, reached(1, 0, 0)), Cause::NothingIssued),
+            (lagged(100, 10, due()), Cause::NothingIssued),
+            (lagged(100, 90, due()), Cause::NothingIssued),
+        ] {
+            assert_eq!(nothing_completed(&cell), expected, "{cell:?}");
+            let layout = Layout::new(&fixture::header(), &[]).unwrap();
+            let found = delivered(0, &cell, None, &fixture::window(&layout), &layout).unwrap();
+            assert_eq!(found.figure.generator, expected != Cause::NothingCompleted, "{expected:?}");
+            assert_eq!((found.fault, found.figure.within), (Some(expected), false));
+        }
+    }
+
+    #[test]
+    fn more_than_half_of_the_lag_makes_it_the_generators() {
+        for (lag, own, generator) in [(100, 50, false), (100, 51, true), (100, 49, false), (1, 1, true)] {
+            assert_eq!(lag_is_the_generators(&lagged(lag, own, Counters::new(1))), generator, "{own} of {lag}");
+        }
+        for (in_flight, stuck, generator) in [(0, 0, true), (1, 0, false), (0, 1, false)] {
+            let cell = Counters { in_flight, stuck, ..Counters::new(1) };
+            assert_eq!(lag_is_the_generators(&cell), generator, "without lag, {in_flight} in flight, {stuck} stuck");
+        }
+    }
+
+    /// A thousand operations in ten seconds: one each 10 ms. Fifty milliseconds of the generator's are forgiven.
+    #[test]
+    fn what_waits_counts_unless_the_generator_is_a_moment_late() {
+        let layout = Layout::new(&fixture::header(), &[]).unwrap();
+        let window = fixture::window(&layout);
+        for (held, flows, own, expected) in [
+            (0, 1, false, 0),
+            (1, 1, false, 0),
+            (6, 1, false, 5),
+            (6, 1, true, 0),
+            (7, 1, true, 6),
+            (7, 2, true, 0),
+            (6, 4, false, 2),
+            // No more than were due.
+            (5000, 1, true, 1000),
+        ] {
+            let cell = Counters { waiting: held, scheduled: 1000, ..Counters::new(1) };
+            let found = waiting(&cell, flows, own, &window);
+            assert_eq!(found, expected, "{held} {flows} {own}");
+            assert_eq!(behind_ns(&cell, found, &window), u128::from(expected) * 10_000_000);
+        }
+        assert_eq!(behind_ns(&Counters::new(1), 3, &window), 30_000_000_000, "nothing was due");
+    }
+
+    /// Up to one in a thousand may wait.
+    #[test]
+    fn a_thousandth_may_wait_at_the_end() {
+        let layout = Layout::new(&fixture::header(), &[]).unwrap();
+        let window = fixture::window(&layout);
+        let cell =
+            |waiting, in_flight| Counters { ok: 9000, waiting, in_flight, scheduled: 10_000, ..Counters::new(1) };
+        for (waiting, in_flight, own, fault, value) in [
+            (0, 1, 0, None, 1.0),
+            (11, 1, 0, None, 0.999),
+            (12, 1, 0, Some(Cause::Device), 0.9989),
+            (12, 1, 90, None, 1.0),
+            (1012, 1, 90, Some(Cause::Generator), 0.8989),
+        ] {
+            let found = delivered(0, &lagged(100, own, cell(waiting, in_flight)), None, &window, &layout).unwrap();
+            assert_eq!(found.fault, fault, "{waiting} {own}");
+            assert_eq!(found.figure.generator, fault == Some(Cause::Generator));
+            assert!((found.figure.value - value).abs() < 1e-9, "{waiting} {own}: {}", found.figure.value);
+            assert_eq!((found.figure.operations, found.figure.window), (10_000, 2));
+        }
+        assert!(
+            delivered(0, &Counters { ok: 5, ..Counters::new(1) }, None, &window, &layout).is_none(),
+            "none was due"
+        );
+    }
+}

@@ -112,6 +112,36 @@ mod tests {
         }
     }
 
+    #[test]
+    fn more_than_a_twentieth_is_a_warning_and_more_than_a_half_proves_nothing() {
+        for (own, theirs, warned, refused) in [
+            (100, 105, false, false),
+            (100, 106, true, false),
+            (100, 94, true, false),
+            (100, 150, true, false),
+            (100, 151, false, true),
+            (100, 49, false, true),
+            // Too few to be compared.
+            (99, 0, false, false),
+        ] {
+            let disk = DiskTotals { reads: count(theirs, theirs), own_reads: count(own, own), ..DiskTotals::default() };
+            let head = TargetHead { name: "sda".into(), ..TargetHead::default() };
+            let target = TargetTotals {
+                head,
+                written_bytes: 0,
+                read_bytes: own,
+                sampled_reads: 0,
+                blank_reads: 0,
+                disk: Some(disk),
+                lateness: None,
+                health: None,
+            };
+            let (findings, warnings) = check(&[target], 3);
+            assert_eq!((warnings.len(), findings.len()), (warned.into(), refused.into()), "{theirs} for {own}");
+            assert!(findings.iter().all(|it| it.deciding.target.as_deref() == Some("sda") && it.deciding.step == 3));
+        }
+    }
+
     /// ACT's load: a cache answers every judged read, and the device carries the large blocks, which are twice the
     /// bytes.
     #[test]

@@ -207,3 +207,55 @@ impl LoadTracker {
         self.worst.all().is_none() && self.findings.is_empty()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::finding::flaw::Flaw;
+    use crate::finding::load::Cause;
+    use crate::fold::fixture;
+
+    #[test]
+    fn of_each_class_stream_and_target_the_first_is_kept() {
+        let layout = Layout::new(&fixture::header(), &[]).unwrap();
+        let window = fixture::window(&layout);
+        let mut load = LoadTracker::new(1, 5, &layout);
+        let figure = Figure {
+            window: 2,
+            start_ns: 0,
+            end_ns: 1,
+            target: None,
+            value: 0.5,
+            text: "50%".into(),
+            operations: 9,
+            within: false,
+            generator: false,
+        };
+        for (cause, stream, target, found) in [
+            (Some(Cause::Device), "reads", Some("disk"), 1),
+            (Some(Cause::Device), "reads", Some("disk"), 1),
+            (Some(Cause::NothingCompleted), "reads", Some("disk"), 1),
+            (Some(Cause::Generator), "reads", Some("disk"), 2),
+            (Some(Cause::Device), "writes", Some("disk"), 3),
+            (Some(Cause::Device), "reads", Some("other"), 4),
+            (Some(Cause::Device), "reads", None, 5),
+            (None, "reads", Some("disk"), 5),
+            (None, "reads", None, 6),
+            (None, "reads", None, 6),
+        ] {
+            let (name, planned) = (stream.to_owned(), 5);
+            let finding = match cause {
+                Some(cause) => LoadFinding::NotDelivered(NotDelivered {
+                    stream: name,
+                    figure: figure.clone(),
+                    planned,
+                    cause,
+                    on: None,
+                }),
+                None => LoadFinding::Slice(2, Flaw::Slept(1)),
+            };
+            load.find(finding, &window, Some(stream), target.map(str::to_owned), None);
+            assert_eq!(load.findings.len(), found, "{cause:?} {stream} {target:?}");
+        }
+    }
+}

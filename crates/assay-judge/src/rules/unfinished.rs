@@ -41,3 +41,46 @@ fn most(cell: &Counters, window: &Window, head: &StreamHead, shares: usize) -> O
     // A number too large for the counter is replaced by the counter's maximum.
     Some(cell.carried_in.saturating_add(cell.scheduled.max(planned.ceil() as u64)))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fold::fixture;
+    use crate::fold::layout::Layout;
+    use assay_base::Rate;
+
+    #[test]
+    fn a_part_is_a_share_of_all_that_the_whole_can_have() {
+        let layout = Layout::new(&fixture::header(), &[]).unwrap();
+        let window = fixture::window(&layout);
+        let head = |arrival: &str, rate: Option<u64>| StreamHead {
+            arrival: arrival.into(),
+            rate: rate.map(Rate::per_second),
+            ..layout.streams[0].clone()
+        };
+        for (arrival, rate, carried_in, scheduled, shares, most) in [
+            // A hundred per second, for ten seconds, and two at its ends.
+            ("steady", Some(100), 0, 7, 1, Some(1002)),
+            ("steady", Some(100), 5, 7, 1, Some(1007)),
+            ("steady", Some(100), 0, 7, 4, Some(252)),
+            ("steady", Some(100), 3, 2000, 1, Some(2003)),
+            // 1000 and six standard deviations of 31.6, and sixteen.
+            ("poisson", Some(100), 0, 7, 1, Some(1206)),
+            ("closed", Some(100), 0, 7, 1, None),
+            ("steady", None, 0, 7, 1, None),
+        ] {
+            let cell = Counters { carried_in, scheduled, ..Counters::new(1) };
+            let (head, value) = (head(arrival, rate), Value::Share { over: 9, of: 20 });
+            let found = at_least(value, &cell, &window, (&head, shares));
+            assert_eq!(
+                found,
+                most.map(|of| Value::Share { over: 9, of }),
+                "{arrival} {rate:?} {carried_in} {scheduled}"
+            );
+            let mean = at_least(Value::Mean { sum_ns: 9, of: 5000 }, &cell, &window, (&head, shares));
+            assert_eq!(mean, most.map(|_| Value::Mean { sum_ns: 9, of: 5000 }), "more than it can have were counted");
+            let work = Value::Work { operations: 9, bytes: 9, ns: 9 };
+            assert_eq!(at_least(work, &cell, &window, (&head, shares)), None);
+        }
+    }
+}

@@ -267,8 +267,86 @@ mod tests {
         let value = Value::work(&cell, &throughput, ten).unwrap();
         assert_eq!((value.is_within(&throughput), value.text(&throughput).as_str()), (true, "20479590 B/s"));
         assert_eq!(Value::work(&cell, &Bound::MeanAtMost(Span::from_ms(1)), ten), None);
+        assert_eq!(Value::work(&cell, &rate, 0), None, "in no time nothing can be done");
         let nothing = Value::work(&Counters::new(1), &rate, ten).unwrap();
         assert_eq!((nothing.is_within(&rate), nothing.text(&rate).as_str()), (false, "0.00/s"));
+    }
+
+    fn bound(text: &str) -> Bound {
+        text.parse::<assay_base::Criterion>().unwrap().bound
+    }
+
+    const MS: u64 = 1_000_000;
+
+    /// Buckets below 1 ms, 2 ms, 8 ms, and above.
+    fn cell(response: [u64; 4]) -> (Counters, Thresholds) {
+        let mut cell = Counters::new(4);
+        (cell.response.counts, cell.response.sum_ns) = (response.to_vec(), 100);
+        (cell, Thresholds::from_bounds(vec![MS, 2 * MS, 8 * MS]))
+    }
+
+    #[test]
+    fn what_failed_is_counted_only_where_something_came_back() {
+        let (time, errors) = (bound("r response over 1ms below 5% per run"), bound("r errors at most 1% per run"));
+        let failed = |ok, n: u64| {
+            let errors = [("EIO".to_owned(), n), ("not submitted".to_owned(), 9)];
+            Counters { ok, errors: errors.into_iter().filter(|(_, n)| *n > 0).collect(), ..cell([0; 4]).0 }
+        };
+        let (_, thresholds) = cell([0; 4]);
+        for (ok, n, share, all_failed) in
+            [(0, 0, None, false), (1, 0, Some((0, 1)), false), (0, 2, Some((2, 2)), true), (3, 1, Some((1, 4)), false)]
+        {
+            let it = failed(ok, n);
+            let expected = share.map(|(over, of)| Value::Share { over, of });
+            assert_eq!(Value::of(&it, Measure::Response, &errors, &thresholds), expected, "{ok} {n}");
+            assert_eq!(Value::less(&it, Measure::Response, &errors, &thresholds, 9).is_some(), ok + n > 0);
+            let nothing = all_failed.then_some(Value::Share { over: 0, of: 0 });
+            assert_eq!(Value::all_failed(&it, &time), nothing, "{ok} {n}");
+            assert_eq!(Value::all_failed(&it, &errors), None, "a bound on errors has a value of its own");
+        }
+    }
+
+    #[test]
+    fn what_would_be_left_after_a_time_is_what_the_counters_show_for_certain() {
+        let (over, mean) = (bound("r response over 1ms below 5% per run"), bound("r response mean at most 1s per run"));
+        for (by_ns, left) in
+            [(0, 111), (1, 11), (MS / 2, 11), (MS, 11), (MS + 1, 1), (7 * MS, 1), (7 * MS + 1, 0), (u64::MAX, 0)]
+        {
+            let (cell, thresholds) = cell([1000, 100, 10, 1]);
+            let less = |bound: &Bound| Value::less(&cell, Measure::Response, bound, &thresholds, by_ns);
+            assert_eq!(less(&over), Some(Value::Share { over: left, of: 1111 }), "{by_ns}");
+            assert_eq!(less(&bound("r rate at least 5/s per run")), None, "work is not made of lengths");
+            assert_eq!(less(&mean), Some(Value::Mean { sum_ns: if by_ns == 0 { 100 } else { 0 }, of: 1111 }));
+        }
+    }
+
+    #[test]
+    fn a_floor_is_of_the_measure_that_is_judged() {
+        let over = bound("r response over 1ms below 5% per run");
+        let (mut cell, thresholds) = cell([5, 5, 0, 0]);
+        cell.service.counts = vec![7, 3, 0, 0];
+        let share = |cell: &Counters, measure| Value::floor(cell, measure, &over, &thresholds);
+        let of = |over| Some(Value::Share { over, of: 10 });
+        assert_eq!(
+            (share(&cell, Measure::Response), share(&cell, Measure::Service)),
+            (of(5), of(3)),
+            "none is counted"
+        );
+        let with = |counts: [u64; 4]| Lengths { counts: counts.to_vec(), ..Lengths::default() };
+        cell.floors = Some([with([6, 4, 0, 0]), with([8, 2, 0, 0])]);
+        assert_eq!((share(&cell, Measure::Response), share(&cell, Measure::Service)), (of(4), of(2)));
+        cell.errors.insert("EIO".into(), 1);
+        let errors = Value::floor(&cell, Measure::Response, &bound("r errors at most 1% per run"), &thresholds);
+        assert_eq!(errors, Some(Value::Share { over: 1, of: 1 }), "the generator makes no errors");
+    }
+
+    #[test]
+    fn a_mean_is_exact_where_it_would_read_like_its_bound() {
+        let mean = bound("r response mean at most 30ms per run");
+        for (sum_ns, text) in [(60 * MS, "20 ms"), (90 * MS, "30 ms"), (90 * MS + 1, "30000000.333 ns")] {
+            let value = Value::Mean { sum_ns: sum_ns.into(), of: 3 };
+            assert_eq!((value.text(&mean).as_str(), value.as_f64(&mean)), (text, sum_ns as f64 / 3.0));
+        }
     }
 
     #[test]
