@@ -296,7 +296,7 @@ mod tests {
     #[test]
     fn an_uberblock_of_zfs_is_found_in_each_label() {
         let (little, big) = (0x00ba_b10c_u64.to_le_bytes(), 0x00ba_b10c_u64.to_be_bytes());
-        let size = (8 * 256 << 10) + 4096;
+        let size = ((8 * 256) << 10) + 4096;
         for (at, mark, found) in [
             (128 << 10, little, true),
             (128 << 10, big, true),

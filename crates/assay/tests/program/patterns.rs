@@ -1,7 +1,7 @@
 //! Patterns of addresses and arrivals as a user meets them: every form runs, repeats with its seed, and continues after
 //! a kill.
 
-use super::bed::Place;
+use super::bed::{Place, Said};
 use std::fs;
 
 /// A stream of each form of address.
