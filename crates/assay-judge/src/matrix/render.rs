@@ -79,11 +79,17 @@ pub(super) fn made(matrix: &Matrix) -> String {
     )
 }
 
+/// The first point, from few operations in flight to many, that is within a hundredth of the largest figure: more in flight only wait.
+fn reached<'a, T: Copy>(points: Vec<(&'a Point, T)>, figure: impl Fn(T) -> f64) -> Option<(&'a Point, T)> {
+    let largest = points.iter().map(|(_, it)| figure(*it)).fold(0.0, f64::max);
+    points.into_iter().find(|(_, it)| figure(*it) >= 0.99 * largest)
+}
+
 /// The largest figures that are true of the target, and how many points have none.
 pub(super) fn summary(matrix: &Matrix) -> String {
     let is_true = || matrix.points.iter().filter(|point| point.is_true());
     let small = is_true().filter_map(|point| Some((point, point.small?)));
-    let small = small.max_by(|a, b| a.1.rate.total_cmp(&b.1.rate)).map(|(point, it)| {
+    let small = reached(small.collect(), |it| it.rate).map(|(point, it)| {
         format!(
             "At most {:.0} small operations a second, with {} in flight, at a mean of {}.",
             it.rate,
@@ -92,7 +98,7 @@ pub(super) fn summary(matrix: &Matrix) -> String {
         )
     });
     let large = is_true().filter_map(|point| Some((point, point.large?)));
-    let large = large.max_by(|a, b| a.1.bytes_per_second.total_cmp(&b.1.bytes_per_second)).map(|(point, it)| {
+    let large = reached(large.collect(), |it| it.bytes_per_second).map(|(point, it)| {
         format!(
             "At most {}/s of large operations, with {} in flight.",
             Bytes::new(it.bytes_per_second as u64).human(),

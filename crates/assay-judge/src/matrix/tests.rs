@@ -151,3 +151,12 @@ fn what_is_missing_or_proves_nothing_is_left_and_a_later_run_replaces_an_earlier
     let mut words = String::new();
     text(&empty, &mut words).unwrap();
 }
+
+#[test]
+fn the_largest_figure_is_told_with_the_fewest_in_flight_that_reach_it() {
+    let point = |small, rate| point(small, 0, Verdict::Pass, rate);
+    let said = render::summary(&matrix(vec![point(1, 70.0), point(2, 73.9), point(3, 74.1)]));
+    assert!(said.starts_with("At most 74 small operations a second, with 2 small in flight"), "{said}");
+    let none = render::summary(&matrix(Vec::new()));
+    assert!(!none.contains("At most"), "{none}");
+}

@@ -39,8 +39,8 @@ fn composed(judgement: &Judgement, log: &str, (room, reader): (Room, Reader)) ->
     criteria(&mut page, part, room);
     let mut tail = Page::of(reader);
     percentiles(&mut tail, judgement, room);
-    phases(&mut tail, part, room);
     by_slice(&mut tail, spark::line(part), room);
+    phases(&mut tail, part, room);
     tail.blank();
     figures(&mut tail, judgement, room);
     warnings(&mut tail, judgement, room);
