@@ -3,6 +3,7 @@
 
 use crate::rules::Totals;
 use crate::settle::{Settled, Settling};
+use crate::together::Together;
 use assay_base::Instant;
 use assay_model::Plan;
 use assay_record::{Close, CloseReason, Event, FlowHead, FlowInterval, Header, Interval};
@@ -18,6 +19,7 @@ pub struct Account {
     /// The names of each flow, and the flow whose schedule fell behind, if one did.
     flows: Vec<String>,
     lagged: Option<String>,
+    together: Together,
 }
 
 /// How a run ended.
@@ -42,7 +44,7 @@ impl Account {
         };
         let flows = header.flows.iter().map(name).collect();
         let (settling, written) = (Settling::new(plan), Totals::default());
-        Account { intervals: 0, written, settling, phase_end: None, flows, lagged: None }
+        Account { intervals: 0, written, settling, phase_end: None, flows, lagged: None, together: Together::default() }
     }
 
     /// Takes an interval; returns the event that follows it, if it decides a warm-up that waits.
@@ -57,12 +59,13 @@ impl Account {
         Some(event)
     }
 
-    /// Takes an event.
-    pub fn event(&mut self, event: &Event) {
+    /// Takes an event; returns what goes to the log. What several workers tell about the life of a stream is one event.
+    pub fn event(&mut self, event: Event) -> Option<Event> {
         if event.what == "lag-stop" && self.lagged.is_none() {
             let flow = event.details.get("flow").and_then(|flow| flow.parse::<usize>().ok());
             self.lagged = flow.and_then(|flow| self.flows.get(flow).cloned());
         }
+        self.together.event(event)
     }
 
     /// When the phase that waits ends, once that is decided.

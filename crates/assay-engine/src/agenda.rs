@@ -1,7 +1,7 @@
 //! What must be issued and when: the sources, the time when each is next due, and the flows of their requests.
 
 use crate::queue::Lane;
-use crate::source::Source;
+use crate::source::{Lived, Source};
 use assay_base::{Instant, Span};
 
 /// A flow as its worker sees it.
@@ -142,13 +142,23 @@ impl<S: Source> Agenda<S> {
     /// How many requests a source had, where it has no more and all of them have completed.
     #[cold]
     fn ended(&self, source: usize) -> Option<u64> {
+        if self.life(source).is_some() {
+            // These are told about at the end of the interval.
+            return None;
+        }
         let all = self.groups[source].source.operations()?;
         self.flows.iter().filter(|flow| flow.source == source).all(|flow| flow.in_flight == 0).then_some(all)
     }
 
-    /// The source must be asked again at `at`; with [`Instant::FAR`] never.
+    /// How far a source is that begins or ends within the run.
+    pub(crate) fn life(&self, source: usize) -> Option<Lived> {
+        self.groups[source].source.life()
+    }
+
+    /// The source must be asked again at `at`, if that is before its end; with [`Instant::FAR`] never.
     pub(crate) fn put_off(&mut self, source: usize, at: Instant) {
-        self.due[source] = at;
+        let end = if source < self.after { self.end } else { Instant::FAR };
+        self.due[source] = if at < end { at } else { Instant::FAR };
     }
 
     /// The source that is due first, among those whose lane has a free slot.

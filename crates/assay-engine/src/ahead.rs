@@ -29,7 +29,7 @@ impl<D: Foretelling, S: Source<Request = D::Request>, P: Payload<D>> Worker<D, S
     pub fn foretelling(mut self) -> Self {
         // What is counted early has completed before draining is given up: it completes within the interval.
         let waits = self.max_lag.is_zero() || self.limits.drain >= self.book.timeline.interval();
-        if self.device.is_sure() && !self.payload.verifies() && waits && self.agenda.open_loop {
+        if self.device.is_sure() && !self.has_lives() && !self.payload.verifies() && waits && self.agenda.open_loop {
             self.ahead.how = Some(Self::issue_ahead);
             (self.lateness.may_be_late, self.lateness.looks_close) = (false, false);
         }

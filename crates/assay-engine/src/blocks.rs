@@ -2,36 +2,40 @@
 
 use crate::closed::Closed;
 use crate::data::Data;
-use crate::looped::{Looped, Member};
+use crate::living::Living;
+use crate::looped::Looped;
+use crate::making::Making;
 use crate::queue::{bounds, share};
 use crate::rules::Setup;
 use crate::scheduled::Scheduled;
-use crate::source::{Next, Source};
+use crate::source::{Lived, Next, Source};
 use crate::verify::Verifier;
 use crate::worker::{Parts, Worker};
-use assay_base::{BlockDevice, Direction, Geometry, Instant, Op, Prng, Span};
+use assay_base::{BlockDevice, Direction, Instant, Op, Prng, Span};
+use assay_model::Plan;
 use assay_model::arrival::Part;
 use assay_model::content::Content;
-use assay_model::generator::{FOR_CONTENT, FOR_LOOP, Generator};
-use assay_model::mix::{Loop, Mix};
-use assay_model::{Arrival, Plan};
+use assay_model::generator::FOR_CONTENT;
 
 /// A source of block I/O on one target, as one of several workers issues it.
 #[derive(Debug)]
-pub struct Blocks(Kind);
+pub struct Blocks(pub(crate) Kind);
 
+/// Which kind of source it is.
 #[derive(Debug)]
 #[allow(
     clippy::large_enum_variant,
     reason = "nearly all sources are single streams, and a box is a step more for each operation"
 )]
-enum Kind {
+pub(crate) enum Kind {
     /// A stream with a number in flight.
     Closed(Closed),
     /// A stream with a schedule.
     Scheduled(Scheduled),
     /// A copy of a closed loop over several streams.
     Loop(Box<Looped>),
+    /// Any of these that begins or ends within the run.
+    Living(Box<Living>),
 }
 
 /// The same call of whichever it is.
@@ -41,6 +45,7 @@ macro_rules! either {
             Kind::Closed($one) => $call,
             Kind::Scheduled($one) => $call,
             Kind::Loop($one) => $call,
+            Kind::Living($one) => $call,
         }
     };
 }
@@ -84,6 +89,10 @@ impl Source for Blocks {
         either!(&mut self.0, it => it.count_until(end, count));
     }
 
+    fn life(&self) -> Option<Lived> {
+        either!(&self.0, it => it.life())
+    }
+
     fn begin(&mut self, now: Instant) -> Instant {
         either!(&mut self.0, it => it.begin(now))
     }
@@ -92,33 +101,13 @@ impl Source for Blocks {
 impl<D: BlockDevice> Worker<D, Blocks, Data> {
     /// A worker for its part of `plan` on `device`, which has [`Worker::slots`]. `None` when a rate does not fit.
     pub fn new(plan: &Plan, device: D, setup: Setup) -> Option<Self> {
-        let Setup { part, bound, start, run, ref ledger, .. } = setup;
-        let written = |stream: u16| plan.streams[usize::from(stream)].reads_back();
-        let (mut sources, mut flows_of, mut after): (Vec<Blocks>, Vec<Vec<usize>>, Option<usize>) = Default::default();
+        let Setup { part, bound, run, ref ledger, .. } = setup;
+        let mut making = Making::new(plan, &setup);
         for (flow, (stream, target)) in plan.flows().enumerate() {
-            let geometry = device.geometry(target);
-            if let Some(it) = plan.loop_of(stream) {
-                // All of it, with its first stream.
-                if plan.streams.iter().position(|other| other.arrival.loop_name() == Some(&it.name))
-                    == Some(stream.into())
-                {
-                    let (copies, flows) = copies(plan, it, (target, geometry), part, start)?;
-                    flows_of.resize(flows_of.len() + copies.len(), flows);
-                    sources.extend(copies.into_iter().map(|copy| Blocks(Kind::Loop(Box::new(copy)))));
-                }
-                continue;
-            }
-            let mut generator = Generator::new(plan, stream, target, geometry, part, start)?;
-            if written(stream) {
-                after.get_or_insert(sources.len());
-            }
-            let ledger = ledger.clone().filter(|_| written(stream));
-            sources.push(Blocks(match generator.schedule.take() {
-                Some(schedule) => Kind::Scheduled(Scheduled::new(flow, generator, schedule)),
-                None => Kind::Closed(Closed::new(flow, target, generator, ledger, start)),
-            }));
-            flows_of.push(vec![flow]);
+            making.flow((flow, stream, target), device.geometry(target))?;
         }
+        let Making { sources, flows_of, after, gates, .. } = making;
+        gates.counted();
         let content = |(stream, target): (u16, u16)| {
             let spec = &plan.streams[usize::from(stream)];
             let path = [u64::from(stream), u64::from(target), part.index, FOR_CONTENT];
@@ -137,64 +126,6 @@ impl<D: BlockDevice> Worker<D, Blocks, Data> {
         };
         Some(Worker::of(plan, device, parts, setup))
     }
-}
-
-/// The copies of a loop on a target that the worker of `part` has slots of, one at least, and the flows of their operations.
-/// Slots are dealt to workers in turn, the first copy's first; the workers that have some of a copy share its cursors by position.
-fn copies(
-    plan: &Plan,
-    it: &Loop,
-    (target, geometry): (u16, Geometry),
-    part: Part,
-    start: Instant,
-) -> Option<(Vec<Looped>, Vec<usize>)> {
-    let member = |(_, (stream, on)): &(usize, (u16, u16))| {
-        *on == target && plan.streams[usize::from(*stream)].arrival.loop_name() == Some(&it.name)
-    };
-    let members: Vec<(usize, (u16, u16))> = plan.flows().enumerate().filter(member).collect();
-    let arrival = |stream: u16| &plan.streams[usize::from(stream)].arrival;
-    let line = |stream: u16| match arrival(stream) {
-        Arrival::Looped { line: Some(line), .. } => it.lines.iter().position(|known| known.name == *line),
-        _ => Some(0),
-    };
-    let weights = members.iter().map(|(_, (stream, _))| Some((arrival(*stream).share()?.as_ppb(), line(*stream)?)));
-    let mix = Mix::new(it, &weights.collect::<Option<Vec<_>>>()?);
-    let (depth, of) = (u64::from(it.in_flight), part.of.max(1));
-    let copy = |copy: u32, idle: bool| -> Option<Option<Looped>> {
-        // The copy's first slot is dealt to this worker, which has every `of`-th from there on.
-        let place = (part.index + of - u64::from(copy) * depth % of) % of;
-        let own = depth / of + u64::from(place < depth % of);
-        if own == 0 && !idle {
-            return Some(None);
-        }
-        let share = Part { index: place.min(depth - 1), of: depth.min(of) };
-        let (mut generators, mut cursors, mut shared) = (Vec::new(), Vec::new(), Vec::<(&String, usize)>::new());
-        for (flow, of) in &members {
-            let generator = Generator::of_copy(plan, *of, geometry, (share, copy + 1), start)?;
-            let block = plan.streams[usize::from(of.0)].block()?;
-            let name = block.places.as_ref().filter(|_| block.address.has_cursor());
-            let cursor = name.map(|name| {
-                let known = shared.iter().find(|(known, _)| *known == name).map(|(_, cursor)| *cursor);
-                known.unwrap_or_else(|| {
-                    shared.push((name, cursors.len()));
-                    cursors.push(generator.cursor());
-                    cursors.len() - 1
-                })
-            });
-            generators.push(Member { flow: *flow, generator, cursor, is_behind: block.address.is_behind() });
-        }
-        let first = u64::from(members.first()?.1.0);
-        let path = [first, u64::from(target), share.index, FOR_LOOP, u64::from(copy)];
-        let prng = Prng::child(plan.seed, &path);
-        Some(Some(Looped::new(it, generators, (cursors, mix.clone()), own as u32, (start, prng))))
-    };
-    let mut copies: Vec<Looped> =
-        (0..it.copies).map(|at| copy(at, false)).collect::<Option<Vec<_>>>()?.into_iter().flatten().collect();
-    if copies.is_empty() {
-        // It has no slot, and its flows have a source all the same.
-        copies.push(copy(0, true)??);
-    }
-    Some((copies, members.into_iter().map(|(flow, _)| flow).collect()))
 }
 
 /// In-flight bound of one target in the worker of `part`, for the streams without a lane of their own: its share of the

@@ -1,5 +1,6 @@
 //! What a worker is made from, the rules of its run, and what it reports.
 
+use crate::gate::Gates;
 use crate::ledger::Ledger;
 use assay_base::{Instant, Span};
 use assay_model::arrival::Part;
@@ -42,6 +43,8 @@ pub struct Setup {
     pub limits: Limits,
     /// What all workers have written, for a plan that verifies.
     pub ledger: Option<Arc<Ledger>>,
+    /// What all workers know about the ends of streams that others wait for; a single worker makes its own.
+    pub gates: Option<Arc<Gates>>,
 }
 
 /// What a worker needs after a step.

@@ -25,6 +25,10 @@ impl Scheduled {
         Scheduled { flow, generator, schedule, pulled: 0, counted: 0, ahead: None }
     }
 
+    pub(crate) fn generator(&self) -> &Generator {
+        &self.generator
+    }
+
     /// Takes the next operation from the schedule and returns when it is wanted.
     #[inline(always)]
     fn pull(&mut self) -> Instant {

@@ -17,6 +17,19 @@ pub enum Next {
     Over,
 }
 
+/// How far a source is that begins or ends within the run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Lived {
+    /// When it began, where it has waited for another one.
+    pub begun: Option<Instant>,
+    /// It has no more requests; some of them may be in flight.
+    pub over: bool,
+    /// It is over because it has taken all its requests, not because its time is.
+    pub done: bool,
+    /// The last completion, where there is one.
+    pub last: Option<Instant>,
+}
+
 /// A group of flows. The only times it gets are those of completions: a schedule continues whatever happens.
 pub trait Source {
     /// The kind of its requests.
@@ -52,6 +65,11 @@ pub trait Source {
     /// Counts the requests intended before `end` that no earlier call has counted: `count` gets, for each flow, their
     /// number, and how many of all requests counted so far were not taken yet.
     fn count_until(&mut self, end: Instant, count: impl FnMut(usize, u64, u64));
+
+    /// How far it is, where it begins or ends within the run.
+    fn life(&self) -> Option<Lived> {
+        None
+    }
 
     /// Begins a source that comes after all others; only one of all workers does this.
     fn begin(&mut self, now: Instant) -> Instant {

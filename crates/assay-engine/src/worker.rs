@@ -7,6 +7,7 @@ use crate::agenda::{Agenda, Flow};
 use crate::blame::{LOOK, Peers, Stretch};
 use crate::incidents::{About, Incidents};
 use crate::lateness::Lateness;
+use crate::lives::Lives;
 use crate::payload::Payload;
 use crate::queue::{Queue, Slot, bounds};
 use crate::rules::{Limits, Setup, Step, Totals};
@@ -58,6 +59,8 @@ pub(crate) struct Books {
     pub timeline: Timeline,
     /// End of the open interval.
     pub boundary: Instant,
+    /// What was told about the beginnings and ends of streams.
+    lives: Option<Box<Lives>>,
     frames: Vec<Frame>,
 }
 
@@ -96,6 +99,7 @@ impl<D: Device, S: Source<Request = D::Request>, P: Payload<D>> Worker<D, S, P> 
         let timeline = Timeline::new(plan, start);
         let (when_found, count) = (device.is_stamped_when_found(), flows.len());
         let agenda = Agenda::new(sources, (flows, &flows_of), after, timeline.end());
+        let lives = Lives::new(&agenda, &flows_of, part.of);
         let may_be_late = when_found || agenda.has_moments();
         Worker {
             device,
@@ -109,6 +113,7 @@ impl<D: Device, S: Source<Request = D::Request>, P: Payload<D>> Worker<D, S, P> 
                 recorder: Recorder::new(thresholds, count).with_lateness(plan.targets.into()),
                 boundary: timeline.boundary(),
                 timeline,
+                lives,
                 frames: Vec::new(),
             },
             // Before the beginning: a worker in real time is stepped before its run begins.
@@ -253,6 +258,11 @@ impl<D: Device, S: Source<Request = D::Request>, P: Payload<D>> Worker<D, S, P> 
         !self.book.frames.is_empty() || self.has_told()
     }
 
+    /// Whether some stream begins or ends within the run.
+    pub(crate) fn has_lives(&self) -> bool {
+        self.book.lives.is_some()
+    }
+
     /// Whether an event occurred since events were last taken.
     #[inline]
     pub(crate) fn has_told(&self) -> bool {
@@ -320,7 +330,12 @@ impl<D: Device, S: Source<Request = D::Request>, P: Payload<D>> Worker<D, S, P> 
             cell.in_flight = flow.in_flight - flow.stuck;
         }
         self.lateness.note_peaks(recorder);
-        let Books { recorder, timeline, boundary, frames } = &mut self.book;
+        let Books { recorder, timeline, boundary, frames, lives } = &mut self.book;
+        if let Some(lives) = lives {
+            let incidents = &mut self.incidents;
+            let issued = |flow: usize| recorder.cell(flow).issued;
+            lives.interval(&self.agenda, issued, |(what, text, details)| incidents.say(end, what, text, details));
+        }
         let closed = timeline.close(end, last);
         *boundary = timeline.boundary();
         let (start, end) = (closed.start.as_ns(), closed.end.as_ns());

@@ -80,8 +80,16 @@ fn run(plan: &Plan, device: Asked<'_>, drain: Span) -> (Kept, Totals, CloseReaso
     let part = Part { index: 0, of: 1 };
     let bound = assay_engine::bound(plan, part);
     let limits = Limits { drain, ..Limits::default() };
-    let setup =
-        Setup { part, thresholds: Thresholds::new([]), bound, start: Instant::ZERO, run: 7, limits, ledger: None };
+    let setup = Setup {
+        part,
+        thresholds: Thresholds::new([]),
+        bound,
+        start: Instant::ZERO,
+        run: 7,
+        limits,
+        ledger: None,
+        gates: None,
+    };
     let mut worker = Worker::new(plan, device, setup).unwrap().foretelling();
     let mut kept = Kept::default();
     run_virtual(&mut worker, Instant::ZERO, &mut kept, || false);

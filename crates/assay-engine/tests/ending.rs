@@ -38,8 +38,16 @@ fn plan(rate: u64, keys: &str) -> Plan {
 fn worker<D: BlockDevice>(plan: &Plan, device: D) -> Worker<D, Blocks, Data> {
     let part = Part { index: 0, of: 1 };
     let (bound, limits) = (assay_engine::bound(plan, part), Limits::default());
-    let setup =
-        Setup { part, thresholds: Thresholds::new([]), bound, start: Instant::ZERO, run: 7, limits, ledger: None };
+    let setup = Setup {
+        part,
+        thresholds: Thresholds::new([]),
+        bound,
+        start: Instant::ZERO,
+        run: 7,
+        limits,
+        ledger: None,
+        gates: None,
+    };
     Worker::new(plan, device, setup).unwrap()
 }
 

@@ -181,7 +181,7 @@ fn plan(rate: u64, duration: &str, keys: &str) -> Plan {
 fn setup(bound: u32) -> Setup {
     let part = Part { index: 0, of: 1 };
     let (thresholds, limits) = (Thresholds::new([]), Limits::default());
-    Setup { part, thresholds, bound, start: Instant::ZERO, run: 7, limits, ledger: None }
+    Setup { part, thresholds, bound, start: Instant::ZERO, run: 7, limits, ledger: None, gates: None }
 }
 
 /// The result of a second at a steady rate: the share of the lag that is own lag, operations over 1 ms, and how many of

@@ -87,7 +87,7 @@ fn run(plan: &Plan) -> (Kept, Worker<SlowWrites, Blocks, Data>) {
     let part = Part { index: 0, of: 1 };
     let bound = assay_engine::bound(plan, part);
     let (thresholds, limits) = (Thresholds::new([]), Limits::default());
-    let setup = Setup { part, thresholds, bound, start: Instant::ZERO, run: 7, limits, ledger: None };
+    let setup = Setup { part, thresholds, bound, start: Instant::ZERO, run: 7, limits, ledger: None, gates: None };
     let mut worker = Worker::new(plan, SlowWrites::default(), setup).unwrap();
     let mut kept = Kept::default();
     run_virtual(&mut worker, Instant::ZERO, &mut kept, || false);

@@ -2,50 +2,15 @@
 
 #![allow(clippy::unwrap_used, reason = "a test panics to fail")]
 
-use assay_base::{BlockDevice, Completion, Device, Direction, Done, Geometry, Instant, Op, Span, Ticket};
+mod even;
+
+use assay_base::{Direction, Instant, Op, Span};
 use assay_engine::shell::Sink;
 use assay_engine::{Limits, Setup, Worker, run_virtual};
 use assay_model::{Plan, arrival::Part, workload};
 use assay_record::{Event, Frame, Interval, Thresholds};
+use even::Even;
 use std::collections::BTreeMap;
-
-/// Completes each operation after its own time, however many there are, and keeps what it was asked for.
-struct Even {
-    pending: Vec<Completion>,
-    asked: Vec<(Instant, Op)>,
-    most: usize,
-    service: Span,
-    size: u64,
-}
-
-impl Device for Even {
-    type Request = Op;
-
-    fn submit(&mut self, now: Instant, ticket: Ticket, op: &Op) {
-        // Not quite the same for all, so that they do not come back in step.
-        let completed = now + self.service + Span::from_ns(self.asked.len() as u64 * 7919 % 1000);
-        self.pending.push(Completion { ticket, result: Ok(op.len), issued: now, accepted: now, completed });
-        self.asked.push((now, *op));
-        self.most = self.most.max(self.pending.len());
-    }
-    fn poll(&mut self, now: Instant, done: &mut Done) {
-        done.extend(self.pending.extract_if(.., |completion| completion.completed <= now));
-    }
-    fn next_wakeup(&self) -> Option<Instant> {
-        self.pending.iter().map(|completion| completion.completed).min()
-    }
-    fn wait(&mut self, _: Span) {}
-}
-
-impl BlockDevice for Even {
-    fn geometry(&self, _: u16) -> Geometry {
-        Geometry { size: self.size, block: 512 }
-    }
-
-    fn buffer(&mut self, _: Ticket) -> &mut [u8] {
-        &mut []
-    }
-}
 
 #[derive(Default)]
 struct Kept(Vec<Interval>);
@@ -76,8 +41,8 @@ fn run(file: &str, of: u64, (service, size): (Span, u64)) -> Vec<Did> {
         let part = Part { index, of };
         let (thresholds, limits) = (Thresholds::new([]), Limits::default());
         let bound = assay_engine::bound(&plan, part);
-        let setup = Setup { part, thresholds, bound, start: Instant::ZERO, run: 7, limits, ledger: None };
-        let device = Even { pending: Vec::new(), asked: Vec::new(), most: 0, service, size };
+        let setup = Setup { part, thresholds, bound, start: Instant::ZERO, run: 7, limits, ledger: None, gates: None };
+        let device = Even::new(service, size);
         let mut worker = Worker::new(&plan, device, setup).unwrap();
         let mut kept = Kept::default();
         run_virtual(&mut worker, Instant::ZERO, &mut kept, || false);

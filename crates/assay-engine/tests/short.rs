@@ -88,8 +88,16 @@ fn run(direction: &str, answers: Answers) -> (Vec<(Op, Vec<u8>)>, Kept) {
     let bound = assay_engine::bound(&plan, part);
     let device = Scripted { answers, seen: &seen, pending: Vec::new(), buffers: vec![[0; 4096]; bound as usize] };
     let thresholds = Thresholds::new([]);
-    let setup =
-        Setup { part, thresholds, bound, start: Instant::ZERO, run: 7, limits: Limits::default(), ledger: None };
+    let setup = Setup {
+        part,
+        thresholds,
+        bound,
+        start: Instant::ZERO,
+        run: 7,
+        limits: Limits::default(),
+        ledger: None,
+        gates: None,
+    };
     let mut worker = Worker::new(&plan, device, setup).unwrap();
     let mut kept = Kept::default();
     run_virtual(&mut worker, Instant::ZERO, &mut kept, || false);
@@ -156,7 +164,7 @@ fn nothing_is_issued_before_the_run_begins() {
     let device =
         Scripted { answers: Vec::new(), seen: &seen, pending: Vec::new(), buffers: vec![[0; 4096]; bound as usize] };
     let (thresholds, start) = (Thresholds::new([]), Instant::from_ns(1_000_000));
-    let setup = Setup { part, thresholds, bound, start, run: 7, limits: Limits::default(), ledger: None };
+    let setup = Setup { part, thresholds, bound, start, run: 7, limits: Limits::default(), ledger: None, gates: None };
     let mut worker = Worker::new(&plan, device, setup).unwrap();
     let step = worker.step(Instant::from_ns(5));
     assert!(!step.issued && step.wake >= start, "{step:?}");

@@ -105,6 +105,7 @@ fn a_failure_is_told_before_the_next_operation_is_handed_over() {
         run: 1,
         limits: Limits::default(),
         ledger: None,
+        gates: None,
     };
     let mut worker = Worker::new(&plan, Failing(&world, Vec::new()), setup).unwrap();
     let waiting = Waiting { spin: Spin::Fixed(Span::ZERO), inline: true };

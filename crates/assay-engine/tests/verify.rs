@@ -239,6 +239,7 @@ fn run(plan: &Plan, fault: Fault, every: u64, workers: usize) -> Outcome {
             run: 0xabcd,
             limits: Limits { failure_events: 1_000_000, ..Limits::default() },
             ledger: Some(ledger.clone()),
+            gates: None,
         };
         Worker::new(plan, way, setup).unwrap()
     });

@@ -76,6 +76,7 @@ pub(crate) fn happened(kind: &EventKind, times: u64) -> String {
         EventKind::ShortIo => ("short transfer", "short transfers"),
         EventKind::Stuck => ("stuck operation", "stuck operations"),
         EventKind::StreamEnd => ("stream that has done its operations", "streams that have done their operations"),
+        EventKind::StreamBegin => ("stream that has begun after another one", "streams that have begun after others"),
         EventKind::LateCompletion => ("late completion of a stuck operation", "late completions of stuck operations"),
         EventKind::Damage => ("read of damaged data", "reads of damaged data"),
         EventKind::TargetLost => ("lost target", "lost targets"),

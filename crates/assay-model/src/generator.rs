@@ -51,7 +51,7 @@ fn share_of(all: u64, in_flight: u32, arrival: &Arrival, worker: Part) -> u64 {
 }
 
 impl Generator {
-    /// The share of `worker` in the flow of `stream` (by index) on `target`, which has `geometry`. The schedule begins
+    /// The share of `worker` in the flow of `stream` (by index) on `target`, which has `geometry`, in a run that begins
     /// at `start`. `None` when a rate does not fit.
     pub fn new(
         plan: &Plan,
@@ -61,16 +61,18 @@ impl Generator {
         worker: Part,
         start: Instant,
     ) -> Option<Generator> {
-        Generator::of_copy(plan, (stream, target), geometry, (worker, 0), start)
+        let begin = plan.begins(stream, start);
+        Generator::of_copy(plan, (stream, target), geometry, (worker, 0), (start, begin))
     }
 
-    /// The same of one of several copies of a loop, of which `worker` has a share.
+    /// The same of one of several copies of a loop, of which `worker` has a share, or of a stream that begins at another
+    /// time: at `begins` in a run that begins at `start`.
     pub fn of_copy(
         plan: &Plan,
         (stream, target): (u16, u16),
         geometry: Geometry,
         (worker, copy): (Part, u32),
-        start: Instant,
+        (start, begins): (Instant, Instant),
     ) -> Option<Generator> {
         let it = plan.streams.get(usize::from(stream))?;
         let Block { direction, durable, ref size, ref address, extent, .. } = *it.block()?;
@@ -86,17 +88,19 @@ impl Generator {
         let (begin, length) = extent.map_or((0, geometry.size), |extent| extent.within(geometry.size, geometry.block));
         // Streams are shifted against each other by the golden ratio, so that no two begin in step.
         let shift = (u64::from(stream) * 633) % 1024;
-        let standing = Standing { start, until_zero: plan.warm_up().longest(), before: plan.before.time };
+        let zero = start + plan.warm_up().longest();
+        let (until_zero, before) = (zero.since(begins), plan.before.time + begins.since(zero));
+        let standing = Standing { start: begins, until_zero, before };
         let schedule = match &it.arrival {
-            Arrival::Steady { rate } => Some(Schedule::steady(start, *rate, part, shift)?),
-            Arrival::Poisson { rate } => Some(Schedule::poisson(start, *rate, part, seed(FOR_ARRIVAL))?),
+            Arrival::Steady { rate } => Some(Schedule::steady(begins, *rate, part, shift)?),
+            Arrival::Poisson { rate } => Some(Schedule::poisson(begins, *rate, part, seed(FOR_ARRIVAL))?),
             Arrival::Varying { rate, curve, even } => {
                 let spaced = if *even { Ok(shift) } else { Err(seed(FOR_ARRIVAL)) };
                 Some(Schedule::Varying(Box::new(Varying::new(standing, *rate, curve, part, spaced)?)))
             }
             Arrival::Bursty { rate, bursts } => {
                 let states = Prng::child(plan.seed, &[u64::from(stream), FOR_STATES]);
-                let bursty = Bursty::new(start, *rate, *bursts, part, states, seed(FOR_ARRIVAL))?;
+                let bursty = Bursty::new(begins, *rate, *bursts, part, states, seed(FOR_ARRIVAL))?;
                 Some(Schedule::Bursty(Box::new(bursty)))
             }
             Arrival::Closed { .. } | Arrival::Paced { .. } | Arrival::Looped { .. } => None,
@@ -140,7 +144,7 @@ impl Generator {
             schedule,
             in_flight,
             pause,
-            operations: it.operations.map_or(u64::MAX, |all| share_of(all, in_flight, &it.arrival, worker)),
+            operations: it.life.operations.map_or(u64::MAX, |all| share_of(all, in_flight, &it.arrival, worker)),
         })
     }
 

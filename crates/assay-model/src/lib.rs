@@ -11,6 +11,8 @@ pub mod cache;
 pub mod content;
 mod extent;
 pub mod generator;
+pub mod life;
+pub mod lives;
 mod merge;
 pub mod mix;
 pub mod oltp;
@@ -21,6 +23,7 @@ pub mod seek;
 pub mod size;
 pub mod workload;
 
+pub use life::Life;
 pub use merge::merge;
 pub use plan::{Address, Amount, Arrival, Before, Block, Extent, Lane, Phase, PhaseKind, Plan, Stream, WarmUp, Work};
 pub use size::{Size, Sizes};

@@ -1,8 +1,10 @@
 //! Joins several plans into one: the namespaces of a drive under load at the same time. Each plan keeps its streams and
 //! its criteria, whose names then begin with the plan's name; properties of the whole run must be equal in all of them.
 
+use crate::life::Life;
+use crate::lives::end_when_done;
 use crate::mix::Loop;
-use crate::plan::{Arrival, Block, Lane, Phase, Plan, READ_BACK, Stream, Work};
+use crate::plan::{Arrival, Block, Lane, Phase, PhaseKind, Plan, READ_BACK, Stream, Work};
 use crate::profile::Derivation;
 use assay_base::{Criterion, Multiple};
 
@@ -22,8 +24,9 @@ pub fn merge(plans: Vec<Plan>) -> Result<Plan, String> {
         agree(&whole, &plan)?;
         add(&mut whole, renamed(plan, &name))?;
     }
-    let all_end = whole.streams.iter().all(|stream| stream.operations.is_some());
-    whole.phases.iter_mut().for_each(|phase| phase.until_done = all_end);
+    let all_end = end_when_done(&whole.streams, &whole.loops);
+    let measured = whole.phases.iter_mut().filter(|phase| phase.kind == PhaseKind::Measure);
+    measured.for_each(|phase| phase.until_done = all_end);
     if let Some((stream, phase)) = Plan::read_back(&whole.streams).filter(|_| whole.verify) {
         whole.streams.push(stream);
         whole.phases.push(phase);
@@ -80,6 +83,7 @@ fn agree(whole: &Plan, plan: &Plan) -> Result<(), String> {
 }
 
 fn renamed(plan: Plan, name: &str) -> Plan {
+    let waits = |life: Life| Life { after: life.after.map(|after| format!("{name}.{after}")), ..life };
     let stream = |mut stream: Stream| {
         if let Arrival::Looped { looped, .. } = &mut stream.arrival {
             *looped = format!("{name}.{looped}");
@@ -87,9 +91,9 @@ fn renamed(plan: Plan, name: &str) -> Plan {
         if let Work::Block(Block { places: Some(places), .. }) = &mut stream.work {
             *places = format!("{name}.{places}");
         }
-        Stream { name: format!("{name}.{}", stream.name), ..stream }
+        Stream { name: format!("{name}.{}", stream.name), life: waits(stream.life), ..stream }
     };
-    let looped = |it: Loop| Loop { name: format!("{name}.{}", it.name), ..it };
+    let looped = |it: Loop| Loop { name: format!("{name}.{}", it.name), life: waits(it.life), ..it };
     let criterion = |criterion: Criterion| Criterion { stream: format!("{name}.{}", criterion.stream), ..criterion };
     let lane =
         |lane: Lane| Lane { streams: lane.streams.iter().map(|stream| format!("{name}.{stream}")).collect(), ..lane };
@@ -184,7 +188,7 @@ mod tests {
     fn the_whole_ends_when_all_is_done_only_if_all_streams_end() {
         let adjust = Adjust { targets: 1, ..Adjust::default() };
         let (end, last) =
-            (|it: &mut Workload| it.streams.iter_mut().for_each(|it| it.operations = Some(9)), |_: &mut _| {});
+            (|it: &mut Workload| it.streams.iter_mut().for_each(|it| it.life.operations = Some(9)), |_: &mut _| {});
         let (a, b, c) = (plan("a", end, &adjust), plan("b", end, &adjust), plan("c", last, &adjust));
         assert!(merge(vec![a.clone(), b]).unwrap().ends_when_done());
         assert!(!merge(vec![a, c]).unwrap().ends_when_done());

@@ -3,6 +3,7 @@
 //! Without lines the stream is drawn for each operation, by its share. With lines a line is drawn for a burst of operations, and within it
 //! each draws among the streams of that line: of the operations a line has share · burst by the sum of that over all lines.
 
+use crate::life::Life;
 use assay_base::{Instant, Prng, Span, math};
 use serde::{Deserialize, Serialize};
 
@@ -21,6 +22,9 @@ pub struct Loop {
     /// What bursts are drawn from; each operation is drawn by itself where there are none.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub lines: Vec<Line>,
+    /// When it begins and ends.
+    #[serde(flatten)]
+    pub life: Life,
 }
 
 /// A pause of a slot after some of its operations.
@@ -176,7 +180,7 @@ mod tests {
     }
 
     fn looped(lines: Vec<Line>) -> Loop {
-        Loop { name: "l".into(), in_flight: 1, copies: 1, think: None, lines }
+        Loop { name: "l".into(), in_flight: 1, copies: 1, think: None, lines, life: Life::default() }
     }
 
     #[test]

@@ -5,6 +5,7 @@ pub use crate::address::Address;
 use crate::address::whole_unit;
 use crate::arrival::{Bursts, Curve};
 pub use crate::extent::{Amount, Extent};
+use crate::life::Life;
 use crate::mix::Loop;
 use crate::profile::Derivation;
 use crate::seal;
@@ -116,9 +117,9 @@ pub struct Stream {
     /// The targets of the plan that it runs on, in ascending order; all targets if the list is empty.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub targets: Vec<u16>,
-    /// It ends after this many operations on each target; otherwise it lasts as long as the plan.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub operations: Option<u64>,
+    /// When it begins and ends; what belongs to a loop has the loop's life instead.
+    #[serde(flatten)]
+    pub life: Life,
 }
 
 /// What an operation does.
@@ -481,7 +482,7 @@ impl Plan {
             arrival: Arrival::Closed { in_flight: READ_BACK_DEPTH },
             per_target: false,
             targets: Vec::new(),
-            operations: None,
+            life: Life::default(),
         };
         let phase = Phase {
             name: READ_BACK.into(),
@@ -632,7 +633,7 @@ impl Plan {
             let moves = stream.block().is_some_and(|block| matches!(block.address, Address::WorkingSet { .. }));
             moves || matches!(stream.arrival, Arrival::Varying { .. })
         };
-        let moves = self.streams.iter().any(changes);
+        let moves = self.has_lives() || self.streams.iter().any(changes);
         let time = if moves { self.before.time + time } else { self.before.time };
         Plan { before: Before { time, seen }, ..self.clone() }
     }

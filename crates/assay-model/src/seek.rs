@@ -6,6 +6,7 @@
 
 use crate::act::Impossible;
 use crate::extent::{Amount, Extent};
+use crate::life::Life;
 use crate::plan::{Address, Arrival, Block, Stream, Work};
 use crate::size::Size;
 use assay_base::{Bytes, Direction, Share, Span};
@@ -104,7 +105,7 @@ impl Seek {
             },
             per_target: false,
             targets: Vec::new(),
-            operations: self.seeks,
+            life: Life::of_operations(self.seeks),
         }
     }
 }

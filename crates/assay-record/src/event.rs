@@ -61,6 +61,8 @@ kinds! {
     Stuck = "stuck",
     /// A stream has done its operations, and issues no more.
     StreamEnd = "stream-end",
+    /// A stream has begun, because the one that it waited for has ended.
+    StreamBegin = "stream-begin",
     /// A stuck operation completed later.
     LateCompletion = "late-completion",
     /// What was read differs from what was written.

@@ -27,7 +27,7 @@ pub(crate) fn self_benchmark(clock: Clock) -> Option<f64> {
     let mut worker = Worker::new(
         &plan,
         null,
-        Setup { part, thresholds, bound, start, run: 0, limits: Limits::default(), ledger: None },
+        Setup { part, thresholds, bound, start, run: 0, limits: Limits::default(), ledger: None, gates: None },
     )?;
     let host = Brief { clock, end: start + BENCHMARK };
     run_real(&mut worker, &host, &mut Nowhere, Waiting { spin: Spin::Fixed(Span::ZERO), inline: false });

@@ -163,12 +163,7 @@ pub(crate) fn choose<E>(
 }
 
 /// The engine `inline` carries one operation at a time, so no stream may ask for more.
-pub(crate) fn possible(plan: &Plan, asked: Choice, workers: Option<u16>) -> Result<(), Failure> {
-    if plan.ends_when_done() && workers.is_some_and(|workers| workers > 1) {
-        return Err(Failure::usage(
-            "a workload whose streams end after their operations is carried by one worker, which counts them: leave out --workers",
-        ));
-    }
+pub(crate) fn possible(plan: &Plan, asked: Choice) -> Result<(), Failure> {
     let several =
         |stream: &assay_model::Stream| matches!(stream.arrival, Arrival::Closed { in_flight, .. } if in_flight > 1);
     let deep = plan.streams.iter().any(several) || plan.loops.iter().any(|it| it.slots() > 1);
@@ -221,17 +216,9 @@ mod tests {
 
     #[test]
     fn inline_is_refused_for_more_than_one_at_a_time() {
-        let refusal = possible(&plan("direction = \"read\"\nin_flight = 4"), Choice::Inline, None).err().unwrap();
+        let refusal = possible(&plan("direction = \"read\"\nin_flight = 4"), Choice::Inline).err().unwrap();
         assert!(format!("{refusal:?}").contains("one operation at a time"), "{refusal:?}");
-        assert!(possible(&plan("direction = \"read\"\nin_flight = 1"), Choice::Inline, None).is_ok());
-    }
-
-    #[test]
-    fn streams_that_end_are_counted_by_one_worker() {
-        let ends = plan("direction = \"read\"\nin_flight = 4\noperations = 9");
-        let refusal = possible(&ends, Choice::Auto, Some(2)).err().unwrap();
-        assert!(format!("{refusal:?}").contains("carried by one worker"), "{refusal:?}");
-        assert!(possible(&ends, Choice::Auto, Some(1)).is_ok() && possible(&ends, Choice::Auto, None).is_ok());
+        assert!(possible(&plan("direction = \"read\"\nin_flight = 1"), Choice::Inline).is_ok());
     }
 
     /// The choice for 1000 reads per second, given microseconds through io_uring and by pread, at both priorities.

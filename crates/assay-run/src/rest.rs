@@ -75,13 +75,8 @@ impl Asked<'_> {
             return Err(complete(dir));
         }
         self.same(held, dir)?;
-        if self.plan.ends_when_done() {
-            return Err(Failure::usage(format!(
-                "{} cannot be continued: its streams end after a number of operations, and how many of them were done is in no interval; start it again",
-                shown(dir)
-            )));
-        }
-        let at_ns = held.resume_at_ns();
+        // When a stream begins or ends by what was done before, the measurement is repeated from its beginning.
+        let at_ns = if self.plan.starts_over() { 0 } else { held.resume_at_ns() };
         let read_back = self.plan.phases.iter().filter(|phase| phase.kind == PhaseKind::ReadBack).cloned();
         let parts: Vec<Phase> =
             self.plan.phases.iter().filter(|phase| phase.kind == PhaseKind::Measure).cloned().collect();

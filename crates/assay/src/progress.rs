@@ -155,7 +155,7 @@ impl Observer for Progress {
 
     fn event(&mut self, event: &Event) {
         // Only recorded, not shown.
-        if matches!(event.what, EventKind::Health | EventKind::StreamEnd) {
+        if matches!(event.what, EventKind::Health | EventKind::StreamBegin | EventKind::StreamEnd) {
             return;
         }
         self.events += 1;

@@ -255,7 +255,7 @@ fn plan(rate: Option<u64>, criterion: &str) -> Plan {
         },
         per_target: false,
         targets: Vec::new(),
-        operations: None,
+        life: assay_model::Life::default(),
     };
     Plan {
         name: "bank".into(),
@@ -329,6 +329,7 @@ fn run(plan: &Plan, table: Table) -> (Vec<u8>, Table, Totals) {
         run: 0,
         limits: Limits::default(),
         ledger: None,
+        gates: None,
     };
     let mut worker = Worker::of(plan, table, parts, setup);
     run_virtual(&mut worker, Instant::ZERO, &mut log, || false);

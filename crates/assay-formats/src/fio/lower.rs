@@ -249,7 +249,7 @@ impl Made<'_> {
                     arrival,
                     per_target: true,
                     targets: vec![target],
-                    operations: None,
+                    life: assay_model::Life::default(),
                 });
             }
         }
@@ -265,7 +265,14 @@ impl Made<'_> {
     /// A loop for a copy, with slots of its own; the answer is its name.
     fn looped(&mut self, job: &Job<'_>, (copy, copies): (u64, u64), depth: u32, think: Option<Think>) -> String {
         let name = free(stem(job, copy, copies), |name| self.workload.loops.iter().any(|it| it.name == *name));
-        let it = Loop { name: name.clone(), in_flight: depth, copies: 1, think, lines: Vec::new() };
+        let it = Loop {
+            name: name.clone(),
+            in_flight: depth,
+            copies: 1,
+            think,
+            lines: Vec::new(),
+            life: assay_model::Life::default(),
+        };
         self.workload.lanes.push(Lane { streams: Vec::new(), in_flight_bound: it.slots() });
         self.workload.loops.push(it);
         name

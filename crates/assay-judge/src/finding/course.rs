@@ -22,6 +22,8 @@ pub(crate) enum CourseFinding {
     Windows { complete: u64, planned: u64, criterion: Criterion },
     /// No operation was scheduled in any slice.
     NoOperation,
+    /// A stream waited until the end for another one.
+    NeverBegan { stream: String, after: String },
     /// The warm-up did not reach a steady load; the text says why.
     NotSteady(String),
     /// The engine lost operations; the text is the run's.
@@ -76,6 +78,7 @@ impl CourseFinding {
             CourseFinding::Ended(..)
             | CourseFinding::NoMeasuredPhase
             | CourseFinding::NoOperation
+            | CourseFinding::NeverBegan { .. }
             | CourseFinding::NotSteady(_)
             | CourseFinding::LostCount(_) => Class::Unproven,
             CourseFinding::Short(..)
@@ -105,6 +108,9 @@ impl fmt::Display for CourseFinding {
             }
             CourseFinding::NoOperation => {
                 f.write_str("no operation was scheduled in any slice, so that nothing is proven")
+            }
+            CourseFinding::NeverBegan { stream, after } => {
+                write!(f, "{stream} never began, because {after} had not ended when the run was over")
             }
             CourseFinding::NotSteady(why) => {
                 write!(f, "never reached a steady state before it was measured: {why}")

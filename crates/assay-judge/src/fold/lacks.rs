@@ -63,6 +63,11 @@ pub(crate) fn missing(fold: &StepFold, ended: Option<CloseReason>, notes: &mut N
     if planned_ns == 0 {
         miss(CourseFinding::NoMeasuredPhase);
     }
+    // A run that was cut says so; one that is complete must not pass for a stream that was never there.
+    for (stream, after) in fold.layout.lives.never_began() {
+        let (stream, after) = (fold.layout.streams[stream].name.clone(), after.to_owned());
+        miss(CourseFinding::NeverBegan { stream, after });
+    }
     let (complete, planned) = (fold.slices.load.complete(), fold.slices.windows().planned());
     if complete < planned {
         miss(CourseFinding::Slices { complete, planned, interrupted: !fold.events.gaps.is_empty() });

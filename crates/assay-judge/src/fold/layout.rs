@@ -1,5 +1,6 @@
 //! The header's streams, targets and flows, checked once, so that no index is out of range afterwards.
 
+use crate::fold::lives::Lives;
 use assay_base::{Bound, Criterion, Share, Span};
 use assay_record::{FlowHead, Header, PhaseKind, StreamHead, Thresholds};
 use std::collections::BTreeSet;
@@ -39,8 +40,8 @@ pub struct Layout {
     pub sequential: Vec<bool>,
     /// Which streams' writes are durable.
     pub durable: Vec<bool>,
-    /// Which streams end after their operations.
-    pub ends: Vec<bool>,
+    /// When each stream begins and ends.
+    pub lives: Lives,
     /// The share of each stream's operations that a criterion allows to fail; `None` where none speaks of errors, and each fails
     /// the run.
     pub may_fail: Vec<Option<Share>>,
@@ -93,7 +94,7 @@ impl Layout {
             smallest: criteria.iter().filter_map(Criterion::threshold).min(),
             sequential: planned(header, |stream| stream.get("address").is_some_and(|it| it == "sequential")),
             durable: planned(header, |stream| stream.get("durable").is_some_and(|it| it == true)),
-            ends: planned(header, |stream| stream.get("operations").is_some_and(|it| it.is_u64())),
+            lives: Lives::of(header),
             may_fail: header.streams.iter().map(|stream| may_fail(&stream.name, criteria)).collect(),
             interval_ns: header.interval_ns,
             planned_ns: header.measured_before_ns.saturating_add(measured_ns(header)),

@@ -22,6 +22,7 @@ pub(crate) mod kept;
 pub(crate) mod lacks;
 pub(crate) mod late;
 pub(crate) mod layout;
+mod lives;
 pub(crate) mod notes;
 pub(crate) mod phases;
 mod placement;

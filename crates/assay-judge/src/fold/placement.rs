@@ -114,7 +114,7 @@ impl Placement {
     }
 
     /// Converts a moment of the run's time line to measured time; `None` before the first interval.
-    fn measured_at(&self, at_ns: u64) -> Option<u64> {
+    pub(crate) fn measured_at(&self, at_ns: u64) -> Option<u64> {
         let (kind, _) = *self.phases.get(usize::from(self.phase?))?;
         let offset = if kind == PhaseKind::Measure { at_ns.saturating_sub(self.phase_start) } else { 0 };
         Some(self.phase_base.saturating_add(offset))

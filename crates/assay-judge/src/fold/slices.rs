@@ -90,7 +90,7 @@ impl Slices {
     /// Adds an interval.
     pub(crate) fn add(&mut self, placed: &Placed<'_>, layout: &Layout, notes: &mut Notes) {
         for index in 0..self.judged.len() {
-            if let Some(window) = self.judged[index].windows.add(placed, layout) {
+            for window in self.judged[index].windows.add(placed, layout) {
                 self.window(index, window, layout, notes);
             }
         }
@@ -98,6 +98,7 @@ impl Slices {
 
     /// Continues at `at`, after an interruption at `from`.
     pub(crate) fn resume(&mut self, from: u64, at: u64, layout: &Layout, notes: &mut Notes) {
+        self.end_held(layout, notes);
         for index in 0..self.judged.len() {
             // The result of a complete window stays valid, even if the same time is measured again.
             if let Some(window) = self.judged[index].windows.close_whole(layout) {
@@ -115,8 +116,18 @@ impl Slices {
         self.load.plans(self.windows().planned());
     }
 
+    /// Ends the windows that wait for the last operations of a stream.
+    fn end_held(&mut self, layout: &Layout, notes: &mut Notes) {
+        for index in 0..self.judged.len() {
+            if let Some(window) = self.judged[index].windows.take_held(layout) {
+                self.window(index, window, layout, notes);
+            }
+        }
+    }
+
     /// Closes the open windows.
     pub(crate) fn end(&mut self, layout: &Layout, notes: &mut Notes) {
+        self.end_held(layout, notes);
         for index in 0..self.judged.len() {
             if let Some(window) = self.judged[index].windows.close(layout) {
                 self.window(index, window, layout, notes);

@@ -83,7 +83,11 @@ impl SteadyFold {
         if layout.drains(at) {
             return;
         }
-        for (watched, flows) in self.streams.iter_mut().zip(&layout.of_stream) {
+        for (stream, (watched, flows)) in self.streams.iter_mut().zip(&layout.of_stream).enumerate() {
+            // A part of an interval says nothing about a level.
+            if !layout.lives.covers(stream, at, at.saturating_add(length_ns)) {
+                continue;
+            }
             let mut value = Value { begin_ns: at, length_ns, ..Value::default() };
             for flow in flows.iter().filter_map(|flow| interval.flows.get(*flow)) {
                 let (operations, response_ns) = (flow.ok, u128::from(flow.response.sum_ns));

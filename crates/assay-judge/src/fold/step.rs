@@ -18,6 +18,7 @@ use crate::fold::events::Events;
 use crate::fold::failures::FlowFailures;
 use crate::fold::integrity::IntegrityFold;
 use crate::fold::layout::Layout;
+use crate::fold::lives::News;
 use crate::fold::notes::Notes;
 use crate::fold::phases::Phases;
 use crate::fold::placement::{Placed, Placement};
@@ -62,6 +63,8 @@ pub(crate) struct StepFold {
     pub(crate) events: Events,
     /// Flows whose streams are done.
     done: BTreeSet<String>,
+    /// What events told about the lives of streams, until its place in measured time is known.
+    news: Vec<News>,
     pub(crate) notes: Notes,
 }
 
@@ -90,6 +93,7 @@ impl StepFold {
             environment,
             events: Events::default(),
             done: BTreeSet::new(),
+            news: Vec::new(),
             notes: Notes::new(number),
             header,
             layout,
@@ -114,6 +118,11 @@ impl StepFold {
         self.placement.resume(header);
         self.measured.steady.resume();
         self.measured.phases.resume(header);
+        self.news.clear();
+        if header.measured_before_ns == 0 {
+            self.layout.lives.start_over();
+            self.done.clear();
+        }
         self.environment.clocks.begin(header.clocks);
         self.segment = Segment::new(header);
         self.targets.resume();
@@ -165,6 +174,7 @@ impl StepFold {
         }
         let at_ns = self.placement.place(interval, joins);
         self.events.place(&self.placement);
+        self.learn();
         let carried = self.account(interval);
         self.targets.add(interval, &self.layout);
         if let Some(at_ns) = at_ns {
@@ -172,6 +182,16 @@ impl StepFold {
         }
         self.look_at_clocks(interval, at_ns);
         self.spoil_changed();
+    }
+
+    /// Takes what was told about the lives of streams before the interval that was placed last.
+    fn learn(&mut self) {
+        if self.placement.has_measured() {
+            for news in std::mem::take(&mut self.news) {
+                let at_ns = self.placement.measured_at(news.at_ns).unwrap_or(0);
+                self.layout.lives.take(news, at_ns);
+            }
+        }
     }
 
     fn missing(&mut self, place: &Place, interval: &Interval) {
@@ -263,7 +283,11 @@ impl StepFold {
             // Health events are not added to a list.
             EventKind::Health => return self.targets.health(event, &self.header.targets, &mut self.notes),
             EventKind::EngineHealth => self.engine_health(&event),
-            EventKind::StreamEnd => self.done.extend(event.details.get("flow").cloned()),
+            EventKind::StreamEnd | EventKind::StreamBegin => {
+                self.news.extend(self.layout.lives.news(&event));
+                let ended = event.details.get("flow").filter(|_| event.what == EventKind::StreamEnd);
+                self.done.extend(ended.cloned());
+            }
             _ => {}
         }
         self.events.keep(event);
@@ -335,6 +359,7 @@ impl StepFold {
     /// Ends the step: closes the open windows and returns how the last segment ended.
     pub(crate) fn end(&mut self) -> Option<CloseReason> {
         self.spoil_changed();
+        self.learn();
         self.end_when_done();
         self.slices.end(&self.layout, &mut self.notes);
         self.check_segment();
@@ -347,7 +372,7 @@ impl StepFold {
         let completed = self.closed().is_some_and(|close| close.reason == CloseReason::Completed);
         let reached_ns = self.placement.reached_ns();
         let flows = self.layout.flows.iter().enumerate();
-        let mut ending = flows.filter(|(_, flow)| self.layout.ends[usize::from(flow.stream)]);
+        let mut ending = flows.filter(|(_, flow)| self.layout.lives.ends(usize::from(flow.stream)));
         let done = ending.all(|(index, _)| self.done.contains(&index.to_string()));
         if until_done && completed && done && (1..self.layout.planned_ns).contains(&reached_ns) {
             self.layout.planned_ns = reached_ns;

@@ -53,7 +53,11 @@ fn totals(
 ) -> StreamTotals {
     let (head, layout) = (&fold.layout.streams[stream], &fold.layout);
     let summary = |lengths, which: usize| summary(lengths, times.map(|times| &times[which]), layout);
-    let seconds = fold.measured.totals.measured_ns as f64 / 1e9;
+    let measured_ns = fold.measured.totals.measured_ns;
+    // Its rate is that of the time in which it lives.
+    let lived_ns = layout.lives.lived_ns(stream, 0, fold.placement.reached_ns()).min(measured_ns);
+    let seconds_ns = if layout.lives.is_some() { lived_ns } else { measured_ns };
+    let seconds = seconds_ns as f64 / 1e9;
     StreamTotals {
         name: head.name.clone(),
         target: target.map(str::to_owned),
@@ -61,7 +65,7 @@ fn totals(
         arrival: head.arrival.clone(),
         size: head.size.clone(),
         rate_asked: head.rate.map(|rate| rate.as_f64()),
-        rate_achieved: (fold.measured.totals.measured_ns > 0).then(|| in_time as f64 / seconds),
+        rate_achieved: (seconds_ns > 0).then(|| in_time as f64 / seconds),
         counts: cell.counts(),
         in_flight_max: most.in_flight,
         waiting_max: most.waiting,

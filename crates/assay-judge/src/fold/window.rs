@@ -11,7 +11,7 @@ use crate::fold::layout::Layout;
 use crate::fold::placement::Placed;
 use crate::judgement::DiskCount;
 use assay_base::Direction;
-use assay_record::Interval;
+use assay_record::{FlowHead, Interval};
 
 /// A window that has ended.
 #[derive(Clone, Debug)]
@@ -52,10 +52,53 @@ struct Open {
     intervals: u64,
     mixed: bool,
     flows: Vec<Counters>,
+    /// Of a window that waits: the flows whose last operations are in flight. Of the window after it: the flows whose
+    /// operations belong to the one that waits.
+    rest: Vec<bool>,
     late: Vec<Late>,
 }
 
 impl Open {
+    /// Whether some stream has run out of time in it whose last operations are in flight; notes its flows.
+    fn waits(&mut self, layout: &Layout) -> bool {
+        if !layout.lives.is_some() {
+            return false;
+        }
+        let rest = |(cell, flow): (&Counters, &FlowHead)| {
+            let out = layout.lives.is_out_of_time_by(flow.stream.into(), self.end_ns);
+            out && cell.in_flight.saturating_add(cell.waiting) > 0
+        };
+        self.rest = self.flows.iter().zip(&layout.flows).map(rest).collect();
+        self.rest.contains(&true)
+    }
+
+    /// What completes of the flows for which the window before waits belongs there.
+    fn leaves_to(&mut self, held: Option<&Open>) {
+        let Some(held) = held else { return };
+        self.rest.clone_from(&held.rest);
+        for (cell, _) in self.flows.iter_mut().zip(&self.rest).filter(|(_, rest)| **rest) {
+            cell.carried_in = 0;
+        }
+    }
+
+    /// Adds what an interval after its end brought of the flows for which it waits.
+    fn add_rest(&mut self, placed: &Placed<'_>) {
+        for ((cell, flow), rest) in self.flows.iter_mut().zip(&placed.interval.flows).zip(&mut self.rest) {
+            if !*rest {
+                continue;
+            }
+            let waiting = cell.waiting;
+            if let Err(bucket) = cell.add_interval(flow) {
+                self.invalid.get_or_insert(Flaw::NoBucket(bucket));
+            }
+            // As after the end of the run: what waited then was not delivered in time, and what completes now is no
+            // work of the time before.
+            cell.add_drained((flow.ok, flow.bytes));
+            cell.waiting = cell.waiting.max(waiting);
+            *rest = flow.in_flight.saturating_add(flow.waiting) > 0;
+        }
+    }
+
     /// Adds how late the generator was and what the disks counted; `Err` is the number of a bucket that does not exist.
     fn add_lateness(&mut self, interval: &Interval, layout: &Layout) -> Result<(), u64> {
         for lateness in &interval.lateness {
@@ -88,7 +131,10 @@ impl Open {
         }
         self.intervals += u64::from(!drains);
         self.reached = self.reached.max(placed.at_ns.saturating_add(placed.length_ns()));
-        for (cell, flow) in self.flows.iter_mut().zip(&placed.interval.flows) {
+        for (index, (cell, flow)) in self.flows.iter_mut().zip(&placed.interval.flows).enumerate() {
+            if self.rest.get(index) == Some(&true) {
+                continue;
+            }
             let waiting = cell.waiting;
             if let Err(bucket) = cell.add_interval(flow) {
                 self.invalid.get_or_insert(Flaw::NoBucket(bucket));
@@ -117,6 +163,8 @@ pub(crate) struct Windows {
     /// A gap between segments does not matter: the window is the whole run, wherever it was interrupted.
     bridges_gaps: bool,
     open: Option<Open>,
+    /// The window before, which is over, but in which a stream ended whose last operations are in flight.
+    held: Option<Open>,
     invalid_ahead: Option<Flaw>,
     last_given: Option<u64>,
 }
@@ -130,6 +178,7 @@ impl Windows {
             planned_ns,
             bridges_gaps: length_ns.is_none(),
             open: None,
+            held: None,
             invalid_ahead: None,
             last_given: None,
         }
@@ -153,15 +202,40 @@ impl Windows {
         }
     }
 
-    /// Adds an interval; returns the previous window when it has ended.
-    pub(crate) fn add(&mut self, placed: &Placed<'_>, layout: &Layout) -> Option<Window> {
+    /// Adds an interval; returns the windows that have ended. One in which a stream has ended waits until the operations
+    /// that were in flight then have completed, at most until the next one has ended.
+    pub(crate) fn add(&mut self, placed: &Placed<'_>, layout: &Layout) -> Vec<Window> {
         let index = (placed.at_ns / self.length_ns).min(self.planned().saturating_sub(1));
-        let ended = if self.open.as_ref().is_some_and(|open| open.index != index) { self.close(layout) } else { None };
+        let mut ended = Vec::new();
+        if self.open.as_ref().is_some_and(|open| open.index != index) {
+            ended.extend(self.take_held(layout));
+            let waits = self.open.as_mut().is_some_and(|open| open.waits(layout));
+            if waits { self.held = self.open.take() } else { ended.extend(self.close(layout)) }
+        }
         if self.open.is_none() {
-            self.open = Some(self.begin(index, placed, layout));
+            let mut open = self.begin(index, placed, layout);
+            open.leaves_to(self.held.as_ref());
+            self.open = Some(open);
         }
         self.open.as_mut().expect("opened just above when there was none").add(placed, layout);
+        if let Some(held) = &mut self.held {
+            held.add_rest(placed);
+            if held.rest.iter().all(|rest| !rest) {
+                ended.extend(self.take_held(layout));
+            }
+        }
         ended
+    }
+
+    /// The window that waits, as it is.
+    pub(crate) fn take_held(&mut self, layout: &Layout) -> Option<Window> {
+        let held = self.held.take()?;
+        self.gives(held.index);
+        Some(self.window(held, layout))
+    }
+
+    fn gives(&mut self, index: u64) {
+        self.last_given = Some(self.last_given.map_or(index, |last| last.max(index)));
     }
 
     fn begin(&mut self, index: u64, placed: &Placed<'_>, layout: &Layout) -> Open {
@@ -180,6 +254,7 @@ impl Windows {
             intervals: 0,
             mixed: false,
             flows,
+            rest: Vec::new(),
             late: if layout.lateness { vec![Late::default(); layout.targets.len()] } else { Vec::new() },
         }
     }
@@ -224,7 +299,7 @@ impl Windows {
     /// Ends the open window; `None` when there is none.
     pub(crate) fn close(&mut self, layout: &Layout) -> Option<Window> {
         let open = self.open.take()?;
-        self.last_given = Some(self.last_given.map_or(open.index, |last| last.max(open.index)));
+        self.gives(open.index);
         Some(self.window(open, layout))
     }
 
@@ -273,7 +348,7 @@ mod tests {
             smallest: None,
             sequential: Vec::new(),
             durable: Vec::new(),
-            ends: Vec::new(),
+            lives: crate::fold::lives::Lives::default(),
             may_fail: Vec::new(),
             interval_ns: 10,
             planned_ns: 1000,

@@ -52,6 +52,10 @@ pub(crate) fn delivered_by(stream: usize, window: &Window, layout: &Layout) -> V
 fn delivered(stream: usize, cell: &Counters, flow: Option<usize>, window: &Window, layout: &Layout) -> Option<Found> {
     let offered = cell.carried_in.saturating_add(cell.scheduled);
     if offered > 0 && cell.ended() == 0 {
+        if layout.lives.begins_within(stream, window.start_ns, window.end_ns) {
+            // What it issued in its first moments is carried into the next window, and judged there.
+            return None;
+        }
         let cause = nothing_completed(cell);
         let result = ("none".to_owned(), 0.0, offered, cause.class() != Class::Broken);
         return Some(found(flow, window, layout, result, Some(cause)));
@@ -60,9 +64,10 @@ fn delivered(stream: usize, cell: &Counters, flow: Option<usize>, window: &Windo
         return None;
     }
     let own = lag_is_the_generators(cell);
-    let waiting = waiting(cell, if flow.is_some() { 1 } else { layout.of_stream[stream].len() }, own, window);
+    let length = layout.lives.lived_ns(stream, window.start_ns, window.end_ns);
+    let waiting = waiting(cell, if flow.is_some() { 1 } else { layout.of_stream[stream].len() }, own, length);
     let within = waiting <= cell.scheduled / LEFT_WAITING;
-    let generator = !within && (own || behind_ns(cell, waiting, window) <= shift_ns(stream, flow, window, layout));
+    let generator = !within && (own || behind_ns(cell, waiting, length) <= shift_ns(stream, flow, window, layout));
     let value = 1.0 - waiting as f64 / cell.scheduled as f64;
     let text = share_text(value, LEAST);
     let fault = (!within).then_some(if generator { Cause::Generator } else { Cause::Device });
@@ -101,17 +106,15 @@ fn nothing_completed(cell: &Counters) -> Cause {
 }
 
 /// Operations that wait at the end of the window although they should have been issued.
-fn waiting(cell: &Counters, flows: usize, own: bool, window: &Window) -> u64 {
+fn waiting(cell: &Counters, flows: usize, own: bool, length: u64) -> u64 {
     // An operation that is due in the very last instant is on its way, not withheld.
     let waiting = cell.waiting.saturating_sub(flows as u64).min(cell.scheduled);
-    let length = window.end_ns.saturating_sub(window.start_ns);
     let late = u128::from(waiting) * u128::from(length) <= u128::from(cell.scheduled) * u128::from(JITTER.as_ns());
     if own && late { 0 } else { waiting }
 }
 
 /// How long the schedule takes for the waiting operations.
-fn behind_ns(cell: &Counters, waiting: u64, window: &Window) -> u128 {
-    let length = window.end_ns.saturating_sub(window.start_ns);
+fn behind_ns(cell: &Counters, waiting: u64, length: u64) -> u128 {
     u128::from(waiting) * u128::from(length) / u128::from(cell.scheduled.max(1))
 }
 

@@ -78,7 +78,11 @@ impl Gauge {
 
     fn figure(&self, cell: &Counters, target: Option<usize>, window: &Window, layout: &Layout) -> Option<Figure> {
         let bound = &self.criterion.bound;
-        let length_ns = window.end_ns.saturating_sub(window.start_ns);
+        // The work of a stream is judged over the part of the window in which it lives.
+        let length_ns = layout.lives.lived_ns(self.stream, window.start_ns, window.end_ns);
+        if length_ns == 0 && bound.is_of_work() {
+            return None;
+        }
         let value = Value::work(cell, bound, length_ns).or_else(|| self.value(cell, layout))?;
         let figure = self.figure_of(value, value.text(bound), target, window, layout);
         let generator =

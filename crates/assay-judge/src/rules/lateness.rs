@@ -170,7 +170,7 @@ mod tests {
             smallest: Some(Span::from_ms(1)),
             sequential: vec![false],
             durable: vec![false],
-            ends: Vec::new(),
+            lives: Default::default(),
             may_fail: vec![None],
             interval_ns: SECOND,
             planned_ns: 10 * SECOND,

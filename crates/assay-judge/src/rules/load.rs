@@ -87,7 +87,12 @@ impl LoadTracker {
         let (head, cell) = (&layout.streams[stream], &window.streams[stream]);
         let known = matches!(head.arrival.as_str(), "steady" | "poisson");
         let Some(rate) = head.rate.filter(|_| known && head.is_open_loop()) else { return false };
-        let expected = rate.as_f64() * (window.end_ns.saturating_sub(window.start_ns)) as f64 / 1e9;
+        // How much of the schedule lies before a number of operations was done is not known from the time.
+        if layout.lives.is_done_by(stream, window.end_ns) {
+            return false;
+        }
+        let lived_ns = layout.lives.lived_ns(stream, window.start_ns, window.end_ns);
+        let expected = rate.as_f64() * lived_ns as f64 / 1e9;
         let least = expected * 0.999 - 6.0 * expected.sqrt() - 16.0;
         if (cell.scheduled as f64) < least {
             let (slice, scheduled, stream) = (window.number, cell.scheduled, head.name.clone());

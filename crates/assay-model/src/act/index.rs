@@ -68,7 +68,7 @@ impl Index {
             arrival: self.pace.at(rate),
             per_target,
             targets: Vec::new(),
-            operations: None,
+            life: crate::Life::default(),
         };
         let flows = [
             ("reads", Direction::Read, service, true),

@@ -108,7 +108,7 @@ impl Storage {
                 arrival,
                 per_target,
                 targets: Vec::new(),
-                operations: None,
+                life: crate::Life::default(),
             });
         };
         let anywhere = |align| Address::Uniform { align };

@@ -37,6 +37,11 @@ impl Trace {
                 continue;
             }
             let name = it.name.escape_debug();
+            if !plan.life_of(stream).is_by_operations() {
+                return Err(format!(
+                    "when the stream \"{name}\" begins or ends depends on time or on others; remove start, for, bytes and after"
+                ));
+            }
             let geometry = geometries.get(usize::from(target)).ok_or("a target has no size")?;
             let flow = Generator::new(plan, stream, target, *geometry, whole, Instant::ZERO)
                 .ok_or_else(|| format!("the stream \"{name}\" reads and writes no blocks, or its rate does not fit"))?;
@@ -46,7 +51,7 @@ impl Trace {
                 return Err(format!("the places of the stream \"{name}\" follow from those of others in its loop"));
             }
             turns.push((TURN_NS as f64 / weight(plan, stream, &flow).max(f64::MIN_POSITIVE)) as u64);
-            left.push(it.operations.unwrap_or(u64::MAX));
+            left.push(it.life.operations.unwrap_or(u64::MAX));
             flows.push(flow);
         }
         let open = flows.iter().filter(|flow| flow.schedule.is_some()).count();

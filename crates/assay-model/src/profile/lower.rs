@@ -332,7 +332,7 @@ impl Lowering<'_> {
             arrival: Arrival::Poisson { rate },
             per_target: align.get() == 0,
             targets: Vec::new(),
-            operations: None,
+            life: crate::Life::default(),
         });
     }
 

@@ -1,7 +1,8 @@
 //! The keys of every workload file, whatever its model, and how a plan is made from it.
 
+use crate::lives;
 use crate::mix::Loop;
-use crate::plan::{Amount, Arrival, Before, Extent, Lane, Phase, Plan, Stream, WarmUp};
+use crate::plan::{Amount, Arrival, Before, Extent, Lane, Phase, PhaseKind, Plan, Stream, WarmUp};
 use crate::profile::Derivation;
 use assay_base::{Bytes, Criterion, Multiple, Prng, Share, Span};
 
@@ -226,6 +227,8 @@ impl Workload {
             return Err(format!("at {load} {rate:.0} operations a second are asked for; ask for at most {MOST_RATE}"));
         }
         let measure = adjust.measure.unwrap_or(self.duration);
+        // Behind the end of the last stream there is nothing to measure.
+        let measure = lives::all_over(&streams, &self.loops).map_or(measure, |over| over.min(measure));
         let warm_up = adjust.warm_up.unwrap_or(self.warm_up);
         let before = warm_up.longest();
         if measure.is_zero() || measure > LONGEST || before > LONGEST {
@@ -245,11 +248,10 @@ impl Workload {
         let slice = adjust.slice.unwrap_or(self.slice);
         self.holds_intervals(slice, measure)?;
         let mut phases = self.phases(warm_up, measure, slice)?;
-        if streams.iter().all(|stream| stream.operations.is_some()) {
-            if !before.is_zero() {
-                return Err("streams that end after their operations have no warm-up: remove it".to_owned());
-            }
-            phases.iter_mut().for_each(|phase| phase.until_done = true);
+        notes.extend(lives::fit(&streams, &self.loops, (warm_up, measure))?);
+        if lives::end_when_done(&streams, &self.loops) {
+            let measured = phases.iter_mut().filter(|phase| phase.kind == PhaseKind::Measure);
+            measured.for_each(|phase| phase.until_done = true);
         }
         let verify = self.verify || adjust.verify;
         self.keeps_places(verify)?;

@@ -2,10 +2,11 @@
 
 use super::Source;
 use super::common::LARGEST_BOUND;
+use super::life::{LifeKeys, life};
 use super::streams::{NAMES, is_name};
 use crate::mix::{Line, Loop, Think};
 use crate::plan::{Arrival, Lane, Stream};
-use assay_base::{Fault, Share, Span};
+use assay_base::{Bytes, Fault, Share, Span};
 use serde::Deserialize;
 use toml::Spanned;
 
@@ -24,6 +25,24 @@ pub(super) struct LoopKeys {
     think: Option<Spanned<Think>>,
     #[serde(default)]
     line: Vec<Spanned<LineKeys>>,
+    start: Option<Spanned<Span>>,
+    #[serde(rename = "for")]
+    lasts: Option<Spanned<Span>>,
+    operations: Option<Spanned<u64>>,
+    bytes: Option<Spanned<Bytes>>,
+    after: Option<Spanned<String>>,
+}
+
+impl LoopKeys {
+    pub(super) fn life(&self) -> LifeKeys<'_> {
+        LifeKeys {
+            start: self.start.as_ref(),
+            lasts: self.lasts.as_ref(),
+            operations: self.operations.as_ref(),
+            bytes: self.bytes.as_ref(),
+            after: self.after.as_ref(),
+        }
+    }
 }
 
 /// A `[[loop.line]]`.
@@ -62,7 +81,7 @@ pub(super) fn loops(source: Source<'_>, tables: &[Spanned<LoopKeys>]) -> Result<
 }
 
 fn one(source: Source<'_>, table: &Spanned<LoopKeys>) -> Result<Loop, Fault> {
-    let LoopKeys { name, in_flight, copies, think, line } = table.get_ref();
+    let LoopKeys { name, in_flight, copies, think, line, .. } = table.get_ref();
     if !is_name(name.get_ref()) {
         return Err(source.fault(name.span(), "not a name of a loop", NAMES));
     }
@@ -88,6 +107,7 @@ fn one(source: Source<'_>, table: &Spanned<LoopKeys>) -> Result<Loop, Fault> {
         copies: times,
         think: think.as_ref().map(|think| *think.get_ref()),
         lines,
+        life: life(source, table.get_ref().life(), "loop")?,
     })
 }
 

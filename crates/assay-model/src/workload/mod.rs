@@ -7,6 +7,7 @@ mod arrival;
 mod common;
 mod criteria;
 mod fitted;
+mod life;
 mod looped;
 mod mend;
 mod pace;

@@ -4,9 +4,12 @@ use super::Source;
 use super::address::{AddressKeys, LARGEST};
 use super::arrival::{ArrivalKeys, PhaseKeys, phases};
 use super::common::{LARGEST_BOUND, MOST_STREAMS, Workload, workload_file};
+use super::life::{LifeKeys, life};
 use super::looped::{LoopKeys, Membership, loops, whole};
 use super::pace::RateKeys;
 use super::size::SizeKeys;
+use crate::life::Life;
+use crate::lives;
 use crate::mix::Loop;
 use crate::plan::{Address, Amount, Arrival, Block, Extent, Lane, Stream, Work};
 use crate::size::Size;
@@ -50,7 +53,24 @@ struct StreamKeys {
     looped: Option<Spanned<String>>,
     share: Option<Spanned<Share>>,
     line: Option<Spanned<String>>,
+    start: Option<Spanned<Span>>,
+    #[serde(rename = "for")]
+    lasts: Option<Spanned<Span>>,
     operations: Option<Spanned<u64>>,
+    bytes: Option<Spanned<Bytes>>,
+    after: Option<Spanned<String>>,
+}
+
+impl StreamKeys {
+    fn life(&self) -> LifeKeys<'_> {
+        LifeKeys {
+            start: self.start.as_ref(),
+            lasts: self.lasts.as_ref(),
+            operations: self.operations.as_ref(),
+            bytes: self.bytes.as_ref(),
+            after: self.after.as_ref(),
+        }
+    }
 }
 
 /// `range = { from = "50%", size = "10GiB" }`.
@@ -97,12 +117,14 @@ pub(super) fn read(source: Source<'_>) -> Result<Workload, Fault> {
             source.fault(span, "in phases the load changes by them", "write \"steady\" or \"poisson\", or no [[phase]]")
         })?;
     }
-    all_end_or_none(source, &file)?;
+    keeps_phases(source, &file)?;
     lanes.extend(whole(source, &file.looped, &loops, &mut streams)?);
     let workload = Workload::new(source.file, "streams", streams, |_| Vec::new());
     let common = file.common();
     let said = common.duration.is_some() && !phases.is_empty();
-    let workload = Workload { lanes, loops, target_names: names, ..workload }.with(source, common)?;
+    // Where all streams end at times that are known, these say how long the workload measures.
+    let duration = lives::all_over(&workload.streams, &loops).unwrap_or(workload.duration);
+    let workload = Workload { lanes, loops, target_names: names, duration, ..workload }.with(source, common)?;
     if said {
         return Err(source.fault_of("duration", "the phases say how long the workload measures: remove duration"));
     }
@@ -250,43 +272,35 @@ fn stream(source: Source<'_>, table: &Spanned<StreamKeys>, loops: &[Loop]) -> Re
         arrival,
         per_target: true,
         targets: Vec::new(),
-        operations: operations(source, keys)?,
+        life: own_life(source, keys)?,
     })
 }
 
-/// After how many operations it ends.
-fn operations(source: Source<'_>, keys: &StreamKeys) -> Result<Option<u64>, Fault> {
-    let Some(operations) = &keys.operations else { return Ok(None) };
-    let fault = |what, remedy| Err(source.fault(operations.span(), what, remedy));
-    match *operations.get_ref() {
-        0 => fault("a stream without operations does nothing", "write 1 or more, or remove the stream"),
-        _ if keys.in_flight.is_none() => fault(
-            "a stream with a rate, or of a loop, lasts as long as the run",
-            "write in_flight instead, or duration for the whole workload",
-        ),
-        operations => Ok(Some(operations)),
+/// When it begins and ends.
+fn own_life(source: Source<'_>, keys: &StreamKeys) -> Result<Life, Fault> {
+    let own = keys.life();
+    match own.place().filter(|_| keys.looped.is_some()) {
+        Some(place) => Err(source.fault(
+            place,
+            "a stream of a loop begins and ends with its loop",
+            "write start, for, operations, bytes and after into the [[loop]]",
+        )),
+        None => life(source, own, "stream"),
     }
 }
 
-/// The run ends when every stream has done its operations, so that either all of them say how many they have or none does.
-fn all_end_or_none(source: Source<'_>, file: &File) -> Result<(), Fault> {
-    let counted = |table: &&Spanned<StreamKeys>| table.get_ref().operations.is_some();
-    let Some(first) = file.stream.iter().find(counted) else { return Ok(()) };
-    if let Some(phase) = file.phase.first() {
-        return Err(source.fault(
+/// Phases change the load of all streams together, and so none of them has a beginning or an end of its own.
+fn keeps_phases(source: Source<'_>, file: &File) -> Result<(), Fault> {
+    let Some(phase) = file.phase.first() else { return Ok(()) };
+    let streams = file.stream.iter().map(|table| table.get_ref().life());
+    let own = streams.chain(file.looped.iter().map(|table| table.get_ref().life())).find_map(|keys| keys.place());
+    own.map_or(Ok(()), |_| {
+        Err(source.fault(
             phase.span(),
-            "a workload whose streams end after their operations has no phases",
-            "remove the phases, or operations from the streams",
-        ));
-    }
-    match file.stream.iter().find(|table| !counted(table)) {
-        Some(table) => Err(source.fault(
-            table.get_ref().name.span(),
-            format!("this stream has no end, and {} ends after its operations", first.get_ref().name.get_ref()),
-            "add operations = …, or remove it from the others and write duration for the whole workload",
-        )),
-        None => Ok(()),
-    }
+            "a workload whose streams begin or end within it has no phases",
+            "remove the phases, or start, for, operations, bytes and after from the streams and loops",
+        ))
+    })
 }
 
 fn address(source: Source<'_>, keys: &StreamKeys, size: &Size) -> Result<Address, Fault> {

@@ -52,21 +52,112 @@ fn streams_that_end_after_their_operations() {
     };
     let workload = read("o.toml", &keys("in_flight = 4\noperations = 9")).unwrap();
     let plan = workload.plan(&Adjust::default()).unwrap();
-    assert_eq!((plan.streams[0].operations, plan.ends_when_done()), (Some(9), true));
+    assert_eq!((plan.streams[0].life.operations, plan.ends_when_done()), (Some(9), true));
     let endless = read("o.toml", &keys("in_flight = 4")).unwrap().plan(&Adjust::default()).unwrap();
     assert!(!endless.ends_when_done());
     let warm = Adjust { warm_up: Some(crate::WarmUp::For(Span::from_secs(1))), ..Adjust::default() };
     assert!(workload.plan(&warm).unwrap_err().contains("no warm-up"));
     let second = "[[stream]]\nname = \"b\"\ndirection = \"read\"\nsize = \"4KiB\"\nin_flight = 1";
+    let mixed = read("o.toml", &keys(&format!("in_flight = 4\noperations = 9\n{second}"))).unwrap();
+    assert!(!mixed.plan(&Adjust::default()).unwrap().ends_when_done(), "b lasts as long as the run");
+    let looped = "loop = \"l\"\noperations = 9\n[[loop]]\nname = \"l\"";
     for (more, line, what) in [
-        ("in_flight = 4\noperations = 0".to_owned(), 7, "a stream without operations does nothing"),
-        ("rate = \"5/s\"\noperations = 9".to_owned(), 7, "a stream with a rate, or of a loop, lasts as long"),
-        (format!("in_flight = 4\noperations = 9\n{second}"), 9, "this stream has no end, and a ends"),
-        ("in_flight = 4\noperations = -1".to_owned(), 7, "-1 does not belong here"),
+        ("in_flight = 4\noperations = 0", 7, "a stream without operations does nothing"),
+        ("rate = \"5/s\"\nbytes = \"0B\"", 7, "a stream that moves no bytes does nothing"),
+        ("rate = \"5/s\"\nfor = \"0s\"", 7, "a stream cannot begin or end then"),
+        ("rate = \"5/s\"\nstart = \"400d\"", 7, "a stream cannot begin or end then"),
+        ("in_flight = 4\noperations = -1", 7, "-1 does not belong here"),
+        (looped, 7, "a stream of a loop begins and ends with its loop"),
+        ("loop = \"l\"\n[[loop]]\nname = \"l\"\noperations = 0", 9, "a loop without operations does nothing"),
+        (
+            "rate = \"5/s\"\nstart = \"1s\"\n[[phase]]\nname = \"p\"\nspan = \"9s\"",
+            8,
+            "a workload whose streams begin or end",
+        ),
     ] {
-        let fault = read("o.toml", &keys(&more)).unwrap_err();
+        let fault = read("o.toml", &keys(more)).unwrap_err();
         let fault = &fault.all()[0];
         assert!(fault.line == line && fault.what.starts_with(what), "{fault}");
+    }
+}
+
+/// Streams with these keys, called a, b, c …
+fn lives(streams: &[&str], head: &str) -> String {
+    let one = |(at, keys): (usize, &&str)| {
+        let name = char::from(b'a' + at as u8);
+        format!("[[stream]]\nname = \"{name}\"\ndirection = \"read\"\nsize = \"4KiB\"\n{keys}\n")
+    };
+    format!("model = \"streams\"\n{head}\n{}", streams.iter().enumerate().map(one).collect::<String>())
+}
+
+#[test]
+fn when_streams_begin_and_end() {
+    let second = Span::from_secs;
+    let plan =
+        |streams: &[&str], head: &str, adjust: Adjust| read("l.toml", &lives(streams, head)).unwrap().plan(&adjust);
+    let timed = ["rate = \"5/s\"\nfor = \"20s\"", "in_flight = 1\nstart = \"15s\"\nfor = \"10s\""];
+    let over = plan(&timed, "warm_up = \"3s\"", Adjust::default()).unwrap();
+    assert_eq!((over.measured(), over.ends_when_done()), (second(25), false), "until the last one has ended");
+    let at = |plan: &crate::Plan, stream| {
+        let zero = assay_base::Instant::ZERO;
+        let far = plan.until(stream, zero) == assay_base::Instant::FAR;
+        let until = if far { None } else { Some(plan.until(stream, zero).since(zero)) };
+        (plan.begins(stream, zero).since(zero), until)
+    };
+    assert_eq!(at(&over, 0), (second(0), Some(second(23))), "with the warm-up, and 20 s of the measurement");
+    assert_eq!(at(&over, 1), (second(18), Some(second(28))));
+    // A run that is continued after 18 s of 25: both are under way, and are warmed up again.
+    let rest = over.behind(assay_base::Bytes::default(), second(18));
+    assert_eq!((at(&rest, 0), at(&rest, 1)), ((second(0), Some(second(5))), (second(0), Some(second(10)))));
+    let rest = over.behind(assay_base::Bytes::default(), second(10));
+    assert_eq!((at(&rest, 0), at(&rest, 1)), ((second(0), Some(second(13))), (second(8), Some(second(18)))));
+    let rest = over.behind(assay_base::Bytes::default(), second(21));
+    assert_eq!(at(&rest, 0), (second(0), Some(second(0))), "it has ended before");
+    let shorter = plan(&timed, "", Adjust { measure: Some(second(18)), ..Adjust::default() }).unwrap();
+    assert!(
+        shorter.notes.iter().any(|note| note == "b lasts until 25s, and ends with the run, after 18s"),
+        "{:?}",
+        shorter.notes
+    );
+    let behind = ["rate = \"5/s\"\noperations = 9", "in_flight = 1\nafter = \"a\"\nbytes = \"1MiB\""];
+    let behind = plan(&behind, "duration = \"1min\"", Adjust::default()).unwrap();
+    assert!(behind.ends_when_done() && behind.is_waited_for(0) && behind.starts_over() && !over.starts_over());
+    assert_eq!((behind.waited_for_by(1), behind.waited_for_by(0)), (vec![0], vec![]));
+    let json = serde_json::to_value(&behind).unwrap();
+    assert_eq!(serde_json::from_value::<crate::Plan>(json.clone()).unwrap(), behind, "{json}");
+    let endless = "rate = \"5/s\"";
+    for (streams, head, what) in [
+        (
+            [endless, "rate = \"5/s\"\nstart = \"2min\""],
+            "duration = \"1min\"",
+            "b begins after 2min, and the run measures for 1min",
+        ),
+        ([endless, "in_flight = 1\nafter = \"a\""], "", "b waits for a, which has no end"),
+        ([endless, "in_flight = 1\nafter = \"z\""], "", "b waits for z, which is not there"),
+        (
+            ["in_flight = 1\nfor = \"1s\"\nafter = \"b\"", "in_flight = 1\nfor = \"1s\"\nafter = \"a\""],
+            "",
+            "a waits for itself",
+        ),
+        (["in_flight = 1\nfor = \"1s\"\nafter = \"a\"", endless], "", "a waits for itself"),
+        (
+            ["in_flight = 1\noperations = 1", "in_flight = 1\noperations = 1"],
+            "warm_up = \"3s\"",
+            "streams that end after their operations have no warm-up",
+        ),
+        (
+            ["in_flight = 1\nstart = \"1s\"", "in_flight = 1\noperations = 1"],
+            "warm_up = \"3s\"",
+            "no stream is there from the beginning",
+        ),
+        (
+            [endless, "in_flight = 1\noperations = 1"],
+            "warm_up = { until = \"steady\", limit = \"1h\" }",
+            "b begins or ends within the run",
+        ),
+    ] {
+        let told = plan(&streams, head, Adjust::default()).unwrap_err();
+        assert!(told.starts_with(what), "{told}");
     }
 }
 
@@ -77,7 +168,11 @@ fn the_threads_of_a_seek_file() {
         workload.plan(&Adjust { targets: 2, ..Adjust::default() })
     };
     let plain = plan("").unwrap();
-    assert_eq!((plain.streams.len(), plain.streams[0].operations), (1, Some(5000)), "as SeekMark without an option");
+    assert_eq!(
+        (plain.streams.len(), plain.streams[0].life.operations),
+        (1, Some(5000)),
+        "as SeekMark without an option"
+    );
     assert_eq!(plain.streams[0].block().unwrap().size.to.get(), 512);
     let all = "threads = 3\nsize = \"8KiB\"\nalign = \"4KiB\"\nduration = \"9s\"\npause = \"5ms\"\nrange = { from = \"50%\" }\ndirection = \"write\"";
     let all = plan(all).unwrap();

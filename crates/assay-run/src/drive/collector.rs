@@ -51,8 +51,9 @@ impl<'a> Collector<'a> {
     }
 
     pub(super) fn event(&mut self, event: Event) {
+        // A part of what several workers tell together is kept until the last of them has told it.
+        let Some(event) = self.account.event(event) else { return };
         self.observer.event(&event);
-        self.account.event(&event);
         self.log.write(&Entry::Event(event));
     }
 

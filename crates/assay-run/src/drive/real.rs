@@ -22,7 +22,7 @@ use crate::{header, integrity};
 use assay_base::{Instant, Span};
 use assay_device::clock::Clock;
 use assay_device::facts::EngineFacts;
-use assay_engine::{Coordinator, Peers, Report};
+use assay_engine::{Coordinator, Gates, Peers, Report};
 use assay_model::Plan;
 use assay_model::arrival::Part;
 use assay_record::{CloseReason, Entry, Event, EventKind, Frame};
@@ -74,7 +74,7 @@ impl<'a> Real<'a> {
         let workers = staffing.workers();
         let clock = Clock::start();
         let alone = self_benchmark(clock);
-        possible(self.plan, self.how.manner.engine, self.how.manner.workers)?;
+        possible(self.plan, self.how.manner.engine)?;
         let chosen = match self.targets {
             Targets::Real(all) => staffing.choose(all, workers, clock)?,
             _ => Chosen::asked(self.how.manner.engine, workers.usual),
@@ -119,6 +119,7 @@ impl<'a> Real<'a> {
         let marked = Marked {
             run: (self.plan.seed ^ clock_seed()) as u32,
             ledger: integrity::ledger(self.plan, self.targets, workers),
+            gates: self.plan.has_lives().then(|| Gates::new(self.plan, workers as u64)),
             peers: (workers > 1).then(|| Peers::new(self.plan.targets)),
         };
         let shared = Shared {

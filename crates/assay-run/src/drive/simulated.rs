@@ -60,6 +60,7 @@ pub(super) fn simulated(
         run: plan.seed as u32,
         limits: how.manner.limits,
         ledger: None,
+        gates: None,
     };
     let mut worker = Worker::new(plan, bank, setup).ok_or_else(too_large)?.foretelling();
     let engine = BTreeMap::from([

@@ -16,7 +16,7 @@ use assay_device::null::Null;
 use assay_device::select::{AnyDevice, Choice, select};
 use assay_device::usage;
 use assay_engine::shell::{Sink, Stop, Waiting};
-use assay_engine::{Host, Ledger, Peers, Report, Setup, Worker, run_real};
+use assay_engine::{Gates, Host, Ledger, Peers, Report, Setup, Worker, run_real};
 use assay_model::arrival::Part;
 use assay_record::{CloseReason, Event, Frame};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -41,6 +41,8 @@ pub(super) enum Notice {
 pub(super) struct Marked {
     pub(super) run: u32,
     pub(super) ledger: Option<Arc<Ledger>>,
+    /// What the workers know about the ends of streams.
+    pub(super) gates: Option<Arc<Gates>>,
     /// What the workers know about each other, where there are several.
     pub(super) peers: Option<Arc<Peers>>,
 }
@@ -102,9 +104,9 @@ impl Recruit<'_> {
         };
         // The other end is dropped when another worker could not be started.
         let Ok(start) = going.recv() else { return };
-        let Marked { run, ledger, peers } = marked;
+        let Marked { run, ledger, gates, peers } = marked;
         let (thresholds, limits) = (header::thresholds(staffing.plan), staffing.how.manner.limits);
-        let setup = Setup { part, thresholds, bound, start, run, limits, ledger };
+        let setup = Setup { part, thresholds, bound, start, run, limits, ledger, gates };
         let Some(mut worker) = Worker::new(&carried, device, setup) else {
             let _ = notices.send(Notice::Unable(too_large()));
             return;

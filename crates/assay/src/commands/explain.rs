@@ -172,9 +172,23 @@ fn streams(plan: &Plan, block: u32, out: &mut Lines) {
     let arrivals = arrivals.into_iter().collect::<Vec<_>>().join(", ");
     out.add(format_args!("  arrival: {arrivals}; (D) durable, on stable media when complete"));
     plan.loops.iter().for_each(|it| out.add(format_args!("  {}", looped(plan, it))));
+    lives(plan, out);
     for stream in &plan.streams {
         if let Some(how) = changes(&stream.arrival) {
             out.add(format_args!("  {}: {how}", stream.name));
+        }
+    }
+}
+
+/// When streams and loops begin and end, where that differs from the run.
+fn lives(plan: &Plan, out: &mut Lines) {
+    let streams = plan.streams.iter().map(|stream| (&stream.name, &stream.life));
+    for (name, life) in streams.chain(plan.loops.iter().map(|it| (&it.name, &it.life))) {
+        // The number of operations of a closed loop stands beside its number in flight.
+        let closed = |stream: &Stream| matches!(stream.arrival, Arrival::Closed { .. } | Arrival::Paced { .. });
+        let told = plan.streams.iter().any(|stream| stream.name == *name && closed(stream));
+        if !life.is_whole() && !(told && life.is_by_operations()) {
+            out.add(format_args!("  {name}: {life}"));
         }
     }
 }
@@ -279,7 +293,7 @@ fn per_second(plan: &Plan, direction: Direction, rate: f64) -> String {
 }
 
 fn closed(stream: &Stream) -> String {
-    let times = stream.operations.map_or_else(String::new, |operations| format!(", {operations} times"));
+    let times = stream.life.operations.map_or_else(String::new, |operations| format!(", {operations} times"));
     match &stream.arrival {
         Arrival::Closed { in_flight } => format!("{in_flight} in flight{times}"),
         Arrival::Paced { pause } => format!("1, pause {pause}{times}"),

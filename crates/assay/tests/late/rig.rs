@@ -136,7 +136,7 @@ pub fn logged(
     writer.write(&Entry::Header(Box::new(header(plan, &thresholds, counted)))).unwrap();
     let part = Part { index: 0, of: 1 };
     let (start, limits) = (Instant::ZERO, Limits::default());
-    let setup = Setup { part, thresholds, bound, start, run: 7, limits, ledger: None };
+    let setup = Setup { part, thresholds, bound, start, run: 7, limits, ledger: None, gates: None };
     let mut worker = Worker::new(plan, device, setup).unwrap();
     let (mut now, mut number, mut intervals, mut before) = (Instant::ZERO, 0, 0, 0);
     loop {

@@ -28,6 +28,7 @@ mod fio_jobs;
 mod fitting;
 mod imports;
 mod judging;
+mod lives;
 mod matrix;
 mod namespaces;
 mod patterns;

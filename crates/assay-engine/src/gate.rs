@@ -1,0 +1,93 @@
+//! What the workers of a run know about the ends of streams that other streams wait for.
+
+use assay_base::Instant;
+use assay_model::Plan;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// The gates of a run, which all its workers share.
+#[derive(Debug)]
+pub struct Gates {
+    /// One for each stream that is waited for; the streams of a loop have one together.
+    of: Vec<(Vec<u16>, Arc<Gate>)>,
+}
+
+impl Gates {
+    /// The gates of `plan` for this many workers.
+    pub fn new(plan: &Plan, workers: u64) -> Arc<Gates> {
+        let mut of: Vec<(Vec<u16>, Arc<Gate>)> = Vec::new();
+        for stream in 0..plan.streams.len() as u16 {
+            let streams = plan.waited_for_by(stream);
+            if !streams.is_empty() && of.iter().all(|(known, _)| *known != streams) {
+                of.push((streams, Arc::new(Gate::new(workers))));
+            }
+        }
+        Arc::new(Gates { of })
+    }
+
+    /// The gate that opens when these streams have ended.
+    pub(crate) fn behind(&self, streams: &[u16]) -> Option<Arc<Gate>> {
+        self.of.iter().find(|(known, _)| known == streams).map(|(_, gate)| Arc::clone(gate))
+    }
+
+    /// The gate that a stream's end opens.
+    pub(crate) fn opened_by(&self, stream: u16) -> Option<Arc<Gate>> {
+        self.of.iter().find(|(known, _)| known.contains(&stream)).map(|(_, gate)| Arc::clone(gate))
+    }
+
+    /// A worker has counted all its sources.
+    pub(crate) fn counted(&self) {
+        self.of.iter().for_each(|(_, gate)| gate.leave(Instant::ZERO));
+    }
+}
+
+/// Opens when every source of some streams is over, in all workers.
+#[derive(Debug)]
+pub(crate) struct Gate {
+    /// Sources that are not over, and workers that have not counted theirs.
+    left: AtomicU64,
+    /// The last end so far.
+    last_ns: AtomicU64,
+}
+
+impl Gate {
+    fn new(workers: u64) -> Gate {
+        Gate { left: AtomicU64::new(workers.max(1)), last_ns: AtomicU64::new(0) }
+    }
+
+    /// Counts one more source.
+    pub(crate) fn enter(&self) {
+        self.left.fetch_add(1, Ordering::AcqRel);
+    }
+
+    /// A source was over at `at`.
+    pub(crate) fn leave(&self, at: Instant) {
+        self.last_ns.fetch_max(at.as_ns(), Ordering::AcqRel);
+        self.left.fetch_sub(1, Ordering::AcqRel);
+    }
+
+    /// When the last source was over, once all are.
+    pub(crate) fn opened(&self) -> Option<Instant> {
+        let open = self.left.load(Ordering::Acquire) == 0;
+        open.then(|| Instant::from_ns(self.last_ns.load(Ordering::Acquire)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn it_opens_when_all_sources_of_all_workers_are_over() {
+        let gate = Gate::new(2);
+        gate.enter();
+        gate.leave(Instant::from_ns(7));
+        gate.leave(Instant::ZERO);
+        assert_eq!(gate.opened(), None, "the other worker has not counted its sources");
+        gate.enter();
+        gate.leave(Instant::ZERO);
+        assert_eq!(gate.opened(), None);
+        gate.leave(Instant::from_ns(5));
+        assert_eq!(gate.opened(), Some(Instant::from_ns(7)), "the last end counts");
+    }
+}

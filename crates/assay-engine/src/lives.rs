@@ -1,0 +1,80 @@
+//! Tells when streams with a life of their own have begun and ended, at the end of the interval in which they did.
+
+use crate::agenda::Agenda;
+use crate::source::{Lived, Source};
+use assay_base::Instant;
+use assay_record::EventKind;
+use std::collections::BTreeMap;
+
+/// What was told about the flows of a worker.
+#[derive(Debug)]
+pub(crate) struct Lives {
+    flows: Vec<Told>,
+    /// The number of workers, each of which tells about its part.
+    workers: u64,
+}
+
+/// What was told about one flow.
+#[derive(Debug)]
+struct Told {
+    flow: usize,
+    sources: Vec<usize>,
+    issued: u64,
+    begun: bool,
+    ended: bool,
+}
+
+/// Something to tell: what, in words, and the details.
+pub(crate) type News = (EventKind, String, BTreeMap<String, String>);
+
+impl Lives {
+    /// Of the flows that have a life of their own; none where no flow has.
+    pub(crate) fn new<S: Source>(agenda: &Agenda<S>, flows_of: &[Vec<usize>], workers: u64) -> Option<Box<Lives>> {
+        let told = |flow: usize| {
+            let carries = |source: &usize| flows_of[*source].contains(&flow);
+            let sources: Vec<usize> = (0..flows_of.len()).filter(carries).collect();
+            let lives = sources.iter().all(|source| agenda.life(*source).is_some());
+            (lives && !sources.is_empty()).then_some(Told { flow, sources, issued: 0, begun: false, ended: false })
+        };
+        let flows: Vec<Told> = (0..agenda.flows.len()).filter_map(told).collect();
+        (!flows.is_empty()).then(|| Box::new(Lives { flows, workers }))
+    }
+
+    /// What an interval brought, in which `issued` tells how many requests of each flow were issued.
+    pub(crate) fn interval<S: Source>(
+        &mut self,
+        agenda: &Agenda<S>,
+        mut issued: impl FnMut(usize) -> u64,
+        mut tell: impl FnMut(News),
+    ) {
+        let workers = self.workers;
+        for told in self.flows.iter_mut().filter(|told| !told.ended) {
+            told.issued += issued(told.flow);
+            let lives: Vec<Lived> = told.sources.iter().filter_map(|source| agenda.life(*source)).collect();
+            let begun = lives.iter().filter_map(|life| life.begun).min();
+            if let Some(begun) = begun.filter(|_| !told.begun) {
+                told.begun = true;
+                let text = "a stream has begun, because another one has ended".to_owned();
+                tell((EventKind::StreamBegin, text, told.details([("begun_ns", begun.as_ns())], workers)));
+            }
+            if lives.iter().all(|life| life.over) && agenda.flows[told.flow].in_flight == 0 {
+                told.ended = true;
+                let last = lives.iter().filter_map(|life| life.last).max().unwrap_or(Instant::ZERO);
+                let text = match lives.iter().any(|life| life.done) {
+                    true => format!("a stream has done its {} operations", told.issued),
+                    false => format!("a stream has ended at its time, after {} operations", told.issued),
+                };
+                let details = [("operations", told.issued), ("completed_ns", last.as_ns())];
+                tell((EventKind::StreamEnd, text, told.details(details, workers)));
+            }
+        }
+    }
+}
+
+impl Told {
+    fn details<const N: usize>(&self, numbers: [(&str, u64); N], workers: u64) -> BTreeMap<String, String> {
+        let parts = (workers > 1).then_some(("workers", workers));
+        let all = numbers.into_iter().chain([("flow", self.flow as u64)]).chain(parts);
+        all.map(|(name, number)| (name.to_owned(), number.to_string())).collect()
+    }
+}

@@ -1,0 +1,217 @@
+//! A source with a life of its own: it begins later than the run, or ends before it.
+//!
+//! It stands around another source, so that sources that last as long as the run know nothing of it.
+
+use crate::blocks::{Blocks, Kind};
+use crate::gate::Gate;
+use crate::source::{Lived, Next, Source};
+use assay_base::{Instant, Op, Span};
+use std::fmt;
+use std::sync::Arc;
+
+/// How often a source that waits asks whether the others have ended.
+const ASKS: Span = Span::from_ms(1);
+
+/// Makes the source within for a given beginning.
+pub(crate) type Make = Box<dyn Fn(Instant) -> Blocks>;
+
+/// See the module.
+#[derive(Debug)]
+pub(crate) struct Living {
+    inner: Blocks,
+    /// What it waits for, until it begins.
+    waits: Option<Waits>,
+    /// When it began, where it has waited.
+    begun: Option<Instant>,
+    /// No request that is intended at or after this time is issued.
+    until: Instant,
+    left: Numbers,
+    /// Number of requests that were taken, and that were counted as scheduled.
+    taken: u64,
+    counted: u64,
+    in_flight: u64,
+    over: Over,
+    last: Instant,
+    /// What opens at its end.
+    gate: Option<Arc<Gate>>,
+}
+
+/// Whether it has ended, and how.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Over {
+    Not,
+    /// It has taken all its requests.
+    ByNumber,
+    /// Its time is over.
+    ByTime,
+}
+
+/// How much it still has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Numbers {
+    pub operations: u64,
+    pub bytes: u64,
+}
+
+impl Numbers {
+    fn is_nothing(self) -> bool {
+        self.operations == 0 || self.bytes == 0
+    }
+
+    fn less(self, op: &Op) -> Numbers {
+        let bytes = if self.bytes == u64::MAX { u64::MAX } else { self.bytes.saturating_sub(op.len.into()) };
+        Numbers { operations: self.operations - 1, bytes }
+    }
+}
+
+/// What a source waits for, and what follows then.
+pub(crate) struct Waits {
+    pub gate: Arc<Gate>,
+    /// It begins so long after the others' end, and ends so long after that.
+    pub start: Span,
+    pub lasts: Option<Span>,
+    /// When it asks next.
+    pub asks: Instant,
+    pub make: Make,
+}
+
+impl fmt::Debug for Waits {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Waits({:?}, asks {:?})", self.gate, self.asks)
+    }
+}
+
+impl Living {
+    /// A life of `inner` that ends at `until`, or after `left`, or with the run; its end opens `gate`.
+    pub(crate) fn new(
+        inner: Blocks,
+        waits: Option<Waits>,
+        (until, left): (Instant, Numbers),
+        gate: Option<Arc<Gate>>,
+    ) -> Living {
+        let over = if left.is_nothing() { Over::ByNumber } else { Over::Not };
+        let gate = gate.filter(|_| over == Over::Not);
+        gate.iter().for_each(|gate| gate.enter());
+        let (taken, counted, in_flight, last) = (0, 0, 0, Instant::ZERO);
+        Living { inner, waits, begun: None, until, left, taken, counted, in_flight, over, last, gate }
+    }
+
+    /// The others have ended at `at`: it begins now, or later.
+    fn begins(&mut self, now: Instant, at: Instant) {
+        let Some(waits) = self.waits.take() else { return };
+        // Not earlier than now: what it noticed late is not the lag of its requests.
+        let begin = (at + waits.start).max(now);
+        self.inner = (waits.make)(begin);
+        self.until = waits.lasts.map_or(Instant::FAR, |lasts| begin + lasts);
+        self.begun = Some(begin);
+    }
+
+    fn ends(&mut self, over: Over, at: Instant) {
+        self.over = over;
+        if let Some(gate) = self.gate.take() {
+            gate.leave(at);
+        }
+    }
+
+    /// How many of the requests that wait for a slot it still has.
+    fn waiting(&self, waiting: u64) -> u64 {
+        let waiting = waiting.min(self.left.operations);
+        let Kind::Scheduled(scheduled) = &self.inner.0 else { return waiting };
+        if waiting == 0 || self.left.bytes == u64::MAX {
+            return waiting;
+        }
+        // Sizes are drawn: the next ones say how many requests the rest of the bytes are.
+        let (mut generator, mut bytes) = (scheduled.generator().clone(), self.left.bytes);
+        let drawn = (0..waiting).find(|_| {
+            bytes = bytes.saturating_sub(generator.operation(self.until).len.into());
+            bytes == 0
+        });
+        drawn.map_or(waiting, |last| last + 1)
+    }
+}
+
+impl Source for Living {
+    type Request = Op;
+
+    fn due(&self) -> Instant {
+        match &self.waits {
+            _ if self.over != Over::Not => Instant::FAR,
+            Some(waits) => waits.asks,
+            // It is asked once more at its end, and says that it is over.
+            None => self.inner.due().min(self.until),
+        }
+    }
+
+    fn next(&mut self, now: Instant) -> Next {
+        if let Some(waits) = &mut self.waits {
+            let Some(at) = waits.gate.opened() else {
+                waits.asks = now + ASKS;
+                return Next::Later(waits.asks);
+            };
+            self.begins(now, at);
+            return Next::Later(self.due());
+        }
+        if self.inner.due() >= self.until && now >= self.until {
+            self.ends(Over::ByTime, self.until);
+            return Next::Over;
+        }
+        self.inner.next(now)
+    }
+
+    fn take(&mut self, flow: usize) -> Op {
+        let op = self.inner.take(flow);
+        self.taken += 1;
+        self.in_flight += 1;
+        self.left = self.left.less(&op);
+        if self.left.is_nothing() {
+            self.over = Over::ByNumber;
+        }
+        op
+    }
+
+    fn returned(&mut self, flow: usize, completed: Instant) {
+        self.inner.returned(flow, completed);
+        self.in_flight -= 1;
+        self.last = self.last.max(completed);
+        if self.over == Over::ByNumber && self.in_flight == 0 {
+            self.ends(Over::ByNumber, self.last);
+        }
+    }
+
+    fn is_open_loop(&self) -> bool {
+        self.inner.is_open_loop()
+    }
+
+    fn operations(&self) -> Option<u64> {
+        (self.over != Over::Not).then_some(self.taken)
+    }
+
+    fn pause(&self) -> Span {
+        self.inner.pause()
+    }
+
+    fn count_until(&mut self, end: Instant, mut count: impl FnMut(usize, u64, u64)) {
+        if self.waits.is_some() {
+            return;
+        }
+        let end = end.min(self.until);
+        if !self.inner.is_open_loop() {
+            // A function of one type for all: the source within is of the same kind as this one.
+            let count: &mut dyn FnMut(usize, u64, u64) = &mut count;
+            return self.inner.count_until(end, count);
+        }
+        let mut found = None;
+        let find: &mut dyn FnMut(usize, u64, u64) = &mut |flow, _, waiting| found = Some((flow, waiting));
+        self.inner.count_until(end, find);
+        let Some((flow, waiting)) = found else { return };
+        let waiting = if self.over == Over::ByNumber { 0 } else { self.waiting(waiting) };
+        let scheduled = (self.taken + waiting).saturating_sub(self.counted);
+        self.counted = self.counted.max(self.taken + waiting);
+        count(flow, scheduled, waiting);
+    }
+
+    fn life(&self) -> Option<Lived> {
+        let last = (self.taken > 0).then_some(self.last);
+        Some(Lived { begun: self.begun, over: self.over != Over::Not, done: self.over == Over::ByNumber, last })
+    }
+}

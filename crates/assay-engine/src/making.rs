@@ -1,0 +1,240 @@
+//! Makes the sources of one worker from the streams and loops of a plan.
+
+use crate::blocks::{Blocks, Kind};
+use crate::closed::Closed;
+use crate::gate::Gates;
+use crate::ledger::Ledger;
+use crate::living::{Living, Make, Numbers, Waits};
+use crate::looped::{Looped, Member};
+use crate::rules::Setup;
+use crate::scheduled::Scheduled;
+use assay_base::{Geometry, Instant, Prng};
+use assay_model::arrival::Part;
+use assay_model::generator::{FOR_LOOP, Generator};
+use assay_model::mix::{Loop, Mix};
+use assay_model::{Arrival, Plan};
+use std::sync::Arc;
+
+/// See the module.
+pub(crate) struct Making {
+    plan: Arc<Plan>,
+    part: Part,
+    start: Instant,
+    ledger: Option<Arc<Ledger>>,
+    pub gates: Arc<Gates>,
+    pub sources: Vec<Blocks>,
+    pub flows_of: Vec<Vec<usize>>,
+    /// The first source that reads back.
+    pub after: Option<usize>,
+}
+
+/// A flow: its index, its stream and its target.
+type Flow = (usize, u16, u16);
+
+/// The slots of one copy of a loop on one target that a worker has.
+#[derive(Clone)]
+struct Dealt {
+    looped: String,
+    members: Vec<(usize, (u16, u16))>,
+    geometry: Geometry,
+    copy: u32,
+    slots: u32,
+    /// Its place among the workers that have some of this copy.
+    share: Part,
+}
+
+impl Making {
+    pub(crate) fn new(plan: &Plan, setup: &Setup) -> Making {
+        Making {
+            plan: Arc::new(plan.clone()),
+            part: setup.part,
+            start: setup.start,
+            ledger: setup.ledger.clone(),
+            gates: setup.gates.clone().unwrap_or_else(|| Gates::new(plan, setup.part.of)),
+            sources: Vec::new(),
+            flows_of: Vec::new(),
+            after: None,
+        }
+    }
+
+    /// Makes the source of a flow; those of a loop together with its first stream. `None` when a rate does not fit.
+    pub(crate) fn flow(&mut self, flow: Flow, geometry: Geometry) -> Option<()> {
+        let (at, stream, target) = flow;
+        let plan = Arc::clone(&self.plan);
+        if let Some(it) = plan.loop_of(stream) {
+            let first = plan.streams.iter().position(|other| other.arrival.loop_name() == Some(&it.name));
+            return if first == Some(stream.into()) { self.copies(it, stream, (target, geometry)) } else { Some(()) };
+        }
+        let reads_back = plan.streams[usize::from(stream)].reads_back();
+        if reads_back {
+            self.after.get_or_insert(self.sources.len());
+        }
+        let (start, part) = (self.start, self.part);
+        let ledger = self.ledger.clone().filter(|_| reads_back);
+        let begin = plan.begins(stream, start);
+        let one = single(&plan, flow, geometry, part, (start, begin), ledger)?;
+        let life = plan.life_of(stream);
+        // Where it only ends after its operations, a closed loop of a single worker counts them itself.
+        let counts = life.is_by_operations() && part.of == 1 && !plan.is_waited_for(stream);
+        let source = match life.is_whole() || counts && matches!(one.0, Kind::Closed(_)) {
+            true => one,
+            false => {
+                let shares = shares(&plan, stream, part);
+                let shared = Arc::clone(&plan);
+                let make: Make = Box::new(move |begin| {
+                    single(&shared, flow, geometry, part, (start, begin), None).expect("it was made before")
+                });
+                self.living(one, (stream, geometry), &[stream], shares, make)
+            }
+        };
+        self.sources.push(source);
+        self.flows_of.push(vec![at]);
+        Some(())
+    }
+
+    /// A source with the life of `stream`, of whose numbers it has `share`.
+    fn living(&self, one: Blocks, of: (u16, Geometry), members: &[u16], share: Option<Part>, make: Make) -> Blocks {
+        let (plan, (stream, geometry)) = (&self.plan, of);
+        let life = plan.life_of(stream);
+        let left = numbers(plan, members, geometry, share);
+        let waits = self.gates.behind(&plan.waited_for_by(stream)).map(|gate| Waits {
+            gate,
+            start: life.start,
+            lasts: life.lasts,
+            asks: plan.begins(stream, self.start),
+            make,
+        });
+        let until = if waits.is_some() { Instant::FAR } else { plan.until(stream, self.start) };
+        let living = Living::new(one, waits, (until, left), self.gates.opened_by(stream));
+        Blocks(Kind::Living(Box::new(living)))
+    }
+
+    /// The copies of a loop on a target that the worker has slots of, one at least, and the flows of their operations.
+    /// Slots are dealt to workers in turn, the first copy's first; the workers that have some of a copy share its
+    /// cursors by position.
+    fn copies(&mut self, it: &Loop, stream: u16, (target, geometry): (u16, Geometry)) -> Option<()> {
+        let plan = Arc::clone(&self.plan);
+        let member = |(_, (stream, on)): &(usize, (u16, u16))| {
+            *on == target && plan.streams[usize::from(*stream)].arrival.loop_name() == Some(&it.name)
+        };
+        let members: Vec<(usize, (u16, u16))> = plan.flows().enumerate().filter(member).collect();
+        let (depth, of) = (u64::from(it.in_flight), self.part.of.max(1));
+        let dealt = |copy: u32| {
+            // The copy's first slot is dealt to this worker, which has every `of`-th from there on.
+            let place = (self.part.index + of - u64::from(copy) * depth % of) % of;
+            let slots = (depth / of + u64::from(place < depth % of)) as u32;
+            let share = Part { index: place.min(depth - 1), of: depth.min(of) };
+            Dealt { looped: it.name.clone(), members: members.clone(), geometry, copy, slots, share }
+        };
+        let mut own: Vec<Dealt> = (0..it.copies).map(dealt).filter(|dealt| dealt.slots > 0).collect();
+        if own.is_empty() {
+            // It has no slot, and its flows have a source all the same.
+            own.push(dealt(0));
+        }
+        let (start, begin) = (self.start, plan.begins(stream, self.start));
+        let flows: Vec<usize> = members.iter().map(|(flow, _)| *flow).collect();
+        let streams: Vec<u16> = members.iter().map(|(_, (stream, _))| *stream).collect();
+        for dealt in own {
+            let copy = Blocks(Kind::Loop(Box::new(dealt.make(&plan, (start, begin))?)));
+            let share = (dealt.slots > 0).then_some(dealt.share);
+            let source = match it.life.is_whole() {
+                true => copy,
+                false => {
+                    let shared = Arc::clone(&plan);
+                    let make: Make = Box::new(move |begin| {
+                        let made = dealt.make(&shared, (start, begin)).expect("it was made before");
+                        Blocks(Kind::Loop(Box::new(made)))
+                    });
+                    self.living(copy, (stream, geometry), &streams, share, make)
+                }
+            };
+            self.sources.push(source);
+            self.flows_of.push(flows.clone());
+        }
+        Some(())
+    }
+}
+
+/// The source of a stream without a loop.
+fn single(
+    plan: &Plan,
+    (flow, stream, target): Flow,
+    geometry: Geometry,
+    part: Part,
+    (start, begin): (Instant, Instant),
+    ledger: Option<Arc<Ledger>>,
+) -> Option<Blocks> {
+    let mut generator = Generator::of_copy(plan, (stream, target), geometry, (part, 0), (start, begin))?;
+    Some(Blocks(match generator.schedule.take() {
+        Some(schedule) => Kind::Scheduled(Scheduled::new(flow, generator, schedule)),
+        None => Kind::Closed(Closed::new(flow, target, generator, ledger, begin)),
+    }))
+}
+
+/// Which part of the numbers of a stream without a loop a worker has; none where it issues nothing of it.
+fn shares(plan: &Plan, stream: u16, part: Part) -> Option<Part> {
+    let workers = match plan.streams[usize::from(stream)].arrival {
+        Arrival::Closed { in_flight } => part.of.min(in_flight.into()),
+        Arrival::Paced { .. } => 1,
+        _ => part.of,
+    };
+    (part.index < workers).then_some(Part { of: workers, ..part })
+}
+
+/// How many operations and bytes a source has that carries `streams` and has `share` of their numbers.
+fn numbers(plan: &Plan, streams: &[u16], geometry: Geometry, share: Option<Part>) -> Numbers {
+    let life = plan.life_of(streams[0]);
+    let Some(part) = share else { return Numbers { operations: 0, bytes: 0 } };
+    let own = |all: u64| all / part.of + u64::from(part.index < all % part.of);
+    let sizes = streams.iter().filter_map(|stream| plan.streams[usize::from(*stream)].block()).map(|block| &block.size);
+    let fixed: Vec<u64> =
+        sizes.map(|size| if size.from == size.to { size.in_blocks(geometry.block).largest() } else { 0 }).collect();
+    let one_size = fixed.first().copied().filter(|first| *first > 0 && fixed.iter().all(|size| size == first));
+    let operations = life.operations.unwrap_or(u64::MAX);
+    let bytes = life.bytes.map(assay_base::Bytes::get);
+    match (one_size, bytes) {
+        // Of one size bytes are a number of operations, the last of which may reach beyond them.
+        (Some(size), Some(bytes)) => Numbers { operations: own(operations.min(bytes.div_ceil(size))), bytes: u64::MAX },
+        (None, Some(bytes)) => Numbers { operations: limited(operations, own), bytes: own(bytes) },
+        (_, None) => Numbers { operations: limited(operations, own), bytes: u64::MAX },
+    }
+}
+
+fn limited(operations: u64, own: impl Fn(u64) -> u64) -> u64 {
+    if operations == u64::MAX { operations } else { own(operations) }
+}
+
+impl Dealt {
+    /// The copy, from `begin` on.
+    fn make(&self, plan: &Plan, (start, begin): (Instant, Instant)) -> Option<Looped> {
+        let it = plan.loops.iter().find(|it| it.name == self.looped)?;
+        let arrival = |stream: u16| &plan.streams[usize::from(stream)].arrival;
+        let line = |stream: u16| match arrival(stream) {
+            Arrival::Looped { line: Some(line), .. } => it.lines.iter().position(|known| known.name == *line),
+            _ => Some(0),
+        };
+        let weights =
+            self.members.iter().map(|(_, (stream, _))| Some((arrival(*stream).share()?.as_ppb(), line(*stream)?)));
+        let mix = Mix::new(it, &weights.collect::<Option<Vec<_>>>()?);
+        let (mut generators, mut cursors, mut shared) = (Vec::new(), Vec::new(), Vec::<(&String, usize)>::new());
+        for (flow, of) in &self.members {
+            let worker = (self.share, self.copy + 1);
+            let generator = Generator::of_copy(plan, *of, self.geometry, worker, (start, begin))?;
+            let block = plan.streams[usize::from(of.0)].block()?;
+            let name = block.places.as_ref().filter(|_| block.address.has_cursor());
+            let cursor = name.map(|name| {
+                let known = shared.iter().find(|(known, _)| *known == name).map(|(_, cursor)| *cursor);
+                known.unwrap_or_else(|| {
+                    shared.push((name, cursors.len()));
+                    cursors.push(generator.cursor());
+                    cursors.len() - 1
+                })
+            });
+            generators.push(Member { flow: *flow, generator, cursor, is_behind: block.address.is_behind() });
+        }
+        let (_, (first, target)) = *self.members.first()?;
+        let path = [u64::from(first), u64::from(target), self.share.index, FOR_LOOP, u64::from(self.copy)];
+        let prng = Prng::child(plan.seed, &path);
+        Some(Looped::new(it, generators, (cursors, mix), self.slots, (begin, prng)))
+    }
+}

@@ -1,0 +1,199 @@
+//! Streams that begin later than the run or end before it, over one to seven workers, in virtual time.
+
+#![allow(clippy::unwrap_used, reason = "a test panics to fail")]
+
+mod even;
+
+use assay_base::{Instant, Span};
+use assay_engine::shell::Sink;
+use assay_engine::{Gates, Limits, Setup, Worker, run_virtual};
+use assay_model::{Plan, arrival::Part, workload};
+use assay_record::{Event, EventKind, Frame, Interval, Thresholds};
+use even::Even;
+
+#[derive(Default)]
+struct Kept(Vec<Interval>, Vec<Event>);
+
+impl Sink for Kept {
+    fn frame(&mut self, frame: Frame) {
+        self.0.push(frame.interval());
+    }
+    fn event(&mut self, event: Event) {
+        self.1.push(event);
+    }
+    fn spent(&mut self) -> Option<Frame> {
+        None
+    }
+}
+
+/// What one worker did: when and what it was asked for, and what it told.
+struct Did {
+    asked: Vec<(Instant, assay_base::Op)>,
+    events: Vec<Event>,
+    /// Completed operations of each flow.
+    ok: Vec<u64>,
+    end: Instant,
+}
+
+fn plan(file: &str) -> Plan {
+    let adjust = workload::Adjust { targets: 1, seed: 3, ..workload::Adjust::default() };
+    workload::read("t", file).unwrap().plan(&adjust).unwrap()
+}
+
+/// One of the workers, which completes each operation after 100 µs.
+fn one(plan: &Plan, part: Part, gates: Option<std::sync::Arc<Gates>>) -> Did {
+    let (thresholds, limits) = (Thresholds::new([]), Limits::default());
+    let bound = assay_engine::bound(plan, part);
+    let setup = Setup { part, thresholds, bound, start: Instant::ZERO, run: 7, limits, ledger: None, gates };
+    let mut worker = Worker::new(plan, Even::new(Span::from_us(100), 1 << 30), setup).unwrap();
+    let mut kept = Kept::default();
+    run_virtual(&mut worker, Instant::ZERO, &mut kept, || false);
+    let ok = (0..plan.flows().count()).map(|flow| {
+        let cells = || kept.0.iter().map(|interval| &interval.flows[flow]);
+        let (ok, issued, scheduled): (u64, u64, u64) = (
+            cells().map(|cell| cell.ok).sum(),
+            cells().map(|cell| cell.issued).sum(),
+            cells().map(|cell| cell.scheduled).sum(),
+        );
+        assert!(ok == issued && ok == scheduled, "flow {flow}: {ok} of {issued} issued, {scheduled} scheduled");
+        ok
+    });
+    let ok = ok.collect();
+    let end = kept.0.last().map_or(Instant::ZERO, |last| Instant::from_ns(last.end_ns));
+    Did { asked: std::mem::take(&mut worker.device().asked), events: kept.1, ok, end }
+}
+
+fn run(file: &str, of: u64) -> Vec<Did> {
+    let plan = plan(file);
+    (0..of).map(|index| one(&plan, Part { index, of }, None)).collect()
+}
+
+fn stream(name: &str, keys: &str) -> String {
+    format!("[[stream]]\nname = \"{name}\"\ndirection = \"read\"\n{keys}\n")
+}
+
+const HEAD: &str = "model = \"streams\"\nduration = \"2s\"\nslice = \"1s\"\n";
+
+#[test]
+fn the_workers_share_a_number_of_operations_and_end_with_it() {
+    for keys in [
+        "size = \"4KiB\"\nin_flight = 5\noperations = 1003",
+        "size = \"4KiB\"\nin_flight = 1\npause = \"1ms\"\noperations = 1003",
+        "size = \"4KiB\"\nrate = \"2000/s\"\noperations = 1003",
+        "size = \"4KiB\"\nrate = \"2000/s\"\narrival = \"steady\"\noperations = 1003",
+        // 1003 operations, the last of which reaches beyond.
+        "size = \"4KiB\"\nin_flight = 5\nbytes = \"4009KiB\"",
+        "size = \"4KiB\"\nrate = \"2000/s\"\nbytes = \"4012KiB\"",
+    ] {
+        for of in 1..=7 {
+            let workers = run(&format!("{HEAD}{}", stream("a", keys)), of);
+            assert_eq!(workers.iter().map(|did| did.ok[0]).sum::<u64>(), 1003, "{keys}, {of} workers");
+            let told = workers.iter().flat_map(|did| &did.events).filter(|event| event.what == EventKind::StreamEnd);
+            let told: u64 = told.map(|event| event.details["operations"].parse::<u64>().unwrap()).sum();
+            assert_eq!(told, 1003, "{keys}, {of} workers");
+            assert!(
+                workers.iter().all(|did| did.end < Instant::from_ns(1_900_000_000)),
+                "the run is over with the last"
+            );
+        }
+    }
+}
+
+#[test]
+fn a_loop_has_its_numbers_in_each_copy() {
+    let member = |name: &str, size: &str| stream(name, &format!("size = \"{size}\"\nloop = \"mix\""));
+    let of = |life: &str, sizes: [&str; 2]| {
+        let file = "[[loop]]\nname = \"mix\"\nin_flight = 3\ncopies = 2\n";
+        format!("{HEAD}{file}{life}\n{}{}", member("a", sizes[0]), member("b", sizes[1]))
+    };
+    for workers in 1..=7 {
+        let all: u64 = run(&of("operations = 501", ["4KiB", "8KiB"]), workers).iter().flat_map(|did| &did.ok).sum();
+        assert_eq!(all, 2 * 501, "{workers} workers");
+        let did = run(&of("bytes = \"1MiB\"", ["4KiB", "8KiB"]), workers);
+        let bytes: u64 = did.iter().flat_map(|did| &did.asked).map(|(_, op)| u64::from(op.len)).sum();
+        // Each worker ends with the operation by which it has moved its part of each copy.
+        let most = (2 << 20) + 2 * workers * 8192;
+        assert!((2 << 20..most).contains(&bytes), "{workers} workers: {bytes}");
+    }
+}
+
+#[test]
+fn drawn_sizes_end_with_the_operation_that_reaches_the_bytes() {
+    let size = "size = { shares = [[\"4KiB\", \"50%\"], [\"64KiB\", \"50%\"]] }\nbytes = \"8MiB\"\n";
+    for arrival in ["in_flight = 4", "rate = \"1000/s\"", "rate = \"1000/s\"\narrival = \"steady\""] {
+        let did = run(&format!("{HEAD}{}", stream("a", &format!("{size}{arrival}"))), 1);
+        let lengths: Vec<u64> = did[0].asked.iter().map(|(_, op)| u64::from(op.len)).collect();
+        let bytes: u64 = lengths.iter().sum();
+        assert!(bytes >= 8 << 20 && bytes - lengths.last().unwrap() < 8 << 20, "{arrival}: {bytes}");
+    }
+}
+
+#[test]
+fn a_stream_issues_only_within_its_time() {
+    let (half, one_and_a_half) = (Instant::from_ns(500_000_000), Instant::from_ns(1_500_000_000));
+    for keys in [
+        "in_flight = 3\nstart = \"500ms\"\nfor = \"1s\"",
+        "rate = \"1000/s\"\nstart = \"500ms\"\nfor = \"1s\"",
+        "rate = \"1000/s\"\narrival = { bursty = { on = \"10ms\", off = \"10ms\", quiet = \"10%\" } }\nstart = \"500ms\"\nfor = \"1s\"",
+    ] {
+        for of in 1..=3 {
+            let file = format!(
+                "{HEAD}{}{}",
+                stream("a", &format!("size = \"4KiB\"\n{keys}")),
+                stream("b", "size = \"8KiB\"\nrate = \"10/s\"")
+            );
+            let workers = run(&file, of);
+            let own = workers.iter().flat_map(|did| &did.asked).filter(|(_, op)| op.len == 4096);
+            let times: Vec<Instant> = own.map(|(at, _)| *at).collect();
+            assert!(times.len() > 500, "{keys}: {}", times.len());
+            assert!(times.iter().all(|at| *at >= half && *at < one_and_a_half), "{keys}, {of} workers");
+            assert!(workers.iter().all(|did| did.end >= Instant::from_ns(2_000_000_000)), "b lasts as long as the run");
+        }
+    }
+}
+
+#[test]
+fn one_begins_when_another_has_ended_and_the_run_ends_with_the_last() {
+    let first = stream("a", "size = \"4KiB\"\nin_flight = 2\noperations = 1000");
+    let then = stream("b", "size = \"8KiB\"\nrate = \"1000/s\"\nafter = \"a\"\nstart = \"100ms\"\noperations = 100");
+    let last = stream("c", "size = \"16KiB\"\nin_flight = 1\nafter = \"b\"\nfor = \"50ms\"");
+    let did = &run(&format!("{HEAD}{last}{then}{first}"), 1)[0];
+    let of = |len: u32| did.asked.iter().filter(move |(_, op)| op.len == len).map(|(at, _)| *at);
+    assert_eq!((of(4096).count(), of(8192).count()), (1000, 100));
+    let service = Span::from_us(101);
+    assert!(of(8192).min() > of(4096).max().map(|at| at + Span::from_ms(100)), "100 ms behind the last of a");
+    assert!(of(16_384).min() > of(8192).max() && of(16_384).max() < of(16_384).min().map(|at| at + Span::from_ms(50)));
+    assert!(did.end < of(16_384).max().unwrap() + service + Span::from_ms(1), "{:?}", did.end);
+    let begins = did.events.iter().filter(|event| event.what == EventKind::StreamBegin);
+    let begins: Vec<u64> = begins.map(|event| event.details["begun_ns"].parse().unwrap()).collect();
+    assert_eq!(begins.len(), 2);
+    assert!(begins.contains(&of(16_384).min().unwrap().as_ns()), "{begins:?}");
+}
+
+#[test]
+fn who_waits_for_several_workers_waits_for_all_of_them() {
+    let file = format!(
+        "{HEAD}{}{}",
+        stream("a", "size = \"4KiB\"\nin_flight = 4\noperations = 1000"),
+        stream("b", "size = \"8KiB\"\nin_flight = 2\nafter = \"a\"\noperations = 10")
+    );
+    let plan = plan(&file);
+    // In virtual time the first worker runs to its end before the second begins: it waits in vain.
+    let gates = Gates::new(&plan, 2);
+    let first = one(&plan, Part { index: 0, of: 2 }, Some(gates.clone()));
+    assert_eq!(first.ok, [500, 0], "the other worker has not done its half");
+    let second = one(&plan, Part { index: 1, of: 2 }, Some(gates));
+    assert_eq!(second.ok, [500, 5], "both halves are done");
+}
+
+#[test]
+fn a_stream_that_never_begins_and_a_number_that_is_not_reached() {
+    let file = format!(
+        "{HEAD}{}{}",
+        stream("a", "size = \"4KiB\"\nrate = \"10/s\"\noperations = 1000"),
+        stream("b", "size = \"8KiB\"\nrate = \"100/s\"\nafter = \"a\"\noperations = 10")
+    );
+    let did = &run(&file, 1)[0];
+    assert!(did.ok[0] < 60 && did.ok[1] == 0, "{:?}", did.ok);
+    assert!(did.events.is_empty() && did.end >= Instant::from_ns(2_000_000_000), "it lasts as long as it may");
+}

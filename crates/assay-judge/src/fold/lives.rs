@@ -1,0 +1,253 @@
+//! When each stream begins and ends within the measured time.
+//!
+//! The plan says it where times decide. Where numbers of operations decide, or the end of another stream, events of the
+//! run say it: they stand in the log before the interval in which it happened. A stream is judged over the part of a
+//! window in which it lives: what it did in a second is its work by that part, and no schedule is expected elsewhere.
+
+use assay_base::Span;
+use assay_record::{Event, EventKind, FlowHead, Header};
+use serde_json::Value;
+
+/// The lives of all streams; see the module.
+#[derive(Clone, Debug, Default)]
+pub struct Lives {
+    /// Empty where every stream lasts as long as the run.
+    streams: Vec<Life>,
+    /// The stream of each flow.
+    flows: Vec<usize>,
+    /// All end after a number of operations, and nothing else is said about them: the run ends with the last, and each
+    /// is judged over all of it.
+    together: bool,
+}
+
+/// One stream.
+#[derive(Clone, Debug, Default)]
+struct Life {
+    start_ns: u64,
+    lasts_ns: Option<u64>,
+    /// It waits for this one.
+    after: Option<String>,
+    by_number: bool,
+    by_bytes: bool,
+    /// When it began, where it has waited.
+    begun_ns: Option<u64>,
+    /// When the last of its operations completed, and how many of its flows are done.
+    done: (u64, usize),
+    flows: usize,
+}
+
+/// Something that the run tells about a life, at a moment of its own time line.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct News {
+    stream: usize,
+    /// On the time line of the segment.
+    pub(crate) at_ns: u64,
+    begins: bool,
+}
+
+impl Lives {
+    /// Of the streams of a header.
+    pub(crate) fn of(header: &Header) -> Lives {
+        let streams: Vec<Life> = (0..header.streams.len()).map(|at| Life::of(&header.plan, at)).collect();
+        if streams.iter().all(|life| !life.is_special()) {
+            return Lives::default();
+        }
+        let together = streams.iter().all(Life::is_by_operations);
+        let mut lives =
+            Lives { streams, together, flows: header.flows.iter().map(|flow| usize::from(flow.stream)).collect() };
+        for FlowHead { stream, .. } in &header.flows {
+            if let Some(life) = lives.streams.get_mut(usize::from(*stream)) {
+                life.flows += 1;
+            }
+        }
+        lives
+    }
+
+    /// Whether some stream begins or ends within the run.
+    pub(crate) fn is_some(&self) -> bool {
+        !self.streams.is_empty() && !self.together
+    }
+
+    /// Whether a stream has an end of its own.
+    pub(crate) fn ends(&self, stream: usize) -> bool {
+        self.streams.get(stream).is_some_and(|life| life.by_number || life.lasts_ns.is_some())
+    }
+
+    /// What an event tells, where it is about a life.
+    pub(crate) fn news(&self, event: &Event) -> Option<News> {
+        let number = |name: &str| event.details.get(name)?.parse::<u64>().ok();
+        let stream = *self.flows.get(usize::try_from(number("flow")?).ok()?)?;
+        match event.what {
+            EventKind::StreamBegin => Some(News { stream, at_ns: number("begun_ns")?, begins: true }),
+            EventKind::StreamEnd => Some(News { stream, at_ns: number("completed_ns")?, begins: false }),
+            _ => None,
+        }
+    }
+
+    /// Takes what was told, at `at_ns` of the measured time.
+    pub(crate) fn take(&mut self, news: News, at_ns: u64) {
+        let Some(life) = self.streams.get_mut(news.stream) else { return };
+        match news.begins {
+            // On several targets it begins with the first.
+            true => life.begun_ns = Some(life.begun_ns.map_or(at_ns, |before| before.min(at_ns))),
+            false => life.done = (life.done.0.max(at_ns), life.done.1 + 1),
+        }
+    }
+
+    /// The measurement begins again from its beginning: what was told is told again.
+    pub(crate) fn start_over(&mut self) {
+        for life in &mut self.streams {
+            (life.begun_ns, life.done) = (None, (0, 0));
+        }
+    }
+
+    /// The part of a window in which a stream lives, in measured time; empty where it does not.
+    pub(crate) fn within(&self, stream: usize, from_ns: u64, to_ns: u64) -> (u64, u64) {
+        let Some(life) = self.streams.get(stream).filter(|_| !self.together) else { return (from_ns, to_ns) };
+        let Some(begin) = life.begins_ns() else { return (from_ns, from_ns) };
+        let from = from_ns.max(begin).min(to_ns);
+        (from, to_ns.min(life.ends_ns().unwrap_or(u64::MAX)).max(from))
+    }
+
+    /// How long a stream lives within a window.
+    pub(crate) fn lived_ns(&self, stream: usize, from_ns: u64, to_ns: u64) -> u64 {
+        let (from, to) = self.within(stream, from_ns, to_ns);
+        to - from
+    }
+
+    /// Whether a stream lives through all of a window.
+    pub(crate) fn covers(&self, stream: usize, from_ns: u64, to_ns: u64) -> bool {
+        self.within(stream, from_ns, to_ns) == (from_ns, to_ns)
+    }
+
+    /// Whether a stream begins within a window and lives beyond it: an operation that was issued last may complete in
+    /// the next one.
+    pub(crate) fn begins_within(&self, stream: usize, from_ns: u64, to_ns: u64) -> bool {
+        let Some(life) = self.streams.get(stream) else { return false };
+        let begins = life.begins_ns().is_some_and(|begin| from_ns < begin && begin < to_ns);
+        begins && life.ends_ns().is_none_or(|end| end > to_ns)
+    }
+
+    /// Whether a number of operations ended a stream at the latest at this time: how much of its schedule lies before
+    /// is not known from the time.
+    pub(crate) fn is_done_by(&self, stream: usize, at_ns: u64) -> bool {
+        self.streams
+            .get(stream)
+            .is_some_and(|life| !self.together && life.by_number && life.is_done() && life.done.0 <= at_ns)
+    }
+
+    /// Whether the time of a stream was over at the latest at this time: what was in flight then completes later.
+    pub(crate) fn is_out_of_time_by(&self, stream: usize, at_ns: u64) -> bool {
+        let end = self.streams.get(stream).and_then(Life::out_of_time_ns);
+        end.is_some_and(|end| end <= at_ns)
+    }
+
+    /// Streams that waited for another one until the end, with its name.
+    pub(crate) fn never_began(&self) -> impl Iterator<Item = (usize, &str)> {
+        let waits = |(at, life): (usize, &'_ Life)| (at, life.begun_ns);
+        let waiting = self.streams.iter().enumerate().filter(move |it| waits(*it).1.is_none());
+        waiting.filter_map(|(at, life)| Some((at, life.after.as_deref()?)))
+    }
+}
+
+impl Life {
+    /// What the plan says of a stream, or of the loop that it belongs to.
+    fn of(plan: &Value, stream: usize) -> Life {
+        let own = &plan["streams"][stream];
+        let looped = &own["arrival"]["looped"]["looped"];
+        let loops = plan["loops"].as_array().map_or(&[][..], Vec::as_slice);
+        let said = loops.iter().find(|it| looped.is_string() && it["name"] == *looped).unwrap_or(own);
+        let span = |name: &str| serde_json::from_value::<Span>(said[name].clone()).ok().map(Span::as_ns);
+        Life {
+            start_ns: span("start").unwrap_or(0),
+            lasts_ns: span("for"),
+            after: said["after"].as_str().map(str::to_owned),
+            by_number: said["operations"].is_u64() || !said["bytes"].is_null(),
+            by_bytes: !said["bytes"].is_null(),
+            ..Life::default()
+        }
+    }
+
+    fn is_special(&self) -> bool {
+        self.start_ns > 0 || self.lasts_ns.is_some() || self.after.is_some() || self.by_number
+    }
+
+    fn is_by_operations(&self) -> bool {
+        let timed = self.start_ns > 0 || self.lasts_ns.is_some() || self.after.is_some();
+        self.by_number && !self.by_bytes && !timed
+    }
+
+    fn is_done(&self) -> bool {
+        self.flows > 0 && self.done.1 >= self.flows
+    }
+
+    fn begins_ns(&self) -> Option<u64> {
+        if self.after.is_some() { self.begun_ns } else { Some(self.start_ns) }
+    }
+
+    fn out_of_time_ns(&self) -> Option<u64> {
+        Some(self.begins_ns()?.saturating_add(self.lasts_ns?))
+    }
+
+    fn ends_ns(&self) -> Option<u64> {
+        let done = (self.by_number && self.is_done()).then_some(self.done.0);
+        [done, self.out_of_time_ns()].into_iter().flatten().min()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fold::fixture;
+    use serde_json::json;
+
+    const S: u64 = 1_000_000_000;
+
+    fn lives(reads: Value, writes: Value) -> Lives {
+        let plan = json!({ "streams": [reads, writes], "loops": [{ "name": "mix", "operations": 9, "in_flight": 1 }] });
+        Lives::of(&Header { plan, ..fixture::header() })
+    }
+
+    fn event(what: EventKind, flow: u64, name: &str, at_ns: u64) -> Event {
+        let details = [("flow".to_owned(), flow.to_string()), (name.to_owned(), at_ns.to_string())];
+        Event { at_ns, what, text: String::new(), details: details.into() }
+    }
+
+    #[test]
+    fn a_stream_lives_within_its_times() {
+        let lives = lives(json!({"start": "10s", "for": "20s"}), json!({}));
+        assert!(lives.ends(0) && !lives.ends(1));
+        for (from, to, expected) in
+            [(0, 10, (10, 10)), (5, 15, (10, 15)), (12, 18, (12, 18)), (20, 40, (20, 30)), (35, 40, (35, 35))]
+        {
+            assert_eq!(lives.within(0, from * S, to * S), (expected.0 * S, expected.1 * S), "{from} to {to}");
+            assert!(lives.covers(1, from * S, to * S), "the other one lasts as long as the run");
+        }
+        assert!(lives.begins_within(0, 5 * S, 15 * S) && !lives.begins_within(0, 5 * S, 40 * S));
+        assert!(lives.is_out_of_time_by(0, 30 * S) && !lives.is_out_of_time_by(0, 29 * S));
+        assert!(!Lives::of(&fixture::header()).is_some(), "an old plan has none");
+    }
+
+    #[test]
+    fn numbers_and_waiting_are_told_by_events() {
+        let looped = json!({"arrival": {"looped": {"looped": "mix", "share": "100%"}}});
+        let mut lives = lives(looped, json!({"after": "mix", "for": "5s"}));
+        assert!(lives.ends(0) && lives.covers(0, 0, 100 * S), "not done yet");
+        assert_eq!(lives.lived_ns(1, 0, 100 * S), 0);
+        assert_eq!(lives.never_began().collect::<Vec<_>>(), [(1, "mix")]);
+        for told in
+            [event(EventKind::StreamEnd, 0, "completed_ns", 7 * S), event(EventKind::StreamBegin, 1, "begun_ns", 8 * S)]
+        {
+            let news = lives.news(&told).unwrap();
+            lives.take(news, news.at_ns);
+        }
+        assert_eq!(lives.within(0, 0, 100 * S), (0, 7 * S));
+        assert!(lives.is_done_by(0, 10 * S) && !lives.is_done_by(0, 6 * S));
+        assert_eq!(lives.within(1, 0, 100 * S), (8 * S, 13 * S));
+        assert_eq!(lives.never_began().count(), 0);
+        assert_eq!(lives.news(&event(EventKind::StreamEnd, 9, "completed_ns", 1)), None, "no such flow");
+        assert_eq!(lives.news(&event(EventKind::StreamEnd, 0, "other", 1)), None);
+        lives.start_over();
+        assert!(lives.covers(0, 0, 100 * S) && lives.never_began().count() == 1);
+    }
+}

@@ -1,0 +1,104 @@
+//! Streams that begin later than the run or end before it: which part of a slice is judged, and what proves nothing.
+
+#![allow(clippy::unwrap_used, reason = "a test panics to fail")]
+
+mod common;
+
+use assay_judge::{Judgement, Verdict};
+use common::*;
+use serde_json::{Value, json};
+
+const NOTHING: Minute = Minute { unscheduled: PER_MINUTE, ..DEFAULT };
+const DEFAULT: Minute = Minute {
+    slow: 10,
+    own_us: 0,
+    pushed: 0,
+    queue_us: 0,
+    errors: 0,
+    short: 0,
+    stuck: 0,
+    waiting: 0,
+    in_flight: 0,
+    unscheduled: 0,
+};
+
+/// Three hours of a stream with this life, in slices of an hour; events stand before the interval that they belong to.
+fn judged(life: Value, at: impl Fn(u64) -> Minute, events: &[(u64, &str, &str, u64)]) -> Judgement {
+    let mut head = header(3, 1);
+    head.phases[0].span_ns = 0;
+    let mut stream = json!({"name": "reads"});
+    stream.as_object_mut().unwrap().extend(life.as_object().unwrap().clone());
+    head.plan = json!({"seed": 7, "streams": [stream]});
+    head.criteria.push("reads rate at least 9.9/s per 1h".parse().unwrap());
+    let mut scenario = Scenario::new(head);
+    for minute in 0..180 {
+        for (_, what, detail, minutes) in events.iter().filter(|(at, ..)| *at == minute) {
+            scenario = scenario.event_with(what, "told", &[("flow", "0"), (detail, &(minutes * MINUTE).to_string())]);
+        }
+        scenario = scenario.minutes(minute..minute + 1, |minute, _| at(minute));
+    }
+    scenario.completed().judge()
+}
+
+fn within(minutes: std::ops::Range<u64>) -> impl Fn(u64) -> Minute {
+    move |minute| if minutes.contains(&minute) { DEFAULT } else { NOTHING }
+}
+
+#[test]
+fn a_slice_is_judged_over_the_part_in_which_the_stream_lives() {
+    let life = json!({"start": "30min", "for": "75min"});
+    let whole = judged(json!({}), within(30..105), &[]);
+    assert_eq!(whole.verdict, Verdict::Fail, "without its life its rate is too low: {}", whole.reason);
+    let lived = judged(life.clone(), within(30..105), &[]);
+    assert_eq!(lived.verdict, Verdict::Pass, "{}", lived.reason);
+    assert_eq!(lived.part.criteria.last().unwrap().windows, 2, "there is nothing to judge in the third slice");
+    let rate = lived.part.streams[0].rate_achieved.unwrap();
+    assert!((9.9..10.1).contains(&rate), "its rate is that of its life: {rate}");
+    let idle = judged(life.clone(), within(30..90), &[]);
+    assert_eq!(idle.verdict, Verdict::Fail, "a quarter of an hour of its life is missing: {}", idle.reason);
+    let slow = judged(life, |minute| Minute { slow: 200, ..within(30..105)(minute) }, &[]);
+    assert_eq!(slow.verdict, Verdict::Fail, "{}", slow.reason);
+}
+
+#[test]
+fn what_was_in_flight_at_its_end_is_judged_with_the_slice_in_which_it_ended() {
+    let life = json!({"for": "1h"});
+    // Its last five operations take long, and complete in the next slice.
+    let at = |minute| match minute {
+        59 => Minute { in_flight: 5, ..DEFAULT },
+        60 => Minute { slow: 1000, ..NOTHING },
+        minute => within(0..59)(minute),
+    };
+    let judged_ = judged(life.clone(), at, &[]);
+    assert_eq!(judged_.verdict, Verdict::Pass, "5 of 36000 are slow: {}", judged_.reason);
+    assert_eq!(judged_.part.slices[0].streams[0].counts.operations, 36_000, "all of them are in its only slice");
+    let never = |minute| match minute {
+        59 => Minute { in_flight: 5, ..DEFAULT },
+        60.. => Minute { in_flight: 5, ..NOTHING },
+        minute => within(0..59)(minute),
+    };
+    let stuck = judged(life, never, &[]);
+    assert_ne!(stuck.verdict, Verdict::Pass, "five operations never came back: {}", stuck.reason);
+}
+
+#[test]
+fn numbers_and_other_streams_end_and_begin_a_life_by_what_the_run_tells() {
+    let ends = [(90, "stream-end", "completed_ns", 90)];
+    let counted = judged(json!({"operations": 54000, "start": "1ns"}), within(0..90), &ends);
+    assert_eq!(counted.verdict, Verdict::Pass, "{}", counted.reason);
+    let untold = judged(json!({"operations": 54000, "start": "1ns"}), within(0..90), &[]);
+    assert_eq!(untold.verdict, Verdict::Fail, "nothing says that it was done: {}", untold.reason);
+    let begins = [(70, "stream-begin", "begun_ns", 70)];
+    let behind = json!({"after": "others", "for": "20min"});
+    let begun = judged(behind.clone(), within(70..90), &begins);
+    assert_eq!(begun.verdict, Verdict::Pass, "{}", begun.reason);
+    let never = judged(behind, within(0..0), &[]);
+    assert_eq!(never.verdict, Verdict::Invalid, "{}", never.reason);
+    assert!(never.reason.contains("reads never began, because others had not ended"), "{}", never.reason);
+}
+
+#[test]
+fn a_life_in_which_nothing_completed_does_not_pass() {
+    let nothing = judged(json!({"start": "30min", "for": "10min"}), within(0..0), &[]);
+    assert_ne!(nothing.verdict, Verdict::Pass, "{}", nothing.reason);
+}

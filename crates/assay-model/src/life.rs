@@ -1,0 +1,137 @@
+//! When a stream, or a closed loop, begins and ends, where that differs from the run.
+//!
+//! Times are counted in measured time. A stream without a `start` is offered in the warm-up too, unless a number of
+//! operations or bytes ends it, or it waits for another one: such a stream begins with the measurement.
+
+use assay_base::{Bytes, Span};
+use serde::{Deserialize, Serialize};
+use std::fmt;
+
+/// See the module. The default is the whole run.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Life {
+    /// How long after the beginning of the measurement, or after the end of what it waits for, it begins.
+    #[serde(default, skip_serializing_if = "is_no_time")]
+    pub start: Span,
+    /// It ends so long after its beginning.
+    #[serde(default, rename = "for", skip_serializing_if = "Option::is_none")]
+    pub lasts: Option<Span>,
+    /// It ends after this many operations on each target; a loop ends after so many in each copy.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub operations: Option<u64>,
+    /// It ends with the operation by which it has moved this many bytes on each target; a loop in each copy.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub bytes: Option<Bytes>,
+    /// It begins when the stream or loop of this name has ended on all targets.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub after: Option<String>,
+}
+
+fn is_no_time(span: &Span) -> bool {
+    span.is_zero()
+}
+
+impl Life {
+    /// The life that ends after this many operations, or with the run.
+    pub fn of_operations(operations: Option<u64>) -> Life {
+        Life { operations, ..Life::default() }
+    }
+
+    /// Whether it is the whole run.
+    pub fn is_whole(&self) -> bool {
+        *self == Life::default()
+    }
+
+    /// Whether nothing but a number of operations is said about it, if that.
+    pub fn is_by_operations(&self) -> bool {
+        Life { operations: None, ..self.clone() }.is_whole()
+    }
+
+    /// Whether a number of operations or bytes ends it.
+    pub fn ends_by_number(&self) -> bool {
+        self.operations.is_some() || self.bytes.is_some()
+    }
+
+    /// Whether it has an end other than that of the run.
+    pub fn ends(&self) -> bool {
+        self.ends_by_number() || self.lasts.is_some()
+    }
+
+    /// Whether it is known before the run when it begins and ends: nothing but times decides.
+    pub fn is_by_time(&self) -> bool {
+        !self.ends_by_number() && self.after.is_none()
+    }
+
+    /// Whether it takes part in the warm-up.
+    pub fn warms_up(&self) -> bool {
+        self.start.is_zero() && self.is_by_time()
+    }
+
+    /// When it begins in measured time, where that is known before the run.
+    pub fn begins_at(&self) -> Option<Span> {
+        self.after.is_none().then_some(self.start)
+    }
+
+    /// When it ends in measured time at the latest, where that is known before the run.
+    pub fn ends_at(&self) -> Option<Span> {
+        Some(self.begins_at()? + self.lasts?)
+    }
+}
+
+impl fmt::Display for Life {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let begin = match (&self.after, self.start) {
+            (None, Span::ZERO) if self.warms_up() => "begins with the run".to_owned(),
+            (None, Span::ZERO) => "begins with the measurement".to_owned(),
+            (None, start) => format!("begins {start} into the measurement"),
+            (Some(after), Span::ZERO) => format!("begins when {after} has ended"),
+            (Some(after), start) => format!("begins {start} after the end of {after}"),
+        };
+        let time = self.lasts.map(|lasts| match (self.is_by_time(), self.start) {
+            (true, Span::ZERO) => format!("after {lasts} of the measurement"),
+            _ => format!("{lasts} after that"),
+        });
+        let ends = [
+            self.operations.map(|operations| format!("after {operations} operations on each target")),
+            self.bytes.map(|bytes| format!("after {bytes} on each target")),
+            time,
+        ];
+        let ends: Vec<String> = ends.into_iter().flatten().collect();
+        match ends.as_slice() {
+            [] => write!(f, "{begin}, and ends with the run"),
+            [end] => write!(f, "{begin}, and ends {end}"),
+            several => write!(f, "{begin}, and ends {}, whichever comes first", several.join(" or ")),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_known_of_a_life_before_the_run() {
+        let second = Span::from_secs(1);
+        let whole = Life::default();
+        let timed = Life { lasts: Some(second), ..Life::default() };
+        let late = Life { start: second, ..timed.clone() };
+        let counted = Life::of_operations(Some(9));
+        let moved = Life { bytes: Some(Bytes::new(9)), ..Life::default() };
+        let behind = Life { after: Some("a".to_owned()), ..timed.clone() };
+        // Is it the whole run, ends, ends by a number, takes part in the warm-up; when it begins and ends.
+        for (life, facts, begins, ends) in [
+            (&whole, [true, false, false, true], Some(0), None),
+            (&timed, [false, true, false, true], Some(0), Some(1)),
+            (&late, [false, true, false, false], Some(1), Some(2)),
+            (&counted, [false, true, true, false], Some(0), None),
+            (&moved, [false, true, true, false], Some(0), None),
+            (&behind, [false, true, false, false], None, None),
+        ] {
+            assert_eq!([life.is_whole(), life.ends(), life.ends_by_number(), life.warms_up()], facts, "{life:?}");
+            assert_eq!(life.begins_at(), begins.map(Span::from_secs), "{life:?}");
+            assert_eq!(life.ends_at(), ends.map(Span::from_secs), "{life:?}");
+            let read: Life = serde_json::from_value(serde_json::to_value(life).unwrap()).unwrap();
+            assert_eq!(&read, life, "a plan is read back unchanged");
+        }
+    }
+}

@@ -1,0 +1,150 @@
+//! The lives of all streams of a workload together: who waits for whom, how long the whole lasts, and where each life
+//! lies on the time line of a run.
+
+use crate::life::Life;
+use crate::mix::Loop;
+use crate::plan::{Plan, Stream, WarmUp};
+use assay_base::{Instant, Span};
+
+/// The life of a stream, which is that of its loop where it belongs to one.
+pub fn life_of<'a>(stream: &'a Stream, loops: &'a [Loop]) -> &'a Life {
+    let looped = stream.arrival.loop_name().and_then(|name| loops.iter().find(|it| it.name == *name));
+    looped.map_or(&stream.life, |it| &it.life)
+}
+
+/// The names by which others can wait for a stream: its own, or that of its loop.
+fn name_of(stream: &Stream) -> &str {
+    stream.arrival.loop_name().unwrap_or(&stream.name)
+}
+
+/// Whether every stream has an end of its own.
+fn all_end(streams: &[Stream], loops: &[Loop]) -> bool {
+    streams.iter().filter(|stream| !stream.reads_back()).all(|stream| life_of(stream, loops).ends())
+}
+
+/// Whether the run ends when every stream has ended, at a time that nobody knows before.
+pub(crate) fn end_when_done(streams: &[Stream], loops: &[Loop]) -> bool {
+    let mut own = streams.iter().filter(|stream| !stream.reads_back());
+    all_end(streams, loops) && own.any(|stream| !life_of(stream, loops).is_by_time())
+}
+
+/// When the last stream ends, where all of them end at times that are known before the run.
+pub(crate) fn all_over(streams: &[Stream], loops: &[Loop]) -> Option<Span> {
+    let by_time = |life: &Life| life.ends_at().filter(|_| life.is_by_time());
+    streams.iter().map(|stream| by_time(life_of(stream, loops))).collect::<Option<Vec<_>>>()?.into_iter().max()
+}
+
+/// Checks the lives of a run that measures for `measure` after `warm_up`. The error says what contradicts what; the
+/// answer is what the reader of the plan must know.
+pub(crate) fn fit(
+    streams: &[Stream],
+    loops: &[Loop],
+    (warm_up, measure): (WarmUp, Span),
+) -> Result<Vec<String>, String> {
+    let lives = || streams.iter().map(|stream| (name_of(stream), life_of(stream, loops)));
+    let Some((first, _)) = lives().find(|(_, life)| !life.is_whole()) else { return Ok(Vec::new()) };
+    if matches!(warm_up, WarmUp::UntilSteady { .. }) {
+        return Err(format!(
+            "{first} begins or ends within the run, so that the load is never steady: give the warm-up a time of its own, such as --warm-up 1min"
+        ));
+    }
+    if !warm_up.longest().is_zero() && lives().all(|(_, life)| !life.warms_up()) {
+        return Err(match lives().all(|(_, life)| life.ends_by_number()) {
+            true => "streams that end after their operations have no warm-up: remove it".to_owned(),
+            false => "no stream is there from the beginning, so that nothing would be warmed up: remove the warm-up"
+                .to_owned(),
+        });
+    }
+    let mut notes = Vec::new();
+    for (name, life) in lives() {
+        if life.start >= measure {
+            return Err(format!(
+                "{name} begins after {}, and the run measures for {measure}: measure for longer, or let it begin earlier",
+                life.start
+            ));
+        }
+        if let Some(end) = life.ends_at().filter(|end| *end > measure) {
+            let note = format!("{name} lasts until {end}, and ends with the run, after {measure}");
+            notes.extend((!notes.contains(&note)).then_some(note));
+        }
+        waits(name, life, lives)?;
+    }
+    Ok(notes)
+}
+
+/// Checks that a stream waits for one that is there, ends, and does not wait for this one.
+fn waits<'a, I: Iterator<Item = (&'a str, &'a Life)>>(
+    name: &str,
+    life: &Life,
+    lives: impl Fn() -> I,
+) -> Result<(), String> {
+    let mut before = life;
+    for _ in lives() {
+        let Some(after) = &before.after else { return Ok(()) };
+        let Some((_, next)) = lives().find(|(other, _)| other == after) else {
+            return Err(format!(
+                "{name} waits for {after}, which is not there: write the name of another stream or loop, in a loop that of the loop"
+            ));
+        };
+        if !next.ends() {
+            return Err(format!("{name} waits for {after}, which has no end: give {after} for, operations or bytes"));
+        }
+        before = next;
+    }
+    Err(format!("{name} waits for itself, through those that it waits for: let one of them begin by itself"))
+}
+
+impl Plan {
+    /// The life of a stream, by its index.
+    pub fn life_of(&self, stream: u16) -> &Life {
+        life_of(&self.streams[usize::from(stream)], &self.loops)
+    }
+
+    /// Whether some stream begins or ends within the run.
+    pub fn has_lives(&self) -> bool {
+        self.streams.iter().any(|stream| !life_of(stream, &self.loops).is_whole())
+    }
+
+    /// Whether a run of this plan that is continued starts over: what decided about beginnings and ends is not known
+    /// at any moment between.
+    pub fn starts_over(&self) -> bool {
+        self.streams.iter().any(|stream| !life_of(stream, &self.loops).is_by_time())
+    }
+
+    /// Whether others wait for the end of a stream.
+    pub fn is_waited_for(&self, stream: u16) -> bool {
+        let name = name_of(&self.streams[usize::from(stream)]);
+        self.streams.iter().any(|other| life_of(other, &self.loops).after.as_deref() == Some(name))
+    }
+
+    /// The streams that a stream waits for, by their indices; none where it begins by itself.
+    pub fn waited_for_by(&self, stream: u16) -> Vec<u16> {
+        let Some(after) = &self.life_of(stream).after else { return Vec::new() };
+        (0..).zip(&self.streams).filter(|(_, other)| name_of(other) == after).map(|(at, _)| at).collect()
+    }
+
+    /// When the measurement of a run that begins at `start` begins. A run that continues another one has this moment
+    /// behind its warm-up too, though a part of it is already measured.
+    fn zero(&self, start: Instant) -> Instant {
+        start + self.warm_up().longest()
+    }
+
+    /// When a stream that waits for nobody begins in a run that begins at `start`.
+    pub fn begins(&self, stream: u16, start: Instant) -> Instant {
+        let (life, before) = (self.life_of(stream), self.before.time);
+        // One that has begun before is warmed up again where the run is continued.
+        let under_way = life.is_by_time() && !before.is_zero() && life.start < before;
+        if life.warms_up() || under_way { start } else { self.zero(start) + life.start.saturating_sub(before) }
+    }
+
+    /// When a stream that waits for nobody ends in a run that begins at `start`, at the latest; [`Instant::FAR`] where
+    /// no time ends it.
+    pub fn until(&self, stream: u16, start: Instant) -> Instant {
+        let Some(end) = self.life_of(stream).ends_at() else { return Instant::FAR };
+        match end > self.before.time {
+            true => self.zero(start) + end.saturating_sub(self.before.time),
+            // It has ended before.
+            false => start,
+        }
+    }
+}

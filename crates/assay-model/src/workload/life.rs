@@ -1,0 +1,54 @@
+//! `start`, `for`, `operations`, `bytes`, `after`: when a stream or a loop begins and ends.
+
+use super::Source;
+use crate::life::Life;
+use assay_base::{Bytes, Fault, Span};
+use toml::Spanned;
+
+/// The keys of a life, as written in the table of a stream or of a loop.
+#[derive(Clone, Copy)]
+pub(super) struct LifeKeys<'a> {
+    pub start: Option<&'a Spanned<Span>>,
+    pub lasts: Option<&'a Spanned<Span>>,
+    pub operations: Option<&'a Spanned<u64>>,
+    pub bytes: Option<&'a Spanned<Bytes>>,
+    pub after: Option<&'a Spanned<String>>,
+}
+
+/// The longest time that is accepted: a year.
+const LONGEST: Span = Span::from_secs(366 * 86_400);
+
+/// Reads the keys of the table of `what`, a stream or a loop.
+pub(super) fn life(source: Source<'_>, keys: LifeKeys<'_>, what: &str) -> Result<Life, Fault> {
+    let LifeKeys { start, lasts, operations, bytes, after } = keys;
+    if let Some(operations) = operations.filter(|operations| *operations.get_ref() == 0) {
+        let remedy = format!("write 1 or more, or remove the {what}");
+        return Err(source.fault(operations.span(), format!("a {what} without operations does nothing"), remedy));
+    }
+    if let Some(bytes) = bytes.filter(|bytes| bytes.get_ref().get() == 0) {
+        let remedy = format!("write bytes = \"10GiB\", or remove the {what}");
+        return Err(source.fault(bytes.span(), format!("a {what} that moves no bytes does nothing"), remedy));
+    }
+    let too_long = |span: &&Spanned<Span>| *span.get_ref() > LONGEST;
+    if let Some(span) = lasts.filter(|lasts| lasts.get_ref().is_zero() || too_long(lasts)).or(start.filter(too_long)) {
+        let remedy = "write for = \"1min\" and start = \"30s\", each at most 366d";
+        return Err(source.fault(span.span(), format!("a {what} cannot begin or end then"), remedy));
+    }
+    Ok(Life {
+        start: start.map_or(Span::ZERO, |start| *start.get_ref()),
+        lasts: lasts.map(|lasts| *lasts.get_ref()),
+        operations: operations.map(|operations| *operations.get_ref()),
+        bytes: bytes.map(|bytes| *bytes.get_ref()),
+        after: after.map(|after| after.get_ref().clone()),
+    })
+}
+
+impl LifeKeys<'_> {
+    /// The place of the first of them that is written.
+    pub(super) fn place(&self) -> Option<std::ops::Range<usize>> {
+        let LifeKeys { start, lasts, operations, bytes, after } = self;
+        let places = [start.map(Spanned::span), lasts.map(Spanned::span), operations.map(Spanned::span)];
+        let others = [bytes.map(Spanned::span), after.map(Spanned::span)];
+        places.into_iter().chain(others).flatten().next()
+    }
+}
