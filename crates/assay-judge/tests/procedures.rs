@@ -622,7 +622,14 @@ fn what_others_wrote_to_a_prepared_target_is_said() {
         assert_eq!(plain.verdict, Verdict::Pass, "{}", plain.reason);
         let warned = plain.warnings.iter().any(|told| told.starts_with("sim:a: others wrote 1 GiB to it after"));
         assert_eq!(warned, said, "{:?}", plain.warnings);
-        head.step = Some(StepHead { number: 1, of: 1, title: "load test".into(), stress: false, until_certain: false });
+        head.step = Some(StepHead {
+            number: 1,
+            of: 1,
+            title: "load test".into(),
+            stress: false,
+            until_certain: false,
+            of_workload: false,
+        });
         let certified = Scenario::new(head).run(good).completed().judge();
         let expected = if said { Verdict::Invalid } else { Verdict::Pass };
         assert_eq!(certified.verdict, expected, "{}", certified.reason);
@@ -701,7 +708,7 @@ fn percentiles_that_are_not_of_all_operations_are_warned_of() {
 fn step(number: u32, stress: bool) -> assay_record::Header {
     let mut head = header(1, 1);
     let title = if stress { "stress test, one device" } else { "load test, one device" };
-    head.step = Some(StepHead { number, of: 2, title: title.into(), stress, until_certain: false });
+    head.step = Some(StepHead { number, of: 2, title: title.into(), stress, until_certain: false, of_workload: false });
     head
 }
 
@@ -730,7 +737,14 @@ fn a_certificate_is_as_good_as_its_worst_step() {
 fn reading_back_does_not_hide_that_the_load_was_never_steady() {
     for (steady, verdict) in [("steady", Verdict::Pass), ("not-steady", Verdict::Invalid)] {
         let mut head = header(1, 1);
-        head.step = Some(StepHead { number: 1, of: 1, title: "load test".into(), stress: false, until_certain: false });
+        head.step = Some(StepHead {
+            number: 1,
+            of: 1,
+            title: "load test".into(),
+            stress: false,
+            until_certain: false,
+            of_workload: false,
+        });
         head.phases[0].steady_round_ns = Some(MINUTE);
         let back = PhaseKind::WarmUp;
         head.phases.push(PhaseHead {

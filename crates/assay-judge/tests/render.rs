@@ -107,7 +107,14 @@ fn a_slice_is_over_for_the_stream_that_broke_its_bound() {
         "{got}"
     );
     let mut stress = head();
-    stress.step = Some(StepHead { number: 1, of: 1, title: "stress".into(), stress: true, until_certain: false });
+    stress.step = Some(StepHead {
+        number: 1,
+        of: 1,
+        title: "stress".into(),
+        stress: true,
+        until_certain: false,
+        of_workload: false,
+    });
     let judged = Scenario::new(stress).run(slow).completed().judge();
     assert!(judged.verdict == Verdict::Pass && !table(&judged).contains("  over"), "{}", table(&judged));
 }

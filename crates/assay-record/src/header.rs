@@ -91,6 +91,16 @@ pub struct StepHead {
     /// True where the certification ends as soon as its verdict is certain.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub until_certain: bool,
+    /// True where it is a step of a workload and not of a certification.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub of_workload: bool,
+}
+
+impl StepHead {
+    /// Whether it is a step of a certification.
+    pub fn certifies(&self) -> bool {
+        !self.of_workload
+    }
 }
 
 /// A part of the run.

@@ -208,7 +208,7 @@ fn heads_of(profile: &str, all: u16, load: &str) -> Vec<Header> {
         };
         let title = String::new();
         let facts = header::HeaderFacts {
-            step: Some(StepHead { number, of, title, stress, until_certain: false }),
+            step: Some(StepHead { number, of, title, stress, until_certain: false, of_workload: false }),
             targets: (0..targets).map(target).collect(),
             ..header::HeaderFacts::default()
         };

@@ -151,7 +151,10 @@ impl Certifying<'_> {
                 self.procedure.plan(&step, self.settings.pace.adjust(&self.procedure.workload, seed, step.targets))?;
             plan.notes.extend(self.notes.iter().cloned());
             let until_certain = !self.to_the_end;
-            Ok((StepHead { number, of, title: step.title, stress: step.stress, until_certain }, plan))
+            Ok((
+                StepHead { number, of, title: step.title, stress: step.stress, until_certain, of_workload: false },
+                plan,
+            ))
         };
         steps.into_iter().zip(1..).map(task).collect()
     }

@@ -46,6 +46,7 @@ pub mod settings;
 pub mod several;
 pub mod signals;
 pub mod signing;
+pub mod steps;
 pub mod sum;
 pub mod targets;
 pub mod threads;

@@ -34,7 +34,7 @@ use crate::options::Options;
 use crate::rules::disk;
 use crate::verdict::Verdict;
 use assay_base::{Criterion, Span};
-use assay_record::{Close, CloseReason, Event, EventKind, Header, Histograms, Interval};
+use assay_record::{Close, CloseReason, Event, EventKind, Header, Histograms, Interval, StepHead};
 use std::collections::BTreeSet;
 
 /// What is summed over the measured time.
@@ -147,7 +147,7 @@ impl StepFold {
     /// Others wrote to its targets after their preparation: a certification then proves nothing about what was
     /// prepared, and any other run gets a warning.
     pub(crate) fn foreign(&mut self, found: Vec<TargetFinding>) {
-        let certifies = self.header.step.is_some();
+        let certifies = self.header.step.as_ref().is_some_and(StepHead::certifies);
         for found in found {
             if certifies { self.notes.find(found) } else { self.notes.warn(found.to_string()) }
         }
@@ -323,7 +323,7 @@ impl StepFold {
             }
         }
         let known = Known {
-            certifies: self.header.step.is_some(),
+            certifies: self.header.step.as_ref().is_some_and(StepHead::certifies),
             measured: self.placement.has_measured(),
             damaged: self.notes.damaged,
             generator_behind_ns: if self.layout.lateness { self.targets.generator_behind_ns() } else { 0 },

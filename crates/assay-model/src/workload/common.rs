@@ -120,6 +120,8 @@ pub struct Workload {
     pub warm_up: WarmUp,
     /// Measured time.
     pub duration: Span,
+    /// The names of the streams of each step, where it is carried out in steps, one after another.
+    pub steps: Vec<Vec<String>>,
     /// What it is made of, where it has parts of its own.
     pub phases: Vec<Phase>,
     /// Judging window.
@@ -186,6 +188,7 @@ impl Workload {
             target_names: Vec::new(),
             warm_up: WarmUp::For(Span::ZERO),
             duration: DURATION,
+            steps: Vec::new(),
             phases: Vec::new(),
             slice: SLICE,
             interval: INTERVAL,
@@ -204,6 +207,13 @@ impl Workload {
 
     /// The plan of a run; the error says what is contradictory.
     pub fn plan(&self, adjust: &Adjust) -> Result<Plan, String> {
+        if !self.steps.is_empty() {
+            return Err(format!(
+                "{} has {} steps, which only run and explain carry out one after another; write the streams of one step into a file of their own",
+                self.name,
+                self.steps.len()
+            ));
+        }
         let targets = adjust.targets.max(1);
         let own = self.own_load(targets);
         let load = adjust.load.unwrap_or(own);
@@ -283,6 +293,36 @@ impl Workload {
             notes,
         };
         plan.fits_somewhere().map(|()| plan)
+    }
+
+    /// Its steps, each a workload of its own; itself where it has none.
+    pub fn in_steps(&self) -> Vec<Workload> {
+        if self.steps.is_empty() {
+            return vec![self.clone()];
+        }
+        self.steps.iter().map(|names| self.of_streams(names)).collect()
+    }
+
+    /// The same with these of its streams alone. Where none of them takes part in a warm-up, there is none.
+    fn of_streams(&self, names: &[String]) -> Workload {
+        let is_here = |name: &String| names.contains(name);
+        let streams: Vec<Stream> = self.streams.iter().filter(|stream| is_here(&stream.name)).cloned().collect();
+        let loops = self.loops.iter().filter(|it| streams.iter().any(|own| own.arrival.loop_name() == Some(&it.name)));
+        let loops: Vec<Loop> = loops.cloned().collect();
+        let warms_up = streams.iter().any(|stream| lives::life_of(stream, &loops).warms_up());
+        Workload {
+            criteria: self.criteria.iter().filter(|criterion| is_here(&criterion.stream)).cloned().collect(),
+            warm_up: if warms_up { self.warm_up } else { WarmUp::For(Span::ZERO) },
+            streams,
+            loops,
+            steps: Vec::new(),
+            ..self.clone()
+        }
+    }
+
+    /// How long it measures, or would if all its streams lasted as long as they may.
+    pub fn whole(&self) -> Span {
+        lives::all_over(&self.streams, &self.loops).map_or(self.duration, |over| over.min(self.duration))
     }
 
     /// The phases of a run; the workload's own, where it has some.

@@ -31,9 +31,18 @@ pub(super) struct LoopKeys {
     operations: Option<Spanned<u64>>,
     bytes: Option<Spanned<Bytes>>,
     after: Option<Spanned<String>>,
+    step: Option<Spanned<u32>>,
 }
 
 impl LoopKeys {
+    pub(super) fn name(&self) -> &String {
+        self.name.get_ref()
+    }
+
+    pub(super) fn step(&self) -> Option<&Spanned<u32>> {
+        self.step.as_ref()
+    }
+
     pub(super) fn life(&self) -> LifeKeys<'_> {
         LifeKeys {
             start: self.start.as_ref(),

@@ -17,6 +17,9 @@ use assay_base::{Bytes, Direction, Fault, Rate, Share, Span};
 use serde::Deserialize;
 use toml::Spanned;
 
+/// Most steps of a workload.
+const MOST_STEPS: u32 = 256;
+
 workload_file! {
     struct File {
         #[serde(default)]
@@ -59,6 +62,7 @@ struct StreamKeys {
     operations: Option<Spanned<u64>>,
     bytes: Option<Spanned<Bytes>>,
     after: Option<Spanned<String>>,
+    step: Option<Spanned<u32>>,
 }
 
 impl StreamKeys {
@@ -118,13 +122,14 @@ pub(super) fn read(source: Source<'_>) -> Result<Workload, Fault> {
         })?;
     }
     keeps_phases(source, &file)?;
+    let steps = steps(source, &file)?;
     lanes.extend(whole(source, &file.looped, &loops, &mut streams)?);
     let workload = Workload::new(source.file, "streams", streams, |_| Vec::new());
     let common = file.common();
     let said = common.duration.is_some() && !phases.is_empty();
     // Where all streams end at times that are known, these say how long the workload measures.
     let duration = lives::all_over(&workload.streams, &loops).unwrap_or(workload.duration);
-    let workload = Workload { lanes, loops, target_names: names, duration, ..workload }.with(source, common)?;
+    let workload = Workload { lanes, loops, target_names: names, duration, steps, ..workload }.with(source, common)?;
     if said {
         return Err(source.fault_of("duration", "the phases say how long the workload measures: remove duration"));
     }
@@ -301,6 +306,61 @@ fn keeps_phases(source: Source<'_>, file: &File) -> Result<(), Fault> {
             "remove the phases, or start, for, operations, bytes and after from the streams and loops",
         ))
     })
+}
+
+/// The names of the streams of each step. Steps are numbered from 1 on, without a gap.
+fn steps(source: Source<'_>, file: &File) -> Result<Vec<Vec<String>>, Fault> {
+    let looped = |keys: &StreamKeys| {
+        let name = keys.looped.as_ref()?.get_ref();
+        file.looped.iter().map(Spanned::get_ref).find(|it| it.name() == name)
+    };
+    let mut of: Vec<(&Spanned<u32>, &String)> = Vec::new();
+    for keys in file.stream.iter().map(Spanned::get_ref) {
+        if let Some(step) = keys.step.as_ref().filter(|_| keys.looped.is_some()) {
+            return Err(source.fault(
+                step.span(),
+                "a stream of a loop is in the loop's step",
+                "write step into the [[loop]]",
+            ));
+        }
+        let step = keys.step.as_ref().or_else(|| looped(keys).and_then(LoopKeys::step));
+        of.extend(step.map(|step| (step, keys.name.get_ref())));
+    }
+    let Some((first, _)) = of.first() else { return Ok(Vec::new()) };
+    if let Some(phase) = file.phase.first() {
+        return Err(source.fault(
+            phase.span(),
+            "a workload has steps or phases",
+            "remove the phases, or step from the streams",
+        ));
+    }
+    if of.len() < file.stream.len() {
+        let named = |keys: &&StreamKeys| of.iter().any(|(_, name)| *name == keys.name.get_ref());
+        let without = file.stream.iter().map(Spanned::get_ref).find(|keys| !named(keys));
+        let span = without.map_or(first.span(), |keys| keys.name.span());
+        return Err(source.fault(
+            span,
+            "this stream is in no step, and others are",
+            "add step = 1, or remove step from the others",
+        ));
+    }
+    let last = of.iter().map(|(step, _)| *step.get_ref()).max().unwrap_or(1);
+    let empty = (1..=last.min(MOST_STEPS)).find(|number| of.iter().all(|(step, _)| step.get_ref() != number));
+    let wrong = of.iter().find(|(step, _)| !(1..=MOST_STEPS).contains(step.get_ref()));
+    if let Some((step, _)) = wrong {
+        return Err(source.fault(step.span(), "not a number of a step", format!("write 1 to {MOST_STEPS}")));
+    }
+    if let Some(empty) = empty {
+        let (step, _) = of.iter().find(|(step, _)| *step.get_ref() > empty).unwrap_or(&of[0]);
+        return Err(source.fault(
+            step.span(),
+            format!("step {empty} has no stream"),
+            "number the steps 1, 2, 3 without a gap",
+        ));
+    }
+    let names =
+        |number| of.iter().filter(|(step, _)| *step.get_ref() == number).map(|(_, name)| (*name).clone()).collect();
+    Ok((1..=last).map(names).collect())
 }
 
 fn address(source: Source<'_>, keys: &StreamKeys, size: &Size) -> Result<Address, Fault> {

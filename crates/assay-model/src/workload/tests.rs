@@ -162,6 +162,49 @@ fn when_streams_begin_and_end() {
 }
 
 #[test]
+fn the_steps_of_a_workload() {
+    let head = "warm_up = \"3s\"\nduration = \"1min\"\n[[loop]]\nname = \"mix\"\nstep = 2\nfor = \"9s\"\n";
+    let streams = [
+        "in_flight = 1\nstep = 1\noperations = 9",
+        "loop = \"mix\"",
+        "rate = \"5/s\"\nstep = 2",
+        "in_flight = 1\nstep = 1\nafter = \"a\"\nfor = \"1s\"",
+    ];
+    let bound = "[[criterion]]\nstream = \"c\"\np99_at_most = \"9ms\"\n";
+    let workload = read("l.toml", &(lives(&streams, head) + bound)).unwrap();
+    assert!(workload.plan(&Adjust::default()).unwrap_err().contains("has 2 steps"));
+    let steps: Vec<crate::Plan> =
+        workload.in_steps().iter().map(|step| step.plan(&Adjust::default()).unwrap()).collect();
+    let names = |plan: &crate::Plan| plan.streams.iter().map(|stream| stream.name.clone()).collect::<String>();
+    assert_eq!((names(&steps[0]), names(&steps[1]), steps.len()), ("ad".to_owned(), "bc".to_owned(), 2));
+    assert!(steps[0].ends_when_done() && steps[0].warm_up().longest().is_zero(), "nothing of it is warmed up");
+    assert_eq!(steps[1].warm_up().longest(), Span::from_secs(3));
+    assert_eq!((steps[0].criteria.len(), steps[1].criteria.len(), steps[1].loops.len()), (0, 1, 1));
+    for (streams, head, what) in [
+        (["rate = \"5/s\"\nstep = 1", "rate = \"5/s\""], "", "this stream is in no step"),
+        (["rate = \"5/s\"\nstep = 1", "rate = \"5/s\"\nstep = 3"], "", "step 2 has no stream"),
+        (["rate = \"5/s\"\nstep = 0", "rate = \"5/s\"\nstep = 1"], "", "not a number of a step"),
+        (["rate = \"5/s\"\nstep = 4000000000", "rate = \"5/s\"\nstep = 1"], "", "not a number of a step"),
+        (
+            ["loop = \"l\"\nstep = 1", "rate = \"5/s\"\nstep = 1"],
+            "[[loop]]\nname = \"l\"",
+            "a stream of a loop is in the loop's step",
+        ),
+        (
+            ["rate = \"5/s\"\nstep = 1", "rate = \"5/s\"\nstep = 2"],
+            "[[phase]]\nname = \"p\"\nspan = \"9s\"",
+            "a workload has steps or phases",
+        ),
+    ] {
+        let fault = read("l.toml", &lives(&streams, head)).unwrap_err();
+        assert!(fault.all().iter().any(|fault| fault.what.starts_with(what)), "{fault}");
+    }
+    let apart = ["in_flight = 1\nstep = 1\noperations = 9", "in_flight = 1\nstep = 2\nafter = \"a\""];
+    let apart = read("l.toml", &lives(&apart, "")).unwrap().in_steps();
+    assert!(apart[1].plan(&Adjust::default()).unwrap_err().contains("waits for a, which is not there"));
+}
+
+#[test]
 fn the_threads_of_a_seek_file() {
     let plan = |keys: &str| {
         let workload = read("s.toml", &format!("model = \"seek\"\n{keys}")).map_err(|faults| faults.to_string())?;

@@ -14,6 +14,7 @@ use assay_model::mix::{Line, Loop, Spread};
 use assay_model::{Address, Arrival, Block, PhaseKind, Plan, Stream};
 use assay_run::failure::{Failure, code};
 use assay_run::integrity;
+use assay_run::steps::Task;
 use assay_run::targets::{self, Named};
 use clap_complete::engine::ArgValueCompleter;
 
@@ -54,23 +55,38 @@ pub(crate) fn explain(args: &Explain) -> Result<u8, Failure> {
     }
     let asked = Asking::of(&args.workload, &args.targets, &args.jobs)?;
     let named = targets::named(&asked.names)?;
-    let plan = asked.plan(&named, args.load, &args.pace, &args.judged)?;
+    let tasks = asked.tasks(&named, args.load, &args.pace, &args.judged)?;
     // A job's own files may be made by the run.
     let sizes = match args.targets.is_empty() && !asked.keys.is_empty() {
         true => named.iter().map(|(_, named)| named.geometry()).collect(),
         false => sizes_of(&named)?,
     };
     if args.json {
-        let mut value =
-            serde_json::to_value(&plan).map_err(|e| Failure::bug(format!("a plan that is not JSON: {e}")))?;
-        value["targets_named"] = serde_json::json!(named.iter().map(|(name, _)| name).collect::<Vec<_>>());
-        value["derived"] = derived(&plan, block(&sizes));
+        let one = |plan: &Plan| {
+            let mut value =
+                serde_json::to_value(plan).map_err(|e| Failure::bug(format!("a plan that is not JSON: {e}")))?;
+            value["targets_named"] = serde_json::json!(named.iter().map(|(name, _)| name).collect::<Vec<_>>());
+            value["derived"] = derived(plan, block(&sizes));
+            Ok(value)
+        };
+        let all = tasks.iter().map(|task| one(&task.plan)).collect::<Result<Vec<_>, Failure>>()?;
+        let mut value = match tasks.as_slice() {
+            [task] if task.head.is_none() => all.into_iter().collect::<Vec<_>>().remove(0),
+            _ => serde_json::json!({ "steps": all }),
+        };
         if !asked.keys.is_empty() {
             value["keys"] = asked.keys.iter().map(job::json).collect();
         }
         print_json(&value)?;
     } else {
-        show(&(text(&plan, &named, &sizes) + &job::text(&asked.keys)));
+        let one = |task: &Task| match &task.head {
+            Some(head) => {
+                let plan = text(&task.plan, &named, &sizes);
+                format!("step {} of {}, {}\n{plan}\n", head.number, head.of, head.title)
+            }
+            None => text(&task.plan, &named, &sizes),
+        };
+        show(&(tasks.iter().map(one).collect::<String>() + &job::text(&asked.keys)));
     }
     Ok(code::DONE)
 }

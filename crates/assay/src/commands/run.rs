@@ -9,18 +9,18 @@ use assay_base::{Multiple, Span};
 use assay_formats::fio::Line;
 use assay_model::workload::Workload;
 use assay_model::{Plan, merge};
-use assay_run::drive::{Drive, drive};
+use assay_run::drive::Drive;
 use assay_run::failure::Failure;
 use assay_run::logfile::LogFile;
 use assay_run::pace;
 use assay_run::records::Records;
-use assay_run::rest::Asked;
 use assay_run::results;
 use assay_run::rundir;
 use assay_run::schedulers::Schedulers;
 use assay_run::seed::seed;
 use assay_run::signals;
 use assay_run::signing::Signer;
+use assay_run::steps::{self, Task};
 use assay_run::targets::{self, Named, TargetNeeds};
 use assay_run::unfinished::Unfinished;
 use assay_run::workloads;
@@ -64,41 +64,39 @@ pub(crate) fn run(args: &Run) -> Result<u8, Failure> {
         return Err(Failure::usage("run needs a target: a device, a file, sim:flash or null:1GiB"));
     }
     let named = targets::named(&asked.names)?;
-    let mut plan = asked.plan(&named, args.load, &args.pace, &args.judged)?;
+    let mut tasks = asked.tasks(&named, args.load, &args.pace, &args.judged)?;
     let place = args.output.place();
-    let planned = place.planned(&plan.name)?;
-    let smallest = |block| plan.smallest_target(block);
-    let needs = TargetNeeds { writes: plan.writes(), smallest: &smallest, log_dir: &planned };
+    let planned = place.planned(&tasks[0].plan.name)?;
+    let of_all = |block| tasks.iter().map(|task| task.plan.smallest_target(block)).max().unwrap_or(0);
+    let needs =
+        TargetNeeds { writes: tasks.iter().any(|task| task.plan.writes()), smallest: &of_all, log_dir: &planned };
     // Restored after everything else: setting a scheduler waits for operations in flight, for ever where a disk hangs.
     let scheduler;
     let opened = args.access.open(&named, needs)?;
     let stop = signals::watch().map_err(|e| Failure::host(format!("signals cannot be watched: {e}")))?;
     scheduler = Schedulers::set(asked.scheduler()?, &opened, tell)?;
-    plan.notes.extend(scheduler.notes());
+    tasks.iter_mut().for_each(|task| task.plan.notes.extend(scheduler.notes()));
     let mut progress = Progress::new(false);
-    let mut how = Drive {
+    let how = Drive {
         manner: args.output.manner(args.access.engine),
-        watermarks: assay_run::header::short(plan.measured(), asked.duration()).into_iter().collect(),
         prepared: Records::host().preparations(opened.real(), tell),
         signer: signer.as_ref().map(Signer::id),
         ..Drive::default()
     };
-    let (dir, mut log, plan) = match &place.resume {
+    let (dir, mut log, tasks) = match &place.resume {
         None => {
             let dir = place.create(&planned)?;
             let log = LogFile::create(&dir.join("run.jsonl"))?;
-            (dir, log, plan)
+            (dir, log, tasks)
         }
         Some(dir) => {
             results::may_be_left(dir)?;
             let log = Unfinished::open(&rundir::log_in(dir))?;
-            let asked = Asked { plan: &plan, step: None, targets: &opened, seed: args.pace.seed.is_some() };
-            let rest = asked.rest(log.steps().last(), dir)?;
-            how.measured_before_ns = Some(rest.at_ns);
-            (dir.clone(), log.go_on()?, rest.plan)
+            let left = steps::left(tasks, log.steps(), (&opened, args.pace.seed.is_some()), dir)?;
+            (dir.clone(), log.go_on()?, left)
         }
     };
-    drive(&plan, &opened, &how, &mut log, &mut progress, &stop)?;
+    steps::run(tasks, &opened, &how, &mut log, &mut progress, &stop)?;
     result::finish(&dir, &args.output, &progress, signer.as_ref())
 }
 
@@ -131,6 +129,22 @@ impl Asking {
             ));
         }
         Ok(Asking { workloads, names, keys: keys.concat() })
+    }
+
+    /// What is run, one after another: all workloads together, or the steps of a single one.
+    pub(crate) fn tasks(
+        &self,
+        named: &[(String, Named)],
+        load: Option<assay_base::Multiple>,
+        pace: &Pace,
+        judged: &Judged,
+    ) -> Result<Vec<Task>, Failure> {
+        match self.workloads.as_slice() {
+            [workload] if !workload.steps.is_empty() => {
+                steps::of(workload, named, load, &pace.asked(), &judged.criteria)
+            }
+            _ => Ok(vec![Task::only(self.plan(named, load, pace, judged)?, self.duration())]),
+        }
     }
 
     /// The plan of all workloads together; criteria on the command line replace those of the workloads.
@@ -177,6 +191,6 @@ impl Asking {
 
     /// The longest duration among them.
     fn duration(&self) -> Span {
-        self.workloads.iter().map(|workload| workload.duration).max().unwrap_or(Span::ZERO)
+        self.workloads.iter().map(Workload::whole).max().unwrap_or(Span::ZERO)
     }
 }

@@ -127,3 +127,67 @@ fn a_killed_run_goes_on_where_times_decide_and_starts_over_where_numbers_do() {
     assert_eq!(before, 0, "it measures again from the beginning");
     assert_eq!(ok, [1000, 7]);
 }
+
+/// Three steps, the second of which ends by a number of operations.
+fn steps() -> String {
+    let streams = [
+        stream("scan", "in_flight = 2\nfor = \"2s\"\nstep = 1"),
+        stream("count", "in_flight = 1\npause = \"2ms\"\noperations = 700\nstep = 2"),
+        stream("beside", "rate = \"100/s\"\nfor = \"1s\"\nstep = 2"),
+        stream("last", "rate = \"200/s\"\nfor = \"1s\"\nstep = 3"),
+    ];
+    format!("model = \"streams\"\nslice = \"500ms\"\ninterval = \"100ms\"\n{}", streams.concat())
+}
+
+#[test]
+fn steps_run_one_after_another_and_the_worst_is_the_verdict() {
+    let place = Place::new();
+    place.write("w.toml", &steps());
+    let said = place.assay(&["run", "w.toml", "sim:flash", "--out", "run"]);
+    assert_eq!(said.is_of_verdict(&place.path("run")), "PASS", "{}", said.out);
+    assert!(said.out.contains("all 3 steps passed"), "{}", said.out);
+    let json = place.assay(&["judge", "run", "--json"]).json();
+    let titles: Vec<&str> =
+        json["steps"].as_array().unwrap().iter().map(|step| step["title"].as_str().unwrap()).collect();
+    assert_eq!(titles, ["scan", "count, beside", "last"]);
+    assert!((100..300).contains(&last_segment(&place).1[0]), "the last step alone");
+    let judged = ["run", "w.toml", "sim:flash", "--criterion", "last response over 1us at most 1%", "--out", "bad"];
+    let said = place.assay(&judged);
+    assert_eq!(said.is_of_verdict(&place.path("bad")), "FAIL", "{}", said.out);
+    assert!(said.out.contains("step 3 of 3 (last)"), "{}", said.out);
+    let said = place.assay(&["run", "w.toml", "sim:flash", "--criterion", "nobody response over 1ms at most 1%"]);
+    assert!(said.code == Some(3) && said.err.contains("the streams are scan, count, beside, last"), "{}", said.err);
+    let explained = place.assay(&["explain", "w.toml", "sim:flash"]).out;
+    assert!(explained.contains("step 2 of 3, count, beside\n"), "{explained}");
+    let limit = place.assay(&["limit", "w.toml", "sim:flash"]);
+    assert!(limit.code == Some(3) && limit.err.contains("has 3 steps"), "{}", limit.err);
+    let several = place.assay(&["run", "w.toml", "random-read", "sim:flash"]);
+    assert!(several.code == Some(3) && several.err.contains("has 3 steps"), "{}", several.err);
+}
+
+#[test]
+fn a_run_that_is_killed_in_any_of_its_steps_is_completed() {
+    for headers in 1..=3 {
+        let place = Place::new();
+        place.write("w.toml", &steps());
+        let running = place.begin(&["run", "w.toml", "null:1GiB", "--out", "run"]);
+        let read = || fs::read_to_string(place.path("run/run.jsonl")).unwrap_or_default();
+        let within = |text: String| {
+            let after = text
+                .rsplit("\"kind\":\"header\"")
+                .next()
+                .map_or(0, |rest| rest.matches("\"kind\":\"interval\"").count());
+            text.matches("\"kind\":\"header\"").count() == headers && after >= 3
+        };
+        until("its step", || within(read()));
+        running.signal(libc::SIGKILL);
+        running.end();
+        assert_eq!(place.assay(&["judge", "run"]).code, Some(12), "a cut run is no PASS");
+        let said = place.assay(&["run", "w.toml", "null:1GiB", "--resume", "run"]);
+        let verdict = said.is_of_verdict(&place.path("run"));
+        assert!(["PASS", "INVALID"].contains(&verdict.as_str()), "{verdict}: {}", said.out);
+        assert_eq!(read().matches("\"kind\":\"header\"").count(), 4, "three steps, one of them in two segments");
+        let again = place.assay(&["run", "w.toml", "null:1GiB", "--resume", "run"]);
+        assert!(again.code == Some(2) && again.err.contains("is complete"), "{again:?}");
+    }
+}

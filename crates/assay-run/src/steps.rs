@@ -1,0 +1,147 @@
+//! The steps of a workload: runs one after another on the same targets and in one log, each with its own result.
+
+use crate::drive::{Drive, drive};
+use crate::failure::Failure;
+use crate::header;
+use crate::logfile::LogFile;
+use crate::observer::Observer;
+use crate::pace::Pace;
+use crate::rest::{Asked, complete, other};
+use crate::resume::Held;
+use crate::seed::seed;
+use crate::signals::StopCell;
+use crate::targets::{Named, Targets};
+use assay_base::{Criterion, Multiple, Span};
+use assay_model::Plan;
+use assay_model::workload::Workload;
+use assay_record::{CloseReason, StepHead};
+use std::path::Path;
+
+/// One run of a workload: all of it, or one of its steps.
+#[derive(Debug)]
+pub struct Task {
+    /// The step, where the workload has some.
+    pub head: Option<StepHead>,
+    /// What is run.
+    pub plan: Plan,
+    /// How long it measures unless it is shortened.
+    pub whole: Span,
+    /// Measured time of it that the log already holds, where it is continued.
+    pub measured_before_ns: Option<u64>,
+}
+
+/// How many names a title lists.
+const LISTED: usize = 4;
+
+impl Task {
+    /// A run that is no step.
+    pub fn only(plan: Plan, whole: Span) -> Task {
+        Task { head: None, plan, whole, measured_before_ns: None }
+    }
+}
+
+/// The steps of a workload, each with its plan; `criteria` replace those of the workload, where there are any.
+pub fn of(
+    workload: &Workload,
+    named: &[(String, Named)],
+    load: Option<Multiple>,
+    pace: &Pace,
+    criteria: &[String],
+) -> Result<Vec<Task>, Failure> {
+    let first = seed(pace.seed.or(workload.seed), named);
+    let parts = workload.in_steps();
+    let of = parts.len() as u32;
+    let known = |criterion: &Criterion| workload.streams.iter().any(|stream| stream.name == criterion.stream);
+    for text in criteria {
+        let criterion = Criterion::typed(text, workload.slice).map_err(Failure::workload)?;
+        if !known(&criterion) {
+            let names: Vec<&str> = workload.streams.iter().map(|stream| stream.name.as_str()).collect();
+            return Err(Failure::workload(format!(
+                "criterion \"{}\": no stream is called {}\n  = the streams are {}",
+                text.escape_debug(),
+                criterion.stream.escape_debug(),
+                names.join(", ")
+            )));
+        }
+    }
+    let task = |(part, number): (Workload, u32)| {
+        let pace = Pace { seed: Some(first.wrapping_add(u64::from(number - 1))), ..pace.clone() };
+        let mut plan = pace.plan(&part, named, load)?;
+        if !criteria.is_empty() {
+            let is_here = |text: &&String| {
+                let typed = Criterion::typed(text, plan.slice);
+                typed.is_ok_and(|criterion| part.streams.iter().any(|stream| stream.name == criterion.stream))
+            };
+            let own: Vec<String> = criteria.iter().filter(is_here).cloned().collect();
+            plan.criteria.clear();
+            plan = plan.judged_by(&own).map_err(Failure::workload)?;
+        }
+        let head = StepHead { number, of, title: title(&part), stress: false, until_certain: false, of_workload: true };
+        Ok(Task { head: Some(head), plan, whole: part.whole(), measured_before_ns: None })
+    };
+    parts.into_iter().zip(1..).map(task).collect()
+}
+
+/// The names of its streams, or of their loops.
+fn title(part: &Workload) -> String {
+    let mut names: Vec<&str> = Vec::new();
+    for stream in &part.streams {
+        let name = stream.arrival.loop_name().map_or(stream.name.as_str(), String::as_str);
+        names.extend((!names.contains(&name)).then_some(name));
+    }
+    match names.len().saturating_sub(LISTED) {
+        0 => names.join(", "),
+        more => format!("{} and {more} more", names[..LISTED].join(", ")),
+    }
+}
+
+/// What is left of `tasks`, of which the log in `dir` holds some; `own_seed`: the user gave the seed.
+pub fn left(
+    tasks: Vec<Task>,
+    held: &[Held],
+    (targets, own_seed): (&Targets, bool),
+    dir: &Path,
+) -> Result<Vec<Task>, Failure> {
+    if held.len() > tasks.len() {
+        return Err(other(dir, &format!("it has {} steps", held.len())));
+    }
+    let mut left = Vec::new();
+    for (index, mut task) in tasks.into_iter().enumerate() {
+        let asked = Asked { plan: &task.plan, step: task.head.as_ref(), targets, seed: own_seed };
+        match held.get(index) {
+            Some(held) if held.is_over() => asked.same(held, dir)?,
+            Some(held) => {
+                let rest = asked.rest(Some(held), dir)?;
+                (task.plan, task.measured_before_ns) = (rest.plan, Some(rest.at_ns));
+                left.push(task);
+            }
+            None => left.push(task),
+        }
+    }
+    if left.is_empty() { Err(complete(dir)) } else { Ok(left) }
+}
+
+/// Runs them one after another; `how` is that of each of them. One that ends early for a reason that the next one would
+/// meet too ends all.
+pub fn run(
+    tasks: Vec<Task>,
+    targets: &Targets,
+    how: &Drive,
+    log: &mut LogFile,
+    observer: &mut dyn Observer,
+    stop: &StopCell,
+) -> Result<(), Failure> {
+    for Task { head, plan, whole, measured_before_ns } in tasks {
+        if let Some(head) = &head {
+            observer.title(&format!("step {} of {}, {}", head.number, head.of, head.title));
+        }
+        let measured = plan.measured() + Span::from_ns(measured_before_ns.unwrap_or(0));
+        let watermarks = header::short(measured, whole).into_iter().chain(how.watermarks.iter().cloned()).collect();
+        let how = Drive { step: head, watermarks, measured_before_ns, ..how.clone() };
+        let reason = drive(&plan, targets, &how, log, observer, stop)?;
+        if !matches!(reason, CloseReason::Completed | CloseReason::DeviceLag | CloseReason::GeneratorLag) {
+            break;
+        }
+    }
+    Ok(())
+}
