@@ -330,16 +330,22 @@ impl<D: Device, S: Source<Request = D::Request>, P: Payload<D>> Worker<D, S, P> 
             cell.in_flight = flow.in_flight - flow.stuck;
         }
         self.lateness.note_peaks(recorder);
-        let Books { recorder, timeline, boundary, frames, lives } = &mut self.book;
+        self.tell_of_lives(end);
+        let Books { recorder, timeline, boundary, frames, .. } = &mut self.book;
+        let closed = timeline.close(end, last);
+        *boundary = timeline.boundary();
+        let (start, end) = (closed.start.as_ns(), closed.end.as_ns());
+        frames.push(recorder.take(closed.index, start, end, closed.phase, closed.close_group));
+    }
+
+    /// Tells which streams have begun and ended in the interval that ends at `end`.
+    fn tell_of_lives(&mut self, end: Instant) {
+        let Books { recorder, lives, .. } = &mut self.book;
         if let Some(lives) = lives {
             let incidents = &mut self.incidents;
             let issued = |flow: usize| recorder.cell(flow).issued;
             lives.interval(&self.agenda, issued, |(what, text, details)| incidents.say(end, what, text, details));
         }
-        let closed = timeline.close(end, last);
-        *boundary = timeline.boundary();
-        let (start, end) = (closed.start.as_ns(), closed.end.as_ns());
-        frames.push(recorder.take(closed.index, start, end, closed.phase, closed.close_group));
     }
 
     /// Marks requests that have been in flight for too long. Their slots stay taken until they complete.
@@ -371,6 +377,9 @@ impl<D: Device, S: Source<Request = D::Request>, P: Payload<D>> Worker<D, S, P> 
         self.totals.stuck = in_flight;
         if self.has_open_interval(now) || in_flight > 0 {
             self.close_interval(now, true);
+        } else {
+            // A worker that has no part of any stream has no interval either, and yet its part is over.
+            self.tell_of_lives(now);
         }
         let Totals { issued, completed, stuck } = self.totals;
         assert_eq!(issued, completed + stuck, "every operation that was issued completed or is stuck");

@@ -187,6 +187,18 @@ fn who_waits_for_several_workers_waits_for_all_of_them() {
 }
 
 #[test]
+fn a_worker_without_a_part_tells_that_it_is_over() {
+    let file = format!("{HEAD}{}", stream("a", "size = \"4KiB\"\nin_flight = 2\noperations = 9"));
+    for of in [3, 7] {
+        let told = run(&file, of);
+        assert!(
+            told.iter().all(|did| did.events.iter().any(|event| event.what == EventKind::StreamEnd)),
+            "{of} workers"
+        );
+    }
+}
+
+#[test]
 fn a_stream_that_never_begins_and_a_number_that_is_not_reached() {
     let file = format!(
         "{HEAD}{}{}",

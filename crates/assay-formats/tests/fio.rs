@@ -59,6 +59,13 @@ fn section(name: &str) -> Choice {
     Choice { sections: vec![name.to_owned()], ..Choice::default() }
 }
 
+/// The plans of its steps.
+fn plans(lowered: &Lowered) -> Vec<Plan> {
+    let targets = lowered.workload.targets.len() as u16;
+    let adjust = Adjust { targets, ..Adjust::default() };
+    lowered.workload.in_steps().iter().map(|step| step.plan(&adjust).unwrap_or_else(|e| panic!("{e}"))).collect()
+}
+
 fn plan(lowered: &Lowered) -> Plan {
     let targets = lowered.workload.targets.len() as u16;
     lowered.workload.plan(&Adjust { targets, ..Adjust::default() }).unwrap()
@@ -182,7 +189,7 @@ fn what_of_the_reference_jobs_cannot_be_driven_is_refused_and_never_changed() {
     let mut jobs = 0;
     for path in common::with_extension(&root, "fio") {
         match lowered(&path, &Choice::default()) {
-            Ok(lowered) => assert!(!plan(&lowered).streams.is_empty()),
+            Ok(lowered) => plans(&lowered).iter().for_each(|plan| assert!(!plan.streams.is_empty())),
             Err(fault) => {
                 assert!(
                     fault.what.contains("not driven yet") && fault.line > 0 && !fault.remedy.is_empty(),
@@ -192,7 +199,132 @@ fn what_of_the_reference_jobs_cannot_be_driven_is_refused_and_never_changed() {
             }
         }
     }
-    assert!(jobs > 0);
+    // Flushes, sequences with holes, and three distributions.
+    assert_eq!(jobs, 3);
+}
+
+/// Operations, bytes, start and length of a stream, or of its loop.
+type Whole = (Option<u64>, Option<u64>, u64, Option<u64>);
+
+/// The steps of a job file, and in each of them what its streams or loops have.
+fn lives(lowered: &Lowered) -> Vec<Vec<(String, Whole)>> {
+    let one = |plan: &Plan| {
+        let mut all: Vec<(String, Whole)> = Vec::new();
+        for (at, stream) in (0..).zip(&plan.streams) {
+            let name = stream.arrival.loop_name().unwrap_or(&stream.name).clone();
+            let life = plan.life_of(at);
+            let seconds = |span: assay_base::Span| span.as_ns() / 1_000_000_000;
+            let whole = (life.operations, life.bytes.map(Bytes::get), seconds(life.start), life.lasts.map(seconds));
+            all.extend(all.iter().all(|(known, _)| *known != name).then_some((name, whole)));
+        }
+        all
+    };
+    plans(lowered).iter().map(one).collect()
+}
+
+/// The numbers are those that fio did, as its results say.
+#[test]
+fn jobs_end_as_the_reference_jobs_did() {
+    let root = common::roots().into_iter().next().unwrap().join("fio");
+    let n = |operations: u64| (Some(operations), None, 0, None);
+    let timed = |seconds: u64| (None, None, 0, Some(seconds));
+    let huge = 10 << 30;
+    type Step<'a> = Vec<(&'a str, Whole)>;
+    let cases: Vec<(&str, Vec<Step<'_>>)> = vec![
+        ("simple", vec![vec![("random-read", n(16_384))]]),
+        (
+            "places",
+            vec![
+                vec![("tenth", n(160))],
+                vec![("second-half", n(400))],
+                vec![("tail", n(80))],
+                vec![("by-copy.0", n(80)), ("by-copy.1", n(80)), ("by-copy.2", n(80))],
+                vec![("more-than-size", n(160))],
+                vec![("less-than-size", n(16))],
+                vec![("odd-end", n(16))],
+                vec![("twice", n(64))],
+            ],
+        ),
+        (
+            "phases",
+            vec![
+                vec![("fill", n(512))],
+                vec![("scan", n(512)), ("late", (Some(500), None, 1, None)), ("after-scan", n(300))],
+            ],
+        ),
+        (
+            "bsrange",
+            vec![
+                vec![("even", (Some(6000), Some(huge), 0, None))],
+                vec![("odd-top", (Some(6000), Some(huge), 0, None))],
+                vec![("by-direction", (Some(6000), Some(huge), 0, None))],
+                vec![("align-other", n(6000))],
+            ],
+        ),
+        ("think", vec![vec![("each", timed(2))], vec![("every-tenth", n(200))]]),
+        ("include", vec![vec![("inherits", n(256)), ("overrides", n(512)), ("later-global", n(1024))]]),
+    ];
+    for (file, expected) in cases {
+        let found = lives(
+            &lowered(&root.join(file).with_extension("fio"), &Choice::default())
+                .unwrap_or_else(|fault| panic!("{fault}")),
+        );
+        let expected: Vec<Vec<(String, Whole)>> = expected
+            .into_iter()
+            .map(|step| step.into_iter().map(|(name, whole)| (name.to_owned(), whole)).collect())
+            .collect();
+        assert_eq!(found, expected, "{file}");
+    }
+    for (file, copies, operations) in
+        [("max-io", 16, 256), ("max-bandwidth", 16, 8), ("real-life", 16, 512), ("units", 8, 1)]
+    {
+        let found = lives(
+            &lowered(&root.join(file).with_extension("fio"), &Choice::default())
+                .unwrap_or_else(|fault| panic!("{fault}")),
+        );
+        assert_eq!((found.len(), found[0].len()), (1, copies), "{file}");
+        assert!(found[0].iter().all(|(_, whole)| *whole == n(operations)), "{file}: {found:?}");
+    }
+    let phases = lowered(&root.join("phases.fio"), &Choice::default()).unwrap();
+    assert_eq!(plans(&phases)[1].life_of(2).after.as_deref(), Some("scan"));
+}
+
+#[test]
+fn how_a_job_ends_is_never_guessed() {
+    let job = |keys: &str| of(&format!("[a]\nfilename=data.img\n{keys}\n"), &Choice::default(), &around());
+    let whole = |keys: &str| lives(&job(keys).unwrap_or_else(|fault| panic!("{keys}: {fault}")))[0][0].1;
+    // The file has 64 MiB.
+    assert_eq!(whole("rw=read\nbs=1m"), (Some(64), None, 0, None), "the whole file");
+    assert_eq!(whole("rw=read\nbs=1m\noffset=60m"), (Some(4), None, 0, None));
+    assert_eq!(whole("rw=read\nbs=1m\nruntime=9"), (Some(64), None, 0, Some(9)), "whichever comes first");
+    assert_eq!(whole("rw=read\nbs=1m\nsize=8m\nio_size=50%\nloops=3"), (Some(12), None, 0, None));
+    assert_eq!(whole("rw=read\nbs=1m\nnumber_ios=5\nloops=3\nstartdelay=7"), (Some(15), None, 7, None));
+    assert_eq!(whole("rw=randread\nbsrange=4k-8k\nsize=8m\nloops=2"), (None, Some(16 << 20), 0, None));
+    let based = job("rw=read\ntime_based\nruntime=9\nnumber_ios=5").unwrap();
+    assert!(
+        based.workload.notes.iter().any(|note| note.contains("number_ios=5: without effect")),
+        "{:?}",
+        based.workload.notes
+    );
+    for (keys, line, told) in [
+        ("rw=read\nfilename=other.img", 1, "the size of its file is not known"),
+        ("rw=randrw\nrate_iops=5\nsize=1m", 5, "ends by what both have moved is not driven yet"),
+        ("rw=read\nramp_time=5", 4, "has no warm-up here"),
+        ("rw=read\nloops=0", 4, "loops of 0 is out of range"),
+        ("rw=read\nstartdelay=1-5", 4, ""),
+        ("rw=read\nnumber_ios=80%", 4, ""),
+        ("rw=write\nfsync=8", 4, "a flush after writes is not driven yet"),
+        ("numjobs=2\n[b]\nfilename=data.img\nwait_for=a", 6, "waits for several copies"),
+    ] {
+        let fault = job(keys).err().unwrap_or_else(|| panic!("{keys} is refused"));
+        assert!(fault.line == line && fault.what.contains(told) && !fault.remedy.is_empty(), "{keys}: {fault}");
+    }
+    let apart = job("rw=read\n[b]\nstonewall\nfilename=data.img\nwait_for=a").unwrap();
+    assert_eq!(
+        (apart.workload.steps.len(), plans(&apart)[1].life_of(0).after.clone()),
+        (2, None),
+        "a has ended before"
+    );
 }
 
 /// Job, keys of it, what the plan says of its first stream and how many there are.

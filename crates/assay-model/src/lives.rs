@@ -29,7 +29,7 @@ pub(crate) fn end_when_done(streams: &[Stream], loops: &[Loop]) -> bool {
 }
 
 /// When the last stream ends, where all of them end at times that are known before the run.
-pub(crate) fn all_over(streams: &[Stream], loops: &[Loop]) -> Option<Span> {
+pub fn all_over(streams: &[Stream], loops: &[Loop]) -> Option<Span> {
     let by_time = |life: &Life| life.ends_at().filter(|_| life.is_by_time());
     streams.iter().map(|stream| by_time(life_of(stream, loops))).collect::<Option<Vec<_>>>()?.into_iter().max()
 }

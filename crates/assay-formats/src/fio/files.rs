@@ -69,20 +69,21 @@ impl<'a> Files<'a> {
         maps.filter(|(_, used)| !**used).map(|((name, _), _)| name.as_str()).next()
     }
 
-    /// The file of a copy, and the part of it that the copy uses.
+    /// The file of a copy, the part of it that the copy uses, and how many bytes these are, where that is known.
     pub(super) fn of_copy(
         &mut self,
         job: &Job<'_>,
         copy: u64,
         engine: Engine,
         sizes: &[Size; 2],
-    ) -> Result<(u16, Extent), Fault> {
+    ) -> Result<(u16, Extent, Option<u64>), Fault> {
         let name = name(job, copy)?;
         let null = if engine.null { Some(null_bytes(job, sizes)?) } else { None };
         let target = self.target(job, &name, null)?;
         let path = &self.targets[usize::from(target)];
         let size = null.filter(|_| path.starts_with("null:")).or_else(|| self.around.size_of(path));
-        Ok((target, range(job, &name, copy, size, sizes)?))
+        let (extent, length) = range(job, &name, copy, size, sizes)?;
+        Ok((target, extent, length))
     }
 }
 
@@ -173,8 +174,15 @@ fn unescaped(text: &str) -> String {
     text.replace("\\:", ":")
 }
 
-/// The part of a file that a copy uses; `size` is the file's, where it is known.
-fn range(job: &Job<'_>, name: &str, copy: u64, size: Option<u64>, sizes: &[Size; 2]) -> Result<Extent, Fault> {
+/// The part of a file that a copy uses, and how many bytes it moves by going through it once, where that is known; `size` is the
+/// file's.
+fn range(
+    job: &Job<'_>,
+    name: &str,
+    copy: u64,
+    size: Option<u64>,
+    sizes: &[Size; 2],
+) -> Result<(Extent, Option<u64>), Fault> {
     let least = sizes.iter().map(|size| size.from.get()).min().unwrap_or(1);
     let largest = sizes.iter().map(|size| size.to.get()).max().unwrap_or(1);
     let bytes = |key: &'static str| -> Result<Option<u64>, Fault> {
@@ -209,7 +217,18 @@ fn range(job: &Job<'_>, name: &str, copy: u64, size: Option<u64>, sizes: &[Size;
     if let Some(size) = size {
         within(job, name, (begin, length.unwrap_or(largest)), size)?;
     }
-    Ok(Extent { begin: Part::Bytes(Bytes::new(begin)), length: length.map(|length| Part::Bytes(Bytes::new(length))) })
+    // The last operation of a pass may reach beyond the part, where the file does too.
+    let one_size = least == largest && largest > 0;
+    let whole = length.filter(|_| one_size).map(|length| length.next_multiple_of(largest));
+    let (used, moved) = match (whole, size) {
+        (Some(whole), Some(size)) if begin.saturating_add(whole) <= size => (Some(whole), Some(whole)),
+        _ => {
+            let rest = length.or(size.map(|size| size.saturating_sub(begin)));
+            (length, rest.map(|rest| if one_size { rest / largest * largest } else { rest }))
+        }
+    };
+    let length = used.map(|used| Part::Bytes(Bytes::new(used)));
+    Ok((Extent { begin: Part::Bytes(Bytes::new(begin)), length }, moved))
 }
 
 /// Files of another length than the part that is used are no part of what is driven.

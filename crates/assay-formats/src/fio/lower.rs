@@ -1,6 +1,7 @@
 //! From jobs to a workload. Each copy and direction of a job is a stream; what the streams cannot say yet is refused at its place.
 
 use super::Surroundings;
+use super::ends::{Ends, ends};
 use super::explain::{self, Line};
 use super::files::{Choice, Files};
 use super::job::{Job, jobs};
@@ -9,10 +10,11 @@ use super::pace::{engine, pace};
 use super::sizes::sizes;
 use super::text::JobFile;
 use assay_base::{Bound, Bytes, Criterion, Direction, Fault, Measure, Rate, Share, Span};
-use assay_model::Address;
+use assay_model::lives::{all_over, life_of};
 use assay_model::mix::{Loop, Think};
 use assay_model::plan::{Arrival, Block, Lane, Stream, WarmUp, Work};
 use assay_model::workload::{IN_FLIGHT_BOUND, LARGEST_BOUND, MOST_STREAMS, Workload};
+use assay_model::{Address, Life};
 
 /// A job file as a workload.
 #[derive(Debug)]
@@ -32,15 +34,22 @@ pub fn lower(name: &str, file: &JobFile, choice: &Choice, around: &dyn Surroundi
     waits(&all)?;
     let jobs = chosen(file, all, choice)?;
     jobs.iter().try_for_each(Job::refuse)?;
-    steps(&jobs)?;
     let mut made = Made {
         files: Files::new(choice, around),
         workload: Workload::new(name, "streams", Vec::new(), |_| Vec::new()),
     };
-    for job in &jobs {
-        made.job(job)?;
+    let (mut done, mut step): (Vec<Done>, u32) = (Vec::new(), 1);
+    for (at, job) in jobs.iter().enumerate() {
+        step += u32::from(job.flag("stonewall")? && at > 0);
+        let ends = ends(job, waits_for(job, &done, step)?)?;
+        let (streams, loops) = (made.workload.streams.len(), made.workload.loops.len());
+        made.job(job, &ends)?;
+        let streams: Vec<String> = made.workload.streams[streams..].iter().map(|stream| stream.name.clone()).collect();
+        let loops: Vec<String> = made.workload.loops[loops..].iter().map(|it| it.name.clone()).collect();
+        let names = if loops.is_empty() { streams.clone() } else { loops };
+        done.push(Done { job: job.name.clone(), step, names, streams });
     }
-    lives(file, &jobs, &mut made.workload)?;
+    lasts(&jobs, &done, &mut made.workload)?;
     // Last: whatever is to be asked for has been.
     for job in &jobs {
         job.left()?;
@@ -104,87 +113,60 @@ fn chosen<'a>(file: &JobFile, jobs: Vec<Job<'a>>, choice: &Choice) -> Result<Vec
     Ok(jobs.into_iter().filter(|job| choice.sections.is_empty() || choice.sections.contains(&job.name)).collect())
 }
 
-/// Jobs that run one after another.
-fn steps(jobs: &[Job<'_>]) -> Result<(), Fault> {
-    for job in jobs.iter().skip(1) {
-        let alone = "run each by itself, with --section NAME";
-        if job.flag("stonewall")?
-            && let Some(entry) = job.entry("stonewall")
-        {
-            return Err(job.not_yet(entry, "a job that begins when others have ended", alone));
-        }
-        if let Some(entry) = job.entry("wait_for") {
-            return Err(job.not_yet(entry, "a job that begins when others have ended", alone));
-        }
-    }
-    Ok(())
-}
-
-/// How long the jobs run, and before that.
-fn lives(file: &JobFile, jobs: &[Job<'_>], workload: &mut Workload) -> Result<(), Fault> {
-    let (mut duration, mut before) = (None, Span::ZERO);
-    for job in jobs {
-        let runtime = job.time("runtime", Span::from_secs(1))?.filter(|runtime| !runtime.is_zero());
-        ends_by_time(job, runtime)?;
-        if let (Some(other), Some(entry)) = (duration.filter(|other| Some(*other) != runtime), job.entry("runtime")) {
-            return Err(job.not_yet(
-                entry,
-                &format!("a job that ends at another time than those beside it ({other})"),
-                "write the same runtime, or run each by itself with --section NAME",
-            ));
-        }
-        duration = runtime;
-        before = before.max(job.time("ramp_time", Span::from_secs(1))?.unwrap_or(Span::ZERO));
-    }
-    workload.duration = duration.ok_or_else(|| file.whole("nothing says how long", "add runtime= and time_based"))?;
-    workload.warm_up = WarmUp::For(before);
-    Ok(())
-}
-
-/// A job that goes on until its time is over; what ends it otherwise is refused.
-fn ends_by_time(job: &Job<'_>, runtime: Option<Span>) -> Result<(), Fault> {
-    let based = job.flag("time_based")?;
-    if let Some(entry) = job.entry("time_based").filter(|_| based && runtime.is_none()) {
-        return Err(job.file.fault(entry.place, "nothing says how long", "add runtime="));
-    }
-    for (key, what) in [
-        ("number_ios", "a job that ends after a number of operations"),
-        ("io_size", "a job that ends after a number of bytes"),
-    ] {
-        if let Some((entry, _)) = job.amount(key)? {
-            return Err(job.not_yet(entry, what, "remove it, and write time_based with runtime="));
-        }
-    }
-    if let (Some(2..), Some(entry)) = (job.count("loops")?, job.entry("loops")) {
-        return Err(job.not_yet(entry, "a job that repeats its size", "remove it, and write time_based with runtime="));
-    }
-    if let Some(entry) =
-        job.entry("startdelay").filter(|entry| entry.value.as_ref().is_none_or(|value| value.text != "0"))
-    {
-        return Err(job.not_yet(entry, "a job that begins later", "remove it"));
-    }
-    for key in ["fsync", "fdatasync"] {
-        if let (Some(1..), Some(entry)) = (job.count(key)?, job.entry(key)) {
-            return Err(job.not_yet(
-                entry,
-                "a flush after writes",
-                "write sync=1, by which each write is on stable media when it completes",
-            ));
-        }
-    }
-    for key in ["end_fsync", "fsync_on_close"] {
-        if let (true, Some(entry)) = (job.flag(key)?, job.entry(key)) {
-            return Err(job.not_yet(entry, "a flush at the end", "remove it"));
-        }
-    }
-    match based {
-        true => Ok(()),
-        false => Err(job.file.fault(
-            job.entry("size").or_else(|| job.entry("runtime")).map_or(job.section.place, |entry| entry.place),
-            "a job that ends when it has moved its size is not driven yet",
-            "add time_based, and runtime= for how long",
+/// What a job waits for: the only stream or loop of the job that `wait_for` names, unless that is of an earlier step.
+fn waits_for(job: &Job<'_>, made: &[Done], step: u32) -> Result<Option<String>, Fault> {
+    let Some((entry, value)) = job.value("wait_for")? else { return Ok(None) };
+    let Some(done) = made.iter().rfind(|done| done.job == value.text) else {
+        // It is not among those that were chosen.
+        job.note(format!("{}: wait_for={}: that job is not run", job.name, value.text));
+        return Ok(None);
+    };
+    match done.names.as_slice() {
+        _ if done.step < step => Ok(None),
+        [one] => Ok(Some(one.clone())),
+        _ => Err(job.not_yet(
+            entry,
+            "a job that waits for several copies, or for reads and writes with rates of their own,",
+            "write stonewall, or wait for a job with one copy",
         )),
     }
+}
+
+/// A job that was made.
+struct Done {
+    job: String,
+    step: u32,
+    /// What others can wait for: its streams, or its loops.
+    names: Vec<String>,
+    /// All its streams.
+    streams: Vec<String>,
+}
+
+/// How long everything lasts: where all jobs have the same runtime and nothing else ends them, that is the workload's; otherwise
+/// each has its own life.
+fn lasts(jobs: &[Job<'_>], done: &[Done], workload: &mut Workload) -> Result<(), Fault> {
+    let mut before = Span::ZERO;
+    for job in jobs {
+        before = before.max(job.time("ramp_time", Span::from_secs(1))?.unwrap_or(Span::ZERO));
+    }
+    workload.warm_up = WarmUp::For(before);
+    let own = |stream: &Stream| life_of(stream, &workload.loops).clone();
+    let first = workload.streams.first().map(own).unwrap_or_default();
+    let plain = Life { lasts: first.lasts, ..Life::default() };
+    let alike = first.lasts.filter(|_| workload.streams.iter().all(|stream| own(stream) == plain));
+    if let Some(duration) = alike {
+        workload.duration = duration;
+        workload.streams.iter_mut().for_each(|stream| stream.life = Life::default());
+        workload.loops.iter_mut().for_each(|it| it.life = Life::default());
+    } else if let Some(over) = all_over(&workload.streams, &workload.loops) {
+        workload.duration = over;
+    }
+    let last = done.last().map_or(1, |done| done.step);
+    if last > 1 {
+        let of = |step| done.iter().filter(move |done| done.step == step).flat_map(|done| done.streams.clone());
+        workload.steps = (1..=last).map(|step| of(step).collect()).collect();
+    }
+    Ok(())
 }
 
 /// The workload as far as it is made.
@@ -194,7 +176,7 @@ struct Made<'a> {
 }
 
 impl Made<'_> {
-    fn job(&mut self, job: &Job<'_>) -> Result<(), Fault> {
+    fn job(&mut self, job: &Job<'_>, ends: &Ends) -> Result<(), Fault> {
         if let Some(entry) = job
             .entry("kb_base")
             .filter(|entry| !entry.value.as_ref().is_some_and(|value| ["1000", "1024"].contains(&value.text.as_str())))
@@ -220,9 +202,11 @@ impl Made<'_> {
         let own = Own { content: content(job)?, durable: durable(job)?, copies };
         let (mut before, mut shared) = (None, false);
         for copy in 0..copies {
-            let (target, extent) = self.files.of_copy(job, copy, engine, &sizes)?;
+            let (target, extent, length) = self.files.of_copy(job, copy, engine, &sizes)?;
+            let rated = pace.arrivals.iter().flatten().any(|arrival| arrival.rate().is_some());
+            let life = ends.life(job, length, (&sizes, mode, rated))?;
             shared |= before.replace((target, extent)) == Some((target, extent));
-            let looped = pace.looped.map(|think| self.looped(job, (copy, copies), engine.depth, think));
+            let looped = pace.looped.map(|think| self.looped(job, (copy, copies), (engine.depth, think), &life));
             for direction in mode.directions() {
                 let Some(arrival) = pace.arrivals[index(direction)].clone() else { continue };
                 let size = &sizes[index(direction)];
@@ -249,7 +233,7 @@ impl Made<'_> {
                     arrival,
                     per_target: true,
                     targets: vec![target],
-                    life: assay_model::Life::default(),
+                    life: if looped.is_some() { Life::default() } else { life.clone() },
                 });
             }
         }
@@ -263,16 +247,15 @@ impl Made<'_> {
     }
 
     /// A loop for a copy, with slots of its own; the answer is its name.
-    fn looped(&mut self, job: &Job<'_>, (copy, copies): (u64, u64), depth: u32, think: Option<Think>) -> String {
+    fn looped(
+        &mut self,
+        job: &Job<'_>,
+        (copy, copies): (u64, u64),
+        (depth, think): (u32, Option<Think>),
+        life: &Life,
+    ) -> String {
         let name = free(stem(job, copy, copies), |name| self.workload.loops.iter().any(|it| it.name == *name));
-        let it = Loop {
-            name: name.clone(),
-            in_flight: depth,
-            copies: 1,
-            think,
-            lines: Vec::new(),
-            life: assay_model::Life::default(),
-        };
+        let it = Loop { name: name.clone(), in_flight: depth, copies: 1, think, lines: Vec::new(), life: life.clone() };
         self.workload.lanes.push(Lane { streams: Vec::new(), in_flight_bound: it.slots() });
         self.workload.loops.push(it);
         name

@@ -6,6 +6,7 @@
 //! What fio does was measured with fio 3.33 and read in its manual; nothing here was taken from its source.
 
 mod class;
+mod ends;
 mod explain;
 mod files;
 mod job;

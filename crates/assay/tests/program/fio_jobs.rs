@@ -28,6 +28,67 @@ fn a_job_runs_at_exactly_its_rates() {
     }
 }
 
+/// Operations of each stream over all steps of the log in a run directory.
+fn operations(place: &Place) -> Vec<(String, u64)> {
+    let mut found: Vec<(String, u64)> = Vec::new();
+    let mut names: Vec<String> = Vec::new();
+    for line in std::fs::read_to_string(place.path("run/run.jsonl")).unwrap().lines() {
+        let line: serde_json::Value = serde_json::from_str(line).unwrap();
+        if line["kind"] == "header" {
+            let name = |flow: &serde_json::Value| {
+                line["streams"][flow["stream"].as_u64().unwrap() as usize]["name"].as_str().unwrap().to_owned()
+            };
+            names = line["flows"].as_array().unwrap().iter().map(name).collect();
+            found.extend(names.iter().map(|name| (name.clone(), 0)));
+        } else if line["kind"] == "interval" {
+            for (name, flow) in names.iter().zip(line["flows"].as_array().unwrap()) {
+                let own = found.iter_mut().find(|(known, _)| known == name).unwrap();
+                own.1 += flow["ok"].as_u64().unwrap_or(0);
+            }
+        }
+    }
+    found
+}
+
+#[test]
+fn jobs_that_end_by_themselves_do_what_the_reference_jobs_did() {
+    for (file, expected) in [
+        (
+            "places",
+            &[
+                ("tenth", 160),
+                ("second-half", 400),
+                ("tail", 80),
+                ("by-copy.0", 80),
+                ("by-copy.1", 80),
+                ("by-copy.2", 80),
+                ("more-than-size", 160),
+                ("less-than-size", 16),
+                ("odd-end", 16),
+                ("twice", 64),
+            ][..],
+        ),
+        ("phases", &[("fill", 512), ("scan", 512), ("late", 500), ("after-scan", 300)]),
+    ] {
+        let place = Place::new();
+        let job = format!("{file}.fio");
+        std::fs::copy(golden().join(&job), place.path(&job)).unwrap();
+        // The file of the reference run has this size; what is written of it is what is read.
+        let size = if file == "places" { "100MiB" } else { "32MiB" };
+        let said = place.assay(&["prep", "data.img", "--create", size]);
+        assert_eq!(said.code, Some(0), "{}{}", said.out, said.err);
+        let said = place.assay(&["run", &job, "--out", "run"]);
+        let verdict = said.is_of_verdict(&place.path("run"));
+        assert!(["PASS", "INVALID"].contains(&verdict.as_str()), "{verdict}: {}", said.out);
+        let expected: Vec<(String, u64)> = expected.iter().map(|(name, n)| ((*name).to_owned(), *n)).collect();
+        assert_eq!(operations(&place), expected, "{file}: {}", said.out);
+        let json: serde_json::Value =
+            serde_json::from_str(&place.assay(&["export", "run", "--to", "fio-json"]).out).unwrap();
+        let jobs = json["jobs"].as_array().unwrap();
+        assert_eq!(jobs.len(), expected.len(), "a job for each section and copy");
+    }
+}
+
 #[test]
 fn a_mix_keeps_its_shares_and_its_depth() {
     let place = Place::new();
@@ -131,7 +192,6 @@ fn what_is_chosen_wrongly_is_said() {
     place.write("job.fio", JOB);
     for (args, code, told) in [
         (&["explain", "job.fio", "--section", "nobody"][..], 3, "the jobs are both, later"),
-        (&["explain", "job.fio"], 3, "--section NAME"),
         (&["explain", "job.fio", "--section", "both", "--map", "other=sim:flash"], 3, "the files are data.img"),
         (&["explain", "job.fio", "--section", "both", "--map", "data.img"], 2, "--map data.img=/dev/sdb"),
         (&["explain", "random-read", "sim:flash", "--section", "both"], 2, "is none"),
