@@ -3,6 +3,7 @@
 use crate::closed::Closed;
 use crate::data::Data;
 use crate::looped::{Looped, Member};
+use crate::passing::{self, Passing};
 use crate::queue::{bounds, share};
 use crate::rules::Setup;
 use crate::scheduled::Scheduled;
@@ -11,6 +12,7 @@ use crate::verify::Verifier;
 use crate::worker::{Parts, Worker};
 use assay_base::{BlockDevice, Direction, Geometry, Instant, Op, Prng, Span};
 use assay_model::arrival::Part;
+use assay_model::cache::Behind;
 use assay_model::content::Content;
 use assay_model::generator::{FOR_CONTENT, FOR_LOOP, Generator};
 use assay_model::mix::{Loop, Mix};
@@ -32,6 +34,8 @@ enum Kind {
     Scheduled(Scheduled),
     /// A copy of a closed loop over several streams.
     Loop(Box<Looped>),
+    /// All streams of a target, of whose operations a part goes on to it.
+    Passing(Box<Passing>),
 }
 
 /// The same call of whichever it is.
@@ -41,6 +45,7 @@ macro_rules! either {
             Kind::Closed($one) => $call,
             Kind::Scheduled($one) => $call,
             Kind::Loop($one) => $call,
+            Kind::Passing($one) => $call,
         }
     };
 }
@@ -95,7 +100,17 @@ impl<D: BlockDevice> Worker<D, Blocks, Data> {
         let Setup { part, bound, start, run, ref ledger, .. } = setup;
         let written = |stream: u16| plan.streams[usize::from(stream)].reads_back();
         let (mut sources, mut flows_of, mut after): (Vec<Blocks>, Vec<Vec<usize>>, Option<usize>) = Default::default();
-        for (flow, (stream, target)) in plan.flows().enumerate() {
+        if plan.cache.is_some() {
+            for target in 0..plan.targets {
+                if plan.flows().all(|(_, on)| on != target) {
+                    continue;
+                }
+                let (passing, flows) = passing(plan, (target, device.geometry(target)), part, start)?;
+                sources.push(Blocks(Kind::Passing(Box::new(passing))));
+                flows_of.push(flows);
+            }
+        }
+        for (flow, (stream, target)) in plan.flows().enumerate().filter(|_| plan.cache.is_none()) {
             let geometry = device.geometry(target);
             if let Some(it) = plan.loop_of(stream) {
                 // All of it, with its first stream.
@@ -137,6 +152,20 @@ impl<D: BlockDevice> Worker<D, Blocks, Data> {
         };
         Some(Worker::of(plan, device, parts, setup))
     }
+}
+
+/// The streams of a target behind a cache, and their flows. There is one worker.
+fn passing(
+    plan: &Plan,
+    (target, geometry): (u16, Geometry),
+    part: Part,
+    start: Instant,
+) -> Option<(Passing, Vec<usize>)> {
+    let behind = Behind::new(plan, target, geometry, start).ok().filter(|_| part.of == 1)?;
+    let flows = plan.flows().enumerate().filter(|(_, (_, on))| *on == target);
+    let members: Vec<passing::Member> = flows.map(|(flow, (stream, _))| passing::Member { flow, stream }).collect();
+    let flows = members.iter().map(|member| member.flow).collect();
+    Some((Passing::new(behind, members), flows))
 }
 
 /// The copies of a loop on a target that the worker of `part` has slots of, one at least, and the flows of their operations.

@@ -23,6 +23,7 @@ mod ledger;
 mod look;
 mod looped;
 pub mod merge;
+mod passing;
 mod payload;
 mod queue;
 mod reap;

@@ -169,6 +169,11 @@ pub(crate) fn possible(plan: &Plan, asked: Choice, workers: Option<u16>) -> Resu
             "a workload whose streams end after their operations is carried by one worker, which counts them: leave out --workers",
         ));
     }
+    if plan.cache.is_some() && workers.is_some_and(|workers| workers > 1) {
+        return Err(Failure::usage(
+            "a load behind a simulated cache is carried by one worker, which has the cache: leave out --workers",
+        ));
+    }
     let several =
         |stream: &assay_model::Stream| matches!(stream.arrival, Arrival::Closed { in_flight, .. } if in_flight > 1);
     let deep = plan.streams.iter().any(several) || plan.loops.iter().any(|it| it.slots() > 1);

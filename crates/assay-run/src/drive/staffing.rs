@@ -59,8 +59,8 @@ impl Staffing<'_> {
     pub(super) fn workers(&self) -> Workers {
         let processors = std::thread::available_parallelism().map_or(1, usize::from);
         let needed = ((engine::rate(self.plan) / RATE_OF_A_WORKER).ceil() as usize).clamp(1, processors);
-        if self.plan.ends_when_done() {
-            // It counts the operations of each stream until the last one.
+        // One counts the operations of each stream until the last one, or has the cache that all of them pass.
+        if self.plan.ends_when_done() || self.plan.cache.is_some() {
             return Workers { usual: 1, most: 1 };
         }
         let allowed = |n: usize| n.min(self.plan.in_flight_bound as usize).max(1);

@@ -1,11 +1,12 @@
 //! `assay explain`: the plan, with derived rates, bytes and the data that will be destroyed, or why a target would be
 //! refused. Targets that a plan writes are examined like in `assay devices`.
 
+use super::behind;
 use super::job;
 use super::outline::{Lines, block, in_words, refusal, sizes_of, totals};
 use super::run::Asking;
 use super::steps;
-use crate::args::{Jobs, Judged, Pace};
+use crate::args::{BehindCache, Jobs, Judged, Pace};
 use crate::candidates;
 use crate::stdout::{print_json, show};
 use assay_base::{Bytes, Direction, Multiple, Share, Span};
@@ -32,6 +33,8 @@ pub(crate) struct Explain {
     #[arg(long, visible_alias = "at", value_name = "LOAD")]
     pub load: Option<Multiple>,
     #[command(flatten)]
+    pub behind: BehindCache,
+    #[command(flatten)]
     pub jobs: Jobs,
     #[command(flatten)]
     pub pace: Pace,
@@ -52,7 +55,7 @@ pub(crate) fn explain(args: &Explain) -> Result<u8, Failure> {
         }
         return steps::explain(&args.targets, args.load, &args.pace, args.json);
     }
-    let asked = Asking::of(&args.workload, &args.targets, &args.jobs)?;
+    let asked = Asking::of(&args.workload, &args.targets, &args.jobs)?.behind(&args.behind);
     let named = targets::named(&asked.names)?;
     let plan = asked.plan(&named, args.load, &args.pace, &args.judged)?;
     // A job's own files may be made by the run.
@@ -65,12 +68,16 @@ pub(crate) fn explain(args: &Explain) -> Result<u8, Failure> {
             serde_json::to_value(&plan).map_err(|e| Failure::bug(format!("a plan that is not JSON: {e}")))?;
         value["targets_named"] = serde_json::json!(named.iter().map(|(name, _)| name).collect::<Vec<_>>());
         value["derived"] = derived(&plan, block(&sizes));
+        if let Some(both) = behind::both(&plan, &sizes) {
+            value["cache_sides"] = behind::json(&plan, &both?);
+        }
         if !asked.keys.is_empty() {
             value["keys"] = asked.keys.iter().map(job::json).collect();
         }
         print_json(&value)?;
     } else {
-        show(&(text(&plan, &named, &sizes) + &job::text(&asked.keys)));
+        let sides = behind::both(&plan, &sizes).transpose()?.map(|both| behind::text(&plan, &sizes, &both));
+        show(&(text(&plan, &named, &sizes) + &sides.unwrap_or_default() + &job::text(&asked.keys)));
     }
     Ok(code::DONE)
 }
