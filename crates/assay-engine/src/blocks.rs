@@ -5,15 +5,17 @@ use crate::data::Data;
 use crate::living::Living;
 use crate::looped::Looped;
 use crate::making::Making;
+use crate::passing::{self, Passing};
 use crate::queue::{bounds, share};
 use crate::rules::Setup;
 use crate::scheduled::Scheduled;
 use crate::source::{Lived, Next, Source};
 use crate::verify::Verifier;
 use crate::worker::{Parts, Worker};
-use assay_base::{BlockDevice, Direction, Instant, Op, Prng, Span};
+use assay_base::{BlockDevice, Direction, Geometry, Instant, Op, Prng, Span};
 use assay_model::Plan;
 use assay_model::arrival::Part;
+use assay_model::cache::Behind;
 use assay_model::content::Content;
 use assay_model::generator::FOR_CONTENT;
 
@@ -36,6 +38,8 @@ pub(crate) enum Kind {
     Loop(Box<Looped>),
     /// Any of these that begins or ends within the run.
     Living(Box<Living>),
+    /// All streams of a target, of whose operations a part goes on to it.
+    Passing(Box<Passing>),
 }
 
 /// The same call of whichever it is.
@@ -46,6 +50,7 @@ macro_rules! either {
             Kind::Scheduled($one) => $call,
             Kind::Loop($one) => $call,
             Kind::Living($one) => $call,
+            Kind::Passing($one) => $call,
         }
     };
 }
@@ -101,9 +106,16 @@ impl Source for Blocks {
 impl<D: BlockDevice> Worker<D, Blocks, Data> {
     /// A worker for its part of `plan` on `device`, which has [`Worker::slots`]. `None` when a rate does not fit.
     pub fn new(plan: &Plan, device: D, setup: Setup) -> Option<Self> {
-        let Setup { part, bound, run, ref ledger, .. } = setup;
+        let Setup { part, bound, start, run, ref ledger, .. } = setup;
         let mut making = Making::new(plan, &setup);
-        for (flow, (stream, target)) in plan.flows().enumerate() {
+        if plan.cache.is_some() {
+            for target in (0..plan.targets).filter(|target| plan.flows().any(|(_, on)| on == *target)) {
+                let (passing, flows) = passing(plan, (target, device.geometry(target)), part, start)?;
+                making.sources.push(Blocks(Kind::Passing(Box::new(passing))));
+                making.flows_of.push(flows);
+            }
+        }
+        for (flow, (stream, target)) in plan.flows().enumerate().filter(|_| plan.cache.is_none()) {
             making.flow((flow, stream, target), device.geometry(target))?;
         }
         let Making { sources, flows_of, after, gates, .. } = making;
@@ -126,6 +138,20 @@ impl<D: BlockDevice> Worker<D, Blocks, Data> {
         };
         Some(Worker::of(plan, device, parts, setup))
     }
+}
+
+/// The streams of a target behind a cache, and their flows. There is one worker.
+fn passing(
+    plan: &Plan,
+    (target, geometry): (u16, Geometry),
+    part: Part,
+    start: Instant,
+) -> Option<(Passing, Vec<usize>)> {
+    let behind = Behind::new(plan, target, geometry, start).ok().filter(|_| part.of == 1)?;
+    let flows = plan.flows().enumerate().filter(|(_, (_, on))| *on == target);
+    let members: Vec<passing::Member> = flows.map(|(flow, (stream, _))| passing::Member { flow, stream }).collect();
+    let flows = members.iter().map(|member| member.flow).collect();
+    Some((Passing::new(behind, members), flows))
 }
 
 /// In-flight bound of one target in the worker of `part`, for the streams without a lane of their own: its share of the

@@ -1,11 +1,12 @@
 //! `assay explain`: the plan, with derived rates, bytes and the data that will be destroyed, or why a target would be
 //! refused. Targets that a plan writes are examined like in `assay devices`.
 
+use super::behind;
 use super::job;
 use super::outline::{Lines, block, in_words, refusal, sizes_of, totals};
 use super::run::Asking;
 use super::steps;
-use crate::args::{Jobs, Judged, Pace};
+use crate::args::{BehindCache, Jobs, Judged, Pace};
 use crate::candidates;
 use crate::stdout::{print_json, show};
 use assay_base::{Bytes, Direction, Multiple, Share, Span};
@@ -14,7 +15,6 @@ use assay_model::mix::{Line, Loop, Spread};
 use assay_model::{Address, Arrival, Block, PhaseKind, Plan, Stream};
 use assay_run::failure::{Failure, code};
 use assay_run::integrity;
-use assay_run::steps::Task;
 use assay_run::targets::{self, Named};
 use clap_complete::engine::ArgValueCompleter;
 
@@ -32,6 +32,8 @@ pub(crate) struct Explain {
     /// 1000 writes per second on each device [default: the workload's]
     #[arg(long, visible_alias = "at", value_name = "LOAD")]
     pub load: Option<Multiple>,
+    #[command(flatten)]
+    pub behind: BehindCache,
     #[command(flatten)]
     pub jobs: Jobs,
     #[command(flatten)]
@@ -53,7 +55,7 @@ pub(crate) fn explain(args: &Explain) -> Result<u8, Failure> {
         }
         return steps::explain(&args.targets, args.load, &args.pace, args.json);
     }
-    let asked = Asking::of(&args.workload, &args.targets, &args.jobs)?;
+    let asked = Asking::of(&args.workload, &args.targets, &args.jobs)?.behind(&args.behind);
     let named = targets::named(&asked.names)?;
     let tasks = asked.tasks(&named, args.load, &args.pace, &args.judged)?;
     // A job's own files may be made by the run.
@@ -67,6 +69,9 @@ pub(crate) fn explain(args: &Explain) -> Result<u8, Failure> {
                 serde_json::to_value(plan).map_err(|e| Failure::bug(format!("a plan that is not JSON: {e}")))?;
             value["targets_named"] = serde_json::json!(named.iter().map(|(name, _)| name).collect::<Vec<_>>());
             value["derived"] = derived(plan, block(&sizes));
+            if let Some(both) = behind::both(plan, &sizes) {
+                value["cache_sides"] = behind::json(plan, &both?);
+            }
             Ok(value)
         };
         let all = tasks.iter().map(|task| one(&task.plan)).collect::<Result<Vec<_>, Failure>>()?;
@@ -79,14 +84,18 @@ pub(crate) fn explain(args: &Explain) -> Result<u8, Failure> {
         }
         print_json(&value)?;
     } else {
-        let one = |task: &Task| match &task.head {
-            Some(head) => {
-                let plan = text(&task.plan, &named, &sizes);
-                format!("step {} of {}, {}\n{plan}\n", head.number, head.of, head.title)
+        let mut out = String::new();
+        for task in &tasks {
+            let plan = text(&task.plan, &named, &sizes);
+            match &task.head {
+                Some(head) => out += &format!("step {} of {}, {}\n{plan}\n", head.number, head.of, head.title),
+                None => out += &plan,
             }
-            None => text(&task.plan, &named, &sizes),
-        };
-        show(&(tasks.iter().map(one).collect::<String>() + &job::text(&asked.keys)));
+            if let Some(both) = behind::both(&task.plan, &sizes).transpose()? {
+                out += &behind::text(&task.plan, &sizes, &both);
+            }
+        }
+        show(&(out + &job::text(&asked.keys)));
     }
     Ok(code::DONE)
 }
