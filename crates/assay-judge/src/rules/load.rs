@@ -221,6 +221,30 @@ mod tests {
     use crate::fold::fixture;
 
     #[test]
+    fn slices_that_prove_nothing_are_counted_and_none_at_all_is_no_pass() {
+        let layout = Layout::new(&fixture::header(), &[]).unwrap();
+        let nothing = fixture::window(&layout);
+        let spoiled = Window { invalid: Some(Flaw::Slept(1)), ..nothing.clone() };
+        let cut = Window { complete: false, ..nothing.clone() };
+        let mut done = nothing.clone();
+        (done.streams[0].scheduled, done.streams[0].ok) = (50, 50);
+        for (windows, planned, outcome, complete) in [
+            (vec![&done, &done], 2, Outcome::Pass, 2),
+            (vec![&done, &cut], 2, Outcome::Incomplete, 1),
+            (vec![&done, &spoiled], 2, Outcome::Invalid, 2),
+            (vec![&nothing, &nothing], 2, Outcome::Invalid, 2),
+            (vec![&done], 1, Outcome::Pass, 1),
+        ] {
+            let mut load = LoadTracker::new(1, 7, &layout);
+            let seen: Vec<bool> = windows.iter().map(|window| load.observe(window, &layout).proves).collect();
+            assert_eq!(seen, windows.iter().map(|window| window.invalid.is_none()).collect::<Vec<_>>());
+            load.plans(planned);
+            assert_eq!(load.complete(), complete);
+            assert_eq!(load.outcome(10).outcome, outcome, "{} windows", windows.len());
+        }
+    }
+
+    #[test]
     fn of_each_class_stream_and_target_the_first_is_kept() {
         let layout = Layout::new(&fixture::header(), &[]).unwrap();
         let window = fixture::window(&layout);
