@@ -160,7 +160,7 @@ fn shape_of(
     if size == 0 {
         return Err("its size is 0".into());
     }
-    let alignment = alignment.filter(|(memory, offset)| *memory > 0 && *offset > 0);
+    let alignment = alignment.filter(kernel::is_usable);
     let from_queue = queue_mask.and_then(|mask| u32::try_from(mask + 1).ok());
     let logical_block = alignment.map_or(logical, |(_, offset)| offset.max(logical));
     if !logical_block.is_power_of_two() {
