@@ -177,6 +177,8 @@ mod tests {
             targets.add(&Interval { lateness, ..Interval::default() }, &layout);
             assert_eq!(targets.generator_behind_ns(), behind, "{target}");
         }
+        let idle: Vec<u64> = targets.sums.iter().map(|sums| sums.idle_ns).collect();
+        assert_eq!(idle, [150, 14], "of each target");
         targets.resume();
         assert_eq!(targets.generator_behind_ns(), 0, "it is counted anew");
     }
