@@ -220,6 +220,28 @@ mod tests {
     use crate::finding::load::Cause;
     use crate::fold::fixture;
 
+    /// Of ten thousand operations a thousandth, six standard deviations of a hundred and sixteen may be missing.
+    #[test]
+    fn a_schedule_is_thin_below_what_chance_explains() {
+        let mut header = fixture::header();
+        for (arrival, rate, scheduled, thin) in [
+            ("poisson", Some(1000), 9374, false),
+            ("poisson", Some(1000), 9373, true),
+            ("steady", Some(1000), 9373, true),
+            ("profile", Some(1000), 9373, false),
+            ("steady", None, 0, false),
+        ] {
+            header.streams[0].arrival = arrival.into();
+            header.streams[0].rate = rate.map(assay_base::Rate::per_second);
+            let layout = Layout::new(&header, &[]).unwrap();
+            let mut window = fixture::window(&layout);
+            window.streams[0].scheduled = scheduled;
+            let mut load = LoadTracker::new(1, 1, &layout);
+            assert_eq!(load.is_thin(0, &window, &layout), thin, "{arrival} {rate:?} {scheduled}");
+            assert_eq!(load.findings.len(), usize::from(thin));
+        }
+    }
+
     #[test]
     fn slices_that_prove_nothing_are_counted_and_none_at_all_is_no_pass() {
         let layout = Layout::new(&fixture::header(), &[]).unwrap();
