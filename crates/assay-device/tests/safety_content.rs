@@ -33,6 +33,8 @@ fn a_blank_device_is_accepted_with_its_token_only() {
     let request = Request::new(device.path());
     for tokens in [vec![], vec!["00000000".to_owned()], vec![String::new()], vec![token[..7].to_owned()]] {
         let refusal = gate.admit(&Request { tokens: &tokens, ..request }).unwrap_err();
+        let why = if tokens.is_empty() { "no token was given" } else { "none of the given tokens" };
+        assert!(refusal.to_string().contains(why), "{tokens:?}: {refusal}");
         assert_eq!(refusal.rule, Consent, "{refusal}");
     }
     let tokens = ["deadbeef".to_owned(), token];

@@ -42,6 +42,8 @@ fn mounted_file_systems() {
         assert_eq!(before.rule, S7, "an unmounted {kind}: {before}");
         let _mount = Mount::new(&device.dev, dir.path(), &format!("{kind}.mount")).unwrap();
         protected(kind, device.path(), &[&device.image], S2, "is mounted on");
+        let refused = admit(device.path(), &[]).unwrap_err();
+        assert!(refused.also.iter().all(|answer| answer.id != S7), "{kind}: what was not to be read was not judged");
         let size = examine(device.path()).rules.into_iter().find(|answer| answer.id == S3);
         assert!(size.is_some_and(|answer| answer.ok), "{kind}: its size is told although it is in use");
         let link = dir.path().join(format!("{kind}.link"));

@@ -316,6 +316,17 @@ fn virtual_disks_are_allowed_with_a_watermark() {
     }
 }
 
+#[test]
+fn a_medium_is_compared_by_its_name_where_it_has_one() {
+    for (serial, words) in [("", "8:0 has no WWID or serial to compare"), ("S1", "no other device with model")] {
+        let tree = Tree::new();
+        tree.disk("pci0/ata1", "sda", "8:0");
+        tree.file("sys/devices/pci0/ata1/block/sda/serial", serial);
+        let exam = tree.ask("8:0");
+        assert!(evidence(&exam, S9).contains(words), "{}", evidence(&exam, S9));
+    }
+}
+
 /// What is built on more devices than anybody stacks may be a circle.
 #[test]
 fn what_is_stacked_too_deep_is_unknown() {

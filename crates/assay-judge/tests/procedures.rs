@@ -602,6 +602,8 @@ fn a_broken_slice_names_what_happened_in_it() {
     let judged = run.minutes(90..150, bad).event("drum-fire", "").minutes(150..180, bad).completed().judge();
     assert_eq!(judged.deciding.as_ref().and_then(|it| it.slice), Some(2), "{}", judged.reason);
     assert!(judged.reason.contains("2 × knock"), "{}", judged.reason);
+    let health = |it: &Event| it.what == assay_record::EventKind::Health;
+    assert!(!judged.part.events.iter().any(health), "what targets report about their health is told with the targets");
     for other in ["drum", "warning", "steady", "health"] {
         assert!(!judged.reason.contains(other), "{other}: {}", judged.reason);
     }

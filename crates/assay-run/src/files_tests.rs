@@ -112,3 +112,51 @@ fn what_is_read_has_a_limit() {
     directory(&dir.path().join("made")).unwrap();
     directory(&dir.path().join("made")).unwrap();
 }
+
+#[test]
+fn a_new_file_has_the_permissions_it_is_made_with() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("a");
+    create_with(&path, b"one", 0o751).unwrap();
+    assert_eq!(path.metadata().unwrap().permissions().mode() & 0o777, 0o751);
+    assert_eq!(create_with(&path, b"two", 0o600).unwrap_err().kind(), io::ErrorKind::AlreadyExists);
+    assert_eq!((std::fs::read(&path).unwrap(), names(dir.path())), (b"one".to_vec(), vec!["a".to_owned()]));
+}
+
+/// What is in the way is said early, with where a link leads.
+#[test]
+fn what_could_not_be_replaced_is_refused_early() {
+    let dir = tempfile::tempdir().unwrap();
+    let at = |name: &str| dir.path().join(name);
+    std::fs::write(at("file"), b"one").unwrap();
+    std::os::unix::fs::symlink("somewhere else", at("link")).unwrap();
+    std::fs::write(at("first"), b"").unwrap();
+    std::fs::hard_link(at("first"), at("second")).unwrap();
+    for (name, refusal) in [
+        ("file", None),
+        ("nothing", None),
+        ("link", Some("a symbolic link to \"somewhere else\"")),
+        ("second", Some("one of 2 names (hard links)")),
+        (".", Some("")),
+        ("no/where", Some("")),
+    ] {
+        let found = check(&at(name));
+        assert_eq!(found.is_err(), refusal.is_some(), "{name}");
+        assert!(found.err().is_none_or(|e| e.to_string().contains(refusal.unwrap_or_default())), "{name}");
+    }
+}
+
+/// A program that is started meanwhile must not inherit them, and opening must not wait.
+#[test]
+fn descriptors_are_not_for_the_programs_we_start() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("a");
+    std::fs::write(&path, b"one").unwrap();
+    let file = open(&path).unwrap();
+    assert!(rustix::io::fcntl_getfd(&file).unwrap().contains(rustix::io::FdFlags::CLOEXEC));
+    assert!(rustix::fs::fcntl_getfl(&file).unwrap().contains(OFlags::NONBLOCK));
+    let (dir, _) = Dir::of(&path).unwrap();
+    assert!(rustix::io::fcntl_getfd(&dir.fd).unwrap().contains(rustix::io::FdFlags::CLOEXEC));
+    assert!(rustix::fs::fcntl_getfl(&dir.fd).unwrap().contains(OFlags::PATH), "no right to read it is needed");
+    assert!(Dir::of(&path.join("b")).is_err(), "a file is no directory");
+}

@@ -370,3 +370,92 @@ fn reserved_room_is_given_back_and_does_not_change_the_length() {
     assert!(reserved == 0 || reserved >= 8 << 20, "{reserved} were reserved");
     assert_eq!(held(&std::fs::read(&path).unwrap()).0, [0]);
 }
+
+/// A file system that cannot reserve space, or that fails to.
+#[derive(Debug)]
+struct Unreserving(io::ErrorKind);
+
+impl Write for Unreserving {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+impl Keep for Unreserving {
+    fn sync(&self) -> io::Result<()> {
+        Ok(())
+    }
+
+    fn reserve(&self, _: u64) -> io::Result<()> {
+        Err(self.0.into())
+    }
+
+    fn release(&self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+#[test]
+fn where_space_cannot_be_reserved_the_free_space_counts() {
+    let dir = tempfile::tempdir().unwrap();
+    let (unsupported, full) = (io::ErrorKind::Unsupported, io::ErrorKind::StorageFull);
+    for (kind, bytes, begins) in [(unsupported, 1, true), (unsupported, u64::MAX, false), (full, 1, false)] {
+        let writer = Writer::new(Box::new(Unreserving(kind)) as Box<dyn Keep>, 0);
+        let log = LogFile::new(&dir.path().join("run.jsonl"), Some(writer));
+        let refused = log.reserve(bytes).err().map(|why| format!("{why:?}"));
+        assert_eq!(refused.is_none(), begins, "{kind:?} {bytes}: {refused:?}");
+        assert!(refused.is_none_or(|why| why.contains("cannot be reserved")), "{kind:?} {bytes}");
+    }
+    assert!(LogFile::unkept().reserve(u64::MAX).is_ok(), "nothing is stored");
+}
+
+#[test]
+fn a_log_without_a_line_is_empty_and_is_forgotten_with_its_directory() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("assay-runs/one/run.jsonl");
+    let made = |keep: bool| {
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        let mut log = LogFile::create(&path).unwrap();
+        assert!(log.is_empty());
+        if keep {
+            log.write(&interval(0));
+            assert!(!log.is_empty());
+        }
+        log.forget_unbegun();
+    };
+    made(false);
+    assert!(!dir.path().join("assay-runs").exists() && dir.path().exists(), "only the directories of runs go");
+    // What else lies beside it stays.
+    std::fs::create_dir_all(dir.path().join("assay-runs/two")).unwrap();
+    made(false);
+    assert!(dir.path().join("assay-runs/two").exists() && !dir.path().join("assay-runs/one").exists());
+    made(true);
+    assert!(path.exists(), "a log with a line is a run");
+    let unkept = LogFile::unkept();
+    assert!(unkept.is_empty());
+    unkept.forget_unbegun();
+}
+
+#[test]
+fn nothing_is_synced_where_no_event_waits_or_the_log_has_failed() {
+    let event =
+        || Entry::Event(Event { at_ns: 0, what: "stuck".into(), text: String::new(), details: Default::default() });
+    let disk = Volatile::new(false, usize::MAX);
+    let mut log = disk.log();
+    log.write(&interval(0));
+    log.settle();
+    assert_eq!(log.durable(), 0, "an interval may wait");
+    log.write(&event());
+    assert_eq!(log.durable(), 0);
+    log.settle();
+    assert_eq!(log.durable(), 2);
+    let mut failed = Volatile::new(false, 0).log();
+    failed.write(&event());
+    let why = failed.failure().map(str::to_owned);
+    failed.settle();
+    assert!(why.is_some() && failed.failure() == why.as_deref() && failed.durable() == 0);
+}

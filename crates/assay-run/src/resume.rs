@@ -144,6 +144,125 @@ mod tests {
     use super::*;
     use assay_model::workload::Adjust;
 
+    const SECOND: u64 = 1_000_000_000;
+
+    /// A header with a warm-up of two seconds and ten seconds that are measured.
+    fn header() -> Header {
+        let plan = crate::workloads::find("random-read").unwrap().plan(&Adjust::default()).unwrap();
+        let phase = |kind, span_ns| assay_record::PhaseHead {
+            name: String::new(),
+            kind,
+            span_ns,
+            steady_round_ns: None,
+            until_done: false,
+        };
+        let phases = vec![phase(PhaseKind::WarmUp, 2 * SECOND), phase(PhaseKind::Measure, 10 * SECOND)];
+        Header { phases, ..crate::header::header(&plan, crate::header::HeaderFacts::default()) }
+    }
+
+    fn interval(phase: u16, from: u64, to: u64) -> Entry {
+        let (start_ns, end_ns) = (from * SECOND, to * SECOND);
+        Entry::Interval(assay_record::Interval { phase, start_ns, end_ns, ..Default::default() })
+    }
+
+    fn close(reason: CloseReason) -> Entry {
+        Entry::Close(assay_record::Close {
+            reason,
+            at_ns: 0,
+            text: String::new(),
+            intervals: 0,
+            issued: 0,
+            completed: 0,
+            stuck: 0,
+        })
+    }
+
+    fn written(entries: &[Entry]) -> Vec<u8> {
+        let mut writer = assay_record::Writer::new(Vec::new(), 0);
+        entries.iter().for_each(|entry| writer.write(entry).unwrap());
+        writer.into_inner()
+    }
+
+    fn scanned(bytes: &[u8]) -> Result<Scan, Failure> {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("run.jsonl");
+        std::fs::write(&path, bytes).unwrap();
+        scan(&File::open(&path).unwrap(), &path)
+    }
+
+    #[test]
+    fn a_step_holds_what_its_last_segment_measured_and_how_it_ended() {
+        let first = |continues, measured_before_ns| {
+            Entry::Header(Box::new(Header { continues, measured_before_ns, ..header() }))
+        };
+        let (interrupted, completed) = (CloseReason::Interrupted, CloseReason::Completed);
+        // The warm-up takes no measured time, also where it ends early.
+        let begin = vec![first(false, 0), interval(0, 0, 1), interval(1, 1, 4), interval(1, 4, 6)];
+        let with = |more: &[Entry]| [begin.clone(), more.to_vec()].concat();
+        for (entries, expected) in [
+            (vec![first(false, 0), interval(0, 0, 1)], vec![(0, None, 1)]),
+            (begin.clone(), vec![(5, None, 1)]),
+            (with(&[interval(7, 6, 9)]), vec![(5, None, 1)]),
+            (with(&[interval(1, 6, 90)]), vec![(10, None, 1)]),
+            (with(&[close(interrupted)]), vec![(5, Some(interrupted), 1)]),
+            (with(&[close(interrupted), first(true, 3 * SECOND)]), vec![(3, None, 2)]),
+            (
+                with(&[
+                    close(interrupted),
+                    first(true, 3 * SECOND),
+                    interval(0, 0, 2),
+                    interval(1, 2, 4),
+                    close(completed),
+                ]),
+                vec![(5, Some(completed), 2)],
+            ),
+            (with(&[first(true, 3 * SECOND), first(true, 2 * SECOND), interval(1, 0, 1)]), vec![(3, None, 3)]),
+            (
+                with(&[close(completed), first(false, 0), interval(1, 0, 2)]),
+                vec![(5, Some(completed), 1), (2, None, 1)],
+            ),
+        ] {
+            let bytes = written(&entries);
+            let scan = scanned(&bytes).unwrap();
+            let found: Vec<_> = scan.steps.iter().map(|it| (it.measured_ns / SECOND, it.closed, it.segments)).collect();
+            assert_eq!(found, expected);
+            assert!(scan.steps.iter().all(|it| it.planned_ns == 10 * SECOND));
+            assert_eq!((scan.next_seq, scan.length, scan.torn), (entries.len() as u64, bytes.len() as u64, 0));
+        }
+    }
+
+    #[test]
+    fn an_unfinished_line_is_counted_and_damage_is_refused() {
+        let bytes = written(&[Entry::Header(Box::new(header())), interval(1, 0, 2), interval(1, 2, 4)]);
+        let ends: Vec<usize> = (0..bytes.len()).filter(|at| bytes[*at] == b'\n').map(|at| at + 1).collect();
+        for cut in [1, 7, 40] {
+            let scan = scanned(&bytes[..ends[1] + cut]).unwrap();
+            assert_eq!((scan.length, scan.torn, scan.next_seq), (ends[1] as u64, cut as u64, 2), "{cut}");
+            assert_eq!(scan.steps[0].measured_ns, 2 * SECOND);
+        }
+        let mut damaged = bytes.clone();
+        damaged[ends[0] + 20] ^= 1;
+        for bad in [&damaged, &bytes[ends[0]..].to_vec(), &Vec::new(), &bytes[..30].to_vec()] {
+            let refused = format!("{:?}", scanned(bad).unwrap_err());
+            assert!(refused.contains("cannot be continued"), "{refused}");
+        }
+    }
+
+    #[test]
+    fn only_what_was_cut_short_is_not_over() {
+        for (closed, over) in [
+            (None, false),
+            (Some(CloseReason::Interrupted), false),
+            (Some(CloseReason::LogFailed), false),
+            (Some(CloseReason::Completed), true),
+            (Some(CloseReason::TargetLost), true),
+            (Some(CloseReason::DeviceLag), true),
+        ] {
+            let held = Held { first: header(), planned_ns: 1, measured_ns: 0, closed, segments: 1 };
+            assert_eq!(held.is_over(), over, "{closed:?}");
+        }
+    }
+
     #[test]
     fn it_goes_on_where_all_windows_begin() {
         let second = 1_000_000_000;

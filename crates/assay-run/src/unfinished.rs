@@ -60,3 +60,43 @@ impl Unfinished {
 fn cannot_go_on(path: &Path, why: &io::Error) -> Failure {
     Failure::host(format!("the run log {} cannot be continued: {why}", shown(path)))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use assay_model::workload::Adjust;
+    use assay_record::{Interval, Reader};
+
+    #[test]
+    fn an_unfinished_line_is_cut_off_and_told_and_whole_lines_stay() {
+        let plan = crate::workloads::find("random-read").unwrap().plan(&Adjust::default()).unwrap();
+        let header = Entry::Header(Box::new(crate::header::header(&plan, crate::header::HeaderFacts::default())));
+        let mut writer = assay_record::Writer::new(Vec::new(), 0);
+        writer.write(&header).unwrap();
+        writer.write(&Entry::Interval(Interval::default())).unwrap();
+        let whole = writer.into_inner();
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("run.jsonl");
+        for torn in ["", "{", "half a line"] {
+            std::fs::write(&path, [whole.as_slice(), torn.as_bytes()].concat()).unwrap();
+            let unfinished = Unfinished::open(&path).unwrap();
+            assert_eq!(unfinished.steps().len(), 1);
+            assert!(Unfinished::open(&path).is_err(), "only one run goes on with it");
+            let mut log = unfinished.go_on().unwrap();
+            log.write(&Entry::Interval(Interval { index: 1, ..Interval::default() }));
+            assert_eq!(log.failure(), None);
+            drop(log);
+            let bytes = std::fs::read(&path).unwrap();
+            assert!(bytes.starts_with(&whole), "what was whole stays");
+            let (mut reader, mut told) = (Reader::new(bytes.as_slice()), Vec::new());
+            while let Some(entry) = reader.next_entry().unwrap() {
+                if let Entry::Event(event) = entry.unwrap() {
+                    told.push(event.text);
+                }
+            }
+            let expected = format!("{} bytes of an unfinished line were given up", torn.len());
+            assert_eq!(told, if torn.is_empty() { vec![] } else { vec![expected] });
+            assert_eq!(reader.next_seq(), if torn.is_empty() { 3 } else { 4 });
+        }
+    }
+}

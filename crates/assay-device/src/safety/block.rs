@@ -160,7 +160,7 @@ fn shape_of(
     if size == 0 {
         return Err("its size is 0".into());
     }
-    let alignment = alignment.filter(|(memory, offset)| *memory > 0 && *offset > 0);
+    let alignment = alignment.filter(kernel::is_usable);
     let from_queue = queue_mask.and_then(|mask| u32::try_from(mask + 1).ok());
     let logical_block = alignment.map_or(logical, |(_, offset)| offset.max(logical));
     if !logical_block.is_power_of_two() {
@@ -375,6 +375,38 @@ fn consent(inquiry: &mut Inquiry<'_>, size: u64) {
 mod tests {
     use super::*;
     use crate::safety::kernel::LoopBacking;
+
+    /// What cannot be seen may be a use: it is refused.
+    #[test]
+    fn processes_that_cannot_be_seen_are_reasons_to_refuse() {
+        use crate::safety::openers::Opener;
+        let dir = tempfile::tempdir().unwrap();
+        let space = dir.path().join("proc/self/ns");
+        std::fs::create_dir_all(&space).unwrap();
+        let roots = Roots { proc: dir.path().join("proc"), ..Roots::host() };
+        let opener = Opener { pid: 7, name: "dd".into(), path: "/dev/sda".into() };
+        for (found, hidden, first, in_container, expected) in [
+            (vec![], 0, true, false, Ok("none of 3 processes")),
+            (vec![opener], 0, true, false, Err("process 7 (dd) has /dev/sda open")),
+            (vec![], 1, true, false, Err("the open files of 1 processes cannot be seen")),
+            (vec![], 1, false, true, Err("the open files of 1 processes cannot be seen")),
+            (vec![], 0, false, false, Err("this is a container")),
+            (vec![], 0, false, true, Ok("none of 3 processes")),
+        ] {
+            let _ = std::fs::remove_file(space.join("pid"));
+            let number = if first { "pid:[4026531836]" } else { "pid:[4026532000]" };
+            std::os::unix::fs::symlink(number, space.join("pid")).unwrap();
+            let path = std::path::Path::new("/dev/sda");
+            let request = crate::safety::Request { in_container, ..crate::safety::Request::new(path) };
+            let exam = crate::safety::Examination::nothing(path);
+            let mut inquiry = Inquiry { roots: &roots, request, mode: Mode::Look, exam };
+            let told = others(&mut inquiry, Openers { found, hidden, seen: 3 });
+            let (Ok(words) | Err(words)) = expected;
+            let (Ok(text) | Err(text)) = &told;
+            assert!(told.is_ok() == expected.is_ok() && text.starts_with(words), "{hidden} {first}: {told:?}");
+            assert_eq!(inquiry.exam.watermarks.contains(&Watermark::Container), !first && hidden == 0);
+        }
+    }
 
     #[test]
     fn blocks_are_as_large_as_direct_io_asks_for() {

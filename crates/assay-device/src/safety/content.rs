@@ -143,6 +143,15 @@ mod tests {
             assert_eq!(last.0 + last.1, size, "{size}");
             assert!(places.iter().all(|(o, l)| o.is_multiple_of(BLOCK) && *l > 0 && o + l <= size), "{size}");
             assert!(places.len() <= 64);
+            let ends = || places.windows(2).map(|pair| (pair[0].0 + pair[0].1, pair[1].0));
+            assert!(ends().all(|(end, next)| end <= next), "{size}: none is read twice");
+            if size <= 2 * EDGE {
+                assert!(ends().all(|(end, next)| end == next), "{size}: a small medium is read whole");
+            } else if size > 1 << 24 {
+                let gaps: Vec<u64> = ends().map(|(end, next)| next - end).collect();
+                let (least, most) = (gaps.iter().min().unwrap(), gaps.iter().max().unwrap());
+                assert!(most - least <= 2 * BLOCK + SAMPLES, "{size}: evenly, {least} to {most}");
+            }
             if size > 1 << 22 {
                 assert_eq!(places.len() as u64, SAMPLES + 2, "{size}");
             }
@@ -178,6 +187,25 @@ mod tests {
             });
             assert_eq!((found.ok(), places.len()), (expected, tried), "{reads:?}");
         }
+    }
+
+    #[test]
+    fn everything_that_is_looked_at_counts() {
+        let size = 3 * EDGE / 2;
+        let file = tempfile::tempfile().unwrap();
+        file.set_len(size).unwrap();
+        let content = look(&file, size).unwrap();
+        assert_eq!(content, Content { foreign: None, read: size, ours: false, of_act: false });
+        let act: Vec<u8> = generator::Act(3, 4).take(1024).flat_map(u64::to_le_bytes).collect();
+        for (at, foreign) in [(0, None), (EDGE - 4096, None), (size - 8192, None)] {
+            file.set_len(0).unwrap();
+            file.set_len(size).unwrap();
+            file.write_all_at(&act, at).unwrap();
+            let content = look(&file, size).unwrap();
+            assert_eq!((content.foreign, content.of_act, content.read), (foreign, true, size), "{at}");
+        }
+        file.write_all_at(b"other", EDGE + 512).unwrap();
+        assert_eq!(look(&file, size).unwrap().foreign, Some(EDGE + 512));
     }
 
     #[test]

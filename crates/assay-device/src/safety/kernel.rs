@@ -79,6 +79,11 @@ pub(super) fn direct_alignment(fd: BorrowedFd<'_>) -> Option<(u32, u32)> {
     known.then_some((stat.stx_dio_mem_align, stat.stx_dio_offset_align))
 }
 
+/// Whether an alignment can be used: zero says that there is no direct I/O.
+pub(super) fn is_usable(&(memory, offset): &(u32, u32)) -> bool {
+    memory > 0 && offset > 0
+}
+
 const EXTENTS: usize = 64;
 
 #[repr(C)]

@@ -73,7 +73,7 @@ pub(super) fn shape(file: &File, direct: bool) -> Result<Shape, String> {
         return Err("its size is 0".into());
     }
     // File systems that do not report it (btrfs, tmpfs, FUSE) work in pages.
-    let alignment = kernel::direct_alignment(file.as_fd()).filter(|(memory, offset)| *memory > 0 && *offset > 0);
+    let alignment = kernel::direct_alignment(file.as_fd()).filter(kernel::is_usable);
     let (memory, offset) = alignment.unwrap_or((4096, 4096));
     if !offset.is_power_of_two() {
         return Err(format!("its block size of {offset} bytes is not a power of two"));

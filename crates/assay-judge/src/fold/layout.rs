@@ -149,3 +149,21 @@ fn measured_ns(header: &Header) -> u64 {
     let measured = header.phases.iter().filter(|phase| phase.kind == PhaseKind::Measure);
     measured.fold(0, |sum: u64, phase| sum.saturating_add(phase.span_ns))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fold::fixture;
+
+    #[test]
+    fn what_the_plan_says_of_a_stream_is_of_that_stream() {
+        let plan = serde_json::json!({"streams": [
+            {"address": "sequential", "operations": 7},
+            {"durable": true, "operations": "all"},
+        ]});
+        let layout = Layout::new(&Header { plan, ..fixture::header() }, &[]).unwrap();
+        assert_eq!((layout.durable, layout.ends), (vec![false, true], vec![true, false]));
+        let silent = Layout::new(&fixture::header(), &[]).unwrap();
+        assert_eq!((silent.durable, silent.ends, silent.sequential), (vec![false; 2], vec![false; 2], vec![false; 2]));
+    }
+}

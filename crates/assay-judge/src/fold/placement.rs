@@ -166,6 +166,9 @@ mod tests {
         placement.resume(&header(20));
         assert_eq!((placement.segments(), placement.reached_ns(), placement.has_measured()), (2, 20, false));
         assert!(!placement.joins(20, 5) && placement.reaches(25, 5) && !placement.reaches(26, 5));
+        let mut again = Placement::new(&header(0));
+        again.resume(&header(0));
+        assert!(!again.joins(0, 5) && again.reaches(0, 5), "a segment begins after a gap, wherever it begins");
         // Its first intervals are missing, so it began where it was planned.
         assert_eq!(placement.place(&interval(1, 70, 80), false), Some(40));
     }

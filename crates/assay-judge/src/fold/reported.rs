@@ -129,10 +129,9 @@ impl Tally {
     fn uncounted(self) -> Option<FlowInterval> {
         let Tally { from_events, counted, latest, .. } = self;
         let beyond = |(name, n): (&String, &u64)| {
-            let lost = n.saturating_sub(counted.errors.get(name).copied().unwrap_or(0));
-            (lost > 0).then(|| (name.clone(), lost))
+            (name.clone(), n.saturating_sub(counted.errors.get(name).copied().unwrap_or(0)))
         };
-        let mut errors: BTreeMap<String, u64> = from_events.errors.iter().filter_map(beyond).collect();
+        let mut errors: BTreeMap<String, u64> = from_events.errors.iter().map(beyond).collect();
         let damaged = from_events.damaged.saturating_sub(counted.damaged);
         let mut left = damaged;
         for (kind, n) in latest {
@@ -154,4 +153,77 @@ fn add(sum: &mut BTreeMap<String, u64>, name: &str, n: u64) {
     let known = sum.contains_key(name) || sum.len() < KINDS;
     let cell = sum.entry(if known { name } else { UNNAMED }.to_owned()).or_default();
     *cell = cell.saturating_add(n);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn event(what: &str, at_ns: u64, details: &[(&str, &str)]) -> Event {
+        let details = details.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
+        Event { at_ns, what: what.into(), text: "gone".into(), details }
+    }
+
+    fn counted(errors: &[(&str, u64)], short: u64, stuck: u64, damaged: u64) -> FlowInterval {
+        let errors = errors.iter().map(|(name, n)| ((*name).to_owned(), *n)).collect();
+        FlowInterval { errors, short, stuck, damaged, ..FlowInterval::default() }
+    }
+
+    #[test]
+    fn what_events_report_beyond_the_counters_was_lost() {
+        let eio = || event("io-error", 5, &[("flow", "1"), ("errno", "5")]);
+        let damage = || event("damage", 9, &[("flow", "1"), ("damage", "lost")]);
+        let code = Code::DAMAGE.iter().map(Code::to_string).find(|name| name == "lost");
+        for (events, interval, lost) in [
+            (vec![eio(), eio()], counted(&[("EIO", 2)], 0, 0, 0), None),
+            (vec![eio(), eio()], counted(&[("EIO", 1)], 0, 0, 0), Some(counted(&[("EIO", 1)], 0, 0, 0))),
+            (vec![eio()], counted(&[("EIO", 7)], 0, 0, 0), None),
+            (vec![eio()], counted(&[("ENOSPC", 1)], 0, 0, 0), Some(counted(&[("EIO", 1)], 0, 0, 0))),
+            (vec![event("short-io", 5, &[("flow", "1")])], counted(&[], 0, 0, 0), Some(counted(&[], 1, 0, 0))),
+            (vec![event("short-io", 5, &[("flow", "1")])], counted(&[], 1, 0, 0), None),
+            // How many were stuck at the same time is known from counters only.
+            (vec![event("stuck", 5, &[("flow", "1")]); 3], counted(&[], 0, 1, 0), None),
+            (vec![event("stuck", 5, &[("flow", "1")]); 3], counted(&[], 0, 0, 0), Some(counted(&[], 0, 3, 0))),
+            (vec![damage()], counted(&[], 0, 0, 1), None),
+            (
+                vec![event("io-error", 5, &[("flow", "1")])],
+                counted(&[], 0, 0, 0),
+                Some(counted(&[("other", 1)], 0, 0, 0)),
+            ),
+            (vec![event("warning", 5, &[("flow", "1")])], counted(&[], 0, 0, 0), None),
+        ] {
+            let mut reported = Reported::default();
+            events.iter().for_each(|event| reported.event(event, 2));
+            reported.interval(0, &counted(&[("EIO", 99)], 9, 9, 9));
+            reported.interval(1, &interval);
+            let expected: Vec<_> =
+                lost.into_iter().map(|interval| Uncounted { flow: 1, first_ns: 5, interval }).collect();
+            assert_eq!(reported.end(), (expected, None), "{events:?}");
+        }
+        assert!(code.is_some(), "the damage of these rows has a name");
+        // Damage of which no interval followed: its kind is known from the event.
+        let mut reported = Reported::default();
+        (0..2).for_each(|_| reported.event(&damage(), 2));
+        let expected = Uncounted { flow: 1, first_ns: 9, interval: counted(&[("lost", 2)], 0, 0, 2) };
+        assert_eq!(reported.end().0, [expected]);
+    }
+
+    #[test]
+    fn an_event_of_a_flow_that_is_not_there_counts_for_the_first_one() {
+        for (flow, counts_for) in [("0", 0), ("1", 1), ("2", 0), ("x", 0)] {
+            let mut reported = Reported::default();
+            reported.event(&event("short-io", 3, &[("flow", flow)]), 2);
+            reported.event(&event("target-lost", 3, &[]), 2);
+            let (lost, why) = reported.end();
+            assert_eq!((lost[0].flow, why.as_deref()), (counts_for, Some("gone")), "{flow}");
+        }
+    }
+
+    #[test]
+    fn of_too_many_kinds_the_rest_is_one() {
+        let mut sum = BTreeMap::new();
+        (0..70).for_each(|n| add(&mut sum, &format!("E{n}"), 1));
+        add(&mut sum, "E0", 1);
+        assert_eq!((sum.len(), sum[UNNAMED], sum["E0"], sum.contains_key("E63")), (65, 6, 2, true));
+    }
 }

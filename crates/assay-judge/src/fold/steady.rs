@@ -192,6 +192,27 @@ fn levels(values: &[Value], open_loop: bool) -> Vec<Change> {
 mod tests {
     use super::*;
 
+    /// Periods of a second of a closed loop, a number of each of these rates.
+    fn periods(each: usize, rates: impl Iterator<Item = u64>) -> Vec<Value> {
+        let value = |operations| Value { begin_ns: 0, length_ns: 1_000_000_000, operations, response_ns: 0 };
+        rates.flat_map(|rate| std::iter::repeat_n(value(rate), each)).collect()
+    }
+
+    #[test]
+    fn changes_of_a_twentieth_are_told_and_the_twenty_largest() {
+        for (rates, found) in [([1000, 1040], 0), ([1000, 1060], 1), ([1000, 940], 1), ([1000, 960], 0)] {
+            assert_eq!(levels(&periods(200, rates.into_iter()), false).len(), found, "{rates:?}");
+        }
+        for (steps, found) in [(5, 5), (20, 20), (21, 20), (24, 20)] {
+            // Each step is larger than the one before, so that the smallest are left out.
+            let rates = (0..=steps).scan(1000.0, |rate, step| {
+                *rate *= 1.1 + 0.01 * f64::from(step);
+                Some(*rate as u64)
+            });
+            assert_eq!(levels(&periods(400, rates), false).len(), found, "{steps}");
+        }
+    }
+
     #[test]
     fn a_level_is_a_response_in_open_loops_and_a_rate_in_closed_ones() {
         let value = |length_ns, operations, response_ns| Value { begin_ns: 0, length_ns, operations, response_ns };

@@ -100,11 +100,6 @@ impl StepFold {
         })
     }
 
-    /// Number of the step.
-    pub(crate) fn number(&self) -> u32 {
-        self.notes.step()
-    }
-
     /// Continues with a segment of the same step. The error says why it cannot be the same step.
     pub(crate) fn resume(&mut self, header: &Header) -> Result<(), String> {
         self.check_same(header)?;
@@ -414,7 +409,7 @@ impl StepFold {
         }
         // Only one class of findings outweighs these, a cache or another user between the run and the device, and it
         // shows from the first operations on.
-        found.extend(disk::check(&self.target_totals(), self.number()).0);
+        found.extend(disk::check(&self.target_totals(), self.notes.step()).0);
         deciding(&found).map(Finding::verdict) == Some(Verdict::Fail)
     }
 }

@@ -163,6 +163,27 @@ mod tests {
     use crate::fold::fixture;
 
     #[test]
+    fn the_delay_by_the_generator_is_that_of_the_worst_target_of_the_segment() {
+        use assay_record::{Lateness, Pauses, TargetHead};
+        let mut header = fixture::header();
+        header.targets.push(TargetHead { name: "other".into(), ..header.targets[0].clone() });
+        let layout = Layout::new(&header, &[]).unwrap();
+        let mut targets = Targets::new(&layout);
+        assert_eq!(targets.generator_behind_ns(), 0);
+        for (target, idle, shift_ns, behind) in [(0, 100, 7, 107), (1, 5, 200, 205), (0, 50, 6, 205), (1, 9, 100, 214)]
+        {
+            let idle = Pauses { sum_ns: idle, ..Pauses::default() };
+            let lateness = vec![Lateness { target, idle, shift_ns, ..Lateness::default() }];
+            targets.add(&Interval { lateness, ..Interval::default() }, &layout);
+            assert_eq!(targets.generator_behind_ns(), behind, "{target}");
+        }
+        let idle: Vec<u64> = targets.sums.iter().map(|sums| sums.idle_ns).collect();
+        assert_eq!(idle, [150, 14], "of each target");
+        targets.resume();
+        assert_eq!(targets.generator_behind_ns(), 0, "it is counted anew");
+    }
+
+    #[test]
     fn more_media_errors_than_before_are_errors_of_the_device() {
         let header = fixture::header();
         let layout = Layout::new(&header, &[]).unwrap();

@@ -121,6 +121,19 @@ mod tests {
     use assay_record::Interval;
 
     #[test]
+    fn what_was_stuck_when_a_segment_ended_stays_so() {
+        let layout = Layout::new(&fixture::header(), &[]).unwrap();
+        let mut totals = Totals::new(&layout);
+        for (stuck, all) in [(3, 3), (2, 5)] {
+            let flows = vec![FlowInterval { stuck, ..FlowInterval::default() }, FlowInterval::default()];
+            let interval = Interval { end_ns: 10, flows, ..Interval::default() };
+            totals.add(&Placed { at_ns: 0, joins: true, interval: &interval, carried: &[0, 0] }, &layout);
+            assert_eq!(totals.flows[0].cell.counts().stuck, all);
+            totals.end_segment();
+        }
+    }
+
+    #[test]
     fn a_drain_is_no_time_in_which_load_was_offered() {
         let layout = Layout::new(&fixture::header(), &[]).unwrap();
         let planned = layout.planned_ns;

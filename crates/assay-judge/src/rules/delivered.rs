@@ -206,6 +206,36 @@ mod tests {
         assert_eq!(behind_ns(&Counters::new(1), 3, LENGTH), 30_000_000_000, "nothing was due");
     }
 
+    /// What waits at the end may wait because everything before it came late: by as much as the schedule was shifted on
+    /// the target, or on any target where all are judged together.
+    #[test]
+    fn what_waits_no_longer_than_the_schedule_was_shifted_waits_for_the_generator() {
+        use assay_record::{FlowHead, Lateness};
+        let mut header = fixture::header();
+        header.targets.push(assay_record::TargetHead { name: "other".into(), ..header.targets[0].clone() });
+        header.flows.push(FlowHead { stream: 0, target: 1 });
+        let layout = Layout::new(&header, &[]).unwrap();
+        let mut window = fixture::window(&layout);
+        let late = |shift_ns| {
+            let mut late = crate::fold::late::Late::default();
+            late.add(&Lateness { shift_ns, ..Lateness::default() }, &layout.thresholds).unwrap();
+            late
+        };
+        // A hundred of a thousand wait: one second of the schedule.
+        window.late = vec![late(1_010_000_000), late(5_000_000)];
+        let cell = Counters { ok: 900, waiting: 101, in_flight: 1, scheduled: 1000, ..Counters::new(1) };
+        for (flow, held_back, expected) in [
+            (Some(0), 101, Cause::Generator),
+            (Some(0), 103, Cause::Device),
+            (Some(2), 101, Cause::Device),
+            (None, 101, Cause::Generator),
+        ] {
+            let cell = lagged(100, 10, Counters { waiting: held_back, ..cell.clone() });
+            let found = delivered(0, &cell, flow, &window, &layout).unwrap();
+            assert_eq!(found.fault, Some(expected), "{flow:?} {held_back}");
+        }
+    }
+
     /// Up to one in a thousand may wait.
     #[test]
     fn a_thousandth_may_wait_at_the_end() {

@@ -142,6 +142,31 @@ mod tests {
         }
     }
 
+    /// Of small reads among large writes only what is missing by more than a twentieth of both counts is missing.
+    #[test]
+    fn what_is_missing_in_one_direction_shows_beside_the_other() {
+        for (reads, bytes, found) in [
+            (10_000, 10_000, 0.0),
+            (9_500, 9_500, 0.0),
+            (9_499, 9_499, 0.0501),
+            (9_000, 9_500, 0.0),
+            (9_000, 9_400, 0.1),
+            (11_000, 11_000, 0.0),
+        ] {
+            let all = count(1_000_000, 1_000_000);
+            let own_reads = count(10_000, 10_000);
+            let disk = DiskTotals {
+                reads: count(reads, bytes),
+                writes: all,
+                own_reads,
+                own_writes: all,
+                ..DiskTotals::default()
+            };
+            let found_now = mismatch(&disk);
+            assert!((found_now - found).abs() < 2e-3, "{reads} {bytes}: {found_now}");
+        }
+    }
+
     /// ACT's load: a cache answers every judged read, and the device carries the large blocks, which are twice the
     /// bytes.
     #[test]

@@ -143,3 +143,56 @@ impl Gauge {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::finding::flaw::Flaw;
+    use crate::fold::fixture;
+    use crate::fold::late::Late;
+    use assay_base::Rate;
+    use assay_record::{FlowHead, Lateness, Pauses, TargetHead};
+
+    /// Reads on two targets, a hundred in each second of the window, of which 900 of 1000 on each are over the bound.
+    fn bad(lateness: bool) -> (Gauge, Window, Layout) {
+        let mut header = fixture::header();
+        header.targets.push(TargetHead { name: "other".into(), ..header.targets[0].clone() });
+        header.flows = vec![FlowHead { stream: 0, target: 0 }, FlowHead { stream: 0, target: 1 }];
+        (header.streams[0].rate, header.streams[0].arrival) = (Some(Rate::per_second(200)), "steady".into());
+        let layout = Layout { lateness, ..Layout::new(&header, &[]).unwrap() };
+        let mut window = fixture::window(&layout);
+        // Below 1 ms, below 8 ms, and above.
+        window.flows.iter_mut().for_each(|cell| cell.response.counts = vec![100, 900, 0]);
+        window.streams[0].response.counts = vec![200, 1800, 0];
+        let criterion = "reads response over 1ms below 5% per 1h".parse().unwrap();
+        (Gauge::new(criterion, 0), window, layout)
+    }
+
+    #[test]
+    fn only_a_window_that_was_cut_and_is_sound_can_be_broken_already() {
+        for (complete, mixed, invalid, broken) in [
+            (false, false, None, 3),
+            (true, false, None, 0),
+            (false, true, None, 0),
+            (false, false, Some(Flaw::Slept(1)), 0),
+        ] {
+            let (gauge, window, layout) = bad(false);
+            let window = Window { complete, mixed, invalid: invalid.clone(), ..window };
+            let found = gauge.broken_by(&window, &layout);
+            assert_eq!(found.len(), broken, "{complete} {mixed} {invalid:?}: together, and on each target");
+        }
+    }
+
+    /// The target that the generator let rest may be slow because of that; the other one is slow by itself.
+    #[test]
+    fn what_the_generator_did_to_one_target_does_not_excuse_another() {
+        let (gauge, mut window, layout) = bad(true);
+        window.late = vec![Late::default(); 2];
+        let idle = Pauses { sum_ns: 1_000_000_000, max_ns: 1_000_000_000, count: 1 };
+        let lateness = Lateness { idle, idle_in: vec![2, 1_000_000_000], ..Lateness::default() };
+        window.late[0].add(&lateness, &layout.thresholds).unwrap();
+        let figures = gauge.read(&window, &layout).unwrap();
+        let alone: Vec<_> = figures.alone.iter().map(|(target, it)| (*target, it.within, it.generator)).collect();
+        assert_eq!(alone, [(0, false, true), (1, false, false)]);
+    }
+}

@@ -250,6 +250,31 @@ mod tests {
         }
     }
 
+    /// From a thousandth of rest or of oversleeping on, bunches may have been merged.
+    #[test]
+    fn merging_counts_from_a_thousandth_on() {
+        let mut layout = layout(true, Direction::Read);
+        layout.sequential[0] = true;
+        for (rest, overslept, flawed) in
+            [(10 * MS, 10 * MS, false), (11 * MS, 0, true), (0, 11 * MS, true), (0, 0, false), (20 * MS, 20 * MS, true)]
+        {
+            let idle = [(rest, SECOND)];
+            let mut window = window(if rest > 0 { &idle } else { &[] }, overslept, &layout);
+            let late = &mut window.late[0];
+            late.add_disk(&DiskCounters { reads: 5_000, ..DiskCounters::default() });
+            late.own = [DiskCount { operations: 10_000, bytes: 1 }; 2];
+            assert_eq!(flaw(&window, 0, &layout).is_some(), flawed, "{rest} {overslept}");
+        }
+        layout.streams[0].direction = Some(Direction::Write);
+        let mut window = window(&[(20 * MS, SECOND)], 0, &layout);
+        window.late[0].add_disk(&DiskCounters { reads: 0, writes: 10_000, ..DiskCounters::default() });
+        window.late[0].own = [DiskCount { operations: 10_000, bytes: 1 }; 2];
+        assert_eq!(flaw(&window, 0, &layout), None, "only writes are sequential here, and no write is missing");
+        assert_eq!(without_work_ns(&Late::default(), &layout), 0);
+        window.late[0].overslept.record(5);
+        assert_eq!(without_work_ns(&window.late[0], &layout), 27 * MS + 5, "rest, shift and oversleeping");
+    }
+
     #[test]
     fn what_was_merged_proves_nothing_where_the_generator_was_late() {
         for (direction, sequential, durable, counted, rest, flawed) in [

@@ -220,6 +220,52 @@ mod tests {
     use crate::finding::load::Cause;
     use crate::fold::fixture;
 
+    /// Of ten thousand operations a thousandth, six standard deviations of a hundred and sixteen may be missing.
+    #[test]
+    fn a_schedule_is_thin_below_what_chance_explains() {
+        let mut header = fixture::header();
+        for (arrival, rate, scheduled, thin) in [
+            ("poisson", Some(1000), 9374, false),
+            ("poisson", Some(1000), 9373, true),
+            ("steady", Some(1000), 9373, true),
+            ("profile", Some(1000), 9373, false),
+            ("steady", None, 0, false),
+        ] {
+            header.streams[0].arrival = arrival.into();
+            header.streams[0].rate = rate.map(assay_base::Rate::per_second);
+            let layout = Layout::new(&header, &[]).unwrap();
+            let mut window = fixture::window(&layout);
+            window.streams[0].scheduled = scheduled;
+            let mut load = LoadTracker::new(1, 1, &layout);
+            assert_eq!(load.is_thin(0, &window, &layout), thin, "{arrival} {rate:?} {scheduled}");
+            assert_eq!(load.findings.len(), usize::from(thin));
+        }
+    }
+
+    #[test]
+    fn slices_that_prove_nothing_are_counted_and_none_at_all_is_no_pass() {
+        let layout = Layout::new(&fixture::header(), &[]).unwrap();
+        let nothing = fixture::window(&layout);
+        let spoiled = Window { invalid: Some(Flaw::Slept(1)), ..nothing.clone() };
+        let cut = Window { complete: false, ..nothing.clone() };
+        let mut done = nothing.clone();
+        (done.streams[0].scheduled, done.streams[0].ok) = (50, 50);
+        for (windows, planned, outcome, complete) in [
+            (vec![&done, &done], 2, Outcome::Pass, 2),
+            (vec![&done, &cut], 2, Outcome::Incomplete, 1),
+            (vec![&done, &spoiled], 2, Outcome::Invalid, 2),
+            (vec![&nothing, &nothing], 2, Outcome::Invalid, 2),
+            (vec![&done], 1, Outcome::Pass, 1),
+        ] {
+            let mut load = LoadTracker::new(1, 7, &layout);
+            let seen: Vec<bool> = windows.iter().map(|window| load.observe(window, &layout).proves).collect();
+            assert_eq!(seen, windows.iter().map(|window| window.invalid.is_none()).collect::<Vec<_>>());
+            load.plans(planned);
+            assert_eq!(load.complete(), complete);
+            assert_eq!(load.outcome(10).outcome, outcome, "{} windows", windows.len());
+        }
+    }
+
     #[test]
     fn of_each_class_stream_and_target_the_first_is_kept() {
         let layout = Layout::new(&fixture::header(), &[]).unwrap();

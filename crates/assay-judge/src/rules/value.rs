@@ -267,6 +267,10 @@ mod tests {
         let value = Value::work(&cell, &throughput, ten).unwrap();
         assert_eq!((value.is_within(&throughput), value.text(&throughput).as_str()), (true, "20479590 B/s"));
         assert_eq!(Value::work(&cell, &Bound::MeanAtMost(Span::from_ms(1)), ten), None);
+        let drained = Counters { drained: (9_999, 9_999 << 12), ..cell.clone() };
+        let work = Value::Work { operations: 40_000, bytes: 40_000 << 12, ns: ten };
+        assert_eq!(Value::work(&drained, &rate, ten), Some(work), "what completed after the end does not count");
+        assert_eq!(work.operations(), 40_000);
         assert_eq!(Value::work(&cell, &rate, 0), None, "in no time nothing can be done");
         let nothing = Value::work(&Counters::new(1), &rate, ten).unwrap();
         assert_eq!((nothing.is_within(&rate), nothing.text(&rate).as_str()), (false, "0.00/s"));

@@ -1,0 +1,404 @@
+//! What a result tells besides its verdict, and whole runs with a late generator: each row says what the log holds and
+//! which figures must follow.
+
+mod common;
+
+use assay_base::{Direction, Rate, Span};
+use assay_judge::judgement::{Judgement, Outcome};
+use assay_judge::{Fold, Options, Verdict};
+use assay_record::*;
+use common::*;
+
+/// The log that the scenario wrote, with each entry changed or, where `change` says so, left out.
+fn changed(scenario: Scenario, mut change: impl FnMut(&mut Entry) -> bool) -> Vec<u8> {
+    let bytes = scenario.bytes();
+    let (mut reader, mut writer) = (Reader::new(bytes.as_slice()), Writer::new(Vec::new(), 0));
+    while let Some(Ok(mut entry)) = reader.next_entry().unwrap() {
+        if change(&mut entry) {
+            writer.write(&entry).unwrap();
+        }
+    }
+    writer.into_inner()
+}
+
+/// A run of some hours by a generator whose lateness is counted: in each measured minute the target was empty for
+/// `idle_ms`, at once, although operations were due, and for `overslept_ms` nobody looked for completions.
+fn late(hours: u64, idle_ms: u64, overslept_ms: u64, behave: fn(u64, usize) -> Minute) -> Judgement {
+    let mut head = header(hours, 1);
+    head.lateness = true;
+    let thresholds = Thresholds::from_bounds(head.thresholds_ns.clone());
+    let pause = |ms: u64| Pauses { sum_ns: ms * 1_000_000, max_ns: ms * 1_000_000, count: u64::from(ms > 0) };
+    let lateness = Lateness {
+        target: 0,
+        shift_ns: 1_000_000,
+        gap_ns: 100_000_000,
+        idle: pause(idle_ms),
+        idle_in: vec![thresholds.bucket(idle_ms * 1_000_000) as u64, idle_ms * 1_000_000],
+        overslept: pause(overslept_ms),
+    };
+    judge_bytes(&changed(Scenario::new(head).run(behave).completed(), |entry| {
+        if let Entry::Interval(interval) = entry {
+            interval.lateness = vec![lateness.clone()];
+        }
+        true
+    }))
+}
+
+#[test]
+fn a_generator_that_let_the_target_rest_proves_no_bound_that_held() {
+    // A minute has 60,000 ms: 600 are a hundredth.
+    for (idle_ms, verdict, warnings) in
+        [(0, Verdict::Pass, 0), (59, Verdict::Pass, 0), (599, Verdict::Pass, 1), (700, Verdict::Invalid, 1)]
+    {
+        let judged = late(2, idle_ms, 0, good);
+        assert_eq!(judged.verdict, verdict, "{idle_ms}: {}", judged.reason);
+        let told = judged.warnings.iter().filter(|it| it.contains("without work")).count();
+        assert_eq!(told, warnings, "once, whatever the number of slices: {:?}", judged.warnings);
+        let totals = judged.part.targets[0].lateness.unwrap();
+        // What is shorter than the schedule's own gap is none of the generator's.
+        let rest = if idle_ms > 200 { idle_ms as f64 / 60_000.0 } else { 0.0 };
+        assert!((totals.rest_share_max - rest).abs() < 1e-9, "{idle_ms}: {}", totals.rest_share_max);
+        assert_eq!(totals.idle.sum_ns, 120 * idle_ms * 1_000_000, "two hours, without the warm-up");
+        let flaw = (verdict == Verdict::Invalid).then_some("the test machine was too late to prove anything");
+        let notes: Vec<_> = judged.part.slices.iter().map(|slice| slice.note.as_deref()).collect();
+        assert_eq!(notes, [flaw; 2]);
+        let valid = if verdict == Verdict::Pass { 120 } else { 0 };
+        assert_eq!(judged.part.intervals.valid, valid, "{idle_ms}");
+    }
+    // An open loop asks for as much, however late completions are found.
+    assert_eq!(late(1, 0, 6000, good).verdict, Verdict::Pass);
+}
+
+#[test]
+fn a_rest_does_not_excuse_what_is_slower_than_it_can_have_made_it() {
+    let slow = |_, _| Minute { slow: 200, ..Minute::default() };
+    // Operations of 2 ms. Without rest they break the bound; where the target rested for seconds, these may be why.
+    for (idle_ms, verdict) in [(0, Verdict::Fail), (700, Verdict::Invalid)] {
+        let judged = late(1, idle_ms, 0, slow);
+        assert_eq!(judged.verdict, verdict, "{idle_ms}: {}", judged.reason);
+    }
+}
+
+/// Work that was not done while the generator gave none is not missing on the device's side.
+#[test]
+fn a_bound_on_work_does_not_count_the_time_without_work() {
+    for (overslept_ms, verdict) in [(0, Verdict::Fail), (6000, Verdict::Invalid)] {
+        let mut head = header(1, 1);
+        head.lateness = true;
+        // Ten are done each second; the bound is 5 % more.
+        head.criteria = criteria(&["reads rate at least 10.5/s per 1h"]);
+        let overslept = Pauses { sum_ns: overslept_ms * 1_000_000, max_ns: 1_000_000, count: 1 };
+        let judged = judge_bytes(&changed(Scenario::new(head).run(good).completed(), |entry| {
+            if let Entry::Interval(interval) = entry {
+                interval.lateness = vec![Lateness { target: 0, overslept, ..Lateness::default() }];
+            }
+            true
+        }));
+        assert_eq!(judged.verdict, verdict, "{overslept_ms}: {}", judged.reason);
+    }
+}
+
+/// The slice of which an interval is lost is not complete, and the others are.
+#[test]
+fn a_lost_interval_makes_its_slice_incomplete() {
+    for (lost, complete) in [(70, [true, false, true]), (30, [false, true, true])] {
+        let run = Scenario::new(header(3, 1)).run(good).completed();
+        let judged = judge_bytes(&changed(run, |entry| !matches!(entry, Entry::Interval(it) if it.index == 2 + lost)));
+        assert_ne!(judged.verdict, Verdict::Pass, "{}", judged.reason);
+        let found: Vec<bool> = judged.part.slices.iter().map(|slice| slice.complete).collect();
+        assert_eq!(found, complete, "minute {lost}");
+        assert_eq!((judged.part.intervals.planned, judged.part.intervals.valid), (180, 120));
+    }
+}
+
+#[test]
+fn a_closing_line_that_contradicts_the_intervals_is_counted() {
+    for more in [0, 1] {
+        let bytes = changed(Scenario::new(header(1, 1)).run(good).completed(), |entry| {
+            if let Entry::Close(close) = entry {
+                close.issued += more;
+            }
+            true
+        });
+        let judged = judge_bytes(&bytes);
+        assert_eq!(
+            (judged.part.contradictions, judged.verdict == Verdict::Pass),
+            (more, more == 0),
+            "{}",
+            judged.reason
+        );
+    }
+}
+
+/// The criterion that is nearest to its bound, as a share of the bound, is named, whatever their order.
+#[test]
+fn a_pass_names_the_criterion_that_came_nearest_to_its_bound() {
+    let (far, near) = ("reads response over 1ms below 5% per 1h", "reads response over 2ms below 1.25% per 1h");
+    for order in [[far, near], [near, far]] {
+        let mut head = header(1, 1);
+        head.criteria = criteria(&order);
+        head.thresholds_ns = Thresholds::new([Span::from_ms(2)]).bounds().to_vec();
+        let judged = Scenario::new(head).run(good).completed().judge();
+        assert_eq!(judged.verdict, Verdict::Pass, "{}", judged.reason);
+        assert!(judged.reason.contains("closest: reads response over 2 ms"), "{}", judged.reason);
+    }
+}
+
+#[test]
+fn the_totals_of_a_stream_agree_with_what_was_done() {
+    let behave = |minute, flow| Minute { own_us: 40, ..good(minute, flow) };
+    let judged = Scenario::new(header(1, 2)).run(behave).completed().judge();
+    let [together, a, b] = judged.part.streams.as_slice() else { panic!("two targets: {:?}", judged.part.streams) };
+    assert_eq!(
+        (together.target.as_deref(), a.target.as_deref(), b.target.as_deref()),
+        (None, Some("sim:a"), Some("sim:b"))
+    );
+    assert!((together.rate_achieved.unwrap() - 20.0).abs() < 1e-9 && (a.rate_achieved.unwrap() - 10.0).abs() < 1e-9);
+    assert_eq!(a.response.over[&Span::from_ms(1)], 360);
+    for totals in [together, a, b] {
+        let operations = totals.counts.operations;
+        // 40 µs lie between 32 and 64.
+        assert_eq!(totals.own_lag_counts, [(32_000, operations)]);
+        assert!(totals.blocked_submit.is_none(), "no hand-over blocked");
+        let nines = &totals.response.nines;
+        assert_eq!(nines[0].0, 0.0);
+        assert_eq!(nines[nines.len() - 1], (1.0, 2_040_000), "the largest is exact");
+        // 36,000 operations on each: the last quantile with at least one operation above it has four nines.
+        let last = if operations >= 100_000 { 0.99999 } else { 0.9999 };
+        assert_eq!(nines[nines.len() - 2].0, last, "{operations}: {nines:?}");
+        assert!(nines.iter().all(|(_, ns)| *ns <= 2_040_000));
+        let p50 = totals.response.p50_ns.unwrap();
+        assert!((230_000..=250_000).contains(&p50), "{:?}: {p50}", totals.target);
+    }
+}
+
+#[test]
+fn a_hand_over_that_blocked_is_told() {
+    let run = Scenario::new(header(1, 1)).run(good).completed();
+    let judged = judge_bytes(&changed(run, |entry| {
+        if let Entry::Interval(interval) = entry {
+            interval.flows[0].submit = Timing { sum_ns: 10, max_ns: 5, counts: Vec::new() };
+            interval.host =
+                Some(HostSample { cpu_ns: 7, run_queue_ns: 2, steal_ns: 1, resident_bytes: interval.index });
+        }
+        true
+    }));
+    let blocked = judged.part.streams[0].blocked_submit.as_ref().unwrap();
+    assert_eq!((blocked.sum_ns, blocked.max_ns), (600, 5), "sixty minutes, without the warm-up");
+    let cost = judged.part.generator.unwrap();
+    assert_eq!((cost.cpu_ns, cost.run_queue_ns, cost.steal_ns, cost.sampled_ns), (420, 120, 60, HOUR));
+    assert_eq!(cost.resident_bytes_max, 61);
+}
+
+/// The lines of the charts, minute by minute.
+#[test]
+fn the_lines_of_the_charts_follow_what_happened() {
+    let behave = |minute, flow| match minute {
+        20..30 => Minute { unscheduled: PER_MINUTE, ..Minute::default() },
+        30..40 => Minute { slow: 100, ..Minute::default() },
+        _ => good(minute, flow),
+    };
+    let judged = Scenario::new(header(1, 2)).run(behave).completed().judge();
+    let series = &judged.part.series;
+    assert_eq!((series.at_ns.len(), series.at_ns[59], series.width_ns[59]), (60, 59 * MINUTE, MINUTE));
+    let (line, flow) = (&series.streams[0], &series.flows[1]);
+    for (minute, share, rate) in [(0, Some(0.01), 20.0), (25, None, 0.0), (35, Some(0.1), 20.0), (59, Some(0.01), 20.0)]
+    {
+        assert_eq!((line.share_over[minute], line.achieved[minute]), (share, rate), "{minute}");
+        assert_eq!((flow.share_over[minute], flow.achieved[minute]), (share, rate / 2.0), "{minute}");
+    }
+    assert_eq!((line.heat.at_ns.len(), line.heat.at_ns[1]), (60, MINUTE));
+    // The distributions are of ten minutes each.
+    assert_eq!(line.bands.at_ns.len(), 6, "{:?}", line.bands.at_ns);
+    assert!(line.bands.at_ns.windows(2).all(|pair| pair[1] - pair[0] <= 10 * MINUTE), "{:?}", line.bands.at_ns);
+}
+
+#[test]
+fn criteria_follow_the_slice_that_the_options_name() {
+    let bytes = Scenario::new(header(2, 1)).run(good).completed().bytes();
+    let judged = judge_with(&bytes, &Options { slice: Some(Span::from_ns(HOUR / 2)), ..Options::default() });
+    let windows: Vec<u64> = judged.part.criteria.iter().map(|it| it.asked.window_ns).collect();
+    assert_eq!((windows, judged.part.slices.len()), (vec![HOUR / 2; 4], 4), "{}", judged.reason);
+    let mut own = header(2, 1);
+    own.criteria =
+        criteria(&["reads response over 1ms below 5% per 10min", "reads response over 1ms below 5% per 10s"]);
+    let bytes = Scenario::new(own).run(good).completed().bytes();
+    let judged = judge_with(&bytes, &Options { slice: Some(Span::from_ns(HOUR / 2)), ..Options::default() });
+    let windows: Vec<u64> = judged.part.criteria.iter().map(|it| it.asked.window_ns).collect();
+    assert_eq!(windows, [HOUR / 2, 10 * MINUTE, MINUTE], "windows of their own stay, none is shorter than an interval");
+    let notes: Vec<bool> = judged.part.criteria.iter().map(|it| it.note.is_some()).collect();
+    assert_eq!(notes, [false, false, true], "{:?}", judged.part.criteria[2].note);
+}
+
+/// A segment continues a step only with the same streams, flows, targets, thresholds and intervals.
+#[test]
+fn a_step_does_not_go_on_with_another_layout() {
+    type Change = fn(&mut Header);
+    let changes: [(Change, bool); 6] = [
+        (|_| {}, true),
+        (|head| head.streams[0].rate = Some(Rate::per_second(11)), false),
+        (|head| head.thresholds_ns.truncate(5), false),
+        (|head| head.interval_ns /= 2, false),
+        (|head| head.targets.push(head.targets[0].clone()), false),
+        (|head| head.flows.push(FlowHead { stream: 0, target: 0 }), false),
+    ];
+    for (at, (change, same)) in changes.into_iter().enumerate() {
+        let first = header(2, 1);
+        let mut head = first.clone();
+        (head.continues, head.measured_before_ns, head.phases[1].span_ns) = (true, HOUR, HOUR);
+        change(&mut head);
+        let first = Scenario::new(first).warm_up().minutes(0..60, good).close(CloseReason::Interrupted, "SIGINT");
+        let judged = first.segment(head).completed().judge();
+        assert_eq!(judged.part.segments, if same { 2 } else { 1 }, "{at}: {}", judged.reason);
+        assert_eq!(
+            judged.part.gaps.iter().map(|gap| gap.before.as_str()).collect::<Vec<_>>(),
+            vec!["interrupted"; same.into()]
+        );
+    }
+}
+
+/// A load that has failed for certain is known while the log grows.
+#[test]
+fn a_log_that_grows_fails_once_nothing_can_change_that() {
+    let bad = |minute, flow| if minute >= 60 { Minute { slow: 200, ..Minute::default() } } else { good(minute, flow) };
+    for (behave, disks, fails) in [
+        (good as fn(u64, usize) -> Minute, None, None),
+        // The slice from minute 60 to 120 is judged by the interval after it, and two are the warm-up's.
+        (bad, None, Some(2 + 120)),
+        // A disk that did nothing outweighs it: a cache answered.
+        (bad, Some((|_, _| DiskCounters::default()) as fn(u64, u64) -> DiskCounters), None),
+    ] {
+        let mut scenario = Scenario::new(header(3, 1));
+        scenario.disks = disks;
+        let bytes = scenario.run(behave).bytes();
+        let (mut reader, mut fold, mut first) = (Reader::new(bytes.as_slice()), Fold::new(Options::default()), None);
+        while let Some(Ok(entry)) = reader.next_entry().unwrap() {
+            fold.entry(&entry);
+            if let (Entry::Interval(interval), true, None) = (&entry, fold.fails_already(), first) {
+                first = Some(interval.index);
+            }
+        }
+        assert_eq!(first, fails);
+    }
+}
+
+#[test]
+fn a_criterion_of_an_unfinished_run_without_its_stream_proves_nothing() {
+    let mut head = header(2, 1);
+    head.criteria = criteria(&["writes response over 1ms below 5% per 1h", "reads response over 1ms below 5% per 1h"]);
+    let judged = Scenario::new(head).warm_up().minutes(0..30, good).close(CloseReason::Interrupted, "").judge();
+    let outcomes: Vec<Outcome> = judged.part.criteria.iter().map(|it| it.outcome).collect();
+    assert_eq!(outcomes, [Outcome::Incomplete, Outcome::Invalid, Outcome::Incomplete]);
+    assert_eq!(judged.part.intervals.valid, 0);
+}
+
+/// One slice in which more than one stream or target is not delivered is one broken slice.
+#[test]
+fn a_slice_in_which_the_load_was_not_delivered_counts_once() {
+    let waits = |minute, _| match minute {
+        59 => Minute { waiting: 400, in_flight: 5, ..Minute::default() },
+        _ => Minute::default(),
+    };
+    let judged = Scenario::new(header(2, 3)).run(waits).completed().judge();
+    let load = &judged.part.criteria[0];
+    assert_eq!((judged.verdict, load.windows, load.broken), (Verdict::Fail, 2, 1), "{}", judged.reason);
+    assert_eq!(load.broken_on.len(), 3);
+    assert_eq!(load.asked.criterion, "load delivered at least 99.9% per slice");
+}
+
+/// The same where the generator held it back: no slice is broken, and none proves anything.
+#[test]
+fn a_load_that_the_generator_did_not_offer_is_not_proven() {
+    let waits = |minute, _| Minute { waiting: if minute == 59 { 400 } else { 0 }, own_us: 100, ..Minute::default() };
+    let judged = Scenario::new(header(2, 1)).run(waits).completed().judge();
+    let load = &judged.part.criteria[0];
+    assert_eq!(
+        (judged.verdict, load.outcome, load.broken),
+        (Verdict::Invalid, Outcome::Invalid, 0),
+        "{}",
+        judged.reason
+    );
+    assert_eq!(judged.part.slices.iter().map(|slice| slice.valid).collect::<Vec<_>>(), [false, true]);
+}
+
+/// A slice that one criterion broke is valid, even if another one is over its bound only by the generator's lag.
+#[test]
+fn a_broken_slice_is_valid_whatever_else_is_not_proven_in_it() {
+    let mut head = header(1, 1);
+    head.criteria = criteria(&["reads response over 1ms below 5% per 1h", "reads response over 1ms below 6.5% per 1h"]);
+    let judged = Scenario::new(head).run(|m, f| Minute { pushed: 9, slow: 60, ..good(m, f) }).completed().judge();
+    let outcomes: Vec<Outcome> = judged.part.criteria.iter().map(|it| it.outcome).collect();
+    assert_eq!(outcomes, [Outcome::Pass, Outcome::Fail, Outcome::Invalid], "{}", judged.reason);
+    let slice = &judged.part.slices[0];
+    assert_eq!((slice.valid, slice.within, slice.note.as_deref()), (true, false, None));
+}
+
+/// Rests are summed over whole slices: not over windows of a criterion's own, and not over a slice that was cut.
+#[test]
+fn rests_are_counted_once_for_each_whole_slice() {
+    let mut head = header(2, 1);
+    head.lateness = true;
+    head.criteria.extend(criteria(&["reads response over 1ms below 5% per 10min"]));
+    let run = Scenario::new(head).warm_up().minutes(0..90, good).close(CloseReason::Interrupted, "");
+    let idle = Pauses { sum_ns: 1000, max_ns: 1000, count: 1 };
+    let judged = judge_bytes(&changed(run, |entry| {
+        if let Entry::Interval(interval) = entry {
+            interval.lateness = vec![Lateness { target: 0, idle, ..Lateness::default() }];
+        }
+        true
+    }));
+    assert_eq!(judged.part.targets[0].lateness.unwrap().idle.count, 60, "{}", judged.reason);
+}
+
+/// A schedule thinner than the plan's proves nothing, as far as chance does not explain it.
+#[test]
+fn a_thin_schedule_proves_nothing() {
+    // 36,000 an hour are planned; a thousandth, six standard deviations of 189.7 and sixteen may be missing: 1190.
+    for (arrival, missing, verdict) in [
+        ("steady", 1190, Verdict::Pass),
+        ("steady", 1191, Verdict::Invalid),
+        ("poisson", 1191, Verdict::Invalid),
+        ("closed", 20_000, Verdict::Pass),
+    ] {
+        let mut head = header(1, 1);
+        head.streams[0].arrival = arrival.into();
+        let mut run = Scenario::new(head).warm_up();
+        for minute in 0..60 {
+            let unscheduled = (missing / 60) + u64::from(minute < missing % 60);
+            run.interval(1, MINUTE, &|_| Minute { unscheduled, slow: 10, ..Minute::default() });
+        }
+        let judged = run.completed().judge();
+        assert_eq!(judged.verdict, verdict, "{arrival} {missing}: {}", judged.reason);
+        let slice = &judged.part.slices[0];
+        let proves = verdict == Verdict::Pass;
+        assert_eq!((slice.valid, slice.note.as_deref()), (proves, (!proves).then_some("the load was not offered")));
+        assert_eq!(judged.part.criteria[0].outcome == Outcome::Invalid, !proves, "{arrival} {missing}");
+    }
+}
+
+/// A closed loop has no schedule that could be thin or late, and its level is what it does in a second.
+#[test]
+fn changes_of_level_are_told_with_their_time() {
+    let (mut head, open) = (header(2, 1), header(2, 1));
+    head.streams[0].rate = None;
+    head.streams[0].arrival = "closed".into();
+    head.streams[0].direction = Some(Direction::Read);
+    let drop = |minute, flow| {
+        if minute >= 60 { Minute { unscheduled: 300, ..good(minute, flow) } } else { good(minute, flow) }
+    };
+    let judged = Scenario::new(head).run(drop).completed().judge();
+    let [line] = judged.part.steadiness.as_slice() else { panic!("{:?}", judged.part.steadiness) };
+    assert_eq!((line.measure.as_str(), line.rounds, line.round_ns), ("throughput", 120, MINUTE));
+    assert_eq!(line.steady_from_ns, Some(0), "the first five rounds");
+    let last = line.last.unwrap();
+    assert_eq!((last.start_ns, last.end_ns, last.steady), (115 * MINUTE, 120 * MINUTE, true));
+    let changes: Vec<_> = line.changes.iter().map(|it| (it.at_ns, it.before, it.after)).collect();
+    assert_eq!(changes, [(HOUR, 10.0, 5.0)]);
+    let slower =
+        |minute, flow| if minute >= 60 { Minute { queue_us: 50, ..good(minute, flow) } } else { good(minute, flow) };
+    let judged = Scenario::new(open).run(slower).completed().judge();
+    let line = &judged.part.steadiness[0];
+    let changes: Vec<_> = line.changes.iter().map(|it| (it.at_ns, it.before, it.after)).collect();
+    // 1 % take 2 ms and the others 200 µs.
+    assert_eq!((line.measure.as_str(), changes), ("mean response", vec![(HOUR, 218_000.0, 268_000.0)]));
+}
