@@ -212,7 +212,7 @@ fn lives(plan: &Plan, out: &mut Lines) {
         // The number of operations of a closed loop stands beside its number in flight.
         let closed = |stream: &Stream| matches!(stream.arrival, Arrival::Closed { .. } | Arrival::Paced { .. });
         let told = plan.streams.iter().any(|stream| stream.name == *name && closed(stream));
-        if !life.is_whole() && !(told && life.is_by_operations()) {
+        if !(life.is_whole() || told && life.is_by_operations()) {
             out.add(format_args!("  {name}: {life}"));
         }
     }
