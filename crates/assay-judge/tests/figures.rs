@@ -1,5 +1,6 @@
 //! What a result tells besides its verdict, and whole runs with a late generator: each row says what the log holds and
 //! which figures must follow.
+#![allow(clippy::unwrap_used, reason = "a helper that cannot go on ends its test")]
 
 mod common;
 
