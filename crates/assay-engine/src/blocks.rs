@@ -5,6 +5,7 @@ use crate::data::Data;
 use crate::living::Living;
 use crate::looped::Looped;
 use crate::making::Making;
+use crate::passing::Passing;
 use crate::queue::{bounds, share};
 use crate::rules::Setup;
 use crate::scheduled::Scheduled;
@@ -36,6 +37,8 @@ pub(crate) enum Kind {
     Loop(Box<Looped>),
     /// Any of these that begins or ends within the run.
     Living(Box<Living>),
+    /// All streams of a target, of whose operations a part goes on to it.
+    Passing(Box<Passing>),
 }
 
 /// The same call of whichever it is.
@@ -46,6 +49,7 @@ macro_rules! either {
             Kind::Scheduled($one) => $call,
             Kind::Loop($one) => $call,
             Kind::Living($one) => $call,
+            Kind::Passing($one) => $call,
         }
     };
 }
@@ -103,7 +107,12 @@ impl<D: BlockDevice> Worker<D, Blocks, Data> {
     pub fn new(plan: &Plan, device: D, setup: Setup) -> Option<Self> {
         let Setup { part, bound, run, ref ledger, .. } = setup;
         let mut making = Making::new(plan, &setup);
-        for (flow, (stream, target)) in plan.flows().enumerate() {
+        // Behind a cache the streams of a target are one sequence.
+        let (alone, together) = if plan.cache.is_some() { (0, plan.targets) } else { (usize::MAX, 0) };
+        for target in 0..together {
+            making.passing(target, device.geometry(target))?;
+        }
+        for (flow, (stream, target)) in plan.flows().enumerate().take(alone) {
             making.flow((flow, stream, target), device.geometry(target))?;
         }
         let Making { sources, flows_of, after, gates, .. } = making;

@@ -27,6 +27,7 @@ mod look;
 mod looped;
 mod making;
 pub mod merge;
+mod passing;
 mod payload;
 mod queue;
 mod reap;

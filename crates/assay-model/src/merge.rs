@@ -71,6 +71,11 @@ fn agree(whole: &Plan, plan: &Plan) -> Result<(), String> {
             "--slice TIME gives both the same",
         );
     }
+    if whole.cache.is_some() || plan.cache.is_some() {
+        return Err(format!(
+            "{a} and {b} cannot run at the same time where one of them has a simulated cache: write all streams into one file"
+        ));
+    }
     if whole.max_lag != plan.max_lag {
         return differ(
             "the longest lag",

@@ -4,6 +4,7 @@
 pub use crate::address::Address;
 use crate::address::whole_unit;
 use crate::arrival::{Bursts, Curve};
+use crate::cache::Caching;
 pub use crate::extent::{Amount, Extent};
 use crate::life::Life;
 use crate::mix::Loop;
@@ -46,6 +47,9 @@ pub struct Plan {
     /// Closed loops over several streams.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub loops: Vec<Loop>,
+    /// The simulated cache before each target: what passes it is what the target sees.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cache: Option<Caching>,
     /// Whether written data are sealed and everything that is read is held against what was written.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub verify: bool,
@@ -640,7 +644,14 @@ impl Plan {
 
     /// The largest operation in bytes, for blocks of `block` bytes.
     pub fn largest_operation(&self, block: u32) -> u64 {
-        self.blocks().map(|it| it.size.in_blocks(block).largest()).max().unwrap_or(0)
+        let own = self.blocks().map(|it| it.size.in_blocks(block).largest()).max().unwrap_or(0);
+        // A cache reads whole blocks at both ends.
+        own + self.cache.map_or(0, |cache| 2 * cache.block.get().next_multiple_of(block.into()))
+    }
+
+    /// One word for how the operations of a stream arrive at the target.
+    pub fn arrival_of(&self, stream: &Stream) -> &'static str {
+        if self.cache.is_some() { "behind a cache" } else { stream.arrival.name() }
     }
 
     /// The common unit of all reads and writes on a target with blocks of `block` bytes: the largest power of two that

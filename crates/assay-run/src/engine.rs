@@ -163,7 +163,12 @@ pub(crate) fn choose<E>(
 }
 
 /// The engine `inline` carries one operation at a time, so no stream may ask for more.
-pub(crate) fn possible(plan: &Plan, asked: Choice) -> Result<(), Failure> {
+pub(crate) fn possible(plan: &Plan, asked: Choice, workers: Option<u16>) -> Result<(), Failure> {
+    if plan.cache.is_some() && workers.is_some_and(|workers| workers > 1) {
+        return Err(Failure::usage(
+            "a load behind a simulated cache is carried by one worker, which has the cache: leave out --workers",
+        ));
+    }
     let several =
         |stream: &assay_model::Stream| matches!(stream.arrival, Arrival::Closed { in_flight, .. } if in_flight > 1);
     let deep = plan.streams.iter().any(several) || plan.loops.iter().any(|it| it.slots() > 1);
@@ -216,9 +221,9 @@ mod tests {
 
     #[test]
     fn inline_is_refused_for_more_than_one_at_a_time() {
-        let refusal = possible(&plan("direction = \"read\"\nin_flight = 4"), Choice::Inline).err().unwrap();
+        let refusal = possible(&plan("direction = \"read\"\nin_flight = 4"), Choice::Inline, None).err().unwrap();
         assert!(format!("{refusal:?}").contains("one operation at a time"), "{refusal:?}");
-        assert!(possible(&plan("direction = \"read\"\nin_flight = 1"), Choice::Inline).is_ok());
+        assert!(possible(&plan("direction = \"read\"\nin_flight = 1"), Choice::Inline, None).is_ok());
     }
 
     /// The choice for 1000 reads per second, given microseconds through io_uring and by pread, at both priorities.

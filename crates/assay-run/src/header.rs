@@ -43,7 +43,7 @@ pub fn header(plan: &Plan, facts: HeaderFacts) -> Header {
         name: stream.name.clone(),
         direction: stream.direction(),
         operation: stream.operation().map(str::to_owned),
-        arrival: stream.arrival.name().to_owned(),
+        arrival: plan.arrival_of(stream).to_owned(),
         rate: stream.arrival.rate(),
         size: stream.block().map_or_else(String::new, |block| block.size.to_string()),
         per_target: stream.per_target,

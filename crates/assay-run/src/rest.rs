@@ -15,8 +15,11 @@ pub fn json_of(plan: &Plan) -> Result<serde_json::Value, Failure> {
 }
 
 /// The members of a plan that distinguish runs, whatever their length and seed.
-pub fn decisive(plan: &serde_json::Value) -> [serde_json::Value; 7] {
-    ["streams", "criteria", "targets", "load", "slice", "interval", "verify"].map(|key| plan[key].clone())
+pub fn decisive(plan: &serde_json::Value) -> Vec<serde_json::Value> {
+    let always = ["streams", "criteria", "targets", "load", "slice", "interval", "verify"];
+    // Only where there is one, so that the checksums of plans without stay as they are.
+    let cache = ["cache"].into_iter().filter(|key| !plan[key].is_null());
+    always.into_iter().chain(cache).map(|key| plan[key].clone()).collect()
 }
 
 /// What remains of an interrupted step.
@@ -75,6 +78,12 @@ impl Asked<'_> {
             return Err(complete(dir));
         }
         self.same(held, dir)?;
+        if self.plan.cache.is_some() {
+            return Err(Failure::usage(format!(
+                "{} cannot be continued: what the simulated cache held when it was interrupted is in no log; start it again",
+                shown(dir)
+            )));
+        }
         // When a stream begins or ends by what was done before, the measurement is repeated from its beginning.
         let at_ns = if self.plan.starts_over() { 0 } else { held.resume_at_ns() };
         let read_back = self.plan.phases.iter().filter(|phase| phase.kind == PhaseKind::ReadBack).cloned();

@@ -2,13 +2,19 @@
 //!
 //! No data are kept, only which blocks are in the cache. An access is a block's number and a direction.
 
+mod behind;
 mod curve;
 mod distances;
+mod meant;
+mod sides;
 mod simulated;
 mod trace;
 
+pub use behind::{Behind, Onwards};
 pub use curve::{CacheCurve, Point, Settings};
-pub use simulated::{Cache, Policy};
+pub use meant::{Caching, EVICTIONS, LONGEST_EVICTION, Onward};
+pub use sides::{Did, Side, Sides, sides};
+pub use simulated::{Cache, Passed, Policy};
 pub use trace::Trace;
 
 use assay_base::Direction;

@@ -48,9 +48,20 @@ struct Place {
     block: u64,
     /// Used since the hand passed it.
     used: bool,
+    /// Written, and not yet written to what lies behind the cache.
+    dirty: bool,
     /// Neighbours in the order of use, for LRU.
     older: u32,
     newer: u32,
+}
+
+/// What an access did.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Passed {
+    /// The block was in the cache.
+    pub hit: bool,
+    /// A block that was written and had to make room.
+    pub evicted: Option<u64>,
 }
 
 /// A cache: the blocks in it.
@@ -84,15 +95,24 @@ impl Cache {
 
     /// Whether the access is a hit; afterwards the block is in the cache, unless the access bypasses it.
     pub fn access(&mut self, block: u64, direction: Direction) -> bool {
+        self.pass(block, direction, false).hit
+    }
+
+    /// The same of an access that may stay in the cache: a block that `stays` is written when it makes room for another.
+    pub fn pass(&mut self, block: u64, direction: Direction, stays: bool) -> Passed {
         let there = self.at.get(&block).copied();
         if !self.writes.touches(direction) || self.capacity == 0 {
-            return there.is_some();
+            return Passed { hit: there.is_some(), evicted: (stays && self.capacity == 0).then_some(block) };
         }
-        match there {
-            Some(place) => self.touch(place),
-            None => self.put(block),
-        }
-        there.is_some()
+        let evicted = match there {
+            Some(place) => {
+                self.touch(place);
+                self.places[place as usize].dirty |= stays;
+                None
+            }
+            None => self.put(block, stays),
+        };
+        Passed { hit: there.is_some(), evicted }
     }
 
     fn touch(&mut self, place: u32) {
@@ -107,21 +127,25 @@ impl Cache {
         }
     }
 
-    fn put(&mut self, block: u64) {
-        let new = Place { block, used: false, older: NONE, newer: NONE };
+    /// Puts a block in; the answer is the one that was written and made room for it.
+    fn put(&mut self, block: u64, dirty: bool) -> Option<u64> {
+        let new = Place { block, used: false, dirty, older: NONE, newer: NONE };
+        let mut evicted = None;
         let place = if self.places.len() < self.capacity {
             self.places.push(new);
             (self.places.len() - 1) as u32
         } else {
             let place = self.victim();
-            self.at.remove(&self.places[place as usize].block);
-            self.places[place as usize] = new;
+            let old = std::mem::replace(&mut self.places[place as usize], new);
+            self.at.remove(&old.block);
+            evicted = old.dirty.then_some(old.block);
             place
         };
         self.at.insert(block, place);
         if self.policy == Policy::Lru {
             self.link(place);
         }
+        evicted
     }
 
     /// The slot to evict.

@@ -3,6 +3,7 @@
 //! Schedules give these times. A closed loop has no schedule, because its pace depends on the device. Where a plan has only closed
 //! loops, they take turns, in proportion to their operations in flight.
 
+use super::meant::EVICTIONS;
 use crate::arrival::Part;
 use crate::generator::Generator;
 use crate::mix::Line;
@@ -15,6 +16,8 @@ use std::collections::BinaryHeap;
 #[derive(Debug)]
 pub struct Trace {
     flows: Vec<Generator>,
+    /// The stream of each flow, by its place in the plan.
+    streams: Vec<u16>,
     /// For each flow without a schedule: the time between two of its operations, in nanoseconds.
     turns: Vec<u64>,
     /// How many operations each flow has left before it ends.
@@ -29,11 +32,27 @@ const TURN_NS: u64 = 1_000_000_000;
 impl Trace {
     /// The trace of a plan on targets of these geometries. The error says why there is none.
     pub fn new(plan: &Plan, geometries: &[Geometry]) -> Result<Trace, String> {
+        let geometry = |target: u16| geometries.get(usize::from(target)).copied();
+        Trace::of(plan, plan.flows().map(|flow| (flow, geometry(flow.1))), Instant::ZERO)
+    }
+
+    /// The same of one target, from `start` on.
+    pub fn of_target(plan: &Plan, target: u16, geometry: Geometry, start: Instant) -> Result<Trace, String> {
+        let flows = plan.flows().filter(|(_, on)| *on == target);
+        Trace::of(plan, flows.map(|flow| (flow, Some(geometry))), start)
+    }
+
+    fn of(
+        plan: &Plan,
+        all: impl Iterator<Item = ((u16, u16), Option<Geometry>)>,
+        start: Instant,
+    ) -> Result<Trace, String> {
         let whole = Part { index: 0, of: 1 };
-        let (mut flows, mut turns, mut left) = (Vec::new(), Vec::new(), Vec::new());
-        for (stream, target) in plan.flows() {
+        let (mut flows, mut streams, mut turns, mut left) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+        for ((stream, target), geometry) in all {
             let it = &plan.streams[usize::from(stream)];
-            if it.reads_back() {
+            // Neither is wanted by the workload: they follow from what the others do.
+            if it.reads_back() || (plan.cache.is_some() && it.name == EVICTIONS) {
                 continue;
             }
             let name = it.name.escape_debug();
@@ -42,8 +61,8 @@ impl Trace {
                     "when the stream \"{name}\" begins or ends depends on time or on others; remove start, for, bytes and after"
                 ));
             }
-            let geometry = geometries.get(usize::from(target)).ok_or("a target has no size")?;
-            let flow = Generator::new(plan, stream, target, *geometry, whole, Instant::ZERO)
+            let geometry = geometry.ok_or("a target has no size")?;
+            let flow = Generator::new(plan, stream, target, geometry, whole, start)
                 .ok_or_else(|| format!("the stream \"{name}\" reads and writes no blocks, or its rate does not fit"))?;
             if plan.loop_of(stream).is_some()
                 && it.block().is_some_and(|block| block.address.has_cursor() || block.address.is_behind())
@@ -53,6 +72,7 @@ impl Trace {
             turns.push((TURN_NS as f64 / weight(plan, stream, &flow).max(f64::MIN_POSITIVE)) as u64);
             left.push(it.life.operations.unwrap_or(u64::MAX));
             flows.push(flow);
+            streams.push(stream);
         }
         let open = flows.iter().filter(|flow| flow.schedule.is_some()).count();
         if open > 0 && open < flows.len() {
@@ -62,9 +82,9 @@ impl Trace {
                     .to_owned(),
             );
         }
-        let mut trace = Trace { flows, turns, left, due: BinaryHeap::new() };
+        let mut trace = Trace { flows, streams, turns, left, due: BinaryHeap::new() };
         for flow in 0..trace.flows.len() {
-            trace.goes_on(flow, Instant::ZERO);
+            trace.goes_on(flow, start);
         }
         Ok(trace)
     }
@@ -105,10 +125,9 @@ fn weight(plan: &Plan, stream: u16, flow: &Generator) -> f64 {
     f64::from(looped.slots()) * of_line * share / among.max(f64::MIN_POSITIVE)
 }
 
-impl Iterator for Trace {
-    type Item = Op;
-
-    fn next(&mut self) -> Option<Op> {
+impl Trace {
+    /// The next operation, when it is wanted, and its stream.
+    pub fn wanted(&mut self) -> Option<(Instant, u16, Op)> {
         let Reverse((wanted, flow)) = self.due.pop()?;
         let it = &mut self.flows[flow];
         let op = it.operation(wanted);
@@ -116,7 +135,15 @@ impl Iterator for Trace {
             schedule.advance();
         }
         self.goes_on(flow, wanted);
-        Some(op)
+        Some((wanted, self.streams[flow], op))
+    }
+}
+
+impl Iterator for Trace {
+    type Item = Op;
+
+    fn next(&mut self) -> Option<Op> {
+        self.wanted().map(|(_, _, op)| op)
     }
 }
 

@@ -1,5 +1,6 @@
 //! The keys of every workload file, whatever its model, and how a plan is made from it.
 
+use crate::cache::Caching;
 use crate::lives;
 use crate::mix::Loop;
 use crate::plan::{Amount, Arrival, Before, Extent, Lane, Phase, PhaseKind, Plan, Stream, WarmUp};
@@ -53,6 +54,7 @@ macro_rules! workload_file {
             scheduler: Option<String>,
             verify: Option<bool>,
             seed: Option<u64>,
+            cache: Option<toml::Spanned<super::cached::CacheKeys>>,
             #[serde(default)]
             criterion: Vec<toml::Spanned<super::criteria::CriterionKeys>>,
         }
@@ -72,6 +74,7 @@ macro_rules! workload_file {
                     scheduler: self.scheduler.take(),
                     verify: self.verify,
                     seed: self.seed,
+                    cache: self.cache.take(),
                     criterion: std::mem::take(&mut self.criterion),
                 }
             }
@@ -94,6 +97,7 @@ pub(super) struct Common {
     pub scheduler: Option<String>,
     pub verify: Option<bool>,
     pub seed: Option<u64>,
+    pub cache: Option<toml::Spanned<super::cached::CacheKeys>>,
     pub criterion: Vec<toml::Spanned<super::criteria::CriterionKeys>>,
 }
 
@@ -140,6 +144,8 @@ pub struct Workload {
     pub scheduler: Option<String>,
     /// See [`Plan::verify`].
     pub verify: bool,
+    /// The simulated cache before each target.
+    pub cache: Option<Caching>,
     /// The file's own seed.
     pub seed: Option<u64>,
     /// What decides the verdict.
@@ -198,6 +204,7 @@ impl Workload {
             loops: Vec::new(),
             scheduler: None,
             verify: false,
+            cache: None,
             seed: None,
             criteria: criteria(SLICE),
             derivation: Vec::new(),
@@ -265,6 +272,13 @@ impl Workload {
         }
         let verify = self.verify || adjust.verify;
         self.keeps_places(verify)?;
+        if let Some(cache) = &self.cache {
+            streams = super::cached::streams(cache, streams, verify)?;
+            notes.push(format!(
+                "operations pass a simulated cache before each target, {cache}: rates that were asked for are those of the application; what \
+                 completes, and what criteria judge, is what the target sees"
+            ));
+        }
         if let Some((stream, phase)) = Plan::read_back(&streams).filter(|_| verify) {
             if streams.iter().any(|other| other.name == stream.name) {
                 return Err(format!("a workload that verifies has a stream {} of its own: rename yours", stream.name));
@@ -285,7 +299,9 @@ impl Workload {
             interval: self.interval,
             max_lag: self.max_lag,
             in_flight_bound: self.in_flight_bound,
-            lanes: self.lanes_of(),
+            // What passes one cache is one sequence.
+            lanes: if self.cache.is_some() { Vec::new() } else { self.lanes_of() },
+            cache: self.cache,
             loops: self.loops.clone(),
             verify,
             derivation: self.derivation.clone(),
@@ -471,6 +487,7 @@ impl Workload {
         self.scheduler = common.scheduler;
         self.verify = common.verify.unwrap_or(false);
         self.seed = common.seed;
+        self.cache = common.cache.as_ref().map(|keys| super::cached::read(source, keys)).transpose()?;
         if let Some(slice) = common.slice {
             let slice = *slice.get_ref();
             self.criteria = self.criteria.iter().map(|criterion| self.rewindowed(criterion, slice)).collect();

@@ -4,6 +4,7 @@
 mod act;
 mod address;
 mod arrival;
+mod cached;
 mod common;
 mod criteria;
 mod fitted;

@@ -74,7 +74,7 @@ impl<'a> Real<'a> {
         let workers = staffing.workers();
         let clock = Clock::start();
         let alone = self_benchmark(clock);
-        possible(self.plan, self.how.manner.engine)?;
+        possible(self.plan, self.how.manner.engine, self.how.manner.workers)?;
         let chosen = match self.targets {
             Targets::Real(all) => staffing.choose(all, workers, clock)?,
             _ => Chosen::asked(self.how.manner.engine, workers.usual),

@@ -59,6 +59,10 @@ impl Staffing<'_> {
     pub(super) fn workers(&self) -> Workers {
         let processors = std::thread::available_parallelism().map_or(1, usize::from);
         let needed = ((engine::rate(self.plan) / RATE_OF_A_WORKER).ceil() as usize).clamp(1, processors);
+        if self.plan.cache.is_some() {
+            // It has the cache that all operations of a target pass.
+            return Workers { usual: 1, most: 1 };
+        }
         let allowed = |n: usize| n.min(self.plan.in_flight_bound as usize).max(1);
         match self.how.manner.workers {
             Some(asked) => Workers { usual: allowed(asked.into()), most: allowed(asked.into()) },

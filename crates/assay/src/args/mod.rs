@@ -1,6 +1,7 @@
 //! Options that several verbs share, one group per file. Options of a single verb are in its file in `commands`.
 
 mod access;
+mod behind;
 mod jobs;
 mod judged;
 mod output;
@@ -9,6 +10,7 @@ mod search;
 mod subject;
 
 pub(crate) use access::Access;
+pub(crate) use behind::BehindCache;
 pub(crate) use jobs::Jobs;
 pub(crate) use judged::Judged;
 pub(crate) use output::Output;

@@ -1,11 +1,12 @@
 //! `assay explain`: the plan, with derived rates, bytes and the data that will be destroyed, or why a target would be
 //! refused. Targets that a plan writes are examined like in `assay devices`.
 
+use super::behind;
 use super::job;
 use super::outline::{Lines, block, in_words, refusal, sizes_of, totals};
 use super::run::Asking;
 use super::steps;
-use crate::args::{Jobs, Judged, Pace};
+use crate::args::{BehindCache, Jobs, Judged, Pace};
 use crate::candidates;
 use crate::stdout::{print_json, show};
 use assay_base::{Bytes, Direction, Multiple, Share, Span};
@@ -33,6 +34,8 @@ pub(crate) struct Explain {
     #[arg(long, visible_alias = "at", value_name = "LOAD")]
     pub load: Option<Multiple>,
     #[command(flatten)]
+    pub behind: BehindCache,
+    #[command(flatten)]
     pub jobs: Jobs,
     #[command(flatten)]
     pub pace: Pace,
@@ -53,7 +56,7 @@ pub(crate) fn explain(args: &Explain) -> Result<u8, Failure> {
         }
         return steps::explain(&args.targets, args.load, &args.pace, args.json);
     }
-    let asked = Asking::of(&args.workload, &args.targets, &args.jobs)?;
+    let asked = Asking::of(&args.workload, &args.targets, &args.jobs)?.behind(&args.behind);
     let named = targets::named(&asked.names)?;
     let tasks = asked.tasks(&named, args.load, &args.pace, &args.judged)?;
     // A job's own files may be made by the run.
@@ -67,6 +70,9 @@ pub(crate) fn explain(args: &Explain) -> Result<u8, Failure> {
                 serde_json::to_value(plan).map_err(|e| Failure::bug(format!("a plan that is not JSON: {e}")))?;
             value["targets_named"] = serde_json::json!(named.iter().map(|(name, _)| name).collect::<Vec<_>>());
             value["derived"] = derived(plan, block(&sizes));
+            if let Some(both) = behind::both(plan, &sizes) {
+                value["cache_sides"] = behind::json(plan, &both?);
+            }
             Ok(value)
         };
         let all = tasks.iter().map(|task| one(&task.plan)).collect::<Result<Vec<_>, Failure>>()?;
@@ -79,14 +85,17 @@ pub(crate) fn explain(args: &Explain) -> Result<u8, Failure> {
         }
         print_json(&value)?;
     } else {
-        let one = |task: &Task| match &task.head {
-            Some(head) => {
-                let plan = text(&task.plan, &named, &sizes);
-                format!("step {} of {}, {}\n{plan}\n", head.number, head.of, head.title)
-            }
-            None => text(&task.plan, &named, &sizes),
+        let one = |task: &Task| {
+            let plan = text(&task.plan, &named, &sizes);
+            let sides = behind::both(&task.plan, &sizes).transpose()?;
+            let plan = plan + &sides.map_or_else(String::new, |both| behind::text(&task.plan, &sizes, &both));
+            Ok(match &task.head {
+                Some(head) => format!("step {} of {}, {}\n{plan}\n", head.number, head.of, head.title),
+                None => plan,
+            })
         };
-        show(&(tasks.iter().map(one).collect::<String>() + &job::text(&asked.keys)));
+        let all = tasks.iter().map(one).collect::<Result<Vec<String>, Failure>>()?;
+        show(&(all.concat() + &job::text(&asked.keys)));
     }
     Ok(code::DONE)
 }

@@ -1,5 +1,6 @@
 //! The verbs, one file each with its arguments, and what several of them share.
 
+pub(crate) mod behind;
 pub(crate) mod cache_curve;
 pub(crate) mod certify;
 pub(crate) mod compare;

@@ -1,12 +1,13 @@
 //! `assay run`: one run of one workload.
 
 use super::result;
-use crate::args::{Access, Jobs, Judged, Output, Pace};
+use crate::args::{Access, BehindCache, Jobs, Judged, Output, Pace};
 use crate::candidates;
 use crate::progress::Progress;
 use crate::screen::tell;
 use assay_base::{Multiple, Span};
 use assay_formats::fio::Line;
+use assay_model::cache::Caching;
 use assay_model::workload::Workload;
 use assay_model::{Plan, merge};
 use assay_run::drive::Drive;
@@ -45,6 +46,8 @@ pub(crate) struct Run {
     #[arg(long, value_name = "KEY")]
     pub sign: Option<PathBuf>,
     #[command(flatten)]
+    pub behind: BehindCache,
+    #[command(flatten)]
     pub jobs: Jobs,
     #[command(flatten)]
     pub pace: Pace,
@@ -59,7 +62,7 @@ pub(crate) struct Run {
 /// Runs a workload, judges it, and leaves log, verdict and report in the run directory.
 pub(crate) fn run(args: &Run) -> Result<u8, Failure> {
     let signer = Signer::asked(args.sign.as_deref())?;
-    let asked = Asking::of(&args.workload, &args.targets, &args.jobs)?;
+    let asked = Asking::of(&args.workload, &args.targets, &args.jobs)?.behind(&args.behind);
     if asked.names.is_empty() {
         return Err(Failure::usage("run needs a target: a device, a file, sim:flash or null:1GiB"));
     }
@@ -111,6 +114,16 @@ pub(crate) struct Asking {
 }
 
 impl Asking {
+    /// The same behind a simulated cache, where one is asked for.
+    pub(crate) fn behind(mut self, asked: &BehindCache) -> Asking {
+        for workload in &mut self.workloads {
+            let Some(size) = asked.behind else { continue };
+            let cache = workload.cache.unwrap_or_else(|| Caching::of(size));
+            workload.cache = Some(Caching { size, ..cache });
+        }
+        self
+    }
+
     /// Parses the workloads, of which there may be several before the targets.
     pub(crate) fn of(first: &str, rest: &[String], jobs: &Jobs) -> Result<Asking, Failure> {
         let (words, targets) = workloads::among(first, rest);

@@ -18,6 +18,7 @@ mod devices;
 mod live;
 
 mod accounting;
+mod behind;
 mod certifying;
 mod consents;
 mod content;

@@ -1,5 +1,6 @@
 //! `assay import KIND`: makes a workload of what another tool wrote, or of what production did.
 
+mod behind;
 mod collected;
 mod iometer;
 
@@ -29,6 +30,8 @@ pub(crate) enum What {
     FioIolog(collected::Collected),
     /// A configuration of IOmeter (.icf): its workers and access specifications
     Iometer(iometer::Iometer),
+    /// What a target sees of a workload behind a cache of a given size. No I/O
+    Behind(behind::Behind),
 }
 
 /// Reads the files and prints the workload.
@@ -40,5 +43,6 @@ pub(crate) fn import(args: &Import) -> Result<u8, Failure> {
         What::Biosnoop(args) => collected::import("biosnoop", Kind::Application, args),
         What::FioIolog(args) => collected::import("fio-iolog", Kind::Application, args),
         What::Iometer(args) => iometer::import(args),
+        What::Behind(args) => behind::import(args),
     }
 }

@@ -1,0 +1,120 @@
+//! `[cache]`: a simulated cache before each target, and what of a workload cannot lie behind one.
+
+use super::Source;
+use crate::address::Address;
+use crate::cache::{Caching, EVICTIONS, LONGEST_EVICTION, Onward, Policy};
+use crate::life::Life;
+use crate::plan::{Arrival, Block, Stream, Work};
+use crate::size::Size;
+use assay_base::{Bytes, Direction, Fault, Rate, Share};
+use serde::Deserialize;
+use toml::Spanned;
+
+/// The usual block.
+const BLOCK: Bytes = Bytes::from_kib(4);
+/// The largest block: no operation is longer.
+const LARGEST: u64 = 64 << 20;
+/// Most operations that pass it before the run: they take a minute.
+const MOST_WARM: u64 = 1_000_000_000;
+
+/// `[cache]`, as written.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct CacheKeys {
+    size: Bytes,
+    block: Option<Bytes>,
+    #[serde(default)]
+    policy: Policy,
+    #[serde(default)]
+    writes: Onward,
+    warm: Option<u64>,
+}
+
+impl Caching {
+    /// A cache of this size, otherwise as it usually is.
+    pub fn of(size: Bytes) -> Caching {
+        Caching { size, block: BLOCK, policy: Policy::default(), writes: Onward::default(), warm: 0 }
+    }
+
+    /// Whether there can be one; the error says what is wrong.
+    pub fn is_possible(&self) -> Result<(), String> {
+        let block = self.block.get();
+        if !block.is_power_of_two() || !(512..=LARGEST).contains(&block) {
+            return Err("the block of a cache is a power of two from 512B to 64MiB".to_owned());
+        }
+        if self.size.get() / block > u64::from(u32::MAX) - 1 {
+            return Err("a cache has at most 4294967294 blocks: write a larger block".to_owned());
+        }
+        match self.warm > MOST_WARM {
+            true => Err(format!("at most {MOST_WARM} operations pass a cache before the run")),
+            false => Ok(()),
+        }
+    }
+}
+
+pub(super) fn read(source: Source<'_>, keys: &Spanned<CacheKeys>) -> Result<Caching, Fault> {
+    let CacheKeys { size, block, policy, writes, warm } = *keys.get_ref();
+    let caching = Caching { size, block: block.unwrap_or(BLOCK), policy, writes, warm: warm.unwrap_or(0) };
+    let remedy = "write for example size = \"64GiB\" and block = \"4KiB\"";
+    caching.is_possible().map_err(|what| source.fault(keys.span(), what, remedy)).map(|()| caching)
+}
+
+/// The streams of a load behind a cache: its own, and that of the blocks that make room.
+pub(super) fn streams(caching: &Caching, mut streams: Vec<Stream>, verify: bool) -> Result<Vec<Stream>, String> {
+    caching.is_possible()?;
+    if verify {
+        return Err(
+            "behind a simulated cache nothing can be verified: there are no data in it; remove verify or the cache"
+                .into(),
+        );
+    }
+    for stream in &streams {
+        let name = &stream.name;
+        if stream.arrival.rate().is_none() {
+            return Err(format!(
+                "the stream {name} is a closed loop: how often it comes round behind a cache depends on how fast the cache is; \
+                 give it a rate, or run it without the cache"
+            ));
+        }
+        if !stream.life.is_whole() {
+            return Err(format!(
+                "the stream {name} begins or ends within the run, and the order behind a cache is that of all streams together: remove \
+                 start, for, operations, bytes and after, or run it without the cache"
+            ));
+        }
+        if *name == EVICTIONS || stream.block().is_none() {
+            return Err(format!("the stream {name} cannot lie behind a cache: rename it, or run it without the cache"));
+        }
+    }
+    let written: Vec<Rate> =
+        streams.iter().filter(|stream| stream.writes()).filter_map(|it| it.arrival.rate()).collect();
+    if caching.writes == Onward::Back
+        && let Some(rate) = written.iter().copied().reduce(|a, b| if a.as_f64() >= b.as_f64() { a } else { b })
+    {
+        streams.push(evictions(caching, rate));
+    }
+    Ok(streams)
+}
+
+/// Blocks that were written and make room. How often they do follows from the others; the rate stands for "as a schedule says".
+fn evictions(caching: &Caching, rate: Rate) -> Stream {
+    let longest = Bytes::new(LONGEST_EVICTION.max(caching.block.get()));
+    Stream {
+        name: EVICTIONS.to_owned(),
+        work: Work::Block(Block {
+            direction: Direction::Write,
+            durable: false,
+            filled_with: None,
+            size: Size::between(caching.block, longest),
+            address: Address::Uniform { align: caching.block },
+            extent: None,
+            places: None,
+            compress_to: Share::WHOLE,
+            duplicates: Share::default(),
+        }),
+        arrival: Arrival::Poisson { rate },
+        per_target: true,
+        targets: Vec::new(),
+        life: Life::default(),
+    }
+}

@@ -1,0 +1,89 @@
+//! A load on both sides of a simulated cache, as `explain` shows it.
+
+use super::outline::Lines;
+use assay_base::{Bytes, Geometry};
+use assay_model::Plan;
+use assay_model::cache::{Did, Side, Sides, sides};
+use assay_run::failure::Failure;
+
+/// Operations that are followed to show both sides: a second or two.
+const FOLLOWED: u64 = 1_000_000;
+
+/// Both sides of the plan's cache before the first target, where there is one and the target has a size.
+pub(super) fn both(plan: &Plan, sizes: &[Option<(u64, u32)>]) -> Option<Result<Sides, Failure>> {
+    plan.cache?;
+    let (size, block) = (*sizes.first()?)?;
+    Some(sides(plan, Geometry { size, block }, FOLLOWED).map_err(Failure::workload))
+}
+
+fn share((read, hits): (u64, u64)) -> f64 {
+    hits as f64 / read.max(1) as f64
+}
+
+/// Operations per second and mean size.
+fn figures(did: Option<&Did>, seconds: f64) -> String {
+    did.filter(|did| did.operations > 0).map_or_else(
+        || "-".to_owned(),
+        |did| {
+            let mean = Bytes::new(did.bytes / did.operations).human();
+            format!("{:.1}/s of {mean}", did.operations as f64 / seconds.max(1e-9))
+        },
+    )
+}
+
+/// The share of the operations that write.
+fn writes(plan: &Plan, side: &Side) -> f64 {
+    let sum = |which: &dyn Fn(&u16) -> bool| -> u64 {
+        side.streams.iter().filter(|(stream, _)| which(stream)).map(|(_, did)| did.operations).sum()
+    };
+    sum(&|stream| plan.streams[usize::from(*stream)].writes()) as f64 / sum(&|_| true).max(1) as f64
+}
+
+/// Both sides as lines.
+pub(super) fn text(plan: &Plan, sizes: &[Option<(u64, u32)>], both: &Sides) -> String {
+    let mut out = Lines::default();
+    let Some(cache) = &plan.cache else { return String::new() };
+    let block = sizes.first().copied().flatten().map_or(512, |(_, block)| block);
+    out.head(format_args!("before each target a simulated cache: {cache}"));
+    out.add(format_args!("  takes up to {} of this machine's memory for each target", cache.memory(block).human()));
+    out.add(format_args!(
+        "  of the first {} operations, {:.1} s of them, {:.1}% of the blocks read are in it",
+        both.operations,
+        both.seconds,
+        share(both.read) * 100.0
+    ));
+    let wide = plan.streams.iter().map(|stream| stream.name.chars().count()).max().unwrap_or(0).max(20);
+    out.add(format_args!("  {:wide$} {:>24} {:>24}", "on the first target", "application", "target"));
+    for (stream, it) in (0u16..).zip(&plan.streams) {
+        let of = |side: &Side| figures(side.streams.get(&stream), both.seconds);
+        out.add(format_args!("  {:wide$} {:>24} {:>24}", it.name, of(&both.application), of(&both.target)));
+    }
+    for (what, of) in [
+        ("writes", &(|side: &Side| writes(plan, side)) as &dyn Fn(&Side) -> f64),
+        ("to the busiest tenth", &Side::busiest_tenth),
+    ] {
+        let percent = |side: &Side| format!("{:.1}%", of(side) * 100.0);
+        out.add(format_args!("  {what:wide$} {:>24} {:>24}", percent(&both.application), percent(&both.target)));
+    }
+    out.0
+}
+
+/// Both sides as JSON.
+pub(super) fn json(plan: &Plan, both: &Sides) -> serde_json::Value {
+    let side = |side: &Side| {
+        let stream = |(stream, did): (&u16, &Did)| {
+            serde_json::json!({
+                "name": plan.streams[usize::from(*stream)].name, "operations": did.operations, "bytes": did.bytes,
+                "operations_per_second": did.operations as f64 / both.seconds.max(1e-9),
+            })
+        };
+        serde_json::json!({
+            "streams": side.streams.iter().map(stream).collect::<Vec<_>>(),
+            "writes": writes(plan, side), "busiest_tenth": side.busiest_tenth(),
+        })
+    };
+    serde_json::json!({
+        "operations": both.operations, "seconds": both.seconds, "read_blocks": both.read.0, "read_hits": both.read.1,
+        "application": side(&both.application), "target": side(&both.target),
+    })
+}

@@ -1,0 +1,152 @@
+//! `assay import behind`: what a target sees of a load behind a cache, as a workload of its own.
+
+use crate::args::{BehindCache, Jobs, Judged, Pace};
+use crate::commands::outline::{block, sizes_of};
+use crate::commands::run::Asking;
+use crate::screen::tell;
+use crate::stdout::{print, print_json};
+use assay_base::{Bytes, Geometry, Rate, Share};
+use assay_model::Plan;
+use assay_model::cache::{Caching, Did, Sides, sides};
+use assay_run::failure::{Failure, code, one_line, shown};
+use assay_run::{results, targets};
+use std::fmt::Write;
+use std::path::PathBuf;
+
+/// `assay import behind`
+#[derive(clap::Args, Debug)]
+#[command(after_help = "\
+The operations of the workload pass a simulated cache, without I/O; the workload that is written has the rates, sizes and places of what
+goes on to the target: how many in each twentieth of it. Which operation follows which is not kept. `assay run --behind` keeps it.")]
+pub(crate) struct Behind {
+    /// A workload file, or the name of a workload that comes with the program. Its streams have rates
+    pub workload: String,
+    /// The target, for its size; nothing is opened for writing. Without a device at hand name one as large, such as null:1TiB
+    pub target: String,
+    /// Size of the cache, such as 64GiB. The table [cache] of the workload says more of it
+    #[arg(long, value_name = "SIZE", required = true)]
+    pub cache: Option<Bytes>,
+    /// Operations that fill the cache before others are counted [default: as many as are counted]
+    #[arg(long, value_name = "N")]
+    pub warm: Option<u64>,
+    /// Operations that are counted
+    #[arg(long, value_name = "N", default_value_t = 1_000_000, value_parser = clap::value_parser!(u64).range(1000..=1_000_000_000))]
+    pub operations: u64,
+    /// File to write the workload to, which must not exist yet [default: standard output]
+    #[arg(long, value_name = "FILE")]
+    pub out: Option<PathBuf>,
+    /// Print the workload as JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// Follows the operations and writes what goes on.
+pub(super) fn import(args: &Behind) -> Result<u8, Failure> {
+    if let Some(out) = &args.out {
+        results::free(out)?;
+    }
+    let behind = BehindCache { behind: args.cache };
+    let asked = Asking::of(&args.workload, std::slice::from_ref(&args.target), &Jobs::default())?.behind(&behind);
+    let named = targets::named(&asked.names)?;
+    let pace = Pace { seed: Some(1), ..Pace::default() };
+    let plan = asked.plan(&named, None, &pace, &Judged::default())?;
+    let sizes = sizes_of(&named)?;
+    let Some((size, _)) = sizes.first().copied().flatten() else {
+        return Err(Failure::usage(format!(
+            "the size of {} is not known: name a target that has one",
+            one_line(&args.target)
+        )));
+    };
+    let warmed = |cache: Caching| Caching { warm: args.warm.unwrap_or(cache.warm.max(args.operations)), ..cache };
+    let plan = Plan { cache: plan.cache.map(warmed), ..plan };
+    let both = sides(&plan, Geometry { size, block: block(&sizes) }, args.operations).map_err(Failure::workload)?;
+    let text = workload(&plan, &both, args)?;
+    match &args.out {
+        Some(out) => {
+            results::write_new(out, &text)?;
+            tell(&format!("{}: what goes on to the target", shown(out)));
+        }
+        None if args.json => {}
+        None => print(&text),
+    }
+    if args.json {
+        print_json(&serde_json::json!({ "schema": 1, "workload": text, "file": args.out }))?;
+    }
+    Ok(code::DONE)
+}
+
+fn workload(plan: &Plan, both: &Sides, args: &Behind) -> Result<String, Failure> {
+    let cache = plan.cache.map_or_else(String::new, |cache| cache.to_string());
+    let name: String =
+        plan.name.chars().map(|c| if c.is_ascii_alphanumeric() || "-_.".contains(c) { c } else { '-' }).collect();
+    let mut out = format!(
+        "# What a target of {} sees of {name} behind a cache of {cache}: {} operations were followed.\n# Places are shared out over twentieths \
+         of the target; which operation follows which is not kept.\nname     = \"{name}-behind\"\nmodel    = \"streams\"\nduration = \"{}\"\n\
+         slice    = \"{}\"\nnote     = \"what misses a simulated cache of {cache}\"\n",
+        one_line(&args.target),
+        both.operations,
+        plan.measured(),
+        plan.slice,
+    );
+    for (stream, did) in both.target.streams.iter().filter(|(_, did)| did.operations > 0) {
+        let it = &plan.streams[usize::from(*stream)];
+        let Some(block) = it.block() else { continue };
+        let rate = Rate::ratio(u128::from(did.operations) * 1000, ((both.seconds * 1000.0).max(1.0)) as u128);
+        let rate = rate.ok_or_else(|| Failure::workload("a rate behind the cache does not fit"))?;
+        let _ = write!(
+            out,
+            "\n[[stream]]\nname      = \"{}\"\ndirection = \"{}\"\nsize      = {}\nrate      = \"{:.6}/s\"\naddress   = {}\n",
+            it.name,
+            block.direction,
+            sizes(did),
+            rate.as_f64(),
+            places(did),
+        );
+        if block.durable {
+            out += "durable   = true\n";
+        }
+    }
+    match both.target.streams.is_empty() {
+        true => Err(Failure::workload(
+            "nothing goes on to the target: the cache answers everything; name a smaller one with --cache",
+        )),
+        false => Ok(out),
+    }
+}
+
+/// Most sizes of a stream: rarer ones count as the next larger one that is kept.
+const MOST_SIZES: usize = 32;
+
+fn sizes(did: &Did) -> String {
+    let mut kept: Vec<(u32, u64)> = did.sizes.iter().map(|(size, count)| (*size, *count)).collect();
+    while kept.len() > MOST_SIZES {
+        let rarest = (0..kept.len() - 1).min_by_key(|at| kept[*at].1).unwrap_or(0);
+        kept[rarest + 1].1 += kept[rarest].1;
+        kept.remove(rarest);
+    }
+    if let [(size, _)] = kept[..] {
+        return format!("\"{}\"", Bytes::new(size.into()));
+    }
+    let counts: Vec<u64> = kept.iter().map(|(_, count)| *count).collect();
+    let shares = kept.iter().zip(whole(&counts)).filter(|(_, share)| share.as_ppb() > 0);
+    let shares: Vec<String> =
+        shares.map(|((size, _), share)| format!("[\"{}\", \"{share}\"]", Bytes::new((*size).into()))).collect();
+    format!("{{ shares = [{}] }}", shares.join(", "))
+}
+
+fn places(did: &Did) -> String {
+    let zones: Vec<String> = whole(&did.stretches).iter().map(|share| format!("[\"{share}\", \"5%\"]")).collect();
+    format!("{{ zones = [{}] }}", zones.join(", "))
+}
+
+/// Shares of counts, to a hundredth of a percent, that make 100 % together.
+fn whole(counts: &[u64]) -> Vec<Share> {
+    let all: u128 = counts.iter().map(|count| u128::from(*count)).sum::<u128>().max(1);
+    let (mut before, mut given) = (0u128, 0u64);
+    let share = |count: &u64| {
+        before += u128::from(*count);
+        let until = (before * 10_000 / all) as u64;
+        Share::from_ppb((until - std::mem::replace(&mut given, until)) * 100_000)
+    };
+    counts.iter().map(share).collect()
+}
