@@ -12,6 +12,7 @@ mod worker;
 
 pub use how::{Drive, Manner};
 
+use crate::caching;
 use crate::failure::{Failure, shown};
 use crate::integrity;
 use crate::logfile::LogFile;
@@ -37,6 +38,7 @@ pub fn drive(
     stop: &StopCell,
 ) -> Result<CloseReason, Failure> {
     let ready = integrity::possible(plan, targets)
+        .and_then(|()| caching::possible(plan, targets))
         .and_then(|()| log.reserve(room(plan, targets, how)))
         .and_then(|()| targets.recheck())
         .and_then(|()| unseen(plan, targets));

@@ -10,6 +10,7 @@
 mod act_log;
 mod benchmark;
 mod blank;
+mod caching;
 mod carry;
 pub mod certificate;
 pub mod certifying;

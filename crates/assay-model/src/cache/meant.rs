@@ -1,7 +1,7 @@
 //! A cache before a target as it is meant: in a plan and in a log.
 
 use super::simulated::Policy;
-use assay_base::Bytes;
+use assay_base::{Bytes, Geometry};
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
@@ -51,9 +51,10 @@ impl Caching {
         self.size.get() / self.block_on(block)
     }
 
-    /// The memory that it takes for each target at most.
-    pub fn memory(&self, block: u32) -> Bytes {
-        Bytes::new(self.blocks(block).saturating_mul(MEMORY_OF_A_BLOCK))
+    /// The memory that it takes before a target at most: no more blocks are in it than the target has.
+    pub fn memory_before(&self, target: Geometry) -> Bytes {
+        let most = target.size.div_ceil(self.block_on(target.block));
+        Bytes::new(self.blocks(target.block).min(most).saturating_mul(MEMORY_OF_A_BLOCK))
     }
 
     /// Its block on a target with blocks of `block` bytes.

@@ -43,9 +43,10 @@ fn writes(plan: &Plan, side: &Side) -> f64 {
 pub(super) fn text(plan: &Plan, sizes: &[Option<(u64, u32)>], both: &Sides) -> String {
     let mut out = Lines::default();
     let Some(cache) = &plan.cache else { return String::new() };
-    let block = sizes.first().copied().flatten().map_or(512, |(_, block)| block);
     out.head(format_args!("before each target a simulated cache: {cache}"));
-    out.add(format_args!("  takes up to {} of this machine's memory for each target", cache.memory(block).human()));
+    let before =
+        sizes.iter().flatten().map(|(size, block)| cache.memory_before(Geometry { size: *size, block: *block }).get());
+    out.add(format_args!("  takes up to {} of this machine's memory", Bytes::new(before.sum()).human()));
     out.add(format_args!(
         "  of the first {} operations, {:.1} s of them, {:.1}% of the blocks read are in it",
         both.operations,

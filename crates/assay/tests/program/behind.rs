@@ -94,7 +94,8 @@ fn what_cannot_be_simulated_is_refused() {
     place.write("bad.toml", &format!("{keys}[cache]\nsize = \"1GiB\"\npolicy = \"arc\"\n{tables}"));
     for (args, code, what) in [
         (&["run", "orion-small", "sim:flash", "--behind", "1GiB"][..], 3, "closed loop"),
-        (&["run", "w.toml", "sim:flash", "--behind", "1GiB", "--workers", "2"], 2, "--workers"),
+        (&["run", "w.toml", "null:1GiB", "--behind", "1GiB", "--workers", "2"], 2, "--workers"),
+        (&["run", "w.toml", "null:100TiB", "--behind", "15TiB"], 5, "of memory"),
         (&["run", "w.toml", "sim:flash", "--behind", "many"], 2, "--behind"),
         (&["run", "bad.toml", "sim:flash"], 3, "bad.toml:6"),
         (&["run", "w.toml", "random-read", "sim:flash", "--behind", "1GiB"], 3, "one file"),
