@@ -80,7 +80,7 @@ pub(super) fn made(matrix: &Matrix) -> String {
 }
 
 /// The first point, from few operations in flight to many, that is within a hundredth of the largest figure: more in flight only wait.
-fn reached<'a, T: Copy>(points: Vec<(&'a Point, T)>, figure: impl Fn(T) -> f64) -> Option<(&'a Point, T)> {
+fn reached<T: Copy>(points: Vec<(&Point, T)>, figure: impl Fn(T) -> f64) -> Option<(&Point, T)> {
     let largest = points.iter().map(|(_, it)| figure(*it)).fold(0.0, f64::max);
     points.into_iter().find(|(_, it)| figure(*it) >= 0.99 * largest)
 }
