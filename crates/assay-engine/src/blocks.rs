@@ -5,7 +5,7 @@ use crate::data::Data;
 use crate::living::Living;
 use crate::looped::Looped;
 use crate::making::Making;
-use crate::passing::{self, Passing};
+use crate::passing::Passing;
 use crate::queue::{bounds, share};
 use crate::rules::Setup;
 use crate::scheduled::Scheduled;
@@ -108,14 +108,12 @@ impl<D: BlockDevice> Worker<D, Blocks, Data> {
     pub fn new(plan: &Plan, device: D, setup: Setup) -> Option<Self> {
         let Setup { part, bound, start, run, ref ledger, .. } = setup;
         let mut making = Making::new(plan, &setup);
-        if plan.cache.is_some() {
-            for target in (0..plan.targets).filter(|target| plan.flows().any(|(_, on)| on == *target)) {
-                let (passing, flows) = passing(plan, (target, device.geometry(target)), part, start)?;
-                making.sources.push(Blocks(Kind::Passing(Box::new(passing))));
-                making.flows_of.push(flows);
-            }
+        // Behind a cache the streams of a target are one sequence.
+        let (alone, together) = if plan.cache.is_some() { (0, plan.targets) } else { (usize::MAX, 0) };
+        for target in 0..together {
+            making.passing(target, device.geometry(target))?;
         }
-        for (flow, (stream, target)) in plan.flows().enumerate().filter(|_| plan.cache.is_none()) {
+        for (flow, (stream, target)) in plan.flows().enumerate().take(alone) {
             making.flow((flow, stream, target), device.geometry(target))?;
         }
         let Making { sources, flows_of, after, gates, .. } = making;

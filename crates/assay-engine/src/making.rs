@@ -6,10 +6,12 @@ use crate::gate::Gates;
 use crate::ledger::Ledger;
 use crate::living::{Living, Make, Numbers, Waits};
 use crate::looped::{Looped, Member};
+use crate::passing::{self, Passing};
 use crate::rules::Setup;
 use crate::scheduled::Scheduled;
 use assay_base::{Geometry, Instant, Prng};
 use assay_model::arrival::Part;
+use assay_model::cache::Behind;
 use assay_model::generator::{FOR_LOOP, Generator};
 use assay_model::mix::{Loop, Mix};
 use assay_model::{Arrival, Plan};
@@ -89,6 +91,20 @@ impl Making {
         };
         self.sources.push(source);
         self.flows_of.push(vec![at]);
+        Some(())
+    }
+
+    /// Makes the source of all streams of a target behind a cache, which one worker has.
+    pub(crate) fn passing(&mut self, target: u16, geometry: Geometry) -> Option<()> {
+        let plan = Arc::clone(&self.plan);
+        let flows = plan.flows().enumerate().filter(|(_, (_, on))| *on == target);
+        let members: Vec<passing::Member> = flows.map(|(flow, (stream, _))| passing::Member { flow, stream }).collect();
+        if members.is_empty() {
+            return Some(());
+        }
+        let behind = Behind::new(&plan, target, geometry, self.start).ok().filter(|_| self.part.of == 1)?;
+        self.flows_of.push(members.iter().map(|member| member.flow).collect());
+        self.sources.push(Blocks(Kind::Passing(Box::new(Passing::new(behind, members)))));
         Some(())
     }
 

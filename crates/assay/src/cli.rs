@@ -63,7 +63,8 @@ pub(crate) enum Command {
     Compare(compare::Compare),
     /// Convert a log to the format of another tool
     Export(export::Export),
-    /// Make a workload from what was collected on production hosts: Aerospike's logs and tables, iostat, block traces
+    /// Make a workload from what was collected on production hosts (Aerospike's logs and tables, iostat, block traces), from a
+    /// configuration of IOmeter, or from what passes a cache
     Import(import::Import),
     /// Move what a profile leaves open until a target does what production's drive did, by iostat's figures
     Fit(fit::Fit),

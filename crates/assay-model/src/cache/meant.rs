@@ -77,6 +77,9 @@ impl fmt::Display for Caching {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Caching { size, block, policy, writes, warm } = self;
         write!(f, "{size} in blocks of {block}, {policy}, {writes}")?;
-        if *warm > 0 { write!(f, ", after {warm} operations") } else { Ok(()) }
+        match warm {
+            0 => f.write_str(", empty at the beginning"),
+            warm => write!(f, ", after {warm} operations"),
+        }
     }
 }

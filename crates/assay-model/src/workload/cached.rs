@@ -78,8 +78,8 @@ pub(super) fn streams(caching: &Caching, mut streams: Vec<Stream>, verify: bool)
         }
         if !stream.life.is_whole() {
             return Err(format!(
-                "the stream {name} begins or ends within the run, which a simulated cache cannot follow; remove its start, for, \
-                 operations, bytes and after, or run it without the cache"
+                "the stream {name} begins or ends within the run, and the order behind a cache is that of all streams together: remove \
+                 start, for, operations, bytes and after, or run it without the cache"
             ));
         }
         if *name == EVICTIONS || stream.block().is_none() {

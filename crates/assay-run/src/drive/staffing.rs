@@ -59,8 +59,8 @@ impl Staffing<'_> {
     pub(super) fn workers(&self) -> Workers {
         let processors = std::thread::available_parallelism().map_or(1, usize::from);
         let needed = ((engine::rate(self.plan) / RATE_OF_A_WORKER).ceil() as usize).clamp(1, processors);
-        // One has the cache that all streams pass.
         if self.plan.cache.is_some() {
+            // It has the cache that all operations of a target pass.
             return Workers { usual: 1, most: 1 };
         }
         let allowed = |n: usize| n.min(self.plan.in_flight_bound as usize).max(1);

@@ -84,18 +84,17 @@ pub(crate) fn explain(args: &Explain) -> Result<u8, Failure> {
         }
         print_json(&value)?;
     } else {
-        let mut out = String::new();
-        for task in &tasks {
+        let one = |task: &Task| {
             let plan = text(&task.plan, &named, &sizes);
-            match &task.head {
-                Some(head) => out += &format!("step {} of {}, {}\n{plan}\n", head.number, head.of, head.title),
-                None => out += &plan,
-            }
-            if let Some(both) = behind::both(&task.plan, &sizes).transpose()? {
-                out += &behind::text(&task.plan, &sizes, &both);
-            }
-        }
-        show(&(out + &job::text(&asked.keys)));
+            let sides = behind::both(&task.plan, &sizes).transpose()?;
+            let plan = plan + &sides.map_or_else(String::new, |both| behind::text(&task.plan, &sizes, &both));
+            Ok(match &task.head {
+                Some(head) => format!("step {} of {}, {}\n{plan}\n", head.number, head.of, head.title),
+                None => plan,
+            })
+        };
+        let all = tasks.iter().map(one).collect::<Result<Vec<String>, Failure>>()?;
+        show(&(all.concat() + &job::text(&asked.keys)));
     }
     Ok(code::DONE)
 }

@@ -26,7 +26,8 @@ pub(crate) struct Behind {
     /// Size of the cache, such as 64GiB. The table [cache] of the workload says more of it
     #[arg(long, value_name = "SIZE", required = true)]
     pub cache: Option<Bytes>,
-    /// Operations that fill the cache before others are counted [default: as many as are counted]
+    /// Operations that fill the cache before others are counted [default: twice as many as the cache has
+    /// blocks, at least as many as are counted, at most 200,000,000]
     #[arg(long, value_name = "N")]
     pub warm: Option<u64>,
     /// Operations that are counted
@@ -39,6 +40,9 @@ pub(crate) struct Behind {
     #[arg(long)]
     pub json: bool,
 }
+
+/// Most operations that fill the cache unless the user says how many: they take a minute or two.
+const MOST_WARM: u64 = 200_000_000;
 
 /// Follows the operations and writes what goes on.
 pub(super) fn import(args: &Behind) -> Result<u8, Failure> {
@@ -57,9 +61,14 @@ pub(super) fn import(args: &Behind) -> Result<u8, Failure> {
             one_line(&args.target)
         )));
     };
-    let warmed = |cache: Caching| Caching { warm: args.warm.unwrap_or(cache.warm.max(args.operations)), ..cache };
+    let block = block(&sizes);
+    let warmed = |cache: Caching| {
+        let blocks = cache.blocks(block).min(size / cache.block.get().max(1));
+        let filled = blocks.saturating_mul(2).clamp(args.operations.min(MOST_WARM), MOST_WARM);
+        Caching { warm: args.warm.unwrap_or(cache.warm.max(filled)), ..cache }
+    };
     let plan = Plan { cache: plan.cache.map(warmed), ..plan };
-    let both = sides(&plan, Geometry { size, block: block(&sizes) }, args.operations).map_err(Failure::workload)?;
+    let both = sides(&plan, Geometry { size, block }, args.operations).map_err(Failure::workload)?;
     let text = workload(&plan, &both, args)?;
     match &args.out {
         Some(out) => {
