@@ -132,6 +132,7 @@ fn what_cannot_lie_behind_a_cache_is_refused() {
     for (cache, keys, what) in [
         ("size = \"1MiB\"", "in_flight = 4", "is a closed loop"),
         ("size = \"1MiB\"", "rate = \"10/s\"#verify", "nothing can be verified"),
+        ("size = \"1MiB\"", "rate = \"10/s\"\nfor = \"2s\"", "begins or ends within the run"),
         ("size = \"1MiB\"\nblock = \"3KiB\"", "rate = \"10/s\"", "power of two"),
         ("size = \"1MiB\"\npolicy = \"arc\"", "rate = \"10/s\"", "lru"),
         ("size = \"1MiB\"\nwrites = \"sideways\"", "rate = \"10/s\"", "through"),
