@@ -12,10 +12,9 @@ use crate::scheduled::Scheduled;
 use crate::source::{Lived, Next, Source};
 use crate::verify::Verifier;
 use crate::worker::{Parts, Worker};
-use assay_base::{BlockDevice, Direction, Geometry, Instant, Op, Prng, Span};
+use assay_base::{BlockDevice, Direction, Instant, Op, Prng, Span};
 use assay_model::Plan;
 use assay_model::arrival::Part;
-use assay_model::cache::Behind;
 use assay_model::content::Content;
 use assay_model::generator::FOR_CONTENT;
 
@@ -106,7 +105,7 @@ impl Source for Blocks {
 impl<D: BlockDevice> Worker<D, Blocks, Data> {
     /// A worker for its part of `plan` on `device`, which has [`Worker::slots`]. `None` when a rate does not fit.
     pub fn new(plan: &Plan, device: D, setup: Setup) -> Option<Self> {
-        let Setup { part, bound, start, run, ref ledger, .. } = setup;
+        let Setup { part, bound, run, ref ledger, .. } = setup;
         let mut making = Making::new(plan, &setup);
         // Behind a cache the streams of a target are one sequence.
         let (alone, together) = if plan.cache.is_some() { (0, plan.targets) } else { (usize::MAX, 0) };
@@ -136,20 +135,6 @@ impl<D: BlockDevice> Worker<D, Blocks, Data> {
         };
         Some(Worker::of(plan, device, parts, setup))
     }
-}
-
-/// The streams of a target behind a cache, and their flows. There is one worker.
-fn passing(
-    plan: &Plan,
-    (target, geometry): (u16, Geometry),
-    part: Part,
-    start: Instant,
-) -> Option<(Passing, Vec<usize>)> {
-    let behind = Behind::new(plan, target, geometry, start).ok().filter(|_| part.of == 1)?;
-    let flows = plan.flows().enumerate().filter(|(_, (_, on))| *on == target);
-    let members: Vec<passing::Member> = flows.map(|(flow, (stream, _))| passing::Member { flow, stream }).collect();
-    let flows = members.iter().map(|member| member.flow).collect();
-    Some((Passing::new(behind, members), flows))
 }
 
 /// In-flight bound of one target in the worker of `part`, for the streams without a lane of their own: its share of the

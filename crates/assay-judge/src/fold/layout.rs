@@ -158,12 +158,12 @@ mod tests {
     #[test]
     fn what_the_plan_says_of_a_stream_is_of_that_stream() {
         let plan = serde_json::json!({"streams": [
-            {"address": "sequential", "operations": 7},
-            {"durable": true, "operations": "all"},
+            {"address": "sequential", "durable": false},
+            {"durable": true, "address": "uniform"},
         ]});
         let layout = Layout::new(&Header { plan, ..fixture::header() }, &[]).unwrap();
-        assert_eq!((layout.durable, layout.ends), (vec![false, true], vec![true, false]));
+        assert_eq!((layout.durable, layout.sequential), (vec![false, true], vec![true, false]));
         let silent = Layout::new(&fixture::header(), &[]).unwrap();
-        assert_eq!((silent.durable, silent.ends, silent.sequential), (vec![false; 2], vec![false; 2], vec![false; 2]));
+        assert_eq!((silent.durable, silent.sequential), (vec![false; 2], vec![false; 2]));
     }
 }

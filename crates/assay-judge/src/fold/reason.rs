@@ -104,7 +104,12 @@ mod tests {
     fn slices_that_are_not_listed_have_passed_too() {
         for (left_out, expected) in [(1, "over the measured 2 h"), (3, "in all 3 slices of 1 h")] {
             let hour = 3_600_000_000_000;
-            let part = Part { slices_left_out: left_out, slice_ns: hour, planned_ns: 2 * hour, ..Part::default() };
+            let part = StepFigures {
+                slices_left_out: left_out,
+                slice_ns: hour,
+                planned_ns: 2 * hour,
+                ..StepFigures::default()
+            };
             let (verdict, reason, _) = decide(&[], &part);
             assert!(verdict == Verdict::Pass && reason.contains(expected), "{reason}");
         }

@@ -15,6 +15,7 @@ use assay_model::mix::{Line, Loop, Spread};
 use assay_model::{Address, Arrival, Block, PhaseKind, Plan, Stream};
 use assay_run::failure::{Failure, code};
 use assay_run::integrity;
+use assay_run::steps::Task;
 use assay_run::targets::{self, Named};
 use clap_complete::engine::ArgValueCompleter;
 
