@@ -139,7 +139,8 @@ impl Bound {
 /// One condition of the verdict.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Criterion {
-    /// Name of the stream; it is judged over all its targets together and on each target alone.
+    /// Name of the stream; it is judged over all its targets together and on each target alone. [`Criterion::ALL`] is judged over all
+    /// operations of all streams together only.
     pub stream: String,
     /// Response or service.
     pub measure: Measure,
@@ -150,6 +151,9 @@ pub struct Criterion {
 }
 
 impl Criterion {
+    /// In the place of a stream's name: the operations of all streams together, unless a stream has this name.
+    pub const ALL: &str = "all";
+
     /// Parses a criterion as a user types it: without a measure it is about the response, without a window it must hold
     /// in every slice.
     ///
@@ -224,7 +228,8 @@ impl Criterion {
     /// Whether it is a mean of a stream some of whose operations may fail by another of `criteria`. It cannot be judged: an
     /// operation that failed has no length, and without those that take longest any mean looks good.
     pub fn is_mean_beside_errors(&self, criteria: &[Criterion]) -> bool {
-        let may_fail = |other: &Criterion| matches!(other.bound, Bound::ErrorsAtMost(_)) && other.stream == self.stream;
+        let counts = |other: &Criterion| other.stream == self.stream || self.stream == Criterion::ALL;
+        let may_fail = |other: &Criterion| matches!(other.bound, Bound::ErrorsAtMost(_)) && counts(other);
         matches!(self.bound, Bound::MeanAtMost(_)) && criteria.iter().any(may_fail)
     }
 

@@ -1,22 +1,15 @@
-//! The streams and loops of a plan as sources of block I/O, and the worker that carries them.
+//! The streams and loops of a plan as sources of block I/O.
 
 use crate::closed::Closed;
-use crate::data::Data;
-use crate::living::Living;
+use crate::joint::Joined;
+use crate::living::{Living, Within};
 use crate::looped::Looped;
-use crate::making::Making;
-use crate::passing::Passing;
-use crate::queue::{bounds, share};
-use crate::rules::Setup;
 use crate::scheduled::Scheduled;
 use crate::source::{Lived, Next, Source};
-use crate::verify::Verifier;
-use crate::worker::{Parts, Worker};
-use assay_base::{BlockDevice, Direction, Instant, Op, Prng, Span};
-use assay_model::Plan;
-use assay_model::arrival::Part;
-use assay_model::content::Content;
-use assay_model::generator::FOR_CONTENT;
+use assay_base::{Instant, Op, Span};
+use assay_model::cache::Behind;
+use assay_model::generator::Generator;
+use assay_model::oltp::Load;
 
 /// A source of block I/O on one target, as one of several workers issues it.
 #[derive(Debug)]
@@ -36,9 +29,11 @@ pub(crate) enum Kind {
     /// A copy of a closed loop over several streams.
     Loop(Box<Looped>),
     /// Any of these that begins or ends within the run.
-    Living(Box<Living>),
-    /// All streams of a target, of whose operations a part goes on to it.
-    Passing(Box<Passing>),
+    Living(Box<Living<Blocks>>),
+    /// The streams of a target behind a cache: a part of their operations goes on to it.
+    Behind(Box<Joined<Behind>>),
+    /// The streams of an OLTP load on a target.
+    Oltp(Box<Joined<Load>>),
 }
 
 /// The same call of whichever it is.
@@ -49,7 +44,8 @@ macro_rules! either {
             Kind::Scheduled($one) => $call,
             Kind::Loop($one) => $call,
             Kind::Living($one) => $call,
-            Kind::Passing($one) => $call,
+            Kind::Behind($one) => $call,
+            Kind::Oltp($one) => $call,
         }
     };
 }
@@ -102,48 +98,8 @@ impl Source for Blocks {
     }
 }
 
-impl<D: BlockDevice> Worker<D, Blocks, Data> {
-    /// A worker for its part of `plan` on `device`, which has [`Worker::slots`]. `None` when a rate does not fit.
-    pub fn new(plan: &Plan, device: D, setup: Setup) -> Option<Self> {
-        let Setup { part, bound, run, ref ledger, .. } = setup;
-        let mut making = Making::new(plan, &setup);
-        // Behind a cache the streams of a target are one sequence.
-        let (alone, together) = if plan.cache.is_some() { (0, plan.targets) } else { (usize::MAX, 0) };
-        for target in 0..together {
-            making.passing(target, device.geometry(target))?;
-        }
-        for (flow, (stream, target)) in plan.flows().enumerate().take(alone) {
-            making.flow((flow, stream, target), device.geometry(target))?;
-        }
-        let Making { sources, flows_of, after, gates, .. } = making;
-        gates.counted();
-        let content = |(stream, target): (u16, u16)| {
-            let spec = &plan.streams[usize::from(stream)];
-            let path = [u64::from(stream), u64::from(target), part.index, FOR_CONTENT];
-            let block = spec.block().filter(|block| block.direction == Direction::Write)?;
-            let content = Content::new(Prng::child(plan.seed ^ u64::from(run), &path), run, block.compress_to);
-            Some(content.repeating(block.duplicates).filled_with(block.filled_with))
-        };
-        let slots = slots(plan, part, bound) as usize * usize::from(plan.targets);
-        let geometries = (0..plan.targets).map(|target| device.geometry(target));
-        let verifier = ledger.clone().map(|ledger| Verifier::new(plan, ledger, run, slots, geometries));
-        let parts = Parts {
-            after: after.unwrap_or(sources.len()),
-            flows_of,
-            sources,
-            payload: Data::new(plan.flows().map(content).collect(), verifier),
-        };
-        Some(Worker::of(plan, device, parts, setup))
+impl Within for Blocks {
+    fn generator(&self) -> Option<&Generator> {
+        if let Kind::Scheduled(scheduled) = &self.0 { Some(scheduled.generator()) } else { None }
     }
-}
-
-/// In-flight bound of one target in the worker of `part`, for the streams without a lane of their own: its share of the
-/// plan's bound, at least 1.
-pub fn bound(plan: &Plan, part: Part) -> u32 {
-    share(plan.in_flight_bound, part)
-}
-
-/// Upper bound on the operations in flight on each target in the worker of `part`, over all streams.
-pub fn slots(plan: &Plan, part: Part, bound: u32) -> u32 {
-    bounds(plan, part, bound).iter().sum()
 }

@@ -2,10 +2,10 @@
 //!
 //! It stands around another source, so that sources that last as long as the run know nothing of it.
 
-use crate::blocks::{Blocks, Kind};
 use crate::gate::Gate;
 use crate::source::{Lived, Next, Source};
 use assay_base::{Instant, Op, Span};
+use assay_model::generator::Generator;
 use std::fmt;
 use std::sync::Arc;
 
@@ -13,14 +13,20 @@ use std::sync::Arc;
 const ASKS: Span = Span::from_ms(1);
 
 /// Makes the source within for a given beginning.
-pub(crate) type Make = Box<dyn Fn(Instant) -> Blocks>;
+pub(crate) type Make<S> = Box<dyn Fn(Instant) -> S>;
+
+/// A source that can have a life.
+pub(crate) trait Within: Source<Request = Op> {
+    /// What draws its next requests, where it has a schedule and nothing else decides.
+    fn generator(&self) -> Option<&Generator>;
+}
 
 /// See the module.
 #[derive(Debug)]
-pub(crate) struct Living {
-    inner: Blocks,
+pub(crate) struct Living<S> {
+    inner: S,
     /// What it waits for, until it begins.
-    waits: Option<Waits>,
+    waits: Option<Waits<S>>,
     /// When it began, where it has waited.
     begun: Option<Instant>,
     /// No request that is intended at or after this time is issued.
@@ -65,30 +71,30 @@ impl Numbers {
 }
 
 /// What a source waits for, and what follows then.
-pub(crate) struct Waits {
+pub(crate) struct Waits<S> {
     pub gate: Arc<Gate>,
     /// It begins so long after the others' end, and ends so long after that.
     pub start: Span,
     pub lasts: Option<Span>,
     /// When it asks next.
     pub asks: Instant,
-    pub make: Make,
+    pub make: Make<S>,
 }
 
-impl fmt::Debug for Waits {
+impl<S> fmt::Debug for Waits<S> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Waits({:?}, asks {:?})", self.gate, self.asks)
     }
 }
 
-impl Living {
+impl<S: Within> Living<S> {
     /// A life of `inner` that ends at `until`, or after `left`, or with the run; its end opens `gate`.
     pub(crate) fn new(
-        inner: Blocks,
-        waits: Option<Waits>,
+        inner: S,
+        waits: Option<Waits<S>>,
         (until, left): (Instant, Numbers),
         gate: Option<Arc<Gate>>,
-    ) -> Living {
+    ) -> Living<S> {
         let over = if left.is_nothing() { Over::ByNumber } else { Over::Not };
         let gate = gate.filter(|_| over == Over::Not);
         gate.iter().for_each(|gate| gate.enter());
@@ -116,12 +122,12 @@ impl Living {
     /// How many of the requests that wait for a slot it still has.
     fn waiting(&self, waiting: u64) -> u64 {
         let waiting = waiting.min(self.left.operations);
-        let Kind::Scheduled(scheduled) = &self.inner.0 else { return waiting };
+        let Some(generator) = self.inner.generator() else { return waiting };
         if waiting == 0 || self.left.bytes == u64::MAX {
             return waiting;
         }
         // Sizes are drawn: the next ones say how many requests the rest of the bytes are.
-        let (mut generator, mut bytes) = (scheduled.generator().clone(), self.left.bytes);
+        let (mut generator, mut bytes) = (generator.clone(), self.left.bytes);
         let drawn = (0..waiting).find(|_| {
             bytes = bytes.saturating_sub(generator.operation(self.until).len.into());
             bytes == 0
@@ -130,7 +136,7 @@ impl Living {
     }
 }
 
-impl Source for Living {
+impl<S: Within> Source for Living<S> {
     type Request = Op;
 
     fn due(&self) -> Instant {

@@ -3,10 +3,10 @@
 use crate::blocks::{Blocks, Kind};
 use crate::closed::Closed;
 use crate::gate::Gates;
+use crate::joint::{Joined, Member};
 use crate::ledger::Ledger;
 use crate::living::{Living, Make, Numbers, Waits};
-use crate::looped::{Looped, Member};
-use crate::passing::{self, Passing};
+use crate::looped::{self, Looped};
 use crate::rules::Setup;
 use crate::scheduled::Scheduled;
 use assay_base::{Geometry, Instant, Prng};
@@ -14,6 +14,7 @@ use assay_model::arrival::Part;
 use assay_model::cache::Behind;
 use assay_model::generator::{FOR_LOOP, Generator};
 use assay_model::mix::{Loop, Mix};
+use assay_model::oltp::Load;
 use assay_model::{Arrival, Plan};
 use std::sync::Arc;
 
@@ -83,7 +84,7 @@ impl Making {
             false => {
                 let shares = shares(&plan, stream, part);
                 let shared = Arc::clone(&plan);
-                let make: Make = Box::new(move |begin| {
+                let make: Make<Blocks> = Box::new(move |begin| {
                     single(&shared, flow, geometry, part, (start, begin), None).expect("it was made before")
                 });
                 self.living(one, (stream, geometry), &[stream], shares, make)
@@ -94,22 +95,40 @@ impl Making {
         Some(())
     }
 
-    /// Makes the source of all streams of a target behind a cache, which one worker has.
-    pub(crate) fn passing(&mut self, target: u16, geometry: Geometry) -> Option<()> {
+    /// Makes the source of the streams of a target whose operations are drawn together: behind a cache, or those of an OLTP load.
+    pub(crate) fn joint(&mut self, target: u16, geometries: &[Geometry]) -> Option<()> {
         let plan = Arc::clone(&self.plan);
-        let flows = plan.flows().enumerate().filter(|(_, (_, on))| *on == target);
-        let members: Vec<passing::Member> = flows.map(|(flow, (stream, _))| passing::Member { flow, stream }).collect();
+        let here = plan.flows().enumerate().filter(|(_, (stream, on))| *on == target && !plan.reads_back(*stream));
+        let members: Vec<Member> = here.map(|(flow, (stream, _))| Member { flow, stream }).collect();
         if members.is_empty() {
             return Some(());
         }
-        let behind = Behind::new(&plan, target, geometry, self.start).ok().filter(|_| self.part.of == 1)?;
-        self.flows_of.push(members.iter().map(|member| member.flow).collect());
-        self.sources.push(Blocks(Kind::Passing(Box::new(Passing::new(behind, members)))));
+        let flows = members.iter().map(|member| member.flow).collect();
+        let kind = match plan.cache {
+            // The cache is in one worker.
+            Some(_) => {
+                let behind = Behind::new(&plan, target, geometries, self.start).ok();
+                Kind::Behind(Box::new(Joined::new(behind.filter(|_| self.part.of == 1)?, members)))
+            }
+            None => {
+                let load = Load::new(&plan, Some(target), geometries, (self.part, self.start)).ok()?;
+                Kind::Oltp(Box::new(Joined::new(load, members)))
+            }
+        };
+        self.flows_of.push(flows);
+        self.sources.push(Blocks(kind));
         Some(())
     }
 
     /// A source with the life of `stream`, of whose numbers it has `share`.
-    fn living(&self, one: Blocks, of: (u16, Geometry), members: &[u16], share: Option<Part>, make: Make) -> Blocks {
+    fn living(
+        &self,
+        one: Blocks,
+        of: (u16, Geometry),
+        members: &[u16],
+        share: Option<Part>,
+        make: Make<Blocks>,
+    ) -> Blocks {
         let (plan, (stream, geometry)) = (&self.plan, of);
         let life = plan.life_of(stream);
         let left = numbers(plan, members, geometry, share);
@@ -157,7 +176,7 @@ impl Making {
                 true => copy,
                 false => {
                     let shared = Arc::clone(&plan);
-                    let make: Make = Box::new(move |begin| {
+                    let make: Make<Blocks> = Box::new(move |begin| {
                         let made = dealt.make(&shared, (start, begin)).expect("it was made before");
                         Blocks(Kind::Loop(Box::new(made)))
                     });
@@ -246,7 +265,7 @@ impl Dealt {
                     cursors.len() - 1
                 })
             });
-            generators.push(Member { flow: *flow, generator, cursor, is_behind: block.address.is_behind() });
+            generators.push(looped::Member { flow: *flow, generator, cursor, is_behind: block.address.is_behind() });
         }
         let (_, (first, target)) = *self.members.first()?;
         let path = [u64::from(first), u64::from(target), self.share.index, FOR_LOOP, u64::from(self.copy)];

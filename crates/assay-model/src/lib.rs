@@ -11,6 +11,7 @@ pub mod cache;
 pub mod content;
 mod extent;
 pub mod generator;
+pub mod joint;
 pub mod life;
 pub mod lives;
 mod merge;

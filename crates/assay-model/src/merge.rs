@@ -76,6 +76,12 @@ fn agree(whole: &Plan, plan: &Plan) -> Result<(), String> {
             "{a} and {b} cannot run at the same time where one of them has a simulated cache: write all streams into one file"
         ));
     }
+    if whole.oltp.is_some() || plan.oltp.is_some() {
+        return Err(format!(
+            "{a} and {b} cannot run at the same time: the streams of an OLTP load are drawn together, and no others with them; run one after \
+             the other, or each in a process of its own"
+        ));
+    }
     if whole.max_lag != plan.max_lag {
         return differ(
             "the longest lag",

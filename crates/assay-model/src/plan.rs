@@ -8,6 +8,7 @@ use crate::cache::Caching;
 pub use crate::extent::{Amount, Extent};
 use crate::life::Life;
 use crate::mix::Loop;
+use crate::oltp::Oltp;
 use crate::profile::Derivation;
 use crate::seal;
 use crate::size::Size;
@@ -47,6 +48,9 @@ pub struct Plan {
     /// Closed loops over several streams.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub loops: Vec<Loop>,
+    /// The streams that are drawn together, as one OLTP load.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub oltp: Option<Oltp>,
     /// The simulated cache before each target: what passes it is what the target sees.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cache: Option<Caching>,
@@ -507,6 +511,11 @@ impl Plan {
     pub fn loop_of(&self, stream: u16) -> Option<&Loop> {
         let name = self.streams[usize::from(stream)].arrival.loop_name()?;
         self.loops.iter().find(|it| it.name == *name)
+    }
+
+    /// Whether a stream reads back what the run has written.
+    pub fn reads_back(&self, stream: u16) -> bool {
+        self.streams[usize::from(stream)].reads_back()
     }
 
     /// The lane of a stream, by its index: 0 is the one that all share who have none of their own, and 1 is the first of `lanes`.

@@ -1,4 +1,4 @@
-//! What a run behind a simulated cache needs of this machine's memory.
+//! What a plan needs of its targets and of this machine's memory, apart from the size of single operations.
 
 use crate::failure::Failure;
 use crate::targets::Targets;
@@ -10,12 +10,16 @@ use assay_model::Plan;
 /// One part in this many of the memory may be taken by simulated caches. The rest is for buffers, the kernel and other programs.
 const SHARE_OF_MEMORY: u64 = 2;
 
-/// Refuses a cache that would take the memory of this machine, before anything is issued: a run that the kernel kills measures nothing.
+/// Refuses targets that an OLTP load does not fit on, and a cache that would take the memory of this machine, before anything is issued: a
+/// run that the kernel kills measures nothing.
 pub(crate) fn possible(plan: &Plan, targets: &Targets) -> Result<(), Failure> {
+    let geometries: Vec<Geometry> = (0..usize::from(plan.targets)).map(|index| targets.geometry(index)).collect();
+    if let Some(oltp) = &plan.oltp {
+        oltp.fits(&geometries).map_err(Failure::usage)?;
+    }
     if plan.cache.is_none() {
         return Ok(());
     }
-    let geometries: Vec<Geometry> = (0..usize::from(plan.targets)).map(|index| targets.geometry(index)).collect();
     let host = probe::host(&Roots::host());
     fits(plan, &geometries, [host.memory, host.cgroup.memory].into_iter().flatten().min().unwrap_or(u64::MAX))
 }

@@ -154,7 +154,7 @@ fn what_cannot_be_imported_says_why() {
         ("assay import aerospike none.txt", 3, "none.txt cannot be read"),
         ("mkfifo fifo; assay import aerospike fifo", 3, "not a regular file but a FIFO"),
         ("assay import aerospike", 2, "required"),
-        ("assay import mysql prose.txt", 2, "invalid value"),
+        ("assay import mysql prose.txt", 2, "unrecognized subcommand"),
         ("assay import aerospike examples/worked --out kept.toml", 5, "kept.toml"),
     ] {
         let (found, out, told) = place.told(line);

@@ -272,6 +272,7 @@ fn plan(rate: Option<u64>, criterion: &str) -> Plan {
         in_flight_bound: 64,
         lanes: Vec::new(),
         loops: Vec::new(),
+        oltp: None,
         cache: None,
         verify: false,
         derivation: Vec::new(),

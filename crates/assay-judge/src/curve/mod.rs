@@ -202,6 +202,9 @@ impl Point {
 
 /// The totals of a stream over all targets, or of the only one.
 fn totals<'a>(judgement: &'a Judgement, stream: &str) -> Option<&'a StreamTotals> {
+    if let Some(together) = judgement.part.together.as_ref().filter(|together| together.name == stream) {
+        return Some(together);
+    }
     let mine = || judgement.part.streams.iter().filter(|totals| totals.name == stream);
     mine().find(|totals| totals.target.is_none()).or_else(|| mine().next())
 }

@@ -4,7 +4,7 @@ use crate::fold::lacks;
 use crate::fold::notes::Notes;
 use crate::fold::reason::decide;
 use crate::fold::step::StepFold;
-use crate::fold::streams::streams;
+use crate::fold::streams::{streams, together};
 use crate::judgement::{CriterionOutcome, Intervals, Step, StepFigures, StreamTotals, TargetTotals};
 use crate::rules::criterion::Tracker;
 use crate::rules::disk;
@@ -33,8 +33,9 @@ pub(crate) fn finish(mut fold: StepFold) -> Finished {
     lacks::unverified(&fold, ended, &mut notes);
     gather(&mut fold, &mut notes);
     let streams = streams(&fold, &mut notes.warnings);
+    let together = together(&fold);
     let head = fold.header.clone();
-    let part = part(fold, targets, streams, (ended, notes.contradictions));
+    let part = StepFigures { together, ..part(fold, targets, streams, (ended, notes.contradictions)) };
     let (verdict, reason, deciding) = decide(&notes.findings, &part);
     let step = head.step.as_ref();
     Finished {
@@ -97,6 +98,7 @@ fn part(
         slices: fold.slices.kept.slices,
         slices_left_out: fold.slices.kept.left_out,
         streams,
+        together: None,
         generator: fold.measured.totals.cost,
         engine: fold.header.engine,
         host: fold.header.host,

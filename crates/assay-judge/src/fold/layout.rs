@@ -45,6 +45,8 @@ pub struct Layout {
     /// The share of each stream's operations that a criterion allows to fail; `None` where none speaks of errors, and each fails
     /// the run.
     pub may_fail: Vec<Option<Share>>,
+    /// Whether a criterion is about the operations of all streams together.
+    pub all_judged: bool,
     /// Length of an interval.
     pub interval_ns: u64,
     /// Planned measured time.
@@ -92,10 +94,12 @@ impl Layout {
             shown,
             lateness: header.lateness,
             smallest: criteria.iter().filter_map(Criterion::threshold).min(),
-            sequential: planned(header, |stream| stream.get("address").is_some_and(|it| it == "sequential")),
+            sequential: planned(header, |stream| stream.get("address").is_some_and(is_sequential)),
             durable: planned(header, |stream| stream.get("durable").is_some_and(|it| it == true)),
             lives: Lives::of(header),
             may_fail: header.streams.iter().map(|stream| may_fail(&stream.name, criteria)).collect(),
+            all_judged: header.streams.iter().all(|stream| stream.name != Criterion::ALL)
+                && criteria.iter().any(|criterion| criterion.stream == Criterion::ALL),
             interval_ns: header.interval_ns,
             planned_ns: header.measured_before_ns.saturating_add(measured_ns(header)),
         })
@@ -142,6 +146,11 @@ fn may_fail(stream: &str, criteria: &[Criterion]) -> Option<Share> {
 fn planned(header: &Header, says: impl Fn(&serde_json::Value) -> bool) -> Vec<bool> {
     let streams = header.plan.get("streams").and_then(|streams| streams.as_array());
     (0..header.streams.len()).map(|at| streams.and_then(|all| all.get(at)).is_some_and(&says)).collect()
+}
+
+/// Whether one operation of such an address lies behind another.
+fn is_sequential(address: &serde_json::Value) -> bool {
+    address == "sequential" || ["/runs", "/behind", "/asu/place/run"].iter().any(|at| address.pointer(at).is_some())
 }
 
 /// Planned measured time of one segment.

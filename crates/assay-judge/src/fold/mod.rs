@@ -36,6 +36,7 @@ pub(crate) mod steady;
 pub(crate) mod step;
 pub(crate) mod streams;
 pub(crate) mod targets;
+mod times;
 pub(crate) mod totals;
 pub(crate) mod warm_up;
 pub(crate) mod window;

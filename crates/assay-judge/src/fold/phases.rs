@@ -3,7 +3,7 @@
 use crate::fold::counters::Counters;
 use crate::fold::layout::Layout;
 use crate::fold::placement::Placed;
-use crate::fold::streams::summary;
+use crate::fold::times::summary;
 use crate::judgement::{PhaseFigures, PhaseStream, Slice};
 use assay_record::{Filled, Header, PhaseKind, Times};
 

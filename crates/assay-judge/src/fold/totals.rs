@@ -39,6 +39,8 @@ pub(crate) struct Totals {
     pub(crate) flows: Vec<FlowTotals>,
     /// For each stream, over all its targets at the same time.
     pub(crate) streams: Vec<Most>,
+    /// Over all streams at the same time.
+    pub(crate) all: Most,
     /// The generator's cost, where it was sampled.
     pub(crate) cost: Option<GeneratorCost>,
     /// How long load was offered.
@@ -54,6 +56,7 @@ impl Totals {
         Totals {
             flows: vec![fresh; layout.flows.len()],
             streams: vec![Most::default(); layout.streams.len()],
+            all: Most::default(),
             cost: None,
             measured_ns: 0,
             intervals: 0,
@@ -87,9 +90,13 @@ impl Totals {
             add(in_flight, flow.in_flight);
             add(waiting, flow.waiting);
         }
+        let (mut in_flight_of_all, mut waiting_of_all) = (0, 0);
         for (most, (in_flight, waiting)) in self.streams.iter_mut().zip(by_stream) {
             most.see(in_flight, waiting);
+            add(&mut in_flight_of_all, in_flight);
+            add(&mut waiting_of_all, waiting);
         }
+        self.all.see(in_flight_of_all, waiting_of_all);
         if let Some(host) = &placed.interval.host {
             self.add_cost(host, placed.length_ns());
         }

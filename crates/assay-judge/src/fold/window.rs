@@ -350,6 +350,7 @@ mod tests {
             durable: Vec::new(),
             lives: crate::fold::lives::Lives::default(),
             may_fail: Vec::new(),
+            all_judged: false,
             interval_ns: 10,
             planned_ns: 1000,
         }

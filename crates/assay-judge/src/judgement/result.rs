@@ -126,6 +126,9 @@ pub struct StepFigures {
     pub slices_left_out: u64,
     /// One entry for each stream on each target, and one over all targets together (`target` absent) where there are several.
     pub streams: Vec<StreamTotals>,
+    /// The operations of all streams together, where a criterion is about them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub together: Option<StreamTotals>,
     /// Each measured phase, where there are several.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub phases: Vec<PhaseFigures>,

@@ -56,7 +56,7 @@ fn part(part: &StepFigures, out: &mut dyn Write) -> fmt::Result {
         out,
         "\n| stream | length | operations | mean | p50 | p90 | p99 | p99.9 | max |\n|---|---|---:|---:|---:|---:|---:|---:|---:|"
     )?;
-    for stream in &part.streams {
+    for stream in part.together.iter().chain(&part.streams) {
         let target = stream.target.as_ref().map_or(String::new(), |target| format!(" on {target}"));
         let name = plain(&format!("{}{target}", stream.name));
         row(&name, "response", &stream.response, out)?;

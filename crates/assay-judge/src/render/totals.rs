@@ -12,7 +12,7 @@ pub(crate) fn percentiles(page: &mut Page, judgement: &Judgement, room: Room) {
     page.line(format!("{:<31}{:>9}{:>9}{:>9}{:>9}{:>9}", "", "mean", "p50", "p99", "p99.9", "max"));
     // Over all targets where there are several, otherwise the only one.
     let mut streams: Vec<&StreamTotals> = Vec::new();
-    for stream in part.streams.iter().filter(|stream| !is_idle(stream)) {
+    for stream in part.together.iter().chain(&part.streams).filter(|stream| !is_idle(stream)) {
         if streams.iter().all(|seen| seen.name != stream.name) {
             streams.push(stream);
         }

@@ -6,7 +6,7 @@ use crate::finding::flaw::Late;
 use crate::fold::layout::Layout;
 use crate::fold::window::Window;
 use crate::judgement::{Asked, CriterionOutcome, Deciding, Figure, Outcome};
-use crate::rules::gauge::{Figures, Gauge};
+use crate::rules::gauge::{Figures, Gauge, Of};
 use crate::rules::tally::Tally;
 use crate::rules::worst::Worst;
 use crate::words::{bound_text, title};
@@ -50,9 +50,9 @@ pub(crate) struct Tracker {
 impl Tracker {
     /// Judges a criterion on the measure that it names.
     pub(crate) fn new(criterion: Criterion, over: Over, layout: &Layout) -> Tracker {
-        let stream = layout.streams.iter().position(|head| head.name == criterion.stream);
+        let of = Of::named(&criterion.stream, layout);
         Tracker {
-            gauge: stream.map(|stream| Gauge::new(criterion.clone(), stream)),
+            gauge: of.map(|of| Gauge::new(criterion.clone(), of)),
             worst: Worst::new(
                 layout.targets.len(),
                 if criterion.bound.is_of_work() { |a, b| a < b } else { |a, b| a > b },

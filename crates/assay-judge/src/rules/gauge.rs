@@ -3,20 +3,78 @@
 
 use crate::fold::counters::Counters;
 use crate::fold::layout::Layout;
-use crate::fold::window::Window;
+use crate::fold::window::{Window, sum};
 use crate::judgement::Figure;
 use crate::rules::lateness;
 use crate::rules::unfinished::at_least;
 use crate::rules::value::Value;
 use assay_base::Criterion;
 
-/// A criterion and the stream that it is about.
+/// A criterion and the operations that it is about.
 #[derive(Debug)]
 pub(crate) struct Gauge {
     /// The criterion, with the measure on which it is judged.
     pub(crate) criterion: Criterion,
-    /// Index of its stream.
-    stream: usize,
+    of: Of,
+}
+
+/// Which operations a criterion is about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Of {
+    /// Those of the stream with this index, over all targets and on each.
+    Stream(usize),
+    /// Those of all streams together.
+    All,
+}
+
+impl Of {
+    /// What the name in a criterion stands for; `None` where the run has no such stream.
+    pub(crate) fn named(name: &str, layout: &Layout) -> Option<Of> {
+        let stream = layout.streams.iter().position(|head| head.name == name);
+        stream.map(Of::Stream).or((name == Criterion::ALL).then_some(Of::All))
+    }
+
+    /// The streams.
+    fn streams(self, layout: &Layout) -> std::ops::Range<usize> {
+        match self {
+            Of::Stream(stream) => stream..stream + 1,
+            Of::All => 0..layout.streams.len(),
+        }
+    }
+
+    /// The flows that are judged alone: those of a stream on several targets.
+    fn alone(self, layout: &Layout) -> &[usize] {
+        match self {
+            Of::Stream(stream) if layout.of_stream[stream].len() > 1 => &layout.of_stream[stream],
+            _ => &[],
+        }
+    }
+
+    /// All counters together.
+    fn together(self, window: &Window, layout: &Layout) -> Counters {
+        sum(self.streams(layout).map(|stream| &window.streams[stream]), layout)
+    }
+
+    /// The targets.
+    fn targets(self, layout: &Layout) -> impl Iterator<Item = usize> {
+        self.streams(layout)
+            .flat_map(|stream| &layout.of_stream[stream])
+            .map(|flow| usize::from(layout.flows[*flow].target))
+    }
+
+    /// Whether some operations may fail.
+    fn may_fail(self, layout: &Layout) -> bool {
+        self.streams(layout).any(|stream| layout.may_fail[stream].is_some())
+    }
+
+    /// For how long any of them lives in a stretch of time.
+    fn lived_ns(self, from_ns: u64, to_ns: u64, layout: &Layout) -> u64 {
+        match self {
+            Of::Stream(stream) => layout.lives.lived_ns(stream, from_ns, to_ns),
+            // While one stream waits for another, none does its work: the whole time counts.
+            Of::All => to_ns.saturating_sub(from_ns),
+        }
+    }
 }
 
 /// A criterion's values for one window.
@@ -29,17 +87,16 @@ pub(crate) struct Figures {
 }
 
 impl Gauge {
-    /// Computes values of `criterion` from the windows of stream `stream`.
-    pub(crate) fn new(criterion: Criterion, stream: usize) -> Gauge {
-        Gauge { criterion, stream }
+    /// Computes values of `criterion` from windows.
+    pub(crate) fn new(criterion: Criterion, of: Of) -> Gauge {
+        Gauge { criterion, of }
     }
 
     /// Its values in a complete window; `None` where nothing completed or the threshold is not counted.
     pub(crate) fn read(&self, window: &Window, layout: &Layout) -> Option<Figures> {
-        let together = self.figure(&window.streams[self.stream], None, window, layout)?;
+        let together = self.figure(&self.of.together(window, layout), None, window, layout)?;
         // Bounds on work are judged over all targets together only.
-        let several = layout.of_stream[self.stream].len() > 1 && !self.criterion.bound.is_of_work();
-        let flows = layout.of_stream[self.stream].iter().filter(|_| several);
+        let flows = self.of.alone(layout).iter().filter(|_| !self.criterion.bound.is_of_work());
         let alone = flows.filter_map(|&flow| {
             let target = usize::from(layout.flows[flow].target);
             Some((target, self.figure(&window.flows[flow], Some(target), window, layout)?))
@@ -49,7 +106,10 @@ impl Gauge {
 
     /// Why a bound that holds in a window is not proven: the generator was late on one of the stream's targets.
     pub(crate) fn flaw(&self, window: &Window, layout: &Layout) -> Option<crate::finding::flaw::Late> {
-        if layout.lateness { lateness::flaw(window, self.stream, layout) } else { None }
+        if !layout.lateness {
+            return None;
+        }
+        self.of.streams(layout).find_map(|stream| lateness::flaw(window, stream, layout))
     }
 
     /// How a window that was cut short broke the criterion, whatever the rest of it would have been: over all targets
@@ -59,16 +119,16 @@ impl Gauge {
         if !counts {
             return Vec::new();
         }
-        let stream = self.stream;
-        let flows = &layout.of_stream[stream];
-        let alone = flows.iter().filter(|_| flows.len() > 1);
+        let flows = self.of.alone(layout);
         let target = |flow: usize| Some(usize::from(layout.flows[flow].target));
-        let alone = alone.map(|&flow| (&window.flows[flow], target(flow), flows.len()));
-        let together = (&window.streams[stream], None, 1);
+        let alone = flows.iter().map(|&flow| (&window.flows[flow], target(flow), flows.len()));
+        let sum = self.of.together(window, layout);
+        let together = (&sum, None, 1);
+        let heads = &layout.streams[self.of.streams(layout)];
         let broken = [together].into_iter().chain(alone).filter_map(|(cell, target, shares)| {
             let value = self.value(cell, layout)?;
             let value = self.without_the_generator(value, cell, target, window, layout);
-            let value = at_least(value, cell, window, (&layout.streams[stream], shares))?;
+            let value = at_least(value, cell, window, (heads, shares))?;
             let text = format!("at least {}", value.text(&self.criterion.bound));
             let figure = self.figure_of(value, text, target, window, layout);
             (!figure.within).then_some(figure)
@@ -79,7 +139,7 @@ impl Gauge {
     fn figure(&self, cell: &Counters, target: Option<usize>, window: &Window, layout: &Layout) -> Option<Figure> {
         let bound = &self.criterion.bound;
         // The work of a stream is judged over the part of the window in which it lives.
-        let length_ns = layout.lives.lived_ns(self.stream, window.start_ns, window.end_ns);
+        let length_ns = self.of.lived_ns(window.start_ns, window.end_ns, layout);
         if length_ns == 0 && bound.is_of_work() {
             return None;
         }
@@ -94,9 +154,9 @@ impl Gauge {
     fn value(&self, cell: &Counters, layout: &Layout) -> Option<Value> {
         let Criterion { measure, bound, .. } = &self.criterion;
         let value = Value::of(cell, *measure, bound, &layout.thresholds);
-        match layout.may_fail[self.stream] {
-            Some(_) => value.or_else(|| Value::all_failed(cell, bound)).map(|value| value.with_failed(cell, bound)),
-            None => value,
+        match self.of.may_fail(layout) {
+            true => value.or_else(|| Value::all_failed(cell, bound)).map(|value| value.with_failed(cell, bound)),
+            false => value,
         }
     }
 
@@ -127,8 +187,7 @@ impl Gauge {
         if !layout.lateness {
             return value.without_own_lag(cell, measure, bound, thresholds);
         }
-        let all = layout.of_stream[self.stream].iter();
-        let on = all.map(|flow| usize::from(layout.flows[*flow].target)).filter(|at| target.is_none_or(|it| it == *at));
+        let on = self.of.targets(layout).filter(|at| target.is_none_or(|it| it == *at));
         if bound.is_of_work() {
             let idle = on.filter_map(|at| window.late.get(at)).map(|late| lateness::without_work_ns(late, layout));
             return value.work_without(idle.max().unwrap_or(0));
@@ -137,9 +196,9 @@ impl Gauge {
             Some(by_ns) => Value::less(cell, measure, bound, thresholds, by_ns),
             None => Value::floor(cell, measure, bound, thresholds),
         };
-        match layout.may_fail[self.stream] {
-            Some(_) => left.map_or(value, |left| left.with_failed(cell, bound)),
-            None => left.unwrap_or(value),
+        match self.of.may_fail(layout) {
+            true => left.map_or(value, |left| left.with_failed(cell, bound)),
+            false => left.unwrap_or(value),
         }
     }
 }
@@ -165,7 +224,7 @@ mod tests {
         window.flows.iter_mut().for_each(|cell| cell.response.counts = vec![100, 900, 0]);
         window.streams[0].response.counts = vec![200, 1800, 0];
         let criterion = "reads response over 1ms below 5% per 1h".parse().unwrap();
-        (Gauge::new(criterion, 0), window, layout)
+        (Gauge::new(criterion, Of::Stream(0)), window, layout)
     }
 
     #[test]

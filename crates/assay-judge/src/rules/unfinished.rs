@@ -10,15 +10,15 @@ use crate::rules::value::Value;
 use assay_record::StreamHead;
 
 /// `value` of a part of `window`, without what the generator caused, as a share of all operations that the complete
-/// window can have: the final value is at least this. `shares` is the number of flows among which the stream's schedule
-/// is divided; `cell`, the part, covers one of them or all.
+/// window can have: the final value is at least this. `heads` are the streams, and `shares` is the number of flows among which their
+/// schedule is divided; `cell`, the part, covers one of them or all.
 pub(crate) fn at_least(
     value: Value,
     cell: &Counters,
     window: &Window,
-    (head, shares): (&StreamHead, usize),
+    (heads, shares): (&[StreamHead], usize),
 ) -> Option<Value> {
-    let most = most(cell, window, head, shares)?;
+    let most = most(cell, window, heads, shares)?;
     Some(match value {
         Value::Share { over, of } => Value::Share { over, of: of.max(most) },
         Value::Mean { sum_ns, of } => Value::Mean { sum_ns, of: of.max(most) },
@@ -30,14 +30,17 @@ pub(crate) fn at_least(
 /// Upper bound on the operations that can complete in the whole window: those carried into it and those that its
 /// schedule has. A Poisson count is within six standard deviations of its mean. How much of the schedule was already
 /// issued does not help: while an interrupted run drains, time passes without a schedule.
-fn most(cell: &Counters, window: &Window, head: &StreamHead, shares: usize) -> Option<u64> {
+fn most(cell: &Counters, window: &Window, heads: &[StreamHead], shares: usize) -> Option<u64> {
     let length = window.end_ns.saturating_sub(window.start_ns);
-    let expected = head.rate?.as_f64() * length as f64 / 1e9 / shares.max(1) as f64;
-    let planned = match head.arrival.as_str() {
-        "steady" => expected + 2.0,
-        "poisson" => expected + 6.0 * expected.sqrt() + 16.0,
-        _ => return None,
+    let of = |head: &StreamHead| {
+        let expected = head.rate?.as_f64() * length as f64 / 1e9 / shares.max(1) as f64;
+        match head.arrival.as_str() {
+            "steady" => Some(expected + 2.0),
+            "poisson" => Some(expected + 6.0 * expected.sqrt() + 16.0),
+            _ => None,
+        }
     };
+    let planned = heads.iter().map(of).sum::<Option<f64>>()?;
     // A number too large for the counter is replaced by the counter's maximum.
     Some(cell.carried_in.saturating_add(cell.scheduled.max(planned.ceil() as u64)))
 }
@@ -71,16 +74,17 @@ mod tests {
         ] {
             let cell = Counters { carried_in, scheduled, ..Counters::new(1) };
             let (head, value) = (head(arrival, rate), Value::Share { over: 9, of: 20 });
-            let found = at_least(value, &cell, &window, (&head, shares));
+            let found = at_least(value, &cell, &window, (std::slice::from_ref(&head), shares));
             assert_eq!(
                 found,
                 most.map(|of| Value::Share { over: 9, of }),
                 "{arrival} {rate:?} {carried_in} {scheduled}"
             );
-            let mean = at_least(Value::Mean { sum_ns: 9, of: 5000 }, &cell, &window, (&head, shares));
+            let mean =
+                at_least(Value::Mean { sum_ns: 9, of: 5000 }, &cell, &window, (std::slice::from_ref(&head), shares));
             assert_eq!(mean, most.map(|_| Value::Mean { sum_ns: 9, of: 5000 }), "more than it can have were counted");
             let work = Value::Work { operations: 9, bytes: 9, ns: 9 };
-            assert_eq!(at_least(work, &cell, &window, (&head, shares)), None);
+            assert_eq!(at_least(work, &cell, &window, (std::slice::from_ref(&head), shares)), None);
         }
     }
 }

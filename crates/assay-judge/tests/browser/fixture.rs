@@ -365,6 +365,7 @@ fn part(size: Size) -> StepFigures {
     };
     StepFigures {
         phases: Vec::new(),
+        together: None,
         stress: false,
         planned_ns: size.hours * HOUR,
         measured_ns: size.hours * HOUR,

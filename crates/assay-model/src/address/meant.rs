@@ -4,6 +4,7 @@ use super::fresh::Reread;
 use super::law::Law;
 use super::runs::RunLength;
 use super::working_set::Turnover;
+use crate::oltp::{self, Place};
 use assay_base::Bytes;
 use serde::{Deserialize, Serialize};
 use std::fmt;
@@ -75,6 +76,13 @@ pub enum Address {
         #[serde(default, skip_serializing_if = "is_zero")]
         unit: Bytes,
     },
+    /// A place in an application storage unit of an OLTP load, whose streams are drawn together.
+    Asu {
+        /// 1 to 3.
+        asu: u8,
+        /// Where in it.
+        place: Place,
+    },
 }
 
 fn is_zero(bytes: &Bytes) -> bool {
@@ -111,6 +119,7 @@ impl Address {
             | Address::Once { unit }
             | Address::Walk { unit, .. } => *unit,
             Address::Sequential | Address::Written | Address::Runs { .. } => Bytes::default(),
+            Address::Asu { .. } => Bytes::new(oltp::BLOCK),
         }
     }
 }
@@ -139,6 +148,7 @@ impl fmt::Display for Address {
             }
             Address::Once { unit } => write!(f, "each {unit} once a pass, in random order"),
             Address::Runs { length } => write!(f, "sequential runs of {length} from uniform starts"),
+            Address::Asu { asu, place } => write!(f, "{place} of ASU {asu}"),
             Address::Walk { reach, unit } => write!(f, "a walk in steps up to {reach} over places{}", of(unit)),
         }
     }

@@ -67,7 +67,8 @@ pub enum Pattern {
 }
 
 impl Pattern {
-    /// The pattern of an address in a space; `None` for those that are not patterns: uniform, sequential, written.
+    /// The pattern of an address in a space; `None` for those that are not patterns: uniform, sequential, written, and those that are
+    /// drawn together with the addresses of other streams.
     pub fn new(address: &Address, space: Space) -> Option<Pattern> {
         Some(match address {
             Address::Ranked { law, unit, scatter } => {
@@ -93,7 +94,7 @@ impl Pattern {
                 let align = align.get().next_multiple_of(space.block).max(space.block);
                 Pattern::Behind(Behind::new(space.length, align, space.part))
             }
-            Address::Uniform { .. } | Address::Sequential | Address::Written => return None,
+            Address::Uniform { .. } | Address::Sequential | Address::Written | Address::Asu { .. } => return None,
         })
     }
 

@@ -8,22 +8,9 @@ use super::Writes;
 use super::meant::{EVICTIONS, LONGEST_EVICTION, Onward};
 use super::simulated::Cache;
 use super::trace::Trace;
+use crate::joint::{Drawn, Joint, Wanted};
 use crate::plan::Plan;
 use assay_base::{Direction, Geometry, Instant, Op};
-use std::collections::VecDeque;
-
-/// Operations that are looked at in one go for one that goes on to the target: so many take some milliseconds.
-const LOOKED_AT: u64 = 1 << 14;
-/// An operation that goes on to the target.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Onwards {
-    /// When it is wanted: when the operation was that caused it.
-    pub wanted: Instant,
-    /// Its stream, by its place in the plan.
-    pub stream: u16,
-    /// The operation.
-    pub op: Op,
-}
 
 /// See the module.
 #[derive(Debug)]
@@ -36,83 +23,54 @@ pub struct Behind {
     writes: Onward,
     /// The stream of what makes room.
     evictions: u16,
-    pending: VecDeque<Onwards>,
+    drawn: Drawn,
     /// Adjacent blocks that made room and are not written yet: the first one, and the one behind the last.
     leaving: Option<(u64, u64)>,
-    /// When the last operation was wanted that passed.
-    reached: Instant,
     /// Blocks that were read, and those of them that were in the cache.
     read: (u64, u64),
 }
 
 impl Behind {
-    /// What goes on to `target`, from `start` on. The error says why there is nothing.
-    pub fn new(plan: &Plan, target: u16, geometry: Geometry, start: Instant) -> Result<Behind, String> {
+    /// What goes on to `target`, from `start` on, where the targets have these geometries. The error says why there is nothing.
+    pub fn new(plan: &Plan, target: u16, geometries: &[Geometry], start: Instant) -> Result<Behind, String> {
         let caching = plan.cache.as_ref().ok_or("the plan has no cache")?;
+        let geometry = *geometries.get(usize::from(target)).ok_or("the target has no size")?;
         let allocates = if caching.writes == Onward::Around { Writes::Around } else { Writes::Allocate };
         let evictions = plan.streams.iter().position(|stream| stream.name == EVICTIONS);
         let mut behind = Behind {
-            trace: Trace::of_target(plan, target, geometry, start)?,
+            trace: Trace::of_target(plan, target, geometries, start)?,
             cache: Cache::new(caching.policy, allocates, caching.blocks(geometry.block)),
             block: caching.block_on(geometry.block),
             size: geometry.size,
             target,
             writes: caching.writes,
             evictions: evictions.unwrap_or(0) as u16,
-            pending: VecDeque::new(),
+            drawn: Drawn::new(start),
             leaving: None,
-            reached: start,
             read: (0, 0),
         };
-        behind.warm(plan, geometry, caching.warm)?;
+        behind.warm(plan, geometries, caching.warm)?;
         Ok(behind)
     }
 
     /// Lets operations pass that are not of the run, drawn by another seed.
-    fn warm(&mut self, plan: &Plan, geometry: Geometry, operations: u64) -> Result<(), String> {
+    fn warm(&mut self, plan: &Plan, geometries: &[Geometry], operations: u64) -> Result<(), String> {
         let before = Plan { seed: plan.seed ^ operations.rotate_left(32), ..plan.clone() };
-        let mut trace = Trace::of_target(&before, self.target, geometry, Instant::ZERO)?;
-        let (reached, leaving) = (self.reached, self.leaving);
+        let mut trace = Trace::of_target(&before, self.target, geometries, Instant::ZERO)?;
+        let (reached, leaving) = (self.drawn.reached, self.leaving);
         for _ in 0..operations {
             let Some((_, _, op)) = trace.wanted() else { break };
             self.pass(reached, 0, op);
-            self.pending.clear();
+            self.drawn.waiting.clear();
         }
         (self.leaving, self.read) = (leaving, (0, 0));
         Ok(())
     }
 
-    /// When the next operation is wanted that goes on; where none was found, until when there is none.
-    pub fn due(&self) -> Instant {
-        self.pending.front().map_or(self.reached, |next| next.wanted)
-    }
-
-    /// The next operation that goes on, if one was found.
-    pub fn peek(&self) -> Option<&Onwards> {
-        self.pending.front()
-    }
-
-    /// Takes it.
-    pub fn take(&mut self) -> Option<Onwards> {
-        self.pending.pop_front()
-    }
-
-    /// Looks for one that goes on, through a limited number of operations. None of them is wanted at `until` or later, if none is
-    /// needed to find the first one.
-    pub fn look(&mut self, until: Instant) {
-        let mut looked = 0;
-        while (self.pending.is_empty() && looked < LOOKED_AT) || self.reached < until {
-            looked += 1;
-            if self.step().is_none() {
-                return;
-            }
-        }
-    }
-
     /// Lets the next operation pass the cache, and answers which it was: when it is wanted, its stream, itself.
     pub fn step(&mut self) -> Option<(Instant, u16, Op)> {
         let next = self.trace.wanted();
-        self.reached = next.map_or(Instant::FAR, |(wanted, ..)| wanted);
+        self.drawn.reached = next.map_or(Instant::FAR, |(wanted, ..)| wanted);
         let (wanted, stream, op) = next?;
         self.pass(wanted, stream, op);
         next
@@ -121,11 +79,6 @@ impl Behind {
     /// How many blocks were read so far, and how many of them were in the cache.
     pub fn read(&self) -> (u64, u64) {
         self.read
-    }
-
-    /// What was found and is wanted before `end`, in its order.
-    pub fn before(&self, end: Instant) -> impl Iterator<Item = &Onwards> {
-        self.pending.iter().take_while(move |next| next.wanted < end)
     }
 
     /// One operation passes the cache.
@@ -156,14 +109,14 @@ impl Behind {
         }
         self.reads(wanted, stream, op, missing);
         if op.direction == Direction::Write && !stays {
-            self.pending.push_back(Onwards { wanted, stream, op });
+            self.drawn.waiting.push_back(Wanted { wanted, stream, op });
         }
     }
 
     fn reads(&mut self, wanted: Instant, stream: u16, op: Op, missing: Option<(u64, u64)>) {
         let Some((first, behind)) = missing else { return };
         let (offset, len) = self.bytes(first, behind);
-        self.pending.push_back(Onwards { wanted, stream, op: Op { offset, len, ..op } });
+        self.drawn.waiting.push_back(Wanted { wanted, stream, op: Op { offset, len, ..op } });
     }
 
     /// Blocks as bytes of the target, whose last block may be a part of one.
@@ -182,9 +135,23 @@ impl Behind {
                 let Some((first, behind)) = one else { return };
                 let (offset, len) = self.bytes(first, behind);
                 let op = Op { target, direction: Direction::Write, durable: false, offset, len };
-                self.pending.push_back(Onwards { wanted, stream: self.evictions, op });
+                self.drawn.waiting.push_back(Wanted { wanted, stream: self.evictions, op });
             }
         }
+    }
+}
+
+impl Joint for Behind {
+    fn drawn(&self) -> &Drawn {
+        &self.drawn
+    }
+
+    fn drawn_mut(&mut self) -> &mut Drawn {
+        &mut self.drawn
+    }
+
+    fn draw(&mut self) -> bool {
+        self.step().is_some()
     }
 }
 

@@ -18,8 +18,8 @@ fn plan(cache: &str, streams: &[(&str, &str, &str)]) -> Plan {
 }
 
 /// What goes on of the first `operations`.
-fn onward(plan: &Plan, operations: u64) -> (Vec<Onwards>, Behind) {
-    let mut behind = Behind::new(plan, 0, GEOMETRY, Instant::ZERO).unwrap();
+fn onward(plan: &Plan, operations: u64) -> (Vec<Wanted>, Behind) {
+    let mut behind = Behind::new(plan, 0, &[GEOMETRY], Instant::ZERO).unwrap();
     let mut all = Vec::new();
     for _ in 0..operations {
         behind.step().unwrap();
@@ -97,7 +97,8 @@ fn a_scan_hits_nothing_and_what_is_never_seen_neither() {
 fn where_everything_hits_it_looks_on_in_steps_and_says_until_when_there_is_nothing() {
     let hot =
         ("reads", "read", "size = \"4KiB\"\nrate = \"1000/s\"\narrival = \"steady\"\nrange = { size = \"64KiB\" }");
-    let mut behind = Behind::new(&plan("size = \"1MiB\"\nwarm = 10000", &[hot]), 0, GEOMETRY, Instant::ZERO).unwrap();
+    let mut behind =
+        Behind::new(&plan("size = \"1MiB\"\nwarm = 10000", &[hot]), 0, &[GEOMETRY], Instant::ZERO).unwrap();
     behind.look(Instant::ZERO);
     let first = behind.due();
     assert!(behind.peek().is_none() && first > Instant::from_ns(10_000_000_000), "{first:?}");
@@ -110,7 +111,7 @@ fn where_everything_hits_it_looks_on_in_steps_and_says_until_when_there_is_nothi
 #[test]
 fn both_sides_are_those_of_the_same_operations() {
     let plan = plan("size = \"16MiB\"\nwrites = \"back\"", &[READS, WRITES]);
-    let both = sides(&plan, GEOMETRY, 50_000).unwrap();
+    let both = sides(&plan, &[GEOMETRY], 50_000).unwrap();
     let of = |side: &crate::cache::Side| -> BTreeMap<u16, u64> {
         side.streams.iter().map(|(stream, did)| (*stream, did.operations)).collect()
     };

@@ -10,7 +10,7 @@ mod sides;
 mod simulated;
 mod trace;
 
-pub use behind::{Behind, Onwards};
+pub use behind::Behind;
 pub use curve::{CacheCurve, Point, Settings};
 pub use meant::{Caching, EVICTIONS, LONGEST_EVICTION, Onward};
 pub use sides::{Did, Side, Sides, sides};

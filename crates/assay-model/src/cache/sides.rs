@@ -1,6 +1,7 @@
 //! A load on both sides of a cache: what the application asks for, and what goes on to the target.
 
 use super::behind::Behind;
+use crate::joint::Joint;
 use crate::plan::Plan;
 use assay_base::{Geometry, Instant, Op};
 use std::collections::BTreeMap;
@@ -68,15 +69,16 @@ impl Side {
 }
 
 /// The first `operations` of a load on its first target. The error says why there are none.
-pub fn sides(plan: &Plan, geometry: Geometry, operations: u64) -> Result<Sides, String> {
-    let mut behind = Behind::new(plan, 0, geometry, Instant::ZERO)?;
+pub fn sides(plan: &Plan, geometries: &[Geometry], operations: u64) -> Result<Sides, String> {
+    let mut behind = Behind::new(plan, 0, geometries, Instant::ZERO)?;
+    let size = geometries.first().map_or(0, |geometry| geometry.size);
     let (mut application, mut target) = (Side::default(), Side::default());
     let (mut followed, mut last) = (0, Instant::ZERO);
     while let Some((wanted, stream, op)) = (followed < operations).then(|| behind.step()).flatten() {
         (followed, last) = (followed + 1, wanted);
-        application.add(stream, &op, geometry.size);
+        application.add(stream, &op, size);
         while let Some(next) = behind.take() {
-            target.add(next.stream, &next.op, geometry.size);
+            target.add(next.stream, &next.op, size);
         }
     }
     let seconds = last.since(Instant::ZERO).as_secs_f64();

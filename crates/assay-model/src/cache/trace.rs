@@ -7,6 +7,7 @@ use super::meant::EVICTIONS;
 use crate::arrival::Part;
 use crate::generator::Generator;
 use crate::mix::Line;
+use crate::oltp::Load;
 use crate::plan::{Arrival, Plan, Stream};
 use assay_base::{Geometry, Instant, Op};
 use std::cmp::Reverse;
@@ -14,7 +15,18 @@ use std::collections::BinaryHeap;
 
 /// See the module.
 #[derive(Debug)]
-pub struct Trace {
+pub struct Trace(Kind);
+
+#[derive(Debug)]
+enum Kind {
+    /// Streams that are drawn together.
+    Joint(Box<Load>),
+    /// Streams that are drawn each for itself.
+    Flows(Flows),
+}
+
+#[derive(Debug)]
+struct Flows {
     flows: Vec<Generator>,
     /// The stream of each flow, by its place in the plan.
     streams: Vec<u16>,
@@ -32,21 +44,39 @@ const TURN_NS: u64 = 1_000_000_000;
 impl Trace {
     /// The trace of a plan on targets of these geometries. The error says why there is none.
     pub fn new(plan: &Plan, geometries: &[Geometry]) -> Result<Trace, String> {
-        let geometry = |target: u16| geometries.get(usize::from(target)).copied();
-        Trace::of(plan, plan.flows().map(|flow| (flow, geometry(flow.1))), Instant::ZERO)
+        Trace::on(plan, None, geometries, Instant::ZERO)
     }
 
     /// The same of one target, from `start` on.
-    pub fn of_target(plan: &Plan, target: u16, geometry: Geometry, start: Instant) -> Result<Trace, String> {
-        let flows = plan.flows().filter(|(_, on)| *on == target);
-        Trace::of(plan, flows.map(|flow| (flow, Some(geometry))), start)
+    pub fn of_target(plan: &Plan, target: u16, geometries: &[Geometry], start: Instant) -> Result<Trace, String> {
+        Trace::on(plan, Some(target), geometries, start)
     }
 
+    fn on(plan: &Plan, target: Option<u16>, geometries: &[Geometry], start: Instant) -> Result<Trace, String> {
+        if plan.oltp.is_some() {
+            let whole = Part { index: 0, of: 1 };
+            return Load::new(plan, target, geometries, (whole, start)).map(|load| Trace(Kind::Joint(Box::new(load))));
+        }
+        let geometry = |target: u16| geometries.get(usize::from(target)).copied();
+        let flows = plan.flows().filter(|(_, on)| target.is_none_or(|target| target == *on));
+        Flows::of(plan, flows.map(|flow| (flow, geometry(flow.1))), start).map(|flows| Trace(Kind::Flows(flows)))
+    }
+
+    /// The next operation, when it is wanted, and its stream.
+    pub fn wanted(&mut self) -> Option<(Instant, u16, Op)> {
+        match &mut self.0 {
+            Kind::Flows(flows) => flows.wanted(),
+            Kind::Joint(load) => load.next_wanted().map(|next| (next.wanted, next.stream, next.op)),
+        }
+    }
+}
+
+impl Flows {
     fn of(
         plan: &Plan,
         all: impl Iterator<Item = ((u16, u16), Option<Geometry>)>,
         start: Instant,
-    ) -> Result<Trace, String> {
+    ) -> Result<Flows, String> {
         let whole = Part { index: 0, of: 1 };
         let (mut flows, mut streams, mut turns, mut left) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
         for ((stream, target), geometry) in all {
@@ -82,7 +112,7 @@ impl Trace {
                     .to_owned(),
             );
         }
-        let mut trace = Trace { flows, streams, turns, left, due: BinaryHeap::new() };
+        let mut trace = Flows { flows, streams, turns, left, due: BinaryHeap::new() };
         for flow in 0..trace.flows.len() {
             trace.goes_on(flow, start);
         }
@@ -125,9 +155,8 @@ fn weight(plan: &Plan, stream: u16, flow: &Generator) -> f64 {
     f64::from(looped.slots()) * of_line * share / among.max(f64::MIN_POSITIVE)
 }
 
-impl Trace {
-    /// The next operation, when it is wanted, and its stream.
-    pub fn wanted(&mut self) -> Option<(Instant, u16, Op)> {
+impl Flows {
+    fn wanted(&mut self) -> Option<(Instant, u16, Op)> {
         let Reverse((wanted, flow)) = self.due.pop()?;
         let it = &mut self.flows[flow];
         let op = it.operation(wanted);

@@ -8,114 +8,16 @@
 //! Source: the published behaviour of the SPC-1 load generator as it was measured over runs of two million operations (shares,
 //! regions, lengths, the walk and its probabilities). The code and the random sequence are our own.
 
+mod load;
+mod lowered;
+mod meant;
+mod sequence;
 mod stream;
 mod walk;
 
-use assay_base::{Direction, Prng};
-use stream::{STREAMS, Where};
-use walk::{Region, Walker};
-
-pub use stream::ReadShares;
-
-/// Size of a block in bytes.
-pub const BLOCK: u64 = 4096;
-/// Operations per second of one BSU.
-pub const RATE: u64 = 50;
-/// The streams, by name.
-pub const NAMES: [&str; 8] = ["asu1-1", "asu1-2", "asu1-3", "asu1-4", "asu2-1", "asu2-2", "asu2-3", "asu3-1"];
-/// Blocks of the smallest ASU that is used as it is. A smaller one is used as if it had this size, and positions are scaled down.
-pub const SMALLEST: u64 = 20_480;
-
-/// What is done.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Access {
-    /// Index of the stream in [`NAMES`].
-    pub stream: usize,
-    /// The ASU, 0 to 2.
-    pub asu: usize,
-    /// Read or write.
-    pub direction: Direction,
-    /// First block in the ASU.
-    pub block: u64,
-    /// Number of blocks.
-    pub blocks: u32,
-}
-
-/// Sizes in blocks of the three ASUs for storage of these sizes: the first two are equally large, and the third has a ninth of both.
-/// `None` when the third is too small for that, or when there is no block.
-pub fn trimmed(storage: [u64; 3]) -> Option<[u64; 3]> {
-    let stores = storage[0].min(storage[1]);
-    let log = stores.checked_mul(2)? / 9;
-    (log >= stream::LONGEST && log <= storage[2]).then_some([stores, stores, log])
-}
-
-/// The operations of a number of BSUs.
-#[derive(Clone, Debug)]
-pub struct Sequence {
-    shares: ReadShares,
-    /// Real and modelled sizes of the ASUs.
-    sizes: [(u64, u64); 3],
-    /// The regions of reuse of each context, one for each stream that has one.
-    regions: Vec<[Region; 3]>,
-    bsus: Vec<Bsu>,
-    prng: Prng,
-}
-
-/// The positions of one BSU's streams.
-#[derive(Clone, Debug)]
-struct Bsu {
-    walkers: [Walker; 3],
-    /// Next block and end of each sequential run.
-    runs: [(u64, u64); 3],
-}
-
-impl Sequence {
-    /// The operations of `bsus` BSUs in `contexts` groups, each with reuse of its own, on ASUs of these sizes in blocks.
-    pub fn new(asus: [u64; 3], (bsus, contexts): (u32, u32), shares: ReadShares, prng: Prng) -> Sequence {
-        let sizes = asus.map(|size| (size, size.max(SMALLEST)));
-        let region = |of: &(usize, u64)| Region::new(sizes[of.0].1, of.1);
-        let regions = stream::REGIONS.each_ref().map(region);
-        let mut prng = prng;
-        let bsu = |_| Bsu { walkers: regions.each_ref().map(|region| region.walker(&mut prng)), runs: [(0, 0); 3] };
-        let bsus = (0..bsus.max(1)).map(bsu).collect();
-        Sequence { shares, sizes, regions: vec![regions; contexts.max(1) as usize], bsus, prng }
-    }
-
-    /// The next operation.
-    pub fn next_access(&mut self) -> Access {
-        let drawn = self.prng.below(1000);
-        let at = STREAMS.iter().position(|stream| drawn < stream.below).unwrap_or(STREAMS.len() - 1);
-        let stream = &STREAMS[at];
-        let bsu = self.prng.below(self.bsus.len() as u64) as usize;
-        let context = bsu % self.regions.len();
-        let direction = match self.prng.below(100) < stream.reads[self.shares as usize] {
-            true => Direction::Read,
-            false => Direction::Write,
-        };
-        let (size, modelled) = self.sizes[stream.asu];
-        let (block, blocks) = match stream.address {
-            Where::Anywhere { step } => (self.prng.below(modelled / step) * step, 1),
-            Where::Reuse { region } => {
-                let walker = &mut self.bsus[bsu].walkers[region];
-                (self.regions[context][region].next(walker, direction, &mut self.prng), 1)
-            }
-            Where::Run { run, ref starts, length } => {
-                let blocks = stream::length(&mut self.prng);
-                let (next, end) = &mut self.bsus[bsu].runs[run];
-                if *next + blocks > *end {
-                    let [first, last] = starts.map(|percent| modelled * percent / 100);
-                    *next = first + self.prng.below(last - first);
-                    *end = *next + modelled * length / 100;
-                }
-                *next += blocks;
-                (*next - blocks, blocks)
-            }
-        };
-        let block =
-            if size == modelled { block } else { (u128::from(block) * u128::from(size) / u128::from(modelled)) as u64 };
-        Access { stream: at, asu: stream.asu, direction, block: block.min(size - blocks), blocks: blocks as u32 }
-    }
-}
-
-#[cfg(test)]
-mod tests;
+pub use load::Load;
+pub(crate) use lowered::streams;
+pub(crate) use meant::storage;
+pub use meant::{Oltp, Storage};
+pub use sequence::{Access, SMALLEST, Sequence, trimmed};
+pub use stream::{BLOCK, NAMES, Place, RATE, ReadShares};

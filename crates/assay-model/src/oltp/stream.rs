@@ -1,13 +1,23 @@
 //! The eight streams of a BSU.
 
 use assay_base::Prng;
+use serde::{Deserialize, Serialize};
+use std::fmt;
+
+/// Size of a block in bytes.
+pub const BLOCK: u64 = 4096;
+/// Operations per second of one BSU.
+pub const RATE: u64 = 50;
+/// The streams, by name.
+pub const NAMES: [&str; 8] = ["asu1-1", "asu1-2", "asu1-3", "asu1-4", "asu2-1", "asu2-2", "asu2-3", "asu3-1"];
 
 /// Which shares of reads the streams have.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub enum ReadShares {
     /// Those of the text of the SPC-1 specification, version 1: about 39 % of all operations.
     #[default]
-    Specification = 0,
+    Spc1 = 0,
     /// Those of the published load generator: 55.2 % of all operations.
     Published = 1,
 }
@@ -20,45 +30,101 @@ pub(super) struct Stream {
     /// Reads in a hundred of its operations, by [`ReadShares`].
     pub(super) reads: [u64; 2],
     pub(super) asu: usize,
-    pub(super) address: Where,
+    pub(super) place: Place,
 }
 
-/// Where a stream's operations go.
-#[derive(Debug)]
-pub(super) enum Where {
-    /// Any multiple of `step` blocks, with equal probability.
-    Anywhere { step: u64 },
-    /// Leaves near those that were used before: see [`Region`](super::walk::Region).
-    Reuse { region: usize },
-    /// Runs of `length` hundredths of the ASU, from starts between two hundredths of it.
-    Run { run: usize, starts: [u64; 2], length: u64 },
+/// Where in its ASU a stream's operations go.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Place {
+    /// To any multiple of `step` blocks, with equal probability.
+    Anywhere {
+        /// In blocks.
+        step: u64,
+    },
+    /// To leaves of eight blocks near those that were used before, in 5 hundredths of the ASU.
+    Reuse {
+        /// The hundredth of the ASU at which they begin.
+        from: u64,
+    },
+    /// Sequentially through `length` hundredths of the ASU, again and again from another start.
+    Run {
+        /// The hundredths between which starts lie.
+        starts: [u64; 2],
+        /// In hundredths.
+        length: u64,
+    },
 }
 
-/// The ASU of each region of reuse, and the hundredth of the ASU at which it begins. It has 5 hundredths.
+impl Place {
+    /// Whether one operation lies directly behind the one before.
+    pub fn is_sequential(self) -> bool {
+        matches!(self, Place::Run { .. })
+    }
+}
+
+impl fmt::Display for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Place::Anywhere { step: 1 } => f.write_str("uniform over the blocks"),
+            Place::Anywhere { step } => write!(f, "uniform over every {step}nd block"),
+            Place::Reuse { from } => write!(f, "reuse, a walk over leaves of 8 blocks in {from}% to {}%", from + 5),
+            Place::Run { starts: [from, to], length } => {
+                write!(f, "sequential runs of {length}%, from starts in {from}% to {to}%,")
+            }
+        }
+    }
+}
+
+/// The ASU of each region of reuse, and the hundredth of the ASU at which it begins.
 pub(super) const REGIONS: [(usize, u64); 3] = [(0, 15), (0, 70), (1, 47)];
 
-const fn stream(below: u64, reads: [u64; 2], asu: usize, address: Where) -> Stream {
-    Stream { below, reads, asu, address }
+const fn stream(below: u64, reads: [u64; 2], asu: usize, place: Place) -> Stream {
+    Stream { below, reads, asu, place }
 }
 
 pub(super) const STREAMS: [Stream; 8] = [
-    stream(35, [50, 75], 0, Where::Anywhere { step: 1 }),
-    stream(316, [50, 75], 0, Where::Reuse { region: 0 }),
-    stream(386, [100, 100], 0, Where::Run { run: 0, starts: [20, 60], length: 10 }),
-    stream(596, [50, 75], 0, Where::Reuse { region: 1 }),
-    stream(614, [30, 60], 1, Where::Anywhere { step: 2 }),
-    stream(684, [30, 60], 1, Where::Reuse { region: 2 }),
-    stream(719, [100, 100], 1, Where::Run { run: 1, starts: [20, 60], length: 10 }),
-    stream(1000, [0, 0], 2, Where::Run { run: 2, starts: [0, 70], length: 30 }),
+    stream(35, [50, 75], 0, Place::Anywhere { step: 1 }),
+    stream(316, [50, 75], 0, Place::Reuse { from: REGIONS[0].1 }),
+    stream(386, [100, 100], 0, Place::Run { starts: [20, 60], length: 10 }),
+    stream(596, [50, 75], 0, Place::Reuse { from: REGIONS[1].1 }),
+    stream(614, [30, 60], 1, Place::Anywhere { step: 2 }),
+    stream(684, [30, 60], 1, Place::Reuse { from: REGIONS[2].1 }),
+    stream(719, [100, 100], 1, Place::Run { starts: [20, 60], length: 10 }),
+    stream(1000, [0, 0], 2, Place::Run { starts: [0, 70], length: 30 }),
 ];
 
-/// Lengths of sequential operations in blocks, and the hundredths of operations that are at most so long.
-const LENGTHS: [(u64, u64); 5] = [(40, 1), (64, 2), (84, 4), (92, 8), (100, 16)];
+/// Which region of reuse a stream has, by its place in [`STREAMS`].
+pub(super) const fn region(stream: usize) -> usize {
+    match stream {
+        1 => 0,
+        3 => 1,
+        _ => 2,
+    }
+}
+
+/// Which of the sequential runs a stream has.
+pub(super) const fn run(stream: usize) -> usize {
+    match stream {
+        2 => 0,
+        6 => 1,
+        _ => 2,
+    }
+}
+
+/// Lengths of sequential operations in blocks, and how many hundredths of the operations have each.
+pub(super) const LENGTHS: [(u64, u64); 5] = [(1, 40), (2, 24), (4, 20), (8, 8), (16, 8)];
 /// The longest operation in blocks.
 pub(super) const LONGEST: u64 = 16;
 
 /// The length of a sequential operation, in blocks.
 pub(super) fn length(prng: &mut Prng) -> u64 {
-    let drawn = prng.below(100);
-    LENGTHS.iter().find(|(below, _)| drawn < *below).map_or(LONGEST, |(_, length)| *length)
+    let mut drawn = prng.below(100);
+    for (length, share) in LENGTHS {
+        match drawn.checked_sub(share) {
+            None => return length,
+            Some(rest) => drawn = rest,
+        }
+    }
+    LONGEST
 }

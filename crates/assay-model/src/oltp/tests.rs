@@ -3,6 +3,7 @@
 
 use super::*;
 use crate::cache::{CacheCurve, Policy, Settings, Writes};
+use crate::oltp::NAMES;
 use serde_json::Value;
 use std::collections::HashSet;
 
@@ -123,7 +124,7 @@ fn each_stream_does_what_the_published_generator_does() {
 
 #[test]
 fn the_specification_reads_less() {
-    let mut sequence = sequence(SIZES[0], 1, ReadShares::Specification, 1);
+    let mut sequence = sequence(SIZES[0], 1, ReadShares::Spc1, 1);
     let reads = (0..OPERATIONS).filter(|_| sequence.next_access().direction == Direction::Read).count();
     let share = reads as f64 / OPERATIONS as f64;
     // The sum over the streams of share times reads.

@@ -1,9 +1,10 @@
 //! The keys of every workload file, whatever its model, and how a plan is made from it.
 
+use super::oltp::OltpLoad;
 use crate::cache::Caching;
 use crate::lives;
 use crate::mix::Loop;
-use crate::plan::{Amount, Arrival, Before, Extent, Lane, Phase, PhaseKind, Plan, Stream, WarmUp};
+use crate::plan::{Address, Amount, Arrival, Before, Extent, Lane, Phase, PhaseKind, Plan, Stream, WarmUp};
 use crate::profile::Derivation;
 use assay_base::{Bytes, Criterion, Multiple, Prng, Share, Span};
 
@@ -140,6 +141,8 @@ pub struct Workload {
     pub lanes: Vec<Lane>,
     /// See [`Plan::loops`].
     pub loops: Vec<Loop>,
+    /// The OLTP load that its streams are, at 1x.
+    pub oltp: Option<OltpLoad>,
     /// I/O scheduler that the devices are given for the run, by the kernel's name for it.
     pub scheduler: Option<String>,
     /// See [`Plan::verify`].
@@ -202,6 +205,7 @@ impl Workload {
             in_flight_bound: IN_FLIGHT_BOUND,
             lanes: Vec::new(),
             loops: Vec::new(),
+            oltp: None,
             scheduler: None,
             verify: false,
             cache: None,
@@ -239,6 +243,14 @@ impl Workload {
             return Err(format!("the stream {} names a target beyond the {targets} that were given", beyond.name));
         }
         let mut streams = streams.ok_or_else(|| format!("at {load} the rates are too large to be represented"))?;
+        let oltp = self.oltp.as_ref().map(|it| it.on(targets, times)).transpose()?;
+        if let Some(oltp) = &oltp {
+            for stream in &mut streams {
+                if let Some(Address::Asu { asu, .. }) = stream.block().map(|block| &block.address) {
+                    stream.targets = oltp.targets_of(*asu);
+                }
+            }
+        }
         let rate: f64 = streams.iter().filter_map(|stream| stream.arrival.peak()).sum();
         if rate > MOST_RATE {
             return Err(format!("at {load} {rate:.0} operations a second are asked for; ask for at most {MOST_RATE}"));
@@ -303,6 +315,7 @@ impl Workload {
             lanes: if self.cache.is_some() { Vec::new() } else { self.lanes_of() },
             cache: self.cache,
             loops: self.loops.clone(),
+            oltp,
             verify,
             derivation: self.derivation.clone(),
             before: self.before(adjust.seed),

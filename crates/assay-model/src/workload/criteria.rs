@@ -172,7 +172,12 @@ enum Of {
 /// Whether a criterion, whose bound has the key `key`, can be judged on streams with these `names`, recorded in steps
 /// of `interval`; otherwise what is wrong and what to write.
 fn fits(key: &str, criterion: &Criterion, names: &[&str], interval: Span) -> Result<(), (String, String, Of)> {
-    if !names.contains(&criterion.stream.as_str()) {
+    let together = criterion.stream == Criterion::ALL && !names.contains(&Criterion::ALL);
+    if together && matches!(criterion.bound, Bound::ErrorsAtMost(_)) {
+        let what = "which errors may be is a matter of each stream, not of all together".to_owned();
+        return Err((what, format!("write one for each stream: {}", names.join(", ")), Of::All));
+    }
+    if !together && !names.contains(&criterion.stream.as_str()) {
         let known = || format!("the streams are {}", names.join(", "));
         let remedy = nearest(&criterion.stream, names).map_or_else(known, |name| format!("did you mean {name}?"));
         return Err((format!("there is no stream \"{}\"", criterion.stream.escape_debug()), remedy, Of::Stream));

@@ -11,6 +11,7 @@ mod fitted;
 mod life;
 mod looped;
 mod mend;
+mod oltp;
 mod pace;
 mod profile;
 mod seek;
@@ -21,6 +22,7 @@ mod words;
 
 pub use common::{Adjust, IN_FLIGHT_BOUND, LARGEST_BOUND, MOST_STREAMS, Workload};
 pub use fitted::fitted;
+pub use oltp::OltpLoad;
 pub use profile::{profile as profile_of, workload as of_profile};
 
 use assay_base::Fault;
@@ -35,7 +37,7 @@ use words::explain;
 pub const LONGEST: usize = 1 << 20;
 
 /// The models a workload file can name.
-pub const MODELS: [&str; 5] = ["streams", "act-storage", "act-index", "profile", "seek"];
+pub const MODELS: [&str; 6] = ["streams", "act-storage", "act-index", "oltp", "profile", "seek"];
 
 /// Upper bound on the faults of one file that are reported.
 const MOST_FAULTS: usize = 20;
@@ -121,6 +123,7 @@ fn once(file: &str, text: &str) -> Result<Workload, Fault> {
         "streams" => streams::read(source),
         "act-storage" => act::read_storage(source),
         "act-index" => act::read_index(source),
+        "oltp" => oltp::read(source),
         "profile" => profile::read(source),
         "seek" => seek::read(source),
         other => {

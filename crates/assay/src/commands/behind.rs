@@ -12,8 +12,10 @@ const FOLLOWED: u64 = 1_000_000;
 /// Both sides of the plan's cache before the first target, where there is one and the target has a size.
 pub(super) fn both(plan: &Plan, sizes: &[Option<(u64, u32)>]) -> Option<Result<Sides, Failure>> {
     plan.cache?;
-    let (size, block) = (*sizes.first()?)?;
-    Some(sides(plan, Geometry { size, block }, FOLLOWED).map_err(Failure::workload))
+    let geometry = |it: &Option<(u64, u32)>| it.map(|(size, block)| Geometry { size, block });
+    let geometries: Vec<Geometry> = sizes.iter().map_while(geometry).collect();
+    geometries.first()?;
+    Some(sides(plan, &geometries, FOLLOWED).map_err(Failure::workload))
 }
 
 fn share((read, hits): (u64, u64)) -> f64 {

@@ -12,6 +12,7 @@ use crate::stdout::{print_json, show};
 use assay_base::{Bytes, Direction, Multiple, Share, Span};
 use assay_model::arrival::Bursts;
 use assay_model::mix::{Line, Loop, Spread};
+use assay_model::oltp::{Oltp, Storage};
 use assay_model::{Address, Arrival, Block, PhaseKind, Plan, Stream};
 use assay_run::failure::{Failure, code};
 use assay_run::integrity;
@@ -172,6 +173,23 @@ fn text(plan: &Plan, named: &[(String, Named)], sizes: &[Option<(u64, u32)>]) ->
     out.0
 }
 
+/// What the streams of an OLTP load have in common, and where its ASUs lie.
+fn oltp_in_words(oltp: &Oltp, out: &mut Lines) {
+    out.add(format_args!(
+        "  {} BSU, together {:.0} operations per second, drawn as one sequence",
+        oltp.bsus(),
+        oltp.rate.as_f64()
+    ));
+    for (asu, (name, storage)) in (1..).zip(["data store", "user store", "log"].iter().zip(&oltp.asus)) {
+        let piece = |it: &Storage| {
+            let part = it.extent.map_or_else(String::new, |extent| format!(" ({extent})"));
+            format!("target {}{part}", it.target + 1)
+        };
+        let pieces: Vec<String> = storage.iter().map(piece).collect();
+        out.add(format_args!("  ASU {asu}, the {name}: {}", pieces.join(", ")));
+    }
+}
+
 fn streams(plan: &Plan, block: u32, out: &mut Lines) {
     out.head("streams, over all targets together");
     let wide = plan.streams.iter().map(|stream| stream.name.chars().count()).max().unwrap_or(0).max(20);
@@ -197,6 +215,7 @@ fn streams(plan: &Plan, block: u32, out: &mut Lines) {
     let arrivals = arrivals.into_iter().collect::<Vec<_>>().join(", ");
     out.add(format_args!("  arrival: {arrivals}; (D) durable, on stable media when complete"));
     plan.loops.iter().for_each(|it| out.add(format_args!("  {}", looped(plan, it))));
+    plan.oltp.iter().for_each(|oltp| oltp_in_words(oltp, out));
     lives(plan, out);
     for stream in &plan.streams {
         if let Some(how) = changes(&stream.arrival) {

@@ -15,7 +15,7 @@ type Make = fn(&Place, Lay<'_>) -> Said;
 
 /// Each verb, the file it makes, and how to make it do so. A file that a verb makes and that is missing here fails
 /// `every_file_that_is_made_is_in_the_table`.
-const FILES: [(&str, &str, Make); 35] = [
+const FILES: [(&str, &str, Make); 37] = [
     ("man", "assay.1", |place, lay| at(place, "pages/assay.1", lay, &["man", "--out", "pages"])),
     ("man", "assay-certify.1", |place, lay| at(place, "pages/assay-certify.1", lay, &["man", "--out", "pages"])),
     ("links", "act_storage", |place, lay| at(place, "tools/act_storage", lay, &["links", "tools"])),
@@ -85,6 +85,8 @@ const FILES: [(&str, &str, Make); 35] = [
     ("curve", "curve.json", |place, lay| curve(place, "run/curve.json", lay)),
     ("curve", "curve.html", |place, lay| curve(place, "run/curve.html", lay)),
     ("curve", "maximum", |place, lay| curve(place, "run/maximum", lay)),
+    ("matrix", "matrix.json", |place, lay| matrix(place, "run/matrix.json", lay)),
+    ("matrix", "matrix.html", |place, lay| matrix(place, "run/matrix.html", lay)),
     ("fit", "fit.json", |place, lay| fit(place, "run/fit.json", lay)),
     ("fit", "fitted.toml", |place, lay| fit(place, "run/fitted.toml", lay)),
     ("fit", "mine.toml", |place, lay| {
@@ -185,6 +187,12 @@ fn curve(place: &Place, file: &str, lay: Lay<'_>) -> Said {
     fs::write(&kept, json.to_string()).unwrap();
     fs::remove_dir_all(place.path("run/maximum")).unwrap();
     at(place, file, lay, &[&curve[..], &["--resume", "run"]].concat())
+}
+
+fn matrix(place: &Place, file: &str, lay: Lay<'_>) -> Said {
+    let matrix = ["matrix", "orion", "sim:flash", "--disks", "1", "--for", "1s", "--slice", "1s"];
+    place.assay(&[&matrix[..], &["--out", "run"]].concat());
+    at(place, file, lay, &[&matrix[..], &["--resume", "run"]].concat())
 }
 
 /// A profile that a round fits.

@@ -64,8 +64,8 @@ fn figures(part: &StepFigures) -> Vec<HeadFigure> {
 /// The stream of the first criterion, otherwise the first.
 fn judged(part: &StepFigures) -> Option<&StreamTotals> {
     let named = part.criteria.iter().find_map(|outcome| outcome.asked.stream.as_deref());
-    let mine = || part.whole_streams().find(|totals| Some(totals.name.as_str()) == named);
-    mine().or_else(|| part.whole_streams().next())
+    let mut all = part.together.iter().chain(part.whole_streams());
+    all.find(|totals| Some(totals.name.as_str()) == named).or_else(|| part.whole_streams().next())
 }
 
 fn iops(rate: f64) -> String {

@@ -239,8 +239,8 @@ fn place(figure: &Figure) -> String {
 }
 
 fn streams<'a>(part: &'a StepFigures, root: &str) -> Vec<StreamRow<'a>> {
-    let row = |(index, totals): (usize, &'a StreamTotals)| {
-        let at = |field: &str| format!("{root}/streams/{index}/{field}");
+    let row = |(place, totals): (String, &'a StreamTotals)| {
+        let at = |field: &str| format!("{root}/{place}/{field}");
         let counts = &totals.counts;
         let times = |name: &str, times: &TimesSummary| {
             let figures = [
@@ -271,7 +271,10 @@ fn streams<'a>(part: &'a StepFigures, root: &str) -> Vec<StreamRow<'a>> {
     };
     // With several targets only the sum; each single target is in a table of its own.
     let several = part.targets.len() > 1;
-    part.streams.iter().enumerate().filter(|(_, totals)| !several || totals.target.is_none()).map(row).collect()
+    let shown = |(_, totals): &(usize, &StreamTotals)| !several || totals.target.is_none();
+    let streams = part.streams.iter().enumerate().filter(shown);
+    let together = part.together.iter().map(|totals| ("together".to_owned(), totals));
+    together.chain(streams.map(|(index, totals)| (format!("streams/{index}"), totals))).map(row).collect()
 }
 
 fn phases<'a>(part: &'a StepFigures, root: &str) -> Vec<PhaseRow<'a>> {

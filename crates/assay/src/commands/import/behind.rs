@@ -68,7 +68,7 @@ pub(super) fn import(args: &Behind) -> Result<u8, Failure> {
         Caching { warm: args.warm.unwrap_or(cache.warm.max(filled)), ..cache }
     };
     let plan = Plan { cache: plan.cache.map(warmed), ..plan };
-    let both = sides(&plan, Geometry { size, block }, args.operations).map_err(Failure::workload)?;
+    let both = sides(&plan, &[Geometry { size, block }], args.operations).map_err(Failure::workload)?;
     let text = workload(&plan, &both, args)?;
     match &args.out {
         Some(out) => {

@@ -1,0 +1,34 @@
+//! Mean, percentiles and maximum of times.
+
+use crate::fold::counters::Lengths;
+use crate::fold::layout::Layout;
+use crate::judgement::TimesSummary;
+use assay_record::Times;
+
+/// The quantiles of a chart by nines.
+const NINES: [f64; 17] = [
+    0.0, 0.1, 0.25, 0.5, 0.75, 0.9, 0.95, 0.98, 0.99, 0.995, 0.998, 0.999, 0.9995, 0.9999, 0.99999, 0.999999, 0.9999999,
+];
+
+/// The figures of these times; percentiles where there is a distribution.
+pub(crate) fn summary(lengths: &Lengths, times: Option<&Times>, layout: &Layout) -> TimesSummary {
+    let slice = lengths.slice_times(&layout.thresholds, &layout.shown);
+    // A histogram has three digits; the largest value is known exactly, and no quantile may exceed it.
+    let value = |quantile| Some(times?.quantile(quantile)?.as_ns().min(lengths.max_ns));
+    let counted = times.map_or(0, Times::count);
+    let resolved = |quantile: &&f64| counted > 0 && (1.0 - **quantile) * counted as f64 >= 1.0;
+    let mut nines: Vec<(f64, u64)> = NINES.iter().filter(resolved).filter_map(|&q| Some((q, value(q)?))).collect();
+    nines.extend((counted > 0).then_some((1.0, lengths.max_ns)));
+    TimesSummary {
+        operations: slice.operations,
+        mean_ns: slice.mean_ns,
+        p50_ns: value(0.5),
+        p90_ns: value(0.9),
+        p99_ns: value(0.99),
+        p99_9_ns: value(0.999),
+        p99_99_ns: value(0.9999),
+        max_ns: slice.max_ns,
+        over: slice.over,
+        nines,
+    }
+}

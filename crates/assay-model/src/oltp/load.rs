@@ -1,0 +1,131 @@
+//! The operations of an OLTP load with their times and their places on targets.
+
+use super::meant::{Oltp, Piece};
+use super::sequence::{Access, Sequence};
+use super::stream::{BLOCK, NAMES};
+use crate::arrival::{Part, Schedule, Standing, Varying};
+use crate::generator::FOR_LOOP;
+use crate::joint::{Drawn, Joint, Wanted};
+use crate::plan::{Address, Plan};
+use assay_base::{Direction, Geometry, Instant, Op, Prng};
+
+/// The operations for one target or for all, as one of several workers issues them. Each target and each worker draws all operations of
+/// the load and keeps its own: what is read and written depends on all that came before.
+#[derive(Debug)]
+pub struct Load {
+    sequence: Sequence,
+    schedule: Schedule,
+    asus: [Vec<Piece>; 3],
+    /// For each of the eight streams: the places in the plan of its reads and its writes.
+    streams: [[u16; 2]; 8],
+    /// All targets where there is none.
+    target: Option<u16>,
+    worker: Part,
+    /// How many operations were drawn.
+    count: u64,
+    drawn: Drawn,
+}
+
+impl Load {
+    /// The operations of `plan` for `target`, on targets of these geometries. The error says why there are none.
+    pub fn new(
+        plan: &Plan,
+        target: Option<u16>,
+        geometries: &[Geometry],
+        (worker, start): (Part, Instant),
+    ) -> Result<Load, String> {
+        let oltp = plan.oltp.as_ref().ok_or("the plan has no OLTP load")?;
+        let (asus, used) = oltp.on(geometries)?;
+        let seed = |purpose| Prng::child(plan.seed, &[FOR_LOOP, purpose]);
+        let schedule = schedule(oltp, plan, start, seed(0)).ok_or("its rate does not fit")?;
+        Ok(Load {
+            sequence: Sequence::new(used, (oltp.bsus(), oltp.contexts), oltp.mix, seed(1)),
+            schedule,
+            asus,
+            streams: places(plan),
+            target,
+            worker,
+            count: 0,
+            drawn: Drawn::new(start),
+        })
+    }
+
+    /// The next operation, whichever it is.
+    pub fn next_wanted(&mut self) -> Option<Wanted> {
+        while self.drawn.waiting.is_empty() {
+            if !self.draw() {
+                return None;
+            }
+        }
+        self.take()
+    }
+
+    /// Where an access lies. One that would go across the end of a piece ends there.
+    fn op(&self, access: &Access) -> Op {
+        let (mut block, mut piece) = (access.block, self.asus[access.asu][0]);
+        for next in &self.asus[access.asu] {
+            piece = *next;
+            if block < next.blocks {
+                break;
+            }
+            block -= next.blocks;
+        }
+        let within = block.min(piece.blocks - u64::from(access.blocks));
+        Op {
+            target: piece.target,
+            direction: access.direction,
+            durable: false,
+            offset: piece.begin + within * BLOCK,
+            len: access.blocks * BLOCK as u32,
+        }
+    }
+}
+
+/// One schedule for all streams: many independent clients together are independent clients.
+fn schedule(oltp: &Oltp, plan: &Plan, start: Instant, prng: Prng) -> Option<Schedule> {
+    let whole = Part { index: 0, of: 1 };
+    let Some(curve) = &oltp.curve else { return Schedule::poisson(start, oltp.rate, whole, prng) };
+    let standing = Standing { start, until_zero: plan.warm_up().longest(), before: plan.before.time };
+    Some(Schedule::Varying(Box::new(Varying::new(standing, oltp.rate, curve, whole, Err(prng))?)))
+}
+
+/// Where the reads and the writes of each of the eight streams stand in the plan; a stream without writes has its reads there, which are
+/// never drawn.
+fn places(plan: &Plan) -> [[u16; 2]; 8] {
+    let mut places = [[0; 2]; 8];
+    let own = plan.streams.iter().enumerate().filter_map(|(at, stream)| {
+        let block = stream.block().filter(|block| matches!(block.address, Address::Asu { .. }))?;
+        let of = NAMES.iter().position(|name| stream.name.starts_with(name))?;
+        Some((of, block.direction, at as u16))
+    });
+    own.for_each(|(of, direction, at)| places[of][usize::from(direction == Direction::Write)] = at);
+    places
+}
+
+impl Joint for Load {
+    fn drawn(&self) -> &Drawn {
+        &self.drawn
+    }
+
+    fn drawn_mut(&mut self) -> &mut Drawn {
+        &mut self.drawn
+    }
+
+    fn draw(&mut self) -> bool {
+        let wanted = self.schedule.due();
+        self.drawn.reached = wanted;
+        if wanted == Instant::FAR {
+            return false;
+        }
+        self.schedule.advance();
+        let access = self.sequence.next_access();
+        let own = self.count % self.worker.of == self.worker.index;
+        self.count += 1;
+        let op = self.op(&access);
+        if own && self.target.is_none_or(|target| target == op.target) {
+            let stream = self.streams[access.stream][usize::from(op.direction == Direction::Write)];
+            self.drawn.waiting.push_back(Wanted { wanted, stream, op });
+        }
+        true
+    }
+}

@@ -1,0 +1,138 @@
+//! An OLTP load as a part of a plan, and the storage that each ASU has.
+
+use super::sequence::trimmed;
+use super::stream::{BLOCK, LONGEST, RATE, ReadShares};
+use crate::arrival::Curve;
+use crate::extent::{Amount, Extent};
+use assay_base::{Bytes, Geometry, Rate, Share};
+use serde::{Deserialize, Serialize};
+
+/// The streams of a plan that are drawn together, as one OLTP load.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Oltp {
+    /// Operations per second of all streams together; where there is a curve, at its 100 %.
+    pub rate: Rate,
+    /// How the rate changes over the run.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub curve: Option<Curve>,
+    /// How many reads the streams have.
+    pub mix: ReadShares,
+    /// Groups of BSUs, each with reuse of its own.
+    pub contexts: u32,
+    /// What the three ASUs lie on, one piece behind the other.
+    pub asus: [Vec<Storage>; 3],
+}
+
+/// A piece of storage of an ASU.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Storage {
+    /// The target.
+    pub target: u16,
+    /// The part of it; the whole target where there is none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub extent: Option<Extent>,
+}
+
+/// A piece of storage on a target of known size.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Piece {
+    pub target: u16,
+    /// Its first byte on the target.
+    pub begin: u64,
+    /// Its blocks.
+    pub blocks: u64,
+}
+
+/// Hundredths of a single target that each ASU has.
+const SHARES: [u64; 3] = [45, 45, 10];
+
+/// What the ASUs have of `targets` targets: `of_each` of them in their order, one each of three, or shares of a single one.
+pub(crate) fn storage(targets: u16, of_each: Option<[u16; 3]>) -> Result<[Vec<Storage>; 3], String> {
+    let whole = |target: u16| Storage { target, extent: None };
+    let of_each = match (targets, of_each) {
+        (1, None) => {
+            let amount = |percent: u64| Amount::Share(Share::from_percent(percent));
+            let part = |asu: usize| {
+                let begin = amount(SHARES[..asu].iter().sum());
+                vec![Storage { target: 0, extent: Some(Extent { begin, length: Some(amount(SHARES[asu])) }) }]
+            };
+            return Ok([part(0), part(1), part(2)]);
+        }
+        (3, None) => [1; 3],
+        (_, Some(of_each)) => of_each,
+        (_, None) => {
+            return Err(format!(
+                "an OLTP load has three application storage units, and {targets} targets were given: give one, which they share, or three, \
+                 or write how many each of them has, such as asu_targets = [2, 2, 1]"
+            ));
+        }
+    };
+    let all: u32 = of_each.iter().map(|own| u32::from(*own)).sum();
+    if all != u32::from(targets) || of_each.contains(&0) {
+        let [a, b, c] = of_each;
+        return Err(format!(
+            "asu_targets = [{a}, {b}, {c}] is for {all} targets, at least one each, and {targets} were given"
+        ));
+    }
+    let mut from = 0;
+    Ok(of_each.map(|own| {
+        from += own;
+        (from - own..from).map(whole).collect()
+    }))
+}
+
+impl Oltp {
+    /// How many BSUs it is, rounded up: so many sets of streams have positions of their own.
+    pub fn bsus(&self) -> u32 {
+        (self.rate.as_f64() / RATE as f64).ceil().max(1.0) as u32
+    }
+
+    /// The targets of an ASU, 1 to 3, in ascending order.
+    pub(crate) fn targets_of(&self, asu: u8) -> Vec<u16> {
+        let mut own: Vec<u16> = self.asus[usize::from(asu) - 1].iter().map(|it| it.target).collect();
+        own.sort_unstable();
+        own.dedup();
+        own
+    }
+
+    /// The pieces of each ASU, and the blocks that are used of it. The error says what is too small.
+    pub(super) fn on(&self, geometries: &[Geometry]) -> Result<([Vec<Piece>; 3], [u64; 3]), String> {
+        let piece = |storage: &Storage| {
+            let geometry = geometries.get(usize::from(storage.target)).ok_or("a target has no size")?;
+            if u64::from(geometry.block) > BLOCK {
+                return Err(format!(
+                    "a target has blocks of {}, and the operations of an OLTP load are multiples of {BLOCK} bytes: give one with blocks of \
+                     at most so many",
+                    geometry.block
+                ));
+            }
+            let whole = (0, geometry.size);
+            let (begin, length) = storage.extent.map_or(whole, |extent| extent.within(geometry.size, BLOCK as u32));
+            let blocks = length / BLOCK;
+            if blocks < LONGEST {
+                return Err(format!(
+                    "a target of {} is too small for a part of an ASU, which has at least {}: give a larger one",
+                    Bytes::new(geometry.size).human(),
+                    Bytes::new(LONGEST * BLOCK).human()
+                ));
+            }
+            Ok(Piece { target: storage.target, begin, blocks })
+        };
+        let pieces = |asu: usize| self.asus[asu].iter().map(piece).collect::<Result<Vec<Piece>, String>>();
+        let pieces = [pieces(0)?, pieces(1)?, pieces(2)?];
+        let storage = pieces.each_ref().map(|own| own.iter().map(|piece| piece.blocks).sum::<u64>());
+        let used = trimmed(storage).ok_or_else(|| {
+            let [a, b, c] = storage.map(|blocks| Bytes::new(blocks * BLOCK).human());
+            format!(
+                "the log, ASU 3, has {c}, and needs a ninth of the two stores together, twice the smaller of {a} and {b}: give it more, \
+                 or the stores less"
+            )
+        })?;
+        Ok((pieces, used))
+    }
+
+    /// Whether the ASUs fit on targets of these geometries; the error says what is too small.
+    pub fn fits(&self, geometries: &[Geometry]) -> Result<(), String> {
+        self.on(geometries).map(|_| ())
+    }
+}

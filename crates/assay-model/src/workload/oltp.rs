@@ -1,0 +1,115 @@
+//! `model = "oltp"`: the load of a database on an array, SPC-1-like.
+
+use super::Source;
+use super::arrival::{PhaseKeys, phases};
+use super::common::{Workload, workload_file};
+use crate::arrival::Curve;
+use crate::oltp::{self, Oltp, RATE, ReadShares, Storage};
+use crate::plan::WarmUp;
+use assay_base::{Bound, Criterion, Fault, Measure, Multiple, Rate, Span};
+use toml::Spanned;
+
+/// The benchmark's bound on the mean response of all operations.
+const MEAN: Span = Span::from_ms(30);
+/// The most BSUs of a file: more than any array carries.
+const MOST_BSUS: u64 = 1_000_000;
+/// Most groups of BSUs with reuse of their own: each has state for every leaf.
+const MOST_CONTEXTS: u32 = 1024;
+/// Measured time.
+const DURATION: Span = Span::from_secs(600);
+/// Judging windows.
+const SLICE: Span = Span::from_secs(60);
+
+workload_file! {
+    struct File {
+        bsu: Option<Spanned<u64>>,
+        mix: Option<ReadShares>,
+        contexts: Option<Spanned<u32>>,
+        asu_targets: Option<Spanned<[u16; 3]>>,
+        #[serde(default)]
+        phase: Vec<Spanned<PhaseKeys>>,
+    }
+}
+
+/// An OLTP load at 1x, before it is known on how many targets.
+#[derive(Clone, Debug)]
+pub struct OltpLoad {
+    /// Operations per second, those of all streams together.
+    pub rate: Rate,
+    /// How the rate changes over the run.
+    pub curve: Option<Curve>,
+    /// How many reads the streams have.
+    pub mix: ReadShares,
+    /// Groups of BSUs, each with reuse of its own.
+    pub contexts: u32,
+    /// How many of the targets each ASU has, where the file says it.
+    pub asu_targets: Option<[u16; 3]>,
+}
+
+impl OltpLoad {
+    /// The load on this many targets, multiplied. The error says what does not fit.
+    pub(super) fn on(&self, targets: u16, times: Multiple) -> Result<Oltp, String> {
+        let asus: [Vec<Storage>; 3] = oltp::storage(targets, self.asu_targets)?;
+        let rate = times.of(self.rate).ok_or_else(|| format!("at {times} the rate is too large"))?;
+        Ok(Oltp { rate, curve: self.curve.clone(), mix: self.mix, contexts: self.contexts, asus })
+    }
+}
+
+pub(super) fn read(source: Source<'_>) -> Result<Workload, Fault> {
+    let mut file: File = source.parse()?;
+    let bsu = ranged(source, file.bsu.as_ref(), "the number of BSUs", MOST_BSUS)?;
+    let contexts = ranged(source, file.contexts.as_ref(), "the number of contexts", MOST_CONTEXTS)?;
+    let (phases, curve) = phases(source, &file.phase)?;
+    let rate = Rate::per_second(bsu * RATE);
+    let mix = file.mix.unwrap_or_default();
+    let streams = oltp::streams(mix, rate, curve.as_ref())
+        .ok_or_else(|| Fault::whole(source.file, "the rates are too large to be represented", "write fewer BSUs"))?;
+    let common = file.common();
+    if common.duration.is_some() && !phases.is_empty() {
+        return Err(source.fault_of("duration", "the phases say how long the workload measures: remove duration"));
+    }
+    let own = common.slice.is_some();
+    let criterion = Criterion {
+        stream: Criterion::ALL.to_owned(),
+        measure: Measure::Response,
+        bound: Bound::MeanAtMost(MEAN),
+        window: None,
+    };
+    let workload = Workload::new(source.file, "oltp", streams, |_| vec![criterion]);
+    let asu_targets = file.asu_targets.as_ref().map(|it| *it.get_ref());
+    let workload = Workload {
+        per_target: false,
+        duration: DURATION,
+        slice: SLICE,
+        warm_up: WarmUp::For(Span::ZERO),
+        oltp: Some(OltpLoad { rate, curve, mix, contexts, asu_targets }),
+        ..workload
+    };
+    let mut workload = workload.with(source, common)?;
+    workload.notes.push(NOT_COMPARABLE.to_owned());
+    if !phases.is_empty() {
+        workload.duration = phases.iter().fold(Span::ZERO, |sum, phase| sum + phase.span);
+        // Each phase is judged in slices of its own.
+        let shortest = phases.iter().map(|phase| phase.span).min().filter(|_| !own);
+        workload.slice = shortest.map_or(workload.slice, |shortest| workload.slice.min(shortest));
+        workload.phases = phases;
+    }
+    Ok(workload)
+}
+
+const NOT_COMPARABLE: &str = "SPC-1-like: streams, shares and addresses as the published load generator was measured; not comparable with audited SPC-1 results";
+
+/// A number from 1 to `most`; 1 where there is none.
+fn ranged<T: Copy + PartialOrd + From<u8> + std::fmt::Display>(
+    source: Source<'_>,
+    asked: Option<&Spanned<T>>,
+    what: &str,
+    most: T,
+) -> Result<T, Fault> {
+    let Some(asked) = asked else { return Ok(T::from(1)) };
+    let number = *asked.get_ref();
+    match (T::from(1)..=most).contains(&number) {
+        true => Ok(number),
+        false => Err(source.fault(asked.span(), format!("{what} is out of range"), format!("write 1 to {most}"))),
+    }
+}
