@@ -5,7 +5,8 @@
 #![warn(unreachable_pub)]
 #![cfg_attr(test, allow(clippy::disallowed_methods, reason = "tests make files and threads of their own"))]
 
-pub mod criterion;
+pub mod counted;
+mod criterion;
 pub mod device;
 pub mod fault;
 pub mod knobs;
@@ -23,6 +24,7 @@ pub mod units;
 #[cfg(feature = "serde")]
 mod serde_text;
 
+pub use counted::Counted;
 pub use criterion::{Bound, Criterion, Measure};
 pub use device::{BlockDevice, Completion, Device, Done, Foretelling, Geometry, Request};
 pub use fault::Fault;

@@ -134,3 +134,99 @@ fn scratch_files_on_file_systems_of_every_kind() {
         assert_eq!(permit.watermarks(), [Watermark::Memory("tmpfs")]);
     }
 }
+
+/// A file of `size` bytes whose space is reserved and to which nobody has written.
+fn reserved(path: &Path, size: u64) -> std::fs::File {
+    let file = std::fs::File::options().create_new(true).read(true).write(true).open(path).unwrap();
+    rustix::fs::fallocate(&file, rustix::fs::FallocateFlags::empty(), 0, size).unwrap();
+    file
+}
+
+/// The bytes of a file, without its label where it has one.
+fn bytes(path: &Path) -> Vec<u8> {
+    std::fs::read(path).unwrap()
+}
+
+/// The last step before a run writes labels it, so that it is the program's own from then on.
+#[test]
+fn a_file_that_was_only_reserved_is_taken_over() {
+    let (_turn, dir) = (turn(), dir());
+    let mut mounts = vec![(None, dir.path().join("here"))];
+    std::fs::create_dir(dir.path().join("here")).unwrap();
+    for (kind, size) in [("ext4", 16 * MIB), ("xfs", 320 * MIB), ("btrfs", BTRFS)] {
+        let Some(device) = root().then(|| made(dir.path(), kind, size)).flatten() else { continue };
+        let mount = Mount::new(&device.dev, dir.path(), &format!("{kind}.mount")).unwrap();
+        let point = mount.point.clone();
+        mounts.push((Some((mount, device)), point));
+    }
+    for (_, place) in &mounts {
+        let path = place.join("reserved");
+        drop(reserved(&path, MIB));
+        let looked = Gate::host().look(&Request::new(&path)).unwrap();
+        assert!(looked.rules.iter().any(|answer| answer.evidence.contains("nothing was ever written")), "{looked:?}");
+        let permit = admit(&path, &[]).unwrap();
+        assert_eq!(permit.geometry().size, MIB - label::LABEL_LEN);
+        assert!(bytes(&path) == vec![0; MIB as usize], "admitting it changes nothing: {}", path.display());
+        permit.recheck().unwrap();
+        permit.recheck().unwrap();
+        drop(permit);
+        let (data, end) = (
+            bytes(&path)[..(MIB - label::LABEL_LEN) as usize].to_vec(),
+            bytes(&path).split_off((MIB - label::LABEL_LEN) as usize),
+        );
+        assert!(data.iter().all(|byte| *byte == 0) && end == label::label(MIB), "{}", path.display());
+        let file = std::fs::File::options().write(true).open(&path).unwrap();
+        file.write_all_at(&[0; 4096], 0).unwrap();
+        drop(file);
+        drop(admit(&path, &[]).unwrap());
+    }
+}
+
+#[test]
+fn a_file_in_which_something_was_written_is_not() {
+    let (_turn, dir) = (turn(), dir());
+    let at = |name: &str| dir.path().join(name);
+    // In the page cache only, whatever is written: also zeros are somebody's.
+    let file = reserved(&at("one byte"), MIB);
+    file.write_all_at(&[0], 500_000).unwrap();
+    protected("one byte", &at("one byte"), &[&at("one byte")], S10, "it holds data at byte ");
+    let file = reserved(&at("its end"), MIB);
+    file.write_all_at(b"x", MIB - 1).unwrap();
+    file.sync_all().unwrap();
+    protected("its end", &at("its end"), &[&at("its end")], S10, "it holds data at byte ");
+    let linked = reserved(&at("linked"), MIB);
+    std::fs::hard_link(at("linked"), at("second name")).unwrap();
+    protected("two names", &at("linked"), &[&at("linked")], S10, "2 names");
+    drop(linked);
+    drop(reserved(&at("odd"), MIB + 1));
+    protected("odd", &at("odd"), &[&at("odd")], S10, "not whole blocks");
+    drop(reserved(&at("small"), label::LABEL_LEN));
+    protected("small", &at("small"), &[&at("small")], S10, "space for a label");
+    let sparse = std::fs::File::create(at("holes")).unwrap();
+    sparse.set_len(MIB).unwrap();
+    if !is_tmpfs(dir.path()) {
+        protected("holes", &at("holes"), &[&at("holes")], S10, "0 of its 1048576 bytes are reserved");
+    }
+    // Somebody has it open.
+    let open = reserved(&at("open"), MIB);
+    let mut child = std::process::Command::new("sleep").arg("60").stdin(open).spawn().unwrap();
+    protected("open elsewhere", &at("open"), &[&at("open")], S6, "sleep");
+    child.kill().unwrap();
+    child.wait().unwrap();
+}
+
+/// Between being admitted and the first write somebody may write to it: then it is no longer anybody's to take.
+#[test]
+fn what_is_written_after_a_blank_file_was_admitted_stays() {
+    let (_turn, dir) = (turn(), dir());
+    let path = dir.path().join("reserved");
+    let file = reserved(&path, MIB);
+    let permit = admit(&path, &[]).unwrap();
+    file.write_all_at(b"mine", 0).unwrap();
+    let before = bytes(&path);
+    let refused = permit.recheck().unwrap_err();
+    assert!(refused.rule == S10 && refused.to_string().contains("it holds data at byte 0"), "{refused}");
+    assert!(permit.recheck().is_err(), "it stays so");
+    drop(permit);
+    assert!(bytes(&path) == before);
+}

@@ -8,11 +8,11 @@ use crate::cache::Caching;
 pub use crate::extent::{Amount, Extent};
 use crate::life::Life;
 use crate::mix::Loop;
-use crate::oltp::Oltp;
+use crate::oltp::{Oltp, RATE};
 use crate::profile::Derivation;
 use crate::seal;
 use crate::size::Size;
-use assay_base::{Bytes, Criterion, Direction, Multiple, Rate, Share, Span};
+use assay_base::{Bytes, Counted, Criterion, Direction, Multiple, Rate, Share, Span};
 use serde::{Deserialize, Serialize};
 
 /// Streams, phases, criteria, seed. A plan that was written, to a log or for another host, is read back unchanged.
@@ -539,6 +539,12 @@ impl Plan {
     /// The same plan for a worker that carries one operation at a time: it has only one slot.
     pub fn in_one_lane(&self) -> Plan {
         Plan { lanes: Vec::new(), ..self.clone() }
+    }
+
+    /// What its load is counted in beside multiples.
+    pub fn counted(&self) -> Option<Counted> {
+        let oltp = self.oltp.as_ref()?;
+        Some(Counted { name: "BSU".to_owned(), at_1x: oltp.rate.as_f64() / RATE as f64 / self.load.as_f64() })
     }
 
     /// Length of all phases.

@@ -53,6 +53,7 @@ pub fn prepare(
     observer: &mut dyn Observer,
     stop: &StopCell,
 ) -> Result<Vec<Record>, Failure> {
+    all.iter().try_for_each(Real::recheck)?;
     let done = AtomicU64::new(0);
     let sizes: Vec<u64> = all.iter().map(|real| real.target.geometry().size).collect();
     let passes = 1 + u64::from(preparation.zero);

@@ -197,12 +197,7 @@ impl Targets {
 
     /// The last check of the safety gate before a phase: are they still the same targets?
     pub fn recheck(&self) -> Result<(), Failure> {
-        for real in self.real() {
-            if let Pass::Write(permit) = &real.access {
-                permit.recheck().map_err(Failure::gate)?;
-            }
-        }
-        Ok(())
+        self.real().iter().try_for_each(Real::recheck)
     }
 
     /// Removes the scratch files that this run created.

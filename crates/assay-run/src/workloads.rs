@@ -8,7 +8,7 @@ use assay_model::workload::{self, Workload};
 use std::path::Path;
 
 /// Name and text, embedded from `workloads/`.
-pub const SHIPPED: [(&str, &str); 17] = [
+pub const SHIPPED: [(&str, &str); 19] = [
     ("act-storage", include_str!("../../../workloads/act-storage.toml")),
     ("act-storage-quick", include_str!("../../../workloads/act-storage-quick.toml")),
     ("act-index", include_str!("../../../workloads/act-index.toml")),
@@ -17,6 +17,8 @@ pub const SHIPPED: [(&str, &str); 17] = [
     ("fio-real-life", include_str!("../../../workloads/fio-real-life.toml")),
     ("random-read", include_str!("../../../workloads/random-read.toml")),
     ("database-8k", include_str!("../../../workloads/database-8k.toml")),
+    ("oltp", include_str!("../../../workloads/oltp.toml")),
+    ("oltp-ramp", include_str!("../../../workloads/oltp-ramp.toml")),
     ("file-server", include_str!("../../../workloads/file-server.toml")),
     ("hot-80-20", include_str!("../../../workloads/hot-80-20.toml")),
     ("read-miss", include_str!("../../../workloads/read-miss.toml")),

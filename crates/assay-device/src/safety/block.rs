@@ -45,7 +45,7 @@ pub(super) fn inquire(inquiry: &mut Inquiry<'_>, subject: &Subject, device: DevN
     inquiry.fits_size(shape.size);
     consent(inquiry, shape.size);
     let fingerprint = Fingerprint::of_device(inquiry.request.path, device, &file, &shape, inquiry.roots);
-    Some(Opened { file, disk, shape, fingerprint })
+    Some(Opened { file, disk, shape, fingerprint, blank: false })
 }
 
 /// The rules that need no open device: S4, S5, S6, S9, S11.

@@ -91,4 +91,6 @@ pub(super) struct Opened {
     pub disk: Option<File>,
     pub shape: Shape,
     pub fingerprint: Fingerprint,
+    /// A file to which nobody has written, and which has no label yet.
+    pub(super) blank: bool,
 }

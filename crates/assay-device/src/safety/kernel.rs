@@ -3,7 +3,7 @@
 
 use super::roots::DevNum;
 use rustix::fd::{AsFd, BorrowedFd};
-use rustix::fs::{AtFlags, StatxFlags};
+use rustix::fs::{AtFlags, SeekFrom, StatxFlags};
 use rustix::io::Errno;
 use rustix::ioctl::{Getter, Opcode, Setter, Updater, ioctl};
 
@@ -16,6 +16,10 @@ const FS_IOC_FIEMAP: Opcode = 0xc020_660b;
 const FIEMAP_FLAG_SYNC: u32 = 1;
 const FIEMAP_EXTENT_LAST: u32 = 1;
 const FIEMAP_EXTENT_SHARED: u32 = 0x2000;
+/// Reserved, and not written.
+const FIEMAP_EXTENT_UNWRITTEN: u32 = 0x800;
+/// Written to the page cache, and not placed on the disk yet.
+const FIEMAP_EXTENT_DELALLOC: u32 = 0x4;
 
 /// Bytes of a block device.
 pub(super) fn size(fd: BorrowedFd<'_>) -> Result<u64, Errno> {
@@ -97,6 +101,13 @@ struct Extent {
     reserved: [u32; 3],
 }
 
+impl Extent {
+    /// Whether its space is reserved, and nothing was written to it. One of no length is none of which that is known.
+    fn is_unwritten(&self) -> bool {
+        self.length > 0 && self.flags & FIEMAP_EXTENT_UNWRITTEN != 0 && self.flags & FIEMAP_EXTENT_DELALLOC == 0
+    }
+}
+
 #[repr(C)]
 struct Fiemap {
     start: u64,
@@ -110,6 +121,24 @@ struct Fiemap {
 
 /// The first byte of a file whose blocks another file shares (a reflink copy). `Ok(None)`: none is shared.
 pub(super) fn shared_extent(fd: BorrowedFd<'_>) -> Result<Option<u64>, Errno> {
+    first_extent(fd, |extent| extent.flags & FIEMAP_EXTENT_SHARED != 0)
+}
+
+/// The first byte of a file to which something may have been written; `None` where its space is at most reserved. What was written and has
+/// not reached the disk yet is sent there first. A file system without extents, such as one in memory, is asked where its data begins.
+pub(super) fn first_data(fd: BorrowedFd<'_>) -> Result<Option<u64>, Errno> {
+    match first_extent(fd, |extent| !extent.is_unwritten()) {
+        Err(Errno::OPNOTSUPP | Errno::NOTTY) => match rustix::fs::seek(fd, SeekFrom::Data(0)) {
+            Ok(at) => Ok(Some(at)),
+            Err(Errno::NXIO) => Ok(None),
+            Err(e) => Err(e),
+        },
+        found => found,
+    }
+}
+
+/// Where the first extent of a file begins that `is` the one searched for.
+fn first_extent(fd: BorrowedFd<'_>, is: fn(&Extent) -> bool) -> Result<Option<u64>, Errno> {
     let empty = Extent { logical: 0, physical: 0, length: 0, reserved64: [0; 2], flags: 0, reserved: [0; 3] };
     let mut start = 0;
     loop {
@@ -125,29 +154,29 @@ pub(super) fn shared_extent(fd: BorrowedFd<'_>) -> Result<Option<u64>, Errno> {
         // SAFETY: FS_IOC_FIEMAP reads the header and stores at most `count` extents after it, for which `map` has
         // space.
         unsafe { ioctl(fd, Updater::<FS_IOC_FIEMAP, Fiemap>::new(&mut map)) }?;
-        match look_at(&map.extents[..(map.mapped as usize).min(EXTENTS)]) {
-            Seen::Shared(at) => return Ok(Some(at)),
+        match look_at(&map.extents[..(map.mapped as usize).min(EXTENTS)], is) {
+            Seen::Found(at) => return Ok(Some(at)),
             Seen::More(from) => start = from,
             Seen::End => return Ok(None),
         }
     }
 }
 
-/// What one answer of FIEMAP means for the search for a shared block.
+/// What one answer of FIEMAP means for the search for an extent.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Seen {
-    /// The blocks from this byte on also belong to another file.
-    Shared(u64),
-    /// None of these are shared; the next answer begins at this byte.
+    /// The extent that begins at this byte.
+    Found(u64),
+    /// None of these; the next answer begins at this byte.
     More(u64),
-    /// None of these are shared, and there are no more.
+    /// None of these, and there are no more.
     End,
 }
 
 /// An extent of length zero would be requested again for ever, so it ends the search like the last one.
-fn look_at(extents: &[Extent]) -> Seen {
-    if let Some(shared) = extents.iter().find(|e| e.flags & FIEMAP_EXTENT_SHARED != 0) {
-        return Seen::Shared(shared.logical);
+fn look_at(extents: &[Extent], is: fn(&Extent) -> bool) -> Seen {
+    if let Some(found) = extents.iter().find(|extent| is(extent)) {
+        return Seen::Found(found.logical);
     }
     match extents.last() {
         Some(last) if last.flags & FIEMAP_EXTENT_LAST == 0 && last.length > 0 => Seen::More(last.logical + last.length),
@@ -181,12 +210,29 @@ mod tests {
             (vec![extent(0, 4096, others | FIEMAP_EXTENT_LAST)], Seen::End),
             (vec![extent(0, 4096, 0), extent(12288, 8192, 0)], Seen::More(20480)),
             (vec![extent(0, 4096, 0), extent(12288, 0, 0)], Seen::End),
-            (vec![extent(0, 4096, shared)], Seen::Shared(0)),
-            (vec![extent(0, 4096, 0), extent(8192, 4096, shared | others | FIEMAP_EXTENT_LAST)], Seen::Shared(8192)),
-            (vec![extent(4096, 4096, shared), extent(8192, 4096, shared)], Seen::Shared(4096)),
+            (vec![extent(0, 4096, shared)], Seen::Found(0)),
+            (vec![extent(0, 4096, 0), extent(8192, 4096, shared | others | FIEMAP_EXTENT_LAST)], Seen::Found(8192)),
+            (vec![extent(4096, 4096, shared), extent(8192, 4096, shared)], Seen::Found(4096)),
         ] {
             let told: Vec<_> = extents.iter().map(|e| (e.logical, e.length, e.flags)).collect();
-            assert_eq!(look_at(&extents), seen, "{told:?}");
+            assert_eq!(look_at(&extents, |extent| extent.flags & FIEMAP_EXTENT_SHARED != 0), seen, "{told:?}");
+        }
+    }
+
+    #[test]
+    fn only_what_was_reserved_and_not_written_is_unwritten() {
+        let (unwritten, delayed) = (FIEMAP_EXTENT_UNWRITTEN, FIEMAP_EXTENT_DELALLOC);
+        for (length, flags, is) in [
+            (4096, 0, false),
+            (4096, unwritten, true),
+            (4096, unwritten | FIEMAP_EXTENT_LAST, true),
+            (4096, delayed, false),
+            (4096, unwritten | delayed, false),
+            // Encoded, encrypted, inside the inode: data.
+            (4096, 0x8 | 0x80 | 0x200, false),
+            (0, unwritten, false),
+        ] {
+            assert_eq!(extent(0, length, flags).is_unwritten(), is, "{length} {flags:#x}");
         }
     }
 

@@ -5,6 +5,8 @@
 use super::examination::{Examination, refusal};
 use super::fingerprint::{Fingerprint, Opened};
 use super::kernel;
+use super::label::LABEL_LEN;
+use super::regular;
 use super::roots::Roots;
 use super::rule::{Refusal, RuleAnswer, RuleId};
 use super::shape::Shape;
@@ -16,6 +18,7 @@ use assay_base::Geometry;
 use std::fs::File;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 /// The rules that a permit for a device needs. S12 is checked repeatedly later, S15 is for readers.
 const OF_DEVICES: [RuleId; 14] = {
@@ -37,6 +40,8 @@ pub struct Permit {
     shape: Shape,
     fingerprint: Fingerprint,
     created: bool,
+    /// A file to which nobody has written, and which has no label yet: its size with the label.
+    blank: AtomicU64,
 }
 
 impl Permit {
@@ -44,8 +49,9 @@ impl Permit {
         let asked = |id: &RuleId| exam.rules.iter().any(|answer| answer.id == *id && answer.passes());
         let every: &[RuleId] = if matches!(exam.kind, Kind::Block(_)) { &OF_DEVICES } else { &OF_FILES };
         assert!(every.iter().all(asked), "a permit stands on the answer of every rule");
-        let Opened { file, disk, shape, fingerprint } = opened;
-        Permit { file, _disk: disk, roots, exam, shape, fingerprint, created: false }
+        let Opened { file, disk, shape, fingerprint, blank } = opened;
+        let blank = AtomicU64::new(if blank { shape.size + LABEL_LEN } else { 0 });
+        Permit { file, _disk: disk, roots, exam, shape, fingerprint, created: false, blank }
     }
 
     /// Marks it as the permit of a file that this process created.
@@ -89,15 +95,22 @@ impl Permit {
         offset.checked_add(len).is_some_and(|end| end <= self.shape.size)
     }
 
-    /// S12: checked immediately before the first write and before each phase.
+    /// S12: checked immediately before the first write and before each phase. A file to which nobody has written gets the program's label
+    /// the first time: not earlier, because until all targets of a run are admitted nothing may be written to any.
     ///
     /// # Errors
-    /// The device was replaced, resized or renamed.
+    /// The device was replaced, resized or renamed, or somebody has written to a file that was blank.
     pub fn recheck(&self) -> Result<(), Refusal> {
-        self.fingerprint.check(&self.roots, &self.file).map_err(|why| {
-            let rules = vec![RuleAnswer::new(RuleId::S12, Err(why))];
+        let refused = |id: RuleId, why: String| {
+            let rules = vec![RuleAnswer::new(id, Err(why))];
             refusal(Examination { rules, ..self.exam.clone() })
-        })
+        };
+        let blank = self.blank.load(Relaxed);
+        if blank > 0 {
+            regular::take_over(&self.file, blank).map_err(|why| refused(RuleId::S10, why))?;
+            self.blank.store(0, Relaxed);
+        }
+        self.fingerprint.check(&self.roots, &self.file).map_err(|why| refused(RuleId::S12, why))
     }
 
     /// Discards the whole device (TRIM, UNMAP), as far as it can. Files keep the space that was reserved for them.

@@ -1,4 +1,5 @@
-//! The rules for files (S10): the program writes only to files that it created itself, with their space reserved.
+//! The rules for files (S10): the program writes only to files that it created itself, with their space reserved, and to files whose
+//! space somebody reserved and to which nobody has written. Such a file gets the program's label, and is one of its own from then on.
 
 use super::fingerprint::{Fingerprint, Opened, has_label};
 use super::inquiry::{Inquiry, Mode};
@@ -9,9 +10,10 @@ use super::rule::{RuleId, Unopened};
 use super::shape::Shape;
 use super::subject::Subject;
 use super::watermark::{self, Watermark};
-use super::{family, kernel, usage};
+use super::{family, kernel, scratch, usage};
 use rustix::fs::{FlockOperation, OFlags};
 use rustix::io::Errno;
+use std::fmt;
 use std::fs::File;
 use std::os::fd::AsFd;
 use std::path::Path;
@@ -34,7 +36,8 @@ pub(super) fn inquire(inquiry: &mut Inquiry<'_>, subject: &Subject, inode: Inode
     inquiry.answer(RuleId::S3, whole.as_ref().map(Shape::to_string).map_err(Clone::clone));
     let whole = whole.ok()?;
     let owned = ours(inquiry, &file, &whole, inode);
-    if !inquiry.answer(RuleId::S10, owned) {
+    let blank = owned.as_ref().is_ok_and(|owned| owned.blank);
+    if !inquiry.answer(RuleId::S10, owned.map(|owned| owned.to_string())) {
         return None;
     }
     let shape = Shape { size: whole.size - LABEL_LEN, ..whole };
@@ -54,7 +57,7 @@ pub(super) fn inquire(inquiry: &mut Inquiry<'_>, subject: &Subject, inode: Inode
     inquiry.answer(RuleId::S13, locked);
     inquiry.fits_size(shape.size);
     let fingerprint = Fingerprint::of_file(inquiry.request.path, inode, whole.size);
-    Some(Opened { file, disk: None, shape, fingerprint })
+    Some(Opened { file, disk: None, shape, fingerprint, blank })
 }
 
 /// Opens it for direct I/O where the file system supports it, otherwise through the cache.
@@ -82,13 +85,51 @@ pub(super) fn shape(file: &File, direct: bool) -> Result<Shape, String> {
     Ok(Shape { size, logical_block: offset, physical_block: offset, dma_alignment: memory, direct })
 }
 
-/// S10.
-fn ours(inquiry: &Inquiry<'_>, file: &File, whole: &Shape, inode: Inode) -> Result<String, String> {
-    match has_label(file, whole.size) {
-        Ok(true) if whole.size > LABEL_LEN => {}
-        Ok(_) => return Err("not a file of this program: it does not end with the label that this program writes at the end of its scratch files".into()),
-        Err(e) => return Err(format!("its label could not be read: {e}")),
+/// A file that may be written to.
+struct Owned {
+    /// Nothing was ever written to it, and it has no label yet.
+    blank: bool,
+}
+
+impl fmt::Display for Owned {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let what = if self.blank { "nothing was ever written to it" } else { "labelled" };
+        write!(f, "{what}, one name, space reserved")
     }
+}
+
+/// Whether nothing was ever written to a file; an error says that something was, and where.
+fn is_blank(file: &File, size: u64) -> Result<(), String> {
+    let all = file.metadata().map_err(|e| e.to_string())?.len();
+    if all != size || size <= LABEL_LEN {
+        return Err(format!(
+            "not a file of this program, and its {all} bytes are not whole blocks with space for a label"
+        ));
+    }
+    match kernel::first_data(file.as_fd()) {
+        Ok(None) => Ok(()),
+        Ok(Some(at)) => Err(format!(
+            "not a file of this program, and it holds data at byte {at}: it does not end with the label that this program writes at the end of \
+             its scratch files"
+        )),
+        Err(e) => Err(format!("not a file of this program, and whether it holds data cannot be told: {e}")),
+    }
+}
+
+/// Makes a blank file of `size` bytes one of the program's own, unless somebody has written to it meanwhile.
+pub(super) fn take_over(file: &File, size: u64) -> Result<(), String> {
+    is_blank(file, size)?;
+    let labelled = scratch::write_label(file, size).and_then(|()| file.sync_all());
+    labelled.map_err(|e| format!("its label could not be written: {e}"))
+}
+
+/// S10.
+fn ours(inquiry: &Inquiry<'_>, file: &File, whole: &Shape, inode: Inode) -> Result<Owned, String> {
+    let blank = match has_label(file, whole.size) {
+        Ok(true) if whole.size > LABEL_LEN => false,
+        Ok(_) => is_blank(file, whole.size).map(|()| true)?,
+        Err(e) => return Err(format!("its label could not be read: {e}")),
+    };
     let stat = rustix::fs::fstat(file).map_err(|e| format!("fstat: {e}"))?;
     if stat.st_nlink != 1 {
         return Err(format!("it has {} names (hard links), so another user may need it", stat.st_nlink));
@@ -108,7 +149,7 @@ fn ours(inquiry: &Inquiry<'_>, file: &File, whole: &Shape, inode: Inode) -> Resu
             whole.size
         ));
     }
-    Ok("labelled, one name, space reserved".into())
+    Ok(Owned { blank })
 }
 
 /// Whether it is neither active swap nor the backing of a loop device.

@@ -51,7 +51,7 @@ rules! {
     S7 "S7" "no file system, RAID, volume or partition table on it" "if its data may be destroyed, run wipefs -a on it or add --override S7";
     S8 "S8" "blank, or written by an earlier run or by ACT" "if its data may be destroyed, discard it with blkdiscard, overwrite it, or add --override S8";
     S9 "S9" "reachable by one path only" "give the multipath device instead of one of its paths, or detach the second path";
-    S10 "S10" "a file that this program created, with its space reserved" "give a file that does not exist yet, with --create SIZE; existing files of others are never overwritten";
+    S10 "S10" "a file of this program, or one to which nobody has written, with its space reserved" "give a file that does not exist yet, with --create SIZE, or one that was only reserved (fallocate -l SIZE FILE); if the data of this one may be destroyed, delete it and reserve it again: files of others are never overwritten";
     S11 "S11" "the devices beneath it are known" "choose a target on local storage";
     S12 "S12" "still the same device as at the start" "the device was replaced, resized or renamed since the start; check it and start again";
     S13 "S13" "no other run on it" "wait for the other run or stop it";

@@ -142,7 +142,7 @@ fn write_zeros(file: &File, usable: u64) -> io::Result<()> {
     })
 }
 
-fn write_label(file: &File, whole: u64) -> io::Result<()> {
+pub(super) fn write_label(file: &File, whole: u64) -> io::Result<()> {
     let mut block = Aligned::new(LABEL_LEN as usize);
     block.bytes().copy_from_slice(&label::label(whole));
     // Some user-space file systems do not write beyond the end of a file.

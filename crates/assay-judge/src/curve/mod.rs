@@ -23,7 +23,7 @@ pub use render::text;
 
 use crate::judgement::{Judgement, Outcome, StreamTotals, TargetTotals};
 use crate::verdict::Verdict;
-use assay_base::{Multiple, Share};
+use assay_base::{Counted, Multiple, Share};
 use serde::{Deserialize, Serialize};
 
 /// The version of the JSON shape.
@@ -58,6 +58,9 @@ pub struct Curve {
     pub maximum: Option<Multiple>,
     /// True where it was searched for, false where the user gave it.
     pub searched: bool,
+    /// What loads are counted in beside multiples, where that is something.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub counted: Option<Counted>,
     /// What limits the result (`SIMULATED`, `SHORT` …), over all runs.
     pub watermarks: Vec<String>,
     /// The shares that were asked for, ascending.

@@ -53,6 +53,8 @@ struct View<'a> {
 struct Row<'a> {
     point: &'a Point,
     badge: Badge,
+    /// The load as it is counted beside multiples.
+    counted: Option<String>,
     knee: bool,
     rates: [String; 2],
     times: [String; 4],
@@ -65,6 +67,7 @@ fn row<'a>(curve: &Curve, index: usize, point: &'a Point) -> Row<'a> {
     Row {
         point,
         badge: Badge::of(point.verdict),
+        counted: curve.counted.as_ref().map(|counted| counted.of(point.load)),
         knee: curve.knee == Some(index),
         rates: [point.rate_asked, point.rate_achieved].map(rate),
         times: [point.mean_ns, point.p50_ns, point.p99_ns, point.p99_9_ns].map(length),

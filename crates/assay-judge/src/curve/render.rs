@@ -35,9 +35,10 @@ pub(super) fn length(curve: &Curve) -> String {
 }
 
 pub(super) fn maximum(curve: &Curve) -> String {
+    let counted = |load| curve.counted.as_ref().map_or_else(String::new, |counted| format!(" ({})", counted.of(load)));
     match (curve.maximum, curve.searched) {
-        (Some(load), true) => format!("100% is {load}, the highest load that was found to pass"),
-        (Some(load), false) => format!("100% is {load}, as it was asked for"),
+        (Some(load), true) => format!("100% is {load}{}, the highest load that was found to pass", counted(load)),
+        (Some(load), false) => format!("100% is {load}{}, as it was asked for", counted(load)),
         (None, _) => "no maximum was found".to_owned(),
     }
 }

@@ -36,6 +36,7 @@ pub(super) fn curve(points: impl IntoIterator<Item = Point>) -> Curve {
         maximum: Some(Multiple::whole(10)),
         searched: false,
         watermarks: vec!["SIMULATED".into()],
+        counted: None,
         asked: Vec::new(),
         points: Vec::new(),
         knee: None,

@@ -23,7 +23,7 @@ pub fn html(trail: &Trail, out: &mut dyn fmt::Write) -> fmt::Result {
         frame: Frame::still(),
         trail,
         badge: badge(trail.outcome),
-        said: trail.outcome.map_or("the search goes on".to_owned(), |outcome| outcome.to_string()),
+        said: trail.outcome.map_or("the search goes on".to_owned(), |outcome| trail.said(outcome)),
         length: Span::from_ns(trail.run_ns).human(),
         targets: trail.targets.join(", "),
         watermarks: Watermark::all(&trail.watermarks),
@@ -55,6 +55,8 @@ struct Row<'a> {
     number: usize,
     run: &'a Run,
     badge: Badge,
+    /// The load as it is counted beside multiples.
+    counted: Option<String>,
     /// The highest load that passes, or the lowest that fails.
     limit: bool,
     rate: String,
@@ -73,6 +75,7 @@ fn row<'a>(trail: &'a Trail, index: usize, run: &'a Run) -> Row<'a> {
         number: index + 1,
         run,
         badge: Badge::of(run.verdict),
+        counted: trail.counted.as_ref().map(|counted| counted.of(run.load)),
         limit,
         rate: run.rate.map_or(ABSENT.to_owned(), per_second),
         megabytes: run.bytes_per_second.map_or(ABSENT.to_owned(), megabytes),

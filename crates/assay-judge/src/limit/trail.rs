@@ -3,7 +3,7 @@
 use super::{Observation, Outcome};
 use crate::judgement::{Judgement, StreamTotals, TargetTotals};
 use crate::verdict::Verdict;
-use assay_base::Multiple;
+use assay_base::{Counted, Multiple};
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 
@@ -33,6 +33,9 @@ pub struct Trail {
     /// What limits the result (`SIMULATED`, `SHORT` …), over all runs.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub watermarks: Vec<String>,
+    /// What loads are counted in beside multiples, where that is something.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub counted: Option<Counted>,
     /// How it ended; `None` while it continues.
     pub outcome: Option<Outcome>,
     /// The runs, in their order.
@@ -82,6 +85,18 @@ impl Trail {
         self.runs.push(Run::of(load, judgement, directory));
     }
 
+    /// How it ended, in words; also by what loads are counted in.
+    pub fn said(&self, outcome: Outcome) -> String {
+        let load = match outcome {
+            Outcome::Between { passes, .. } | Outcome::NeverFailed { passes } => Some(passes),
+            Outcome::Stopped { passes, .. } => passes,
+            Outcome::NeverPassed { .. } => None,
+        };
+        let counted =
+            self.counted.as_ref().zip(load).map(|(counted, load)| format!("; {load} is {}", counted.of(load)));
+        format!("{outcome}{}", counted.unwrap_or_default())
+    }
+
     /// The observations of the search.
     pub fn observations(&self) -> impl Iterator<Item = Observation> {
         self.runs.iter().map(|run| Observation { multiple: run.load, verdict: run.verdict })
@@ -122,6 +137,7 @@ fn decided(judgement: &Judgement) -> Option<&StreamTotals> {
     let part = &judgement.part;
     let named = judgement.decisive().and_then(|criterion| criterion.asked.stream.as_deref());
     let name = named.or_else(|| part.criteria.iter().find_map(|criterion| criterion.asked.stream.as_deref()));
-    let mine = || part.streams.iter().filter(|totals| name.is_none_or(|name| name == totals.name));
+    let mine =
+        || part.together.iter().chain(&part.streams).filter(|totals| name.is_none_or(|name| name == totals.name));
     mine().find(|totals| totals.target.is_none()).or_else(|| mine().next())
 }

@@ -12,7 +12,12 @@ const COLUMNS: usize = 48;
 /// `reads > 1 ms ▁▁▁▁▁█▁ each 1 h, █ 8.00%`; `None` where there is nothing to show. The full height is the bound, or
 /// the highest slice where that is over it.
 pub(crate) fn line(part: &StepFigures) -> Option<String> {
-    let judged = |outcome: &&CriterionOutcome| outcome.asked.stream.is_some() && outcome.outcome != Outcome::NotApplied;
+    // Slices have figures of streams, and none of all streams together.
+    let has_slices = |stream: &Option<String>| part.together.as_ref().map(|all| &all.name) != stream.as_ref();
+    let judged = |outcome: &&CriterionOutcome| {
+        let stream = &outcome.asked.stream;
+        stream.is_some() && has_slices(stream) && outcome.outcome != Outcome::NotApplied
+    };
     let outcome = part.criteria.iter().find(judged)?;
     let criterion: Criterion = outcome.asked.criterion.parse().ok()?;
     let values: Vec<Option<f64>> = part.slices.iter().map(|slice| value(slice, outcome, &criterion)).collect();

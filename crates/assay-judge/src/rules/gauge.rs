@@ -242,6 +242,53 @@ mod tests {
         }
     }
 
+    /// A criterion over all streams is judged on the sum of all, whatever their targets are, and on nothing else.
+    #[test]
+    fn all_streams_are_judged_together_and_not_alone() {
+        let (_, _, layout) = bad(false);
+        let mut header = fixture::header();
+        header.streams.truncate(1);
+        header.streams.push(assay_record::StreamHead { name: "others".into(), ..header.streams[0].clone() });
+        header.targets.push(TargetHead { name: "other".into(), ..header.targets[0].clone() });
+        header.flows = [(0, 0), (0, 1), (1, 1)].map(|(stream, target)| FlowHead { stream, target }).to_vec();
+        header.streams.iter_mut().for_each(|it| (it.rate, it.arrival) = (Some(Rate::per_second(200)), "steady".into()));
+        let layout = Layout { lateness: false, thresholds: layout.thresholds, ..Layout::new(&header, &[]).unwrap() };
+        assert_eq!(Of::named("all", &layout), Some(Of::All));
+        assert_eq!([Of::named("others", &layout), Of::named("none", &layout)], [Some(Of::Stream(1)), None]);
+        let mut window = fixture::window(&layout);
+        let times = |sum_ns: u64, counts: [u64; 3]| crate::fold::counters::Lengths {
+            sum_ns: u128::from(sum_ns),
+            counts: counts.to_vec(),
+            ..window.streams[0].response.clone()
+        };
+        let (slow, fast) = (times(4_000_000, [0, 2, 0]), times(1_000_000, [8, 0, 0]));
+        (window.streams[0].response, window.streams[0].ok) = (slow, 2);
+        (window.streams[1].response, window.streams[1].ok) = (fast, 8);
+        let gauge = |criterion: &str| Gauge::new(criterion.parse().unwrap(), Of::All);
+        // Two of ten take 1 ms or longer; the mean is half a millisecond.
+        for (criterion, within) in [
+            ("all response over 1ms at most 20% per 1h", true),
+            ("all response over 1ms below 20% per 1h", false),
+            ("all response mean at most 500us per 1h", true),
+            ("all response mean at most 499us per 1h", false),
+        ] {
+            let figures = gauge(criterion).read(&window, &layout).unwrap();
+            assert!(figures.together.within == within && figures.alone.is_empty(), "{criterion}: {figures:?}");
+            assert_eq!((figures.together.operations, &figures.together.target), (10, &None), "{criterion}");
+        }
+        // Cut short, it is broken when so many are over that the rest of both schedules cannot make up for it.
+        let cut = Window { complete: false, ..window };
+        let broken = |over: u64| {
+            let mut cut = Window { flows: cut.flows.clone(), streams: cut.streams.clone(), ..fixture::window(&layout) };
+            cut.complete = false;
+            cut.streams[0].response.counts = vec![0, over, 0];
+            gauge("all response over 1ms below 20% per 1h").broken_by(&cut, &layout).len()
+        };
+        let seconds = (cut.end_ns - cut.start_ns) / 1_000_000_000;
+        let most = 400 * seconds + 4;
+        assert_eq!([broken(most / 5 - 1), broken(most / 5 + 1)], [0, 1], "of {most} operations of both streams");
+    }
+
     /// The target that the generator let rest may be slow because of that; the other one is slow by itself.
     #[test]
     fn what_the_generator_did_to_one_target_does_not_excuse_another() {

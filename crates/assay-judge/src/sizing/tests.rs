@@ -89,6 +89,7 @@ fn searched(outcome: Outcome, runs: &[(u64, Verdict)]) -> Trail {
         run_ns: 1,
         seed: 1,
         plan_blake3: None,
+        counted: None,
         watermarks: Vec::new(),
         outcome: Some(outcome),
         runs: runs.iter().map(run).collect(),

@@ -129,3 +129,7 @@ impl Joint for Load {
         true
     }
 }
+
+#[cfg(test)]
+#[path = "load_tests.rs"]
+mod tests;

@@ -99,6 +99,14 @@ impl Real {
         Real::with(&path.to_string_lossy(), Pass::Write(permit), true)
     }
 
+    /// The last check of the safety gate before something is written: is it still the same target?
+    pub(crate) fn recheck(&self) -> Result<(), Failure> {
+        match &self.access {
+            Pass::Write(permit) => permit.recheck().map_err(Failure::gate),
+            Pass::Read(_) => Ok(()),
+        }
+    }
+
     fn with(name: &str, access: Pass, scratch: bool) -> Result<Real, Failure> {
         let target = match &access {
             Pass::Write(permit) => permit.target(),

@@ -7,7 +7,7 @@ use super::limit::code;
 use crate::args::{Access, Judged, Output, Pace, Search, Subject};
 use crate::progress::Progress;
 use crate::stdout::print_json;
-use assay_base::{Multiple, Rate, Share};
+use assay_base::{Criterion, Multiple, Rate, Share};
 use assay_judge::curve::{self, SCHEMA, html, text};
 use assay_judge::limit::Outcome;
 use assay_judge::{Verdict, for_a_shell};
@@ -99,6 +99,7 @@ pub(crate) fn curve(args: &Curve) -> Result<u8, Failure> {
         maximum: given,
         searched: given.is_none(),
         watermarks: Vec::new(),
+        counted: several.plan.counted(),
         asked,
         points: Vec::new(),
         knee: None,
@@ -139,7 +140,8 @@ fn shares(points: &[Share]) -> Result<Vec<Share>, Failure> {
 /// The stream whose throughput and response are shown. It must have a rate, because loads multiply rates.
 fn stream(plan: &Plan, asked: Option<&str>) -> Result<String, Failure> {
     let judged = plan.criteria.first().map(|criterion| criterion.stream.as_str());
-    let open = |name: &str| plan.streams.iter().any(|it| it.name == name && it.arrival.rate().is_some());
+    let all = |name: &str| name == Criterion::ALL && plan.criteria.iter().any(|criterion| criterion.stream == name);
+    let open = |name: &str| all(name) || plan.streams.iter().any(|it| it.name == name && it.arrival.rate().is_some());
     let first = || plan.streams.iter().find(|it| it.arrival.rate().is_some()).map(|it| it.name.as_str());
     let name = asked.or(judged.filter(|name| open(name))).or_else(first);
     let with_rate = || plan.streams.iter().filter(|it| it.arrival.rate().is_some());
@@ -162,6 +164,7 @@ fn maximum(max: Maximum, plan: &Plan, stream: &str) -> Result<Multiple, Failure>
         Maximum::Rate(rate) => rate,
     };
     let one = plan.streams.iter().find(|it| it.name == stream).and_then(|it| it.arrival.rate());
+    let one = one.or(plan.oltp.as_ref().map(|oltp| oltp.rate));
     let (ours, theirs) = (one.unwrap_or(rate).as_ratio(), rate.as_ratio());
     let load = theirs.0.checked_mul(ours.1).zip(theirs.1.checked_mul(ours.0));
     load.and_then(|(n, d)| Multiple::ratio(n, d)).ok_or_else(|| {

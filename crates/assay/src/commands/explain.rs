@@ -9,7 +9,7 @@ use super::steps;
 use crate::args::{BehindCache, Jobs, Judged, Pace};
 use crate::candidates;
 use crate::stdout::{print_json, show};
-use assay_base::{Bytes, Direction, Multiple, Share, Span};
+use assay_base::{Bytes, Direction, Geometry, Multiple, Share, Span};
 use assay_model::arrival::Bursts;
 use assay_model::mix::{Line, Loop, Spread};
 use assay_model::oltp::{Oltp, Storage};
@@ -65,6 +65,9 @@ pub(crate) fn explain(args: &Explain) -> Result<u8, Failure> {
         true => named.iter().map(|(_, named)| named.geometry()).collect(),
         false => sizes_of(&named)?,
     };
+    for task in &tasks {
+        fits(&task.plan, &sizes)?;
+    }
     if args.json {
         let one = |plan: &Plan| {
             let mut value =
@@ -99,6 +102,16 @@ pub(crate) fn explain(args: &Explain) -> Result<u8, Failure> {
         show(&(all.concat() + &job::text(&asked.keys)));
     }
     Ok(code::DONE)
+}
+
+/// Refuses an OLTP load on targets that are too small for it, where the sizes of all are known.
+fn fits(plan: &Plan, sizes: &[Option<(u64, u32)>]) -> Result<(), Failure> {
+    let known: Option<Vec<Geometry>> =
+        sizes.iter().map(|it| it.map(|(size, block)| Geometry { size, block })).collect();
+    match (&plan.oltp, known) {
+        (Some(oltp), Some(geometries)) if !geometries.is_empty() => oltp.fits(&geometries).map_err(Failure::usage),
+        _ => Ok(()),
+    }
 }
 
 fn derived(plan: &Plan, block: u32) -> serde_json::Value {

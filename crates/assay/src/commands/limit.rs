@@ -5,7 +5,7 @@
 use crate::args::{self, Access, Judged, Output, Pace, Subject};
 use crate::progress::Progress;
 use crate::stdout::{print_json, show};
-use assay_base::Span;
+use assay_base::{Counted, Multiple, Span};
 use assay_judge::limit::{Outcome, Run, Trail};
 use assay_judge::{Verdict, for_a_shell};
 use assay_run::failure::{Failure, one_line, shown};
@@ -70,7 +70,7 @@ pub(crate) fn code(outcome: Outcome) -> u8 {
 /// The path as a table in the order of the runs, and as bars in the order of the loads.
 fn text(path: &Trail, outcome: Outcome) -> Result<String, std::fmt::Error> {
     let mut out = String::new();
-    writeln!(out, "{outcome}")?;
+    writeln!(out, "{}", path.said(outcome))?;
     writeln!(
         out,
         "{} on {}, {} a run\n",
@@ -78,15 +78,21 @@ fn text(path: &Trail, outcome: Outcome) -> Result<String, std::fmt::Error> {
         one_line(path.targets.join(", ")),
         Span::from_ns(path.run_ns)
     )?;
-    writeln!(out, "run       load  verdict     response p99  measured")?;
+    // Beside multiples what users of the workload count loads in.
+    let counted = |load: Option<Multiple>| {
+        let text = |counted: &Counted| load.map_or_else(|| counted.name.clone(), |load| counted.number(load));
+        path.counted.as_ref().map_or_else(String::new, |counted| format!("  {:>9}", text(counted)))
+    };
+    writeln!(out, "run       load{}  verdict     response p99  measured", counted(None))?;
     let p99 = |run: &Run| run.response_p99_ns.map_or_else(|| "-".into(), |ns| Span::from_ns(ns).human());
     for (index, run) in path.runs.iter().enumerate() {
         let measured = one_line(run.measured.as_deref().filter(|_| run.proves()).unwrap_or(&run.reason));
         writeln!(
             out,
-            "{:>3}  {:>9}  {:10}  {:>12}  {measured}",
+            "{:>3}  {:>9}{}  {:10}  {:>12}  {measured}",
             index + 1,
             run.load.to_string(),
+            counted(Some(run.load)),
             run.verdict.to_string(),
             p99(run)
         )?;
