@@ -32,6 +32,7 @@ mod judging;
 mod lives;
 mod matrix;
 mod namespaces;
+mod oltp;
 mod patterns;
 mod preparing;
 mod procedure;

@@ -1,0 +1,155 @@
+//! An OLTP load as a user meets it: one run, the search for the most BSUs, the curve, what a cache would hide, verified data on files, and
+//! what is refused.
+
+use super::bed::Place;
+use serde_json::Value;
+use std::fs;
+
+const THREE: [&str; 3] = ["sim:flash", "sim:flash", "sim:flash"];
+
+fn json(place: &Place, args: &[&str]) -> (Option<i32>, Value, String) {
+    let said = place.assay(&[args, &["--json"]].concat());
+    (said.code, serde_json::from_str(&said.out).unwrap_or(Value::Null), said.err)
+}
+
+/// The mean that decides is that of all operations: the means of the streams, each as often as it has operations.
+#[test]
+fn the_mean_of_all_operations_is_judged() {
+    let place = Place::new();
+    let args = [&["run", "oltp"], &THREE[..], &["--load", "40x", "--for", "30s", "--warm-up", "0s", "--out", "run"]];
+    let (code, verdict, told) = json(&place, &args.concat());
+    assert_eq!(code, Some(0), "{told}");
+    let streams: Vec<&Value> = verdict["streams"].as_array().unwrap().iter().collect();
+    let number = |value: &Value, key: &str| value[key].as_f64().unwrap();
+    let operations: f64 = streams.iter().map(|it| number(it, "operations")).sum();
+    let times = |it: &&Value| number(it, "operations") * number(&it["response"], "mean_ns");
+    let mean = streams.iter().map(times).sum::<f64>() / operations;
+    let all = &verdict["together"];
+    assert_eq!((all["name"].as_str(), number(all, "operations")), (Some("all"), operations));
+    assert!((number(&all["response"], "mean_ns") - mean).abs() < 15.0, "{all} and {mean}");
+    assert!((number(all, "rate_asked") - 2000.0).abs() < 1e-6 && streams.len() == 13, "{all}");
+    let criterion = verdict["criteria"].as_array().unwrap().iter().find(|it| it["stream"] == "all").unwrap();
+    assert_eq!((criterion["outcome"].as_str(), criterion["windows"].as_u64()), (Some("pass"), Some(1)), "{criterion}");
+    assert!(verdict.to_string().contains("not comparable with audited SPC-1 results"));
+    // The same without the criterion says nothing of all streams.
+    let args = [
+        &["run", "oltp"],
+        &THREE[..],
+        &["--for", "1s", "--warm-up", "0s", "--criterion", "asu3-1-writes mean at most 1s"],
+    ];
+    let (code, verdict, told) = json(&place, &args.concat());
+    assert!(code == Some(0) && verdict["together"].is_null(), "{told}");
+}
+
+/// On disks that carry a few hundred operations a second, however many workers share the load.
+#[test]
+fn limit_and_curve_count_in_bsus() {
+    let place = Place::new();
+    let disks = ["sim:disk", "sim:disk", "sim:disk"];
+    let usual = ["--for", "60s", "--slice", "60s", "--warm-up", "0s"];
+    let search = [&["limit", "oltp"], &disks[..], &usual, &["--from", "1x", "--out", "limit"]].concat();
+    let (code, limit, told) = json(&place, &search);
+    assert_eq!(code, Some(0), "{told}");
+    assert_eq!((limit["counted"]["name"].as_str(), limit["counted"]["at_1x"].as_f64()), (Some("BSU"), Some(1.0)));
+    let judged = |run: &Value| run["measured"].as_str().unwrap_or_default().contains("all response mean");
+    assert!(limit["runs"].as_array().unwrap().iter().any(judged), "{limit}");
+    let page = fs::read_to_string(place.path("limit/limit.html")).unwrap();
+    assert!(page.contains("<small>1 BSU</small>"), "the page counts them too");
+    let again = place.assay(&[&search[..], &["--resume", "limit"]].concat()[..search.len() - 2]);
+    assert!(again.out.contains("BSU"), "{}", again.out);
+    let points = ["--max", "2x", "--points", "50%,100%", "--out", "curve"];
+    let (_, curve, told) = json(&place, &[&["curve", "oltp"], &disks[..], &usual, &points].concat());
+    assert_eq!((curve["stream"].as_str(), curve["counted"]["name"].as_str()), (Some("all"), Some("BSU")), "{told}");
+    let rate = curve["points"][0]["rate_asked"].as_f64().unwrap();
+    assert!((rate - 50.0).abs() < 1e-9, "one BSU at half of two: {rate}");
+    let rates = ["--max", "100/s", "--points", "50%", "--out", "rates"];
+    let (_, curve, told) = json(&place, &[&["curve", "oltp"], &disks[..], &usual, &rates].concat());
+    assert_eq!(curve["maximum"], "2x", "a hundred operations a second are two BSUs: {told}");
+}
+
+#[test]
+fn the_ramp_is_one_run_with_the_figures_of_each_phase() {
+    let place = Place::new();
+    let ramp = fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../../workloads/oltp-ramp.toml")).unwrap();
+    place.write("ramp.toml", &ramp.replace("10min", "10s").replace("\"1min\"", "\"10s\"").replace("\"1h\"", "\"5s\""));
+    let (code, verdict, told) = json(&place, &[&["run", "ramp.toml"], &THREE[..], &["--load", "50x"]].concat());
+    assert_eq!(code, Some(0), "{told}");
+    let phases = verdict["phases"].as_array().unwrap();
+    let rate = |phase: &Value| -> f64 {
+        phase["streams"].as_array().unwrap().iter().filter_map(|it| it["rate_achieved"].as_f64()).sum()
+    };
+    for (phase, share) in phases.iter().zip([1.0, 0.95, 0.9, 0.8, 0.5, 0.1]) {
+        let (found, expected) = (rate(phase), 2500.0 * share);
+        // Five standard deviations of a Poisson count in ten seconds.
+        assert!((found - expected).abs() < 5.0 * (expected / 10.0).sqrt(), "{}: {found}", phase["name"]);
+    }
+    assert_eq!(phases.len(), 6);
+}
+
+/// Every operation once, whichever worker carries it: a verified run on files reads back what each has written.
+#[test]
+fn verified_data_are_as_written_on_one_target_and_on_several() {
+    let place = Place::new();
+    let made = ["--create", "64MiB", "--warm-up", "0s", "--for", "3s", "--slice", "1s", "--load", "40x", "--verify"];
+    for (targets, workers, keys) in
+        [(&["a"][..], "1", ""), (&["b", "c", "d"], "3", ""), (&["e", "f", "g", "h"], "2", "asu_targets = [2, 1, 1]")]
+    {
+        place.write("load.toml", &format!("model = \"oltp\"\nmix = \"published\"\n{keys}\n"));
+        let args = [&["run", "load.toml"], targets, &made[..], &["--workers", workers]].concat();
+        let (code, verdict, told) = json(&place, &args);
+        // Blank files prove nothing about speed; what was written is proven.
+        assert!(matches!(code, Some(0 | 10 | 11)), "{told}");
+        let integrity = &verdict["integrity"];
+        let count = |key: &str| integrity[key].as_u64().unwrap();
+        assert!(
+            count("verified_reads") > 50 && count("damaged") == 0,
+            "{targets:?}: {integrity} {}",
+            verdict["reason"]
+        );
+    }
+}
+
+/// The curve of the data store's reuse is in the model's own tests; here is what a user types.
+#[test]
+fn a_cache_curve_follows_the_streams_as_one_sequence() {
+    let place = Place::new();
+    let args = ["cache-curve", "oltp", "null:1GiB", "null:1GiB", "null:1GiB", "--operations", "200000"];
+    let (code, curve, told) = json(&place, &args);
+    assert_eq!(code, Some(0), "{told}");
+    let points = curve["points"].as_array().unwrap();
+    let hits: Vec<f64> = points.iter().map(|it| it["hits"].as_f64().unwrap()).collect();
+    assert!(hits.windows(2).all(|pair| pair[0] <= pair[1] + 1e-9) && hits.last() > Some(&0.2), "{hits:?}");
+    let (_, behind, told) =
+        json(&place, &["explain", "oltp", "null:1GiB", "null:1GiB", "null:1GiB", "--behind", "64MiB"]);
+    assert!(behind["cache_sides"].is_object(), "{told}");
+}
+
+#[test]
+fn what_does_not_fit_is_refused_before_anything_is_written() {
+    let place = Place::new();
+    place.write("bad.toml", "model = \"oltp\"\nbsu = 0\n");
+    place.write("many.toml", "model = \"oltp\"\nasu_targets = [2, 2, 1]\n");
+    for (line, code, words) in [
+        (&["run", "oltp", "sim:flash", "sim:flash"][..], 3, "asu_targets = [2, 2, 1]"),
+        (&["run", "oltp", "null:1GiB", "null:1GiB", "null:64MiB"], 2, "the log, ASU 3, has 64 MiB"),
+        (&["explain", "oltp", "null:1GiB", "null:1GiB", "null:64MiB"], 2, "the log, ASU 3, has 64 MiB"),
+        (&["run", "bad.toml", "sim:flash"], 3, "write 1 to 1000000"),
+        (&["run", "many.toml", "sim:flash", "sim:flash"], 3, "is for 5 targets"),
+        (
+            &["run", "oltp", "random-read", "sim:flash", "--for", "1s", "--slice", "1s", "--warm-up", "0s"],
+            3,
+            "the streams of an OLTP load are drawn together",
+        ),
+        (&["run", "oltp", "sim:flash", "--criterion", "al mean at most 1s"], 3, "there is no stream"),
+        (&["run", "oltp", "sim:flash", "--criterion", "all errors at most 1%"], 3, "one for each stream"),
+        (
+            &["run", "random-read", "sim:flash", "--criterion", "all mean at most 1ns", "--for", "1s"],
+            10,
+            "all response mean",
+        ),
+    ] {
+        let said = place.assay(line);
+        let both = format!("{}{}", said.out, said.err);
+        assert!(said.code == Some(code) && both.contains(words), "{line:?}: {:?}\n{both}", said.code);
+    }
+}
