@@ -94,7 +94,12 @@ fn a_label_that_was_lost_or_a_file_that_was_cut_is_noticed() {
             let file = std::fs::File::options().write(true).open(path).unwrap();
             file.write_all_at(&[0; 4096], MIB).unwrap();
         }),
-        ("cut", |path| std::fs::File::options().write(true).open(path).unwrap().set_len(MIB).unwrap()),
+        ("cut", |path| {
+            // Without a byte in it, it would be nobody's.
+            let file = std::fs::File::options().write(true).open(path).unwrap();
+            file.write_all_at(&[0; 4096], 0).unwrap();
+            file.set_len(MIB).unwrap();
+        }),
         ("second name", |path| std::fs::hard_link(path, path.with_extension("link")).unwrap()),
     ];
     for (what, harm) in harms {

@@ -180,6 +180,8 @@ fn the_members_of_the_result_are_the_members_listed() {
         "clocks",
         "signer",
         "environment_changes",
+        "together",
+        "phases",
     ];
     for name in names.iter().filter(|name| !optional.contains(name)) {
         assert!(result.get(*name).is_some(), "docs/FORMATS.md lists {name}, which is not in the result");

@@ -12,6 +12,7 @@
 //! A block device needs consent, a scratch file of our own does not. Where the rules look (`/proc`, `/sys`, `/dev`) is
 //! a parameter: [`Roots`].
 
+mod blank;
 mod block;
 mod content;
 mod examination;

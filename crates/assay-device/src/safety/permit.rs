@@ -2,11 +2,11 @@
 //! it cannot be copied, and it is bound to the device it was given for. A `ReadPass` owns a descriptor opened for
 //! reading.
 
+use super::blank;
 use super::examination::{Examination, refusal};
 use super::fingerprint::{Fingerprint, Opened};
 use super::kernel;
 use super::label::LABEL_LEN;
-use super::regular;
 use super::roots::Roots;
 use super::rule::{Refusal, RuleAnswer, RuleId};
 use super::shape::Shape;
@@ -107,7 +107,7 @@ impl Permit {
         };
         let blank = self.blank.load(Relaxed);
         if blank > 0 {
-            regular::take_over(&self.file, blank).map_err(|why| refused(RuleId::S10, why))?;
+            blank::take_over(&self.file, blank).map_err(|why| refused(RuleId::S10, why))?;
             self.blank.store(0, Relaxed);
         }
         self.fingerprint.check(&self.roots, &self.file).map_err(|why| refused(RuleId::S12, why))

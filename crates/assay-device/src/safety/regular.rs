@@ -10,7 +10,7 @@ use super::rule::{RuleId, Unopened};
 use super::shape::Shape;
 use super::subject::Subject;
 use super::watermark::{self, Watermark};
-use super::{family, kernel, scratch, usage};
+use super::{blank, family, kernel, usage};
 use rustix::fs::{FlockOperation, OFlags};
 use rustix::io::Errno;
 use std::fmt;
@@ -98,36 +98,11 @@ impl fmt::Display for Owned {
     }
 }
 
-/// Whether nothing was ever written to a file; an error says that something was, and where.
-fn is_blank(file: &File, size: u64) -> Result<(), String> {
-    let all = file.metadata().map_err(|e| e.to_string())?.len();
-    if all != size || size <= LABEL_LEN {
-        return Err(format!(
-            "not a file of this program, and its {all} bytes are not whole blocks with space for a label"
-        ));
-    }
-    match kernel::first_data(file.as_fd()) {
-        Ok(None) => Ok(()),
-        Ok(Some(at)) => Err(format!(
-            "not a file of this program, and it holds data at byte {at}: it does not end with the label that this program writes at the end of \
-             its scratch files"
-        )),
-        Err(e) => Err(format!("not a file of this program, and whether it holds data cannot be told: {e}")),
-    }
-}
-
-/// Makes a blank file of `size` bytes one of the program's own, unless somebody has written to it meanwhile.
-pub(super) fn take_over(file: &File, size: u64) -> Result<(), String> {
-    is_blank(file, size)?;
-    let labelled = scratch::write_label(file, size).and_then(|()| file.sync_all());
-    labelled.map_err(|e| format!("its label could not be written: {e}"))
-}
-
 /// S10.
 fn ours(inquiry: &Inquiry<'_>, file: &File, whole: &Shape, inode: Inode) -> Result<Owned, String> {
     let blank = match has_label(file, whole.size) {
         Ok(true) if whole.size > LABEL_LEN => false,
-        Ok(_) => is_blank(file, whole.size).map(|()| true)?,
+        Ok(_) => blank::is_blank(file, whole.size).map(|()| true)?,
         Err(e) => return Err(format!("its label could not be read: {e}")),
     };
     let stat = rustix::fs::fstat(file).map_err(|e| format!("fstat: {e}"))?;

@@ -1,9 +1,9 @@
 //! Scratch files: created by us, labelled, with reserved space, admitted without a token, removed only by the process
 //! that created them.
 
-use super::content::Aligned;
+use super::blank::write_label;
 use super::gate::Gate;
-use super::label::{self, LABEL_LEN};
+use super::label::LABEL_LEN;
 use super::permit::Permit;
 use super::request::Request;
 use super::rule::{Refusal, RuleAnswer, RuleId};
@@ -142,16 +142,9 @@ fn write_zeros(file: &File, usable: u64) -> io::Result<()> {
     })
 }
 
-pub(super) fn write_label(file: &File, whole: u64) -> io::Result<()> {
-    let mut block = Aligned::new(LABEL_LEN as usize);
-    block.bytes().copy_from_slice(&label::label(whole));
-    // Some user-space file systems do not write beyond the end of a file.
-    file.set_len(whole)?;
-    file.write_all_at(block.bytes(), whole - LABEL_LEN)
-}
-
 #[cfg(test)]
 mod tests {
+    use super::super::label;
     use super::*;
     use std::os::unix::fs::PermissionsExt;
 

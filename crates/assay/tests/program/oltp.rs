@@ -153,3 +153,38 @@ fn what_does_not_fit_is_refused_before_anything_is_written() {
         assert!(said.code == Some(code) && both.contains(words), "{line:?}: {:?}\n{both}", said.code);
     }
 }
+
+/// The quick start of the page, as it is typed, only shorter.
+#[test]
+fn the_quick_start_works_as_typed() {
+    let place = Place::new();
+    let page = fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/oltp.md")).unwrap();
+    let typed = page.split("```sh\n").nth(1).unwrap().split("```").next().unwrap();
+    assert_eq!(typed.lines().filter(|line| line.starts_with("fallocate -l ")).count(), 3);
+    let mut verdicts = 0;
+    for line in typed.lines() {
+        let short = line.replace("--warm-up 5s --for 30s --slice 10s", "--warm-up 0s --for 3s --slice 1s");
+        let words: Vec<&str> = short.split(' ').collect();
+        match words[0] {
+            "assay" => {
+                let said = place.assay(&words[1..]);
+                let told = format!("{}{}", said.out, said.err);
+                // How fast this machine's disk is, is no property of the program.
+                let fine: &[i32] = if words[1] == "run" { &[0, 10, 11] } else { &[0] };
+                assert!(said.code.is_some_and(|code| fine.contains(&code)), "{line}: {:?}\n{told}", said.code);
+                assert!(!told.contains("never written"), "it was prepared: {told}");
+                verdicts += u32::from(told.contains("oltp at 2x on 3 targets"));
+            }
+            program => {
+                let done = std::process::Command::new(program).args(&words[1..]).current_dir(place.path(".")).status();
+                assert!(done.unwrap().success(), "{line}");
+            }
+        }
+    }
+    assert_eq!(verdicts, 1);
+    // One in which somebody wrote is not taken, and says what to do.
+    fs::write(place.path("theirs"), vec![0; 45 << 20]).unwrap();
+    let said = place.assay(&["run", "oltp", "theirs", "file2", "file3", "--load", "2x", "--for", "1s"]);
+    assert!(said.code == Some(4) && said.err.contains("it holds data at byte 0"), "{}", said.err);
+    assert!(said.err.contains("fallocate -l SIZE FILE"), "{}", said.err);
+}
