@@ -10,4 +10,5 @@ pub mod export;
 pub mod fio;
 pub mod iometer;
 pub mod note;
+pub mod pblio;
 pub mod seekmark;

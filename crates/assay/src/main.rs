@@ -14,6 +14,7 @@ mod complete;
 mod confirm;
 mod detach;
 mod elsewhere;
+mod pblio;
 mod progress;
 mod screen;
 mod seekmark;

@@ -1,16 +1,18 @@
 //! The tools that this program stands in for, by the name of a link to it or by `assay as`.
 
-use crate::{act, seekmark};
+use crate::{act, pblio, seekmark};
 use assay_run::failure::Failure;
 
 /// Names of all tools, for people.
-const NAMES: &str = "act_storage, act_index, act_prep, act_latency and seekmark";
+const NAMES: &str = "act_storage, act_index, act_prep, act_latency, pblio and seekmark";
 
 /// A tool that this program stands in for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Tool {
     /// One of ACT's.
     Act(act::Tool),
+    /// `pblio`.
+    Pblio,
     /// `seekmark`.
     SeekMark,
 }
@@ -19,6 +21,7 @@ impl Tool {
     /// The tool of this name.
     fn of(name: &str) -> Option<Tool> {
         match name {
+            "pblio" => Some(Tool::Pblio),
             "seekmark" => Some(Tool::SeekMark),
             _ => act::Tool::of(name).map(Tool::Act),
         }
@@ -28,6 +31,7 @@ impl Tool {
     pub(crate) fn run(self, args: &[String]) -> Result<u8, Failure> {
         match self {
             Tool::Act(tool) => tool.run(args),
+            Tool::Pblio => pblio::run(args),
             Tool::SeekMark => seekmark::run(args),
         }
     }

@@ -29,12 +29,12 @@ pub trait Sink {
 }
 
 /// The error of a failed write; a `String` accepts everything, so this concerns other writers.
-fn unwritten(_: std::fmt::Error) -> String {
+pub(crate) fn unwritten(_: std::fmt::Error) -> String {
     "the text could not be written".into()
 }
 
 /// Whether a phase of the header is judged. A phase that the header does not have is not.
-fn is_measured(header: &Header, phase: u16) -> bool {
+pub(crate) fn is_measured(header: &Header, phase: u16) -> bool {
     header.phases.get(usize::from(phase)).is_some_and(|phase| phase.kind == PhaseKind::Measure)
 }
 
@@ -58,6 +58,8 @@ fn wanted<'a>(header: &'a Header, name: Option<&'a str>) -> Result<&'a str, Stri
             .criteria
             .first()
             .map(|criterion| criterion.stream.as_str())
+            // A criterion may be about all streams together.
+            .filter(|wanted| names().any(|known| known == *wanted))
             .or_else(|| names().next())
             .ok_or_else(|| "it has no streams".into()),
     }

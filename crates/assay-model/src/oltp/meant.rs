@@ -131,6 +131,11 @@ impl Oltp {
         Ok((pieces, used))
     }
 
+    /// The bytes that are used of each ASU on targets of these geometries.
+    pub fn used(&self, geometries: &[Geometry]) -> Result<[u64; 3], String> {
+        self.on(geometries).map(|(_, blocks)| blocks.map(|blocks| blocks * BLOCK))
+    }
+
     /// Whether the ASUs fit on targets of these geometries; the error says what is too small.
     pub fn fits(&self, geometries: &[Geometry]) -> Result<(), String> {
         self.on(geometries).map(|_| ())

@@ -22,7 +22,7 @@ mod words;
 
 pub use common::{Adjust, IN_FLIGHT_BOUND, LARGEST_BOUND, MOST_STREAMS, Workload};
 pub use fitted::fitted;
-pub use oltp::OltpLoad;
+pub use oltp::{OltpLoad, oltp};
 pub use profile::{profile as profile_of, workload as of_profile};
 
 use assay_base::Fault;

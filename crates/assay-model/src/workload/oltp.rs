@@ -5,7 +5,6 @@ use super::arrival::{PhaseKeys, phases};
 use super::common::{Workload, workload_file};
 use crate::arrival::Curve;
 use crate::oltp::{self, Oltp, RATE, ReadShares, Storage};
-use crate::plan::WarmUp;
 use assay_base::{Bound, Criterion, Fault, Measure, Multiple, Rate, Span};
 use toml::Spanned;
 
@@ -60,33 +59,16 @@ pub(super) fn read(source: Source<'_>) -> Result<Workload, Fault> {
     let bsu = ranged(source, file.bsu.as_ref(), "the number of BSUs", MOST_BSUS)?;
     let contexts = ranged(source, file.contexts.as_ref(), "the number of contexts", MOST_CONTEXTS)?;
     let (phases, curve) = phases(source, &file.phase)?;
-    let rate = Rate::per_second(bsu * RATE);
-    let mix = file.mix.unwrap_or_default();
-    let streams = oltp::streams(mix, rate, curve.as_ref())
+    let asu_targets = file.asu_targets.as_ref().map(|it| *it.get_ref());
+    let groups = (file.mix.unwrap_or_default(), contexts);
+    let workload = along(source.file, bsu, groups, asu_targets, curve)
         .ok_or_else(|| Fault::whole(source.file, "the rates are too large to be represented", "write fewer BSUs"))?;
     let common = file.common();
     if common.duration.is_some() && !phases.is_empty() {
         return Err(source.fault_of("duration", "the phases say how long the workload measures: remove duration"));
     }
     let own = common.slice.is_some();
-    let criterion = Criterion {
-        stream: Criterion::ALL.to_owned(),
-        measure: Measure::Response,
-        bound: Bound::MeanAtMost(MEAN),
-        window: None,
-    };
-    let workload = Workload::new(source.file, "oltp", streams, |_| vec![criterion]);
-    let asu_targets = file.asu_targets.as_ref().map(|it| *it.get_ref());
-    let workload = Workload {
-        per_target: false,
-        duration: DURATION,
-        slice: SLICE,
-        warm_up: WarmUp::For(Span::ZERO),
-        oltp: Some(OltpLoad { rate, curve, mix, contexts, asu_targets }),
-        ..workload
-    };
     let mut workload = workload.with(source, common)?;
-    workload.notes.push(NOT_COMPARABLE.to_owned());
     if !phases.is_empty() {
         workload.duration = phases.iter().fold(Span::ZERO, |sum, phase| sum + phase.span);
         // Each phase is judged in slices of its own.
@@ -95,6 +77,37 @@ pub(super) fn read(source: Source<'_>) -> Result<Workload, Fault> {
         workload.phases = phases;
     }
     Ok(workload)
+}
+
+/// The load of `bsu` BSUs at 1x, with these reads and contexts; `asu_targets` says how many of the targets each ASU has. `None` when the
+/// rates are too large.
+pub fn oltp(name: &str, bsu: u64, groups: (ReadShares, u32), asu_targets: Option<[u16; 3]>) -> Option<Workload> {
+    along(name, bsu, groups, asu_targets, None)
+}
+
+fn along(
+    name: &str,
+    bsu: u64,
+    (mix, contexts): (ReadShares, u32),
+    asu_targets: Option<[u16; 3]>,
+    curve: Option<Curve>,
+) -> Option<Workload> {
+    let rate = Rate::per_second(bsu.checked_mul(RATE)?);
+    let streams = oltp::streams(mix, rate, curve.as_ref())?;
+    let criterion = Criterion {
+        stream: Criterion::ALL.to_owned(),
+        measure: Measure::Response,
+        bound: Bound::MeanAtMost(MEAN),
+        window: None,
+    };
+    Some(Workload {
+        per_target: false,
+        duration: DURATION,
+        slice: SLICE,
+        oltp: Some(OltpLoad { rate, curve, mix, contexts, asu_targets }),
+        notes: vec![NOT_COMPARABLE.to_owned()],
+        ..Workload::new(name, "oltp", streams, |_| vec![criterion])
+    })
 }
 
 const NOT_COMPARABLE: &str = "SPC-1-like: streams, shares and addresses as the published load generator was measured; not comparable with audited SPC-1 results";

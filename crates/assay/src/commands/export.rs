@@ -5,6 +5,7 @@ use crate::act;
 use crate::stdout::print;
 use assay_formats::act::log;
 use assay_formats::export::{Csv, Fio, Hgrm, Hlog, Sink};
+use assay_formats::pblio::PblioData;
 use assay_judge::{Judgement, render};
 use assay_record::{Entry, Header};
 use assay_run::failure::{Failure, code, shown};
@@ -46,6 +47,8 @@ pub(crate) enum Format {
     Hlog,
     /// The output of fio --output-format=json, with one job for each stream
     FioJson,
+    /// The statistics file of pblio, a line of JSON for each minute of an OLTP load
+    PblioData,
     /// JUnit test results: one suite for each step, one case for each criterion
     Junit,
     /// Verdict, criteria, percentiles and slices as Markdown, for an issue or a wiki
@@ -86,7 +89,7 @@ pub(crate) fn export(args: &Export) -> Result<u8, Failure> {
         Format::Json => judged(args, render::json),
         Format::Junit => judged(args, render::junit),
         Format::Markdown => judged(args, render::markdown),
-        Format::Csv | Format::Hgrm | Format::Hlog | Format::FioJson => of_log(args),
+        Format::Csv | Format::Hgrm | Format::Hlog | Format::FioJson | Format::PblioData => of_log(args),
     }
 }
 
@@ -107,6 +110,7 @@ fn sink(args: &Export, header: &Header) -> Box<dyn Sink> {
     match args.to {
         Format::Csv => Box::new(Csv::default()),
         Format::Hgrm => Box::new(Hgrm::new(args.stream.clone(), args.unit.unwrap_or_default().into())),
+        Format::PblioData => Box::new(PblioData::new(started.map(jiff::Timestamp::as_second))),
         Format::Hlog => Box::new(Hlog::new(started.map(|at| at.as_millisecond() as f64 / 1000.0))),
         _ => Box::new(Fio::new(started.map(jiff::Timestamp::as_second))),
     }
@@ -116,7 +120,7 @@ fn of_log(args: &Export) -> Result<u8, Failure> {
     let path = rundir::log_in(&args.log);
     let wrong = |why: String| Failure::workload(format!("{}: {why}", shown(&path)));
     // A distribution or a time line belongs to one step; a table and a list of jobs can contain several.
-    let one_step = matches!(args.to, Format::Hgrm | Format::Hlog);
+    let one_step = matches!(args.to, Format::Hgrm | Format::Hlog | Format::PblioData);
     let mut reader = reading::read(&path)?;
     let (mut found, mut inside, mut step, mut text) = (None::<Box<dyn Sink>>, false, None, String::new());
     while let Some(entry) = reader.next_entry().map_err(|e| wrong(e.to_string()))? {

@@ -17,7 +17,7 @@ pub(crate) struct Links {
 }
 
 /// The names that become links.
-const LINKS: [&str; 5] = ["act_storage", "act_index", "act_prep", "act_latency", "seekmark"];
+const LINKS: [&str; 6] = ["act_storage", "act_index", "act_prep", "act_latency", "pblio", "seekmark"];
 /// The name that becomes a script.
 const SCRIPT: &str = "act_latency.py";
 /// Works as a shell script and in any Python version: the code of one is a string for the other. It starts the link

@@ -15,10 +15,11 @@ type Make = fn(&Place, Lay<'_>) -> Said;
 
 /// Each verb, the file it makes, and how to make it do so. A file that a verb makes and that is missing here fails
 /// `every_file_that_is_made_is_in_the_table`.
-const FILES: [(&str, &str, Make); 37] = [
+const FILES: [(&str, &str, Make); 39] = [
     ("man", "assay.1", |place, lay| at(place, "pages/assay.1", lay, &["man", "--out", "pages"])),
     ("man", "assay-certify.1", |place, lay| at(place, "pages/assay-certify.1", lay, &["man", "--out", "pages"])),
     ("links", "act_storage", |place, lay| at(place, "tools/act_storage", lay, &["links", "tools"])),
+    ("links", "pblio", |place, lay| at(place, "tools/pblio", lay, &["links", "tools"])),
     ("links", "seekmark", |place, lay| at(place, "tools/seekmark", lay, &["links", "tools"])),
     ("links", "act_latency.py", |place, lay| at(place, "tools/act_latency.py", lay, &["links", "tools"])),
     ("consent", "consent", |place, lay| {
@@ -105,6 +106,10 @@ const FILES: [(&str, &str, Make); 37] = [
         let record = fs::read_dir(&records).unwrap().next().unwrap().unwrap().path();
         place_at(&record, lay);
         place.assay(&prep)
+    }),
+    ("as", "pblio.data", |place, lay| {
+        let asus = ["-asu1=sim:flash", "-asu2=sim:flash", "-asu3=sim:flash"];
+        at(place, "pblio.data", lay, &[&["as", "pblio"], &asus[..], &["-runlen=1", "-bsu=1"]].concat())
     }),
     ("as", "run directory", |place, lay| {
         let conf = place.write(

@@ -34,6 +34,7 @@ mod matrix;
 mod namespaces;
 mod oltp;
 mod patterns;
+mod pblio;
 mod preparing;
 mod procedure;
 mod protected;

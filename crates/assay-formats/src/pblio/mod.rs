@@ -1,0 +1,9 @@
+//! Pblio's command line, its output and its data file.
+
+mod data;
+mod options;
+mod write;
+
+pub use data::{Data, PblioData, Period};
+pub use options::{Asked, Command, USAGE, read};
+pub use write::{average, banner, period};

@@ -1,0 +1,89 @@
+//! `pblio`: pblio's command line and output for a run of assay. `docs/oltp.md` lists the differences.
+
+mod printer;
+
+use crate::act::common::say;
+use crate::act::consent;
+use crate::args::Access;
+use crate::progress::Progress;
+use crate::screen::tell;
+use assay_base::{Geometry, Multiple, Span};
+use assay_device::select::Choice;
+use assay_formats::pblio::{Asked, Command, USAGE, read};
+use assay_model::Plan;
+use assay_model::oltp::ReadShares;
+use assay_model::workload::{Adjust, oltp};
+use assay_run::drive::{Drive, drive};
+use assay_run::failure::{Failure, code, shown};
+use assay_run::logfile::LogFile;
+use assay_run::records::Records;
+use assay_run::seed::seed;
+use assay_run::targets::{self, TargetNeeds};
+use assay_run::{files, results, rundir, signals};
+use printer::Printer;
+use std::path::Path;
+
+/// Runs as pblio would with these arguments.
+pub(crate) fn run(args: &[String]) -> Result<u8, Failure> {
+    match read(args).map_err(Failure::usage)? {
+        Command::Help => {
+            say(USAGE);
+            Ok(code::DONE)
+        }
+        Command::Version => {
+            say(&format!("pblio (assay {})\n", env!("CARGO_PKG_VERSION")));
+            Ok(code::DONE)
+        }
+        Command::Run(asked) => benchmark(&asked),
+    }
+}
+
+fn benchmark(asked: &Asked) -> Result<u8, Failure> {
+    let names: Vec<String> = asked.asus.iter().flatten().cloned().collect();
+    let named = targets::named(&names)?;
+    let data = Path::new(&asked.data);
+    files::check(data)
+        .map_err(|e| Failure::host(format!("the statistics file {} cannot be written: {e}", shown(data))))?;
+    let plan = plan(asked, seed(None, &named), named.len())?;
+    let given = consent::run_dir();
+    let planned = rundir::planned(given.as_deref(), "pblio");
+    let smallest = |block| plan.smallest_target(block);
+    let needs = TargetNeeds { writes: plan.writes(), smallest: &smallest, log_dir: &planned };
+    let access = Access { destroy_data: asked.tokens.clone(), engine: Choice::Auto, ..Access::default() };
+    let opened = consent::open(&named, needs, access)?;
+    let geometries: Vec<Geometry> = (0..named.len()).map(|target| opened.geometry(target)).collect();
+    let used = plan.oltp.as_ref().map_or(Ok([0; 3]), |oltp| oltp.used(&geometries)).map_err(Failure::usage)?;
+    let stop = signals::watch().map_err(|e| Failure::host(format!("signals cannot be watched: {e}")))?;
+    let dir = rundir::create(&planned, given.is_some())?;
+    let printer = Printer::new(asked, used, &stop);
+    let mut log = LogFile::create(&dir.join("run.jsonl"))?.heard_by(Box::new(printer));
+    let how = Drive {
+        watermarks: vec!["RUN AS pblio".to_owned()],
+        prepared: Records::host().preparations(opened.real(), tell),
+        ..Drive::default()
+    };
+    drive(&plan, &opened, &how, &mut log, &mut Progress::new(true), &stop)?;
+    // The judge reads what is in the file.
+    drop(log);
+    let (judgement, _) = results::leave(&dir, None, tell)?;
+    tell(&format!(
+        "assay: {}: {}; log, verdict and report are in {}",
+        judgement.verdict,
+        judgement.reason,
+        shown(&dir)
+    ));
+    Ok(judgement.verdict.exit_code())
+}
+
+/// The load as pblio asks for it: the published generator's reads, and a context for each hundred BSUs.
+fn plan(asked: &Asked, seed: u64, targets: usize) -> Result<Plan, Failure> {
+    let of_each = asked.asus.each_ref().map(|own| own.len() as u16);
+    let contexts = u32::try_from(asked.bsu.div_ceil(100)).unwrap_or(u32::MAX);
+    let workload = oltp("pblio", asked.bsu, (ReadShares::Published, contexts), Some(of_each));
+    let mut workload = workload.ok_or_else(|| Failure::workload("the rates are too large: write a smaller -bsu"))?;
+    workload.duration = Span::from_secs(asked.runlen);
+    workload.slice = workload.slice.min(workload.duration);
+    let targets = u16::try_from(targets).map_err(|_| Failure::usage("too many files and devices"))?;
+    let adjust = Adjust { seed, targets, load: Some(Multiple::ONE), ..Adjust::default() };
+    workload.plan(&adjust).map_err(Failure::workload)
+}

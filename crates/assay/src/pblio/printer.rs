@@ -1,0 +1,119 @@
+//! Prints pblio's lines during the run and writes its statistics file, from the entries of the run log.
+
+use crate::act::common::say;
+use crate::screen::tell;
+use assay_formats::pblio::{self as text, Asked, Data, Period};
+use assay_record::{CloseReason, Entry, Event, EventKind, Header, Interval};
+use assay_run::failure::shown;
+use assay_run::files;
+use assay_run::logfile::Listen;
+use assay_run::signals::StopCell;
+use std::path::PathBuf;
+
+/// Prints, and writes the statistics.
+#[derive(Debug)]
+pub(super) struct Printer {
+    asked: Asked,
+    /// Bytes of each ASU that are used.
+    used: [u64; 3],
+    header: Option<Box<Header>>,
+    data: Option<Data>,
+    file: Lines,
+    stop: StopCell,
+}
+
+/// The statistics file. It is written anew, whole, after a line; where it is long, only when it has grown by a tenth.
+#[derive(Debug)]
+struct Lines {
+    path: PathBuf,
+    text: String,
+    written: usize,
+    failed: bool,
+}
+
+impl Lines {
+    fn add(&mut self, line: &str) {
+        self.text += line;
+        if self.text.len() >= self.written + self.written / 10 {
+            self.write();
+        }
+    }
+
+    /// A failure is said once: the run log has everything, and `assay export` makes the file of it.
+    fn write(&mut self) {
+        self.written = self.text.len();
+        match files::replace(&self.path, self.text.as_bytes()) {
+            Ok(()) => {}
+            Err(_) if self.failed => {}
+            Err(e) => {
+                self.failed = true;
+                tell(&format!(
+                    "assay: the statistics file {} cannot be written: {e}\n  = `assay export RUN --to pblio-data` makes it of the run log",
+                    shown(&self.path)
+                ));
+            }
+        }
+    }
+}
+
+impl Printer {
+    /// A printer for a run in which the ASUs have so many bytes.
+    pub(super) fn new(asked: &Asked, used: [u64; 3], stop: &StopCell) -> Printer {
+        let file = Lines { path: PathBuf::from(&asked.data), text: String::new(), written: 0, failed: false };
+        Printer { asked: asked.clone(), used, header: None, data: None, file, stop: stop.clone() }
+    }
+
+    fn header(&mut self, header: &Header) {
+        let version = format!("assay {}", env!("CARGO_PKG_VERSION"));
+        self.print(&text::banner(&version, self.used, (self.asked.bsu, self.asked.runlen)));
+        let started = header.created.parse::<jiff::Timestamp>().map_or(0, jiff::Timestamp::as_second);
+        self.data = Data::new(header, started, self.asked.dataperiod).ok();
+        self.header = Some(Box::new(header.clone()));
+        // What an earlier run has left there is not this run's.
+        self.file.write();
+    }
+
+    fn interval(&mut self, interval: &Interval) {
+        let Some((data, header)) = self.data.as_mut().zip(self.header.as_deref()) else { return };
+        if let Some((line, Period { ios, seconds, sum_ns })) = data.add(interval, header) {
+            self.file.add(&line);
+            self.print(&text::period(ios, seconds, sum_ns));
+        }
+    }
+
+    fn close(&mut self) {
+        let Some(data) = &mut self.data else { return };
+        if let Some((line, _)) = data.line() {
+            self.file.text += &line;
+        }
+        let Period { ios, seconds, sum_ns } = data.total();
+        self.file.write();
+        self.print(&text::average(ios, seconds, sum_ns));
+    }
+
+    fn event(event: &Event) {
+        use EventKind::{IoError, ShortIo, Stuck, TargetLost, Warning};
+        if matches!(event.what, IoError | ShortIo | Stuck | TargetLost | Warning) {
+            tell(&format!("assay: {}", event.text));
+        }
+    }
+
+    /// Prints; the run ends when standard output is closed, because nobody reads the result.
+    fn print(&self, words: &str) {
+        if !say(words) {
+            self.stop.ask(CloseReason::LogFailed);
+        }
+    }
+}
+
+impl Listen for Printer {
+    fn hear(&mut self, entry: &Entry) {
+        match entry {
+            Entry::Header(header) => self.header(header),
+            Entry::Interval(interval) => self.interval(interval),
+            Entry::Event(event) => Self::event(event),
+            Entry::Close(_) => self.close(),
+            Entry::Histograms(_) => {}
+        }
+    }
+}
