@@ -2,6 +2,7 @@
 
 use crate::closed::Closed;
 use crate::data::Data;
+use crate::flushing::Flushing;
 use crate::living::Living;
 use crate::looped::Looped;
 use crate::making::Making;
@@ -35,6 +36,8 @@ pub(crate) enum Kind {
     Scheduled(Scheduled),
     /// A copy of a closed loop over several streams.
     Loop(Box<Looped>),
+    /// The same with flushes after its writes.
+    Flushing(Box<Flushing>),
     /// Any of these that begins or ends within the run.
     Living(Box<Living>),
     /// All streams of a target, of whose operations a part goes on to it.
@@ -48,6 +51,7 @@ macro_rules! either {
             Kind::Closed($one) => $call,
             Kind::Scheduled($one) => $call,
             Kind::Loop($one) => $call,
+            Kind::Flushing($one) => $call,
             Kind::Living($one) => $call,
             Kind::Passing($one) => $call,
         }

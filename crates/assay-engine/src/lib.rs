@@ -16,6 +16,7 @@ mod blocks;
 mod closed;
 pub mod coordinator;
 mod data;
+mod flushing;
 mod gate;
 mod incidents;
 mod issue;

@@ -2,6 +2,7 @@
 
 use crate::blocks::{Blocks, Kind};
 use crate::closed::Closed;
+use crate::flushing::Flushing;
 use crate::gate::Gates;
 use crate::ledger::Ledger;
 use crate::living::{Living, Make, Numbers, Waits};
@@ -151,16 +152,14 @@ impl Making {
         let flows: Vec<usize> = members.iter().map(|(flow, _)| *flow).collect();
         let streams: Vec<u16> = members.iter().map(|(_, (stream, _))| *stream).collect();
         for dealt in own {
-            let copy = Blocks(Kind::Loop(Box::new(dealt.make(&plan, (start, begin))?)));
+            let copy = dealt.make(&plan, (start, begin))?;
             let share = (dealt.slots > 0).then_some(dealt.share);
             let source = match it.life.is_whole() {
                 true => copy,
                 false => {
                     let shared = Arc::clone(&plan);
-                    let make: Make = Box::new(move |begin| {
-                        let made = dealt.make(&shared, (start, begin)).expect("it was made before");
-                        Blocks(Kind::Loop(Box::new(made)))
-                    });
+                    let make: Make =
+                        Box::new(move |begin| dealt.make(&shared, (start, begin)).expect("it was made before"));
                     self.living(copy, (stream, geometry), &streams, share, make)
                 }
             };
@@ -221,19 +220,35 @@ fn limited(operations: u64, own: impl Fn(u64) -> u64) -> u64 {
 }
 
 impl Dealt {
-    /// The copy, from `begin` on.
-    fn make(&self, plan: &Plan, (start, begin): (Instant, Instant)) -> Option<Looped> {
+    /// The copy, from `begin` on, with the flushes after its writes.
+    fn make(&self, plan: &Plan, times: (Instant, Instant)) -> Option<Blocks> {
+        let copy = self.looped(plan, times)?;
+        let flushes = |(_, (stream, _)): &&(usize, (u16, u16))| plan.streams[usize::from(*stream)].flush();
+        let member = self.members.iter().find(|member| flushes(member).is_some());
+        Some(Blocks(match member.and_then(|member| Some((member, flushes(&member)?.every?))) {
+            None => Kind::Loop(Box::new(copy)),
+            Some(((flow, of), every)) => {
+                let worker = (self.share, self.copy + 1);
+                let generator = Generator::of_copy(plan, *of, self.geometry, worker, times)?;
+                Kind::Flushing(Box::new(Flushing::new(copy, (*flow, generator), every)))
+            }
+        }))
+    }
+
+    /// The loop of its streams that move data.
+    fn looped(&self, plan: &Plan, (start, begin): (Instant, Instant)) -> Option<Looped> {
         let it = plan.loops.iter().find(|it| it.name == self.looped)?;
+        let moves = |(_, (stream, _)): &&(usize, (u16, u16))| plan.streams[usize::from(*stream)].flush().is_none();
+        let members = || self.members.iter().filter(moves);
         let arrival = |stream: u16| &plan.streams[usize::from(stream)].arrival;
         let line = |stream: u16| match arrival(stream) {
             Arrival::Looped { line: Some(line), .. } => it.lines.iter().position(|known| known.name == *line),
             _ => Some(0),
         };
-        let weights =
-            self.members.iter().map(|(_, (stream, _))| Some((arrival(*stream).share()?.as_ppb(), line(*stream)?)));
+        let weights = members().map(|(_, (stream, _))| Some((arrival(*stream).share()?.as_ppb(), line(*stream)?)));
         let mix = Mix::new(it, &weights.collect::<Option<Vec<_>>>()?);
         let (mut generators, mut cursors, mut shared) = (Vec::new(), Vec::new(), Vec::<(&String, usize)>::new());
-        for (flow, of) in &self.members {
+        for (flow, of) in members() {
             let worker = (self.share, self.copy + 1);
             let generator = Generator::of_copy(plan, *of, self.geometry, worker, (start, begin))?;
             let block = plan.streams[usize::from(of.0)].block()?;

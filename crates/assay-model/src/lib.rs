@@ -10,6 +10,7 @@ pub mod arrival;
 pub mod cache;
 pub mod content;
 mod extent;
+mod flush;
 pub mod generator;
 pub mod life;
 pub mod lives;
@@ -23,6 +24,7 @@ pub mod seek;
 pub mod size;
 pub mod workload;
 
+pub use flush::Flush;
 pub use life::Life;
 pub use merge::merge;
 pub use plan::{Address, Amount, Arrival, Before, Block, Extent, Lane, Phase, PhaseKind, Plan, Stream, WarmUp, Work};

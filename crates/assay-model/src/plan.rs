@@ -6,6 +6,7 @@ use crate::address::whole_unit;
 use crate::arrival::{Bursts, Curve};
 use crate::cache::Caching;
 pub use crate::extent::{Amount, Extent};
+use crate::flush::Flush;
 use crate::life::Life;
 use crate::mix::Loop;
 use crate::profile::Derivation;
@@ -132,6 +133,8 @@ pub struct Stream {
 pub enum Work {
     /// Reads or writes blocks.
     Block(Block),
+    /// Flushes the target.
+    Flush(Flush),
     /// An operation with this name, for another kind of device.
     Other {
         /// `new-order`, `rename` …
@@ -175,14 +178,23 @@ impl Stream {
     pub fn block(&self) -> Option<&Block> {
         match &self.work {
             Work::Block(block) => Some(block),
-            Work::Other { .. } => None,
+            Work::Flush(_) | Work::Other { .. } => None,
         }
     }
 
-    /// The name of its operation where it is not about blocks.
+    /// What it does if it flushes.
+    pub fn flush(&self) -> Option<Flush> {
+        match self.work {
+            Work::Flush(flush) => Some(flush),
+            Work::Block(_) | Work::Other { .. } => None,
+        }
+    }
+
+    /// The name of its operation where it neither reads nor writes blocks.
     pub fn operation(&self) -> Option<&str> {
         match &self.work {
             Work::Block(_) => None,
+            Work::Flush(_) => Some(Flush::WORD),
             Work::Other { operation } => Some(operation),
         }
     }

@@ -8,6 +8,7 @@ mod cached;
 mod common;
 mod criteria;
 mod fitted;
+mod flush;
 mod life;
 mod looped;
 mod mend;
