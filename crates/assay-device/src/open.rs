@@ -107,10 +107,18 @@ mod tests {
             assert_eq!(got, place, "{len} at {offset}");
         }
         assert_eq!(target.place(&op(Direction::Write, 0, 512)), Err(Code(libc::EBADF)));
-        assert_eq!(target.place(&Op::flush(0)), Err(Code(libc::EBADF)), "nothing is written there, so nothing is flushed");
+        assert_eq!(
+            target.place(&Op::flush(0)),
+            Err(Code(libc::EBADF)),
+            "nothing is written there, so nothing is flushed"
+        );
         let file = std::fs::File::open("/dev/zero").unwrap();
         let target = Target::over(file.into(), 4096, geometry, true);
         assert_eq!(target.place(&Op::flush(0)), Ok(4096));
-        assert_eq!(target.place(&op(Direction::Write, 0, 0)), Err(Code(libc::EINVAL)), "a write of nothing is no flush");
+        assert_eq!(
+            target.place(&op(Direction::Write, 0, 0)),
+            Err(Code(libc::EINVAL)),
+            "a write of nothing is no flush"
+        );
     }
 }

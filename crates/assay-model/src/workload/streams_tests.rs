@@ -473,3 +473,73 @@ fn what_no_loop_can_be_is_refused() {
         assert!(told.contains(what), "{what}: {told}");
     }
 }
+
+const WRITES: &str = "[[stream]]\nname = \"w\"\ndirection = \"write\"\nsize = \"4KiB\"\n";
+const FLUSHES: &str = "[[stream]]\nname = \"f\"\ndirection = \"flush\"\n";
+
+#[test]
+fn flushes_are_read_written_and_read_back() {
+    for (file, every, arrival) in [
+        (format!("model = \"streams\"\n{WRITES}rate = \"9/s\"\n{FLUSHES}rate = \"1/s\""), None, "poisson"),
+        (format!("model = \"streams\"\n{FLUSHES}in_flight = 2\n{WRITES}rate = \"9/s\""), None, "closed"),
+        (
+            format!(
+                "model = \"streams\"\n[[loop]]\nname = \"l\"\n{WRITES}loop = \"l\"\n{FLUSHES}loop = \"l\"\nevery = 8"
+            ),
+            Some(8),
+            "closed",
+        ),
+    ] {
+        let plan = plan_of(&file).unwrap();
+        let flush = plan.streams.iter().find(|stream| stream.name == "f").unwrap();
+        assert_eq!((flush.flush().unwrap().every, flush.arrival.name()), (every, arrival));
+        assert!(!flush.writes() && flush.block().is_none() && flush.operation() == Some("flush"));
+        let written = serde_json::to_string(&plan).unwrap();
+        assert!(written.contains("\"direction\":\"flush\""), "{written}");
+        assert_eq!(serde_json::from_str::<Plan>(&written).unwrap(), plan, "{written}");
+        assert!(plan.writes() && plan.smallest_target(BLOCK) == 4096 && plan.largest_operation(BLOCK) == 4096);
+    }
+}
+
+#[test]
+fn what_no_flush_can_be_is_refused() {
+    let open = |keys: &str| format!("model = \"streams\"\n{WRITES}rate = \"9/s\"\n{FLUSHES}{keys}");
+    let looped = |keys: &str| {
+        format!("model = \"streams\"\n[[loop]]\nname = \"l\"\n{WRITES}loop = \"l\"\n{FLUSHES}loop = \"l\"\n{keys}")
+    };
+    for (file, what) in [
+        (open("rate = \"1/s\"\nsize = \"4KiB\""), "size does not belong here"),
+        (open("rate = \"1/s\"\naddress = \"sequential\""), "address does not belong here"),
+        (open("rate = \"1/s\"\ndurable = true"), "durable does not belong here"),
+        (open("rate = \"1/s\"\nbytes = \"1GiB\""), "bytes does not belong here"),
+        (open("rate = \"1MiB/s\""), "a rate of bytes does not belong here"),
+        (open(""), "a stream needs a rate"),
+        (open("rate = \"1/s\"\nevery = 8"), "only a loop knows"),
+        (looped(""), "add every = 8"),
+        (looped("every = 0"), "not a number of writes"),
+        (looped("every = 8\nshare = \"5%\""), "share does not belong here"),
+        (looped("every = 8\nrate = \"5/s\""), "no arrival of its own"),
+        (looped("every = 8\noperations = 5"), "begins and ends with its loop"),
+        (looped("every = 8").replace("\"write\"", "\"read\""), "the loop of this flush writes nothing"),
+        (looped("every = 8\n") + &FLUSHES.replace("\"f\"", "\"g\"") + "loop = \"l\"\nevery = 2", "flushes too"),
+        (looped("every = 8").replace("loop = \"l\"\nevery", "loop = \"m\"\nevery"), "there is no loop"),
+        (open("rate = \"1/s\"").replace("\"write\"", "\"read\""), "nothing is written where this stream flushes"),
+        (
+            open("rate = \"1/s\"\ntarget = \"b\"")
+                .replace("model = \"streams\"", "model = \"streams\"\ntargets = [\"a\", \"b\"]")
+                .replace("rate = \"9/s\"", "rate = \"9/s\"\ntarget = \"a\""),
+            "nothing is written where this stream flushes",
+        ),
+        (
+            open("rate = \"1/s\"\nstep = 2").replace("rate = \"9/s\"", "rate = \"9/s\"\nstep = 1"),
+            "nothing is written where this stream flushes",
+        ),
+        (open("rate = \"1/s\"").replace("\"flush\"", "\"flsh\""), "write read, write or flush"),
+        (text("every = 8"), "only a flush comes after writes"),
+        (text("").replace("size = \"4KiB\"", ""), "the key size is missing"),
+        (open("rate = \"1/s\"\n[cache]\nsize = \"1MiB\""), "a simulated cache does not say"),
+    ] {
+        let told = plan_of(&file).unwrap_err();
+        assert!(told.contains(what), "{what}: {told}\n{file}");
+    }
+}

@@ -185,7 +185,10 @@ fn streams(plan: &Plan, block: u32, out: &mut Lines) {
         let name = &stream.name;
         let Some(block) = stream.block() else {
             let does = stream.operation().unwrap_or_default();
-            out.add(format_args!("  {name:wide$} {does:9} {rate:>14} {:>long$} {bytes:>12}", "-"));
+            let when =
+                stream.flush().and_then(|flush| flush.every).map(|every| format!("  after {every} writes of a copy"));
+            let when = when.unwrap_or_default();
+            out.add(format_args!("  {name:wide$} {does:9} {rate:>14} {:>long$} {bytes:>12}{when}", "-"));
             continue;
         };
         let direction = if block.durable { "write (D)" } else { &block.direction.to_string() };
@@ -226,6 +229,7 @@ fn looped(plan: &Plan, it: &Loop) -> String {
         format!("; a slot pauses {}{spread} after every {} of its operations", think.time, think.every)
     });
     let own = plan.streams.iter().filter(|stream| stream.arrival.loop_name() == Some(&it.name));
+    let own = own.filter(|stream| stream.flush().is_none());
     let own: Vec<&Stream> = own.collect();
     let of = |line: Option<&str>| {
         let within =
