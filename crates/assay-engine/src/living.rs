@@ -32,7 +32,9 @@ pub(crate) struct Living {
     in_flight: u64,
     over: Over,
     last: Instant,
-    /// What opens at its end.
+    /// When its time was over.
+    ended: Instant,
+    /// What opens when it has ended and nothing of it is in flight.
     gate: Option<Arc<Gate>>,
 }
 
@@ -92,8 +94,8 @@ impl Living {
         let over = if left.is_nothing() { Over::ByNumber } else { Over::Not };
         let gate = gate.filter(|_| over == Over::Not);
         gate.iter().for_each(|gate| gate.enter());
-        let (taken, counted, in_flight, last) = (0, 0, 0, Instant::ZERO);
-        Living { inner, waits, begun: None, until, left, taken, counted, in_flight, over, last, gate }
+        let (taken, counted, in_flight, last, ended) = (0, 0, 0, Instant::ZERO, Instant::ZERO);
+        Living { inner, waits, begun: None, until, left, taken, counted, in_flight, over, last, ended, gate }
     }
 
     /// The others have ended at `at`: it begins now, or later.
@@ -106,10 +108,18 @@ impl Living {
         self.begun = Some(begin);
     }
 
+    /// It has no more requests since `at`. Others may begin when those in flight have completed.
     fn ends(&mut self, over: Over, at: Instant) {
         self.over = over;
-        if let Some(gate) = self.gate.take() {
-            gate.leave(at);
+        self.ended = at;
+        self.opens();
+    }
+
+    fn opens(&mut self) {
+        if self.in_flight == 0
+            && let Some(gate) = self.gate.take()
+        {
+            gate.leave(self.last.max(self.ended));
         }
     }
 
@@ -176,8 +186,8 @@ impl Source for Living {
         self.inner.returned(flow, completed);
         self.in_flight -= 1;
         self.last = self.last.max(completed);
-        if self.over == Over::ByNumber && self.in_flight == 0 {
-            self.ends(Over::ByNumber, self.last);
+        if self.over != Over::Not {
+            self.opens();
         }
     }
 

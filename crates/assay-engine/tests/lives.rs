@@ -209,3 +209,16 @@ fn a_stream_that_never_begins_and_a_number_that_is_not_reached() {
     assert!(did.ok[0] < 60 && did.ok[1] == 0, "{:?}", did.ok);
     assert!(did.events.is_empty() && did.end >= Instant::from_ns(2_000_000_000), "it lasts as long as it may");
 }
+
+#[test]
+fn who_waits_for_one_whose_time_is_over_waits_for_what_it_has_in_flight() {
+    let file = format!(
+        "{HEAD}{}[[stream]]\nname = \"b\"\ndirection = \"flush\"\nin_flight = 1\noperations = 1\nafter = \"a\"\n",
+        stream("a", "size = \"4KiB\"\nin_flight = 3\nfor = \"50ms\"").replace("\"read\"", "\"write\"")
+    );
+    let did = &run(&file, 1)[0];
+    let (flush, before): (Vec<_>, Vec<_>) = did.asked.iter().partition(|(_, op)| op.is_flush());
+    let last = before.iter().map(|(at, _)| *at).max().unwrap();
+    assert!(last < Instant::from_ns(50_000_000) && flush.len() == 1, "{last:?} {flush:?}");
+    assert!(flush[0].0 >= last + Span::from_us(100), "the last write has completed: {last:?} {flush:?}");
+}
