@@ -464,3 +464,41 @@ fn no_mutation_of_a_file_panics() {
         }
     }
 }
+
+#[test]
+fn numbers_of_threads_are_steps() {
+    let seeks =
+        |keys: &str| read("w.toml", &format!("model = \"seek\"\n{keys}\n")).map_err(|faults| faults.to_string());
+    let workload = seeks("threads = [1, 8]\nseeks = 50\npause = \"2ms\"\nsize = \"4KiB\"").unwrap();
+    let plans: Vec<_> = workload.in_steps().iter().map(|step| step.plan(&Adjust::default()).unwrap()).collect();
+    let facts = |plan: &crate::Plan| {
+        let it = &plan.loops[0];
+        (
+            plan.streams.len(),
+            it.name.clone(),
+            it.copies,
+            it.life.operations,
+            it.pause(),
+            plan.slots() - u64::from(plan.in_flight_bound),
+        )
+    };
+    let pause = assay_base::Span::from_ms(2);
+    let expected =
+        [(1, "1-threads".to_owned(), 1, Some(50), pause, 1), (1, "8-threads".to_owned(), 8, Some(50), pause, 8)];
+    assert_eq!(plans.iter().map(facts).collect::<Vec<_>>(), expected);
+    assert!(plans.iter().all(|plan| plan.ends_when_done()));
+    let timed = seeks("threads = [2]\nduration = \"5s\"").unwrap();
+    assert_eq!(timed.in_steps()[0].plan(&Adjust::default()).unwrap().measured(), assay_base::Span::from_secs(5));
+    for (threads, what) in [
+        ("[]", "write each number once"),
+        ("[1, 2, 1]", "write each number once"),
+        ("[1, 0]", "write 1 to 256"),
+        ("[257]", "write 1 to 256"),
+        ("[1, \"2\"]", "a number of threads"),
+        ("\"8\"", "a number of threads"),
+        ("-1", "a number of threads"),
+    ] {
+        let told = seeks(&format!("threads = {threads}")).unwrap_err();
+        assert!(told.contains(what) && told.contains("w.toml:2"), "{threads}: {told}");
+    }
+}
