@@ -8,6 +8,7 @@ use crate::looped::Looped;
 use crate::making::Making;
 use crate::passing::Passing;
 use crate::queue::{bounds, share};
+use crate::recorded::Recorded;
 use crate::rules::Setup;
 use crate::scheduled::Scheduled;
 use crate::source::{Lived, Next, Source};
@@ -34,6 +35,8 @@ pub(crate) enum Kind {
     Closed(Closed),
     /// A stream with a schedule.
     Scheduled(Scheduled),
+    /// A stream that plays a recording.
+    Recorded(Box<Recorded>),
     /// A copy of a closed loop over several streams.
     Loop(Box<Looped>),
     /// The same with flushes after its writes.
@@ -50,6 +53,7 @@ macro_rules! either {
         match $it {
             Kind::Closed($one) => $call,
             Kind::Scheduled($one) => $call,
+            Kind::Recorded($one) => $call,
             Kind::Loop($one) => $call,
             Kind::Flushing($one) => $call,
             Kind::Living($one) => $call,

@@ -32,6 +32,7 @@ mod passing;
 mod payload;
 mod queue;
 mod reap;
+mod recorded;
 mod rules;
 mod scheduled;
 pub mod settle;

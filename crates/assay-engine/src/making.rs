@@ -8,6 +8,7 @@ use crate::ledger::Ledger;
 use crate::living::{Living, Make, Numbers, Waits};
 use crate::looped::{Looped, Member};
 use crate::passing::{self, Passing};
+use crate::recorded::Recorded;
 use crate::rules::Setup;
 use crate::scheduled::Scheduled;
 use assay_base::{Geometry, Instant, Prng};
@@ -15,6 +16,7 @@ use assay_model::arrival::Part;
 use assay_model::cache::Behind;
 use assay_model::generator::{FOR_LOOP, Generator};
 use assay_model::mix::{Loop, Mix};
+use assay_model::recording::Onto;
 use assay_model::{Arrival, Plan};
 use std::sync::Arc;
 
@@ -179,6 +181,13 @@ fn single(
     (start, begin): (Instant, Instant),
     ledger: Option<Arc<Ledger>>,
 ) -> Option<Blocks> {
+    let it = &plan.streams[usize::from(stream)];
+    if let Some((recording, block)) = it.arrival.recording().zip(it.block()) {
+        let onto = Onto::new(recording, geometry.size, geometry.block);
+        let does = (block.direction, block.durable);
+        let played = Recorded::new((flow, target), (recording.clone(), onto), does, begin, part);
+        return Some(Blocks(Kind::Recorded(Box::new(played))));
+    }
     let mut generator = Generator::of_copy(plan, (stream, target), geometry, (part, 0), (start, begin))?;
     Some(Blocks(match generator.schedule.take() {
         Some(schedule) => Kind::Scheduled(Scheduled::new(flow, generator, schedule)),

@@ -120,6 +120,8 @@ impl Generator {
                 let bursty = Bursty::new(begins, *rate, *bursts, part, states, seed(FOR_ARRIVAL))?;
                 Some(Schedule::Bursty(Box::new(bursty)))
             }
+            // A recording has times of its own.
+            Arrival::Recorded { .. } => None,
             Arrival::Closed { .. } | Arrival::Paced { .. } | Arrival::Looped { .. } => None,
         };
         let in_flight = match it.arrival {

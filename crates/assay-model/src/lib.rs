@@ -19,6 +19,7 @@ pub mod mix;
 pub mod oltp;
 pub mod plan;
 pub mod profile;
+pub mod recording;
 pub mod seal;
 pub mod seek;
 pub mod size;

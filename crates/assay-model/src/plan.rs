@@ -10,6 +10,7 @@ use crate::flush::Flush;
 use crate::life::Life;
 use crate::mix::Loop;
 use crate::profile::Derivation;
+use crate::recording::Recording;
 use crate::seal;
 use crate::size::Size;
 use assay_base::{Bytes, Criterion, Direction, Multiple, Rate, Share, Span};
@@ -250,6 +251,13 @@ pub enum Arrival {
         /// How long and how high.
         bursts: Bursts,
     },
+    /// As another run of operations was recorded, with its places and sizes.
+    Recorded {
+        /// In the mean, over all targets.
+        rate: Rate,
+        /// What is played.
+        recording: Recording,
+    },
     /// Closed loop: so many in flight on each target, the next when one completes.
     Closed {
         /// Number in flight on each target.
@@ -276,7 +284,10 @@ impl Arrival {
     /// The planned rate over all targets, in the mean; `None` for a closed loop.
     pub fn rate(&self) -> Option<Rate> {
         match self {
-            Arrival::Steady { rate } | Arrival::Poisson { rate } | Arrival::Bursty { rate, .. } => Some(*rate),
+            Arrival::Steady { rate }
+            | Arrival::Poisson { rate }
+            | Arrival::Bursty { rate, .. }
+            | Arrival::Recorded { rate, .. } => Some(*rate),
             Arrival::Varying { rate, curve, .. } => Some(times(*rate, curve.mean(None))),
             Arrival::Closed { .. } | Arrival::Paced { .. } | Arrival::Looped { .. } => None,
         }
@@ -331,6 +342,7 @@ impl Arrival {
             Arrival::Poisson { .. } => "poisson",
             Arrival::Varying { .. } => "varying",
             Arrival::Bursty { .. } => "bursty",
+            Arrival::Recorded { .. } => "recorded",
             Arrival::Closed { .. } | Arrival::Looped { .. } => "closed",
             Arrival::Paced { .. } => "paced",
         }
@@ -344,9 +356,33 @@ impl Arrival {
             | Arrival::Poisson { rate }
             | Arrival::Varying { rate, .. }
             | Arrival::Bursty { rate, .. } => *rate = load.of(*rate)?,
+            Arrival::Recorded { rate, recording } => {
+                *rate = load.of(*rate)?;
+                recording.speed = recording.speed.times(load)?;
+            }
             Arrival::Closed { .. } | Arrival::Paced { .. } | Arrival::Looped { .. } => {}
         }
         Some(scaled)
+    }
+
+    /// The same on so many targets, of which each has its rate; `None` when that does not fit.
+    pub fn on_each_of(&self, targets: u64) -> Option<Arrival> {
+        let spread = Multiple::ratio(targets, 1)?;
+        match self {
+            // It is played on each of them, at its speed.
+            Arrival::Recorded { rate, recording } => {
+                Some(Arrival::Recorded { rate: spread.of(*rate)?, recording: recording.clone() })
+            }
+            other => other.scaled(spread),
+        }
+    }
+
+    /// What is played, where something is.
+    pub fn recording(&self) -> Option<&Recording> {
+        match self {
+            Arrival::Recorded { recording, .. } => Some(recording),
+            _ => None,
+        }
     }
 
     /// The same along a curve; `None` for what has one of its own.
@@ -355,7 +391,7 @@ impl Arrival {
         match self {
             Arrival::Steady { rate } => Some(varying(rate, true)),
             Arrival::Poisson { rate } => Some(varying(rate, false)),
-            Arrival::Varying { .. } | Arrival::Bursty { .. } => None,
+            Arrival::Varying { .. } | Arrival::Bursty { .. } | Arrival::Recorded { .. } => None,
             Arrival::Closed { .. } | Arrival::Paced { .. } | Arrival::Looped { .. } => Some(self.clone()),
         }
     }
@@ -616,7 +652,9 @@ impl Plan {
             let it = Stream::block(stream)?;
             let largest = it.size.in_blocks(block).largest();
             let set = if let Address::WorkingSet { size, .. } = it.address { size.get() } else { 0 };
-            let within = largest.max(it.address.unit().get()).max(set).max(self.seen_once(at, block));
+            let recorded = stream.arrival.recording().filter(|recording| !recording.scaled);
+            let reaches = recorded.map_or(0, |recording| recording.reaches.get());
+            let within = largest.max(it.address.unit().get()).max(set).max(self.seen_once(at, block)).max(reaches);
             Some((stream, within, it.extent.map_or(within, |extent| extent.smallest(within, block))))
         };
         (0..).zip(&self.streams).filter_map(need)
@@ -692,6 +730,7 @@ impl Plan {
                 Address::Sequential => begin | length,
                 // The read-back uses the units of the writes.
                 Address::Written => 0,
+                Address::Recorded => blocks,
                 pattern => begin | length | whole_unit(pattern.unit(), blocks, it.size.in_blocks(block).largest()),
             }
         };

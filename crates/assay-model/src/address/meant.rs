@@ -57,6 +57,8 @@ pub enum Address {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         reread: Option<Reread>,
     },
+    /// Where the operations of a recording were.
+    Recorded,
     /// Every place once in a pass, each pass in another order.
     Once {
         /// Size of a place.
@@ -110,7 +112,7 @@ impl Address {
             | Address::NeverSeen { unit, .. }
             | Address::Once { unit }
             | Address::Walk { unit, .. } => *unit,
-            Address::Sequential | Address::Written | Address::Runs { .. } => Bytes::default(),
+            Address::Sequential | Address::Written | Address::Recorded | Address::Runs { .. } => Bytes::default(),
         }
     }
 }
@@ -125,6 +127,7 @@ impl fmt::Display for Address {
             Address::Behind { align } if is_zero(align) => f.write_str("behind the loop's last operation"),
             Address::Behind { align } => write!(f, "behind the loop's last operation, at multiples of {align}"),
             Address::Written => f.write_str("all that was written, once"),
+            Address::Recorded => f.write_str("as recorded"),
             Address::Ranked { law, unit, scatter } => {
                 let lie = if *scatter { "scattered" } else { "in order from the start" };
                 write!(f, "{law} over places{}, {lie}", of(unit))

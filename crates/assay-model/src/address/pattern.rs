@@ -93,7 +93,7 @@ impl Pattern {
                 let align = align.get().next_multiple_of(space.block).max(space.block);
                 Pattern::Behind(Behind::new(space.length, align, space.part))
             }
-            Address::Uniform { .. } | Address::Sequential | Address::Written => return None,
+            Address::Uniform { .. } | Address::Sequential | Address::Written | Address::Recorded => return None,
         })
     }
 

@@ -14,6 +14,7 @@ mod looped;
 mod mend;
 mod pace;
 mod profile;
+mod recorded;
 mod seek;
 mod size;
 mod streams;

@@ -8,6 +8,7 @@ use super::flush::{self, Way};
 use super::life::{LifeKeys, life};
 use super::looped::{LoopKeys, Membership, loops, whole};
 use super::pace::RateKeys;
+use super::recorded;
 use super::size::SizeKeys;
 use crate::life::Life;
 use crate::lives;
@@ -45,7 +46,7 @@ pub(super) struct StreamKeys {
     pub every: Option<Spanned<u32>>,
     rate: Option<Spanned<RateKeys>>,
     in_flight: Option<Spanned<u32>>,
-    pause: Option<Span>,
+    pub pause: Option<Span>,
     arrival: Option<Spanned<ArrivalKeys>>,
     address: Option<Spanned<AddressKeys>>,
     content: Option<Spanned<ContentKeys>>,
@@ -98,6 +99,13 @@ impl StreamKeys {
             ("a rate of bytes", bytes),
         ];
         keys.into_iter().find_map(|(key, span)| Some((key, span?)))
+    }
+
+    /// The first key that says when operations are wanted, but for the arrival.
+    pub(super) fn pace_of_its_own(&self) -> Option<(&'static str, Range<usize>)> {
+        let rate = self.rate.as_ref().map(|key| ("rate", key.span()));
+        let in_flight = self.in_flight.as_ref().map(|key| ("in_flight", key.span()));
+        rate.or(in_flight).or_else(|| self.every.as_ref().map(|key| ("every", key.span())))
     }
 
     /// Whether it says itself when its operations are wanted.
@@ -260,20 +268,27 @@ fn stream(source: Source<'_>, table: &Spanned<StreamKeys>, loops: &[Loop]) -> Re
         let none = Size::fixed(Bytes::default());
         return flush::stream(source, keys, loops, || arrival(source, table, (&none, loops)));
     };
-    let size = size(source, table)?;
-    if let Some(every) = &keys.every {
-        return Err(source.fault(
-            every.span(),
-            "only a flush comes after writes",
-            "remove it, or write direction = \"flush\"",
-        ));
-    }
     let reads_only = direction == Direction::Read && (keys.content.is_some() || keys.durable.is_some());
     if reads_only {
         return Err(source.fault(
             keys.direction.span(),
             "content and durable belong to writes",
             "remove them, or write direction = \"write\"",
+        ));
+    }
+    let durable = keys.durable.as_ref().is_some_and(|durable| *durable.get_ref());
+    if let Some(recorded) =
+        keys.arrival.as_ref().and_then(|arrival| Some((arrival.span(), arrival.get_ref().recorded()?)))
+    {
+        let what = (direction, durable, content(source, table)?);
+        return recorded::stream(source, keys, what, &Spanned::new(recorded.0, recorded.1));
+    }
+    let size = size(source, table)?;
+    if let Some(every) = &keys.every {
+        return Err(source.fault(
+            every.span(),
+            "only a flush comes after writes",
+            "remove it, or write direction = \"flush\"",
         ));
     }
     let address = address(source, keys, &size)?;
@@ -297,7 +312,7 @@ fn stream(source: Source<'_>, table: &Spanned<StreamKeys>, loops: &[Loop]) -> Re
         name: name.clone(),
         work: Work::Block(Block {
             direction,
-            durable: keys.durable.as_ref().is_some_and(|durable| *durable.get_ref()),
+            durable,
             filled_with: None,
             size,
             address,

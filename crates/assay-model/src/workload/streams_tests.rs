@@ -4,7 +4,7 @@ use super::*;
 use crate::arrival::Part;
 use crate::generator::Generator;
 use crate::plan::{Plan, Stream};
-use assay_base::{Bytes, Geometry, Instant, Rate};
+use assay_base::{Bytes, Geometry, Instant, Multiple, Rate};
 
 const BLOCK: u32 = 512;
 
@@ -541,5 +541,59 @@ fn what_no_flush_can_be_is_refused() {
     ] {
         let told = plan_of(&file).unwrap_err();
         assert!(told.contains(what), "{what}: {told}\n{file}");
+    }
+}
+
+#[test]
+fn a_recording_is_named_played_and_refused_where_it_cannot_be() {
+    use crate::recording::Line;
+    use assay_base::Direction;
+    let file = |keys: &str, arrival: &str| {
+        format!(
+            "model = \"streams\"\n[[stream]]\nname = \"s\"\ndirection = \"write\"\narrival = {{ {arrival} }}\n{keys}\n"
+        )
+    };
+    let named = "recorded = \"t\"";
+    let mut workload = read("w.toml", &file("durable = true", "recorded = \"t\", speed = \"4x\"")).unwrap();
+    assert_eq!(workload.recordings(), ["t"]);
+    assert!(workload.plan(&Adjust::default()).unwrap_err().contains("has not been read"));
+    let line = |at_ns, offset, len, direction| Line { at_ns, offset, len, direction };
+    let lines = [line(0, 0, 512, Direction::Write), line(2_000_000_000, 1 << 20, 8192, Direction::Write)];
+    assert!(workload.clone().play("t", &[line(0, 0, 512, Direction::Read)]).unwrap_err().contains("t has no write"));
+    workload.play("t", &lines).unwrap();
+    let plan = workload.plan(&Adjust { targets: 3, load: Some(Multiple::whole(2)), ..Adjust::default() }).unwrap();
+    let stream = &plan.streams[0];
+    // Four times two: the last of two operations comes after a quarter of a second, on each of three targets.
+    assert_eq!(stream.arrival.recording().unwrap().wanted(&lines[1]), assay_base::Span::from_ms(250));
+    assert_eq!((stream.arrival.rate(), stream.arrival.name()), (Some(Rate::per_second(24)), "recorded"));
+    let block = stream.block().unwrap();
+    assert_eq!((block.size.from.get(), block.size.to.get(), block.durable), (512, 8192, true));
+    assert_eq!((plan.smallest_target(BLOCK), plan.ends_when_done()), ((1 << 20) + 8192, true), "the last place fits");
+    let text = serde_json::to_string(&plan).unwrap();
+    assert!(
+        text.contains("\"recording\":{\"file\":\"t\"") && serde_json::from_str::<Plan>(&text).unwrap() == plan,
+        "{text}"
+    );
+    let mut scaled = read("w.toml", &file("", "recorded = \"t\", fit = \"scale\"")).unwrap();
+    scaled.play("t", &lines).unwrap();
+    assert_eq!(scaled.plan(&Adjust::default()).unwrap().smallest_target(BLOCK), 8192, "the largest operation fits");
+    for (keys, arrival, what) in [
+        ("size = \"4KiB\"", named, "size does not belong to a recording"),
+        ("address = \"sequential\"", named, "address does not belong to a recording"),
+        ("range = { size = \"1GiB\" }", named, "range does not belong to a recording"),
+        ("rate = \"5/s\"", named, "rate does not belong to a recording"),
+        ("in_flight = 5", named, "in_flight does not belong to a recording"),
+        ("pause = \"5ms\"", named, "a pause does not belong to a recording"),
+        ("loop = \"l\"\n[[loop]]\nname = \"l\"", named, "no part of a closed loop"),
+        ("", "recorded = \"\"", "a recording without a name"),
+        ("", "recorded = \"t\", fit = \"wrap\"", "unknown value"),
+        ("", "recorded = \"t\", speed = 2", "speed"),
+        ("", "recorded = \"t\", speed = \"0x\"", "w.toml"),
+        ("size = \"4KiB\"\nrate = \"5/s\"", "speed = \"2x\"", "speed and fit belong to a recording"),
+        ("size = \"4KiB\"\nrate = \"5/s\"", "recorded = \"t\", every = \"5s\"", "speed and fit belong to a recording"),
+        ("[[phase]]\nname = \"p\"\nspan = \"1h\"", named, "in phases the load changes by them"),
+    ] {
+        let told = plan_of(&file(keys, arrival)).unwrap_err();
+        assert!(told.contains("w.toml:") && told.contains(what), "{keys} {arrival}: {told}");
     }
 }

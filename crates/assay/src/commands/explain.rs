@@ -256,6 +256,16 @@ fn changes(arrival: &Arrival) -> Option<String> {
             let spaced = if *even { "evenly spaced" } else { "independent" };
             Some(format!("arrivals {spaced}, 100% are {:.3}/s: {curve}", rate.as_f64()))
         }
+        Arrival::Recorded { rate, recording } => {
+            let last = recording.lines().last().map_or(Span::ZERO, |line| recording.wanted(line)).human();
+            let reaches = recording.reaches.human();
+            let fit = if recording.scaled { ", scaled to smaller ones" } else { "" };
+            let (file, operations, speed) = (&recording.file, recording.operations, recording.speed);
+            let rate = rate.as_f64();
+            Some(format!(
+                "plays {file} at {speed}: {operations} operations on each target in {last}, {rate:.3}/s in the mean over all; up to {reaches} of a target{fit}"
+            ))
+        }
         Arrival::Bursty { rate, bursts: Bursts { on, off, quiet } } => {
             let peak = arrival.peak().unwrap_or_default();
             let off = format!("{off} with {quiet} of that between them");
