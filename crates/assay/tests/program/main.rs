@@ -36,6 +36,7 @@ mod patterns;
 mod preparing;
 mod procedure;
 mod protected;
+mod recorded;
 mod refusals;
 mod searching;
 mod seekmark;
