@@ -6,7 +6,7 @@ use super::explain::{self, Line};
 use super::files::{Choice, Files};
 use super::flushes::{Flushes, flushes};
 use super::job::{Job, jobs};
-use super::order::{Mode, address, index, mode};
+use super::order::{Mode, absolute, address, index, mode};
 use super::pace::{engine, pace};
 use super::sizes::sizes;
 use super::text::JobFile;
@@ -15,7 +15,7 @@ use assay_model::lives::{all_over, life_of};
 use assay_model::mix::{Loop, Think};
 use assay_model::plan::{Arrival, Block, Lane, Stream, WarmUp, Work};
 use assay_model::workload::{IN_FLIGHT_BOUND, LARGEST_BOUND, MOST_STREAMS, Workload};
-use assay_model::{Address, Flush, Life};
+use assay_model::{Address, Extent, Flush, Life};
 
 /// A job file as a workload.
 #[derive(Debug)]
@@ -230,6 +230,7 @@ impl Made<'_> {
                 let address = address(job, mode, direction, size, several, looped.is_some())?;
                 // What is random once per pass is so for reads and writes of a loop together.
                 let places = looped.clone().filter(|_| matches!(address, Address::Once { .. }));
+                let extent = zoned(job, direction, (extent, length))?;
                 let work = own.block(direction, size.clone(), address, extent, places);
                 let name = self.name(job, copy, own.copies, mode, direction);
                 let arrival = match (arrival, &looped) {
@@ -369,6 +370,21 @@ impl Made<'_> {
         }
         Ok(())
     }
+}
+
+/// The part of a file that zones of absolute size cover; all of it without them.
+fn zoned(job: &Job<'_>, direction: Direction, (extent, length): (Extent, Option<u64>)) -> Result<Extent, Fault> {
+    let Some(zones) = absolute(job, direction)? else { return Ok(extent) };
+    let space: u64 = zones.iter().map(|(_, space)| *space).sum();
+    if let Some(entry) = job.entry("random_distribution").filter(|_| length.is_some_and(|length| space > length)) {
+        let remedy = "write smaller zones, or a larger size";
+        return Err(job.fault(
+            entry,
+            format!("the zones take {}, more than the job uses", Bytes::new(space).human()),
+            remedy,
+        ));
+    }
+    Ok(Extent { length: Some(assay_model::Amount::Bytes(Bytes::new(space))), ..extent })
 }
 
 /// The name of a job and of a copy of it, where there are several, of what names may be made of here.
