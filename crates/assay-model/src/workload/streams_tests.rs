@@ -47,6 +47,18 @@ fn every_form_of_address_is_said_and_reads_back() {
             "never seen before, in units of 64KiB, 40% again of the last 1GiB",
         ),
         ("{ once = \"8KiB\" }", "each 8KiB once a pass, in random order"),
+        ("{ pareto = \"20%\", scatter = true }", "Pareto 20% over places, scattered"),
+        (
+            "{ normal = \"10%\", unit = \"8KiB\" }",
+            "a bell of 10% around the middle over places of 8KiB, in order from the start",
+        ),
+        (
+            "{ working_set = \"50GiB\", inside = { pareto = \"10%\" } }",
+            "a working set of 50GiB, 0%/s of it replaced, Pareto 10% over places",
+        ),
+        ("{ skip = \"4KiB\" }", "sequential, 4KiB behind the end of the last one, wraps"),
+        ("{ back = \"8KiB\" }", "sequential, 8KiB back from the end of the last one, wraps"),
+        ("{ repeated = 4 }", "uniform over blocks, each place 4 times"),
         ("{ runs = \"1MiB\" }", "sequential runs of 1MiB from uniform starts"),
         ("{ runs = { mean = \"1MiB\" } }", "sequential runs of 1MiB in the mean from uniform starts"),
         ("{ walk = \"1MiB\", unit = \"64KiB\" }", "a walk in steps up to 1MiB over places of 64KiB"),
@@ -498,6 +510,25 @@ fn flushes_are_read_written_and_read_back() {
         assert!(written.contains("\"direction\":\"flush\""), "{written}");
         assert_eq!(serde_json::from_str::<Plan>(&written).unwrap(), plan, "{written}");
         assert!(plan.writes() && plan.smallest_target(BLOCK) == 4096 && plan.largest_operation(BLOCK) == 4096);
+    }
+}
+
+#[test]
+fn forms_of_address_that_cannot_be_are_refused() {
+    for (keys, what) in [
+        ("{ pareto = \"0%\" }", "not a skew of Pareto's law"),
+        ("{ pareto = \"100%\" }", "not a skew of Pareto's law"),
+        ("{ pareto = 0.2 }", "is not a quantity with its unit"),
+        ("{ normal = \"0%\" }", "a bell without a width"),
+        ("{ pareto = \"20%\", normal = \"10%\" }", "exactly one form"),
+        ("{ skip = \"0B\" }", "no bytes to leave out"),
+        ("{ skip = \"4KiB\", back = \"4KiB\" }", "exactly one form"),
+        ("{ back = \"4KiB\", scatter = true }", "scatter"),
+        ("{ repeated = 0 }", "not a number of times"),
+        ("{ repeated = 4, unit = \"4KiB\" }", "unit"),
+    ] {
+        let told = plan_of(&text(&format!("address = {keys}"))).unwrap_err();
+        assert!(told.contains("w.toml:") && told.contains(what), "{keys}: {told}");
     }
 }
 

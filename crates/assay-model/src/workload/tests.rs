@@ -226,7 +226,7 @@ fn the_threads_of_a_seek_file() {
     for (keys, what) in [
         ("threads = 0", "not a number of threads"),
         ("threads = 257", "not a number of threads"),
-        ("threads = [1, 2]", "a list does not belong here"),
+        ("threads = [1, 1]", "not a list of numbers of threads"),
         ("size = \"0B\"", "not a size"),
         ("align = \"1GiB\"", "not an alignment"),
         ("seeks = 0", "a thread without an operation"),
@@ -332,7 +332,7 @@ fn bad_files_are_refused_with_place_and_remedy() {
         (with("\"5000/s\"", "\"5000\""), "orders.toml:9:13", "2000/s"),
         (with("\"5000/s\"", "5000"), "orders.toml:9:13", "\"2000/s\""),
         (with("\"5000/s\"", "\"0/s\""), "orders.toml:9:13", "above 0/s"),
-        (with("\"read\"", "\"raed\""), "orders.toml:7:13", "read or write"),
+        (with("\"read\"", "\"raed\""), "orders.toml:7:13", "write read, write or flush"),
         (with("\"streams\"", "\"steams\""), "orders.toml:2:9", "did you mean streams?"),
         (with("in_flight = 4", "in_flight = 0"), "orders.toml:15:13", "1 to 16384"),
         (with("in_flight = 4", "in_flight = 4\nrate = \"1/s\""), "orders.toml:11:1", "not both"),

@@ -1,6 +1,6 @@
 //! Job files of fio as a user runs them: explained, run and limited, and refused at their place with nothing opened.
 
-use super::bed::Place;
+use super::bed::{Place, Said};
 use std::path::{Path, PathBuf};
 
 /// A job of two directions with a rate, and one without effect on it.
@@ -87,12 +87,15 @@ fn reference(file: &str) -> Vec<(String, u64, u64, u64)> {
 fn runs(file: &str, files: &[String], size: &str) -> Place {
     let place = Place::new();
     let job = format!("{file}.fio");
-    std::fs::copy(golden().join(&job), place.path(&job)).unwrap();
+    for name in [job.as_str(), "include-common.inc"] {
+        std::fs::copy(golden().join(name), place.path(name)).unwrap();
+    }
     for file in files {
         let said = place.assay(&["prep", file, "--create", size]);
         assert_eq!(said.code, Some(0), "{}{}", said.out, said.err);
     }
-    let said = place.assay(&["run", &job, "--out", "run"]);
+    let args = ["run", &job, "--out", "run"];
+    let said = Said::of(place.command(&args).env("BS", "16k").output().unwrap(), &args);
     let verdict = said.is_of_verdict(&place.path("run"));
     assert!(["PASS", "INVALID"].contains(&verdict.as_str()), "{file}: {verdict}: {}", said.out);
     place
@@ -105,10 +108,64 @@ fn jobs_that_end_by_themselves_do_what_the_reference_jobs_did() {
         ("phases", &["data.img"], "32MiB"),
         ("simple", &["data.img"], "64MiB"),
         ("journal", &["./journal.0.0", "./every-eighth.0.0"], "3MiB"),
+        ("include", &["data.img"], "16MiB"),
+        ("units", &[], ""),
     ] {
         let files: Vec<String> = files.iter().map(|file| (*file).to_owned()).collect();
         assert_eq!(exported(&runs(file, &files, size)), reference(file), "{file}");
     }
+}
+
+/// Where a job draws whether it reads, the share is within four standard deviations.
+#[test]
+fn jobs_that_draw_do_what_the_reference_jobs_did() {
+    for (file, size) in [("sequences", "16MiB"), ("bsrange", "128MiB"), ("bssplit", "128MiB"), ("skew", "64MiB")] {
+        let (ours, theirs) = (exported(&runs(file, &["data.img".to_owned()], size)), reference(file));
+        assert_eq!(ours.len(), theirs.len(), "{file}");
+        for (ours, theirs) in ours.iter().zip(&theirs) {
+            let all = theirs.1 + theirs.2;
+            assert_eq!((&ours.0, ours.1 + ours.2, ours.3), (&theirs.0, all, 0), "{file}");
+            // What the job file says of reads, which is what fio drew from.
+            let share = match theirs.0.as_str() {
+                _ if theirs.2 == 0 => 1.0,
+                "read-and-write" => 0.75,
+                "both" => 0.6,
+                "rw-zoned" => 0.7,
+                _ => 0.5,
+            };
+            let (all, spread) = (all as f64, 4.0 * (all as f64 * share * (1.0f64 - share)).sqrt());
+            assert!((ours.1 as f64 - all * share).abs() <= spread, "{file}: {ours:?}");
+        }
+    }
+}
+
+/// Rates are exact, where fio falls a few short; and each operation of several sizes counts as one.
+#[test]
+fn jobs_with_rates_and_pauses_do_what_the_reference_jobs_did() {
+    let place = runs("rate-mixed", &["data.img".to_owned()], "64MiB");
+    let expected = [
+        ("both-500", 1000, 1000),
+        ("suffix", 2048, 0),
+        ("two-copies.0", 600, 0),
+        ("two-copies.1", 600, 0),
+        ("bytes", 1024, 0),
+        ("splits", 1000, 0),
+    ];
+    let done = operations(&place);
+    let of = |name: &str| done.iter().find(|(known, _)| known == name).map_or(0, |(_, n)| *n);
+    for (name, reads, writes) in expected {
+        let both = (of(&format!("{name}.reads")), of(&format!("{name}.writes")));
+        let found = if writes > 0 { both } else { (of(name), 0) };
+        assert_eq!(found, (reads, writes), "{name}: {done:?}");
+    }
+    let place = runs("rate-poisson", &["data.img".to_owned()], "64MiB");
+    let done = operations(&place);
+    for ((name, n), expected) in done.iter().zip([1600.0, 400.0f64]) {
+        assert!((*n as f64 - expected).abs() <= 4.0 * expected.sqrt(), "{name}: {n}");
+    }
+    let done = operations(&runs("think", &["data.img".to_owned()], "16MiB"));
+    // A pause of 10 ms after each operation of two seconds.
+    assert!(done[0].1 <= 201 && done[0].1 > 50 && done[1] == ("every-tenth".to_owned(), 200), "{done:?}");
 }
 
 /// The three profiles of the Italian article, as its job files have them: sixteen copies, each with a file and 32 operations in
