@@ -57,6 +57,11 @@ impl Multiple {
         Some(Multiple { rate })
     }
 
+    /// The product of both; `None` when it does not fit.
+    pub fn times(self, other: Multiple) -> Option<Multiple> {
+        self.of(other.rate).filter(|rate| !rate.is_zero()).map(|rate| Multiple { rate })
+    }
+
     /// The sum of both; `None` when it does not fit.
     pub fn plus(self, other: Multiple) -> Option<Multiple> {
         self.rate.plus(other.rate).map(|rate| Multiple { rate })

@@ -34,6 +34,9 @@ impl std::str::FromStr for Direction {
 }
 
 /// One block I/O on one target.
+///
+/// A flush is a durable write of no bytes: when it completes, all writes that completed before it are on stable media. No
+/// other operation has a length of zero.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct Op {
     /// Index of the target in the plan's list.
@@ -46,6 +49,19 @@ pub struct Op {
     pub offset: u64,
     /// Length in bytes.
     pub len: u32,
+}
+
+impl Op {
+    /// The flush of a target.
+    pub const fn flush(target: u16) -> Op {
+        Op { target, direction: Direction::Write, durable: true, offset: 0, len: 0 }
+    }
+
+    /// Whether it is a flush.
+    #[inline(always)]
+    pub const fn is_flush(&self) -> bool {
+        self.len == 0 && self.durable
+    }
 }
 
 /// The slot an operation occupies from submission to completion. Tickets are dense: `0..slots`.

@@ -3,6 +3,7 @@
 use crate::clock::Clock;
 use crate::open::Target;
 use assay_base::{Code, Completion, Direction, Op, Ticket};
+use rustix::fs::fdatasync;
 use rustix::io::{IoSlice, ReadWriteFlags, pread, pwrite, pwritev2};
 
 /// Carries `op` out at `offset` of its file, on `data`, between two readings of the clock. The call is both submission
@@ -22,6 +23,7 @@ pub(crate) fn carry_out(
         let moved = match (op.direction, op.durable) {
             (Direction::Read, _) => pread(fd, &mut *data, offset),
             (Direction::Write, false) => pwrite(fd, data, offset),
+            (Direction::Write, true) if op.is_flush() => fdatasync(fd).map(|()| 0),
             (Direction::Write, true) => pwritev2(fd, &[IoSlice::new(data)], offset, ReadWriteFlags::DSYNC),
         };
         if moved != Err(rustix::io::Errno::INTR) {

@@ -57,7 +57,8 @@ impl Target {
         self.fd.as_fd()
     }
 
-    /// Offset of `op` in the file. `EBADF`: a write to a target that was opened for reading. `EINVAL`: see [`fits`].
+    /// Offset of `op` in the file. `EBADF`: a write to a target that was opened for reading, or its flush, which nobody
+    /// needs. `EINVAL`: see [`fits`].
     #[inline]
     pub(crate) fn place(&self, op: &Op) -> Result<u64, Code> {
         if op.direction == Direction::Write && !self.writable {
@@ -68,13 +69,13 @@ impl Target {
     }
 }
 
-/// Whether `op` is not empty, lies within the target and is aligned to its blocks; `EINVAL` otherwise.
+/// Whether `op` is a flush, or is not empty, lies within the target and is aligned to its blocks; `EINVAL` otherwise.
 #[inline]
 pub(crate) fn fits(geometry: Geometry, op: &Op) -> Result<(), Code> {
     let len = u64::from(op.len);
     let inside = len > 0 && len <= geometry.size && op.offset <= geometry.size - len;
     let aligned = (op.offset | len) & (u64::from(geometry.block) - 1) == 0;
-    if inside && aligned { Ok(()) } else { Err(Code(libc::EINVAL)) }
+    if inside && aligned || op.is_flush() { Ok(()) } else { Err(Code(libc::EINVAL)) }
 }
 
 #[cfg(test)]
@@ -106,5 +107,18 @@ mod tests {
             assert_eq!(got, place, "{len} at {offset}");
         }
         assert_eq!(target.place(&op(Direction::Write, 0, 512)), Err(Code(libc::EBADF)));
+        assert_eq!(
+            target.place(&Op::flush(0)),
+            Err(Code(libc::EBADF)),
+            "nothing is written there, so nothing is flushed"
+        );
+        let file = std::fs::File::open("/dev/zero").unwrap();
+        let target = Target::over(file.into(), 4096, geometry, true);
+        assert_eq!(target.place(&Op::flush(0)), Ok(4096));
+        assert_eq!(
+            target.place(&op(Direction::Write, 0, 0)),
+            Err(Code(libc::EINVAL)),
+            "a write of nothing is no flush"
+        );
     }
 }

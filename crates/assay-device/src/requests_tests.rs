@@ -105,3 +105,24 @@ fn a_durable_write_asks_of_the_device_what_pwrite_with_o_dsync_asks() {
         }
     }
 }
+
+#[test]
+fn a_flush_asks_of_the_device_what_fdatasync_asks() {
+    for (cache, flushes) in [("write back", 1), ("write through", 0)] {
+        let Some(device) = Loop::of(1 << 20) else { return };
+        let Some(trace) = Trace::of(&device) else { return };
+        let _cache = Cache::of(&device, cache);
+        for (name, make) in ENGINES {
+            let mut engine = make(vec![target(&device.path, 1 << 20, true)], slots(4));
+            carry(&mut *engine, &[op(Write, 0, 8192)]);
+            trace.seen();
+            for nth in 0..3 {
+                let done = carry(&mut *engine, &[Op::flush(0)]);
+                assert_eq!(done[0].result, Ok(0), "{name}");
+                let seen = trace.seen();
+                let found = seen.iter().filter(|it| it.starts_with("rq FF")).count();
+                assert_eq!(found, flushes, "{name}, {cache}, flush {nth}: {seen:?}");
+            }
+        }
+    }
+}

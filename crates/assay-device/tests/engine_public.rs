@@ -10,7 +10,11 @@ const BLOCK: u32 = 4096;
 
 /// Carries one operation of a block at `offset`, on ticket 0.
 fn carry(device: &mut AnyDevice, clock: Clock, direction: Direction, offset: u64) -> Completion {
-    let op = Op { target: 0, direction, durable: true, offset, len: BLOCK };
+    carry_op(device, clock, Op { target: 0, direction, durable: true, offset, len: BLOCK })
+}
+
+/// The same of any operation.
+fn carry_op(device: &mut AnyDevice, clock: Clock, op: Op) -> Completion {
     device.submit(clock.now(), Ticket(0), &op);
     let mut done = Done::new();
     while done.is_empty() {
@@ -26,7 +30,7 @@ fn a_permit_gives_a_target_that_is_written_and_a_pass_one_that_is_only_read() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("scratch");
     let slots = Slots { count: 1, bytes: BLOCK };
-    for choice in [Choice::Uring, Choice::Threads] {
+    for choice in [Choice::Uring, Choice::Threads, Choice::Inline] {
         let clock = Clock::start();
         let permit = scratch::create(&path, 1 << 20).unwrap();
         let mut device = select(choice, vec![permit.target().unwrap()], slots, clock).unwrap();
@@ -44,6 +48,7 @@ fn a_permit_gives_a_target_that_is_written_and_a_pass_one_that_is_only_read() {
             carry(&mut device, clock, Direction::Write, size).result.map_err(|e| e.to_string()),
             Err("EINVAL".into())
         );
+        assert_eq!(carry_op(&mut device, clock, Op::flush(0)).result, Ok(0), "{choice}");
         drop((device, permit));
 
         let pass = Gate::host().admit_read(&Request::new(&path)).unwrap();
@@ -54,6 +59,8 @@ fn a_permit_gives_a_target_that_is_written_and_a_pass_one_that_is_only_read() {
             carry(&mut device, clock, Direction::Write, last).result.map_err(|e| e.to_string()),
             Err("EBADF".into())
         );
+        let flushed = carry_op(&mut device, clock, Op::flush(0)).result;
+        assert_eq!(flushed.map_err(|e| e.to_string()), Err("EBADF".into()), "{choice}: nothing is written there");
         assert_eq!(device.health(), Health::default());
         drop((device, pass));
         std::fs::remove_file(&path).unwrap();

@@ -166,3 +166,28 @@ fn extreme_parameters_do_not_overflow() {
         assert_eq!(done.len(), 500, "{text}");
     }
 }
+
+#[test]
+fn a_flush_takes_the_time_of_a_small_write_on_flash_and_its_turn_on_a_disk() {
+    let now = Instant::from_ns(1000);
+    for (spec, read_first, least, most) in
+        [("sim:flash", false, 10_000, 60_000), ("sim:disk", false, 1, 1), ("sim:disk", true, 1_000_000, 100_000_000)]
+    {
+        let mut bank = Bank::new(1, vec![spec.parse().unwrap()]);
+        if read_first {
+            bank.submit(now, Ticket(1), &read(4 << 20, 4096));
+        }
+        bank.submit(now, Ticket(0), &Op::flush(0));
+        let mut done = Done::new();
+        bank.poll(Instant::from_ns(1_000_000_000), &mut done);
+        let flushed = done.iter().find(|it| it.ticket == Ticket(0)).unwrap();
+        let took = flushed.completed.since(now).as_ns();
+        assert_eq!(flushed.result, Ok(0), "{spec}");
+        assert!((least..=most).contains(&took), "{spec}: {took} ns");
+    }
+    let mut bank = Bank::new(1, vec!["sim:flash?errors=1/1".parse().unwrap()]);
+    bank.submit(now, Ticket(0), &Op::flush(0));
+    let mut done = Done::new();
+    bank.poll(Instant::from_ns(1_000_000_000), &mut done);
+    assert_eq!(done[0].result, Err(Code::EIO), "a flush fails as anything else does");
+}

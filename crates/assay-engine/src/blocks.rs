@@ -1,9 +1,11 @@
 //! The streams and loops of a plan as sources of block I/O.
 
 use crate::closed::Closed;
+use crate::flushing::Flushing;
 use crate::joint::Joined;
 use crate::living::{Living, Within};
 use crate::looped::Looped;
+use crate::recorded::Recorded;
 use crate::scheduled::Scheduled;
 use crate::source::{Lived, Next, Source};
 use assay_base::{Instant, Op, Span};
@@ -26,8 +28,12 @@ pub(crate) enum Kind {
     Closed(Closed),
     /// A stream with a schedule.
     Scheduled(Scheduled),
+    /// A stream that plays a recording.
+    Recorded(Box<Recorded>),
     /// A copy of a closed loop over several streams.
     Loop(Box<Looped>),
+    /// The same with flushes after its writes.
+    Flushing(Box<Flushing>),
     /// Any of these that begins or ends within the run.
     Living(Box<Living<Blocks>>),
     /// The streams of a target behind a cache: a part of their operations goes on to it.
@@ -42,7 +48,9 @@ macro_rules! either {
         match $it {
             Kind::Closed($one) => $call,
             Kind::Scheduled($one) => $call,
+            Kind::Recorded($one) => $call,
             Kind::Loop($one) => $call,
+            Kind::Flushing($one) => $call,
             Kind::Living($one) => $call,
             Kind::Behind($one) => $call,
             Kind::Oltp($one) => $call,
@@ -101,5 +109,9 @@ impl Source for Blocks {
 impl Within for Blocks {
     fn generator(&self) -> Option<&Generator> {
         if let Kind::Scheduled(scheduled) = &self.0 { Some(scheduled.generator()) } else { None }
+    }
+
+    fn adds_flushes(&self) -> bool {
+        matches!(self.0, Kind::Flushing(_))
     }
 }

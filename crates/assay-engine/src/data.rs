@@ -11,7 +11,7 @@ use assay_record::{FlowCounters, PARTS};
 /// The data of one flow.
 #[derive(Debug)]
 struct Flow {
-    /// Fills its writes; `None` for reads.
+    /// Fills its writes; `None` for reads and flushes.
     content: Option<Content>,
     /// Which of its reads are checked.
     looks: Looks,
@@ -48,7 +48,7 @@ impl<D: BlockDevice> Payload<D> for Data {
                 false
             }
             None => {
-                if let Some(verifier) = &mut self.verifier {
+                if let Some(verifier) = self.verifier.as_mut().filter(|_| !op.is_flush()) {
                     verifier.reading(ticket, op);
                 }
                 flow.looks.at(op.offset, op.len)
@@ -58,7 +58,7 @@ impl<D: BlockDevice> Payload<D> for Data {
 
     #[inline(always)]
     fn after(&mut self, device: &mut D, at: At, op: &Op, look: bool, cell: &mut FlowCounters) -> Fate {
-        if let Some(verifier) = &self.verifier {
+        if let Some(verifier) = self.verifier.as_ref().filter(|_| !op.is_flush()) {
             let fate = held_against(
                 verifier,
                 device,

@@ -19,6 +19,9 @@ pub(crate) type Make<S> = Box<dyn Fn(Instant) -> S>;
 pub(crate) trait Within: Source<Request = Op> {
     /// What draws its next requests, where it has a schedule and nothing else decides.
     fn generator(&self) -> Option<&Generator>;
+
+    /// Whether it adds flushes to the requests that its numbers are about.
+    fn adds_flushes(&self) -> bool;
 }
 
 /// See the module.
@@ -38,7 +41,9 @@ pub(crate) struct Living<S> {
     in_flight: u64,
     over: Over,
     last: Instant,
-    /// What opens at its end.
+    /// When its time was over.
+    ended: Instant,
+    /// What opens when it has ended and nothing of it is in flight.
     gate: Option<Arc<Gate>>,
 }
 
@@ -98,8 +103,8 @@ impl<S: Within> Living<S> {
         let over = if left.is_nothing() { Over::ByNumber } else { Over::Not };
         let gate = gate.filter(|_| over == Over::Not);
         gate.iter().for_each(|gate| gate.enter());
-        let (taken, counted, in_flight, last) = (0, 0, 0, Instant::ZERO);
-        Living { inner, waits, begun: None, until, left, taken, counted, in_flight, over, last, gate }
+        let (taken, counted, in_flight, last, ended) = (0, 0, 0, Instant::ZERO, Instant::ZERO);
+        Living { inner, waits, begun: None, until, left, taken, counted, in_flight, over, last, ended, gate }
     }
 
     /// The others have ended at `at`: it begins now, or later.
@@ -112,10 +117,18 @@ impl<S: Within> Living<S> {
         self.begun = Some(begin);
     }
 
+    /// It has no more requests since `at`. Others may begin when those in flight have completed.
     fn ends(&mut self, over: Over, at: Instant) {
         self.over = over;
-        if let Some(gate) = self.gate.take() {
-            gate.leave(at);
+        self.ended = at;
+        self.opens();
+    }
+
+    fn opens(&mut self) {
+        if self.in_flight == 0
+            && let Some(gate) = self.gate.take()
+        {
+            gate.leave(self.last.max(self.ended));
         }
     }
 
@@ -168,7 +181,10 @@ impl<S: Within> Source for Living<S> {
         let op = self.inner.take(flow);
         self.taken += 1;
         self.in_flight += 1;
-        self.left = self.left.less(&op);
+        // A flush that follows the writes of a loop is none of the operations that its life has.
+        if !(op.is_flush() && self.inner.adds_flushes()) {
+            self.left = self.left.less(&op);
+        }
         if self.left.is_nothing() {
             self.over = Over::ByNumber;
         }
@@ -179,8 +195,8 @@ impl<S: Within> Source for Living<S> {
         self.inner.returned(flow, completed);
         self.in_flight -= 1;
         self.last = self.last.max(completed);
-        if self.over == Over::ByNumber && self.in_flight == 0 {
-            self.ends(Over::ByNumber, self.last);
+        if self.over != Over::Not {
+            self.opens();
         }
     }
 

@@ -73,6 +73,20 @@ impl Looped {
     }
 }
 
+impl Looped {
+    /// Takes a slot for an operation that is none of its streams', and says when that is wanted.
+    pub(crate) fn take_slot(&mut self) -> Instant {
+        let wanted = self.due();
+        self.slots.take();
+        wanted
+    }
+
+    /// Gives the slot of such an operation back; no pause follows, and none comes nearer.
+    pub(crate) fn give_slot_back(&mut self, completed: Instant) {
+        self.slots.give_back_unused(completed);
+    }
+}
+
 impl Source for Looped {
     type Request = Op;
 
@@ -183,6 +197,21 @@ impl Slots {
                 *since = completed;
             }
             Slots::Thinking(thinking) => thinking.give_back(completed, prng),
+        }
+    }
+
+    /// The same of one whose operation does not count.
+    #[inline(never)]
+    fn give_back_unused(&mut self, completed: Instant) {
+        match self {
+            Slots::Plain { free, since } => {
+                *free += 1;
+                *since = completed;
+            }
+            Slots::Thinking(thinking) => {
+                let done = thinking.flying.pop_front().expect("what comes back was in flight");
+                thinking.free.push(Reverse((completed, done)));
+            }
         }
     }
 }

@@ -2,11 +2,13 @@
 
 use crate::blocks::{Blocks, Kind};
 use crate::closed::Closed;
+use crate::flushing::Flushing;
 use crate::gate::Gates;
 use crate::joint::{Joined, Member};
 use crate::ledger::Ledger;
 use crate::living::{Living, Make, Numbers, Waits};
 use crate::looped::{self, Looped};
+use crate::recorded::Recorded;
 use crate::rules::Setup;
 use crate::scheduled::Scheduled;
 use assay_base::{Geometry, Instant, Prng};
@@ -15,6 +17,7 @@ use assay_model::cache::Behind;
 use assay_model::generator::{FOR_LOOP, Generator};
 use assay_model::mix::{Loop, Mix};
 use assay_model::oltp::Load;
+use assay_model::recording::Onto;
 use assay_model::{Arrival, Plan};
 use std::sync::Arc;
 
@@ -170,16 +173,14 @@ impl Making {
         let flows: Vec<usize> = members.iter().map(|(flow, _)| *flow).collect();
         let streams: Vec<u16> = members.iter().map(|(_, (stream, _))| *stream).collect();
         for dealt in own {
-            let copy = Blocks(Kind::Loop(Box::new(dealt.make(&plan, (start, begin))?)));
+            let copy = dealt.make(&plan, (start, begin))?;
             let share = (dealt.slots > 0).then_some(dealt.share);
             let source = match it.life.is_whole() {
                 true => copy,
                 false => {
                     let shared = Arc::clone(&plan);
-                    let make: Make<Blocks> = Box::new(move |begin| {
-                        let made = dealt.make(&shared, (start, begin)).expect("it was made before");
-                        Blocks(Kind::Loop(Box::new(made)))
-                    });
+                    let make: Make<Blocks> =
+                        Box::new(move |begin| dealt.make(&shared, (start, begin)).expect("it was made before"));
                     self.living(copy, (stream, geometry), &streams, share, make)
                 }
             };
@@ -199,6 +200,13 @@ fn single(
     (start, begin): (Instant, Instant),
     ledger: Option<Arc<Ledger>>,
 ) -> Option<Blocks> {
+    let it = &plan.streams[usize::from(stream)];
+    if let Some((recording, block)) = it.arrival.recording().zip(it.block()) {
+        let onto = Onto::new(recording, geometry.size, geometry.block);
+        let does = (block.direction, block.durable);
+        let played = Recorded::new((flow, target), (recording.clone(), onto), does, begin, part);
+        return Some(Blocks(Kind::Recorded(Box::new(played))));
+    }
     let mut generator = Generator::of_copy(plan, (stream, target), geometry, (part, 0), (start, begin))?;
     Some(Blocks(match generator.schedule.take() {
         Some(schedule) => Kind::Scheduled(Scheduled::new(flow, generator, schedule)),
@@ -240,19 +248,35 @@ fn limited(operations: u64, own: impl Fn(u64) -> u64) -> u64 {
 }
 
 impl Dealt {
-    /// The copy, from `begin` on.
-    fn make(&self, plan: &Plan, (start, begin): (Instant, Instant)) -> Option<Looped> {
+    /// The copy, from `begin` on, with the flushes after its writes.
+    fn make(&self, plan: &Plan, times: (Instant, Instant)) -> Option<Blocks> {
+        let copy = self.looped(plan, times)?;
+        let flushes = |(_, (stream, _)): &&(usize, (u16, u16))| plan.streams[usize::from(*stream)].flush();
+        let member = self.members.iter().find(|member| flushes(member).is_some());
+        Some(Blocks(match member.and_then(|member| Some((member, flushes(&member)?.every?))) {
+            None => Kind::Loop(Box::new(copy)),
+            Some(((flow, of), every)) => {
+                let worker = (self.share, self.copy + 1);
+                let generator = Generator::of_copy(plan, *of, self.geometry, worker, times)?;
+                Kind::Flushing(Box::new(Flushing::new(copy, (*flow, generator), every)))
+            }
+        }))
+    }
+
+    /// The loop of its streams that move data.
+    fn looped(&self, plan: &Plan, (start, begin): (Instant, Instant)) -> Option<Looped> {
         let it = plan.loops.iter().find(|it| it.name == self.looped)?;
+        let moves = |(_, (stream, _)): &&(usize, (u16, u16))| plan.streams[usize::from(*stream)].flush().is_none();
+        let members = || self.members.iter().filter(moves);
         let arrival = |stream: u16| &plan.streams[usize::from(stream)].arrival;
         let line = |stream: u16| match arrival(stream) {
             Arrival::Looped { line: Some(line), .. } => it.lines.iter().position(|known| known.name == *line),
             _ => Some(0),
         };
-        let weights =
-            self.members.iter().map(|(_, (stream, _))| Some((arrival(*stream).share()?.as_ppb(), line(*stream)?)));
+        let weights = members().map(|(_, (stream, _))| Some((arrival(*stream).share()?.as_ppb(), line(*stream)?)));
         let mix = Mix::new(it, &weights.collect::<Option<Vec<_>>>()?);
         let (mut generators, mut cursors, mut shared) = (Vec::new(), Vec::new(), Vec::<(&String, usize)>::new());
-        for (flow, of) in &self.members {
+        for (flow, of) in members() {
             let worker = (self.share, self.copy + 1);
             let generator = Generator::of_copy(plan, *of, self.geometry, worker, (start, begin))?;
             let block = plan.streams[usize::from(of.0)].block()?;

@@ -4,10 +4,10 @@
 
 mod even;
 
-use assay_base::{Instant, Span};
+use assay_base::{Direction, Instant, Op, Span};
 use assay_engine::shell::Sink;
 use assay_engine::{Gates, Limits, Setup, Worker, run_virtual};
-use assay_model::{Plan, arrival::Part, workload};
+use assay_model::{Plan, arrival::Part, recording::Line, workload};
 use assay_record::{Event, EventKind, Frame, Interval, Thresholds};
 use even::Even;
 
@@ -208,4 +208,85 @@ fn a_stream_that_never_begins_and_a_number_that_is_not_reached() {
     let did = &run(&file, 1)[0];
     assert!(did.ok[0] < 60 && did.ok[1] == 0, "{:?}", did.ok);
     assert!(did.events.is_empty() && did.end >= Instant::from_ns(2_000_000_000), "it lasts as long as it may");
+}
+
+#[test]
+fn who_waits_for_one_whose_time_is_over_waits_for_what_it_has_in_flight() {
+    let file = format!(
+        "{HEAD}{}[[stream]]\nname = \"b\"\ndirection = \"flush\"\nin_flight = 1\noperations = 1\nafter = \"a\"\n",
+        stream("a", "size = \"4KiB\"\nin_flight = 3\nfor = \"50ms\"").replace("\"read\"", "\"write\"")
+    );
+    let did = &run(&file, 1)[0];
+    let (flush, before): (Vec<_>, Vec<_>) = did.asked.iter().partition(|(_, op)| op.is_flush());
+    let last = before.iter().map(|(at, _)| *at).max().unwrap();
+    assert!(last < Instant::from_ns(50_000_000) && flush.len() == 1, "{last:?} {flush:?}");
+    assert!(flush[0].0 >= last + Span::from_us(100), "the last write has completed: {last:?} {flush:?}");
+}
+
+/// The plan of a workload that plays `lines` from the file t.
+fn playing(file: &str, lines: &[Line]) -> Plan {
+    let mut workload = workload::read("w", file).unwrap();
+    workload.play("t", lines).unwrap();
+    workload.plan(&workload::Adjust { targets: 1, seed: 3, ..workload::Adjust::default() }).unwrap()
+}
+
+#[test]
+fn a_recording_comes_out_line_for_line() {
+    let line = |n: u64| Line {
+        // Some come at the same time, and one after a long pause.
+        at_ns: n / 3 * 1_000_000 + if n > 50 { 1_000_000_000 } else { 0 },
+        offset: n * 7919 % 1000 * 4096,
+        len: 512 * (1 + n as u32 % 8),
+        direction: if n % 4 == 0 { Direction::Write } else { Direction::Read },
+    };
+    let lines: Vec<Line> = (0..100).map(line).collect();
+    let stream = |name: &str, direction: &str, speed: &str| {
+        format!(
+            "[[stream]]\nname = \"{name}\"\ndirection = \"{direction}\"\narrival = {{ recorded = \"t\", speed = \"{speed}\" }}\n"
+        )
+    };
+    for (speed, times) in [("1x", 1), ("2x", 2)] {
+        let file = format!("{HEAD}{}{}", stream("r", "read", speed), stream("w", "write", speed));
+        let plan = playing(&file, &lines);
+        for of in [1, 3] {
+            let mut asked = Vec::new();
+            for index in 0..of {
+                let did = one(&plan, Part { index, of }, None);
+                asked.extend(did.asked);
+            }
+            let key = |(at, op): &(Instant, Op)| (*at, op.direction == Direction::Write, op.offset, op.len);
+            let mut found: Vec<_> = asked.iter().map(key).collect();
+            let expected = lines.iter().map(|line| {
+                let at = Instant::ZERO + Span::from_ns(line.at_ns / times);
+                (at, line.direction == Direction::Write, line.offset, line.len)
+            });
+            let mut expected: Vec<_> = expected.collect();
+            if of == 1 {
+                // One after the other as they were recorded, but reads before writes of the same moment.
+                expected.sort_by_key(|line| (line.0, line.1));
+            } else {
+                found.sort_unstable();
+                expected.sort_unstable();
+            }
+            assert_eq!(found, expected, "{speed}, {of} workers");
+        }
+    }
+}
+
+#[test]
+fn a_recording_may_be_cut_and_begin_later() {
+    let line = |n: u64| Line { at_ns: n * 1_000_000, offset: n * 4096, len: 4096, direction: Direction::Read };
+    let lines: Vec<Line> = (0..100).map(line).collect();
+    let file = |keys: &str| {
+        format!(
+            "{HEAD}[[stream]]\nname = \"r\"\ndirection = \"read\"\narrival = {{ recorded = \"t\" }}\n{keys}\n\
+             [[stream]]\nname = \"b\"\ndirection = \"write\"\nsize = \"8KiB\"\nin_flight = 1\noperations = 10\n"
+        )
+    };
+    for (keys, operations) in
+        [("operations = 30", 30), ("bytes = \"64KiB\"", 16), ("for = \"50ms\"", 50), ("after = \"b\"", 100)]
+    {
+        let did = one(&playing(&file(keys), &lines), Part { index: 0, of: 1 }, None);
+        assert_eq!(did.ok, [operations, 10], "{keys}");
+    }
 }

@@ -219,3 +219,87 @@ fn bursts_are_of_one_line_and_nothing_is_issued_in_their_delay() {
     let (reads, all) = (did.ok[0] as f64, did.ok.iter().sum::<u64>() as f64);
     assert!((reads / all - 2.4 / 3.8).abs() < 0.02, "{reads} of {all}");
 }
+
+fn flush(keys: &str) -> String {
+    format!("[[stream]]\nname = \"flushes\"\ndirection = \"flush\"\n{keys}\n")
+}
+
+#[test]
+fn a_flush_comes_after_every_nth_write_and_takes_a_slot_of_its_copy() {
+    let streams = stream("a", "read", "share = \"50%\"") + &stream("b", "write", "share = \"50%\"");
+    for (depth, copies, every) in [(1, 1, 1), (1, 1, 8), (4, 1, 3), (1, 3, 8), (3, 2, 2)] {
+        let file = format!(
+            "{HEAD}[[loop]]\nname = \"mix\"\nin_flight = {depth}\ncopies = {copies}\n{streams}{}",
+            flush(&format!("loop = \"mix\"\nevery = {every}"))
+        );
+        for of in 1..=4 {
+            let workers = run(&file, of, USUAL);
+            let most: usize = workers.iter().map(|did| did.most).sum();
+            assert_eq!(most, depth * copies, "{depth}x{copies}, {of} workers");
+            for did in &workers {
+                // Each worker counts the writes of each copy that it has slots of.
+                let (writes, flushes) = (did.ok[1], did.ok[2]);
+                let least = (writes / every).saturating_sub(copies as u64);
+                assert!((least..=writes / every).contains(&flushes), "{flushes} after {writes} writes, every {every}");
+            }
+            if (depth, copies) == (1, 1) {
+                let asked = &workers[0].asked;
+                let mut writes = 0;
+                for (_, op) in asked {
+                    let due = writes == every;
+                    assert_eq!(op.is_flush(), due, "after {writes} writes");
+                    assert!(!op.is_flush() || *op == Op::flush(0), "{op:?}");
+                    writes = if due { 0 } else { writes + u64::from(op.direction == Direction::Write) };
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn flushes_are_none_of_the_operations_of_a_life_and_none_follows_the_last() {
+    for (end, every, writes, flushes) in [
+        ("operations = 1024", 1, 1024, 1023),
+        ("operations = 256", 8, 256, 31),
+        ("bytes = \"1MiB\"", 8, 256, 31),
+        ("operations = 7", 8, 7, 0),
+        ("operations = 8", 8, 8, 0),
+        ("operations = 9", 8, 9, 1),
+    ] {
+        let file = format!(
+            "{HEAD}[[loop]]\nname = \"mix\"\n{end}\n{}{}",
+            stream("a", "write", "address = \"sequential\""),
+            flush(&format!("loop = \"mix\"\nevery = {every}"))
+        );
+        let did = &run(&file, 1, USUAL)[0];
+        assert_eq!(did.ok, [writes, flushes], "{end}, every {every}");
+        let offsets: Vec<u64> = did.asked.iter().filter(|(_, op)| !op.is_flush()).map(|(_, op)| op.offset).collect();
+        assert!(offsets.windows(2).all(|pair| pair[1] == pair[0] + 4096), "flushes leave the places as they are");
+    }
+}
+
+#[test]
+fn flushes_may_have_a_rate_or_a_life_of_their_own() {
+    let writes = "[[stream]]\nname = \"a\"\ndirection = \"write\"\nsize = \"4KiB\"\nin_flight = 1\noperations = 100\n";
+    let rated = format!("{HEAD}{writes}{}", flush("rate = \"10/s\"\narrival = \"steady\""));
+    assert_eq!(run(&rated, 1, USUAL)[0].ok, [100, 20]);
+    let after = format!("{HEAD}{writes}{}", flush("in_flight = 1\noperations = 1\nafter = \"a\""));
+    let did = &run(&after, 1, USUAL)[0];
+    assert_eq!(did.ok, [100, 1]);
+    assert!(did.asked.last().is_some_and(|(_, op)| op.is_flush()), "when the writes have ended");
+}
+
+#[test]
+fn a_pause_counts_the_operations_that_move_data() {
+    let file = format!(
+        "{HEAD}[[loop]]\nname = \"mix\"\nthink = {{ time = \"5ms\", every = 4 }}\noperations = 40\n{}{}",
+        stream("a", "write", ""),
+        flush("loop = \"mix\"\nevery = 2")
+    );
+    let did = &run(&file, 1, USUAL)[0];
+    let pauses: Vec<usize> =
+        (1..did.asked.len()).filter(|at| did.asked[*at].0.since(did.asked[at - 1].0) >= Span::from_ms(5)).collect();
+    assert_eq!(did.ok, [40, 19]);
+    // Four writes and two flushes lie between two pauses; the flush that follows the fourth write comes behind the pause.
+    assert_eq!(pauses, [5, 11, 17, 23, 29, 35, 41, 47, 53], "{pauses:?}");
+}

@@ -6,7 +6,7 @@
 
 use crate::settings::{Also, Faults};
 use crate::truth::Truth;
-use fuser::{Errno, ReplyData, ReplyWrite};
+use fuser::{Errno, ReplyData, ReplyEmpty, ReplyWrite};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard};
@@ -25,6 +25,7 @@ const SPIN: Duration = Duration::from_micros(100);
 pub(crate) enum Reply {
     Read(ReplyData),
     Write(ReplyWrite),
+    Flush(ReplyEmpty),
 }
 
 /// The content of an answer.
@@ -33,6 +34,7 @@ enum Outcome {
     /// Fewer bytes than requested.
     Short(Vec<u8>),
     Written(u32),
+    Flushed,
     Failed(i32),
 }
 
@@ -65,8 +67,8 @@ struct State {
     faults: Faults,
     memory: Vec<u8>,
     truth: Truth,
-    /// Reads and writes taken since the last reset.
-    taken: [u64; 2],
+    /// Reads, writes and flushes taken since the last reset.
+    taken: [u64; 3],
     seq: u64,
     stalled_until: Option<Instant>,
     pending: BinaryHeap<Reverse<Pending>>,
@@ -85,7 +87,7 @@ impl Service {
             faults: Faults::default(),
             memory: vec![WRITTEN; size as usize],
             truth: Truth::default(),
-            taken: [0; 2],
+            taken: [0; 3],
             seq: 0,
             stalled_until: None,
             pending: BinaryHeap::new(),
@@ -108,7 +110,7 @@ impl Service {
         state.faults = faults;
         for also in also {
             match also {
-                Also::Reset => (state.truth, state.taken) = (Truth::default(), [0; 2]),
+                Also::Reset => (state.truth, state.taken) = (Truth::default(), [0; 3]),
                 Also::Stall(span) => state.stalled_until = Some(Instant::now() + span),
                 Also::Nothing => {}
             }
@@ -147,6 +149,13 @@ impl Service {
         let mut state = self.state();
         let (outcome, delay) = state.decide_write(offset, data);
         self.answer_after(state, taken, delay, outcome, Reply::Write(reply));
+    }
+
+    pub fn flush(&self, reply: ReplyEmpty) {
+        let taken = Instant::now();
+        let mut state = self.state();
+        let (outcome, delay) = state.decide_flush();
+        self.answer_after(state, taken, delay, outcome, Reply::Flush(reply));
     }
 
     fn answer_after(
@@ -288,6 +297,17 @@ impl State {
         (Outcome::Written(len as u32), delay)
     }
 
+    fn decide_flush(&mut self) -> (Outcome, Duration) {
+        let n = self.count(2);
+        let fails = self.faults.flush_error_every > 0 && n.is_multiple_of(self.faults.flush_error_every);
+        let outcome = match (self.faults.gone, fails) {
+            (true, _) => Outcome::Failed(libc::ENODEV),
+            (false, true) => Outcome::Failed(self.faults.errno),
+            (false, false) => Outcome::Flushed,
+        };
+        (outcome, self.faults.flush_delay)
+    }
+
     /// Number of this operation of its direction, from 1.
     fn count(&mut self, direction: usize) -> u64 {
         self.taken[direction] += 1;
@@ -319,6 +339,7 @@ impl State {
         match &outcome {
             Outcome::Data(_) => truth.reads += 1,
             Outcome::Written(_) => truth.writes += 1,
+            Outcome::Flushed => truth.flushes += 1,
             Outcome::Short(_) => truth.short += 1,
             Outcome::Failed(errno) => *truth.errors.entry(*errno).or_default() += 1,
         }
@@ -333,9 +354,12 @@ fn send(reply: Reply, outcome: Outcome) {
     match (reply, outcome) {
         (Reply::Read(reply), Outcome::Data(data) | Outcome::Short(data)) => reply.data(&data),
         (Reply::Write(reply), Outcome::Written(len)) => reply.written(len),
+        (Reply::Flush(reply), Outcome::Flushed) => reply.ok(),
+        (Reply::Flush(reply), Outcome::Failed(errno)) => reply.error(Errno::from_i32(errno)),
         (Reply::Read(reply), Outcome::Failed(errno)) => reply.error(Errno::from_i32(errno)),
         (Reply::Write(reply), Outcome::Failed(errno)) => reply.error(Errno::from_i32(errno)),
-        (Reply::Read(reply), Outcome::Written(_)) => reply.error(Errno::EIO),
-        (Reply::Write(reply), Outcome::Data(_) | Outcome::Short(_)) => reply.error(Errno::EIO),
+        (Reply::Read(reply), Outcome::Written(_) | Outcome::Flushed) => reply.error(Errno::EIO),
+        (Reply::Write(reply), Outcome::Data(_) | Outcome::Short(_) | Outcome::Flushed) => reply.error(Errno::EIO),
+        (Reply::Flush(reply), _) => reply.error(Errno::EIO),
     }
 }

@@ -16,6 +16,10 @@ pub struct Faults {
     pub read_error_every: u64,
     /// One in this many writes fails with `errno` (`werr_every=89`).
     pub write_error_every: u64,
+    /// How long every flush takes (`flush_delay=2ms`).
+    pub flush_delay: Duration,
+    /// One in this many flushes fails with `errno` (`ferr_every=7`).
+    pub flush_error_every: u64,
     /// The error they fail with (`errno=EIO`).
     pub errno: i32,
     /// One in this many reads returns half (`short_every=50`); but not the read of a rest, which begins in the middle
@@ -45,6 +49,8 @@ impl Default for Faults {
             tails: [None; 2],
             read_error_every: 0,
             write_error_every: 0,
+            flush_delay: Duration::ZERO,
+            flush_error_every: 0,
             errno: libc::EIO,
             short_every: 0,
             corrupt_every: 0,
@@ -85,6 +91,8 @@ impl Faults {
             "tail2" => self.tails[1] = tail(value).ok_or_else(wrong)?,
             "rerr_every" => self.read_error_every = every()?,
             "werr_every" => self.write_error_every = every()?,
+            "flush_delay" => self.flush_delay = time()?,
+            "ferr_every" => self.flush_error_every = every()?,
             "errno" => self.errno = errno(value).ok_or_else(wrong)?,
             "short_every" => self.short_every = every()?,
             "corrupt_every" => self.corrupt_every = every()?,

@@ -10,6 +10,8 @@ pub struct Truth {
     pub reads: u64,
     /// Writes acknowledged in full, including the damaged ones.
     pub writes: u64,
+    /// Flushes that succeeded.
+    pub flushes: u64,
     /// Reads answered with fewer bytes than requested.
     pub short: u64,
     /// Failed operations by error number.
@@ -54,7 +56,8 @@ impl fmt::Display for Truth {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let lists = [("corrupted", &self.corrupted), ("lost", &self.lost)];
         let more = [("misdirected", &self.misdirected), ("torn", &self.torn)];
-        writeln!(f, "reads {}\nwrites {}\nshort {}\nheld {}", self.reads, self.writes, self.short, self.held)?;
+        writeln!(f, "reads {}\nwrites {}\nflushes {}", self.reads, self.writes, self.flushes)?;
+        writeln!(f, "short {}\nheld {}", self.short, self.held)?;
         for (name, offsets) in lists.into_iter().chain(more) {
             writeln!(f, "{name} {}", offsets.len())?;
         }

@@ -5,7 +5,7 @@ use crate::finding::log::LogFinding;
 use crate::finding::target::TargetFinding;
 use crate::fold::finish::{Finished, finish};
 use crate::fold::step::StepFold;
-use crate::judgement::{Damaged, Judgement, SCHEMA};
+use crate::judgement::{Damaged, Gain, Judgement, SCHEMA};
 use crate::options::Options;
 use crate::rules::disk;
 use crate::verdict::Verdict;
@@ -224,6 +224,13 @@ impl Fold {
         if self.damage_left_out > 0 {
             warnings.push(format!("{} more damaged places are not listed", self.damage_left_out));
         }
+        let part = chosen.part.clone();
+        let load = chosen.load.clone();
+        let mut steps = Vec::new();
+        if several {
+            steps = finished.into_iter().map(|done| done.step).collect();
+            Gain::add_to(&head.model, &mut steps);
+        }
         Judgement {
             schema: SCHEMA,
             verdict,
@@ -231,7 +238,7 @@ impl Fold {
             deciding,
             name: head.name.clone(),
             model: head.model.clone(),
-            load: chosen.load.clone(),
+            load,
             seed: head.seed,
             tool: head.tool.clone(),
             created: head.created.clone(),
@@ -240,8 +247,8 @@ impl Fold {
             damage: self.damage,
             judged_on: self.options.judge_on,
             log: None,
-            part: chosen.part.clone(),
-            steps: if several { finished.into_iter().map(|done| done.step).collect() } else { Vec::new() },
+            part,
+            steps,
         }
     }
 }

@@ -258,6 +258,7 @@ fn a_summary_with_too_much_of_everything_fits() {
             reason: long.clone(),
             deciding: None,
             load: "30x".into(),
+            gain: None,
             warnings: Vec::new(),
             part,
         };

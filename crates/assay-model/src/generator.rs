@@ -2,9 +2,9 @@
 
 use crate::address::{Offsets, Space};
 use crate::arrival::{Bursty, Part, Schedule, Standing, Varying};
-use crate::plan::{Arrival, Block, Plan};
-use crate::size::BlockSizes;
-use assay_base::{Direction, Geometry, Instant, Op, Prng, Span};
+use crate::plan::{Address, Arrival, Block, Plan};
+use crate::size::{BlockSizes, Size};
+use assay_base::{Bytes, Direction, Geometry, Instant, Op, Prng, Share, Span};
 
 /// The operations of one flow, as one of several workers issues them. Pure and seeded: the same plan, flow and worker
 /// give the same operations.
@@ -50,6 +50,21 @@ fn share_of(all: u64, in_flight: u32, arrival: &Arrival, worker: Part) -> u64 {
     if in_flight == 0 { 0 } else { all / workers + u64::from(worker.index < all % workers) }
 }
 
+/// What flushes are as writes: durable ones of no bytes, always at the same place ([`Op::flush`]).
+fn of_no_bytes() -> Block {
+    Block {
+        direction: Direction::Write,
+        durable: true,
+        filled_with: None,
+        size: Size::fixed(Bytes::new(0)),
+        address: Address::Sequential,
+        extent: None,
+        places: None,
+        compress_to: Share::WHOLE,
+        duplicates: Share::default(),
+    }
+}
+
 impl Generator {
     /// The share of `worker` in the flow of `stream` (by index) on `target`, which has `geometry`, in a run that begins
     /// at `start`. `None` when a rate does not fit.
@@ -75,7 +90,9 @@ impl Generator {
         (start, begins): (Instant, Instant),
     ) -> Option<Generator> {
         let it = plan.streams.get(usize::from(stream))?;
-        let Block { direction, durable, ref size, ref address, extent, .. } = *it.block()?;
+        let flushes = it.flush().map(|_| of_no_bytes());
+        let block = it.block().or(flushes.as_ref())?;
+        let Block { direction, durable, ref size, ref address, extent, .. } = *block;
         let of_copy = (copy > 0).then_some(u64::from(copy));
         let own = [u64::from(stream), u64::from(target), worker.index];
         let seed = |purpose| {
@@ -103,6 +120,8 @@ impl Generator {
                 let bursty = Bursty::new(begins, *rate, *bursts, part, states, seed(FOR_ARRIVAL))?;
                 Some(Schedule::Bursty(Box::new(bursty)))
             }
+            // A recording has times of its own.
+            Arrival::Recorded { .. } => None,
             Arrival::Closed { .. } | Arrival::Paced { .. } | Arrival::Looped { .. } => None,
         };
         let in_flight = match it.arrival {
@@ -116,7 +135,7 @@ impl Generator {
         };
         let pause = if let Arrival::Paced { pause } = it.arrival { pause } else { Span::ZERO };
         let walk = if matches!(it.arrival, Arrival::Paced { .. }) { Part { index: 0, of: 1 } } else { worker };
-        let sizes = size.in_blocks(geometry.block);
+        let sizes = if flushes.is_some() { BlockSizes::none() } else { size.in_blocks(geometry.block) };
         let space = Space {
             length,
             block: geometry.block.into(),

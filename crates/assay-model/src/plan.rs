@@ -6,10 +6,12 @@ use crate::address::whole_unit;
 use crate::arrival::{Bursts, Curve};
 use crate::cache::Caching;
 pub use crate::extent::{Amount, Extent};
+use crate::flush::Flush;
 use crate::life::Life;
 use crate::mix::Loop;
 use crate::oltp::{Oltp, RATE};
 use crate::profile::Derivation;
+use crate::recording::Recording;
 use crate::seal;
 use crate::size::Size;
 use assay_base::{Bytes, Counted, Criterion, Direction, Multiple, Rate, Share, Span};
@@ -136,6 +138,8 @@ pub struct Stream {
 pub enum Work {
     /// Reads or writes blocks.
     Block(Block),
+    /// Flushes the target.
+    Flush(Flush),
     /// An operation with this name, for another kind of device.
     Other {
         /// `new-order`, `rename` …
@@ -179,14 +183,23 @@ impl Stream {
     pub fn block(&self) -> Option<&Block> {
         match &self.work {
             Work::Block(block) => Some(block),
-            Work::Other { .. } => None,
+            Work::Flush(_) | Work::Other { .. } => None,
         }
     }
 
-    /// The name of its operation where it is not about blocks.
+    /// What it does if it flushes.
+    pub fn flush(&self) -> Option<Flush> {
+        match self.work {
+            Work::Flush(flush) => Some(flush),
+            Work::Block(_) | Work::Other { .. } => None,
+        }
+    }
+
+    /// The name of its operation where it neither reads nor writes blocks.
     pub fn operation(&self) -> Option<&str> {
         match &self.work {
             Work::Block(_) => None,
+            Work::Flush(_) => Some(Flush::WORD),
             Work::Other { operation } => Some(operation),
         }
     }
@@ -242,6 +255,13 @@ pub enum Arrival {
         /// How long and how high.
         bursts: Bursts,
     },
+    /// As another run of operations was recorded, with its places and sizes.
+    Recorded {
+        /// In the mean, over all targets.
+        rate: Rate,
+        /// What is played.
+        recording: Recording,
+    },
     /// Closed loop: so many in flight on each target, the next when one completes.
     Closed {
         /// Number in flight on each target.
@@ -268,7 +288,10 @@ impl Arrival {
     /// The planned rate over all targets, in the mean; `None` for a closed loop.
     pub fn rate(&self) -> Option<Rate> {
         match self {
-            Arrival::Steady { rate } | Arrival::Poisson { rate } | Arrival::Bursty { rate, .. } => Some(*rate),
+            Arrival::Steady { rate }
+            | Arrival::Poisson { rate }
+            | Arrival::Bursty { rate, .. }
+            | Arrival::Recorded { rate, .. } => Some(*rate),
             Arrival::Varying { rate, curve, .. } => Some(times(*rate, curve.mean(None))),
             Arrival::Closed { .. } | Arrival::Paced { .. } | Arrival::Looped { .. } => None,
         }
@@ -323,6 +346,7 @@ impl Arrival {
             Arrival::Poisson { .. } => "poisson",
             Arrival::Varying { .. } => "varying",
             Arrival::Bursty { .. } => "bursty",
+            Arrival::Recorded { .. } => "recorded",
             Arrival::Closed { .. } | Arrival::Looped { .. } => "closed",
             Arrival::Paced { .. } => "paced",
         }
@@ -336,9 +360,33 @@ impl Arrival {
             | Arrival::Poisson { rate }
             | Arrival::Varying { rate, .. }
             | Arrival::Bursty { rate, .. } => *rate = load.of(*rate)?,
+            Arrival::Recorded { rate, recording } => {
+                *rate = load.of(*rate)?;
+                recording.speed = recording.speed.times(load)?;
+            }
             Arrival::Closed { .. } | Arrival::Paced { .. } | Arrival::Looped { .. } => {}
         }
         Some(scaled)
+    }
+
+    /// The same on so many targets, of which each has its rate; `None` when that does not fit.
+    pub fn on_each_of(&self, targets: u64) -> Option<Arrival> {
+        let spread = Multiple::ratio(targets, 1)?;
+        match self {
+            // It is played on each of them, at its speed.
+            Arrival::Recorded { rate, recording } => {
+                Some(Arrival::Recorded { rate: spread.of(*rate)?, recording: recording.clone() })
+            }
+            other => other.scaled(spread),
+        }
+    }
+
+    /// What is played, where something is.
+    pub fn recording(&self) -> Option<&Recording> {
+        match self {
+            Arrival::Recorded { recording, .. } => Some(recording),
+            _ => None,
+        }
     }
 
     /// The same along a curve; `None` for what has one of its own.
@@ -347,7 +395,7 @@ impl Arrival {
         match self {
             Arrival::Steady { rate } => Some(varying(rate, true)),
             Arrival::Poisson { rate } => Some(varying(rate, false)),
-            Arrival::Varying { .. } | Arrival::Bursty { .. } => None,
+            Arrival::Varying { .. } | Arrival::Bursty { .. } | Arrival::Recorded { .. } => None,
             Arrival::Closed { .. } | Arrival::Paced { .. } | Arrival::Looped { .. } => Some(self.clone()),
         }
     }
@@ -619,7 +667,9 @@ impl Plan {
             let it = Stream::block(stream)?;
             let largest = it.size.in_blocks(block).largest();
             let set = if let Address::WorkingSet { size, .. } = it.address { size.get() } else { 0 };
-            let within = largest.max(it.address.unit().get()).max(set).max(self.seen_once(at, block));
+            let recorded = stream.arrival.recording().filter(|recording| !recording.scaled);
+            let reaches = recorded.map_or(0, |recording| recording.reaches.get());
+            let within = largest.max(it.address.unit().get()).max(set).max(self.seen_once(at, block)).max(reaches);
             Some((stream, within, it.extent.map_or(within, |extent| extent.smallest(within, block))))
         };
         (0..).zip(&self.streams).filter_map(need)
@@ -695,6 +745,7 @@ impl Plan {
                 Address::Sequential => begin | length,
                 // The read-back uses the units of the writes.
                 Address::Written => 0,
+                Address::Recorded => blocks,
                 pattern => begin | length | whole_unit(pattern.unit(), blocks, it.size.in_blocks(block).largest()),
             }
         };

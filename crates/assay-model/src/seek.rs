@@ -7,7 +7,8 @@
 use crate::act::Impossible;
 use crate::extent::{Amount, Extent};
 use crate::life::Life;
-use crate::plan::{Address, Arrival, Block, Stream, Work};
+use crate::mix::{Loop, Spread, Think};
+use crate::plan::{Address, Arrival, Block, Lane, Stream, Work};
 use crate::size::Size;
 use assay_base::{Bytes, Direction, Share, Span};
 
@@ -83,6 +84,22 @@ impl Seek {
             return impossible("range", "an operation does not fit into this part of the target: write a larger one");
         }
         Ok((0..self.threads).map(|thread| self.stream(thread)).collect())
+    }
+
+    /// As many threads as it says, as copies of one loop: the loop, its stream, and the slots that they have.
+    ///
+    /// # Errors
+    /// Which input is impossible.
+    pub fn looped(&self) -> Result<(Loop, Stream, Lane), Impossible> {
+        self.streams()?;
+        let name = format!("{}-threads", self.threads);
+        let think = (!self.pause.is_zero()).then_some(Think { time: self.pause, every: 1, spread: Spread::None });
+        let life = Life::of_operations(self.seeks);
+        let looped = Loop { name: name.clone(), in_flight: 1, copies: self.threads, think, lines: Vec::new(), life };
+        let arrival = Arrival::Looped { looped: name.clone(), share: Share::WHOLE, line: None };
+        let stream = Stream { name: name.clone(), arrival, life: Life::default(), ..self.stream(0) };
+        let lane = Lane { streams: vec![name], in_flight_bound: looped.slots() };
+        Ok((looped, stream, lane))
     }
 
     fn stream(&self, thread: u32) -> Stream {

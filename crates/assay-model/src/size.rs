@@ -152,6 +152,12 @@ pub struct BlockSizes {
 }
 
 impl BlockSizes {
+    /// Of operations that move no bytes.
+    pub(crate) fn none() -> BlockSizes {
+        let none = Bar { least: 0, span: 1, below: 1 };
+        BlockSizes { block: 0, first: none, bars: Box::new([none]) }
+    }
+
     /// The next size in bytes.
     #[inline]
     pub fn next(&self, prng: &mut Prng) -> u32 {

@@ -251,6 +251,7 @@ fn judgement(verdict: Verdict, heads: &[Header]) -> Judgement {
             reason: String::new(),
             deciding: None,
             load: head.load.clone(),
+            gain: None,
             warnings: Vec::new(),
             part,
         }

@@ -35,6 +35,7 @@ pub mod production;
 mod pulse;
 pub mod reading;
 mod reading_ahead;
+mod recordings;
 pub mod records;
 pub mod rest;
 pub mod results;

@@ -63,11 +63,12 @@ pub fn asked(name: &str, choice: &Choice) -> Result<Found, Failure> {
             one_line(name)
         )));
     }
-    let workload = match shipped {
+    let mut workload = match shipped {
         Some((name, text)) => read(&format!("{name}.toml (shipped)"), text)?,
         None if is_act(name, &bytes) => read_act(name, &bytes)?,
         None => read(name, &String::from_utf8(bytes).map_err(|_| unreadable(path, &"it is not text"))?)?,
     };
+    crate::recordings::play(&mut workload, path)?;
     Ok(Found { workload, keys: Vec::new() })
 }
 

@@ -46,6 +46,8 @@ fn assay(args: &[&str], dir: &Path) -> Output {
 fn the_workload_files_shown_are_workloads() {
     let dir = tempfile::tempdir().unwrap();
     let files = blocks(&page(), "toml");
+    std::fs::write(dir.path().join("trace.txt"), "fio version 3 iolog\n5 f read 0 4096\n90 f write 8192 512\n")
+        .unwrap();
     assert!(files.len() >= 3, "one for each model");
     for (number, text) in files.iter().enumerate() {
         let name = format!("{number}.toml");

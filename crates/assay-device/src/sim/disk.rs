@@ -71,6 +71,11 @@ impl Disk {
         }
     }
 
+    /// Where its head is.
+    pub(super) fn head(&self) -> u64 {
+        self.head
+    }
+
     /// When an operation that arrives at `at` completes.
     #[inline]
     pub(super) fn serve(&mut self, at: u64, op: &Op) -> u64 {

@@ -17,7 +17,8 @@
 //! Formulas, capacities and sources are at the head of `flash.rs` and `disk.rs`, faults in `faults.rs`. A request that
 //! the kernel would refuse is refused here too: EINVAL for an unaligned one, ENOSPC for a write that begins at or after
 //! the end of the target; one that begins inside and ends outside is cut short, and a read at or after the end moves 0
-//! bytes.
+//! bytes. A flush takes as long as a write of no bytes on flash; the disk has no write cache, and answers a flush when it
+//! is its turn.
 
 mod channels;
 mod disk;
@@ -99,6 +100,7 @@ impl Target {
         let Target { geometry, model, trouble } = self;
         let op = match fit(geometry, op) {
             Ok(op) => op,
+            Err(_) if op.is_flush() => model.flush(op),
             Err(result) => return Some((now + AT_ONCE, result)),
         };
         let Some(trouble) = trouble else {
@@ -110,6 +112,16 @@ impl Target {
 }
 
 impl Model {
+    /// A flush as this model carries it: on a drive that is protected against power loss it takes as long as a small
+    /// write; a disk without a write cache has nothing to flush, and answers when it is the flush's turn.
+    #[cold]
+    fn flush(&self, op: &Op) -> Op {
+        match self {
+            Model::Flash(_) => *op,
+            Model::Disk(disk) => Op { offset: disk.head(), ..*op },
+        }
+    }
+
     #[inline]
     fn serve(&mut self, now: u64, at: u64, op: &Op) -> u64 {
         match self {

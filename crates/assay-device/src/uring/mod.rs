@@ -145,25 +145,35 @@ impl Uring {
         entry.flags(self.file_flags).user_data(QueueEntry::Transfer.user_data(ticket))
     }
 
-    /// The entry of the flush that follows a durable write of `ticket`.
-    fn flush_behind(&self, ticket: Ticket, target: u16) -> Entry {
+    /// A flush of `ticket`: the operation itself, or what follows a durable write.
+    fn flush_entry(&self, part: QueueEntry, ticket: Ticket, target: u16) -> Entry {
         let flush = opcode::Fsync::new(self.handles[usize::from(target)]).flags(FsyncFlags::DATASYNC).build();
-        flush.flags(self.file_flags).user_data(QueueEntry::Flush.user_data(ticket))
+        flush.flags(self.file_flags).user_data(part.user_data(ticket))
     }
 
     /// Queues the entries of `op`, which is carried out at `offset` of its file.
     #[inline]
     fn queue(&mut self, ticket: Ticket, op: &Op, offset: u64) {
+        if op.durable && op.direction == Direction::Write {
+            return self.queue_durable(ticket, op, offset);
+        }
+        self.flights[ticket.0 as usize] = Flight::of(op, 1);
         let entry = self.entry(ticket, op, offset);
-        if op.durable
-            && self.targets[usize::from(op.target)].durable().flushes_after()
-            && op.direction == Direction::Write
-        {
-            self.flights[ticket.0 as usize] = Flight::of(op, 2);
+        self.push(ticket, QueueEntry::Transfer, &entry);
+    }
+
+    /// Queues a durable write with what must follow it, or a flush alone, whose result is zero as the number of its bytes.
+    fn queue_durable(&mut self, ticket: Ticket, op: &Op, offset: u64) {
+        let flushes = !op.is_flush() && self.targets[usize::from(op.target)].durable().flushes_after();
+        self.flights[ticket.0 as usize] = Flight::of(op, 1 + u8::from(flushes));
+        let entry = match op.is_flush() {
+            true => self.flush_entry(QueueEntry::Transfer, ticket, op.target),
+            false => self.entry(ticket, op, offset),
+        };
+        if flushes {
             self.push(ticket, QueueEntry::Transfer, &entry.flags(self.file_flags | Flags::IO_LINK));
-            self.push(ticket, QueueEntry::Flush, &self.flush_behind(ticket, op.target));
+            self.push(ticket, QueueEntry::Flush, &self.flush_entry(QueueEntry::Flush, ticket, op.target));
         } else {
-            self.flights[ticket.0 as usize] = Flight::of(op, 1);
             self.push(ticket, QueueEntry::Transfer, &entry);
         }
     }

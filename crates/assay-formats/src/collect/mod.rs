@@ -14,6 +14,7 @@ mod iostat;
 mod json;
 mod moments;
 mod options;
+mod recording;
 mod server_log;
 mod skew;
 mod text;
@@ -26,6 +27,7 @@ pub use findings::{
 };
 pub use moments::Moments;
 pub use options::Options;
+pub use recording::{Played, Recorder};
 pub use skew::Skew;
 
 use assay_base::text::one_line;

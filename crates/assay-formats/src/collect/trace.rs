@@ -2,6 +2,7 @@
 
 use super::findings::{Findings, Place, Trace};
 use assay_base::Direction;
+use std::borrow::Cow;
 
 /// Upper bound on the sizes that are counted separately; others are rounded up to a power of two.
 const SIZES_MAX: usize = 1024;
@@ -9,13 +10,13 @@ const SIZES_MAX: usize = 1024;
 const TRACES_MAX: usize = 64;
 /// Lines may be out of order by this much, in nanoseconds, because events of several processors are sorted only
 /// approximately.
-const DISORDER: u64 = 1_000_000_000;
+pub(super) const DISORDER: u64 = 1_000_000_000;
 /// No trace has a pause this long; its clock jumped.
 const PAUSE: u64 = 3_600_000_000_000;
 
 /// One operation.
 pub(super) struct Event<'a> {
-    pub device: &'a str,
+    pub device: Cow<'a, str>,
     /// The kind of event: one of blktrace's letters, or nothing.
     pub action: &'static str,
     /// `None` for an operation that is neither a read nor a write.
@@ -44,7 +45,7 @@ fn trace_of<'a>(place: Place, event: &Event<'_>, found: &'a mut Findings) -> Opt
         found.saw("operations of further devices");
         return None;
     }
-    let (device, action) = (event.device.to_owned(), event.action);
+    let (device, action) = (event.device.clone().into_owned(), event.action);
     found.traces.push(Trace { file: place.file, device, action, first: place, ..Trace::default() });
     found.traces.last_mut()
 }

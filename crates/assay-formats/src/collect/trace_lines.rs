@@ -36,57 +36,91 @@ struct Snoop {
     bytes: usize,
 }
 
+/// What a line of a trace is.
+pub(super) enum Seen<'a> {
+    /// No line of a trace.
+    Nothing,
+    /// A line that says nothing about operations.
+    Empty,
+    /// The line with which a trace of fio begins that has no times.
+    Untimed,
+    /// Events of this kind, which are not counted.
+    Other(&'static str),
+    /// A line that is damaged, and how a remark about it ends.
+    Damaged(&'static str, &'static str),
+    /// An operation.
+    Event(Event<'a>),
+}
+
 impl Reader {
     /// Takes a line of a trace; false for any other line.
     pub(super) fn line(&mut self, place: Place, line: &str, found: &mut Findings) -> bool {
-        if blkparse(place, line, found) {
-            return true;
+        match self.read(line) {
+            Seen::Nothing => return false,
+            Seen::Empty => {}
+            Seen::Untimed => found.remark(place, "an iolog of version 2 has no times: rates and bursts stay unknown"),
+            Seen::Other(kind) => found.saw(kind),
+            Seen::Damaged(what, end) => found.remark(place, format!("{what}{end}")),
+            Seen::Event(event) => add(place, &event, found),
+        }
+        true
+    }
+
+    /// Says what a line is.
+    pub(super) fn read<'a>(&mut self, line: &'a str) -> Seen<'a> {
+        match blkparse(line) {
+            Seen::Nothing => {}
+            seen => return seen,
         }
         match line.trim_end() {
             "fio version 2 iolog" => {
                 self.mode = Mode::Iolog { timed: false };
-                found.remark(place, "an iolog of version 2 has no times: rates and bursts stay unknown");
-                return true;
+                return Seen::Untimed;
             }
             "fio version 3 iolog" => {
                 self.mode = Mode::Iolog { timed: true };
-                return true;
+                return Seen::Empty;
             }
             header if header.contains("BYTES") && header.contains("COMM") => {
                 if let Some(snoop) = Snoop::of(header) {
                     self.mode = Mode::Snoop(snoop);
-                    return true;
+                    return Seen::Empty;
                 }
             }
             _ => {}
         }
         match &self.mode {
-            Mode::Unknown => false,
-            Mode::Iolog { timed } => iolog(place, line, *timed, found),
-            Mode::Snoop(snoop) => snoop.line(place, line, found),
+            Mode::Unknown => Seen::Nothing,
+            Mode::Iolog { timed } => iolog(line, *timed),
+            Mode::Snoop(snoop) => snoop.line(line),
         }
+    }
+
+    /// For how long a line of an iolog without times waits, in nanoseconds since the wait before it.
+    pub(super) fn wait(&self, line: &str) -> Option<u64> {
+        let Mode::Iolog { timed: false } = self.mode else { return None };
+        let words: Vec<&str> = line.split_ascii_whitespace().collect();
+        let at = words.iter().rposition(|word| *word == "wait").filter(|at| *at > 0)?;
+        words.get(at + 1)?.parse::<u64>().ok()?.checked_mul(1000)
     }
 }
 
 /// `  8,16   1        1     0.000000000  1234  D  WS 223490 + 8 [fio]`.
-fn blkparse(place: Place, line: &str, found: &mut Findings) -> bool {
+fn blkparse(line: &str) -> Seen<'_> {
     let text = line.trim_start();
     if !text.as_bytes().first().is_some_and(u8::is_ascii_digit) {
-        return false;
+        return Seen::Nothing;
     }
     let mut words = text.split_ascii_whitespace();
-    let Some(device) = words.next().filter(|word| device_numbers(word)) else { return false };
-    let Some(at) = words.nth(2).and_then(nanoseconds) else { return false };
-    let (Some(action), Some(kind)) = (words.nth(1), words.next()) else { return false };
+    let Some(device) = words.next().filter(|word| device_numbers(word)) else { return Seen::Nothing };
+    let Some(at) = words.nth(2).and_then(nanoseconds) else { return Seen::Nothing };
+    let (Some(action), Some(kind)) = (words.nth(1), words.next()) else { return Seen::Nothing };
     let action = match action {
         "Q" => "Q",
         "D" => "D",
         "C" => "C",
         // Merges, plugs, splits and the like are steps between these events.
-        _ => {
-            found.saw("other events of blkparse");
-            return true;
-        }
+        _ => return Seen::Other("other events of blkparse"),
     };
     let mut next = || words.next()?.parse::<u64>().ok();
     let sector = next();
@@ -103,8 +137,8 @@ fn blkparse(place: Place, line: &str, found: &mut Findings) -> bool {
     let (sector, sectors) = known.unwrap_or_default();
     let durable = letters.contains('S') || letters.contains('F');
     let address = sector.checked_mul(SECTOR);
-    add(place, &Event { device, action, direction, at: Some(at), address, bytes: sectors * SECTOR, durable }, found);
-    true
+    let device = device.into();
+    Seen::Event(Event { device, action, direction, at: Some(at), address, bytes: sectors * SECTOR, durable })
 }
 
 /// `8,16`.
@@ -131,33 +165,29 @@ fn direction(kind: &str) -> Option<Direction> {
 }
 
 /// `143 fioimg read 4046848 4096`, in microseconds since the job began; without a time in version 2.
-fn iolog(place: Place, line: &str, timed: bool, found: &mut Findings) -> bool {
+fn iolog(line: &str, timed: bool) -> Seen<'static> {
     let mut words = line.split_ascii_whitespace();
     let at = if timed { words.next().and_then(|word| word.parse::<u64>().ok()) } else { None };
     let rest: Vec<&str> = words.collect();
     let known = ["add", "open", "close", "read", "write", "sync", "datasync", "trim", "wait"];
     let Some(kind) = rest.iter().rposition(|word| known.contains(word)).filter(|&kind| kind > 0) else {
-        found.remark(place, "not a line of an iolog; it is left out");
-        return true;
+        return Seen::Damaged("not a line of an iolog", "; it is left out");
     };
     let number = |index: usize| rest.get(index)?.parse::<u64>().ok();
     let direction = match rest[kind] {
         "read" => Some(Direction::Read),
         "write" => Some(Direction::Write),
         "sync" | "datasync" | "trim" => None,
-        _ => return true,
+        _ => return Seen::Empty,
     };
     let whole = number(kind + 1).zip(number(kind + 2)).filter(|(_, bytes)| *bytes > 0 && *bytes < BYTES_MAX);
     if direction.is_some() && (whole.is_none() || timed && at.is_none()) {
-        found.remark(place, "an operation without its time, offset or length: the line is cut and left out");
-        return true;
+        return Seen::Damaged("an operation without its time, offset or length: the line is cut", " and left out");
     }
     let (address, bytes) = whole.unwrap_or_default();
-    let device = rest[..kind].join(" ");
+    let device = rest[..kind].join(" ").into();
     let at = at.and_then(|microseconds| microseconds.checked_mul(1000));
-    let event = Event { device: &device, action: "", direction, at, address: Some(address), bytes, durable: false };
-    add(place, &event, found);
-    true
+    Seen::Event(Event { device, action: "", direction, at, address: Some(address), bytes, durable: false })
 }
 
 impl Snoop {
@@ -179,10 +209,10 @@ impl Snoop {
         })
     }
 
-    fn line(&self, place: Place, line: &str, found: &mut Findings) -> bool {
+    fn line<'a>(&self, line: &'a str) -> Seen<'a> {
         let words: Vec<&str> = line.split_ascii_whitespace().collect();
         if words.is_empty() {
-            return false;
+            return Seen::Nothing;
         }
         // A name of several words shifts the columns after it.
         let shift = words.len().checked_sub(self.columns);
@@ -194,14 +224,12 @@ impl Snoop {
         let (Some(bytes), Some(device), Some(kind), Some(_)) =
             (bytes.filter(|bytes| *bytes < BYTES_MAX), word(self.device), word(self.direction), shift)
         else {
-            found.remark(place, "an operation without all its columns: the line is cut and left out");
-            return true;
+            return Seen::Damaged("an operation without all its columns: the line is cut", " and left out");
         };
         let at = self.time.and_then(|(column, scale)| Some((number(word(column)?)? * scale) as u64));
         let address = word(self.address).and_then(|word| word.parse::<u64>().ok()?.checked_mul(SECTOR));
         let direction = direction(kind).filter(|_| bytes > 0);
         let durable = kind.contains('S');
-        add(place, &Event { device, action: "", direction, at, address, bytes, durable }, found);
-        true
+        Seen::Event(Event { device: device.into(), action: "", direction, at, address, bytes, durable })
     }
 }

@@ -31,6 +31,8 @@ pub struct Fio {
     /// does not contribute to a rate.
     measured_ns: u64,
     segment_ns: u64,
+    /// Whether the load was offered in an interval since the last distributions.
+    offers: bool,
     /// Processor time of the generator.
     cpu_ns: u64,
     /// Steps that are done.
@@ -44,8 +46,6 @@ struct Job {
     operations: u64,
     issued: u64,
     bytes: u64,
-    /// Operations and bytes that completed while the load was offered.
-    in_time: (u64, u64),
     short: u64,
     failed: u64,
     /// Operations per second, and KiB per second, for each interval.
@@ -91,10 +91,11 @@ impl Fio {
         let Some(header) = &self.header else { return };
         let mut jobs = header.streams.iter().zip(self.jobs.drain(..)).peekable();
         while let Some((stream, job)) = jobs.next() {
-            let other = jobs.next_if(|(next, _)| job_of_both(stream, next).is_some());
             let mut json = job.json(header, stream, self.measured_ns);
-            if let Some((next, other)) = other {
-                job.joined(&mut json, (stream, next), &other, self.measured_ns);
+            let (mut last, mut times) = (stream, job.times[0].clone());
+            while let Some((next, other)) = jobs.next_if(|(next, _)| Part::goes_on(last, next)) {
+                other.joins(&mut json, (stream, next), &mut times, self.measured_ns);
+                last = next;
             }
             // A step is what fio calls a group: jobs that run at the same time.
             json["groupid"] = self.step.into();
@@ -108,11 +109,41 @@ impl Fio {
     }
 }
 
-/// The name of the job of which one stream reads and the next one writes: `NAME.reads` and `NAME.writes`.
-fn job_of_both<'a>(reads: &'a StreamHead, writes: &StreamHead) -> Option<&'a str> {
-    let directions = (reads.direction, writes.direction) == (Some(Direction::Read), Some(Direction::Write));
-    let name = reads.name.strip_suffix(".reads").filter(|_| directions)?;
-    (writes.name.strip_suffix(".writes") == Some(name)).then_some(name)
+/// What a stream is of a job of a job file, whose streams stand behind each other in this order.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Part {
+    Reads,
+    Writes,
+    /// Flushes after writes.
+    Flushes,
+    /// The flush when the job ends, which fio does not count.
+    End,
+}
+
+impl Part {
+    /// The part that a stream is, and the name of the job.
+    fn of(stream: &StreamHead) -> (Part, &str) {
+        let behind = |suffix: &str| stream.name.strip_suffix(suffix);
+        match (stream.direction, is_flush(stream), behind(".end-flush")) {
+            (Some(Direction::Write), ..) => (Part::Writes, behind(".writes").unwrap_or(&stream.name)),
+            (_, true, Some(job)) => (Part::End, job),
+            (_, true, None) => (Part::Flushes, behind(".flushes").unwrap_or(&stream.name)),
+            _ => (Part::Reads, behind(".reads").unwrap_or(&stream.name)),
+        }
+    }
+
+    /// Whether `next` belongs to the job of `stream`, which stands before it.
+    fn goes_on(stream: &StreamHead, next: &StreamHead) -> bool {
+        let ((part, job), (next_part, next_job)) = (Part::of(stream), Part::of(next));
+        // Reads and writes are of one job where both say so.
+        let both = next_part != Part::Writes || stream.name != job && next.name != next_job;
+        let flush = next_part < Part::Flushes || next.name != next_job;
+        part < next_part && job == next_job && both && flush
+    }
+}
+
+fn is_flush(stream: &StreamHead) -> bool {
+    stream.operation.as_deref() == Some("flush")
 }
 
 impl Sink for Fio {
@@ -139,29 +170,31 @@ impl Sink for Fio {
         let is_whole = ns >= header.interval_ns.min(offered_ns(header));
         self.segment_ns = self.segment_ns.saturating_add(ns);
         self.measured_ns += if is_offered { ns } else { 0 };
+        self.offers |= is_offered;
         self.cpu_ns += interval.host.map_or(0, |host| host.cpu_ns);
         let mut done = vec![(0u64, 0u64); self.jobs.len()];
         for (index, flow) in interval.flows.iter().enumerate() {
             let stream = stream_of(header, index)?;
-            done[stream].0 = done[stream].0.saturating_add(flow.ok);
-            done[stream].1 = done[stream].1.saturating_add(flow.bytes);
             let job = &mut self.jobs[stream];
-            job.operations = job.operations.saturating_add(flow.ok);
             job.issued = job.issued.saturating_add(flow.issued);
-            job.bytes = job.bytes.saturating_add(flow.bytes);
             job.short = job.short.saturating_add(flow.short);
             job.failed = job.failed.saturating_add(flow.failed());
+            if !is_offered {
+                // What completes while the run drains is no part of fio's figures.
+                continue;
+            }
+            done[stream].0 = done[stream].0.saturating_add(flow.ok);
+            done[stream].1 = done[stream].1.saturating_add(flow.bytes);
+            job.operations = job.operations.saturating_add(flow.ok);
+            job.bytes = job.bytes.saturating_add(flow.bytes);
             let timings: [&Timing; 3] = [&flow.response, &flow.service, &flow.lag];
             for (exact, timing) in job.exact.iter_mut().zip(timings) {
                 *exact = (exact.0.saturating_add(timing.sum_ns), exact.1.max(timing.max_ns));
             }
         }
-        for (job, (operations, bytes)) in self.jobs.iter_mut().zip(done).filter(|_| is_offered && ns > 0) {
-            job.in_time = (job.in_time.0.saturating_add(operations), job.in_time.1.saturating_add(bytes));
-            if is_whole {
-                job.iops.add(operations as f64 * 1e9 / ns as f64);
-                job.kib.add(bytes as f64 / 1024.0 * 1e9 / ns as f64);
-            }
+        for (job, (operations, bytes)) in self.jobs.iter_mut().zip(done).filter(|_| is_offered && is_whole && ns > 0) {
+            job.iops.add(operations as f64 * 1e9 / ns as f64);
+            job.kib.add(bytes as f64 / 1024.0 * 1e9 / ns as f64);
         }
         Ok(())
     }
@@ -169,6 +202,9 @@ impl Sink for Fio {
     fn histograms(&mut self, histograms: &Histograms, _: &mut dyn Write) -> Result<(), String> {
         let header = self.header.as_ref().ok_or("distributions before any header")?;
         if !is_measured(header, histograms.phase) {
+            return Ok(());
+        }
+        if !std::mem::take(&mut self.offers) {
             return Ok(());
         }
         histograms.flows.iter().try_for_each(|flow| {
@@ -199,11 +235,11 @@ impl Job {
     fn json(&self, header: &Header, stream: &StreamHead, ns: u64) -> Value {
         let step = header.step.as_ref().map_or(String::new(), |step| format!("step {}: ", step.number));
         let idle = Job::default();
-        let (read, write) = match stream.direction {
-            Some(Direction::Write) => (&idle, self),
-            // fio has no third kind of operation: one that is neither a read nor a write is listed with the reads,
-            // under its own name.
-            Some(Direction::Read) | None => (self, &idle),
+        let (read, write, sync) = match stream.direction {
+            Some(Direction::Write) => (&idle, self, &idle),
+            None if is_flush(stream) => (&idle, &idle, self),
+            // fio has no further kind of operation: another one is listed with the reads, under its own name.
+            Some(Direction::Read) | None => (self, &idle, &idle),
         };
         let mut job = json!({
             "jobname": format!("{step}{}", stream.name),
@@ -214,8 +250,7 @@ impl Job {
             "read": read.direction(ns),
             "write": write.direction(ns),
             "trim": idle.direction(ns),
-            // No stream flushes by operations of its own.
-            "sync": { "total_ios": 0, "lat_ns": { "min": 0, "max": 0, "mean": 0.0, "stddev": 0.0, "N": 0 } },
+            "sync": sync.sync(),
             "total_err": self.failed,
         });
         for (unit, name) in UNITS {
@@ -224,28 +259,28 @@ impl Job {
         job
     }
 
-    /// Makes the JSON of a stream that reads that of a job which writes too.
-    fn joined(&self, json: &mut Value, (stream, next): (&StreamHead, &StreamHead), other: &Job, ns: u64) {
-        let name = job_of_both(stream, next).unwrap_or(&stream.name);
-        let begin = json["jobname"].as_str().and_then(|shown| shown.strip_suffix(stream.name.as_str())).unwrap_or("");
-        json["jobname"] = format!("{begin}{name}").into();
-        json["write"] = other.direction(ns);
-        let failed = self.failed.saturating_add(other.failed);
+    /// Adds this stream, which is `next`, to the JSON of the first stream of its job. `times` are those of the job so far.
+    fn joins(&self, json: &mut Value, (first, next): (&StreamHead, &StreamHead), times: &mut Times, ns: u64) {
+        let failed = json["total_err"].as_u64().unwrap_or(0).saturating_add(self.failed);
         (json["total_err"], json["error"]) = (failed.into(), (u8::from(failed > 0) * 5).into());
-        let options = &mut json["job options"];
-        (options["name"], options["rw"]) = (name.into(), "randrw".into());
-        if stream.size != next.size {
-            options["bs"] = format!("{},{}", stream.size, next.size).into();
+        match Part::of(next) {
+            (Part::Flushes, _) => json["sync"] = self.sync(),
+            (Part::End, _) => {}
+            (Part::Reads | Part::Writes, name) => {
+                let shown = json["jobname"].as_str().and_then(|shown| shown.strip_suffix(first.name.as_str()));
+                json["jobname"] = format!("{}{name}", shown.unwrap_or("")).into();
+                json["write"] = self.direction(ns);
+                both(&mut json["job options"], (first, next), name);
+                times.add(&self.times[0]);
+                for (unit, name) in UNITS {
+                    json[name] = coarse(times, unit);
+                }
+            }
         }
-        if let (Some(read), Some(write)) = (stream.rate, next.rate) {
-            let (read, write) = (read.to_string(), write.to_string());
-            options["rate_iops"] = format!("{},{}", read.trim_end_matches("/s"), write.trim_end_matches("/s")).into();
-        }
-        let mut times = self.times[0].clone();
-        times.add(&other.times[0]);
-        for (unit, name) in UNITS {
-            json[name] = coarse(&times, unit);
-        }
+    }
+
+    fn sync(&self) -> Value {
+        json!({ "total_ios": self.operations, "lat_ns": self.length(1, true) })
     }
 
     fn options(&self, header: &Header, stream: &StreamHead, ns: u64) -> Value {
@@ -274,7 +309,7 @@ impl Job {
 
     fn direction(&self, ns: u64) -> Value {
         let rate = |n: u64| if ns == 0 { 0.0 } else { n as f64 * 1e9 / ns as f64 };
-        let (iops, bytes) = (rate(self.in_time.0), rate(self.in_time.1));
+        let (iops, bytes) = (rate(self.operations), rate(self.bytes));
         json!({
             "io_bytes": self.bytes,
             "io_kbytes": self.bytes / 1024,
@@ -316,6 +351,18 @@ impl Job {
             length["percentile"] = PERCENTILES.into_iter().map(at).collect::<Map<_, _>>().into();
         }
         length
+    }
+}
+
+/// Makes the options of a job that reads those of one that writes too.
+fn both(options: &mut Value, (read, write): (&StreamHead, &StreamHead), name: &str) {
+    (options["name"], options["rw"]) = (name.into(), "randrw".into());
+    if read.size != write.size {
+        options["bs"] = format!("{},{}", read.size, write.size).into();
+    }
+    if let (Some(read), Some(write)) = (read.rate, write.rate) {
+        let (read, write) = (read.to_string(), write.to_string());
+        options["rate_iops"] = format!("{},{}", read.trim_end_matches("/s"), write.trim_end_matches("/s")).into();
     }
 }
 
@@ -391,8 +438,55 @@ mod tests {
         let side = if job["read"]["total_ios"] == 0 { &job["write"] } else { &job["read"] };
         assert_eq!((side["iops_min"].as_u64(), side["iops_max"].as_u64()), (Some(100), Some(120)), "{side:#}");
         assert_eq!((side["iops_samples"].as_u64(), side["iops_mean"].as_f64()), (Some(2), Some(110.0)));
-        assert_eq!((side["runtime"].as_u64(), side["total_ios"].as_u64()), (Some(3000), Some(290)));
+        assert_eq!(
+            (side["runtime"].as_u64(), side["total_ios"].as_u64()),
+            (Some(3000), Some(287)),
+            "what drains is left out"
+        );
         assert!((side["iops"].as_f64().unwrap() - 287.0 / 3.0).abs() < 1e-9, "{side:#}");
+    }
+
+    #[test]
+    fn flushes_are_of_the_job_whose_writes_they_follow() {
+        let mut head = header();
+        let stream = |name: &str, direction, operation: Option<&str>| StreamHead {
+            name: name.into(),
+            direction,
+            operation: operation.map(str::to_owned),
+            ..header().streams.remove(0)
+        };
+        let (read, write, flush) = (Some(Direction::Read), Some(Direction::Write), Some("flush"));
+        head.streams = vec![
+            stream("a", write, None),
+            stream("a.flushes", None, flush),
+            stream("a.end-flush", None, flush),
+            stream("b.reads", read, None),
+            stream("b.writes", write, None),
+            stream("b.flushes", None, flush),
+            stream("c", write, None),
+            stream("c.end-flush", None, flush),
+            stream("syncs", None, flush),
+            stream("d", read, None),
+            stream("d", write, None),
+        ];
+        head.flows = (0..11).map(|stream| FlowHead { stream, ..head.flows[0] }).collect();
+        let mut fio = Fio::new(None);
+        let mut out = String::new();
+        fio.header(&head, &mut out).unwrap();
+        let flow = |ok| FlowInterval { ok, issued: ok, ..FlowInterval::default() };
+        let flows = (1..=11).map(flow).collect();
+        fio.interval(&Interval { end_ns: 1_000_000_000, phase: 0, flows, ..Interval::default() }, &mut out).unwrap();
+        fio.end(&mut out).unwrap();
+        let json: Value = serde_json::from_str(&out).unwrap();
+        let shown = |job: &Value| {
+            let ios = |way: &str| job[way]["total_ios"].as_u64().unwrap();
+            let name = job["jobname"].as_str().unwrap().split(": ").last().unwrap().to_owned();
+            (name, ios("read"), ios("write"), ios("sync"))
+        };
+        let expected =
+            [("a", 0, 1, 2), ("b", 4, 5, 6), ("c", 0, 7, 0), ("syncs", 0, 0, 9), ("d", 10, 0, 0), ("d", 0, 11, 0)];
+        let expected: Vec<_> = expected.iter().map(|(name, r, w, s)| ((*name).to_owned(), *r, *w, *s)).collect();
+        assert_eq!(json["jobs"].as_array().unwrap().iter().map(shown).collect::<Vec<_>>(), expected);
     }
 
     #[test]

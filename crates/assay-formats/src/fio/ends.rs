@@ -27,17 +27,6 @@ pub(super) fn ends(job: &Job<'_>, after: Option<String>) -> Result<Ends, Fault> 
     if let Some(entry) = job.entry("time_based").filter(|_| based && runtime.is_none()) {
         return Err(job.file.fault(entry.place, "nothing says how long", "add runtime="));
     }
-    for key in ["fsync", "fdatasync"] {
-        if let (Some(1..), Some(entry)) = (job.count(key)?, job.entry(key)) {
-            let remedy = "write sync=1, by which each write is on stable media when it completes";
-            return Err(job.not_yet(entry, "a flush after writes", remedy));
-        }
-    }
-    for key in ["end_fsync", "fsync_on_close"] {
-        if let (true, Some(entry)) = (job.flag(key)?, job.entry(key)) {
-            return Err(job.not_yet(entry, "a flush at the end", "remove it"));
-        }
-    }
     let (number, io_size) = (job.count("number_ios")?.filter(|number| *number > 0), job.amount("io_size")?);
     let loops = job.within::<u64>("loops", 1, 1_000_000_000)?.unwrap_or(1);
     for key in ["number_ios", "io_size", "loops"] {

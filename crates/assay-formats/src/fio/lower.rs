@@ -4,8 +4,9 @@ use super::Surroundings;
 use super::ends::{Ends, ends};
 use super::explain::{self, Line};
 use super::files::{Choice, Files};
+use super::flushes::{Flushes, flushes};
 use super::job::{Job, jobs};
-use super::order::{Mode, address, index, mode};
+use super::order::{Mode, absolute, address, index, mode};
 use super::pace::{engine, pace};
 use super::sizes::sizes;
 use super::text::JobFile;
@@ -14,7 +15,7 @@ use assay_model::lives::{all_over, life_of};
 use assay_model::mix::{Loop, Think};
 use assay_model::plan::{Arrival, Block, Lane, Stream, WarmUp, Work};
 use assay_model::workload::{IN_FLIGHT_BOUND, LARGEST_BOUND, MOST_STREAMS, Workload};
-use assay_model::{Address, Life};
+use assay_model::{Address, Extent, Flush, Life};
 
 /// A job file as a workload.
 #[derive(Debug)]
@@ -24,6 +25,10 @@ pub struct Lowered {
     /// What became of each key.
     pub keys: Vec<Line>,
 }
+
+/// What the names of streams of flushes end with.
+const AFTER_WRITES: &str = ".flushes";
+const AT_END: &str = ".end-flush";
 
 /// A window of `rate_min` where `rate_cycle` says nothing: fio's own.
 const CYCLE: Span = Span::from_secs(1);
@@ -37,6 +42,7 @@ pub fn lower(name: &str, file: &JobFile, choice: &Choice, around: &dyn Surroundi
     let mut made = Made {
         files: Files::new(choice, around),
         workload: Workload::new(name, "streams", Vec::new(), |_| Vec::new()),
+        last: Vec::new(),
     };
     let (mut done, mut step): (Vec<Done>, u32) = (Vec::new(), 1);
     for (at, job) in jobs.iter().enumerate() {
@@ -46,7 +52,13 @@ pub fn lower(name: &str, file: &JobFile, choice: &Choice, around: &dyn Surroundi
         made.job(job, &ends)?;
         let streams: Vec<String> = made.workload.streams[streams..].iter().map(|stream| stream.name.clone()).collect();
         let loops: Vec<String> = made.workload.loops[loops..].iter().map(|it| it.name.clone()).collect();
-        let names = if loops.is_empty() { streams.clone() } else { loops };
+        let last = std::mem::take(&mut made.last);
+        let names = match () {
+            // A job has ended when it has flushed.
+            () if !last.is_empty() => last,
+            () if loops.is_empty() => streams.clone(),
+            () => loops,
+        };
         done.push(Done { job: job.name.clone(), step, names, streams });
     }
     lasts(&jobs, &done, &mut made.workload)?;
@@ -73,7 +85,7 @@ pub fn lower(name: &str, file: &JobFile, choice: &Choice, around: &dyn Surroundi
             format!("write iodepth and numjobs that come to {LARGEST_BOUND} or less"),
         ));
     }
-    let Made { files, workload } = made;
+    let Made { files, workload, .. } = made;
     let workload = Workload {
         description: jobs.iter().find_map(|job| job.text("description").ok().flatten()).unwrap_or_default().to_owned(),
         per_target: false,
@@ -173,6 +185,8 @@ fn lasts(jobs: &[Job<'_>], done: &[Done], workload: &mut Workload) -> Result<(),
 struct Made<'a> {
     files: Files<'a>,
     workload: Workload,
+    /// The last streams of the job that is being made, which begin when the others have ended.
+    last: Vec<String>,
 }
 
 impl Made<'_> {
@@ -189,9 +203,11 @@ impl Made<'_> {
         if let Some(entry) = job.entry("read_iolog") {
             return Err(job.not_yet(entry, "a recording", "remove it"));
         }
-        let pace = pace(job, mode, engine.depth, &sizes)?;
+        let flushes = flushes(job, mode)?;
+        let pace = pace(job, mode, (engine.depth, flushes), &sizes)?;
         let copies = job.within::<u64>("numjobs", 1, MOST_STREAMS as u64)?.unwrap_or(1);
-        if self.workload.streams.len() as u64 + copies * mode.directions().count() as u64 > MOST_STREAMS as u64 {
+        let of_each = mode.directions().count() + usize::from(flushes.every.is_some()) + usize::from(flushes.at_end);
+        if self.workload.streams.len() as u64 + copies * of_each as u64 > MOST_STREAMS as u64 {
             let place = job.entry("numjobs").map_or(job.section.place, |entry| entry.place);
             return Err(job.file.fault(
                 place,
@@ -214,6 +230,7 @@ impl Made<'_> {
                 let address = address(job, mode, direction, size, several, looped.is_some())?;
                 // What is random once per pass is so for reads and writes of a loop together.
                 let places = looped.clone().filter(|_| matches!(address, Address::Once { .. }));
+                let extent = zoned(job, direction, (extent, length))?;
                 let work = own.block(direction, size.clone(), address, extent, places);
                 let name = self.name(job, copy, own.copies, mode, direction);
                 let arrival = match (arrival, &looped) {
@@ -236,6 +253,7 @@ impl Made<'_> {
                     life: if looped.is_some() { Life::default() } else { life.clone() },
                 });
             }
+            self.flush(job, (copy, copies), (target, looped), flushes);
         }
         if shared && !mode.random {
             job.note(format!(
@@ -259,6 +277,30 @@ impl Made<'_> {
         self.workload.lanes.push(Lane { streams: Vec::new(), in_flight_bound: it.slots() });
         self.workload.loops.push(it);
         name
+    }
+
+    /// The flushes of a copy, whose streams are the last that were made.
+    fn flush(&mut self, job: &Job<'_>, (copy, copies): (u64, u64), of: (u16, Option<String>), flushes: Flushes) {
+        let (target, looped) = of;
+        let writes = self.workload.streams.last().map(|stream| stream.name.clone());
+        let stem = stem(job, copy, copies);
+        let mut add = |behind: &str, every, arrival, life| {
+            let taken = |name: &String| self.workload.streams.iter().any(|stream| stream.name == *name);
+            let name = free(format!("{stem}{behind}"), taken);
+            let (work, targets) = (Work::Flush(Flush::new(every)), vec![target]);
+            self.workload.streams.push(Stream { name: name.clone(), work, arrival, per_target: true, targets, life });
+            name
+        };
+        if let (Some(every), Some(looped)) = (flushes.every, looped.clone()) {
+            let arrival = Arrival::Looped { looped, share: Share::default(), line: None };
+            let name = add(AFTER_WRITES, Some(every), arrival, Life::default());
+            self.workload.lanes.last_mut().into_iter().for_each(|lane| lane.streams.push(name.clone()));
+        }
+        if flushes.at_end {
+            let life = Life { operations: Some(1), after: looped.or(writes), ..Life::default() };
+            let name = add(AT_END, None, Arrival::Closed { in_flight: 1 }, life);
+            self.last.push(name);
+        }
     }
 
     /// A name for a stream of a copy, that no other has.
@@ -328,6 +370,21 @@ impl Made<'_> {
         }
         Ok(())
     }
+}
+
+/// The part of a file that zones of absolute size cover; all of it without them.
+fn zoned(job: &Job<'_>, direction: Direction, (extent, length): (Extent, Option<u64>)) -> Result<Extent, Fault> {
+    let Some(zones) = absolute(job, direction)? else { return Ok(extent) };
+    let space: u64 = zones.iter().map(|(_, space)| *space).sum();
+    if let Some(entry) = job.entry("random_distribution").filter(|_| length.is_some_and(|length| space > length)) {
+        let remedy = "write smaller zones, or a larger size";
+        return Err(job.fault(
+            entry,
+            format!("the zones take {}, more than the job uses", Bytes::new(space).human()),
+            remedy,
+        ));
+    }
+    Ok(Extent { length: Some(assay_model::Amount::Bytes(Bytes::new(space))), ..extent })
 }
 
 /// The name of a job and of a copy of it, where there are several, of what names may be made of here.

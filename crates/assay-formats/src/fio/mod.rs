@@ -9,6 +9,7 @@ mod class;
 mod ends;
 mod explain;
 mod files;
+mod flushes;
 mod job;
 pub mod keys;
 mod lower;

@@ -15,6 +15,8 @@ pub(super) struct Mode {
     pub random: bool,
     /// Of a random job: so many operations behind each other from each place on.
     run: u64,
+    /// Of a sequential job: bytes between operations, or back from the end of the last one.
+    stride: Option<(u64, bool)>,
 }
 
 impl Mode {
@@ -39,7 +41,7 @@ const MODES: &str = "write read, write, rw, randread, randwrite or randrw";
 /// What `rw` says. Without it a job reads sequentially.
 pub(super) fn mode(job: &Job<'_>) -> Result<Mode, Fault> {
     let Some((entry, value)) = job.value("rw")? else {
-        return Ok(Mode { reads: true, writes: false, random: false, run: 1 });
+        return Ok(Mode { reads: true, writes: false, random: false, run: 1, stride: None });
     };
     let (word, rest) =
         value.text.split_once(':').map_or((value.text.as_str(), None), |(word, rest)| (word, Some(rest)));
@@ -58,18 +60,19 @@ pub(super) fn mode(job: &Job<'_>) -> Result<Mode, Fault> {
         }
         _ => return Err(job.wrong(value, Wrong::new(word, "no such mode", MODES))),
     };
-    let Some(rest) = rest else { return Ok(Mode { reads, writes, random, run: 1 }) };
+    let plain = Mode { reads, writes, random, run: 1, stride: None };
+    let Some(rest) = rest else { return Ok(plain) };
     let misread = |what: &str, remedy: String| Err(job.wrong(value, Wrong::new(rest, what, remedy).at(word.len() + 1)));
     if !random {
         let step = rest.strip_prefix('-').unwrap_or(rest);
         return match job.reading(entry, value).count(step) {
-            Ok(0) => Ok(Mode { reads, writes, random, run: 1 }),
-            Ok(_) => Err(job.not_yet(entry, "a sequence with holes, or backwards,", "write rw=read without the step")),
+            Ok(0) => Ok(plain),
+            Ok(by) => Ok(Mode { stride: Some((by, step.len() < rest.len())), ..plain }),
             Err(wrong) => Err(job.wrong(value, wrong.at(value.text.len() - step.len()))),
         };
     }
     match job.reading(entry, value).count(rest) {
-        Ok(run @ 1..=1_000_000) => Ok(Mode { reads, writes, random, run }),
+        Ok(run @ 1..=1_000_000) => Ok(Mode { run, ..plain }),
         _ => misread("not a number of operations; fio ignores it", format!("write {word}, or {word}:8")),
     }
 }
@@ -88,22 +91,21 @@ pub(super) fn address(
     if let Some(entry) = job.entry("ba").filter(|_| align == Some(0) || align > Some(64 << 20)) {
         return Err(job.fault(entry, "not an alignment", "write 1 byte to 64m"));
     }
-    let stays = job.text("rw_sequencer")?;
-    if let (Some(word), Some(entry)) = (stays.filter(|word| *word != "sequential"), job.entry("rw_sequencer")) {
-        return Err(match word {
-            "identical" => job.not_yet(entry, "the same place several times", "write rw_sequencer=sequential"),
-            _ => job.fault(entry, "no such sequencer", "write sequential"),
-        });
-    }
-    partly(job, mode)?;
+    let identical = identical(job)?;
+    let partly = partly(job, mode, direction)?;
     let unit = align.map_or(size.from, Bytes::new);
     let ranked = distribution(job, direction, mode, unit)?;
     let map = !job.flag("norandommap")?;
     if !mode.random {
-        return Ok(Address::Sequential);
+        let strided = |(by, backwards)| Address::Strided { by: Bytes::new(by), backwards };
+        return Ok(mode.stride.map_or(Address::Sequential, strided));
+    }
+    let otherwise = ranked.is_some() || map || align.is_some();
+    if let Some(share) = partly {
+        return mostly_sequential(job, (mode, share), size, otherwise);
     }
     if mode.run > 1 {
-        return runs(job, mode, size, ranked.is_some() || map || align.is_some());
+        return runs(job, mode, size, (otherwise, identical));
     }
     if let Some(address) = ranked {
         return Ok(address);
@@ -123,22 +125,50 @@ pub(super) fn address(
     Ok(Address::Uniform { align: unit })
 }
 
-/// Jobs whose places are random in part only.
-fn partly(job: &Job<'_>, mode: Mode) -> Result<(), Fault> {
-    let shares = job.pair("percentage_random", |_, text| super::number::percent(text))?;
-    let Some(entry) = job.entry("percentage_random") else { return Ok(()) };
-    match mode.random && shares.iter().any(|share| share.is_some_and(|share| share != 100)) {
-        true => Err(job.not_yet(
-            entry,
-            "a job that is random in part",
-            "write it as two jobs, one random and one sequential",
-        )),
-        false => Ok(()),
+/// Whether an operation of a run goes to the same place as the one before, instead of behind it.
+fn identical(job: &Job<'_>) -> Result<bool, Fault> {
+    match (job.text("rw_sequencer")?, job.entry("rw_sequencer")) {
+        (None | Some("sequential"), _) | (_, None) => Ok(false),
+        (Some("identical"), _) => Ok(true),
+        (Some(_), Some(entry)) => Err(job.fault(entry, "no such sequencer", "write sequential or identical")),
     }
 }
 
+/// The share of the operations in percent that go to a random place, where the others of a random job go on behind the last one.
+fn partly(job: &Job<'_>, mode: Mode, direction: Direction) -> Result<Option<u64>, Fault> {
+    let share = job.pair("percentage_random", |_, text| super::number::percent(text))?[index(direction)];
+    Ok(share.filter(|share| mode.random && *share < 100))
+}
+
+/// A job that goes on behind its last operation unless it goes to a random place: runs whose lengths are geometric.
+fn mostly_sequential(
+    job: &Job<'_>,
+    (mode, share): (Mode, u64),
+    size: &Size,
+    otherwise: bool,
+) -> Result<Address, Fault> {
+    if share == 0 {
+        return Ok(Address::Sequential);
+    }
+    let entry = job.entry("percentage_random");
+    if let Some(entry) = entry.filter(|_| otherwise || size.from != size.to || mode.run > 1) {
+        return Err(job.not_yet(
+            entry,
+            "a job that is random in part, from places that are not drawn independently, or of several sizes,",
+            "add norandommap, and write one bs= without ba= and random_distribution=",
+        ));
+    }
+    if let Some(entry) = entry {
+        job.differs(entry, "what would go on beyond the end goes to a random place");
+    }
+    let mean = u128::from(size.from.get()) * 100 / u128::from(share);
+    let mean = u64::try_from(mean).ok().map(|mean| RunLength::Mean(Bytes::new(mean)));
+    let length = mean.ok_or_else(|| job.file.whole("a run that is too long", "write a larger percentage_random"))?;
+    Ok(Address::Runs { length })
+}
+
 /// `randread:8` and the like.
-fn runs(job: &Job<'_>, mode: Mode, size: &Size, otherwise: bool) -> Result<Address, Fault> {
+fn runs(job: &Job<'_>, mode: Mode, size: &Size, (otherwise, identical): (bool, bool)) -> Result<Address, Fault> {
     let entry = job.entry("rw").filter(|_| otherwise || size.from != size.to);
     if let Some(entry) = entry {
         return Err(job.not_yet(
@@ -147,13 +177,17 @@ fn runs(job: &Job<'_>, mode: Mode, size: &Size, otherwise: bool) -> Result<Addre
             "add norandommap, and write one bs= without ba= and random_distribution=",
         ));
     }
+    if identical {
+        // A mode says at most a million.
+        return Ok(Address::Repeated { times: mode.run as u32 });
+    }
     let bytes = size.from.get().checked_mul(mode.run).map(Bytes::new);
     let length =
         bytes.map(RunLength::Fixed).ok_or_else(|| job.file.whole("a run that is too long", "write a shorter one"))?;
     Ok(Address::Runs { length })
 }
 
-const DISTRIBUTIONS: &str = "write random, zipf:1.1 or zoned:60/10:40/90";
+const DISTRIBUTIONS: &str = "write random, zipf:1.1, pareto:0.2, normal:10, zoned:60/10:40/90 or zoned_abs:60/1g:40/9g";
 
 /// The places that come more often, where some do.
 fn distribution(job: &Job<'_>, direction: Direction, mode: Mode, unit: Bytes) -> Result<Option<Address>, Fault> {
@@ -171,17 +205,73 @@ fn distribution(job: &Job<'_>, direction: Direction, mode: Mode, unit: Bytes) ->
             Law::Zipf { exponent }
         }
         "zoned" => Law::Zones { zones: zones(rest, direction).map_err(|wrong| job.wrong(value, wrong))? },
-        "zoned_abs" | "pareto" | "normal" => {
-            return Err(job.not_yet(
-                entry,
-                &format!("the distribution {word}"),
-                "write zones of shares instead: zoned:60/10:40/90",
-            ));
+        "zoned_abs" => Law::Zones { zones: by_share(&absolute(job, direction)?.unwrap_or_default()) },
+        "pareto" => {
+            let skew = between(rest, 1.0).ok_or_else(|| {
+                job.wrong(value, Wrong::new(rest, "not a skew of Pareto's law", "write for example pareto:0.2").at(7))
+            })?;
+            job.differs(entry, "the law of Pareto, whose hot places are the same in every run");
+            Law::Pareto { skew }
+        }
+        "normal" => {
+            let deviation = between(rest, 100.0).ok_or_else(|| {
+                job.wrong(
+                    value,
+                    Wrong::new(rest, "not a standard deviation in percent", "write for example normal:10").at(7),
+                )
+            })?;
+            job.differs(entry, "a bell around the middle of the file, whose places fio scatters");
+            Law::Normal { deviation }
         }
         _ => return Err(job.wrong(value, Wrong::new(word, "no such distribution here", DISTRIBUTIONS))),
     };
-    let scatter = matches!(law, Law::Zipf { .. });
+    let scatter = matches!(law, Law::Zipf { .. } | Law::Pareto { .. });
     Ok(Some(Address::Ranked { law, unit, scatter }))
+}
+
+/// A number above zero and below `whole`, as a share of that.
+fn between(text: &str, whole: f64) -> Option<Share> {
+    let share = text.parse::<f64>().ok()? / whole;
+    (share > 0.0 && share < 1.0).then(|| Share::from_ppb((share * 1e9).round() as u64)).filter(|it| it.as_ppb() > 0)
+}
+
+/// The zones of `zoned_abs`: the share of the operations in percent, and bytes, one behind the other from the start of what the job
+/// uses. `None` for any other distribution.
+pub(super) fn absolute(job: &Job<'_>, direction: Direction) -> Result<Option<Vec<(u64, u64)>>, Fault> {
+    let Some((entry, value)) = job.value("random_distribution")? else { return Ok(None) };
+    let Some(rest) = value.text.strip_prefix("zoned_abs:") else { return Ok(None) };
+    let wrong = |what: &str| {
+        let remedy = "write operations in percent, which make 100, and sizes: zoned_abs:60/1g:40/9g";
+        job.wrong(value, Wrong { from: 0, to: value.text.len(), what: what.to_owned(), remedy: remedy.to_owned() })
+    };
+    let lists: Vec<&str> = rest.split(',').collect();
+    let list = lists.get(index(direction)).or_else(|| lists.first()).copied().unwrap_or("");
+    let reading = job.reading(entry, value);
+    let zone = |zone: &str| {
+        let (operations, space) = zone.split_once('/')?;
+        Some((operations.parse::<u64>().ok()?, reading.count(space).ok().filter(|space| *space > 0)?))
+    };
+    let zones: Option<Vec<(u64, u64)>> = list.split(':').map(zone).collect();
+    let zones = zones.filter(|zones| zones.len() <= 64 && lists.len() <= 2);
+    let zones = zones.ok_or_else(|| wrong("not a list of zones"))?;
+    let space = zones.iter().try_fold(0u64, |sum, (_, space)| sum.checked_add(*space));
+    if zones.iter().map(|(operations, _)| *operations).sum::<u64>() != 100 || space.is_none() {
+        return Err(wrong("the operations of the zones do not make 100 %"));
+    }
+    Ok(Some(zones))
+}
+
+/// The same with the space of each as a share of that of all, which are whole together.
+fn by_share(zones: &[(u64, u64)]) -> Vec<(Share, Share)> {
+    let all: u128 = zones.iter().map(|(_, space)| u128::from(*space)).sum::<u128>().max(1);
+    let (mut passed, mut given) = (0u128, 0u64);
+    let share = |(operations, space): &(u64, u64)| {
+        passed += u128::from(*space);
+        let upto = (passed * u128::from(Share::WHOLE.as_ppb()) / all) as u64;
+        let own = upto - std::mem::replace(&mut given, upto);
+        (Share::from_percent(*operations), Share::from_ppb(own))
+    };
+    zones.iter().map(share).collect()
 }
 
 /// `operations/space:…` in percent, of reads and of writes.

@@ -1,5 +1,6 @@
 //! When the operations of a job are wanted: by rates, in a closed loop, or with pauses.
 
+use super::flushes::Flushes;
 use super::job::Job;
 use super::number::Wrong;
 use super::order::{Mode, index};
@@ -70,7 +71,12 @@ pub(super) struct Pace {
 }
 
 /// The pace of a job; streams of a loop get the loop's name from whoever makes them.
-pub(super) fn pace(job: &Job<'_>, mode: Mode, depth: u32, sizes: &[Size; 2]) -> Result<Pace, Fault> {
+pub(super) fn pace(
+    job: &Job<'_>,
+    mode: Mode,
+    (depth, flushes): (u32, Flushes),
+    sizes: &[Size; 2],
+) -> Result<Pace, Fault> {
     let rates = rates(job, sizes)?;
     let poisson = match job.value("rate_process")? {
         None => false,
@@ -85,12 +91,17 @@ pub(super) fn pace(job: &Job<'_>, mode: Mode, depth: u32, sizes: &[Size; 2]) -> 
     if let Some(entry) = job.entry("thinktime").filter(|_| think.is_some() && rated > 0) {
         return Err(job.not_yet(entry, "a pause beside a rate", "remove thinktime: a rate has pauses of its own"));
     }
+    let entry = job.entry("fsync").or_else(|| job.entry("fdatasync"));
+    if let Some(entry) = entry.filter(|_| flushes.every.is_some() && rated > 0) {
+        let remedy = "remove the rate, or write sync=1, by which each write is on stable media when it completes";
+        return Err(job.not_yet(entry, "a flush after writes that have a rate", remedy));
+    }
     if mode.both() && rated == 1 {
         job.note(format!("{}: the direction without a rate is a closed loop of its own, {depth} in flight", job.name));
     }
     let shares = shares(job, mode, rated)?;
     let several = mode.directions().filter(|direction| shares[index(*direction)] > 0).count() > 1;
-    let looped = rated == 0 && (several || think.is_some_and(|think| think.every > 1));
+    let looped = rated == 0 && (several || flushes.every.is_some() || think.is_some_and(|think| think.every > 1));
     let of = |direction: Direction| match (rates[index(direction)], think) {
         (Some(rate), _) if poisson => Arrival::Poisson { rate },
         (Some(rate), _) => Arrival::Steady { rate },

@@ -48,6 +48,7 @@ pub(crate) fn finish(mut fold: StepFold) -> Finished {
             reason,
             deciding,
             load: head.load.clone(),
+            gain: None,
             warnings: notes.warnings,
             part,
         },

@@ -111,7 +111,9 @@ impl Open {
             for (head, flow) in layout.flows.iter().zip(&interval.flows).filter(|(head, _)| head.target == disk.target)
             {
                 let stream = usize::from(head.stream);
-                let writes = layout.streams[stream].direction == Some(Direction::Write);
+                // What neither reads nor writes is none of the requests that a disk counts as such.
+                let Some(direction) = layout.streams[stream].direction else { continue };
+                let writes = direction == Direction::Write;
                 let own = &mut late.own[usize::from(writes)];
                 *own = own.plus(DiskCount { operations: flow.ended(), bytes: flow.bytes });
                 if writes && layout.durable[stream] {

@@ -6,6 +6,7 @@
 
 mod conditions;
 mod criteria;
+mod gain;
 mod glance;
 mod log;
 mod phases;
@@ -17,6 +18,7 @@ mod targets;
 
 pub use conditions::{ClockEvent, Clocks, Gap, GeneratorCost, Intervals};
 pub use criteria::{Asked, BrokenTarget, CriterionOutcome, Deciding, Figure, Outcome};
+pub use gain::Gain;
 pub use log::{Damaged, LogSum};
 pub use phases::{PhaseFigures, PhaseStream};
 pub use result::{Judgement, SCHEMA, Step, StepFigures};

@@ -2,6 +2,7 @@
 
 use crate::judgement::conditions::{Clocks, Gap, GeneratorCost, Intervals};
 use crate::judgement::criteria::{CriterionOutcome, Deciding};
+use crate::judgement::gain::Gain;
 use crate::judgement::log::{Damaged, LogSum};
 use crate::judgement::phases::PhaseFigures;
 use crate::judgement::series::{Series, Steadiness};
@@ -78,6 +79,9 @@ pub struct Step {
     pub deciding: Option<Deciding>,
     /// The load as a multiple of 1x, as text.
     pub load: String,
+    /// Its rate, where steps are numbers of threads.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub gain: Option<Gain>,
     /// What a reader should know about this step.
     pub warnings: Vec<String>,
     /// Its figures.

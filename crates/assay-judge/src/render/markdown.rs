@@ -26,6 +26,9 @@ pub fn markdown(judgement: &Judgement, out: &mut dyn Write) -> fmt::Result {
     for step in &judgement.steps {
         let (title, reason) = (plain(&step.title), plain(&step.reason));
         writeln!(out, "\n## {}: step {}, {title} at {}\n\n{reason}", step.verdict, step.number, plain(&step.load))?;
+        if let Some(gain) = &step.gain {
+            writeln!(out, "\n{}", gain.in_words())?;
+        }
         part(&step.part, out)?;
     }
     Ok(())

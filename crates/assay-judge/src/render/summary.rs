@@ -109,6 +109,9 @@ fn steps(page: &mut Page, judgement: &Judgement, room: Room) {
             length(&step.part)
         );
         page.line(line);
+        if let Some(gain) = &step.gain {
+            page.line(format!("        {}", gain.in_words()));
+        }
     }
 }
 

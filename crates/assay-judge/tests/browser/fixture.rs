@@ -475,6 +475,7 @@ pub fn certificate() -> Judgement {
         reason: "as the criteria say.".to_owned(),
         deciding: None,
         load: "30x".to_owned(),
+        gain: None,
         warnings: Vec::new(),
         part,
     };

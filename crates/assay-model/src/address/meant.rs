@@ -58,6 +58,21 @@ pub enum Address {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         reread: Option<Reread>,
     },
+    /// Where the operations of a recording were.
+    Recorded,
+    /// One after the other, so many bytes behind the end of the last one, or back from it.
+    Strided {
+        /// How many.
+        by: Bytes,
+        /// Back.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        backwards: bool,
+    },
+    /// A uniform place several times, then another one.
+    Repeated {
+        /// How often.
+        times: u32,
+    },
     /// Every place once in a pass, each pass in another order.
     Once {
         /// Size of a place.
@@ -105,7 +120,14 @@ impl Address {
 
     /// Whether one place follows from another, so that streams can go on from each other's.
     pub fn has_cursor(&self) -> bool {
-        matches!(self, Address::Sequential | Address::Once { .. } | Address::Runs { .. } | Address::Walk { .. })
+        matches!(
+            self,
+            Address::Sequential
+                | Address::Strided { .. }
+                | Address::Once { .. }
+                | Address::Runs { .. }
+                | Address::Walk { .. }
+        )
     }
 
     /// What offsets are multiples of, apart from blocks and the operations' own lengths; zero where nothing else.
@@ -117,8 +139,13 @@ impl Address {
             | Address::WorkingSet { unit, .. }
             | Address::NeverSeen { unit, .. }
             | Address::Once { unit }
+            | Address::Strided { by: unit, .. }
             | Address::Walk { unit, .. } => *unit,
-            Address::Sequential | Address::Written | Address::Runs { .. } => Bytes::default(),
+            Address::Sequential
+            | Address::Written
+            | Address::Recorded
+            | Address::Runs { .. }
+            | Address::Repeated { .. } => Bytes::default(),
             Address::Asu { .. } => Bytes::new(oltp::BLOCK),
         }
     }
@@ -134,6 +161,14 @@ impl fmt::Display for Address {
             Address::Behind { align } if is_zero(align) => f.write_str("behind the loop's last operation"),
             Address::Behind { align } => write!(f, "behind the loop's last operation, at multiples of {align}"),
             Address::Written => f.write_str("all that was written, once"),
+            Address::Strided { by, backwards: false } => {
+                write!(f, "sequential, {by} behind the end of the last one, wraps")
+            }
+            Address::Strided { by, backwards: true } => {
+                write!(f, "sequential, {by} back from the end of the last one, wraps")
+            }
+            Address::Repeated { times } => write!(f, "uniform over blocks, each place {times} times"),
+            Address::Recorded => f.write_str("as recorded"),
             Address::Ranked { law, unit, scatter } => {
                 let lie = if *scatter { "scattered" } else { "in order from the start" };
                 write!(f, "{law} over places{}, {lie}", of(unit))

@@ -7,7 +7,10 @@ use super::law::Ranks;
 use super::meant::Address;
 use super::once::Once;
 use super::order::Order;
+use super::repeated::Repeated;
 use super::runs::Runs;
+use super::strided::Strided;
+use super::uniform::Uniform;
 use super::walk::Walk;
 use super::working_set::WorkingSet;
 use crate::arrival::Part;
@@ -64,6 +67,10 @@ pub enum Pattern {
     Walk(Walk),
     /// See [`Behind`].
     Behind(Behind),
+    /// See [`Strided`].
+    Strided(Strided),
+    /// See [`Repeated`].
+    Repeated(Repeated),
 }
 
 impl Pattern {
@@ -94,7 +101,18 @@ impl Pattern {
                 let align = align.get().next_multiple_of(space.block).max(space.block);
                 Pattern::Behind(Behind::new(space.length, align, space.part))
             }
-            Address::Uniform { .. } | Address::Sequential | Address::Written | Address::Asu { .. } => return None,
+            Address::Strided { by, backwards } => {
+                let by = by.get().next_multiple_of(space.block);
+                Pattern::Strided(Strided::new(space.length, by, *backwards, space.part))
+            }
+            Address::Repeated { times } => {
+                Pattern::Repeated(Repeated::new(Uniform::new(space.length, space.block), *times))
+            }
+            Address::Uniform { .. }
+            | Address::Sequential
+            | Address::Written
+            | Address::Recorded
+            | Address::Asu { .. } => return None,
         })
     }
 
@@ -110,6 +128,8 @@ impl Pattern {
             Pattern::Runs(runs) => runs.next(len, prng),
             Pattern::Walk(walk) => walk.next(prng),
             Pattern::Behind(behind) => behind.next(len),
+            Pattern::Strided(strided) => strided.next(len),
+            Pattern::Repeated(repeated) => repeated.next(len, prng),
         }
     }
 }

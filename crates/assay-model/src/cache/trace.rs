@@ -81,11 +81,14 @@ impl Flows {
         let (mut flows, mut streams, mut turns, mut left) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
         for ((stream, target), geometry) in all {
             let it = &plan.streams[usize::from(stream)];
-            // Neither is wanted by the workload: they follow from what the others do.
-            if it.reads_back() || (plan.cache.is_some() && it.name == EVICTIONS) {
+            // None of them is about places that the workload wants: two follow from what the others do, and a flush has no place.
+            if it.reads_back() || (plan.cache.is_some() && it.name == EVICTIONS) || it.flush().is_some() {
                 continue;
             }
             let name = it.name.escape_debug();
+            if it.arrival.recording().is_some() {
+                return Err(format!("the stream \"{name}\" plays a recording, which is not followed here: remove it"));
+            }
             if !plan.life_of(stream).is_by_operations() {
                 return Err(format!(
                     "when the stream \"{name}\" begins or ends depends on time or on others; remove start, for, bytes and after"

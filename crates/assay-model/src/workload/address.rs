@@ -9,9 +9,11 @@ use serde::Deserialize;
 pub(super) const LARGEST: Bytes = Bytes::new(64 << 20);
 /// Upper bound on zones.
 const MOST_ZONES: usize = 64;
+/// How often a place may come.
+const MOST_TIMES: u32 = 1_000_000;
 /// The forms, for messages.
 const FORMS: &str = "\"uniform\", \"sequential\", \"behind\", or a table such as { zipf = 1.1 }: uniform, zipf, hotspot, zones, working_set, \
-                     never_seen, once, runs, walk or behind";
+                     never_seen, once, runs, walk, behind, pareto, normal, skip, back or repeated";
 
 /// The value as written in the file.
 pub(super) enum AddressKeys {
@@ -30,7 +32,7 @@ pub(super) enum Name {
     Behind,
 }
 
-/// One of the first ten keys, and the keys that belong to some of them.
+/// One of the first fifteen keys, and the keys that belong to some of them.
 #[derive(Deserialize, Default)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Form {
@@ -44,6 +46,11 @@ pub(super) struct Form {
     runs: Option<Runs>,
     walk: Option<Bytes>,
     behind: Option<Bytes>,
+    pareto: Option<Share>,
+    normal: Option<Share>,
+    skip: Option<Bytes>,
+    back: Option<Bytes>,
+    repeated: Option<u32>,
     turnover: Option<Turnover>,
     inside: Option<Box<AddressKeys>>,
     reread: Option<Reread>,
@@ -137,8 +144,9 @@ impl AddressKeys {
 }
 
 impl Form {
-    fn forms(&self) -> [bool; 10] {
+    fn forms(&self) -> [bool; 15] {
         let Form { uniform, zipf, hotspot, zones, working_set, never_seen, once, runs, walk, behind, .. } = self;
+        let Form { pareto, normal, skip, back, repeated, .. } = self;
         let bytes = |key: &Option<Bytes>| key.is_some();
         [
             bytes(uniform),
@@ -151,6 +159,11 @@ impl Form {
             runs.is_some(),
             bytes(walk),
             bytes(behind),
+            pareto.is_some(),
+            normal.is_some(),
+            bytes(skip),
+            bytes(back),
+            repeated.is_some(),
         ]
     }
 
@@ -196,6 +209,10 @@ impl Form {
             is_unit(align)?;
             return Ok(Address::Behind { align });
         }
+        if let Some(address) = self.from_the_last()? {
+            self.takes(&[])?;
+            return Ok(address);
+        }
         if let Some(of) = self.working_set {
             self.takes(&["turnover", "inside", "unit"])?;
             if of < size.to || of < unit {
@@ -235,7 +252,39 @@ impl Form {
         Ok(Address::Walk { reach, unit })
     }
 
+    /// The laws that one share decides.
+    fn bell_or_pareto(&self) -> Result<Option<Law>, Wrong> {
+        let some = |share: Share| share.as_ppb() > 0;
+        match (self.pareto, self.normal) {
+            (Some(skew), None) if some(skew) && skew < Share::WHOLE => Ok(Some(Law::Pareto { skew })),
+            (None, Some(deviation)) if some(deviation) => Ok(Some(Law::Normal { deviation })),
+            (Some(_), None) => {
+                wrong("not a skew of Pareto's law", "write more than 0% and less than 100%: pareto = \"20%\"")
+            }
+            (None, Some(_)) => {
+                wrong("a bell without a width", "write its standard deviation as a share: normal = \"10%\"")
+            }
+            _ => Ok(None),
+        }
+    }
+
+    /// The forms in which one place follows from the last, or is that.
+    fn from_the_last(&self) -> Result<Option<Address>, Wrong> {
+        match (self.skip.map(|by| (by, false)).or(self.back.map(|by| (by, true))), self.repeated) {
+            (Some((by, _)), None) if by.get() == 0 => {
+                wrong("no bytes to leave out", "write skip = \"4KiB\" or back = \"8KiB\", or \"sequential\"")
+            }
+            (Some((by, backwards)), None) => Ok(Some(Address::Strided { by, backwards })),
+            (None, Some(times @ 1..=MOST_TIMES)) => Ok(Some(Address::Repeated { times })),
+            (None, Some(_)) => wrong("not a number of times", format!("write repeated = 4, 1 to {MOST_TIMES}")),
+            _ => Ok(None),
+        }
+    }
+
     fn law(&self) -> Result<Option<Law>, Wrong> {
+        if let Some(law) = self.bell_or_pareto()? {
+            return Ok(Some(law));
+        }
         let zones = match (&self.zipf, &self.hotspot, &self.zones) {
             (Some(exponent), None, None) => return Ok(Some(Law::Zipf { exponent: *exponent })),
             (None, Some((operations, space)), None) => {

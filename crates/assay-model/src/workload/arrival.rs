@@ -28,10 +28,28 @@ pub(super) enum Spacing {
     Poisson,
 }
 
-/// One of the first two, and what belongs to the second.
+/// `{ recorded = "FILE", speed = "1x", fit = "scale" }`.
+#[derive(Clone)]
+pub(super) struct RecordedKeys {
+    pub recorded: String,
+    pub speed: Option<Multiple>,
+    pub fit: Option<Fit>,
+}
+
+/// What becomes of places beyond the end of a target; without it the target is refused.
+#[derive(Deserialize, Clone, Copy)]
+#[serde(rename_all = "kebab-case")]
+pub(super) enum Fit {
+    Scale,
+}
+
+/// One of the first three, and what belongs to the others.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Form {
+    recorded: Option<String>,
+    speed: Option<Multiple>,
+    fit: Option<Fit>,
     bursty: Option<Bursts>,
     profile: Option<Vec<(Span, Share)>>,
     every: Option<Span>,
@@ -40,12 +58,20 @@ pub(super) struct Form {
 
 text_or_table!(
     ArrivalKeys,
-    "\"steady\", \"poisson\", { bursty = { on = \"2s\", off = \"8s\", quiet = \"10%\" } } or { profile = [[\"0h\", \"30%\"], [\"9h\", \"100%\"]], every = \"24h\" }",
+    "\"steady\", \"poisson\", { bursty = { on = \"2s\", off = \"8s\", quiet = \"10%\" } }, { recorded = \"trace.txt\" } or { profile = [[\"0h\", \"30%\"], [\"9h\", \"100%\"]], every = \"24h\" }",
     |text, E| Spacing::deserialize(serde::de::value::StrDeserializer::new(text)).map(ArrivalKeys::Name),
     |form: Form| ArrivalKeys::Form(form)
 );
 
 impl ArrivalKeys {
+    /// What is played, where a recording is named.
+    pub(super) fn recorded(&self) -> Option<RecordedKeys> {
+        let ArrivalKeys::Form(form) = self else { return None };
+        let alone = form.bursty.is_none() && form.profile.is_none() && form.every.is_none() && form.spacing.is_none();
+        let recorded = form.recorded.clone().filter(|_| alone)?;
+        Some(RecordedKeys { recorded, speed: form.speed, fit: form.fit })
+    }
+
     /// What is meant, at `rate`; the error is what is wrong and what to write.
     pub(super) fn meant(&self, rate: Rate) -> Result<Arrival, (&'static str, &'static str)> {
         let form = match self {
@@ -53,6 +79,12 @@ impl ArrivalKeys {
             ArrivalKeys::Name(Spacing::Poisson) => return Ok(Arrival::Poisson { rate }),
             ArrivalKeys::Form(form) => form,
         };
+        if form.recorded.is_some() || form.speed.is_some() || form.fit.is_some() {
+            return Err((
+                "speed and fit belong to a recording, which is an arrival alone",
+                "write { recorded = \"trace.txt\", speed = \"1x\" }",
+            ));
+        }
         match (&form.bursty, &form.profile) {
             (Some(bursts), None) if form.every.is_none() && form.spacing.is_none() => {
                 if bursts.on.is_zero() || bursts.off.is_zero() || bursts.quiet > Share::WHOLE {

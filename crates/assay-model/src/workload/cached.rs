@@ -70,6 +70,12 @@ pub(super) fn streams(caching: &Caching, mut streams: Vec<Stream>, verify: bool)
     }
     for stream in &streams {
         let name = &stream.name;
+        if stream.flush().is_some() {
+            return Err(format!(
+                "the stream {name} flushes, and a simulated cache does not say what it would write then: remove it, or run it without the \
+                 cache"
+            ));
+        }
         if stream.arrival.rate().is_none() {
             return Err(format!(
                 "the stream {name} is a closed loop: how often it comes round behind a cache depends on how fast the cache is; \

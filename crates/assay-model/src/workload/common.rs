@@ -233,10 +233,10 @@ impl Workload {
             let own = if stream.targets.is_empty() { u64::from(targets) } else { stream.targets.len() as u64 };
             let spread = if self.per_target { own } else { 1 };
             let arrival = stream.arrival.scaled(times)?;
-            let arrival = Multiple::ratio(spread, 1).and_then(|spread| arrival.scaled(spread))?;
-            Some(Stream { arrival, ..stream.clone() })
+            Some(Stream { arrival: arrival.on_each_of(spread)?, ..stream.clone() })
         };
         self.has_its_targets(targets)?;
+        self.has_its_recordings()?;
         let streams: Option<Vec<Stream>> = self.streams.iter().map(onto).collect();
         if let Some(beyond) = self.streams.iter().find(|stream| stream.targets.iter().any(|target| *target >= targets))
         {

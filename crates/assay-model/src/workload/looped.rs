@@ -208,7 +208,10 @@ pub(super) fn whole(
         let groups =
             if own.lines.is_empty() { vec![None] } else { own.lines.iter().map(|line| Some(&line.name)).collect() };
         for group in groups {
-            let in_group = |stream: &&mut Stream| matches!(&stream.arrival, Arrival::Looped { looped, line, .. } if *looped == own.name && line.as_ref() == group);
+            let in_group = |stream: &&mut Stream| {
+                matches!(&stream.arrival, Arrival::Looped { looped, line, .. } if *looped == own.name && line.as_ref() == group)
+                    && stream.flush().is_none()
+            };
             let mut members: Vec<&mut Stream> = streams.iter_mut().filter(in_group).collect();
             let shares: Vec<u64> =
                 members.iter().filter_map(|stream| stream.arrival.share()).map(Share::as_ppb).collect();

@@ -33,6 +33,11 @@ impl<'de> Deserialize<'de> for RateKeys {
 }
 
 impl RateKeys {
+    /// Whether it is one of bytes.
+    pub(super) fn is_of_bytes(&self) -> bool {
+        matches!(self, RateKeys::Bytes(_))
+    }
+
     /// Operations per second of `size`, before a target rounds that up to its blocks. `None` when it does not fit.
     pub(super) fn rate(&self, size: &Size) -> Option<Rate> {
         match self {

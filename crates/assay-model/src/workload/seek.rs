@@ -3,13 +3,19 @@
 use super::Source;
 use super::common::{Workload, workload_file};
 use super::streams::{RangeKeys, range};
+use crate::act::Impossible;
 use crate::seek::{SEEKS, Seek};
 use assay_base::{Bytes, Direction, Fault, Span};
+use serde::Deserialize;
+use std::ops::Range;
 use toml::Spanned;
+
+/// Most steps.
+const MOST_STEPS: usize = 64;
 
 workload_file! {
     struct File {
-        threads: Option<u32>,
+        threads: Option<Spanned<ThreadsKeys>>,
         size: Option<Bytes>,
         align: Option<Bytes>,
         seeks: Option<Spanned<u64>>,
@@ -17,6 +23,14 @@ workload_file! {
         range: Option<Spanned<RangeKeys>>,
         direction: Option<Direction>,
     }
+}
+
+/// `threads`: a number, or a list of them, each of which is a step.
+#[derive(Deserialize)]
+#[serde(untagged, expecting = "a number of threads, such as 8, or a list, such as [1, 2, 4, 8]")]
+enum ThreadsKeys {
+    One(u32),
+    Steps(Vec<u32>),
 }
 
 pub(super) fn read(source: Source<'_>) -> Result<Workload, Fault> {
@@ -27,7 +41,10 @@ pub(super) fn read(source: Source<'_>) -> Result<Workload, Fault> {
     }
     let default = Seek::default();
     let seek = Seek {
-        threads: file.threads.unwrap_or(default.threads),
+        threads: match file.threads.as_ref().map(Spanned::get_ref) {
+            Some(ThreadsKeys::One(threads)) => *threads,
+            _ => default.threads,
+        },
         size: file.size.unwrap_or(default.size),
         align: file.align.unwrap_or(default.align),
         seeks: match (&file.seeks, file.duration) {
@@ -40,6 +57,33 @@ pub(super) fn read(source: Source<'_>) -> Result<Workload, Fault> {
         direction: file.direction.unwrap_or(default.direction),
         filled_with: None,
     };
-    let streams = seek.streams().map_err(|why| source.fault_of(why.key, why.what))?;
+    let impossible = |why: Impossible| source.fault_of(why.key, why.what);
+    if let Some((span, steps)) = file.threads.as_ref().and_then(|keys| match keys.get_ref() {
+        ThreadsKeys::Steps(steps) => Some((keys.span(), steps.clone())),
+        ThreadsKeys::One(_) => None,
+    }) {
+        let workload = in_steps(source, &seek, &steps, span)?;
+        return workload.with(source, file.common());
+    }
+    let streams = seek.streams().map_err(impossible)?;
     Workload::new(source.file, "seek", streams, |_| Vec::new()).with(source, file.common())
+}
+
+/// A step for each number of threads.
+fn in_steps(source: Source<'_>, seek: &Seek, threads: &[u32], span: Range<usize>) -> Result<Workload, Fault> {
+    let twice = (1..threads.len()).find(|at| threads[..*at].contains(&threads[*at]));
+    if threads.is_empty() || threads.len() > MOST_STEPS || twice.is_some() {
+        let remedy = format!("write each number once, such as [1, 2, 4, 8], at most {MOST_STEPS}");
+        return Err(source.fault(span, "not a list of numbers of threads", remedy));
+    }
+    let mut workload = Workload::new(source.file, "seek", Vec::new(), |_| Vec::new());
+    for threads in threads {
+        let step = Seek { threads: *threads, ..seek.clone() };
+        let (looped, stream, lane) = step.looped().map_err(|why| source.fault_of(why.key, why.what))?;
+        workload.steps.push(vec![stream.name.clone()]);
+        workload.streams.push(stream);
+        workload.loops.push(looped);
+        workload.lanes.push(lane);
+    }
+    Ok(workload)
 }

@@ -4,9 +4,11 @@ use super::Source;
 use super::address::{AddressKeys, LARGEST};
 use super::arrival::{ArrivalKeys, PhaseKeys, phases};
 use super::common::{LARGEST_BOUND, MOST_STREAMS, Workload, workload_file};
+use super::flush::{self, Way};
 use super::life::{LifeKeys, life};
 use super::looped::{LoopKeys, Membership, loops, whole};
 use super::pace::RateKeys;
+use super::recorded;
 use super::size::SizeKeys;
 use crate::life::Life;
 use crate::lives;
@@ -15,6 +17,7 @@ use crate::plan::{Address, Amount, Arrival, Block, Extent, Lane, Stream, Work};
 use crate::size::Size;
 use assay_base::{Bytes, Direction, Fault, Rate, Share, Span};
 use serde::Deserialize;
+use std::ops::Range;
 use toml::Spanned;
 
 /// Most steps of a workload.
@@ -36,24 +39,25 @@ workload_file! {
 /// The keys of one stream.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct StreamKeys {
-    name: Spanned<String>,
-    direction: Spanned<Direction>,
-    size: Spanned<SizeKeys>,
+pub(super) struct StreamKeys {
+    pub name: Spanned<String>,
+    pub direction: Spanned<Way>,
+    size: Option<Spanned<SizeKeys>>,
+    pub every: Option<Spanned<u32>>,
     rate: Option<Spanned<RateKeys>>,
     in_flight: Option<Spanned<u32>>,
-    pause: Option<Span>,
+    pub pause: Option<Span>,
     arrival: Option<Spanned<ArrivalKeys>>,
     address: Option<Spanned<AddressKeys>>,
-    content: Option<ContentKeys>,
-    durable: Option<bool>,
+    content: Option<Spanned<ContentKeys>>,
+    durable: Option<Spanned<bool>>,
     #[serde(alias = "at_most_in_flight")]
     in_flight_bound: Option<Spanned<u32>>,
     target: Option<Spanned<String>>,
     range: Option<Spanned<RangeKeys>>,
     places: Option<Spanned<String>>,
     #[serde(rename = "loop")]
-    looped: Option<Spanned<String>>,
+    pub looped: Option<Spanned<String>>,
     share: Option<Spanned<Share>>,
     line: Option<Spanned<String>>,
     start: Option<Spanned<Span>>,
@@ -74,6 +78,39 @@ impl StreamKeys {
             bytes: self.bytes.as_ref(),
             after: self.after.as_ref(),
         }
+    }
+
+    /// The first key that only an operation on data has.
+    pub(super) fn of_data(&self) -> Option<(&'static str, Range<usize>)> {
+        fn place<T>(key: &Option<Spanned<T>>) -> Option<Range<usize>> {
+            key.as_ref().map(Spanned::span)
+        }
+        let bytes = self.rate.as_ref().filter(|rate| rate.get_ref().is_of_bytes()).map(Spanned::span);
+        let keys = [
+            ("size", place(&self.size)),
+            ("address", place(&self.address)),
+            ("content", place(&self.content)),
+            ("durable", place(&self.durable)),
+            ("range", place(&self.range)),
+            ("places", place(&self.places)),
+            ("share", place(&self.share)),
+            ("line", place(&self.line)),
+            ("bytes", place(&self.bytes)),
+            ("a rate of bytes", bytes),
+        ];
+        keys.into_iter().find_map(|(key, span)| Some((key, span?)))
+    }
+
+    /// The first key that says when operations are wanted, but for the arrival.
+    pub(super) fn pace_of_its_own(&self) -> Option<(&'static str, Range<usize>)> {
+        let rate = self.rate.as_ref().map(|key| ("rate", key.span()));
+        let in_flight = self.in_flight.as_ref().map(|key| ("in_flight", key.span()));
+        rate.or(in_flight).or_else(|| self.every.as_ref().map(|key| ("every", key.span())))
+    }
+
+    /// Whether it says itself when its operations are wanted.
+    pub(super) fn has_pace(&self) -> bool {
+        self.rate.is_some() || self.in_flight.is_some() || self.pause.is_some() || self.arrival.is_some()
     }
 }
 
@@ -123,6 +160,7 @@ pub(super) fn read(source: Source<'_>) -> Result<Workload, Fault> {
     }
     keeps_phases(source, &file)?;
     let steps = steps(source, &file)?;
+    flush::follow_writes(source, &file.stream, (&streams, &steps), names.len())?;
     lanes.extend(whole(source, &file.looped, &loops, &mut streams)?);
     let workload = Workload::new(source.file, "streams", streams, |_| Vec::new());
     let common = file.common();
@@ -226,22 +264,31 @@ fn stream(source: Source<'_>, table: &Spanned<StreamKeys>, loops: &[Loop]) -> Re
     if !is_name(name) {
         return Err(source.fault(keys.name.span(), "not a stream name", NAMES));
     }
-    let size = keys.size.get_ref().size();
-    let size = size.map_err(|(what, remedy)| source.fault(keys.size.span(), what, remedy))?;
-    if size.from.get() == 0 || size.to < size.from || size.to > LARGEST {
-        return Err(source.fault(
-            keys.size.span(),
-            "not a size an operation can have",
-            format!("write 1B to {LARGEST}, from not above to"),
-        ));
-    }
-    let direction = *keys.direction.get_ref();
+    let Way::Data(direction) = *keys.direction.get_ref() else {
+        let none = Size::fixed(Bytes::default());
+        return flush::stream(source, keys, loops, || arrival(source, table, (&none, loops)));
+    };
     let reads_only = direction == Direction::Read && (keys.content.is_some() || keys.durable.is_some());
     if reads_only {
         return Err(source.fault(
             keys.direction.span(),
             "content and durable belong to writes",
             "remove them, or write direction = \"write\"",
+        ));
+    }
+    let durable = keys.durable.as_ref().is_some_and(|durable| *durable.get_ref());
+    if let Some(recorded) =
+        keys.arrival.as_ref().and_then(|arrival| Some((arrival.span(), arrival.get_ref().recorded()?)))
+    {
+        let what = (direction, durable, content(source, table)?);
+        return recorded::stream(source, keys, what, &Spanned::new(recorded.0, recorded.1));
+    }
+    let size = size(source, table)?;
+    if let Some(every) = &keys.every {
+        return Err(source.fault(
+            every.span(),
+            "only a flush comes after writes",
+            "remove it, or write direction = \"flush\"",
         ));
     }
     let address = address(source, keys, &size)?;
@@ -265,7 +312,7 @@ fn stream(source: Source<'_>, table: &Spanned<StreamKeys>, loops: &[Loop]) -> Re
         name: name.clone(),
         work: Work::Block(Block {
             direction,
-            durable: keys.durable.unwrap_or(false),
+            durable,
             filled_with: None,
             size,
             address,
@@ -281,8 +328,24 @@ fn stream(source: Source<'_>, table: &Spanned<StreamKeys>, loops: &[Loop]) -> Re
     })
 }
 
+/// The sizes of the operations of a stream that moves data.
+fn size(source: Source<'_>, table: &Spanned<StreamKeys>) -> Result<Size, Fault> {
+    let Some(keys) = &table.get_ref().size else {
+        return Err(source.fault(table.span(), "the key size is missing", "add size = …"));
+    };
+    let size = keys.get_ref().size().map_err(|(what, remedy)| source.fault(keys.span(), what, remedy))?;
+    if size.from.get() == 0 || size.to < size.from || size.to > LARGEST {
+        return Err(source.fault(
+            keys.span(),
+            "not a size an operation can have",
+            format!("write 1B to {LARGEST}, from not above to"),
+        ));
+    }
+    Ok(size)
+}
+
 /// When it begins and ends.
-fn own_life(source: Source<'_>, keys: &StreamKeys) -> Result<Life, Fault> {
+pub(super) fn own_life(source: Source<'_>, keys: &StreamKeys) -> Result<Life, Fault> {
     let own = keys.life();
     match own.place().filter(|_| keys.looped.is_some()) {
         Some(place) => Err(source.fault(
@@ -400,7 +463,7 @@ fn places(source: Source<'_>, keys: &StreamKeys) -> Result<Option<String>, Fault
 
 /// What written data compress to, and how much of them repeats what was written.
 fn content(source: Source<'_>, table: &Spanned<StreamKeys>) -> Result<(Share, Share), Fault> {
-    let Some(ContentKeys { compress_to, duplicates }) = &table.get_ref().content else {
+    let Some(ContentKeys { compress_to, duplicates }) = table.get_ref().content.as_ref().map(Spanned::get_ref) else {
         return Ok((Share::WHOLE, Share::default()));
     };
     let (compress_to, duplicates) = (compress_to.unwrap_or(Share::WHOLE), duplicates.unwrap_or_default());
@@ -434,7 +497,7 @@ fn rate(source: Source<'_>, rate: &Spanned<RateKeys>, size: &Size) -> Result<Rat
 
 fn arrival(source: Source<'_>, table: &Spanned<StreamKeys>, (size, loops): (&Size, &[Loop])) -> Result<Arrival, Fault> {
     let keys = table.get_ref();
-    let open = keys.rate.is_some() || keys.in_flight.is_some() || keys.pause.is_some() || keys.arrival.is_some();
+    let open = keys.has_pace();
     match (&keys.looped, &keys.share, &keys.line) {
         (Some(name), share, line) if !open => {
             let own = Membership { name, share: share.as_ref(), line: line.as_ref() };

@@ -4,7 +4,7 @@ use super::*;
 use crate::arrival::Part;
 use crate::generator::Generator;
 use crate::plan::{Plan, Stream};
-use assay_base::{Bytes, Geometry, Instant, Rate};
+use assay_base::{Bytes, Geometry, Instant, Multiple, Rate};
 
 const BLOCK: u32 = 512;
 
@@ -47,6 +47,18 @@ fn every_form_of_address_is_said_and_reads_back() {
             "never seen before, in units of 64KiB, 40% again of the last 1GiB",
         ),
         ("{ once = \"8KiB\" }", "each 8KiB once a pass, in random order"),
+        ("{ pareto = \"20%\", scatter = true }", "Pareto 20% over places, scattered"),
+        (
+            "{ normal = \"10%\", unit = \"8KiB\" }",
+            "a bell of 10% around the middle over places of 8KiB, in order from the start",
+        ),
+        (
+            "{ working_set = \"50GiB\", inside = { pareto = \"10%\" } }",
+            "a working set of 50GiB, 0%/s of it replaced, Pareto 10% over places",
+        ),
+        ("{ skip = \"4KiB\" }", "sequential, 4KiB behind the end of the last one, wraps"),
+        ("{ back = \"8KiB\" }", "sequential, 8KiB back from the end of the last one, wraps"),
+        ("{ repeated = 4 }", "uniform over blocks, each place 4 times"),
         ("{ runs = \"1MiB\" }", "sequential runs of 1MiB from uniform starts"),
         ("{ runs = { mean = \"1MiB\" } }", "sequential runs of 1MiB in the mean from uniform starts"),
         ("{ walk = \"1MiB\", unit = \"64KiB\" }", "a walk in steps up to 1MiB over places of 64KiB"),
@@ -471,5 +483,148 @@ fn what_no_loop_can_be_is_refused() {
     ] {
         let told = plan_of(&file).unwrap_err();
         assert!(told.contains(what), "{what}: {told}");
+    }
+}
+
+const WRITES: &str = "[[stream]]\nname = \"w\"\ndirection = \"write\"\nsize = \"4KiB\"\n";
+const FLUSHES: &str = "[[stream]]\nname = \"f\"\ndirection = \"flush\"\n";
+
+#[test]
+fn flushes_are_read_written_and_read_back() {
+    for (file, every, arrival) in [
+        (format!("model = \"streams\"\n{WRITES}rate = \"9/s\"\n{FLUSHES}rate = \"1/s\""), None, "poisson"),
+        (format!("model = \"streams\"\n{FLUSHES}in_flight = 2\n{WRITES}rate = \"9/s\""), None, "closed"),
+        (
+            format!(
+                "model = \"streams\"\n[[loop]]\nname = \"l\"\n{WRITES}loop = \"l\"\n{FLUSHES}loop = \"l\"\nevery = 8"
+            ),
+            Some(8),
+            "closed",
+        ),
+    ] {
+        let plan = plan_of(&file).unwrap();
+        let flush = plan.streams.iter().find(|stream| stream.name == "f").unwrap();
+        assert_eq!((flush.flush().unwrap().every, flush.arrival.name()), (every, arrival));
+        assert!(!flush.writes() && flush.block().is_none() && flush.operation() == Some("flush"));
+        let written = serde_json::to_string(&plan).unwrap();
+        assert!(written.contains("\"direction\":\"flush\""), "{written}");
+        assert_eq!(serde_json::from_str::<Plan>(&written).unwrap(), plan, "{written}");
+        assert!(plan.writes() && plan.smallest_target(BLOCK) == 4096 && plan.largest_operation(BLOCK) == 4096);
+    }
+}
+
+#[test]
+fn forms_of_address_that_cannot_be_are_refused() {
+    for (keys, what) in [
+        ("{ pareto = \"0%\" }", "not a skew of Pareto's law"),
+        ("{ pareto = \"100%\" }", "not a skew of Pareto's law"),
+        ("{ pareto = 0.2 }", "is not a quantity with its unit"),
+        ("{ normal = \"0%\" }", "a bell without a width"),
+        ("{ pareto = \"20%\", normal = \"10%\" }", "exactly one form"),
+        ("{ skip = \"0B\" }", "no bytes to leave out"),
+        ("{ skip = \"4KiB\", back = \"4KiB\" }", "exactly one form"),
+        ("{ back = \"4KiB\", scatter = true }", "scatter"),
+        ("{ repeated = 0 }", "not a number of times"),
+        ("{ repeated = 4, unit = \"4KiB\" }", "unit"),
+    ] {
+        let told = plan_of(&text(&format!("address = {keys}"))).unwrap_err();
+        assert!(told.contains("w.toml:") && told.contains(what), "{keys}: {told}");
+    }
+}
+
+#[test]
+fn what_no_flush_can_be_is_refused() {
+    let open = |keys: &str| format!("model = \"streams\"\n{WRITES}rate = \"9/s\"\n{FLUSHES}{keys}");
+    let looped = |keys: &str| {
+        format!("model = \"streams\"\n[[loop]]\nname = \"l\"\n{WRITES}loop = \"l\"\n{FLUSHES}loop = \"l\"\n{keys}")
+    };
+    for (file, what) in [
+        (open("rate = \"1/s\"\nsize = \"4KiB\""), "size does not belong here"),
+        (open("rate = \"1/s\"\naddress = \"sequential\""), "address does not belong here"),
+        (open("rate = \"1/s\"\ndurable = true"), "durable does not belong here"),
+        (open("rate = \"1/s\"\nbytes = \"1GiB\""), "bytes does not belong here"),
+        (open("rate = \"1MiB/s\""), "a rate of bytes does not belong here"),
+        (open(""), "a stream needs a rate"),
+        (open("rate = \"1/s\"\nevery = 8"), "only a loop knows"),
+        (looped(""), "add every = 8"),
+        (looped("every = 0"), "not a number of writes"),
+        (looped("every = 8\nshare = \"5%\""), "share does not belong here"),
+        (looped("every = 8\nrate = \"5/s\""), "no arrival of its own"),
+        (looped("every = 8\noperations = 5"), "begins and ends with its loop"),
+        (looped("every = 8").replace("\"write\"", "\"read\""), "the loop of this flush writes nothing"),
+        (looped("every = 8\n") + &FLUSHES.replace("\"f\"", "\"g\"") + "loop = \"l\"\nevery = 2", "flushes too"),
+        (looped("every = 8").replace("loop = \"l\"\nevery", "loop = \"m\"\nevery"), "there is no loop"),
+        (open("rate = \"1/s\"").replace("\"write\"", "\"read\""), "nothing is written where this stream flushes"),
+        (
+            open("rate = \"1/s\"\ntarget = \"b\"")
+                .replace("model = \"streams\"", "model = \"streams\"\ntargets = [\"a\", \"b\"]")
+                .replace("rate = \"9/s\"", "rate = \"9/s\"\ntarget = \"a\""),
+            "nothing is written where this stream flushes",
+        ),
+        (
+            open("rate = \"1/s\"\nstep = 2").replace("rate = \"9/s\"", "rate = \"9/s\"\nstep = 1"),
+            "nothing is written where this stream flushes",
+        ),
+        (open("rate = \"1/s\"").replace("\"flush\"", "\"flsh\""), "write read, write or flush"),
+        (text("every = 8"), "only a flush comes after writes"),
+        (text("").replace("size = \"4KiB\"", ""), "the key size is missing"),
+        (open("rate = \"1/s\"\n[cache]\nsize = \"1MiB\""), "a simulated cache does not say"),
+    ] {
+        let told = plan_of(&file).unwrap_err();
+        assert!(told.contains(what), "{what}: {told}\n{file}");
+    }
+}
+
+#[test]
+fn a_recording_is_named_played_and_refused_where_it_cannot_be() {
+    use crate::recording::Line;
+    use assay_base::Direction;
+    let file = |keys: &str, arrival: &str| {
+        format!(
+            "model = \"streams\"\n[[stream]]\nname = \"s\"\ndirection = \"write\"\narrival = {{ {arrival} }}\n{keys}\n"
+        )
+    };
+    let named = "recorded = \"t\"";
+    let mut workload = read("w.toml", &file("durable = true", "recorded = \"t\", speed = \"4x\"")).unwrap();
+    assert_eq!(workload.recordings(), ["t"]);
+    assert!(workload.plan(&Adjust::default()).unwrap_err().contains("has not been read"));
+    let line = |at_ns, offset, len, direction| Line { at_ns, offset, len, direction };
+    let lines = [line(0, 0, 512, Direction::Write), line(2_000_000_000, 1 << 20, 8192, Direction::Write)];
+    assert!(workload.clone().play("t", &[line(0, 0, 512, Direction::Read)]).unwrap_err().contains("t has no write"));
+    workload.play("t", &lines).unwrap();
+    let plan = workload.plan(&Adjust { targets: 3, load: Some(Multiple::whole(2)), ..Adjust::default() }).unwrap();
+    let stream = &plan.streams[0];
+    // Four times two: the last of two operations comes after a quarter of a second, on each of three targets.
+    assert_eq!(stream.arrival.recording().unwrap().wanted(&lines[1]), assay_base::Span::from_ms(250));
+    assert_eq!((stream.arrival.rate(), stream.arrival.name()), (Some(Rate::per_second(24)), "recorded"));
+    let block = stream.block().unwrap();
+    assert_eq!((block.size.from.get(), block.size.to.get(), block.durable), (512, 8192, true));
+    assert_eq!((plan.smallest_target(BLOCK), plan.ends_when_done()), ((1 << 20) + 8192, true), "the last place fits");
+    let text = serde_json::to_string(&plan).unwrap();
+    assert!(
+        text.contains("\"recording\":{\"file\":\"t\"") && serde_json::from_str::<Plan>(&text).unwrap() == plan,
+        "{text}"
+    );
+    let mut scaled = read("w.toml", &file("", "recorded = \"t\", fit = \"scale\"")).unwrap();
+    scaled.play("t", &lines).unwrap();
+    assert_eq!(scaled.plan(&Adjust::default()).unwrap().smallest_target(BLOCK), 8192, "the largest operation fits");
+    for (keys, arrival, what) in [
+        ("size = \"4KiB\"", named, "size does not belong to a recording"),
+        ("address = \"sequential\"", named, "address does not belong to a recording"),
+        ("range = { size = \"1GiB\" }", named, "range does not belong to a recording"),
+        ("rate = \"5/s\"", named, "rate does not belong to a recording"),
+        ("in_flight = 5", named, "in_flight does not belong to a recording"),
+        ("pause = \"5ms\"", named, "a pause does not belong to a recording"),
+        ("loop = \"l\"\n[[loop]]\nname = \"l\"", named, "no part of a closed loop"),
+        ("", "recorded = \"\"", "a recording without a name"),
+        ("", "recorded = \"t\", fit = \"wrap\"", "unknown value"),
+        ("", "recorded = \"t\", speed = 2", "speed"),
+        ("", "recorded = \"t\", speed = \"0x\"", "w.toml"),
+        ("size = \"4KiB\"\nrate = \"5/s\"", "speed = \"2x\"", "speed and fit belong to a recording"),
+        ("size = \"4KiB\"\nrate = \"5/s\"", "recorded = \"t\", every = \"5s\"", "speed and fit belong to a recording"),
+        ("[[phase]]\nname = \"p\"\nspan = \"1h\"", named, "in phases the load changes by them"),
+    ] {
+        let told = plan_of(&file(keys, arrival)).unwrap_err();
+        assert!(told.contains("w.toml:") && told.contains(what), "{keys} {arrival}: {told}");
     }
 }

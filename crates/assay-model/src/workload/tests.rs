@@ -226,7 +226,7 @@ fn the_threads_of_a_seek_file() {
     for (keys, what) in [
         ("threads = 0", "not a number of threads"),
         ("threads = 257", "not a number of threads"),
-        ("threads = [1, 2]", "a list does not belong here"),
+        ("threads = [1, 1]", "not a list of numbers of threads"),
         ("size = \"0B\"", "not a size"),
         ("align = \"1GiB\"", "not an alignment"),
         ("seeks = 0", "a thread without an operation"),
@@ -332,7 +332,7 @@ fn bad_files_are_refused_with_place_and_remedy() {
         (with("\"5000/s\"", "\"5000\""), "orders.toml:9:13", "2000/s"),
         (with("\"5000/s\"", "5000"), "orders.toml:9:13", "\"2000/s\""),
         (with("\"5000/s\"", "\"0/s\""), "orders.toml:9:13", "above 0/s"),
-        (with("\"read\"", "\"raed\""), "orders.toml:7:13", "read or write"),
+        (with("\"read\"", "\"raed\""), "orders.toml:7:13", "write read, write or flush"),
         (with("\"streams\"", "\"steams\""), "orders.toml:2:9", "did you mean streams?"),
         (with("in_flight = 4", "in_flight = 0"), "orders.toml:15:13", "1 to 16384"),
         (with("in_flight = 4", "in_flight = 4\nrate = \"1/s\""), "orders.toml:11:1", "not both"),
@@ -462,5 +462,43 @@ fn no_mutation_of_a_file_panics() {
         if let Ok(workload) = read("f", &String::from_utf8_lossy(&bytes)) {
             let _ = workload.plan(&Adjust { targets: 3, ..Adjust::default() });
         }
+    }
+}
+
+#[test]
+fn numbers_of_threads_are_steps() {
+    let seeks =
+        |keys: &str| read("w.toml", &format!("model = \"seek\"\n{keys}\n")).map_err(|faults| faults.to_string());
+    let workload = seeks("threads = [1, 8]\nseeks = 50\npause = \"2ms\"\nsize = \"4KiB\"").unwrap();
+    let plans: Vec<_> = workload.in_steps().iter().map(|step| step.plan(&Adjust::default()).unwrap()).collect();
+    let facts = |plan: &crate::Plan| {
+        let it = &plan.loops[0];
+        (
+            plan.streams.len(),
+            it.name.clone(),
+            it.copies,
+            it.life.operations,
+            it.pause(),
+            plan.slots() - u64::from(plan.in_flight_bound),
+        )
+    };
+    let pause = assay_base::Span::from_ms(2);
+    let expected =
+        [(1, "1-threads".to_owned(), 1, Some(50), pause, 1), (1, "8-threads".to_owned(), 8, Some(50), pause, 8)];
+    assert_eq!(plans.iter().map(facts).collect::<Vec<_>>(), expected);
+    assert!(plans.iter().all(|plan| plan.ends_when_done()));
+    let timed = seeks("threads = [2]\nduration = \"5s\"").unwrap();
+    assert_eq!(timed.in_steps()[0].plan(&Adjust::default()).unwrap().measured(), assay_base::Span::from_secs(5));
+    for (threads, what) in [
+        ("[]", "write each number once"),
+        ("[1, 2, 1]", "write each number once"),
+        ("[1, 0]", "write 1 to 256"),
+        ("[257]", "write 1 to 256"),
+        ("[1, \"2\"]", "a number of threads"),
+        ("\"8\"", "a number of threads"),
+        ("-1", "a number of threads"),
+    ] {
+        let told = seeks(&format!("threads = {threads}")).unwrap_err();
+        assert!(told.contains(what) && told.contains("w.toml:2"), "{threads}: {told}");
     }
 }

@@ -216,7 +216,10 @@ fn streams(plan: &Plan, block: u32, out: &mut Lines) {
         let name = &stream.name;
         let Some(block) = stream.block() else {
             let does = stream.operation().unwrap_or_default();
-            out.add(format_args!("  {name:wide$} {does:9} {rate:>14} {:>long$} {bytes:>12}", "-"));
+            let when =
+                stream.flush().and_then(|flush| flush.every).map(|every| format!("  after {every} writes of a copy"));
+            let when = when.unwrap_or_default();
+            out.add(format_args!("  {name:wide$} {does:9} {rate:>14} {:>long$} {bytes:>12}{when}", "-"));
             continue;
         };
         let direction = if block.durable { "write (D)" } else { &block.direction.to_string() };
@@ -258,6 +261,7 @@ fn looped(plan: &Plan, it: &Loop) -> String {
         format!("; a slot pauses {}{spread} after every {} of its operations", think.time, think.every)
     });
     let own = plan.streams.iter().filter(|stream| stream.arrival.loop_name() == Some(&it.name));
+    let own = own.filter(|stream| stream.flush().is_none());
     let own: Vec<&Stream> = own.collect();
     let of = |line: Option<&str>| {
         let within =
@@ -283,6 +287,16 @@ fn changes(arrival: &Arrival) -> Option<String> {
         Arrival::Varying { rate, curve, even } => {
             let spaced = if *even { "evenly spaced" } else { "independent" };
             Some(format!("arrivals {spaced}, 100% are {:.3}/s: {curve}", rate.as_f64()))
+        }
+        Arrival::Recorded { rate, recording } => {
+            let last = recording.lines().last().map_or(Span::ZERO, |line| recording.wanted(line)).human();
+            let reaches = recording.reaches.human();
+            let fit = if recording.scaled { ", scaled to smaller ones" } else { "" };
+            let (file, operations, speed) = (&recording.file, recording.operations, recording.speed);
+            let rate = rate.as_f64();
+            Some(format!(
+                "plays {file} at {speed}: {operations} operations on each target in {last}, {rate:.3}/s in the mean over all; up to {reaches} of a target{fit}"
+            ))
         }
         Arrival::Bursty { rate, bursts: Bursts { on, off, quiet } } => {
             let peak = arrival.peak().unwrap_or_default();

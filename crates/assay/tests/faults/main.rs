@@ -23,6 +23,7 @@ mod rig;
 mod campaign;
 mod change;
 mod errors;
+mod flushes;
 mod integrity;
 mod lag;
 mod log;

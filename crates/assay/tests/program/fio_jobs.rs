@@ -1,6 +1,6 @@
 //! Job files of fio as a user runs them: explained, run and limited, and refused at their place with nothing opened.
 
-use super::bed::Place;
+use super::bed::{Place, Said};
 use std::path::{Path, PathBuf};
 
 /// A job of two directions with a rate, and one without effect on it.
@@ -50,42 +50,190 @@ fn operations(place: &Place) -> Vec<(String, u64)> {
     found
 }
 
+/// A job of the fio-json of the run: its name, and its reads, writes and flushes.
+fn exported(place: &Place) -> Vec<(String, u64, u64, u64)> {
+    let json: serde_json::Value =
+        serde_json::from_str(&place.assay(&["export", "run", "--to", "fio-json"]).out).unwrap();
+    let job = |job: &serde_json::Value| {
+        let ios = |way: &str| {
+            // What completed while the run drained is nowhere in the figures.
+            let n = if way == "sync" { "lat_ns" } else { "clat_ns" };
+            assert_eq!(job[way]["total_ios"], job[way][n]["N"], "{job:#}");
+            job[way]["total_ios"].as_u64().unwrap()
+        };
+        let name = job["jobname"].as_str().unwrap().rsplit(": ").next().unwrap().to_owned();
+        (name, ios("read"), ios("write"), ios("sync"))
+    };
+    json["jobs"].as_array().unwrap().iter().map(job).collect()
+}
+
+/// What fio itself did: the jobs of a file of reference data, with their reads, writes and flushes.
+fn reference(file: &str) -> Vec<(String, u64, u64, u64)> {
+    let json = std::fs::read(golden().join(format!("{file}.json"))).unwrap();
+    let json: serde_json::Value = serde_json::from_slice(&json).unwrap();
+    let jobs = json["jobs"].as_array().unwrap();
+    let job = |(at, job): (usize, &serde_json::Value)| {
+        let ios = |way: &str| job[way]["operations"].as_u64().unwrap_or(0);
+        let name = job["job"].as_str().unwrap().to_owned();
+        let copies = jobs.iter().filter(|other| other["job"] == job["job"]).count();
+        let copy = jobs[..at].iter().filter(|other| other["job"] == job["job"]).count();
+        let name = if copies > 1 { format!("{name}.{copy}") } else { name };
+        (name, ios("read"), ios("write"), ios("sync"))
+    };
+    jobs.iter().enumerate().map(job).collect()
+}
+
+/// The reference jobs on files of their own, which are made and filled first.
+fn runs(file: &str, files: &[String], size: &str) -> Place {
+    let place = Place::new();
+    let job = format!("{file}.fio");
+    for name in [job.as_str(), "include-common.inc"] {
+        std::fs::copy(golden().join(name), place.path(name)).unwrap();
+    }
+    for file in files {
+        let said = place.assay(&["prep", file, "--create", size]);
+        assert_eq!(said.code, Some(0), "{}{}", said.out, said.err);
+    }
+    let args = ["run", &job, "--out", "run"];
+    let said = Said::of(place.command(&args).env("BS", "16k").output().unwrap(), &args);
+    let verdict = said.is_of_verdict(&place.path("run"));
+    assert!(["PASS", "INVALID"].contains(&verdict.as_str()), "{file}: {verdict}: {}", said.out);
+    place
+}
+
 #[test]
 fn jobs_that_end_by_themselves_do_what_the_reference_jobs_did() {
-    for (file, expected) in [
-        (
-            "places",
-            &[
-                ("tenth", 160),
-                ("second-half", 400),
-                ("tail", 80),
-                ("by-copy.0", 80),
-                ("by-copy.1", 80),
-                ("by-copy.2", 80),
-                ("more-than-size", 160),
-                ("less-than-size", 16),
-                ("odd-end", 16),
-                ("twice", 64),
-            ][..],
-        ),
-        ("phases", &[("fill", 512), ("scan", 512), ("late", 500), ("after-scan", 300)]),
+    for (file, files, size) in [
+        ("places", &["data.img"][..], "100MiB"),
+        ("phases", &["data.img"], "32MiB"),
+        ("simple", &["data.img"], "64MiB"),
+        ("journal", &["./journal.0.0", "./every-eighth.0.0"], "3MiB"),
+        ("include", &["data.img"], "16MiB"),
+        ("units", &[], ""),
     ] {
-        let place = Place::new();
-        let job = format!("{file}.fio");
-        std::fs::copy(golden().join(&job), place.path(&job)).unwrap();
-        // The file of the reference run has this size; what is written of it is what is read.
-        let size = if file == "places" { "100MiB" } else { "32MiB" };
-        let said = place.assay(&["prep", "data.img", "--create", size]);
-        assert_eq!(said.code, Some(0), "{}{}", said.out, said.err);
-        let said = place.assay(&["run", &job, "--out", "run"]);
-        let verdict = said.is_of_verdict(&place.path("run"));
-        assert!(["PASS", "INVALID"].contains(&verdict.as_str()), "{verdict}: {}", said.out);
-        let expected: Vec<(String, u64)> = expected.iter().map(|(name, n)| ((*name).to_owned(), *n)).collect();
-        assert_eq!(operations(&place), expected, "{file}: {}", said.out);
-        let json: serde_json::Value =
-            serde_json::from_str(&place.assay(&["export", "run", "--to", "fio-json"]).out).unwrap();
-        let jobs = json["jobs"].as_array().unwrap();
-        assert_eq!(jobs.len(), expected.len(), "a job for each section and copy");
+        let files: Vec<String> = files.iter().map(|file| (*file).to_owned()).collect();
+        assert_eq!(exported(&runs(file, &files, size)), reference(file), "{file}");
+    }
+}
+
+/// Where a job draws whether it reads, the share is within four standard deviations.
+#[test]
+fn jobs_that_draw_do_what_the_reference_jobs_did() {
+    for (file, size) in [("sequences", "16MiB"), ("bsrange", "128MiB"), ("bssplit", "128MiB"), ("skew", "64MiB")] {
+        let (ours, theirs) = (exported(&runs(file, &["data.img".to_owned()], size)), reference(file));
+        assert_eq!(ours.len(), theirs.len(), "{file}");
+        for (ours, theirs) in ours.iter().zip(&theirs) {
+            let all = theirs.1 + theirs.2;
+            assert_eq!((&ours.0, ours.1 + ours.2, ours.3), (&theirs.0, all, 0), "{file}");
+            // What the job file says of reads, which is what fio drew from.
+            let share = match theirs.0.as_str() {
+                _ if theirs.2 == 0 => 1.0,
+                "read-and-write" => 0.75,
+                "both" => 0.6,
+                "rw-zoned" => 0.7,
+                _ => 0.5,
+            };
+            let (all, spread) = (all as f64, 4.0 * (all as f64 * share * (1.0f64 - share)).sqrt());
+            assert!((ours.1 as f64 - all * share).abs() <= spread, "{file}: {ours:?}");
+        }
+    }
+}
+
+/// Rates are exact, where fio falls a few short; and each operation of several sizes counts as one.
+#[test]
+fn jobs_with_rates_and_pauses_do_what_the_reference_jobs_did() {
+    let place = runs("rate-mixed", &["data.img".to_owned()], "64MiB");
+    let expected = [
+        ("both-500", 1000, 1000),
+        ("suffix", 2048, 0),
+        ("two-copies.0", 600, 0),
+        ("two-copies.1", 600, 0),
+        ("bytes", 1024, 0),
+        ("splits", 1000, 0),
+    ];
+    let done = operations(&place);
+    let of = |name: &str| done.iter().find(|(known, _)| known == name).map_or(0, |(_, n)| *n);
+    for (name, reads, writes) in expected {
+        let both = (of(&format!("{name}.reads")), of(&format!("{name}.writes")));
+        let found = if writes > 0 { both } else { (of(name), 0) };
+        assert_eq!(found, (reads, writes), "{name}: {done:?}");
+    }
+    let place = runs("rate-poisson", &["data.img".to_owned()], "64MiB");
+    let done = operations(&place);
+    for ((name, n), expected) in done.iter().zip([1600.0, 400.0f64]) {
+        assert!((*n as f64 - expected).abs() <= 4.0 * expected.sqrt(), "{name}: {n}");
+    }
+    let done = operations(&runs("think", &["data.img".to_owned()], "16MiB"));
+    // A pause of 10 ms after each operation of two seconds.
+    assert!(done[0].1 <= 201 && done[0].1 > 50 && done[1] == ("every-tenth".to_owned(), 200), "{done:?}");
+}
+
+/// The three profiles of the Italian article, as its job files have them: sixteen copies, each with a file and 32 operations in
+/// flight.
+#[test]
+fn the_three_profiles_run_as_they_were_written() {
+    for (file, size) in [("max-io", "2MiB"), ("max-bandwidth", "8MiB"), ("real-life", "4MiB")] {
+        let files: Vec<String> = (0..16).map(|copy| format!("./{file}.{copy}.0")).collect();
+        let (ours, theirs) = (exported(&runs(file, &files, size)), reference(file));
+        for (ours, theirs) in ours.iter().zip(&theirs) {
+            let all = theirs.1 + theirs.2;
+            let spread = if theirs.2 > 0 { 4.0 * (all as f64 * 0.8 * 0.2).sqrt() } else { 0.0 };
+            assert_eq!((&ours.0, ours.1 + ours.2, ours.3), (&theirs.0, all, 0), "{file}");
+            assert!((ours.1 as f64 - all as f64 * if theirs.2 > 0 { 0.8 } else { 1.0 }).abs() <= spread, "{ours:?}");
+        }
+        assert_eq!((ours.len(), theirs.len()), (16, 16), "{file}");
+    }
+}
+
+#[test]
+fn flushes_of_a_job_follow_its_writes_and_its_end() {
+    let place = Place::new();
+    place.write(
+        "job.fio",
+        "[global]\nfilename=data.img\nsize=1m\nbs=4k\n[mix]\nrw=randrw\nfsync=4\nioengine=libaio\niodepth=8\nend_fsync=1\n\
+         [next]\nwait_for=mix\nrw=write\nfsync_on_close=1\nfdatasync=0\n[timed]\nstonewall\nrw=write\ntime_based\nruntime=2\n\
+         rate_iops=100\nend_fsync=1\n[reads]\nstonewall\nrw=read\nfsync=1\nend_fsync\n",
+    );
+    let (said, log) = place.run(&["run", "job.fio", "--map", "data.img=sim:flash"]);
+    assert_eq!(said.code, Some(0), "{}{}", said.out, said.err);
+    drop(log);
+    let done = operations(&place);
+    let of = |name: &str| done.iter().find(|(known, _)| known == name).map(|(_, n)| *n);
+    let (writes, flushes) = (of("mix.writes").unwrap(), of("mix.flushes").unwrap());
+    assert_eq!(of("mix.reads").unwrap() + writes, 256);
+    // After every fourth write but the last, which may have been the last operation.
+    assert!((writes.div_ceil(4) - 1..=writes / 4).contains(&flushes), "{flushes} after {writes}");
+    for (name, n) in [
+        ("mix.end-flush", 1),
+        ("next", 256),
+        ("next.end-flush", 1),
+        ("timed", 200),
+        ("timed.end-flush", 1),
+        ("reads", 256),
+    ] {
+        assert_eq!(of(name), Some(n), "{name}: {done:?}");
+    }
+    assert_eq!(done.len(), 9, "{done:?}");
+    let json = exported(&place);
+    let names: Vec<&str> = json.iter().map(|job| job.0.as_str()).collect();
+    assert_eq!((names, json[0].3), (vec!["mix", "next", "timed", "reads"], flushes));
+    let explained = place.assay(&["explain", "job.fio", "--map", "data.img=sim:flash", "--json"]).out;
+    for told in ["fsync=4: carried as fdatasync", "fsync=1: without effect: the job writes nothing"] {
+        assert!(explained.contains(told), "{told}: {explained}");
+    }
+    for (keys, what) in [
+        ("fsync=1\nfdatasync=2", "fsync and fdatasync is not driven yet"),
+        ("fsync=1\nrate_iops=5", "writes that have a rate is not driven yet"),
+        ("fsync=4g", "out of range"),
+        ("end_fsync=2", "end_fsync is a switch"),
+    ] {
+        place.write("bad.fio", &format!("[a]\nfilename=data.img\nsize=1m\nrw=write\n{keys}\n"));
+        let said = place.assay(&["explain", "bad.fio", "--map", "data.img=sim:flash"]);
+        assert!(
+            said.code == Some(3) && said.err.contains(what) && said.err.contains("bad.fio:"),
+            "{keys}: {}",
+            said.err
+        );
     }
 }
 

@@ -38,6 +38,7 @@ mod pblio;
 mod preparing;
 mod procedure;
 mod protected;
+mod recorded;
 mod refusals;
 mod searching;
 mod seekmark;

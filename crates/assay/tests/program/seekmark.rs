@@ -276,3 +276,32 @@ fn a_seek_workload_ends_when_all_threads_have_done_their_seeks() {
     assert_eq!(workers.code, Some(0), "{workers:?}");
     assert_eq!(Log::of(&place.path("two")).stream("thread-0").ok, 200);
 }
+
+#[test]
+fn each_number_of_threads_is_a_step_with_its_gain_over_the_first() {
+    let place = Place::new();
+    place.write("seek.toml", "model = \"seek\"\nthreads = [1, 2, 8]\nseeks = 400\nsize = \"4KiB\"\n");
+    // One head serves as many places with eight threads as with one; channels of flash serve more.
+    for (target, gains) in [("sim:disk", [1.0, 1.0, 1.0]), ("sim:flash", [1.0, 2.0, 8.0])] {
+        let said = place.assay(&["run", "seek.toml", target, "--out", target]);
+        assert_eq!(said.code, Some(0), "{said:?}");
+        let json = place.assay(&["judge", target, "--json"]).json();
+        let steps = json["steps"].as_array().unwrap();
+        let titles: Vec<&str> = steps.iter().map(|step| step["title"].as_str().unwrap()).collect();
+        assert_eq!(titles, ["1-threads", "2-threads", "8-threads"], "{target}");
+        for ((step, threads), gain) in steps.iter().zip([1, 2, 8]).zip(gains) {
+            let found = step["gain"]["over_first"].as_f64().unwrap();
+            assert!((found / gain - 1.0).abs() < 0.1, "{target}: {threads} threads gain {found}");
+            let operations = step["streams"][0]["operations"].as_u64().unwrap();
+            assert_eq!(operations, 400 * threads);
+            let rate = operations as f64 * 1e9 / step["measured_ns"].as_u64().unwrap() as f64;
+            assert!((step["gain"]["per_second"].as_f64().unwrap() / rate - 1.0).abs() < 1e-9, "{step}");
+        }
+        assert!(said.out.contains("1.00x the first step"), "{}", said.out);
+        assert!(fs::read_to_string(place.path(target).join("report.html")).unwrap().contains("x the first step"));
+    }
+    let explained = place.assay(&["explain", "seek.toml", "sim:disk"]).out;
+    assert!(explained.contains("loop 8-threads: 1 in flight on each target in each of 8 copies"), "{explained}");
+    place.write("bad.toml", "model = \"seek\"\nthreads = [1, 1]\n");
+    assert_eq!(place.assay(&["explain", "bad.toml", "sim:disk"]).code, Some(3));
+}

@@ -55,6 +55,7 @@ pub(crate) struct Head<'a> {
     pub of: u32,
     pub title: &'a str,
     pub load: &'a str,
+    pub gain: Option<String>,
     pub reason: &'a str,
     pub badge: Badge,
 }
@@ -151,6 +152,7 @@ impl<'a> PartView<'a> {
             of: step.of,
             title: &step.title,
             load: &step.load,
+            gain: step.gain.map(|gain| gain.in_words()),
             reason: &step.reason,
             badge: Badge::of(step.verdict),
         };

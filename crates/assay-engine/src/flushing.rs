@@ -1,0 +1,79 @@
+//! A copy of a closed loop whose writes are followed by flushes: one comes after every so many of them, as the copy's next operation.
+//!
+//! It stands around the loop, so that loops without flushes know nothing of it. Where several workers share a copy, each counts the
+//! writes that it issues.
+
+use crate::looped::Looped;
+use crate::source::{Next, Source};
+use assay_base::{Direction, Instant, Op, Span};
+use assay_model::generator::Generator;
+
+/// See the module.
+#[derive(Debug)]
+pub(crate) struct Flushing {
+    inner: Looped,
+    flow: usize,
+    flushes: Generator,
+    every: u32,
+    /// Writes since the last flush.
+    writes: u32,
+    /// Flushes that were issued, and how many of them are counted.
+    issued: u64,
+    counted: u64,
+}
+
+impl Flushing {
+    /// `inner`, with an operation of `flushes` after every `every` of its writes, which belongs to `flow`.
+    pub(crate) fn new(inner: Looped, (flow, flushes): (usize, Generator), every: u32) -> Flushing {
+        Flushing { inner, flow, flushes, every: every.max(1), writes: 0, issued: 0, counted: 0 }
+    }
+}
+
+impl Source for Flushing {
+    type Request = Op;
+
+    #[inline(never)]
+    fn due(&self) -> Instant {
+        self.inner.due()
+    }
+
+    #[inline(never)]
+    fn next(&mut self, now: Instant) -> Next {
+        if self.writes >= self.every { Next::Of(self.flow) } else { self.inner.next(now) }
+    }
+
+    #[inline(never)]
+    fn take(&mut self, flow: usize) -> Op {
+        if flow == self.flow {
+            self.writes = 0;
+            self.issued += 1;
+            let wanted = self.inner.take_slot();
+            return self.flushes.operation(wanted);
+        }
+        let op = self.inner.take(flow);
+        self.writes += u32::from(op.direction == Direction::Write);
+        op
+    }
+
+    #[inline(never)]
+    fn returned(&mut self, flow: usize, completed: Instant) {
+        match flow == self.flow {
+            true => self.inner.give_slot_back(completed),
+            false => self.inner.returned(flow, completed),
+        }
+    }
+
+    fn is_open_loop(&self) -> bool {
+        false
+    }
+
+    fn pause(&self) -> Span {
+        self.inner.pause()
+    }
+
+    fn count_until(&mut self, end: Instant, mut count: impl FnMut(usize, u64, u64)) {
+        self.inner.count_until(end, &mut count);
+        count(self.flow, self.issued - self.counted, 0);
+        self.counted = self.issued;
+    }
+}

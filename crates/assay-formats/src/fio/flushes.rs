@@ -1,0 +1,49 @@
+//! When a job flushes: after so many of its writes (`fsync`, `fdatasync`), and at its end (`end_fsync`, `fsync_on_close`).
+
+use super::job::Job;
+use super::order::Mode;
+use assay_base::Fault;
+
+/// What all copies of a job have in common.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Flushes {
+    /// After every so many writes.
+    pub every: Option<u32>,
+    /// When all operations are done.
+    pub at_end: bool,
+}
+
+/// Most writes between two flushes.
+const MOST: u64 = 1_000_000_000;
+
+/// What a job says. fio flushes only for jobs that write.
+pub(super) fn flushes(job: &Job<'_>, mode: Mode) -> Result<Flushes, Fault> {
+    let (mut found, mut written) = (Flushes::default(), Vec::new());
+    for key in ["fsync", "fdatasync"] {
+        let (Some(every), Some(entry)) = (job.within::<u32>(key, 0, MOST)?, job.entry(key)) else { continue };
+        if every == 0 {
+            continue;
+        }
+        if let (Some(before), true) = (found.every, mode.writes) {
+            let remedy =
+                format!("write one of the two: fio flushes after every {before} writes, and then after every {every}");
+            return Err(job.not_yet(entry, "a job with fsync and fdatasync", &remedy));
+        }
+        if key == "fsync" && mode.writes {
+            job.differs(entry, "carried as fdatasync: the data, and what is needed to find them again");
+        }
+        found.every = Some(every);
+        written.push(entry);
+    }
+    for key in ["end_fsync", "fsync_on_close"] {
+        if let (true, Some(entry)) = (job.flag(key)?, job.entry(key)) {
+            found.at_end = true;
+            written.push(entry);
+        }
+    }
+    if mode.writes {
+        return Ok(found);
+    }
+    written.iter().for_each(|entry| job.differs(entry, "without effect: the job writes nothing"));
+    Ok(Flushes::default())
+}

@@ -1,0 +1,86 @@
+//! One after the other with gaps, or backwards: each operation begins so many bytes behind the end of the last one, or before it.
+//!
+//! Forwards it begins again at the start where the next one does not fit. Backwards the first is at the start, and what would lie before
+//! it is counted from the end: fio's `rw=read:4k` and `rw=read:-8k` (`get_next_seq_offset` in its `io_u.c`; with operations of 4 KiB
+//! the latter reads block after block backwards).
+
+use crate::arrival::Part;
+
+/// Each of several workers takes every `of`-th operation of the common walk.
+#[derive(Clone, Copy, Debug)]
+pub struct Strided {
+    size: i128,
+    by: i128,
+    next: i128,
+    part: Part,
+    begun: bool,
+}
+
+impl Strided {
+    /// A walk over `size` bytes, with `by` bytes (a multiple of the target's blocks) between operations, or back from the end of each.
+    pub fn new(size: u64, by: u64, backwards: bool, part: Part) -> Strided {
+        let by = if backwards { -i128::from(by) } else { i128::from(by) };
+        Strided { size: size.into(), by, next: 0, part, begun: false }
+    }
+
+    #[inline]
+    pub(super) fn next(&mut self, len: u32) -> u64 {
+        let passed = if self.begun { self.part.of.saturating_sub(1) } else { self.part.index };
+        self.begun = true;
+        (0..passed).for_each(|_| _ = self.step(len.into()));
+        self.step(len.into())
+    }
+
+    fn step(&mut self, len: i128) -> u64 {
+        let last = (self.size - len).max(0);
+        let offset = match (0..=last).contains(&self.next) {
+            true => self.next,
+            false if self.by >= 0 => 0,
+            false => (self.size + self.by).clamp(0, last),
+        };
+        self.next = offset + len + self.by;
+        offset as u64
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const ALL: Part = Part { index: 0, of: 1 };
+
+    fn walk(size: u64, by: u64, backwards: bool, len: u32, n: usize) -> Vec<u64> {
+        let mut walk = Strided::new(size * 4096, by * 4096, backwards, ALL);
+        (0..n).map(|_| walk.next(len * 4096) / 4096).collect()
+    }
+
+    #[test]
+    fn gaps_and_backwards() {
+        for (size, by, backwards, len, expected) in [
+            (8, 1, false, 1, &[0, 2, 4, 6, 0, 2][..]),
+            (7, 1, false, 1, &[0, 2, 4, 6, 0]),
+            (8, 3, false, 2, &[0, 5, 0, 5]),
+            (8, 0, false, 4, &[0, 4, 0]),
+            (8, 100, false, 1, &[0, 0, 0]),
+            // Operations of one block and two back: block after block, and after the first one from the end.
+            (8, 2, true, 1, &[0, 6, 5, 4, 3, 2, 1, 0, 6]),
+            (8, 4, true, 2, &[0, 4, 2, 0, 4]),
+            (8, 100, true, 1, &[0, 0, 0]),
+            // Less than an operation back is forwards, each over the half of the one before.
+            (6, 1, true, 2, &[0, 1, 2, 3, 4, 4]),
+            (1, 1, true, 1, &[0, 0]),
+        ] {
+            assert_eq!(walk(size, by, backwards, len, expected.len()), expected, "{size} {by} {backwards} {len}");
+        }
+    }
+
+    #[test]
+    fn workers_share_the_walk() {
+        for backwards in [false, true] {
+            let whole = walk(64, 2, backwards, 1, 60);
+            let mut parts = [0, 1, 2].map(|index| Strided::new(64 * 4096, 2 * 4096, backwards, Part { index, of: 3 }));
+            let shared: Vec<u64> = (0..60).map(|at| parts[at % 3].next(4096) / 4096).collect();
+            assert_eq!(shared, whole);
+        }
+    }
+}

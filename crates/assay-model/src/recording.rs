@@ -1,0 +1,192 @@
+//! Recordings: operations of another time and place, which are issued again as they were, at their own pace or at a multiple of it.
+//!
+//! A plan names a recording and says what is in it; the operations themselves are read from its file, and are no part of the plan.
+
+use assay_base::{Bytes, Direction, Multiple, Span};
+use serde::{Deserialize, Serialize};
+use std::fmt;
+use std::sync::Arc;
+
+/// One recorded operation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Line {
+    /// Since the first operation of the recording, in nanoseconds.
+    pub at_ns: u64,
+    /// Its place, in bytes.
+    pub offset: u64,
+    /// Its length; above zero.
+    pub len: u32,
+    /// What it did.
+    pub direction: Direction,
+}
+
+/// Most operations of a recording: half a gigabyte of memory.
+pub const MOST: usize = 20_000_000;
+
+/// The operations of one direction of a recording.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Recording {
+    /// Its file.
+    pub file: String,
+    /// How fast it is played.
+    pub speed: Multiple,
+    /// Whether its places are scaled to a target that is smaller; otherwise such a target is refused.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub scaled: bool,
+    /// Number of operations.
+    pub operations: u64,
+    /// From the first operation of the whole recording to the last one of this direction, as recorded.
+    pub lasts: Span,
+    /// Where the last place ends.
+    pub reaches: Bytes,
+    /// A checksum (FNV-1a, 64 bits) of its operations, in hexadecimal: two plans are the same where these are the same.
+    pub checksum: String,
+    #[serde(skip)]
+    lines: Lines,
+}
+
+/// The operations; two recordings are compared by their checksums.
+#[derive(Clone, Default)]
+struct Lines(Arc<[Line]>);
+
+impl PartialEq for Lines {
+    fn eq(&self, _: &Lines) -> bool {
+        true
+    }
+}
+impl Eq for Lines {}
+
+impl fmt::Debug for Lines {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} lines", self.0.len())
+    }
+}
+
+impl Recording {
+    /// A recording that was named and is not read yet.
+    pub fn named(file: String, speed: Multiple, scaled: bool) -> Recording {
+        let (lasts, reaches) = (Span::ZERO, Bytes::new(0));
+        Recording {
+            file,
+            speed,
+            scaled,
+            operations: 0,
+            lasts,
+            reaches,
+            checksum: String::new(),
+            lines: Lines::default(),
+        }
+    }
+
+    /// The same with the operations of `direction` among `all`, which are in the order of their times. `None` where there are none.
+    pub fn filled(&self, all: &[Line], direction: Direction) -> Option<Recording> {
+        let lines: Arc<[Line]> = all.iter().filter(|line| line.direction == direction).copied().collect();
+        let last = lines.last()?;
+        let reaches = lines.iter().map(|line| line.offset.saturating_add(line.len.into())).max()?;
+        Some(Recording {
+            operations: lines.len() as u64,
+            lasts: Span::from_ns(last.at_ns),
+            reaches: Bytes::new(reaches),
+            checksum: format!("{:016x}", checksum(&lines)),
+            lines: Lines(lines),
+            ..self.clone()
+        })
+    }
+
+    /// The operations, in the order of their times; none where it was not read.
+    pub fn lines(&self) -> &Arc<[Line]> {
+        &self.lines.0
+    }
+
+    /// When an operation is wanted, since the beginning, at its speed.
+    #[inline]
+    pub fn wanted(&self, line: &Line) -> Span {
+        let (times, of) = self.speed.as_ratio();
+        Span::from_ns(
+            u64::try_from(u128::from(line.at_ns) * u128::from(of) / u128::from(times)).unwrap_or(u64::MAX / 2),
+        )
+    }
+}
+
+fn checksum(lines: &[Line]) -> u64 {
+    let mut sum = 0xcbf2_9ce4_8422_2325_u64;
+    let mut add =
+        |bytes: &[u8]| bytes.iter().for_each(|byte| sum = (sum ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3));
+    for line in lines {
+        add(&line.at_ns.to_le_bytes());
+        add(&line.offset.to_le_bytes());
+        add(&line.len.to_le_bytes());
+    }
+    sum
+}
+
+/// Places of a recording on a target of `size` bytes in blocks of `block`: offsets are rounded down to blocks and lengths up, and
+/// all of it is scaled down where the target is smaller and that was asked for.
+#[derive(Clone, Copy, Debug)]
+pub struct Onto {
+    size: u64,
+    block: u64,
+    reaches: u64,
+}
+
+impl Onto {
+    /// For this recording.
+    pub fn new(recording: &Recording, size: u64, block: u32) -> Onto {
+        Onto { size, block: u64::from(block.max(1)), reaches: recording.reaches.get().max(1) }
+    }
+
+    /// Offset and length of an operation.
+    #[inline]
+    pub fn place(&self, line: &Line) -> (u64, u32) {
+        let len = u64::from(line.len).next_multiple_of(self.block);
+        let offset = match self.reaches > self.size {
+            true => (u128::from(line.offset) * u128::from(self.size) / u128::from(self.reaches)) as u64,
+            false => line.offset,
+        };
+        let whole = self.size / self.block * self.block;
+        (offset.min(whole.saturating_sub(len)) / self.block * self.block, len as u32)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn line(at_ns: u64, offset: u64, len: u32, direction: Direction) -> Line {
+        Line { at_ns, offset, len, direction }
+    }
+
+    #[test]
+    fn a_recording_has_the_operations_of_its_direction() {
+        use Direction::{Read, Write};
+        let all = [line(0, 4096, 512, Read), line(10, 0, 8192, Write), line(30, 1 << 20, 4096, Read)];
+        let named = Recording::named("t".into(), Multiple::whole(2), false);
+        let reads = named.filled(&all, Read).unwrap();
+        assert_eq!((reads.operations, reads.lasts, reads.reaches.get()), (2, Span::from_ns(30), (1 << 20) + 4096));
+        assert_eq!(reads.wanted(&reads.lines()[1]), Span::from_ns(15), "at twice its speed");
+        assert!(named.filled(&all[..1], Write).is_none() && named.lines().is_empty());
+        let writes = named.filled(&all, Write).unwrap();
+        assert_ne!(reads.checksum, writes.checksum);
+        let read_back: Recording = serde_json::from_str(&serde_json::to_string(&reads).unwrap()).unwrap();
+        assert!(read_back == reads && read_back.lines().is_empty(), "a plan does not hold the operations");
+        assert_ne!(reads, Recording { checksum: writes.checksum, ..reads.clone() });
+    }
+
+    #[test]
+    fn places_are_whole_blocks_within_the_target() {
+        let read = |offset, len| line(0, offset, len, Direction::Read);
+        let all = [read(0, 512), read(1000, 100), read(65_536 - 512, 512)];
+        let recording = Recording::named("t".into(), Multiple::ONE, true).filled(&all, Direction::Read).unwrap();
+        for (size, block, expected) in [
+            (1 << 20, 512, [(0, 512), (512, 512), (65_024, 512)]),
+            (1 << 20, 4096, [(0, 4096), (0, 4096), (61_440, 4096)]),
+            // Half as large.
+            (32_768, 512, [(0, 512), (0, 512), (32_256, 512)]),
+            (32_768, 4096, [(0, 4096), (0, 4096), (28_672, 4096)]),
+            (4096 + 100, 4096, [(0, 4096), (0, 4096), (0, 4096)]),
+        ] {
+            let onto = Onto::new(&recording, size, block);
+            assert_eq!(all.map(|line| onto.place(&line)), expected, "{size} {block}");
+        }
+    }
+}

@@ -1,0 +1,128 @@
+//! `direction = "flush"`: streams of flushes, and what they have to do with the writes of the workload.
+
+use super::Source;
+use super::streams::{StreamKeys, own_life};
+use crate::flush::Flush;
+use crate::mix::Loop;
+use crate::plan::{Arrival, Stream, Work};
+use assay_base::{Direction, Fault, Share};
+use serde::{Deserialize, Deserializer};
+use toml::Spanned;
+
+/// `direction` of a stream, as written.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Way {
+    /// Data go in this direction.
+    Data(Direction),
+    /// Nothing is moved.
+    Flush,
+}
+
+impl<'de> Deserialize<'de> for Way {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Way, D::Error> {
+        struct Text;
+        impl serde::de::Visitor<'_> for Text {
+            type Value = Way;
+            fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                f.write_str("a string")
+            }
+            fn visit_str<E: serde::de::Error>(self, text: &str) -> Result<Way, E> {
+                match (text, text.parse()) {
+                    (Flush::WORD, _) => Ok(Way::Flush),
+                    (_, Ok(direction)) => Ok(Way::Data(direction)),
+                    (_, Err(_)) => Err(E::custom(format!(
+                        "\"{}\" is not a direction; write read, write or flush",
+                        text.escape_debug()
+                    ))),
+                }
+            }
+        }
+        deserializer.deserialize_str(Text)
+    }
+}
+
+/// Largest `every`.
+const MOST: u32 = 1_000_000_000;
+
+/// The stream that flushes; `arrival` reads its arrival where it is in no loop.
+pub(super) fn stream(
+    source: Source<'_>,
+    keys: &StreamKeys,
+    loops: &[Loop],
+    arrival: impl FnOnce() -> Result<Arrival, Fault>,
+) -> Result<Stream, Fault> {
+    if let Some((key, span)) = keys.of_data() {
+        let what = format!("a flush moves no bytes and has no place: {key} does not belong here");
+        return Err(source.fault(span, what, format!("remove {key}, or write direction = \"read\" or \"write\"")));
+    }
+    let every = every(source, keys)?;
+    let arrival = match &keys.looped {
+        None => arrival()?,
+        Some(name) if loops.iter().any(|it| it.name == *name.get_ref()) && !keys.has_pace() => {
+            Arrival::Looped { looped: name.get_ref().clone(), share: Share::default(), line: None }
+        }
+        // The fault is that of any stream.
+        Some(_) => arrival()?,
+    };
+    Ok(Stream {
+        name: keys.name.get_ref().clone(),
+        work: Work::Flush(Flush::new(every)),
+        arrival,
+        per_target: true,
+        targets: Vec::new(),
+        life: own_life(source, keys)?,
+    })
+}
+
+/// After how many writes of its loop it comes.
+fn every(source: Source<'_>, keys: &StreamKeys) -> Result<Option<u32>, Fault> {
+    match (&keys.looped, &keys.every) {
+        (None, None) => Ok(None),
+        (Some(_), Some(every)) if (1..=MOST).contains(every.get_ref()) => Ok(Some(*every.get_ref())),
+        (Some(_), Some(every)) => {
+            Err(source.fault(every.span(), "not a number of writes", format!("write 1 to {MOST}")))
+        }
+        (None, Some(every)) => Err(source.fault(
+            every.span(),
+            "only a loop knows which writes it follows",
+            "add loop = \"NAME\", the loop of the writes, or write a rate instead",
+        )),
+        (Some(name), None) => {
+            Err(source.fault(name.span(), "nothing says after how many writes of the loop it comes", "add every = 8"))
+        }
+    }
+}
+
+/// Flushes make sense where something is written: in their loop, or on their targets in the same step. `targets` is how many the
+/// workload names.
+pub(super) fn follow_writes(
+    source: Source<'_>,
+    tables: &[Spanned<StreamKeys>],
+    (streams, steps): (&[Stream], &[Vec<String>]),
+    targets: usize,
+) -> Result<(), Fault> {
+    let step = |stream: &Stream| steps.iter().position(|names| names.contains(&stream.name));
+    for (flush, table) in streams.iter().zip(tables).filter(|(stream, _)| stream.flush().is_some()) {
+        let keys = table.get_ref();
+        let fault = |what: &str, remedy: &str| Err(source.fault(keys.direction.span(), what, remedy));
+        let mates = |it: &&Stream| it.name != flush.name && step(it) == step(flush);
+        if let Some(looped) = flush.arrival.loop_name() {
+            let mut own = streams.iter().filter(|it| it.arrival.loop_name() == Some(looped)).filter(mates);
+            if own.clone().any(|it| it.flush().is_some()) {
+                return fault("another stream of this loop flushes too", "write one of the two");
+            }
+            if !own.any(Stream::writes) {
+                return fault("the loop of this flush writes nothing", "add a stream that writes to the loop");
+            }
+        }
+        let on = |it: &Stream, target: u16| it.targets.is_empty() || it.targets.contains(&target);
+        let written = |target: u16| streams.iter().filter(mates).any(|it| it.writes() && on(it, target));
+        if (0..targets.max(1) as u16).any(|target| on(flush, target) && !written(target)) {
+            return fault(
+                "nothing is written where this stream flushes, so that there is nothing to flush",
+                "add a stream that writes to the same target, or name another target",
+            );
+        }
+    }
+    Ok(())
+}

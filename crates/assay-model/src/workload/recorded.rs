@@ -1,0 +1,110 @@
+//! `arrival = { recorded = "FILE" }`: streams whose operations come from a recording, and what they get when it has been read.
+
+use super::Source;
+use super::arrival::RecordedKeys;
+use super::common::Workload;
+use super::streams::{StreamKeys, own_life};
+use crate::plan::{Address, Arrival, Block, Stream, Work};
+use crate::recording::{Line, Recording};
+use crate::size::Size;
+use assay_base::{Bytes, Direction, Fault, Multiple, Rate, Share};
+use toml::Spanned;
+
+/// The stream of the recorded operations of one direction; what it does is known when the recording has been read.
+pub(super) fn stream(
+    source: Source<'_>,
+    keys: &StreamKeys,
+    (direction, durable, content): (Direction, bool, (Share, Share)),
+    recorded: &Spanned<RecordedKeys>,
+) -> Result<Stream, Fault> {
+    let own = keys.of_data().filter(|(key, _)| !["content", "durable", "bytes"].contains(key));
+    if let Some((key, span)) = own {
+        let remedy = format!("remove {key}: the recording has sizes and places of its own");
+        return Err(source.fault(span, format!("{key} does not belong to a recording"), remedy));
+    }
+    if let Some(looped) = &keys.looped {
+        let remedy = "remove loop: a recording has times of its own";
+        return Err(source.fault(looped.span(), "a recording is no part of a closed loop", remedy));
+    }
+    if let Some((key, span)) = keys.pace_of_its_own() {
+        let remedy = format!("remove {key}; speed = \"2x\" in arrival plays it twice as fast");
+        return Err(source.fault(span, format!("{key} does not belong to a recording"), remedy));
+    }
+    if keys.pause.is_some() {
+        let remedy = "remove pause; speed = \"0.5x\" in arrival plays it half as fast";
+        return Err(source.fault(recorded.span(), "a pause does not belong to a recording", remedy));
+    }
+    let RecordedKeys { recorded: file, speed, fit } = recorded.get_ref();
+    if file.is_empty() {
+        return Err(source.fault(recorded.span(), "a recording without a name", "write recorded = \"trace.txt\""));
+    }
+    let recording = Recording::named(file.clone(), speed.unwrap_or(Multiple::ONE), fit.is_some());
+    Ok(Stream {
+        name: keys.name.get_ref().clone(),
+        work: Work::Block(Block {
+            direction,
+            durable,
+            filled_with: None,
+            size: Size::fixed(Bytes::new(1)),
+            address: Address::Recorded,
+            extent: None,
+            places: None,
+            compress_to: content.0,
+            duplicates: content.1,
+        }),
+        arrival: Arrival::Recorded { rate: Rate::per_second(1), recording },
+        per_target: true,
+        targets: Vec::new(),
+        life: own_life(source, keys)?,
+    })
+}
+
+impl Workload {
+    /// The files of the recordings that it plays, each once.
+    pub fn recordings(&self) -> Vec<String> {
+        let mut files: Vec<String> = Vec::new();
+        for recording in self.streams.iter().filter_map(|stream| stream.arrival.recording()) {
+            if !files.contains(&recording.file) {
+                files.push(recording.file.clone());
+            }
+        }
+        files
+    }
+
+    /// Gives the streams of a recording its operations, in the order of their times.
+    ///
+    /// # Errors
+    /// Why a stream cannot be played.
+    pub fn play(&mut self, file: &str, lines: &[Line]) -> Result<(), String> {
+        for stream in &mut self.streams {
+            let (Some(named), Some(direction)) = (stream.arrival.recording(), stream.direction()) else { continue };
+            if named.file != file {
+                continue;
+            }
+            let none = || format!("{file} has no {direction} for the stream {}: remove the stream", stream.name);
+            let recording = named.filled(lines, direction).ok_or_else(none)?;
+            let lengths = || recording.lines().iter().map(|line| Bytes::new(line.len.into()));
+            let (from, to) = (lengths().min().unwrap_or_default(), lengths().max().unwrap_or_default());
+            let last = recording.lines().last().map_or(1, |line| recording.wanted(line).as_ns()).max(1);
+            let rate = Rate::ratio(u128::from(recording.operations) * 1_000_000_000, last.into());
+            let rate = rate.filter(|rate| !rate.is_zero());
+            let rate = rate.ok_or_else(|| format!("{file}: its rate cannot be represented at this speed"))?;
+            let operations = stream.life.operations.map_or(recording.operations, |own| own.min(recording.operations));
+            stream.life.operations = Some(operations);
+            if let Work::Block(block) = &mut stream.work {
+                block.size = Size::between(from, to);
+            }
+            stream.arrival = Arrival::Recorded { rate, recording };
+        }
+        Ok(())
+    }
+
+    /// A recording that was not read has no plan.
+    pub(super) fn has_its_recordings(&self) -> Result<(), String> {
+        let unread = |recording: &&Recording| recording.lines().is_empty();
+        match self.streams.iter().filter_map(|stream| stream.arrival.recording()).find(unread) {
+            Some(recording) => Err(format!("the recording {} has not been read", recording.file)),
+            None => Ok(()),
+        }
+    }
+}

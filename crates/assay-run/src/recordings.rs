@@ -1,0 +1,56 @@
+//! Reads the recordings that a workload plays.
+
+use crate::failure::{Failure, shown};
+use assay_formats::collect::{Played, Recorder};
+use assay_model::workload::Workload;
+use std::io::{BufRead, BufReader, Read};
+use std::path::{Path, PathBuf};
+
+/// Longest line of a recording.
+const LINE_MAX: u64 = 64 << 10;
+
+/// Gives a workload the recordings that it names, which are looked for from here, and then beside the workload file.
+pub(crate) fn play(workload: &mut Workload, file: &Path) -> Result<(), Failure> {
+    for name in workload.recordings() {
+        let path = found(&name, file);
+        let Played { lines, notes } = read(&path)?;
+        workload.play(&name, &lines).map_err(Failure::workload)?;
+        workload.notes.extend(notes.into_iter().map(|note| format!("{name}: {note}")));
+    }
+    Ok(())
+}
+
+fn found(name: &str, file: &Path) -> PathBuf {
+    let here = PathBuf::from(name);
+    match here.exists() {
+        true => here,
+        false => file.parent().unwrap_or(Path::new("")).join(name),
+    }
+}
+
+fn read(path: &Path) -> Result<Played, Failure> {
+    let unreadable = |why: &dyn std::fmt::Display| {
+        Failure::workload(format!(
+            "the recording {} cannot be read: {why}\n  = name a file of blkparse, biosnoop or an iolog of fio, from here or beside the workload",
+            shown(path)
+        ))
+    };
+    let mut input = BufReader::new(crate::files::open(path).map_err(|e| unreadable(&e))?);
+    let (mut recorder, mut line, mut number) = (Recorder::default(), Vec::new(), 0u64);
+    loop {
+        line.clear();
+        number += 1;
+        let length = (&mut input).take(LINE_MAX).read_until(b'\n', &mut line).map_err(|e| unreadable(&e))?;
+        if length == 0 {
+            break;
+        }
+        if length as u64 == LINE_MAX {
+            return Err(unreadable(&format!("line {number} is longer than any operation's")));
+        }
+        let text = String::from_utf8_lossy(&line);
+        recorder
+            .line(text.trim_end_matches(['\n', '\r']))
+            .map_err(|why| Failure::workload(format!("{}:{number}: {why}", shown(path))))?;
+    }
+    recorder.end().map_err(|why| Failure::workload(format!("the recording {}: {why}", shown(path))))
+}
