@@ -209,8 +209,9 @@ fn the_lines_of_the_charts_follow_what_happened() {
         assert_eq!((flow.share_over[minute], flow.achieved[minute]), (share, rate / 2.0), "{minute}");
     }
     assert_eq!((line.heat.at_ns.len(), line.heat.at_ns[1]), (60, MINUTE));
-    // The distributions are of ten minutes each.
+    // The distributions are of ten minutes each, and stand in their middle.
     assert_eq!(line.bands.at_ns.len(), 6, "{:?}", line.bands.at_ns);
+    assert_eq!(line.bands.at_ns[..2], [2 * MINUTE, 12 * MINUTE], "the first one contains the warm-up");
     assert!(line.bands.at_ns.windows(2).all(|pair| pair[1] - pair[0] <= 10 * MINUTE), "{:?}", line.bands.at_ns);
 }
 
@@ -490,4 +491,50 @@ fn a_load_that_one_target_did_not_take_names_no_target_among_others() {
     assert_eq!((judged.verdict, load.broken_on.len()), (Verdict::Fail, 0), "{}", judged.reason);
     let deciding = judged.deciding.unwrap();
     assert_eq!((deciding.stream.as_deref(), deciding.target), (Some("reads"), None));
+}
+
+/// A slice in which a run was interrupted is not complete unless it was measured again from its beginning.
+#[test]
+fn slices_that_are_missing_are_told_with_the_reason() {
+    let head = header(3, 1);
+    let early = Scenario::new(head.clone()).warm_up().minutes(0..150, good).completed().judge();
+    assert_eq!((early.verdict, early.reason.as_str()), (Verdict::Incomplete, "2 of 3 slices are complete"));
+    let mut rest = head.clone();
+    (rest.continues, rest.measured_before_ns, rest.phases[1].span_ns) = (true, 90 * MINUTE, 90 * MINUTE);
+    let first = Scenario::new(head).warm_up().minutes(0..90, good).close(CloseReason::Interrupted, "SIGINT");
+    let judged = first.segment(rest).run(good).completed().judge();
+    let reason = "2 of 3 slices are complete; one that holds an interruption does not count";
+    assert_eq!((judged.verdict, judged.reason.as_str()), (Verdict::Incomplete, reason));
+}
+
+/// What the clocks of the machine say about a run: each row is what they do in one minute of it.
+#[test]
+fn what_happened_to_the_clocks_is_told() {
+    for (slept_min, set_min, told, verdict) in [
+        (0, 0, None, Verdict::Pass),
+        (0, 5, Some("the wall clock was set forward by 5 min"), Verdict::Pass),
+        (7, 0, Some("slept"), Verdict::Invalid),
+    ] {
+        let mut head = header(1, 1);
+        let sample = |at_ns: u64, slept: u64, set: u64| ClockSample {
+            at_ns,
+            real_ns: 1_000 * HOUR + at_ns + slept + set,
+            boot_ns: 50 * HOUR + at_ns + slept,
+            mono_ns: 20 * HOUR + at_ns,
+        };
+        head.clocks = Some(sample(0, 0, 0));
+        let judged = judge_bytes(&changed(Scenario::new(head).run(good).completed(), |entry| {
+            if let Entry::Interval(interval) = entry {
+                let late = if interval.index >= 30 { 1 } else { 0 };
+                interval.clocks = Some(sample(interval.end_ns, late * slept_min * MINUTE, late * set_min * MINUTE));
+            }
+            true
+        }));
+        assert_eq!(judged.verdict, verdict, "{slept_min} {set_min}: {}", judged.reason);
+        let found: Vec<&String> =
+            judged.warnings.iter().filter(|it| told.is_some_and(|told| it.contains(told))).collect();
+        assert_eq!(found.len(), usize::from(told.is_some()), "{:?}", judged.warnings);
+        let clocks = judged.part.clocks.unwrap();
+        assert_eq!((clocks.events.len(), clocks.start.at_ns, clocks.end.at_ns), (found.len(), 0, HOUR + 2 * MINUTE));
+    }
 }

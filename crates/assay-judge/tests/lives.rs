@@ -120,3 +120,21 @@ fn a_life_is_remembered_over_an_interruption() {
     let rate = judged.part.streams[0].rate_achieved.unwrap();
     assert!((9.99..10.01).contains(&rate), "over the ninety minutes in which it lived: {rate}");
 }
+
+/// The log ends while the second slice waits for the last operations of a stream that ended with it.
+#[test]
+fn a_slice_that_waits_when_the_log_ends_is_judged() {
+    let mut head = header(3, 1);
+    head.phases[0].span_ns = 0;
+    head.plan = json!({"seed": 7, "streams": [{"name": "reads", "for": "2h"}]});
+    let never = |minute, _| match minute {
+        119 => Minute { in_flight: 5, ..DEFAULT },
+        120.. => Minute { in_flight: 5, ..NOTHING },
+        _ => DEFAULT,
+    };
+    let run = Scenario::new(head).minutes(0..130, never);
+    let judged = run.close(assay_record::CloseReason::Interrupted, "SIGINT").judge();
+    let slices: Vec<_> = judged.part.slices.iter().map(|slice| (slice.number, slice.complete)).collect();
+    assert_eq!(slices[..2], [(1, true), (2, true)], "{}", judged.reason);
+    assert_eq!(judged.part.criteria.iter().map(|it| it.windows).max(), Some(2), "{slices:?}");
+}

@@ -223,6 +223,7 @@ mod tests {
             assert_eq!(lives.within(0, from * S, to * S), (expected.0 * S, expected.1 * S), "{from} to {to}");
             assert!(lives.covers(1, from * S, to * S), "the other one lasts as long as the run");
         }
+        assert!(lives.covers(0, 10 * S, 30 * S) && !lives.covers(0, 9 * S, 30 * S) && !lives.covers(0, 10 * S, 31 * S));
         assert!(lives.begins_within(0, 5 * S, 15 * S) && !lives.begins_within(0, 5 * S, 40 * S));
         assert!(lives.is_out_of_time_by(0, 30 * S) && !lives.is_out_of_time_by(0, 29 * S));
         assert!(lives.is_some());
