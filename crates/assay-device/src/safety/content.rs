@@ -212,6 +212,19 @@ mod tests {
         assert_eq!(look(&file, size).unwrap().foreign, Some(EDGE + 512));
     }
 
+    /// Six words in each sector are too few to prove anything within a sample; with what lies around it they do.
+    #[test]
+    fn a_sample_of_mostly_zeros_is_known_by_its_surroundings() {
+        let size = 8 * EDGE;
+        let mut act = generator::Act(5, 6);
+        let word = |at: u64| if at % 64 < 58 { 0 } else { act.next().unwrap() };
+        let bytes: Vec<u8> = (0..size / 8).map(word).flat_map(u64::to_le_bytes).collect();
+        let file = tempfile::tempfile().unwrap();
+        file.write_all_at(&bytes, 0).unwrap();
+        let content = look(&file, size).unwrap();
+        assert_eq!((content.foreign, content.of_act, content.read < size), (None, true, true));
+    }
+
     #[test]
     fn one_foreign_byte_at_an_edge_is_seen() {
         let dir = tempfile::tempdir().unwrap();
