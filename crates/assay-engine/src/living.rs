@@ -117,7 +117,7 @@ impl Living {
     fn waiting(&self, waiting: u64) -> u64 {
         let waiting = waiting.min(self.left.operations);
         let Kind::Scheduled(scheduled) = &self.inner.0 else { return waiting };
-        if waiting == 0 || self.left.bytes == u64::MAX {
+        if self.left.bytes == u64::MAX {
             return waiting;
         }
         // Sizes are drawn: the next ones say how many requests the rest of the bytes are.
@@ -211,7 +211,7 @@ impl Source for Living {
     }
 
     fn life(&self) -> Option<Lived> {
-        let last = (self.taken > 0).then_some(self.last);
-        Some(Lived { begun: self.begun, over: self.over != Over::Not, done: self.over == Over::ByNumber, last })
+        let (begun, over, last) = (self.begun, self.over, self.last);
+        Some(Lived { begun, over: over != Over::Not, done: over == Over::ByNumber, last })
     }
 }

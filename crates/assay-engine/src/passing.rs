@@ -49,7 +49,7 @@ impl Source for Passing {
         match self.behind.peek() {
             Some(next) if next.wanted <= now => Next::Of(self.members[self.member(next.stream)].flow),
             Some(next) => Next::Later(next.wanted),
-            None if self.behind.due() == Instant::FAR => Next::Over,
+            // It goes on looking there; where there is nothing more at all, it is not asked again.
             None => Next::Later(self.behind.due()),
         }
     }
