@@ -111,6 +111,8 @@ fn a_device_is_discarded_to_its_end() {
     assert_eq!((left.len() as u64, left.iter().position(|byte| *byte != 0)), (MIB, None));
     let pass = Gate::host().admit_read(&Request::new(device.path())).unwrap();
     assert_eq!((pass.shape().size, pass.describe().size), (MIB, Some(MIB)));
+    let flags = rustix::fs::fcntl_getfl(pass.fd()).unwrap();
+    assert!(flags.contains(rustix::fs::OFlags::DIRECT), "past the cache: {flags:?}");
     assert_eq!(pass.watermarks(), [Watermark::Loop(device.dev[5..].to_owned())]);
 }
 

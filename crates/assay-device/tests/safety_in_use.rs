@@ -30,6 +30,34 @@ fn the_root_disk() {
     protected("the root disk", &disk, &[], S5, "lies on");
 }
 
+/// Somebody whom no list of processes shows has claimed the device, and lets it go a moment later.
+#[test]
+fn a_device_that_becomes_free_in_a_moment_is_waited_for() {
+    use std::os::unix::fs::OpenOptionsExt;
+    if !root() {
+        return;
+    }
+    let (_turn, dir) = (turn(), dir());
+    let device = Loop::blank(dir.path(), "claimed", MIB);
+    let claim = || {
+        let exclusively = rustix::fs::OFlags::EXCL.bits() as i32;
+        std::fs::OpenOptions::new().read(true).custom_flags(exclusively).open(device.path()).unwrap()
+    };
+    let kept = claim();
+    let refused = admit(device.path(), &[]).unwrap_err();
+    assert_eq!(refused.rule, S2, "{refused}");
+    std::thread::scope(|scope| {
+        let (claimed, let_go) = std::sync::mpsc::channel();
+        scope.spawn(move || {
+            let_go.recv().unwrap();
+            std::thread::sleep(std::time::Duration::from_millis(100));
+            drop(kept);
+        });
+        claimed.send(()).unwrap();
+        admit(device.path(), &[]).unwrap();
+    });
+}
+
 #[test]
 fn mounted_file_systems() {
     if !root() {

@@ -227,6 +227,14 @@ fn a_root_that_names_no_device_needs_the_exclusive_claim() {
         tree.mounts(&format!("1 0 0:30 / / rw - {kind} {kind} rw\n"));
         assert_eq!(tree.refused("8:0"), [S5], "{kind}: numbers alone are no claim");
     }
+    // Its number or its source names another disk.
+    for root in ["0:30 / / rw - btrfs /dev/sdb rw", "8:16 / / rw - ext4 rootfs rw", "8:16 / / rw - ext4 /dev/root rw"] {
+        let tree = Tree::new();
+        tree.disk("pci0/ata1", "sda", "8:0");
+        tree.disk("pci0/ata2", "sdb", "8:16");
+        tree.mounts(&format!("1 0 {root}\n"));
+        assert_eq!(tree.refused("8:0"), NONE, "{root}");
+    }
 }
 
 #[test]

@@ -55,7 +55,7 @@ impl<J: Joint> Source for Joined<J> {
         match self.drawn.peek() {
             Some(next) if next.wanted <= now => Next::Of(self.members[self.member(next.stream)].flow),
             Some(next) => Next::Later(next.wanted),
-            None if self.drawn.due() == Instant::FAR => Next::Over,
+            // It goes on looking there; where there is nothing more at all, it is not asked again.
             None => Next::Later(self.drawn.due()),
         }
     }

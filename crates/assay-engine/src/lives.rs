@@ -59,7 +59,7 @@ impl Lives {
             }
             if lives.iter().all(|life| life.over) && agenda.flows[told.flow].in_flight == 0 {
                 told.ended = true;
-                let last = lives.iter().filter_map(|life| life.last).max().unwrap_or(Instant::ZERO);
+                let last = lives.iter().map(|life| life.last).max().unwrap_or(Instant::ZERO);
                 let text = match lives.iter().any(|life| life.done) {
                     true => format!("a stream has done its {} operations", told.issued),
                     false => format!("a stream has ended at its time, after {} operations", told.issued),

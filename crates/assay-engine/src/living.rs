@@ -136,7 +136,7 @@ impl<S: Within> Living<S> {
     fn waiting(&self, waiting: u64) -> u64 {
         let waiting = waiting.min(self.left.operations);
         let Some(generator) = self.inner.generator() else { return waiting };
-        if waiting == 0 || self.left.bytes == u64::MAX {
+        if self.left.bytes == u64::MAX {
             return waiting;
         }
         // Sizes are drawn: the next ones say how many requests the rest of the bytes are.
@@ -233,7 +233,7 @@ impl<S: Within> Source for Living<S> {
     }
 
     fn life(&self) -> Option<Lived> {
-        let last = (self.taken > 0).then_some(self.last);
-        Some(Lived { begun: self.begun, over: self.over != Over::Not, done: self.over == Over::ByNumber, last })
+        let (begun, over, last) = (self.begun, self.over, self.last);
+        Some(Lived { begun, over: over != Over::Not, done: over == Over::ByNumber, last })
     }
 }

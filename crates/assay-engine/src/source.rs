@@ -26,8 +26,8 @@ pub struct Lived {
     pub over: bool,
     /// It is over because it has taken all its requests, not because its time is.
     pub done: bool,
-    /// The last completion, where there is one.
-    pub last: Option<Instant>,
+    /// The last completion so far; zero where there is none.
+    pub last: Instant,
 }
 
 /// A group of flows. The only times it gets are those of completions: a schedule continues whatever happens.

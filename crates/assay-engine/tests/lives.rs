@@ -32,7 +32,16 @@ struct Did {
     events: Vec<Event>,
     /// Completed operations of each flow.
     ok: Vec<u64>,
+    intervals: Vec<Interval>,
     end: Instant,
+}
+
+impl Did {
+    /// For each interval what was scheduled and issued of a flow, and what waits at its end.
+    fn course(&self, flow: usize) -> Vec<(u64, u64, u64)> {
+        let cells = self.intervals.iter().map(|interval| &interval.flows[flow]);
+        cells.map(|cell| (cell.scheduled, cell.issued, cell.waiting)).collect()
+    }
 }
 
 fn plan(file: &str) -> Plan {
@@ -42,10 +51,14 @@ fn plan(file: &str) -> Plan {
 
 /// One of the workers, which completes each operation after 100 µs.
 fn one(plan: &Plan, part: Part, gates: Option<std::sync::Arc<Gates>>) -> Did {
+    slowly(plan, (part, assay_engine::bound(plan, part)), gates, Span::from_us(100))
+}
+
+/// The same with a device that takes this long, and with so many operations in flight.
+fn slowly(plan: &Plan, (part, bound): (Part, u32), gates: Option<std::sync::Arc<Gates>>, service: Span) -> Did {
     let (thresholds, limits) = (Thresholds::new([]), Limits::default());
-    let bound = assay_engine::bound(plan, part);
     let setup = Setup { part, thresholds, bound, start: Instant::ZERO, run: 7, limits, ledger: None, gates };
-    let mut worker = Worker::new(plan, Even::new(Span::from_us(100), 1 << 30), setup).unwrap();
+    let mut worker = Worker::new(plan, Even::new(service, 1 << 30), setup).unwrap();
     let mut kept = Kept::default();
     run_virtual(&mut worker, Instant::ZERO, &mut kept, || false);
     let ok = (0..plan.flows().count()).map(|flow| {
@@ -60,7 +73,7 @@ fn one(plan: &Plan, part: Part, gates: Option<std::sync::Arc<Gates>>) -> Did {
     });
     let ok = ok.collect();
     let end = kept.0.last().map_or(Instant::ZERO, |last| Instant::from_ns(last.end_ns));
-    Did { asked: std::mem::take(&mut worker.device().asked), events: kept.1, ok, end }
+    Did { asked: std::mem::take(&mut worker.device().asked), events: kept.1, ok, intervals: kept.0, end }
 }
 
 fn run(file: &str, of: u64) -> Vec<Did> {
@@ -91,6 +104,10 @@ fn the_workers_share_a_number_of_operations_and_end_with_it() {
             let told = workers.iter().flat_map(|did| &did.events).filter(|event| event.what == EventKind::StreamEnd);
             let told: u64 = told.map(|event| event.details["operations"].parse::<u64>().unwrap()).sum();
             assert_eq!(told, 1003, "{keys}, {of} workers");
+            for event in workers.iter().flat_map(|did| &did.events) {
+                assert_eq!(event.details.get("workers"), (of > 1).then(|| of.to_string()).as_ref());
+                assert!(event.text.starts_with("a stream has done its "), "{}", event.text);
+            }
             assert!(
                 workers.iter().all(|did| did.end < Instant::from_ns(1_900_000_000)),
                 "the run is over with the last"
@@ -148,6 +165,9 @@ fn a_stream_issues_only_within_its_time() {
             assert!(times.len() > 500, "{keys}: {}", times.len());
             assert!(times.iter().all(|at| *at >= half && *at < one_and_a_half), "{keys}, {of} workers");
             assert!(workers.iter().all(|did| did.end >= Instant::from_ns(2_000_000_000)), "b lasts as long as the run");
+            let told: Vec<&Event> = workers.iter().flat_map(|did| &did.events).collect();
+            assert!(told.iter().all(|event| event.text.starts_with("a stream has ended at its time, after ")));
+            assert_eq!(told.len() as u64, of, "{keys}: each worker tells about its part");
         }
     }
 }
@@ -288,5 +308,49 @@ fn a_recording_may_be_cut_and_begin_later() {
     {
         let did = one(&playing(&file(keys), &lines), Part { index: 0, of: 1 }, None);
         assert_eq!(did.ok, [operations, 10], "{keys}");
+    }
+}
+
+/// Ten operations are due in the first hundredth of a second, and the device does one after another: they are issued
+/// late, but issued, and at the end of each interval those are counted that are due and still wait.
+#[test]
+fn what_is_due_within_a_life_and_waits_for_the_device_is_counted_and_issued() {
+    let arrival = "rate = \"1000/s\"\narrival = \"steady\"";
+    let drawn = "size = { shares = [[\"4KiB\", \"50%\"], [\"64KiB\", \"50%\"]] }";
+    for (size, life, at_once) in [
+        ("size = \"4KiB\"", "operations = 10", 7),
+        ("size = \"4KiB\"", "bytes = \"40KiB\"", 7),
+        ("size = \"4KiB\"", "bytes = \"37KiB\"", 7),
+        (drawn, "bytes = \"400KiB\"", 7),
+        // The run ends with its only stream, and so does the first interval.
+        ("size = \"4KiB\"", "for = \"10ms\"", 1),
+    ] {
+        let plan = plan(&format!("{HEAD}{}", stream("a", &format!("{size}\n{arrival}\n{life}"))));
+        let did = slowly(&plan, (Part { index: 0, of: 1 }, 1), None, Span::from_ms(150));
+        let all = did.asked.len() as u64;
+        assert!(all == 10 || size == drawn && (8..60).contains(&all), "{life}: {all}");
+        let course = did.course(0);
+        assert_eq!(course[0], (all, at_once, all - at_once), "{life}");
+        let (mut scheduled, mut issued) = (0, 0);
+        for (at, (more, out, waiting)) in course.iter().enumerate() {
+            (scheduled, issued) = (scheduled + more, issued + out);
+            assert_eq!((scheduled, waiting), (all, &(all - issued)), "{life}: interval {at}");
+        }
+        let lag = did.intervals.iter().map(|interval| interval.flows[0].lag.sum_ns).sum::<u64>();
+        assert!(lag > 10 * 75_000_000, "{life}: each waited for those before it: {lag}");
+    }
+}
+
+/// Behind a pause, an operation of a closed loop is due at a moment; without one it is due when it is issued.
+#[test]
+fn a_loop_with_a_life_is_late_where_it_pauses() {
+    for (pause, late) in [("pause = \"1ms\"\n", true), ("", false)] {
+        let keys = format!("size = \"4KiB\"\nin_flight = 1\n{pause}for = \"500ms\"");
+        // Two of them, between which the device has one slot.
+        let plan = plan(&format!("{HEAD}{}{}", stream("a", &keys), stream("b", &keys)));
+        let did = slowly(&plan, (Part { index: 0, of: 1 }, 1), None, Span::from_ms(50));
+        let lag: u64 = did.intervals.iter().flat_map(|it| &it.flows).map(|flow| flow.lag.sum_ns).sum();
+        assert!(did.ok.iter().all(|ok| (4..7).contains(ok)), "ten have room: {:?}", did.ok);
+        assert_eq!(lag > 0, late, "{pause}: {lag}");
     }
 }

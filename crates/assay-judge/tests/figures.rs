@@ -5,7 +5,7 @@
 mod common;
 
 use assay_base::{Direction, Rate, Span};
-use assay_judge::judgement::{Judgement, Outcome};
+use assay_judge::judgement::{Judgement, Outcome, Steadiness};
 use assay_judge::{Fold, Options, Verdict};
 use assay_record::*;
 use common::*;
@@ -209,8 +209,9 @@ fn the_lines_of_the_charts_follow_what_happened() {
         assert_eq!((flow.share_over[minute], flow.achieved[minute]), (share, rate / 2.0), "{minute}");
     }
     assert_eq!((line.heat.at_ns.len(), line.heat.at_ns[1]), (60, MINUTE));
-    // The distributions are of ten minutes each.
+    // The distributions are of ten minutes each, and stand in their middle.
     assert_eq!(line.bands.at_ns.len(), 6, "{:?}", line.bands.at_ns);
+    assert_eq!(line.bands.at_ns[..2], [2 * MINUTE, 12 * MINUTE], "the first one contains the warm-up");
     assert!(line.bands.at_ns.windows(2).all(|pair| pair[1] - pair[0] <= 10 * MINUTE), "{:?}", line.bands.at_ns);
 }
 
@@ -402,4 +403,138 @@ fn changes_of_level_are_told_with_their_time() {
     let changes: Vec<_> = line.changes.iter().map(|it| (it.at_ns, it.before, it.after)).collect();
     // 1 % take 2 ms and the others 200 µs.
     assert_eq!((line.measure.as_str(), changes), ("mean response", vec![(HOUR, 218_000.0, 268_000.0)]));
+}
+
+/// Rounds of three intervals. After an interruption rounds begin anew, and no window contains it.
+#[test]
+fn a_window_of_rounds_begins_where_its_first_round_does() {
+    let mut head = header(1, 1);
+    head.phases[1].steady_round_ns = Some(3 * MINUTE);
+    let judged = Scenario::new(head.clone()).run(good).completed().judge();
+    let line = &judged.part.steadiness[0];
+    let window = |line: &Steadiness| line.last.map(|last| (last.start_ns / MINUTE, last.end_ns / MINUTE));
+    assert_eq!((line.rounds, line.steady_from_ns, window(line)), (20, Some(0), Some((45, 60))));
+
+    let mut rest = head.clone();
+    (rest.continues, rest.measured_before_ns, rest.phases[1].span_ns) = (true, 31 * MINUTE, 29 * MINUTE);
+    let first = Scenario::new(head).warm_up().minutes(0..31, good).close(CloseReason::Interrupted, "SIGINT");
+    let judged = first.segment(rest).run(good).completed().judge();
+    let line = &judged.part.steadiness[0];
+    assert_eq!((judged.part.segments, line.rounds, window(line)), (2, 10 + 9, Some((43, 58))), "{}", judged.reason);
+}
+
+#[test]
+fn nothing_is_said_of_a_stream_that_ended_no_round_or_did_nothing() {
+    let nothing = |_, _| Minute { unscheduled: PER_MINUTE, ..Minute::default() };
+    for (round_ns, behave, lines) in
+        [(HOUR, good as fn(u64, usize) -> Minute, 1), (HOUR + MINUTE, good, 0), (MINUTE, nothing, 0)]
+    {
+        let mut head = header(1, 1);
+        (head.phases[1].steady_round_ns, head.streams[0].rate) = (Some(round_ns), None);
+        let judged = Scenario::new(head).run(behave).completed().judge();
+        assert_eq!(judged.part.steadiness.len(), lines, "{round_ns}: {:?}", judged.part.steadiness);
+    }
+}
+
+/// Only the first of two findings that are both true is told.
+#[test]
+fn a_plan_without_a_measured_phase_says_so() {
+    let mut head = header(1, 1);
+    head.phases.truncate(1);
+    let judged = Scenario::new(head).warm_up().completed().judge();
+    assert_eq!((judged.verdict, judged.reason.as_str()), (Verdict::Invalid, "the plan holds no measured phase"));
+}
+
+#[test]
+fn each_measured_phase_has_percentiles_of_its_own() {
+    let mut head = header(1, 1);
+    let rise = PhaseHead { name: "rise".into(), ..head.phases[1].clone() };
+    (head.phases[1].span_ns, head.phases[1].name) = (HOUR, "usual".into());
+    head.phases.push(rise);
+    let mut run = Scenario::new(head).run(good);
+    for _ in 0..60 {
+        run.interval(2, MINUTE, &|_| Minute { slow: 600, ..Minute::default() });
+    }
+    let judged = run.completed().judge();
+    let medians: Vec<u64> =
+        judged.part.phases.iter().map(|phase| phase.streams[0].response.p50_ns.unwrap() / 100_000).collect();
+    assert_eq!(medians, [2, 20], "a tenth of a millisecond: {}", judged.reason);
+}
+
+#[test]
+fn where_nothing_was_measured_there_is_no_rate_and_no_percentile() {
+    let judged = Scenario::new(header(1, 1)).completed().judge();
+    let totals = &judged.part.streams[0];
+    assert_eq!((totals.rate_achieved, totals.response.nines.as_slice(), totals.response.p50_ns), (None, &[][..], None));
+}
+
+/// The distributions of a warm-up are read, and none of their operations is counted among those measured.
+#[test]
+fn percentiles_are_those_of_the_measured_time() {
+    let mut head = header(1, 1);
+    head.phases[0].span_ns = 20 * MINUTE;
+    let mut run = Scenario::new(head);
+    for _ in 0..20 {
+        run.interval(0, MINUTE, &|_| Minute { slow: 1000, ..Minute::default() });
+    }
+    let judged = run.minutes(0..60, good).completed().judge();
+    let told: Vec<_> = judged.warnings.iter().filter(|it| it.contains("percentiles")).collect();
+    let p50 = judged.part.streams[0].response.p50_ns.unwrap();
+    assert!(told.is_empty() && p50 < 300_000, "{told:?} {p50}");
+}
+
+#[test]
+fn a_load_that_one_target_did_not_take_names_no_target_among_others() {
+    let waits = |_, _| Minute { waiting: 400, in_flight: 5, ..Minute::default() };
+    let judged = Scenario::new(header(1, 1)).run(waits).completed().judge();
+    let load = &judged.part.criteria[0];
+    assert_eq!((judged.verdict, load.broken_on.len()), (Verdict::Fail, 0), "{}", judged.reason);
+    let deciding = judged.deciding.unwrap();
+    assert_eq!((deciding.stream.as_deref(), deciding.target), (Some("reads"), None));
+}
+
+/// A slice in which a run was interrupted is not complete unless it was measured again from its beginning.
+#[test]
+fn slices_that_are_missing_are_told_with_the_reason() {
+    let head = header(3, 1);
+    let early = Scenario::new(head.clone()).warm_up().minutes(0..150, good).completed().judge();
+    assert_eq!((early.verdict, early.reason.as_str()), (Verdict::Incomplete, "2 of 3 slices are complete"));
+    let mut rest = head.clone();
+    (rest.continues, rest.measured_before_ns, rest.phases[1].span_ns) = (true, 90 * MINUTE, 90 * MINUTE);
+    let first = Scenario::new(head).warm_up().minutes(0..90, good).close(CloseReason::Interrupted, "SIGINT");
+    let judged = first.segment(rest).run(good).completed().judge();
+    let reason = "2 of 3 slices are complete; one that holds an interruption does not count";
+    assert_eq!((judged.verdict, judged.reason.as_str()), (Verdict::Incomplete, reason));
+}
+
+/// What the clocks of the machine say about a run: each row is what they do in one minute of it.
+#[test]
+fn what_happened_to_the_clocks_is_told() {
+    for (slept_min, set_min, told, verdict) in [
+        (0, 0, None, Verdict::Pass),
+        (0, 5, Some("the wall clock was set forward by 5 min"), Verdict::Pass),
+        (7, 0, Some("slept"), Verdict::Invalid),
+    ] {
+        let mut head = header(1, 1);
+        let sample = |at_ns: u64, slept: u64, set: u64| ClockSample {
+            at_ns,
+            real_ns: 1_000 * HOUR + at_ns + slept + set,
+            boot_ns: 50 * HOUR + at_ns + slept,
+            mono_ns: 20 * HOUR + at_ns,
+        };
+        head.clocks = Some(sample(0, 0, 0));
+        let judged = judge_bytes(&changed(Scenario::new(head).run(good).completed(), |entry| {
+            if let Entry::Interval(interval) = entry {
+                let late = if interval.index >= 30 { 1 } else { 0 };
+                interval.clocks = Some(sample(interval.end_ns, late * slept_min * MINUTE, late * set_min * MINUTE));
+            }
+            true
+        }));
+        assert_eq!(judged.verdict, verdict, "{slept_min} {set_min}: {}", judged.reason);
+        let found: Vec<&String> =
+            judged.warnings.iter().filter(|it| told.is_some_and(|told| it.contains(told))).collect();
+        assert_eq!(found.len(), usize::from(told.is_some()), "{:?}", judged.warnings);
+        let clocks = judged.part.clocks.unwrap();
+        assert_eq!((clocks.events.len(), clocks.start.at_ns, clocks.end.at_ns), (found.len(), 0, HOUR + 2 * MINUTE));
+    }
 }

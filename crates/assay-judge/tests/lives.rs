@@ -102,3 +102,39 @@ fn a_life_in_which_nothing_completed_does_not_pass() {
     let nothing = judged(json!({"start": "30min", "for": "10min"}), within(0..0), &[]);
     assert_ne!(nothing.verdict, Verdict::Pass, "{}", nothing.reason);
 }
+
+/// What the run told before it was interrupted holds after it as well.
+#[test]
+fn a_life_is_remembered_over_an_interruption() {
+    let mut head = header(3, 1);
+    head.phases[0].span_ns = 0;
+    head.plan = json!({"seed": 7, "streams": [{"name": "reads", "operations": 54_000, "start": "1ns"}]});
+    let mut rest = head.clone();
+    (rest.continues, rest.measured_before_ns, rest.phases[1].span_ns) = (true, 100 * MINUTE, 80 * MINUTE);
+    let details = [("flow", "0"), ("completed_ns", &(90 * MINUTE).to_string()[..])];
+    let first = Scenario::new(head).minutes(0..90, |_, _| DEFAULT).event_with("stream-end", "told", &details);
+    let first = first.minutes(90..100, |_, _| NOTHING).close(assay_record::CloseReason::Interrupted, "SIGINT");
+    let judged = first.segment(rest).minutes(100..180, |_, _| NOTHING).completed().judge();
+    let slices: Vec<_> = judged.part.slices.iter().map(|slice| (slice.valid, slice.within)).collect();
+    assert_eq!((judged.part.segments, slices[2]), (2, (true, true)), "{}: {slices:?}", judged.reason);
+    let rate = judged.part.streams[0].rate_achieved.unwrap();
+    assert!((9.99..10.01).contains(&rate), "over the ninety minutes in which it lived: {rate}");
+}
+
+/// The log ends while the second slice waits for the last operations of a stream that ended with it.
+#[test]
+fn a_slice_that_waits_when_the_log_ends_is_judged() {
+    let mut head = header(3, 1);
+    head.phases[0].span_ns = 0;
+    head.plan = json!({"seed": 7, "streams": [{"name": "reads", "for": "2h"}]});
+    let never = |minute, _| match minute {
+        119 => Minute { in_flight: 5, ..DEFAULT },
+        120.. => Minute { in_flight: 5, ..NOTHING },
+        _ => DEFAULT,
+    };
+    let run = Scenario::new(head).minutes(0..130, never);
+    let judged = run.close(assay_record::CloseReason::Interrupted, "SIGINT").judge();
+    let slices: Vec<_> = judged.part.slices.iter().map(|slice| (slice.number, slice.complete)).collect();
+    assert_eq!(slices[..2], [(1, true), (2, true)], "{}", judged.reason);
+    assert_eq!(judged.part.criteria.iter().map(|it| it.windows).max(), Some(2), "{slices:?}");
+}

@@ -132,7 +132,7 @@ impl LogFile {
 
     fn fits(&self, bytes: u64) -> io::Result<()> {
         let free = assay_device::usage::free_bytes(self.path.parent().unwrap_or(Path::new(".")))?;
-        if free < bytes { Err(io::ErrorKind::StorageFull.into()) } else { Ok(()) }
+        if free >= bytes { Ok(()) } else { Err(io::ErrorKind::StorageFull.into()) }
     }
 
     /// Appends a line. After a failure nothing more is written; what was written before stays. When this returns, the

@@ -45,9 +45,7 @@ impl Unfinished {
     /// The log, continued after its last complete line; an incomplete one is cut off.
     pub fn go_on(self) -> Result<LogFile, Failure> {
         let Unfinished { path, file, scan } = self;
-        if scan.torn > 0 {
-            file.set_len(scan.length).map_err(|e| cannot_go_on(&path, &e))?;
-        }
+        file.set_len(scan.length).map_err(|e| cannot_go_on(&path, &e))?;
         let mut log = LogFile::behind(&path, file, scan.next_seq);
         if scan.torn > 0 {
             let text = format!("{} bytes of an unfinished line were given up", scan.torn);

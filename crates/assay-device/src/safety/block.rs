@@ -228,7 +228,7 @@ fn printed(member: &Member) -> (DevNum, String) {
 fn wanted(family: &Family, device: DevNum) -> Wanted {
     let neighbours: Vec<DevNum> = family.neighbours_of(device).into_iter().map(|member| member.number).collect();
     let devices = family.members.iter().filter(|m| !neighbours.contains(&m.number)).map(printed).collect();
-    let disk = family.near.iter().find(|m| m.number != device && !neighbours.contains(&m.number)).map(|m| m.number);
+    let disk = family.disk_of_partition(device);
     let beneath = family.loops.iter().filter(|l| family.member(l.number).is_some()).filter_map(|l| l.backing);
     let files = beneath.filter(|b| b.block.is_none());
     Wanted { devices, inodes: files.map(|b| Inode { device: b.device, inode: b.inode }).collect(), disk }

@@ -89,7 +89,7 @@ pub(super) fn look(file: &File, size: u64) -> io::Result<Content> {
             continue;
         }
         content.of_act = true;
-        if let Some(at) = not_of_act(file, size, offset, &foreign)? {
+        if let Some(at) = not_of_act(file, size, (offset, len), &foreign)? {
             content.foreign = Some(offset + at);
             break;
         }
@@ -97,12 +97,11 @@ pub(super) fn look(file: &File, size: u64) -> io::Result<Content> {
     Ok(content)
 }
 
-/// The first of these sectors, given as positions after `offset`, that does not come from ACT's generator. Their
-/// surroundings are read too: a single sector proves nothing.
-fn not_of_act(file: &File, size: u64, offset: u64, sectors: &[usize]) -> io::Result<Option<u64>> {
-    let (first, last) = (sectors.first().copied().unwrap_or(0) as u64, sectors.last().copied().unwrap_or(0) as u64);
-    let from = (offset + first / BLOCK * BLOCK).saturating_sub(AROUND);
-    let to = (offset + last + BLOCK).saturating_add(AROUND).min(size);
+/// The first of these sectors, given as positions within a place that was read, that does not come from ACT's generator.
+/// The surroundings of the place are read too: a single sector proves nothing.
+fn not_of_act(file: &File, size: u64, (offset, len): (u64, u64), sectors: &[usize]) -> io::Result<Option<u64>> {
+    let from = offset.saturating_sub(AROUND);
+    let to = (offset + len).saturating_add(AROUND).min(size);
     let len = to - from;
     let known = generator::of_act(&read_all(file, size, from, len)?.bytes()[..len as usize]);
     let is_known = |at: u64| known.get(((offset + at - from) / 512) as usize) == Some(&true);
@@ -204,8 +203,26 @@ mod tests {
             let content = look(&file, size).unwrap();
             assert_eq!((content.foreign, content.of_act, content.read), (foreign, true, size), "{at}");
         }
+        file.write_all_at(&assay_base::stamp::MAGIC, size - 4096).unwrap();
+        assert!(look(&file, size).unwrap().ours, "one block of ours at the end");
+        file.write_all_at(&assay_base::stamp::MAGIC, 0).unwrap();
+        file.write_all_at(&[0; 8192], size - 8192).unwrap();
+        assert!(look(&file, size).unwrap().ours, "one at the beginning");
         file.write_all_at(b"other", EDGE + 512).unwrap();
         assert_eq!(look(&file, size).unwrap().foreign, Some(EDGE + 512));
+    }
+
+    /// Six words in each sector are too few to prove anything within a sample; with what lies around it they do.
+    #[test]
+    fn a_sample_of_mostly_zeros_is_known_by_its_surroundings() {
+        let size = 8 * EDGE;
+        let mut act = generator::Act(5, 6);
+        let word = |at: u64| if at % 64 < 58 { 0 } else { act.next().unwrap() };
+        let bytes: Vec<u8> = (0..size / 8).map(word).flat_map(u64::to_le_bytes).collect();
+        let file = tempfile::tempfile().unwrap();
+        file.write_all_at(&bytes, 0).unwrap();
+        let content = look(&file, size).unwrap();
+        assert_eq!((content.foreign, content.of_act, content.read < size), (None, true, true));
     }
 
     #[test]

@@ -122,6 +122,12 @@ impl Family {
         if itself.filter(is_partition).is_some() { others.collect() } else { Vec::new() }
     }
 
+    /// Where `device` is a partition: its disk.
+    pub(super) fn disk_of_partition(&self, device: DevNum) -> Option<DevNum> {
+        let disk = self.near.iter().find(|member| !member.dir.join("partition").exists())?;
+        (disk.number != device).then_some(disk.number)
+    }
+
     /// The member with this number.
     pub(super) fn member(&self, number: DevNum) -> Option<&Member> {
         self.members.iter().find(|m| m.number == number)
@@ -163,4 +169,115 @@ fn member_at(dir: &Path) -> Option<Member> {
 pub(super) fn with_partitions(disk: &Path) -> Vec<Member> {
     let below = names_in(disk).into_iter().map(|name| disk.join(name)).filter(|dir| dir.join("partition").exists());
     std::iter::once(disk.to_path_buf()).chain(below).filter_map(|dir| member_at(&dir)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::process::Command;
+
+    fn number(major: u32, minor: u32) -> DevNum {
+        DevNum { major, minor }
+    }
+
+    /// The machine of these tests: `sda` with two partitions, `sdb`, and loop devices over `sda2` and over a path that
+    /// is none of a device.
+    fn machine() -> (tempfile::TempDir, Roots) {
+        let dir = tempfile::tempdir().unwrap();
+        let at = |name: &str| dir.path().join(name);
+        let disks = [("sda", "8:0"), ("sda/sda1", "8:1"), ("sda/sda2", "8:2"), ("sdb", "8:16")];
+        for (name, number) in disks.into_iter().chain([("loop3", "7:3"), ("loop4", "7:4")]) {
+            let block = at("sys/block").join(name);
+            std::fs::create_dir_all(&block).unwrap();
+            std::fs::write(block.join("dev"), format!("{number}\n")).unwrap();
+            for links in ["sys/dev/block", "sys/class/block", "dev"] {
+                std::fs::create_dir_all(at(links)).unwrap();
+            }
+            std::os::unix::fs::symlink(&block, at("sys/dev/block").join(number)).unwrap();
+            std::os::unix::fs::symlink(&block, at("sys/class/block").join(name_of(&block))).unwrap();
+            std::fs::write(at("dev").join(name_of(&block)), "").unwrap();
+        }
+        for (part, index) in [("sda1", "1"), ("sda2", "2")] {
+            std::fs::write(at("sys/block/sda").join(part).join("partition"), index).unwrap();
+        }
+        let file = at("image").display().to_string();
+        std::fs::write(&file, "").unwrap();
+        for (looped, path) in [("loop3", "/dev/sda2"), ("loop4", &file)] {
+            std::fs::create_dir(at("sys/block").join(looped).join("loop")).unwrap();
+            std::fs::write(at("sys/block").join(looped).join("loop/backing_file"), path).unwrap();
+        }
+        let roots = Roots { proc: at("proc"), sys: at("sys"), dev: at("dev") };
+        (dir, roots)
+    }
+
+    #[test]
+    fn what_shares_a_medium_is_one_family() {
+        let (_dir, roots) = machine();
+        let sda = ["loop3", "sda", "sda1", "sda2"];
+        for (of, expected) in [
+            (number(8, 0), &sda[..]),
+            (number(8, 2), &sda),
+            (number(7, 3), &sda),
+            (number(7, 4), &["loop4"]),
+            (number(8, 16), &["sdb"]),
+        ] {
+            let family = Family::of(&roots, of).unwrap();
+            let mut names: Vec<&str> = family.members.iter().map(|member| member.name.as_str()).collect();
+            names.sort_unstable();
+            assert_eq!(names, expected, "{of}");
+        }
+        assert_eq!(Family::of(&roots, number(8, 32)), None);
+    }
+
+    #[test]
+    fn only_a_partition_has_neighbours_and_a_disk() {
+        let (_dir, roots) = machine();
+        for (of, neighbours, disk) in [
+            (number(8, 1), &[number(8, 2)][..], Some(number(8, 0))),
+            (number(8, 2), &[number(8, 1)], Some(number(8, 0))),
+            (number(8, 0), &[], None),
+            (number(8, 16), &[], None),
+            (number(7, 3), &[], None),
+        ] {
+            let family = Family::of(&roots, of).unwrap();
+            let found: Vec<DevNum> = family.neighbours_of(of).into_iter().map(|member| member.number).collect();
+            assert_eq!((found.as_slice(), family.disk_of_partition(of)), (neighbours, disk), "{of}");
+        }
+    }
+
+    /// A real loop device, where the tree prints a path that leads nowhere: the device itself knows its file.
+    #[test]
+    fn a_loop_device_is_asked_for_its_file_and_none_that_only_has_its_name() {
+        use crate::safety::openers::Inode;
+        let (dir, roots) = machine();
+        let file = dir.path().join("image");
+        std::fs::write(&file, vec![0; 4096]).unwrap();
+        let bound = rustix::process::geteuid()
+            .is_root()
+            .then(|| Command::new("losetup").args(["-f", "--show"]).arg(&file).output());
+        // Without the right to bind one, or in the very moment in which another program takes the same one.
+        let Some(Ok(bound)) = bound.filter(|bound| bound.as_ref().is_ok_and(|bound| bound.status.success())) else {
+            return;
+        };
+        let node = String::from_utf8(bound.stdout).unwrap().trim().to_owned();
+        let meta = std::fs::metadata(&node).unwrap();
+        let real = DevNum::of(meta.rdev());
+        let name = name_of(Path::new(&node));
+        let host = Roots { dev: "/dev".into(), ..roots.clone() };
+        let block = roots.sys.join("block").join(&name);
+        std::fs::create_dir_all(block.join("loop")).unwrap();
+        std::fs::write(block.join("loop/backing_file"), "/no/such/file").unwrap();
+        let backing = |number: DevNum| {
+            std::fs::write(block.join("dev"), number.to_string()).unwrap();
+            let found = loops(&host).into_iter().find(|it| it.name == name)?.backing?;
+            Some((Inode { device: found.device, inode: found.inode }, found.block))
+        };
+        let found = (backing(real), backing(number(7, 4000)), block_number(Path::new(&node)));
+        let status = Command::new("losetup").args(["-d", &node]).status();
+        let inode = std::fs::metadata(&file).unwrap();
+        let inode = Inode { device: DevNum::of(inode.dev()), inode: inode.ino() };
+        assert_eq!(found, (Some((inode, None)), None, Some(real)));
+        assert!(status.is_ok_and(|status| status.success()));
+        assert_eq!((block_number(&file), block_number(Path::new("/dev/null"))), (None, None), "{node}");
+    }
 }

@@ -176,6 +176,20 @@ mod tests {
     }
 
     #[test]
+    fn the_uuid_of_a_partition_is_a_line_of_its_own() {
+        for (uevent, expected) in [
+            ("MAJOR=8\nPARTUUID=1234-ab\nPARTN=1\n", Some("1234-ab")),
+            ("PARTUUID=\n", Some("")),
+            ("PARTUUIDS=1\nXPARTUUID=2\nPARTUUID 3\n", None),
+            ("", None),
+        ] {
+            let found = read(&[("uevent", uevent.as_bytes())]);
+            assert_eq!(found.partition_uuid.as_deref(), expected, "{uevent}");
+        }
+        assert_eq!(read(&[]).partition_uuid, None);
+    }
+
+    #[test]
     fn only_links_that_lead_to_the_device_are_its_names() {
         let (dir, roots) = machine(&[]);
         for (group, alias, to) in [

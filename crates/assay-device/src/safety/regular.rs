@@ -300,4 +300,62 @@ mod tests {
             "not certifiable: tmpfs is a file system in memory, the run log is on the same disk"
         );
     }
+    #[test]
+    fn a_file_that_is_nothing_but_a_label_is_none_of_ours() {
+        use std::os::unix::fs::FileExt;
+        let roots = Roots::host();
+        let request = crate::safety::Request::new(Path::new("file"));
+        let exam = crate::safety::Examination::nothing(Path::new("file"));
+        let inquiry = Inquiry { roots: &roots, request, mode: Mode::Look, exam };
+        let none = Inode { device: DevNum { major: 0, minor: 0 }, inode: 0 };
+        for (data, ours_by_label) in [(0, false), (4096, true)] {
+            let (file, size) = (tempfile::tempfile().unwrap(), data + LABEL_LEN);
+            file.write_all_at(&super::super::label::label(size), data).unwrap();
+            let whole = Shape { size, logical_block: 4096, physical_block: 4096, dma_alignment: 4096, direct: true };
+            // A file without a name is refused as well, but for another reason.
+            let refused = ours(&inquiry, &file, &whole, none).unwrap_err();
+            assert_eq!(refused.starts_with("it has 0 names"), ours_by_label, "{data}: {refused}");
+            assert_eq!(refused.starts_with("not a file of this program"), !ours_by_label, "{data}: {refused}");
+        }
+    }
+
+    #[test]
+    fn a_log_on_the_disk_of_the_file_is_told() {
+        let dir = tempfile::tempdir().unwrap().keep().canonicalize().unwrap();
+        let at = |name: &str| dir.join(name);
+        for name in ["file", "one", "two", "proc/self", "dev", "sys/class/block/sdy", "sys/class/block/sdz"] {
+            std::fs::create_dir_all(at(name)).unwrap();
+        }
+        for (disk, number) in [("sdy", "8:16"), ("sdz", "8:32")] {
+            std::fs::write(at("dev").join(disk), "").unwrap();
+            std::fs::write(at("sys/class/block").join(disk).join("dev"), number).unwrap();
+        }
+        let roots = Roots { proc: at("proc"), sys: at("sys"), dev: at("dev") };
+        let mounted = |lines: &[(&str, &str)]| {
+            let line =
+                |(name, disk): &(&str, &str)| format!("1 0 0:5 / {} rw - ext4 /dev/{disk} rw\n", at(name).display());
+            std::fs::write(at("proc/self/mountinfo"), lines.iter().map(line).collect::<String>()).unwrap();
+        };
+        let file = tempfile::tempfile_in(&dir).unwrap();
+        let magic = rustix::fs::fstatfs(&file).unwrap().f_type as u64;
+        assert_eq!(watermark::of_file_system(magic), None, "the directory for temporary files must be on a disk");
+        let both: &[_] = &[("file", "sdy"), ("one", "sdy"), ("two", "sdz")];
+        for (lines, log, device_known, told) in [
+            (both, None, true, false),
+            (both, Some("one"), true, true),
+            (both, Some("two"), true, false),
+            (&[], None, false, false),
+            (&[], Some("one"), false, false),
+        ] {
+            mounted(lines);
+            let log = log.map(at);
+            let request = crate::safety::Request { log_dir: log.as_deref(), ..crate::safety::Request::new(&dir) };
+            let exam = crate::safety::Examination::nothing(&dir);
+            let inquiry = Inquiry { roots: &roots, request, mode: Mode::Look, exam };
+            let marks = watermarks(&inquiry, &file, &at("file/scratch"), true);
+            assert_eq!(marks.contains(&Watermark::LogOnTarget), told, "{log:?}: {marks:?}");
+            assert!(device_known || marks == [Watermark::UnknownBacking], "{log:?}: {marks:?}");
+        }
+        std::fs::remove_dir_all(dir).unwrap();
+    }
 }

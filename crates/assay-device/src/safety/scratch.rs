@@ -146,6 +146,7 @@ fn write_zeros(file: &File, usable: u64) -> io::Result<()> {
 mod tests {
     use super::super::label;
     use super::*;
+    use crate::safety::Roots;
     use std::os::unix::fs::PermissionsExt;
 
     const MIB: u64 = 1 << 20;
@@ -199,5 +200,35 @@ mod tests {
         std::os::unix::fs::symlink(dir.path().join("elsewhere"), dir.path().join("link")).unwrap();
         assert!(make(&dir.path().join("link")).is_err());
         assert!(!dir.path().join("elsewhere").exists());
+    }
+    #[test]
+    fn a_name_below_dev_is_meant_to_be_a_device() {
+        let gate = Gate::host();
+        for (path, device) in [
+            ("/dev/no-such-disk", true),
+            ("/dev/../dev/no-such-disk", true),
+            ("/tmp/scratch", false),
+            ("/no/such/directory/scratch", false),
+            ("scratch", false),
+        ] {
+            let told = gate.among_devices(Path::new(path));
+            assert_eq!(told.is_err(), device, "{path}: {told:?}");
+        }
+        let nowhere = Gate::new(Roots { dev: "/no/such/dev".into(), ..Roots::host() });
+        assert_eq!(
+            nowhere.among_devices(Path::new("/no/such/directory/scratch")),
+            Ok(()),
+            "two unknowns are not equal"
+        );
+    }
+
+    #[test]
+    fn a_file_leaves_a_twentieth_of_its_size_free() {
+        let dir = tempfile::tempdir().unwrap();
+        let fs = rustix::fs::statvfs(dir.path()).unwrap();
+        let free = fs.f_bavail * fs.f_frsize;
+        assert_eq!(room(&dir.path().join("scratch"), free / 100 * 90), Ok(()));
+        let refused = room(&dir.path().join("scratch"), free / 100 * 99).unwrap_err();
+        assert!(refused.contains("(the file and 5 %)"), "{refused}");
     }
 }

@@ -31,3 +31,15 @@ impl fmt::Display for Shape {
         write!(f, "{size} bytes, blocks of {logical_block} (physical {physical_block})")
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_shape_is_told_in_words() {
+        let shape = Shape { size: 1 << 20, logical_block: 512, physical_block: 4096, dma_alignment: 4, direct: true };
+        assert_eq!(shape.to_string(), "1048576 bytes, blocks of 512 (physical 4096)");
+        assert_eq!(shape.geometry(), Geometry { size: 1 << 20, block: 512 });
+    }
+}

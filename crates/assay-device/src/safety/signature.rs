@@ -17,8 +17,8 @@ enum At {
     Start(u64),
     /// Bytes before the end.
     End(u64),
-    /// Bytes before the end after the size was rounded down to a multiple, plus an offset: `(multiple, back, offset)`.
-    Rounded(u64, u64, u64),
+    /// Bytes before the end after the size was rounded down to a multiple: `(multiple, back)`.
+    Rounded(u64, u64),
 }
 
 impl At {
@@ -26,7 +26,7 @@ impl At {
         match self {
             At::Start(offset) => Some(offset),
             At::End(back) => size.checked_sub(back),
-            At::Rounded(multiple, back, offset) => (size / multiple * multiple).checked_sub(back).map(|o| o + offset),
+            At::Rounded(multiple, back) => (size / multiple * multiple).checked_sub(back),
         }
     }
 }
@@ -46,8 +46,8 @@ const MARKS: &[(&str, At, &[u8])] = &[
     ("LVM snapshot", At::Start(0), b"SnAp"),
     ("md RAID 1.1", At::Start(0), &[0xfc, 0x4e, 0x2b, 0xa9]),
     ("md RAID 1.2", At::Start(4096), &[0xfc, 0x4e, 0x2b, 0xa9]),
-    ("md RAID 1.0", At::Rounded(4096, 8192, 0), &[0xfc, 0x4e, 0x2b, 0xa9]),
-    ("md RAID 0.90", At::Rounded(65536, 65536, 0), &[0xfc, 0x4e, 0x2b, 0xa9]),
+    ("md RAID 1.0", At::Rounded(4096, 8192), &[0xfc, 0x4e, 0x2b, 0xa9]),
+    ("md RAID 0.90", At::Rounded(65536, 65536), &[0xfc, 0x4e, 0x2b, 0xa9]),
     ("Intel RAID", At::End(1024), b"Intel Raid ISM Cfg Sig. "),
     ("DDF RAID", At::End(512), &[0xde, 0x11, 0xde, 0x11]),
     ("LUKS", At::Start(0), b"LUKS\xba\xbe"),
@@ -181,19 +181,21 @@ pub(super) fn blkid(fd_path: &str) -> Option<Result<(), String>> {
     let program = BLKID.iter().find(|p| Path::new(p).exists())?;
     let run = Command::new(program).args(["-p", "-o", "export", fd_path]).env_clear().stdin(Stdio::null()).output();
     Some(match run {
-        Ok(out) if out.status.code() == Some(2) => Ok(()),
-        Ok(out) => {
-            let text = String::from_utf8_lossy(&out.stdout);
-            let what = match (out.status.code(), content(&text)) {
-                (Some(0), None) if told_of_the_entry(&text) => return Some(Ok(())),
-                (Some(0), Some(kind)) => format!("found {kind}"),
-                (Some(8), _) => "found more than one signature".to_owned(),
-                (code, _) => format!("ended with {code:?}"),
-            };
-            Err(format!("{program} -p {what}"))
-        }
+        Ok(out) => told(out.status.code(), &String::from_utf8_lossy(&out.stdout))
+            .map_err(|what| format!("{program} -p {what}")),
         Err(e) => Err(format!("{program} could not be run: {e}")),
     })
+}
+
+/// What the exit code of `blkid -p` and its output say together: `Err` unless nothing was found.
+fn told(code: Option<i32>, text: &str) -> Result<(), String> {
+    match (code, content(text)) {
+        (Some(2), _) => Ok(()),
+        (Some(0), None) if told_of_the_entry(text) => Ok(()),
+        (Some(0), Some(kind)) => Err(format!("found {kind}")),
+        (Some(8), _) => Err("found more than one signature".to_owned()),
+        (code, _) => Err(format!("ended with {code:?}")),
+    }
 }
 
 /// The line of `blkid -p -o export` that names the content of the medium. For a partition it also reports its entry in
@@ -335,5 +337,58 @@ mod tests {
             (None, false),
             "nothing is no answer"
         );
+    }
+    #[test]
+    fn only_nothing_found_is_a_blank_medium() {
+        let entry = "DEVNAME=/dev/x\nPART_ENTRY_NUMBER=1\n";
+        for (code, text, expected) in [
+            (Some(2), "", Ok(())),
+            (Some(0), entry, Ok(())),
+            (Some(0), "DEVNAME=/dev/x\n", Err("ended with Some(0)")),
+            (Some(0), "", Err("ended with Some(0)")),
+            (Some(0), "TYPE=ext4\n", Err("found TYPE=ext4")),
+            (Some(8), "TYPE=ext4\n", Err("found more than one signature")),
+            (Some(8), "", Err("found more than one signature")),
+            (Some(4), entry, Err("ended with Some(4)")),
+            (None, "", Err("ended with None")),
+        ] {
+            assert_eq!(told(code, text), expected.map_err(str::to_owned), "{code:?} {text}");
+        }
+    }
+
+    /// Where `blkid` is installed, which the tests of this project need.
+    #[test]
+    fn blkid_is_asked() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("medium");
+        let asked = || blkid(path.to_str().unwrap());
+        std::fs::write(&path, vec![0; 1 << 20]).unwrap();
+        assert_eq!(asked(), Some(Ok(())));
+        let mut swap = vec![0; 1 << 20];
+        swap[4086..4096].copy_from_slice(b"SWAPSPACE2");
+        swap[1024..1028].copy_from_slice(&1u32.to_le_bytes());
+        swap[1028..1032].copy_from_slice(&255u32.to_le_bytes());
+        std::fs::write(&path, swap).unwrap();
+        let found = asked().unwrap().unwrap_err();
+        assert!(found.contains("blkid -p found TYPE=swap"), "{found}");
+    }
+
+    /// A read of a few bytes reads the blocks around them and no more, wherever they are: buffers and places fit direct
+    /// I/O, and a large medium costs no memory.
+    #[test]
+    fn only_the_blocks_around_a_signature_are_read() {
+        use std::os::unix::fs::{FileExt, OpenOptionsExt};
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("medium");
+        let (size, direct) = (1u64 << 43, rustix::fs::OFlags::DIRECT.bits() as i32);
+        let file = File::options().read(true).write(true).create_new(true).open(&path).unwrap();
+        file.set_len(size).unwrap();
+        let at = size - (1 << 20);
+        file.write_all_at(b"0123456789", at + 4090).unwrap();
+        // On a file system without direct I/O it is read through the cache.
+        let direct = File::options().read(true).custom_flags(direct).open(&path).unwrap_or(file);
+        assert_eq!(read(&direct, at + 4090, 10).unwrap(), b"0123456789");
+        assert_eq!(read(&direct, at + 4096, 4).unwrap(), b"6789");
+        assert_eq!(read(&direct, size - 2, 4).unwrap(), b"", "not all of it is on the medium");
     }
 }

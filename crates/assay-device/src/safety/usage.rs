@@ -263,4 +263,26 @@ mod tests {
             assert_eq!(mount_of(&table, Path::new(path)).unwrap().point, Path::new(point), "{path}");
         }
     }
+    #[test]
+    fn the_disk_under_a_file_is_the_one_that_the_kernel_names() {
+        let dir = tempfile::tempdir().unwrap();
+        let at = |name: &str| dir.path().join(name);
+        for name in ["proc/self", "dev", "sys/dev/block/8:16", "sys/dev/block/0:9", "sys/class/block/sdz"] {
+            std::fs::create_dir_all(at(name)).unwrap();
+        }
+        std::fs::write(at("dev/sdz"), "").unwrap();
+        std::fs::write(at("sys/class/block/sdz/dev"), "8:400").unwrap();
+        std::fs::write(at("proc/self/mountinfo"), "1 0 0:5 / / rw - btrfs /dev/sdz rw\n").unwrap();
+        let roots = Roots { proc: at("proc"), sys: at("sys"), dev: at("dev") };
+        let number = |major, minor| DevNum { major, minor };
+        for (of_file, disk) in [
+            (number(8, 16), number(8, 16)),
+            // Unknown to the kernel, and anonymous: the mount table tells.
+            (number(8, 32), number(8, 400)),
+            (number(0, 5), number(8, 400)),
+            (number(0, 9), number(8, 400)),
+        ] {
+            assert_eq!(disk_under(&roots, Path::new("/file"), of_file), Some(disk), "{of_file}");
+        }
+    }
 }

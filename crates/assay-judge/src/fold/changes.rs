@@ -180,6 +180,33 @@ mod tests {
         }
     }
 
+    /// Rates of one in a second and of a million, or times in seconds and in nanoseconds.
+    #[test]
+    fn the_unit_does_not_matter() {
+        for seed in 0..20 {
+            let mut values = series(seed, 400, 0.3, 0.05);
+            values[130..].iter_mut().for_each(|value| *value *= 1.5);
+            values[250..320].iter_mut().for_each(|value| *value *= 0.6);
+            let expected = changes(&values);
+            assert!(!expected.is_empty(), "{seed}");
+            for unit in [1e-6, 0.0091, 0.01, 0.011, 1e6] {
+                let scaled: Vec<f64> = values.iter().map(|value| value * unit).collect();
+                assert_eq!(changes(&scaled), expected, "{seed}, in units of {unit}");
+            }
+        }
+    }
+
+    /// Values that differ by factors among themselves, and by a larger one from a moment on.
+    #[test]
+    fn a_large_change_is_found_in_large_noise() {
+        for seed in 0..10 {
+            let mut values = series(seed, 600, 0.3, 0.8);
+            values[300..].iter_mut().for_each(|value| *value *= 100.0);
+            let found = changes(&values);
+            assert!(found.len() == 1 && found[0].abs_diff(300) <= 2, "{seed}: {found:?}");
+        }
+    }
+
     #[test]
     fn there_and_back_are_two_and_a_spike_is_none() {
         let mut values = series(5, 600, 0.3, 0.05);

@@ -58,3 +58,32 @@ fn add(sum: &mut Option<Three>, latest: &[Filled; 3]) {
     let sum = sum.get_or_insert_with(Default::default);
     sum.iter_mut().zip(latest).for_each(|(sum, times)| sum.add_filled(times));
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fold::fixture;
+    use assay_base::Span;
+    use assay_record::{FlowHead, Recorder, Thresholds};
+
+    /// Those of a flow are kept where its stream has several, up to sixty-four flows.
+    #[test]
+    fn distributions_of_flows_are_kept_where_they_differ_from_their_streams() {
+        for (flows, kept) in [(1, false), (2, true), (64, true), (65, false)] {
+            let mut header = fixture::header();
+            header.flows = vec![FlowHead { stream: 0, target: 0 }; flows];
+            let layout = Layout::new(&header, &[]).unwrap();
+            let mut recorder = Recorder::new(Thresholds::new([]), 1);
+            recorder.lagged(0, Span::from_us(10), Span::from_us(5));
+            recorder.completed(0, 512, Span::from_us(30), Span::from_us(20), Span::from_us(10));
+            let lines = recorder.take(0, 0, 1, 0, true).histograms().unwrap();
+            let mut distributions = Distributions::new(&layout, true);
+            distributions.add(&lines.flows[0], &layout).unwrap();
+            assert_eq!(distributions.flows[0].is_some(), kept, "{flows}");
+            let times = distributions.streams[0].as_ref().unwrap();
+            assert_eq!(times.each_ref().map(Times::count), [1; 3], "{flows}");
+            let alien = FlowHistograms { flow: flows as u16, ..lines.flows[0].clone() };
+            assert!(distributions.add(&alien, &layout).unwrap_err().contains("which is not there"));
+        }
+    }
+}

@@ -47,7 +47,8 @@ pub(crate) fn unseen(fold: &StepFold, notes: &mut Notes) {
 pub(crate) fn missing(fold: &StepFold, ended: Option<CloseReason>, notes: &mut Notes) {
     let mut miss = |found: CourseFinding| notes.find(found);
     let (planned_ns, reached_ns) = (fold.layout.planned_ns, fold.placement.reached_ns());
-    if planned_ns > 0 && fold.measured.totals.measured_ns == 0 {
+    // Without a measured phase this is true as well, but its absence, which is found below, decides: it is more severe.
+    if fold.measured.totals.measured_ns == 0 {
         miss(CourseFinding::NothingMeasured);
     }
     let said = fold.closed().map(|close| close.text.clone()).unwrap_or_default();
@@ -71,7 +72,7 @@ pub(crate) fn missing(fold: &StepFold, ended: Option<CloseReason>, notes: &mut N
     let (complete, planned) = (fold.slices.load.complete(), fold.slices.windows().planned());
     if complete < planned {
         miss(CourseFinding::Slices { complete, planned, interrupted: !fold.events.gaps.is_empty() });
-    } else if planned_ns > 0 && fold.slices.load.saw_nothing() {
+    } else if fold.slices.load.saw_nothing() {
         miss(CourseFinding::NoOperation);
     }
     let of_criteria = fold.slices.judged[1..].iter().filter(|_| !fold.slices.stress);

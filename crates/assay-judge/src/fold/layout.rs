@@ -165,6 +165,16 @@ mod tests {
     use crate::fold::fixture;
 
     #[test]
+    fn the_streams_of_a_target_are_those_with_a_flow_on_it() {
+        let mut header = fixture::header();
+        header.targets.push(header.targets[0].clone());
+        header.flows.push(FlowHead { stream: 1, target: 1 });
+        let layout = Layout::new(&header, &[]).unwrap();
+        let on = |target| layout.streams_of(target).collect::<Vec<_>>();
+        assert_eq!((on(0), on(1), on(2)), (vec![0, 1], vec![1], Vec::new()));
+    }
+
+    #[test]
     fn what_the_plan_says_of_a_stream_is_of_that_stream() {
         let plan = serde_json::json!({"streams": [
             {"address": "sequential", "durable": false},

@@ -223,16 +223,65 @@ mod tests {
             assert_eq!(lives.within(0, from * S, to * S), (expected.0 * S, expected.1 * S), "{from} to {to}");
             assert!(lives.covers(1, from * S, to * S), "the other one lasts as long as the run");
         }
+        assert!(lives.covers(0, 10 * S, 30 * S) && !lives.covers(0, 9 * S, 30 * S) && !lives.covers(0, 10 * S, 31 * S));
         assert!(lives.begins_within(0, 5 * S, 15 * S) && !lives.begins_within(0, 5 * S, 40 * S));
         assert!(lives.is_out_of_time_by(0, 30 * S) && !lives.is_out_of_time_by(0, 29 * S));
+        assert!(lives.is_some());
         assert!(!Lives::of(&fixture::header()).is_some(), "an old plan has none");
+    }
+
+    /// From 10 s to 30 s: it begins after the window does and before the window ends, and lives beyond it.
+    #[test]
+    fn a_stream_begins_within_a_window_that_it_outlives() {
+        let lives = lives(json!({"start": "10s", "for": "20s"}), json!({}));
+        for (from, to, expected) in
+            [(5, 15, true), (10, 15, false), (9, 29, true), (5, 10, false), (5, 30, false), (20, 25, false)]
+        {
+            assert_eq!(lives.begins_within(0, from * S, to * S), expected, "{from} to {to}");
+        }
+    }
+
+    /// Where numbers of operations alone end every stream, the run ends with the last, and all are judged over all of it.
+    #[test]
+    fn streams_that_only_count_operations_live_as_long_as_the_run() {
+        let counted = json!({"operations": 5});
+        let told = |more: Value| lives(more, counted.clone()).is_some();
+        assert!(!told(counted.clone()));
+        for (what, value) in [("start", "1s"), ("for", "9s"), ("after", "writes"), ("bytes", "1GiB")] {
+            assert!(told(json!({"operations": 5, what: value})) && told(json!({what: value})), "{what}");
+            assert!(lives(json!({what: value}), json!({})).is_some(), "{what} alone");
+        }
+        assert!(told(json!({})), "the other one lasts as long as the run");
+        let mut lives = lives(counted.clone(), counted.clone());
+        for flow in [0, 1] {
+            let news = lives.news(&event(EventKind::StreamEnd, flow, "completed_ns", 7 * S)).unwrap();
+            lives.take(news, news.at_ns);
+        }
+        assert!(lives.covers(0, 0, 100 * S) && !lives.is_done_by(0, 100 * S));
+    }
+
+    /// Without a flow nothing of it can have completed.
+    #[test]
+    fn a_stream_without_a_flow_is_never_done() {
+        let plan = json!({ "streams": [{"operations": 5}, {"start": "1s"}] });
+        let lives = Lives::of(&Header { plan, flows: vec![FlowHead { stream: 1, target: 0 }], ..fixture::header() });
+        assert!(lives.covers(0, 0, 100 * S) && !lives.is_done_by(0, 100 * S));
+    }
+
+    #[test]
+    fn a_stream_of_a_loop_has_the_life_of_that_loop() {
+        let looped = json!({"arrival": {"looped": {"looped": "mix", "share": "100%"}}, "for": "1s"});
+        let loops = json!([{ "name": "other", "for": "7s" }, { "name": "mix", "for": "9s" }]);
+        let plan = json!({ "streams": [looped, json!({"for": "3s"})], "loops": loops });
+        let lives = Lives::of(&Header { plan, ..fixture::header() });
+        assert_eq!((lives.lived_ns(0, 0, 100 * S), lives.lived_ns(1, 0, 100 * S)), (9 * S, 3 * S));
     }
 
     #[test]
     fn numbers_and_waiting_are_told_by_events() {
         let looped = json!({"arrival": {"looped": {"looped": "mix", "share": "100%"}}});
         let mut lives = lives(looped, json!({"after": "mix", "for": "5s"}));
-        assert!(lives.ends(0) && lives.covers(0, 0, 100 * S), "not done yet");
+        assert!(lives.ends(0) && lives.covers(0, 0, 100 * S) && !lives.is_done_by(0, 100 * S), "not done yet");
         assert_eq!(lives.lived_ns(1, 0, 100 * S), 0);
         assert_eq!(lives.never_began().collect::<Vec<_>>(), [(1, "mix")]);
         for told in

@@ -51,6 +51,14 @@ impl Notes {
         }
     }
 
+    /// Adds a finding about the step, unless exactly the same was found before.
+    pub(crate) fn find_new(&mut self, kind: impl Into<Kind>) {
+        let kind = kind.into();
+        if !self.findings.iter().any(|known| known.kind == kind) {
+            self.find(kind);
+        }
+    }
+
     /// Notes a contradiction in the log. Only the first one is reported.
     pub(crate) fn contradiction(&mut self, found: Contradiction, at_ns: u64) {
         self.contradictions += 1;
@@ -80,6 +88,7 @@ impl Notes {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::finding::target::TargetFinding;
 
     #[test]
     fn contradictions_are_counted_and_the_first_is_reported() {
@@ -95,5 +104,15 @@ mod tests {
         let mut notes = Notes::new(1);
         (0..25).for_each(|n| notes.warn(n.to_string()));
         assert_eq!((notes.warnings.len(), notes.warnings[19].as_str()), (20, "19"));
+    }
+
+    #[test]
+    fn the_same_is_found_once() {
+        let mut notes = Notes::new(1);
+        let said = |text: &str| TargetFinding::MediaErrors { target: text.to_owned(), before: 1, after: 2 };
+        for (text, found) in [("a", 1), ("a", 1), ("b", 2), ("a", 2), ("b", 2)] {
+            notes.find_new(said(text));
+            assert_eq!(notes.findings.len(), found, "{text}");
+        }
     }
 }

@@ -169,6 +169,16 @@ mod tests {
     }
 
     #[test]
+    fn a_phase_that_was_not_reached_has_no_rate() {
+        let header = header(&["usual", "rise"]);
+        let layout = Layout::new(&header, &[]).unwrap();
+        let mut phases = Phases::new(&header, &layout, true);
+        add(&mut phases, &layout, (0, 0, 5));
+        let found = phases.finish(&layout, &[]);
+        assert_eq!((found[1].measured_ns, found[1].streams[0].rate_achieved), (0, None));
+    }
+
+    #[test]
     fn one_phase_has_the_figures_of_the_step() {
         let one = header(&["warm-up", "measure"]);
         let layout = Layout::new(&one, &[]).unwrap();

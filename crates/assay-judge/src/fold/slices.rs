@@ -1,9 +1,9 @@
 //! The slices and the windows of the criteria: passes each to the rules when it ends.
 
+use crate::finding::Finding;
 use crate::finding::criterion::{CriterionFinding, What};
 use crate::finding::flaw::Flaw;
 use crate::finding::load::LoadFinding;
-use crate::finding::{Finding, Kind};
 use crate::fold::kept::{BROKEN, CameOut, KeptSlices};
 use crate::fold::layout::Layout;
 use crate::fold::notes::Notes;
@@ -162,8 +162,7 @@ impl Slices {
         if is_slice {
             self.slice(&window, within, pushed, layout);
         } else if let Some(why) = window.invalid.as_ref().filter(|_| window.complete) {
-            let found = Kind::from(LoadFinding::Window(self.judged[index].windows.length_ns(), why.clone()));
-            notes.find_once(found.clone(), |known| *known == found);
+            notes.find_new(LoadFinding::Window(self.judged[index].windows.length_ns(), why.clone()));
         }
     }
 

@@ -94,7 +94,7 @@ impl SteadyFold {
                 value.add(&Value { operations, response_ns, ..Value::default() });
             }
             watched.round(&value, self.round_ns);
-            let full = watched.values.len() as u64 > VALUES;
+            let full = watched.values.len() as u64 >= VALUES;
             let open = watched.values.last_mut();
             match open.filter(|open| full || at / self.width_ns == open.begin_ns / self.width_ns) {
                 Some(open) => open.add(&value),
@@ -191,6 +191,8 @@ fn levels(values: &[Value], open_loop: bool) -> Vec<Change> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::fold::fixture;
+    use assay_record::Interval;
 
     /// Periods of a second of a closed loop, a number of each of these rates.
     fn periods(each: usize, rates: impl Iterator<Item = u64>) -> Vec<Value> {
@@ -223,5 +225,21 @@ mod tests {
         ] {
             assert_eq!((value.level(true), value.level(false)), (open, closed), "{value:?}");
         }
+    }
+    /// Intervals of a log whose times jump to and fro are gathered once there are as many values as are kept.
+    #[test]
+    fn times_that_jump_take_no_more_memory() {
+        let header = fixture::header();
+        let layout = Layout::new(&header, &[]).unwrap();
+        let mut fold = SteadyFold::new(&header, &layout);
+        let interval = Interval { end_ns: 1_000_000_000, ..Interval::default() };
+        for turn in 0..2 * VALUES {
+            let placed = Placed { at_ns: turn % 2 * 60_000_000_000, joins: true, interval: &interval, carried: &[] };
+            fold.add(&placed, &layout);
+        }
+        let kept: Vec<u64> = fold.streams.iter().map(|watched| watched.values.len() as u64).collect();
+        assert_eq!(kept, [VALUES; 2]);
+        let last = fold.streams[0].values.last().unwrap();
+        assert_eq!(last.length_ns, (VALUES + 1) * 1_000_000_000, "what came later is in the last");
     }
 }

@@ -16,7 +16,7 @@ pub(crate) fn summary(lengths: &Lengths, times: Option<&Times>, layout: &Layout)
     // A histogram has three digits; the largest value is known exactly, and no quantile may exceed it.
     let value = |quantile| Some(times?.quantile(quantile)?.as_ns().min(lengths.max_ns));
     let counted = times.map_or(0, Times::count);
-    let resolved = |quantile: &&f64| counted > 0 && (1.0 - **quantile) * counted as f64 >= 1.0;
+    let resolved = |quantile: &&f64| (1.0 - **quantile) * counted as f64 >= 1.0;
     let mut nines: Vec<(f64, u64)> = NINES.iter().filter(resolved).filter_map(|&q| Some((q, value(q)?))).collect();
     nines.extend((counted > 0).then_some((1.0, lengths.max_ns)));
     TimesSummary {

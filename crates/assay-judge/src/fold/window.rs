@@ -334,7 +334,7 @@ pub(crate) fn sum<'a>(flows: impl Iterator<Item = &'a Counters>, layout: &Layout
 #[cfg(test)]
 mod tests {
     use super::*;
-    use assay_record::Thresholds;
+    use assay_record::{FlowInterval, Header, Thresholds};
     use std::collections::BTreeSet;
 
     /// Intervals of 10, so that 5 are within tolerance, and windows of 100.
@@ -456,7 +456,7 @@ mod tests {
 
     #[test]
     fn lateness_and_what_disks_counted_belong_to_their_targets() {
-        use assay_record::{DiskCounters, FlowHead, FlowInterval, Lateness, StreamHead};
+        use assay_record::{DiskCounters, FlowHead, Lateness, StreamHead};
         let stream = |direction| StreamHead {
             name: String::new(),
             direction: Some(direction),
@@ -508,5 +508,29 @@ mod tests {
         windows.add(&Placed { at_ns: 100, joins: false, interval: &interval, carried: &[] }, &layout());
         let again = windows.close(&layout()).unwrap();
         assert!(again.complete && !again.repeated, "measured afresh, it counts for the first time");
+    }
+    /// A stream lives until 100, and the last of its operations complete later: the window waits for them, and no longer.
+    #[test]
+    fn a_window_waits_until_the_last_operations_of_a_stream_have_completed() {
+        use crate::fold::{fixture, lives::Lives};
+        let header = Header { plan: serde_json::json!({"streams": [{"for": "100ns"}]}), ..fixture::header() };
+        let of_header = Layout::new(&header, &[]).unwrap();
+        let layout = Layout { interval_ns: 10, planned_ns: 1000, lives: Lives::of(&header), ..of_header };
+        let mut windows = Windows::new(Some(100), 1000);
+        let mut add = |at_ns: u64, ok: u64, in_flight: u64| {
+            let first = FlowInterval { ok, in_flight, ..FlowInterval::default() };
+            let flows = vec![first, FlowInterval { ok: 1, in_flight: 1, ..FlowInterval::default() }];
+            let interval = Interval { start_ns: at_ns, end_ns: at_ns + 10, flows, ..Interval::default() };
+            let ended = windows.add(&Placed { at_ns, joins: true, interval: &interval, carried: &[0, 0] }, &layout);
+            ended.iter().map(|window| (window.number, window.flows[0].ok, window.flows[1].ok)).collect::<Vec<_>>()
+        };
+        assert!((0..10).all(|turn| add(turn * 10, 3, 5).is_empty()));
+        for (at, ok, in_flight, ended) in
+            [(100, 2, 3, None), (110, 0, 3, None), (120, 3, 0, Some((1, 35, 10))), (130, 0, 0, None)]
+        {
+            assert_eq!(add(at, ok, in_flight), Vec::from_iter(ended), "{at}");
+        }
+        assert!((14..20).all(|turn| add(turn * 10, 0, 0).is_empty()));
+        assert_eq!(add(200, 0, 0), [(2, 0, 10)], "the stream does not live in the second, and no window waits for it");
     }
 }

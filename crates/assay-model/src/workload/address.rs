@@ -209,7 +209,7 @@ impl Form {
             is_unit(align)?;
             return Ok(Address::Behind { align });
         }
-        if let Some(address) = self.from_the_last()? {
+        if let Some(address) = self.behind_the_last()? {
             self.takes(&[])?;
             return Ok(address);
         }
@@ -269,7 +269,7 @@ impl Form {
     }
 
     /// The forms in which one place follows from the last, or is that.
-    fn from_the_last(&self) -> Result<Option<Address>, Wrong> {
+    fn behind_the_last(&self) -> Result<Option<Address>, Wrong> {
         match (self.skip.map(|by| (by, false)).or(self.back.map(|by| (by, true))), self.repeated) {
             (Some((by, _)), None) if by.get() == 0 => {
                 wrong("no bytes to leave out", "write skip = \"4KiB\" or back = \"8KiB\", or \"sequential\"")

@@ -150,6 +150,15 @@ fn steps_run_one_after_another_and_the_worst_is_the_verdict() {
     let titles: Vec<&str> =
         json["steps"].as_array().unwrap().iter().map(|step| step["title"].as_str().unwrap()).collect();
     assert_eq!(titles, ["scan", "count, beside", "last"]);
+    let seeds: Vec<u64> =
+        json["steps"].as_array().unwrap().iter().map(|step| step["plan"]["seed"].as_u64().unwrap()).collect();
+    assert_eq!(seeds, [1, 2, 3], "each step draws by a seed of its own");
+    let said = place.assay(&["run", "w.toml", "sim:flash", "--for", "500ms", "--out", "short"]);
+    assert_eq!(said.is_of_verdict(&place.path("short")), "PASS", "{}", said.out);
+    let marks = place.assay(&["judge", "short", "--json"]).json()["watermarks"].to_string();
+    for mark in ["SIMULATED", "SHORT: 500ms measured, the workload's own time is 1s"] {
+        assert!(marks.contains(mark), "{marks}");
+    }
     assert!((100..300).contains(&last_segment(&place).1[0]), "the last step alone");
     let judged = ["run", "w.toml", "sim:flash", "--criterion", "last response over 1us at most 1%", "--out", "bad"];
     let said = place.assay(&judged);

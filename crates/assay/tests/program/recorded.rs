@@ -5,7 +5,7 @@ use super::bed::{Log, Place, until};
 /// An iolog of 300 reads and 100 writes in two seconds, up to 4 MiB of the file.
 fn iolog() -> String {
     let line = |n: u64| {
-        let (kind, bytes) = if n % 4 == 0 { ("write", 8192) } else { ("read", 4096) };
+        let (kind, bytes) = if n.is_multiple_of(4) { ("write", 8192) } else { ("read", 4096) };
         format!("{} /dev/sdb {kind} {} {bytes}\n", 1000 + n * 5000, n * 7919 % 510 * 8192)
     };
     let lines: String = (0..400).map(line).collect();
