@@ -5,7 +5,7 @@ use crate::finding::log::LogFinding;
 use crate::finding::target::TargetFinding;
 use crate::fold::finish::{Finished, finish};
 use crate::fold::step::StepFold;
-use crate::judgement::{Damaged, Gain, Judgement, SCHEMA};
+use crate::judgement::{Damaged, Gain, Judgement, SCHEMA, Step};
 use crate::options::Options;
 use crate::rules::disk;
 use crate::verdict::Verdict;
@@ -229,7 +229,7 @@ impl Fold {
         let mut steps = Vec::new();
         if several {
             steps = finished.into_iter().map(|done| done.step).collect();
-            Gain::add_to(&head.model, &mut steps);
+            add_gains(&head.model, &mut steps);
         }
         Judgement {
             schema: SCHEMA,
@@ -275,4 +275,22 @@ fn absent_steps(finished: &[Finished], of: u32) -> Option<String> {
     let there: BTreeSet<u32> = finished.iter().map(|done| done.step.number).collect();
     let first = (1..=of).find(|number| !there.contains(number))?;
     Some(format!("step {first} of {of} is not in the log; {} of {of} steps were run", there.len()))
+}
+/// The model whose steps are numbers of threads.
+const MODEL: &str = "seek";
+
+/// Adds the gain to the steps of a run of `model`, where they are numbers of threads.
+fn add_gains(model: &str, steps: &mut [Step]) {
+    if model != MODEL {
+        return;
+    }
+    let mut first = None;
+    for step in steps {
+        let own = step.part.streams.iter().filter(|stream| stream.target.is_some());
+        let operations: u64 = own.map(|stream| stream.counts.operations).sum();
+        let seconds = step.part.measured_ns as f64 / 1e9;
+        let per_second = if seconds > 0.0 { operations as f64 / seconds } else { 0.0 };
+        let first = *first.get_or_insert(per_second);
+        step.gain = Some(Gain { per_second, over_first: (first > 0.0).then(|| per_second / first) });
+    }
 }

@@ -2,6 +2,7 @@
 //!
 //! A model (ACT, OLTP, mail …) is lowered here to the same streams; the engine knows no model by name. Nothing in this
 //! crate performs I/O, reads a clock or remembers what was measured.
+#![warn(unreachable_pub)]
 #![cfg_attr(test, allow(clippy::disallowed_methods, reason = "tests make files and threads of their own"))]
 
 pub mod act;

@@ -148,8 +148,8 @@ fn add(whole: &mut Plan, plan: Plan) -> Result<(), String> {
     if names.len() < whole.streams.len() {
         return Err("two streams would have the same name: rename one of the files".to_owned());
     }
-    if whole.streams.len() > crate::workload::MOST_STREAMS {
-        return Err(format!("together they have more than {} streams", crate::workload::MOST_STREAMS));
+    if whole.streams.len() > crate::plan::MOST_STREAMS {
+        return Err(format!("together they have more than {} streams", crate::plan::MOST_STREAMS));
     }
     Ok(())
 }

@@ -406,6 +406,9 @@ fn times(rate: Rate, factor: f64) -> Rate {
     rate.scaled((factor * 1e9).round() as u64, 1_000_000_000).unwrap_or(rate)
 }
 
+/// Upper bound on the streams of one workload.
+pub const MOST_STREAMS: usize = 256;
+
 /// Name of the stream and of the phase of the read-back.
 pub const READ_BACK: &str = "read-back";
 /// Number of such reads in flight on each target.

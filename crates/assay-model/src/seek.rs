@@ -19,7 +19,7 @@ pub const SEEKS: u64 = 5000;
 /// Bytes of an operation without an option.
 pub const SIZE: Bytes = Bytes::new(512);
 /// Most threads: as many as a workload has streams.
-pub const MOST_THREADS: u32 = crate::workload::MOST_STREAMS as u32;
+pub const MOST_THREADS: u32 = crate::plan::MOST_STREAMS as u32;
 
 /// The inputs; the default is SeekMark's, but for ever.
 #[derive(Clone, Debug, PartialEq, Eq)]

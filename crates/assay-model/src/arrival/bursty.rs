@@ -3,7 +3,7 @@
 //! off, the rate is the share `quiet` of the rate while it is on; the mean over both is the stream's rate. All parts of a stream
 //! burst together, because the states are drawn with the stream's seed and only the operations with that of the part.
 
-use super::Part;
+use super::part::Part;
 use assay_base::{Instant, Prng, Rate, Share, Span, math};
 use serde::{Deserialize, Serialize};
 

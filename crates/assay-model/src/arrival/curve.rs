@@ -25,14 +25,14 @@ pub(super) struct Piece {
 
 impl Piece {
     /// Its integral, in nanoseconds of full rate.
-    pub fn area(&self) -> f64 {
+    pub(super) fn area(&self) -> f64 {
         self.length.map_or(f64::INFINITY, |length| length as f64 * 0.5 * (self.from + self.to))
     }
 
     /// After how many nanoseconds its integral reaches `area`: the root of from·x + (to − from)/(2·length)·x² = area, in the form
     /// that does not subtract nearly equal numbers.
     #[inline(always)]
-    pub fn reaches(&self, area: f64) -> f64 {
+    pub(super) fn reaches(&self, area: f64) -> f64 {
         let slope = self.length.map_or(0.0, |length| (self.to - self.from) / length as f64);
         let root = (self.from * self.from + 2.0 * slope * area).max(0.0).sqrt();
         if self.from + root > 0.0 { 2.0 * area / (self.from + root) } else { 0.0 }

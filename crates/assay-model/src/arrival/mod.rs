@@ -3,12 +3,14 @@
 
 mod bursty;
 mod curve;
+mod part;
 mod poisson;
 mod steady;
 mod varying;
 
 pub use bursty::{Bursts, Bursty};
 pub use curve::Curve;
+pub use part::Part;
 pub use poisson::Poisson;
 pub use steady::Steady;
 pub use varying::{Standing, Varying};
@@ -26,15 +28,6 @@ pub enum Schedule {
     Varying(Box<Varying>),
     /// Bursts.
     Bursty(Box<Bursty>),
-}
-
-/// The part of one flow among several that share a stream: which of the stream's operations it carries.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Part {
-    /// 0-based.
-    pub index: u64,
-    /// Number of parts.
-    pub of: u64,
 }
 
 impl Schedule {

@@ -2,7 +2,7 @@
 //!
 //! The spacing is kept as whole nanoseconds and a remainder, so that the k-th time is `floor` of the exact one for every k.
 
-use super::Part;
+use super::part::Part;
 use assay_base::{Instant, Rate, Span};
 
 /// See the module.

@@ -2,8 +2,8 @@
 //! clients, when it reaches the k-th time of a Poisson process of rate 1 (the time change of an inhomogeneous process, D. R. Cox
 //! 1955). The rate consists of straight lines, and the integral is inverted for one line after the other.
 
-use super::Part;
 use super::curve::{Curve, Piece};
+use super::part::Part;
 use assay_base::{Instant, Prng, Rate, Span, math};
 
 /// See the module.

@@ -4,7 +4,7 @@ use super::sequence::trimmed;
 use super::stream::{BLOCK, LONGEST, RATE, ReadShares};
 use crate::arrival::Curve;
 use crate::extent::{Amount, Extent};
-use assay_base::{Bytes, Geometry, Rate, Share};
+use assay_base::{Bytes, Geometry, Multiple, Rate, Share};
 use serde::{Deserialize, Serialize};
 
 /// The streams of a plan that are drawn together, as one OLTP load.
@@ -43,11 +43,35 @@ pub(super) struct Piece {
     pub blocks: u64,
 }
 
+/// An OLTP load at 1x, before it is known on how many targets.
+#[derive(Clone, Debug)]
+pub struct OltpLoad {
+    /// Operations per second, those of all streams together.
+    pub rate: Rate,
+    /// How the rate changes over the run.
+    pub curve: Option<Curve>,
+    /// How many reads the streams have.
+    pub mix: ReadShares,
+    /// Groups of BSUs, each with reuse of its own.
+    pub contexts: u32,
+    /// How many of the targets each ASU has, where the file says it.
+    pub asu_targets: Option<[u16; 3]>,
+}
+
+impl OltpLoad {
+    /// The load on this many targets, multiplied. The error says what does not fit.
+    pub(crate) fn on(&self, targets: u16, times: Multiple) -> Result<Oltp, String> {
+        let asus = storage(targets, self.asu_targets)?;
+        let rate = times.of(self.rate).ok_or_else(|| format!("at {times} the rate is too large"))?;
+        Ok(Oltp { rate, curve: self.curve.clone(), mix: self.mix, contexts: self.contexts, asus })
+    }
+}
+
 /// Hundredths of a single target that each ASU has.
 const SHARES: [u64; 3] = [45, 45, 10];
 
 /// What the ASUs have of `targets` targets: `of_each` of them in their order, one each of three, or shares of a single one.
-pub(crate) fn storage(targets: u16, of_each: Option<[u16; 3]>) -> Result<[Vec<Storage>; 3], String> {
+fn storage(targets: u16, of_each: Option<[u16; 3]>) -> Result<[Vec<Storage>; 3], String> {
     let whole = |target: u16| Storage { target, extent: None };
     let of_each = match (targets, of_each) {
         (1, None) => {

@@ -17,7 +17,6 @@ mod walk;
 
 pub use load::Load;
 pub(crate) use lowered::streams;
-pub(crate) use meant::storage;
-pub use meant::{Oltp, Storage};
+pub use meant::{Oltp, OltpLoad, Storage};
 pub use sequence::{Access, SMALLEST, Sequence, trimmed};
 pub use stream::{BLOCK, NAMES, Place, RATE, ReadShares};

@@ -1,8 +1,8 @@
 //! `model = "act-storage"` and `model = "act-index"`. Rates are for each target, at 1x.
 
-use super::Source;
 use super::address::text_or_table;
 use super::common::{Workload, workload_file};
+use super::source::Source;
 use crate::act::{Impossible, Index, Pace, Rates, Storage, standard_criteria, storage};
 use crate::plan::Stream;
 use crate::size::Size;

@@ -1,7 +1,7 @@
 //! `arrival` of a stream, and the workload's `[[phase]]` tables.
 
-use super::Source;
 use super::address::text_or_table;
+use super::source::Source;
 use crate::arrival::{Bursts, Curve};
 use crate::plan::{Arrival, Phase, PhaseKind};
 use assay_base::{Fault, Multiple, Rate, Share, Span};
@@ -143,13 +143,13 @@ pub(super) fn phases(source: Source<'_>, tables: &[Spanned<PhaseKeys>]) -> Resul
         };
         let known = phases.iter().any(|phase: &Phase| phase.name == *name.get_ref());
         if known
-            || !super::streams::is_name(name.get_ref())
+            || !super::names::is_name(name.get_ref())
             || ["warm-up", crate::plan::READ_BACK].contains(&name.get_ref().as_str())
         {
             return Err(source.fault(
                 name.span(),
                 "not a valid name of a phase, or it is used twice",
-                super::streams::NAMES,
+                super::names::NAMES,
             ));
         }
         let length = *span.get_ref();

@@ -1,6 +1,6 @@
 //! `[cache]`: a simulated cache before each target, and what of a workload cannot lie behind one.
 
-use super::Source;
+use super::source::Source;
 use crate::address::Address;
 use crate::cache::{Caching, EVICTIONS, LONGEST_EVICTION, Onward, Policy};
 use crate::life::Life;

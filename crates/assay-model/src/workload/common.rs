@@ -1,9 +1,9 @@
 //! The keys of every workload file, whatever its model, and how a plan is made from it.
 
-use super::oltp::OltpLoad;
 use crate::cache::Caching;
 use crate::lives;
 use crate::mix::Loop;
+use crate::oltp::OltpLoad;
 use crate::plan::{Address, Amount, Arrival, Before, Extent, Lane, Phase, PhaseKind, Plan, Stream, WarmUp};
 use crate::profile::Derivation;
 use assay_base::{Bytes, Criterion, Multiple, Prng, Share, Span};
@@ -21,8 +21,6 @@ const MAX_LAG: Span = Span::from_secs(10);
 pub const IN_FLIGHT_BOUND: u32 = 512;
 /// The largest bound that is accepted: an io_uring ring holds 32768 entries.
 pub const LARGEST_BOUND: u32 = 16_384;
-/// Upper bound on the streams of one workload.
-pub const MOST_STREAMS: usize = 256;
 /// Longest run: a year.
 const LONGEST: Span = Span::from_secs(366 * 86_400);
 /// Longest interval: a log without lines for longer than this is not judged.
@@ -472,7 +470,11 @@ impl Workload {
     }
 
     /// Applies the common keys.
-    pub(super) fn with(mut self, source: super::Source<'_>, common: Common) -> Result<Workload, assay_base::Fault> {
+    pub(super) fn with(
+        mut self,
+        source: super::source::Source<'_>,
+        common: Common,
+    ) -> Result<Workload, assay_base::Fault> {
         for (at, longest) in [(&common.slice, LONGEST), (&common.interval, LONGEST_INTERVAL)] {
             if let Some(at) = at.as_ref().filter(|at| *at.get_ref() < SHORTEST || *at.get_ref() > longest) {
                 return Err(source.fault(
@@ -518,7 +520,9 @@ impl Workload {
             })?;
         }
         if !common.criterion.is_empty() {
-            self.criteria = super::criteria::read(source, &common.criterion, &self)?;
+            let streams = self.streams.iter().map(|stream| stream.name.as_str()).collect();
+            let of = super::criteria::Of { streams, slice: self.slice, interval: self.interval };
+            self.criteria = super::criteria::read(source, &common.criterion, &of)?;
         }
         Ok(self)
     }

@@ -1,7 +1,6 @@
 //! `[[criterion]]` tables, and criteria typed on a command line.
 
-use super::Source;
-use super::common::Workload;
+use super::source::Source;
 use crate::Plan;
 use assay_base::fault::nearest;
 use assay_base::{Bound, Bytes, Criterion, Fault, Measure, Rate, Share, Span};
@@ -95,13 +94,23 @@ impl CriterionKeys {
     }
 }
 
+/// What of a workload the criteria of its file are about.
+pub(super) struct Of<'a> {
+    /// The names of its streams.
+    pub streams: Vec<&'a str>,
+    /// The window of a criterion that has none.
+    pub slice: Span,
+    /// Windows are multiples of it.
+    pub interval: Span,
+}
+
 /// All criteria of a file, checked against its streams.
 pub(super) fn read(
     source: Source<'_>,
     tables: &[Spanned<CriterionKeys>],
-    workload: &Workload,
+    of: &Of<'_>,
 ) -> Result<Vec<Criterion>, Fault> {
-    let criteria = tables.iter().map(|table| one(source, table, workload)).collect::<Result<Vec<_>, _>>()?;
+    let criteria = tables.iter().map(|table| one(source, table, of)).collect::<Result<Vec<_>, _>>()?;
     match criteria.iter().position(|criterion| criterion.is_mean_beside_errors(&criteria)) {
         Some(at) => Err(source.fault(tables[at].span(), MEAN_BESIDE_ERRORS, NO_MEAN)),
         None => Ok(criteria),
@@ -113,7 +122,7 @@ const MEAN_BESIDE_ERRORS: &str =
     "operations of this stream may fail by errors_at_most, and one that failed has no length that a mean could count";
 const NO_MEAN: &str = "write a percentile, where one that failed counts as over any time; or remove errors_at_most";
 
-fn one(source: Source<'_>, table: &Spanned<CriterionKeys>, workload: &Workload) -> Result<Criterion, Fault> {
+fn one(source: Source<'_>, table: &Spanned<CriterionKeys>, of: &Of<'_>) -> Result<Criterion, Fault> {
     let keys = table.get_ref();
     let Some((key, bound)) = keys.bound() else {
         let remedy = "write share_over with at_most or below; or one of mean_at_most, p50_at_most to p99_99_at_most, max_at_most, \
@@ -124,15 +133,14 @@ fn one(source: Source<'_>, table: &Spanned<CriterionKeys>, workload: &Workload) 
         return Err(source.fault(table.span(), format!("{key} has no measure"), "remove measure"));
     }
     let window = match keys.window {
-        None => Some(workload.slice),
+        None => Some(of.slice),
         Some(Window::Of(window)) => Some(window),
         Some(Window::Run) => None,
     };
     let stream = keys.stream.get_ref().clone();
     let criterion = Criterion { stream, measure: keys.measure.unwrap_or(Measure::Response), bound, window };
-    let names: Vec<&str> = workload.streams.iter().map(|stream| stream.name.as_str()).collect();
-    fits(key, &criterion, &names, workload.interval).map_err(|(what, remedy, of)| {
-        let span = if of == Of::Stream { keys.stream.span() } else { table.span() };
+    fits(key, &criterion, &of.streams, of.interval).map_err(|(what, remedy, wrong)| {
+        let span = if wrong == Wrong::Stream { keys.stream.span() } else { table.span() };
         source.fault(span, what, remedy)
     })?;
     Ok(criterion)
@@ -164,25 +172,25 @@ impl Plan {
 
 /// The part of a criterion that is wrong.
 #[derive(PartialEq, Eq)]
-enum Of {
+enum Wrong {
     Stream,
     All,
 }
 
 /// Whether a criterion, whose bound has the key `key`, can be judged on streams with these `names`, recorded in steps
 /// of `interval`; otherwise what is wrong and what to write.
-fn fits(key: &str, criterion: &Criterion, names: &[&str], interval: Span) -> Result<(), (String, String, Of)> {
+fn fits(key: &str, criterion: &Criterion, names: &[&str], interval: Span) -> Result<(), (String, String, Wrong)> {
     let together = criterion.stream == Criterion::ALL && !names.contains(&Criterion::ALL);
     if together && matches!(criterion.bound, Bound::ErrorsAtMost(_)) {
         let what = "which errors may be is a matter of each stream, not of all together".to_owned();
-        return Err((what, format!("write one for each stream: {}", names.join(", ")), Of::All));
+        return Err((what, format!("write one for each stream: {}", names.join(", ")), Wrong::All));
     }
     if !together && !names.contains(&criterion.stream.as_str()) {
         let known = || format!("the streams are {}", names.join(", "));
         let remedy = nearest(&criterion.stream, names).map_or_else(known, |name| format!("did you mean {name}?"));
-        return Err((format!("there is no stream \"{}\"", criterion.stream.escape_debug()), remedy, Of::Stream));
+        return Err((format!("there is no stream \"{}\"", criterion.stream.escape_debug()), remedy, Wrong::Stream));
     }
-    let wrong = |what: String, remedy: &str| Err((what, remedy.to_owned(), Of::All));
+    let wrong = |what: String, remedy: &str| Err((what, remedy.to_owned(), Wrong::All));
     let always = |key: &str| wrong(format!("{key} of 0 always holds"), "write more than 0");
     let never = |key: &str| wrong(format!("{key} of 0 can never hold"), "write more than 0");
     match criterion.bound {

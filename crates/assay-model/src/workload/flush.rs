@@ -1,45 +1,12 @@
 //! `direction = "flush"`: streams of flushes, and what they have to do with the writes of the workload.
 
-use super::Source;
-use super::streams::{StreamKeys, own_life};
+use super::source::Source;
+use super::stream_keys::{StreamKeys, own_life};
 use crate::flush::Flush;
 use crate::mix::Loop;
 use crate::plan::{Arrival, Stream, Work};
-use assay_base::{Direction, Fault, Share};
-use serde::{Deserialize, Deserializer};
+use assay_base::{Fault, Share};
 use toml::Spanned;
-
-/// `direction` of a stream, as written.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Way {
-    /// Data go in this direction.
-    Data(Direction),
-    /// Nothing is moved.
-    Flush,
-}
-
-impl<'de> Deserialize<'de> for Way {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Way, D::Error> {
-        struct Text;
-        impl serde::de::Visitor<'_> for Text {
-            type Value = Way;
-            fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-                f.write_str("a string")
-            }
-            fn visit_str<E: serde::de::Error>(self, text: &str) -> Result<Way, E> {
-                match (text, text.parse()) {
-                    (Flush::WORD, _) => Ok(Way::Flush),
-                    (_, Ok(direction)) => Ok(Way::Data(direction)),
-                    (_, Err(_)) => Err(E::custom(format!(
-                        "\"{}\" is not a direction; write read, write or flush",
-                        text.escape_debug()
-                    ))),
-                }
-            }
-        }
-        deserializer.deserialize_str(Text)
-    }
-}
 
 /// Largest `every`.
 const MOST: u32 = 1_000_000_000;

@@ -1,6 +1,6 @@
 //! `start`, `for`, `operations`, `bytes`, `after`: when a stream or a loop begins and ends.
 
-use super::Source;
+use super::source::Source;
 use crate::life::Life;
 use assay_base::{Bytes, Fault, Span};
 use toml::Spanned;

@@ -1,9 +1,9 @@
 //! `[[loop]]`: closed loops over several streams, which name them by `loop`, `share` and `line`.
 
-use super::Source;
 use super::common::LARGEST_BOUND;
 use super::life::{LifeKeys, life};
-use super::streams::{NAMES, is_name};
+use super::names::{NAMES, is_name};
+use super::source::Source;
 use crate::mix::{Line, Loop, Think};
 use crate::plan::{Arrival, Lane, Stream};
 use assay_base::{Bytes, Fault, Share, Span};

@@ -42,32 +42,32 @@ pub(super) struct Mended {
 
 impl Mended {
     /// The original text.
-    pub fn new(text: &str) -> Mended {
+    pub(super) fn new(text: &str) -> Mended {
         let origin = (0..text.len()).map(|at| Origin { at, ours: false }).collect();
         Mended { text: text.to_owned(), origin, names: 0 }
     }
 
     /// The current text.
-    pub fn text(&self) -> &str {
+    pub(super) fn text(&self) -> &str {
         &self.text
     }
 
     /// The position in the person's text for a position in the current text.
-    pub fn place(&self, span: &Range<usize>) -> Range<usize> {
+    pub(super) fn place(&self, span: &Range<usize>) -> Range<usize> {
         let from = self.origin.get(span.start).map_or(0, |origin| origin.at);
         let to = span.end.checked_sub(1).and_then(|last| self.origin.get(last)).map_or(from, |origin| origin.at + 1);
         from..to.max(from)
     }
 
     /// Whether we inserted the text at a position, or something in the table there.
-    pub fn is_ours(&self, span: &Range<usize>) -> bool {
+    pub(super) fn is_ours(&self, span: &Range<usize>) -> bool {
         let span = self.table_at(span).map_or(span.clone(), |table| self.body_of(table));
         self.origin.get(span).is_some_and(|bytes| bytes.iter().any(|origin| origin.ours))
     }
 
     /// Replaces the faulty place by something valid; the whole table where that is not enough. False when nothing is
     /// left to replace.
-    pub fn mend(&mut self, fault: &Fault, whole_table: bool) -> bool {
+    pub(super) fn mend(&mut self, fault: &Fault, whole_table: bool) -> bool {
         let Some(span) = fault.span.clone().filter(|span| span.end <= self.text.len()) else { return false };
         if let Some(header) = self.table_at(&span).or_else(|| whole_table.then(|| self.table_around(&span)).flatten()) {
             return self.mend_table(header, fault);

@@ -12,28 +12,30 @@ mod flush;
 mod life;
 mod looped;
 mod mend;
+mod names;
 mod oltp;
 mod pace;
 mod profile;
 mod recorded;
 mod seek;
 mod size;
+mod source;
+mod stream_keys;
 mod streams;
 mod warm_up;
 mod words;
 
-pub use common::{Adjust, IN_FLIGHT_BOUND, LARGEST_BOUND, MOST_STREAMS, Workload};
+pub use crate::plan::MOST_STREAMS;
+pub use common::{Adjust, IN_FLIGHT_BOUND, LARGEST_BOUND, Workload};
 pub use fitted::fitted;
-pub use oltp::{OltpLoad, oltp};
+pub use oltp::oltp;
 pub use profile::{profile as profile_of, workload as of_profile};
 
 use assay_base::Fault;
 use assay_base::fault::nearest;
 use mend::Mended;
-use serde::de::DeserializeOwned;
-use std::collections::BTreeMap;
+use source::Source;
 use std::fmt;
-use words::explain;
 
 /// Longest workload file that is read, in bytes.
 pub const LONGEST: usize = 1 << 20;
@@ -132,38 +134,6 @@ fn once(file: &str, text: &str) -> Result<Workload, Fault> {
             let meant = nearest(other, &MODELS).map_or_else(remedy, |name| format!("did you mean {name}?"));
             Err(source.fault(model.span(), format!("there is no model \"{}\"", other.escape_debug()), meant))
         }
-    }
-}
-
-/// A text and its name.
-#[derive(Clone, Copy)]
-struct Source<'a> {
-    file: &'a str,
-    text: &'a str,
-}
-
-impl Source<'_> {
-    fn fault(&self, span: std::ops::Range<usize>, what: impl Into<String>, remedy: impl Into<String>) -> Fault {
-        Fault::at(self.file, self.text, span, what, remedy)
-    }
-
-    /// A fault about a key of the file; about the file as a whole where it does not have that key.
-    fn fault_of(&self, key: &str, what: &str) -> Fault {
-        let keys: BTreeMap<String, toml::Spanned<toml::Value>> = toml::from_str(self.text).unwrap_or_default();
-        match keys.get(key) {
-            Some(value) => self.fault(value.span(), what, ""),
-            None => Fault::whole(self.file, what, ""),
-        }
-    }
-
-    fn parse<T: DeserializeOwned>(&self) -> Result<T, Fault> {
-        toml::from_str(self.text).map_err(|error| {
-            let (what, remedy) = explain(error.message());
-            match error.span() {
-                Some(span) => self.fault(span, what, remedy),
-                None => Fault::whole(self.file, what, remedy),
-            }
-        })
     }
 }
 

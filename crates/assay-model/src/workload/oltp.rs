@@ -1,11 +1,11 @@
 //! `model = "oltp"`: the load of a database on an array, SPC-1-like.
 
-use super::Source;
 use super::arrival::{PhaseKeys, phases};
 use super::common::{Workload, workload_file};
+use super::source::Source;
 use crate::arrival::Curve;
-use crate::oltp::{self, Oltp, RATE, ReadShares, Storage};
-use assay_base::{Bound, Criterion, Fault, Measure, Multiple, Rate, Span};
+use crate::oltp::{self, OltpLoad, RATE, ReadShares};
+use assay_base::{Bound, Criterion, Fault, Measure, Rate, Span};
 use toml::Spanned;
 
 /// The benchmark's bound on the mean response of all operations.
@@ -27,30 +27,6 @@ workload_file! {
         asu_targets: Option<Spanned<[u16; 3]>>,
         #[serde(default)]
         phase: Vec<Spanned<PhaseKeys>>,
-    }
-}
-
-/// An OLTP load at 1x, before it is known on how many targets.
-#[derive(Clone, Debug)]
-pub struct OltpLoad {
-    /// Operations per second, those of all streams together.
-    pub rate: Rate,
-    /// How the rate changes over the run.
-    pub curve: Option<Curve>,
-    /// How many reads the streams have.
-    pub mix: ReadShares,
-    /// Groups of BSUs, each with reuse of its own.
-    pub contexts: u32,
-    /// How many of the targets each ASU has, where the file says it.
-    pub asu_targets: Option<[u16; 3]>,
-}
-
-impl OltpLoad {
-    /// The load on this many targets, multiplied. The error says what does not fit.
-    pub(super) fn on(&self, targets: u16, times: Multiple) -> Result<Oltp, String> {
-        let asus: [Vec<Storage>; 3] = oltp::storage(targets, self.asu_targets)?;
-        let rate = times.of(self.rate).ok_or_else(|| format!("at {times} the rate is too large"))?;
-        Ok(Oltp { rate, curve: self.curve.clone(), mix: self.mix, contexts: self.contexts, asus })
     }
 }
 

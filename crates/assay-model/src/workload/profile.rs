@@ -1,8 +1,8 @@
 //! `model = "profile"`: what production does, as `assay import` writes it and a person edits it. The source of a number
 //! is the comment behind it, otherwise its place in this file.
 
-use super::Source;
 use super::common::{Workload, workload_file};
+use super::source::Source;
 use crate::act::standard_criteria;
 use crate::profile::{Drive, Flow, Habits, Kind, LargeBlocks, Lowered, Profile, ProfilePart, Sizes, Sourced, Unfit};
 use assay_base::{Bytes, Criterion, Fault, Rate, Share, Span};

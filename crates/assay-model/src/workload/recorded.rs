@@ -1,9 +1,9 @@
 //! `arrival = { recorded = "FILE" }`: streams whose operations come from a recording, and what they get when it has been read.
 
-use super::Source;
 use super::arrival::RecordedKeys;
 use super::common::Workload;
-use super::streams::{StreamKeys, own_life};
+use super::source::Source;
+use super::stream_keys::{StreamKeys, own_life};
 use crate::plan::{Address, Arrival, Block, Stream, Work};
 use crate::recording::{Line, Recording};
 use crate::size::Size;

@@ -1,8 +1,9 @@
 //! `model = "seek"`: SeekMark's threads, each a closed loop of one operation.
 
-use super::Source;
 use super::common::{Workload, workload_file};
-use super::streams::{RangeKeys, range};
+use super::source::Source;
+use super::stream_keys::RangeKeys;
+use super::streams::range;
 use crate::act::Impossible;
 use crate::seek::{SEEKS, Seek};
 use assay_base::{Bytes, Direction, Fault, Span};

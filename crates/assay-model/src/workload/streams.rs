@@ -1,23 +1,20 @@
 //! `model = "streams"`: the streams themselves. Rates and numbers in flight are for each target.
 
-use super::Source;
-use super::address::{AddressKeys, LARGEST};
-use super::arrival::{ArrivalKeys, PhaseKeys, phases};
-use super::common::{LARGEST_BOUND, MOST_STREAMS, Workload, workload_file};
-use super::flush::{self, Way};
-use super::life::{LifeKeys, life};
+use super::address::LARGEST;
+use super::arrival::{PhaseKeys, phases};
+use super::common::{LARGEST_BOUND, Workload, workload_file};
+use super::flush;
 use super::looped::{LoopKeys, Membership, loops, whole};
+use super::names::{NAMES, is_name};
 use super::pace::RateKeys;
 use super::recorded;
-use super::size::SizeKeys;
-use crate::life::Life;
+use super::source::Source;
+use super::stream_keys::{ContentKeys, RangeKeys, StreamKeys, Way, own_life};
 use crate::lives;
 use crate::mix::Loop;
-use crate::plan::{Address, Amount, Arrival, Block, Extent, Lane, Stream, Work};
+use crate::plan::{Address, Amount, Arrival, Block, Extent, Lane, MOST_STREAMS, Stream, Work};
 use crate::size::Size;
 use assay_base::{Bytes, Direction, Fault, Rate, Share, Span};
-use serde::Deserialize;
-use std::ops::Range;
 use toml::Spanned;
 
 /// Most steps of a workload.
@@ -34,99 +31,6 @@ workload_file! {
         #[serde(default)]
         stream: Vec<Spanned<StreamKeys>>,
     }
-}
-
-/// The keys of one stream.
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-pub(super) struct StreamKeys {
-    pub name: Spanned<String>,
-    pub direction: Spanned<Way>,
-    size: Option<Spanned<SizeKeys>>,
-    pub every: Option<Spanned<u32>>,
-    rate: Option<Spanned<RateKeys>>,
-    in_flight: Option<Spanned<u32>>,
-    pub pause: Option<Span>,
-    arrival: Option<Spanned<ArrivalKeys>>,
-    address: Option<Spanned<AddressKeys>>,
-    content: Option<Spanned<ContentKeys>>,
-    durable: Option<Spanned<bool>>,
-    #[serde(alias = "at_most_in_flight")]
-    in_flight_bound: Option<Spanned<u32>>,
-    target: Option<Spanned<String>>,
-    range: Option<Spanned<RangeKeys>>,
-    places: Option<Spanned<String>>,
-    #[serde(rename = "loop")]
-    pub looped: Option<Spanned<String>>,
-    share: Option<Spanned<Share>>,
-    line: Option<Spanned<String>>,
-    start: Option<Spanned<Span>>,
-    #[serde(rename = "for")]
-    lasts: Option<Spanned<Span>>,
-    operations: Option<Spanned<u64>>,
-    bytes: Option<Spanned<Bytes>>,
-    after: Option<Spanned<String>>,
-    step: Option<Spanned<u32>>,
-}
-
-impl StreamKeys {
-    fn life(&self) -> LifeKeys<'_> {
-        LifeKeys {
-            start: self.start.as_ref(),
-            lasts: self.lasts.as_ref(),
-            operations: self.operations.as_ref(),
-            bytes: self.bytes.as_ref(),
-            after: self.after.as_ref(),
-        }
-    }
-
-    /// The first key that only an operation on data has.
-    pub(super) fn of_data(&self) -> Option<(&'static str, Range<usize>)> {
-        fn place<T>(key: &Option<Spanned<T>>) -> Option<Range<usize>> {
-            key.as_ref().map(Spanned::span)
-        }
-        let bytes = self.rate.as_ref().filter(|rate| rate.get_ref().is_of_bytes()).map(Spanned::span);
-        let keys = [
-            ("size", place(&self.size)),
-            ("address", place(&self.address)),
-            ("content", place(&self.content)),
-            ("durable", place(&self.durable)),
-            ("range", place(&self.range)),
-            ("places", place(&self.places)),
-            ("share", place(&self.share)),
-            ("line", place(&self.line)),
-            ("bytes", place(&self.bytes)),
-            ("a rate of bytes", bytes),
-        ];
-        keys.into_iter().find_map(|(key, span)| Some((key, span?)))
-    }
-
-    /// The first key that says when operations are wanted, but for the arrival.
-    pub(super) fn pace_of_its_own(&self) -> Option<(&'static str, Range<usize>)> {
-        let rate = self.rate.as_ref().map(|key| ("rate", key.span()));
-        let in_flight = self.in_flight.as_ref().map(|key| ("in_flight", key.span()));
-        rate.or(in_flight).or_else(|| self.every.as_ref().map(|key| ("every", key.span())))
-    }
-
-    /// Whether it says itself when its operations are wanted.
-    pub(super) fn has_pace(&self) -> bool {
-        self.rate.is_some() || self.in_flight.is_some() || self.pause.is_some() || self.arrival.is_some()
-    }
-}
-
-/// `range = { from = "50%", size = "10GiB" }`.
-#[derive(Deserialize, Clone, Copy)]
-#[serde(deny_unknown_fields)]
-pub(super) struct RangeKeys {
-    from: Option<Amount>,
-    size: Option<Amount>,
-}
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct ContentKeys {
-    compress_to: Option<Share>,
-    duplicates: Option<Share>,
 }
 
 pub(super) fn read(source: Source<'_>) -> Result<Workload, Fault> {
@@ -237,14 +141,6 @@ fn shares_places(source: Source<'_>, keys: &StreamKeys, stream: &Stream, before:
     Ok(())
 }
 
-/// What names are made of.
-pub(super) const NAMES: &str = "write 1 to 64 letters, digits, - _ or .";
-
-pub(super) fn is_name(name: &str) -> bool {
-    let usable = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
-    !name.is_empty() && name.len() <= 64 && name.chars().all(usable)
-}
-
 /// The lane of a stream with a bound of its own.
 fn lane(source: Source<'_>, keys: &StreamKeys) -> Result<Option<Lane>, Fault> {
     let Some(bound) = &keys.in_flight_bound else { return Ok(None) };
@@ -342,19 +238,6 @@ fn size(source: Source<'_>, table: &Spanned<StreamKeys>) -> Result<Size, Fault> 
         ));
     }
     Ok(size)
-}
-
-/// When it begins and ends.
-pub(super) fn own_life(source: Source<'_>, keys: &StreamKeys) -> Result<Life, Fault> {
-    let own = keys.life();
-    match own.place().filter(|_| keys.looped.is_some()) {
-        Some(place) => Err(source.fault(
-            place,
-            "a stream of a loop begins and ends with its loop",
-            "write start, for, operations, bytes and after into the [[loop]]",
-        )),
-        None => life(source, own, "stream"),
-    }
 }
 
 /// Phases change the load of all streams together, and so none of them has a beginning or an end of its own.

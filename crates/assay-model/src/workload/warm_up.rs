@@ -33,7 +33,7 @@ enum Awaited {
 
 impl WarmUpKeys {
     /// The meaning of the key.
-    pub fn meant(&self) -> WarmUp {
+    pub(super) fn meant(&self) -> WarmUp {
         match self {
             WarmUpKeys::For(span) => WarmUp::For(*span),
             WarmUpKeys::Until(keys) => {

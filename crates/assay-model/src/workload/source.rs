@@ -1,0 +1,43 @@
+//! The text of a workload file, and faults that show a place of it.
+
+use super::words::explain;
+use assay_base::Fault;
+use serde::de::DeserializeOwned;
+use std::collections::BTreeMap;
+
+/// A text and its name.
+#[derive(Clone, Copy)]
+pub(super) struct Source<'a> {
+    pub file: &'a str,
+    pub text: &'a str,
+}
+
+impl Source<'_> {
+    pub(super) fn fault(
+        &self,
+        span: std::ops::Range<usize>,
+        what: impl Into<String>,
+        remedy: impl Into<String>,
+    ) -> Fault {
+        Fault::at(self.file, self.text, span, what, remedy)
+    }
+
+    /// A fault about a key of the file; about the file as a whole where it does not have that key.
+    pub(super) fn fault_of(&self, key: &str, what: &str) -> Fault {
+        let keys: BTreeMap<String, toml::Spanned<toml::Value>> = toml::from_str(self.text).unwrap_or_default();
+        match keys.get(key) {
+            Some(value) => self.fault(value.span(), what, ""),
+            None => Fault::whole(self.file, what, ""),
+        }
+    }
+
+    pub(super) fn parse<T: DeserializeOwned>(&self) -> Result<T, Fault> {
+        toml::from_str(self.text).map_err(|error| {
+            let (what, remedy) = explain(error.message());
+            match error.span() {
+                Some(span) => self.fault(span, what, remedy),
+                None => Fault::whole(self.file, what, remedy),
+            }
+        })
+    }
+}

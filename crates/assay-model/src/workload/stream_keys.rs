@@ -1,0 +1,155 @@
+//! The keys of a `[[stream]]`, as written.
+
+use super::address::AddressKeys;
+use super::arrival::ArrivalKeys;
+use super::life::{LifeKeys, life};
+use super::pace::RateKeys;
+use super::size::SizeKeys;
+use super::source::Source;
+use crate::flush::Flush;
+use crate::life::Life;
+use crate::plan::Amount;
+use assay_base::{Bytes, Direction, Fault, Share, Span};
+use serde::{Deserialize, Deserializer};
+use std::ops::Range;
+use toml::Spanned;
+
+/// `direction` of a stream, as written.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Way {
+    /// Data go in this direction.
+    Data(Direction),
+    /// Nothing is moved.
+    Flush,
+}
+
+impl<'de> Deserialize<'de> for Way {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Way, D::Error> {
+        struct Text;
+        impl serde::de::Visitor<'_> for Text {
+            type Value = Way;
+            fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                f.write_str("a string")
+            }
+            fn visit_str<E: serde::de::Error>(self, text: &str) -> Result<Way, E> {
+                match (text, text.parse()) {
+                    (Flush::WORD, _) => Ok(Way::Flush),
+                    (_, Ok(direction)) => Ok(Way::Data(direction)),
+                    (_, Err(_)) => Err(E::custom(format!(
+                        "\"{}\" is not a direction; write read, write or flush",
+                        text.escape_debug()
+                    ))),
+                }
+            }
+        }
+        deserializer.deserialize_str(Text)
+    }
+}
+
+/// The keys of one stream.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct StreamKeys {
+    pub name: Spanned<String>,
+    pub direction: Spanned<Way>,
+    pub size: Option<Spanned<SizeKeys>>,
+    pub every: Option<Spanned<u32>>,
+    pub rate: Option<Spanned<RateKeys>>,
+    pub in_flight: Option<Spanned<u32>>,
+    pub pause: Option<Span>,
+    pub arrival: Option<Spanned<ArrivalKeys>>,
+    pub address: Option<Spanned<AddressKeys>>,
+    pub content: Option<Spanned<ContentKeys>>,
+    pub durable: Option<Spanned<bool>>,
+    #[serde(alias = "at_most_in_flight")]
+    pub in_flight_bound: Option<Spanned<u32>>,
+    pub target: Option<Spanned<String>>,
+    pub range: Option<Spanned<RangeKeys>>,
+    pub places: Option<Spanned<String>>,
+    #[serde(rename = "loop")]
+    pub looped: Option<Spanned<String>>,
+    pub share: Option<Spanned<Share>>,
+    pub line: Option<Spanned<String>>,
+    pub start: Option<Spanned<Span>>,
+    #[serde(rename = "for")]
+    pub lasts: Option<Spanned<Span>>,
+    pub operations: Option<Spanned<u64>>,
+    pub bytes: Option<Spanned<Bytes>>,
+    pub after: Option<Spanned<String>>,
+    pub step: Option<Spanned<u32>>,
+}
+
+impl StreamKeys {
+    /// When it begins and ends.
+    pub(super) fn life(&self) -> LifeKeys<'_> {
+        LifeKeys {
+            start: self.start.as_ref(),
+            lasts: self.lasts.as_ref(),
+            operations: self.operations.as_ref(),
+            bytes: self.bytes.as_ref(),
+            after: self.after.as_ref(),
+        }
+    }
+
+    /// The first key that only an operation on data has.
+    pub(super) fn of_data(&self) -> Option<(&'static str, Range<usize>)> {
+        fn place<T>(key: &Option<Spanned<T>>) -> Option<Range<usize>> {
+            key.as_ref().map(Spanned::span)
+        }
+        let bytes = self.rate.as_ref().filter(|rate| rate.get_ref().is_of_bytes()).map(Spanned::span);
+        let keys = [
+            ("size", place(&self.size)),
+            ("address", place(&self.address)),
+            ("content", place(&self.content)),
+            ("durable", place(&self.durable)),
+            ("range", place(&self.range)),
+            ("places", place(&self.places)),
+            ("share", place(&self.share)),
+            ("line", place(&self.line)),
+            ("bytes", place(&self.bytes)),
+            ("a rate of bytes", bytes),
+        ];
+        keys.into_iter().find_map(|(key, span)| Some((key, span?)))
+    }
+
+    /// The first key that says when operations are wanted, but for the arrival.
+    pub(super) fn pace_of_its_own(&self) -> Option<(&'static str, Range<usize>)> {
+        let rate = self.rate.as_ref().map(|key| ("rate", key.span()));
+        let in_flight = self.in_flight.as_ref().map(|key| ("in_flight", key.span()));
+        rate.or(in_flight).or_else(|| self.every.as_ref().map(|key| ("every", key.span())))
+    }
+
+    /// Whether it says itself when its operations are wanted.
+    pub(super) fn has_pace(&self) -> bool {
+        self.rate.is_some() || self.in_flight.is_some() || self.pause.is_some() || self.arrival.is_some()
+    }
+}
+
+/// `range = { from = "50%", size = "10GiB" }`.
+#[derive(Deserialize, Clone, Copy)]
+#[serde(deny_unknown_fields)]
+pub(super) struct RangeKeys {
+    pub from: Option<Amount>,
+    pub size: Option<Amount>,
+}
+
+/// `content = { compress_to = "50%", duplicates = "10%" }`.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct ContentKeys {
+    pub compress_to: Option<Share>,
+    pub duplicates: Option<Share>,
+}
+
+/// When it begins and ends.
+pub(super) fn own_life(source: Source<'_>, keys: &StreamKeys) -> Result<Life, Fault> {
+    let own = keys.life();
+    match own.place().filter(|_| keys.looped.is_some()) {
+        Some(place) => Err(source.fault(
+            place,
+            "a stream of a loop begins and ends with its loop",
+            "write start, for, operations, bytes and after into the [[loop]]",
+        )),
+        None => life(source, own, "stream"),
+    }
+}
