@@ -8,6 +8,9 @@ use crate::words::clock;
 use assay_base::Bytes;
 use std::ops::Range;
 
+/// What a stream of flushes does, in a log.
+const FLUSH: &str = "flush";
+
 impl StepFigures {
     /// The streams over all their targets: for each the entry of all targets together, or its only entry.
     pub(crate) fn whole_streams(&self) -> impl Iterator<Item = &StreamTotals> {
@@ -30,9 +33,11 @@ impl StepFigures {
     }
 
     /// Operations and bytes per second of all streams together, while the load was offered; `None` where no time was measured.
+    /// Flushes, which move nothing, are not counted among them.
     pub(crate) fn throughput(&self) -> Option<(f64, f64)> {
-        let rate = self.whole_streams().filter_map(|totals| totals.rate_achieved).reduce(|a, b| a + b)?;
-        Some((rate, self.whole_streams().filter_map(StreamTotals::bytes_per_second).sum()))
+        let counted = || self.whole_streams().filter(|totals| totals.direction != FLUSH);
+        let rate = counted().filter_map(|totals| totals.rate_achieved).reduce(|a, b| a + b)?;
+        Some((rate, counted().filter_map(StreamTotals::bytes_per_second).sum()))
     }
 
     /// The largest change of level within a period of measured time, and the stream it belongs to.
