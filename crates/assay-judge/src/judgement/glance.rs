@@ -140,5 +140,7 @@ mod tests {
         assert_eq!([rate(ours), rate(acts), rate(one), rate(Vec::new())], [Some(40.0), Some(40.0), Some(40.0), None]);
         // A stream of its own whose name only looks like a part.
         assert_eq!(rate(vec![stream("w", None, 1.0), stream("a-r", Some("a"), 2.0)]), Some(3.0));
+        let flushes = StreamTotals { direction: "flush".to_owned(), ..stream("f", None, 7.0) };
+        assert_eq!(rate(vec![stream("w", None, 1.0), flushes]), Some(1.0), "a flush is no operation on data");
     }
 }
