@@ -473,7 +473,9 @@ mod tests {
                 stream(Direction::Write),
                 StreamHead { direction: None, operation: Some("flush".into()), ..stream(Direction::Read) },
             ],
-            flows: [(0, 0), (1, 0), (2, 0), (1, 1), (3, 0)].map(|(stream, target)| FlowHead { stream, target }).to_vec(),
+            flows: [(0, 0), (1, 0), (2, 0), (1, 1), (3, 0)]
+                .map(|(stream, target)| FlowHead { stream, target })
+                .to_vec(),
             targets: vec!["a".into(), "b".into()],
             of_stream: vec![vec![0], vec![1, 3], vec![2], vec![4]],
             lateness: true,
@@ -493,7 +495,11 @@ mod tests {
         let late = windows.close(&layout).unwrap().late;
         assert_eq!(late.iter().map(|late| late.shift_ns).collect::<Vec<_>>(), [0, 7]);
         let count = |operations, bytes| DiskCount { operations, bytes };
-        assert_eq!(late[0].own, [count(1, 10), count(6, 60)], "reads, and the writes of both streams; flushes are neither");
+        assert_eq!(
+            late[0].own,
+            [count(1, 10), count(6, 60)],
+            "reads, and the writes of both streams; flushes are neither"
+        );
         assert_eq!(
             (late[0].disk.map(|disk| disk.reads), late[0].durable),
             (Some(5), 2),
