@@ -83,7 +83,7 @@ impl Looped {
 
     /// Gives the slot of such an operation back; no pause follows, and none comes nearer.
     pub(crate) fn give_slot_back(&mut self, completed: Instant) {
-        self.slots.give_back_unused(completed);
+        self.slots.give_back_unused(completed, &mut self.prng);
     }
 }
 
@@ -147,6 +147,41 @@ enum Slots {
     Plain { free: u32, since: Instant },
     /// With pauses.
     Thinking(Box<Thinking>),
+    /// With pauses of all together.
+    Together(Box<Together>),
+}
+
+/// Slots that pause together: after so many completions nothing is issued until all have come back, and then for the pause.
+#[derive(Debug)]
+struct Together {
+    think: Think,
+    all: u32,
+    free: u32,
+    /// Since when the free ones are, or will be.
+    since: Instant,
+    /// Completions since the last pause.
+    done: u32,
+}
+
+impl Together {
+    fn stops(&self) -> bool {
+        self.done >= self.think.every
+    }
+
+    fn free(&self) -> Instant {
+        if self.free == 0 || self.stops() { Instant::FAR } else { self.since }
+    }
+
+    /// A slot came back whose operation counts `counts` times.
+    fn give_back(&mut self, completed: Instant, counts: u32, prng: &mut Prng) {
+        self.free += 1;
+        self.done = self.done.saturating_add(counts);
+        self.since = completed;
+        if self.stops() && self.free == self.all {
+            self.since = completed + self.think.next(prng);
+            self.done = 0;
+        }
+    }
 }
 
 /// Slots that pause. Which of them an operation that came back was of nobody knows: it is taken for that of the slot that has
@@ -163,6 +198,10 @@ struct Thinking {
 impl Slots {
     fn new(think: Option<Think>, in_flight: u32, start: Instant) -> Slots {
         let Some(think) = think else { return Slots::Plain { free: in_flight, since: start } };
+        if think.together {
+            let (all, free, since, done) = (in_flight, in_flight, start, 0);
+            return Slots::Together(Box::new(Together { think, all, free, since, done }));
+        }
         let mut free = BinaryHeap::with_capacity(in_flight as usize);
         free.extend((0..in_flight).map(|_| Reverse((start, 0))));
         Slots::Thinking(Box::new(Thinking { think, free, flying: VecDeque::with_capacity(in_flight as usize) }))
@@ -174,6 +213,7 @@ impl Slots {
         match self {
             Slots::Plain { free: 0, .. } => Instant::FAR,
             Slots::Plain { since, .. } => *since,
+            Slots::Together(together) => together.free(),
             Slots::Thinking(thinking) => thinking.free.peek().map_or(Instant::FAR, |Reverse((at, _))| *at),
         }
     }
@@ -182,6 +222,7 @@ impl Slots {
     fn take(&mut self) {
         match self {
             Slots::Plain { free, .. } => *free -= 1,
+            Slots::Together(together) => together.free -= 1,
             Slots::Thinking(thinking) => {
                 let Reverse((_, done)) = thinking.free.pop().expect("a loop is asked when a slot is free");
                 thinking.flying.push_back(done);
@@ -196,18 +237,20 @@ impl Slots {
                 *free += 1;
                 *since = completed;
             }
+            Slots::Together(together) => together.give_back(completed, 1, prng),
             Slots::Thinking(thinking) => thinking.give_back(completed, prng),
         }
     }
 
     /// The same of one whose operation does not count.
     #[inline(never)]
-    fn give_back_unused(&mut self, completed: Instant) {
+    fn give_back_unused(&mut self, completed: Instant, prng: &mut Prng) {
         match self {
             Slots::Plain { free, since } => {
                 *free += 1;
                 *since = completed;
             }
+            Slots::Together(together) => together.give_back(completed, 0, prng),
             Slots::Thinking(thinking) => {
                 let done = thinking.flying.pop_front().expect("what comes back was in flight");
                 thinking.free.push(Reverse((completed, done)));

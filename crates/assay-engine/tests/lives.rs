@@ -257,7 +257,7 @@ fn a_recording_comes_out_line_for_line() {
         at_ns: n / 3 * 1_000_000 + if n > 50 { 1_000_000_000 } else { 0 },
         offset: n * 7919 % 1000 * 4096,
         len: 512 * (1 + n as u32 % 8),
-        direction: if n % 4 == 0 { Direction::Write } else { Direction::Read },
+        direction: if n.is_multiple_of(4) { Direction::Write } else { Direction::Read },
     };
     let lines: Vec<Line> = (0..100).map(line).collect();
     let stream = |name: &str, direction: &str, speed: &str| {

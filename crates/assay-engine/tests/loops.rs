@@ -303,3 +303,27 @@ fn a_pause_counts_the_operations_that_move_data() {
     // Four writes and two flushes lie between two pauses; the flush that follows the fourth write comes behind the pause.
     assert_eq!(pauses, [5, 11, 17, 23, 29, 35, 41, 47, 53], "{pauses:?}");
 }
+
+#[test]
+fn slots_that_pause_together_wait_for_each_other() {
+    for (depth, every, burst) in [(1u64, 3, 3), (4, 1, 4), (4, 4, 7), (4, 10, 13)] {
+        let file = format!(
+            "{HEAD}[[loop]]\nname = \"mix\"\nin_flight = {depth}\nthink = {{ time = \"5ms\", every = {every}, together = true }}\n{}",
+            stream("a", "read", "")
+        );
+        let did = &run(&file, 1, USUAL)[0];
+        assert_eq!(did.most as u64, depth);
+        let pauses: Vec<usize> =
+            (1..did.asked.len()).filter(|at| did.asked[*at].0.since(did.asked[at - 1].0) >= Span::from_ms(5)).collect();
+        assert!(pauses.len() > 100, "{depth} {every}: {}", pauses.len());
+        // What is in flight when the last completion of a burst counts belongs to it.
+        assert_eq!(pauses[0], burst, "{depth} {every}: {:?}", &pauses[..3]);
+        for pair in pauses.windows(2) {
+            assert_eq!(pair[1] - pair[0], burst, "{depth} {every}");
+        }
+        // Nothing is in flight in a pause: the operations before it have come back 5 ms earlier.
+        for at in &pauses {
+            assert!(did.asked[*at].0.since(did.asked[at - 1].0) >= Span::from_us(5100), "{depth} {every}");
+        }
+    }
+}

@@ -375,6 +375,8 @@ fn keys_reach_the_plan() {
     assert_eq!(first("").name, "a-b");
     assert_eq!(first("ioengine=libaio\niodepth=16").arrival, Arrival::Closed { in_flight: 16 });
     assert_eq!(first("iodepth=16").arrival, Arrival::Closed { in_flight: 1 });
+    let together = plan(&of("ioengine=libaio\niodepth=4\nthinktime=5ms")).loops[0].think.unwrap();
+    assert!(together.together && together.every == 1);
     assert_eq!(first("thinktime=10ms").arrival, Arrival::Paced { pause: assay_base::Span::from_ms(10) });
     assert_eq!(address("rw=read"), Address::Sequential);
     assert_eq!(address("rw=randread\nbs=8k"), Address::Once { unit: Bytes::new(8192) });

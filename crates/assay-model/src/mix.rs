@@ -39,6 +39,10 @@ pub struct Think {
     /// How pauses differ.
     #[serde(default)]
     pub spread: Spread,
+    /// The slots pause together, when all of them have come back: after so many completions of any of them nothing more is issued
+    /// until then.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub together: bool,
 }
 
 /// How the lengths of pauses differ.
@@ -225,7 +229,7 @@ mod tests {
     #[test]
     fn pauses_are_fixed_or_exponential() {
         let mut prng = Prng::seeded(1);
-        let think = |spread| Think { time: Span::from_ms(5), every: 1, spread };
+        let think = |spread| Think { time: Span::from_ms(5), every: 1, spread, together: false };
         assert_eq!(think(Spread::None).next(&mut prng), Span::from_ms(5));
         let n = 100_000u64;
         let all: Vec<f64> = (0..n).map(|_| think(Spread::Exponential).next(&mut prng).as_ns() as f64 / 5e6).collect();

@@ -93,7 +93,12 @@ impl Seek {
     pub fn looped(&self) -> Result<(Loop, Stream, Lane), Impossible> {
         self.streams()?;
         let name = format!("{}-threads", self.threads);
-        let think = (!self.pause.is_zero()).then_some(Think { time: self.pause, every: 1, spread: Spread::None });
+        let think = (!self.pause.is_zero()).then_some(Think {
+            time: self.pause,
+            every: 1,
+            spread: Spread::None,
+            together: false,
+        });
         let life = Life::of_operations(self.seeks);
         let looped = Loop { name: name.clone(), in_flight: 1, copies: self.threads, think, lines: Vec::new(), life };
         let arrival = Arrival::Looped { looped: name.clone(), share: Share::WHOLE, line: None };

@@ -86,6 +86,7 @@ pub(super) fn shape(file: &File, direct: bool) -> Result<Shape, String> {
 }
 
 /// A file that may be written to.
+#[derive(Debug)]
 struct Owned {
     /// Nothing was ever written to it, and it has no label yet.
     blank: bool,

@@ -101,7 +101,8 @@ pub(super) fn pace(
     }
     let shares = shares(job, mode, rated)?;
     let several = mode.directions().filter(|direction| shares[index(*direction)] > 0).count() > 1;
-    let looped = rated == 0 && (several || flushes.every.is_some() || think.is_some_and(|think| think.every > 1));
+    let looped = rated == 0
+        && (several || flushes.every.is_some() || think.is_some_and(|think| think.every > 1 || think.together));
     let of = |direction: Direction| match (rates[index(direction)], think) {
         (Some(rate), _) if poisson => Arrival::Poisson { rate },
         (Some(rate), _) => Arrival::Steady { rate },
@@ -175,10 +176,11 @@ fn think(job: &Job<'_>, depth: u32) -> Result<Option<Think>, Fault> {
     if let Some((_, value)) = kind.filter(|(_, value)| !["complete", "issue"].contains(&value.text.as_str())) {
         return Err(job.wrong(value, Wrong::new(&value.text, "no such kind of blocks", "write complete or issue")));
     }
-    match (pause, job.entry("thinktime")) {
-        (Some(_), Some(entry)) if depth > 1 => {
-            Err(job.not_yet(entry, "a pause for which several operations in flight drain", "write iodepth=1"))
-        }
-        (pause, _) => Ok(pause.map(|time| Think { time, every, spread: Spread::None })),
+    if let Some(entry) = job.entry("thinktime").filter(|_| pause.is_some() && depth > 1) {
+        job.differs(
+            entry,
+            "after so many completions nothing is issued until those in flight have completed, and then for the pause",
+        );
     }
+    Ok(pause.map(|time| Think { time, every, spread: Spread::None, together: depth > 1 }))
 }

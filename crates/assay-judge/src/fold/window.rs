@@ -467,28 +467,39 @@ mod tests {
             per_target: true,
         };
         let layout = Layout {
-            streams: vec![stream(Direction::Read), stream(Direction::Write), stream(Direction::Write)],
-            flows: [(0, 0), (1, 0), (2, 0), (1, 1)].map(|(stream, target)| FlowHead { stream, target }).to_vec(),
+            streams: vec![
+                stream(Direction::Read),
+                stream(Direction::Write),
+                stream(Direction::Write),
+                StreamHead { direction: None, operation: Some("flush".into()), ..stream(Direction::Read) },
+            ],
+            flows: [(0, 0), (1, 0), (2, 0), (1, 1), (3, 0)]
+                .map(|(stream, target)| FlowHead { stream, target })
+                .to_vec(),
             targets: vec!["a".into(), "b".into()],
-            of_stream: vec![vec![0], vec![1, 3], vec![2]],
+            of_stream: vec![vec![0], vec![1, 3], vec![2], vec![4]],
             lateness: true,
-            durable: vec![true, true, false],
+            durable: vec![true, true, false, true],
             ..layout()
         };
         let flow = |ok, bytes| FlowInterval { ok, bytes, ..FlowInterval::default() };
         let interval = Interval {
             end_ns: 10,
-            flows: vec![flow(1, 10), flow(2, 20), flow(4, 40), flow(8, 80)],
+            flows: vec![flow(1, 10), flow(2, 20), flow(4, 40), flow(8, 80), flow(16, 0)],
             lateness: vec![Lateness { target: 1, shift_ns: 7, ..Lateness::default() }],
             disks: vec![DiskCounters { target: 0, reads: 5, ..DiskCounters::default() }],
             ..Interval::default()
         };
         let mut windows = Windows::new(Some(100), 1000);
-        windows.add(&Placed { at_ns: 0, joins: true, interval: &interval, carried: &[0; 4] }, &layout);
+        windows.add(&Placed { at_ns: 0, joins: true, interval: &interval, carried: &[0; 5] }, &layout);
         let late = windows.close(&layout).unwrap().late;
         assert_eq!(late.iter().map(|late| late.shift_ns).collect::<Vec<_>>(), [0, 7]);
         let count = |operations, bytes| DiskCount { operations, bytes };
-        assert_eq!(late[0].own, [count(1, 10), count(6, 60)], "reads, and the writes of both streams");
+        assert_eq!(
+            late[0].own,
+            [count(1, 10), count(6, 60)],
+            "reads, and the writes of both streams; flushes are neither"
+        );
         assert_eq!(
             (late[0].disk.map(|disk| disk.reads), late[0].durable),
             (Some(5), 2),

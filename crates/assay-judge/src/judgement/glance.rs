@@ -8,6 +8,9 @@ use crate::words::clock;
 use assay_base::Bytes;
 use std::ops::Range;
 
+/// What a stream of flushes does, in a log.
+const FLUSH: &str = "flush";
+
 impl StepFigures {
     /// The streams over all their targets: for each the entry of all targets together, or its only entry.
     pub(crate) fn whole_streams(&self) -> impl Iterator<Item = &StreamTotals> {
@@ -30,9 +33,11 @@ impl StepFigures {
     }
 
     /// Operations and bytes per second of all streams together, while the load was offered; `None` where no time was measured.
+    /// Flushes, which move nothing, are not counted among them.
     pub(crate) fn throughput(&self) -> Option<(f64, f64)> {
-        let rate = self.whole_streams().filter_map(|totals| totals.rate_achieved).reduce(|a, b| a + b)?;
-        Some((rate, self.whole_streams().filter_map(StreamTotals::bytes_per_second).sum()))
+        let counted = || self.whole_streams().filter(|totals| totals.direction != FLUSH);
+        let rate = counted().filter_map(|totals| totals.rate_achieved).reduce(|a, b| a + b)?;
+        Some((rate, counted().filter_map(StreamTotals::bytes_per_second).sum()))
     }
 
     /// The largest change of level within a period of measured time, and the stream it belongs to.
@@ -135,5 +140,7 @@ mod tests {
         assert_eq!([rate(ours), rate(acts), rate(one), rate(Vec::new())], [Some(40.0), Some(40.0), Some(40.0), None]);
         // A stream of its own whose name only looks like a part.
         assert_eq!(rate(vec![stream("w", None, 1.0), stream("a-r", Some("a"), 2.0)]), Some(3.0));
+        let flushes = StreamTotals { direction: "flush".to_owned(), ..stream("f", None, 7.0) };
+        assert_eq!(rate(vec![stream("w", None, 1.0), flushes]), Some(1.0), "a flush is no operation on data");
     }
 }

@@ -59,6 +59,9 @@ pub(super) fn stream(
     })
 }
 
+/// A recording that takes less time has the rate of one that takes so long.
+const SHORTEST_NS: u64 = 1_000_000;
+
 impl Workload {
     /// The files of the recordings that it plays, each once.
     pub fn recordings(&self) -> Vec<String> {
@@ -85,7 +88,8 @@ impl Workload {
             let recording = named.filled(lines, direction).ok_or_else(none)?;
             let lengths = || recording.lines().iter().map(|line| Bytes::new(line.len.into()));
             let (from, to) = (lengths().min().unwrap_or_default(), lengths().max().unwrap_or_default());
-            let last = recording.lines().last().map_or(1, |line| recording.wanted(line).as_ns()).max(1);
+            // The mean over the whole recording, which may be a single operation.
+            let last = lines.last().map_or(0, |line| recording.wanted(line).as_ns()).max(SHORTEST_NS);
             let rate = Rate::ratio(u128::from(recording.operations) * 1_000_000_000, last.into());
             let rate = rate.filter(|rate| !rate.is_zero());
             let rate = rate.ok_or_else(|| format!("{file}: its rate cannot be represented at this speed"))?;

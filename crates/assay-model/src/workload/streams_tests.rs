@@ -590,6 +590,10 @@ fn a_recording_is_named_played_and_refused_where_it_cannot_be() {
     assert!(workload.plan(&Adjust::default()).unwrap_err().contains("has not been read"));
     let line = |at_ns, offset, len, direction| Line { at_ns, offset, len, direction };
     let lines = [line(0, 0, 512, Direction::Write), line(2_000_000_000, 1 << 20, 8192, Direction::Write)];
+    let mut single = read("w.toml", &file("", named)).unwrap();
+    single.play("t", &lines[..1]).unwrap();
+    let rate = single.plan(&Adjust::default()).unwrap().streams[0].arrival.rate();
+    assert_eq!(rate, Some(Rate::per_second(1000)), "one operation is no endless rate");
     assert!(workload.clone().play("t", &[line(0, 0, 512, Direction::Read)]).unwrap_err().contains("t has no write"));
     workload.play("t", &lines).unwrap();
     let plan = workload.plan(&Adjust { targets: 3, load: Some(Multiple::whole(2)), ..Adjust::default() }).unwrap();

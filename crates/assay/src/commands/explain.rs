@@ -258,7 +258,13 @@ fn looped(plan: &Plan, it: &Loop) -> String {
     let copies = if it.copies > 1 { format!(" in each of {} copies", it.copies) } else { String::new() };
     let think = it.think.as_ref().map(|think| {
         let spread = if think.spread == Spread::Exponential { ", exponential" } else { "" };
-        format!("; a slot pauses {}{spread} after every {} of its operations", think.time, think.every)
+        match think.together {
+            true => format!(
+                "; all its slots pause {}{spread} after every {} operations, when all are back",
+                think.time, think.every
+            ),
+            false => format!("; a slot pauses {}{spread} after every {} of its operations", think.time, think.every),
+        }
     });
     let own = plan.streams.iter().filter(|stream| stream.arrival.loop_name() == Some(&it.name));
     let own = own.filter(|stream| stream.flush().is_none());

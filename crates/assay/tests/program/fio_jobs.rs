@@ -90,8 +90,9 @@ fn runs(file: &str, files: &[String], size: &str) -> Place {
     for name in [job.as_str(), "include-common.inc"] {
         std::fs::copy(golden().join(name), place.path(name)).unwrap();
     }
-    for file in files {
-        let said = place.assay(&["prep", file, "--create", size]);
+    if !files.is_empty() {
+        let files: Vec<&str> = files.iter().map(String::as_str).collect();
+        let said = place.assay(&[&["prep"], files.as_slice(), &["--create", size]].concat());
         assert_eq!(said.code, Some(0), "{}{}", said.out, said.err);
     }
     let args = ["run", &job, "--out", "run"];
