@@ -7,7 +7,8 @@ mod even;
 use assay_base::{Geometry, Instant, Op, Span};
 use assay_engine::shell::Sink;
 use assay_engine::{Limits, Setup, Worker, run_virtual};
-use assay_model::cache::{Behind, Onwards};
+use assay_model::cache::Behind;
+use assay_model::joint::{Joint, Wanted};
 use assay_model::{Plan, arrival::Part, workload};
 use assay_record::{Event, Frame, Interval, Thresholds};
 use even::Even;
@@ -49,8 +50,8 @@ fn run(plan: &Plan, size: u64, service: Span, bound: u32) -> (Vec<(Instant, Op)>
 }
 
 /// What goes on within the three seconds, as the model of the cache has it.
-fn onwards(plan: &Plan, size: u64) -> Vec<Onwards> {
-    let mut behind = Behind::new(plan, 0, Geometry { size, block: 512 }, Instant::ZERO).unwrap();
+fn onwards(plan: &Plan, size: u64) -> Vec<Wanted> {
+    let mut behind = Behind::new(plan, 0, &[Geometry { size, block: 512 }], Instant::ZERO).unwrap();
     let mut all = Vec::new();
     while behind.due() < END {
         behind.look(Instant::ZERO);
