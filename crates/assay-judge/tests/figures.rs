@@ -538,3 +538,37 @@ fn what_happened_to_the_clocks_is_told() {
         assert_eq!((clocks.events.len(), clocks.start.at_ns, clocks.end.at_ns), (found.len(), 0, HOUR + 2 * MINUTE));
     }
 }
+
+/// Where a criterion is about all streams, there are figures of all of them.
+#[test]
+fn all_streams_together_have_figures_where_a_criterion_is_about_them() {
+    for (criterion, arrival, told) in [
+        ("all response over 1ms below 5% per 1h", "steady", Some("steady")),
+        ("all response over 1ms below 5% per 1h", "poisson", Some("")),
+        ("reads response over 1ms below 5% per 1h", "steady", None),
+    ] {
+        let mut head = header(1, 1);
+        head.criteria = criteria(&[criterion]);
+        let second = StreamHead { name: "writes".into(), arrival: arrival.into(), ..head.streams[0].clone() };
+        head.streams.push(second);
+        head.flows.push(FlowHead { stream: 1, target: 0 });
+        let judged = Scenario::new(head).run(good).completed().judge();
+        assert_eq!(judged.verdict, Verdict::Pass, "{criterion}: {}", judged.reason);
+        let all = judged.part.together;
+        assert_eq!(all.as_ref().map(|all| all.arrival.as_str()), told, "{criterion}");
+        let Some(all) = all else { continue };
+        assert_eq!((all.name.as_str(), all.rate_asked, all.counts.operations), ("all", Some(20.0), 72_000));
+        assert!((all.rate_achieved.unwrap() - 20.0).abs() < 1e-9 && all.response.p50_ns.is_some());
+    }
+}
+
+/// What failed is judged by its own rule; only where a criterion lets some fail, it counts as too slow in the others.
+#[test]
+fn failures_are_no_slow_operations_where_none_may_fail() {
+    for (second, outcome) in [("reads errors at most 20% per 1h", Outcome::Fail), (STANDARD[2], Outcome::Pass)] {
+        let mut head = header(1, 1);
+        head.criteria = criteria(&[STANDARD[0], second]);
+        let judged = Scenario::new(head).run(|_, _| Minute { errors: 60, ..Minute::default() }).completed().judge();
+        assert_eq!((judged.verdict, judged.part.criteria[1].outcome), (Verdict::Fail, outcome), "{}", judged.reason);
+    }
+}

@@ -301,6 +301,7 @@ mod tests {
             "not certifiable: tmpfs is a file system in memory, the run log is on the same disk"
         );
     }
+
     #[test]
     fn a_file_that_is_nothing_but_a_label_is_none_of_ours() {
         use std::os::unix::fs::FileExt;
@@ -314,7 +315,7 @@ mod tests {
             file.write_all_at(&super::super::label::label(size), data).unwrap();
             let whole = Shape { size, logical_block: 4096, physical_block: 4096, dma_alignment: 4096, direct: true };
             // A file without a name is refused as well, but for another reason.
-            let refused = ours(&inquiry, &file, &whole, none).unwrap_err();
+            let refused = ours(&inquiry, &file, &whole, none).err().unwrap();
             assert_eq!(refused.starts_with("it has 0 names"), ours_by_label, "{data}: {refused}");
             assert_eq!(refused.starts_with("not a file of this program"), !ours_by_label, "{data}: {refused}");
         }

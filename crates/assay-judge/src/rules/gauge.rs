@@ -301,4 +301,13 @@ mod tests {
         let alone: Vec<_> = figures.alone.iter().map(|(target, it)| (*target, it.within, it.generator)).collect();
         assert_eq!(alone, [(0, false, true), (1, false, false)]);
     }
+    #[test]
+    fn the_targets_of_a_criterion_are_those_of_its_streams() {
+        let mut header = fixture::header();
+        header.targets.push(header.targets[0].clone());
+        header.flows = [(0, 1), (1, 0), (1, 1)].map(|(stream, target)| FlowHead { stream, target }).to_vec();
+        let layout = Layout::new(&header, &[]).unwrap();
+        let of = |of: Of| of.targets(&layout).collect::<Vec<_>>();
+        assert_eq!((of(Of::Stream(0)), of(Of::Stream(1)), of(Of::All)), (vec![1], vec![0, 1], vec![1, 0, 1]));
+    }
 }
