@@ -8,7 +8,7 @@ use serde::{Deserialize, Deserializer};
 use std::fmt;
 
 /// The key as written in the file.
-pub(in crate::workload) enum WarmUpKeys {
+pub(super) enum WarmUpKeys {
     /// A length.
     For(Span),
     /// What to wait for.
@@ -18,7 +18,7 @@ pub(in crate::workload) enum WarmUpKeys {
 /// The table's keys.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(in crate::workload) struct UntilKeys {
+pub(super) struct UntilKeys {
     #[allow(dead_code, reason = "the only thing there is to wait for; its name is checked")]
     until: Awaited,
     limit: Span,
